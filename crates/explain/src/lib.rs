@@ -1,0 +1,2 @@
+//! see ARCHITECTURE.md
+pub mod model;

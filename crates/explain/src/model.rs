@@ -1,0 +1,227 @@
+//! What goes into an explanation, and what comes out of it. Plain data.
+
+use serde::{Deserialize, Serialize};
+
+/// Everything that the explanation rests on. Made from a recording; holds no clock and no file.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Input {
+    /// In the order in which they ran.
+    pub levels: Vec<LevelInput>,
+    pub machine: Machine,
+    /// What was not measured, in plain words; repeated in the findings.
+    pub not_measured: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Machine {
+    /// CPUs that the server may use; 0 where unknown (a remote server).
+    pub server_cpus: u32,
+    /// CPUs that the generator may use.
+    pub client_cpus: u32,
+    /// Generator and server may run on the same CPU.
+    pub shared: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LevelInput {
+    /// Index of the level in the recording.
+    pub index: u32,
+    pub users: u32,
+    /// The best level once more, for drift; no part of the sweep.
+    pub repeat: bool,
+    /// The measured window, monotonic ns.
+    pub begin_ns: i64,
+    pub end_ns: i64,
+    pub transactions: u64,
+    pub queries: u64,
+    pub errors: u64,
+    /// Mean response time of a transaction.
+    pub latency_mean_ms: f64,
+    pub latency_p99_ms: f64,
+    /// Transactions that ended in each 100 ms of the window.
+    pub bins_100ms: Vec<u32>,
+    /// CPU seconds of the generator in the window.
+    pub client_cpu_s: f64,
+    /// Why the generator was held to be saturated by the load itself; empty where it was not.
+    pub client_saturated_why: String,
+    /// Why the level ended early; empty where it did not.
+    pub cut_short: String,
+    /// CPU of the machine, as fractions of all its CPUs; `None` where it was not measured.
+    pub cpu: Option<CpuUse>,
+    /// CPU seconds of the server's process in the window, where it is local.
+    pub server_cpu_s: Option<f64>,
+    /// Growth of every counter over the window.
+    pub counters: Vec<Counter>,
+    /// Mean of every gauge over the window.
+    pub gauges: Vec<Gauge>,
+}
+
+/// Fractions of the machine's CPU time, 0 to 1; they add up to 1.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CpuUse {
+    pub user: f64,
+    pub system: f64,
+    pub iowait: f64,
+    pub steal: f64,
+    pub idle: f64,
+}
+
+/// Names a series, as the recording does.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct SeriesName {
+    pub host: String,
+    pub source: String,
+    pub metric: String,
+    pub instance: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Counter {
+    pub series: SeriesName,
+    pub unit: String,
+    /// Increase over the measured window, resets taken into account.
+    pub increase: f64,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Gauge {
+    pub series: SeriesName,
+    pub unit: String,
+    pub mean: f64,
+    pub max: f64,
+}
+
+// ---------------------------------------------------------------- what comes out
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Explanation {
+    /// One a level of the input, same order.
+    pub levels: Vec<LevelVerdict>,
+    pub peak: Option<Peak>,
+    pub usl: Option<UslFit>,
+    /// Per transaction from the best level to the last, most suspicious first.
+    pub growth: Vec<Growth>,
+    pub drift: Option<Drift>,
+    /// In reading order: peak, regimes, cause, warnings, what was not measured.
+    pub findings: Vec<Finding>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LevelVerdict {
+    pub index: u32,
+    pub users: u32,
+    /// Mean over the steady part of the window.
+    pub transactions_per_s: f64,
+    /// 95 %, within this one start of the server, autocorrelation respected. `None` where the
+    /// window is too short to say.
+    pub transactions_per_s_ci95: Option<[f64; 2]>,
+    pub steadiness: Steadiness,
+    pub regime: Regime,
+    /// False where the number says nothing about the server.
+    pub valid: bool,
+    /// Why it is not valid; empty where it is.
+    pub invalid_why: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "is", rename_all = "snake_case")]
+pub enum Steadiness {
+    Steady,
+    /// From this moment on, in seconds from the window's begin, throughput was another.
+    UnstableFrom { s: f64 },
+    TooShort,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Regime {
+    RampingUp,
+    Peak,
+    Degrading,
+    /// Invalid or unstable levels, or too few levels to tell.
+    Unknown,
+}
+
+/// Where throughput peaks: an interval of users, not a point.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Peak {
+    /// Users of the level with the highest throughput.
+    pub users: u32,
+    /// Levels whose throughput can't be told from the highest: lowest and highest of them.
+    pub users_interval: [u32; 2],
+    pub transactions_per_s: f64,
+    /// Why the interval is what it is, in words.
+    pub witnesses: Vec<String>,
+}
+
+/// Universal Scalability Law: X(N) = λN / (1 + σ(N−1) + κN(N−1)).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct UslFit {
+    /// Transactions per second of one user.
+    pub lambda: Estimate,
+    /// Contention: the share that is serial.
+    pub sigma: Estimate,
+    /// Crosstalk (coherency).
+    pub kappa: Estimate,
+    /// Users at the fitted peak, √((1−σ)/κ); `None` where κ is not above 0.
+    pub peak_users: Option<f64>,
+    pub r_squared: f64,
+    /// Level indexes that the fit leaves outside its 95 % prediction band.
+    pub outside: Vec<u32>,
+    /// (users, transactions per second) for drawing.
+    pub curve: Vec<[f64; 2]>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    pub value: f64,
+    pub low95: f64,
+    pub high95: f64,
+}
+
+/// One quantity per transaction at the best level and at the last.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Growth {
+    pub series: SeriesName,
+    pub unit: String,
+    pub best_users: u32,
+    pub last_users: u32,
+    pub best_per_transaction: f64,
+    pub last_per_transaction: f64,
+    /// last ÷ best; `None` where best is 0.
+    pub ratio: Option<f64>,
+    /// Per-transaction value at every level of the sweep, same order as the levels.
+    pub by_level: Vec<f64>,
+    /// What the counter stands for in plain words, where known.
+    pub meaning: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Drift {
+    pub users: u32,
+    pub first_per_s: f64,
+    pub repeat_per_s: f64,
+    /// repeat ÷ first.
+    pub ratio: f64,
+    /// The intervals of the two do not overlap.
+    pub significant: bool,
+}
+
+/// One sentence that whyso stands for, and what it rests on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// Stable and short, such as "peak", "regimes", "server-cpu-full", "generator-bottleneck".
+    pub id: String,
+    pub text: String,
+    pub evidence: Vec<Evidence>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "is", rename_all = "snake_case")]
+pub enum Evidence {
+    /// A result of these levels (by index), such as "transactions_per_s", "cpu".
+    Levels { quantity: String, levels: Vec<u32> },
+    Series { series: SeriesName, begin_ns: i64, end_ns: i64 },
+    /// A fact of `run.json`, such as "server.variables.innodb_flush_log_at_trx_commit".
+    Fact { path: String, value: String },
+}

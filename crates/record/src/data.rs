@@ -1,0 +1,110 @@
+//! What goes into a recording while a run goes on, and comes out of it afterwards.
+
+use serde::{Deserialize, Serialize};
+
+/// Whether a series counts up (rates are derived when read) or is a level.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// Cumulative and raw, as the source gives it; it may reset.
+    Counter,
+    Gauge,
+}
+
+/// What a series is. Two keys that differ in `kind` or `unit` alone are the same series.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct SeriesKey {
+    /// Machine that the number is about: "client", "server", or a host name.
+    pub host: String,
+    /// Sampler that read it, such as "status", "innodb_metrics", "cpu", "load".
+    pub source: String,
+    /// The source's own name with the unit last where the name is ours, such as "Innodb_rows_read", "user_ns".
+    pub metric: String,
+    /// Which one of several, such as "cpu0", "sda", "point_select"; empty where there is one only.
+    pub instance: String,
+    pub kind: Kind,
+    /// "ns", "bytes", "pages", "1" (a plain count), "ratio", …
+    pub unit: String,
+}
+
+/// Number of a series within one recording, from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct SeriesId(pub u32);
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    Int(i64),
+    Float(f64),
+}
+
+impl Value {
+    pub fn as_f64(self) -> f64 {
+        match self {
+            Value::Int(value) => value as f64,
+            Value::Float(value) => value,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Status {
+    Ok,
+    /// The source could not be read: a gap.
+    Failed,
+    /// The source was still busy with the reading before.
+    Missed,
+}
+
+/// One reading of one source: everything it gave, and the window in which it was taken.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Reading {
+    pub source: String,
+    pub begin_ns: i64,
+    pub end_ns: i64,
+    pub status: Status,
+    pub values: Vec<(SeriesId, Value)>,
+}
+
+/// Something that happened; drawn on every chart.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    pub t_ns: i64,
+    pub host: String,
+    /// "level_begin", "level_end", "error", "variable", "note", "action", "gap", …
+    pub kind: String,
+    pub text: String,
+}
+
+/// A table with text, read at one time: digests, a process list, InnoDB's status.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TextRows {
+    pub source: String,
+    pub t_ns: i64,
+    pub columns: Vec<String>,
+    /// One inner vector a row, as long as `columns`.
+    pub rows: Vec<Vec<Option<String>>>,
+}
+
+/// What the load did in one interval, for one statement kind ("transaction" for whole ones).
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadInterval {
+    pub begin_ns: i64,
+    pub end_ns: i64,
+    /// Index of the level in `run.json`.
+    pub level: u32,
+    pub measured: bool,
+    pub statement: String,
+    pub count: u64,
+    pub rows: u64,
+    /// ("1213 (40001)", count)
+    pub errors: Vec<(String, u64)>,
+    /// Exact sum of response times.
+    pub response_sum_ns: u64,
+    /// Exact sum of service times.
+    pub service_sum_ns: u64,
+    pub response_max_ns: u64,
+    /// Non-empty buckets, (upper bound in ns, count), ascending.
+    pub response: Vec<(u64, u64)>,
+    pub service: Vec<(u64, u64)>,
+}

@@ -1,0 +1,3 @@
+//! see ARCHITECTURE.md
+pub mod data;
+pub mod run;
