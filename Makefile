@@ -1,0 +1,43 @@
+# The two commands of a newcomer: `make demo` and `make test`. `make help` lists the rest.
+
+export CARGO_TARGET_DIR ?= $(HOME)/.cache/whyso/target
+export PATH := $(PATH):$(HOME)/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin
+WHYSO := $(CARGO_TARGET_DIR)/release/whyso
+WEB_SOURCES := $(shell find web -type f -not -path '*/node_modules/*' -not -path '*/dist/*' 2>/dev/null)
+
+.PHONY: help demo build web test check clean setup-demo setup-test
+
+help: ## list the commands
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
+
+demo: setup-demo build ## from nothing to an explained scalability report, on a server of its own
+	$(WHYSO) run oltp-read-write --users 1,2,4,8,16,32,64 --seconds 8 --warmup 3 --tables 4 --rows 25000
+
+build: web ## build the program: $(CARGO_TARGET_DIR)/release/whyso
+	cargo build --release --locked
+
+web: web/dist/report.html ## build the page that the program embeds
+
+web/dist/report.html: web/node_modules/.built-from $(WEB_SOURCES)
+	cd web && npm run --silent build
+	@touch $@
+
+web/node_modules/.built-from: web/package-lock.json
+	cd web && npm ci --no-audit --no-fund --silent
+	@touch $@
+
+test: setup-test ## install what the tests need, and run them all
+	scripts/test.sh
+
+check: web ## formatting and lints, warnings are errors
+	cargo fmt --all --check
+	cargo clippy --release --workspace --all-targets --locked -- -D warnings
+
+setup-demo:
+	@scripts/setup.sh demo
+
+setup-test:
+	@scripts/setup.sh test
+
+clean: ## remove what the build made in this folder (the cargo cache stays)
+	rm -rf web/dist web/node_modules

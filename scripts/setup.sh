@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# setup.sh demo|test: says which Debian packages are missing, and installs them where it may.
+set -euo pipefail
+export PATH="$PATH:$HOME/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin"
+
+purpose=${1:-demo}
+packages=()
+
+# need COMMAND PACKAGE: notes the package where the command is not to be found
+need() {
+	command -v "$1" >/dev/null 2>&1 || packages+=("$2")
+}
+
+# The server itself, without the service that the package mariadb-server would start.
+command -v mariadbd >/dev/null 2>&1 || command -v mysqld >/dev/null 2>&1 || packages+=(mariadb-server-core)
+need mariadb mariadb-client
+need cc gcc
+if [ "$purpose" = test ]; then
+	need chromium chromium
+	need python3 python3
+	python3 -c 'import venv, ensurepip' >/dev/null 2>&1 || packages+=(python3-venv)
+fi
+
+fail() {
+	echo "setup: $*" >&2
+	exit 1
+}
+
+command -v cargo >/dev/null 2>&1 || fail "cargo is missing: install Rust 1.95 or later, then type this again"
+command -v node >/dev/null 2>&1 && command -v npm >/dev/null 2>&1 ||
+	fail "node or npm is missing: install Node.js 20 or later, then type this again"
+
+[ ${#packages[@]} -eq 0 ] && exit 0
+
+echo "setup: these Debian packages are missing: ${packages[*]}"
+if ! command -v apt-get >/dev/null 2>&1; then
+	fail "this is no Debian: install what these packages hold with your own package manager, then type this again"
+fi
+if [ "$(id -u)" -ne 0 ]; then
+	fail "installing needs root: type 'sudo apt-get install --no-install-recommends ${packages[*]}', then this again"
+fi
+echo "setup: installing them with apt-get"
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -qq
+apt-get install -y -qq --no-install-recommends "${packages[@]}" >/dev/null

@@ -1,0 +1,20 @@
+#!/usr/bin/env bash
+# Runs every test: formatting, lints, Rust (unit, property, end to end over real servers), the page.
+# `make test` calls it after the set-up; each part can be run alone by its own command below.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$HOME/.cache/whyso/target}
+export PATH="$PATH:$HOME/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin"
+
+step() {
+	printf '\n== %s\n' "$*"
+	"$@"
+}
+
+step make --no-print-directory web
+step cargo fmt --all --check
+step cargo clippy --release --workspace --all-targets --locked -- -D warnings
+step cargo test --release --workspace --locked --no-fail-fast
+step scripts/test-page.sh
+step scripts/test-guide.sh
+echo "all tests passed"
