@@ -1,6 +1,6 @@
 # The two commands of a newcomer: `make demo` and `make test`. `make help` lists the rest.
 
-export CARGO_TARGET_DIR ?= $(HOME)/.cache/whyso/target
+export CARGO_TARGET_DIR ?= $(HOME)/.cache/whyso-target
 export PATH := $(PATH):$(HOME)/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin
 WHYSO := $(CARGO_TARGET_DIR)/release/whyso
 WEB_SOURCES := $(shell find web -type f -not -path '*/node_modules/*' -not -path '*/dist/*' 2>/dev/null)
