@@ -1,1 +1,39 @@
-//! see ARCHITECTURE.md
+//! HTML, Markdown and SVG from a recording and what `explain` found in it.
+//!
+//! The HTML report is one file that works offline from `file://`: the page of `web/`, embedded when this crate is built, with
+//! the run, the findings and every sample inlined. Samples lie in deflated blocks of some thirty series ([`codec`]) that the page
+//! decodes when a chart asks for them.
+//!
+//! This crate judges nothing and finds nothing: sentences, regimes and intervals come from [`whyso_explain`], arithmetic on series
+//! from [`whyso_series`]. It never reads a recording's files (that is `whyso_record`'s) and never opens a socket. What a server
+//! said is data: it can't end a script element, open an HTML tag or break a Markdown table.
+//!
+//! ```
+//! use whyso_explain::model::Explanation;
+//! use whyso_record::run::RunInfo;
+//!
+//! let run = RunInfo { id: "20260101-120000".to_string(), ..RunInfo::default() };
+//! let text = whyso_report::markdown(&run, &Explanation::default());
+//! assert!(text.starts_with("# "));
+//! ```
+
+pub mod codec;
+mod derived;
+pub mod html;
+pub mod payload;
+pub mod source;
+mod thin;
+
+pub use source::{Column, Source};
+
+/// Why a report could not be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    #[error("can't write the report: {0}")]
+    Write(#[from] std::io::Error),
+    #[error("can't put the run into the report: {0}")]
+    Json(#[from] serde_json::Error),
+    #[error("can't read the recording: {0}")]
+    Read(String),
+}

@@ -1,0 +1,23 @@
+//! Writes a report of a made run: what the page is built and tested against.
+//!
+//! `fixture_report OUT.html [--hostile]`. The run is made by formulas and a fixed seed, so that every call writes the same bytes.
+//! `--hostile` puts markup into every text that a server could have said.
+
+#[path = "made/mod.rs"]
+mod made;
+
+use std::fs::File;
+use std::io::BufWriter;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let hostile = arguments.iter().any(|argument| argument == "--hostile");
+    let Some(path) = arguments.iter().find(|argument| !argument.starts_with("--")) else {
+        return Err("say where the report goes: fixture_report OUT.html [--hostile]".into());
+    };
+    let made = made::Made::new(hostile);
+    let explanation = made::explanation(&made);
+    let mut out = BufWriter::new(File::create(path)?);
+    whyso_report::html::write(&made, &explanation, &mut out)?;
+    Ok(())
+}

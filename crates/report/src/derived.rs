@@ -1,0 +1,200 @@
+//! Series and tables that the page needs ready made: what the load did as series, CPU use by level.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use whyso_record::data::{Kind, LoadInterval, SeriesKey};
+use whyso_record::run::{Level, RunInfo, Window};
+
+use crate::Error;
+use crate::source::{Column, Source};
+
+const NS_PER_S: f64 = 1e9;
+const NS_PER_MS: f64 = 1e6;
+const BIN_NS: i64 = 100_000_000;
+
+/// CPU of the machine and of the two processes during one level's measured window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct LevelCpu {
+    pub(crate) level: u32,
+    /// Fractions of the machine's CPU time; `None` where it was not recorded.
+    pub(crate) machine: Option<MachineCpu>,
+    /// CPUs kept busy (CPU seconds a second) by the server's process.
+    pub(crate) server_cpus: Option<f64>,
+    /// CPUs kept busy by the load generator's threads.
+    pub(crate) client_cpus: f64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct MachineCpu {
+    pub(crate) user: f64,
+    pub(crate) system: f64,
+    pub(crate) iowait: f64,
+    pub(crate) steal: f64,
+    pub(crate) idle: f64,
+}
+
+/// Throughput and latency as series, one per statement kind, from the load's own intervals; and throughput in the
+/// levels' bins of 100 ms.
+pub(crate) fn load_series(run: &RunInfo, load: &[LoadInterval]) -> Vec<(SeriesKey, Column)> {
+    let mut by_statement: BTreeMap<&str, Vec<&LoadInterval>> = BTreeMap::new();
+    for interval in load {
+        by_statement.entry(&interval.statement).or_default().push(interval);
+    }
+
+    let mut series = Vec::new();
+    let bins = bins(&run.levels);
+    if !bins.t_ns.is_empty() {
+        series.push((key("transactions_per_s_100ms", "transaction", "1/s"), bins));
+    }
+    for (statement, mut intervals) in by_statement {
+        intervals.sort_by_key(|interval| interval.end_ns);
+        let t_ns: Vec<i64> = intervals.iter().map(|interval| interval.end_ns).collect();
+        let mut push = |metric: &str, unit: &str, value: &dyn Fn(&LoadInterval) -> f64| {
+            let value = intervals.iter().map(|interval| value(interval)).collect();
+            series.push((key(metric, statement, unit), Column { t_ns: t_ns.clone(), value }));
+        };
+        push("per_s", "1/s", &per_s);
+        push("errors_per_s", "1/s", &errors_per_s);
+        push("latency_mean_ms", "ms", &mean_ms);
+        push("latency_p95_ms", "ms", &|interval| quantile_ms(interval, 0.95));
+        push("latency_p99_ms", "ms", &|interval| quantile_ms(interval, 0.99));
+        push("latency_max_ms", "ms", &|interval| {
+            if_any(interval, interval.response_max_ns as f64 / NS_PER_MS)
+        });
+    }
+    series
+}
+
+fn key(metric: &str, instance: &str, unit: &str) -> SeriesKey {
+    SeriesKey {
+        host: "client".to_string(),
+        source: "load".to_string(),
+        metric: metric.to_string(),
+        instance: instance.to_string(),
+        kind: Kind::Gauge,
+        unit: unit.to_string(),
+    }
+}
+
+fn bins(levels: &[Level]) -> Column {
+    let mut column = Column::default();
+    for level in levels {
+        for (index, count) in level.result.bins_100ms.iter().enumerate() {
+            let end_ns = level.window.begin_ns + (index as i64 + 1) * BIN_NS;
+            if column.t_ns.last().is_some_and(|last_ns| *last_ns >= end_ns) {
+                continue;
+            }
+            column.t_ns.push(end_ns);
+            column.value.push(f64::from(*count) * 10.0);
+        }
+    }
+    column
+}
+
+fn per_s(interval: &LoadInterval) -> f64 {
+    four_digits(interval.count as f64 / seconds(interval))
+}
+
+fn errors_per_s(interval: &LoadInterval) -> f64 {
+    let errors: u64 = interval.errors.iter().map(|(_, count)| count).sum();
+    four_digits(errors as f64 / seconds(interval))
+}
+
+fn seconds(interval: &LoadInterval) -> f64 {
+    ((interval.end_ns - interval.begin_ns) as f64 / NS_PER_S).max(1e-9)
+}
+
+fn mean_ms(interval: &LoadInterval) -> f64 {
+    if_any(interval, interval.response_sum_ns as f64 / interval.count.max(1) as f64 / NS_PER_MS)
+}
+
+/// The upper bound of the bucket in which the quantile lies.
+fn quantile_ms(interval: &LoadInterval, quantile: f64) -> f64 {
+    let total: u64 = interval.response.iter().map(|(_, count)| count).sum();
+    let wanted = (total as f64 * quantile).ceil() as u64;
+    let mut seen = 0;
+    for (upper_ns, count) in &interval.response {
+        seen += count;
+        if seen >= wanted && seen > 0 {
+            return if_any(interval, (*upper_ns).min(interval.response_max_ns) as f64 / NS_PER_MS);
+        }
+    }
+    f64::NAN
+}
+
+/// An interval in which nothing ended has no latency: a gap, not a zero.
+fn if_any(interval: &LoadInterval, value: f64) -> f64 {
+    if interval.count == 0 { f64::NAN } else { four_digits(value) }
+}
+
+/// Four digits after the point: 0.1 µs of a millisecond, finer than any histogram bucket, and cheap to store.
+fn four_digits(value: f64) -> f64 {
+    (value * 1e4).round() / 1e4
+}
+
+/// CPU use of the machine and the server's process in every level's window.
+pub(crate) fn cpu_by_level(source: &dyn Source) -> Result<Vec<LevelCpu>, Error> {
+    let keys = source.keys();
+    let machine = total_cpu(source, &keys)?;
+    let server = server_cpu(source, &keys)?;
+
+    let mut by_level = Vec::new();
+    for level in &source.run().levels {
+        let seconds = level.window.seconds();
+        if seconds <= 0.0 {
+            continue;
+        }
+        by_level.push(LevelCpu {
+            level: level.index,
+            machine: machine_cpu(&machine, level.window),
+            server_cpus: server
+                .as_ref()
+                .and_then(|column| ns_per_s(column, level.window))
+                .map(|ns| ns / NS_PER_S),
+            client_cpus: level.result.client.cpu_s / seconds,
+        });
+    }
+    Ok(by_level)
+}
+
+fn total_cpu(source: &dyn Source, keys: &[SeriesKey]) -> Result<BTreeMap<String, Column>, Error> {
+    let is_total = |key: &SeriesKey| {
+        key.source == "cpu"
+            && key.kind == Kind::Counter
+            && matches!(key.instance.as_str(), "" | "all" | "total" | "cpu")
+    };
+    let numbers: Vec<usize> = (0..keys.len()).filter(|number| is_total(&keys[*number])).collect();
+    let columns = source.columns(&numbers)?;
+    Ok(numbers.iter().map(|number| keys[*number].metric.clone()).zip(columns).collect())
+}
+
+fn server_cpu(source: &dyn Source, keys: &[SeriesKey]) -> Result<Option<Column>, Error> {
+    let is_server =
+        |key: &SeriesKey| key.source == "process" && key.metric == "cpu_ns" && key.instance == "server";
+    let Some(number) = keys.iter().position(is_server) else { return Ok(None) };
+    Ok(source.columns(&[number])?.pop())
+}
+
+fn machine_cpu(columns: &BTreeMap<String, Column>, window: Window) -> Option<MachineCpu> {
+    let ns = |metric: &str| columns.get(metric).and_then(|column| ns_per_s(column, window)).unwrap_or(0.0);
+    let user = ns("user_ns") + ns("nice_ns");
+    let system = ns("system_ns") + ns("irq_ns") + ns("softirq_ns");
+    let (iowait, steal, idle) = (ns("iowait_ns"), ns("steal_ns"), ns("idle_ns"));
+    let total = user + system + iowait + steal + idle;
+    if total <= 0.0 {
+        return None;
+    }
+    Some(MachineCpu {
+        user: user / total,
+        system: system / total,
+        iowait: iowait / total,
+        steal: steal / total,
+        idle: idle / total,
+    })
+}
+
+fn ns_per_s(column: &Column, window: Window) -> Option<f64> {
+    let grown = whyso_series::increase(&column.t_ns, &column.value, window.begin_ns, window.end_ns)?;
+    Some(grown.per_second())
+}

@@ -1,0 +1,260 @@
+//! What the page is given: a small head that it reads at once, and blocks of samples that it decodes when asked.
+
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::Write;
+
+use base64::Engine;
+use flate2::Compression;
+use flate2::write::DeflateEncoder;
+use serde::Serialize;
+use whyso_explain::model::Explanation;
+use whyso_record::data::{Event, LoadInterval, SeriesKey};
+use whyso_record::run::RunInfo;
+
+use crate::source::Source;
+use crate::{Error, codec, derived, thin};
+
+/// Written into every head; a page that knows another says so instead of drawing nonsense.
+pub const FORMAT: u32 = 1;
+const SERIES_PER_BLOCK: usize = 30;
+
+/// A report's data, ready to be inlined.
+#[derive(Clone, Debug)]
+pub struct Payload {
+    /// JSON in which no `<` occurs, so that it can't end the script element that holds it.
+    pub head_json: String,
+    /// Raw-deflated blocks (see [`codec`]) as base64.
+    pub blocks_base64: Vec<String>,
+}
+
+#[derive(Serialize)]
+struct Head<'a> {
+    format: u32,
+    run: &'a RunInfo,
+    explanation: &'a Explanation,
+    events: Vec<Event>,
+    problems: Vec<String>,
+    /// What the reader must know about the samples, in plain words.
+    notes: Vec<String>,
+    /// Monotonic ns that the axes count from.
+    origin_ns: i64,
+    end_ns: i64,
+    cpu_by_level: Vec<derived::LevelCpu>,
+    axes: Vec<Place>,
+    series: Vec<SeriesHead>,
+}
+
+/// Where in the blocks something lies.
+#[derive(Clone, Copy, Serialize)]
+struct Place {
+    block: u32,
+    slot: u32,
+}
+
+#[derive(Serialize)]
+struct SeriesHead {
+    #[serde(flatten)]
+    key: SeriesKey,
+    axis: u32,
+    #[serde(flatten)]
+    place: Place,
+    /// "samples": one value a time. "envelope": five slots, min, lower quartile, median, upper quartile, max of a bucket.
+    form: thin::Form,
+    /// The value never changed.
+    flat: bool,
+}
+
+/// Gathers a report's data. Reads the source group by group: never more than some thirty series are in memory raw.
+pub fn build(source: &dyn Source, explanation: &Explanation) -> Result<Payload, Error> {
+    let mut blocks = Blocks::default();
+    let load = source.load()?;
+    let run = source.run();
+
+    let mut series = Vec::new();
+    let mut span = Span::default();
+    let mut axes = Axes::default();
+    let keys = source.keys();
+    let thinning = thin::plan(source.sample_count());
+    let origin_ns = origin_ns(run, &load);
+
+    let made = derived::load_series(run, &load);
+    for (key, column) in made {
+        span.include(&column.t_ns);
+        series.push(add(&mut blocks, &mut axes, origin_ns, key, &thin::Thinned::samples(column)));
+    }
+    blocks.close()?;
+
+    let order: Vec<usize> = (0..keys.len()).collect();
+    for group in order.chunks(SERIES_PER_BLOCK) {
+        let columns = source.columns(group)?;
+        for (index, column) in group.iter().zip(columns) {
+            if column.t_ns.is_empty() {
+                continue;
+            }
+            span.include(&column.t_ns);
+            let key = keys[*index].clone();
+            let thinned = thinning.apply(key.kind, column);
+            series.push(add(&mut blocks, &mut axes, origin_ns, key, &thinned));
+        }
+        blocks.close()?;
+    }
+
+    let axis_places = axes.write(&mut blocks)?;
+    let head = Head {
+        format: FORMAT,
+        run,
+        explanation,
+        events: source.events()?,
+        problems: source.problems(),
+        notes: thinning.note().into_iter().collect(),
+        origin_ns,
+        end_ns: span.end_ns.max(origin_ns),
+        cpu_by_level: derived::cpu_by_level(source)?,
+        axes: axis_places,
+        series,
+    };
+    Ok(Payload { head_json: script_safe(&serde_json::to_string(&head)?), blocks_base64: blocks.done })
+}
+
+fn add(
+    blocks: &mut Blocks,
+    axes: &mut Axes,
+    origin_ns: i64,
+    key: SeriesKey,
+    thinned: &thin::Thinned,
+) -> SeriesHead {
+    let axis = axes.number(origin_ns, &thinned.t_ns);
+    let place = blocks.place();
+    let mut flat = true;
+    for values in &thinned.streams {
+        blocks.push(values);
+        flat &= values.windows(2).all(|pair| pair[0] == pair[1]) && thinned.streams[0] == *values;
+    }
+    SeriesHead { key, axis, place, form: thinned.form, flat }
+}
+
+/// The report's zero: when the first level began to warm up, or the load began, or the run did.
+fn origin_ns(run: &RunInfo, load: &[LoadInterval]) -> i64 {
+    let from_levels =
+        run.levels.iter().map(|level| level.warmup.begin_ns).filter(|begin_ns| *begin_ns > 0).min();
+    let from_load = load.iter().map(|interval| interval.begin_ns).min();
+    let from_anchors = run.anchors.first().map(|anchor| anchor.monotonic_ns);
+    from_levels.or(from_load).or(from_anchors).unwrap_or(0)
+}
+
+#[derive(Default)]
+struct Span {
+    end_ns: i64,
+}
+
+impl Span {
+    fn include(&mut self, t_ns: &[i64]) {
+        self.end_ns = self.end_ns.max(t_ns.last().copied().unwrap_or(0));
+    }
+}
+
+#[derive(Default)]
+struct Blocks {
+    open: Vec<u8>,
+    open_slots: u32,
+    done: Vec<String>,
+}
+
+impl Blocks {
+    fn place(&self) -> Place {
+        Place { block: self.done.len() as u32, slot: self.open_slots }
+    }
+
+    fn push(&mut self, values: &[f64]) {
+        codec::append(&mut self.open, values);
+        self.open_slots += 1;
+    }
+
+    fn close(&mut self) -> Result<(), Error> {
+        if self.open_slots == 0 {
+            return Ok(());
+        }
+        let mut deflate = DeflateEncoder::new(Vec::new(), Compression::default());
+        deflate.write_all(&self.open)?;
+        let deflated = deflate.finish()?;
+        self.done.push(base64::engine::general_purpose::STANDARD.encode(deflated));
+        self.open.clear();
+        self.open_slots = 0;
+        Ok(())
+    }
+}
+
+/// Time axes, each kept once: the series of a source are mostly read at the same times.
+#[derive(Default)]
+struct Axes {
+    by_hash: HashMap<u64, u32>,
+    /// Microseconds since the origin.
+    axes: Vec<Vec<f64>>,
+}
+
+impl Axes {
+    fn number(&mut self, origin_ns: i64, t_ns: &[i64]) -> u32 {
+        let mut hasher = DefaultHasher::new();
+        t_ns.hash(&mut hasher);
+        let next = self.axes.len() as u32;
+        let number = *self.by_hash.entry(hasher.finish()).or_insert(next);
+        if number == next {
+            self.axes.push(t_ns.iter().map(|t_ns| ((t_ns - origin_ns) / 1_000) as f64).collect());
+        }
+        number
+    }
+
+    fn write(&self, blocks: &mut Blocks) -> Result<Vec<Place>, Error> {
+        let mut places = Vec::with_capacity(self.axes.len());
+        for axis in &self.axes {
+            places.push(blocks.place());
+            blocks.push(axis);
+            if blocks.open_slots as usize == SERIES_PER_BLOCK {
+                blocks.close()?;
+            }
+        }
+        blocks.close()?;
+        Ok(places)
+    }
+}
+
+/// JSON needs no `<` outside strings, and inside them `\u003c` is the same character. The two line separators are
+/// valid in JSON but end a line in older scripts.
+fn script_safe(json: &str) -> String {
+    json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn no_text_can_end_the_script_element(text in ".*") {
+            let json = serde_json::to_string(&format!("</script>{text}<!--<script>")).unwrap();
+            let safe = script_safe(&json);
+            prop_assert!(!safe.contains('<'));
+            prop_assert_eq!(serde_json::from_str::<String>(&safe).unwrap(), format!("</script>{text}<!--<script>"));
+        }
+    }
+
+    #[test]
+    fn sources_that_read_at_the_same_times_share_an_axis() {
+        let mut axes = Axes::default();
+        assert_eq!(axes.number(0, &[1_000, 2_000]), 0);
+        assert_eq!(axes.number(0, &[1_000, 3_000]), 1);
+        assert_eq!(axes.number(0, &[1_000, 2_000]), 0);
+        assert_eq!(axes.axes[1], vec![1.0, 3.0]);
+    }
+
+    #[test]
+    fn a_column_keeps_its_place_over_blocks() {
+        let mut blocks = Blocks::default();
+        blocks.push(&[1.0]);
+        assert_eq!((blocks.place().block, blocks.place().slot), (0, 1));
+        blocks.close().unwrap();
+        assert_eq!((blocks.place().block, blocks.place().slot), (1, 0));
+    }
+}

@@ -1,0 +1,31 @@
+//! Where a report's numbers come from.
+
+use whyso_record::data::{Event, LoadInterval, SeriesKey};
+use whyso_record::run::RunInfo;
+
+use crate::Error;
+
+/// The samples of one series, oldest first.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Column {
+    /// When each reading ended, monotonic ns, ascending.
+    pub t_ns: Vec<i64>,
+    /// As recorded (counters cumulative); NaN where a reading failed.
+    pub value: Vec<f64>,
+}
+
+/// What a report is made of. A [`whyso_record::Recording`] is one; made data for tests and benches are another.
+pub trait Source {
+    fn run(&self) -> &RunInfo;
+    /// Every recorded series; its position is its number in [`Source::columns`].
+    fn keys(&self) -> Vec<SeriesKey>;
+    /// How many samples all series have together; decides whether every one of them is inlined.
+    fn sample_count(&self) -> u64;
+    /// The samples of these series, in the order asked for.
+    fn columns(&self, series: &[usize]) -> Result<Vec<Column>, Error>;
+    fn events(&self) -> Result<Vec<Event>, Error>;
+    /// What the load did, interval by interval.
+    fn load(&self) -> Result<Vec<LoadInterval>, Error>;
+    /// What was lost or could not be read.
+    fn problems(&self) -> Vec<String>;
+}
