@@ -1,0 +1,33 @@
+//! What can go wrong in a run, as one sentence that says what to do.
+
+use thiserror::Error;
+
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The plan can't be carried out as it was given: wrong use.
+    #[error("{0}")]
+    Plan(String),
+    #[error(transparent)]
+    Workload(#[from] whyso_workload::Error),
+    #[error(transparent)]
+    Server(#[from] whyso_server::Error),
+    #[error(transparent)]
+    Load(#[from] whyso_load::Error),
+    #[error(transparent)]
+    Record(#[from] whyso_record::Error),
+    #[error(transparent)]
+    Watch(#[from] whyso_watch::Error),
+    #[error("{0}")]
+    Failed(String),
+    /// Ctrl-C before anything was measured.
+    #[error("interrupted before anything was measured")]
+    Interrupted,
+}
+
+impl Error {
+    /// Whether the command line was wrong, rather than the run having failed.
+    pub fn is_wrong_use(&self) -> bool {
+        matches!(self, Error::Plan(_) | Error::Workload(_))
+    }
+}

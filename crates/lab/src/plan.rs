@@ -1,0 +1,277 @@
+//! What was asked for, checked before anything starts.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::Error;
+
+/// Most users that one run may ask for: each is a thread and a connection.
+pub const USERS_MAX: u32 = 20_000;
+
+/// One run, as the user asked for it.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub workload: String,
+    /// Options of the workload, (name, value).
+    pub options: Vec<(String, String)>,
+    pub tables: u32,
+    pub rows: u64,
+    pub seed: u64,
+    /// Users at each level, in the order in which they run.
+    pub users: Vec<u32>,
+    /// Length of a level's measured window.
+    pub measure: Duration,
+    /// Bound on a level's warm-up.
+    pub warmup_max: Duration,
+    pub interval: Duration,
+    /// Repeat the best level at the end, to look for drift.
+    pub repeat_best: bool,
+    pub actions: Vec<Action>,
+    pub server: ServerPlan,
+    pub client_cpus: Option<String>,
+    /// Schema that may be written although whyso did not make it.
+    pub allow_writes: Option<String>,
+    /// Folder that holds the recordings.
+    pub out: PathBuf,
+    /// The command line, secrets masked, as it goes into the recording.
+    pub command: Vec<String>,
+}
+
+/// The server that is loaded.
+#[derive(Clone, Debug)]
+pub enum ServerPlan {
+    /// One that runs already.
+    Dsn { dsn: String, set: Vec<(String, String)> },
+    /// One that is started for this run alone, and removed after it.
+    ThrowAway {
+        /// Folder of the build; `None` for the one on the PATH.
+        build: Option<PathBuf>,
+        /// Folder in which the server's own folder is made.
+        parent: Option<PathBuf>,
+        set: Vec<(String, String)>,
+        defaults_file: Option<PathBuf>,
+        cpus: Option<String>,
+    },
+}
+
+/// Something that is done in mid-run.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Action {
+    /// Since the first measured window began, counting measured time alone.
+    pub after: Duration,
+    pub what: What,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum What {
+    /// SET GLOBAL of one variable, put back at the end of the run.
+    Set { name: String, value: String },
+    /// Any other statement, sent as it is.
+    Sql(String),
+    /// Restart the throw-away server under the load.
+    Restart,
+    /// A command for `/bin/sh -c`.
+    Shell(String),
+}
+
+impl Plan {
+    /// Checks everything that can be checked without a server.
+    ///
+    /// # Errors
+    /// One sentence for the first thing that is wrong.
+    pub fn check(&self) -> Result<(), Error> {
+        if self.users.is_empty() {
+            return Err(Error::Plan("--users needs at least one number of users, such as 1,2,4,8".into()));
+        }
+        for &users in &self.users {
+            if users == 0 {
+                return Err(Error::Plan("--users 0 loads nothing: give 1 or more".into()));
+            }
+            if users > USERS_MAX {
+                return Err(Error::Plan(format!(
+                    "--users {users} is more than the {USERS_MAX} that one run may ask for: give fewer"
+                )));
+            }
+        }
+        let seconds = self.measure.as_secs_f64();
+        if !(0.5..=86_400.0).contains(&seconds) {
+            return Err(Error::Plan(format!(
+                "--seconds {seconds} can't be measured: give 0.5 to 86400, and 5 or more for intervals that hold"
+            )));
+        }
+        if self.warmup_max > Duration::from_secs(86_400) {
+            return Err(Error::Plan("--warmup is more than a day: give 0 to 86400 seconds".into()));
+        }
+        if self.interval < Duration::from_millis(100) || self.interval > Duration::from_secs(60) {
+            return Err(Error::Plan(format!(
+                "--interval-ms {} can't be kept: give 100 to 60000",
+                self.interval.as_millis()
+            )));
+        }
+        if self.tables == 0 || self.tables > 10_000 {
+            return Err(Error::Plan(format!("--tables {} is out of range: give 1 to 10000", self.tables)));
+        }
+        if self.rows == 0 || self.rows > i32::MAX as u64 {
+            return Err(Error::Plan(format!(
+                "--rows {} is out of range: the tables' id is an INTEGER, give 1 to {}",
+                self.rows,
+                i32::MAX
+            )));
+        }
+        let measured = self.measure * self.users.len() as u32;
+        for action in &self.actions {
+            if action.after >= measured {
+                return Err(Error::Plan(format!(
+                    "--at {}s comes after the last level has ended: all levels together measure {}s",
+                    action.after.as_secs_f64(),
+                    measured.as_secs_f64()
+                )));
+            }
+            let remote = matches!(self.server, ServerPlan::Dsn { .. });
+            if action.what == What::Restart && remote {
+                return Err(Error::Plan(
+                    "--at … restart works on a throw-away server only: for a server of your own give the command \
+                     that restarts it, such as --at 60 '!systemctl restart mariadb'"
+                        .into(),
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Action {
+    /// Reads the two words of `--at TIME ACTION`.
+    ///
+    /// # Errors
+    /// One sentence that says which word can't be read.
+    pub fn parse(time: &str, action: &str) -> Result<Action, Error> {
+        let after = parse_duration(time).ok_or_else(|| {
+            Error::Plan(format!("--at {time}: can't read the time: give seconds such as 60 or 60s, or 2m"))
+        })?;
+        let action = action.trim().trim_end_matches(';').trim();
+        if action.is_empty() {
+            return Err(Error::Plan(format!(
+                "--at {time}: the action is empty: give SQL, restart, or a command after a !"
+            )));
+        }
+        let what = if action.eq_ignore_ascii_case("restart") {
+            What::Restart
+        } else if let Some(command) = action.strip_prefix('!') {
+            What::Shell(command.trim().to_string())
+        } else if let Some((name, value)) = parse_set_global(action) {
+            What::Set { name, value }
+        } else {
+            What::Sql(action.to_string())
+        };
+        Ok(Action { after, what })
+    }
+}
+
+impl std::fmt::Display for What {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            What::Set { name, value } => write!(out, "SET GLOBAL {name} = {value}"),
+            What::Sql(sql) => out.write_str(sql),
+            What::Restart => out.write_str("restart of the server"),
+            What::Shell(command) => write!(out, "! {command}"),
+        }
+    }
+}
+
+/// "60", "60s", "1.5m", "200ms" or "1h".
+fn parse_duration(text: &str) -> Option<Duration> {
+    let text = text.trim();
+    let number_end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let number: f64 = text[..number_end].parse().ok()?;
+    let scale = match text[number_end..].trim() {
+        "" | "s" => 1.0,
+        "ms" => 0.001,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        _ => return None,
+    };
+    let seconds = number * scale;
+    (seconds.is_finite() && seconds <= 86_400.0 * 30.0).then(|| Duration::from_secs_f64(seconds))
+}
+
+/// The one assignment of a `SET GLOBAL name = value`; `None` for everything else, several at once included.
+fn parse_set_global(sql: &str) -> Option<(String, String)> {
+    let mut words = sql.splitn(3, char::is_whitespace);
+    if !words.next()?.eq_ignore_ascii_case("set") {
+        return None;
+    }
+    let scope = words.next()?;
+    let rest = words.next().map(str::trim);
+    let assignment = if scope.eq_ignore_ascii_case("global") {
+        rest?.to_string()
+    } else if scope.len() > 9 && scope[..9].eq_ignore_ascii_case("@@global.") {
+        format!("{} {}", &scope[9..], rest.unwrap_or(""))
+    } else {
+        return None;
+    };
+    let (name, value) = assignment.split_once('=')?;
+    let name = name.trim().trim_end_matches(':').trim();
+    let value = value.trim().trim_matches(|c| c == '\'' || c == '"');
+    let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
+    let is_one_value = !value.is_empty() && !value.contains([',', '(', '@', ';', '\'', '"', '\\']);
+    (is_name && is_one_value).then(|| (name.to_string(), value.to_string()))
+}
+
+/// Splits `knob=value`.
+///
+/// # Errors
+/// Says how a setting is written.
+pub fn parse_knob(text: &str) -> Result<(String, String), Error> {
+    let bad = || Error::Plan(format!("--set {text}: give a setting as knob=value, such as innodb_io_capacity=2000"));
+    let (name, value) = text.split_once('=').ok_or_else(bad)?;
+    let name = name.trim().trim_start_matches("--");
+    if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')) {
+        return Err(bad());
+    }
+    Ok((name.replace('-', "_"), value.trim().to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn what(action: &str) -> What {
+        Action::parse("60s", action).unwrap().what
+    }
+
+    #[test]
+    fn an_action_is_a_setting_sql_a_restart_or_a_command() {
+        let set = |name: &str, value: &str| What::Set { name: name.into(), value: value.into() };
+        assert_eq!(what("SET GLOBAL innodb_io_capacity = 2000;"), set("innodb_io_capacity", "2000"));
+        assert_eq!(what("set @@global.sync_binlog=1"), set("sync_binlog", "1"));
+        assert_eq!(what("SET GLOBAL a='ON'"), set("a", "ON"));
+        assert_eq!(what("restart"), What::Restart);
+        assert_eq!(what("!sync"), What::Shell("sync".into()));
+        assert_eq!(what("FLUSH TABLES"), What::Sql("FLUSH TABLES".into()));
+        assert_eq!(what("SET GLOBAL a=1, GLOBAL b=2"), What::Sql("SET GLOBAL a=1, GLOBAL b=2".into()));
+        assert_eq!(what("SET GLOBAL a=@@b"), What::Sql("SET GLOBAL a=@@b".into()));
+        assert_eq!(what("SET SESSION a=1"), What::Sql("SET SESSION a=1".into()));
+    }
+
+    #[test]
+    fn times_have_units() {
+        assert_eq!(parse_duration("60"), Some(Duration::from_secs(60)));
+        assert_eq!(parse_duration("200ms"), Some(Duration::from_millis(200)));
+        assert_eq!(parse_duration("1.5m"), Some(Duration::from_secs(90)));
+        for bad in ["", "x", "5 parsecs", "-1", "1e300h", "9999999h", "1..2"] {
+            assert_eq!(parse_duration(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_knob_is_a_name_and_a_value() {
+        assert_eq!(parse_knob("--innodb-io-capacity = 5").unwrap().0, "innodb_io_capacity");
+        for bad in ["x", "=1", "a b=1", "a;b=1"] {
+            assert!(parse_knob(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! What was typed. Syntax only: nothing here touches a file, a clock or a server.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+#[derive(Parser, Debug)]
+#[command(name = "whyso", version, about = "Finds out why a database does not go faster", max_term_width = 110)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Sweep load levels, watch everything, explain, report: the main job
+    Run(Box<RunArgs>),
+    /// Draw the report of a recorded run again, as HTML, Markdown, SVG or JSON
+    Report(ReportArgs),
+    /// Write a recorded run's samples as CSV or as one Parquet file
+    Export(ExportArgs),
+    /// Open the DuckDB shell with views over every recorded run
+    Sql(SqlArgs),
+    /// List the recorded runs
+    Runs(RunsArgs),
+    /// List or remove the snapshots of loaded throw-away servers
+    Snapshots(SnapshotsArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct RunArgs {
+    /// The workload, named as sysbench names it, such as oltp-read-write or oltp-point-select
+    #[arg(default_value = "oltp-read-write")]
+    pub(crate) workload: String,
+
+    /// Print what the workload sends, and end
+    #[arg(long)]
+    pub(crate) describe: bool,
+
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+
+    #[command(flatten)]
+    pub(crate) levels: LevelArgs,
+
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+
+    #[command(flatten)]
+    pub(crate) options: WorkloadArgs,
+
+    /// Folder that holds the recordings
+    #[arg(long, value_name = "DIR", default_value = "runs", help_heading = "Output")]
+    pub(crate) out: PathBuf,
+
+    /// Print one JSON object on standard output, and nothing else there
+    #[arg(long, help_heading = "Output")]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Server")]
+pub(crate) struct ServerArgs {
+    /// Server to load: mysql://user@host:3306/schema or mysql://user@localhost/schema?socket=/path
+    ///
+    /// Without it whyso starts a throw-away server of its own. The password comes from the DSN, MYSQL_PWD,
+    /// ~/.my.cnf or a prompt, in this order.
+    #[arg(long, value_name = "DSN")]
+    pub(crate) dsn: Option<String>,
+
+    /// Folder of an unpacked server build to start, with bin/mysqld or sbin/mariadbd in it
+    #[arg(long, value_name = "DIR", conflicts_with = "dsn")]
+    pub(crate) server: Option<PathBuf>,
+
+    /// Setting of the server, such as innodb_flush_log_at_trx_commit=2; may be given more than once
+    ///
+    /// A throw-away server is started with it; on a server reached by --dsn it is set with SET GLOBAL and put
+    /// back at the end.
+    #[arg(long = "set", value_name = "KNOB=VALUE")]
+    pub(crate) set: Vec<String>,
+
+    /// A my.cnf of your own for the throw-away server
+    #[arg(long, value_name = "FILE", conflicts_with = "dsn")]
+    pub(crate) defaults_file: Option<PathBuf>,
+
+    /// CPUs of the throw-away server: a list such as 0-3,8, or words such as "1 socket", "no HT", "4 cores"
+    #[arg(long, value_name = "CPUS", conflicts_with = "dsn")]
+    pub(crate) server_cpus: Option<String>,
+
+    /// CPUs of the load generator, in the same words
+    #[arg(long, value_name = "CPUS")]
+    pub(crate) client_cpus: Option<String>,
+
+    /// Folder in which the throw-away server's own folder is made; must be on a real disk for findings about
+    /// the disk to be true
+    #[arg(long, value_name = "DIR", conflicts_with = "dsn")]
+    pub(crate) server_dir: Option<PathBuf>,
+
+    /// Permit writing to this schema although whyso did not make it
+    #[arg(long, value_name = "SCHEMA")]
+    pub(crate) allow_writes: Option<String>,
+}
+
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Levels")]
+pub(crate) struct LevelArgs {
+    /// Users at each level, in order
+    #[arg(long, value_name = "N,N,…", value_delimiter = ',', default_value = "1,2,4,8,16,32,64")]
+    pub(crate) users: Vec<u32>,
+
+    /// Length of each level's measured window, in seconds
+    #[arg(long, value_name = "S", default_value_t = 10.0)]
+    pub(crate) seconds: f64,
+
+    /// Bound on each level's warm-up, in seconds; it ends earlier when throughput is steady
+    #[arg(long, value_name = "S", default_value_t = 10.0)]
+    pub(crate) warmup: f64,
+
+    /// Change something in mid-run: at this many seconds of measuring (5, 5s, 2m), do this
+    ///
+    /// The action is SQL (a SET GLOBAL is put back at the end), the word "restart" for the throw-away server, or
+    /// a command for the shell after a "!". May be given more than once.
+    #[arg(long, num_args = 2, value_names = ["TIME", "ACTION"])]
+    pub(crate) at: Vec<String>,
+
+    /// Time between two readings of each sampler, in milliseconds, from 100
+    #[arg(long, value_name = "MS", default_value_t = 1000)]
+    pub(crate) interval_ms: u64,
+
+    /// Do not repeat the best level at the end to look for drift
+    #[arg(long)]
+    pub(crate) no_repeat: bool,
+
+    /// Seed of everything that is random: the same seed sends the same transactions
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+}
+
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Data set")]
+pub(crate) struct DataArgs {
+    /// Tables sbtest1 … sbtestN
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    pub(crate) tables: u32,
+
+    /// Rows of each table
+    #[arg(long, value_name = "N", default_value_t = 25_000)]
+    pub(crate) rows: u64,
+}
+
+/// Options of the workload itself; names and defaults are sysbench's.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Workload options, as sysbench names them")]
+pub(crate) struct WorkloadArgs {
+    /// Any option of the workload as NAME=VALUE, such as range-size=50; may be given more than once
+    ///
+    /// The common ones have flags of their own.
+    #[arg(long = "option", short = 'o', value_name = "NAME=VALUE")]
+    pub(crate) option: Vec<String>,
+    /// Rows of a range [default: 100]
+    #[arg(long, value_name = "N")]
+    pub(crate) range_size: Option<String>,
+    /// Point selects a transaction [default: 10]
+    #[arg(long, value_name = "N")]
+    pub(crate) point_selects: Option<String>,
+    /// Simple range selects a transaction [default: 1]
+    #[arg(long, value_name = "N")]
+    pub(crate) simple_ranges: Option<String>,
+    /// SUM() range selects a transaction [default: 1]
+    #[arg(long, value_name = "N")]
+    pub(crate) sum_ranges: Option<String>,
+    /// ORDER BY range selects a transaction [default: 1]
+    #[arg(long, value_name = "N")]
+    pub(crate) order_ranges: Option<String>,
+    /// DISTINCT range selects a transaction [default: 1]
+    #[arg(long, value_name = "N")]
+    pub(crate) distinct_ranges: Option<String>,
+    /// Updates of the indexed column a transaction [default: 1]
+    #[arg(long, value_name = "N")]
+    pub(crate) index_updates: Option<String>,
+    /// Updates of a column without index a transaction [default: 1]
+    #[arg(long, value_name = "N")]
+    pub(crate) non_index_updates: Option<String>,
+    /// Deletes followed by an insert of the same row a transaction [default: 1]
+    #[arg(long, value_name = "N")]
+    pub(crate) delete_inserts: Option<String>,
+    /// on: no BEGIN and COMMIT, each statement commits by itself [default: off]
+    #[arg(long, value_name = "on|off", num_args = 0..=1, default_missing_value = "on")]
+    pub(crate) skip_trx: Option<String>,
+    /// Distribution of row numbers: uniform, zipfian, pareto, gaussian, special [default: uniform]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) rand_type: Option<String>,
+    /// Exponent of the zipfian distribution [default: 0.8]
+    #[arg(long, value_name = "X")]
+    pub(crate) rand_zipfian_exp: Option<String>,
+    /// Parameter h of the pareto distribution [default: 0.2]
+    #[arg(long, value_name = "X")]
+    pub(crate) rand_pareto_h: Option<String>,
+}
+
+impl WorkloadArgs {
+    /// The options that were given, as (name with dashes, value).
+    pub(crate) fn given(&self) -> Vec<(String, String)> {
+        let flags = [
+            ("range-size", &self.range_size),
+            ("point-selects", &self.point_selects),
+            ("simple-ranges", &self.simple_ranges),
+            ("sum-ranges", &self.sum_ranges),
+            ("order-ranges", &self.order_ranges),
+            ("distinct-ranges", &self.distinct_ranges),
+            ("index-updates", &self.index_updates),
+            ("non-index-updates", &self.non_index_updates),
+            ("delete-inserts", &self.delete_inserts),
+            ("skip-trx", &self.skip_trx),
+            ("rand-type", &self.rand_type),
+            ("rand-zipfian-exp", &self.rand_zipfian_exp),
+            ("rand-pareto-h", &self.rand_pareto_h),
+        ];
+        let mut given = Vec::new();
+        for (name, value) in flags {
+            if let Some(value) = value {
+                given.push((name.to_string(), value.clone()));
+            }
+        }
+        given
+    }
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ReportFormat {
+    Html,
+    Md,
+    Svg,
+    Json,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ReportArgs {
+    /// The run: its folder, or its id under --runs
+    pub(crate) run: PathBuf,
+    #[arg(long, value_enum, default_value_t = ReportFormat::Html)]
+    pub(crate) format: ReportFormat,
+    /// Where to write [default: report.html in the run's folder for HTML, standard output otherwise]
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Folder that holds the recordings
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    pub(crate) runs: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ExportFormat {
+    Csv,
+    Parquet,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ExportArgs {
+    /// The run: its folder, or its id under --runs
+    pub(crate) run: PathBuf,
+    #[arg(long, value_enum, default_value_t = ExportFormat::Csv)]
+    pub(crate) format: ExportFormat,
+    /// Only metrics whose source or name contains this text; may be given more than once
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) metric: Vec<String>,
+    /// Where to write [default: standard output for CSV]
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Folder that holds the recordings
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    pub(crate) runs: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct SqlArgs {
+    /// Folder that holds the recordings
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    pub(crate) runs: PathBuf,
+    /// Run this statement and end, instead of opening the shell
+    #[arg(long, short, value_name = "SQL")]
+    pub(crate) command: Option<String>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct RunsArgs {
+    /// Folder that holds the recordings
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    pub(crate) runs: PathBuf,
+    /// Print one JSON object on standard output, and nothing else there
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct SnapshotsArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<SnapshotsCommand>,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum SnapshotsCommand {
+    /// List them with their size (what `whyso snapshots` alone does)
+    List,
+    /// Remove one, or all
+    Remove {
+        /// Name as `whyso snapshots list` prints it, or "all"
+        name: String,
+    },
+}

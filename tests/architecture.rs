@@ -1,0 +1,118 @@
+//! The invariants of ARCHITECTURE.md that a test can check.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Our own crates that a crate depends on, without its tests' dependencies.
+fn dependencies(name: &str) -> BTreeSet<String> {
+    let manifest = fs::read_to_string(root().join("crates").join(name).join("Cargo.toml")).expect(name);
+    let before_tests = manifest.split("[dev-dependencies]").next().unwrap();
+    let section = before_tests.split("[dependencies]").nth(1).expect("a [dependencies] section");
+    section
+        .lines()
+        .filter_map(|line| line.strip_prefix("whyso-"))
+        .map(|rest| rest.split(['.', ' ', '=']).next().unwrap().to_string())
+        .collect()
+}
+
+fn source_files(folder: &Path) -> Vec<PathBuf> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files.extend(source_files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    files
+}
+
+/// Lines of a crate's own code, without comments and without its test modules.
+fn code_lines(name: &str) -> Vec<(PathBuf, String)> {
+    let mut lines = Vec::new();
+    for file in source_files(&root().join("crates").join(name).join("src")) {
+        if file.file_name().is_some_and(|name| name == "tests.rs") {
+            continue;
+        }
+        let text = fs::read_to_string(&file).unwrap();
+        let code = text.split("#[cfg(test)]\nmod tests").next().unwrap();
+        for line in code.lines() {
+            if !line.trim_start().starts_with("//") {
+                lines.push((file.clone(), line.to_string()));
+            }
+        }
+    }
+    assert!(!lines.is_empty(), "crate {name} has no code to check");
+    lines
+}
+
+fn assert_absent(name: &str, forbidden: &[&str]) {
+    for (file, line) in code_lines(name) {
+        for word in forbidden {
+            assert!(!line.contains(word), "{} must not use {word}: {}", file.display(), line.trim());
+        }
+    }
+}
+
+#[test]
+fn data_goes_one_way() {
+    let allowed: [(&str, &[&str]); 11] = [
+        ("clock", &[]),
+        ("wire", &[]),
+        ("workload", &[]),
+        ("series", &[]),
+        ("load", &["clock", "wire", "workload"]),
+        ("server", &["clock", "workload"]),
+        ("record", &["clock", "series"]),
+        ("watch", &["clock", "record"]),
+        ("explain", &["series"]),
+        ("report", &["record", "series", "explain"]),
+        (
+            "lab",
+            &["clock", "workload", "load", "server", "watch", "record", "series", "explain", "report"],
+        ),
+    ];
+    for (name, may_use) in allowed {
+        let may_use: BTreeSet<String> = may_use.iter().map(|name| name.to_string()).collect();
+        let uses = dependencies(name);
+        let excess: Vec<_> = uses.difference(&may_use).collect();
+        assert!(excess.is_empty(), "crate {name} must not depend on {excess:?}");
+    }
+}
+
+#[test]
+fn pure_crates_use_neither_files_nor_clocks_nor_sockets() {
+    let impure = ["std::fs", "std::net", "std::time::Instant", "SystemTime", "std::process", "std::thread", "std::env"];
+    for name in ["wire", "series", "explain"] {
+        assert_absent(name, &impure);
+    }
+    assert_absent("workload", &["std::net", "std::os::unix::net", "Instant", "SystemTime"]);
+}
+
+#[test]
+fn only_record_names_the_files_of_a_recording() {
+    let names = ["run.json", "series.parquet", "collections-", "samples-", "rollup-", "frames.parquet"];
+    for name in ["lab", "watch", "explain", "report", "load", "server"] {
+        assert_absent(name, &names);
+    }
+}
+
+#[test]
+fn no_file_of_ours_has_grown_past_two() {
+    let mut too_long = Vec::new();
+    for entry in fs::read_dir(root().join("crates")).unwrap() {
+        for file in source_files(&entry.unwrap().path().join("src")) {
+            let lines = fs::read_to_string(&file).unwrap().lines().count();
+            if lines > 700 {
+                too_long.push(format!("{} ({lines} lines)", file.display()));
+            }
+        }
+    }
+    assert!(too_long.is_empty(), "a file past 500 lines asks to be two: {too_long:?}");
+}

@@ -1,0 +1,238 @@
+//! What the end-to-end tests share: the program, a server that is not whyso's, and what must not be left behind.
+#![allow(dead_code)] // each test file uses its own part
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// Bound on every wait for something that should happen soon.
+pub const SOON: Duration = Duration::from_secs(60);
+
+/// A folder of its own for one test, with the caches of the program in it.
+pub struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    /// On a real disk: the server's data are to lie on one.
+    pub fn new() -> Place {
+        let folder = tempfile::Builder::new().prefix("whyso-e2e-").tempdir_in("/var/tmp").unwrap();
+        Place { folder }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub fn runs(&self) -> PathBuf {
+        self.path().join("runs")
+    }
+
+    /// Where the throw-away servers of this test are made.
+    pub fn servers(&self) -> PathBuf {
+        let servers = self.path().join("servers");
+        fs::create_dir_all(&servers).unwrap();
+        servers
+    }
+
+    /// The program, with its caches, state and throw-away servers inside this folder.
+    pub fn whyso(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_whyso"));
+        command
+            .args(args)
+            .current_dir(self.path())
+            .env("HOME", self.path())
+            .env("XDG_CACHE_HOME", self.path().join("cache"))
+            .env("XDG_STATE_HOME", self.path().join("state"))
+            .env_remove("MYSQL_PWD")
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// `whyso run` on a small data set with a throw-away server, plus `more`.
+    pub fn run(&self, more: &[&str]) -> Command {
+        let servers = self.servers();
+        let mut args = vec!["run", "oltp-read-write", "--tables", "2", "--rows", "1000", "--warmup", "1"];
+        if !more.contains(&"--dsn") {
+            args.extend(["--server-dir", servers.to_str().unwrap()]);
+        }
+        args.extend(more);
+        self.whyso(&args)
+    }
+
+    /// The only recording here.
+    pub fn only_run(&self) -> PathBuf {
+        let mut runs: Vec<PathBuf> = fs::read_dir(self.runs()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert_eq!(runs.len(), 1, "one recording expected: {runs:?}");
+        runs.remove(0)
+    }
+
+    /// Waits until no server is left that was started from this folder, and its folder is gone.
+    pub fn assert_nothing_left(&self) {
+        let gone = wait_until(SOON, || {
+            server_pids_under(self.path()).is_empty() && fs::read_dir(self.servers()).unwrap().next().is_none()
+        });
+        let left: Vec<_> = fs::read_dir(self.servers()).unwrap().map(|entry| entry.unwrap().path()).collect();
+        assert!(gone, "servers {:?} and folders {left:?} are left", server_pids_under(self.path()));
+    }
+}
+
+/// Process ids of mariadbd or mysqld whose command line names a path under `folder`.
+pub fn server_pids_under(folder: &Path) -> Vec<i32> {
+    let folder = folder.to_str().unwrap();
+    let mut pids = Vec::new();
+    for entry in fs::read_dir("/proc").unwrap().flatten() {
+        let Ok(pid) = entry.file_name().to_string_lossy().parse::<i32>() else { continue };
+        let command = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let command = String::from_utf8_lossy(&command).replace('\0', " ");
+        let program = command.split(' ').next().unwrap_or("");
+        let is_server = program.ends_with("mariadbd") || program.ends_with("mysqld");
+        if is_server && command.contains(folder) {
+            pids.push(pid);
+        }
+    }
+    pids
+}
+
+/// Ends a process whatever it is doing.
+pub fn kill(pid: i32, signal: i32) {
+    // SAFETY: kill has no memory effects; the pid is one that this test started or found under its own folder.
+    unsafe { libc::kill(pid, signal) };
+}
+
+pub fn wait_until(bound: Duration, mut condition: impl FnMut() -> bool) -> bool {
+    let begin = Instant::now();
+    while begin.elapsed() < bound {
+        if condition() {
+            return true;
+        }
+        sleep(Duration::from_millis(50));
+    }
+    false
+}
+
+/// Waits for a child within a bound, and ends it where it does not come back.
+pub fn finish(mut child: Child, bound: Duration) -> Output {
+    let begin = Instant::now();
+    let stdout = child.stdout.take().map(drain);
+    let stderr = child.stderr.take().map(drain);
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if begin.elapsed() > bound {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            panic!("the program did not end within {bound:?}");
+        }
+        sleep(Duration::from_millis(20));
+    };
+    let collect = |reader: Option<std::thread::JoinHandle<Vec<u8>>>| reader.map_or(Vec::new(), |r| r.join().unwrap());
+    Output { status, stdout: collect(stdout), stderr: collect(stderr) }
+}
+
+fn drain(mut from: impl std::io::Read + Send + 'static) -> std::thread::JoinHandle<Vec<u8>> {
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _ = from.read_to_end(&mut bytes);
+        bytes
+    })
+}
+
+pub fn spawn(command: &mut Command) -> Child {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Runs to the end within two minutes.
+pub fn output(command: &mut Command) -> Output {
+    finish(spawn(command), Duration::from_secs(120))
+}
+
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The run must have succeeded; gives the object that it printed.
+pub fn json_of(output: &Output) -> Value {
+    assert!(output.status.success(), "{}\n{}", output.status, text(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", text(&output.stdout)))
+}
+
+/// A MariaDB that is not whyso's: started by the test, on a socket and a port of loopback.
+pub struct OwnServer {
+    child: Child,
+    folder: tempfile::TempDir,
+    pub port: u16,
+}
+
+impl OwnServer {
+    pub fn start() -> OwnServer {
+        let folder = tempfile::Builder::new().prefix("whyso-own-").tempdir_in("/var/tmp").unwrap();
+        let data = folder.path().join("data");
+        let installed = Command::new("mariadb-install-db")
+            .args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db", "--user=root"])
+            .arg(format!("--datadir={}", data.display()))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .expect("mariadb-install-db is needed: apt-get install mariadb-server-core");
+        assert!(installed.success());
+        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let server = if Path::new("/usr/sbin/mariadbd").exists() { "/usr/sbin/mariadbd" } else { "mariadbd" };
+        let child = Command::new(server)
+            .args(["--no-defaults", "--user=root", "--bind-address=127.0.0.1", "--innodb-buffer-pool-size=64M"])
+            .args(["--skip-name-resolve", "--innodb-log-file-size=32M"])
+            .arg(format!("--port={port}"))
+            .arg(format!("--datadir={}", data.display()))
+            .arg(format!("--socket={}", folder.path().join("s").display()))
+            .arg(format!("--log-error={}", folder.path().join("log").display()))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let server = OwnServer { child, folder, port };
+        let ready = wait_until(SOON, || server.try_sql("SELECT 1").is_ok());
+        assert!(ready, "the server did not start");
+        server
+    }
+
+    pub fn socket(&self) -> PathBuf {
+        self.folder.path().join("s")
+    }
+
+    pub fn pid(&self) -> i32 {
+        self.child.id() as i32
+    }
+
+    /// A DSN of `user` over the socket, to `schema` (may be empty).
+    pub fn dsn(&self, user: &str, schema: &str) -> String {
+        format!("mysql://{user}@localhost/{schema}?socket={}", self.socket().display())
+    }
+
+    fn try_sql(&self, sql: &str) -> Result<String, String> {
+        let output = Command::new("mariadb")
+            .args(["--no-defaults", "--user=root", "--batch", "--skip-column-names", "--execute", sql])
+            .arg(format!("--socket={}", self.socket().display()))
+            .stdin(Stdio::null())
+            .output()
+            .expect("the mariadb client is needed: apt-get install mariadb-client");
+        if output.status.success() { Ok(text(&output.stdout).trim().to_string()) } else { Err(text(&output.stderr)) }
+    }
+
+    /// Runs SQL as root; gives the rows as text.
+    pub fn sql(&self, sql: &str) -> String {
+        self.try_sql(sql).unwrap_or_else(|error| panic!("{sql}: {error}"))
+    }
+}
+
+impl Drop for OwnServer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
