@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Tests the page: its pure parts under Node, then a real report in a real headless Chromium.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export CARGO_TARGET_DIR=${CARGO_TARGET_DIR:-$HOME/.cache/whyso-target}
+export PATH="$PATH:$HOME/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin"
+
+place=$(mktemp -d /var/tmp/whyso-page-XXXXXX)
+trap 'rm -rf "$place"' EXIT
+cargo build --release --locked --quiet
+"$CARGO_TARGET_DIR/release/whyso" run oltp-read-write --users 1,2,4,8 --seconds 3 --warmup 1 --tables 2 --rows 2000 \
+	--server-dir "$place" --out "$place/runs" >"$place/out" 2>&1 || { cat "$place/out"; exit 1; }
+
+cd web
+npm run --silent check
+npm run --silent test:unit
+REPORT_HTML=$(echo "$place"/runs/*/report.html) npm run --silent test:browser
