@@ -1,1 +1,41 @@
-//! see ARCHITECTURE.md
+//! The hot part of the MySQL protocol: commands are encoded into a reused buffer, answers are scanned as they arrive.
+//!
+//! An execution of a prepared statement is written from an [`ExecuteTemplate`]; its answer goes through a
+//! [`ResponseScanner`], which finds its end, counts its rows and materialises nothing. Both are told what the two
+//! sides agreed on at login; the login itself is not in here.
+//!
+//! This crate does no I/O, reads no clock, allocates nothing per packet once its buffers have grown, and never
+//! panics, whatever bytes it is fed.
+//!
+//! ```
+//! use whyso_wire::{Agreed, Answer, ExecuteTemplate, ParamType, ResponseScanner, RowFormat};
+//!
+//! let point_select = ExecuteTemplate::new(&[ParamType::Int32]);
+//! let mut out = Vec::new();
+//! let mut execution = point_select.begin(&mut out, 1, false);
+//! execution.int32(4711);
+//! execution.finish();
+//! assert_eq!(out.len(), 22);
+//!
+//! let mut scanner = ResponseScanner::new(Agreed { deprecate_eof: true, cache_metadata: false });
+//! scanner.begin(RowFormat::Binary);
+//! let ok = [7, 0, 0, 1, 0x00, 1, 0, 2, 0, 0, 0];
+//! assert_eq!(scanner.feed(&ok[..3])?.complete, None);
+//! let complete = scanner.feed(&ok[3..])?.complete.expect("the packet is whole now");
+//! assert_eq!(complete.answer, Answer::Ok { affected_rows: 1, status: 2, warnings: 0 });
+//! # Ok::<(), whyso_wire::ProtocolError>(())
+//! ```
+
+pub mod encode;
+mod error;
+mod frame;
+mod prepare;
+mod response;
+
+pub use encode::{ExecuteTemplate, ExecuteWriter, ParamType, QueryTemplate, QueryWriter};
+pub use error::ProtocolError;
+pub use prepare::{PrepareAnswer, PrepareScanner, Prepared};
+pub use response::{
+    Agreed, Answer, Complete, Fed, ResponseScanner, RowFormat, SERVER_MORE_RESULTS_EXISTS,
+    SERVER_STATUS_IN_TRANS, ServerError,
+};

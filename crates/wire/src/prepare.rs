@@ -1,0 +1,131 @@
+//! Scans the answer to `COM_STMT_PREPARE`.
+
+use std::borrow::Cow;
+
+use crate::error::ProtocolError;
+use crate::frame::{Fields, Frames};
+use crate::response::{Agreed, ServerError};
+
+/// A statement that the server has prepared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Prepared {
+    pub statement_id: u32,
+    pub params: u16,
+    /// Columns of the rows that it gives; 0 where it gives none.
+    pub columns: u16,
+}
+
+/// How a preparation ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PrepareAnswer {
+    Prepared(Prepared),
+    /// The text is in [`PrepareScanner::message`].
+    Err {
+        code: u16,
+        sqlstate: [u8; 5],
+    },
+}
+
+/// Scans the answer to one preparation as its bytes arrive; definitions of parameters and columns are skipped.
+#[derive(Clone, Debug)]
+pub struct PrepareScanner {
+    frames: Frames,
+    agreed: Agreed,
+    prepared: Option<Prepared>,
+    packets_left: u32,
+    done: bool,
+    message: Vec<u8>,
+}
+
+impl PrepareScanner {
+    pub fn new(agreed: Agreed) -> PrepareScanner {
+        PrepareScanner {
+            frames: Frames::new(),
+            agreed,
+            prepared: None,
+            packets_left: 0,
+            done: false,
+            message: Vec::new(),
+        }
+    }
+
+    /// Gets ready for the next answer.
+    pub fn begin(&mut self) {
+        self.frames.reset(1);
+        self.prepared = None;
+        self.packets_left = 0;
+        self.done = false;
+    }
+
+    /// The message of the last [`PrepareAnswer::Err`].
+    pub fn message(&self) -> Cow<'_, str> {
+        String::from_utf8_lossy(&self.message)
+    }
+
+    /// Takes what has been read, up to the end of the answer at most: how many bytes were taken, and the answer
+    /// where it is complete.
+    ///
+    /// # Errors
+    /// What no server may send here; nothing more can be fed then.
+    pub fn feed(&mut self, bytes: &[u8]) -> Result<(usize, Option<PrepareAnswer>), ProtocolError> {
+        let mut at = 0;
+        while at < bytes.len() {
+            if self.done {
+                return Err(ProtocolError::AfterEnd);
+            }
+            let (taken, packet) = self.frames.next(&bytes[at..])?;
+            at += taken;
+            let Some(packet) = packet else { continue };
+            let Some(prepared) = self.prepared else {
+                if packet.head.first() == Some(&0xff) {
+                    let error = ServerError::parse(packet.head)?;
+                    self.message.clear();
+                    self.message.extend_from_slice(error.message);
+                    self.done = true;
+                    let answer = PrepareAnswer::Err { code: error.code, sqlstate: error.sqlstate };
+                    return Ok((at, Some(answer)));
+                }
+                let prepared = parse_first(packet.head)?;
+                self.packets_left = self.definition_packets(prepared);
+                self.prepared = Some(prepared);
+                if self.packets_left == 0 {
+                    self.done = true;
+                    return Ok((at, Some(PrepareAnswer::Prepared(prepared))));
+                }
+                continue;
+            };
+            self.packets_left -= 1;
+            if self.packets_left == 0 {
+                self.done = true;
+                return Ok((at, Some(PrepareAnswer::Prepared(prepared))));
+            }
+        }
+        Ok((at, None))
+    }
+
+    fn definition_packets(&self, prepared: Prepared) -> u32 {
+        let eof = u32::from(!self.agreed.deprecate_eof);
+        let mut packets = 0;
+        for definitions in [prepared.params, prepared.columns] {
+            if definitions > 0 {
+                packets += u32::from(definitions) + eof;
+            }
+        }
+        packets
+    }
+}
+
+fn parse_first(payload: &[u8]) -> Result<Prepared, ProtocolError> {
+    let mut fields = Fields::new(payload);
+    let byte = fields.u8("first byte")?;
+    if byte != 0 {
+        return Err(ProtocolError::Unexpected {
+            byte,
+            place: "at the beginning of the answer to a preparation",
+        });
+    }
+    let statement_id = fields.u32("statement id")?;
+    let columns = fields.u16("number of columns")?;
+    let params = fields.u16("number of parameters")?;
+    Ok(Prepared { statement_id, params, columns })
+}
