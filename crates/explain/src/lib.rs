@@ -1,2 +1,107 @@
-//! see ARCHITECTURE.md
+//! Says why a server stopped getting faster: the statistics of a run and its findings in words.
+//!
+//! [`explain`] takes what was measured at each level ([`model::Input`]) and gives, for each level,
+//! its throughput with an interval, whether it was steady, valid, and in which regime; where
+//! throughput peaks; the Universal Scalability Law's fit; what grows per transaction; and sentences,
+//! each with the evidence that it rests on.
+//!
+//! It does no I/O and reads no clock: the same input gives the same findings on any machine. It never
+//! fails, whatever the numbers; what makes no sense is left out, and every number that comes out is
+//! finite. It never names a cause that the counters don't show.
+//!
+//! ```
+//! use whyso_explain::model::{Input, LevelInput};
+//!
+//! // Ten seconds each of 1, 2 and 4 users.
+//! let mut input = Input::default();
+//! for (index, (users, per_bin)) in [(1, 50), (2, 95), (4, 93)].into_iter().enumerate() {
+//!     input.levels.push(LevelInput {
+//!         index: index as u32,
+//!         users,
+//!         end_ns: 10_000_000_000,
+//!         transactions: u64::from(per_bin) * 100,
+//!         bins_100ms: vec![per_bin; 100],
+//!         ..LevelInput::default()
+//!     });
+//! }
+//! let explanation = whyso_explain::explain(&input);
+//! let peak = explanation.peak.unwrap();
+//! assert_eq!((peak.users, peak.users_interval), (2, [2, 4]));
+//! assert!(explanation.findings[0].text.starts_with("Throughput peaks at 2 users (anywhere from 2 to 4"));
+//! ```
+
+mod drift;
+mod generator;
+mod growth;
+mod interval;
+mod law;
+mod level;
+mod limit;
+mod meanings;
 pub mod model;
+mod numbers;
+mod regime;
+mod steady;
+#[cfg(test)]
+mod testing;
+mod usl;
+mod wake;
+mod warnings;
+
+use level::Level;
+use model::{Explanation, Finding, Input};
+use regime::Shape;
+
+/// Explains a run. See the crate's page for what comes out; it never fails.
+pub fn explain(input: &Input) -> Explanation {
+    let mut levels: Vec<Level> = input
+        .levels
+        .iter()
+        .map(|level| Level::new(level, &input.machine))
+        .collect();
+    let shape = Shape::new(&levels);
+    if let Some(shape) = &shape {
+        for level in &mut levels {
+            if level.verdict.valid && !level.is_unstable() {
+                level.verdict.regime = shape.regime_of_users(level.users);
+            }
+        }
+    }
+
+    let span = shape.as_ref().and_then(|shape| growth::span(&levels, shape));
+    let suspects = span.map_or(Vec::new(), |span| growth::suspects(&levels, span));
+    let usl = shape.as_ref().and_then(|shape| law::fit(shape, &levels));
+    let drift = drift::drift(&levels);
+
+    let mut findings: Vec<Option<Finding>> = Vec::new();
+    match &shape {
+        None => findings.push(Some(warnings::no_result(&levels))),
+        Some(shape) => {
+            findings.push(Some(regime::peak_finding(shape, &levels)));
+            findings.push(regime::regimes_finding(shape, &levels));
+            findings.push(limit::finding(shape, &levels, &input.machine, span, &suspects));
+            findings.push(span.map(|span| limit::growth_finding(span, &suspects)));
+            findings.push(wake::finding(shape, &levels));
+        }
+    }
+    findings.push(generator::finding(&levels, &input.machine));
+    findings.push(warnings::unstable(&levels));
+    findings.push(warnings::stalls(&levels));
+    findings.push(drift.as_ref().and_then(|drift| drift::finding(drift, &levels)));
+    if let (Some(fit), Some(shape)) = (&usl, &shape) {
+        findings.push(Some(law::finding(fit, shape, &levels)));
+    }
+    findings.push(warnings::errors(&levels));
+    findings.push(warnings::too_short(&levels));
+    findings.push(warnings::cut_short(&levels));
+    findings.push(warnings::not_measured(input, &levels));
+
+    Explanation {
+        peak: shape.as_ref().map(Shape::peak),
+        usl,
+        growth: suspects.into_iter().map(|suspect| suspect.growth).collect(),
+        drift,
+        findings: findings.into_iter().flatten().collect(),
+        levels: levels.into_iter().map(|level| level.verdict).collect(),
+    }
+}

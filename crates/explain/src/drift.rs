@@ -1,0 +1,71 @@
+//! Did the server change during the run? The best level, once more at the end.
+
+use crate::level::{Level, levels_evidence};
+use crate::model::{Drift, Finding};
+use crate::numbers;
+
+/// Below this a difference is no drift to anyone, however narrow the intervals.
+const DRIFT_MIN: f64 = 0.03;
+
+/// The last repeated level against the first of as many users in the sweep.
+fn pair<'a, 'b>(levels: &'b [Level<'a>]) -> Option<(&'b Level<'a>, &'b Level<'a>)> {
+    let repeat = levels
+        .iter()
+        .rfind(|level| level.repeat && level.verdict.valid && !level.is_unstable())?;
+    let first = levels.iter().find(|level| level.counts() && level.users == repeat.users)?;
+    Some((first, repeat))
+}
+
+pub(crate) fn drift(levels: &[Level]) -> Option<Drift> {
+    let (first, repeat) = pair(levels)?;
+    let ratio = repeat.per_s() / first.per_s();
+    if !ratio.is_finite() {
+        return None;
+    }
+    let significant = match (
+        first.verdict.transactions_per_s_ci95,
+        repeat.verdict.transactions_per_s_ci95,
+    ) {
+        (Some([first_low, first_high]), Some([repeat_low, repeat_high])) => {
+            repeat_high < first_low || repeat_low > first_high
+        }
+        _ => false,
+    };
+    Some(Drift {
+        users: repeat.users,
+        first_per_s: first.per_s(),
+        repeat_per_s: repeat.per_s(),
+        ratio,
+        significant,
+    })
+}
+
+pub(crate) fn finding(drift: &Drift, levels: &[Level]) -> Option<Finding> {
+    let (first, repeat) = pair(levels)?;
+    let change = drift.ratio - 1.0;
+    let numbers = format!(
+        "{} then {} transactions/s",
+        numbers::plain(drift.first_per_s),
+        numbers::plain(drift.repeat_per_s)
+    );
+    let users = numbers::users(drift.users);
+    let text = if drift.significant && change.abs() >= DRIFT_MIN {
+        let direction = if change < 0.0 { "slower" } else { "faster" };
+        format!(
+            "The server drifted: the level of {users}, repeated at the end, was {} {direction} ({numbers}). \
+             Differences between levels of about that size may be drift rather than an effect of the users.",
+            numbers::percent(change.abs()),
+        )
+    } else {
+        format!(
+            "No drift to speak of: the level of {users}, repeated at the end, gave {numbers} ({}{}).",
+            if change < 0.0 { "−" } else { "+" },
+            numbers::percent(change.abs()),
+        )
+    };
+    Some(Finding {
+        id: "drift".to_string(),
+        text,
+        evidence: vec![levels_evidence("transactions_per_s", &[first, repeat])],
+    })
+}

@@ -1,0 +1,66 @@
+//! Was it the generator that limited a level? Then the level says nothing about the server.
+
+use crate::level::{Level, levels_evidence};
+use crate::model::{Finding, Machine};
+use crate::numbers;
+
+/// Share of its own CPUs from which a generator is held to be the limit.
+pub(crate) const SATURATED_SHARE: f64 = 0.9;
+
+/// A machine with less idle time than this is full.
+pub(crate) const IDLE_FULL: f64 = 0.05;
+
+/// Why the generator was the bottleneck of a level; `None` where nothing says that it was.
+pub(crate) fn saturated_why(level: &Level, machine: &Machine) -> Option<String> {
+    if !level.client_saturated_why.is_empty() {
+        return Some(format!("the load generator was the limit: {}", level.client_saturated_why));
+    }
+    if !machine.shared {
+        let share = level.client_cpu_share(machine).filter(|&share| share >= SATURATED_SHARE)?;
+        return Some(format!(
+            "the load generator was the limit: it used {} of its {}",
+            numbers::percent(share),
+            cpus(machine.client_cpus),
+        ));
+    }
+    let is_full = level.cpu.is_some_and(|cpu| cpu.idle + cpu.iowait < IDLE_FULL);
+    let server_cpu_s = level.server_cpu_s?;
+    if is_full && level.client_cpu_s > server_cpu_s {
+        return Some(format!(
+            "the load generator was the limit: on a full machine it used {} CPU seconds and the server {}",
+            numbers::plain(level.client_cpu_s),
+            numbers::plain(server_cpu_s),
+        ));
+    }
+    None
+}
+
+/// Names the levels that the generator limited.
+pub(crate) fn finding(levels: &[Level], machine: &Machine) -> Option<Finding> {
+    let limited: Vec<&Level> = levels
+        .iter()
+        .filter(|level| level.transactions > 0 && saturated_why(level, machine).is_some())
+        .collect();
+    let worst = limited.last()?;
+    let users: Vec<String> = limited.iter().map(|level| numbers::count(u64::from(level.users))).collect();
+    let text = format!(
+        "At {} users {}. {} not valid: it says how fast the generator is, not the server. \
+         Give the generator more CPUs, or another machine.",
+        numbers::list(&users),
+        worst.verdict.invalid_why,
+        if limited.len() == 1 { "This level is" } else { "These levels are" },
+    );
+    let text = if limited.len() == 1 { text } else { text.replace("it says", "they say") };
+    Some(Finding {
+        id: "generator-bottleneck".to_string(),
+        text,
+        evidence: vec![levels_evidence("client_cpu", &limited)],
+    })
+}
+
+fn cpus(number: u32) -> String {
+    match number {
+        1 => "1 CPU".to_string(),
+        _ => format!("{} CPUs", numbers::count(u64::from(number))),
+    }
+}

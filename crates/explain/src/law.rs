@@ -1,0 +1,88 @@
+//! The scalability law over the levels of a run: which of them are fitted, and what the fit says.
+
+use crate::level::{Level, levels_evidence};
+use crate::model::{Finding, UslFit};
+use crate::numbers;
+use crate::regime::{Point, Shape};
+use crate::usl::{self, UslPoint};
+use crate::wake;
+
+/// The law is a simple one: it is assumed to miss every level by this share of the best throughput,
+/// on top of the level's own noise. Keeps one very quiet level from ruling the fit.
+const MISFIT_SHARE: f64 = 0.02;
+
+/// Below this the law is said not to describe the levels.
+const R_SQUARED_MIN: f64 = 0.8;
+
+pub(crate) fn fit(shape: &Shape, levels: &[Level]) -> Option<UslFit> {
+    let slowed = wake::slowed_point(shape);
+    let best_per_s = shape.best_point().per_s;
+    let mut points = Vec::new();
+    let mut left_out = Vec::new();
+    for (at, point) in shape.points.iter().enumerate() {
+        let indexes = indexes(point, levels);
+        if slowed == Some(at) {
+            left_out.extend(indexes);
+            continue;
+        }
+        let noise = point.half_width / (MISFIT_SHARE * best_per_s);
+        points.push(UslPoint {
+            users: f64::from(point.users),
+            per_s: point.per_s,
+            weight: 1.0 / (1.0 + noise * noise),
+            indexes,
+        });
+    }
+    usl::fit(&points, &left_out)
+}
+
+pub(crate) fn finding(fit: &UslFit, shape: &Shape, levels: &[Level]) -> Finding {
+    let users_max = shape.points.last().map_or(0, |point| point.users);
+    let peak = match fit.peak_users {
+        Some(users) if users <= 2.0 * f64::from(users_max) => {
+            format!("its peak lies at {} users", numbers::plain(users.max(1.0)))
+        }
+        Some(_) => "its peak lies far beyond the users that were tried".to_string(),
+        None => "it has no peak, throughput only levels off".to_string(),
+    };
+    let mut text = format!(
+        "The Universal Scalability Law fits with {} % serial work (95 % interval {} to {}) and a crosstalk of {} ({} to {}); {peak}. \
+         It explains {} of the differences between levels.",
+        numbers::plain(fit.sigma.value * 100.0),
+        numbers::plain(fit.sigma.low95 * 100.0),
+        numbers::plain(fit.sigma.high95 * 100.0),
+        numbers::plain(fit.kappa.value),
+        numbers::plain(fit.kappa.low95),
+        numbers::plain(fit.kappa.high95),
+        numbers::percent(fit.r_squared.max(0.0)),
+    );
+    if fit.r_squared < R_SQUARED_MIN {
+        text.push_str(" That's little: the law does not describe this server's levels, don't read its parameters.");
+    }
+    let outside: Vec<String> = levels
+        .iter()
+        .filter(|level| !level.repeat && fit.outside.contains(&level.index))
+        .map(|level| numbers::count(u64::from(level.users)))
+        .collect();
+    if !outside.is_empty() {
+        text.push_str(&format!(
+            " Outside the fit: the {} of {} users.",
+            if outside.len() == 1 { "level" } else { "levels" },
+            numbers::list(&outside),
+        ));
+    }
+    let shown: Vec<&Level> = shape
+        .points
+        .iter()
+        .flat_map(|point| point.positions.iter().map(|&position| &levels[position]))
+        .collect();
+    Finding {
+        id: "usl".to_string(),
+        text,
+        evidence: vec![levels_evidence("transactions_per_s", &shown)],
+    }
+}
+
+fn indexes(point: &Point, levels: &[Level]) -> Vec<u32> {
+    point.positions.iter().map(|&position| levels[position].index).collect()
+}

@@ -1,0 +1,214 @@
+//! A level as the rest of the crate sees it: numbers that make no sense taken out, and what can be
+//! said of the level alone.
+
+use crate::interval;
+use crate::model::{Counter, CpuUse, Evidence, LevelInput, LevelVerdict, Machine, Regime, Steadiness};
+use crate::steady::{self, BINS_PER_S, Change};
+
+/// One level of the input with its verdict; `regime` and `valid` are filled in later.
+#[derive(Clone, Debug)]
+pub(crate) struct Level<'a> {
+    pub(crate) index: u32,
+    pub(crate) users: u32,
+    pub(crate) repeat: bool,
+    pub(crate) begin_ns: i64,
+    pub(crate) end_ns: i64,
+    /// Length of the measured window, above 0 where anything was measured.
+    pub(crate) seconds: f64,
+    pub(crate) transactions: u64,
+    pub(crate) errors: u64,
+    /// `None` where nothing was measured.
+    pub(crate) latency_mean_ms: Option<f64>,
+    pub(crate) bins: Vec<f64>,
+    pub(crate) client_cpu_s: f64,
+    pub(crate) client_saturated_why: &'a str,
+    pub(crate) cut_short: &'a str,
+    pub(crate) cpu: Option<CpuUse>,
+    pub(crate) server_cpu_s: Option<f64>,
+    pub(crate) counters: &'a [Counter],
+    /// Where throughput changed for good within the window.
+    pub(crate) change: Option<Change>,
+    pub(crate) verdict: LevelVerdict,
+}
+
+impl<'a> Level<'a> {
+    pub(crate) fn new(input: &'a LevelInput, machine: &Machine) -> Level<'a> {
+        let window_s = (input.end_ns as f64 - input.begin_ns as f64) / 1e9;
+        let seconds = if window_s > 0.0 {
+            window_s
+        } else {
+            input.bins_100ms.len() as f64 / BINS_PER_S
+        };
+        // The window's last bin is cut by its end unless it ends on a full 100 ms.
+        let full_bins = (seconds * BINS_PER_S + 0.05) as usize;
+        let bins: Vec<f64> = input
+            .bins_100ms
+            .iter()
+            .take(full_bins)
+            .map(|&count| f64::from(count))
+            .collect();
+        let checked = steady::check(&bins);
+        let change = match checked {
+            steady::Verdict::Changed(change) => Some(change),
+            steady::Verdict::Steady | steady::Verdict::TooShort => None,
+        };
+        let (per_s, part) = match change {
+            Some(change) => (change.before_per_s, &bins[..change.at_bin]),
+            None if seconds > 0.0 => (input.transactions as f64 / seconds, &bins[..]),
+            None => (0.0, &bins[..]),
+        };
+        let half_width = match checked {
+            steady::Verdict::TooShort => None,
+            steady::Verdict::Steady | steady::Verdict::Changed(_) => interval::half_width_per_s(part),
+        };
+        let mut level = Level {
+            index: input.index,
+            users: input.users,
+            repeat: input.repeat,
+            begin_ns: input.begin_ns,
+            end_ns: input.end_ns,
+            seconds,
+            transactions: input.transactions,
+            errors: input.errors,
+            latency_mean_ms: positive(input.latency_mean_ms),
+            client_cpu_s: positive(input.client_cpu_s).unwrap_or(0.0),
+            client_saturated_why: &input.client_saturated_why,
+            cut_short: &input.cut_short,
+            cpu: input.cpu.and_then(clean_cpu),
+            server_cpu_s: input.server_cpu_s.and_then(positive),
+            counters: &input.counters,
+            change,
+            verdict: LevelVerdict {
+                index: input.index,
+                users: input.users,
+                transactions_per_s: per_s,
+                transactions_per_s_ci95: half_width.map(|half| [(per_s - half).max(0.0), per_s + half]),
+                steadiness: checked.steadiness(),
+                regime: Regime::Unknown,
+                valid: true,
+                invalid_why: String::new(),
+            },
+            bins,
+        };
+        level.verdict.invalid_why = level.invalid_why(machine).unwrap_or_default();
+        level.verdict.valid = level.verdict.invalid_why.is_empty();
+        level
+    }
+
+    fn invalid_why(&self, machine: &Machine) -> Option<String> {
+        if self.users == 0 {
+            return Some("no users".to_string());
+        }
+        if self.seconds <= 0.0 {
+            return Some("no measured window".to_string());
+        }
+        if self.transactions == 0 {
+            return Some(match self.errors {
+                0 => "no transaction ended within the window".to_string(),
+                _ => "no transaction succeeded within the window".to_string(),
+            });
+        }
+        crate::generator::saturated_why(self, machine)
+    }
+
+    pub(crate) fn per_s(&self) -> f64 {
+        self.verdict.transactions_per_s
+    }
+
+    pub(crate) fn is_unstable(&self) -> bool {
+        matches!(self.verdict.steadiness, Steadiness::UnstableFrom { .. })
+    }
+
+    /// Part of the sweep, with a throughput that stands for the server.
+    pub(crate) fn counts(&self) -> bool {
+        !self.repeat && self.verdict.valid && !self.is_unstable()
+    }
+
+    /// Share of the time of the server's CPUs that its process used; `None` where either is unknown.
+    pub(crate) fn server_cpu_share(&self, machine: &Machine) -> Option<f64> {
+        let cpu_s = self.server_cpu_s?;
+        share_of_cpus(cpu_s, machine.server_cpus, self.seconds)
+    }
+
+    /// The same for the generator.
+    pub(crate) fn client_cpu_share(&self, machine: &Machine) -> Option<f64> {
+        share_of_cpus(self.client_cpu_s, machine.client_cpus, self.seconds)
+    }
+
+    /// CPU time that the server's process used for one transaction.
+    pub(crate) fn server_cpu_ms_per_transaction(&self) -> Option<f64> {
+        let cpu_s = self.server_cpu_s?;
+        (self.transactions > 0 && cpu_s > 0.0).then(|| cpu_s * 1e3 / self.transactions as f64)
+    }
+}
+
+/// Points a finding to a result of these levels.
+pub(crate) fn levels_evidence(quantity: &str, levels: &[&Level]) -> Evidence {
+    Evidence::Levels {
+        quantity: quantity.to_string(),
+        levels: levels.iter().map(|level| level.index).collect(),
+    }
+}
+
+/// Above 0 and below what any clock or counter could give.
+fn positive(value: f64) -> Option<f64> {
+    (value > 0.0 && value < 1e18).then_some(value)
+}
+
+fn share_of_cpus(cpu_s: f64, cpus: u32, seconds: f64) -> Option<f64> {
+    if cpus == 0 || seconds <= 0.0 {
+        return None;
+    }
+    let share = cpu_s / (f64::from(cpus) * seconds);
+    share.is_finite().then_some(share)
+}
+
+/// `None` where the fractions are not fractions.
+fn clean_cpu(cpu: CpuUse) -> Option<CpuUse> {
+    let parts = [cpu.user, cpu.system, cpu.iowait, cpu.steal, cpu.idle];
+    let are_fractions = parts.iter().all(|part| (-0.001..=1.001).contains(part));
+    let sum: f64 = parts.iter().sum();
+    (are_fractions && (0.9..=1.1).contains(&sum)).then_some(cpu)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn input() -> LevelInput {
+        LevelInput {
+            users: 4,
+            end_ns: 10_050_000_000,
+            transactions: 1_005,
+            bins_100ms: [vec![10; 100], vec![5]].concat(),
+            ..LevelInput::default()
+        }
+    }
+
+    #[test]
+    fn the_bin_that_the_windows_end_cuts_is_left_out() {
+        let input = input();
+        let level = Level::new(&input, &Machine::default());
+        assert_eq!(level.bins.len(), 100);
+        assert_eq!(level.verdict.transactions_per_s, 100.0);
+        assert_eq!(level.verdict.transactions_per_s_ci95, Some([99.9, 100.1]));
+    }
+
+    #[test]
+    fn cpu_use_that_does_not_add_up_is_unknown() {
+        let cpu = CpuUse { user: 0.5, idle: 0.5, ..CpuUse::default() };
+        assert_eq!(clean_cpu(cpu), Some(cpu));
+        assert_eq!(clean_cpu(CpuUse { user: f64::NAN, ..cpu }), None);
+        assert_eq!(clean_cpu(CpuUse { user: 50.0, ..cpu }), None);
+        assert_eq!(clean_cpu(CpuUse::default()), None);
+    }
+
+    #[test]
+    fn an_unstable_level_is_not_averaged() {
+        let mut input = input();
+        input.bins_100ms = [vec![41; 60], vec![9; 40]].concat();
+        let level = Level::new(&input, &Machine::default());
+        assert_eq!(level.verdict.transactions_per_s, 410.0);
+        assert_eq!(level.verdict.steadiness, Steadiness::UnstableFrom { s: 6.0 });
+    }
+}

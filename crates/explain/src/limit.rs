@@ -1,0 +1,289 @@
+//! What stopped throughput: the CPU, or something else? And what grows per transaction?
+
+use crate::generator::IDLE_FULL;
+use crate::growth::{Span, Suspect, as_ms};
+use crate::level::{Level, levels_evidence};
+use crate::meanings::Kind;
+use crate::model::{Evidence, Finding, Machine};
+use crate::numbers;
+use crate::regime::{Shape, ratio};
+
+/// The server's own CPUs are full from this share of their time.
+const SERVER_FULL_SHARE: f64 = 0.9;
+
+/// Shares of CPU time worth a word.
+const STEAL_MIN: f64 = 0.05;
+const IOWAIT_MIN: f64 = 0.10;
+
+/// Suspects that a sentence names.
+const NAMED_MAX: usize = 4;
+
+/// A suspect is named when it surely grew by this.
+const NAMED_RATIO_MIN: f64 = 1.2;
+
+/// CPU time counts from less: 10 % more of it is 10 % less throughput on full CPUs.
+const NAMED_RATIO_MIN_CPU: f64 = 1.05;
+
+const NAMED_MATTERS_MIN: f64 = 0.05;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cpus {
+    Full,
+    NotFull,
+    Unknown,
+}
+
+fn cpus(level: &Level, machine: &Machine) -> Cpus {
+    let server_share = level.server_cpu_share(machine);
+    if server_share.is_some_and(|share| share >= SERVER_FULL_SHARE) {
+        return Cpus::Full;
+    }
+    // A server with CPUs of its own is judged by them, not by the machine around it.
+    if !machine.shared && server_share.is_some() {
+        return Cpus::NotFull;
+    }
+    match level.cpu {
+        Some(cpu) if cpu.idle + cpu.iowait < IDLE_FULL => Cpus::Full,
+        Some(_) => Cpus::NotFull,
+        None => Cpus::Unknown,
+    }
+}
+
+/// Whether the CPUs limited the best level; with what grows instead where they did not.
+pub(crate) fn finding(
+    shape: &Shape,
+    levels: &[Level],
+    machine: &Machine,
+    span: Option<Span>,
+    suspects: &[Suspect],
+) -> Option<Finding> {
+    let best = &levels[*shape.best_point().positions.first()?];
+    let shares = shares(best, machine);
+    let users = numbers::users(best.users);
+    let mut shown = vec![best];
+    let (id, text) = match cpus(best, machine) {
+        Cpus::Full => {
+            let mut text = format!("The CPUs were full at {users}: {shares}. As far as the counters tell, the CPU is the limit.");
+            if let Some(span) = span
+                && let Some(sentence) = cpu_per_transaction(span)
+            {
+                text.push_str(&sentence);
+                shown.push(span.last);
+            }
+            ("server-cpu-full", text)
+        }
+        _ if shape.still_rising || shape.points.len() < 2 => return None,
+        Cpus::NotFull => {
+            let named = named(suspects);
+            let instead = match (named.first(), span) {
+                (Some(_), Some(span)) => {
+                    let names: Vec<String> = named.iter().map(|suspect| name(suspect)).collect();
+                    format!(
+                        "As far as the counters tell, what grows per transaction from {} to {} users instead: {}.",
+                        span.best.users,
+                        span.last.users,
+                        numbers::list(&names),
+                    )
+                }
+                _ => "No counter that was recorded grows enough to say what is.".to_string(),
+            };
+            let text = format!("The CPUs were not the limit: at {users}, the best level, {shares}. {instead}");
+            ("limit-not-cpu", text)
+        }
+        Cpus::Unknown => {
+            let text = format!("Whether the CPUs were the limit at {users}, the best level, can't be said: their use was not measured.");
+            ("limit-unknown", text)
+        }
+    };
+    let mut evidence = vec![levels_evidence("cpu", &shown)];
+    if id == "limit-not-cpu" {
+        evidence.extend(series_evidence(&named(suspects), span));
+    }
+    Some(Finding { id: id.to_string(), text, evidence })
+}
+
+/// Response time and throughput from the best level to the last, and the counters that grow.
+pub(crate) fn growth_finding(span: Span, suspects: &[Suspect]) -> Finding {
+    let Span { best, last } = span;
+    let mut text = format!("From {} to {} users ", best.users, last.users);
+    if let (Some(best_ms), Some(last_ms)) = (best.latency_mean_ms, last.latency_mean_ms) {
+        let verb = if last_ms >= best_ms { "grew" } else { "went" };
+        text.push_str(&format!(
+            "a transaction's response time {verb} from {} to {} while ",
+            numbers::milliseconds(best_ms),
+            numbers::milliseconds(last_ms),
+        ));
+    }
+    let rise = ratio(mean_per_s(last), mean_per_s(best)) - 1.0;
+    text.push_str(&if rise.abs() < 0.005 {
+        "throughput stayed the same".to_string()
+    } else if rise < 0.0 {
+        format!("throughput fell by {}", numbers::percent(-rise))
+    } else {
+        format!("throughput rose by {}", numbers::percent(rise))
+    });
+    if let (Some(best_cpu), Some(last_cpu)) = (best.cpu, last.cpu)
+        && (last_cpu.idle - best_cpu.idle).abs() >= 0.05
+    {
+        text.push_str(&format!(
+            " and the machine's idle CPU time went from {} to {}",
+            numbers::percent(best_cpu.idle.max(0.0)),
+            numbers::percent(last_cpu.idle.max(0.0)),
+        ));
+    }
+    let named = named(suspects);
+    if named.is_empty() {
+        text.push_str("; no counter grows per transaction by more than chance and its weight allow.");
+    } else {
+        let parts: Vec<String> = named.iter().map(|suspect| change(suspect, span)).collect();
+        text.push_str(&format!("; per transaction, {}.", numbers::list(&parts)));
+        text.push_str(" These counters go with the change; they don't prove its cause.");
+    }
+    let mut evidence = vec![
+        levels_evidence("latency_mean_ms", &[best, last]),
+        levels_evidence("transactions_per_s", &[best, last]),
+    ];
+    evidence.extend(series_evidence(&named, Some(span)));
+    Finding { id: "growth".to_string(), text, evidence }
+}
+
+/// Over the whole window, as the counters are.
+fn mean_per_s(level: &Level) -> f64 {
+    level.transactions as f64 / level.seconds
+}
+
+/// "context switches grew 3.1-fold (4.0 → 12.4)"
+fn change(suspect: &Suspect, span: Span) -> String {
+    let growth = &suspect.growth;
+    let name = name(suspect);
+    let before = numbers::with_unit(growth.best_per_transaction, &growth.unit);
+    let after = numbers::with_unit(growth.last_per_transaction, &growth.unit);
+    let mut text = match growth.ratio {
+        Some(ratio) if ratio < RATIO_AS_FOLD_MAX => format!("{name} grew {} ({before} → {after})", numbers::growth(ratio)),
+        _ => format!("{name} went from {before} to {after}"),
+    };
+    let waited_ms = as_ms(growth.last_per_transaction - growth.best_per_transaction, &growth.unit);
+    if let (Kind::WaitTime, Some(waited_ms)) = (suspect.meaning.kind, waited_ms)
+        && let (Some(best_ms), Some(last_ms)) = (span.best.latency_mean_ms, span.last.latency_mean_ms)
+    {
+        let share = ratio(waited_ms, last_ms - best_ms);
+        if (0.1..=1.05).contains(&share) {
+            text.push_str(&format!(", as much as {} of the growth in response time", numbers::percent(share)));
+        }
+    }
+    text
+}
+
+/// Beyond this a pair of numbers says more than the ratio.
+const RATIO_AS_FOLD_MAX: f64 = 20.0;
+
+/// The first few that surely grew, one for each thing that they stand for.
+fn named(suspects: &[Suspect]) -> Vec<&Suspect> {
+    let mut named: Vec<&Suspect> = Vec::new();
+    for suspect in suspects {
+        let ratio_min = match suspect.meaning.kind {
+            Kind::Bookkeeping | Kind::Statement | Kind::Network => continue,
+            Kind::Cpu => NAMED_RATIO_MIN_CPU,
+            _ => NAMED_RATIO_MIN,
+        };
+        let is_named = suspect.ratio_sure >= ratio_min && suspect.matters >= NAMED_MATTERS_MIN;
+        let is_repeated = named.iter().any(|other| name(other) == name(suspect));
+        if is_named && !is_repeated {
+            named.push(suspect);
+        }
+        if named.len() == NAMED_MAX {
+            break;
+        }
+    }
+    named
+}
+
+fn name(suspect: &Suspect) -> String {
+    let series = &suspect.growth.series;
+    if suspect.meaning.name.is_empty() {
+        return match series.instance.as_str() {
+            "" => series.metric.clone(),
+            instance => format!("{} of {instance}", series.metric),
+        };
+    }
+    let resource = match series.instance.as_str() {
+        "cpu" => "a CPU",
+        "io" => "reads and writes",
+        "memory" => "memory",
+        _ => "this resource",
+    };
+    suspect.meaning.name.replace("this resource", resource)
+}
+
+fn series_evidence(named: &[&Suspect], span: Option<Span>) -> Vec<Evidence> {
+    let Some(span) = span else {
+        return Vec::new();
+    };
+    let mut evidence = Vec::new();
+    for suspect in named {
+        for level in [span.best, span.last] {
+            evidence.push(Evidence::Series {
+                series: suspect.growth.series.clone(),
+                begin_ns: level.begin_ns,
+                end_ns: level.end_ns,
+            });
+        }
+    }
+    evidence
+}
+
+/// " One transaction took 1.22 ms of server CPU at 8 users and 1.33 ms at 64 (+9 %), …"
+fn cpu_per_transaction(span: Span) -> Option<String> {
+    let best_ms = span.best.server_cpu_ms_per_transaction()?;
+    let last_ms = span.last.server_cpu_ms_per_transaction()?;
+    let rise = last_ms / best_ms - 1.0;
+    if !rise.is_finite() {
+        return None;
+    }
+    let sign = if rise < 0.0 { "−" } else { "+" };
+    Some(format!(
+        " One transaction took {} of the server's CPU time at {} and {} at {} ({sign}{}).",
+        numbers::milliseconds(best_ms),
+        numbers::users(span.best.users),
+        numbers::milliseconds(last_ms),
+        numbers::users(span.last.users),
+        numbers::percent(rise.abs()),
+    ))
+}
+
+/// "3 % idle, 78 % user, 19 % system; the server used 1.52 of 2 CPUs, the generator 0.41 of 2"
+fn shares(level: &Level, machine: &Machine) -> String {
+    let mut parts = Vec::new();
+    if let Some(cpu) = level.cpu {
+        let mut text = format!(
+            "{} of the machine's CPU time was idle, {} user, {} system",
+            numbers::percent(cpu.idle.max(0.0)),
+            numbers::percent(cpu.user.max(0.0)),
+            numbers::percent(cpu.system.max(0.0)),
+        );
+        if cpu.iowait >= IOWAIT_MIN {
+            text.push_str(&format!(", {} waiting for reads and writes", numbers::percent(cpu.iowait)));
+        }
+        if cpu.steal >= STEAL_MIN {
+            text.push_str(&format!(", {} taken by the hypervisor", numbers::percent(cpu.steal)));
+        }
+        parts.push(text);
+    }
+    let server = level.server_cpu_s.map(|cpu_s| cpu_s / level.seconds);
+    if let Some(used) = server.filter(|used| used.is_finite()) {
+        parts.push(format!("the server used {}", of_cpus(used, machine.server_cpus)));
+        let client = level.client_cpu_s / level.seconds;
+        if machine.shared && client > 0.0 && client.is_finite() {
+            parts.push(format!("the generator {}", of_cpus(client, machine.client_cpus)));
+        }
+    }
+    numbers::list(&parts)
+}
+
+fn of_cpus(used: f64, cpus: u32) -> String {
+    match cpus {
+        0 => format!("{} CPUs", numbers::plain(used)),
+        1 => format!("{} of 1 CPU", numbers::plain(used)),
+        _ => format!("{} of {} CPUs", numbers::plain(used), numbers::count(u64::from(cpus))),
+    }
+}

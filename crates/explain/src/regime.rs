@@ -1,0 +1,284 @@
+//! Where throughput peaks, and in which of three regimes each level is: ramping up, at its peak,
+//! degrading.
+
+use crate::level::{Level, levels_evidence};
+use crate::model::{Finding, Peak, Regime};
+use crate::numbers;
+
+/// Levels this close to the best are the same for any purpose, however narrow the intervals.
+const SAME_SHARE: f64 = 0.03;
+
+/// Levels this close to the best belong to the peak's regime. The plateau of the published sweep
+/// that the three regimes come from (8 to 48 users on 8 cores) spans 6.4 %.
+const PLATEAU_SHARE: f64 = 0.08;
+
+/// What is assumed for a level too short for an interval: rounds of a few seconds vary by this.
+const UNKNOWN_NOISE_SHARE: f64 = 0.10;
+
+/// The levels of one number of users, with their mean where there are several.
+#[derive(Clone, Debug)]
+pub(crate) struct Point {
+    pub(crate) users: u32,
+    pub(crate) per_s: f64,
+    /// Half of the 95 % interval.
+    pub(crate) half_width: f64,
+    /// The level had an interval of its own.
+    pub(crate) has_interval: bool,
+    /// Positions in the list of levels.
+    pub(crate) positions: Vec<usize>,
+}
+
+/// What the levels say together.
+#[derive(Clone, Debug)]
+pub(crate) struct Shape {
+    /// Levels that count, by users ascending.
+    pub(crate) points: Vec<Point>,
+    /// Position in `points` of the highest throughput.
+    pub(crate) best: usize,
+    /// First and last point that can't be told from the best.
+    pub(crate) same: (usize, usize),
+    /// First and last point of the plateau.
+    plateau: (usize, usize),
+    /// The best level is the one with the most users, and clearly better than the one before.
+    pub(crate) still_rising: bool,
+}
+
+impl Shape {
+    /// `None` where no level counts.
+    pub(crate) fn new(levels: &[Level]) -> Option<Shape> {
+        let points = points(levels);
+        let mut best = 0;
+        for (at, point) in points.iter().enumerate() {
+            if point.per_s > points[best].per_s {
+                best = at;
+            }
+        }
+        let top = points.get(best)?.clone();
+        let is_same = |point: &Point| !is_told_apart(&top, point);
+        let is_plateau = |point: &Point| is_same(point) || point.per_s >= (1.0 - PLATEAU_SHARE) * top.per_s;
+        let plateau = span(&points, best, is_plateau);
+        let last = points.len() - 1;
+        Some(Shape {
+            same: span(&points, best, is_same),
+            plateau,
+            still_rising: best == last && last > 0 && plateau.0 == last,
+            best,
+            points,
+        })
+    }
+
+    pub(crate) fn best_point(&self) -> &Point {
+        &self.points[self.best]
+    }
+
+    fn regime(&self, at: usize) -> Regime {
+        if self.points.len() < 2 {
+            return Regime::Unknown;
+        }
+        if self.still_rising || at < self.plateau.0 {
+            return Regime::RampingUp;
+        }
+        if at > self.plateau.1 {
+            return Regime::Degrading;
+        }
+        let point = &self.points[at];
+        let top = self.best_point();
+        if point.per_s >= (1.0 - PLATEAU_SHARE) * top.per_s || !is_told_apart(top, point) {
+            return Regime::Peak;
+        }
+        // A dip between levels that do better is none of the three.
+        Regime::Unknown
+    }
+
+    /// The regime of the levels with this many users.
+    pub(crate) fn regime_of_users(&self, users: u32) -> Regime {
+        let at = self.points.iter().position(|point| point.users == users);
+        at.map_or(Regime::Unknown, |at| self.regime(at))
+    }
+
+    pub(crate) fn peak(&self) -> Peak {
+        let top = self.best_point();
+        let mut witnesses = Vec::new();
+        for (at, point) in self.points.iter().enumerate() {
+            let is_near = at + 1 >= self.same.0 && at <= self.same.1 + 1;
+            if at == self.best || !is_near {
+                continue;
+            }
+            let verdict = if !is_told_apart(top, point) {
+                if within_intervals(top, point) { "within the intervals" } else { "too little to matter" }
+            } else {
+                "outside the intervals"
+            };
+            witnesses.push(format!(
+                "{}: {}/s, {} less than the best, {verdict}",
+                numbers::users(point.users),
+                numbers::plain(point.per_s),
+                numbers::percent(1.0 - ratio(point.per_s, top.per_s)),
+            ));
+        }
+        if self.best + 1 == self.points.len() {
+            witnesses.push("no level with more users was measured".to_string());
+        }
+        if !top.has_interval {
+            witnesses.push("the best level was too short for an interval; 10 % is assumed".to_string());
+        }
+        Peak {
+            users: top.users,
+            users_interval: [self.points[self.same.0].users, self.points[self.same.1].users],
+            transactions_per_s: top.per_s,
+            witnesses,
+        }
+    }
+}
+
+pub(crate) fn peak_finding(shape: &Shape, levels: &[Level]) -> Finding {
+    let peak = shape.peak();
+    let top = shape.best_point();
+    let per_s = numbers::plain(peak.transactions_per_s);
+    let interval = if top.has_interval {
+        format!(
+            " (95 % interval {} to {}, within this one start of the server)",
+            numbers::plain((top.per_s - top.half_width).max(0.0)),
+            numbers::plain(top.per_s + top.half_width),
+        )
+    } else {
+        " (the level was too short for an interval)".to_string()
+    };
+    let [low, high] = peak.users_interval;
+    let users = numbers::users(peak.users);
+    let text = if shape.points.len() == 1 {
+        format!(
+            "{users} did {per_s} transactions/s{interval}. One level alone does not tell where throughput peaks."
+        )
+    } else if shape.still_rising {
+        let before = &shape.points[shape.best - 1];
+        format!(
+            "Throughput was still rising at {users}, the most that could be judged: {per_s} transactions/s{interval}, \
+             {} more than at {}. The peak lies at {users} or beyond.",
+            numbers::percent(ratio(top.per_s, before.per_s) - 1.0),
+            numbers::users(before.users),
+        )
+    } else if low == high {
+        format!("Throughput peaks at {users}: {per_s} transactions/s{interval}.")
+    } else {
+        format!(
+            "Throughput peaks at {users} (anywhere from {low} to {high} can't be told apart): \
+             {per_s} transactions/s{interval}."
+        )
+    };
+    let shown: Vec<&Level> = shape.points[shape.same.0..=shape.same.1]
+        .iter()
+        .flat_map(|point| point.positions.iter().map(|&position| &levels[position]))
+        .collect();
+    Finding {
+        id: "peak".to_string(),
+        text,
+        evidence: vec![levels_evidence("transactions_per_s", &shown)],
+    }
+}
+
+/// Says which levels are in which regime; `None` for a single level.
+pub(crate) fn regimes_finding(shape: &Shape, levels: &[Level]) -> Option<Finding> {
+    if shape.points.len() < 2 {
+        return None;
+    }
+    let top = shape.best_point();
+    let mut parts = Vec::new();
+    for (regime, name) in [
+        (Regime::RampingUp, "ramping up"),
+        (Regime::Peak, "at its peak"),
+        (Regime::Degrading, "degrading"),
+        (Regime::Unknown, "below its neighbours on both sides"),
+    ] {
+        let members: Vec<&Point> = (0..shape.points.len())
+            .filter(|&at| shape.regime(at) == regime)
+            .map(|at| &shape.points[at])
+            .collect();
+        let (Some(first), Some(last)) = (members.first(), members.last()) else {
+            continue;
+        };
+        let range = match members.len() {
+            1 => format!("at {}", numbers::users(first.users)),
+            2 => format!("at {} and {} users", first.users, last.users),
+            _ if regime == Regime::Unknown => {
+                let users: Vec<String> = members.iter().map(|point| point.users.to_string()).collect();
+                format!("at {} users", numbers::list(&users))
+            }
+            _ => format!("from {} to {} users", first.users, last.users),
+        };
+        let fall = if regime == Regime::Degrading {
+            format!(" (down {} at the last)", numbers::percent(1.0 - ratio(last.per_s, top.per_s)))
+        } else {
+            String::new()
+        };
+        parts.push(format!("{name} {range}{fall}"));
+    }
+    let shown: Vec<&Level> = shape
+        .points
+        .iter()
+        .flat_map(|point| point.positions.iter().map(|&position| &levels[position]))
+        .collect();
+    Some(Finding {
+        id: "regimes".to_string(),
+        text: format!("The server is {}.", parts.join("; ")),
+        evidence: vec![levels_evidence("transactions_per_s", &shown)],
+    })
+}
+
+/// Levels that count, those with the same number of users taken together.
+fn points(levels: &[Level]) -> Vec<Point> {
+    let mut points: Vec<Point> = Vec::new();
+    for (position, level) in levels.iter().enumerate() {
+        if !level.counts() {
+            continue;
+        }
+        match points.iter_mut().find(|point| point.users == level.users) {
+            Some(point) => point.positions.push(position),
+            None => points.push(Point {
+                users: level.users,
+                per_s: 0.0,
+                half_width: 0.0,
+                has_interval: false,
+                positions: vec![position],
+            }),
+        }
+    }
+    for point in &mut points {
+        let members: Vec<&Level> = point.positions.iter().map(|&position| &levels[position]).collect();
+        let count = members.len() as f64;
+        point.per_s = members.iter().map(|level| level.per_s() / count).sum();
+        point.has_interval = members.iter().all(|level| level.verdict.transactions_per_s_ci95.is_some());
+        // As wide as the furthest end of any of them: two levels that disagree widen it.
+        for level in members {
+            let [low, high] = level
+                .verdict
+                .transactions_per_s_ci95
+                .unwrap_or([level.per_s() * (1.0 - UNKNOWN_NOISE_SHARE), level.per_s() * (1.0 + UNKNOWN_NOISE_SHARE)]);
+            let reach = (point.per_s - low).max(high - point.per_s);
+            point.half_width = point.half_width.max(reach);
+        }
+    }
+    points.sort_by_key(|point| point.users);
+    points
+}
+
+fn span(points: &[Point], best: usize, belongs: impl Fn(&Point) -> bool) -> (usize, usize) {
+    let first = points.iter().position(&belongs).unwrap_or(best);
+    let last = points.iter().rposition(&belongs).unwrap_or(best);
+    (first, last)
+}
+
+/// The difference is no more than the 95 % interval of a difference.
+fn within_intervals(top: &Point, other: &Point) -> bool {
+    top.per_s - other.per_s <= top.half_width.hypot(other.half_width)
+}
+
+fn is_told_apart(top: &Point, other: &Point) -> bool {
+    !within_intervals(top, other) && other.per_s < (1.0 - SAME_SHARE) * top.per_s
+}
+
+/// 0 where there is nothing to divide by.
+pub(crate) fn ratio(part: f64, whole: f64) -> f64 {
+    let ratio = part / whole;
+    if ratio.is_finite() { ratio } else { 0.0 }
+}

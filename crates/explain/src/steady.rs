@@ -1,0 +1,334 @@
+//! Was a level steady? A change-point test on bins of 100 ms.
+//!
+//! Throughput is autocorrelated, so a plain test of two means sees changes everywhere. The test
+//! here is self-normalised: X. Shao and X. Zhang, "Testing for change points in time series",
+//! Journal of the American Statistical Association 105 (2010). Its statistic divides the jump by
+//! how far the series wanders on either side of it, so waves that come and go (checkpoints) raise
+//! both, and a lasting jump raises only one. Isolated stalls are set aside before the test by a
+//! Hampel filter.
+
+use crate::model::Steadiness;
+
+/// Bins a second.
+pub(crate) const BINS_PER_S: f64 = 10.0;
+
+/// Under two seconds nothing is said about steadiness.
+pub(crate) const BINS_MIN: usize = 20;
+
+/// Blocks that the test needs; a block holds [`TRANSACTIONS_PER_BLOCK_MIN`] transactions on average.
+const BLOCKS_MIN: usize = 12;
+const BLOCKS_MAX: usize = 400;
+const TRANSACTIONS_PER_BLOCK_MIN: f64 = 4.0;
+
+/// What the level is before and after must differ by this share of the larger of the two: what is
+/// significant is not yet a matter to anyone.
+const CHANGE_MIN: f64 = 0.10;
+
+/// 0.1 % critical value of the statistic for a mean (table 1 of the paper): a run has
+/// many levels, and short series of few blocks exceed the asymptotic values.
+const CRITICAL: f64 = 121.9;
+
+/// Both parts must last this long.
+const PART_BINS_MIN: usize = 15;
+
+/// Reach of the outlier filter to either side, in blocks.
+const FILTER_REACH: usize = 5;
+
+/// Throughput became another, and stayed so.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Change {
+    /// First bin of the part after.
+    pub(crate) at_bin: usize,
+    pub(crate) before_per_s: f64,
+    pub(crate) after_per_s: f64,
+}
+
+/// What [`check`] found.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Verdict {
+    Steady,
+    Changed(Change),
+    TooShort,
+}
+
+impl Verdict {
+    pub(crate) fn steadiness(self) -> Steadiness {
+        match self {
+            Verdict::Steady => Steadiness::Steady,
+            Verdict::TooShort => Steadiness::TooShort,
+            Verdict::Changed(change) => Steadiness::UnstableFrom {
+                s: change.at_bin as f64 / BINS_PER_S,
+            },
+        }
+    }
+}
+
+/// Looks for one lasting change in `bins`, transactions in each 100 ms.
+pub(crate) fn check(bins: &[f64]) -> Verdict {
+    let total: f64 = bins.iter().sum();
+    if bins.len() < BINS_MIN || total <= 0.0 {
+        return Verdict::TooShort;
+    }
+    let mean = total / bins.len() as f64;
+    let block_for_counts = (TRANSACTIONS_PER_BLOCK_MIN / mean).ceil();
+    if block_for_counts > bins.len() as f64 {
+        return Verdict::TooShort;
+    }
+    let block = (block_for_counts as usize)
+        .max(bins.len().div_ceil(BLOCKS_MAX))
+        .max(1);
+    let blocks: Vec<f64> = bins
+        .chunks_exact(block)
+        .map(|chunk| chunk.iter().sum())
+        .collect();
+    if blocks.len() < BLOCKS_MIN {
+        return Verdict::TooShort;
+    }
+    let part_min = PART_BINS_MIN
+        .div_ceil(block)
+        .max(blocks.len().div_ceil(10))
+        .max(3);
+    let calm = without_outliers(&blocks);
+    let Some(at_block) = change_point(&calm, part_min) else {
+        return Verdict::Steady;
+    };
+
+    // The size of the change is judged without the outliers, and told with them.
+    let before_calm = mean_of(&calm[..at_block]);
+    let after_calm = mean_of(&calm[at_block..]);
+    if (before_calm - after_calm).abs() < CHANGE_MIN * before_calm.max(after_calm) {
+        return Verdict::Steady;
+    }
+    let at_bin = at_block * block;
+    Verdict::Changed(Change {
+        at_bin,
+        before_per_s: mean_of(&bins[..at_bin]) * BINS_PER_S,
+        after_per_s: mean_of(&bins[at_bin..]) * BINS_PER_S,
+    })
+}
+
+/// The longest time in which less than a fifth of the usual was done: first bin and number of bins.
+/// `None` where it lasted less than a second.
+pub(crate) fn longest_stall(bins: &[f64]) -> Option<(usize, usize)> {
+    let usual = median(bins);
+    // With few transactions a bin, empty ones are ordinary.
+    if usual < 5.0 {
+        return None;
+    }
+    let mut longest = (0, 0);
+    let mut begin = 0;
+    for (at, &value) in bins.iter().enumerate() {
+        if value >= usual / 5.0 {
+            begin = at + 1;
+            continue;
+        }
+        let length = at + 1 - begin;
+        if length > longest.1 {
+            longest = (begin, length);
+        }
+    }
+    (longest.1 as f64 >= BINS_PER_S).then_some(longest)
+}
+
+/// Index of the first value of the second part, where the test says that there is one.
+fn change_point(values: &[f64], part_min: usize) -> Option<usize> {
+    let count = values.len();
+    if count < 2 * part_min {
+        return None;
+    }
+    let mean = mean_of(values);
+    // Sums of the first k values, the mean taken off to keep the numbers small.
+    let mut sums = vec![0.0];
+    for &value in values {
+        sums.push(sums[sums.len() - 1] + (value - mean));
+    }
+    let total = sums[count];
+
+    let mut significant = false;
+    let mut best = (0.0, 0);
+    for at in part_min..=count - part_min {
+        let left = at as f64;
+        let right = (count - at) as f64;
+        let jump = sums[at] - left / count as f64 * total;
+        let least_squares = jump * jump / (left * right);
+        if least_squares > best.0 {
+            best = (least_squares, at);
+        }
+        if significant {
+            continue;
+        }
+        let mut wandering = 0.0;
+        for to in 1..=at {
+            wandering += (sums[to] - to as f64 / left * sums[at]).powi(2);
+        }
+        for from in at..count {
+            let rest = (total - sums[from]) - (count - from) as f64 / right * (total - sums[at]);
+            wandering += rest * rest;
+        }
+        // The paper's T² / V, with its powers of n brought to one side.
+        significant = jump * jump * count as f64 > CRITICAL * wandering;
+    }
+    (significant && best.0 > 0.0).then_some(best.1)
+}
+
+/// Replaces what lies far from the median of its neighbours by that median (Hampel's filter). A
+/// part of half the reach or more keeps its level.
+fn without_outliers(values: &[f64]) -> Vec<f64> {
+    let mut calm = Vec::with_capacity(values.len());
+    for (at, &value) in values.iter().enumerate() {
+        let from = at.saturating_sub(FILTER_REACH);
+        let to = (at + FILTER_REACH + 1).min(values.len());
+        let centre = median(&values[from..to]);
+        let distances: Vec<f64> = values[from..to]
+            .iter()
+            .map(|other| (other - centre).abs())
+            .collect();
+        // 1.4826 makes the median distance a standard deviation for normal noise; counts vary by
+        // their square root at least.
+        let scale = (1.4826 * median(&distances)).max(centre.sqrt()).max(1.0);
+        let is_outlier = (value - centre).abs() > 4.0 * scale;
+        calm.push(if is_outlier { centre } else { value });
+    }
+    calm
+}
+
+pub(crate) fn mean_of(values: &[f64]) -> f64 {
+    if values.is_empty() {
+        return 0.0;
+    }
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+pub(crate) fn median(values: &[f64]) -> f64 {
+    if values.is_empty() {
+        return 0.0;
+    }
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let middle = sorted.len() / 2;
+    if sorted.len() % 2 == 1 {
+        return sorted[middle];
+    }
+    (sorted[middle - 1] + sorted[middle]) / 2.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Noise, ar1};
+
+    /// Share of 200 seeded series that are held to be unstable.
+    fn unstable_share(make: impl Fn(&mut Noise) -> Vec<f64>) -> f64 {
+        let mut unstable = 0;
+        for seed in 0..200 {
+            let bins = make(&mut Noise::new(seed));
+            if matches!(check(&bins), Verdict::Changed(_)) {
+                unstable += 1;
+            }
+        }
+        f64::from(unstable) / 200.0
+    }
+
+    fn noisy(noise: &mut Noise, length: usize, phi: f64, level: impl Fn(usize) -> f64) -> Vec<f64> {
+        ar1(noise, length, phi)
+            .iter()
+            .enumerate()
+            .map(|(at, deviation)| (level(at) * (1.0 + 0.1 * deviation)).max(0.0).round())
+            .collect()
+    }
+
+    #[test]
+    fn ordinary_noise_is_steady_however_correlated() {
+        for phi in [0.0, 0.3, 0.6, 0.8] {
+            // Four seconds of strongly correlated noise hold few independent values.
+            for (length, share_max) in [(40, 0.06), (100, 0.03), (300, 0.03)] {
+                let share = unstable_share(|noise| noisy(noise, length, phi, |_| 120.0));
+                assert!(share <= share_max, "{share} at phi {phi}, {length} bins");
+            }
+        }
+    }
+
+    #[test]
+    fn a_collapse_and_a_jump_half_way_are_found_where_they_are() {
+        for (before, after) in [(410.0, 90.0), (120.0, 0.0), (100.0, 150.0), (100.0, 75.0)] {
+            for seed in 0..50 {
+                let bins = noisy(&mut Noise::new(seed), 200, 0.3, |at| {
+                    if at < 123 { before } else { after }
+                });
+                let Verdict::Changed(change) = check(&bins) else {
+                    panic!("{before} to {after} is missed with seed {seed}");
+                };
+                assert!(change.at_bin.abs_diff(123) <= 6, "{change:?} seed {seed}");
+                assert!((change.before_per_s / (before * 10.0) - 1.0).abs() < 0.1);
+            }
+        }
+    }
+
+    #[test]
+    fn a_single_stall_of_300_ms_is_no_instability() {
+        for length in [30, 60, 100] {
+            for stall_at in [2, 10, 14, length - 16, length - 4] {
+                let share = unstable_share(|noise| {
+                    let mut bins = noisy(noise, length, 0.2, |_| 120.0);
+                    bins[stall_at..stall_at + 3].fill(0.0);
+                    bins
+                });
+                assert!(share <= 0.03, "{share} of {length} bins, stall at {stall_at}");
+            }
+        }
+    }
+
+    #[test]
+    fn waves_of_checkpoints_are_no_instability() {
+        for period in [10.0, 20.0, 33.0] {
+            let share = unstable_share(|noise| {
+                let phase = noise.uniform();
+                noisy(noise, 100, 0.2, |at| {
+                    let turn = (at as f64 / period + phase) * std::f64::consts::TAU;
+                    120.0 * (1.0 + 0.3 * turn.sin())
+                })
+            });
+            assert!(share <= 0.03, "{share} at a period of {period} bins");
+        }
+        let share = unstable_share(|noise| {
+            let phase = (noise.uniform() * 40.0) as usize;
+            noisy(noise, 200, 0.2, |at| if (at + phase) % 40 < 10 { 40.0 } else { 120.0 })
+        });
+        assert!(share <= 0.03, "{share} with a dip of 1 s every 4 s");
+    }
+
+    #[test]
+    fn exact_numbers_are_handled() {
+        assert_eq!(check(&[50.0; 100]), Verdict::Steady);
+        assert_eq!(check(&[50.0; 19]), Verdict::TooShort);
+        assert_eq!(check(&[0.0; 100]), Verdict::TooShort);
+        let mut bins = vec![50.0; 50];
+        bins.extend([0.0; 50]);
+        let expected = Change { at_bin: 50, before_per_s: 500.0, after_per_s: 0.0 };
+        assert_eq!(check(&bins), Verdict::Changed(expected));
+    }
+
+    #[test]
+    fn slow_transactions_are_counted_in_longer_blocks() {
+        // One transaction a second for two minutes, then none for one.
+        let mut bins = Vec::new();
+        for second in 0..180 {
+            bins.extend([0.0; 9]);
+            bins.push(if second < 120 { 1.0 } else { 0.0 });
+        }
+        let Verdict::Changed(change) = check(&bins) else {
+            panic!("the end of all work is missed");
+        };
+        assert!(change.at_bin.abs_diff(1200) <= 60, "{change:?}");
+        assert_eq!(check(&bins[..100]), Verdict::TooShort);
+    }
+
+    #[test]
+    fn a_stall_is_told_from_a_second_on() {
+        let mut bins = vec![100.0; 60];
+        bins[20..29].fill(3.0);
+        assert_eq!(longest_stall(&bins), None);
+        bins[29] = 0.0;
+        assert_eq!(longest_stall(&bins), Some((20, 10)));
+    }
+}

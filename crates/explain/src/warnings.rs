@@ -1,0 +1,172 @@
+//! What a reader must know before trusting the numbers: levels that were unstable, stalled, too
+//! short or cut short, errors, and what was not measured.
+
+use crate::level::{Level, levels_evidence};
+use crate::model::{Evidence, Finding, Input, Steadiness};
+use crate::numbers;
+use crate::steady::{self, BINS_PER_S};
+
+/// Levels that can't be judged at all, where none can.
+pub(crate) fn no_result(levels: &[Level]) -> Finding {
+    let mut parts = Vec::new();
+    for level in levels.iter().filter(|level| !level.repeat) {
+        let why = if level.verdict.invalid_why.is_empty() {
+            "throughput was unstable"
+        } else {
+            &level.verdict.invalid_why
+        };
+        parts.push(format!("at {} {why}", numbers::users(level.users)));
+    }
+    let text = if parts.is_empty() {
+        "Nothing can be explained: no level was measured.".to_string()
+    } else {
+        format!("Where throughput peaks can't be said, for no level can be judged: {}.", parts.join("; "))
+    };
+    let shown: Vec<&Level> = levels.iter().collect();
+    Finding {
+        id: "no-result".to_string(),
+        text,
+        evidence: vec![levels_evidence("transactions_per_s", &shown)],
+    }
+}
+
+pub(crate) fn unstable(levels: &[Level]) -> Option<Finding> {
+    let mut shown = Vec::new();
+    let mut parts = Vec::new();
+    for level in levels {
+        let Some(change) = level.change else {
+            continue;
+        };
+        parts.push(format!(
+            "{} unstable from {} s: {}/s before, {}/s after",
+            name(level),
+            numbers::plain(change.at_bin as f64 / BINS_PER_S),
+            numbers::plain(change.before_per_s),
+            numbers::plain(change.after_per_s),
+        ));
+        shown.push(level);
+    }
+    let what = if shown.len() == 1 {
+        "It is not averaged: its result is that of the part before, and it is left out of peak and fit"
+    } else {
+        "They are not averaged: their results are those of the parts before, and they are left out of peak and fit"
+    };
+    finding("unstable", &shown, "bins_100ms", format!("{}. {what}.", sentence(&parts)))
+}
+
+pub(crate) fn stalls(levels: &[Level]) -> Option<Finding> {
+    let mut shown = Vec::new();
+    let mut parts = Vec::new();
+    for level in levels.iter().filter(|level| level.change.is_none()) {
+        let Some((begin, length)) = steady::longest_stall(&level.bins) else {
+            continue;
+        };
+        parts.push(format!(
+            "{} almost nothing was done for {} s, from {} s on",
+            name(level),
+            numbers::plain(length as f64 / BINS_PER_S),
+            numbers::plain(begin as f64 / BINS_PER_S),
+        ));
+        shown.push(level);
+    }
+    let text = format!("{} (less than a fifth of the usual throughput). It counts in the average.", sentence(&parts));
+    finding("stall", &shown, "bins_100ms", text)
+}
+
+pub(crate) fn too_short(levels: &[Level]) -> Option<Finding> {
+    let shown: Vec<&Level> = levels
+        .iter()
+        .filter(|level| level.verdict.valid && level.verdict.steadiness == Steadiness::TooShort)
+        .collect();
+    let users: Vec<String> = shown.iter().map(|level| numbers::count(u64::from(level.users))).collect();
+    let text = format!(
+        "Too short, or with too few transactions, to say whether throughput was steady and how sure its mean is: {} {} users. \
+         Measure longer (--seconds).",
+        if shown.len() == 1 { "the level of" } else { "the levels of" },
+        numbers::list(&users),
+    );
+    finding("too-short", &shown, "bins_100ms", text)
+}
+
+pub(crate) fn errors(levels: &[Level]) -> Option<Finding> {
+    let shown: Vec<&Level> = levels.iter().filter(|level| level.errors > 0).collect();
+    let share = |level: &Level| level.errors as f64 / (level.errors as f64 + level.transactions as f64);
+    let worst = shown.iter().copied().max_by(|a, b| share(a).total_cmp(&share(b)))?;
+    let total: f64 = shown.iter().map(|level| level.errors as f64).sum();
+    let text = format!(
+        "{} met an error, most often at {}: {} errors for {} transactions that succeeded ({} of all attempts). \
+         Deadlocks and lock wait timeouts are rolled back and tried again; their time counts in the response time.",
+        match total {
+            1.0 => "One attempt".to_string(),
+            _ => format!("{} attempts", numbers::plain(total)),
+        },
+        numbers::users(worst.users),
+        numbers::count(worst.errors),
+        numbers::count(worst.transactions),
+        numbers::percent(share(worst)),
+    );
+    finding("errors", &shown, "errors", text)
+}
+
+pub(crate) fn cut_short(levels: &[Level]) -> Option<Finding> {
+    let shown: Vec<&Level> = levels.iter().filter(|level| !level.cut_short.is_empty()).collect();
+    let parts: Vec<String> = shown
+        .iter()
+        .map(|level| format!("{} after {} s: {}", name(level), numbers::plain(level.seconds), level.cut_short))
+        .collect();
+    finding("cut-short", &shown, "seconds", format!("Ended early: {}.", parts.join("; ")))
+}
+
+/// What the input says was not measured, and what the levels show was not.
+pub(crate) fn not_measured(input: &Input, levels: &[Level]) -> Option<Finding> {
+    let mut parts: Vec<String> = input
+        .not_measured
+        .iter()
+        .map(|line| line.trim().trim_end_matches('.').to_string())
+        .filter(|line| !line.is_empty())
+        .collect();
+    let mentions_cpu = parts.iter().any(|part| part.to_lowercase().contains("cpu"));
+    if !mentions_cpu && !levels.is_empty() && levels.iter().all(|level| level.cpu.is_none()) {
+        parts.push("the CPU use of the machine".to_string());
+    }
+    if !levels.is_empty() && levels.iter().all(|level| level.counters.is_empty()) {
+        parts.push("any counter, so that nothing is known of what grows per transaction".to_string());
+    }
+    if parts.is_empty() {
+        return None;
+    }
+    Some(Finding {
+        id: "not-measured".to_string(),
+        text: format!("Not measured: {}.", parts.join("; ")),
+        evidence: vec![Evidence::Fact {
+            path: "not_measured".to_string(),
+            value: parts.join("; "),
+        }],
+    })
+}
+
+fn finding(id: &str, shown: &[&Level], quantity: &str, text: String) -> Option<Finding> {
+    if shown.is_empty() {
+        return None;
+    }
+    Some(Finding {
+        id: id.to_string(),
+        text,
+        evidence: vec![levels_evidence(quantity, shown)],
+    })
+}
+
+fn name(level: &Level) -> String {
+    let again = if level.repeat { " (repeated)" } else { "" };
+    format!("at {}{again}", numbers::users(level.users))
+}
+
+/// Joined by semicolons, the first letter a capital.
+fn sentence(parts: &[String]) -> String {
+    let joined = parts.join("; ");
+    let mut letters = joined.chars();
+    match letters.next() {
+        Some(first) => first.to_uppercase().chain(letters).collect(),
+        None => joined,
+    }
+}

@@ -1,0 +1,158 @@
+//! Golden findings: recordings as JSON in `tests/data`, and the findings that they must give.
+//!
+//! `UPDATE_EXPECT=1` writes the expected texts anew.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+use whyso_explain::explain;
+use whyso_explain::model::{Explanation, Input};
+
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
+}
+
+/// Explains `tests/data/NAME.json` and compares with `tests/data/NAME.txt`.
+fn check(name: &str) -> Explanation {
+    let path = data(&format!("{name}.json"));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let input: Input = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let explanation = explain(&input);
+    let told = told(&explanation);
+    let expected_path = data(&format!("{name}.txt"));
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::write(&expected_path, &told).unwrap_or_else(|error| panic!("{}: {error}", expected_path.display()));
+    }
+    let expected = std::fs::read_to_string(&expected_path).unwrap_or_default();
+    assert_eq!(told, expected, "{name}: UPDATE_EXPECT=1 writes what is told now");
+    explanation
+}
+
+/// Findings, verdicts and the first suspects, as text.
+fn told(explanation: &Explanation) -> String {
+    let mut told = String::new();
+    for finding in &explanation.findings {
+        writeln!(told, "{}\n    {}", finding.id, finding.text).unwrap();
+    }
+    told.push_str("\nlevels\n");
+    for level in &explanation.levels {
+        let interval = match level.transactions_per_s_ci95 {
+            Some([low, high]) => format!("{low:.1} to {high:.1}"),
+            None => "no interval".to_string(),
+        };
+        let validity = if level.valid { "valid" } else { &level.invalid_why };
+        writeln!(
+            told,
+            "    {} users: {:.1}/s, {interval}, {:?}, {:?}, {validity}",
+            level.users, level.transactions_per_s, level.steadiness, level.regime
+        )
+        .unwrap();
+    }
+    if let Some(peak) = &explanation.peak {
+        writeln!(told, "\nwitnesses of the peak {:?}", peak.users_interval).unwrap();
+        for witness in &peak.witnesses {
+            writeln!(told, "    {witness}").unwrap();
+        }
+    }
+    if !explanation.growth.is_empty() {
+        told.push_str("\nsuspects\n");
+    }
+    for growth in explanation.growth.iter().take(8) {
+        writeln!(
+            told,
+            "    {}.{} {}: {:.5} to {:.5}",
+            growth.series.source,
+            growth.series.metric,
+            growth.series.instance,
+            growth.best_per_transaction,
+            growth.last_per_transaction
+        )
+        .unwrap();
+    }
+    told
+}
+
+fn ids(explanation: &Explanation) -> Vec<&str> {
+    explanation.findings.iter().map(|finding| finding.id.as_str()).collect()
+}
+
+#[test]
+fn full_cpus_are_named_as_the_limit() {
+    let explanation = check("cpu-bound");
+    assert!(ids(&explanation).contains(&"server-cpu-full"));
+    assert!(explanation.usl.is_some());
+}
+
+#[test]
+fn row_locks_with_idle_cpus_are_the_first_suspect() {
+    let explanation = check("lock-bound");
+    assert!(ids(&explanation).contains(&"limit-not-cpu"));
+    assert_eq!(explanation.growth[0].series.metric, "Innodb_row_lock_time");
+}
+
+#[test]
+fn a_collapse_half_way_is_not_averaged() {
+    let explanation = check("collapse");
+    assert!(ids(&explanation).contains(&"unstable"));
+    assert!(explanation.peak.is_some_and(|peak| peak.users != 32));
+}
+
+#[test]
+fn a_saturated_generator_makes_levels_invalid() {
+    let explanation = check("generator");
+    assert!(ids(&explanation).contains(&"generator-bottleneck"));
+    assert!(explanation.levels.iter().any(|level| !level.valid));
+}
+
+#[test]
+fn noise_on_a_plateau_is_told_as_an_interval_of_users() {
+    let explanation = check("noisy-flat");
+    assert!(explanation.peak.is_some_and(|peak| peak.users_interval == [2, 64]));
+}
+
+#[test]
+fn one_level_alone_has_no_peak_to_speak_of() {
+    check("one-level");
+}
+
+#[test]
+fn no_transaction_at_all_is_said_plainly() {
+    let explanation = check("only-errors");
+    assert!(explanation.peak.is_none());
+}
+
+/// The published sweep without the Performance Schema on 8 cores: its author sees ramping up from 1
+/// to 8 connections, peak efficiency from 8 to 48, degradation beyond.
+#[test]
+fn the_published_three_regimes_come_out() {
+    use whyso_explain::model::Regime::{Degrading, Peak, RampingUp};
+
+    let explanation = check("published-8-cores");
+    let regimes: Vec<_> = explanation.levels.iter().map(|level| (level.users, level.regime)).collect();
+    let expected = [
+        (1, RampingUp),
+        (2, RampingUp),
+        (4, RampingUp),
+        (8, Peak),
+        (12, Peak),
+        (16, Peak),
+        (32, Peak),
+        (48, Peak),
+        (64, Degrading),
+        (128, Degrading),
+        (256, Degrading),
+    ];
+    assert_eq!(regimes, expected);
+}
+
+#[test]
+fn waking_an_idle_cpu_is_not_taken_for_scaling() {
+    let explanation = check("idle-wake");
+    assert!(ids(&explanation).contains(&"idle-wake"));
+    assert!(explanation.usl.is_some_and(|fit| fit.outside.contains(&0)));
+}
+
+#[test]
+fn levels_in_any_order_twice_and_without_cpu_are_explained() {
+    check("unordered");
+}
