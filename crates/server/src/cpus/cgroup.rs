@@ -1,0 +1,121 @@
+//! A cpuset cgroup of one process, where one can be made.
+
+use std::fs::{File, OpenOptions};
+use std::path::{Path, PathBuf};
+
+use super::CpuSet;
+
+/// Made before the process, joined by it between fork and exec, removed when it is gone.
+pub(crate) struct Cgroup {
+    pub(crate) version: u8,
+    pub(crate) path: PathBuf,
+    procs: File,
+}
+
+impl Cgroup {
+    /// Makes the cgroup below the one that this process is in; the error says why it can't be.
+    pub(crate) fn create(name: &str, cpus: &CpuSet) -> Result<Cgroup, String> {
+        let own = std::fs::read_to_string("/proc/self/cgroup").map_err(|error| error.to_string())?;
+        let mounts = std::fs::read_to_string("/proc/self/mountinfo").map_err(|error| error.to_string())?;
+        if let Some(parent) = v1_parent(&own, &mounts) {
+            return Cgroup::create_v1(&parent, name, cpus);
+        }
+        let parent = v2_parent(&own, &mounts).ok_or("no cgroup file system is mounted")?;
+        Cgroup::create_v2(&parent, name, cpus)
+    }
+
+    fn create_v1(parent: &Path, name: &str, cpus: &CpuSet) -> Result<Cgroup, String> {
+        // "mems" must be filled before a process may join
+        let memory_nodes = std::fs::read_to_string(parent.join("cpuset.effective_mems"))
+            .or_else(|_| std::fs::read_to_string(parent.join("cpuset.mems")))
+            .map_err(|error| error.to_string())?;
+        Cgroup::fill(1, parent.join(name), &[("cpuset.mems", memory_nodes.trim()), ("cpuset.cpus", &cpus.list())])
+    }
+
+    fn create_v2(parent: &Path, name: &str, cpus: &CpuSet) -> Result<Cgroup, String> {
+        // a cgroup that holds processes hands out no controllers, so the one above must do
+        for folder in parent.ancestors().take(3) {
+            let handed_out = std::fs::read_to_string(folder.join("cgroup.subtree_control")).unwrap_or_default();
+            if handed_out.split_whitespace().any(|controller| controller == "cpuset") {
+                return Cgroup::fill(2, folder.join(name), &[("cpuset.cpus", &cpus.list())]);
+            }
+        }
+        Err("the cpuset controller is not delegated to us".to_string())
+    }
+
+    fn fill(version: u8, path: PathBuf, settings: &[(&str, &str)]) -> Result<Cgroup, String> {
+        std::fs::create_dir(&path).map_err(|error| format!("cannot make a cgroup: {error}"))?;
+        let filled = settings
+            .iter()
+            .try_for_each(|(file, value)| std::fs::write(path.join(file), value))
+            .and_then(|()| OpenOptions::new().write(true).open(path.join("cgroup.procs")));
+        match filled {
+            Ok(procs) => Ok(Cgroup { version, path, procs }),
+            Err(error) => {
+                let _ = std::fs::remove_dir(&path);
+                Err(format!("cannot set up a cgroup: {error}"))
+            }
+        }
+    }
+
+    /// Where a process writes "0" to join.
+    pub(crate) fn procs(&self) -> &File {
+        &self.procs
+    }
+}
+
+impl Drop for Cgroup {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir(&self.path);
+    }
+}
+
+/// Our folder in the v1 cpuset hierarchy.
+fn v1_parent(own: &str, mounts: &str) -> Option<PathBuf> {
+    let line = own.lines().find(|line| line.split(':').nth(1).is_some_and(|list| list.split(',').any(|one| one == "cpuset")))?;
+    let path = line.splitn(3, ':').nth(2)?;
+    let mount = mounts.lines().find_map(|line| {
+        let (before, after) = line.split_once(" - ")?;
+        let is_cpuset = after.starts_with("cgroup ") && after.split([' ', ',']).any(|option| option == "cpuset");
+        is_cpuset.then(|| below_mount(before, path))?
+    })?;
+    Some(mount)
+}
+
+/// Our folder in the v2 hierarchy.
+fn v2_parent(own: &str, mounts: &str) -> Option<PathBuf> {
+    let path = own.lines().find_map(|line| line.strip_prefix("0::"))?;
+    mounts.lines().find_map(|line| {
+        let (before, after) = line.split_once(" - ")?;
+        after.starts_with("cgroup2 ").then(|| below_mount(before, path))?
+    })
+}
+
+/// Path of a cgroup below a mount, which may show only a part of the hierarchy.
+fn below_mount(mount_fields: &str, cgroup: &str) -> Option<PathBuf> {
+    let mut fields = mount_fields.split(' ').skip(3);
+    let (root, mount_point) = (fields.next()?, fields.next()?);
+    let below = cgroup.strip_prefix(root.trim_end_matches('/')).unwrap_or(cgroup);
+    Some(Path::new(mount_point).join(below.trim_start_matches('/')))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cpuset_folder_is_found_in_both_versions() {
+        let v1 = "9:name=systemd:/\n3:cpuset:/box\n2:cpuacct,cpu:/\n0::/\n";
+        let mounts = "30 20 0:26 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n\
+            31 20 0:27 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n\
+            32 20 0:28 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
+        assert_eq!(v1_parent(v1, mounts).unwrap(), Path::new("/sys/fs/cgroup/cpuset/box"));
+        let v2 = "0::/user.slice/session-1.scope\n";
+        let mounts = "32 20 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n";
+        assert_eq!(v1_parent(v2, mounts), None);
+        assert_eq!(v2_parent(v2, mounts).unwrap(), Path::new("/sys/fs/cgroup/user.slice/session-1.scope"));
+        // a container that sees only its own part
+        let mounts = "32 20 0:28 /docker/1 /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
+        assert_eq!(v2_parent("0::/docker/1/x", mounts).unwrap(), Path::new("/sys/fs/cgroup/x"));
+    }
+}

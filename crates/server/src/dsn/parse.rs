@@ -1,0 +1,290 @@
+//! From the text of a DSN to its parts.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::option_file::Environment;
+use super::{DEFAULT_CONNECT_TIMEOUT, DEFAULT_SCHEMA, Dsn, Tls};
+use crate::error::{Error, Result};
+
+const SHAPE: &str = "mysql://user@host:port/schema or mysql://user@localhost/schema?socket=/path";
+
+/// The text of a DSN with its password replaced by `***`, also where the rest can't be understood.
+pub fn mask(text: &str) -> String {
+    match password_range(text) {
+        Some((start, end)) => format!("{}***{}", &text[..start], &text[end..]),
+        None => text.to_string(),
+    }
+}
+
+/// The password within a DSN just as it stands there, to be overwritten in the argument list.
+pub fn password_as_typed(text: &str) -> Option<&str> {
+    password_range(text).map(|(start, end)| &text[start..end])
+}
+
+fn password_range(text: &str) -> Option<(usize, usize)> {
+    let start = text.find("://").map_or(0, |at| at + 3);
+    let at_sign = start + text[start..].rfind('@')?;
+    let colon = start + text[start..at_sign].find(':')?;
+    (colon + 1 < at_sign).then_some((colon + 1, at_sign))
+}
+
+pub(super) fn resolve(text: &str, environment: &Environment) -> Result<Dsn> {
+    let wrong = |why: String| Error::Dsn(format!("cannot understand the DSN '{}': {why}", mask(text)));
+    let rest = text
+        .strip_prefix("mysql://")
+        .or_else(|| text.strip_prefix("mariadb://"))
+        .ok_or_else(|| wrong(format!("it does not have the form {SHAPE}")))?;
+
+    let (user_info, after_user) = match rest.rfind('@') {
+        Some(at_sign) => (&rest[..at_sign], &rest[at_sign + 1..]),
+        None => ("", rest),
+    };
+    let (before_query, query) = after_user.split_once('?').unwrap_or((after_user, ""));
+    let (host_and_port, schema) = before_query.split_once('/').unwrap_or((before_query, ""));
+
+    let (user, password) = match user_info.split_once(':') {
+        Some((user, password)) => (user, Some(decode(password).map_err(&wrong)?)),
+        None => (user_info, None),
+    };
+    let user = decode(user).map_err(&wrong)?;
+    let schema = decode(schema.trim_end_matches('/')).map_err(&wrong)?;
+    check_schema(&schema).map_err(&wrong)?;
+    let (host, port) = split_host(host_and_port).map_err(&wrong)?;
+    let parameters = Parameters::parse(query).map_err(&wrong)?;
+
+    let client = &environment.client;
+    let user = Some(user)
+        .filter(|user| !user.is_empty())
+        .or_else(|| client.user.clone())
+        .or_else(|| environment.os_user.clone())
+        .ok_or_else(|| wrong("it names no user".to_string()))?;
+    let password = password.or_else(|| environment.mysql_pwd.clone()).or_else(|| client.password.clone());
+    let host_given = !host.is_empty();
+    let host = if host_given { host } else { client.host.clone().unwrap_or_else(|| "localhost".to_string()) };
+    let mut socket = parameters.socket;
+    // "localhost" without a port means the socket, as for the servers' own clients
+    if socket.is_none() && host == "localhost" && port.is_none() {
+        socket = client.socket.clone().or_else(|| environment.usual_socket.clone());
+    }
+    let port = port.or_else(|| client.port.filter(|_| !host_given)).unwrap_or(3306);
+
+    Ok(Dsn {
+        user,
+        password,
+        host,
+        port,
+        socket,
+        schema_given: !schema.is_empty(),
+        schema: if schema.is_empty() { DEFAULT_SCHEMA.to_string() } else { schema },
+        tls: parameters.tls,
+        connect_timeout: parameters.connect_timeout,
+    })
+}
+
+struct Parameters {
+    socket: Option<PathBuf>,
+    tls: Tls,
+    connect_timeout: Duration,
+}
+
+impl Parameters {
+    fn parse(query: &str) -> std::result::Result<Parameters, String> {
+        let mut socket = None;
+        let mut tls: Option<Tls> = None;
+        let mut ca: Option<PathBuf> = None;
+        let mut connect_timeout = DEFAULT_CONNECT_TIMEOUT;
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) =
+                pair.split_once('=').ok_or_else(|| format!("the parameter '{pair}' has no value"))?;
+            let value = decode(value)?;
+            match name.replace('_', "-").as_str() {
+                "socket" if value.starts_with('/') => socket = Some(PathBuf::from(value)),
+                "socket" => return Err("the socket is no absolute path".to_string()),
+                "ssl-ca" => ca = Some(PathBuf::from(value)),
+                "tls" => {
+                    tls = Some(match value.as_str() {
+                        "disabled" | "off" | "false" => Tls::Disabled,
+                        "verify" | "required" | "on" | "true" => Tls::Verify { ca: None },
+                        "insecure" => Tls::Insecure,
+                        _ => return Err(format!("tls is disabled, verify or insecure, not '{value}'")),
+                    });
+                }
+                "connect-timeout" => {
+                    connect_timeout = match value.parse::<u64>() {
+                        Ok(seconds @ 1..=3600) => Duration::from_secs(seconds),
+                        _ => return Err(format!("connect_timeout is 1 to 3600 seconds, not '{value}'")),
+                    };
+                }
+                _ => {
+                    return Err(format!(
+                        "it has no parameter '{name}': there are socket, tls, ssl-ca and connect_timeout"
+                    ));
+                }
+            }
+        }
+        let tls = match (tls, ca) {
+            (None, None) => Tls::Disabled,
+            (Some(Tls::Disabled | Tls::Insecure), Some(_)) => {
+                return Err("ssl-ca asks for tls=verify, but tls says otherwise".to_string());
+            }
+            (Some(tls), None) => tls,
+            (_, Some(ca)) => Tls::Verify { ca: Some(ca) },
+        };
+        Ok(Parameters { socket, tls, connect_timeout })
+    }
+}
+
+fn split_host(text: &str) -> std::result::Result<(String, Option<u16>), String> {
+    let (host, port) = if let Some(bracketed) = text.strip_prefix('[') {
+        let (host, rest) = bracketed.split_once(']').ok_or("the address has no closing bracket")?;
+        (host, rest.strip_prefix(':').unwrap_or(""))
+    } else {
+        text.split_once(':').unwrap_or((text, ""))
+    };
+    let host = decode(host)?;
+    if port.is_empty() {
+        return Ok((host, None));
+    }
+    match port.parse::<u16>() {
+        Ok(port) if port > 0 => Ok((host, Some(port))),
+        _ => Err(format!(
+            "the port '{port}' is no number from 1 to 65535 (a ':', '/', '?' or '@' in a password is written %3A, %2F, %3F or %40)"
+        )),
+    }
+}
+
+fn check_schema(schema: &str) -> std::result::Result<(), String> {
+    if schema.chars().count() > 64 {
+        return Err("a schema's name has at most 64 characters".to_string());
+    }
+    if schema.chars().any(|character| character.is_control() || character == '/' || character == '`') {
+        return Err(format!("'{}' is no name for a schema", schema.escape_default()));
+    }
+    Ok(())
+}
+
+/// Resolves `%XX`.
+fn decode(text: &str) -> std::result::Result<String, String> {
+    let bytes = text.as_bytes();
+    let mut decoded = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while at < bytes.len() {
+        if bytes[at] != b'%' {
+            decoded.push(bytes[at]);
+            at += 1;
+            continue;
+        }
+        let digits = text.get(at + 1..at + 3).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        decoded.push(digits.ok_or("a '%' is not followed by two hexadecimal digits; write % itself as %25")?);
+        at += 3;
+    }
+    String::from_utf8(decoded).map_err(|_| "it is not UTF-8 once the %XX are resolved".to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::option_file::ClientOptions;
+    use super::*;
+
+    fn parsed(text: &str) -> String {
+        parsed_in(text, &Environment { os_user: Some("me".to_string()), ..Environment::default() })
+    }
+
+    fn parsed_in(text: &str, environment: &Environment) -> String {
+        match resolve(text, environment) {
+            Ok(dsn) => format!(
+                "{} | password {} | {} s",
+                dsn.display_masked(),
+                dsn.password.as_deref().unwrap_or("-"),
+                dsn.connect_timeout.as_secs()
+            ),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn a_dsn_comes_apart_into_its_parts() {
+        assert_eq!(parsed("mysql://bench@db1:3307/shop"), "mysql://bench@db1:3307/shop | password - | 10 s");
+        assert_eq!(parsed("mysql://db1"), "mysql://me@db1:3306/whyso | password - | 10 s");
+        assert_eq!(
+            parsed("mysql://u:p%40:s%2Fs@[::1]:3306/x?tls=insecure&connect_timeout=3"),
+            "mysql://u:***@[::1]:3306/x?tls=insecure | password p@:s/s | 3 s"
+        );
+        assert_eq!(
+            parsed("mysql://root@localhost/x?socket=/tmp/a%20b.sock"),
+            "mysql://root@localhost/x?socket=/tmp/a b.sock | password - | 10 s"
+        );
+        assert_eq!(
+            parsed("mysql://u@h/x?ssl-ca=/etc/ca.pem"),
+            "mysql://u@h:3306/x?tls=verify&ssl-ca=/etc/ca.pem | password - | 10 s"
+        );
+        assert_eq!(parsed("mysql://u:p@ss@h/"), "mysql://u:***@h:3306/whyso | password p@ss | 10 s");
+    }
+
+    #[test]
+    fn a_dsn_that_makes_no_sense_is_told_so_without_its_password() {
+        let wrong = |why: &str, dsn: &str| format!("cannot understand the DSN '{dsn}': {why}");
+        assert_eq!(parsed("db1:3306"), wrong(&format!("it does not have the form {SHAPE}"), "db1:3306"));
+        assert!(parsed("mysql://u:secret/x@h:port/").contains("'mysql://u:***@h:port/'"));
+        assert!(parsed("mysql://u:sec:ret@h:99999").contains("u:***@h:99999': the port '99999' is no number"));
+        assert!(parsed("mysql://u@h/x?color=red").contains("it has no parameter 'color'"));
+        assert!(parsed("mysql://u@h/x?tls=maybe").contains("disabled, verify or insecure, not 'maybe'"));
+        assert!(parsed("mysql://u@h/x?tls=insecure&ssl-ca=/ca").contains("ssl-ca asks for tls=verify"));
+        assert!(parsed("mysql://u@h/x?connect_timeout=0").contains("1 to 3600 seconds"));
+        assert!(parsed("mysql://u@h/x?socket=here").contains("no absolute path"));
+        assert!(parsed("mysql://u@h/a`b").contains("no name for a schema"));
+        assert!(parsed("mysql://u:%zz@h/").contains("two hexadecimal digits"));
+        assert!(parsed("mysql://u@[::1/").contains("closing bracket"));
+        assert!(parsed_in("mysql://h/", &Environment::default()).contains("names no user"));
+    }
+
+    #[test]
+    fn what_the_dsn_leaves_open_comes_from_the_environment() {
+        let mut environment = Environment {
+            mysql_pwd: Some("from environment".to_string()),
+            client: ClientOptions {
+                user: Some("file".to_string()),
+                password: Some("from file".to_string()),
+                host: Some("db9".to_string()),
+                port: Some(3399),
+                socket: Some(PathBuf::from("/run/file.sock")),
+            },
+            os_user: Some("me".to_string()),
+            usual_socket: Some(PathBuf::from("/run/usual.sock")),
+        };
+        assert_eq!(
+            parsed_in("mysql:///x", &environment),
+            "mysql://file:***@db9:3399/x | password from environment | 10 s"
+        );
+        // the file's port belongs to the file's host
+        assert_eq!(
+            parsed_in("mysql://a:b@db1/x", &environment),
+            "mysql://a:***@db1:3306/x | password b | 10 s"
+        );
+        environment.mysql_pwd = None;
+        assert!(parsed_in("mysql://db1/x", &environment).ends_with("password from file | 10 s"));
+        assert!(parsed_in("mysql://localhost/x", &environment).contains("?socket=/run/file.sock"));
+        environment.client.socket = None;
+        assert!(parsed_in("mysql://localhost/x", &environment).contains("?socket=/run/usual.sock"));
+        // a port means TCP
+        assert!(parsed_in("mysql://localhost:3306/x", &environment).contains("@localhost:3306/x"));
+    }
+
+    #[test]
+    fn the_password_is_found_as_it_was_typed() {
+        assert_eq!(password_as_typed("mysql://u:p%40:s@h/x"), Some("p%40:s"));
+        assert_eq!(password_as_typed("mysql://u@h:3306/x"), None);
+        assert_eq!(password_as_typed("mysql://u:@h/x"), None);
+        assert_eq!(mask("mysql://u:a@b@h"), "mysql://u:***@h");
+        assert_eq!(mask("u:secret@h"), "u:***@h");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_text_makes_the_parser_panic(text in "(mysql://)?[a-z:@/?&=%\\[\\].é0-9]{0,40}") {
+            let _ = parsed(&text);
+            let _ = mask(&text);
+        }
+    }
+}

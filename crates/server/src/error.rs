@@ -1,0 +1,102 @@
+//! What can go wrong, in sentences that say what to do.
+
+use std::path::{Path, PathBuf};
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why something could not be done. The text of each is one clear sentence for the user.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The DSN, or what completes it, can't be understood.
+    #[error("{0}")]
+    Dsn(String),
+
+    /// Nothing answers, or what answers is no server.
+    #[error("cannot reach the server at {endpoint}: {why}")]
+    Unreachable { endpoint: String, why: String },
+
+    #[error("{endpoint} denied access to user '{user}'{}: {server_says}", if *.password_given { "" } else { " (no password was given: put it into MYSQL_PWD or ~/.my.cnf)" })]
+    AccessDenied { endpoint: String, user: String, password_given: bool, server_says: String },
+
+    /// The server refused a statement.
+    #[error("the server refused to {doing}: {source}")]
+    Refused { doing: String, source: mysql_async::Error },
+
+    /// No server program where one was looked for, or one that does not run.
+    #[error("{0}")]
+    Binary(String),
+
+    /// A server option that the server does not know.
+    #[error("the server does not know the knob '{name}': check its spelling, or whether {server} has it")]
+    UnknownKnob { name: String, server: String },
+
+    #[error("the knob '{name}' cannot be changed while the server runs: give it with --set to a throw-away server, or in the server's own configuration")]
+    ReadOnlyKnob { name: String },
+
+    #[error("the knob '{name}' does not take the value '{value}': {why}")]
+    KnobValue { name: String, value: String, why: String },
+
+    /// The server did not come up; the last lines of its log follow.
+    #[error("the server did not start: {why}{}", lines_after(.log))]
+    Start { why: String, log: Vec<String> },
+
+    /// A list of CPUs, or words for them, that can't be had here.
+    #[error("{0}")]
+    Cpus(String),
+
+    /// A schema or table that whyso may not write to.
+    #[error("{0}")]
+    NotOurs(String),
+
+    /// A data set that makes no sense.
+    #[error("{0}")]
+    Dataset(String),
+
+    #[error("{what} '{}': {source}", .path.display())]
+    Io { what: &'static str, path: PathBuf, source: std::io::Error },
+}
+
+impl Error {
+    /// Whether the user asked for something that can't be (exit status 2), rather than something
+    /// having failed (exit status 1).
+    pub fn is_wrong_use(&self) -> bool {
+        matches!(
+            self,
+            Error::Dsn(_)
+                | Error::UnknownKnob { .. }
+                | Error::ReadOnlyKnob { .. }
+                | Error::KnobValue { .. }
+                | Error::Cpus(_)
+                | Error::NotOurs(_)
+                | Error::Dataset(_)
+        )
+    }
+}
+
+fn lines_after(log: &[String]) -> String {
+    if log.is_empty() {
+        return String::new();
+    }
+    format!("; its log ends with:\n  {}", log.join("\n  "))
+}
+
+/// Puts a path and what was tried to an I/O error.
+pub(crate) fn io(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Error {
+    let path = path.to_path_buf();
+    move |source| Error::Io { what, path, source }
+}
+
+/// Puts what was tried to a server's refusal: "the server refused to DOING: …".
+pub(crate) fn refused(doing: impl Into<String>) -> impl FnOnce(mysql_async::Error) -> Error {
+    let doing = doing.into();
+    move |source| Error::Refused { doing, source }
+}
+
+/// The server's error number, where the error came from the server.
+pub(crate) fn server_code(error: &mysql_async::Error) -> Option<u16> {
+    match error {
+        mysql_async::Error::Server(server) => Some(server.code),
+        _ => None,
+    }
+}

@@ -1,0 +1,134 @@
+//! The folder of a throw-away server, and who watches over it.
+
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use super::state::{ProcessId, State};
+use super::supervise::Supervisor;
+use crate::cpus::{Cgroup, CpuSet, Means};
+use crate::error::{Error, Result, io};
+use crate::paths::{FileSystem, cache_dir, file_system, unique_name};
+
+/// Folders of throw-away servers begin with this.
+pub(super) const FOLDER_PREFIX: &str = "whyso-server";
+/// `sun_path` of unix(7), with its terminating zero.
+const MAX_SOCKET_PATH: usize = 107;
+
+/// Removes everything when dropped; the supervisor does where we can't any more.
+pub(super) struct Home {
+    pub(super) folder: PathBuf,
+    pub(super) supervisor: Supervisor,
+    pub(super) file_system: FileSystem,
+    pub(super) cgroup: Option<Cgroup>,
+    pub(super) means: Option<Means>,
+    state: State,
+}
+
+/// Where throw-away servers are put if nothing else is said: below `~/.cache/whyso`, so that snapshots
+/// can be reflinked, or else in `/var/tmp`; the first that lies on a disk and can be written.
+///
+/// # Errors
+///
+/// [`Error::Binary`] where both lie in memory or can't be written.
+pub fn default_parent_dir() -> Result<PathBuf> {
+    let mut candidates = Vec::new();
+    if let Ok(cache) = cache_dir() {
+        candidates.push(cache.join("servers"));
+    }
+    candidates.push(PathBuf::from("/var/tmp"));
+    for candidate in candidates {
+        let usable = std::fs::create_dir_all(&candidate).is_ok()
+            && rustix::fs::access(&candidate, rustix::fs::Access::WRITE_OK).is_ok()
+            && candidate.as_os_str().len() + 60 < MAX_SOCKET_PATH;
+        if usable && file_system(&candidate).is_ok_and(|on| !on.in_memory) {
+            return Ok(candidate);
+        }
+    }
+    Err(Error::Binary(
+        "neither ~/.cache/whyso nor /var/tmp is a folder on a disk that we may write to: name one for the server".to_string(),
+    ))
+}
+
+impl Home {
+    pub(super) fn create(parent: Option<&Path>, allow_in_memory: bool, cpus: Option<&CpuSet>) -> Result<Home> {
+        let parent = match parent {
+            Some(parent) => {
+                std::fs::create_dir_all(parent).map_err(io("cannot make the folder", parent))?;
+                parent.canonicalize().map_err(io("cannot find the folder", parent))?
+            }
+            None => default_parent_dir()?,
+        };
+        let file_system = file_system(&parent)?;
+        if file_system.in_memory && !allow_in_memory {
+            return Err(Error::Binary(format!(
+                "'{}' lies in memory ({}), where fsync costs nothing and findings would be false: name a folder on a disk, or ask for memory explicitly",
+                parent.display(),
+                file_system.kind
+            )));
+        }
+        let name = unique_name(FOLDER_PREFIX);
+        let folder = parent.join(&name);
+        if folder.join("s.sock").as_os_str().len() > MAX_SOCKET_PATH {
+            return Err(Error::Binary(format!(
+                "the folder '{}' has too long a path for a Unix socket in it (at most {MAX_SOCKET_PATH} bytes): name one with a shorter path",
+                parent.display()
+            )));
+        }
+        DirBuilder::new().mode(0o700).create(&folder).map_err(io("cannot make the server's folder", &folder))?;
+        let made = Home::furnish(folder.clone(), &name, file_system, cpus);
+        if made.is_err() {
+            let _ = std::fs::remove_dir_all(&folder);
+        }
+        made
+    }
+
+    fn furnish(folder: PathBuf, name: &str, file_system: FileSystem, cpus: Option<&CpuSet>) -> Result<Home> {
+        for below in ["data", "tmp"] {
+            let path = folder.join(below);
+            DirBuilder::new().mode(0o700).create(&path).map_err(io("cannot make the folder", &path))?;
+        }
+        let state = State::of_this_process();
+        state.write(&folder)?;
+        let mut cgroup = None;
+        let mut means = None;
+        if let Some(cpus) = cpus {
+            means = Some(match Cgroup::create(name, cpus) {
+                Ok(made) => {
+                    let means = Means::Cgroup { version: made.version, path: made.path.clone() };
+                    cgroup = Some(made);
+                    means
+                }
+                Err(why_no_cgroup) => Means::Affinity { why_no_cgroup },
+            });
+        }
+        let supervisor = Supervisor::start(&folder, cgroup.as_ref().map(|cgroup| cgroup.path.as_path()))?;
+        Ok(Home { folder, supervisor, file_system, cgroup, means, state })
+    }
+
+    /// Writes down which server belongs to the folder, for a sweep after a crash.
+    pub(super) fn note_server(&mut self, pid: Option<u32>) -> Result<()> {
+        self.state.server = pid.and_then(ProcessId::of);
+        self.state.write(&self.folder)
+    }
+
+    pub(super) fn data(&self) -> PathBuf {
+        self.folder.join("data")
+    }
+
+    pub(super) fn socket(&self) -> PathBuf {
+        self.folder.join("s.sock")
+    }
+
+    pub(super) fn log(&self) -> PathBuf {
+        self.folder.join("server.log")
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        // first the folder: should it not be possible to the end, the next sweep finds it
+        let _ = std::fs::remove_dir_all(&self.folder);
+        self.supervisor.done();
+    }
+}

@@ -1,0 +1,81 @@
+//! Fills an empty data folder with a server's system tables.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use super::child::{Watched, how_it_ended};
+use super::home::Home;
+use super::log;
+use crate::error::{Error, Result, io};
+use crate::find::{Binary, Flavor, is_program, set_library_path};
+
+const SCRIPTS: [&str; 2] = ["mariadb-install-db", "mysql_install_db"];
+const FOLDERS: [&str; 4] = ["bin", "scripts", "sbin", ""];
+
+/// Initialises `home`'s data folder. `options` are those of the server's start, so that what the data
+/// depends on (page size, files, case of names) is the same.
+pub(super) async fn initialise(binary: &Binary, home: &Home, options: &[String], bound: Duration) -> Result<()> {
+    let output_path = home.folder.join("init.log");
+    let mut command = command(binary, home, options)?;
+    let output = File::create(&output_path).map_err(io("cannot write", &output_path))?;
+    let errors = output.try_clone().map_err(io("cannot write", &output_path))?;
+    command.stdin(Stdio::null()).stdout(output).stderr(errors);
+    command.current_dir(&home.folder).env("TMPDIR", home.folder.join("tmp")).env_remove("MYSQL_PWD");
+    set_library_path(&mut command, &binary.library_folders());
+    let program = PathBuf::from(command.get_program());
+    let mut child = Watched::spawn(command, home, None).map_err(io("cannot run", &program))?;
+    let status = child.wait(bound).await;
+    child.bury(home);
+    let why = match status {
+        Some(status) if status.success() => return Ok(()),
+        Some(status) => format!("its data folder can't be prepared by '{}': {}", program.display(), how_it_ended(status)),
+        None => format!("its data folder was not prepared by '{}' within {} s", program.display(), bound.as_secs()),
+    };
+    let mut lines = log::last_lines(&home.log(), 20);
+    lines.extend(log::last_lines(&output_path, 20));
+    let server = format!("{} {}", binary.flavor, binary.version);
+    Err(log::explain(&lines, &server, &why))
+}
+
+fn command(binary: &Binary, home: &Home, options: &[String]) -> Result<Command> {
+    // options that say where options are read must come first
+    let (first, rest): (Vec<&String>, Vec<&String>) =
+        options.iter().partition(|option| option.starts_with("--no-defaults") || option.starts_with("--defaults-file"));
+    let has_initialize = binary.flavor == Flavor::MySQL && binary.version_numbers() >= (5, 7, 6);
+    if has_initialize {
+        let mut command = Command::new(&binary.path);
+        command.args(first).arg("--initialize-insecure").args(rest);
+        return Ok(command);
+    }
+    let script = find_script(&binary.basedir).ok_or_else(|| {
+        Error::Binary(format!(
+            "there is no mariadb-install-db or mysql_install_db in '{}' (bin, scripts): it is needed to prepare a data folder for '{}'",
+            binary.basedir.display(),
+            binary.path.display()
+        ))
+    })?;
+    let text = std::fs::read(&script).map_err(io("cannot read", &script))?;
+    let understands = |option: &str| text.windows(option.len()).any(|window| window == option.as_bytes());
+    let mut command = Command::new(&script);
+    command.args(first);
+    if understands("--auth-root-authentication-method") {
+        command.arg("--auth-root-authentication-method=normal");
+    }
+    if understands("--skip-test-db") {
+        command.arg("--skip-test-db");
+    }
+    if understands("--skip-name-resolve") {
+        command.arg("--skip-name-resolve");
+    }
+    // no look-ups of this machine's name; the first of the two also in old versions
+    command.arg("--force").arg(format!("--datadir={}", home.data().display()));
+    command.args(rest.into_iter().filter(|option| !option.starts_with("--datadir")));
+    Ok(command)
+}
+
+fn find_script(basedir: &Path) -> Option<PathBuf> {
+    let candidates = SCRIPTS.iter().flat_map(|name| FOLDERS.iter().map(move |folder| basedir.join(folder).join(name)));
+    candidates.into_iter().find(|path| is_program(path))
+}

@@ -1,0 +1,290 @@
+//! Servers of our own: started in a folder of their own on a Unix socket, removed without a trace.
+
+mod child;
+mod home;
+mod init;
+mod log;
+pub(crate) mod option_file;
+mod spec;
+pub(crate) mod state;
+mod supervise;
+mod sweep;
+
+use std::fs::OpenOptions;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use crate::cpus::{CpuSet, Means};
+use crate::dsn::{DEFAULT_SCHEMA, Dsn};
+use crate::error::{Error, Result, io};
+use crate::find::{Binary, set_library_path};
+use crate::paths::FileSystem;
+use child::{Watched, how_it_ended};
+use home::Home;
+
+pub use home::default_parent_dir;
+pub use spec::{Origin, Setting, StartSpec};
+pub use sweep::{Swept, sweep};
+
+/// Lines of the log that explain a death or a failed start.
+const LAST_LOG_LINES: usize = 12;
+
+/// How a server ended that nobody told to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Death {
+    /// Such as "it was killed by signal 9".
+    pub how: String,
+    /// Ready to be shown: control characters are taken out.
+    pub last_log_lines: Vec<String>,
+}
+
+/// A server of our own. It ends, and its folder is removed, when this is dropped (killed, as its data
+/// is thrown away), when [`ThrowAway::stop`] is called (cleanly), and also when this process is
+/// killed: a supervisor sees to it.
+pub struct ThrowAway {
+    // dropped in this order: first the server, then its home
+    server: Option<Watched>,
+    home: Home,
+    spec: StartSpec,
+    settings: Vec<Setting>,
+    options: Vec<String>,
+    stopped_on_purpose: bool,
+}
+
+impl ThrowAway {
+    /// Prepares a data folder and starts a server on it, within the spec's bounds.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::UnknownKnob`] and [`Error::KnobValue`] for settings that the server does not take,
+    /// [`Error::Start`] with the log's last lines for any other failure.
+    pub async fn start(spec: StartSpec) -> Result<ThrowAway> {
+        let mut server = ThrowAway::prepare(spec)?;
+        server.initialise().await?;
+        server.start_server().await?;
+        Ok(server)
+    }
+
+    /// Everything but the data folder's content and the server.
+    pub(crate) fn prepare(spec: StartSpec) -> Result<ThrowAway> {
+        let settings = spec::settings(&spec, spec::memory_bytes())?;
+        let defaults_file = match &spec.defaults_file {
+            Some(file) => {
+                let file = file.canonicalize().map_err(io("cannot find the defaults file", file))?;
+                Some((option_file::server_settings(&file)?, file))
+            }
+            None => None,
+        };
+        let home = Home::create(spec.parent_dir.as_deref(), spec.allow_in_memory, spec.cpus.as_ref())?;
+        let mut options = Vec::new();
+        match &defaults_file {
+            Some((_, file)) => {
+                let own_file = write_option_file(&home, &settings, file)?;
+                options.push(format!("--defaults-file={}", own_file.display()));
+                options.extend(settings.iter().filter(|setting| setting.origin == Origin::Asked).map(Setting::option));
+            }
+            None => {
+                options.push("--no-defaults".to_string());
+                options.extend(settings.iter().map(Setting::option));
+            }
+        }
+        options.extend(place(&spec.binary, &home));
+        if let Some((in_file, _)) = &defaults_file {
+            options.extend(option_file::relocations(in_file, &home.data()));
+        }
+        Ok(ThrowAway { server: None, home, spec, settings, options, stopped_on_purpose: true })
+    }
+
+    pub(crate) async fn initialise(&self) -> Result<()> {
+        init::initialise(&self.spec.binary, &self.home, &self.options, self.spec.start_timeout).await
+    }
+
+    /// Starts the server again on its data after [`ThrowAway::stop_server`] or its death.
+    pub async fn start_server(&mut self) -> Result<()> {
+        if self.server.as_mut().is_some_and(|server| server.ended().is_none()) {
+            return Ok(());
+        }
+        if let Some(dead) = self.server.take() {
+            dead.bury(&self.home);
+        }
+        let log_path = self.home.log();
+        let open_log = || OpenOptions::new().create(true).append(true).open(&log_path).map_err(io("cannot write", &log_path));
+        let mut command = Command::new(&self.spec.binary.path);
+        command
+            .args(&self.options)
+            .arg(format!("--log-error={}", log_path.display()))
+            .stdin(Stdio::null())
+            .stdout(open_log()?)
+            .stderr(open_log()?)
+            .current_dir(self.home.data())
+            .env_remove("MYSQL_PWD");
+        set_library_path(&mut command, &self.spec.binary.library_folders());
+        let server = Watched::spawn(command, &self.home, self.spec.cpus.as_ref())
+            .map_err(io("cannot run", &self.spec.binary.path))?;
+        let pid = server.pid();
+        self.server = Some(server);
+        self.stopped_on_purpose = false;
+        self.home.note_server(Some(pid))?;
+        self.wait_until_it_answers().await?;
+        if let Some(name) = log::abbreviated_knob(&log_path) {
+            self.kill_server();
+            return Err(Error::UnknownKnob { name, server: self.server_name() });
+        }
+        Ok(())
+    }
+
+    async fn wait_until_it_answers(&mut self) -> Result<()> {
+        let deadline = Instant::now() + self.spec.start_timeout;
+        let dsn = Dsn { connect_timeout: Duration::from_secs(5), ..self.dsn() };
+        loop {
+            if let Some(status) = self.server.as_mut().and_then(Watched::ended) {
+                return Err(self.failed_start(how_it_ended(status)));
+            }
+            let mut last_error = None;
+            if self.home.socket().exists() {
+                match dsn.connect_without_schema().await {
+                    Ok(connection) => {
+                        // the server is there, whatever becomes of this connection
+                        let _ = connection.disconnect().await;
+                        return Ok(());
+                    }
+                    Err(error @ Error::AccessDenied { .. }) => {
+                        self.kill_server();
+                        return Err(error);
+                    }
+                    Err(error) => last_error = Some(error.to_string()),
+                }
+            }
+            if Instant::now() > deadline {
+                let bound = self.spec.start_timeout.as_secs();
+                let said = last_error.map(|error| format!(" ({error})")).unwrap_or_default();
+                return Err(self.failed_start(format!("it did not answer within {bound} s{said}")));
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    fn failed_start(&mut self, why: String) -> Error {
+        self.kill_server();
+        let lines = log::last_lines(&self.home.log(), LAST_LOG_LINES);
+        log::explain(&lines, &self.server_name(), &why)
+    }
+
+    fn kill_server(&mut self) {
+        self.stopped_on_purpose = true;
+        if let Some(server) = self.server.take() {
+            server.bury(&self.home);
+        }
+    }
+
+    fn server_name(&self) -> String {
+        format!("{} {}", self.spec.binary.flavor, self.spec.binary.version)
+    }
+
+    /// Shuts the server down and keeps its data. Returns whether it ended by itself within the bound;
+    /// if not, it was killed.
+    pub async fn stop_server(&mut self) -> Result<bool> {
+        self.stopped_on_purpose = true;
+        let Some(mut server) = self.server.take() else { return Ok(true) };
+        server.signal(Signal::TERM);
+        let status = server.wait(self.spec.stop_timeout).await;
+        server.bury(&self.home);
+        self.home.note_server(None)?;
+        Ok(status.is_some_and(|status| status.success()))
+    }
+
+    /// Shuts the server down and removes everything. Returns as [`ThrowAway::stop_server`] does.
+    pub async fn stop(mut self) -> Result<bool> {
+        self.stop_server().await
+    }
+
+    /// How the server ended, where nobody told it to.
+    pub fn died(&mut self) -> Option<Death> {
+        if self.stopped_on_purpose {
+            return None;
+        }
+        let status = self.server.as_mut()?.ended()?;
+        Some(Death { how: how_it_ended(status), last_log_lines: log::last_lines(&self.home.log(), LAST_LOG_LINES) })
+    }
+
+    /// How to reach it: user root, no password, schema `whyso`.
+    pub fn dsn(&self) -> Dsn {
+        Dsn::on_socket(self.home.socket(), "root", DEFAULT_SCHEMA)
+    }
+
+    /// The server's process, while it runs.
+    pub fn pid(&self) -> Option<u32> {
+        self.server.as_ref().map(Watched::pid)
+    }
+
+    pub fn binary(&self) -> &Binary {
+        &self.spec.binary
+    }
+
+    pub fn spec(&self) -> &StartSpec {
+        &self.spec
+    }
+
+    /// What it was started with, ours and the user's.
+    pub fn settings(&self) -> &[Setting] {
+        &self.settings
+    }
+
+    /// The server's own log, for as long as this lives.
+    pub fn log_path(&self) -> PathBuf {
+        self.home.log()
+    }
+
+    /// The folder of mode 0700 that holds everything.
+    pub fn folder(&self) -> &Path {
+        &self.home.folder
+    }
+
+    pub fn data_dir(&self) -> PathBuf {
+        self.home.data()
+    }
+
+    pub fn file_system(&self) -> &FileSystem {
+        &self.home.file_system
+    }
+
+    /// The CPUs that it may run on, where they were asked for, and by what means it is held to them.
+    pub fn cpus(&self) -> Option<(&CpuSet, &Means)> {
+        Some((self.spec.cpus.as_ref()?, self.home.means.as_ref()?))
+    }
+}
+
+/// Where the server lies and what it may touch; last among the options, so that nothing overrides it.
+fn place(binary: &Binary, home: &Home) -> Vec<String> {
+    let data = home.data();
+    let mut options = vec![
+        format!("--basedir={}", binary.basedir.display()),
+        format!("--datadir={}", data.display()),
+        format!("--innodb-data-home-dir={}", data.display()),
+        format!("--innodb-log-group-home-dir={}", data.display()),
+        format!("--tmpdir={}", home.folder.join("tmp").display()),
+        format!("--secure-file-priv={}", home.folder.join("tmp").display()),
+        format!("--socket={}", home.socket().display()),
+        format!("--pid-file={}", home.folder.join("server.pid").display()),
+        "--skip-networking".to_string(),
+    ];
+    if rustix::process::geteuid().is_root() {
+        options.push("--user=root".to_string());
+    }
+    options
+}
+
+/// Our settings, then the user's file, whose own values count where both have one.
+fn write_option_file(home: &Home, settings: &[Setting], users: &Path) -> Result<PathBuf> {
+    let mut text = String::from("[mysqld]\n");
+    for setting in settings.iter().filter(|setting| setting.origin == Origin::Whyso) {
+        text.push_str(&format!("loose_{}={}\n", setting.name, setting.value));
+    }
+    text.push_str(&format!("!include {}\n", users.display()));
+    let path = home.folder.join("my.cnf");
+    std::fs::write(&path, text).map_err(io("cannot write", &path))?;
+    Ok(path)
+}

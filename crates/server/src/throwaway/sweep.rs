@@ -1,0 +1,111 @@
+//! Clears up what a crash of whyso left behind.
+
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+
+use super::home::FOLDER_PREFIX;
+use super::state::{ProcessId, State};
+use crate::error::{Result, io};
+
+/// How long an orphaned server gets to end, first by itself and then killed.
+const END_BOUND: Duration = Duration::from_secs(5);
+
+/// What a sweep did with one folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Swept {
+    pub folder: PathBuf,
+    /// The server that still ran and was ended.
+    pub ended_pid: Option<u32>,
+    /// Why the folder was left, where it was.
+    pub left_because: Option<String>,
+}
+
+/// Removes the folders of throw-away servers below `parent` whose owner is gone, and ends their
+/// servers. A process is ended only if number, start time, boot, executable and user are those that
+/// its owner wrote down; a folder is removed only if it is ours and closed to others.
+///
+/// Folders whose owner lives are not mentioned in the result.
+///
+/// # Errors
+///
+/// [`Error::Io`](crate::Error::Io) where `parent` can't be listed; one that does not exist is empty.
+pub fn sweep(parent: &Path) -> Result<Vec<Swept>> {
+    let entries = match std::fs::read_dir(parent) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(io("cannot list", parent)(error)),
+    };
+    let mut swept = Vec::new();
+    for entry in entries.flatten() {
+        let is_candidate = entry.file_name().to_string_lossy().starts_with(FOLDER_PREFIX);
+        if is_candidate && is_ours(&entry.path()) {
+            swept.extend(sweep_one(&entry.path()));
+        }
+    }
+    Ok(swept)
+}
+
+fn is_ours(folder: &Path) -> bool {
+    let Ok(facts) = std::fs::symlink_metadata(folder) else { return false };
+    let closed_to_others = facts.permissions().mode() & 0o077 == 0;
+    facts.is_dir() && closed_to_others && facts.uid() == rustix::process::geteuid().as_raw()
+}
+
+fn sweep_one(folder: &Path) -> Option<Swept> {
+    let left = |why: String| Some(Swept { folder: folder.to_path_buf(), ended_pid: None, left_because: Some(why) });
+    let state = match State::read(folder) {
+        Ok(Some(state)) => state,
+        // its owner is between making the folder and writing the state, or crashed there: then it is empty
+        Ok(None) => {
+            let owner_is_gone = owner_in_name(folder).is_some_and(|pid| ProcessId::of(pid).is_none());
+            return (owner_is_gone && std::fs::remove_dir(folder).is_ok())
+                .then(|| Swept { folder: folder.to_path_buf(), ended_pid: None, left_because: None });
+        }
+        Err(error) => return left(error.to_string()),
+    };
+    match &state.owner {
+        Some(owner) if !owner.is_alive() => {}
+        _ => return None,
+    }
+    let mut ended_pid = None;
+    if let Some(server) = state.server.filter(ProcessId::is_alive) {
+        if !end(&server) {
+            return left(format!("its server, process {}, can't be ended", server.pid));
+        }
+        ended_pid = Some(server.pid);
+    }
+    // the supervisor may be removing it too
+    match std::fs::remove_dir_all(folder) {
+        Err(error) if folder.exists() => left(format!("it can't be removed: {error}")),
+        _ => Some(Swept { folder: folder.to_path_buf(), ended_pid, left_because: None }),
+    }
+}
+
+fn owner_in_name(folder: &Path) -> Option<u32> {
+    let name = folder.file_name()?.to_str()?;
+    name.strip_prefix(FOLDER_PREFIX)?.strip_prefix('-')?.split('-').next()?.parse().ok()
+}
+
+/// Ends the process through a handle that was taken before its identity was checked once more, so
+/// that no other can be hit. Returns whether it is gone.
+fn end(server: &ProcessId) -> bool {
+    let Some(pid) = Pid::from_raw(server.pid as i32) else { return false };
+    let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { return !server.is_alive() };
+    if !server.is_alive() {
+        return true;
+    }
+    for signal in [Signal::TERM, Signal::KILL] {
+        let _ = pidfd_send_signal(&handle, signal);
+        let deadline = Instant::now() + END_BOUND;
+        while Instant::now() < deadline {
+            if !server.is_alive() {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+    !server.is_alive()
+}

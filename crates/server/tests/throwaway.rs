@@ -1,0 +1,166 @@
+//! Throw-away servers, against the machine's own MariaDB.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use mysql_async::prelude::Queryable;
+use whyso_server::{CpuSet, Error, StartSpec, ThrowAway, find, sweep};
+
+fn spec(parent: &Path) -> StartSpec {
+    let mut spec = StartSpec::new(find(None).unwrap());
+    spec.parent_dir = Some(parent.to_path_buf());
+    spec.set = vec![("innodb_log_file_size".into(), "16M".into()), ("innodb_buffer_pool_size".into(), "64M".into())];
+    spec
+}
+
+/// On a disk: /tmp may lie in memory.
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir_in("/var/tmp").unwrap()
+}
+
+fn is_empty(folder: &Path) -> bool {
+    std::fs::read_dir(folder).unwrap().next().is_none()
+}
+
+async fn error_of(spec: StartSpec) -> Error {
+    match ThrowAway::start(spec).await {
+        Ok(_) => panic!("the server started"),
+        Err(error) => error,
+    }
+}
+
+#[tokio::test]
+async fn a_server_starts_on_its_knobs_and_cpus_and_leaves_nothing_behind() {
+    use std::os::unix::fs::PermissionsExt;
+    let parent = folder();
+    let mut spec = spec(parent.path());
+    spec.set.push(("max-connections".into(), "77".into()));
+    spec.cpus = Some(CpuSet::resolve("1 core").unwrap());
+    let mut server = ThrowAway::start(spec).await.unwrap();
+    let mode = std::fs::metadata(server.folder()).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+
+    let mut connection = server.dsn().connect_without_schema().await.unwrap();
+    let row: Option<(u32, u32, u64, String)> = connection
+        .query_first("SELECT @@max_connections, @@skip_networking, @@innodb_log_file_size, @@datadir")
+        .await
+        .unwrap();
+    let (connections, skip_networking, redo_bytes, data_dir) = row.unwrap();
+    assert_eq!((connections, skip_networking, redo_bytes), (77, 1, 16 << 20));
+    assert_eq!(Path::new(&data_dir), server.data_dir());
+    connection.disconnect().await.unwrap();
+
+    let (cpus, _) = server.cpus().unwrap();
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid().unwrap())).unwrap();
+    let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap().trim().to_string();
+    assert_eq!(allowed, cpus.list());
+
+    assert!(server.died().is_none());
+    assert!(server.stop_server().await.unwrap());
+    assert!(server.died().is_none(), "it was told to");
+    server.start_server().await.unwrap();
+    let pid = server.pid().unwrap();
+    assert!(server.stop().await.unwrap(), "it ended cleanly");
+    assert!(is_empty(parent.path()));
+    assert!(!Path::new(&format!("/proc/{pid}")).exists());
+}
+
+#[tokio::test]
+async fn a_death_is_noticed_with_the_last_lines_of_the_log() {
+    let parent = folder();
+    let mut server = ThrowAway::start(spec(parent.path())).await.unwrap();
+    let pid = rustix::process::Pid::from_raw(server.pid().unwrap() as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::ABORT).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(30);
+    let death = loop {
+        if let Some(death) = server.died() {
+            break death;
+        }
+        assert!(Instant::now() < deadline);
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    };
+    assert!(death.how.starts_with("it was killed by signal") || death.how.starts_with("it exited"), "{}", death.how);
+    assert!(death.last_log_lines.iter().any(|line| line.contains("signal 6")), "{:?}", death.last_log_lines);
+    drop(server);
+    assert!(is_empty(parent.path()));
+}
+
+#[tokio::test]
+async fn a_knob_that_the_server_does_not_take_is_named() {
+    let parent = folder();
+    let mut wrong = spec(parent.path());
+    wrong.set.push(("innodb_bufer_pool_size".into(), "1G".into()));
+    let error = error_of(wrong).await;
+    assert!(matches!(&error, Error::UnknownKnob { name, .. } if name == "innodb_bufer_pool_size"), "{error}");
+
+    let mut wrong = spec(parent.path());
+    wrong.set.push(("max_connectio".into(), "100".into()));
+    let error = error_of(wrong).await;
+    assert!(matches!(&error, Error::UnknownKnob { name, .. } if name == "max_connectio"), "{error}");
+
+    let mut wrong = spec(parent.path());
+    wrong.set.push(("innodb_flush_method".into(), "sometimes".into()));
+    let error = error_of(wrong).await;
+    assert!(matches!(&error, Error::KnobValue { name, .. } if name == "innodb_flush_method"), "{error}");
+
+    let mut wrong = spec(parent.path());
+    wrong.set.push(("innodb_page_size".into(), "5000".into()));
+    let error = error_of(wrong).await;
+    assert!(error.to_string().contains("Invalid page size"), "{error}");
+    assert!(is_empty(parent.path()));
+}
+
+#[tokio::test]
+async fn a_user_s_defaults_file_counts_but_writes_nothing_outside() {
+    let parent = folder();
+    let elsewhere = folder();
+    let file = elsewhere.path().join("my.cnf");
+    let text = format!(
+        "[mysqld]\ndatadir={0}/data\nsocket={0}/s\nlog_bin={0}/binlog\nslow_query_log=1\nslow_query_log_file={0}/slow.log\nsort_buffer_size=300K\nmax_connections=99\nserver_id=7\n",
+        elsewhere.path().display()
+    );
+    std::fs::write(&file, text).unwrap();
+    let mut spec = spec(parent.path());
+    spec.defaults_file = Some(file);
+    let server = ThrowAway::start(spec).await.unwrap();
+    let mut connection = server.dsn().connect_without_schema().await.unwrap();
+    let row: Option<(u64, u64, u64, String)> = connection
+        .query_first("SELECT @@sort_buffer_size, @@max_connections, @@log_bin, @@log_bin_basename")
+        .await
+        .unwrap();
+    let (sort_buffer, connections, log_bin, binlog) = row.unwrap();
+    assert_eq!((sort_buffer, connections, log_bin), (300 << 10, 99, 1));
+    assert!(Path::new(&binlog).starts_with(server.data_dir()), "{binlog}");
+    connection.disconnect().await.unwrap();
+    drop(server);
+    let names: Vec<_> = std::fs::read_dir(elsewhere.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(names, ["my.cnf"]);
+}
+
+#[tokio::test]
+async fn a_folder_in_memory_is_refused_unless_it_is_asked_for() {
+    let Ok(parent) = tempfile::tempdir_in("/dev/shm") else { return };
+    let refused = error_of(spec(parent.path())).await;
+    assert!(refused.to_string().contains("fsync costs nothing"), "{refused}");
+    let mut asked = spec(parent.path());
+    asked.allow_in_memory = true;
+    let server = ThrowAway::start(asked).await.unwrap();
+    assert!(server.file_system().in_memory);
+}
+
+#[tokio::test]
+async fn a_start_that_is_given_up_leaves_nothing_behind() {
+    let parent = folder();
+    let started = tokio::time::timeout(Duration::from_millis(300), ThrowAway::start(spec(parent.path()))).await;
+    assert!(started.is_err(), "no server starts that fast");
+    assert!(is_empty(parent.path()));
+}
+
+#[tokio::test]
+async fn a_sweep_leaves_servers_alone_whose_owner_lives() {
+    let parent = folder();
+    let server = ThrowAway::start(spec(parent.path())).await.unwrap();
+    assert_eq!(sweep(parent.path()).unwrap(), []);
+    assert!(server.folder().exists());
+    assert!(server.dsn().connect_without_schema().await.is_ok());
+}
