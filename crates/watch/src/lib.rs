@@ -1,1 +1,81 @@
-//! see ARCHITECTURE.md
+//! What is counted: the machine, the server's process, the server's own counters.
+//!
+//! One folder is one sampler, with its numbers and what they mean. Each sampler runs in a thread
+//! and on a schedule of its own, of absolute times on one grid, so that nothing drifts and one that
+//! hangs delays no other. Every reading carries the window in which it was taken; what each sampler
+//! costs is itself a series (source `watch`).
+//!
+//! | source | what | from |
+//! | --- | --- | --- |
+//! | `cpu` | CPU time, switches, load | `/proc/stat`, `/proc/loadavg` |
+//! | `pressure` | time held up for want of CPU, memory, disk | `/proc/pressure` |
+//! | `memory` | memory and paging | `/proc/meminfo`, `/proc/vmstat` |
+//! | `disk` | whole disks | `/proc/diskstats` |
+//! | `net` | interfaces and TCP | `/proc/net` |
+//! | `server_process`, `generator_process` | one process and its threads | `/proc/PID` |
+//! | `cgroup` | limits of the server's group, throttling | `/sys/fs/cgroup`, v1 and v2 |
+//! | `status` | every numeric status variable | `SHOW GLOBAL STATUS` |
+//! | `innodb_metrics` | InnoDB's enabled counters | `information_schema.INNODB_METRICS` |
+//! | `variables` | changes of global variables, as events | `SHOW GLOBAL VARIABLES` |
+//! | `watch` | cost, missed and failed readings of each sampler | itself |
+//!
+//! Events: `gap` when a source fails, once, with the reason; `gap_end` when it is back; `variable`
+//! when a global variable changed.
+//!
+//! This crate never writes to the server under test: it sends SHOW and SELECT, nothing else. It
+//! never infers from a version number what a server has, and computes no rates: counters are
+//! recorded raw, as the source gives them.
+//!
+//! ```no_run
+//! use std::time::Duration;
+//! use whyso_record::{Options, Recorder};
+//! use whyso_watch::{WatchSpec, Watcher};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let recorder = Recorder::create("runs/example".as_ref(), Options::default())?;
+//! let spec = WatchSpec {
+//!     interval: Duration::from_millis(500),
+//!     server: Some(mysql_async::Opts::from_url("mysql://root@localhost/")?),
+//!     ..WatchSpec::default()
+//! };
+//! let watcher = Watcher::start(spec, recorder.clone())?;
+//! std::thread::sleep(Duration::from_secs(10));
+//! for line in watcher.not_measured() {
+//!     println!("not measured: {line}");
+//! }
+//! watcher.stop();
+//! recorder.finish()?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod cgroup;
+mod cost;
+mod cpu;
+mod disk;
+mod error;
+mod facts;
+mod innodb_metrics;
+mod memory;
+mod metric;
+mod net;
+mod pressure;
+mod process;
+mod sampler;
+mod schedule;
+mod settle;
+mod sink;
+mod sql;
+mod status;
+mod stop;
+mod text;
+mod variables;
+mod watcher;
+
+pub use error::Error;
+pub use facts::{global_variables, host_facts, server_facts};
+pub use metric::{Metric, describe};
+pub use settle::{Settling, dirty_and_purge};
+pub use sink::Sink;
+pub use variables::mask_variable;
+pub use watcher::{WatchSpec, Watcher};

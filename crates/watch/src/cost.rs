@@ -1,0 +1,58 @@
+//! What the watching itself costs: series of the source `watch`, one instance a sampler.
+//!
+//! `cpu_ns` is what the sampler's thread used here. What it costs the server is not in it; a server
+//! that finds a sampler's query expensive shows it in `duration_ns`.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::metric::{Metric, counter, gauge};
+use crate::sampler::{Failure, Sampler};
+use crate::sink::Batch;
+
+pub(crate) const METRICS: [Metric; 6] = [
+    counter("cpu_ns", "ns", "CPU time that the sampler's own thread used"),
+    counter("duration_ns", "ns", "time that the sampler's readings took, waiting included"),
+    gauge("last_duration_ns", "ns", "time that the sampler's last reading took"),
+    counter("readings", "1", "readings that the sampler completed"),
+    counter("missed", "1", "readings that were due while the one before was still going on"),
+    counter("failed", "1", "attempts to read that failed"),
+];
+
+/// Running sums of one sampler, written by its thread and read by the `watch` sampler.
+#[derive(Default)]
+pub(crate) struct Cost {
+    pub(crate) cpu_ns: AtomicU64,
+    pub(crate) duration_ns: AtomicU64,
+    pub(crate) last_duration_ns: AtomicU64,
+    pub(crate) readings: AtomicU64,
+    pub(crate) missed: AtomicU64,
+    pub(crate) failed: AtomicU64,
+}
+
+pub(crate) struct CostSampler {
+    pub(crate) costs: Vec<(&'static str, Arc<Cost>)>,
+}
+
+impl Sampler for CostSampler {
+    fn source(&self) -> &'static str {
+        "watch"
+    }
+
+    fn read(&mut self, batch: &mut Batch<'_>) -> Result<(), Failure> {
+        for (sampler, cost) in &self.costs {
+            let sums = [
+                &cost.cpu_ns,
+                &cost.duration_ns,
+                &cost.last_duration_ns,
+                &cost.readings,
+                &cost.missed,
+                &cost.failed,
+            ];
+            for (metric, sum) in METRICS.iter().zip(sums) {
+                batch.put(metric, sampler, sum.load(Ordering::Relaxed));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,117 @@
+//! The server under test.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use mysql_async::Conn;
+use tokio::time::timeout;
+use whyso_record::run::ServerFacts;
+
+use crate::Error;
+use crate::text::cpu_list;
+use crate::variables::read_variables;
+
+/// Longest wait for an answer to one of the questions here.
+pub(crate) const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// Every global variable, names in lower case, values of credentials masked (see
+/// [`mask_variable`](crate::mask_variable)).
+///
+/// # Errors
+/// The server refuses, or does not answer within ten seconds.
+pub async fn global_variables(conn: &mut Conn) -> Result<BTreeMap<String, String>, Error> {
+    answer(read_variables(conn)).await
+}
+
+/// What the server says of itself. `endpoint` is how it was reached, without the password. Where
+/// `pid` is not known and the server runs on this machine, it is found by the server's pid file.
+/// `variables_changed` is left empty.
+///
+/// # Errors
+/// As [`global_variables`].
+pub async fn server_facts(
+    conn: &mut Conn,
+    endpoint: &str,
+    throw_away: bool,
+    pid: Option<u32>,
+) -> Result<ServerFacts, Error> {
+    let variables = global_variables(conn).await?;
+    let variable = |name: &str| variables.get(name).cloned().unwrap_or_default();
+    let version = variable("version");
+    let version_comment = variable("version_comment");
+    let flavor = flavor(&version, &version_comment);
+    let pid = pid.or_else(|| find_local_pid(&variables));
+    Ok(ServerFacts {
+        version,
+        version_comment,
+        flavor: flavor.to_string(),
+        endpoint: endpoint.to_string(),
+        throw_away,
+        pid,
+        cpus: pid.map(allowed_cpus).unwrap_or_default(),
+        variables,
+        variables_changed: BTreeMap::new(),
+    })
+}
+
+/// An answer within the bound, or one clear sentence.
+pub(crate) async fn answer<T>(
+    question: impl Future<Output = Result<T, mysql_async::Error>>,
+) -> Result<T, Error> {
+    match timeout(ANSWER_TIME_MAX, question).await {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(error)) => Err(Error::Server(error.to_string())),
+        Err(_) => Err(Error::NoAnswer(ANSWER_TIME_MAX.as_secs())),
+    }
+}
+
+fn flavor(version: &str, comment: &str) -> &'static str {
+    let says_mariadb = |text: &str| text.to_ascii_lowercase().contains("mariadb");
+    match says_mariadb(version) || says_mariadb(comment) {
+        true => "MariaDB",
+        false => "MySQL",
+    }
+}
+
+/// The pid file is believed only where the server has our host name and the process is a server:
+/// through a tunnel or a container's port the same path may mean another machine's.
+fn find_local_pid(variables: &BTreeMap<String, String>) -> Option<u32> {
+    let our_name = std::fs::read_to_string("/proc/sys/kernel/hostname").ok()?;
+    if variables.get("hostname")? != our_name.trim() {
+        return None;
+    }
+    let pid_file = Path::new(variables.get("datadir")?).join(variables.get("pid_file")?);
+    let pid: u32 = std::fs::read_to_string(pid_file).ok()?.trim().parse().ok()?;
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+    let is_server = ["mysqld", "mariadbd"].contains(&name.trim());
+    is_server.then_some(pid)
+}
+
+fn allowed_cpus(pid: u32) -> Vec<u32> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    for line in status.lines() {
+        if let Some(list) = line.strip_prefix("Cpus_allowed_list:") {
+            return cpu_list(list);
+        }
+    }
+    Vec::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_flavor_is_read_from_version_or_comment() {
+        assert_eq!(flavor("10.11.14-MariaDB-0+deb12u2", "Debian 12"), "MariaDB");
+        assert_eq!(flavor("10.0.1", "mariadb.org binary"), "MariaDB");
+        assert_eq!(flavor("9.7.4", "(Debian)"), "MySQL");
+    }
+
+    #[test]
+    fn our_own_process_may_run_somewhere() {
+        assert!(!allowed_cpus(std::process::id()).is_empty());
+        assert!(allowed_cpus(u32::MAX).is_empty());
+    }
+}

@@ -1,0 +1,214 @@
+//! Where readings go.
+
+use whyso_record::data::{Event, Kind, Reading, SeriesId, SeriesKey, TextRows, Value};
+
+use crate::metric::Metric;
+
+/// Takes what the samplers read. `whyso_record::Recorder` is the one that runs use.
+///
+/// No call may block for long: a sampler's schedule hangs on it.
+pub trait Sink: Send + Sync {
+    fn series(&self, key: &SeriesKey) -> SeriesId;
+    fn reading(&self, reading: Reading);
+    fn event(&self, event: Event);
+    fn rows(&self, rows: TextRows);
+}
+
+/// The series of a source by their position in its output: from one reading to the next the same
+/// line mostly has the same name, so that a comparison replaces a look-up.
+#[derive(Default)]
+pub(crate) struct SeriesCache {
+    slots: Vec<Slot>,
+}
+
+struct Slot {
+    metric: String,
+    instance: String,
+    id: SeriesId,
+}
+
+/// The values of one reading while it is taken.
+pub(crate) struct Batch<'a> {
+    pub(crate) sink: &'a dyn Sink,
+    pub(crate) host: &'a str,
+    pub(crate) source: &'a str,
+    cache: &'a mut SeriesCache,
+    position: usize,
+    pub(crate) values: Vec<(SeriesId, Value)>,
+    absent: Vec<String>,
+}
+
+impl<'a> Batch<'a> {
+    pub(crate) fn new(
+        sink: &'a dyn Sink,
+        host: &'a str,
+        source: &'a str,
+        cache: &'a mut SeriesCache,
+    ) -> Batch<'a> {
+        let expected = cache.slots.len();
+        Batch {
+            sink,
+            host,
+            source,
+            cache,
+            position: 0,
+            values: Vec::with_capacity(expected),
+            absent: Vec::new(),
+        }
+    }
+
+    pub(crate) fn put(&mut self, metric: &Metric, instance: &str, value: u64) {
+        let value = Value::Int(crate::text::count(value));
+        self.put_value(metric, instance, value);
+    }
+
+    pub(crate) fn put_value(&mut self, metric: &Metric, instance: &str, value: Value) {
+        self.put_named(metric.name, instance, value, || (metric.kind, metric.unit));
+    }
+
+    /// `describe` is asked only when the name is new at its place.
+    pub(crate) fn put_named(
+        &mut self,
+        metric: &str,
+        instance: &str,
+        value: Value,
+        describe: impl FnOnce() -> (Kind, &'static str),
+    ) {
+        let position = self.position;
+        self.position += 1;
+        if let Some(slot) = self.cache.slots.get(position)
+            && slot.metric == metric
+            && slot.instance == instance
+        {
+            self.values.push((slot.id, value));
+            return;
+        }
+        let (kind, unit) = describe();
+        let id = self.sink.series(&SeriesKey {
+            host: self.host.to_string(),
+            source: self.source.to_string(),
+            metric: metric.to_string(),
+            instance: instance.to_string(),
+            kind,
+            unit: unit.to_string(),
+        });
+        let slot = Slot { metric: metric.to_string(), instance: instance.to_string(), id };
+        match self.cache.slots.get_mut(position) {
+            Some(old) => *old = slot,
+            None => self.cache.slots.push(slot),
+        }
+        self.values.push((id, value));
+    }
+
+    pub(crate) fn event(&self, kind: &str, text: String) {
+        self.sink.event(Event {
+            t_ns: whyso_clock::monotonic_ns(),
+            host: self.host.to_string(),
+            kind: kind.to_string(),
+            text,
+        });
+    }
+
+    /// A part of the source that this machine or server does not have; said once to the user.
+    pub(crate) fn absent(&mut self, what: String) {
+        self.absent.push(what);
+    }
+
+    pub(crate) fn into_parts(self) -> (Vec<(SeriesId, Value)>, Vec<String>) {
+        (self.values, self.absent)
+    }
+}
+
+/// A sink that keeps everything, for tests.
+#[cfg(test)]
+pub(crate) mod memory {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    #[derive(Default)]
+    pub(crate) struct MemorySink {
+        pub(crate) keys: Mutex<Vec<SeriesKey>>,
+        pub(crate) readings: Mutex<Vec<Reading>>,
+        pub(crate) events: Mutex<Vec<Event>>,
+        pub(crate) rows: Mutex<Vec<TextRows>>,
+    }
+
+    impl Sink for MemorySink {
+        fn series(&self, key: &SeriesKey) -> SeriesId {
+            let mut keys = self.keys.lock().unwrap();
+            let position = keys.iter().position(|known| known == key);
+            let index = position.unwrap_or_else(|| {
+                keys.push(key.clone());
+                keys.len() - 1
+            });
+            SeriesId(index as u32)
+        }
+        fn reading(&self, reading: Reading) {
+            self.readings.lock().unwrap().push(reading);
+        }
+        fn event(&self, event: Event) {
+            self.events.lock().unwrap().push(event);
+        }
+        fn rows(&self, rows: TextRows) {
+            self.rows.lock().unwrap().push(rows);
+        }
+    }
+
+    impl<S: Sink> Sink for std::sync::Arc<S> {
+        fn series(&self, key: &SeriesKey) -> SeriesId {
+            (**self).series(key)
+        }
+        fn reading(&self, reading: Reading) {
+            (**self).reading(reading);
+        }
+        fn event(&self, event: Event) {
+            (**self).event(event);
+        }
+        fn rows(&self, rows: TextRows) {
+            (**self).rows(rows);
+        }
+    }
+
+    /// "metric instance" → value of one reading made by `read`.
+    pub(crate) fn collect(read: impl FnOnce(&mut Batch<'_>)) -> std::collections::BTreeMap<String, f64> {
+        let sink = MemorySink::default();
+        let mut cache = SeriesCache::default();
+        let mut batch = Batch::new(&sink, "host", "source", &mut cache);
+        read(&mut batch);
+        let (values, _) = batch.into_parts();
+        let keys = sink.keys.lock().unwrap();
+        let mut named = std::collections::BTreeMap::new();
+        for (id, value) in values {
+            let key = &keys[id.0 as usize];
+            let name = format!("{} {}", key.metric, key.instance);
+            named.insert(name.trim_end().to_string(), value.as_f64());
+        }
+        named
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::memory::MemorySink;
+    use super::*;
+    use crate::metric::gauge;
+
+    #[test]
+    fn a_line_that_moves_keeps_its_series() {
+        const A: Metric = gauge("a", "1", "");
+        const B: Metric = gauge("b", "1", "");
+        let sink = MemorySink::default();
+        let mut cache = SeriesCache::default();
+        let mut first = Batch::new(&sink, "h", "s", &mut cache);
+        first.put(&A, "", 1);
+        first.put(&B, "", 2);
+        let (first, _) = first.into_parts();
+        let mut second = Batch::new(&sink, "h", "s", &mut cache);
+        second.put(&B, "", 20);
+        second.put(&A, "", 10);
+        let (second, _) = second.into_parts();
+        assert_eq!(second[0], (first[1].0, Value::Int(20)));
+        assert_eq!(second[1], (first[0].0, Value::Int(10)));
+    }
+}

@@ -1,0 +1,125 @@
+//! One connection of a sampler to the server under test: bounded, reconnecting, read-only.
+//!
+//! It runs on a runtime of its own, inside the sampler's thread, so that the thread's CPU time is
+//! the sampler's. Nothing is sent but SHOW and SELECT.
+
+use std::time::Duration;
+
+use mysql_async::{Conn, Error, Opts, OptsBuilder};
+use tokio::runtime::Runtime;
+use tokio::time::timeout;
+
+use crate::sampler::Failure;
+use crate::schedule::Patience;
+use crate::stop::Stop;
+
+/// A reading that takes longer is given up: the server hangs.
+pub(crate) const READING_TIME_MAX: Duration = Duration::from_secs(5);
+/// The last reading must leave room for `Watcher::stop`'s two seconds.
+pub(crate) const LAST_READING_TIME_MAX: Duration = Duration::from_secs(1);
+
+const ACCESS_DENIED: [u16; 4] = [1044, 1045, 1698, 3118];
+/// No such table or column, no privilege for it: the server has it not, for us.
+const NOT_FOR_US: [u16; 8] = [1054, 1109, 1142, 1143, 1146, 1227, 1235, 1286];
+
+pub(crate) struct Sql {
+    opts: Opts,
+    runtime: Runtime,
+    conn: Option<Conn>,
+    stop: Stop,
+}
+
+impl Sql {
+    /// `opts` without their schema: it may not exist yet, and nothing here needs one.
+    pub(crate) fn new(opts: &Opts, stop: Stop) -> std::io::Result<Sql> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let opts = OptsBuilder::from_opts(opts.clone()).db_name(None::<String>);
+        Ok(Sql { opts: opts.into(), runtime, conn: None, stop })
+    }
+
+    /// Runs `query` on a connection that is made when there is none. Ends early when the watching
+    /// ends, and after [`READING_TIME_MAX`].
+    pub(crate) fn run<T>(
+        &mut self,
+        query: impl AsyncFnOnce(&mut Conn) -> Result<T, Error>,
+    ) -> Result<T, Failure> {
+        let (opts, conn, stop) = (&self.opts, &mut self.conn, &self.stop);
+        let outcome = self.runtime.block_on(async {
+            tokio::select! {
+                biased;
+                () = stop.stopped() => Err(Failure::Stopped),
+                outcome = bounded(opts, conn, READING_TIME_MAX, query) => outcome,
+            }
+        });
+        self.clean_up(outcome)
+    }
+
+    /// The same for the last reading, when the watching has ended already.
+    pub(crate) fn run_last<T>(
+        &mut self,
+        query: impl AsyncFnOnce(&mut Conn) -> Result<T, Error>,
+    ) -> Result<T, Failure> {
+        let (opts, conn) = (&self.opts, &mut self.conn);
+        let outcome = self.runtime.block_on(bounded(opts, conn, LAST_READING_TIME_MAX, query));
+        self.clean_up(outcome)
+    }
+
+    /// After a failure the state of the connection is not known: the next reading has a new one.
+    fn clean_up<T>(&mut self, outcome: Result<T, Failure>) -> Result<T, Failure> {
+        if outcome.is_err() {
+            let _in_runtime = self.runtime.enter();
+            self.conn = None;
+        }
+        outcome
+    }
+}
+
+impl Drop for Sql {
+    fn drop(&mut self) {
+        let Some(conn) = self.conn.take() else {
+            return;
+        };
+        // A proper good-bye saves the server an aborted connection in its log.
+        let _ = self.runtime.block_on(async { timeout(Duration::from_millis(200), conn.disconnect()).await });
+    }
+}
+
+async fn bounded<T>(
+    opts: &Opts,
+    conn: &mut Option<Conn>,
+    bound: Duration,
+    query: impl AsyncFnOnce(&mut Conn) -> Result<T, Error>,
+) -> Result<T, Failure> {
+    let work = async {
+        let conn = match conn {
+            Some(conn) => conn,
+            None => conn.insert(Conn::new(opts.clone()).await?),
+        };
+        query(conn).await
+    };
+    match timeout(bound, work).await {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(error)) => Err(failure(&error)),
+        Err(_) => Err(Failure::Broken {
+            why: format!("the server did not answer within {} s", bound.as_secs()),
+            patience: Patience::Slow,
+        }),
+    }
+}
+
+fn failure(error: &Error) -> Failure {
+    let patience = match error {
+        Error::Server(error) if ACCESS_DENIED.contains(&error.code) => Patience::Slow,
+        _ => Patience::Quick,
+    };
+    match error {
+        Error::Server(error) if NOT_FOR_US.contains(&error.code) => {
+            Failure::Absent(format!("{} (error {})", error.message, error.code))
+        }
+        Error::Server(error) => Failure::Broken {
+            why: format!("the server says: {} (error {})", error.message, error.code),
+            patience,
+        },
+        error => Failure::Broken { why: format!("the server cannot be asked: {error}"), patience },
+    }
+}

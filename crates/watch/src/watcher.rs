@@ -1,0 +1,244 @@
+//! Starts the samplers, each in a thread of its own, and ends them within a bound.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use mysql_async::Opts;
+use whyso_clock::monotonic_ns;
+
+use crate::cgroup::Cgroup;
+use crate::cost::{Cost, CostSampler};
+use crate::cpu::Cpu;
+use crate::disk::Disk;
+use crate::error::Error;
+use crate::innodb_metrics::InnodbMetrics;
+use crate::memory::Memory;
+use crate::net::Net;
+use crate::pressure::Pressure;
+use crate::process::{Pid, Process};
+use crate::sampler::{Notes, Runner, Sampler, Surroundings};
+use crate::sink::Sink;
+use crate::sql::Sql;
+use crate::status::Status;
+use crate::stop::Stop;
+use crate::text::Machine;
+use crate::variables::Variables;
+
+const INTERVAL_MIN: Duration = Duration::from_millis(100);
+/// How long `stop` waits for readings that are under way and for the last ones.
+const STOP_TIME_MAX: Duration = Duration::from_millis(1_900);
+
+/// What is to be watched, and how often.
+#[derive(Clone, Debug)]
+pub struct WatchSpec {
+    /// Between two readings of a source; at least 100 ms.
+    pub interval: Duration,
+    /// Between two readings of what rarely changes (variables); at least `interval`.
+    pub slow_interval: Duration,
+    /// How to reach the server; `None` watches the machine alone. Its schema is not used.
+    pub server: Option<Opts>,
+    /// The server's process, where it runs on this machine.
+    pub server_pid: Option<u32>,
+    /// Name of the server's machine in the recording: "server" or a host name.
+    pub server_host: String,
+    /// The process that makes the load; mostly whyso itself.
+    pub generator_pid: u32,
+    /// The server's data directory, where it is on this machine.
+    pub data_dir: Option<PathBuf>,
+}
+
+impl Default for WatchSpec {
+    fn default() -> WatchSpec {
+        WatchSpec {
+            interval: Duration::from_secs(1),
+            slow_interval: Duration::from_secs(60),
+            server: None,
+            server_pid: None,
+            server_host: "server".to_string(),
+            generator_pid: std::process::id(),
+            data_dir: None,
+        }
+    }
+}
+
+impl WatchSpec {
+    /// Whether the server's machine is this one, so that this one's CPUs and disks are its own.
+    fn server_is_here(&self) -> bool {
+        if self.server_pid.is_some() || self.data_dir.is_some() {
+            return true;
+        }
+        let Some(opts) = &self.server else {
+            return true;
+        };
+        let host = opts.ip_or_hostname();
+        opts.socket().is_some() || ["localhost", "127.0.0.1", "::1"].contains(&host)
+    }
+}
+
+/// All samplers at work. Dropping it ends them, without waiting.
+pub struct Watcher {
+    stop: Stop,
+    notes: Notes,
+    server_pid: Pid,
+    server_pid_expected: bool,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl std::fmt::Debug for Watcher {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let samplers = self.threads.len();
+        formatter.debug_struct("Watcher").field("samplers", &samplers).finish_non_exhaustive()
+    }
+}
+
+/// How often a sampler reads, and whose machine it tells of.
+enum Place {
+    Machine,
+    Server,
+    ServerSlowly,
+    Generator,
+}
+
+impl Watcher {
+    /// Starts every sampler that `spec` gives reason for. A server that does not answer is no
+    /// error but a gap in the recording.
+    ///
+    /// # Errors
+    /// The interval is too short, or the system gives no more threads or file descriptors.
+    pub fn start(spec: WatchSpec, sink: impl Sink + 'static) -> Result<Watcher, Error> {
+        if spec.interval < INTERVAL_MIN {
+            return Err(Error::IntervalTooShort(spec.interval));
+        }
+        let sink: Arc<dyn Sink> = Arc::new(sink);
+        let server_pid = Pid::new(spec.server_pid);
+        let mut watcher = Watcher {
+            stop: Stop::new(),
+            notes: Notes::default(),
+            server_pid: server_pid.clone(),
+            server_pid_expected: spec.server_is_here(),
+            threads: Vec::new(),
+        };
+        if !watcher.server_pid_expected {
+            watcher.notes.add(format!(
+                "the machine of the server, {}: its CPUs, memory, disks and network are not read \
+                 from here",
+                spec.server_host
+            ));
+        }
+        let samplers = watcher.samplers(&spec)?;
+        // All on one grid, a little from now so that each thread is there in time.
+        let first_ns = monotonic_ns() + 20_000_000;
+        let mut costs = Vec::new();
+        for (place, sampler) in samplers {
+            let cost = Arc::new(Cost::default());
+            costs.push((sampler.source(), cost.clone()));
+            watcher.spawn(&spec, &sink, first_ns, place, sampler, cost)?;
+        }
+        let own = Arc::new(Cost::default());
+        costs.push(("watch", own.clone()));
+        let sampler = Box::new(CostSampler { costs });
+        watcher.spawn(&spec, &sink, first_ns, Place::Generator, sampler, own)?;
+        Ok(watcher)
+    }
+
+    fn samplers(&self, spec: &WatchSpec) -> Result<Vec<(Place, Box<dyn Sampler>)>, Error> {
+        let machine = Machine::read();
+        let generator_pid = Pid::new(Some(spec.generator_pid));
+        let mut samplers: Vec<(Place, Box<dyn Sampler>)> = vec![
+            (Place::Machine, Box::new(Cpu::new(machine))),
+            (Place::Machine, Box::new(Pressure::new())),
+            (Place::Machine, Box::new(Memory::new())),
+            (Place::Machine, Box::new(Disk::new())),
+            (Place::Machine, Box::new(Net::new())),
+            (Place::Generator, Box::new(Process::generator(generator_pid, machine))),
+        ];
+        if self.server_pid_expected {
+            let pid = || self.server_pid.clone();
+            samplers.push((Place::Server, Box::new(Process::server(pid(), machine))));
+            samplers.push((Place::Server, Box::new(Cgroup::new(pid()))));
+        }
+        if let Some(opts) = &spec.server {
+            let sql = || Sql::new(opts, self.stop.clone()).map_err(Error::Resources);
+            samplers.push((Place::Server, Box::new(Status::new(sql()?))));
+            samplers.push((Place::Server, Box::new(InnodbMetrics::new(sql()?))));
+            samplers.push((Place::ServerSlowly, Box::new(Variables::new(sql()?))));
+        }
+        Ok(samplers)
+    }
+
+    fn spawn(
+        &mut self,
+        spec: &WatchSpec,
+        sink: &Arc<dyn Sink>,
+        first_ns: i64,
+        place: Place,
+        sampler: Box<dyn Sampler>,
+        cost: Arc<Cost>,
+    ) -> Result<(), Error> {
+        let host = match place {
+            Place::Generator => "client",
+            Place::Machine if !self.server_pid_expected => "client",
+            Place::Machine | Place::Server | Place::ServerSlowly => &spec.server_host,
+        };
+        let interval = match place {
+            Place::ServerSlowly => spec.slow_interval.max(spec.interval),
+            Place::Machine | Place::Server | Place::Generator => spec.interval,
+        };
+        let name = format!("watch-{}", sampler.source());
+        let around = Surroundings {
+            sink: sink.clone(),
+            host: host.to_string(),
+            first_ns,
+            interval_ns: i64::try_from(interval.as_nanos()).unwrap_or(i64::MAX / 4),
+            stop: self.stop.clone(),
+            notes: self.notes.clone(),
+            cost,
+        };
+        let runner = Runner::new(sampler, around);
+        let thread =
+            std::thread::Builder::new().name(name).spawn(move || runner.run()).map_err(Error::Resources)?;
+        self.threads.push(thread);
+        Ok(())
+    }
+
+    /// The server was restarted, or went away.
+    pub fn server_pid_changed(&self, pid: Option<u32>) {
+        self.server_pid.set(pid);
+    }
+
+    /// What is not measured and why, in plain words, as far as is known by now.
+    pub fn not_measured(&self) -> Vec<String> {
+        let mut lines = self.notes.lines();
+        if self.server_pid_expected && self.server_pid.get().is_none() {
+            lines.push("the server's process and its threads: its process id is not known".to_string());
+        }
+        lines
+    }
+
+    /// Takes a last reading of the server and ends every sampler. Returns within two seconds: a
+    /// sampler that hangs is left behind, ends when its source answers, and is named by the result.
+    pub fn stop(mut self) -> Vec<String> {
+        self.stop.stop();
+        let deadline = Instant::now() + STOP_TIME_MAX;
+        let mut left_behind = Vec::new();
+        for thread in std::mem::take(&mut self.threads) {
+            while !thread.is_finished() && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            let name = thread.thread().name().unwrap_or("watch").to_string();
+            let ended_well = thread.is_finished() && thread.join().is_ok();
+            if !ended_well {
+                left_behind.push(name);
+            }
+        }
+        left_behind
+    }
+}
+
+impl Drop for Watcher {
+    fn drop(&mut self) {
+        self.stop.stop();
+    }
+}
