@@ -1,0 +1,405 @@
+/** A chart over time: uPlot gives axes, cursor and zoom; the lines are drawn here, dense ones as envelopes. */
+
+import uPlot from 'uplot';
+import type { Column } from '../data/model.ts';
+import { envelope, extent, gapLength, lowerBound } from '../lib/envelope.ts';
+import { clock, short } from '../lib/format.ts';
+
+export interface Line {
+  label: string;
+  color: string;
+  suffix: string;
+  column: Column;
+}
+
+export interface Band {
+  from: number;
+  to: number;
+  label: string;
+  color: string;
+  warmup: boolean;
+  faded: boolean;
+}
+
+export interface Mark {
+  t: number;
+  color: string;
+}
+
+export interface Drawing {
+  lines: Line[];
+  bands: Band[];
+  marks: Mark[];
+  marked: { from: number; to: number } | null;
+  log: boolean;
+  view: { from: number; to: number };
+}
+
+export interface Palette {
+  ink: string;
+  muted: string;
+  grid: string;
+  paper: string;
+  accent: string;
+}
+
+export interface Handlers {
+  zoomed: (from: number, to: number) => void;
+  reset: () => void;
+  pointed: (t: number | null) => void;
+}
+
+const FONT = '11px system-ui, sans-serif';
+const BAND_LABELS = 18;
+/** More samples than this in a pixel column, and a line becomes an envelope. */
+const DENSE = 1.5;
+const SPARSE_PX = 9;
+
+export function readPalette(element: Element): Palette {
+  const style = getComputedStyle(element);
+  const get = (name: string) => style.getPropertyValue(name).trim();
+  return { ink: get('--ink'), muted: get('--muted'), grid: get('--grid'), paper: get('--paper'), accent: get('--accent') };
+}
+
+export class TimeChart {
+  #plot: uPlot;
+  #drawing: Drawing;
+  #suffixes: string[] = [];
+  #gaps = new WeakMap<Column, number>();
+  #element: HTMLElement;
+
+  constructor(element: HTMLElement, drawing: Drawing, size: { width: number; height: number }, handlers: Handlers) {
+    this.#element = element;
+    this.#drawing = drawing;
+    this.#suffixes = suffixesOf(drawing);
+    this.#plot = new uPlot(this.#options(size, handlers), this.#axisData(), element);
+    this.#plot.over.addEventListener('dblclick', () => handlers.reset());
+    this.#plot.over.addEventListener('mouseleave', () => handlers.pointed(null));
+  }
+
+  resize(width: number, height: number): void {
+    this.#plot.setSize({ width, height });
+  }
+
+  draw(drawing: Drawing): void {
+    this.#drawing = drawing;
+    this.#suffixes = suffixesOf(drawing);
+    this.#plot.setData(this.#axisData(), false);
+    this.#plot.setScale('x', { min: drawing.view.from, max: drawing.view.to });
+  }
+
+  destroy(): void {
+    this.#plot.destroy();
+  }
+
+  /** uPlot only learns how far time goes; the samples stay with us. */
+  #axisData(): uPlot.AlignedData {
+    const { from, to } = this.#drawing.view;
+    return [[from, to], [null, null], [null, null]];
+  }
+
+  #range(scale: number): uPlot.Range.MinMax {
+    const { from, to } = this.#drawing.view;
+    let low = Infinity;
+    let high = -Infinity;
+    for (const line of this.#linesOf(scale)) {
+      const found = extent(line.column, from, to);
+      if (!found) continue;
+      low = Math.min(low, this.#drawing.log ? leastAboveZero(line.column, from, to) : found[0]);
+      high = Math.max(high, found[1]);
+    }
+    if (this.#drawing.log) {
+      if (!(high > 0)) return [0.1, 10];
+      const floor = 10 ** Math.floor(Math.log10(Math.min(low, high)) + 1e-9);
+      return [floor, Math.max(high * 1.3, floor * 10)];
+    }
+    if (low > high) return [0, 1];
+    if (high === low) return low === 0 ? [0, 1] : low > 0 ? [0, high * 1.25] : [low * 1.25, 0];
+    // A raw counter of billions would be a flat line if its axis began at zero.
+    const fromZero = low >= 0 && low < high * 0.8;
+    const room = (high - low) * 0.08;
+    return [fromZero ? 0 : low < 0 ? low - room : Math.max(0, low - room), high + (fromZero ? high : high - low) * 0.08];
+  }
+
+  #linesOf(scale: number): Line[] {
+    return this.#drawing.lines.filter((line) => Math.min(1, this.#suffixes.indexOf(line.suffix)) === scale);
+  }
+
+  #options(size: { width: number; height: number }, handlers: Handlers): uPlot.Options {
+    const palette = readPalette(this.#element);
+    const axis = { stroke: palette.muted, font: FONT, ticks: { show: false }, border: { show: false } };
+    const valueAxis = (scale: string, side: 1 | 3): uPlot.Axis => ({
+      ...axis,
+      scale,
+      side,
+      size: 52,
+      gap: 4,
+      space: 26,
+      grid: { show: side === 3, stroke: palette.grid, width: 1 },
+      show: side === 3 || this.#suffixes.length > 1,
+      values: (_plot, splits) => splits.map((split) => (this.#isLabelled(split) ? short(split) : '')),
+    });
+    const range = (scale: number) => (): uPlot.Range.MinMax => this.#range(scale);
+    const distr = this.#drawing.log ? 3 : 1;
+    return {
+      ...size,
+      padding: [BAND_LABELS, this.#suffixes.length > 1 ? 0 : 8, 0, 0],
+      legend: { show: false },
+      cursor: {
+        sync: { key: 'time', scales: ['x', null] },
+        points: { show: false },
+        drag: { x: true, y: false, setScale: false, dist: 4 },
+        y: false,
+      },
+      scales: {
+        x: { time: false, range: () => [this.#drawing.view.from, this.#drawing.view.to] },
+        y: { range: range(0), distr },
+        y2: { range: range(1), distr },
+      },
+      axes: [
+        {
+          ...axis,
+          size: 24,
+          gap: 4,
+          space: 70,
+          grid: { show: false },
+          incrs: [0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200],
+          values: (_plot, splits, _axis, _space, step) => splits.map((split) => clock(split, step)),
+        },
+        valueAxis('y', 3),
+        valueAxis('y2', 1),
+      ],
+      series: [{}, { scale: 'y', paths: () => null }, { scale: 'y2', paths: () => null }],
+      hooks: {
+        drawClear: [(plot) => this.#drawBands(plot, palette)],
+        draw: [(plot) => this.#drawLines(plot, palette)],
+        setSelect: [
+          (plot) => {
+            if (plot.select.width < 4) return;
+            const from = plot.posToVal(plot.select.left, 'x');
+            const to = plot.posToVal(plot.select.left + plot.select.width, 'x');
+            plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
+            handlers.zoomed(from, to);
+          },
+        ],
+        setCursor: [
+          (plot) => {
+            const left = plot.cursor.left ?? -1;
+            handlers.pointed(left < 0 ? null : plot.posToVal(left, 'x'));
+          },
+        ],
+      },
+    };
+  }
+
+  /** On a log axis only powers of ten are labelled. */
+  #isLabelled(split: number): boolean {
+    if (!this.#drawing.log) return true;
+    const power = Math.log10(split);
+    return Math.abs(power - Math.round(power)) < 1e-6;
+  }
+
+  #drawBands(plot: uPlot, palette: Palette): void {
+    const { ctx, bbox } = plot;
+    const ratio = uPlot.pxRatio;
+    const x = (t: number) => Math.round(plot.valToPos(t, 'x', true));
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(bbox.left, 0, bbox.width, bbox.top + bbox.height);
+    ctx.clip();
+    ctx.font = `${11 * ratio}px system-ui, sans-serif`;
+    ctx.textAlign = 'center';
+    ctx.textBaseline = 'middle';
+    for (const band of this.#drawing.bands) {
+      const left = x(band.from);
+      const width = Math.max(1, x(band.to) - left);
+      ctx.globalAlpha = (band.warmup ? 0.05 : 0.13) * (band.faded ? 0.35 : 1);
+      ctx.fillStyle = band.color;
+      ctx.fillRect(left, bbox.top, width, bbox.height);
+      if (band.warmup) continue;
+      ctx.globalAlpha = band.faded ? 0.3 : 0.9;
+      ctx.fillRect(left, bbox.top - 2 * ratio, width, 2 * ratio);
+      const visibleLeft = Math.max(left, bbox.left);
+      const visible = Math.min(left + width, bbox.left + bbox.width) - visibleLeft;
+      if (ctx.measureText(band.label).width + 4 * ratio > visible) continue;
+      ctx.fillStyle = palette.muted;
+      ctx.globalAlpha = band.faded ? 0.5 : 1;
+      ctx.fillText(band.label, visibleLeft + visible / 2, bbox.top - 9 * ratio);
+    }
+    const { marked } = this.#drawing;
+    if (marked) {
+      ctx.globalAlpha = 0.9;
+      ctx.strokeStyle = palette.accent;
+      ctx.lineWidth = 1.5 * ratio;
+      ctx.setLineDash([4 * ratio, 3 * ratio]);
+      ctx.strokeRect(x(marked.from), bbox.top + ratio, x(marked.to) - x(marked.from), bbox.height - 2 * ratio);
+    }
+    ctx.restore();
+  }
+
+  #drawLines(plot: uPlot, palette: Palette): void {
+    const { ctx, bbox } = plot;
+    const ratio = uPlot.pxRatio;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(bbox.left, bbox.top - ratio, bbox.width, bbox.height + 2 * ratio);
+    ctx.clip();
+    this.#drawMarks(plot, palette);
+    for (const line of this.#drawing.lines) {
+      const scale = this.#suffixes.indexOf(line.suffix) >= 1 ? 'y2' : 'y';
+      this.#drawLine(plot, line, scale);
+    }
+    ctx.restore();
+  }
+
+  #drawMarks(plot: uPlot, palette: Palette): void {
+    const { ctx, bbox } = plot;
+    const ratio = uPlot.pxRatio;
+    for (const mark of this.#drawing.marks) {
+      const x = Math.round(plot.valToPos(mark.t, 'x', true)) + 0.5;
+      ctx.strokeStyle = mark.color || palette.muted;
+      ctx.fillStyle = ctx.strokeStyle;
+      ctx.globalAlpha = 0.7;
+      ctx.lineWidth = ratio;
+      ctx.setLineDash([2 * ratio, 3 * ratio]);
+      ctx.beginPath();
+      ctx.moveTo(x, bbox.top);
+      ctx.lineTo(x, bbox.top + bbox.height);
+      ctx.stroke();
+      ctx.setLineDash([]);
+      const base = bbox.top + bbox.height;
+      ctx.globalAlpha = 1;
+      ctx.beginPath();
+      ctx.moveTo(x - 4 * ratio, base);
+      ctx.lineTo(x + 4 * ratio, base);
+      ctx.lineTo(x, base - 6 * ratio);
+      ctx.fill();
+    }
+  }
+
+  #drawLine(plot: uPlot, line: Line, scale: string): void {
+    const { from, to } = this.#drawing.view;
+    const { column } = line;
+    const begin = lowerBound(column.t, from);
+    const end = lowerBound(column.t, to);
+    const columns = Math.floor(plot.bbox.width / uPlot.pxRatio);
+    const isDense = end - begin > columns * DENSE;
+    if (isDense) this.#drawEnvelope(plot, line, scale, columns);
+    else this.#drawSamples(plot, line, scale, Math.max(0, begin - 1), Math.min(column.t.length, end + 1));
+  }
+
+  #drawSamples(plot: uPlot, line: Line, scale: string, begin: number, end: number): void {
+    const { ctx, bbox } = plot;
+    const ratio = uPlot.pxRatio;
+    const { t, v, band } = line.column;
+    const gap = this.#gapOf(line.column);
+    const x = (index: number) => plot.valToPos(t[index] as number, 'x', true);
+    const y = (value: number) => plot.valToPos(this.#drawable(value, scale), scale, true);
+    ctx.strokeStyle = line.color;
+    ctx.fillStyle = line.color;
+    if (band) {
+      for (let index = begin; index < end; index++) {
+        if (Number.isNaN(v[index])) continue;
+        const wide = Math.max(ratio, Math.min(6 * ratio, bbox.width / Math.max(1, end - begin)));
+        const bar = (low: number, high: number, alpha: number) => {
+          ctx.globalAlpha = alpha;
+          ctx.fillRect(x(index) - wide / 2, y(high), wide, Math.max(ratio, y(low) - y(high)));
+        };
+        bar(band.min[index] as number, band.max[index] as number, 0.18);
+        bar(band.q1[index] as number, band.q3[index] as number, 0.35);
+      }
+    }
+    ctx.globalAlpha = 1;
+    ctx.lineWidth = 1.5 * ratio;
+    ctx.lineJoin = 'round';
+    ctx.beginPath();
+    const alone: number[] = [];
+    let joined = 0;
+    for (let index = begin; index < end; index++) {
+      if (Number.isNaN(v[index])) {
+        joined = 0;
+        continue;
+      }
+      const follows = joined > 0 && (t[index] as number) - (t[index - 1] as number) <= gap;
+      if (follows) {
+        ctx.lineTo(x(index), y(v[index] as number));
+        joined++;
+      } else {
+        ctx.moveTo(x(index), y(v[index] as number));
+        joined = 1;
+      }
+      const next = index + 1;
+      const isAlone = !follows && (next >= end || Number.isNaN(v[next]) || (t[next] as number) - (t[index] as number) > gap);
+      if (isAlone) alone.push(index);
+    }
+    ctx.stroke();
+    const isSparse = bbox.width / ratio / Math.max(1, end - begin) > SPARSE_PX;
+    const dotted = isSparse ? Array.from({ length: end - begin }, (_, offset) => begin + offset) : alone;
+    for (const index of dotted) {
+      if (Number.isNaN(v[index])) continue;
+      ctx.beginPath();
+      ctx.arc(x(index), y(v[index] as number), 1.8 * ratio, 0, Math.PI * 2);
+      ctx.fill();
+    }
+  }
+
+  #drawEnvelope(plot: uPlot, line: Line, scale: string, columns: number): void {
+    const { ctx, bbox } = plot;
+    const { from, to } = this.#drawing.view;
+    const ratio = uPlot.pxRatio;
+    const buckets = envelope(line.column, from, to, columns);
+    const wide = bbox.width / columns;
+    const y = (value: number) => plot.valToPos(this.#drawable(value, scale), scale, true);
+    ctx.fillStyle = line.color;
+    ctx.strokeStyle = line.color;
+    ctx.lineWidth = 1.2 * ratio;
+    ctx.beginPath();
+    let pen = false;
+    buckets.forEach((bucket, number) => {
+      if (bucket.count === 0) {
+        pen = false;
+        return;
+      }
+      const left = bbox.left + number * wide;
+      ctx.globalAlpha = 0.22;
+      ctx.fillRect(left, y(bucket.max), Math.ceil(wide), Math.max(ratio, y(bucket.min) - y(bucket.max)));
+      ctx.globalAlpha = 0.4;
+      ctx.fillRect(left, y(bucket.q3), Math.ceil(wide), Math.max(ratio, y(bucket.q1) - y(bucket.q3)));
+      const middle = left + wide / 2;
+      if (pen) ctx.lineTo(middle, y(bucket.median));
+      else ctx.moveTo(middle, y(bucket.median));
+      pen = true;
+    });
+    ctx.globalAlpha = 1;
+    ctx.stroke();
+  }
+
+  /** Zero has no place on a log axis: it is drawn at the axis' foot. */
+  #drawable(value: number, scale: string): number {
+    if (!this.#drawing.log || value > 0) return value;
+    return this.#plot.scales[scale]?.min ?? 1e-9;
+  }
+
+  #gapOf(column: Column): number {
+    let gap = this.#gaps.get(column);
+    if (gap === undefined) {
+      gap = gapLength(column.t);
+      this.#gaps.set(column, gap);
+    }
+    return gap;
+  }
+}
+
+/** The units on a chart: the first has the left axis, all others share the right one. */
+function suffixesOf(drawing: Drawing): string[] {
+  return [...new Set(drawing.lines.map((line) => line.suffix))];
+}
+
+function leastAboveZero(column: Column, from: number, to: number): number {
+  let least = Infinity;
+  for (let index = lowerBound(column.t, from); index < column.t.length && (column.t[index] as number) <= to; index++) {
+    const value = column.v[index] as number;
+    if (value > 0) least = Math.min(least, value);
+  }
+  return least;
+}

@@ -1,0 +1,203 @@
+/** What the report's head holds, as `crates/report` writes it. Times are monotonic ns unless the name says otherwise. */
+
+export type Kind = 'counter' | 'gauge';
+
+export interface SeriesName {
+  host: string;
+  source: string;
+  metric: string;
+  instance: string;
+}
+
+export interface SeriesHead extends SeriesName {
+  kind: Kind;
+  unit: string;
+  axis: number;
+  block: number;
+  slot: number;
+  form: 'samples' | 'envelope';
+  flat: boolean;
+}
+
+export interface Window {
+  begin_ns: number;
+  end_ns: number;
+}
+
+export type Ended = { how: 'complete'; at_ns: number } | { how: 'cut_short'; at_ns: number; why: string };
+
+export interface Latency {
+  mean: number;
+  p50: number;
+  p95: number;
+  p99: number;
+  p999: number;
+  max: number;
+}
+
+export interface StatementResult {
+  kind: string;
+  count: number;
+  errors: number;
+  rows: number;
+  latency_ms: Latency;
+}
+
+export interface LevelResult {
+  seconds: number;
+  transactions: number;
+  queries: number;
+  errors: number;
+  errors_by_code: Record<string, number>;
+  retries: number;
+  transactions_per_s: number;
+  queries_per_s: number;
+  latency_ms: Latency;
+  service_ms: Latency;
+  by_statement: StatementResult[];
+  client: { cpu_s: number; cpu_us_per_query: number; max_rss_kb: number; saturated: boolean; saturated_why: string };
+  bins_100ms: number[];
+}
+
+export interface Level {
+  index: number;
+  users: number;
+  purpose: 'sweep' | 'repeat';
+  warmup: Window;
+  warmup_steady: boolean;
+  window: Window;
+  result: LevelResult;
+  ended: Ended;
+}
+
+export interface RunInfo {
+  id: string;
+  tool_version: string;
+  command: string[];
+  spec: unknown;
+  host: {
+    hostname: string;
+    kernel: string;
+    os: string;
+    cpu_model: string;
+    sockets: number;
+    cores: number;
+    logical_cpus: number;
+    memory_bytes: number;
+    clocksource: string;
+    virtualization: string;
+    data_filesystem: string;
+    other: Record<string, string>;
+  };
+  server: {
+    version: string;
+    version_comment: string;
+    flavor: string;
+    endpoint: string;
+    throw_away: boolean;
+    pid: number | null;
+    cpus: number[];
+    variables: Record<string, string>;
+    variables_changed: Record<string, string>;
+  };
+  anchors: { monotonic_ns: number; wall_ns: number }[];
+  levels: Level[];
+  not_measured: string[];
+  ended: Ended | null;
+}
+
+export type Regime = 'ramping_up' | 'peak' | 'degrading' | 'unknown';
+
+export interface Verdict {
+  index: number;
+  users: number;
+  transactions_per_s: number;
+  transactions_per_s_ci95: [number, number] | null;
+  steadiness: { is: 'steady' } | { is: 'unstable_from'; s: number } | { is: 'too_short' };
+  regime: Regime;
+  valid: boolean;
+  invalid_why: string;
+}
+
+export interface Estimate {
+  value: number;
+  low95: number;
+  high95: number;
+}
+
+export interface Growth {
+  series: SeriesName;
+  unit: string;
+  best_users: number;
+  last_users: number;
+  best_per_transaction: number;
+  last_per_transaction: number;
+  ratio: number | null;
+  by_level: number[];
+  meaning: string;
+}
+
+export type Evidence =
+  | { is: 'levels'; quantity: string; levels: number[] }
+  | ({ is: 'series'; series: SeriesName } & Window)
+  | { is: 'fact'; path: string; value: string };
+
+export interface Finding {
+  id: string;
+  text: string;
+  evidence: Evidence[];
+}
+
+export interface Explanation {
+  levels: Verdict[];
+  peak: { users: number; users_interval: [number, number]; transactions_per_s: number; witnesses: string[] } | null;
+  usl: {
+    lambda: Estimate;
+    sigma: Estimate;
+    kappa: Estimate;
+    peak_users: number | null;
+    r_squared: number;
+    outside: number[];
+    curve: [number, number][];
+  } | null;
+  growth: Growth[];
+  drift: { users: number; first_per_s: number; repeat_per_s: number; ratio: number; significant: boolean } | null;
+  findings: Finding[];
+}
+
+export interface LevelCpu {
+  level: number;
+  machine: { user: number; system: number; iowait: number; steal: number; idle: number } | null;
+  server_cpus: number | null;
+  client_cpus: number;
+}
+
+export interface RunEvent {
+  t_ns: number;
+  host: string;
+  kind: string;
+  text: string;
+}
+
+export interface Head {
+  format: number;
+  run: RunInfo;
+  explanation: Explanation;
+  events: RunEvent[];
+  problems: string[];
+  notes: string[];
+  origin_ns: number;
+  end_ns: number;
+  cpu_by_level: LevelCpu[];
+  axes: { block: number; slot: number }[];
+  series: SeriesHead[];
+}
+
+/** The samples of one series. A bucket of an envelope has its least, quartiles and greatest value beside the median. */
+export interface Column {
+  /** Seconds since the head's origin, ascending. */
+  t: Float64Array;
+  /** NaN is a gap. For an envelope, the median. */
+  v: Float64Array;
+  band?: { min: Float64Array; q1: Float64Array; q3: Float64Array; max: Float64Array };
+}

@@ -1,0 +1,79 @@
+import { decodeBlock } from './codec.ts';
+import type { Column, Head } from './model.ts';
+
+/** Where the page's data come from: the report's own file, or a server that is being watched. */
+export interface DataSource {
+  readonly head: Head;
+  /** Samples of the series at this position in `head.series`. */
+  column(series: number): Promise<Column>;
+}
+
+const FORMAT = 1;
+
+/** The data that are inlined in this very page. Blocks are inflated when a chart first asks for them. */
+export class InlinedSource implements DataSource {
+  readonly head: Head;
+  #blocks = new Map<number, Promise<Float64Array[]>>();
+
+  constructor(head: Head) {
+    this.head = head;
+  }
+
+  static open(): InlinedSource {
+    const text = document.getElementById('whyso-head')?.textContent;
+    if (!text) throw new Error('This page holds no run. Make a report with `whyso report RUN`.');
+    const head = JSON.parse(text) as Head;
+    if (head.format !== FORMAT) {
+      throw new Error(`This page reads reports of format ${FORMAT}, and the data are of format ${head.format}.`);
+    }
+    return new InlinedSource(head);
+  }
+
+  async column(series: number): Promise<Column> {
+    const about = this.head.series[series];
+    const axis = about && this.head.axes[about.axis];
+    if (!about || !axis) throw new Error(`There is no series ${series} in this report.`);
+    const [axisBlock, block] = await Promise.all([this.#block(axis.block), this.#block(about.block)]);
+    const micros = at(axisBlock, axis.slot);
+    const t = micros.map((us) => us / 1e6);
+    if (about.form === 'samples') return { t, v: at(block, about.slot) };
+    const [min, q1, v, q3, max] = [0, 1, 2, 3, 4].map((stream) => at(block, about.slot + stream)) as [
+      Float64Array,
+      Float64Array,
+      Float64Array,
+      Float64Array,
+      Float64Array,
+    ];
+    return { t, v, band: { min, q1, q3, max } };
+  }
+
+  #block(number: number): Promise<Float64Array[]> {
+    let block = this.#blocks.get(number);
+    if (!block) {
+      block = inflateBlock(number);
+      this.#blocks.set(number, block);
+    }
+    return block;
+  }
+}
+
+function at(block: Float64Array[], slot: number): Float64Array {
+  const values = block[slot];
+  if (!values) throw new Error('A block of samples is shorter than the report says.');
+  return values;
+}
+
+async function inflateBlock(number: number): Promise<Float64Array[]> {
+  await documentParsed();
+  const element = document.getElementById(`whyso-block-${number}`);
+  if (!element) throw new Error(`The block ${number} of samples is missing: is the file complete?`);
+  const packed = Uint8Array.from(atob((element.textContent ?? '').trim()), (character) => character.charCodeAt(0));
+  const inflating = new Blob([packed]).stream().pipeThrough(new DecompressionStream('deflate-raw'));
+  return decodeBlock(new Uint8Array(await new Response(inflating).arrayBuffer()));
+}
+
+/** The script runs before the blocks after it are parsed, so that the page is drawn early. */
+function documentParsed(): Promise<void> {
+  if (document.readyState !== 'loading') return Promise.resolve();
+  return new Promise((resolve) => document.addEventListener('DOMContentLoaded', () => resolve(), { once: true }));
+}

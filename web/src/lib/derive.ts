@@ -1,0 +1,105 @@
+/** What the page reckons when a toggle asks for it: rates and shares per transaction. Pure. */
+
+import type { Column, Kind } from '../data/model.ts';
+
+export type Mode = 'rate' | 'raw' | 'per_transaction';
+
+/** Growth a second between neighbouring readings, each at the later one. A fall is a reset: what counts is the value after it. */
+export function rates(column: Column): Column {
+  return steps(column, (amount, seconds) => (seconds > 0 ? amount / seconds : NaN));
+}
+
+/** Growth over the transactions that ended in the meantime; a gap where none did. */
+export function perTransaction(column: Column, transactions: Cumulative): Column {
+  return steps(column, (amount, _seconds, from, to) => {
+    const ended = transactions.at(to) - transactions.at(from);
+    return ended >= 1 ? amount / ended : NaN;
+  });
+}
+
+function steps(column: Column, value: (amount: number, seconds: number, from: number, to: number) => number): Column {
+  const t: number[] = [];
+  const v: number[] = [];
+  let before = NaN;
+  let beforeT = NaN;
+  for (let index = 0; index < column.t.length; index++) {
+    const now = column.v[index] as number;
+    const nowT = column.t[index] as number;
+    if (Number.isNaN(now)) {
+      t.push(nowT);
+      v.push(NaN);
+      continue;
+    }
+    if (!Number.isNaN(before)) {
+      const amount = now >= before ? now - before : now;
+      t.push(nowT);
+      v.push(value(amount, nowT - beforeT, beforeT, nowT));
+    }
+    before = now;
+    beforeT = nowT;
+  }
+  return { t: Float64Array.from(t), v: Float64Array.from(v) };
+}
+
+/** Transactions that have ended by any moment, linear between the moments that are known. */
+export class Cumulative {
+  #t: number[];
+  #total: number[];
+
+  /** `perSecond` holds for the interval that ends at its time; where readings are apart, nothing ended in between. */
+  constructor(perSecond: Column, longest_s: number) {
+    this.#t = [];
+    this.#total = [];
+    let total = 0;
+    for (let index = 0; index < perSecond.t.length; index++) {
+      const end = perSecond.t[index] as number;
+      const before = perSecond.t[index - 1] ?? -Infinity;
+      const begin = end - before > longest_s ? end - 1 : before;
+      if (begin !== before) {
+        this.#t.push(begin);
+        this.#total.push(total);
+      }
+      const rate = perSecond.v[index] as number;
+      total += (Number.isNaN(rate) ? 0 : rate) * (end - begin);
+      this.#t.push(end);
+      this.#total.push(total);
+    }
+  }
+
+  at(t: number): number {
+    const times = this.#t;
+    if (times.length === 0 || t <= (times[0] as number)) return 0;
+    let low = 0;
+    let high = times.length - 1;
+    if (t >= (times[high] as number)) return this.#total[high] as number;
+    while (high - low > 1) {
+      const middle = (low + high) >> 1;
+      if ((times[middle] as number) <= t) low = middle;
+      else high = middle;
+    }
+    const share = (t - (times[low] as number)) / ((times[high] as number) - (times[low] as number));
+    return (this.#total[low] as number) + share * ((this.#total[high] as number) - (this.#total[low] as number));
+  }
+}
+
+/** A column as a mode shows it. Gauges have no rate; per transaction is of counters alone. */
+export function inMode(column: Column, kind: Kind, mode: Mode, transactions: Cumulative | null): Column {
+  if (kind === 'gauge' || mode === 'raw') return column;
+  if (mode === 'per_transaction' && transactions) return perTransaction(column, transactions);
+  return rates(column);
+}
+
+/** How much a line has to say, for the top N of many instances: a counter's growth, a gauge's mean. */
+export function weight(column: Column, kind: Kind): number {
+  let total = 0;
+  let count = 0;
+  let before = NaN;
+  for (const value of column.v) {
+    if (Number.isNaN(value)) continue;
+    if (kind === 'gauge') total += Math.abs(value);
+    else if (!Number.isNaN(before)) total += value >= before ? value - before : value;
+    before = value;
+    count++;
+  }
+  return kind === 'gauge' ? total / Math.max(1, count) : total;
+}

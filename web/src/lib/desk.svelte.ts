@@ -1,0 +1,229 @@
+/** What the reader has on the desk: the view, the levels picked, the charts of the explorer. One for the whole page. */
+
+import type { DataSource } from '../data/source.ts';
+import type { Column, Evidence, Level, SeriesName, Verdict } from '../data/model.ts';
+import { Cumulative, type Mode } from './derive.ts';
+
+export interface Span {
+  from: number;
+  to: number;
+}
+
+/** One metric on a chart: all its instances, or the one named. */
+export interface Pick {
+  host: string;
+  source: string;
+  metric: string;
+  instance: string | null;
+}
+
+export interface ChartSpec {
+  id: number;
+  title: string;
+  picks: Pick[];
+  mode: Mode;
+  log: boolean;
+  /** Instances drawn of each metric, the busiest first. */
+  top: number;
+  stacked?: boolean;
+}
+
+export class Desk {
+  readonly source: DataSource;
+  readonly whole: Span;
+  readonly colors: Map<number, Verdict>;
+
+  view: Span;
+  /** Levels by index. */
+  chosen: number[] = $state([]);
+  /** A window that a finding rests on. */
+  marked: Span | null = $state(null);
+  charts: ChartSpec[] = $state([]);
+  /** The chart to which a finding led last; it is drawn with a ring. */
+  focused: number = $state(-1);
+  settingsFilter: string = $state('');
+  dark: boolean = $state(false);
+  #nextId = 0;
+  #transactions: Promise<Cumulative | null> | undefined;
+
+  constructor(source: DataSource) {
+    this.source = source;
+    const { head } = source;
+    const levels = head.run.levels;
+    const begins = levels.map((level) => this.seconds(level.warmup.begin_ns || level.window.begin_ns));
+    const ends = levels.map((level) => this.seconds(level.window.end_ns));
+    const from = Math.min(0, ...begins);
+    const to = ends.length > 0 ? Math.max(...ends) : this.seconds(head.end_ns);
+    const margin = Math.max(1, (to - from) * 0.01);
+    this.whole = { from: from - margin, to: Math.max(to, from + 1) + margin };
+    this.view = $state({ ...this.whole });
+    this.colors = new Map(head.explanation.levels.map((verdict) => [verdict.index, verdict]));
+    this.charts = defaultCharts(head.series).map((chart) => ({ ...chart, id: this.#nextId++ }));
+  }
+
+  seconds(ns: number): number {
+    return (ns - this.source.head.origin_ns) / 1e9;
+  }
+
+  level(index: number): Level | undefined {
+    return this.source.head.run.levels.find((level) => level.index === index);
+  }
+
+  verdict(index: number): Verdict | undefined {
+    return this.colors.get(index);
+  }
+
+  look(span: Span): void {
+    const from = Math.max(span.from, this.whole.from);
+    const to = Math.min(span.to, this.whole.to);
+    if (to - from > 0.01) this.view = { from, to };
+  }
+
+  lookAtAll(): void {
+    this.view = { ...this.whole };
+    this.marked = null;
+    this.chosen = [];
+  }
+
+  /** Shows a level alone, or everything again if it was shown already. */
+  toggleLevel(index: number): void {
+    if (this.chosen.length === 1 && this.chosen[0] === index) {
+      this.lookAtAll();
+      return;
+    }
+    this.chooseLevels([index]);
+  }
+
+  chooseLevels(indexes: number[]): void {
+    const spans = indexes.flatMap((index) => this.level(index) ?? []).map((level) => ({
+      from: this.seconds(level.warmup.begin_ns || level.window.begin_ns),
+      to: this.seconds(level.window.end_ns),
+    }));
+    if (spans.length === 0) return;
+    const from = Math.min(...spans.map((span) => span.from));
+    const to = Math.max(...spans.map((span) => span.to));
+    const margin = (to - from) * 0.04;
+    this.chosen = indexes;
+    this.marked = null;
+    this.look({ from: from - margin, to: to + margin });
+  }
+
+  add(pick: Pick): number {
+    const id = this.#nextId++;
+    this.charts.unshift({ id, title: pick.metric, picks: [pick], mode: 'rate', log: false, top: 5 });
+    return id;
+  }
+
+  remove(id: number): void {
+    this.charts = this.charts.filter((chart) => chart.id !== id);
+  }
+
+  /** Brings what a sentence rests on before the reader's eyes. */
+  show(evidence: Evidence): void {
+    if (evidence.is === 'fact') {
+      this.settingsFilter = evidence.path.split('.').at(-1) ?? '';
+      scrollTo('settings');
+      return;
+    }
+    if (evidence.is === 'levels') {
+      this.chooseLevels(evidence.levels);
+      this.#focus(this.#chartOf(evidence.quantity));
+      return;
+    }
+    const span = { from: this.seconds(evidence.begin_ns), to: this.seconds(evidence.end_ns) };
+    const margin = Math.max(1, (span.to - span.from) * 0.35);
+    this.chosen = [];
+    this.look({ from: span.from - margin, to: span.to + margin });
+    this.marked = span;
+    this.#focus(this.#chartWith(evidence.series));
+  }
+
+  showSeries(series: SeriesName, mode: Mode): void {
+    const id = this.#chartWith(series);
+    const chart = this.charts.find((one) => one.id === id);
+    if (chart) chart.mode = mode;
+    this.#focus(id);
+  }
+
+  /** Transactions that have ended by any moment; null where the load was not recorded. */
+  transactions(): Promise<Cumulative | null> {
+    this.#transactions ??= this.#countTransactions();
+    return this.#transactions;
+  }
+
+  async #countTransactions(): Promise<Cumulative | null> {
+    const { series } = this.source.head;
+    const of = (metric: string) =>
+      series.findIndex((one) => one.source === 'load' && one.metric === metric && one.instance === 'transaction');
+    const number = of('per_s');
+    if (number < 0) return null;
+    const column: Column = await this.source.column(number);
+    return new Cumulative(column, 5);
+  }
+
+  #chartOf(quantity: string): number {
+    const word = quantity.toLowerCase();
+    const wanted = word.includes('latency') || word.includes('ms') || word.includes('service') ? 'Latency'
+      : word.includes('cpu') || word.includes('idle') ? 'CPU' : 'Throughput';
+    const chart = this.charts.find((one) => one.title.startsWith(wanted)) ?? this.charts[0];
+    return chart?.id ?? -1;
+  }
+
+  #chartWith(series: SeriesName): number {
+    const has = (chart: ChartSpec) =>
+      chart.picks.length === 1 &&
+      chart.picks.some((pick) => pick.source === series.source && pick.metric === series.metric && pick.host === series.host);
+    const found = this.charts.find(has);
+    if (found) return found.id;
+    const instance = series.instance === '' ? null : series.instance;
+    return this.add({ host: series.host, source: series.source, metric: series.metric, instance });
+  }
+
+  #focus(id: number): void {
+    this.focused = id;
+    scrollTo(`chart-${id}`);
+  }
+}
+
+function scrollTo(id: string): void {
+  const calm = matchMedia('(prefers-reduced-motion: reduce)').matches;
+  // A chart that was just added is in the page after the next frame.
+  requestAnimationFrame(() =>
+    requestAnimationFrame(() => {
+      document.getElementById(id)?.scrollIntoView({ behavior: calm ? 'instant' : 'smooth', block: 'center' });
+    }),
+  );
+}
+
+type Known = { source: string; metric: string; instance: string; host: string; flat: boolean };
+
+/** The charts that a run opens with: those of them whose metrics were recorded. */
+function defaultCharts(series: Known[]): Omit<ChartSpec, 'id'>[] {
+  const charts: Omit<ChartSpec, 'id'>[] = [];
+  const add = (title: string, picks: Pick[], more: Partial<ChartSpec> = {}) => {
+    if (picks.length > 0) charts.push({ title, picks, mode: 'rate', log: false, top: 5, ...more });
+  };
+  const find = (source: string, metrics: string[], instance: string | null): Pick[] =>
+    metrics.flatMap((metric) => {
+      const one = series.find(
+        (known) => known.source === source && known.metric === metric && (instance === null || known.instance === instance),
+      );
+      return one ? [{ host: one.host, source, metric, instance }] : [];
+    });
+  const first = (...choices: Pick[][]): Pick[] => choices.find((picks) => picks.length > 0) ?? [];
+
+  add(
+    'Throughput',
+    first(find('load', ['transactions_per_s_100ms'], 'transaction'), find('load', ['per_s'], 'transaction')),
+  );
+  add('Latency of a transaction', find('load', ['latency_mean_ms', 'latency_p95_ms', 'latency_p99_ms'], 'transaction'), {
+    log: true,
+  });
+  const cpu = ['user_ns', 'system_ns', 'iowait_ns', 'steal_ns', 'idle_ns'];
+  add('CPU of the machine', first(...['', 'all', 'total', 'cpu'].map((instance) => find('cpu', cpu, instance))));
+  const rows = ['Innodb_rows_read', 'Innodb_rows_inserted', 'Innodb_rows_updated', 'Innodb_rows_deleted'];
+  add('InnoDB rows', find('status', rows, null), { log: true });
+  add('Disk writes', first(find('disk', ['write_bytes'], null), find('disk', ['written_bytes'], null)), { top: 3 });
+  add('Threads running', find('status', ['Threads_running'], null));
+  return charts;
+}

@@ -1,0 +1,62 @@
+/** What the headline says: made of what was found, never judged anew. Pure. */
+
+import type { Explanation, Head, RunInfo } from '../data/model.ts';
+import { num, users } from './format.ts';
+
+export interface Badge {
+  text: string;
+  tone: 'good' | 'bad' | 'quiet';
+  why: string;
+}
+
+/** The workload, as far as the spec or the command line names it. */
+export function workloadOf(run: RunInfo): string {
+  const { spec } = run;
+  if (spec !== null && typeof spec === 'object' && 'workload' in spec) {
+    const workload = (spec as { workload: unknown }).workload;
+    if (typeof workload === 'string') return workload;
+    if (workload !== null && typeof workload === 'object' && 'name' in workload && typeof workload.name === 'string') return workload.name;
+  }
+  return run.command[2] ?? run.id;
+}
+
+export function verdictOf(explanation: Explanation): string {
+  const { peak } = explanation;
+  if (!peak) return 'No peak can be named: see the findings.';
+  const [low, high] = peak.users_interval;
+  const where = low === high ? `at ${users(peak.users)}` : `at ${low} to ${users(high)}`;
+  return `Throughput peaks ${where}: ${num(peak.transactions_per_s)} transactions a second.`;
+}
+
+export function badgesOf(head: Head): Badge[] {
+  const { run, explanation, problems } = head;
+  const badges: Badge[] = [];
+  if (run.ended === null) {
+    badges.push({ text: 'not ended', tone: 'bad', why: 'The recording stops without an end: the run goes on, or it was killed.' });
+  } else if (run.ended.how === 'cut_short') {
+    badges.push({ text: `cut short: ${run.ended.why}`, tone: 'bad', why: run.ended.why });
+  } else {
+    badges.push({ text: 'complete', tone: 'good', why: 'Every level ran to its end.' });
+  }
+  const invalid = explanation.levels.filter((level) => !level.valid);
+  if (invalid.length > 0) {
+    badges.push({
+      text: `${invalid.length} of ${explanation.levels.length} levels invalid`,
+      tone: 'bad',
+      why: invalid.map((level) => `${users(level.users)}: ${level.invalid_why}`).join('\n'),
+    });
+  }
+  const unstable = explanation.levels.filter((level) => level.steadiness.is === 'unstable_from');
+  if (unstable.length > 0) {
+    badges.push({ text: `${unstable.length} unstable`, tone: 'bad', why: unstable.map((level) => users(level.users)).join(', ') });
+  }
+  if (explanation.drift?.significant) {
+    const { drift } = explanation;
+    const text = `drifted: ${num(drift.first_per_s)} → ${num(drift.repeat_per_s)}/s at ${users(drift.users)}`;
+    badges.push({ text, tone: 'bad', why: 'The best level, repeated at the end, gave another throughput.' });
+  }
+  if (problems.length > 0) {
+    badges.push({ text: `${problems.length} ${problems.length === 1 ? 'problem' : 'problems'} of the recording`, tone: 'bad', why: problems.join('\n') });
+  }
+  return badges;
+}
