@@ -1,3 +1,74 @@
-//! see ARCHITECTURE.md
+//! A run on disk: what is recorded while it goes on, and what is read back afterwards.
+//!
+//! [`Recorder`] takes readings, text tables, events and the load's intervals, and never holds its caller up; [`Recording`] opens what
+//! it wrote, also while it writes and after it was killed. This crate alone knows the names and columns of the files,
+//! which `docs/recording.md` gives in full for other tools. It never judges what it records, never computes a rate but for
+//! roll-ups and envelopes, and never changes a recording that it opened for reading.
+//!
+//! | file | one row is | sorted by |
+//! | --- | --- | --- |
+//! | `run.json` | | |
+//! | `series.parquet` | a series: id, host, source, metric, instance, kind, unit | id |
+//! | `collections-*.parquet` | a reading of a source: id, source, t_begin_ns, t_end_ns, status | id |
+//! | `samples-*.parquet` | a value: series, collection, value_i64 or value_f64 | series, collection |
+//! | `rollup-10s-*`, `rollup-2min-*` | a bucket of a series: series, t_ns, min, max, sum, count, first, last | series, t_ns |
+//! | `rows-<source>-*.parquet` | a row of a text table: t_ns, its columns | time |
+//! | `load-*.parquet` | a statement kind in an interval, with histograms | time |
+//! | `events-*.parquet` | an event: t_ns, host, kind, text | time |
+//! | `*.wal` | frames of what is not yet sealed | |
+//!
+//! `*` is the number of a segment, or two with `_` between: a range that was compacted into one file.
+//!
+//! ```
+//! use whyso_record::{Options, Recorder, Recording};
+//! use whyso_record::data::{Kind, Reading, SeriesKey, Status, Value};
+//!
+//! # let folder = tempfile::tempdir()?;
+//! # let dir = folder.path().join("run");
+//! let recorder = Recorder::create(&dir, Options::default())?;
+//! let rows_read = recorder.series(&SeriesKey {
+//!     host: "server".into(), source: "status".into(), metric: "Innodb_rows_read".into(),
+//!     instance: String::new(), kind: Kind::Counter, unit: "1".into(),
+//! });
+//! for second in 0..10 {
+//!     let begin_ns = second * 1_000_000_000;
+//!     let values = vec![(rows_read, Value::Int(second * 500))];
+//!     recorder.reading(Reading { source: "status".into(), begin_ns, end_ns: begin_ns + 800_000, status: Status::Ok, values });
+//! }
+//! recorder.finish()?;
+//!
+//! let recording = Recording::open(&dir)?;
+//! let read = recording.samples(rows_read, None)?;
+//! assert_eq!(read.value[9], 4500.0);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
 pub mod data;
+pub mod export;
 pub mod run;
+pub mod sql;
+
+mod compact;
+mod error;
+mod frame;
+mod index;
+mod layout;
+mod list;
+mod parquet_file;
+mod read;
+mod sorted;
+mod table;
+mod wal;
+mod write;
+
+pub use error::{Error, Result};
+pub use list::{RunSummary, list_runs};
+pub use read::{Recording, Samples, SeriesInfo};
+pub use write::{Options, OwnCost, Recorder, Summary};
+
+use std::path::{Path, PathBuf};
+
+/// Where the log of a server that whyso started belongs in a recording.
+pub fn server_log_path(dir: &Path) -> PathBuf {
+    dir.join("server.log")
+}

@@ -20,6 +20,9 @@ pub struct RunInfo {
     /// First at the start, then one each minute, last at the end.
     pub anchors: Vec<Anchor>,
     pub levels: Vec<Level>,
+    /// What was done to the server in mid-run, on request.
+    #[serde(default)]
+    pub actions: Vec<ActionRecord>,
     /// What was not measured, and why; in plain words.
     pub not_measured: Vec<String>,
     /// `None` while the run goes on, and after a crash.
@@ -72,6 +75,17 @@ pub struct ServerFacts {
 pub enum Ended {
     Complete { at_ns: i64 },
     CutShort { at_ns: i64, why: String },
+}
+
+/// Something that was done in mid-run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ActionRecord {
+    /// As it was asked for, such as "SET GLOBAL innodb_io_capacity = 2000".
+    pub text: String,
+    pub begin_ns: i64,
+    pub end_ns: i64,
+    /// Why it failed; empty where it did not.
+    pub error: String,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

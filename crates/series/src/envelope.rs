@@ -52,7 +52,8 @@ pub fn envelope_of_rollups(rollups: &[Rollup], begin_ns: i64, end_ns: i64, bucke
         let inside = rollup.t_ns >= begin_ns && rollup.t_ns < end_ns;
         let (true, Some(mean)) = (inside && buckets > 0, rollup.mean()) else { continue };
         let bucket = bucket_of(rollup.t_ns, begin_ns, end_ns, buckets);
-        means[bucket].push(mean);
+        // A roll-up may come from a recording that rounds its extremes.
+        means[bucket].push(mean.max(rollup.min).min(rollup.max));
         envelope.min[bucket] = envelope.min[bucket].min(rollup.min);
         envelope.max[bucket] = envelope.max[bucket].max(rollup.max);
         envelope.count[bucket] += rollup.count;

@@ -1,0 +1,40 @@
+use std::io;
+use std::path::{Path, PathBuf};
+
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Why a recording could not be written or read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    #[error("{0} is not a recording: it has no run.json")]
+    NotARecording(PathBuf),
+    #[error("{0} holds a recording already: give another folder")]
+    Exists(PathBuf),
+    #[error("the disk that holds {0} is full: free some space and start the run again; what was recorded until now is kept")]
+    DiskFull(PathBuf),
+    #[error("the disk that holds {0} has less than {1} MiB free, which a recording keeps in reserve: free some space or choose another folder")]
+    NoReserve(PathBuf, u64),
+    #[error("{path}: {cause}")]
+    Io { path: PathBuf, cause: io::Error },
+    #[error("{path} can't be read as {what}: {cause}")]
+    Damaged { path: PathBuf, what: &'static str, cause: String },
+    #[error("the recording has no series {0}")]
+    NoSuchSeries(u32),
+    #[error("the recorder has ended: {0}")]
+    Ended(String),
+    #[error("the recorder did not answer within {0} s: the disk may be stuck")]
+    Timeout(u64),
+    #[error("{0}")]
+    Export(String),
+}
+
+impl Error {
+    pub(crate) fn io(path: &Path, cause: io::Error) -> Error {
+        Error::Io { path: path.to_path_buf(), cause }
+    }
+
+    pub(crate) fn damaged(path: &Path, what: &'static str, cause: impl ToString) -> Error {
+        Error::Damaged { path: path.to_path_buf(), what, cause: cause.to_string() }
+    }
+}

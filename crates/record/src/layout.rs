@@ -1,0 +1,194 @@
+//! Names of the files in a run's folder, and which of them count.
+//!
+//! A segment file is called `<stream>-<segment>.<wal|parquet>`, the segment being six digits, or two
+//! numbers of six digits with `_` between for a range that was compacted into one file. Where a sealed
+//! file covers a segment, every other file of that stream within its range is superseded: a crash
+//! between writing the new file and removing the old ones must not count a sample twice.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+
+pub(crate) const RUN: &str = "run.json";
+pub(crate) const SERIES: &str = "series.parquet";
+pub(crate) const SERIES_WAL: &str = "series.wal";
+pub(crate) const RESERVE: &str = ".reserve";
+pub(crate) const TEMPORARY_PREFIX: &str = ".new-";
+
+pub(crate) const COLLECTIONS: &str = "collections";
+pub(crate) const SAMPLES: &str = "samples";
+pub(crate) const LOAD: &str = "load";
+pub(crate) const EVENTS: &str = "events";
+pub(crate) const ROWS_PREFIX: &str = "rows-";
+
+/// Stream of the roll-ups of one length, and the length.
+pub(crate) const ROLLUPS: [(&str, i64); 2] =
+    [("rollup-10s", 10_000_000_000), ("rollup-2min", 120_000_000_000)];
+
+/// One file of one stream.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Segment {
+    pub(crate) stream: String,
+    pub(crate) first: u32,
+    pub(crate) last: u32,
+    /// Parquet, not a write-ahead file.
+    pub(crate) sealed: bool,
+    pub(crate) path: PathBuf,
+}
+
+impl Segment {
+    pub(crate) fn covers(&self, other: &Segment) -> bool {
+        self.stream == other.stream && self.first <= other.first && other.last <= self.last
+    }
+}
+
+pub(crate) fn wal_name(stream: &str, segment: u32) -> String {
+    format!("{stream}-{segment:06}.wal")
+}
+
+pub(crate) fn sealed_name(stream: &str, first: u32, last: u32) -> String {
+    if first == last {
+        format!("{stream}-{first:06}.parquet")
+    } else {
+        format!("{stream}-{first:06}_{last:06}.parquet")
+    }
+}
+
+/// Name of the stream that holds one source's text tables. What a file name should not hold is written as `%XX`.
+pub(crate) fn rows_stream(source: &str) -> String {
+    let mut stream = String::from(ROWS_PREFIX);
+    for byte in source.bytes() {
+        if byte.is_ascii_alphanumeric() || byte == b'_' {
+            stream.push(char::from(byte));
+        } else {
+            stream.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    stream
+}
+
+/// The source of such a stream; `None` for any other stream.
+pub(crate) fn rows_source(stream: &str) -> Option<String> {
+    let coded = stream.strip_prefix(ROWS_PREFIX)?.as_bytes();
+    let mut source = Vec::new();
+    let mut at = 0;
+    while at < coded.len() {
+        let hex = coded.get(at + 1..at + 3).and_then(|hex| std::str::from_utf8(hex).ok());
+        match (coded[at], hex.and_then(|hex| u8::from_str_radix(hex, 16).ok())) {
+            (b'%', Some(byte)) => {
+                source.push(byte);
+                at += 3;
+            }
+            (byte, _) => {
+                source.push(byte);
+                at += 1;
+            }
+        }
+    }
+    String::from_utf8(source).ok()
+}
+
+/// Every segment file in a folder, superseded ones too, sorted by stream and segment.
+pub(crate) fn all_segments(dir: &Path) -> Result<Vec<Segment>> {
+    let mut segments = Vec::new();
+    for entry in fs::read_dir(dir).map_err(|cause| Error::io(dir, cause))? {
+        let entry = entry.map_err(|cause| Error::io(dir, cause))?;
+        let segment = entry.file_name().to_str().and_then(|name| parse(name, entry.path()));
+        segments.extend(segment);
+    }
+    segments.sort();
+    Ok(segments)
+}
+
+/// The segment files that count.
+pub(crate) fn live_segments(dir: &Path) -> Result<Vec<Segment>> {
+    let all = all_segments(dir)?;
+    let superseded = |segment: &Segment| all.iter().any(|other| supersedes(other, segment));
+    Ok(all.iter().filter(|segment| !superseded(segment)).cloned().collect())
+}
+
+/// The segment files that no longer count.
+pub(crate) fn superseded_segments(dir: &Path) -> Result<Vec<Segment>> {
+    let all = all_segments(dir)?;
+    let superseded = |segment: &Segment| all.iter().any(|other| supersedes(other, segment));
+    Ok(all.iter().filter(|segment| superseded(segment)).cloned().collect())
+}
+
+fn supersedes(newer: &Segment, older: &Segment) -> bool {
+    let wider = newer.last - newer.first > older.last - older.first;
+    newer.sealed && newer.covers(older) && (wider || !older.sealed)
+}
+
+fn parse(name: &str, path: PathBuf) -> Option<Segment> {
+    if name.starts_with('.') {
+        return None;
+    }
+    let (stem, extension) = name.rsplit_once('.')?;
+    let sealed = match extension {
+        "parquet" => true,
+        "wal" => false,
+        _ => return None,
+    };
+    let (stream, range) = stem.rsplit_once('-')?;
+    let (first, last) = range.split_once('_').unwrap_or((range, range));
+    let (first, last) = (number(first)?, number(last)?);
+    (first <= last).then(|| Segment { stream: stream.to_string(), first, last, sealed, path })
+}
+
+fn number(digits: &str) -> Option<u32> {
+    let well_formed = digits.len() >= 6 && digits.bytes().all(|byte| byte.is_ascii_digit());
+    if well_formed { digits.parse().ok() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_compacted_supersedes_its_parts() {
+        let dir = tempfile::tempdir().unwrap();
+        let names = [
+            "samples-000001.parquet",
+            "samples-000001_000002.parquet",
+            "samples-000002.parquet",
+            "samples-000003.parquet",
+            "samples-000003.wal",
+            "samples-000004.wal",
+            "load-000001.parquet",
+            "rollup-10s-000001.parquet",
+            "series.parquet",
+            ".new-samples-000004.parquet",
+            "report.html",
+        ];
+        for name in names {
+            fs::write(dir.path().join(name), "").unwrap();
+        }
+        let live: Vec<String> = live_segments(dir.path())
+            .unwrap()
+            .iter()
+            .map(|segment| segment.path.file_name().unwrap().to_str().unwrap().to_string())
+            .collect();
+        assert_eq!(
+            live,
+            [
+                "load-000001.parquet",
+                "rollup-10s-000001.parquet",
+                "samples-000001_000002.parquet",
+                "samples-000003.parquet",
+                "samples-000004.wal"
+            ]
+        );
+        assert_eq!(superseded_segments(dir.path()).unwrap().len(), 3);
+    }
+
+    #[test]
+    fn any_source_has_a_file_name_of_its_own() {
+        for source in ["digests", "lock-waits", "../../etc", "a%2D", "é", ""] {
+            let stream = rows_stream(source);
+            assert!(!stream.contains('/') && !stream[ROWS_PREFIX.len()..].contains('-'));
+            assert_eq!(rows_source(&stream).as_deref(), Some(source));
+        }
+        assert_eq!(rows_source("load"), None);
+    }
+}

@@ -1,0 +1,55 @@
+//! Which recordings a folder holds.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Error, Result};
+use crate::layout;
+use crate::run::RunInfo;
+use crate::write::is_locked;
+
+/// A recording in a folder of recordings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunSummary {
+    /// Name of its folder.
+    pub id: String,
+    pub path: PathBuf,
+    /// Its `run.json`; what a bad one holds counts as not there.
+    pub run: RunInfo,
+    pub bytes: u64,
+    /// Whether a recorder is at work on it.
+    pub live: bool,
+    /// Why it is not whole, such as a recorder that died.
+    pub problem: Option<String>,
+}
+
+/// The recordings in a folder, oldest first. Folders that are no recording are left out; a folder that does not exist holds none.
+pub fn list_runs(dir: &Path) -> Result<Vec<RunSummary>> {
+    let mut runs = Vec::new();
+    if !dir.exists() {
+        return Ok(runs);
+    }
+    for entry in fs::read_dir(dir).map_err(|cause| Error::io(dir, cause))? {
+        let path = entry.map_err(|cause| Error::io(dir, cause))?.path();
+        // A folder that goes while we look is no recording any more.
+        let Ok(json) = fs::read(path.join(layout::RUN)) else { continue };
+        let live = is_locked(&path);
+        let (run, problem) = match serde_json::from_slice::<RunInfo>(&json) {
+            Ok(run) if run.ended.is_none() && !live => (run, Some("its recorder ended without finishing".to_string())),
+            Ok(run) => (run, None),
+            Err(cause) => (RunInfo::default(), Some(format!("its run.json can't be read: {cause}"))),
+        };
+        let id = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let bytes = folder_bytes(&path);
+        runs.push(RunSummary { id, path, run, bytes, live, problem });
+    }
+    let began_ns = |run: &RunSummary| run.run.anchors.first().map_or(0, |anchor| anchor.wall_ns);
+    runs.sort_by(|a, b| (began_ns(a), &a.id).cmp(&(began_ns(b), &b.id)));
+    Ok(runs)
+}
+
+/// Size of the files in a folder.
+pub(crate) fn folder_bytes(dir: &Path) -> u64 {
+    let files = fs::read_dir(dir).into_iter().flatten().flatten();
+    files.filter_map(|entry| entry.metadata().ok()).filter(|metadata| metadata.is_file()).map(|metadata| metadata.len()).sum()
+}

@@ -1,0 +1,221 @@
+//! Parquet, as we write it and read it back.
+
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::{DataType, Schema};
+use bytes::{Buf, Bytes};
+use parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder, RowSelection, RowSelector,
+};
+use parquet::arrow::{ArrowWriter, ProjectionMask};
+use parquet::basic::{Compression, Encoding, ZstdLevel};
+use parquet::errors::ParquetError;
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesBuilder};
+use parquet::file::reader::{ChunkReader, Length};
+
+use crate::error::{Error, Result};
+
+/// Compression level: measured on the made recording, higher levels cost more and save next to nothing,
+/// since what is left after the encodings is noise.
+const ZSTD_LEVEL: i32 = 3;
+/// Rows of a page: about an hour of one series at one reading a second, so that a reader of one series
+/// decompresses two pages of a column rather than the row group.
+const PAGE_ROWS: usize = 3_600;
+const BATCH_ROWS: usize = 600;
+
+/// Encodings for a schema: whole numbers as bit-packed differences, fractions as byte streams, text by dictionary.
+/// Columns named in `repeating` go by dictionary whatever they are.
+pub(crate) fn properties(schema: &Schema, repeating: &[&str]) -> WriterPropertiesBuilder {
+    let level = ZstdLevel::try_new(ZSTD_LEVEL).unwrap_or_default();
+    let mut properties = WriterProperties::builder()
+        .set_compression(Compression::ZSTD(level))
+        .set_statistics_enabled(EnabledStatistics::Chunk)
+        .set_offset_index_disabled(true)
+        .set_max_row_group_row_count(None)
+        .set_data_page_row_count_limit(PAGE_ROWS)
+        .set_write_batch_size(BATCH_ROWS)
+        .set_created_by(concat!("whyso ", env!("CARGO_PKG_VERSION")).to_string());
+    for field in schema.fields() {
+        let encoding = match field.data_type() {
+            DataType::Int64 | DataType::UInt32 | DataType::UInt64 => Encoding::DELTA_BINARY_PACKED,
+            DataType::Float64 => Encoding::BYTE_STREAM_SPLIT,
+            _ => continue,
+        };
+        if !repeating.contains(&field.name().as_str()) {
+            let column = field.name().as_str();
+            properties = properties.set_column_dictionary_enabled(column.into(), false).set_column_encoding(column.into(), encoding);
+        }
+    }
+    properties
+}
+
+/// A whole file of one table. Each batch is a row group of its own.
+pub(crate) fn encode(groups: &[RecordBatch], properties: WriterProperties) -> Result<Vec<u8>> {
+    let failed = |cause: ParquetError| Error::damaged(Path::new("a table"), "Parquet", cause);
+    let Some(first) = groups.first() else { return Ok(Vec::new()) };
+    let mut writer = ArrowWriter::try_new(Vec::new(), first.schema(), Some(properties)).map_err(failed)?;
+    for group in groups {
+        writer.write(group).map_err(failed)?;
+        writer.flush().map_err(failed)?;
+    }
+    writer.into_inner().map_err(failed)
+}
+
+/// A Parquet file that is open, its footer read.
+pub(crate) struct ParquetFile {
+    path: PathBuf,
+    file: File,
+    footer: ArrowReaderMetadata,
+    /// Row number at which each row group begins, and the number of rows at the end.
+    group_rows: Vec<usize>,
+}
+
+impl ParquetFile {
+    pub(crate) fn open(path: &Path) -> Result<ParquetFile> {
+        let file = File::open(path).map_err(|cause| Error::io(path, cause))?;
+        let footer = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new());
+        let footer = footer.map_err(|cause| Error::damaged(path, "Parquet", cause))?;
+        let mut group_rows = vec![0];
+        let mut rows = 0;
+        for group in footer.metadata().row_groups() {
+            rows += group.num_rows() as usize;
+            group_rows.push(rows);
+        }
+        Ok(ParquetFile { path: path.to_path_buf(), file, footer, group_rows })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A text of our own from the footer.
+    pub(crate) fn note(&self, key: &str) -> Option<&str> {
+        let notes = self.footer.metadata().file_metadata().key_value_metadata()?;
+        notes.iter().find(|note| note.key == key)?.value.as_deref()
+    }
+
+    pub(crate) fn row_count(&self) -> usize {
+        self.group_rows.last().copied().unwrap_or(0)
+    }
+
+    pub(crate) fn read_all(&self) -> Result<Vec<RecordBatch>> {
+        self.read(&[0..self.row_count()], None)
+    }
+
+    /// The given rows, in order; `rows` ascending and disjoint. `columns` as named, `None` for all.
+    pub(crate) fn read(&self, rows: &[Range<usize>], columns: Option<&[&str]>) -> Result<Vec<RecordBatch>> {
+        let mut groups = Vec::new();
+        let mut selectors = Vec::new();
+        let mut selected = 0;
+        for group in 0..self.group_rows.len() - 1 {
+            let group_rows = self.group_rows[group]..self.group_rows[group + 1];
+            let first = rows.partition_point(|range| range.end <= group_rows.start);
+            let inside = rows[first..].iter().take_while(|range| range.start < group_rows.end);
+            let mut at = group_rows.start;
+            let selectors_before = selectors.len();
+            for range in inside {
+                let begin = range.start.max(group_rows.start);
+                let end = range.end.min(group_rows.end);
+                if begin > at {
+                    selectors.push(RowSelector::skip(begin - at));
+                }
+                selectors.push(RowSelector::select(end - begin));
+                selected += end - begin;
+                at = end;
+            }
+            if selectors.len() > selectors_before {
+                groups.push(group);
+                if at < group_rows.end {
+                    selectors.push(RowSelector::skip(group_rows.end - at));
+                }
+            }
+        }
+        if selected == 0 {
+            return Ok(Vec::new());
+        }
+        let schema = self.footer.parquet_schema();
+        let mask = match columns {
+            Some(columns) => ProjectionMask::columns(schema, columns.iter().copied()),
+            None => ProjectionMask::all(),
+        };
+        let failed = |cause: &dyn std::fmt::Display| Error::damaged(&self.path, "Parquet", cause);
+        let chunks = self.load(&groups, &mask)?;
+        let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(chunks, self.footer.clone())
+            .with_row_groups(groups)
+            .with_projection(mask)
+            .with_row_selection(RowSelection::from(selectors))
+            .with_batch_size(selected)
+            .build()
+            .map_err(|cause| failed(&cause))?;
+        let mut batches = Vec::new();
+        for batch in reader {
+            batches.push(batch.map_err(|cause| failed(&cause))?);
+        }
+        Ok(batches)
+    }
+
+    /// Reads the column chunks that a read will need, each at once, so that pages are then found in memory and two
+    /// readers of one file share no position.
+    fn load(&self, groups: &[usize], mask: &ProjectionMask) -> Result<Chunks> {
+        let mut parts = Vec::new();
+        for group in groups {
+            let columns = self.footer.metadata().row_group(*group).columns();
+            for (leaf, column) in columns.iter().enumerate() {
+                if mask.leaf_included(leaf) {
+                    let (begin, length) = column.byte_range();
+                    let mut part = vec![0; length as usize];
+                    let read = self.file.read_exact_at(&mut part, begin);
+                    read.map_err(|cause| Error::io(&self.path, cause))?;
+                    parts.push((begin, Bytes::from(part)));
+                }
+            }
+        }
+        parts.sort_by_key(|(begin, _)| *begin);
+        Ok(Chunks { parts })
+    }
+}
+
+struct Chunks {
+    /// Offset in the file, and what lies there; ascending.
+    parts: Vec<(u64, Bytes)>,
+}
+
+impl Chunks {
+    fn from(&self, start: u64) -> parquet::errors::Result<Bytes> {
+        let after = self.parts.partition_point(|(begin, _)| *begin <= start);
+        let part = after.checked_sub(1).and_then(|index| self.parts.get(index));
+        let outside = || ParquetError::EOF(format!("offset {start} lies outside the columns that were read"));
+        let (begin, bytes) = part.ok_or_else(outside)?;
+        let skip = (start - begin) as usize;
+        if skip > bytes.len() {
+            return Err(outside());
+        }
+        Ok(bytes.slice(skip..))
+    }
+}
+
+impl Length for Chunks {
+    fn len(&self) -> u64 {
+        self.parts.last().map_or(0, |(begin, bytes)| begin + bytes.len() as u64)
+    }
+}
+
+impl ChunkReader for Chunks {
+    type T = bytes::buf::Reader<Bytes>;
+
+    fn get_read(&self, start: u64) -> parquet::errors::Result<Self::T> {
+        Ok(self.from(start)?.reader())
+    }
+
+    fn get_bytes(&self, start: u64, length: usize) -> parquet::errors::Result<Bytes> {
+        let bytes = self.from(start)?;
+        if length > bytes.len() {
+            return Err(ParquetError::EOF(format!("{length} bytes at {start} reach past their column")));
+        }
+        Ok(bytes.slice(..length))
+    }
+}

@@ -1,0 +1,90 @@
+//! When each reading was taken.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::data::Status;
+use crate::run::Window;
+use crate::table::Collection;
+
+/// A source can't have more readings than this; a number beyond it is damage.
+const READINGS_MAX: usize = 1 << 28;
+
+#[derive(Default)]
+pub(crate) struct Collections {
+    sources: HashMap<i64, Source>,
+}
+
+pub(crate) struct Source {
+    pub(crate) name: Arc<str>,
+    /// By the lower half of the collection's number.
+    taken: Vec<Taken>,
+}
+
+#[derive(Clone, Copy)]
+struct Taken {
+    window: Window,
+    status: Status,
+}
+
+/// What stands where a collection is missing: it lies before every time.
+const UNKNOWN: Taken = Taken { window: Window { begin_ns: i64::MIN, end_ns: i64::MIN }, status: Status::Missed };
+
+impl Collections {
+    /// Adds one; `false` where its number can't be right.
+    pub(crate) fn add(&mut self, collection: &Collection) -> bool {
+        let number = (collection.id & 0xffff_ffff) as usize;
+        if number >= READINGS_MAX {
+            return false;
+        }
+        let new = || Source { name: Arc::clone(&collection.source), taken: Vec::new() };
+        let source = self.sources.entry(collection.id >> 32).or_insert_with(new);
+        if source.taken.len() <= number {
+            source.taken.resize(number + 1, UNKNOWN);
+        }
+        let window = Window { begin_ns: collection.begin_ns, end_ns: collection.end_ns };
+        source.taken[number] = Taken { window, status: collection.status };
+        true
+    }
+
+    pub(crate) fn source_of(&self, collection: i64) -> Option<&Source> {
+        self.sources.get(&(collection >> 32))
+    }
+
+    pub(crate) fn window(&self, collection: i64) -> Option<Window> {
+        let taken = self.source_of(collection)?.taken.get((collection & 0xffff_ffff) as usize)?;
+        (taken.window.end_ns != i64::MIN).then_some(taken.window)
+    }
+
+    pub(crate) fn named(&self, name: &str) -> Option<&Source> {
+        self.sources.values().find(|source| &*source.name == name)
+    }
+}
+
+impl Source {
+    /// Of the collections `first..=last`, those that end in the window, widened by one reading on the left where asked.
+    pub(crate) fn ending_in(&self, first: i64, last: i64, window: Window, lead: bool) -> Option<(i64, i64)> {
+        let base = first & !0xffff_ffff;
+        let (first, last) = ((first & 0xffff_ffff) as usize, (last & 0xffff_ffff) as usize);
+        let range = self.taken.get(first..=last)?;
+        let mut begin = range.partition_point(|taken| taken.window.end_ns < window.begin_ns);
+        let end = range.partition_point(|taken| taken.window.end_ns <= window.end_ns);
+        if lead {
+            begin = begin.saturating_sub(1);
+        }
+        (begin < end).then(|| (base + (first + begin) as i64, base + (first + end) as i64 - 1))
+    }
+
+    /// Windows of the readings that failed, in order.
+    pub(crate) fn gaps(&self, window: Window) -> Vec<Window> {
+        let first = self.taken.partition_point(|taken| taken.window.end_ns < window.begin_ns);
+        let inside = self.taken[first..].iter().take_while(|taken| taken.window.end_ns <= window.end_ns);
+        inside.filter(|taken| taken.status != Status::Ok).map(|taken| taken.window).collect()
+    }
+
+    /// Ends of all good readings.
+    pub(crate) fn read_at_ns(&self) -> impl Iterator<Item = i64> + '_ {
+        let good = self.taken.iter().filter(|taken| taken.status == Status::Ok);
+        good.map(|taken| taken.window.end_ns)
+    }
+}

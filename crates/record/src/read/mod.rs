@@ -1,0 +1,339 @@
+//! A recording, opened for reading.
+
+mod collections;
+mod open;
+mod parts;
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use arrow::array::RecordBatch;
+use whyso_series::{Envelope, Points, Rollup, envelope, envelope_of_rollups, merge_rollups, rates, roll_up, roll_up_rates};
+
+use crate::data::{Event, Kind, LoadInterval, SeriesId, SeriesKey, TextRows};
+use crate::error::{Error, Result};
+use crate::layout;
+use crate::run::{RunInfo, Window};
+use crate::sorted::RollupRow;
+use crate::table::{self, Sample};
+use collections::Collections;
+use parts::{Plain, Sorted};
+
+/// Series whose samples are read together: as many as a row group holds, more would hold more memory for nothing.
+const SERIES_AT_ONCE: usize = 120;
+/// Roll-ups serve an envelope when at least so many fall into a bucket.
+const ROLLUPS_A_BUCKET_MIN: i64 = 4;
+const EVERYTHING: Window = Window { begin_ns: i64::MIN, end_ns: i64::MAX };
+
+/// A series of a recording, and how much there is of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeriesInfo {
+    pub id: SeriesId,
+    pub key: SeriesKey,
+    pub samples: u64,
+    /// When its first reading was taken; 0 where there is none.
+    pub first_ns: i64,
+    /// When its last reading was taken; 0 where there is none.
+    pub last_ns: i64,
+}
+
+/// Readings of one series in order of time: vectors of one length.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Samples {
+    /// When taking each reading began.
+    pub t_begin_ns: Vec<i64>,
+    /// When it ended: the time at which it counts.
+    pub t_end_ns: Vec<i64>,
+    pub value: Vec<f64>,
+    /// When the series' source was to be read and was not.
+    pub gaps: Vec<Window>,
+}
+
+impl Samples {
+    pub fn len(&self) -> usize {
+        self.value.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.value.is_empty()
+    }
+
+    /// The readings at the time at which they count, with `NaN` at the end of each gap.
+    pub fn points(&self) -> Points {
+        let mut points = Points::default();
+        let mut gaps = self.gaps.iter().peekable();
+        for (t_ns, value) in self.t_end_ns.iter().zip(&self.value) {
+            while let Some(gap) = gaps.next_if(|gap| gap.end_ns < *t_ns) {
+                points.t_ns.push(gap.end_ns);
+                points.value.push(f64::NAN);
+            }
+            points.t_ns.push(*t_ns);
+            points.value.push(*value);
+        }
+        for gap in gaps {
+            points.t_ns.push(gap.end_ns);
+            points.value.push(f64::NAN);
+        }
+        points
+    }
+}
+
+/// A recording as it was when it was opened. It is never written to; one that is still being recorded can be opened too.
+pub struct Recording {
+    dir: PathBuf,
+    run: RunInfo,
+    live: bool,
+    problems: Vec<String>,
+    series: Vec<SeriesInfo>,
+    collections: Collections,
+    samples: Vec<Sorted<Sample>>,
+    /// In the order of `layout::ROLLUPS`.
+    rollups: [Vec<Sorted<RollupRow>>; 2],
+    plain: HashMap<String, Vec<Plain>>,
+}
+
+impl Recording {
+    /// Opens the recording in `dir`. What can't be read of it is told by [`Recording::problems`]; only a folder
+    /// that is no recording, or can't be read at all, is an error.
+    pub fn open(dir: &Path) -> Result<Recording> {
+        open::open(dir)
+    }
+
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// What is wrong with it, in sentences; empty for a recording that was finished.
+    pub fn problems(&self) -> &[String] {
+        &self.problems
+    }
+
+    /// Whether a recorder was at work on it when it was opened.
+    pub fn live(&self) -> bool {
+        self.live
+    }
+
+    pub fn run(&self) -> &RunInfo {
+        &self.run
+    }
+
+    /// Every series, in order of number.
+    pub fn series(&self) -> &[SeriesInfo] {
+        &self.series
+    }
+
+    pub fn info(&self, id: SeriesId) -> Option<&SeriesInfo> {
+        let at = self.series.binary_search_by_key(&id, |info| info.id).ok()?;
+        self.series.get(at)
+    }
+
+    /// Series of a source and a metric, of one instance or of all, in order of number.
+    pub fn find(&self, source: &str, metric: &str, instance: Option<&str>) -> Vec<SeriesId> {
+        let fits = |key: &SeriesKey| {
+            key.source == source && key.metric == metric && instance.is_none_or(|instance| key.instance == instance)
+        };
+        self.series.iter().filter(|info| fits(&info.key)).map(|info| info.id).collect()
+    }
+
+    /// From the first reading of any series to the last; `None` where there is none.
+    pub fn window(&self) -> Option<Window> {
+        let read = || self.series.iter().filter(|info| info.samples > 0);
+        let begin_ns = read().map(|info| info.first_ns).min()?;
+        let end_ns = read().map(|info| info.last_ns).max()?;
+        Some(Window { begin_ns, end_ns })
+    }
+
+    /// Readings of one series whose end lies in the window, both edges included; all of them for `None`.
+    pub fn samples(&self, id: SeriesId, window: Option<Window>) -> Result<Samples> {
+        let mut read = self.samples_many(&[id], window)?;
+        Ok(read.pop().unwrap_or_default())
+    }
+
+    /// The same for several series, in the order given. For very many, [`Recording::samples_each`] holds less in memory.
+    pub fn samples_many(&self, ids: &[SeriesId], window: Option<Window>) -> Result<Vec<Samples>> {
+        let mut at: HashMap<SeriesId, Vec<usize>> = HashMap::new();
+        for (index, id) in ids.iter().enumerate() {
+            at.entry(*id).or_default().push(index);
+        }
+        let mut all = vec![Samples::default(); ids.len()];
+        self.samples_each(ids, window, |id, samples| {
+            let Some((last, others)) = at.get(&id).and_then(|places| places.split_last()) else { return };
+            for other in others {
+                all[*other] = samples.clone();
+            }
+            all[*last] = samples;
+        })?;
+        Ok(all)
+    }
+
+    /// Reads series, a part of them at a time, and hands each over: in ascending order of number, each once.
+    pub fn samples_each(&self, ids: &[SeriesId], window: Option<Window>, mut each: impl FnMut(SeriesId, Samples)) -> Result<()> {
+        let mut ids = ids.to_vec();
+        ids.sort_unstable();
+        ids.dedup();
+        for part in ids.chunks(SERIES_AT_ONCE) {
+            for (id, samples) in part.iter().zip(self.read_samples(part, window.unwrap_or(EVERYTHING), false)?) {
+                each(*id, samples);
+            }
+        }
+        Ok(())
+    }
+
+    /// `ids` ascending. With `lead`, a reading before the window comes too, where there is one in the same segment.
+    fn read_samples(&self, ids: &[SeriesId], window: Window, lead: bool) -> Result<Vec<Samples>> {
+        if let Some(unknown) = ids.iter().find(|id| self.info(**id).is_none()) {
+            return Err(Error::NoSuchSeries(unknown.0));
+        }
+        let mut all = vec![Samples::default(); ids.len()];
+        let mut sources = vec![None; ids.len()];
+        for part in &self.samples {
+            let mut ranges = Vec::new();
+            let mut owners = Vec::new();
+            for (owner, id) in ids.iter().enumerate() {
+                let Some(place) = part.index().find(id.0) else { continue };
+                sources[owner] = Some(place.first);
+                if let Some(rows) = self.rows_in(&place, window, lead) {
+                    owners.push((owner, rows.len()));
+                    ranges.push(rows);
+                }
+            }
+            let mut owners = owners.into_iter();
+            let mut current = owners.next();
+            part.values(&ranges, |collection, value| {
+                let Some((owner, left)) = &mut current else { return };
+                let owner = *owner;
+                *left -= 1;
+                if *left == 0 {
+                    current = owners.next();
+                }
+                let Some(taken) = self.collections.window(collection) else { return };
+                let before = taken.end_ns < window.begin_ns && !lead;
+                if before || taken.end_ns > window.end_ns {
+                    return;
+                }
+                let samples = &mut all[owner];
+                samples.t_begin_ns.push(taken.begin_ns);
+                samples.t_end_ns.push(taken.end_ns);
+                samples.value.push(value);
+            })?;
+        }
+        for (samples, source) in all.iter_mut().zip(sources) {
+            let source = source.and_then(|collection| self.collections.source_of(collection));
+            samples.gaps = source.map(|source| source.gaps(window)).unwrap_or_default();
+        }
+        Ok(all)
+    }
+
+    /// The rows of a series that may lie in the window: exactly those where it has a row for every reading of its source.
+    fn rows_in(&self, place: &crate::index::Place, window: Window, lead: bool) -> Option<Range<usize>> {
+        let source = self.collections.source_of(place.first)?;
+        let (first, last) = source.ending_in(place.first, place.last, window, lead)?;
+        let complete = place.rows.len() as i64 == place.last - place.first + 1;
+        if !complete {
+            return Some(place.rows.clone());
+        }
+        let begin = place.rows.start + (first - place.first) as usize;
+        Some(begin..begin + (last - first + 1) as usize)
+    }
+
+    /// Envelope of a gauge's readings, or of a counter's rates a second, over `[begin_ns, end_ns)` of the window. Where buckets are long enough it
+    /// comes from roll-ups: the extremes are then right to 0.1 % and to a roll-up's length in time, the quartiles are those of the
+    /// roll-ups' means.
+    pub fn envelope(&self, id: SeriesId, window: Window, buckets: usize) -> Result<Envelope> {
+        let info = self.info(id).ok_or(Error::NoSuchSeries(id.0))?;
+        let counter = info.key.kind == Kind::Counter;
+        let bucket_ns = window.end_ns.saturating_sub(window.begin_ns) / buckets.max(1) as i64;
+        for (level, (_, rollup_ns)) in layout::ROLLUPS.iter().enumerate().rev() {
+            if bucket_ns >= rollup_ns * ROLLUPS_A_BUCKET_MIN {
+                let rollups = self.read_rollups(id, window, level, *rollup_ns, counter)?;
+                return Ok(envelope_of_rollups(&rollups, window.begin_ns, window.end_ns, buckets));
+            }
+        }
+        let mut read = self.read_samples(&[id], window, counter)?;
+        let points = read.pop().unwrap_or_default().points();
+        let points = if counter { rates(&points.t_ns, &points.value) } else { points };
+        Ok(envelope(&points.t_ns, &points.value, window.begin_ns, window.end_ns, buckets))
+    }
+
+    fn read_rollups(&self, id: SeriesId, window: Window, level: usize, rollup_ns: i64, counter: bool) -> Result<Vec<Rollup>> {
+        let mut rollups = Vec::new();
+        for part in &self.rollups[level] {
+            let Some(place) = part.index().find(id.0) else { continue };
+            if place.last >= window.begin_ns && place.first < window.end_ns {
+                rollups.extend(part.rollups(place.rows)?.into_iter().map(|row| row.rollup));
+            }
+        }
+        // Segments that were not sealed have samples only.
+        for part in &self.samples {
+            let covered = self.rollups[level].iter().any(|other| other.first <= part.first && part.last <= other.last);
+            let (false, Some(place)) = (covered, part.index().find(id.0)) else { continue };
+            let (mut t_ns, mut value) = (Vec::new(), Vec::new());
+            part.values(&[place.rows], |collection, sample| {
+                if let Some(taken) = self.collections.window(collection) {
+                    t_ns.push(taken.end_ns);
+                    value.push(sample);
+                }
+            })?;
+            rollups.extend(if counter { roll_up_rates(&t_ns, &value, None, rollup_ns) } else { roll_up(&t_ns, &value, rollup_ns) });
+        }
+        rollups.sort_by_key(|rollup| rollup.t_ns);
+        Ok(merge_rollups(&rollups, rollup_ns))
+    }
+
+    /// Everything that happened, in order of time.
+    pub fn events(&self) -> Result<Vec<Event>> {
+        let mut events = Vec::new();
+        for batch in self.batches(layout::EVENTS)? {
+            events.extend(table::events_of(&batch).unwrap_or_default());
+        }
+        events.sort_by_key(|event| event.t_ns);
+        Ok(events)
+    }
+
+    /// What the load did, in order of time; the intervals that overlap the window, all for `None`.
+    pub fn load(&self, window: Option<Window>) -> Result<Vec<LoadInterval>> {
+        let window = window.unwrap_or(EVERYTHING);
+        let mut load = Vec::new();
+        for batch in self.batches(layout::LOAD)? {
+            load.extend(table::load_of(&batch).unwrap_or_default());
+        }
+        load.retain(|one| one.begin_ns < window.end_ns && one.end_ns > window.begin_ns);
+        load.sort_by_key(|one| (one.begin_ns, one.end_ns));
+        Ok(load)
+    }
+
+    /// The text tables of a source in order of time, those that had no rows too. A column that only other tables of the source have is there,
+    /// without text.
+    pub fn rows(&self, source: &str) -> Result<Vec<TextRows>> {
+        let stream = layout::rows_stream(source);
+        let mut tables = Vec::new();
+        for batch in self.batches(&stream)? {
+            tables.extend(table::rows_of(&batch, source).unwrap_or_default());
+        }
+        if let Some(readings) = self.collections.named(&stream) {
+            let mut seen: Vec<i64> = tables.iter().map(|table| table.t_ns).collect();
+            seen.sort_unstable();
+            let empty = |t_ns| TextRows { source: source.to_string(), t_ns, columns: Vec::new(), rows: Vec::new() };
+            tables.extend(readings.read_at_ns().filter(|t_ns| seen.binary_search(t_ns).is_err()).map(empty));
+        }
+        tables.sort_by_key(|table| table.t_ns);
+        Ok(tables)
+    }
+
+    /// Sources that have text tables.
+    pub fn row_sources(&self) -> Vec<String> {
+        let mut sources: Vec<String> = self.plain.keys().filter_map(|stream| layout::rows_source(stream)).collect();
+        sources.sort();
+        sources
+    }
+
+    /// Rows of a stream as Arrow batches, in the order in which they were written; see [`crate::Recorder::batch`].
+    pub fn batches(&self, stream: &str) -> Result<Vec<RecordBatch>> {
+        let mut batches = Vec::new();
+        for part in self.plain.get(stream).map_or(&[][..], Vec::as_slice) {
+            batches.extend(part.batches()?);
+        }
+        Ok(batches)
+    }
+}

@@ -1,0 +1,109 @@
+//! One stream of a recording, from however many files it lies in.
+
+use std::ops::Range;
+
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::{Float64Type, Int64Type};
+
+use crate::error::Result;
+use crate::index::Index;
+use crate::parquet_file::ParquetFile;
+use crate::sorted::{RollupRow, SortedFile, SortedRow};
+use crate::table::Sample;
+
+/// A stream in the order in which it was written.
+pub(crate) enum Plain {
+    Sealed(ParquetFile),
+    Open(Vec<RecordBatch>),
+}
+
+impl Plain {
+    pub(crate) fn batches(&self) -> Result<Vec<RecordBatch>> {
+        match self {
+            Plain::Sealed(file) => file.read_all(),
+            Plain::Open(batches) => Ok(batches.clone()),
+        }
+    }
+}
+
+/// A segment of a stream that is sorted by series.
+pub(crate) struct Sorted<R> {
+    /// The segments that it covers.
+    pub(crate) first: u32,
+    pub(crate) last: u32,
+    content: Content<R>,
+}
+
+enum Content<R> {
+    Sealed(SortedFile),
+    Open { rows: Vec<R>, index: Index },
+}
+
+impl<R: SortedRow> Sorted<R> {
+    pub(crate) fn sealed(first: u32, last: u32, file: SortedFile) -> Sorted<R> {
+        Sorted { first, last, content: Content::Sealed(file) }
+    }
+
+    /// From rows in any order.
+    pub(crate) fn open(segment: u32, mut rows: Vec<R>) -> Sorted<R> {
+        rows.sort_unstable_by_key(|row| (row.series(), row.position()));
+        let mut index = Index::default();
+        for series in rows.chunk_by(|a, b| a.series() == b.series()) {
+            let (first, last) = (series[0], series[series.len() - 1]);
+            index.push(first.series(), series.len(), first.position(), last.position());
+        }
+        Sorted { first: segment, last: segment, content: Content::Open { rows, index } }
+    }
+
+    pub(crate) fn index(&self) -> &Index {
+        match &self.content {
+            Content::Sealed(file) => &file.index,
+            Content::Open { index, .. } => index,
+        }
+    }
+}
+
+impl Sorted<RollupRow> {
+    pub(crate) fn rollups(&self, rows: Range<usize>) -> Result<Vec<RollupRow>> {
+        match &self.content {
+            Content::Sealed(file) => file.rows(&[rows]),
+            Content::Open { rows: all, .. } => Ok(all[rows].to_vec()),
+        }
+    }
+}
+
+impl Sorted<Sample> {
+    /// Calls `each` with the collection and the value of the given rows, in order.
+    pub(crate) fn values(&self, ranges: &[Range<usize>], mut each: impl FnMut(i64, f64)) -> Result<()> {
+        let file = match &self.content {
+            Content::Sealed(file) => file,
+            Content::Open { rows, .. } => {
+                for sample in ranges.iter().flat_map(|range| &rows[range.clone()]) {
+                    each(sample.collection, sample.value.as_f64());
+                }
+                return Ok(());
+            }
+        };
+        for batch in file.file.read(ranges, Some(&["collection", "value_i64", "value_f64"]))? {
+            read_values(&batch, &mut each).ok_or_else(|| file.unexpected())?;
+        }
+        Ok(())
+    }
+}
+
+fn read_values(batch: &RecordBatch, each: &mut impl FnMut(i64, f64)) -> Option<()> {
+    let collection = batch.column_by_name("collection")?.as_primitive_opt::<Int64Type>()?.values();
+    let whole = batch.column_by_name("value_i64")?.as_primitive_opt::<Int64Type>()?;
+    let fraction = batch.column_by_name("value_f64")?.as_primitive_opt::<Float64Type>()?;
+    if whole.null_count() == 0 {
+        for (collection, value) in collection.iter().zip(whole.values()) {
+            each(*collection, *value as f64);
+        }
+        return Some(());
+    }
+    for (row, collection) in collection.iter().enumerate() {
+        let value = if whole.is_null(row) { fraction.value(row) } else { whole.value(row) as f64 };
+        each(*collection, value);
+    }
+    Some(())
+}

@@ -1,0 +1,319 @@
+//! The recorder: takes what a run produces, without holding it up.
+
+mod disk;
+mod sealer;
+mod writer;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread;
+use std::time::Duration;
+
+use arrow::array::RecordBatch;
+
+pub(crate) use disk::{Disk, is_locked};
+
+use crate::data::{Event, Kind, LoadInterval, Reading, SeriesId, SeriesKey, TextRows};
+use crate::error::{Error, Result};
+use crate::layout;
+use crate::run::RunInfo;
+
+/// Longest wait for a segment to be sealed.
+const SEAL_S_MAX: u64 = 120;
+/// Longest wait for a run to be finished: an hour of samples may have to be compacted.
+const FINISH_S_MAX: u64 = 600;
+
+/// How a recording is written.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Space that is set aside on the disk so that a run ends properly when it is full.
+    pub reserve_bytes: u64,
+    /// What may wait to be written; more is lost, and counted as such.
+    pub queue_bytes_max: usize,
+    /// Longest time that something waits before it is in a file.
+    pub flush_ms: u64,
+    /// Longest time that a segment stays a write-ahead file.
+    pub segment_s: u64,
+    /// Whether the recorder's own cost is recorded, as source "recorder".
+    pub own_cost: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { reserve_bytes: 64 << 20, queue_bytes_max: 64 << 20, flush_ms: 250, segment_s: 300, own_cost: true }
+    }
+}
+
+/// What a finished recording holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Size of the folder.
+    pub bytes: u64,
+    pub samples: u64,
+    pub series: u32,
+    /// Readings, rows, events and intervals that could not be recorded.
+    pub lost: u64,
+}
+
+/// What recording has cost so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OwnCost {
+    /// CPU of the recorder's threads.
+    pub cpu_ns: i64,
+    /// Bytes written, those that were later replaced too.
+    pub written_bytes: u64,
+    /// What was given and could not be recorded, in pieces.
+    pub lost: u64,
+}
+
+/// Writes a recording. Clones write the same one; nothing here waits for the disk but [`Recorder::seal`] and [`Recorder::finish`].
+///
+/// When the last clone goes without [`Recorder::finish`], what was given is written, and the recording counts as cut short.
+#[derive(Clone)]
+pub struct Recorder {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    sender: Sender<Message>,
+    shared: Arc<Shared>,
+    queue_bytes_max: usize,
+}
+
+/// What the recorder's threads share with its users.
+pub(crate) struct Shared {
+    disk: Disk,
+    series: Mutex<Series>,
+    queued_bytes: AtomicUsize,
+    samples: AtomicU64,
+    lost: AtomicU64,
+    writer_cpu_ns: AtomicI64,
+    sealer_cpu_ns: AtomicI64,
+}
+
+#[derive(Default)]
+pub(crate) struct Series {
+    ids: HashMap<[String; 4], SeriesId>,
+    keys: Vec<SeriesKey>,
+}
+
+pub(crate) enum Message {
+    Series(SeriesId, SeriesKey),
+    Reading(Reading),
+    Rows(TextRows),
+    Event(Event),
+    Load(LoadInterval),
+    Batch { stream: String, batch: RecordBatch },
+    Run(Vec<u8>),
+    Seal(Sender<Result<()>>),
+    Finish(Sender<Result<()>>),
+}
+
+impl Message {
+    /// About what it takes in memory while it waits.
+    fn bytes(&self) -> usize {
+        let payload_bytes = match self {
+            Message::Series(..) => 200,
+            Message::Reading(reading) => reading.values.len() * 24,
+            Message::Rows(rows) => {
+                let cells = rows.rows.iter().flatten();
+                cells.map(|cell| 24 + cell.as_ref().map_or(0, String::len)).sum()
+            }
+            Message::Event(event) => event.text.len(),
+            Message::Load(load) => (load.response.len() + load.service.len()) * 16 + load.errors.len() * 40,
+            Message::Batch { batch, .. } => batch.get_array_memory_size(),
+            Message::Run(json) => json.len(),
+            Message::Seal(_) | Message::Finish(_) => 0,
+        };
+        100 + payload_bytes
+    }
+}
+
+impl Recorder {
+    /// Begins a recording in `dir`, which is made where it does not exist and must not hold a recording yet. A `run.json` is written at once.
+    pub fn create(dir: &Path, options: Options) -> Result<Recorder> {
+        if dir.join(layout::RUN).exists() {
+            return Err(Error::Exists(dir.to_path_buf()));
+        }
+        let disk = Disk::create(dir, options.reserve_bytes)?;
+        let id = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let anchors = vec![whyso_clock::Anchor::now()];
+        let tool_version = env!("CARGO_PKG_VERSION").to_string();
+        let run = RunInfo { id, tool_version, anchors, ..RunInfo::default() };
+        disk.put(layout::RUN, &run_json(&run)?)?;
+        let shared = Arc::new(Shared {
+            disk,
+            series: Mutex::default(),
+            queued_bytes: AtomicUsize::new(0),
+            samples: AtomicU64::new(0),
+            lost: AtomicU64::new(0),
+            writer_cpu_ns: AtomicI64::new(0),
+            sealer_cpu_ns: AtomicI64::new(0),
+        });
+        let (sender, receiver) = mpsc::channel();
+        let inner = Inner { sender, shared: Arc::clone(&shared), queue_bytes_max: options.queue_bytes_max };
+        let recorder = Recorder { inner: Arc::new(inner) };
+        let own = options.own_cost.then(|| recorder.own_series());
+        let started = thread::Builder::new()
+            .name("recorder".to_string())
+            .spawn(move || writer::run(&shared, &receiver, &options, own));
+        started.map_err(|cause| Error::io(dir, cause))?;
+        Ok(recorder)
+    }
+
+    /// Number of a series, the same for the same host, source, metric and instance.
+    pub fn series(&self, key: &SeriesKey) -> SeriesId {
+        let name = [&key.host, &key.source, &key.metric, &key.instance].map(String::clone);
+        let mut series = self.inner.shared.series();
+        if let Some(id) = series.ids.get(&name) {
+            return *id;
+        }
+        let id = SeriesId(series.keys.len() as u32);
+        series.ids.insert(name, id);
+        series.keys.push(key.clone());
+        // Within the lock, so that no reading with this number can overtake it.
+        self.send(Message::Series(id, key.clone()));
+        id
+    }
+
+    pub fn reading(&self, reading: Reading) {
+        self.give(Message::Reading(reading));
+    }
+
+    pub fn rows(&self, rows: TextRows) {
+        self.give(Message::Rows(rows));
+    }
+
+    pub fn event(&self, event: Event) {
+        self.give(Message::Event(event));
+    }
+
+    pub fn load(&self, load: LoadInterval) {
+        self.give(Message::Load(load));
+    }
+
+    /// Appends rows to a stream of any columns, such as "states" or "waits". The name is of lower-case letters, digits and `_`;
+    /// all batches of a stream should have the same columns.
+    pub fn batch(&self, stream: &str, batch: RecordBatch) -> Result<()> {
+        let known = layout::ROLLUPS.iter().any(|(name, _)| *name == stream)
+            || [layout::COLLECTIONS, layout::SAMPLES, layout::LOAD, layout::EVENTS, "series", "frames"].contains(&stream);
+        let letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+        if known || stream.is_empty() || !stream.bytes().all(letter) {
+            return Err(Error::Export(format!("{stream:?} can't be the name of a stream: give another of lower-case letters")));
+        }
+        self.give(Message::Batch { stream: stream.to_string(), batch });
+        Ok(())
+    }
+
+    /// Replaces `run.json`, as a whole.
+    pub fn set_run(&self, run: &RunInfo) {
+        match run_json(run) {
+            Ok(json) => self.send(Message::Run(json)),
+            Err(error) => self.inner.shared.disk.fail(&error),
+        }
+    }
+
+    /// Seals what was given until now into Parquet, and returns when that is done: between two levels, where it disturbs no measurement.
+    ///
+    /// Fails when the recording has failed, or when the disk does not answer within two minutes.
+    pub fn seal(&self) -> Result<()> {
+        self.ask(Message::Seal, SEAL_S_MAX)
+    }
+
+    /// Seals and compacts everything and ends the recording. What is given afterwards is counted as lost.
+    pub fn finish(&self) -> Result<Summary> {
+        self.ask(Message::Finish, FINISH_S_MAX)?;
+        let shared = &self.inner.shared;
+        Ok(Summary {
+            bytes: crate::list::folder_bytes(&shared.disk.dir),
+            samples: shared.samples.load(Ordering::Relaxed),
+            series: shared.series().keys.len() as u32,
+            lost: shared.lost.load(Ordering::Relaxed),
+        })
+    }
+
+    /// Why recording had to stop, such as a full disk. The run should then end; what it did so far is kept.
+    pub fn failed(&self) -> Option<String> {
+        self.inner.shared.disk.failed()
+    }
+
+    pub fn own_cost(&self) -> OwnCost {
+        self.inner.shared.own_cost()
+    }
+
+    /// What waits to be written, in bytes.
+    pub fn queued_bytes(&self) -> usize {
+        self.inner.shared.queued_bytes.load(Ordering::Relaxed)
+    }
+
+    fn give(&self, message: Message) {
+        if self.queued_bytes() > self.inner.queue_bytes_max {
+            self.inner.shared.lost.fetch_add(1, Ordering::Relaxed);
+            return;
+        }
+        self.send(message);
+    }
+
+    fn send(&self, message: Message) {
+        let bytes = message.bytes();
+        self.inner.shared.queued_bytes.fetch_add(bytes, Ordering::Relaxed);
+        if self.inner.sender.send(message).is_err() {
+            self.inner.shared.queued_bytes.fetch_sub(bytes, Ordering::Relaxed);
+            self.inner.shared.lost.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn ask(&self, question: impl Fn(Sender<Result<()>>) -> Message, seconds_max: u64) -> Result<()> {
+        let (reply, answer): (_, Receiver<Result<()>>) = mpsc::channel();
+        self.send(question(reply));
+        match answer.recv_timeout(Duration::from_secs(seconds_max)) {
+            Ok(result) => result,
+            Err(RecvTimeoutError::Timeout) => Err(Error::Timeout(seconds_max)),
+            Err(RecvTimeoutError::Disconnected) => {
+                let why = self.failed().unwrap_or_else(|| "it was finished before".to_string());
+                Err(Error::Ended(why))
+            }
+        }
+    }
+
+    fn own_series(&self) -> [SeriesId; 4] {
+        let series = |metric: &str, kind, unit: &str| {
+            self.series(&SeriesKey {
+                host: "client".to_string(),
+                source: writer::OWN_SOURCE.to_string(),
+                metric: metric.to_string(),
+                instance: String::new(),
+                kind,
+                unit: unit.to_string(),
+            })
+        };
+        [
+            series("cpu_ns", Kind::Counter, "ns"),
+            series("written_bytes", Kind::Counter, "bytes"),
+            series("queued_bytes", Kind::Gauge, "bytes"),
+            series("lost", Kind::Counter, "1"),
+        ]
+    }
+}
+
+impl Shared {
+    pub(crate) fn series(&self) -> MutexGuard<'_, Series> {
+        // Nothing that holds this lock can panic half way through a change.
+        self.series.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    pub(crate) fn own_cost(&self) -> OwnCost {
+        OwnCost {
+            cpu_ns: self.writer_cpu_ns.load(Ordering::Relaxed) + self.sealer_cpu_ns.load(Ordering::Relaxed),
+            written_bytes: self.disk.written_bytes(),
+            lost: self.lost.load(Ordering::Relaxed),
+        }
+    }
+}
+
+fn run_json(run: &RunInfo) -> Result<Vec<u8>> {
+    serde_json::to_vec_pretty(run).map_err(|cause| Error::damaged(Path::new(layout::RUN), "JSON", cause))
+}
