@@ -31,6 +31,7 @@
 //! ```
 
 mod drift;
+mod effects;
 mod generator;
 mod growth;
 mod interval;
@@ -85,6 +86,8 @@ pub fn explain(input: &Input) -> Explanation {
         }
     }
     findings.push(generator::finding(&levels, &input.machine));
+    let actions = effects::effects(&input.actions, &levels);
+    findings.extend(effects::findings(&input.actions, &actions, &levels).into_iter().map(Some));
     findings.push(warnings::unstable(&levels));
     findings.push(warnings::stalls(&levels));
     findings.push(drift.as_ref().and_then(|drift| drift::finding(drift, &levels)));
@@ -101,6 +104,7 @@ pub fn explain(input: &Input) -> Explanation {
         usl,
         growth: suspects.into_iter().map(|suspect| suspect.growth).collect(),
         drift,
+        actions,
         findings: findings.into_iter().flatten().collect(),
         levels: levels.into_iter().map(|level| level.verdict).collect(),
     }

@@ -8,8 +8,21 @@ pub struct Input {
     /// In the order in which they ran.
     pub levels: Vec<LevelInput>,
     pub machine: Machine,
+    /// What was done to the server in mid-run.
+    #[serde(default)]
+    pub actions: Vec<ActionInput>,
     /// What was not measured, in plain words; repeated in the findings.
     pub not_measured: Vec<String>,
+}
+
+/// Something that was done in mid-run, such as a change of a setting.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ActionInput {
+    pub text: String,
+    pub begin_ns: i64,
+    pub end_ns: i64,
+    /// Why it failed; empty where it did not.
+    pub error: String,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -102,6 +115,9 @@ pub struct Explanation {
     /// Per transaction from the best level to the last, most suspicious first.
     pub growth: Vec<Growth>,
     pub drift: Option<Drift>,
+    /// One an action of the input, same order.
+    #[serde(default)]
+    pub actions: Vec<ActionEffect>,
     /// In reading order: peak, regimes, cause, warnings, what was not measured.
     pub findings: Vec<Finding>,
 }
@@ -205,6 +221,20 @@ pub struct Drift {
     pub ratio: f64,
     /// The intervals of the two do not overlap.
     pub significant: bool,
+}
+
+/// Throughput of the level in which something was done, before, during and after it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ActionEffect {
+    pub text: String,
+    /// Index of the level that was measured at that time; `None` where none was.
+    pub level: Option<u32>,
+    /// `None` where the part is too short to say.
+    pub before: Option<Estimate>,
+    /// From its begin until throughput was steady again, or the window's end.
+    pub during: Option<Estimate>,
+    pub during_s: f64,
+    pub after: Option<Estimate>,
 }
 
 /// One sentence that whyso stands for, and what it rests on.

@@ -1,0 +1,161 @@
+//! What was done in mid-run, and what it did to throughput: before, during, after.
+
+use crate::interval::half_width_per_s;
+use crate::level::Level;
+use crate::model::{ActionEffect, ActionInput, Estimate, Evidence, Finding};
+use crate::numbers::plain;
+use crate::steady::{BINS_PER_S, mean_of, median};
+
+const BIN_NS: f64 = 1e9 / BINS_PER_S;
+/// "During" ends when a second's mean lies this close to the median of what follows, as a fraction.
+const BACK_TO_STEADY: f64 = 0.10;
+
+/// One effect an action, in order.
+pub(crate) fn effects(actions: &[ActionInput], levels: &[Level]) -> Vec<ActionEffect> {
+    actions.iter().map(|action| effect(action, levels)).collect()
+}
+
+fn effect(action: &ActionInput, levels: &[Level]) -> ActionEffect {
+    let mut effect = ActionEffect {
+        text: action.text.clone(),
+        level: None,
+        before: None,
+        during: None,
+        during_s: 0.0,
+        after: None,
+    };
+    let inside = |level: &&Level| (level.begin_ns..level.end_ns).contains(&action.begin_ns);
+    let Some(level) = levels.iter().find(inside) else { return effect };
+    let bins = &level.bins;
+    let bin_of = |t_ns: i64| {
+        let bin = (t_ns.saturating_sub(level.begin_ns)) as f64 / BIN_NS;
+        (bin.max(0.0) as usize).min(bins.len())
+    };
+    let begin = bin_of(action.begin_ns);
+    let done = bin_of(action.end_ns.max(action.begin_ns)).max(begin);
+    let steady = done + bins_until_steady(&bins[done..]);
+    effect.level = Some(level.index);
+    effect.before = estimate(&bins[..begin]);
+    effect.during = estimate(&bins[begin..steady]);
+    effect.during_s = (steady - begin) as f64 / BINS_PER_S;
+    effect.after = estimate(&bins[steady..]);
+    effect
+}
+
+/// Bins until a whole second's mean is close to the median of the later half.
+fn bins_until_steady(bins: &[f64]) -> usize {
+    let second = BINS_PER_S as usize;
+    if bins.len() < 3 * second {
+        return 0;
+    }
+    let level = median(&bins[bins.len() / 2..]);
+    for (at, window) in bins.windows(second).enumerate() {
+        if (mean_of(window) - level).abs() <= BACK_TO_STEADY * level.max(f64::MIN_POSITIVE) {
+            return at;
+        }
+    }
+    bins.len()
+}
+
+fn estimate(bins: &[f64]) -> Option<Estimate> {
+    let half_width = half_width_per_s(bins)?;
+    let value = mean_of(bins) * BINS_PER_S;
+    Some(Estimate { value, low95: (value - half_width).max(0.0), high95: value + half_width })
+}
+
+/// A sentence an action.
+pub(crate) fn findings(actions: &[ActionInput], effects: &[ActionEffect], levels: &[Level]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (number, (action, effect)) in actions.iter().zip(effects).enumerate() {
+        let id = if number == 0 { "action".to_string() } else { format!("action-{}", number + 1) };
+        let level = effect.level.and_then(|index| levels.iter().find(|level| level.index == index));
+        let evidence = level.map(|level| Evidence::Levels {
+            quantity: "transactions_per_s".to_string(),
+            levels: vec![level.index],
+        });
+        let text = sentence(action, effect, level);
+        findings.push(Finding { id, text, evidence: evidence.into_iter().collect() });
+    }
+    findings
+}
+
+fn sentence(action: &ActionInput, effect: &ActionEffect, level: Option<&Level>) -> String {
+    if !action.error.is_empty() {
+        return format!("In mid-run, \"{}\" was tried and failed: {}.", action.text, action.error);
+    }
+    let Some(level) = level else {
+        return format!("\"{}\" was done in mid-run, but while no level was measured.", action.text);
+    };
+    let part = |estimate: &Option<Estimate>| match estimate {
+        Some(part) => format!("{} ({} to {})", plain(part.value), plain(part.low95), plain(part.high95)),
+        None => "too short to say".to_string(),
+    };
+    let at_s = action.begin_ns.saturating_sub(level.begin_ns) as f64 / 1e9;
+    let mut text = format!(
+        "In mid-run, {at_s:.1} s into the level of {}, \"{}\": transactions/s before {}, during the {:.1} s until steady {}, \
+         after {}",
+        crate::numbers::users(level.users),
+        action.text,
+        part(&effect.before),
+        effect.during_s,
+        part(&effect.during),
+        part(&effect.after),
+    );
+    if let (Some(before), Some(after)) = (&effect.before, &effect.after) {
+        let told_apart = after.low95 > before.high95 || after.high95 < before.low95;
+        text.push_str(if told_apart {
+            "; before and after differ by more than their 95 % intervals"
+        } else {
+            "; before and after can't be told apart"
+        });
+    }
+    text.push('.');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{LevelInput, Machine};
+
+    fn level_input(bins_100ms: Vec<u32>) -> LevelInput {
+        let end_ns = bins_100ms.len() as i64 * BIN_NS as i64;
+        LevelInput { users: 4, end_ns, bins_100ms, transactions: 1, ..LevelInput::default() }
+    }
+
+    #[test]
+    fn a_restart_shows_as_a_hole_between_two_steady_parts() {
+        let mut bins = vec![100; 100];
+        bins.extend(vec![0; 40]);
+        bins.extend(vec![90; 110]);
+        let input = level_input(bins);
+        let levels = [Level::new(&input, &Machine::default())];
+        let action = ActionInput {
+            text: "restart".to_string(),
+            begin_ns: 10_000_000_000,
+            end_ns: 13_500_000_000,
+            ..ActionInput::default()
+        };
+        let effects = effects(&[action.clone()], &levels);
+        assert_eq!(effects[0].level, Some(0));
+        assert_eq!(effects[0].before.unwrap().value, 1000.0);
+        let during_s = effects[0].during_s;
+        assert!((3.5..5.0).contains(&during_s), "{during_s}");
+        let after = effects[0].after.unwrap().value;
+        assert!((895.0..=900.0).contains(&after), "{after}");
+        let text = &findings(&[action], &effects, &levels)[0].text;
+        assert!(text.contains("differ by more"), "{text}");
+    }
+
+    #[test]
+    fn an_action_outside_every_window_or_that_failed_says_so() {
+        let input = level_input(vec![100; 50]);
+        let levels = [Level::new(&input, &Machine::default())];
+        let outside = ActionInput { text: "x".to_string(), begin_ns: -1, ..ActionInput::default() };
+        let failed = ActionInput { text: "y".to_string(), error: "denied".to_string(), ..ActionInput::default() };
+        let actions = [outside, failed];
+        let found = findings(&actions, &effects(&actions, &levels), &levels);
+        assert!(found[0].text.contains("no level was measured"));
+        assert!(found[1].text.contains("denied"));
+    }
+}
