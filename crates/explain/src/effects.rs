@@ -7,8 +7,9 @@ use crate::numbers::plain;
 use crate::steady::{BINS_PER_S, mean_of, median};
 
 const BIN_NS: f64 = 1e9 / BINS_PER_S;
-/// "During" ends when a second's mean lies this close to the median of what follows, as a fraction.
-const BACK_TO_STEADY: f64 = 0.10;
+/// "During" ends when a second's mean lies this close to the median of what follows, as a fraction, or within two
+/// standard deviations of such a second where that is more.
+const BACK_TO_STEADY: f64 = 0.05;
 
 /// One effect an action, in order.
 pub(crate) fn effects(actions: &[ActionInput], levels: &[Level]) -> Vec<ActionEffect> {
@@ -48,9 +49,14 @@ fn bins_until_steady(bins: &[f64]) -> usize {
     if bins.len() < 3 * second {
         return 0;
     }
-    let level = median(&bins[bins.len() / 2..]);
+    let later = &bins[bins.len() / 2..];
+    let level = median(later);
+    let seconds: Vec<f64> = later.chunks_exact(second).map(mean_of).collect();
+    let mean = mean_of(&seconds);
+    let variance = seconds.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / seconds.len() as f64;
+    let close = (BACK_TO_STEADY * level).max(2.0 * variance.sqrt());
     for (at, window) in bins.windows(second).enumerate() {
-        if (mean_of(window) - level).abs() <= BACK_TO_STEADY * level.max(f64::MIN_POSITIVE) {
+        if (mean_of(window) - level).abs() <= close {
             return at;
         }
     }
