@@ -22,8 +22,8 @@ use parts::{Plain, Sorted};
 
 /// Series whose samples are read together: as many as a row group holds, more would hold more memory for nothing.
 const SERIES_AT_ONCE: usize = 120;
-/// Roll-ups serve an envelope when at least so many fall into a bucket.
-const ROLLUPS_A_BUCKET_MIN: i64 = 4;
+/// Roll-ups serve an envelope when at least so many fall into a bucket: what lies at an edge is then at most an eighth of a bucket off.
+const ROLLUPS_A_BUCKET_MIN: i64 = 8;
 const EVERYTHING: Window = Window { begin_ns: i64::MIN, end_ns: i64::MAX };
 
 /// A series of a recording, and how much there is of it.

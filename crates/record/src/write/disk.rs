@@ -88,6 +88,11 @@ impl Disk {
         }
     }
 
+    /// Lets go of the folder: the recording is finished.
+    pub(crate) fn unlock(&self) -> Result<()> {
+        flock(&self.handle, FlockOperation::Unlock).map_err(|errno| Error::io(&self.dir, errno.into()))
+    }
+
     /// Writes a file as a whole, or not at all: to a temporary name, synced, renamed, the folder synced.
     pub(crate) fn put(&self, name: &str, bytes: &[u8]) -> Result<()> {
         self.retrying_when_full(&self.dir.join(name), || self.put_once(name, bytes))?;

@@ -182,7 +182,8 @@ impl Sealer<'_> {
     fn tidy(&self) -> Result<()> {
         let disk = &self.shared.disk;
         disk.free_reserve();
-        disk.remove(&disk.dir.join(layout::SERIES_WAL))
+        disk.remove(&disk.dir.join(layout::SERIES_WAL))?;
+        disk.unlock()
     }
 }
 

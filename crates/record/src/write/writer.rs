@@ -92,6 +92,7 @@ impl Writer<'_> {
             let wait = flush_every.saturating_sub(flushed.elapsed());
             match queue.recv_timeout(wait) {
                 Ok(Message::Finish(reply)) => {
+                    own.into_iter().for_each(|own| self.read_own_cost(own));
                     self.flush();
                     return Some(reply);
                 }

@@ -1,0 +1,127 @@
+//! What a recording costs, on disk, to write and to read: `bench_recording [HOURS] [SERIES] [DIR]`, see bench/recording/README.md.
+
+mod made;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use whyso_record::data::SeriesId;
+use whyso_record::run::Window;
+use whyso_record::{Options, Recorder, Recording, Result};
+
+const S: i64 = 1_000_000_000;
+const LIVE_SECONDS: i64 = 30;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let hours: f64 = arguments.first().map_or(24.0, |hours| hours.parse().expect("hours"));
+    let series: usize = arguments.get(1).map_or(3000, |series| series.parse().expect("a number of series"));
+    let dir = arguments.get(2).map_or_else(|| std::env::temp_dir().join("whyso-bench-recording"), PathBuf::from);
+    bench(hours, series, &dir).expect("the bench fails");
+}
+
+fn bench(hours: f64, series: usize, dir: &Path) -> Result<()> {
+    if !dir.join("run.json").exists() {
+        let began = Instant::now();
+        let summary = made::record(dir, hours, series)?;
+        println!("made {} samples of {series} series in {:.1} s", summary.samples, began.elapsed().as_secs_f64());
+    }
+    size(dir)?;
+    reading(dir)?;
+    recording_live(series)
+}
+
+fn size(dir: &Path) -> Result<()> {
+    let recording = Recording::open(dir)?;
+    let samples: u64 = recording.series().iter().map(|info| info.samples).sum();
+    let mut by_stream: BTreeMap<String, u64> = BTreeMap::new();
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let stream = name.rsplit_once('-').map_or(name.clone(), |(stream, _)| stream.to_string());
+        *by_stream.entry(stream).or_default() += entry.metadata().map_or(0, |metadata| metadata.len());
+    }
+    let bytes: u64 = by_stream.values().sum();
+    for (stream, bytes) in &by_stream {
+        println!("  {stream:<16} {bytes:>12} bytes  {:.3} a sample", *bytes as f64 / samples as f64);
+    }
+    report("bytes a sample on disk", bytes as f64 / samples as f64, 2.0);
+    Ok(())
+}
+
+fn reading(dir: &Path) -> Result<()> {
+    let began = Instant::now();
+    let recording = Recording::open(dir)?;
+    println!("opened in {:.1} ms", ms(began));
+    let whole = recording.window().expect("samples");
+    let ids: Vec<SeriesId> = recording.series().iter().map(|info| info.id).collect();
+    // Every 7th series, so that all kinds and places in a row group occur.
+    let probed: Vec<SeriesId> = ids.iter().step_by(ids.len() / 60 + 1).copied().collect();
+    let mut worst: BTreeMap<&str, (f64, f64)> = BTreeMap::new();
+    let mut note = |what, ms: f64| {
+        let (max, sum) = worst.entry(what).or_default();
+        *max = max.max(ms);
+        *sum += ms;
+    };
+    for id in &probed {
+        let length_ns = whole.end_ns - whole.begin_ns;
+        let at = |share: f64| whole.begin_ns + (length_ns as f64 * share) as i64;
+        let windows = [("samples, whole", 0.0, 1.0), ("samples, a tenth", 0.45, 0.55), ("samples, a minute", 0.5, 0.5 + 60e9 / length_ns as f64)];
+        for (what, begin, end) in windows {
+            let began = Instant::now();
+            let read = recording.samples(*id, Some(Window { begin_ns: at(begin), end_ns: at(end) }))?;
+            note(what, ms(began));
+            assert!(!read.is_empty());
+        }
+        let began = Instant::now();
+        let drawn = recording.envelope(*id, whole, 1000)?;
+        note("envelope, whole", ms(began));
+        assert!(drawn.count.iter().all(|count| *count > 0));
+    }
+    for (what, (max, sum)) in worst {
+        let limit = if what.starts_with("envelope") { 20.0 } else { 50.0 };
+        report(&format!("{what}, worst of {} series, ms (mean {:.1})", probed.len(), sum / probed.len() as f64), max, limit);
+    }
+    let window = Window { begin_ns: whole.begin_ns, end_ns: (whole.begin_ns + 3600 * S).min(whole.end_ns) };
+    let began = Instant::now();
+    let mut samples = 0;
+    recording.samples_each(&ids, Some(window), |_, read| samples += read.len())?;
+    println!("all {} series over {:.0} s: {samples} samples in {:.0} ms", ids.len(), window.seconds(), ms(began));
+    Ok(())
+}
+
+/// As in a real run: a reading of each source a second, sealed and compacted at the end.
+fn recording_live(series: usize) -> Result<()> {
+    let folder = std::env::temp_dir().join(format!("whyso-bench-live-{}", std::process::id()));
+    let recorder = Recorder::create(&folder, Options::default())?;
+    let mut generator = made::Generator::new(&recorder, series);
+    let began = Instant::now();
+    let mut giving = Duration::ZERO;
+    for second in 0..LIVE_SECONDS {
+        let readings = generator.second(whyso_clock::monotonic_ns());
+        let before = Instant::now();
+        readings.into_iter().for_each(|reading| recorder.reading(reading));
+        giving += before.elapsed();
+        let next = Duration::from_secs(second as u64 + 1);
+        std::thread::sleep(next.saturating_sub(began.elapsed()));
+    }
+    let elapsed_s = began.elapsed().as_secs_f64();
+    let writing = recorder.own_cost();
+    recorder.seal()?;
+    let sealing_s = (recorder.own_cost().cpu_ns - writing.cpu_ns) as f64 / 1e9;
+    let writing_s = writing.cpu_ns as f64 / 1e9 + giving.as_secs_f64();
+    println!("of {elapsed_s:.0} s, CPU s: giving and writing {writing_s:.3}, sealing {sealing_s:.3}");
+    report("CPU of recording, % of a core", (writing_s + sealing_s) / elapsed_s * 100.0, 2.0);
+    recorder.finish()?;
+    std::fs::remove_dir_all(&folder).expect("the folder goes");
+    Ok(())
+}
+
+fn report(what: &str, measured: f64, limit: f64) {
+    let verdict = if measured <= limit { "ok" } else { "MISSED" };
+    println!("{what}: {measured:.3}, wanted at most {limit}: {:.2} of it, {verdict}", measured / limit);
+}
+
+fn ms(began: Instant) -> f64 {
+    began.elapsed().as_secs_f64() * 1e3
+}

@@ -1,0 +1,392 @@
+//! What is given to a recorder is what a recording gives back, however it was sealed, compacted or cut short.
+
+use std::fs;
+use std::path::Path;
+
+use proptest::prelude::*;
+use whyso_record::data::{Event, Kind, LoadInterval, Reading, SeriesId, SeriesKey, Status, TextRows, Value};
+use whyso_record::run::{Ended, RunInfo, Window};
+use whyso_record::{Options, Recorder, Recording, list_runs};
+
+const S: i64 = 1_000_000_000;
+
+fn options() -> Options {
+    Options { reserve_bytes: 1 << 20, own_cost: false, ..Options::default() }
+}
+
+fn key(source: &str, metric: &str, kind: Kind) -> SeriesKey {
+    let [host, source, metric, unit] = ["server", source, metric, "1"].map(str::to_string);
+    SeriesKey { host, source, metric, instance: String::new(), kind, unit }
+}
+
+fn reading(source: &str, end_ns: i64, values: Vec<(SeriesId, Value)>) -> Reading {
+    Reading { source: source.to_string(), begin_ns: end_ns - 1_000_000, end_ns, status: Status::Ok, values }
+}
+
+fn names(dir: &Path) -> Vec<String> {
+    let mut names: Vec<String> =
+        fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// Ends a recorder as a crash would: what it gave to the system is there, nothing is sealed.
+fn abandon(recorder: Recorder, dir: &Path) {
+    drop(recorder);
+    let waited = std::time::Instant::now();
+    while list_runs(dir.parent().unwrap()).unwrap().iter().any(|run| run.path == dir && run.live) {
+        assert!(waited.elapsed().as_secs() < 20, "the recorder does not end");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn everything_comes_back() {
+    let runs = tempfile::tempdir().unwrap();
+    let dir = runs.path().join("one");
+    let recorder = Recorder::create(&dir, options()).unwrap();
+    let counter = recorder.series(&key("status", "Questions", Kind::Counter));
+    let gauge = recorder.series(&key("status", "Threads_running", Kind::Gauge));
+    assert_eq!(recorder.series(&key("status", "Questions", Kind::Gauge)), counter);
+    let fraction = recorder.series(&key("cpu", "busy_ratio", Kind::Gauge));
+    let mut events = Vec::new();
+    let mut loads = Vec::new();
+    for second in 0..100 {
+        let values = vec![(counter, Value::Int(second * 7)), (gauge, Value::Int(second % 3))];
+        let status = if second == 40 { Status::Failed } else { Status::Ok };
+        let values = if second == 40 { Vec::new() } else { values };
+        recorder.reading(Reading { status, ..reading("status", second * S, values) });
+        recorder.reading(reading("cpu", second * S + 5, vec![(fraction, Value::Float(second as f64 / 100.0))]));
+        let event = Event { t_ns: second * S, host: "client".into(), kind: "note".into(), text: format!("{second} \"né\"") };
+        recorder.event(event.clone());
+        events.push(event);
+        let load = LoadInterval {
+            begin_ns: second * S,
+            end_ns: (second + 1) * S,
+            level: (second / 50) as u32,
+            measured: second > 3,
+            statement: "commit".into(),
+            count: second as u64,
+            rows: 3,
+            errors: if second == 7 { vec![("1213 (40001)".into(), 2)] } else { Vec::new() },
+            response_sum_ns: 12_345,
+            service_sum_ns: 12_000,
+            response_max_ns: 400,
+            response: (0..second as u64 % 5).map(|bucket| (bucket * 100 + 99, bucket + 1)).collect(),
+            service: vec![(99, second as u64)],
+        };
+        recorder.load(load.clone());
+        loads.push(load);
+        if second == 30 || second == 60 {
+            recorder.seal().unwrap();
+        }
+    }
+    let table = |t_ns, columns: &[&str], rows| TextRows {
+        source: "process-list".into(),
+        t_ns,
+        columns: columns.iter().map(|name| name.to_string()).collect(),
+        rows,
+    };
+    let cell = |text: &str| Some(text.to_string());
+    recorder.rows(table(S, &["Id", "Info"], vec![vec![cell("1"), None], vec![cell("2"), cell("SELECT 1\n")]]));
+    recorder.rows(table(2 * S, &["Id", "Info"], Vec::new()));
+    let run = RunInfo { id: "one".into(), ended: Some(Ended::Complete { at_ns: 100 * S }), ..RunInfo::default() };
+    recorder.set_run(&run);
+
+    let check = |recording: &Recording| {
+        let read = recording.samples(counter, None).unwrap();
+        assert_eq!(read.len(), 99);
+        assert_eq!(read.value[98], 693.0);
+        assert_eq!((read.t_begin_ns[0], read.t_end_ns[0]), (-1_000_000, 0));
+        assert_eq!(read.gaps, [Window { begin_ns: 40 * S - 1_000_000, end_ns: 40 * S }]);
+        let points = read.points();
+        assert_eq!(points.len(), 100);
+        assert!(points.value[40].is_nan());
+        let window = Window { begin_ns: 10 * S, end_ns: 70 * S };
+        let many = recording.samples_many(&[fraction, counter, fraction], Some(window)).unwrap();
+        assert_eq!(many.iter().map(|one| one.len()).collect::<Vec<_>>(), [60, 60, 60]);
+        assert_eq!((many[0].value[0], many[1].value[0], many[1].value[59]), (0.1, 70.0, 490.0));
+        assert_eq!(many[0], many[2]);
+        assert_eq!(recording.events().unwrap(), events);
+        assert_eq!(recording.load(None).unwrap(), loads);
+        assert_eq!(recording.load(Some(Window { begin_ns: 5 * S, end_ns: 7 * S })).unwrap().len(), 2);
+        let tables = recording.rows("process-list").unwrap();
+        assert_eq!(tables[0], table(S, &["Id", "Info"], vec![vec![cell("1"), None], vec![cell("2"), cell("SELECT 1\n")]]));
+        assert_eq!((tables[1].t_ns, tables[1].rows.len(), tables.len()), (2 * S, 0, 2));
+        assert_eq!(recording.row_sources(), ["process-list"]);
+        let info = recording.info(counter).unwrap();
+        assert_eq!((info.samples, info.first_ns, info.last_ns), (99, 0, 99 * S));
+        assert_eq!(recording.find("status", "Questions", None), [counter]);
+        assert_eq!(recording.find("status", "Questions", Some("cpu0")), []);
+        assert_eq!(recording.window(), Some(Window { begin_ns: 0, end_ns: 99 * S + 5 }));
+    };
+    // Once more than half sealed, half in write-ahead files; then finished.
+    recorder.seal().unwrap();
+    let half_way = Recording::open(&dir).unwrap();
+    assert!(half_way.live());
+    check(&half_way);
+    let summary = recorder.finish().unwrap();
+    assert_eq!((summary.samples, summary.series, summary.lost), (298, 3, 0));
+    assert!(recorder.finish().is_err());
+    let finished = Recording::open(&dir).unwrap();
+    check(&finished);
+    check(&half_way);
+    assert!(!finished.live());
+    assert_eq!(finished.problems(), [""; 0]);
+    assert_eq!(finished.run(), &run);
+    assert!(Recorder::create(&dir, options()).is_err());
+    let listed = list_runs(runs.path()).unwrap();
+    assert_eq!((listed.len(), listed[0].problem.clone(), listed[0].bytes), (1, None, summary.bytes));
+    // One file a stream, and nothing else.
+    assert_eq!(names(&dir), [
+        "collections-000001_000003.parquet",
+        "events-000001_000003.parquet",
+        "load-000001_000003.parquet",
+        "rollup-10s-000001_000003.parquet",
+        "rollup-2min-000001_000003.parquet",
+        "rows-process%2Dlist-000003.parquet",
+        "run.json",
+        "samples-000001_000003.parquet",
+        "series.parquet",
+    ]);
+}
+
+#[test]
+fn a_folder_without_run_json_is_no_recording() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = Recording::open(folder.path()).err().unwrap().to_string();
+    assert!(error.ends_with("is not a recording: it has no run.json"), "{error}");
+    assert_eq!(list_runs(folder.path()).unwrap(), []);
+    assert_eq!(list_runs(&folder.path().join("none")).unwrap(), []);
+}
+
+#[test]
+fn envelopes_from_rollups_and_samples_agree() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("run");
+    let recorder = Recorder::create(&dir, options()).unwrap();
+    let counter = recorder.series(&key("a", "n", Kind::Counter));
+    let gauge = recorder.series(&key("a", "g", Kind::Gauge));
+    let mut total = 0;
+    for second in 0..4000 {
+        total += if second == 2222 { 50_000 } else { 100 + second % 7 };
+        let level = if second == 1111 { -5 } else { second % 50 };
+        recorder.reading(reading("a", second * S, vec![(counter, Value::Int(total)), (gauge, Value::Int(level))]));
+        if second % 333 == 0 {
+            recorder.seal().unwrap();
+        }
+    }
+    let check = |recording: &Recording| {
+        let window = Window { begin_ns: 0, end_ns: 4000 * S };
+        let drawn = recording.envelope(counter, window, 40).unwrap();
+        assert_eq!(drawn.count.iter().sum::<u32>(), 3999);
+        assert!((drawn.max[22] / 50_000.0 - 1.0).abs() < 0.001, "{}", drawn.max[22]);
+        assert_eq!((drawn.min[5], drawn.max[5]), (100.0, 106.0));
+        let drawn = recording.envelope(gauge, window, 8).unwrap();
+        assert_eq!(drawn.min.iter().position(|min| *min == -5.0), Some(1111 / 500));
+        assert_eq!(drawn.count, [500; 8]);
+        // From roll-ups of two minutes, whose edges are not those of the buckets.
+        let drawn = recording.envelope(gauge, window, 4).unwrap();
+        assert_eq!(drawn.min.iter().position(|min| *min == -5.0), Some(1));
+        assert!(drawn.count.iter().all(|count| count.abs_diff(1000) <= 120));
+        // Fine enough for the samples themselves.
+        let near = Window { begin_ns: 2200 * S, end_ns: 2240 * S };
+        let drawn = recording.envelope(counter, near, 40).unwrap();
+        assert_eq!((drawn.max[22], drawn.count[0]), (50_000.0, 1));
+    };
+    // Partly sealed: the rest of the roll-ups is made when read.
+    recorder.seal().unwrap();
+    for second in 4000..4100 {
+        recorder.reading(reading("a", second * S, vec![(counter, Value::Int(total)), (gauge, Value::Int(1))]));
+    }
+    check(&Recording::open(&dir).unwrap());
+    recorder.finish().unwrap();
+    let finished = Recording::open(&dir).unwrap();
+    check(&finished);
+    let late = finished.envelope(gauge, Window { begin_ns: 4000 * S, end_ns: 4400 * S }, 10).unwrap();
+    assert_eq!((late.count[0], late.count[2], late.count[3]), (40, 20, 0));
+}
+
+#[test]
+fn a_crash_between_compacting_and_removing_doubles_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("run");
+    let recorder = Recorder::create(&dir, options()).unwrap();
+    let series = recorder.series(&key("a", "n", Kind::Counter));
+    let kept = folder.path().join("kept");
+    fs::create_dir(&kept).unwrap();
+    for second in 0..30 {
+        recorder.reading(reading("a", second * S, vec![(series, Value::Int(second))]));
+        if second % 10 == 9 {
+            // The write-ahead files as they were just before they were sealed, and the parts before they were compacted.
+            while Recording::open(&dir).unwrap().info(series).map_or(0, |info| info.samples) <= second as u64 {
+                std::thread::yield_now();
+            }
+            keep(&dir, &kept);
+            recorder.seal().unwrap();
+            keep(&dir, &kept);
+        }
+    }
+    recorder.finish().unwrap();
+    let expected = Recording::open(&dir).unwrap().samples(series, None).unwrap();
+    assert_eq!(expected.len(), 30);
+    for file in fs::read_dir(&kept).unwrap() {
+        let file = file.unwrap();
+        if file.file_name() != "run.json" {
+            fs::copy(file.path(), dir.join(file.file_name())).unwrap();
+        }
+    }
+    let names = names(&dir);
+    assert!(names.contains(&"samples-000002.wal".to_string()) && names.contains(&"samples-000002.parquet".to_string()), "{names:?}");
+    let recording = Recording::open(&dir).unwrap();
+    assert_eq!(recording.samples(series, None).unwrap(), expected);
+    assert_eq!(recording.info(series).unwrap().samples, 30);
+}
+
+fn keep(from: &Path, to: &Path) {
+    for file in fs::read_dir(from).unwrap() {
+        let file = file.unwrap();
+        let name = file.file_name().into_string().unwrap();
+        if name.ends_with(".wal") || name.ends_with(".parquet") {
+            fs::copy(file.path(), to.join(name)).unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_damaged_file_is_told_and_the_rest_is_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("run");
+    let recorder = Recorder::create(&dir, options()).unwrap();
+    let series = recorder.series(&key("a", "n", Kind::Counter));
+    recorder.reading(reading("a", S, vec![(series, Value::Int(1))]));
+    recorder.event(Event { t_ns: 1, host: "client".into(), kind: "note".into(), text: "x".into() });
+    recorder.seal().unwrap();
+    recorder.reading(reading("a", 2 * S, vec![(series, Value::Int(2))]));
+    abandon(recorder, &dir);
+    fs::write(dir.join("events-000001.parquet"), "not Parquet at all").unwrap();
+    let wal = dir.join("samples-000002.wal");
+    let mut bytes = fs::read(&wal).unwrap();
+    bytes.extend_from_slice(b"half a frame");
+    fs::write(&wal, bytes).unwrap();
+    let recording = Recording::open(&dir).unwrap();
+    assert_eq!(recording.samples(series, None).unwrap().value, [1.0, 2.0]);
+    assert_eq!(recording.events().unwrap(), []);
+    let problems = recording.problems().join("\n");
+    assert!(problems.contains("events-000001.parquet can't be read as Parquet"), "{problems}");
+    assert!(problems.contains("samples-000002.wal: its last 12 bytes are not whole"), "{problems}");
+    assert!(problems.contains("the recorder ended without finishing"), "{problems}");
+    assert_eq!(recording.problems().len(), 3);
+}
+
+#[test]
+fn what_comes_too_fast_is_lost_and_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("run");
+    let recorder = Recorder::create(&dir, Options { queue_bytes_max: 0, ..options() }).unwrap();
+    let series = recorder.series(&key("a", "n", Kind::Counter));
+    for second in 0..1000 {
+        recorder.reading(reading("a", second * S, vec![(series, Value::Int(second))]));
+    }
+    let summary = recorder.finish().unwrap();
+    assert_eq!(summary.lost + summary.samples, 1000);
+    assert!(summary.lost > 0);
+    let events = Recording::open(&dir).unwrap().events().unwrap();
+    assert!(events.iter().any(|event| event.kind == "lost" && event.text.contains("faster than")), "{events:?}");
+}
+
+#[test]
+fn the_recorder_records_what_it_costs() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("run");
+    let recorder = Recorder::create(&dir, Options { own_cost: true, ..options() }).unwrap();
+    let waited = std::time::Instant::now();
+    while recorder.own_cost().written_bytes < 2000 {
+        assert!(waited.elapsed().as_secs() < 20);
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    recorder.finish().unwrap();
+    assert!(recorder.own_cost().cpu_ns > 0);
+    let recording = Recording::open(&dir).unwrap();
+    let cpu = recording.find("recorder", "cpu_ns", Some(""));
+    assert!(recording.samples(cpu[0], None).unwrap().value[0] >= 0.0);
+}
+
+#[test]
+fn any_stream_can_be_recorded() {
+    use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
+    use arrow::datatypes::Int64Type;
+    use std::sync::Arc;
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("run");
+    let recorder = Recorder::create(&dir, options()).unwrap();
+    let batch = |value| RecordBatch::try_from_iter([("t_ns", Arc::new(Int64Array::from(vec![value])) as ArrayRef)]).unwrap();
+    recorder.batch("states", batch(1)).unwrap();
+    recorder.seal().unwrap();
+    recorder.batch("states", batch(2)).unwrap();
+    for bad in ["samples", "a/b", "", "rollup-10s"] {
+        assert!(recorder.batch(bad, batch(3)).is_err());
+    }
+    recorder.finish().unwrap();
+    let read = Recording::open(&dir).unwrap().batches("states").unwrap();
+    let values: Vec<i64> = read.iter().flat_map(|batch| batch.column(0).as_primitive::<Int64Type>().values().to_vec()).collect();
+    assert_eq!(values, [1, 2]);
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Read(u8, u8, i64),
+    Fail(u8),
+    Seal,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        12 => (0u8..3, 0u8..4, any::<i32>()).prop_map(|(source, series, value)| Step::Read(source, series, i64::from(value))),
+        1 => (0u8..3).prop_map(Step::Fail),
+        1 => Just(Step::Seal),
+    ];
+    prop::collection::vec(step, 0..60)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    /// Any order of readings, failures and seals, finished or cut short: each window of each series is what a plain list gives.
+    #[test]
+    fn what_goes_in_comes_out(steps in steps(), finished: bool, begin in 0i64..60, end in 0i64..60) {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path().join("run");
+        let recorder = Recorder::create(&dir, options()).unwrap();
+        let mut expected: Vec<Vec<(i64, f64)>> = vec![Vec::new(); 12];
+        let mut ids: Vec<Option<SeriesId>> = vec![None; 12];
+        for (step, t_ns) in steps.iter().zip(0i64..) {
+            match step {
+                Step::Seal => recorder.seal().unwrap(),
+                Step::Fail(source) => recorder.reading(Reading { status: Status::Missed, ..reading(&format!("s{source}"), t_ns, Vec::new()) }),
+                Step::Read(source, series, value) => {
+                    let which = (source * 4 + series) as usize;
+                    let id = recorder.series(&key(&format!("s{source}"), &format!("m{series}"), Kind::Gauge));
+                    ids[which] = Some(id);
+                    let given = if value % 2 == 0 { Value::Int(*value) } else { Value::Float(*value as f64 / 8.0) };
+                    expected[which].push((t_ns, given.as_f64()));
+                    recorder.reading(reading(&format!("s{source}"), t_ns, vec![(id, given)]));
+                }
+            }
+        }
+        if finished { recorder.finish().unwrap(); } else { abandon(recorder, &dir); }
+        let recording = Recording::open(&dir).unwrap();
+        let window = Window { begin_ns: begin.min(end), end_ns: begin.max(end) };
+        let known: Vec<SeriesId> = ids.iter().flatten().copied().collect();
+        let many = recording.samples_many(&known, Some(window)).unwrap();
+        let mut at = 0;
+        for (id, expected) in ids.iter().zip(&expected) {
+            let Some(id) = id else { continue };
+            let pairs = |read: &whyso_record::Samples| read.t_end_ns.iter().copied().zip(read.value.iter().copied()).collect::<Vec<_>>();
+            prop_assert_eq!(&pairs(&recording.samples(*id, None).unwrap()), expected);
+            let inside: Vec<(i64, f64)> = expected.iter().copied().filter(|(t, _)| (window.begin_ns..=window.end_ns).contains(t)).collect();
+            prop_assert_eq!(pairs(&many[at]), inside);
+            at += 1;
+        }
+    }
+}
