@@ -1,1 +1,72 @@
-//! see ARCHITECTURE.md
+//! How a workload is sent: blocking threads, one a connection, in a closed loop, with the time of everything taken.
+//!
+//! An [`Engine`] holds the connections, with the workload's statements prepared on each. [`Engine::level`] begins a
+//! level: its users run transactions one after the other; after a warm-up [`Running::begin_measuring`] opens the
+//! measured window without a pause, and [`Running::stop`] closes it and gives the [`LevelOutcome`].
+//!
+//! * A deadlock or a lock timeout (the workload's `retry_errors`) is rolled back, counted by its number, and the same
+//!   transaction is begun again; its response time includes that. Any other error ends the level with a [`Failure`].
+//! * Everything is counted by the time at which it was completed, against exact edges of the window.
+//! * Every wait has a bound; see [`Limits`].
+//!
+//! Once a level is warm, a statement costs one write, one read where the answer comes in one piece, one reading of
+//! the clock and three plain stores; nothing is allocated, logged or locked for it. What a connection tells goes
+//! through a ring of 24 KiB, which it or the collector drains. A connection takes 16 KiB to receive into, 24 KiB of
+//! ring, 5 bytes a statement and table, and its thread's stack; histograms are one set a level.
+//!
+//! This crate never answers a request for a local file, sends no clear-text password where others may see it, and
+//! logs nothing.
+//!
+//! ```no_run
+//! use std::time::Duration;
+//! use whyso_load::{Address, Engine, Target, Tls};
+//! use whyso_workload::{Options, Workload};
+//!
+//! let target = Target {
+//!     address: Address::Unix("/tmp/mysql.sock".into()),
+//!     user: "bench".to_string(),
+//!     password: String::new(),
+//!     schema: "whyso".to_string(),
+//!     tls: Tls::Off,
+//! };
+//! let workload = Workload::builtin("oltp-read-write", &Options::default())?;
+//! let mut engine = Engine::connect(&target, &workload, 16, 42, None)?;
+//! for users in [1, 4, 16] {
+//!     let mut level = engine.level(users)?;
+//!     std::thread::sleep(Duration::from_secs(5));
+//!     level.begin_measuring();
+//!     std::thread::sleep(Duration::from_secs(10));
+//!     let outcome = level.stop();
+//!     println!("{users} users: {} transactions, p99 {} ns", outcome.transactions, outcome.response.quantile_ns(0.99));
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod collector;
+mod connection;
+mod engine;
+mod error;
+mod histogram;
+mod ledger;
+mod level;
+mod login;
+mod outcome;
+mod plan;
+mod ring;
+mod shared;
+mod stream;
+mod tally;
+mod target;
+mod tls;
+mod usage;
+mod worker;
+
+pub use engine::Engine;
+pub use error::LoadError;
+pub use histogram::Histogram;
+pub use level::Running;
+pub use outcome::{
+    Cause, ClientUse, ErrorCode, Failure, Interval, IntervalRow, KindOutcome, LevelOutcome, Live, ROLLBACK,
+    TRANSACTION,
+};
+pub use target::{Address, Limits, Target, Tls};

@@ -1,0 +1,185 @@
+//! A running level, and how it is stopped.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::sync::mpsc::{Receiver, Sender};
+use std::sync::{Arc, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use whyso_clock::monotonic_ns;
+
+use crate::collector::Collected;
+use crate::connection::Connection;
+use crate::engine::Pool;
+use crate::outcome::{Failure, Interval, KindOutcome, LevelOutcome, Live, ROLLBACK};
+use crate::shared::Shared;
+use crate::usage::Usage;
+
+const POLL: Duration = Duration::from_millis(1);
+
+/// A level that runs. Dropping it stops it and forgets its result.
+pub struct Running {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) pool: Arc<Pool>,
+    pub(crate) users: u32,
+    pub(crate) begin_ns: i64,
+    pub(crate) cpus_allowed: u32,
+    /// One a user; empty once they are joined.
+    pub(crate) threads: Vec<JoinHandle<Option<Connection>>>,
+    pub(crate) collector: Option<JoinHandle<Collected>>,
+    /// Closed to tell the collector that the threads are done.
+    pub(crate) collecting: Option<Sender<()>>,
+    pub(crate) intervals: Receiver<Interval>,
+    pub(crate) usage_at_begin: Option<Usage>,
+}
+
+impl Running {
+    /// Ends the warm-up: what is completed from now on counts into the result. The load goes on without a pause.
+    /// Gives the exact begin of the window, in monotonic nanoseconds; a second call changes nothing.
+    pub fn begin_measuring(&mut self) -> i64 {
+        if self.usage_at_begin.is_none() {
+            self.usage_at_begin = Some(Usage::read(self.shared.rings.iter()));
+        }
+        let mut ledger = self.shared.ledger();
+        let now_ns = monotonic_ns();
+        ledger.begin_window(now_ns)
+    }
+
+    /// What has been done since the level began, warm-up included. Cheap; may be called as often as wanted.
+    pub fn live(&self) -> Live {
+        let mut live = Live::default();
+        for ring in &self.shared.rings {
+            let errors = ring.totals.errors.load(Relaxed);
+            live.transactions += ring.totals.transactions.load(Relaxed);
+            live.queries += ring.totals.queries.load(Relaxed);
+            live.errors += errors;
+        }
+        live
+    }
+
+    /// Gives each second's interval about 0.3 s after its end, and the last ones when the level is stopped (take them
+    /// from [`stop_with_intervals`](Running::stop_with_intervals)). It holds 1,024 of them; more are lost and counted.
+    pub fn intervals(&self) -> &Receiver<Interval> {
+        &self.intervals
+    }
+
+    /// Why the level has ended by itself; `None` while it runs. It still has to be stopped.
+    pub fn failure(&self) -> Option<Failure> {
+        self.shared.failure()
+    }
+
+    /// Kernel's ids of the threads that drive the load, in the order of the users.
+    pub fn thread_ids(&self) -> Vec<i32> {
+        self.shared.rings.iter().map(|ring| ring.thread_id.load(Acquire)).collect()
+    }
+
+    /// When the level began, in monotonic nanoseconds.
+    pub fn begin_ns(&self) -> i64 {
+        self.begin_ns
+    }
+
+    /// Number of users.
+    pub fn users(&self) -> u32 {
+        self.users
+    }
+
+    /// Ends the window here, then the level. Statements in flight get `Limits::stop` to be answered.
+    pub fn stop(self) -> LevelOutcome {
+        self.stop_with_intervals().0
+    }
+
+    /// The same, and the intervals that were not taken from the channel yet, the last ones included.
+    pub fn stop_with_intervals(mut self) -> (LevelOutcome, Vec<Interval>) {
+        let (window_begin_ns, window_end_ns) = {
+            let mut ledger = self.shared.ledger();
+            let now_ns = monotonic_ns();
+            ledger.end_window(now_ns)
+        };
+        let usage_at_end = Usage::read(self.shared.rings.iter());
+        let collected = self.wind_up();
+        let window_ns = (window_end_ns - window_begin_ns) as u64;
+        let client = match &self.usage_at_begin {
+            Some(begin) => begin.until(&usage_at_end, window_ns, self.cpus_allowed),
+            None => usage_at_end.until(&usage_at_end, 0, self.cpus_allowed),
+        };
+        let mut outcome = LevelOutcome {
+            users: self.users,
+            begin_ns: self.begin_ns,
+            window_begin_ns,
+            window_end_ns,
+            transactions: 0,
+            queries: 0,
+            errors_by_code: BTreeMap::new(),
+            retries: 0,
+            response: Default::default(),
+            service: Default::default(),
+            kinds: Vec::new(),
+            bins_100ms: Vec::new(),
+            client,
+            failure: self.shared.failure(),
+            reconnects: self.shared.reconnects.load(Relaxed),
+            intervals_lost: 0,
+        };
+        if let Some(collected) = collected {
+            fill(&mut outcome, collected, self.shared.plan.kinds());
+        }
+        (outcome, self.intervals.try_iter().collect())
+    }
+
+    /// Stops every thread, gives the connections back, and ends the collecting.
+    fn wind_up(&mut self) -> Option<Collected> {
+        self.shared.stop();
+        let deadline = Instant::now() + self.shared.limits.stop;
+        let all_finished = || self.shared.rings.iter().all(|ring| ring.finished.load(Acquire));
+        while !all_finished() && Instant::now() < deadline {
+            std::thread::sleep(POLL);
+        }
+        for (user, ring) in self.shared.rings.iter().enumerate() {
+            if !ring.finished.load(Acquire) {
+                self.shared.shut_down(user);
+            }
+        }
+        let mut connections = self.pool.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        for (user, thread) in self.threads.drain(..).enumerate() {
+            // A thread that panicked has lost its connection; the next level makes a new one.
+            connections[user] = thread.join().ok().flatten();
+        }
+        drop(connections);
+        self.collecting = None;
+        let collected = self.collector.take().and_then(|collector| collector.join().ok());
+        self.pool.is_busy.store(false, std::sync::atomic::Ordering::Release);
+        collected
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.threads.is_empty() || self.collector.is_some() {
+            self.wind_up();
+        }
+    }
+}
+
+fn fill(outcome: &mut LevelOutcome, collected: Collected, kinds: &[String]) {
+    let window = collected.window;
+    outcome.transactions = window.response.count();
+    outcome.retries = window.retries;
+    outcome.response = window.response;
+    outcome.service = window.service;
+    outcome.bins_100ms = collected.bins_100ms;
+    outcome.intervals_lost = collected.intervals_lost;
+    for (name, kind) in kinds.iter().zip(window.kinds).skip(1) {
+        let errors = kind.errors.iter().map(|(_, count)| count).sum();
+        for (code, count) in kind.errors {
+            *outcome.errors_by_code.entry(code).or_default() += count;
+        }
+        let count = kind.latency.count();
+        outcome.queries += count + errors;
+        if count + errors == 0 && name == ROLLBACK {
+            continue;
+        }
+        let kind = KindOutcome { kind: name.clone(), count, errors, rows: kind.rows, latency: kind.latency };
+        outcome.kinds.push(kind);
+    }
+}

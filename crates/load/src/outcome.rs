@@ -1,0 +1,211 @@
+//! What a level came to.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use crate::histogram::Histogram;
+
+/// A server's error number and SQL state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ErrorCode {
+    pub errno: u16,
+    /// Five letters or digits; "HY000" where the server gave none.
+    pub sqlstate: [u8; 5],
+}
+
+/// As in "1213 (40001)".
+impl fmt::Display for ErrorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.errno, self.sqlstate.escape_ascii())
+    }
+}
+
+/// The kind under which whole transactions appear among an interval's rows.
+pub const TRANSACTION: &str = "transaction";
+/// The kind under which rollbacks before a retry are counted.
+pub const ROLLBACK: &str = "rollback";
+
+/// The result of one level: of its measured window alone, unless a field says otherwise. Something counts into the
+/// window when it was completed at or after `window_begin_ns` and before `window_end_ns`.
+#[derive(Clone, Debug)]
+pub struct LevelOutcome {
+    pub users: u32,
+    /// When the level's first statement could be sent (monotonic nanoseconds, as all times here).
+    pub begin_ns: i64,
+    /// Where measuring never began, `window_begin_ns` equals `window_end_ns` and every count is 0.
+    pub window_begin_ns: i64,
+    pub window_end_ns: i64,
+    /// Transactions that ended well, each once however often it was retried.
+    pub transactions: u64,
+    /// Statements that the server answered, well or with an error; rollbacks before a retry included.
+    pub queries: u64,
+    pub errors_by_code: BTreeMap<ErrorCode, u64>,
+    /// Transactions' attempts that were rolled back and begun again.
+    pub retries: u64,
+    /// Of a transaction from its first attempt's first byte to its last answer, retries included.
+    pub response: Histogram,
+    /// Of a transaction's last, successful attempt.
+    pub service: Histogram,
+    /// In the workload's order; "rollback" last, where there was one.
+    pub kinds: Vec<KindOutcome>,
+    /// Transactions that ended in each 100 ms from `window_begin_ns` on; the last bin may be shorter.
+    pub bins_100ms: Vec<u32>,
+    pub client: ClientUse,
+    /// Why the level ended before it was stopped; `None` where it went well. Of the whole level.
+    pub failure: Option<Failure>,
+    /// Connections that were lost and made anew (see `Limits::reconnect`). Of the whole level.
+    pub reconnects: u64,
+    /// Intervals that nobody took from the channel in time. Of the whole level.
+    pub intervals_lost: u64,
+}
+
+/// One kind of statement.
+#[derive(Clone, Debug)]
+pub struct KindOutcome {
+    pub kind: String,
+    /// Statements that went well.
+    pub count: u64,
+    /// Statements that the server answered with an error; their times are in no histogram.
+    pub errors: u64,
+    /// Rows that came back.
+    pub rows: u64,
+    pub latency: Histogram,
+}
+
+/// What the load's own threads used between the window's edges.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClientUse {
+    /// User and system CPU of the load's threads together, in nanoseconds, as the scheduler counts it.
+    pub threads_cpu_ns: u64,
+    /// The same of the whole process: samplers and recording included.
+    pub process_cpu_ns: u64,
+    /// Time that the load's threads were runnable and waited for a CPU, together (`schedstat`).
+    pub run_delay_ns: u64,
+    /// CPU of the thread that used most.
+    pub busiest_thread_cpu_ns: u64,
+    pub threads: u32,
+    /// CPUs that the load's threads may run on.
+    pub cpus_allowed: u32,
+    /// Peak resident memory of the whole process so far.
+    pub max_rss_kb: u64,
+    /// Length of the window.
+    pub window_ns: u64,
+}
+
+/// Share of the CPUs that they may use, above which the load's threads are held to be the bottleneck.
+const CPU_SHARE_MAX: f64 = 0.9;
+/// Mean share of a thread's time on a CPU above which it is the thread that limits its connection.
+const THREAD_SHARE_MAX: f64 = 0.8;
+
+impl ClientUse {
+    /// Why the load generator is held to have been the bottleneck; `None` where there is no sign of it: its threads
+    /// used 90 % of the CPUs that they may run on, or were on a CPU for 80 % of their time on average (each waits
+    /// for its server less than a fifth of the time). Waiting for a CPU is given as evidence in `run_delay_ns`, but
+    /// not judged, since a server on the same CPUs causes it too.
+    pub fn saturated_why(&self) -> Option<String> {
+        if self.window_ns == 0 || self.threads == 0 || self.cpus_allowed == 0 {
+            return None;
+        }
+        let cpus_used = self.threads_cpu_ns as f64 / self.window_ns as f64;
+        if cpus_used >= CPU_SHARE_MAX * f64::from(self.cpus_allowed) {
+            return Some(format!(
+                "the load's {} threads used {cpus_used:.2} of the {} CPUs that they may run on",
+                self.threads, self.cpus_allowed
+            ));
+        }
+        let thread_share = cpus_used / f64::from(self.threads);
+        if thread_share >= THREAD_SHARE_MAX {
+            return Some(format!(
+                "each of the load's threads was on a CPU for {:.0} % of the time, and waited for the server only in the \
+                 rest",
+                thread_share * 100.0
+            ));
+        }
+        None
+    }
+}
+
+/// Why a level was ended by something else than `stop`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    pub at_ns: i64,
+    pub cause: Cause,
+    /// One sentence: what happened, at which statement.
+    pub message: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Cause {
+    /// An error that is not among the workload's `retry_errors`.
+    ServerError(ErrorCode),
+    /// The server closed the connection, or the network did.
+    ConnectionLost,
+    /// No answer within `Limits::stall`.
+    NoAnswer,
+    /// The server sent what the protocol does not allow, or asked for a local file, which is refused.
+    Protocol,
+}
+
+/// What happened in one interval, of about a second.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Interval {
+    pub begin_ns: i64,
+    pub end_ns: i64,
+    /// Whether it lies in the measured window; the window's edges are always edges of intervals.
+    pub measured: bool,
+    /// [`TRANSACTION`] first, then every kind of statement that was sent at least once.
+    pub rows: Vec<IntervalRow>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct IntervalRow {
+    pub statement: String,
+    pub count: u64,
+    pub rows: u64,
+    pub errors: Vec<(ErrorCode, u64)>,
+    pub response_sum_ns: u64,
+    /// For a statement the same as `response_sum_ns`: each is sent as soon as it is due.
+    pub service_sum_ns: u64,
+    pub response_max_ns: u64,
+    /// Non-empty buckets: (upper bound in ns, count), ascending.
+    pub response: Vec<(u64, u64)>,
+    /// Empty for a statement: the same as `response`.
+    pub service: Vec<(u64, u64)>,
+}
+
+/// Progress of a running level, since it began.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Live {
+    pub transactions: u64,
+    pub queries: u64,
+    pub errors: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn used(threads_cpu_ms: u64, threads: u32, cpus_allowed: u32) -> ClientUse {
+        let threads_cpu_ns = threads_cpu_ms * 1_000_000;
+        ClientUse { threads_cpu_ns, threads, cpus_allowed, window_ns: 1_000_000_000, ..ClientUse::default() }
+    }
+
+    #[test]
+    fn a_generator_that_used_up_its_cpus_is_saturated() {
+        assert!(used(1900, 64, 2).saturated_why().unwrap().contains("1.90 of the 2 CPUs"));
+        assert_eq!(used(1700, 64, 2).saturated_why(), None);
+    }
+
+    #[test]
+    fn threads_that_hardly_wait_are_saturated_whatever_cpus_are_left() {
+        assert!(used(850, 1, 8).saturated_why().unwrap().contains("85 %"));
+        assert_eq!(used(500, 1, 8).saturated_why(), None);
+        assert_eq!(ClientUse::default().saturated_why(), None);
+    }
+
+    #[test]
+    fn an_error_code_prints_as_number_and_state() {
+        assert_eq!(ErrorCode { errno: 1213, sqlstate: *b"40001" }.to_string(), "1213 (40001)");
+    }
+}

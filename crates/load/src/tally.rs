@@ -1,0 +1,128 @@
+//! Counts and histograms of a stretch of time, for every kind of statement.
+
+use crate::histogram::Histogram;
+use crate::outcome::{ErrorCode, IntervalRow};
+use crate::ring::Event;
+
+/// Everything that is counted. The kinds are those of the plan: whole transactions first.
+pub(crate) struct Tally {
+    pub(crate) response: Histogram,
+    pub(crate) service: Histogram,
+    pub(crate) retries: u64,
+    /// In the plan's order; the first, of whole transactions, stays empty.
+    pub(crate) kinds: Vec<KindTally>,
+}
+
+#[derive(Default)]
+pub(crate) struct KindTally {
+    pub(crate) rows: u64,
+    pub(crate) errors: Vec<(ErrorCode, u64)>,
+    pub(crate) latency: Histogram,
+}
+
+impl Tally {
+    pub(crate) fn new(kinds: usize) -> Tally {
+        Tally {
+            response: Histogram::new(),
+            service: Histogram::new(),
+            retries: 0,
+            kinds: (0..kinds).map(|_| KindTally::default()).collect(),
+        }
+    }
+
+    pub(crate) fn count(&mut self, event: Event) {
+        match event {
+            Event::Statement { kind, latency_ns, rows, .. } => {
+                if let Some(kind) = self.kinds.get_mut(usize::from(kind)) {
+                    kind.latency.record(latency_ns);
+                    kind.rows += u64::from(rows);
+                }
+            }
+            Event::Error { kind, code, retried, .. } => {
+                self.retries += u64::from(retried);
+                if let Some(kind) = self.kinds.get_mut(usize::from(kind)) {
+                    add_errors(&mut kind.errors, code, 1);
+                }
+            }
+            Event::Transaction { response_ns, .. } => {
+                self.response.record(response_ns);
+                self.service.record(response_ns);
+            }
+            Event::RetriedTransaction { response_ns, service_ns, .. } => {
+                self.response.record(response_ns);
+                self.service.record(service_ns);
+            }
+        }
+    }
+
+    pub(crate) fn merge(&mut self, other: &Tally) {
+        self.response.merge(&other.response);
+        self.service.merge(&other.service);
+        self.retries += other.retries;
+        for (mine, theirs) in self.kinds.iter_mut().zip(&other.kinds) {
+            mine.latency.merge(&theirs.latency);
+            mine.rows += theirs.rows;
+            for (code, count) in &theirs.errors {
+                add_errors(&mut mine.errors, *code, *count);
+            }
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.response.clear();
+        self.service.clear();
+        self.retries = 0;
+        for kind in &mut self.kinds {
+            kind.latency.clear();
+            kind.rows = 0;
+            kind.errors.clear();
+        }
+    }
+
+    /// As an interval shows it: whole transactions first, then each kind that something happened to.
+    pub(crate) fn rows(&self, names: &[String]) -> Vec<IntervalRow> {
+        let mut rows = Vec::new();
+        let mut all_errors = Vec::new();
+        for kind in &self.kinds {
+            for (code, count) in &kind.errors {
+                add_errors(&mut all_errors, *code, *count);
+            }
+        }
+        rows.push(IntervalRow {
+            statement: names.first().cloned().unwrap_or_default(),
+            count: self.response.count(),
+            rows: self.kinds.iter().map(|kind| kind.rows).sum(),
+            errors: all_errors,
+            response_sum_ns: self.response.sum_ns(),
+            service_sum_ns: self.service.sum_ns(),
+            response_max_ns: self.response.max_ns(),
+            response: self.response.buckets().collect(),
+            service: self.service.buckets().collect(),
+        });
+        for (name, kind) in names.iter().zip(&self.kinds).skip(1) {
+            if kind.latency.count() == 0 && kind.errors.is_empty() {
+                continue;
+            }
+            rows.push(IntervalRow {
+                statement: name.clone(),
+                count: kind.latency.count(),
+                rows: kind.rows,
+                errors: kind.errors.clone(),
+                response_sum_ns: kind.latency.sum_ns(),
+                service_sum_ns: kind.latency.sum_ns(),
+                response_max_ns: kind.latency.max_ns(),
+                response: kind.latency.buckets().collect(),
+                service: Vec::new(),
+            });
+        }
+        rows
+    }
+}
+
+/// A handful of codes at most: a list is quicker than a map.
+fn add_errors(errors: &mut Vec<(ErrorCode, u64)>, code: ErrorCode, count: u64) {
+    match errors.iter_mut().find(|(known, _)| *known == code) {
+        Some((_, known)) => *known += count,
+        None => errors.push((code, count)),
+    }
+}
