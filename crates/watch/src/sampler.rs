@@ -16,11 +16,12 @@ use crate::stop::Stop;
 pub(crate) trait Sampler: Send {
     fn source(&self) -> &'static str;
 
-    /// Puts what it reads into `batch`. An empty batch is no reading: nothing is recorded.
+    /// Puts what it reads into `batch`.
     fn read(&mut self, batch: &mut Batch<'_>) -> Result<(), Failure>;
 
     /// The last reading, when the watching ends; bounded to a second.
-    fn finish(&mut self, _batch: &mut Batch<'_>) -> Result<(), Failure> {
+    fn finish(&mut self, batch: &mut Batch<'_>) -> Result<(), Failure> {
+        batch.nothing_to_read();
         Ok(())
     }
 }
@@ -121,6 +122,7 @@ impl Runner {
             false => self.sampler.read(&mut batch),
             true => self.sampler.finish(&mut batch),
         };
+        let idle = batch.is_idle();
         let (values, absent) = batch.into_parts();
         let end_ns = monotonic_ns();
         for line in absent {
@@ -129,7 +131,7 @@ impl Runner {
         match &outcome {
             Ok(()) => {
                 self.back(end_ns);
-                if !values.is_empty() {
+                if !idle {
                     self.record(begin_ns, end_ns, Status::Ok, values);
                 }
             }

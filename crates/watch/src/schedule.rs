@@ -54,9 +54,9 @@ pub(crate) enum Patience {
 
 const FIRST_DELAY_NS: i64 = 250_000_000;
 const QUICK_DELAY_NS_MAX: i64 = 2_000_000_000;
-const SLOW_DELAY_NS_MAX: i64 = 60_000_000_000;
+const SLOW_DELAY_NS_MAX: i64 = 15_000_000_000;
 
-/// Doubles from a quarter of a second up to two seconds, or up to a minute.
+/// Doubles from a quarter of a second up to two seconds, or up to fifteen.
 pub(crate) fn back_off_ns(failures: u32, patience: Patience) -> i64 {
     let limit_ns = match patience {
         Patience::Quick => QUICK_DELAY_NS_MAX,
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(back_off_ns(1, Patience::Quick), 250_000_000);
         assert_eq!(back_off_ns(2, Patience::Quick), 500_000_000);
         assert_eq!(back_off_ns(99, Patience::Quick), 2_000_000_000);
-        assert_eq!(back_off_ns(u32::MAX, Patience::Slow), 60_000_000_000);
+        assert_eq!(back_off_ns(u32::MAX, Patience::Slow), 15_000_000_000);
     }
 
     #[test]

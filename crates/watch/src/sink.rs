@@ -1,5 +1,6 @@
 //! Where readings go.
 
+use whyso_record::Recorder;
 use whyso_record::data::{Event, Kind, Reading, SeriesId, SeriesKey, TextRows, Value};
 
 use crate::metric::Metric;
@@ -12,6 +13,21 @@ pub trait Sink: Send + Sync {
     fn reading(&self, reading: Reading);
     fn event(&self, event: Event);
     fn rows(&self, rows: TextRows);
+}
+
+impl Sink for Recorder {
+    fn series(&self, key: &SeriesKey) -> SeriesId {
+        Recorder::series(self, key)
+    }
+    fn reading(&self, reading: Reading) {
+        Recorder::reading(self, reading);
+    }
+    fn event(&self, event: Event) {
+        Recorder::event(self, event);
+    }
+    fn rows(&self, rows: TextRows) {
+        Recorder::rows(self, rows);
+    }
 }
 
 /// The series of a source by their position in its output: from one reading to the next the same
@@ -36,6 +52,7 @@ pub(crate) struct Batch<'a> {
     position: usize,
     pub(crate) values: Vec<(SeriesId, Value)>,
     absent: Vec<String>,
+    idle: bool,
 }
 
 impl<'a> Batch<'a> {
@@ -54,6 +71,7 @@ impl<'a> Batch<'a> {
             position: 0,
             values: Vec::with_capacity(expected),
             absent: Vec::new(),
+            idle: false,
         }
     }
 
@@ -112,6 +130,15 @@ impl<'a> Batch<'a> {
     /// A part of the source that this machine or server does not have; said once to the user.
     pub(crate) fn absent(&mut self, what: String) {
         self.absent.push(what);
+    }
+
+    /// There is nothing to read at present, such as no process to follow: no reading is recorded.
+    pub(crate) fn nothing_to_read(&mut self) {
+        self.idle = true;
+    }
+
+    pub(crate) fn is_idle(&self) -> bool {
+        self.idle
     }
 
     pub(crate) fn into_parts(self) -> (Vec<(SeriesId, Value)>, Vec<String>) {

@@ -24,17 +24,18 @@ const NOT_FOR_US: [u16; 8] = [1054, 1109, 1142, 1143, 1146, 1227, 1235, 1286];
 
 pub(crate) struct Sql {
     opts: Opts,
-    runtime: Runtime,
+    /// Made in the sampler's thread: a runtime must not be dropped inside another one, which is
+    /// where the thread that starts the watching may be.
+    runtime: Option<Runtime>,
     conn: Option<Conn>,
     stop: Stop,
 }
 
 impl Sql {
     /// `opts` without their schema: it may not exist yet, and nothing here needs one.
-    pub(crate) fn new(opts: &Opts, stop: Stop) -> std::io::Result<Sql> {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    pub(crate) fn new(opts: &Opts, stop: Stop) -> Sql {
         let opts = OptsBuilder::from_opts(opts.clone()).db_name(None::<String>);
-        Ok(Sql { opts: opts.into(), runtime, conn: None, stop })
+        Sql { opts: opts.into(), runtime: None, conn: None, stop }
     }
 
     /// Runs `query` on a connection that is made when there is none. Ends early when the watching
@@ -44,7 +45,7 @@ impl Sql {
         query: impl AsyncFnOnce(&mut Conn) -> Result<T, Error>,
     ) -> Result<T, Failure> {
         let (opts, conn, stop) = (&self.opts, &mut self.conn, &self.stop);
-        let outcome = self.runtime.block_on(async {
+        let outcome = runtime(&mut self.runtime)?.block_on(async {
             tokio::select! {
                 biased;
                 () = stop.stopped() => Err(Failure::Stopped),
@@ -60,14 +61,15 @@ impl Sql {
         query: impl AsyncFnOnce(&mut Conn) -> Result<T, Error>,
     ) -> Result<T, Failure> {
         let (opts, conn) = (&self.opts, &mut self.conn);
-        let outcome = self.runtime.block_on(bounded(opts, conn, LAST_READING_TIME_MAX, query));
+        let bounded = bounded(opts, conn, LAST_READING_TIME_MAX, query);
+        let outcome = runtime(&mut self.runtime)?.block_on(bounded);
         self.clean_up(outcome)
     }
 
     /// After a failure the state of the connection is not known: the next reading has a new one.
     fn clean_up<T>(&mut self, outcome: Result<T, Failure>) -> Result<T, Failure> {
         if outcome.is_err() {
-            let _in_runtime = self.runtime.enter();
+            let _in_runtime = self.runtime.as_ref().map(Runtime::enter);
             self.conn = None;
         }
         outcome
@@ -76,12 +78,27 @@ impl Sql {
 
 impl Drop for Sql {
     fn drop(&mut self) {
-        let Some(conn) = self.conn.take() else {
+        let (Some(conn), Some(runtime)) = (self.conn.take(), &self.runtime) else {
             return;
         };
         // A proper good-bye saves the server an aborted connection in its log.
-        let _ = self.runtime.block_on(async { timeout(Duration::from_millis(200), conn.disconnect()).await });
+        let _ = runtime.block_on(async { timeout(Duration::from_millis(200), conn.disconnect()).await });
     }
+}
+
+fn runtime(slot: &mut Option<Runtime>) -> Result<&Runtime, Failure> {
+    match slot {
+        Some(runtime) => Ok(runtime),
+        None => {
+            let built = tokio::runtime::Builder::new_current_thread().enable_all().build();
+            let runtime = built.map_err(|error| Failure::quick(no_runtime(&error)))?;
+            Ok(slot.insert(runtime))
+        }
+    }
+}
+
+fn no_runtime(error: &std::io::Error) -> String {
+    format!("no connection can be made: {error}; raise the limit of open files (ulimit -n)")
 }
 
 async fn bounded<T>(

@@ -127,7 +127,7 @@ impl Watcher {
                 spec.server_host
             ));
         }
-        let samplers = watcher.samplers(&spec)?;
+        let samplers = watcher.samplers(&spec);
         // All on one grid, a little from now so that each thread is there in time.
         let first_ns = monotonic_ns() + 20_000_000;
         let mut costs = Vec::new();
@@ -143,7 +143,7 @@ impl Watcher {
         Ok(watcher)
     }
 
-    fn samplers(&self, spec: &WatchSpec) -> Result<Vec<(Place, Box<dyn Sampler>)>, Error> {
+    fn samplers(&self, spec: &WatchSpec) -> Vec<(Place, Box<dyn Sampler>)> {
         let machine = Machine::read();
         let generator_pid = Pid::new(Some(spec.generator_pid));
         let mut samplers: Vec<(Place, Box<dyn Sampler>)> = vec![
@@ -160,12 +160,12 @@ impl Watcher {
             samplers.push((Place::Server, Box::new(Cgroup::new(pid()))));
         }
         if let Some(opts) = &spec.server {
-            let sql = || Sql::new(opts, self.stop.clone()).map_err(Error::Resources);
-            samplers.push((Place::Server, Box::new(Status::new(sql()?))));
-            samplers.push((Place::Server, Box::new(InnodbMetrics::new(sql()?))));
-            samplers.push((Place::ServerSlowly, Box::new(Variables::new(sql()?))));
+            let sql = || Sql::new(opts, self.stop.clone());
+            samplers.push((Place::Server, Box::new(Status::new(sql()))));
+            samplers.push((Place::Server, Box::new(InnodbMetrics::new(sql()))));
+            samplers.push((Place::ServerSlowly, Box::new(Variables::new(sql()))));
         }
-        Ok(samplers)
+        samplers
     }
 
     fn spawn(

@@ -53,11 +53,13 @@ impl Sampler for Cgroup {
 
     fn read(&mut self, batch: &mut Batch<'_>) -> Result<(), Failure> {
         let Some(pid) = self.pid.get() else {
+            batch.nothing_to_read();
             return Ok(());
         };
         if !matches!(&self.groups, Some((known, _)) if *known == pid) {
             // A process that ended is the gap of `server_process`; here it is nothing to read.
             let Ok(membership) = std::fs::read_to_string(format!("/proc/{pid}/cgroup")) else {
+                batch.nothing_to_read();
                 return Ok(());
             };
             let mounts = std::fs::read_to_string("/proc/self/mountinfo")

@@ -203,6 +203,7 @@ impl Sampler for Process {
             if self.current.is_some() {
                 return Err(Failure::quick(format!("the {} is not running", self.instance)));
             }
+            batch.nothing_to_read();
             return Ok(());
         };
         self.read_whole_process(pid, batch)?;

@@ -5,7 +5,7 @@
 //! connections, are added up by name (`role_*`), so that a thousand users make four series and not
 //! four thousand. A role's sums never fall when a thread ends.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs::File;
 use std::io::{self, Read};
@@ -38,7 +38,8 @@ pub(crate) const THREAD_METRICS: [Metric; 9] = [
 
 #[derive(Default)]
 pub(super) struct Threads {
-    known: HashMap<u32, Thread>,
+    /// In the order of their numbers, so that their series keep their places in a reading.
+    known: BTreeMap<u32, Thread>,
     roles: Vec<Role>,
     totals: SchedStat,
     /// Name of the process itself, which its threads bear until they name themselves.
