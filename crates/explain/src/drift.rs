@@ -9,9 +9,7 @@ const DRIFT_MIN: f64 = 0.03;
 
 /// The last repeated level against the first of as many users in the sweep.
 fn pair<'a, 'b>(levels: &'b [Level<'a>]) -> Option<(&'b Level<'a>, &'b Level<'a>)> {
-    let repeat = levels
-        .iter()
-        .rfind(|level| level.repeat && level.verdict.valid && !level.is_unstable())?;
+    let repeat = levels.iter().rfind(|level| level.repeat && level.verdict.valid && !level.is_unstable())?;
     let first = levels.iter().find(|level| level.counts() && level.users == repeat.users)?;
     Some((first, repeat))
 }
@@ -22,10 +20,7 @@ pub(crate) fn drift(levels: &[Level]) -> Option<Drift> {
     if !ratio.is_finite() {
         return None;
     }
-    let significant = match (
-        first.verdict.transactions_per_s_ci95,
-        repeat.verdict.transactions_per_s_ci95,
-    ) {
+    let significant = match (first.verdict.transactions_per_s_ci95, repeat.verdict.transactions_per_s_ci95) {
         (Some([first_low, first_high]), Some([repeat_low, repeat_high])) => {
             repeat_high < first_low || repeat_low > first_high
         }
@@ -54,6 +49,12 @@ pub(crate) fn finding(drift: &Drift, levels: &[Level]) -> Option<Finding> {
         format!(
             "The server drifted: the level of {users}, repeated at the end, was {} {direction} ({numbers}). \
              Differences between levels of about that size may be drift rather than an effect of the users.",
+            numbers::percent(change.abs()),
+        )
+    } else if change.abs() >= DRIFT_MIN {
+        format!(
+            "The level of {users}, repeated at the end, gave {numbers} ({}{}); within the noise of the two, so drift can't be told from chance.",
+            if change < 0.0 { "−" } else { "+" },
             numbers::percent(change.abs()),
         )
     } else {

@@ -53,7 +53,8 @@ fn bins_until_steady(bins: &[f64]) -> usize {
     let level = median(later);
     let seconds: Vec<f64> = later.chunks_exact(second).map(mean_of).collect();
     let mean = mean_of(&seconds);
-    let variance = seconds.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / seconds.len() as f64;
+    let variance =
+        seconds.iter().map(|value| (value - mean) * (value - mean)).sum::<f64>() / seconds.len() as f64;
     let close = (BACK_TO_STEADY * level).max(2.0 * variance.sqrt());
     for (at, window) in bins.windows(second).enumerate() {
         if (mean_of(window) - level).abs() <= close {
@@ -158,7 +159,8 @@ mod tests {
         let input = level_input(vec![100; 50]);
         let levels = [Level::new(&input, &Machine::default())];
         let outside = ActionInput { text: "x".to_string(), begin_ns: -1, ..ActionInput::default() };
-        let failed = ActionInput { text: "y".to_string(), error: "denied".to_string(), ..ActionInput::default() };
+        let failed =
+            ActionInput { text: "y".to_string(), error: "denied".to_string(), ..ActionInput::default() };
         let actions = [outside, failed];
         let found = findings(&actions, &effects(&actions, &levels), &levels);
         assert!(found[0].text.contains("no level was measured"));

@@ -52,10 +52,8 @@ pub(crate) struct Suspect {
 /// From the best level to the valid one with the most users; from the first level of the peak where
 /// the best one is the last itself. `None` where there is no second level.
 pub(crate) fn span<'a, 'b>(levels: &'b [Level<'a>], shape: &Shape) -> Option<Span<'a, 'b>> {
-    let last = levels
-        .iter()
-        .filter(|level| !level.repeat && level.verdict.valid)
-        .max_by_key(|level| level.users)?;
+    let last =
+        levels.iter().filter(|level| !level.repeat && level.verdict.valid).max_by_key(|level| level.users)?;
     for point in [shape.best_point(), &shape.points[shape.same.0]] {
         let best = &levels[*point.positions.first()?];
         if best.users < last.users {
@@ -67,11 +65,8 @@ pub(crate) fn span<'a, 'b>(levels: &'b [Level<'a>], shape: &Shape) -> Option<Spa
 
 /// Every counter of the two levels, the most suspicious first.
 pub(crate) fn suspects(levels: &[Level], span: Span) -> Vec<Suspect> {
-    let sweep: Vec<(&Level, BTreeMap<&SeriesName, f64>)> = levels
-        .iter()
-        .filter(|level| !level.repeat)
-        .map(|level| (level, increases(level)))
-        .collect();
+    let sweep: Vec<(&Level, BTreeMap<&SeriesName, f64>)> =
+        levels.iter().filter(|level| !level.repeat).map(|level| (level, increases(level))).collect();
     let best = increases(span.best);
     let last = increases(span.last);
     let mut units: BTreeMap<&SeriesName, &str> = BTreeMap::new();
@@ -103,7 +98,9 @@ pub(crate) fn suspects(levels: &[Level], span: Span) -> Vec<Suspect> {
             ratio: (best_per_transaction > 0.0 && ratio.is_finite()).then_some(ratio),
             by_level: sweep
                 .iter()
-                .map(|(level, increases)| per_transaction(increases.get(series).copied().unwrap_or(0.0), level))
+                .map(|(level, increases)| {
+                    per_transaction(increases.get(series).copied().unwrap_or(0.0), level)
+                })
                 .collect(),
             meaning: meaning.text.to_string(),
         };
@@ -112,6 +109,7 @@ pub(crate) fn suspects(levels: &[Level], span: Span) -> Vec<Suspect> {
     suspects.sort_by(|a, b| {
         b.suspicion
             .total_cmp(&a.suspicion)
+            .then_with(|| b.meaning.kind.weight().total_cmp(&a.meaning.kind.weight()))
             .then_with(|| a.growth.series.cmp(&b.growth.series))
     });
     suspects
@@ -126,20 +124,15 @@ fn judge(growth: Growth, meaning: &'static Meaning, increases: [f64; 2], span: S
         suspicion *= 1.0 + 4.0 * share_of_response_growth(&growth, span);
     }
     let per_second_ratio = (increases[1] / span.last.seconds) / (increases[0] / span.best.seconds);
-    let is_background = matches!(
-        meaning.kind,
-        Kind::Unknown | Kind::Work | Kind::Io | Kind::Resource | Kind::Network
-    );
+    let is_background =
+        matches!(meaning.kind, Kind::Unknown | Kind::Work | Kind::Io | Kind::Resource | Kind::Network);
     if is_background && per_second_ratio <= BACKGROUND_RATIO_MAX {
         suspicion *= 0.2;
     }
-    Suspect {
-        growth,
-        meaning,
-        ratio_sure: strength.exp(),
-        suspicion,
-        matters,
+    if meaning.kind == Kind::Bookkeeping {
+        suspicion = suspicion.min(0.0);
     }
+    Suspect { growth, meaning, ratio_sure: strength.exp(), suspicion, matters }
 }
 
 /// The end of the 95 % interval of ln(last ÷ best) that is nearer to 0; 0 where the interval holds 0.
@@ -147,7 +140,8 @@ fn log_ratio_sure([best_increase, last_increase]: [f64; 2], unit: &str, span: Sp
     let quantum = quantum(unit);
     let best_events = best_increase / quantum + 0.5;
     let last_events = last_increase / quantum + 0.5;
-    let log_ratio = (last_events / span.last.transactions as f64).ln() - (best_events / span.best.transactions as f64).ln();
+    let log_ratio = (last_events / span.last.transactions as f64).ln()
+        - (best_events / span.best.transactions as f64).ln();
     let deviation = (1.0 / best_events + 1.0 / last_events + 2.0 * WINDOW_NOISE * WINDOW_NOISE).sqrt();
     let sure = (log_ratio.abs() - 1.96 * deviation).max(0.0) * log_ratio.signum();
     if sure.is_finite() { sure } else { 0.0 }
@@ -204,7 +198,7 @@ pub(crate) fn as_ms(value: f64, unit: &str) -> Option<f64> {
 
 /// One CPU or one thread says less than all of them together.
 fn source_weight(series: &SeriesName) -> f64 {
-    let is_total = matches!(series.instance.as_str(), "" | "all" | "total");
+    let is_total = matches!(series.instance.as_str(), "" | "all" | "server" | "generator");
     let has_parts = series.source == "cpu" || series.source.ends_with("_process");
     if has_parts && !is_total { 0.1 } else { 1.0 }
 }
@@ -232,7 +226,12 @@ mod tests {
     use super::*;
     use crate::model::{Counter, LevelInput, Machine};
 
-    fn level_input(users: u32, transactions: u64, latency_mean_ms: f64, counters: &[(&str, &str, f64)]) -> LevelInput {
+    fn level_input(
+        users: u32,
+        transactions: u64,
+        latency_mean_ms: f64,
+        counters: &[(&str, &str, f64)],
+    ) -> LevelInput {
         LevelInput {
             users,
             end_ns: 10_000_000_000,
@@ -257,10 +256,7 @@ mod tests {
     }
 
     fn ranked(best: &[(&str, &str, f64)], last: &[(&str, &str, f64)]) -> Vec<Suspect> {
-        let inputs = [
-            level_input(8, 12_000, 6.6, best),
-            level_input(64, 11_000, 58.0, last),
-        ];
+        let inputs = [level_input(8, 12_000, 6.6, best), level_input(64, 11_000, 58.0, last)];
         let levels: Vec<Level> = inputs.iter().map(|input| Level::new(input, &Machine::default())).collect();
         suspects(&levels, Span { best: &levels[0], last: &levels[1] })
     }
@@ -268,8 +264,16 @@ mod tests {
     #[test]
     fn a_large_ratio_of_next_to_nothing_is_no_suspect() {
         let suspects = ranked(
-            &[("status", "Innodb_row_lock_time", 600.0), ("status", "Innodb_log_waits", 0.0), ("status", "Odd", 1.0)],
-            &[("status", "Innodb_row_lock_time", 400_000.0), ("status", "Innodb_log_waits", 4.0), ("status", "Odd", 30.0)],
+            &[
+                ("status", "Innodb_row_lock_time", 600.0),
+                ("status", "Innodb_log_waits", 0.0),
+                ("status", "Odd", 1.0),
+            ],
+            &[
+                ("status", "Innodb_row_lock_time", 400_000.0),
+                ("status", "Innodb_log_waits", 4.0),
+                ("status", "Odd", 30.0),
+            ],
         );
         assert_eq!(suspects[0].growth.series.metric, "Innodb_row_lock_time");
         assert_eq!(suspects[0].growth.unit, "ms");
@@ -278,7 +282,8 @@ mod tests {
 
     #[test]
     fn poisson_noise_is_no_growth() {
-        let suspects = ranked(&[("status", "Innodb_log_waits", 100.0)], &[("status", "Innodb_log_waits", 115.0)]);
+        let suspects =
+            ranked(&[("status", "Innodb_log_waits", 100.0)], &[("status", "Innodb_log_waits", 115.0)]);
         assert_eq!(suspects[0].suspicion, 0.0);
         assert_eq!(suspects[0].ratio_sure, 1.0);
     }

@@ -15,7 +15,7 @@ const MISFIT_SHARE: f64 = 0.02;
 const R_SQUARED_MIN: f64 = 0.8;
 
 pub(crate) fn fit(shape: &Shape, levels: &[Level]) -> Option<UslFit> {
-    let slowed = wake::slowed_point(shape);
+    let slowed = wake::slowed_point(shape, levels);
     let best_per_s = shape.best_point().per_s;
     let mut points = Vec::new();
     let mut left_out = Vec::new();
@@ -37,49 +37,50 @@ pub(crate) fn fit(shape: &Shape, levels: &[Level]) -> Option<UslFit> {
 }
 
 pub(crate) fn finding(fit: &UslFit, shape: &Shape, levels: &[Level]) -> Finding {
-    let users_max = shape.points.last().map_or(0, |point| point.users);
-    let peak = match fit.peak_users {
-        Some(users) if users <= 2.0 * f64::from(users_max) => {
-            format!("its peak lies at {} users", numbers::plain(users.max(1.0)))
-        }
-        Some(_) => "its peak lies far beyond the users that were tried".to_string(),
-        None => "it has no peak, throughput only levels off".to_string(),
+    let explains = numbers::percent(fit.r_squared.max(0.0));
+    let mut text = if fit.r_squared < R_SQUARED_MIN {
+        format!(
+            "The Universal Scalability Law does not describe these levels: it explains {explains} of the differences between \
+             them, so its parameters say nothing."
+        )
+    } else {
+        format!(
+            "The Universal Scalability Law fits with {} % serial work (95 % interval {} to {}) and a crosstalk of {} ({} to {}); \
+             {}. It explains {explains} of the differences between levels.",
+            numbers::plain(fit.sigma.value * 100.0),
+            numbers::plain(fit.sigma.low95 * 100.0),
+            numbers::plain(fit.sigma.high95 * 100.0),
+            numbers::plain(fit.kappa.value),
+            numbers::plain(fit.kappa.low95),
+            numbers::plain(fit.kappa.high95),
+            fitted_peak(fit, shape),
+        )
     };
-    let mut text = format!(
-        "The Universal Scalability Law fits with {} % serial work (95 % interval {} to {}) and a crosstalk of {} ({} to {}); {peak}. \
-         It explains {} of the differences between levels.",
-        numbers::plain(fit.sigma.value * 100.0),
-        numbers::plain(fit.sigma.low95 * 100.0),
-        numbers::plain(fit.sigma.high95 * 100.0),
-        numbers::plain(fit.kappa.value),
-        numbers::plain(fit.kappa.low95),
-        numbers::plain(fit.kappa.high95),
-        numbers::percent(fit.r_squared.max(0.0)),
-    );
-    if fit.r_squared < R_SQUARED_MIN {
-        text.push_str(" That's little: the law does not describe this server's levels, don't read its parameters.");
-    }
-    let outside: Vec<String> = levels
+    let outside: Vec<u32> = levels
         .iter()
         .filter(|level| !level.repeat && fit.outside.contains(&level.index))
-        .map(|level| numbers::count(u64::from(level.users)))
+        .map(|level| level.users)
         .collect();
     if !outside.is_empty() {
-        text.push_str(&format!(
-            " Outside the fit: the {} of {} users.",
-            if outside.len() == 1 { "level" } else { "levels" },
-            numbers::list(&outside),
-        ));
+        text.push_str(&format!(" Outside the fit: {}.", numbers::levels_of(&outside)));
     }
     let shown: Vec<&Level> = shape
         .points
         .iter()
         .flat_map(|point| point.positions.iter().map(|&position| &levels[position]))
         .collect();
-    Finding {
-        id: "usl".to_string(),
-        text,
-        evidence: vec![levels_evidence("transactions_per_s", &shown)],
+    Finding { id: "usl".to_string(), text, evidence: vec![levels_evidence("transactions_per_s", &shown)] }
+}
+
+fn fitted_peak(fit: &UslFit, shape: &Shape) -> String {
+    let users_max = shape.points.last().map_or(0, |point| point.users);
+    match fit.peak_users {
+        Some(users) if users < 1.5 => "its peak lies at 1 user".to_string(),
+        Some(users) if users <= 2.0 * f64::from(users_max) => {
+            format!("its peak lies at about {} users", numbers::plain(users.round()))
+        }
+        Some(_) => "its peak lies far beyond the users that were tried".to_string(),
+        None => "it has no peak, throughput only levels off".to_string(),
     }
 }
 

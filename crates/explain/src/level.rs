@@ -34,19 +34,10 @@ pub(crate) struct Level<'a> {
 impl<'a> Level<'a> {
     pub(crate) fn new(input: &'a LevelInput, machine: &Machine) -> Level<'a> {
         let window_s = (input.end_ns as f64 - input.begin_ns as f64) / 1e9;
-        let seconds = if window_s > 0.0 {
-            window_s
-        } else {
-            input.bins_100ms.len() as f64 / BINS_PER_S
-        };
+        let seconds = if window_s > 0.0 { window_s } else { input.bins_100ms.len() as f64 / BINS_PER_S };
         // The window's last bin is cut by its end unless it ends on a full 100 ms.
         let full_bins = (seconds * BINS_PER_S + 0.05) as usize;
-        let bins: Vec<f64> = input
-            .bins_100ms
-            .iter()
-            .take(full_bins)
-            .map(|&count| f64::from(count))
-            .collect();
+        let bins: Vec<f64> = input.bins_100ms.iter().take(full_bins).map(|&count| f64::from(count)).collect();
         let checked = steady::check(&bins);
         let change = match checked {
             steady::Verdict::Changed(change) => Some(change),

@@ -41,6 +41,7 @@ mod limit;
 mod meanings;
 pub mod model;
 mod numbers;
+mod others;
 mod regime;
 mod steady;
 #[cfg(test)]
@@ -55,11 +56,7 @@ use regime::Shape;
 
 /// Explains a run. See the crate's page for what comes out; it never fails.
 pub fn explain(input: &Input) -> Explanation {
-    let mut levels: Vec<Level> = input
-        .levels
-        .iter()
-        .map(|level| Level::new(level, &input.machine))
-        .collect();
+    let mut levels: Vec<Level> = input.levels.iter().map(|level| Level::new(level, &input.machine)).collect();
     let shape = Shape::new(&levels);
     if let Some(shape) = &shape {
         for level in &mut levels {
@@ -86,6 +83,7 @@ pub fn explain(input: &Input) -> Explanation {
         }
     }
     findings.push(generator::finding(&levels, &input.machine));
+    findings.push(others::finding(&levels, &input.machine));
     let actions = effects::effects(&input.actions, &levels);
     findings.extend(effects::findings(&input.actions, &actions, &levels).into_iter().map(Some));
     findings.push(warnings::unstable(&levels));

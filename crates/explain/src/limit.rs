@@ -6,10 +6,16 @@ use crate::level::{Level, levels_evidence};
 use crate::meanings::Kind;
 use crate::model::{Evidence, Finding, Machine};
 use crate::numbers;
+use crate::others;
 use crate::regime::{Shape, ratio};
 
 /// The server's own CPUs are full from this share of their time.
 const SERVER_FULL_SHARE: f64 = 0.9;
+
+/// From here to full, the CPUs are part of the limit: a few threads seldom keep all of them busy all
+/// the time.
+const SERVER_NEARLY_FULL_SHARE: f64 = 0.8;
+const IDLE_NEARLY_FULL: f64 = 0.15;
 
 /// Shares of CPU time worth a word.
 const STEAL_MIN: f64 = 0.05;
@@ -29,6 +35,7 @@ const NAMED_MATTERS_MIN: f64 = 0.05;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cpus {
     Full,
+    NearlyFull,
     NotFull,
     Unknown,
 }
@@ -39,11 +46,14 @@ fn cpus(level: &Level, machine: &Machine) -> Cpus {
         return Cpus::Full;
     }
     // A server with CPUs of its own is judged by them, not by the machine around it.
-    if !machine.shared && server_share.is_some() {
-        return Cpus::NotFull;
+    if !machine.shared
+        && let Some(share) = server_share
+    {
+        return if share >= SERVER_NEARLY_FULL_SHARE { Cpus::NearlyFull } else { Cpus::NotFull };
     }
     match level.cpu {
         Some(cpu) if cpu.idle + cpu.iowait < IDLE_FULL => Cpus::Full,
+        Some(cpu) if cpu.idle + cpu.iowait < IDLE_NEARLY_FULL => Cpus::NearlyFull,
         Some(_) => Cpus::NotFull,
         None => Cpus::Unknown,
     }
@@ -63,7 +73,9 @@ pub(crate) fn finding(
     let mut shown = vec![best];
     let (id, text) = match cpus(best, machine) {
         Cpus::Full => {
-            let mut text = format!("The CPUs were full at {users}: {shares}. As far as the counters tell, the CPU is the limit.");
+            let mut text = format!(
+                "The CPUs were full at {users}: {shares}. As far as the counters tell, the CPU is the limit."
+            );
             if let Some(span) = span
                 && let Some(sentence) = cpu_per_transaction(span)
             {
@@ -73,13 +85,13 @@ pub(crate) fn finding(
             ("server-cpu-full", text)
         }
         _ if shape.still_rising || shape.points.len() < 2 => return None,
-        Cpus::NotFull => {
+        Cpus::NotFull | Cpus::NearlyFull => {
             let named = named(suspects);
             let instead = match (named.first(), span) {
                 (Some(_), Some(span)) => {
                     let names: Vec<String> = named.iter().map(|suspect| name(suspect)).collect();
                     format!(
-                        "As far as the counters tell, what grows per transaction from {} to {} users instead: {}.",
+                        "As far as the counters tell, what grows per transaction from {} to {} users is: {}.",
                         span.best.users,
                         span.last.users,
                         numbers::list(&names),
@@ -87,16 +99,26 @@ pub(crate) fn finding(
                 }
                 _ => "No counter that was recorded grows enough to say what is.".to_string(),
             };
-            let text = format!("The CPUs were not the limit: at {users}, the best level, {shares}. {instead}");
-            ("limit-not-cpu", text)
+            if cpus(best, machine) == Cpus::NearlyFull {
+                let text = format!(
+                    "The CPUs were nearly full at {users}, the best level: {shares}. They're part of the limit. {instead}"
+                );
+                ("server-cpu-nearly-full", text)
+            } else {
+                let text =
+                    format!("The CPUs were not the limit: at {users}, the best level, {shares}. {instead}");
+                ("limit-not-cpu", text)
+            }
         }
         Cpus::Unknown => {
-            let text = format!("Whether the CPUs were the limit at {users}, the best level, can't be said: their use was not measured.");
+            let text = format!(
+                "Whether the CPUs were the limit at {users}, the best level, can't be said: their use was not measured."
+            );
             ("limit-unknown", text)
         }
     };
     let mut evidence = vec![levels_evidence("cpu", &shown)];
-    if id == "limit-not-cpu" {
+    if matches!(id, "limit-not-cpu" | "server-cpu-nearly-full") {
         evidence.extend(series_evidence(&named(suspects), span));
     }
     Some(Finding { id: id.to_string(), text, evidence })
@@ -106,12 +128,14 @@ pub(crate) fn finding(
 pub(crate) fn growth_finding(span: Span, suspects: &[Suspect]) -> Finding {
     let Span { best, last } = span;
     let mut text = format!("From {} to {} users ", best.users, last.users);
+    if last.is_unstable() {
+        text.push_str("(which was unstable; these numbers are of its whole window) ");
+    }
     if let (Some(best_ms), Some(last_ms)) = (best.latency_mean_ms, last.latency_mean_ms) {
         let verb = if last_ms >= best_ms { "grew" } else { "went" };
         text.push_str(&format!(
-            "a transaction's response time {verb} from {} to {} while ",
-            numbers::milliseconds(best_ms),
-            numbers::milliseconds(last_ms),
+            "a transaction's response time {verb} from {} while ",
+            numbers::pair(best_ms, last_ms, "ms", " to "),
         ));
     }
     let rise = ratio(mean_per_s(last), mean_per_s(best)) - 1.0;
@@ -132,13 +156,16 @@ pub(crate) fn growth_finding(span: Span, suspects: &[Suspect]) -> Finding {
         ));
     }
     let named = named(suspects);
-    if named.is_empty() {
-        text.push_str("; no counter grows per transaction by more than chance and its weight allow.");
+    if suspects.is_empty() {
+        text.push_str("; no counters were recorded that could tell more.");
+    } else if named.is_empty() {
+        text.push_str("; no counter grew per transaction in a way that stands out.");
     } else {
         let parts: Vec<String> = named.iter().map(|suspect| change(suspect, span)).collect();
         text.push_str(&format!("; per transaction, {}.", numbers::list(&parts)));
         text.push_str(" These counters go with the change; they don't prove its cause.");
     }
+    text.push_str(&waiting_for_a_turn(span).unwrap_or_default());
     let mut evidence = vec![
         levels_evidence("latency_mean_ms", &[best, last]),
         levels_evidence("transactions_per_s", &[best, last]),
@@ -147,31 +174,66 @@ pub(crate) fn growth_finding(span: Span, suspects: &[Suspect]) -> Finding {
     Finding { id: "growth".to_string(), text, evidence }
 }
 
+/// In a closed loop the response time is the users over the throughput (J. D. C. Little, 1961): said
+/// where more users did nothing but wait.
+fn waiting_for_a_turn(span: Span) -> Option<String> {
+    let Span { best, last } = span;
+    if last.is_unstable() {
+        return None;
+    }
+    let measured_ms = last.latency_mean_ms?;
+    let per_s = mean_per_s(last);
+    let little_ms = f64::from(last.users) / per_s * 1e3;
+    let is_closed_loop = (0.9..=1.1).contains(&ratio(little_ms, measured_ms));
+    let is_flat = ratio(per_s, mean_per_s(best)) > 0.85;
+    if !is_closed_loop || !is_flat || last.users < best.users.saturating_mul(2) {
+        return None;
+    }
+    Some(format!(
+        " The response time is the users over the throughput ({} ÷ {}/s = {}): more users only wait longer for their turn.",
+        numbers::count(u64::from(last.users)),
+        numbers::plain(per_s),
+        numbers::milliseconds(little_ms),
+    ))
+}
+
 /// Over the whole window, as the counters are.
 fn mean_per_s(level: &Level) -> f64 {
     level.transactions as f64 / level.seconds
 }
 
-/// "context switches grew 3.1-fold (4.0 → 12.4)"
+/// "context switches grew 3.1-fold (4 → 12.4)"
 fn change(suspect: &Suspect, span: Span) -> String {
     let growth = &suspect.growth;
     let name = name(suspect);
-    let before = numbers::with_unit(growth.best_per_transaction, &growth.unit);
-    let after = numbers::with_unit(growth.last_per_transaction, &growth.unit);
-    let mut text = match growth.ratio {
-        Some(ratio) if ratio < RATIO_AS_FOLD_MAX => format!("{name} grew {} ({before} → {after})", numbers::growth(ratio)),
-        _ => format!("{name} went from {before} to {after}"),
+    let covered = share_covered(suspect, span);
+    let pair = |between| {
+        numbers::pair(growth.best_per_transaction, growth.last_per_transaction, &growth.unit, between)
     };
-    let waited_ms = as_ms(growth.last_per_transaction - growth.best_per_transaction, &growth.unit);
-    if let (Kind::WaitTime, Some(waited_ms)) = (suspect.meaning.kind, waited_ms)
-        && let (Some(best_ms), Some(last_ms)) = (span.best.latency_mean_ms, span.last.latency_mean_ms)
-    {
-        let share = ratio(waited_ms, last_ms - best_ms);
-        if (0.1..=1.05).contains(&share) {
-            text.push_str(&format!(", as much as {} of the growth in response time", numbers::percent(share)));
+    match growth.ratio {
+        Some(ratio) if ratio < RATIO_AS_FOLD_MAX => {
+            let covered = covered.map_or(String::new(), |covered| format!("; {covered}"));
+            format!("{name} grew {} ({}{covered})", numbers::growth(ratio), pair(" → "))
+        }
+        _ => {
+            let covered = covered.map_or(String::new(), |covered| format!(" ({covered})"));
+            format!("{name} went from {}{covered}", pair(" to "))
         }
     }
-    text
+}
+
+/// "as much as 85 % of the growth in response time", for a waiting time that covers a good part of it.
+fn share_covered(suspect: &Suspect, span: Span) -> Option<String> {
+    if suspect.meaning.kind != Kind::WaitTime {
+        return None;
+    }
+    let growth = &suspect.growth;
+    let grown_ms = as_ms(growth.last_per_transaction - growth.best_per_transaction, &growth.unit)?;
+    let share = ratio(grown_ms, span.last.latency_mean_ms? - span.best.latency_mean_ms?);
+    // Past all of it the waiting is not the transactions' own alone.
+    (0.1..=1.05)
+        .contains(&share)
+        .then(|| format!("as much as {} of the growth in response time", numbers::percent(share)))
 }
 
 /// Beyond this a pair of numbers says more than the ratio.
@@ -275,6 +337,9 @@ fn shares(level: &Level, machine: &Machine) -> String {
         let client = level.client_cpu_s / level.seconds;
         if machine.shared && client > 0.0 && client.is_finite() {
             parts.push(format!("the generator {}", of_cpus(client, machine.client_cpus)));
+        }
+        if let Some(others) = others::disturbing_cpus(level, machine) {
+            parts.push(format!("other programs {}", numbers::plain(others)));
         }
     }
     numbers::list(&parts)

@@ -72,14 +72,8 @@ pub(crate) struct Meaning {
     pub(crate) text: &'static str,
 }
 
-static UNKNOWN: Meaning = Meaning {
-    source: "*",
-    metric: "*",
-    kind: Kind::Unknown,
-    unit: "",
-    name: "",
-    text: "",
-};
+static UNKNOWN: Meaning =
+    Meaning { source: "*", metric: "*", kind: Kind::Unknown, unit: "", name: "", text: "" };
 
 /// The first line that fits.
 pub(crate) fn meaning_of(series: &SeriesName) -> &'static Meaning {
@@ -92,9 +86,7 @@ pub(crate) fn meaning_of(series: &SeriesName) -> &'static Meaning {
 fn matches(pattern: &str, name: &str) -> bool {
     match pattern.strip_suffix('*') {
         None => name.eq_ignore_ascii_case(pattern),
-        Some(prefix) => name
-            .get(..prefix.len())
-            .is_some_and(|start| start.eq_ignore_ascii_case(prefix)),
+        Some(prefix) => name.get(..prefix.len()).is_some_and(|start| start.eq_ignore_ascii_case(prefix)),
     }
 }
 
@@ -110,7 +102,8 @@ const fn line(
 }
 
 use Kind::{
-    Bookkeeping, Conflict, Cpu, Excluded, Io, Network, Resource, Spin, Statement, Switch, Sync, Wait, WaitTime, Work,
+    Bookkeeping, Conflict, Cpu, Excluded, Io, Network, Resource, Spin, Statement, Switch, Sync, Wait,
+    WaitTime, Work,
 };
 
 #[rustfmt::skip]
@@ -148,32 +141,34 @@ static TABLE: &[Meaning] = &[
     line("cpu", "forks", Resource, "", "", "processes and threads made"),
     line("pressure", "some_ns", WaitTime, "ns", "time that some task waited for this resource", "time in which at least one task waited for this resource"),
     line("pressure", "full_ns", WaitTime, "ns", "time that all tasks waited for this resource", "time in which every task that was not idle waited for this resource"),
-    line("cgroup", "throttled*", WaitTime, "", "time throttled by the CPU quota", "the CPU quota was used up and the server had to wait"),
+    line("cgroup", "cpu_throttled_ns", WaitTime, "ns", "time held back by the CPU quota", "the CPU quota was used up and the server had to wait"),
+    line("cgroup", "cpu_throttled_periods", Wait, "", "times held back by the CPU quota", "the CPU quota was used up and the server had to wait"),
+    line("cgroup", "*", Resource, "", "", "the server's control group"),
     line("generator_process", "*", Bookkeeping, "", "", "the load generator's own process"),
     line("server_process", "involuntary*", Switch, "", "the server's involuntary context switches", "times that a thread of the server was put off the CPU while it had work"),
     line("server_process", "nonvoluntary*", Switch, "", "the server's involuntary context switches", "times that a thread of the server was put off the CPU while it had work"),
     line("server_process", "voluntary*", Switch, "", "the server's voluntary context switches", "times that a thread of the server went to sleep"),
     line("server_process", "runqueue*", WaitTime, "ns", "the server's time waiting for a CPU", "time that threads of the server were ready to run and no CPU was free"),
-    line("server_process", "run_queue*", WaitTime, "ns", "the server's time waiting for a CPU", "time that threads of the server were ready to run and no CPU was free"),
-    line("server_process", "wait_ns", WaitTime, "ns", "the server's time waiting for a CPU", "time that threads of the server were ready to run and no CPU was free"),
     line("server_process", "user_ns", Cpu, "ns", "the server's CPU time in user mode", "CPU time of the server's process in its own code"),
     line("server_process", "system_ns", Cpu, "ns", "the server's CPU time in the kernel", "CPU time of the kernel on behalf of the server's process"),
-    line("server_process", "cpu_ns", Cpu, "ns", "the server's CPU time", "CPU time of the server's process"),
     line("server_process", "run_ns", Cpu, "ns", "the server's CPU time", "CPU time of the server's process"),
-    line("server_process", "read_*", Io, "", "the server's reads", "reads of the server's process"),
-    line("server_process", "write*", Io, "", "the server's writes", "writes of the server's process"),
-    line("server_process", "written*", Io, "", "the server's writes", "writes of the server's process"),
+    line("server_process", "timeslices", Switch, "", "times that a thread of the server got a CPU", "times that a thread of the server was put on a CPU"),
+    line("server_process", "io_delay_ns", WaitTime, "ns", "the server's time waiting for a disk", "time that threads of the server waited for a disk"),
+    line("server_process", "disk_*", Io, "bytes", "the server's disk traffic", "bytes that moved between disks and the server's process"),
+    line("server_process", "read_call*", Network, "", "", "read calls of the server's process, sockets too"),
+    line("server_process", "write_call*", Network, "", "", "write calls of the server's process, sockets too"),
     line("server_process", "major*", Io, "", "the server's page faults from disk", "pages of the server's process that had to be read from disk"),
     line("server_process", "minor*", Resource, "", "the server's page faults", "pages of memory that the server's process touched for the first time"),
     line("disk", "read_bytes", Io, "bytes", "bytes read from disk", "bytes read from this device"),
     line("disk", "write_bytes", Io, "bytes", "bytes written to disk", "bytes written to this device"),
-    line("disk", "written_bytes", Io, "bytes", "bytes written to disk", "bytes written to this device"),
     line("disk", "reads", Io, "", "disk reads", "reads that this device served"),
     line("disk", "writes", Io, "", "disk writes", "writes that this device served"),
     line("disk", "flushes", Sync, "", "disk flushes", "times that this device was told to make its cache safe"),
     line("disk", "flush_ns", WaitTime, "ns", "time in disk flushes", "time that flushes of this device took"),
     line("disk", "read_ns", WaitTime, "ns", "time in disk reads", "time that reads took on this device, queueing included"),
     line("disk", "write_ns", WaitTime, "ns", "time in disk writes", "time that writes took on this device, queueing included"),
+    line("disk", "queue_ns", Resource, "ns", "", "time of all requests in this device's queue"),
+    line("disk", "busy_ns", Resource, "ns", "", "time that this device had something to do"),
     line("disk", "*", Resource, "", "", "work of this device"),
     line("net", "sent_bytes", Network, "bytes", "", "bytes sent on this interface"),
     line("net", "received_bytes", Network, "bytes", "", "bytes received on this interface"),
@@ -187,6 +182,9 @@ static TABLE: &[Meaning] = &[
     line("memory", "*", Resource, "", "", "the kernel's memory management"),
 
     // Row locks.
+    line("*", "Innodb_row_lock_time_avg", Excluded, "", "", "mean of row lock waits since the server started"),
+    line("*", "Innodb_row_lock_time_max", Excluded, "", "", "longest row lock wait since the server started"),
+    line("*", "lock_row_lock_time_*", Excluded, "", "", "mean and longest row lock wait since the server started"),
     line("*", "Innodb_row_lock_time", WaitTime, "ms", "time waiting for row locks", "time that statements waited for row locks of other transactions"),
     line("*", "lock_row_lock_time", WaitTime, "ms", "time waiting for row locks", "time that statements waited for row locks of other transactions"),
     line("*", "Innodb_row_lock_waits", Wait, "", "row lock waits", "times that a statement had to wait for a row lock of another transaction"),
@@ -269,6 +267,22 @@ static TABLE: &[Meaning] = &[
     line("*", "purge_*", Work, "", "purge work", "old row versions taken away"),
     line("*", "trx_*", Statement, "", "", "transactions of this kind"),
 
+    line("*", "buffer_pages_created", Work, "", "pages made", "new pages"),
+    line("*", "buffer_pages_read", Io, "", "pages read from disk", "pages read from InnoDB's files"),
+    line("*", "buffer_pages_written", Io, "", "pages written", "pages written to InnoDB's files"),
+    line("*", "buffer_data_reads", Io, "bytes", "data read", "bytes read from InnoDB's files"),
+    line("*", "buffer_data_written", Io, "bytes", "data written", "bytes written to InnoDB's files"),
+    line("*", "log_on_*", Wait, "", "waits for the redo log", "waits of transactions for the redo log's writer and flusher"),
+    line("*", "log_*", Work, "", "", "redo log"),
+    line("*", "Innodb_background_log_sync", Bookkeeping, "", "", "syncs of the redo log in the background, one a second"),
+    line("*", "Innodb_master_thread_*", Bookkeeping, "", "", "rounds of InnoDB's background thread"),
+    line("*", "Innodb_max_trx_id", Excluded, "", "", "number of the last transaction"),
+    line("*", "Threads_running", Excluded, "", "", "threads at work, a level rather than a count"),
+    line("*", "Threads_connected", Excluded, "", "", "connections, a level rather than a count"),
+    line("*", "Threads_cached", Excluded, "", "", "threads kept for later, a level rather than a count"),
+    line("*", "Optimizer_join_prefixes_check_calls", Work, "", "", "join orders that the optimizer tried"),
+    line("*", "Resultset_metadata_skipped", Network, "", "", "answers sent without their column definitions"),
+
     // Rows and plans.
     line("*", "Innodb_rows_read", Work, "", "rows read", "rows read from InnoDB tables"),
     line("*", "Innodb_rows_*", Work, "", "rows changed", "rows changed in InnoDB tables"),
@@ -317,11 +331,8 @@ mod tests {
     use super::*;
 
     fn kind(source: &str, metric: &str) -> Kind {
-        let series = SeriesName {
-            source: source.to_string(),
-            metric: metric.to_string(),
-            ..SeriesName::default()
-        };
+        let series =
+            SeriesName { source: source.to_string(), metric: metric.to_string(), ..SeriesName::default() };
         meaning_of(&series).kind
     }
 

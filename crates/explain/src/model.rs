@@ -144,7 +144,9 @@ pub struct LevelVerdict {
 pub enum Steadiness {
     Steady,
     /// From this moment on, in seconds from the window's begin, throughput was another.
-    UnstableFrom { s: f64 },
+    UnstableFrom {
+        s: f64,
+    },
     TooShort,
 }
 
@@ -250,8 +252,18 @@ pub struct Finding {
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum Evidence {
     /// A result of these levels (by index), such as "transactions_per_s", "cpu".
-    Levels { quantity: String, levels: Vec<u32> },
-    Series { series: SeriesName, begin_ns: i64, end_ns: i64 },
+    Levels {
+        quantity: String,
+        levels: Vec<u32>,
+    },
+    Series {
+        series: SeriesName,
+        begin_ns: i64,
+        end_ns: i64,
+    },
     /// A fact of `run.json`, such as "server.variables.innodb_flush_log_at_trx_commit".
-    Fact { path: String, value: String },
+    Fact {
+        path: String,
+        value: String,
+    },
 }

@@ -49,7 +49,7 @@ pub(crate) fn percent(share: f64) -> String {
     if percentage.abs() >= 9.95 || percentage.abs() < 0.005 {
         return format!("{percentage:.0} %");
     }
-    if percentage.abs() >= 0.95 {
+    if percentage.abs() >= 0.095 {
         let text = format!("{percentage:.1}");
         return format!("{} %", text.trim_end_matches(".0"));
     }
@@ -83,6 +83,27 @@ pub(crate) fn with_unit(value: f64, unit: &str) -> String {
         "bytes" => format!("{} bytes", plain(value)),
         _ => plain(value),
     }
+}
+
+/// Two quantities of one unit, which is said once where it suits both: "6.41 → 58.3 ms".
+pub(crate) fn pair(before: f64, after: f64, unit: &str, between: &str) -> String {
+    let before = with_unit(before, unit);
+    let after = with_unit(after, unit);
+    let unit_after = after.split_once(' ').map(|(_, name)| name);
+    let shortened = match (before.split_once(' '), unit_after) {
+        (Some((number, name)), Some(name_after)) if name == name_after => number.to_string(),
+        _ => before,
+    };
+    format!("{shortened}{between}{after}")
+}
+
+/// "the level of 1 user", "the levels of 1 and 2 users"
+pub(crate) fn levels_of(users: &[u32]) -> String {
+    if let [only] = users {
+        return format!("the level of {}", self::users(*only));
+    }
+    let numbers: Vec<String> = users.iter().map(|&number| count(u64::from(number))).collect();
+    format!("the levels of {} users", list(&numbers))
 }
 
 /// "1, 2 and 4"
@@ -160,6 +181,12 @@ mod tests {
         assert_eq!(growth(3.1), "3.1-fold");
         assert_eq!(growth(1.12), "by 12 %");
         assert_eq!(users(1), "1 user");
+        assert_eq!(percent(0.00352), "0.4 %");
+        assert_eq!(levels_of(&[1]), "the level of 1 user");
+        assert_eq!(levels_of(&[1, 2]), "the levels of 1 and 2 users");
+        assert_eq!(pair(6.41, 58.3, "ms", " → "), "6.41 → 58.3 ms");
+        assert_eq!(pair(0.0403, 4.4, "ms", " → "), "40.3 µs → 4.4 ms");
+        assert_eq!(pair(4.0, 12.4, "1", " → "), "4 → 12.4");
         assert_eq!(list(&["1".into(), "2".into(), "4".into()]), "1, 2 and 4");
     }
 }

@@ -4,6 +4,7 @@
 use crate::level::{Level, levels_evidence};
 use crate::model::{Finding, Peak, Regime};
 use crate::numbers;
+use crate::steady::BINS_PER_S;
 
 /// Levels this close to the best are the same for any purpose, however narrow the intervals.
 const SAME_SHARE: f64 = 0.03;
@@ -117,7 +118,7 @@ impl Shape {
             ));
         }
         if self.best + 1 == self.points.len() {
-            witnesses.push("no level with more users was measured".to_string());
+            witnesses.push("no level with more users can be judged".to_string());
         }
         if !top.has_interval {
             witnesses.push("the best level was too short for an interval; 10 % is assumed".to_string());
@@ -166,15 +167,30 @@ pub(crate) fn peak_finding(shape: &Shape, levels: &[Level]) -> Finding {
              {per_s} transactions/s{interval}."
         )
     };
+    let text = text + &did_more_before(top, levels);
     let shown: Vec<&Level> = shape.points[shape.same.0..=shape.same.1]
         .iter()
         .flat_map(|point| point.positions.iter().map(|&position| &levels[position]))
         .collect();
-    Finding {
-        id: "peak".to_string(),
-        text,
-        evidence: vec![levels_evidence("transactions_per_s", &shown)],
-    }
+    Finding { id: "peak".to_string(), text, evidence: vec![levels_evidence("transactions_per_s", &shown)] }
+}
+
+/// Names an unstable level that did more than the best before it changed; empty where none did.
+fn did_more_before(top: &Point, levels: &[Level]) -> String {
+    let unstable = levels.iter().filter(|level| !level.repeat && level.verdict.valid);
+    let more = unstable
+        .filter_map(|level| Some((level, level.change?)))
+        .filter(|(_, change)| change.before_per_s > top.per_s + top.half_width)
+        .max_by(|(_, a), (_, b)| a.before_per_s.total_cmp(&b.before_per_s));
+    let Some((level, change)) = more else {
+        return String::new();
+    };
+    format!(
+        " But {} did more, {}/s, until throughput changed at {} s; where the peak is depends on whether that lasts.",
+        numbers::users(level.users),
+        numbers::plain(change.before_per_s),
+        numbers::plain(change.at_bin as f64 / BINS_PER_S),
+    )
 }
 
 /// Says which levels are in which regime; `None` for a single level.
@@ -186,7 +202,7 @@ pub(crate) fn regimes_finding(shape: &Shape, levels: &[Level]) -> Option<Finding
     let mut parts = Vec::new();
     for (regime, name) in [
         (Regime::RampingUp, "ramping up"),
-        (Regime::Peak, "at its peak"),
+        (Regime::Peak, "at its peak (within 8 % of the best)"),
         (Regime::Degrading, "degrading"),
         (Regime::Unknown, "below its neighbours on both sides"),
     ] {
@@ -207,7 +223,8 @@ pub(crate) fn regimes_finding(shape: &Shape, levels: &[Level]) -> Option<Finding
             _ => format!("from {} to {} users", first.users, last.users),
         };
         let fall = if regime == Regime::Degrading {
-            format!(" (down {} at the last)", numbers::percent(1.0 - ratio(last.per_s, top.per_s)))
+            let at_last = if members.len() > 1 { " at the last" } else { "" };
+            format!(" (down {}{at_last})", numbers::percent(1.0 - ratio(last.per_s, top.per_s)))
         } else {
             String::new()
         };
@@ -244,16 +261,21 @@ fn points(levels: &[Level]) -> Vec<Point> {
         }
     }
     for point in &mut points {
+        // Beside a level with an interval, one that was too short for it says nothing new.
+        let has_interval = |position: &usize| levels[*position].verdict.transactions_per_s_ci95.is_some();
+        point.has_interval = point.positions.iter().any(has_interval);
+        if point.has_interval {
+            point.positions.retain(has_interval);
+        }
         let members: Vec<&Level> = point.positions.iter().map(|&position| &levels[position]).collect();
         let count = members.len() as f64;
         point.per_s = members.iter().map(|level| level.per_s() / count).sum();
-        point.has_interval = members.iter().all(|level| level.verdict.transactions_per_s_ci95.is_some());
         // As wide as the furthest end of any of them: two levels that disagree widen it.
         for level in members {
-            let [low, high] = level
-                .verdict
-                .transactions_per_s_ci95
-                .unwrap_or([level.per_s() * (1.0 - UNKNOWN_NOISE_SHARE), level.per_s() * (1.0 + UNKNOWN_NOISE_SHARE)]);
+            let [low, high] = level.verdict.transactions_per_s_ci95.unwrap_or([
+                level.per_s() * (1.0 - UNKNOWN_NOISE_SHARE),
+                level.per_s() * (1.0 + UNKNOWN_NOISE_SHARE),
+            ]);
             let reach = (point.per_s - low).max(high - point.per_s);
             point.half_width = point.half_width.max(reach);
         }

@@ -56,9 +56,7 @@ impl Verdict {
         match self {
             Verdict::Steady => Steadiness::Steady,
             Verdict::TooShort => Steadiness::TooShort,
-            Verdict::Changed(change) => Steadiness::UnstableFrom {
-                s: change.at_bin as f64 / BINS_PER_S,
-            },
+            Verdict::Changed(change) => Steadiness::UnstableFrom { s: change.at_bin as f64 / BINS_PER_S },
         }
     }
 }
@@ -74,20 +72,12 @@ pub(crate) fn check(bins: &[f64]) -> Verdict {
     if block_for_counts > bins.len() as f64 {
         return Verdict::TooShort;
     }
-    let block = (block_for_counts as usize)
-        .max(bins.len().div_ceil(BLOCKS_MAX))
-        .max(1);
-    let blocks: Vec<f64> = bins
-        .chunks_exact(block)
-        .map(|chunk| chunk.iter().sum())
-        .collect();
+    let block = (block_for_counts as usize).max(bins.len().div_ceil(BLOCKS_MAX)).max(1);
+    let blocks: Vec<f64> = bins.chunks_exact(block).map(|chunk| chunk.iter().sum()).collect();
     if blocks.len() < BLOCKS_MIN {
         return Verdict::TooShort;
     }
-    let part_min = PART_BINS_MIN
-        .div_ceil(block)
-        .max(blocks.len().div_ceil(10))
-        .max(3);
+    let part_min = PART_BINS_MIN.div_ceil(block).max(blocks.len().div_ceil(10)).max(3);
     let calm = without_outliers(&blocks);
     let Some(at_block) = change_point(&calm, part_min) else {
         return Verdict::Steady;
@@ -179,10 +169,7 @@ fn without_outliers(values: &[f64]) -> Vec<f64> {
         let from = at.saturating_sub(FILTER_REACH);
         let to = (at + FILTER_REACH + 1).min(values.len());
         let centre = median(&values[from..to]);
-        let distances: Vec<f64> = values[from..to]
-            .iter()
-            .map(|other| (other - centre).abs())
-            .collect();
+        let distances: Vec<f64> = values[from..to].iter().map(|other| (other - centre).abs()).collect();
         // 1.4826 makes the median distance a standard deviation for normal noise; counts vary by
         // their square root at least.
         let scale = (1.4826 * median(&distances)).max(centre.sqrt()).max(1.0);
@@ -252,9 +239,7 @@ mod tests {
     fn a_collapse_and_a_jump_half_way_are_found_where_they_are() {
         for (before, after) in [(410.0, 90.0), (120.0, 0.0), (100.0, 150.0), (100.0, 75.0)] {
             for seed in 0..50 {
-                let bins = noisy(&mut Noise::new(seed), 200, 0.3, |at| {
-                    if at < 123 { before } else { after }
-                });
+                let bins = noisy(&mut Noise::new(seed), 200, 0.3, |at| if at < 123 { before } else { after });
                 let Verdict::Changed(change) = check(&bins) else {
                     panic!("{before} to {after} is missed with seed {seed}");
                 };

@@ -1,6 +1,6 @@
 //! The Universal Scalability Law: N. J. Gunther, "Guerrilla Capacity Planning", Springer 2007.
 //!
-//! X(N) = λN / (1 + σ(N−1) + κN(N−1)), fitted by weighted least squares with σ, κ ≥ 0: a coarse
+//! X(N) = λN / (1 + σ(N−1) + κN(N−1)), fitted by weighted least squares with 0 ≤ σ < 1, κ ≥ 0: a coarse
 //! grid for the start, then Levenberg and Marquardt. Intervals are those of the linearised model.
 
 use levenberg_marquardt::{LeastSquaresProblem, LevenbergMarquardt};
@@ -44,15 +44,9 @@ pub(crate) fn fit(points: &[UslPoint], left_out: &[u32]) -> Option<UslFit> {
     if scale <= 0.0 || !scale.is_finite() {
         return None;
     }
-    let problem = Problem {
-        points,
-        scale,
-        parameters: start(points, scale)?,
-    };
-    let (fitted, report) = LevenbergMarquardt::new()
-        .with_patience(200)
-        .minimize(problem);
-    if !report.termination.was_successful() && !report.objective_function.is_finite() {
+    let problem = Problem { points, scale, parameters: start(points, scale)? };
+    let (fitted, report) = LevenbergMarquardt::new().with_patience(200).minimize(problem);
+    if !report.objective_function.is_finite() {
         return None;
     }
     let law = Law::from_free(&fitted.parameters, scale);
@@ -63,9 +57,10 @@ pub(crate) fn fit(points: &[UslPoint], left_out: &[u32]) -> Option<UslFit> {
     outside.sort_unstable();
     let at_peak = (1.0 - law.sigma) / law.kappa;
     let users_max = points.iter().map(|point| point.users).fold(1.0, f64::max);
+    let sigma = quality.estimate(1, law.sigma);
     let fit = UslFit {
         lambda: quality.estimate(0, law.lambda),
-        sigma: quality.estimate(1, law.sigma),
+        sigma: Estimate { high95: sigma.high95.min(1.0), ..sigma },
         kappa: quality.estimate(2, law.kappa),
         peak_users: (law.kappa > 0.0 && at_peak > 0.0)
             .then(|| at_peak.sqrt())
@@ -85,9 +80,10 @@ struct Law {
 }
 
 impl Law {
-    /// From the parameters that the fit is free to choose: ln λ, √σ, √κ, which keep all three in range.
+    /// From the parameters that the fit is free to choose, which keep all three in range: ln λ, the
+    /// root of σ/(1−σ), √κ.
     fn from_free(free: &Vector3<f64>, scale: f64) -> Law {
-        let sigma = free[1] * free[1];
+        let sigma = sigma(free[1]);
         let kappa = free[2] * free[2];
         Law {
             lambda: free[0].exp() * scale,
@@ -104,12 +100,14 @@ impl Law {
     fn gradient(self, users: f64) -> Vector3<f64> {
         let below = denominator(users, self.sigma, self.kappa);
         let per_s = self.per_s(users);
-        Vector3::new(
-            users / below,
-            -per_s * (users - 1.0) / below,
-            -per_s * users * (users - 1.0) / below,
-        )
+        Vector3::new(users / below, -per_s * (users - 1.0) / below, -per_s * users * (users - 1.0) / below)
     }
+}
+
+/// σ, below 1, from the root of σ/(1−σ).
+fn sigma(root_odds: f64) -> f64 {
+    let odds = root_odds * root_odds;
+    odds / (1.0 + odds)
 }
 
 fn denominator(users: f64, sigma: f64, kappa: f64) -> f64 {
@@ -120,7 +118,7 @@ struct Problem<'a> {
     points: &'a [UslPoint],
     /// Throughputs are divided by this.
     scale: f64,
-    /// ln(λ / scale), √σ, √κ.
+    /// ln(λ / scale), √(σ/(1−σ)), √κ.
     parameters: Vector3<f64>,
 }
 
@@ -138,9 +136,10 @@ impl LeastSquaresProblem<f64, Dyn, U3> for Problem<'_> {
     }
 
     fn residuals(&self) -> Option<DVector<f64>> {
-        let [log_lambda, root_sigma, root_kappa] = [self.parameters[0], self.parameters[1], self.parameters[2]];
+        let [log_lambda, root_odds, root_kappa] =
+            [self.parameters[0], self.parameters[1], self.parameters[2]];
         let residuals = self.points.iter().map(|point| {
-            let below = denominator(point.users, root_sigma * root_sigma, root_kappa * root_kappa);
+            let below = denominator(point.users, sigma(root_odds), root_kappa * root_kappa);
             let predicted = log_lambda.exp() * point.users / below;
             point.weight.sqrt() * (predicted - point.per_s / self.scale)
         });
@@ -148,15 +147,17 @@ impl LeastSquaresProblem<f64, Dyn, U3> for Problem<'_> {
     }
 
     fn jacobian(&self) -> Option<OMatrix<f64, Dyn, U3>> {
-        let [log_lambda, root_sigma, root_kappa] = [self.parameters[0], self.parameters[1], self.parameters[2]];
+        let [log_lambda, root_odds, root_kappa] =
+            [self.parameters[0], self.parameters[1], self.parameters[2]];
+        let sigma_by_root = 2.0 * root_odds / (1.0 + root_odds * root_odds).powi(2);
         let mut jacobian = OMatrix::<f64, Dyn, U3>::zeros(self.points.len());
         for (row, point) in self.points.iter().enumerate() {
             let users = point.users;
-            let below = denominator(users, root_sigma * root_sigma, root_kappa * root_kappa);
+            let below = denominator(users, sigma(root_odds), root_kappa * root_kappa);
             let predicted = log_lambda.exp() * users / below;
             let root_weight = point.weight.sqrt();
             jacobian[(row, 0)] = root_weight * predicted;
-            jacobian[(row, 1)] = -root_weight * predicted * 2.0 * root_sigma * (users - 1.0) / below;
+            jacobian[(row, 1)] = -root_weight * predicted * sigma_by_root * (users - 1.0) / below;
             jacobian[(row, 2)] = -root_weight * predicted * 2.0 * root_kappa * users * (users - 1.0) / below;
         }
         Some(jacobian)
@@ -166,7 +167,7 @@ impl LeastSquaresProblem<f64, Dyn, U3> for Problem<'_> {
 /// The best of a coarse grid of σ and κ; λ is linear and follows from them.
 fn start(points: &[UslPoint], scale: f64) -> Option<Vector3<f64>> {
     let mut best: Option<(f64, Vector3<f64>)> = None;
-    for sigma_step in 0..13 {
+    for sigma_step in 0..12 {
         for kappa_step in 0..17 {
             let sigma = 10_f64.powf(-6.0 + 0.5 * f64::from(sigma_step));
             let kappa = 10_f64.powf(-9.0 + 0.5 * f64::from(kappa_step));
@@ -185,7 +186,8 @@ fn start(points: &[UslPoint], scale: f64) -> Option<Vector3<f64>> {
             }
             let is_better = best.as_ref().is_none_or(|(least, _)| squares < *least);
             if lambda > 0.0 && squares.is_finite() && is_better {
-                best = Some((squares, Vector3::new(lambda.ln(), sigma.sqrt(), kappa.sqrt())));
+                best =
+                    Some((squares, Vector3::new(lambda.ln(), (sigma / (1.0 - sigma)).sqrt(), kappa.sqrt())));
             }
         }
     }
@@ -206,11 +208,7 @@ impl Quality {
     fn estimate(&self, parameter: usize, value: f64) -> Estimate {
         let variance = self.inverse[(parameter, parameter)] * self.squares / self.degrees;
         let half_width = t_quantile_975(self.degrees) * variance.max(0.0).sqrt();
-        Estimate {
-            value,
-            low95: (value - half_width).max(0.0),
-            high95: value + half_width,
-        }
+        Estimate { value, low95: (value - half_width).max(0.0), high95: value + half_width }
     }
 }
 
@@ -237,12 +235,7 @@ fn quality(points: &[UslPoint], law: Law) -> Option<Quality> {
     }
     let inverse = scaling * (scaling * normal * scaling).try_inverse()? * scaling;
     let r_squared = if squares_around_mean > 0.0 { 1.0 - squares / squares_around_mean } else { 0.0 };
-    Some(Quality {
-        r_squared,
-        degrees: (points.len() - 3) as f64,
-        squares,
-        inverse,
-    })
+    Some(Quality { r_squared, degrees: (points.len() - 3) as f64, squares, inverse })
 }
 
 /// Levels that lie outside the 95 % prediction band of a fit made without them, by their deleted
@@ -286,9 +279,7 @@ fn curve(law: Law, users_max: f64) -> Vec<[f64; 2]> {
 fn is_finite(fit: &UslFit) -> bool {
     let estimates = [fit.lambda, fit.sigma, fit.kappa];
     let all = estimates.iter().flat_map(|estimate| [estimate.value, estimate.low95, estimate.high95]);
-    all.chain(fit.curve.iter().flatten().copied())
-        .chain([fit.r_squared])
-        .all(f64::is_finite)
+    all.chain(fit.curve.iter().flatten().copied()).chain([fit.r_squared]).all(f64::is_finite)
 }
 
 #[cfg(test)]
@@ -299,7 +290,12 @@ mod tests {
     fn points(measured: &[(f64, f64)]) -> Vec<UslPoint> {
         let with_index = measured.iter().enumerate();
         with_index
-            .map(|(index, &(users, per_s))| UslPoint { users, per_s, weight: 1.0, indexes: vec![index as u32] })
+            .map(|(index, &(users, per_s))| UslPoint {
+                users,
+                per_s,
+                weight: 1.0,
+                indexes: vec![index as u32],
+            })
             .collect()
     }
 
@@ -343,11 +339,7 @@ mod tests {
                 .map(|&users| (users, truth.per_s(users) + 60.0 * noise.normal()))
                 .collect();
             let fit = fitted(&measured);
-            let known = [
-                (fit.lambda, truth.lambda),
-                (fit.sigma, truth.sigma),
-                (fit.kappa, truth.kappa),
-            ];
+            let known = [(fit.lambda, truth.lambda), (fit.sigma, truth.sigma), (fit.kappa, truth.kappa)];
             for (count, (estimate, value)) in covered.iter_mut().zip(known) {
                 *count += usize::from(estimate.low95 <= value && value <= estimate.high95);
             }
@@ -368,6 +360,12 @@ mod tests {
         let fit = fitted(&[(1.0, 100.0), (2.0, 220.0), (4.0, 500.0), (8.0, 1200.0)]);
         assert!(fit.sigma.value >= 0.0 && fit.kappa.value >= 0.0);
         assert!(fit.sigma.low95 >= 0.0 && fit.kappa.low95 >= 0.0);
+    }
+
+    #[test]
+    fn no_more_than_all_work_is_serial() {
+        let fit = fitted(&[(2.0, 1000.0), (4.0, 950.0), (8.0, 900.0), (16.0, 1010.0), (32.0, 980.0)]);
+        assert!(fit.sigma.value <= 1.0 && fit.sigma.high95 <= 1.0, "{:?}", fit.sigma);
     }
 
     #[test]

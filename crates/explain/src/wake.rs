@@ -12,22 +12,27 @@ use crate::regime::Shape;
 /// The next level must do this many times the work of the lowest, a user.
 const GAIN_A_USER_MIN: f64 = 1.25;
 
+/// With less idle time than this, waking is not the reason.
+const IDLE_MIN: f64 = 0.1;
+
 /// Beyond these, idle CPUs are not what one thinks of first.
 const FIRST_USERS_MAX: u32 = 2;
 const NEXT_USERS_MAX: u32 = 8;
 
 /// Position in the shape's points of a level that waking slowed down: the first, or none.
-pub(crate) fn slowed_point(shape: &Shape) -> Option<usize> {
+pub(crate) fn slowed_point(shape: &Shape, levels: &[Level]) -> Option<usize> {
     let [first, next, ..] = shape.points.as_slice() else {
         return None;
     };
     let is_low = first.users <= FIRST_USERS_MAX && next.users <= NEXT_USERS_MAX;
     let gain_a_user = (next.per_s / f64::from(next.users)) / (first.per_s / f64::from(first.users));
-    (is_low && gain_a_user > GAIN_A_USER_MIN).then_some(0)
+    let is_idle =
+        first.positions.iter().all(|&position| levels[position].cpu.is_none_or(|cpu| cpu.idle >= IDLE_MIN));
+    (is_low && is_idle && gain_a_user > GAIN_A_USER_MIN).then_some(0)
 }
 
 pub(crate) fn finding(shape: &Shape, levels: &[Level]) -> Option<Finding> {
-    let at = slowed_point(shape)?;
+    let at = slowed_point(shape, levels)?;
     let first = &shape.points[at];
     let next = &shape.points[at + 1];
     let shown: Vec<&Level> = [first, next]

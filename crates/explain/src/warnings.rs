@@ -69,7 +69,10 @@ pub(crate) fn stalls(levels: &[Level]) -> Option<Finding> {
         ));
         shown.push(level);
     }
-    let text = format!("{} (less than a fifth of the usual throughput). It counts in the average.", sentence(&parts));
+    let text = format!(
+        "{} (less than a fifth of the usual throughput). It counts in the average.",
+        sentence(&parts)
+    );
     finding("stall", &shown, "bins_100ms", text)
 }
 
@@ -78,12 +81,11 @@ pub(crate) fn too_short(levels: &[Level]) -> Option<Finding> {
         .iter()
         .filter(|level| level.verdict.valid && level.verdict.steadiness == Steadiness::TooShort)
         .collect();
-    let users: Vec<String> = shown.iter().map(|level| numbers::count(u64::from(level.users))).collect();
+    let users: Vec<u32> = shown.iter().map(|level| level.users).collect();
     let text = format!(
-        "Too short, or with too few transactions, to say whether throughput was steady and how sure its mean is: {} {} users. \
+        "Too short, or with too few transactions, to say whether throughput was steady and how sure its mean is: {}. \
          Measure longer (--seconds).",
-        if shown.len() == 1 { "the level of" } else { "the levels of" },
-        numbers::list(&users),
+        numbers::levels_of(&users),
     );
     finding("too-short", &shown, "bins_100ms", text)
 }
@@ -94,8 +96,7 @@ pub(crate) fn errors(levels: &[Level]) -> Option<Finding> {
     let worst = shown.iter().copied().max_by(|a, b| share(a).total_cmp(&share(b)))?;
     let total: f64 = shown.iter().map(|level| level.errors as f64).sum();
     let text = format!(
-        "{} met an error, most often at {}: {} errors for {} transactions that succeeded ({} of all attempts). \
-         Deadlocks and lock wait timeouts are rolled back and tried again; their time counts in the response time.",
+        "{} met an error, most often at {}: {} errors for {} transactions that succeeded ({} of all attempts).{}",
         match total {
             1.0 => "One attempt".to_string(),
             _ => format!("{} attempts", numbers::plain(total)),
@@ -104,6 +105,11 @@ pub(crate) fn errors(levels: &[Level]) -> Option<Finding> {
         numbers::count(worst.errors),
         numbers::count(worst.transactions),
         numbers::percent(share(worst)),
+        if worst.transactions > 0 {
+            " Deadlocks and lock wait timeouts are rolled back and tried again; their time counts in the response time."
+        } else {
+            ""
+        },
     );
     finding("errors", &shown, "errors", text)
 }
@@ -112,7 +118,9 @@ pub(crate) fn cut_short(levels: &[Level]) -> Option<Finding> {
     let shown: Vec<&Level> = levels.iter().filter(|level| !level.cut_short.is_empty()).collect();
     let parts: Vec<String> = shown
         .iter()
-        .map(|level| format!("{} after {} s: {}", name(level), numbers::plain(level.seconds), level.cut_short))
+        .map(|level| {
+            format!("{} after {} s: {}", name(level), numbers::plain(level.seconds), level.cut_short)
+        })
         .collect();
     finding("cut-short", &shown, "seconds", format!("Ended early: {}.", parts.join("; ")))
 }
@@ -138,10 +146,7 @@ pub(crate) fn not_measured(input: &Input, levels: &[Level]) -> Option<Finding> {
     Some(Finding {
         id: "not-measured".to_string(),
         text: format!("Not measured: {}.", parts.join("; ")),
-        evidence: vec![Evidence::Fact {
-            path: "not_measured".to_string(),
-            value: parts.join("; "),
-        }],
+        evidence: vec![Evidence::Fact { path: "not_measured".to_string(), value: parts.join("; ") }],
     })
 }
 
@@ -149,11 +154,7 @@ fn finding(id: &str, shown: &[&Level], quantity: &str, text: String) -> Option<F
     if shown.is_empty() {
         return None;
     }
-    Some(Finding {
-        id: id.to_string(),
-        text,
-        evidence: vec![levels_evidence(quantity, shown)],
-    })
+    Some(Finding { id: id.to_string(), text, evidence: vec![levels_evidence(quantity, shown)] })
 }
 
 fn name(level: &Level) -> String {

@@ -16,12 +16,14 @@ fn data(name: &str) -> PathBuf {
 fn check(name: &str) -> Explanation {
     let path = data(&format!("{name}.json"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let input: Input = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let input: Input =
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let explanation = explain(&input);
     let told = told(&explanation);
     let expected_path = data(&format!("{name}.txt"));
     if std::env::var_os("UPDATE_EXPECT").is_some() {
-        std::fs::write(&expected_path, &told).unwrap_or_else(|error| panic!("{}: {error}", expected_path.display()));
+        std::fs::write(&expected_path, &told)
+            .unwrap_or_else(|error| panic!("{}: {error}", expected_path.display()));
     }
     let expected = std::fs::read_to_string(&expected_path).unwrap_or_default();
     assert_eq!(told, expected, "{name}: UPDATE_EXPECT=1 writes what is told now");
@@ -155,4 +157,10 @@ fn waking_an_idle_cpu_is_not_taken_for_scaling() {
 #[test]
 fn levels_in_any_order_twice_and_without_cpu_are_explained() {
     check("unordered");
+}
+
+/// Recorded on a real MariaDB 10.11 while other programs kept the machine busy.
+#[test]
+fn a_disturbed_machine_is_told() {
+    check("recorded-busy");
 }

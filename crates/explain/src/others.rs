@@ -1,0 +1,80 @@
+//! Did something else use the machine's CPUs meanwhile? Neither the server nor the generator: a
+//! backup, a build, a neighbour behind the hypervisor. It disturbs every level that it meets.
+
+use crate::level::{Level, levels_evidence};
+use crate::model::{Finding, Machine};
+use crate::numbers;
+
+/// CPUs' worth of other programs, as a share of the CPUs that the server and the generator may use,
+/// from which a level counts as disturbed. Below lie interrupts and the kernel's own threads.
+const OTHERS_MIN: f64 = 0.15;
+
+/// The kernel counts CPU time by ticks, which misses: less than this many CPUs is never told.
+const OTHERS_MIN_CPUS: f64 = 0.2;
+
+/// Metrics of the sampler "cpu" that add up to the time in which a CPU was not idle.
+const BUSY: [&str; 5] = ["user_ns", "nice_ns", "system_ns", "irq_ns", "softirq_ns"];
+
+pub(crate) fn finding(levels: &[Level], machine: &Machine) -> Option<Finding> {
+    let mut shown = Vec::new();
+    let mut worst: Option<(f64, &Level)> = None;
+    for level in levels {
+        let Some(others_cpus) = disturbing_cpus(level, machine) else {
+            continue;
+        };
+        shown.push(level);
+        if worst.is_none_or(|(most, _)| others_cpus > most) {
+            worst = Some((others_cpus, level));
+        }
+    }
+    let (most, level) = worst?;
+    let disturbed = if shown.len() == levels.len() {
+        "every level".to_string()
+    } else {
+        let mut users: Vec<u32> = shown.iter().map(|level| level.users).collect();
+        users.sort_unstable();
+        users.dedup();
+        numbers::levels_of(&users)
+    };
+    let text = format!(
+        "Other programs used the machine's CPUs meanwhile, neither the server nor the generator: up to {} CPUs, at {}. \
+         That disturbed {}; measure again on a quiet machine.",
+        numbers::plain(most),
+        numbers::users(level.users),
+        disturbed,
+    );
+    Some(Finding { id: "other-load".to_string(), text, evidence: vec![levels_evidence("cpu", &shown)] })
+}
+
+/// CPUs' worth of other programs, where it is enough to disturb the level.
+pub(crate) fn disturbing_cpus(level: &Level, machine: &Machine) -> Option<f64> {
+    // Where the two keep to CPUs of their own, others on the rest of the machine disturb less, and
+    // how much can't be told from totals.
+    if !machine.shared || machine.server_cpus == 0 {
+        return None;
+    }
+    let least = OTHERS_MIN_CPUS.max(OTHERS_MIN * f64::from(machine.server_cpus));
+    others_cpus(level, machine).filter(|&cpus| cpus >= least)
+}
+
+/// CPUs' worth of time that was neither the server's nor the generator's; `None` where a part is unknown.
+fn others_cpus(level: &Level, machine: &Machine) -> Option<f64> {
+    let server_cpu_s = level.server_cpu_s?;
+    if level.client_cpu_s <= 0.0 || level.seconds <= 0.0 {
+        return None;
+    }
+    let mut busy_s = 0.0;
+    for counter in level.counters {
+        let series = &counter.series;
+        let is_total = series.source == "cpu" && matches!(series.instance.as_str(), "" | "all");
+        if is_total && BUSY.contains(&series.metric.as_str()) && counter.increase > 0.0 {
+            busy_s += counter.increase / 1e9;
+        }
+    }
+    if busy_s <= 0.0 && machine.server_cpus == machine.client_cpus {
+        let cpu = level.cpu?;
+        busy_s = (cpu.user + cpu.system) * f64::from(machine.server_cpus) * level.seconds;
+    }
+    let others = (busy_s - server_cpu_s - level.client_cpu_s) / level.seconds;
+    others.is_finite().then_some(others)
+}

@@ -1,0 +1,151 @@
+//! Whatever the numbers, explaining neither panics nor tells a number that is none.
+
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use whyso_explain::explain;
+use whyso_explain::model::{
+    ActionInput, Counter, CpuUse, Explanation, Input, LevelInput, Machine, SeriesName,
+};
+
+/// Ordinary numbers, and those that break formulas.
+fn number() -> impl Strategy<Value = f64> {
+    prop_oneof![
+        4 => 0.0..1e6,
+        1 => any::<f64>(),
+        1 => prop_oneof![
+            Just(0.0),
+            Just(-0.0),
+            Just(f64::NAN),
+            Just(f64::INFINITY),
+            Just(f64::NEG_INFINITY),
+            Just(f64::MAX),
+            Just(f64::MIN_POSITIVE),
+            Just(-1.0),
+        ],
+    ]
+}
+
+fn cpu() -> impl Strategy<Value = CpuUse> {
+    prop_oneof![
+        (0.0..0.5, 0.0..0.5).prop_map(|(user, system)| CpuUse {
+            user,
+            system,
+            idle: 1.0 - user - system,
+            ..CpuUse::default()
+        }),
+        (number(), number(), number(), number(), number())
+            .prop_map(|(user, system, iowait, steal, idle)| CpuUse { user, system, iowait, steal, idle }),
+    ]
+}
+
+fn bins() -> impl Strategy<Value = Vec<u32>> {
+    prop_oneof![
+        vec(any::<u32>(), 0..120),
+        (0_u32..500, 0_usize..150).prop_map(|(count, length)| vec![count; length]),
+        (0_u32..500, 0_u32..500, 20_usize..80).prop_map(|(before, after, length)| [
+            vec![before; length],
+            vec![after; length]
+        ]
+        .concat()),
+        vec(90_u32..110, 30..150),
+    ]
+}
+
+fn counters() -> impl Strategy<Value = Vec<Counter>> {
+    let names = [
+        ("status", "Innodb_row_lock_time"),
+        ("status", "Innodb_row_lock_waits"),
+        ("cpu", "context_switches"),
+        ("pressure", "some_ns"),
+        ("status", "Com_show_status"),
+        ("unheard", "öf"),
+    ];
+    vec((0..names.len(), number(), prop_oneof!["1", "ns", "bytes", "ms", ""]), 0..8).prop_map(move |picked| {
+        picked
+            .into_iter()
+            .map(|(at, increase, unit)| Counter {
+                series: SeriesName {
+                    source: names[at].0.to_string(),
+                    metric: names[at].1.to_string(),
+                    ..SeriesName::default()
+                },
+                unit,
+                increase,
+            })
+            .collect()
+    })
+}
+
+prop_compose! {
+    fn level()(
+        (index, users) in (0_u32..20, prop_oneof![4 => 0_u32..100, 1 => any::<u32>()]),
+        repeat in prop::bool::weighted(0.15),
+        (begin_ns, end_ns) in prop_oneof![
+            3 => (0_i64..1_000_000_000, 1_000_000_000_i64..20_000_000_000),
+            1 => (any::<i64>(), any::<i64>()),
+        ],
+        (transactions, errors) in prop_oneof![
+            4 => (0_u64..100_000, 0_u64..100),
+            1 => (any::<u64>(), any::<u64>()),
+        ],
+        (latency_mean_ms, client_cpu_s, server_cpu_s) in (number(), number(), option::of(number())),
+        bins_100ms in bins(),
+        (why, cut) in (prop_oneof!["", "it had no CPU"], prop_oneof!["", "the server died"]),
+        cpu in option::of(cpu()),
+        counters in counters(),
+    ) -> LevelInput {
+        LevelInput {
+            index, users, repeat, begin_ns, end_ns, transactions, errors, latency_mean_ms, bins_100ms, client_cpu_s,
+            client_saturated_why: why, cut_short: cut, cpu, server_cpu_s, counters,
+            ..LevelInput::default()
+        }
+    }
+}
+
+prop_compose! {
+    fn action()(
+        (begin_ns, end_ns) in prop_oneof![
+            3 => (0_i64..20_000_000_000, 0_i64..20_000_000_000),
+            1 => (any::<i64>(), any::<i64>()),
+        ],
+        error in prop_oneof!["", "it was denied"],
+    ) -> ActionInput {
+        ActionInput { begin_ns, end_ns, error, text: "SET GLOBAL x = 1".to_string(), ..ActionInput::default() }
+    }
+}
+
+/// A number that is none becomes null in JSON: what comes back differs or does not parse.
+fn is_finite(explanation: &Explanation) -> bool {
+    let Ok(json) = serde_json::to_value(explanation) else {
+        return false;
+    };
+    serde_json::from_value::<Explanation>(json).is_ok_and(|back| back == *explanation)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1_500))]
+
+    #[test]
+    fn any_input_is_explained_in_finite_numbers(
+        levels in vec(level(), 0..9),
+        (server_cpus, client_cpus, shared) in (0_u32..4, 0_u32..4, any::<bool>()),
+        not_measured in vec(".{0,12}", 0..3),
+        actions in vec(action(), 0..3),
+    ) {
+        let machine = Machine { server_cpus, client_cpus, shared };
+        let input = Input { levels, machine, not_measured, actions };
+        let explanation = explain(&input);
+        prop_assert!(is_finite(&explanation), "{explanation:#?}");
+        prop_assert_eq!(explanation.levels.len(), input.levels.len());
+        prop_assert!(!explanation.findings.is_empty());
+        for finding in &explanation.findings {
+            prop_assert!(!finding.text.contains("NaN") && !finding.text.contains("inf/"), "{}", finding.text);
+        }
+        for growth in &explanation.growth {
+            let sweep = input.levels.iter().filter(|level| !level.repeat).count();
+            prop_assert_eq!(growth.by_level.len(), sweep);
+        }
+        prop_assert_eq!(explain(&input), explanation);
+    }
+}
