@@ -20,11 +20,20 @@
 pub mod codec;
 mod derived;
 pub mod html;
+mod json;
+mod markdown;
+pub mod number;
 pub mod payload;
 pub mod source;
+mod svg;
+mod terminal;
 mod thin;
 
+pub use json::json;
+pub use markdown::markdown;
 pub use source::{Column, Source};
+pub use svg::svg;
+pub use terminal::{run_line, terminal};
 
 /// Why a report could not be made.
 #[derive(Debug, thiserror::Error)]
@@ -35,5 +44,5 @@ pub enum Error {
     #[error("can't put the run into the report: {0}")]
     Json(#[from] serde_json::Error),
     #[error("can't read the recording: {0}")]
-    Read(String),
+    Read(#[from] whyso_record::Error),
 }

@@ -1,6 +1,7 @@
 //! Where a report's numbers come from.
 
-use whyso_record::data::{Event, LoadInterval, SeriesKey};
+use whyso_record::Recording;
+use whyso_record::data::{Event, LoadInterval, SeriesId, SeriesKey};
 use whyso_record::run::RunInfo;
 
 use crate::Error;
@@ -28,4 +29,41 @@ pub trait Source {
     fn load(&self) -> Result<Vec<LoadInterval>, Error>;
     /// What was lost or could not be read.
     fn problems(&self) -> Vec<String>;
+}
+
+impl Source for Recording {
+    fn run(&self) -> &RunInfo {
+        Recording::run(self)
+    }
+
+    fn keys(&self) -> Vec<SeriesKey> {
+        self.series().iter().map(|info| info.key.clone()).collect()
+    }
+
+    fn sample_count(&self) -> u64 {
+        self.series().iter().map(|info| info.samples).sum()
+    }
+
+    fn columns(&self, series: &[usize]) -> Result<Vec<Column>, Error> {
+        let ids: Vec<SeriesId> =
+            series.iter().filter_map(|number| self.series().get(*number)).map(|info| info.id).collect();
+        let mut columns = Vec::with_capacity(ids.len());
+        for samples in self.samples_many(&ids, None)? {
+            let points = samples.points();
+            columns.push(Column { t_ns: points.t_ns, value: points.value });
+        }
+        Ok(columns)
+    }
+
+    fn events(&self) -> Result<Vec<Event>, Error> {
+        Ok(Recording::events(self)?)
+    }
+
+    fn load(&self) -> Result<Vec<LoadInterval>, Error> {
+        Ok(Recording::load(self, None)?)
+    }
+
+    fn problems(&self) -> Vec<String> {
+        Recording::problems(self).to_vec()
+    }
 }

@@ -169,6 +169,7 @@ pub(crate) fn explanation(made: &Made) -> Explanation {
             significant: false,
         }),
         findings,
+        ..Explanation::default()
     }
 }
 

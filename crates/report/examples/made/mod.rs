@@ -125,7 +125,7 @@ impl Made {
 }
 
 fn is_charted(key: &SeriesKey) -> bool {
-    matches!(key.source.as_str(), "cpu" | "disk" | "process")
+    matches!(key.source.as_str(), "cpu" | "disk" | "server_process" | "generator_process")
         || key.metric.starts_with("Innodb_rows")
         || key.metric.starts_with("Innodb_row_lock")
 }
@@ -140,9 +140,10 @@ fn cpu_share(key: &SeriesKey, users: u32) -> Option<f64> {
         "softirq_ns" => busy * 0.03,
         "steal_ns" => 0.006,
         "idle_ns" => (1.0 - busy) * 0.8,
-        "cpu_ns" if key.instance == "server" => busy * 0.74,
-        "cpu_ns" => busy * 0.17,
+        "run_ns" if key.instance == "server" => busy * 0.74,
+        "run_ns" => busy * 0.17,
         "nice_ns" | "irq_ns" => 0.0,
+        "cpu_ns" => 0.0012,
         _ => return None,
     };
     let of_one = if key.instance.starts_with("cpu") { 0.5 } else { 1.0 };
@@ -165,7 +166,7 @@ fn growth(key: &SeriesKey, users: u32, per_transaction: f64) -> f64 {
 }
 
 fn key(source: &str, metric: &str, instance: &str, kind: Kind, unit: &str) -> SeriesKey {
-    let host = if source == "process" && instance == "generator" { "client" } else { "server" };
+    let host = if source == "generator_process" { "client" } else { "server" };
     SeriesKey {
         host: host.to_string(),
         source: source.to_string(),
@@ -257,7 +258,7 @@ const CPU: &[&str] =
 
 fn keys(hostile: bool) -> Vec<SeriesKey> {
     let mut keys = Vec::new();
-    for instance in ["", "cpu0", "cpu1"] {
+    for instance in ["all", "cpu0", "cpu1"] {
         keys.extend(CPU.iter().map(|metric| key("cpu", metric, instance, Kind::Counter, "ns")));
     }
     keys.push(key("cpu", "context_switches", "", Kind::Counter, "1"));
@@ -266,9 +267,9 @@ fn keys(hostile: bool) -> Vec<SeriesKey> {
         keys.push(key("disk", "write_bytes", device, Kind::Counter, "bytes"));
         keys.push(key("disk", "queue_requests", device, Kind::Gauge, "requests"));
     }
-    keys.push(key("process", "cpu_ns", "server", Kind::Counter, "ns"));
-    keys.push(key("process", "cpu_ns", "generator", Kind::Counter, "ns"));
-    keys.push(key("process", "rss_bytes", "server", Kind::Gauge, "bytes"));
+    keys.push(key("server_process", "run_ns", "server", Kind::Counter, "ns"));
+    keys.push(key("generator_process", "run_ns", "generator", Kind::Counter, "ns"));
+    keys.push(key("server_process", "resident_bytes", "server", Kind::Gauge, "bytes"));
     keys.extend(STATUS.iter().map(|metric| key("status", metric, "", Kind::Counter, "1")));
     keys.extend(STATUS_GAUGES.iter().map(|metric| key("status", metric, "", Kind::Gauge, "1")));
     for number in 0..620 {
@@ -277,7 +278,7 @@ fn keys(hostile: bool) -> Vec<SeriesKey> {
     for thread in 0..120 {
         keys.push(key("thread", "run_queue_ns", &format!("{}:mariadbd", 4000 + thread), Kind::Counter, "ns"));
     }
-    for sampler in ["cpu", "disk", "process", "status", "innodb_metrics"] {
+    for sampler in ["cpu", "disk", "server_process", "status", "innodb_metrics"] {
         keys.push(key("watch", "cpu_ns", sampler, Kind::Counter, "ns"));
         keys.push(key("watch", "duration_ns", sampler, Kind::Gauge, "ns"));
     }
@@ -358,6 +359,7 @@ fn run_info(levels: Vec<Level>, end_ns: i64, hostile: bool) -> RunInfo {
             "Performance Schema: it is off on this server.".to_string(),
         ],
         ended: Some(Ended::Complete { at_ns: end_ns }),
+        ..RunInfo::default()
     }
 }
 

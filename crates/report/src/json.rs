@@ -1,0 +1,70 @@
+//! The result as one JSON object, for programs. The names are fixed: other programs rely on them.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use whyso_explain::model::{Explanation, LevelVerdict};
+use whyso_record::run::{Ended, Level, Purpose, RunInfo};
+
+/// The object that `whyso run --json` prints. `path` is the recording's folder.
+pub fn json(run: &RunInfo, explanation: &Explanation, path: &Path) -> Value {
+    let verdict_of = |level: &Level| explanation.levels.iter().find(|verdict| verdict.index == level.index);
+    let levels: Vec<Value> = run.levels.iter().map(|level| level_object(level, verdict_of(level))).collect();
+    let peak = explanation.peak.as_ref().map(|peak| {
+        json!({
+            "users": peak.users,
+            "users_interval": peak.users_interval,
+            "transactions_per_s": peak.transactions_per_s,
+        })
+    });
+    let findings: Vec<Value> = explanation
+        .findings
+        .iter()
+        .map(|finding| json!({"id": finding.id, "text": finding.text, "evidence": finding.evidence}))
+        .collect();
+    json!({
+        "run": run.id,
+        "path": path.display().to_string(),
+        "levels": levels,
+        "peak": peak,
+        "findings": findings,
+        "ended": run.ended,
+        "server": {"version": run.server.version, "flavor": run.server.flavor},
+        "tool_version": run.tool_version,
+    })
+}
+
+fn level_object(level: &Level, verdict: Option<&LevelVerdict>) -> Value {
+    let result = &level.result;
+    let client = &result.client;
+    json!({
+        "users": level.users,
+        "seconds": result.seconds,
+        "transactions": result.transactions,
+        "queries": result.queries,
+        "errors": result.errors,
+        "transactions_per_s": result.transactions_per_s,
+        "queries_per_s": result.queries_per_s,
+        "transactions_per_s_ci95": verdict.and_then(|verdict| verdict.transactions_per_s_ci95),
+        "latency_ms": result.latency_ms,
+        "client": {
+            "cpu_s": client.cpu_s,
+            "cpu_us_per_query": client.cpu_us_per_query,
+            "max_rss_kb": client.max_rss_kb,
+            "saturated": client.saturated,
+        },
+        "regime": verdict.map(|verdict| verdict.regime),
+        "valid": verdict.is_some_and(|verdict| verdict.valid),
+        "invalid_why": verdict.map(|verdict| verdict.invalid_why.as_str()).unwrap_or_default(),
+        "steadiness": verdict.map(|verdict| verdict.steadiness),
+        "repeat": level.purpose == Purpose::Repeat,
+        "errors_by_code": result.errors_by_code,
+        "retries": result.retries,
+        "service_ms": result.service_ms,
+        "warmup_steady": level.warmup_steady,
+        "cut_short": match &level.ended {
+            Ended::Complete { .. } => None,
+            Ended::CutShort { why, .. } => Some(why),
+        },
+    })
+}

@@ -1,0 +1,329 @@
+//! The report as Markdown: for a ticket, a chat or a commit message.
+
+use std::fmt::Write;
+
+use whyso_explain::model::{Estimate, Explanation, LevelVerdict, Regime, Steadiness};
+use whyso_record::run::{Ended, Level, Purpose, RunInfo};
+
+use crate::number::{bytes, grouped, whole};
+
+/// The whole report but its time series: headline, findings, levels, growth, statements, facts.
+pub fn markdown(run: &RunInfo, explanation: &Explanation) -> String {
+    let mut out = Markdown::default();
+    headline(&mut out, run, explanation);
+    findings(&mut out, explanation);
+    levels(&mut out, run, explanation);
+    actions(&mut out, explanation);
+    growth(&mut out, explanation);
+    statements(&mut out, run);
+    facts(&mut out, run);
+    out.text
+}
+
+/// The workload as the plan names it, else the run's name.
+pub(crate) fn workload(run: &RunInfo) -> &str {
+    let workload = run.spec.get("workload");
+    let name = workload.and_then(|workload| workload.as_str().or_else(|| workload.get("name")?.as_str()));
+    name.or(run.command.get(2).map(String::as_str)).unwrap_or(&run.id)
+}
+
+pub(crate) fn regime_name(regime: Regime) -> &'static str {
+    match regime {
+        Regime::RampingUp => "ramping up",
+        Regime::Peak => "peak",
+        Regime::Degrading => "degrading",
+        Regime::Unknown => "not judged",
+    }
+}
+
+#[derive(Default)]
+struct Markdown {
+    text: String,
+}
+
+impl Markdown {
+    fn heading(&mut self, text: &str) {
+        let _ = writeln!(self.text, "\n## {}\n", escaped(text));
+    }
+
+    fn line(&mut self, text: &str) {
+        let _ = writeln!(self.text, "{text}");
+    }
+
+    fn row(&mut self, cells: &[String]) {
+        let _ = writeln!(self.text, "| {} |", cells.join(" | "));
+    }
+
+    /// Columns of words stand left, numbers right.
+    fn table(&mut self, head: &[&str]) {
+        self.row(&head.iter().map(|cell| cell.to_string()).collect::<Vec<_>>());
+        let is_words = |cell: &str| {
+            matches!(cell, "regime" | "validity" | "counter" | "kind" | "action" | "unit" | "what it is")
+        };
+        let rule = |cell: &&str| if is_words(cell) { "---".to_string() } else { "---:".to_string() };
+        let _ = writeln!(self.text, "| {} |", head.iter().map(rule).collect::<Vec<_>>().join(" | "));
+    }
+}
+
+/// Text that others wrote, so that it stays text: no markup, no table cell, no line of its own.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\\' | '`' | '*' | '[' | ']' | '|' | '#' => {
+                out.push('\\');
+                out.push(character);
+            }
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            _ if character.is_control() => out.push(' '),
+            _ => out.push(character),
+        }
+    }
+    out
+}
+
+fn headline(out: &mut Markdown, run: &RunInfo, explanation: &Explanation) {
+    let server = escaped(format!("{} {}", run.server.flavor, run.server.version).trim());
+    out.line(&format!(
+        "# {} on {}",
+        escaped(workload(run)),
+        if server.is_empty() { "a server" } else { &server }
+    ));
+    out.line("");
+    if let Some(peak) = &explanation.peak {
+        let [low, high] = peak.users_interval;
+        let users = if low == high { format!("{low} users") } else { format!("{low} to {high} users") };
+        out.line(&format!(
+            "**Throughput peaks at {users}: {} transactions a second.**\n",
+            grouped(peak.transactions_per_s)
+        ));
+    }
+    let ended = match &run.ended {
+        Some(Ended::Complete { .. }) => "complete".to_string(),
+        Some(Ended::CutShort { why, .. }) => format!("cut short: {}", escaped(why)),
+        None => "not ended".to_string(),
+    };
+    out.line(&format!(
+        "Run {}, {ended}, recorded by whyso {}.",
+        escaped(&run.id),
+        escaped(&run.tool_version)
+    ));
+}
+
+fn findings(out: &mut Markdown, explanation: &Explanation) {
+    if explanation.findings.is_empty() {
+        return;
+    }
+    out.heading("What was found");
+    for finding in &explanation.findings {
+        out.line(&format!("- {}", escaped(&finding.text)));
+    }
+}
+
+fn levels(out: &mut Markdown, run: &RunInfo, explanation: &Explanation) {
+    if run.levels.is_empty() {
+        return;
+    }
+    out.heading("Levels");
+    out.table(&[
+        "users",
+        "TPS",
+        "95 % interval",
+        "QPS",
+        "mean ms",
+        "p95 ms",
+        "p99 ms",
+        "max ms",
+        "client µs/query",
+        "errors",
+        "regime",
+        "validity",
+    ]);
+    for level in &run.levels {
+        let verdict = explanation.levels.iter().find(|verdict| verdict.index == level.index);
+        out.row(&level_cells(level, verdict));
+    }
+}
+
+fn level_cells(level: &Level, verdict: Option<&LevelVerdict>) -> Vec<String> {
+    let result = &level.result;
+    let interval = verdict.and_then(|verdict| verdict.transactions_per_s_ci95);
+    let regime = match (level.purpose, verdict) {
+        (Purpose::Repeat, _) => "repeat",
+        (_, Some(verdict)) => regime_name(verdict.regime),
+        _ => "–",
+    };
+    vec![
+        level.users.to_string(),
+        grouped(verdict.map_or(result.transactions_per_s, |verdict| verdict.transactions_per_s)),
+        interval.map_or("–".to_string(), |[low, high]| format!("{} … {}", grouped(low), grouped(high))),
+        grouped(result.queries_per_s),
+        grouped(result.latency_ms.mean),
+        grouped(result.latency_ms.p95),
+        grouped(result.latency_ms.p99),
+        grouped(result.latency_ms.max),
+        grouped(result.client.cpu_us_per_query),
+        whole(result.errors),
+        regime.to_string(),
+        escaped(&validity(level, verdict)),
+    ]
+}
+
+/// One word, or why the level does not count.
+pub(crate) fn validity(level: &Level, verdict: Option<&LevelVerdict>) -> String {
+    if let Some(verdict) = verdict.filter(|verdict| !verdict.valid) {
+        return format!("invalid: {}", verdict.invalid_why);
+    }
+    if let Ended::CutShort { why, .. } = &level.ended {
+        return format!("cut short: {why}");
+    }
+    match verdict.map(|verdict| verdict.steadiness) {
+        Some(Steadiness::UnstableFrom { s }) => format!("unstable from {} s", grouped(s)),
+        Some(Steadiness::TooShort) => "too short to tell".to_string(),
+        _ => "valid".to_string(),
+    }
+}
+
+fn actions(out: &mut Markdown, explanation: &Explanation) {
+    if explanation.actions.is_empty() {
+        return;
+    }
+    out.heading("What was changed in mid-run");
+    out.table(&["action", "TPS before", "during", "seconds", "after"]);
+    let estimate = |estimate: &Option<Estimate>| match estimate {
+        Some(one) => format!("{} ({} … {})", grouped(one.value), grouped(one.low95), grouped(one.high95)),
+        None => "–".to_string(),
+    };
+    for effect in &explanation.actions {
+        out.row(&[
+            escaped(&effect.text),
+            estimate(&effect.before),
+            estimate(&effect.during),
+            grouped(effect.during_s),
+            estimate(&effect.after),
+        ]);
+    }
+}
+
+const GROWTH_SHOWN: usize = 15;
+
+fn growth(out: &mut Markdown, explanation: &Explanation) {
+    let Some(first) = explanation.growth.first() else { return };
+    out.heading("What grows per transaction");
+    out.line(&format!("From {} to {} users, most suspicious first.\n", first.best_users, first.last_users));
+    out.table(&["counter", "unit", "at the best", "at the last", "growth", "what it is"]);
+    for growth in explanation.growth.iter().take(GROWTH_SHOWN) {
+        let name = format!("{} {}", growth.series.metric, growth.series.instance);
+        out.row(&[
+            escaped(name.trim()),
+            escaped(&growth.unit),
+            grouped(growth.best_per_transaction),
+            grouped(growth.last_per_transaction),
+            growth.ratio.map_or("from none".to_string(), |ratio| format!("× {}", grouped(ratio))),
+            escaped(&growth.meaning),
+        ]);
+    }
+}
+
+fn statements(out: &mut Markdown, run: &RunInfo) {
+    let sweep: Vec<&Level> = run.levels.iter().filter(|level| level.purpose == Purpose::Sweep).collect();
+    let mut kinds: Vec<&str> = Vec::new();
+    for statement in sweep.iter().flat_map(|level| &level.result.by_statement) {
+        if !kinds.contains(&statement.kind.as_str()) {
+            kinds.push(&statement.kind);
+        }
+    }
+    if kinds.is_empty() {
+        return;
+    }
+    out.heading("Statements: mean latency in ms, by users");
+    let users: Vec<String> = sweep.iter().map(|level| level.users.to_string()).collect();
+    let mut head = vec!["kind"];
+    head.extend(users.iter().map(String::as_str));
+    out.table(&head);
+    for kind in kinds {
+        let mut cells = vec![escaped(kind)];
+        for level in &sweep {
+            let statement = level.result.by_statement.iter().find(|statement| statement.kind == kind);
+            cells.push(statement.map_or("–".to_string(), |statement| grouped(statement.latency_ms.mean)));
+        }
+        out.row(&cells);
+    }
+}
+
+fn facts(out: &mut Markdown, run: &RunInfo) {
+    out.heading("Where it ran");
+    let host = &run.host;
+    let facts = [
+        ("server", format!("{} {} {}", run.server.flavor, run.server.version, run.server.version_comment)),
+        ("reached at", run.server.endpoint.clone()),
+        ("machine", format!("{} CPUs, {}, {}", host.logical_cpus, host.cpu_model, bytes(host.memory_bytes))),
+        ("system", format!("{}, kernel {}", host.os, host.kernel)),
+        ("virtualization", host.virtualization.clone()),
+        ("server's data on", host.data_filesystem.clone()),
+        ("command", run.command.join(" ")),
+    ];
+    for (name, value) in facts {
+        if !value.trim().is_empty() {
+            out.line(&format!("- {name}: {}", escaped(value.trim())));
+        }
+    }
+    for (name, value) in &run.server.variables_changed {
+        let before = run.server.variables.get(name).map_or("", String::as_str);
+        out.line(&format!(
+            "- {} changed during the run: {} → {}",
+            escaped(name),
+            escaped(before),
+            escaped(value)
+        ));
+    }
+    if !run.not_measured.is_empty() {
+        out.heading("What was not measured");
+        for line in &run.not_measured {
+            out.line(&format!("- {}", escaped(line)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn nothing_that_a_server_says_breaks_out_of_a_cell(text in ".*") {
+            let run = RunInfo {
+                server: whyso_record::run::ServerFacts { endpoint: text.clone(), ..Default::default() },
+                ..RunInfo::default()
+            };
+            let told = markdown(&run, &Explanation::default());
+            let plain = markdown(&RunInfo::default(), &Explanation::default());
+            let lines = |text: &str| text.lines().count();
+            prop_assert!(lines(&told) <= lines(&plain) + 1);
+            let cell = escaped(&text);
+            prop_assert!(!cell.contains('<') && !cell.replace("\\\\", "").replace("\\|", "").contains('|'));
+        }
+    }
+
+    #[test]
+    fn a_level_says_why_it_does_not_count() {
+        let verdict = LevelVerdict {
+            index: 0,
+            users: 4,
+            transactions_per_s: 100.0,
+            transactions_per_s_ci95: None,
+            steadiness: Steadiness::UnstableFrom { s: 8.25 },
+            regime: Regime::Unknown,
+            valid: true,
+            invalid_why: String::new(),
+        };
+        let level = crate::svg::tests::level(0, 4, 100.0);
+        assert_eq!(validity(&level, Some(&verdict)), "unstable from 8.25 s");
+        let invalid =
+            LevelVerdict { valid: false, invalid_why: "the generator was full".to_string(), ..verdict };
+        assert_eq!(validity(&level, Some(&invalid)), "invalid: the generator was full");
+    }
+}

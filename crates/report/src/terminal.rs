@@ -1,0 +1,174 @@
+//! The table of levels and the findings, as plain text for a terminal or a pipe.
+
+use std::fmt::Write as _;
+
+use whyso_explain::model::{Explanation, LevelVerdict, Regime, Steadiness};
+use whyso_record::RunSummary;
+use whyso_record::run::{Ended, Level, Purpose, RunInfo};
+
+use crate::derived::{MachineCpu, cpu_by_level};
+use crate::number::grouped;
+use crate::{Error, Source};
+
+/// Widest line of the findings, in characters.
+const TEXT_WIDTH: usize = 110;
+
+/// The table of levels, and the findings under it.
+///
+/// # Errors
+/// Where the recording can't be read.
+pub fn terminal(source: &dyn Source, explanation: &Explanation) -> Result<String, Error> {
+    let by_level = cpu_by_level(source)?;
+    let cpu = |level: u32| by_level.iter().find(|cpu| cpu.level == level).and_then(|cpu| cpu.machine);
+    let table = levels_table(source.run(), explanation, &cpu);
+    Ok(format!("{table}\n{}", findings_text(explanation)))
+}
+
+fn levels_table(run: &RunInfo, explanation: &Explanation, cpu: &dyn Fn(u32) -> Option<MachineCpu>) -> String {
+    let header = [
+        "users", "TPS", "95 % interval", "QPS", "mean ms", "p95", "p99", "max", "user %", "sys %", "idle %",
+        "client µs/q", "errors", "regime",
+    ];
+    let mut rows = vec![header.map(str::to_string).to_vec()];
+    for level in &run.levels {
+        let verdict = explanation.levels.iter().find(|verdict| verdict.index == level.index);
+        rows.push(level_row(level, verdict, cpu(level.index)));
+    }
+    let mut out = aligned(&rows);
+    let has_cpu = run.levels.iter().any(|level| cpu(level.index).is_some());
+    if has_cpu {
+        out.push_str("CPU is of the whole machine. ");
+    }
+    out.push_str("Intervals hold within this one start of the server.\n");
+    out
+}
+
+fn level_row(level: &Level, verdict: Option<&LevelVerdict>, cpu: Option<MachineCpu>) -> Vec<String> {
+    let result = &level.result;
+    let per_s = verdict.map_or(result.transactions_per_s, |verdict| verdict.transactions_per_s);
+    let interval = match verdict.and_then(|verdict| verdict.transactions_per_s_ci95) {
+        Some([low, high]) => format!("{} – {}", grouped(low), grouped(high)),
+        None => "–".to_string(),
+    };
+    let percent = |part: fn(&MachineCpu) -> f64| cpu.map_or("–".to_string(), |cpu| format!("{:.0}", part(&cpu) * 100.0));
+    let mut users = grouped(f64::from(level.users));
+    if level.purpose == Purpose::Repeat {
+        users.push_str(" again");
+    }
+    vec![
+        users,
+        grouped(per_s),
+        interval,
+        grouped(result.queries_per_s),
+        grouped(result.latency_ms.mean),
+        grouped(result.latency_ms.p95),
+        grouped(result.latency_ms.p99),
+        grouped(result.latency_ms.max),
+        percent(|cpu| cpu.user),
+        percent(|cpu| cpu.system),
+        percent(|cpu| cpu.idle),
+        grouped(result.client.cpu_us_per_query),
+        grouped(result.errors as f64),
+        remark(level, verdict),
+    ]
+}
+
+fn remark(level: &Level, verdict: Option<&LevelVerdict>) -> String {
+    let Some(verdict) = verdict else { return String::new() };
+    let mut remark = match (level.purpose, verdict.regime) {
+        (Purpose::Repeat, _) => "repeat",
+        (_, Regime::RampingUp) => "ramping up",
+        (_, Regime::Peak) => "peak",
+        (_, Regime::Degrading) => "degrading",
+        (_, Regime::Unknown) => "unknown",
+    }
+    .to_string();
+    if let Steadiness::UnstableFrom { s } = verdict.steadiness {
+        let _ = write!(remark, ", unstable from {s:.1} s");
+    }
+    if let Ended::CutShort { .. } = level.ended {
+        remark.push_str(", cut short");
+    }
+    if !verdict.valid {
+        remark.push_str(", INVALID");
+    }
+    remark
+}
+
+/// Columns two blanks apart, all but the last flush right.
+fn aligned(rows: &[Vec<String>]) -> String {
+    let columns = rows.first().map_or(0, Vec::len);
+    let mut widths = vec![0; columns];
+    for row in rows {
+        for (column, cell) in row.iter().enumerate() {
+            widths[column] = widths[column].max(cell.chars().count());
+        }
+    }
+    let mut out = String::new();
+    for row in rows {
+        for (column, cell) in row.iter().enumerate() {
+            let blanks = widths[column] - cell.chars().count();
+            if column + 1 == columns {
+                out.push_str(cell);
+                break;
+            }
+            out.extend(std::iter::repeat_n(' ', blanks));
+            out.push_str(cell);
+            out.push_str("  ");
+        }
+        out.truncate(out.trim_end().len());
+        out.push('\n');
+    }
+    out
+}
+
+/// The findings as a list of paragraphs, wrapped.
+fn findings_text(explanation: &Explanation) -> String {
+    let mut out = String::new();
+    for finding in &explanation.findings {
+        out.push_str(&wrapped(&finding.text, "  "));
+    }
+    out
+}
+
+fn wrapped(text: &str, indent: &str) -> String {
+    let mut out = String::new();
+    let mut line = format!("{}• ", &indent[..indent.len().saturating_sub(2)]);
+    let mut empty = true;
+    for word in text.split_whitespace() {
+        if !empty && line.chars().count() + 1 + word.chars().count() > TEXT_WIDTH {
+            out.push_str(&line);
+            out.push('\n');
+            line = indent.to_string();
+            empty = true;
+        }
+        if !empty {
+            line.push(' ');
+        }
+        line.push_str(word);
+        empty = false;
+    }
+    out.push_str(&line);
+    out.push('\n');
+    out
+}
+
+/// One line about a recorded run: its id, what was run on what, its best level, how it ended.
+pub fn run_line(summary: &RunSummary) -> String {
+    let run = &summary.run;
+    let best = run.levels.iter().map(|level| &level.result).max_by(|a, b| {
+        a.transactions_per_s.total_cmp(&b.transactions_per_s)
+    });
+    let best = best.map_or("no level ended".to_string(), |result| {
+        format!("best {} transactions/s", grouped(result.transactions_per_s))
+    });
+    let workload = run.spec.get("workload").and_then(serde_json::Value::as_str).unwrap_or("?");
+    let ended = match (&run.ended, summary.live) {
+        (_, true) => "going on".to_string(),
+        (Some(Ended::Complete { .. }), _) => "complete".to_string(),
+        (Some(Ended::CutShort { why, .. }), _) => format!("cut short: {}", why.lines().next().unwrap_or("")),
+        (None, _) => summary.problem.clone().unwrap_or_else(|| "not finished".to_string()),
+    };
+    let server = format!("{} {}", run.server.flavor, run.server.version);
+    format!("{:<24} {workload:<22} {server:<34} {best:<28} {ended}", summary.id)
+}
