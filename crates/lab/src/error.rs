@@ -9,11 +9,11 @@ pub enum Error {
     #[error("{0}")]
     Plan(String),
     #[error(transparent)]
-    Workload(#[from] whyso_workload::Error),
+    Workload(#[from] whyso_workload::WorkloadError),
     #[error(transparent)]
     Server(#[from] whyso_server::Error),
     #[error(transparent)]
-    Load(#[from] whyso_load::Error),
+    Load(#[from] whyso_load::LoadError),
     #[error(transparent)]
     Record(#[from] whyso_record::Error),
     #[error(transparent)]
@@ -28,6 +28,10 @@ pub enum Error {
 impl Error {
     /// Whether the command line was wrong, rather than the run having failed.
     pub fn is_wrong_use(&self) -> bool {
-        matches!(self, Error::Plan(_) | Error::Workload(_))
+        match self {
+            Error::Plan(_) | Error::Workload(_) => true,
+            Error::Server(error) => error.is_wrong_use(),
+            _ => false,
+        }
     }
 }

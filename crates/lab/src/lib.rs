@@ -1,1 +1,55 @@
-//! see ARCHITECTURE.md
+//! One run: server, load and watch on one clock, into one recording.
+//!
+//! [`run`] carries out a [`Plan`]: it starts or reaches the server, loads its data, opens a recording, starts the samplers, drives the
+//! load through its levels, and puts everything back. [`explain`] turns a recording into findings.
+//!
+//! This crate alone knows in which order things happen. It does no arithmetic on series and judges nothing: that is for
+//! `whyso_series` and `whyso_explain`.
+//!
+//! ```no_run
+//! use whyso_lab::{Listener, News, Plan, Stop};
+//!
+//! struct Quiet;
+//! impl Listener for Quiet {
+//!     fn hear(&self, _: News<'_>) {}
+//! }
+//!
+//! # fn plan() -> Plan { unimplemented!() }
+//! static STOP: Stop = Stop::new();
+//! let plan: Plan = plan();
+//! let outcome = whyso_lab::run(&plan, &Quiet, &STOP, &|_| None)?;
+//! println!("recorded in {}", outcome.path.display());
+//! # Ok::<(), whyso_lab::Error>(())
+//! ```
+
+mod actions;
+mod error;
+mod evidence;
+mod plan;
+mod prepare;
+mod progress;
+mod result;
+mod run;
+mod settle;
+mod sweep;
+mod warmup;
+
+pub use error::Error;
+pub use evidence::{explain, input};
+pub use plan::{Action, Plan, ServerPlan, USERS_MAX, What, parse_knob};
+pub use prepare::AskPassword;
+pub use progress::{Listener, News, Running, Stop};
+pub use run::{Outcome, run};
+
+/// What the plan's workload sends, as text for people.
+///
+/// # Errors
+/// Where the workload or one of its options is unknown, or the data set is too small for it.
+pub fn describe(plan: &Plan) -> Result<String, Error> {
+    Ok(run::workload(plan)?.describe())
+}
+
+/// A command line as it may be recorded: passwords within DSNs are masked.
+pub fn masked_command_line(arguments: impl Iterator<Item = String>) -> Vec<String> {
+    arguments.map(|argument| whyso_server::dsn::mask(&argument)).collect()
+}

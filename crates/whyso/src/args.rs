@@ -260,9 +260,18 @@ pub(crate) struct ExportArgs {
     pub(crate) run: PathBuf,
     #[arg(long, value_enum, default_value_t = ExportFormat::Csv)]
     pub(crate) format: ExportFormat,
-    /// Only metrics whose source or name contains this text; may be given more than once
-    #[arg(long, value_name = "TEXT")]
-    pub(crate) metric: Vec<String>,
+    /// Only this host, such as server or client
+    #[arg(long)]
+    pub(crate) host: Option<String>,
+    /// Only this source, such as status or cpu
+    #[arg(long)]
+    pub(crate) source: Option<String>,
+    /// Only this metric, such as Innodb_rows_read
+    #[arg(long)]
+    pub(crate) metric: Option<String>,
+    /// Only this instance, such as cpu0 or sda
+    #[arg(long)]
+    pub(crate) instance: Option<String>,
     /// Where to write [default: standard output for CSV]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,

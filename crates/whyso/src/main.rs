@@ -1,1 +1,40 @@
-fn main() {}
+//! The command line of whyso: parse, call, print. Whatever decides something lives in a library.
+
+mod args;
+mod commands;
+mod progress;
+mod run;
+
+use std::process::ExitCode;
+
+use args::{Cli, Command};
+use clap::Parser;
+
+/// The run failed.
+const FAILED: u8 = 1;
+/// The command line asked for something that can't be.
+const WRONG_USE: u8 = 2;
+
+fn main() -> ExitCode {
+    // A throw-away server is held by a second process of this program, which watches over the first.
+    if let Some(status) = whyso_server::supervise_main() {
+        return status;
+    }
+    let cli = Cli::parse();
+    let done = match cli.command {
+        Command::Run(args) => run::run(*args),
+        Command::Report(args) => commands::report(&args),
+        Command::Export(args) => commands::export(&args),
+        Command::Sql(args) => commands::sql(&args),
+        Command::Runs(args) => commands::runs(&args),
+        Command::Snapshots(args) => commands::snapshots(args),
+    };
+    match done {
+        Ok(status) => status,
+        Err(error) => {
+            eprintln!("whyso: {error:#}");
+            let wrong_use = error.downcast_ref::<whyso_lab::Error>().is_some_and(whyso_lab::Error::is_wrong_use);
+            ExitCode::from(if wrong_use { WRONG_USE } else { FAILED })
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! From a recording to what the explanation rests on. The only bridge between files and findings.
+
+use whyso_explain::model::{ActionInput, Counter, CpuUse, Explanation, Gauge, Input, LevelInput, Machine, SeriesName};
+use whyso_record::data::{Kind, SeriesId, SeriesKey};
+use whyso_record::run::{ActionRecord, Ended, Level, Purpose, RunInfo};
+use whyso_record::Recording;
+
+use crate::Error;
+
+/// What `whyso_explain` makes of a recording.
+///
+/// # Errors
+/// Where the recording's files can't be read.
+pub fn explain(recording: &Recording) -> Result<Explanation, Error> {
+    Ok(whyso_explain::explain(&input(recording)?))
+}
+
+/// The evidence in a recording, level by level.
+///
+/// # Errors
+/// Where the recording's files can't be read.
+pub fn input(recording: &Recording) -> Result<Input, Error> {
+    let run = recording.run();
+    let mut levels: Vec<LevelInput> = run.levels.iter().map(level_input).collect();
+    if !levels.is_empty() {
+        add_series(recording, &mut levels)?;
+    }
+    let mut not_measured = run.not_measured.clone();
+    not_measured.extend(recording.problems().iter().cloned());
+    let actions = run.actions.iter().map(action_input).collect();
+    Ok(Input { levels, machine: machine(run), actions, not_measured })
+}
+
+fn machine(run: &RunInfo) -> Machine {
+    let cpus = |name: &str| -> Vec<u64> {
+        let list = run.spec.get(name).and_then(serde_json::Value::as_array);
+        list.map_or(Vec::new(), |list| list.iter().filter_map(serde_json::Value::as_u64).collect())
+    };
+    let client_cpus = cpus("client_cpus");
+    let server_cpus = cpus("server_cpus");
+    Machine {
+        server_cpus: server_cpus.len() as u32,
+        client_cpus: client_cpus.len() as u32,
+        shared: server_cpus.iter().any(|cpu| client_cpus.contains(cpu)),
+    }
+}
+
+fn action_input(action: &ActionRecord) -> ActionInput {
+    ActionInput {
+        text: action.text.clone(),
+        begin_ns: action.begin_ns,
+        end_ns: action.end_ns,
+        error: action.error.clone(),
+    }
+}
+
+fn level_input(level: &Level) -> LevelInput {
+    let result = &level.result;
+    LevelInput {
+        index: level.index,
+        users: level.users,
+        repeat: level.purpose == Purpose::Repeat,
+        begin_ns: level.window.begin_ns,
+        end_ns: level.window.end_ns,
+        transactions: result.transactions,
+        queries: result.queries,
+        errors: result.errors,
+        latency_mean_ms: result.latency_ms.mean,
+        latency_p99_ms: result.latency_ms.p99,
+        bins_100ms: result.bins_100ms.clone(),
+        client_cpu_s: result.client.cpu_s,
+        client_saturated_why: result.client.saturated_why.clone(),
+        cut_short: match &level.ended {
+            Ended::Complete { .. } => String::new(),
+            Ended::CutShort { why, .. } => why.clone(),
+        },
+        cpu: None,
+        server_cpu_s: None,
+        counters: Vec::new(),
+        gauges: Vec::new(),
+    }
+}
+
+fn add_series(recording: &Recording, levels: &mut [LevelInput]) -> Result<(), Error> {
+    let ids: Vec<SeriesId> = recording.series().iter().map(|info| info.id).collect();
+    recording.samples_each(&ids, None, |id, samples| {
+        let Some(info) = recording.info(id) else { return };
+        let points = samples.points();
+        for level in levels.iter_mut() {
+            add_one(level, &info.key, &points.t_ns, &points.value);
+        }
+    })?;
+    for level in levels {
+        level.cpu = cpu_use(level);
+        level.server_cpu_s = server_cpu_s(level);
+    }
+    Ok(())
+}
+
+fn add_one(level: &mut LevelInput, key: &SeriesKey, t_ns: &[i64], value: &[f64]) {
+    let series = SeriesName {
+        host: key.host.clone(),
+        source: key.source.clone(),
+        metric: key.metric.clone(),
+        instance: key.instance.clone(),
+    };
+    let unit = key.unit.clone();
+    match key.kind {
+        Kind::Counter => {
+            let Some(grown) = whyso_series::increase(t_ns, value, level.begin_ns, level.end_ns) else { return };
+            // A reading rarely falls on the window's edge: what was seen stands for the whole window.
+            let window_ns = (level.end_ns - level.begin_ns) as f64;
+            let increase = grown.amount * window_ns / grown.covered_ns as f64;
+            level.counters.push(Counter { series, unit, increase });
+        }
+        Kind::Gauge => {
+            let mean = whyso_series::mean_over(t_ns, value, level.begin_ns, level.end_ns);
+            let max = whyso_series::max_over(t_ns, value, level.begin_ns, level.end_ns);
+            if let (Some(mean), Some(max)) = (mean, max) {
+                level.gauges.push(Gauge { series, unit, mean, max });
+            }
+        }
+    }
+}
+
+/// The machine's CPU use over the window, from the counters of `/proc/stat`.
+fn cpu_use(level: &LevelInput) -> Option<CpuUse> {
+    let mut parts = CpuUse::default();
+    let mut total = 0.0;
+    for counter in &level.counters {
+        if counter.series.source != "cpu" || !counter.series.instance.is_empty() {
+            continue;
+        }
+        let part = match counter.series.metric.as_str() {
+            "user_ns" | "nice_ns" => &mut parts.user,
+            "system_ns" | "irq_ns" | "softirq_ns" => &mut parts.system,
+            "iowait_ns" => &mut parts.iowait,
+            "steal_ns" => &mut parts.steal,
+            "idle_ns" => &mut parts.idle,
+            _ => continue,
+        };
+        *part += counter.increase;
+        total += counter.increase;
+    }
+    if total <= 0.0 {
+        return None;
+    }
+    for part in [&mut parts.user, &mut parts.system, &mut parts.iowait, &mut parts.steal, &mut parts.idle] {
+        *part /= total;
+    }
+    Some(parts)
+}
+
+fn server_cpu_s(level: &LevelInput) -> Option<f64> {
+    let is_server_cpu = |series: &SeriesName| {
+        series.source == "process" && series.instance == "server" && series.metric == "run_ns"
+    };
+    let counter = level.counters.iter().find(|counter| is_server_cpu(&counter.series))?;
+    Some(counter.increase / 1e9)
+}

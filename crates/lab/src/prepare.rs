@@ -1,0 +1,216 @@
+//! The server under test, made ready: started or reached, its settings set, its data loaded.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use mysql_async::Conn;
+use mysql_async::prelude::Queryable;
+use whyso_load::{Address, Target, Tls};
+use whyso_server::dataset::{self, Dataset, Phase};
+use whyso_server::{CpuSet, Dsn, StartSpec, ThrowAway, dsn, knobs, schema, snapshot, throwaway};
+
+use crate::plan::ServerPlan;
+use crate::progress::{Listener, News};
+use crate::sweep::Shared;
+use crate::{Error, Plan};
+
+/// Asks the user for a password; the text says for whom. `None` where nobody can be asked.
+pub type AskPassword = dyn Fn(&str) -> Option<String> + Sync;
+
+/// Connections that a run makes besides its users': control, samplers, actions.
+const CONNECTIONS_OF_OUR_OWN: u32 = 10;
+
+/// A server that is ready to be loaded.
+pub(crate) struct Tested {
+    pub(crate) dsn: Dsn,
+    pub(crate) throw_away: Option<Shared<ThrowAway>>,
+    pub(crate) pid: Option<u32>,
+    pub(crate) log: Option<PathBuf>,
+    pub(crate) data_dir: Option<PathBuf>,
+    /// CPUs that the server was bound to, in words for the report; empty where it was not.
+    pub(crate) cpus_words: String,
+    pub(crate) cpus: Option<Vec<u32>>,
+    /// What the user should know of it.
+    pub(crate) notes: Vec<String>,
+    /// Settings that it was started with, or that were set, and why.
+    pub(crate) settings: Vec<(String, String, String)>,
+}
+
+impl Tested {
+    /// Where the load goes.
+    pub(crate) fn target(&self) -> Target {
+        let dsn = &self.dsn;
+        let address = match &dsn.socket {
+            Some(socket) => Address::Unix(socket.clone()),
+            None => Address::Tcp { host: dsn.host.clone(), port: dsn.port },
+        };
+        let tls = match &dsn.tls {
+            dsn::Tls::Disabled => Tls::Off,
+            dsn::Tls::Verify { ca } => Tls::Verify { ca: ca.clone(), host: dsn.host.clone() },
+            dsn::Tls::Insecure => Tls::Insecure,
+        };
+        Target {
+            address,
+            user: dsn.user.clone(),
+            password: dsn.password.clone().unwrap_or_default(),
+            schema: dsn.schema.clone(),
+            tls,
+        }
+    }
+}
+
+/// Starts or reaches the server and sees to its data.
+pub(crate) async fn server(
+    plan: &Plan,
+    listener: &dyn Listener,
+    ask_password: &AskPassword,
+) -> Result<Tested, Error> {
+    let dataset = Dataset { tables: plan.tables, rows: plan.rows, seed: plan.seed, ..Dataset::default() };
+    match &plan.server {
+        ServerPlan::ThrowAway { build, parent, set, defaults_file, cpus } => {
+            listener.hear(News::Step("looking for a server"));
+            let mut spec = StartSpec::new(whyso_server::find(build.as_deref())?);
+            spec.parent_dir = parent.clone();
+            spec.defaults_file = defaults_file.clone();
+            spec.set = set.clone();
+            spec.cpus = cpus.as_deref().map(CpuSet::resolve).transpose()?;
+            spec.connections = users_max(plan) + CONNECTIONS_OF_OUR_OWN;
+            spec.data_bytes = dataset.bytes_estimate();
+            throw_away(spec, &dataset, listener).await
+        }
+        ServerPlan::Dsn { dsn, set } => remote(plan, dsn, set, &dataset, listener, ask_password).await,
+    }
+}
+
+async fn throw_away(spec: StartSpec, dataset: &Dataset, listener: &dyn Listener) -> Result<Tested, Error> {
+    let parent = match &spec.parent_dir {
+        Some(parent) => parent.clone(),
+        None => throwaway::default_parent_dir()?,
+    };
+    let mut notes = Vec::new();
+    for swept in whyso_server::sweep(&parent)? {
+        notes.push(match swept.left_because {
+            None => format!("removed what an earlier run left behind: {}", swept.folder.display()),
+            Some(why) => format!("an earlier run left {} behind: {why}", swept.folder.display()),
+        });
+    }
+    listener.hear(News::Step(&format!("starting {} {}", spec.binary.flavor, spec.binary.version)));
+    let (server, origin) =
+        snapshot::start_with_dataset(spec, dataset, &|progress| hear_loading(listener, progress)).await?;
+    notes.push(origin.to_string());
+    if server.file_system().in_memory {
+        notes.push(
+            "the server's data lie on tmpfs, where fsync is free: findings about the disk are not those of a disk"
+                .to_string(),
+        );
+    }
+    let mut settings = Vec::new();
+    for setting in server.settings() {
+        settings.push((setting.name.clone(), setting.value.clone(), setting.why.clone()));
+    }
+    let cpus = server.cpus().map(|(cpus, _)| cpus.cpus().to_vec());
+    let cpus_words = server.cpus().map_or(String::new(), |(cpus, means)| format!("{cpus}, by {means}"));
+    Ok(Tested {
+        dsn: server.dsn(),
+        pid: server.pid(),
+        log: Some(server.log_path()),
+        data_dir: Some(server.data_dir()),
+        cpus_words,
+        cpus,
+        notes,
+        settings,
+        throw_away: Some(Arc::new(tokio::sync::Mutex::new(server))),
+    })
+}
+
+async fn remote(
+    plan: &Plan,
+    text: &str,
+    set: &[(String, String)],
+    dataset: &Dataset,
+    listener: &dyn Listener,
+    ask_password: &AskPassword,
+) -> Result<Tested, Error> {
+    let mut dsn = Dsn::resolve(text)?;
+    let mut notes = Vec::new();
+    if let Some(typed) = dsn::password_as_typed(text) {
+        whyso_server::overwrite_in_arguments(typed);
+        notes.push(
+            "a password in the command line can be seen by others until it is overwritten: use MYSQL_PWD or ~/.my.cnf"
+                .to_string(),
+        );
+    }
+    if dsn.tls == dsn::Tls::Insecure {
+        notes.push("tls=insecure: the connection is encrypted, but the server's certificate was not checked".to_string());
+    }
+    listener.hear(News::Step(&format!("connecting to {}", dsn.endpoint())));
+    let mut prompt = |question: &str| {
+        ask_password(question).ok_or_else(|| std::io::Error::other("there is no terminal to ask at: set MYSQL_PWD"))
+    };
+    let mut conn = dsn.log_in(&mut prompt).await?;
+    for undone in knobs::pending_undo(&mut conn).await? {
+        notes.push(format!("put back what an earlier run left changed: {undone}"));
+    }
+    if plan.allow_writes.as_deref() == Some(dsn.schema.as_str()) {
+        check_consented(&mut conn, &dsn.schema, dataset).await?;
+    } else {
+        schema::claim(&mut conn, &dsn.schema).await?;
+        dataset::ensure(&dsn, dataset, &|progress| hear_loading(listener, progress)).await?;
+    }
+    let mut settings = Vec::new();
+    for (name, value) in set {
+        let change = knobs::set_global(&mut conn, name, value).await;
+        if let Err(error) = change {
+            knobs::undo_all(&mut conn).await?;
+            return Err(error.into());
+        }
+        settings.push((name.clone(), value.clone(), "asked for; put back at the end".to_string()));
+    }
+    let _ = conn.disconnect().await;
+    Ok(Tested {
+        dsn,
+        throw_away: None,
+        pid: None,
+        log: None,
+        data_dir: None,
+        cpus_words: String::new(),
+        cpus: None,
+        notes,
+        settings,
+    })
+}
+
+/// With the user's consent a schema that is not ours is used as it is: it must hold the tables already.
+async fn check_consented(conn: &mut Conn, schema: &str, dataset: &Dataset) -> Result<(), Error> {
+    let quoted = schema.replace('`', "``");
+    for table in 1..=dataset.tables {
+        let name = Dataset::table_name(table);
+        let sql = format!("SELECT COUNT(*) FROM (SELECT 1 FROM `{quoted}`.`{name}` LIMIT {}) AS rows_there", dataset.rows);
+        let rows: Option<u64> = conn.query_first(sql).await.map_err(|error| {
+            Error::Failed(format!(
+                "--allow-writes {schema} uses the tables that are there, and {schema}.{name} can't be read ({error}): load it, \
+                 for example with sysbench prepare, or name another schema"
+            ))
+        })?;
+        if rows.unwrap_or(0) < dataset.rows {
+            return Err(Error::Failed(format!(
+                "{schema}.{name} has {} rows, and --rows {} were asked for: ask for fewer, or load more",
+                rows.unwrap_or(0),
+                dataset.rows
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn hear_loading(listener: &dyn Listener, progress: dataset::Progress) {
+    let phase = match progress.phase {
+        Phase::Rows => "loading rows",
+        Phase::Indexes => "making secondary indexes",
+    };
+    listener.hear(News::Loading { phase, rows: progress.rows_done, rows_total: progress.rows_total });
+}
+
+fn users_max(plan: &Plan) -> u32 {
+    plan.users.iter().copied().max().unwrap_or(1)
+}

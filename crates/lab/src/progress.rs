@@ -1,0 +1,63 @@
+//! What a run tells whoever waits for it, while it goes on.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use whyso_record::run::{Level, Purpose};
+
+/// One piece of news.
+#[derive(Debug)]
+pub enum News<'a> {
+    /// A step that takes a moment has begun, such as "starting MariaDB 10.11".
+    Step(&'a str),
+    /// Rows of the data set that are loaded.
+    Loading { phase: &'a str, rows: u64, rows_total: u64 },
+    /// A level runs.
+    Level(Running),
+    /// A level has ended.
+    LevelDone(&'a Level),
+    /// Something that the user should know, but that does not end the run.
+    Warning(&'a str),
+}
+
+/// How far a running level is.
+#[derive(Clone, Copy, Debug)]
+pub struct Running {
+    pub users: u32,
+    pub purpose: Purpose,
+    pub measuring: bool,
+    /// Time since the phase (warm-up or measuring) began.
+    pub elapsed: Duration,
+    /// Longest that the phase may take.
+    pub bound: Duration,
+    /// In the last half second.
+    pub transactions_per_s: f64,
+    /// Longest that the rest of the run may take, this level included.
+    pub rest: Duration,
+}
+
+/// Hears the news. Called from the thread that called [`crate::run`], and from loaders' threads.
+pub trait Listener: Sync {
+    fn hear(&self, news: News<'_>);
+}
+
+/// How often the user asked the run to end (Ctrl-C): once ends it properly, twice at once.
+#[derive(Debug, Default)]
+pub struct Stop {
+    asked: AtomicU32,
+}
+
+impl Stop {
+    pub const fn new() -> Stop {
+        Stop { asked: AtomicU32::new(0) }
+    }
+
+    /// Safe to call from a signal handler. Gives how often it was asked, this time included.
+    pub fn ask(&self) -> u32 {
+        self.asked.fetch_add(1, Ordering::SeqCst) + 1
+    }
+
+    pub fn is_asked(&self) -> bool {
+        self.asked.load(Ordering::SeqCst) > 0
+    }
+}

@@ -1,0 +1,443 @@
+//! One run, start to end. The only place that knows in which order things happen.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::runtime::Runtime;
+use whyso_clock::{Anchor, monotonic_ns, wall_ns};
+use whyso_load::{Engine, Limits};
+use whyso_record::data::Event;
+use whyso_record::run::{Ended, Purpose, RunInfo, ServerFacts};
+use whyso_record::{Options, Recorder};
+use whyso_server::{CpuSet, knobs};
+use whyso_watch::{WatchSpec, Watcher, global_variables, host_facts, server_facts};
+use whyso_workload::Workload;
+
+use crate::actions::Actions;
+use crate::plan::What;
+use crate::prepare::{self, AskPassword, Tested};
+use crate::progress::{Listener, News, Stop};
+use crate::settle::wait_until_settled;
+use crate::sweep::{Cut, Sweep, best};
+use crate::{Error, Plan, ServerPlan};
+
+/// How long a lost connection is made anew, in runs that restart the server on purpose.
+const RECONNECT_TIME_MAX: Duration = Duration::from_secs(60);
+/// Bound on the last questions to a server that may be gone.
+const GOODBYE_TIME_MAX: Duration = Duration::from_secs(10);
+/// Between two anchors of the clock to wall time.
+const ANCHOR_INTERVAL_NS: i64 = 60_000_000_000;
+
+/// Where a run was recorded, and how it ended.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    pub path: PathBuf,
+    /// Why the run was cut short by a failure, in a sentence; `None` where it was not.
+    pub failure: Option<String>,
+}
+
+/// Carries out a plan: server, data, levels, recording. What was recorded before a failure is kept.
+///
+/// # Errors
+/// Whatever keeps the first level from being run. A failure after that is told in the outcome.
+pub fn run(plan: &Plan, listener: &dyn Listener, stop: &Stop, ask_password: &AskPassword) -> Result<Outcome, Error> {
+    plan.check()?;
+    let workload = workload(plan)?;
+    let client_cpus = plan.client_cpus.as_deref().map(CpuSet::resolve).transpose()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .map_err(|error| Error::Failed(format!("can't start a thread: {error}")))?;
+
+    let prepared = runtime.block_on(async {
+        tokio::select! {
+            tested = prepare::server(plan, listener, ask_password) => tested,
+            () = stop_asked(stop) => Err(Error::Interrupted),
+        }
+    });
+    let tested = prepared?;
+    for note in &tested.notes {
+        listener.hear(News::Warning(note));
+    }
+    let lab = Lab { plan, workload, client_cpus, tested, runtime, listener, stop };
+    let outcome = lab.record();
+    lab.leave();
+    outcome
+}
+
+/// The workload of a plan, checked against its data set.
+pub(crate) fn workload(plan: &Plan) -> Result<Workload, Error> {
+    let mut options = whyso_workload::Options::default();
+    options.set("tables", &plan.tables.to_string())?;
+    options.set("table-size", &plan.rows.to_string())?;
+    for (name, value) in &plan.options {
+        options.set(name, value)?;
+    }
+    let workload = Workload::builtin(&plan.workload, &options)?;
+    workload.check_data(plan.tables, plan.rows)?;
+    Ok(workload)
+}
+
+async fn stop_asked(stop: &Stop) {
+    while !stop.is_asked() {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// A run whose server is ready.
+struct Lab<'a> {
+    plan: &'a Plan,
+    workload: Workload,
+    client_cpus: Option<CpuSet>,
+    tested: Tested,
+    runtime: Runtime,
+    listener: &'a dyn Listener,
+    stop: &'a Stop,
+}
+
+impl Lab<'_> {
+    fn record(&self) -> Result<Outcome, Error> {
+        self.listener.hear(News::Step("waiting for the server to settle"));
+        let mut info = self.run_info()?;
+        let unsettled = self.settle()?;
+        if let Some(what) = unsettled {
+            info.not_measured.push(format!("a server at rest: when the first level began, {what}"));
+        }
+
+        let users_max = self.plan.users.iter().copied().max().unwrap_or(1);
+        let cpus = self.client_cpus.as_ref().map(|cpus| cpus.cpus().to_vec());
+        let restarts = self.plan.actions.iter().any(|a| matches!(a.what, What::Restart | What::Shell(_)));
+        let mut limits = Limits::default();
+        if restarts {
+            limits.reconnect = RECONNECT_TIME_MAX;
+        }
+        self.listener.hear(News::Step("connecting the users"));
+        let engine =
+            Engine::connect_with(&self.tested.target(), &self.workload, users_max, self.plan.seed, cpus, limits)?;
+
+        let path = self.plan.out.join(&info.id);
+        let recorder = Recorder::create(&path, Options::default())?;
+        recorder.set_run(&info);
+        let watcher = Watcher::start(self.watch_spec(), recorder.clone())?;
+        let failure = self.levels(engine, &recorder, &mut info);
+        self.finish(recorder, watcher, info, failure, path)
+    }
+
+    /// Runs the sweep and the repeat. Gives why it was cut short by a failure.
+    fn levels(&self, engine: Engine, recorder: &Recorder, info: &mut RunInfo) -> Option<String> {
+        let plan = self.plan;
+        let dsn = self.tested.dsn.clone();
+        let throw_away = self.tested.throw_away.clone();
+        let handle = self.runtime.handle().clone();
+        let repeats = u32::from(plan.repeat_best && plan.users.len() > 1);
+        let mut sweep = Sweep {
+            plan,
+            engine,
+            recorder: recorder.clone(),
+            listener: self.listener,
+            stop: self.stop,
+            actions: Actions::new(&plan.actions, handle, dsn, throw_away),
+            levels_left: plan.users.len() as u32 + repeats,
+            measured_before: Duration::ZERO,
+        };
+        let mut todo: Vec<(u32, Purpose)> = plan.users.iter().map(|&users| (users, Purpose::Sweep)).collect();
+        todo.reverse();
+        let mut repeated = false;
+        let mut failure = None;
+        loop {
+            let (users, purpose) = match todo.pop() {
+                Some(next) => next,
+                None if plan.repeat_best && !repeated && info.levels.len() > 1 => {
+                    repeated = true;
+                    let Some(best) = best(&info.levels) else { break };
+                    (best.users, Purpose::Repeat)
+                }
+                None => break,
+            };
+            sweep.levels_left = sweep.levels_left.saturating_sub(1);
+            let (level, cut) = match sweep.level(info.levels.len() as u32, users, purpose) {
+                Ok(done) => done,
+                Err(error) => {
+                    failure = Some(self.with_death(error.to_string()));
+                    break;
+                }
+            };
+            info.levels.push(level);
+            add_anchor(info);
+            recorder.set_run(info);
+            let sealed = recorder.seal();
+            match cut {
+                Cut::No => {}
+                Cut::Asked => break,
+                Cut::Failed(why) => {
+                    let why = self.with_death(why);
+                    if let Some(Ended::CutShort { why: of_level, .. }) = info.levels.last_mut().map(|level| &mut level.ended) {
+                        of_level.clone_from(&why);
+                    }
+                    failure = Some(why);
+                    break;
+                }
+            }
+            if let Some(why) = recorder.failed().or(sealed.err().map(|error| error.to_string())) {
+                failure = Some(why);
+                break;
+            }
+        }
+        info.actions = sweep.actions.finish(recorder);
+        failure
+    }
+
+    /// A failure's message, with how the throw-away server ended where that is why.
+    fn with_death(&self, message: String) -> String {
+        let Some(server) = &self.tested.throw_away else { return message };
+        // The kernel may take a moment to tell that a process is gone.
+        for _ in 0..20 {
+            let death = self.runtime.block_on(server.lock()).died();
+            if let Some(death) = death {
+                let log = death.last_log_lines.join("\n  ");
+                return format!("the server died under the load ({}); its log ends with:\n  {log}", death.how);
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        message
+    }
+
+    fn finish(
+        &self,
+        recorder: Recorder,
+        watcher: Watcher,
+        mut info: RunInfo,
+        failure: Option<String>,
+        path: PathBuf,
+    ) -> Result<Outcome, Error> {
+        let not_measured = watcher.stop();
+        for line in not_measured {
+            if !info.not_measured.contains(&line) {
+                info.not_measured.push(line);
+            }
+        }
+        if let Some(after) = self.variables_now() {
+            for (name, value) in after {
+                if info.server.variables.get(&name) != Some(&value) && !changes_by_itself(&name) {
+                    info.server.variables_changed.insert(name, value);
+                }
+            }
+        }
+        self.keep_log(&path);
+        add_anchor(&mut info);
+        let at_ns = monotonic_ns();
+        info.ended = Some(match &failure {
+            Some(why) => Ended::CutShort { at_ns, why: why.clone() },
+            None if self.stop.is_asked() => Ended::CutShort { at_ns, why: "interrupted by Ctrl-C".to_string() },
+            None => Ended::Complete { at_ns },
+        });
+        if let Some(why) = &failure {
+            let text = why.clone();
+            recorder.event(Event { t_ns: at_ns, host: "client".to_string(), kind: "error".to_string(), text });
+        }
+        recorder.set_run(&info);
+        let finished = recorder.finish();
+        if info.levels.is_empty() {
+            return Err(failure.map_or(Error::Interrupted, Error::Failed));
+        }
+        let failure = failure.or(finished.err().map(|error| error.to_string()));
+        Ok(Outcome { path, failure })
+    }
+
+    /// The throw-away server's own log becomes a part of the recording.
+    fn keep_log(&self, path: &std::path::Path) {
+        let Some(log) = &self.tested.log else { return };
+        if let Err(error) = std::fs::copy(log, whyso_record::server_log_path(path)) {
+            self.listener.hear(News::Warning(&format!("the server's log could not be kept: {error}")));
+        }
+    }
+
+    fn settle(&self) -> Result<Option<String>, Error> {
+        self.runtime.block_on(async {
+            let mut conn = self.tested.dsn.connect().await?;
+            let unsettled = wait_until_settled(&mut conn, self.stop).await;
+            let _ = conn.disconnect().await;
+            Ok(unsettled)
+        })
+    }
+
+    fn variables_now(&self) -> Option<std::collections::BTreeMap<String, String>> {
+        self.runtime.block_on(async {
+            let asked = tokio::time::timeout(GOODBYE_TIME_MAX, async {
+                let mut conn = self.tested.dsn.connect().await.ok()?;
+                let variables = global_variables(&mut conn).await.ok();
+                let _ = conn.disconnect().await;
+                variables
+            });
+            asked.await.ok().flatten()
+        })
+    }
+
+    fn watch_spec(&self) -> WatchSpec {
+        let interval = self.plan.interval;
+        WatchSpec {
+            interval,
+            slow_interval: Duration::from_secs(60).max(interval),
+            server: Some(self.tested.dsn.opts()),
+            server_pid: self.tested.pid,
+            server_host: self.tested.dsn.socket.as_ref().map_or_else(|| self.tested.dsn.host.clone(), |_| "server".into()),
+            generator_pid: std::process::id(),
+            data_dir: self.tested.data_dir.clone(),
+        }
+    }
+
+    fn server_facts(&self) -> Result<ServerFacts, Error> {
+        self.runtime.block_on(async {
+            let mut conn = self.tested.dsn.connect().await?;
+            let throw_away = self.tested.throw_away.is_some();
+            let endpoint = self.tested.dsn.endpoint();
+            let facts = server_facts(&mut conn, &endpoint, throw_away, self.tested.pid).await?;
+            let _ = conn.disconnect().await;
+            Ok(facts)
+        })
+    }
+
+    fn run_info(&self) -> Result<RunInfo, Error> {
+        let plan = self.plan;
+        let server = self.server_facts()?;
+        let client_cpus = match &self.client_cpus {
+            Some(cpus) => cpus.cpus().to_vec(),
+            None => allowed_cpus(),
+        };
+        let server_cpus = match &self.tested.cpus {
+            Some(cpus) => cpus.clone(),
+            None => server.cpus.clone(),
+        };
+        let knob = |(name, value, why): &(String, String, String)| json!({"name": name, "value": value, "why": why});
+        let spec = json!({
+            "workload": plan.workload,
+            "options": plan.options.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>(),
+            "describe": self.workload.describe(),
+            "tables": plan.tables,
+            "rows": plan.rows,
+            "seed": plan.seed,
+            "users": plan.users,
+            "seconds": plan.measure.as_secs_f64(),
+            "warmup_seconds_max": plan.warmup_max.as_secs_f64(),
+            "interval_ms": plan.interval.as_millis() as u64,
+            "engine": "threads",
+            "settings": self.tested.settings.iter().map(knob).collect::<Vec<_>>(),
+            "server_cpus": server_cpus,
+            "server_cpus_words": self.tested.cpus_words,
+            "client_cpus": client_cpus,
+            "client_cpus_words": self.client_cpus.as_ref().map_or(String::new(), ToString::to_string),
+            "notes": self.tested.notes,
+        });
+        Ok(RunInfo {
+            id: new_id(),
+            tool_version: env!("CARGO_PKG_VERSION").to_string(),
+            command: plan.command.clone(),
+            spec,
+            host: host_facts(self.tested.data_dir.as_deref()),
+            server,
+            anchors: vec![Anchor::now()],
+            not_measured: vec![
+                "where inside the server the time goes: which lock, which file, which function (counters alone were read)"
+                    .to_string(),
+            ],
+            ..RunInfo::default()
+        })
+    }
+
+    /// Puts settings back and removes the throw-away server, whatever came before.
+    fn leave(self) {
+        let Lab { plan, tested, runtime, listener, .. } = self;
+        listener.hear(News::Step("putting everything back"));
+        let changed = matches!(&plan.server, ServerPlan::Dsn { .. });
+        runtime.block_on(async {
+            if changed {
+                put_back(&tested, listener).await;
+            }
+            if let Some(server) = tested.throw_away.and_then(Arc::into_inner) {
+                if let Err(error) = server.into_inner().stop().await {
+                    listener.hear(News::Warning(&format!("the server did not stop properly: {error}")));
+                }
+            }
+        });
+        runtime.shutdown_timeout(GOODBYE_TIME_MAX);
+    }
+}
+
+async fn put_back(tested: &Tested, listener: &dyn Listener) {
+    let undone = tokio::time::timeout(GOODBYE_TIME_MAX, async {
+        let mut conn = tested.dsn.connect_without_schema().await?;
+        let undone = knobs::undo_all(&mut conn).await;
+        let _ = conn.disconnect().await;
+        undone
+    });
+    let message = match undone.await {
+        Ok(Ok(_)) => return,
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => format!("no answer within {} s", GOODBYE_TIME_MAX.as_secs()),
+    };
+    listener.hear(News::Warning(&format!(
+        "settings could not be put back ({message}): the next run on this server puts them back"
+    )));
+}
+
+fn add_anchor(info: &mut RunInfo) {
+    let last_ns = info.anchors.last().map_or(i64::MIN, |anchor| anchor.monotonic_ns);
+    let ended = info.ended.is_some();
+    if ended || monotonic_ns().saturating_sub(last_ns) >= ANCHOR_INTERVAL_NS || info.anchors.len() == 1 {
+        info.anchors.push(Anchor::now());
+    }
+}
+
+/// Variables whose value is a reading rather than a setting.
+fn changes_by_itself(name: &str) -> bool {
+    ["timestamp", "gtid_", "last_", "rand_seed", "warning_count", "error_count", "identity", "insert_id", "pseudo_"]
+        .iter()
+        .any(|prefix| name.starts_with(prefix))
+}
+
+/// CPUs that this process may run on.
+fn allowed_cpus() -> Vec<u32> {
+    let Ok(set) = rustix::thread::sched_getaffinity(None) else { return Vec::new() };
+    (0..rustix::thread::CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).map(|cpu| cpu as u32).collect()
+}
+
+/// A run's id: its begin in UTC and the process, such as "20260131-235959-1234".
+fn new_id() -> String {
+    let seconds = wall_ns().div_euclid(1_000_000_000);
+    let (days, of_day) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    let (year, month, day) = civil_from_days(days);
+    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
+    format!("{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}-{}", std::process::id())
+}
+
+/// Year, month and day of a number of days since 1970-01-01, in the proleptic Gregorian calendar.
+fn civil_from_days(days: i64) -> (i64, i64, i64) {
+    // Counted from 0000-03-01, so that the leap day is the last of its year.
+    let days = days + 719_468;
+    let era = days.div_euclid(146_097);
+    let day_of_era = days.rem_euclid(146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    (year, month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_become_dates() {
+        assert_eq!(civil_from_days(0), (1970, 1, 1));
+        assert_eq!(civil_from_days(59), (1970, 3, 1));
+        assert_eq!(civil_from_days(11_016), (2000, 2, 29));
+        assert_eq!(civil_from_days(-1), (1969, 12, 31));
+        assert_eq!(civil_from_days(20_778), (2026, 11, 21));
+    }
+}

@@ -1,0 +1,141 @@
+//! The commands that work on recordings and caches rather than on a server.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use anyhow::{Context, Result, bail};
+use whyso_record::Recording;
+
+use crate::args::{
+    ExportArgs, ExportFormat, ReportArgs, ReportFormat, RunsArgs, SnapshotsArgs, SnapshotsCommand, SqlArgs,
+};
+
+/// A run by its folder, or by its id in the folder of runs.
+fn open(run: &Path, runs: &Path) -> Result<(Recording, PathBuf)> {
+    let path = if run.is_dir() { run.to_path_buf() } else { runs.join(run) };
+    if !path.is_dir() {
+        bail!("there is no run {}: `whyso runs` lists those in {}", run.display(), runs.display());
+    }
+    let recording = Recording::open(&path)?;
+    Ok((recording, path))
+}
+
+/// The file that was asked for, or standard output.
+fn output(path: Option<&Path>) -> Result<Box<dyn Write>> {
+    Ok(match path {
+        Some(path) => {
+            let file = File::create(path).with_context(|| format!("can't write {}", path.display()))?;
+            Box::new(BufWriter::new(file))
+        }
+        None => Box::new(BufWriter::new(std::io::stdout())),
+    })
+}
+
+pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode> {
+    let (recording, path) = open(&args.run, &args.runs)?;
+    for problem in recording.problems() {
+        eprintln!("whyso: warning: {problem}");
+    }
+    let explanation = whyso_lab::explain(&recording)?;
+    let html_path = path.join("report.html");
+    let target = match (&args.output, args.format) {
+        (Some(path), _) => Some(path.as_path()),
+        (None, ReportFormat::Html) => Some(html_path.as_path()),
+        (None, _) => None,
+    };
+    let mut out = output(target)?;
+    match args.format {
+        ReportFormat::Html => whyso_report::html::write(&recording, &explanation, &mut out)?,
+        ReportFormat::Md => out.write_all(whyso_report::markdown(recording.run(), &explanation).as_bytes())?,
+        ReportFormat::Svg => out.write_all(whyso_report::svg(recording.run(), &explanation).as_bytes())?,
+        ReportFormat::Json => {
+            let object = whyso_report::json(recording.run(), &explanation, &path);
+            writeln!(out, "{}", serde_json::to_string_pretty(&object)?)?;
+        }
+    }
+    out.flush()?;
+    if let (Some(path), None) = (target, &args.output) {
+        println!("{}", path.display());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) fn export(args: &ExportArgs) -> Result<ExitCode> {
+    let (recording, _) = open(&args.run, &args.runs)?;
+    let filter = whyso_record::export::Filter {
+        host: args.host.clone(),
+        source: args.source.clone(),
+        metric: args.metric.clone(),
+        instance: args.instance.clone(),
+        window: None,
+    };
+    match args.format {
+        ExportFormat::Csv => {
+            let mut out = output(args.output.as_deref())?;
+            whyso_record::export::to_csv(&recording, &mut out, &filter)?;
+            out.flush()?;
+        }
+        ExportFormat::Parquet => {
+            let Some(path) = &args.output else {
+                bail!("a Parquet file can't go to standard output: name it with --output FILE");
+            };
+            let file = whyso_record::export::create_file(path)?;
+            whyso_record::export::to_parquet(&recording, file, &filter)?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) fn sql(args: &SqlArgs) -> Result<ExitCode> {
+    let views = whyso_record::sql::views(&args.runs);
+    let mut duckdb = Command::new("duckdb");
+    duckdb.args(["-cmd", &views]);
+    if let Some(command) = &args.command {
+        duckdb.args(["-c", command]).stdin(Stdio::null());
+    }
+    match duckdb.status() {
+        Ok(status) => Ok(ExitCode::from(u8::from(!status.success()))),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => bail!(
+            "the DuckDB shell is not on the PATH: install it, for example with `pip install duckdb-cli`, and try again"
+        ),
+        Err(error) => Err(error).context("can't start the DuckDB shell"),
+    }
+}
+
+pub(crate) fn runs(args: &RunsArgs) -> Result<ExitCode> {
+    let runs = whyso_record::list_runs(&args.runs)?;
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        let ids: Vec<_> = runs.iter().map(|run| serde_json::json!({"run": run.id, "path": run.path, "ended": run.run.ended})).collect();
+        writeln!(out, "{}", serde_json::to_string_pretty(&serde_json::json!({ "runs": ids }))?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if runs.is_empty() {
+        writeln!(out, "no runs in {}: `whyso run` makes one", args.runs.display())?;
+    }
+    for run in runs {
+        writeln!(out, "{}", whyso_report::run_line(&run))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) fn snapshots(args: SnapshotsArgs) -> Result<ExitCode> {
+    match args.command.unwrap_or(SnapshotsCommand::List) {
+        SnapshotsCommand::List => {
+            let snapshots = whyso_server::snapshot::list()?;
+            if snapshots.is_empty() {
+                println!("no snapshots: a run on a throw-away server makes one");
+            }
+            for snapshot in snapshots {
+                println!("{:>10}  {}", whyso_report::number::bytes(snapshot.bytes), snapshot.name);
+            }
+        }
+        SnapshotsCommand::Remove { name } => {
+            let removed = whyso_server::snapshot::remove(&name)?;
+            println!("removed {removed}");
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
