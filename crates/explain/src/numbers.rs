@@ -6,7 +6,7 @@ pub(crate) fn plain(value: f64) -> String {
     if size == 0.0 || !value.is_finite() {
         return "0".to_string();
     }
-    if size >= 1e15 || size < 1e-6 {
+    if !(1e-6..1e15).contains(&size) {
         return format!("{value:.1e}");
     }
     if size >= 99.95 {
