@@ -2,14 +2,17 @@
 
 mod argv;
 pub mod cpus;
+pub mod dataset;
 pub mod dsn;
 mod error;
 pub mod find;
 mod paths;
+pub mod schema;
 pub mod throwaway;
 
 pub use argv::overwrite_in_arguments;
 pub use cpus::CpuSet;
+pub use dataset::Dataset;
 pub use dsn::Dsn;
 pub use error::{Error, Result};
 pub use find::{Binary, Flavor, find};

@@ -11,6 +11,8 @@ use super::log;
 use crate::error::{Error, Result, io};
 use crate::find::{Binary, Flavor, is_program, set_library_path};
 
+/// The scripts say much after the error that matters.
+const LAST_OUTPUT_LINES: usize = 200;
 const SCRIPTS: [&str; 2] = ["mariadb-install-db", "mysql_install_db"];
 const FOLDERS: [&str; 4] = ["bin", "scripts", "sbin", ""];
 
@@ -33,8 +35,8 @@ pub(super) async fn initialise(binary: &Binary, home: &Home, options: &[String],
         Some(status) => format!("its data folder can't be prepared by '{}': {}", program.display(), how_it_ended(status)),
         None => format!("its data folder was not prepared by '{}' within {} s", program.display(), bound.as_secs()),
     };
-    let mut lines = log::last_lines(&home.log(), 20);
-    lines.extend(log::last_lines(&output_path, 20));
+    let mut lines = log::last_lines(&output_path, LAST_OUTPUT_LINES);
+    lines.extend(log::last_lines(&home.log(), LAST_OUTPUT_LINES));
     let server = format!("{} {}", binary.flavor, binary.version);
     Err(log::explain(&lines, &server, &why))
 }

@@ -32,6 +32,23 @@ fn printable(line: &str) -> String {
     line.chars().take(MAX_LINE_CHARACTERS).map(|character| if character.is_control() { ' ' } else { character }).collect()
 }
 
+/// Lines that say what went wrong.
+const MARKS: [&str; 4] = ["[ERROR]", "[FATAL]", "got signal", "Assertion"];
+
+/// Of the last lines of a log those that tell most: up to eight that speak of an error, and the last
+/// four; in their order.
+pub(super) fn telling(lines: &[String]) -> Vec<String> {
+    let marked: Vec<usize> = (0..lines.len()).filter(|at| MARKS.iter().any(|mark| lines[*at].contains(mark))).collect();
+    let mut chosen: Vec<usize> = marked[marked.len().saturating_sub(8)..].to_vec();
+    chosen.extend(lines.len().saturating_sub(4)..lines.len());
+    if marked.is_empty() {
+        chosen.extend(lines.len().saturating_sub(12)..lines.len());
+    }
+    chosen.sort_unstable();
+    chosen.dedup();
+    chosen.into_iter().map(|at| lines[at].clone()).collect()
+}
+
 /// Turns the end of a log into the error that it is about.
 pub(super) fn explain(lines: &[String], server: &str, otherwise: &str) -> Error {
     for line in lines {
@@ -56,13 +73,7 @@ pub(super) fn explain(lines: &[String], server: &str, otherwise: &str) -> Error 
             return Error::KnobValue { name: knob_of(name), value, why };
         }
     }
-    Error::Start { why: otherwise.to_string(), log: lines.to_vec() }
-}
-
-/// The knob that a server took an abbreviation for, where it says that it did.
-pub(super) fn abbreviated_knob(path: &Path) -> Option<String> {
-    let text = tail(path).ok()?;
-    text.lines().find_map(|line| quoted_after(line, "unique option prefix '")).map(knob_of)
+    Error::Start { why: otherwise.to_string(), log: telling(lines) }
 }
 
 fn quoted_after<'a>(line: &'a str, phrase: &str) -> Option<&'a str> {
@@ -102,6 +113,15 @@ mod tests {
             explained("[ERROR] no space\u{1b}[31m"),
             "the server did not start: it exited with status 7; its log ends with:\n  2026-01-01 [Note] before\n  [ERROR] no space\u{1b}[31m"
         );
+    }
+
+    #[test]
+    fn of_a_crash_the_signal_is_told_and_not_only_the_limits() {
+        let mut lines = vec!["[Note] ready".to_string(), "[ERROR] mysqld got signal 6 ;".to_string()];
+        lines.extend((0..30).map(|number| format!("limit {number}")));
+        assert_eq!(telling(&lines), ["[ERROR] mysqld got signal 6 ;", "limit 26", "limit 27", "limit 28", "limit 29"]);
+        assert_eq!(telling(&lines[2..]).len(), 12);
+        assert!(telling(&[]).is_empty());
     }
 
     #[test]

@@ -15,11 +15,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use mysql_async::prelude::Queryable;
 use rustix::process::Signal;
 
 use crate::cpus::{CpuSet, Means};
 use crate::dsn::{DEFAULT_SCHEMA, Dsn};
-use crate::error::{Error, Result, io};
+use crate::error::{Error, Result, io, refused};
 use crate::find::{Binary, set_library_path};
 use crate::paths::FileSystem;
 use child::{Watched, how_it_ended};
@@ -29,8 +30,8 @@ pub use home::default_parent_dir;
 pub use spec::{Origin, Setting, StartSpec};
 pub use sweep::{Swept, sweep};
 
-/// Lines of the log that explain a death or a failed start.
-const LAST_LOG_LINES: usize = 12;
+/// Lines at the end of the log among which those are chosen that explain a death or a failed start.
+const LAST_LOG_LINES: usize = 200;
 
 /// How a server ended that nobody told to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,11 +130,27 @@ impl ThrowAway {
         self.stopped_on_purpose = false;
         self.home.note_server(Some(pid))?;
         self.wait_until_it_answers().await?;
-        if let Some(name) = log::abbreviated_knob(&log_path) {
+        if let Some(name) = self.abbreviated_knob().await? {
             self.kill_server();
             return Err(Error::UnknownKnob { name, server: self.server_name() });
         }
         Ok(())
+    }
+
+    /// A knob that the user abbreviated: servers take the beginning of a name for the whole of it, and
+    /// say nothing. What is a plugin's name too, such as `innodb`, is an option of its own.
+    async fn abbreviated_knob(&self) -> Result<Option<String>> {
+        let mut connection = self.dsn().connect_without_schema().await?;
+        let reading = || refused("list its variables");
+        let variables: Vec<(String, String)> = connection.query("SHOW GLOBAL VARIABLES").await.map_err(reading())?;
+        let plugins: Vec<String> =
+            connection.query("SELECT LOWER(plugin_name) FROM information_schema.plugins").await.map_err(reading())?;
+        // the connection's work is done; how it ends changes nothing
+        let _ = connection.disconnect().await;
+        let is_whole = |name: &str| variables.iter().any(|(variable, _)| variable == name) || plugins.iter().any(|plugin| plugin == name);
+        let begins_one = |name: &str| variables.iter().any(|(variable, _)| variable.starts_with(name));
+        let asked = self.settings.iter().filter(|setting| setting.origin == Origin::Asked);
+        Ok(asked.map(|setting| &setting.name).find(|name| !is_whole(name) && begins_one(name)).cloned())
     }
 
     async fn wait_until_it_answers(&mut self) -> Result<()> {
@@ -207,7 +224,7 @@ impl ThrowAway {
             return None;
         }
         let status = self.server.as_mut()?.ended()?;
-        Some(Death { how: how_it_ended(status), last_log_lines: log::last_lines(&self.home.log(), LAST_LOG_LINES) })
+        Some(Death { how: how_it_ended(status), last_log_lines: log::telling(&log::last_lines(&self.home.log(), LAST_LOG_LINES)) })
     }
 
     /// How to reach it: user root, no password, schema `whyso`.

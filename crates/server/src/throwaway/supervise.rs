@@ -9,7 +9,6 @@
 //! child makes system calls on memory that was prepared before, and neither allocates nor panics.
 
 use std::ffi::CString;
-use std::io::Write;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -219,6 +218,7 @@ fn remove_tree(at: BorrowedFd<'_>, name: &std::ffi::CStr, depth: u32) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
 
     #[test]
     fn a_folder_goes_with_all_that_is_in_it_but_not_what_links_point_to() {

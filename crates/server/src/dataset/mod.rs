@@ -1,0 +1,227 @@
+//! The tables that the built-in workloads run on: those of sysbench's OLTP tests, so that both tools
+//! can drive the same data.
+
+mod load;
+mod rows;
+
+use std::time::Instant;
+
+use mysql_async::Conn;
+use mysql_async::prelude::Queryable;
+use serde::{Deserialize, Serialize};
+
+use crate::dsn::Dsn;
+use crate::error::{Error, Result, refused};
+use crate::schema::{MarkedTable, claim, drop_marked, mark_table, marked_tables, table_exists};
+
+pub use load::Method;
+
+/// Of the way in which rows are made; a data set made in another way is another one.
+const FORMAT: u32 = 1;
+const MAX_TABLES: u32 = 10_000;
+/// `id` and `k` are INTEGER.
+const MAX_ROWS: u64 = i32::MAX as u64;
+/// How long to wait for another whyso that loads into the same schema.
+const LOCK_SECONDS: u32 = 30;
+
+/// Tables `sbtest1` to `sbtestN` with `rows` rows each.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dataset {
+    /// 1 to 10,000.
+    pub tables: u32,
+    /// In each table: 1 to 2,147,483,647.
+    pub rows: u64,
+    pub seed: u64,
+    /// Storage engine, such as "InnoDB".
+    pub engine: String,
+}
+
+impl Default for Dataset {
+    fn default() -> Dataset {
+        Dataset { tables: 4, rows: 250_000, seed: 1, engine: "InnoDB".to_string() }
+    }
+}
+
+impl Dataset {
+    /// Rows in all tables.
+    pub fn rows_total(&self) -> u64 {
+        u64::from(self.tables).saturating_mul(self.rows)
+    }
+
+    /// What the tables come to on disk, about: 225 bytes a row with both indexes, measured on InnoDB.
+    pub fn bytes_estimate(&self) -> u64 {
+        self.rows_total().saturating_mul(225)
+    }
+
+    /// # Errors
+    ///
+    /// [`Error::Dataset`] where a number is out of range or the engine's name is none.
+    pub fn check(&self) -> Result<()> {
+        if self.tables == 0 || self.tables > MAX_TABLES {
+            return Err(Error::Dataset(format!("a data set has 1 to {MAX_TABLES} tables, not {}", self.tables)));
+        }
+        if self.rows == 0 || self.rows > MAX_ROWS {
+            return Err(Error::Dataset(format!("a table has 1 to {MAX_ROWS} rows, not {}", self.rows)));
+        }
+        let is_name = !self.engine.is_empty() && self.engine.chars().all(|one| one.is_ascii_alphanumeric() || one == '_');
+        if !is_name {
+            return Err(Error::Dataset(format!("'{}' is no storage engine's name", self.engine.escape_default())));
+        }
+        Ok(())
+    }
+
+    pub fn table_name(table: u32) -> String {
+        format!("sbtest{table}")
+    }
+
+    /// What the mark says of one of its tables.
+    fn content_of_table(&self) -> String {
+        format!("sysbench oltp, format {FORMAT}, rows {}, seed {}, engine {}", self.rows, self.seed, self.engine.to_lowercase())
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    Rows,
+    /// The secondary indexes are made, after the rows.
+    Indexes,
+}
+
+/// How far the loading is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    pub phase: Phase,
+    /// Rows sent, or rows of indexed tables.
+    pub rows_done: u64,
+    /// Rows of the tables that have to be loaded.
+    pub rows_total: u64,
+}
+
+/// What [`ensure`] did.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loaded {
+    /// Rows that were loaded; 0 where everything was there.
+    pub rows: u64,
+    pub seconds: f64,
+    pub rows_per_s: f64,
+    /// `None` where nothing had to be loaded.
+    pub method: Option<Method>,
+}
+
+/// Called now and then with how far it is.
+pub type OnProgress<'a> = &'a (dyn Fn(Progress) + Send + Sync);
+
+/// Makes sure that the DSN's schema holds the data set: claims the schema, then loads the tables that
+/// are missing, differ, or were interrupted. Tables that are as asked for are left as they are, with
+/// whatever workloads have changed in them.
+///
+/// # Errors
+///
+/// [`Error::NotOurs`] for a schema or a table that whyso did not make, [`Error::Dataset`],
+/// [`Error::Refused`], and those of connecting.
+pub async fn ensure(dsn: &Dsn, dataset: &Dataset, progress: OnProgress<'_>) -> Result<Loaded> {
+    ensure_by(dsn, dataset, None, progress).await
+}
+
+/// As [`ensure`], by one method and no other where one is given.
+pub async fn ensure_by(dsn: &Dsn, dataset: &Dataset, method: Option<Method>, progress: OnProgress<'_>) -> Result<Loaded> {
+    dataset.check()?;
+    let begin = Instant::now();
+    let mut connection = dsn.connect_without_schema().await?;
+    claim(&mut connection, &dsn.schema).await?;
+    lock(&mut connection, &dsn.schema).await?;
+    let missing = missing_tables(&mut connection, &dsn.schema, dataset).await?;
+    if missing.is_empty() {
+        close(connection).await;
+        return Ok(Loaded { rows: 0, seconds: begin.elapsed().as_secs_f64(), rows_per_s: 0.0, method: None });
+    }
+    for table in &missing {
+        let name = Dataset::table_name(*table);
+        drop_marked(&mut connection, &dsn.schema, &name).await?;
+        let mark = MarkedTable { table: name.clone(), content: dataset.content_of_table(), complete: false };
+        mark_table(&mut connection, &mark).await?;
+        create_table(&mut connection, &name, &dataset.engine).await?;
+    }
+    let method = load::load(&mut connection, dsn, dataset, &missing, method, progress).await?;
+    for table in &missing {
+        let mark = MarkedTable { table: Dataset::table_name(*table), content: dataset.content_of_table(), complete: true };
+        mark_table(&mut connection, &mark).await?;
+    }
+    close(connection).await;
+    let rows = missing.len() as u64 * dataset.rows;
+    let seconds = begin.elapsed().as_secs_f64();
+    Ok(Loaded { rows, seconds, rows_per_s: rows as f64 / seconds.max(1e-9), method: Some(method) })
+}
+
+/// Whether the schema holds the whole data set. Changes nothing.
+pub async fn is_loaded(dsn: &Dsn, dataset: &Dataset) -> Result<bool> {
+    let mut connection = dsn.connect_without_schema().await?;
+    let mut loaded = false;
+    if crate::schema::is_marked(&mut connection, &dsn.schema).await? {
+        let schema = crate::schema::quote_name(&dsn.schema);
+        connection.query_drop(format!("USE {schema}")).await.map_err(refused("use the schema"))?;
+        loaded = missing_tables(&mut connection, &dsn.schema, dataset).await?.is_empty();
+    }
+    close(connection).await;
+    Ok(loaded)
+}
+
+/// The connection's work is done; how it ends changes nothing.
+async fn close(connection: Conn) {
+    let _ = connection.disconnect().await;
+}
+
+/// One loader at a time in a schema. The server lets go when the connection ends, however it ends.
+async fn lock(connection: &mut Conn, schema: &str) -> Result<()> {
+    // a lock's name has at most 64 characters
+    let name: String = format!("whyso {schema}").chars().take(64).collect();
+    let got: Option<Option<u8>> =
+        connection.exec_first("SELECT GET_LOCK(?, ?)", (name, LOCK_SECONDS)).await.map_err(refused("take whyso's lock"))?;
+    if got.flatten() == Some(1) {
+        return Ok(());
+    }
+    Err(Error::NotOurs(format!(
+        "another whyso is loading into the schema '{schema}' for more than {LOCK_SECONDS} s: wait for it, or name another schema"
+    )))
+}
+
+async fn missing_tables(connection: &mut Conn, schema: &str, dataset: &Dataset) -> Result<Vec<u32>> {
+    let marked = marked_tables(connection).await?;
+    let content = dataset.content_of_table();
+    let mut missing = Vec::new();
+    for table in 1..=dataset.tables {
+        let name = Dataset::table_name(table);
+        let is_there = marked.iter().any(|mark| mark.table == name && mark.complete && mark.content == content);
+        if !is_there || !table_exists(connection, schema, &name).await? {
+            missing.push(table);
+        }
+    }
+    Ok(missing)
+}
+
+async fn create_table(connection: &mut Conn, name: &str, engine: &str) -> Result<()> {
+    let statement = format!(
+        "CREATE TABLE {name} (id INTEGER NOT NULL AUTO_INCREMENT, k INTEGER DEFAULT '0' NOT NULL, \
+         c CHAR(120) DEFAULT '' NOT NULL, pad CHAR(60) DEFAULT '' NOT NULL, PRIMARY KEY (id)) ENGINE={engine}"
+    );
+    connection.query_drop(statement).await.map_err(refused(format!("create the table '{name}'")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_data_set_that_makes_no_sense_is_refused() {
+        let wrong = |change: fn(&mut Dataset)| {
+            let mut dataset = Dataset::default();
+            change(&mut dataset);
+            dataset.check().unwrap_err().to_string()
+        };
+        assert_eq!(wrong(|set| set.tables = 0), "a data set has 1 to 10000 tables, not 0");
+        assert_eq!(wrong(|set| set.rows = 0), "a table has 1 to 2147483647 rows, not 0");
+        assert_eq!(wrong(|set| set.rows = 1 << 31), "a table has 1 to 2147483647 rows, not 2147483648");
+        assert_eq!(wrong(|set| set.engine = "InnoDB; DROP".into()), "'InnoDB; DROP' is no storage engine's name");
+        assert!(Dataset::default().check().is_ok());
+    }
+}
