@@ -137,6 +137,21 @@ fn failure(error: &Error) -> Failure {
             why: format!("the server says: {} (error {})", error.message, error.code),
             patience,
         },
-        error => Failure::Broken { why: format!("the server cannot be asked: {error}"), patience },
+        error => {
+            Failure::Broken { why: format!("the server cannot be asked: {}", root_cause(error)), patience }
+        }
     }
+}
+
+/// The driver wraps the system's words several times in its own.
+fn root_cause(error: &Error) -> String {
+    const DEPTH_MAX: usize = 8;
+    let mut cause: &dyn std::error::Error = error;
+    for _ in 0..DEPTH_MAX {
+        match cause.source() {
+            Some(deeper) => cause = deeper,
+            None => break,
+        }
+    }
+    cause.to_string()
 }

@@ -242,3 +242,46 @@ impl Drop for Watcher {
         self.stop.stop();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn server(url: &str) -> WatchSpec {
+        WatchSpec { server: Some(Opts::from_url(url).unwrap()), ..WatchSpec::default() }
+    }
+
+    #[test]
+    fn a_server_is_here_by_socket_loopback_or_process() {
+        assert!(server("mysql://root@localhost/").server_is_here());
+        assert!(server("mysql://root@127.0.0.1:3307/").server_is_here());
+        assert!(server("mysql://root@x/?socket=%2Ftmp%2Fs").server_is_here());
+        assert!(!server("mysql://root@db1:3306/").server_is_here());
+        let mut by_name = server("mysql://root@db1:3306/");
+        by_name.server_pid = Some(1);
+        assert!(by_name.server_is_here());
+    }
+
+    #[test]
+    fn the_machine_of_a_remote_server_is_said_not_to_be_measured() {
+        let sink = Arc::new(crate::sink::memory::MemorySink::default());
+        let spec = WatchSpec {
+            // Nothing listens there, and the name resolves nowhere.
+            server: Some(Opts::from_url("mysql://root@db1.invalid:1/").unwrap()),
+            server_host: "db1".to_string(),
+            interval: Duration::from_millis(100),
+            ..WatchSpec::default()
+        };
+        let watcher = Watcher::start(spec, sink.clone()).unwrap();
+        let lines = watcher.not_measured();
+        assert!(lines.iter().any(|line| line.contains("db1")), "{lines:?}");
+        let begin = Instant::now();
+        while sink.readings.lock().unwrap().len() < 10 && begin.elapsed().as_secs() < 10 {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        watcher.stop();
+        let keys = sink.keys.lock().unwrap();
+        assert!(keys.iter().any(|key| key.source == "cpu"), "{keys:?}");
+        assert!(keys.iter().all(|key| key.host == "client"), "{keys:?}");
+    }
+}

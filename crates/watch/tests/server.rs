@@ -81,6 +81,8 @@ fn all_samplers_read_and_a_kill_is_one_gap_that_ends_with_the_restart() {
         wait_for(source, || kept.count(source, Status::Failed) >= 2);
         assert_eq!(kept.events("gap", source).len(), 1, "{source}");
     }
+    let why = &kept.events("gap", "status")[0];
+    assert!(why.contains("cannot be asked") && !why.contains("Input/output"), "{why}");
     wait_for_readings(&kept, &["cpu", "generator_process"], 3);
 
     server.restart();
