@@ -128,7 +128,7 @@ fn cpu_use(level: &LevelInput) -> Option<CpuUse> {
     let mut parts = CpuUse::default();
     let mut total = 0.0;
     for counter in &level.counters {
-        if counter.series.source != "cpu" || !counter.series.instance.is_empty() {
+        if counter.series.source != "cpu" || counter.series.instance != "all" {
             continue;
         }
         let part = match counter.series.metric.as_str() {
@@ -153,7 +153,7 @@ fn cpu_use(level: &LevelInput) -> Option<CpuUse> {
 
 fn server_cpu_s(level: &LevelInput) -> Option<f64> {
     let is_server_cpu = |series: &SeriesName| {
-        series.source == "process" && series.instance == "server" && series.metric == "run_ns"
+        series.source == "server_process" && series.instance == "server" && series.metric == "run_ns"
     };
     let counter = level.counters.iter().find(|counter| is_server_cpu(&counter.series))?;
     Some(counter.increase / 1e9)

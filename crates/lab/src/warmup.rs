@@ -6,14 +6,14 @@
 //! twice the Poisson deviation of a slot.
 
 /// How far a slot may lie from the mean of the last three, as a fraction.
-pub const SPREAD: f64 = 0.10;
+pub(crate) const SPREAD: f64 = 0.10;
 /// How far the mean of the last two slots may lie from that of the two before, as a fraction.
-pub const TREND: f64 = 0.05;
+pub(crate) const TREND: f64 = 0.05;
 /// Slots that must have been seen before anything is called steady.
 const SLOTS_MIN: usize = 4;
 
 /// Whether throughput has become steady. `slots` are transactions in each half second so far, in order.
-pub fn is_steady(slots: &[u64]) -> bool {
+pub(crate) fn is_steady(slots: &[u64]) -> bool {
     if slots.len() < SLOTS_MIN {
         return false;
     }

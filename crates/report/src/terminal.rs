@@ -7,7 +7,7 @@ use whyso_record::RunSummary;
 use whyso_record::run::{Ended, Level, Purpose, RunInfo};
 
 use crate::derived::{MachineCpu, cpu_by_level};
-use crate::number::grouped;
+use crate::number::{grouped, whole};
 use crate::{Error, Source};
 
 /// Widest line of the findings, in characters.
@@ -26,8 +26,20 @@ pub fn terminal(source: &dyn Source, explanation: &Explanation) -> Result<String
 
 fn levels_table(run: &RunInfo, explanation: &Explanation, cpu: &dyn Fn(u32) -> Option<MachineCpu>) -> String {
     let header = [
-        "users", "TPS", "95 % interval", "QPS", "mean ms", "p95", "p99", "max", "user %", "sys %", "idle %",
-        "client µs/q", "errors", "regime",
+        "users",
+        "TPS",
+        "95 % interval",
+        "QPS",
+        "mean ms",
+        "p95",
+        "p99",
+        "max",
+        "user %",
+        "sys %",
+        "idle %",
+        "client µs/q",
+        "errors",
+        "regime",
     ];
     let mut rows = vec![header.map(str::to_string).to_vec()];
     for level in &run.levels {
@@ -50,8 +62,10 @@ fn level_row(level: &Level, verdict: Option<&LevelVerdict>, cpu: Option<MachineC
         Some([low, high]) => format!("{} – {}", grouped(low), grouped(high)),
         None => "–".to_string(),
     };
-    let percent = |part: fn(&MachineCpu) -> f64| cpu.map_or("–".to_string(), |cpu| format!("{:.0}", part(&cpu) * 100.0));
-    let mut users = grouped(f64::from(level.users));
+    let percent = |part: fn(&MachineCpu) -> f64| {
+        cpu.map_or("–".to_string(), |cpu| format!("{:.0}", part(&cpu) * 100.0))
+    };
+    let mut users = whole(u64::from(level.users));
     if level.purpose == Purpose::Repeat {
         users.push_str(" again");
     }
@@ -68,7 +82,7 @@ fn level_row(level: &Level, verdict: Option<&LevelVerdict>, cpu: Option<MachineC
         percent(|cpu| cpu.system),
         percent(|cpu| cpu.idle),
         grouped(result.client.cpu_us_per_query),
-        grouped(result.errors as f64),
+        whole(result.errors),
         remark(level, verdict),
     ]
 }
@@ -156,9 +170,11 @@ fn wrapped(text: &str, indent: &str) -> String {
 /// One line about a recorded run: its id, what was run on what, its best level, how it ended.
 pub fn run_line(summary: &RunSummary) -> String {
     let run = &summary.run;
-    let best = run.levels.iter().map(|level| &level.result).max_by(|a, b| {
-        a.transactions_per_s.total_cmp(&b.transactions_per_s)
-    });
+    let best = run
+        .levels
+        .iter()
+        .map(|level| &level.result)
+        .max_by(|a, b| a.transactions_per_s.total_cmp(&b.transactions_per_s));
     let best = best.map_or("no level ended".to_string(), |result| {
         format!("best {} transactions/s", grouped(result.transactions_per_s))
     });

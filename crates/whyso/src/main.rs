@@ -16,10 +16,6 @@ const FAILED: u8 = 1;
 const WRONG_USE: u8 = 2;
 
 fn main() -> ExitCode {
-    // A throw-away server is held by a second process of this program, which watches over the first.
-    if let Some(status) = whyso_server::supervise_main() {
-        return status;
-    }
     let cli = Cli::parse();
     let done = match cli.command {
         Command::Run(args) => run::run(*args),
