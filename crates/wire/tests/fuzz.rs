@@ -1,0 +1,75 @@
+//! No bytes make a scanner panic, hang, or read the same stream in two ways.
+//!
+//! Runs a bounded number of inputs as a test; `cargo bolero test` runs the same targets for longer.
+
+mod support;
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use bolero::TypeGenerator;
+use support::{Form, recordings, scan};
+use whyso_wire::Agreed;
+
+const ITERATIONS: usize = 20_000;
+
+#[derive(Debug, TypeGenerator)]
+struct Stream {
+    deprecate_eof: bool,
+    cache_metadata: bool,
+    form: u8,
+    piece_bytes: u8,
+    bytes: Vec<u8>,
+}
+
+/// Changes to one of the recorded answers.
+#[derive(Debug, TypeGenerator)]
+struct Mutation {
+    recording: u16,
+    piece_bytes: u8,
+    changes: Vec<(u16, u8)>,
+    cut_out: (u16, u8),
+    appended: Vec<u8>,
+}
+
+/// Whole and in pieces, the stream has to be read the same, or to be refused both times.
+/// Whether it was read.
+fn check(form: Form, agreed: Agreed, bytes: &[u8], piece_bytes: u8) -> bool {
+    let whole = scan(form, agreed, [bytes]);
+    let in_pieces = scan(form, agreed, bytes.chunks(usize::from(piece_bytes).max(1)));
+    assert_eq!(whole, in_pieces);
+    whole.is_ok()
+}
+
+#[test]
+fn any_bytes_are_read_or_refused() {
+    bolero::check!().with_iterations(ITERATIONS).with_type::<Stream>().for_each(|stream| {
+        let form = [Form::Text, Form::Binary, Form::Prepare][usize::from(stream.form % 3)];
+        let agreed = Agreed { deprecate_eof: stream.deprecate_eof, cache_metadata: stream.cache_metadata };
+        check(form, agreed, &stream.bytes, stream.piece_bytes);
+    });
+}
+
+#[test]
+fn recorded_answers_with_changes_are_read_or_refused() {
+    let recordings = recordings();
+    let (read, refused) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    bolero::check!().with_iterations(ITERATIONS).with_type::<Mutation>().for_each(|mutation| {
+        let recording = &recordings[usize::from(mutation.recording) % recordings.len()];
+        let mut bytes = recording.bytes.clone();
+        for (at, value) in &mutation.changes {
+            let at = usize::from(*at) % bytes.len();
+            bytes[at] = *value;
+        }
+        let (from, length) = mutation.cut_out;
+        let from = usize::from(from) % bytes.len();
+        let until = (from + usize::from(length)).min(bytes.len());
+        bytes.drain(from..until);
+        bytes.extend_from_slice(&mutation.appended);
+        let is_read = check(recording.form, recording.agreed, &bytes, mutation.piece_bytes);
+        let counter = if is_read { &read } else { &refused };
+        counter.fetch_add(1, Relaxed);
+    });
+    // Where one of the two hardly ever happens, the changes try nothing.
+    let (read, refused) = (read.load(Relaxed), refused.load(Relaxed));
+    assert!(read > ITERATIONS / 100 && refused > ITERATIONS / 10, "{read} read, {refused} refused");
+}

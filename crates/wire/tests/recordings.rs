@@ -1,0 +1,163 @@
+//! Answers that a real MariaDB gave (see `record.py`), whole and in pieces.
+
+mod support;
+
+use support::{Form, recordings, scan};
+use whyso_wire::{Agreed, ResponseScanner, RowFormat};
+
+#[test]
+fn every_recorded_answer_is_read_as_what_it_is() {
+    let expected = [
+        ("ping", "ok 0, end"),
+        ("update", "ok 3, end"),
+        ("rows", "rows 3 in 918, end"),
+        ("no_rows", "rows 0 in 0, end"),
+        ("several_results", "rows 1 in 2, ok 0, rows 2 in 8, end"),
+        (
+            "several_results_then_error",
+            "rows 1 in 2, error 1146 42S02: Table 'sbtest.missing' doesn't exist, end",
+        ),
+        ("make_procedure", "ok 0, end"),
+        ("procedure", "rows 1 in 2, rows 2 in 8, ok 0, end"),
+        ("prepare_point", "params: 1, columns: 1 }, end"),
+        ("prepare_range", "params: 2, columns: 1 }, end"),
+        ("prepare_update", "params: 1, columns: 0 }, end"),
+        ("prepare_begin", "params: 0, columns: 0 }, end"),
+        ("prepare_commit", "params: 0, columns: 0 }, end"),
+        ("prepare_call", "params: 0, columns: 0 }, end"),
+        ("prepare_error", "error 1146: Table 'sbtest.missing' doesn't exist, end"),
+        ("begin", "ok 0, end"),
+        ("point_first", "rows 1 in 122, end"),
+        ("point_again", "rows 1 in 122, end"),
+        ("point_none", "rows 0 in 0, end"),
+        ("range", "rows 100 in 12200, end"),
+        ("execute_update", "ok 1, end"),
+        ("commit", "ok 0, end"),
+        ("execute_call", "rows 1 in 6, rows 2 in 12, ok 0, end"),
+        ("reset", "ok 0, end"),
+        ("local_infile", "wants /etc/passwd, end"),
+    ];
+    for recording in recordings() {
+        let told = scan(recording.form, recording.agreed, [recording.bytes.as_slice()]);
+        let told = told.unwrap_or_else(|error| panic!("{} {}: {error}", recording.mode, recording.name));
+        match recording.name {
+            "syntax_error" => assert!(told.starts_with("error 1064 42000: You have an error"), "{told}"),
+            "error_among_rows" => assert_eq!(told, "error 1242 21000: Subquery returns more than 1 row, end"),
+            "execute_unknown" => assert!(told.starts_with("error 1243 HY000: Unknown prepared"), "{told}"),
+            name => {
+                let (_, expected) =
+                    expected.iter().find(|(known, _)| *known == name).expect("a known recording");
+                // Ids of statements are the whole server's, and no two recordings have the same.
+                let told = told
+                    .split_once("statement_id")
+                    .map_or(told.as_str(), |(_, rest)| rest.split_once(", ").expect("more fields").1);
+                assert_eq!(told, *expected, "{} {name}", recording.mode);
+            }
+        }
+    }
+}
+
+#[test]
+fn however_an_answer_is_cut_it_is_read_the_same() {
+    for recording in recordings() {
+        let bytes = recording.bytes.as_slice();
+        let whole = scan(recording.form, recording.agreed, [bytes]).unwrap();
+        let check = |pieces: Vec<&[u8]>, how: &str| {
+            let told = scan(recording.form, recording.agreed, pieces);
+            assert_eq!(told.as_ref(), Ok(&whole), "{} {} {how}", recording.mode, recording.name);
+        };
+        for at in 1..bytes.len() {
+            check(vec![&bytes[..at], &bytes[at..]], "cut in two");
+        }
+        for length in 1..40 {
+            check(bytes.chunks(length).collect(), "cut into equal pieces");
+        }
+    }
+}
+
+#[test]
+fn an_answer_that_is_cut_off_is_never_complete() {
+    for recording in recordings() {
+        let whole = scan(recording.form, recording.agreed, [recording.bytes.as_slice()]).unwrap();
+        for length in 0..recording.bytes.len() {
+            let told = scan(recording.form, recording.agreed, [&recording.bytes[..length]]).unwrap();
+            assert!(
+                !told.ends_with("end") && whole.starts_with(&told),
+                "{} at {length}: {told}",
+                recording.name
+            );
+        }
+    }
+}
+
+#[test]
+fn bytes_after_the_end_are_refused_or_left_alone() {
+    for recording in recordings().into_iter().filter(|recording| recording.form != Form::Prepare) {
+        let mut scanner = ResponseScanner::new(recording.agreed);
+        let format = if recording.form == Form::Text { RowFormat::Text } else { RowFormat::Binary };
+        scanner.begin(format);
+        let mut with_more = recording.bytes.clone();
+        with_more.push(0);
+        let mut at = 0;
+        loop {
+            let fed = scanner.feed(&with_more[at..]).unwrap();
+            at += fed.consumed;
+            if fed.complete.is_some_and(|complete| !complete.more_results) {
+                break;
+            }
+        }
+        assert_eq!(at, recording.bytes.len(), "{}", recording.name);
+        assert!(scanner.feed(&with_more[at..]).is_err(), "{}", recording.name);
+    }
+}
+
+#[test]
+fn the_first_row_is_kept_when_it_is_wanted() {
+    for recording in recordings().into_iter().filter(|recording| recording.name == "rows") {
+        let mut scanner = ResponseScanner::new(recording.agreed);
+        scanner.begin(RowFormat::Text);
+        scanner.feed(&recording.bytes).unwrap();
+        assert_eq!(scanner.first_row(), []);
+        scanner.capture_first_row(true);
+        scanner.begin(RowFormat::Text);
+        for piece in recording.bytes.chunks(7) {
+            scanner.feed(piece).unwrap();
+        }
+        // "1", NULL, and 300 letters.
+        let mut row = vec![1, b'1', 0xfb, 0xfc, 44, 1];
+        row.resize(306, b'x');
+        assert_eq!(scanner.first_row(), row);
+    }
+}
+
+#[test]
+fn packets_of_16_mib_and_their_continuations_are_one_row() {
+    let agreed = Agreed { deprecate_eof: true, cache_metadata: false };
+    let mut bytes = vec![1, 0, 0, 1, 1, 3, 0, 0, 2, b'd', b'e', b'f'];
+    bytes.extend_from_slice(&[0xff, 0xff, 0xff, 3]);
+    bytes.resize(bytes.len() + 0xff_ffff, 0);
+    // The continuation begins with what would be an end of rows.
+    bytes.extend_from_slice(&[5, 0, 0, 4, 0xfe, 0, 0, 2, 0]);
+    bytes.extend_from_slice(&[7, 0, 0, 5, 0xfe, 0, 0, 2, 0, 0, 0]);
+    for length in [bytes.len(), 16 * 1024, 1_000_003] {
+        let told = scan(Form::Binary, agreed, bytes.chunks(length)).unwrap();
+        assert_eq!(told, format!("rows 1 in {}, end", 0xff_ffff + 5));
+    }
+}
+
+#[test]
+fn what_no_server_may_send_is_an_error_that_says_so() {
+    let agreed = Agreed { deprecate_eof: true, cache_metadata: false };
+    let cases: [(&[u8], &str); 6] = [
+        (&[1, 0, 0, 7, 0], "packet number 1 was due, and number 7 came"),
+        (&[1, 0, 0, 1, 0], "ended before its affected rows"),
+        (&[0, 0, 0, 1], "an empty packet"),
+        (&[1, 0, 0, 1, 0xfe], "0xfe can't stand at the beginning"),
+        (&[1, 0, 0, 1, 0xff], "ended before its error code"),
+        (&[1, 0, 0, 1, 1, 1, 0, 0, 2, 3, 1, 0, 0, 3, 9], "0x09 can't stand among binary rows"),
+    ];
+    for (bytes, expected) in cases {
+        let message = scan(Form::Binary, agreed, [bytes]).unwrap_err().to_string();
+        assert!(message.contains(expected), "{message}");
+    }
+}
