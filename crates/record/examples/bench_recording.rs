@@ -17,7 +17,8 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let hours: f64 = arguments.first().map_or(24.0, |hours| hours.parse().expect("hours"));
     let series: usize = arguments.get(1).map_or(3000, |series| series.parse().expect("a number of series"));
-    let dir = arguments.get(2).map_or_else(|| std::env::temp_dir().join("whyso-bench-recording"), PathBuf::from);
+    let dir =
+        arguments.get(2).map_or_else(|| std::env::temp_dir().join("whyso-bench-recording"), PathBuf::from);
     bench(hours, series, &dir).expect("the bench fails");
 }
 
@@ -25,7 +26,11 @@ fn bench(hours: f64, series: usize, dir: &Path) -> Result<()> {
     if !dir.join("run.json").exists() {
         let began = Instant::now();
         let summary = made::record(dir, hours, series)?;
-        println!("made {} samples of {series} series in {:.1} s", summary.samples, began.elapsed().as_secs_f64());
+        println!(
+            "made {} samples of {series} series in {:.1} s",
+            summary.samples,
+            began.elapsed().as_secs_f64()
+        );
     }
     size(dir)?;
     reading(dir)?;
@@ -66,7 +71,11 @@ fn reading(dir: &Path) -> Result<()> {
     for id in &probed {
         let length_ns = whole.end_ns - whole.begin_ns;
         let at = |share: f64| whole.begin_ns + (length_ns as f64 * share) as i64;
-        let windows = [("samples, whole", 0.0, 1.0), ("samples, a tenth", 0.45, 0.55), ("samples, a minute", 0.5, 0.5 + 60e9 / length_ns as f64)];
+        let windows = [
+            ("samples, whole", 0.0, 1.0),
+            ("samples, a tenth", 0.45, 0.55),
+            ("samples, a minute", 0.5, 0.5 + 60e9 / length_ns as f64),
+        ];
         for (what, begin, end) in windows {
             let began = Instant::now();
             let read = recording.samples(*id, Some(Window { begin_ns: at(begin), end_ns: at(end) }))?;
@@ -80,13 +89,22 @@ fn reading(dir: &Path) -> Result<()> {
     }
     for (what, (max, sum)) in worst {
         let limit = if what.starts_with("envelope") { 20.0 } else { 50.0 };
-        report(&format!("{what}, worst of {} series, ms (mean {:.1})", probed.len(), sum / probed.len() as f64), max, limit);
+        report(
+            &format!("{what}, worst of {} series, ms (mean {:.1})", probed.len(), sum / probed.len() as f64),
+            max,
+            limit,
+        );
     }
     let window = Window { begin_ns: whole.begin_ns, end_ns: (whole.begin_ns + 3600 * S).min(whole.end_ns) };
     let began = Instant::now();
     let mut samples = 0;
     recording.samples_each(&ids, Some(window), |_, read| samples += read.len())?;
-    println!("all {} series over {:.0} s: {samples} samples in {:.0} ms", ids.len(), window.seconds(), ms(began));
+    println!(
+        "all {} series over {:.0} s: {samples} samples in {:.0} ms",
+        ids.len(),
+        window.seconds(),
+        ms(began)
+    );
     Ok(())
 }
 

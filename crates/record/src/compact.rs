@@ -55,7 +55,8 @@ pub(crate) fn plain_file(path: &Path, batches: &[RecordBatch]) -> Result<Option<
     }
     let odd = || Error::damaged(path, "a table", "its parts have columns of one name and different types");
     let mut all = table::union(batches).ok_or_else(odd)?;
-    if let (Some(_), Some(mut collections)) = (all.column_by_name("t_begin_ns"), table::collections_of(&all)) {
+    if let (Some(_), Some(mut collections)) = (all.column_by_name("t_begin_ns"), table::collections_of(&all))
+    {
         collections.sort_by_key(|collection| collection.id);
         all = table::collections_batch(&collections)?;
     }

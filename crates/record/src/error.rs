@@ -11,9 +11,13 @@ pub enum Error {
     NotARecording(PathBuf),
     #[error("{0} holds a recording already: give another folder")]
     Exists(PathBuf),
-    #[error("the disk that holds {0} is full: free some space and start the run again; what was recorded until now is kept")]
+    #[error(
+        "the disk that holds {0} is full: free some space and start the run again; what was recorded until now is kept"
+    )]
     DiskFull(PathBuf),
-    #[error("the disk that holds {0} has less than {1} MiB free, which a recording keeps in reserve: free some space or choose another folder")]
+    #[error(
+        "the disk that holds {0} has less than {1} MiB free, which a recording keeps in reserve: free some space or choose another folder"
+    )]
     NoReserve(PathBuf, u64),
     #[error("{path}: {cause}")]
     Io { path: PathBuf, cause: io::Error },
@@ -25,6 +29,8 @@ pub enum Error {
     Ended(String),
     #[error("the recorder did not answer within {0} s: the disk may be stuck")]
     Timeout(u64),
+    #[error("{0:?} can't be the name of a stream: give another, of lower-case letters, digits and _")]
+    StreamName(String),
     #[error("{0}")]
     Export(String),
 }

@@ -26,7 +26,8 @@ pub struct Filter {
 
 impl Filter {
     fn takes(&self, key: &SeriesKey) -> bool {
-        let fits = |wanted: &Option<String>, name: &String| wanted.as_ref().is_none_or(|wanted| wanted == name);
+        let fits =
+            |wanted: &Option<String>, name: &String| wanted.as_ref().is_none_or(|wanted| wanted == name);
         fits(&self.host, &key.host)
             && fits(&self.source, &key.source)
             && fits(&self.metric, &key.metric)
@@ -69,12 +70,15 @@ pub fn to_parquet(recording: &Recording, out: impl Write + Send, filter: &Filter
         text("unit"),
         Field::new("value", DataType::Float64, false),
     ]));
-    let failed = |cause: &dyn std::fmt::Display| Error::Export(format!("the Parquet file can't be written: {cause}"));
+    let failed =
+        |cause: &dyn std::fmt::Display| Error::Export(format!("the Parquet file can't be written: {cause}"));
     let writer = ArrowWriter::try_new(out, Arc::clone(&schema), Some(properties(&schema, &[]).build()));
     let mut writer = writer.map_err(|cause| failed(&cause))?;
     let mut rows = 0;
     each_series(recording, filter, |key, samples| {
-        let label = |text: &str| -> ArrayRef { Arc::new(StringArray::from_iter_values(samples.value.iter().map(|_| text))) };
+        let label = |text: &str| -> ArrayRef {
+            Arc::new(StringArray::from_iter_values(samples.value.iter().map(|_| text)))
+        };
         let columns: Vec<ArrayRef> = vec![
             Arc::new(Int64Array::from(samples.t_end_ns.clone())),
             label(&key.host),
@@ -99,7 +103,11 @@ pub fn to_parquet(recording: &Recording, out: impl Write + Send, filter: &Filter
 
 const GROUP_ROWS: usize = 1_000_000;
 
-fn each_series(recording: &Recording, filter: &Filter, mut each: impl FnMut(&SeriesKey, Samples) -> Result<()>) -> Result<()> {
+fn each_series(
+    recording: &Recording,
+    filter: &Filter,
+    mut each: impl FnMut(&SeriesKey, Samples) -> Result<()>,
+) -> Result<()> {
     let wanted = recording.series().iter().filter(|info| filter.takes(&info.key));
     let ids: Vec<SeriesId> = wanted.map(|info| info.id).collect();
     let mut result = Ok(());
@@ -119,7 +127,11 @@ fn kind(kind: Kind) -> &'static str {
 }
 
 fn quoted(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_string() }
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_string()
+    }
 }
 
 /// Creates a file for an export, with an error that names it.

@@ -63,7 +63,9 @@ impl Index {
 
     /// Every series with its place, in ascending order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, Place)> + '_ {
-        let places = |run: &Run| (0..run.series).map(|offset| (run.first_series + offset, run.place(offset))).collect::<Vec<_>>();
+        let places = |run: &Run| {
+            (0..run.series).map(|offset| (run.first_series + offset, run.place(offset))).collect::<Vec<_>>()
+        };
         self.runs.iter().flat_map(places)
     }
 

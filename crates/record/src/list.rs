@@ -35,7 +35,9 @@ pub fn list_runs(dir: &Path) -> Result<Vec<RunSummary>> {
         let Ok(json) = fs::read(path.join(layout::RUN)) else { continue };
         let live = is_locked(&path);
         let (run, problem) = match serde_json::from_slice::<RunInfo>(&json) {
-            Ok(run) if run.ended.is_none() && !live => (run, Some("its recorder ended without finishing".to_string())),
+            Ok(run) if run.ended.is_none() && !live => {
+                (run, Some("its recorder ended without finishing".to_string()))
+            }
             Ok(run) => (run, None),
             Err(cause) => (RunInfo::default(), Some(format!("its run.json can't be read: {cause}"))),
         };
@@ -51,5 +53,9 @@ pub fn list_runs(dir: &Path) -> Result<Vec<RunSummary>> {
 /// Size of the files in a folder.
 pub(crate) fn folder_bytes(dir: &Path) -> u64 {
     let files = fs::read_dir(dir).into_iter().flatten().flatten();
-    files.filter_map(|entry| entry.metadata().ok()).filter(|metadata| metadata.is_file()).map(|metadata| metadata.len()).sum()
+    files
+        .filter_map(|entry| entry.metadata().ok())
+        .filter(|metadata| metadata.is_file())
+        .map(|metadata| metadata.len())
+        .sum()
 }

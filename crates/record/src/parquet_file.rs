@@ -50,7 +50,9 @@ pub(crate) fn properties(schema: &Schema, repeating: &[&str]) -> WriterPropertie
         };
         if !repeating.contains(&field.name().as_str()) {
             let column = field.name().as_str();
-            properties = properties.set_column_dictionary_enabled(column.into(), false).set_column_encoding(column.into(), encoding);
+            properties = properties
+                .set_column_dictionary_enabled(column.into(), false)
+                .set_column_encoding(column.into(), encoding);
         }
     }
     properties
@@ -106,7 +108,8 @@ impl ParquetFile {
     }
 
     pub(crate) fn read_all(&self) -> Result<Vec<RecordBatch>> {
-        self.read(&[0..self.row_count()], None)
+        let all = 0..self.row_count();
+        self.read(std::slice::from_ref(&all), None)
     }
 
     /// The given rows, in order; `rows` ascending and disjoint. `columns` as named, `None` for all.

@@ -70,7 +70,9 @@ impl SortedRow for RollupRow {
     }
 
     fn batch(rows: &[RollupRow]) -> Result<RecordBatch> {
-        let floats = |of: fn(&Rollup) -> f64| Arc::new(Float64Array::from_iter_values(rows.iter().map(|row| of(&row.rollup))));
+        let floats = |of: fn(&Rollup) -> f64| {
+            Arc::new(Float64Array::from_iter_values(rows.iter().map(|row| of(&row.rollup))))
+        };
         let extremes = |of: fn(&Rollup) -> f64| {
             let extreme = |row: &RollupRow| (row.rollup.count > 0).then(|| of(&row.rollup));
             Arc::new(rows.iter().map(extreme).collect::<Float64Array>())
@@ -85,16 +87,19 @@ impl SortedRow for RollupRow {
             Field::new("first", DataType::Float64, false),
             Field::new("last", DataType::Float64, false),
         ]);
-        let made = RecordBatch::try_new(Arc::new(schema), vec![
-            Arc::new(UInt32Array::from_iter_values(rows.iter().map(|row| row.series))),
-            Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| row.rollup.t_ns))),
-            extremes(|rollup| rollup.min),
-            extremes(|rollup| rollup.max),
-            floats(|rollup| rollup.sum),
-            Arc::new(UInt32Array::from_iter_values(rows.iter().map(|row| row.rollup.count))),
-            floats(|rollup| rollup.first),
-            floats(|rollup| rollup.last),
-        ]);
+        let made = RecordBatch::try_new(
+            Arc::new(schema),
+            vec![
+                Arc::new(UInt32Array::from_iter_values(rows.iter().map(|row| row.series))),
+                Arc::new(Int64Array::from_iter_values(rows.iter().map(|row| row.rollup.t_ns))),
+                extremes(|rollup| rollup.min),
+                extremes(|rollup| rollup.max),
+                floats(|rollup| rollup.sum),
+                Arc::new(UInt32Array::from_iter_values(rows.iter().map(|row| row.rollup.count))),
+                floats(|rollup| rollup.first),
+                floats(|rollup| rollup.last),
+            ],
+        );
         made.map_err(|cause| Error::damaged(Path::new("a table"), "roll-ups", cause))
     }
 
@@ -160,7 +165,8 @@ impl<R: SortedRow> SortedWriter<R> {
         let failed = |cause| Error::damaged(Path::new("a table"), "Parquet", cause);
         if self.writer.is_none() {
             let properties = properties(&batch.schema(), &["series", "count"]).build();
-            self.writer = Some(ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties)).map_err(failed)?);
+            self.writer =
+                Some(ArrowWriter::try_new(Vec::new(), batch.schema(), Some(properties)).map_err(failed)?);
         }
         if let Some(writer) = &mut self.writer {
             writer.write(&batch).map_err(failed)?;
@@ -194,7 +200,9 @@ impl SortedFile {
         let file = ParquetFile::open(path)?;
         let index = file.note(index::KEY).and_then(Index::decode);
         let fits = |index: &Index| index.row_count() == file.row_count();
-        let index = index.filter(fits).ok_or_else(|| Error::damaged(path, "a sorted file", "its index is missing or does not fit"))?;
+        let index = index
+            .filter(fits)
+            .ok_or_else(|| Error::damaged(path, "a sorted file", "its index is missing or does not fit"))?;
         Ok(SortedFile { file, index })
     }
 
@@ -212,7 +220,10 @@ impl SortedFile {
 }
 
 /// Sorts rows and hands over those of each series.
-pub(crate) fn by_series<R: SortedRow>(rows: &mut [R], mut each: impl FnMut(&[R]) -> Result<()>) -> Result<()> {
+pub(crate) fn by_series<R: SortedRow>(
+    rows: &mut [R],
+    mut each: impl FnMut(&[R]) -> Result<()>,
+) -> Result<()> {
     rows.sort_unstable_by_key(|row| (row.series(), row.position()));
     for series in rows.chunk_by(|a, b| a.series() == b.series()) {
         each(series)?;
@@ -222,14 +233,16 @@ pub(crate) fn by_series<R: SortedRow>(rows: &mut [R], mut each: impl FnMut(&[R])
 
 /// One file from several that follow each other in time; a part of the series at a time, so that memory stays small.
 pub(crate) fn merge<R: SortedRow>(files: &[SortedFile]) -> Result<Option<Vec<u8>>> {
-    let mut all: Vec<u32> = files.iter().flat_map(|file| file.index.iter().map(|(series, _)| series)).collect();
+    let mut all: Vec<u32> =
+        files.iter().flat_map(|file| file.index.iter().map(|(series, _)| series)).collect();
     all.sort_unstable();
     all.dedup();
     let mut writer = SortedWriter::new();
     for part in all.chunks(GROUP_SERIES_MIN) {
         let mut rows: Vec<Vec<R>> = vec![Vec::new(); part.len()];
         for file in files {
-            let places: Vec<Range<usize>> = part.iter().filter_map(|series| file.index.find(*series)).map(|place| place.rows).collect();
+            let places: Vec<Range<usize>> =
+                part.iter().filter_map(|series| file.index.find(*series)).map(|place| place.rows).collect();
             for row in file.rows::<R>(&places)? {
                 if let Ok(index) = part.binary_search(&row.series()) {
                     rows[index].push(row);

@@ -46,11 +46,20 @@ pub fn views(runs_dir: &Path) -> String {
 
 /// The views that are always there, with their columns for when no run has the files.
 const EMPTY: [(&str, &str); 7] = [
-    ("series", "id UINTEGER, host VARCHAR, source VARCHAR, metric VARCHAR, instance VARCHAR, kind VARCHAR, unit VARCHAR"),
+    (
+        "series",
+        "id UINTEGER, host VARCHAR, source VARCHAR, metric VARCHAR, instance VARCHAR, kind VARCHAR, unit VARCHAR",
+    ),
     ("collections", "id BIGINT, source VARCHAR, t_begin_ns BIGINT, t_end_ns BIGINT, status VARCHAR"),
     ("samples", "series UINTEGER, collection BIGINT, value_i64 BIGINT, value_f64 DOUBLE"),
-    ("rollup-10s", "series UINTEGER, t_ns BIGINT, min DOUBLE, max DOUBLE, sum DOUBLE, count UINTEGER, first DOUBLE, last DOUBLE"),
-    ("rollup-2min", "series UINTEGER, t_ns BIGINT, min DOUBLE, max DOUBLE, sum DOUBLE, count UINTEGER, first DOUBLE, last DOUBLE"),
+    (
+        "rollup-10s",
+        "series UINTEGER, t_ns BIGINT, min DOUBLE, max DOUBLE, sum DOUBLE, count UINTEGER, first DOUBLE, last DOUBLE",
+    ),
+    (
+        "rollup-2min",
+        "series UINTEGER, t_ns BIGINT, min DOUBLE, max DOUBLE, sum DOUBLE, count UINTEGER, first DOUBLE, last DOUBLE",
+    ),
     (
         "load",
         "t_begin_ns BIGINT, t_end_ns BIGINT, level UINTEGER, measured BOOLEAN, statement VARCHAR, count UBIGINT, rows UBIGINT, \
@@ -127,30 +136,32 @@ fn runs_view(runs: &[RunSummary]) -> String {
 }
 
 fn levels_view(runs: &[RunSummary]) -> String {
-    let rows = runs.iter().flat_map(|run| run.run.levels.iter().map(move |level| (run, level))).map(|(run, level)| {
-        let result = &level.result;
-        let purpose = match level.purpose {
-            Purpose::Sweep => "sweep",
-            Purpose::Repeat => "repeat",
-        };
-        vec![
-            text(&run.id),
-            level.index.to_string(),
-            level.users.to_string(),
-            text(purpose),
-            level.window.begin_ns.to_string(),
-            level.window.end_ns.to_string(),
-            result.transactions.to_string(),
-            result.queries.to_string(),
-            result.errors.to_string(),
-            number(result.transactions_per_s),
-            number(result.queries_per_s),
-            number(result.latency_ms.mean),
-            number(result.latency_ms.p95),
-            number(result.latency_ms.p99),
-            number(result.latency_ms.max),
-        ]
-    });
+    let rows = runs.iter().flat_map(|run| run.run.levels.iter().map(move |level| (run, level))).map(
+        |(run, level)| {
+            let result = &level.result;
+            let purpose = match level.purpose {
+                Purpose::Sweep => "sweep",
+                Purpose::Repeat => "repeat",
+            };
+            vec![
+                text(&run.id),
+                level.index.to_string(),
+                level.users.to_string(),
+                text(purpose),
+                level.window.begin_ns.to_string(),
+                level.window.end_ns.to_string(),
+                result.transactions.to_string(),
+                result.queries.to_string(),
+                result.errors.to_string(),
+                number(result.transactions_per_s),
+                number(result.queries_per_s),
+                number(result.latency_ms.mean),
+                number(result.latency_ms.p95),
+                number(result.latency_ms.p99),
+                number(result.latency_ms.max),
+            ]
+        },
+    );
     let columns = "level UINTEGER, users UINTEGER, purpose VARCHAR, begin_ns BIGINT, end_ns BIGINT, transactions UBIGINT, queries UBIGINT, errors UBIGINT, \
         transactions_per_s DOUBLE, queries_per_s DOUBLE, mean_ms DOUBLE, p95_ms DOUBLE, p99_ms DOUBLE, max_ms DOUBLE";
     values_view("levels", columns, rows)
@@ -159,7 +170,12 @@ fn levels_view(runs: &[RunSummary]) -> String {
 fn anchors_view(runs: &[RunSummary]) -> String {
     let anchors = runs.iter().flat_map(|run| run.run.anchors.iter().map(move |anchor| (run, anchor)));
     let rows = anchors.map(|(run, anchor)| {
-        vec![text(&run.id), anchor.monotonic_ns.to_string(), anchor.wall_ns.to_string(), text(&anchor.boot_id)]
+        vec![
+            text(&run.id),
+            anchor.monotonic_ns.to_string(),
+            anchor.wall_ns.to_string(),
+            text(&anchor.boot_id),
+        ]
     });
     values_view("anchors", "monotonic_ns BIGINT, wall_ns BIGINT, boot_id VARCHAR", rows)
 }
@@ -177,7 +193,12 @@ fn values_view(name: &str, columns: &str, rows: impl Iterator<Item = Vec<String>
             casts.push(format!("{0}::{kind} AS {0}", identifier(column)));
         }
     }
-    format!("CREATE OR REPLACE VIEW {name} AS SELECT {} FROM (VALUES\n  {}) AS v({});\n", casts.join(", "), rows.join(",\n  "), names.join(", "))
+    format!(
+        "CREATE OR REPLACE VIEW {name} AS SELECT {} FROM (VALUES\n  {}) AS v({});\n",
+        casts.join(", "),
+        rows.join(",\n  "),
+        names.join(", ")
+    )
 }
 
 fn text(value: &str) -> String {

@@ -152,7 +152,11 @@ pub(crate) fn samples_of(batch: &RecordBatch) -> Option<Vec<Sample>> {
     let row = |row: usize| Sample {
         series: series.value(row),
         collection: collection.value(row),
-        value: if whole.is_null(row) { Value::Float(fraction.value(row)) } else { Value::Int(whole.value(row)) },
+        value: if whole.is_null(row) {
+            Value::Float(fraction.value(row))
+        } else {
+            Value::Int(whole.value(row))
+        },
     };
     Some((0..batch.num_rows()).map(row).collect())
 }
@@ -183,10 +187,18 @@ pub(crate) fn load_batch(load: &[LoadInterval]) -> Result<RecordBatch> {
     fn counts(load: &[LoadInterval], of: impl Fn(&LoadInterval) -> u64) -> ArrayRef {
         Arc::new(UInt64Array::from_iter_values(load.iter().map(of)))
     }
-    let errors = list(load.iter().map(|one| one.errors.len()), vec![
-        ("code", strings(load.iter().flat_map(|one| one.errors.iter().map(|(code, _)| code.as_str())))),
-        ("count", Arc::new(UInt64Array::from_iter_values(load.iter().flat_map(|one| one.errors.iter().map(|(_, count)| *count))))),
-    ])?;
+    let errors = list(
+        load.iter().map(|one| one.errors.len()),
+        vec![
+            ("code", strings(load.iter().flat_map(|one| one.errors.iter().map(|(code, _)| code.as_str())))),
+            (
+                "count",
+                Arc::new(UInt64Array::from_iter_values(
+                    load.iter().flat_map(|one| one.errors.iter().map(|(_, count)| *count)),
+                )),
+            ),
+        ],
+    )?;
     batch(vec![
         ("t_begin_ns", false, longs(load.iter().map(|one| one.begin_ns))),
         ("t_end_ns", false, longs(load.iter().map(|one| one.end_ns))),
@@ -204,17 +216,24 @@ pub(crate) fn load_batch(load: &[LoadInterval]) -> Result<RecordBatch> {
     ])
 }
 
-fn histograms(load: &[LoadInterval], of: impl Fn(&LoadInterval) -> &Vec<(u64, u64)> + Copy) -> Result<ArrayRef> {
+fn histograms(
+    load: &[LoadInterval],
+    of: impl Fn(&LoadInterval) -> &Vec<(u64, u64)> + Copy,
+) -> Result<ArrayRef> {
     let buckets = || load.iter().flat_map(|one| of(one).iter());
-    list(load.iter().map(|one| of(one).len()), vec![
-        ("upper_ns", Arc::new(UInt64Array::from_iter_values(buckets().map(|(upper_ns, _)| *upper_ns)))),
-        ("count", Arc::new(UInt64Array::from_iter_values(buckets().map(|(_, count)| *count)))),
-    ])
+    list(
+        load.iter().map(|one| of(one).len()),
+        vec![
+            ("upper_ns", Arc::new(UInt64Array::from_iter_values(buckets().map(|(upper_ns, _)| *upper_ns)))),
+            ("count", Arc::new(UInt64Array::from_iter_values(buckets().map(|(_, count)| *count)))),
+        ],
+    )
 }
 
 /// A list<struct<…>> column from the lengths of the lists and the members' columns.
 fn list(lengths: impl Iterator<Item = usize>, members: Vec<(&'static str, ArrayRef)>) -> Result<ArrayRef> {
-    let fields: Fields = members.iter().map(|(name, array)| Field::new(*name, array.data_type().clone(), false)).collect();
+    let fields: Fields =
+        members.iter().map(|(name, array)| Field::new(*name, array.data_type().clone(), false)).collect();
     let arrays = members.into_iter().map(|(_, array)| array).collect();
     let made = StructArray::try_new(fields, arrays, None).and_then(|items| {
         let item = Arc::new(Field::new("item", items.data_type().clone(), false));
@@ -330,7 +349,9 @@ pub(crate) fn union(batches: &[RecordBatch]) -> Option<RecordBatch> {
         for field in batch.schema().fields() {
             match fields.iter_mut().find(|known| known.name() == field.name()) {
                 Some(known) if known.data_type() != field.data_type() => return None,
-                Some(known) => *known = known.clone().with_nullable(known.is_nullable() || field.is_nullable()),
+                Some(known) => {
+                    *known = known.clone().with_nullable(known.is_nullable() || field.is_nullable())
+                }
                 None => fields.push(field.as_ref().clone()),
             }
         }

@@ -42,7 +42,8 @@ pub(crate) fn read(path: &Path) -> Result<Recovered> {
     for (index, payload) in payloads.iter().enumerate() {
         let Ok(decoded) = decode(payload) else {
             // Its checksum is right, so it was written so: by another version, say. Nothing after it is trusted.
-            lost_bytes += payloads[index..].iter().map(|payload| frame::framed_bytes(payload.len())).sum::<usize>();
+            lost_bytes +=
+                payloads[index..].iter().map(|payload| frame::framed_bytes(payload.len())).sum::<usize>();
             break;
         };
         batches.extend(decoded);

@@ -48,7 +48,11 @@ fn kill_9_loses_at_most_the_last_second() {
         assert_eq!(lines_seen, lines_wanted);
         let recording = Recording::open(&dir).unwrap();
         assert!(!recording.live());
-        assert!(recording.problems().iter().any(|problem| problem.contains("ended without finishing")), "{:?}", recording.problems());
+        assert!(
+            recording.problems().iter().any(|problem| problem.contains("ended without finishing")),
+            "{:?}",
+            recording.problems()
+        );
         let series = recording.find("test", "n", None)[0];
         let read = recording.samples(series, None).unwrap();
         let expected: Vec<f64> = (0..read.len()).map(|n| n as f64).collect();
@@ -67,7 +71,13 @@ fn record_until_killed(dir: &Path) {
     while began.elapsed() < Duration::from_secs(60) {
         let begin_ns = whyso_clock::monotonic_ns();
         let end_ns = whyso_clock::monotonic_ns();
-        recorder.reading(Reading { source: "test".into(), begin_ns, end_ns, status: Status::Ok, values: vec![(series, Value::Int(n))] });
+        recorder.reading(Reading {
+            source: "test".into(),
+            begin_ns,
+            end_ns,
+            status: Status::Ok,
+            values: vec![(series, Value::Int(n))],
+        });
         n += 1;
         if n % 10 == 0 {
             println!("given {end_ns}");
@@ -86,7 +96,8 @@ impl SmallDisk {
     fn mount(at: &Path, mib: u32) -> SmallDisk {
         std::fs::create_dir(at).unwrap();
         let size = format!("size={mib}m");
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &size, "none"]).arg(at).status().unwrap();
+        let mounted =
+            Command::new("mount").args(["-t", "tmpfs", "-o", &size, "none"]).arg(at).status().unwrap();
         assert!(mounted.success(), "root can't mount a tmpfs here");
         SmallDisk(at.to_path_buf())
     }
@@ -115,21 +126,37 @@ fn a_full_disk_ends_the_recording_properly() {
     let folder = tempfile::tempdir().unwrap();
     let disk = SmallDisk::mount(&folder.path().join("disk"), 12);
     let dir = disk.0.join("run");
-    let recorder = Recorder::create(&dir, Options { reserve_bytes: 8 << 20, own_cost: false, flush_ms: 20, ..Options::default() }).unwrap();
+    let recorder = Recorder::create(
+        &dir,
+        Options { reserve_bytes: 8 << 20, own_cost: false, flush_ms: 20, ..Options::default() },
+    )
+    .unwrap();
     let series: Vec<_> = (0..500).map(|n| recorder.series(&key(&format!("n{n}")))).collect();
     let mut given: u64 = 0;
     while recorder.failed().is_none() {
         assert!(given < 10_000, "the disk does not fill");
         let values = series.iter().map(|id| (*id, Value::Int(given as i64))).collect();
         let end_ns = given as i64 * 1_000_000;
-        recorder.reading(Reading { source: "test".into(), begin_ns: end_ns, end_ns, status: Status::Ok, values });
+        recorder.reading(Reading {
+            source: "test".into(),
+            begin_ns: end_ns,
+            end_ns,
+            status: Status::Ok,
+            values,
+        });
         given += 1;
         std::thread::sleep(Duration::from_millis(1));
     }
     let why = recorder.failed().unwrap();
     assert!(why.starts_with("the disk that holds ") && why.contains("free some space"), "{why}");
     assert!(recorder.seal().is_err());
-    recorder.reading(Reading { source: "test".into(), begin_ns: 0, end_ns: 0, status: Status::Ok, values: Vec::new() });
+    recorder.reading(Reading {
+        source: "test".into(),
+        begin_ns: 0,
+        end_ns: 0,
+        status: Status::Ok,
+        values: Vec::new(),
+    });
     recorder.event(Event { t_ns: 1, host: "client".into(), kind: "error".into(), text: why });
     let summary = recorder.finish().unwrap();
     assert!(summary.lost >= 1);

@@ -56,8 +56,17 @@ fn everything_comes_back() {
         let status = if second == 40 { Status::Failed } else { Status::Ok };
         let values = if second == 40 { Vec::new() } else { values };
         recorder.reading(Reading { status, ..reading("status", second * S, values) });
-        recorder.reading(reading("cpu", second * S + 5, vec![(fraction, Value::Float(second as f64 / 100.0))]));
-        let event = Event { t_ns: second * S, host: "client".into(), kind: "note".into(), text: format!("{second} \"né\"") };
+        recorder.reading(reading(
+            "cpu",
+            second * S + 5,
+            vec![(fraction, Value::Float(second as f64 / 100.0))],
+        ));
+        let event = Event {
+            t_ns: second * S,
+            host: "client".into(),
+            kind: "note".into(),
+            text: format!("{second} \"né\""),
+        };
         recorder.event(event.clone());
         events.push(event);
         let load = LoadInterval {
@@ -88,9 +97,14 @@ fn everything_comes_back() {
         rows,
     };
     let cell = |text: &str| Some(text.to_string());
-    recorder.rows(table(S, &["Id", "Info"], vec![vec![cell("1"), None], vec![cell("2"), cell("SELECT 1\n")]]));
+    recorder.rows(table(
+        S,
+        &["Id", "Info"],
+        vec![vec![cell("1"), None], vec![cell("2"), cell("SELECT 1\n")]],
+    ));
     recorder.rows(table(2 * S, &["Id", "Info"], Vec::new()));
-    let run = RunInfo { id: "one".into(), ended: Some(Ended::Complete { at_ns: 100 * S }), ..RunInfo::default() };
+    let run =
+        RunInfo { id: "one".into(), ended: Some(Ended::Complete { at_ns: 100 * S }), ..RunInfo::default() };
     recorder.set_run(&run);
 
     let check = |recording: &Recording| {
@@ -111,7 +125,10 @@ fn everything_comes_back() {
         assert_eq!(recording.load(None).unwrap(), loads);
         assert_eq!(recording.load(Some(Window { begin_ns: 5 * S, end_ns: 7 * S })).unwrap().len(), 2);
         let tables = recording.rows("process-list").unwrap();
-        assert_eq!(tables[0], table(S, &["Id", "Info"], vec![vec![cell("1"), None], vec![cell("2"), cell("SELECT 1\n")]]));
+        assert_eq!(
+            tables[0],
+            table(S, &["Id", "Info"], vec![vec![cell("1"), None], vec![cell("2"), cell("SELECT 1\n")]])
+        );
         assert_eq!((tables[1].t_ns, tables[1].rows.len(), tables.len()), (2 * S, 0, 2));
         assert_eq!(recording.row_sources(), ["process-list"]);
         let info = recording.info(counter).unwrap();
@@ -138,18 +155,28 @@ fn everything_comes_back() {
     let listed = list_runs(runs.path()).unwrap();
     assert_eq!((listed.len(), listed[0].problem.clone(), listed[0].bytes), (1, None, summary.bytes));
     // One file a stream, and nothing else.
-    assert_eq!(names(&dir), [
-        "collections-000001_000003.parquet",
-        "events-000001_000003.parquet",
-        "load-000001_000003.parquet",
-        "rollup-10s-000001_000003.parquet",
-        "rollup-2min-000001_000003.parquet",
-        "rows-process%2Dlist-000003.parquet",
-        "run.json",
-        "samples-000001_000003.parquet",
-        "series.parquet",
-    ]);
+    assert_eq!(
+        names(&dir),
+        [
+            "collections-000001_000003.parquet",
+            "events-000001_000003.parquet",
+            "load-000001_000003.parquet",
+            "rollup-10s-000001_000003.parquet",
+            "rollup-2min-000001_000003.parquet",
+            "rows-process%2Dlist-000003.parquet",
+            "run.json",
+            "samples-000001_000003.parquet",
+            "series.parquet",
+        ]
+    );
 }
+
+/// Both are used from several threads at once.
+const _: () = {
+    const fn shared<T: Send + Sync>() {}
+    shared::<Recorder>();
+    shared::<Recording>();
+};
 
 #[test]
 fn a_folder_without_run_json_is_no_recording() {
@@ -171,7 +198,11 @@ fn envelopes_from_rollups_and_samples_agree() {
     for second in 0..4000 {
         total += if second == 2222 { 50_000 } else { 100 + second % 7 };
         let level = if second == 1111 { -5 } else { second % 50 };
-        recorder.reading(reading("a", second * S, vec![(counter, Value::Int(total)), (gauge, Value::Int(level))]));
+        recorder.reading(reading(
+            "a",
+            second * S,
+            vec![(counter, Value::Int(total)), (gauge, Value::Int(level))],
+        ));
         if second % 333 == 0 {
             recorder.seal().unwrap();
         }
@@ -197,7 +228,11 @@ fn envelopes_from_rollups_and_samples_agree() {
     // Partly sealed: the rest of the roll-ups is made when read.
     recorder.seal().unwrap();
     for second in 4000..4100 {
-        recorder.reading(reading("a", second * S, vec![(counter, Value::Int(total)), (gauge, Value::Int(1))]));
+        recorder.reading(reading(
+            "a",
+            second * S,
+            vec![(counter, Value::Int(total)), (gauge, Value::Int(1))],
+        ));
     }
     check(&Recording::open(&dir).unwrap());
     recorder.finish().unwrap();
@@ -219,7 +254,8 @@ fn a_crash_between_compacting_and_removing_doubles_nothing() {
         recorder.reading(reading("a", second * S, vec![(series, Value::Int(second))]));
         if second % 10 == 9 {
             // The write-ahead files as they were just before they were sealed, and the parts before they were compacted.
-            while Recording::open(&dir).unwrap().info(series).map_or(0, |info| info.samples) <= second as u64 {
+            while Recording::open(&dir).unwrap().info(series).map_or(0, |info| info.samples) <= second as u64
+            {
                 std::thread::yield_now();
             }
             keep(&dir, &kept);
@@ -237,7 +273,11 @@ fn a_crash_between_compacting_and_removing_doubles_nothing() {
         }
     }
     let names = names(&dir);
-    assert!(names.contains(&"samples-000002.wal".to_string()) && names.contains(&"samples-000002.parquet".to_string()), "{names:?}");
+    assert!(
+        names.contains(&"samples-000002.wal".to_string())
+            && names.contains(&"samples-000002.parquet".to_string()),
+        "{names:?}"
+    );
     let recording = Recording::open(&dir).unwrap();
     assert_eq!(recording.samples(series, None).unwrap(), expected);
     assert_eq!(recording.info(series).unwrap().samples, 30);
@@ -292,7 +332,10 @@ fn what_comes_too_fast_is_lost_and_told() {
     assert_eq!(summary.lost + summary.samples, 1000);
     assert!(summary.lost > 0);
     let events = Recording::open(&dir).unwrap().events().unwrap();
-    assert!(events.iter().any(|event| event.kind == "lost" && event.text.contains("faster than")), "{events:?}");
+    assert!(
+        events.iter().any(|event| event.kind == "lost" && event.text.contains("faster than")),
+        "{events:?}"
+    );
 }
 
 #[test]
@@ -320,7 +363,9 @@ fn any_stream_can_be_recorded() {
     let folder = tempfile::tempdir().unwrap();
     let dir = folder.path().join("run");
     let recorder = Recorder::create(&dir, options()).unwrap();
-    let batch = |value| RecordBatch::try_from_iter([("t_ns", Arc::new(Int64Array::from(vec![value])) as ArrayRef)]).unwrap();
+    let batch = |value| {
+        RecordBatch::try_from_iter([("t_ns", Arc::new(Int64Array::from(vec![value])) as ArrayRef)]).unwrap()
+    };
     recorder.batch("states", batch(1)).unwrap();
     recorder.seal().unwrap();
     recorder.batch("states", batch(2)).unwrap();
@@ -329,7 +374,8 @@ fn any_stream_can_be_recorded() {
     }
     recorder.finish().unwrap();
     let read = Recording::open(&dir).unwrap().batches("states").unwrap();
-    let values: Vec<i64> = read.iter().flat_map(|batch| batch.column(0).as_primitive::<Int64Type>().values().to_vec()).collect();
+    let values: Vec<i64> =
+        read.iter().flat_map(|batch| batch.column(0).as_primitive::<Int64Type>().values().to_vec()).collect();
     assert_eq!(values, [1, 2]);
 }
 

@@ -13,7 +13,8 @@ fn record(dir: &Path, with_load: bool) {
     let options = Options { reserve_bytes: 0, own_cost: false, ..Options::default() };
     let recorder = Recorder::create(dir, options).unwrap();
     let key = |metric: &str, instance: &str, kind| {
-        let [host, source, metric, instance, unit] = ["server", "disk", metric, instance, "bytes"].map(str::to_string);
+        let [host, source, metric, instance, unit] =
+            ["server", "disk", metric, instance, "bytes"].map(str::to_string);
         SeriesKey { host, source, metric, instance, kind, unit }
     };
     let read = recorder.series(&key("read_bytes", "sda, \"boot\"", Kind::Counter));
@@ -40,10 +41,19 @@ fn record(dir: &Path, with_load: bool) {
             service: vec![(5, 2)],
         });
         recorder.event(Event { t_ns: 5, host: "client".into(), kind: "note".into(), text: "it's".into() });
-        recorder.rows(TextRows { source: "digests".into(), t_ns: S, columns: vec!["DIGEST".into()], rows: vec![vec![Some("ab".into())]] });
+        recorder.rows(TextRows {
+            source: "digests".into(),
+            t_ns: S,
+            columns: vec!["DIGEST".into()],
+            rows: vec![vec![Some("ab".into())]],
+        });
     }
     let id = dir.file_name().unwrap().to_str().unwrap().to_string();
-    recorder.set_run(&RunInfo { id, ended: Some(Ended::CutShort { at_ns: 1, why: "it's full".into() }), ..RunInfo::default() });
+    recorder.set_run(&RunInfo {
+        id,
+        ended: Some(Ended::CutShort { at_ns: 1, why: "it's full".into() }),
+        ..RunInfo::default()
+    });
     recorder.finish().unwrap();
 }
 
@@ -75,7 +85,9 @@ fn an_export_holds_what_its_filter_takes() {
 fn every_view_is_there_whatever_the_runs_hold() {
     let folder = tempfile::tempdir().unwrap();
     let empty = sql::views(folder.path());
-    for view in ["runs", "levels", "anchors", "\"series\"", "\"samples\"", "\"load\"", "\"events\"", "readings"] {
+    for view in
+        ["runs", "levels", "anchors", "\"series\"", "\"samples\"", "\"load\"", "\"events\"", "readings"]
+    {
         assert!(empty.contains(&format!("CREATE OR REPLACE VIEW {view} AS")), "{view}");
     }
     assert!(!empty.contains("read_parquet"));

@@ -150,7 +150,8 @@ impl Generator {
         for (index, (id, made)) in self.series.iter_mut().enumerate() {
             let source = source(index, count);
             if readings.last().is_none_or(|reading| reading.source != source) {
-                let begin_ns = t_ns + readings.len() as i64 * 5_000_000 + (self.random.share() * 200_000.0) as i64;
+                let begin_ns =
+                    t_ns + readings.len() as i64 * 5_000_000 + (self.random.share() * 200_000.0) as i64;
                 let end_ns = begin_ns + 1_000_000 + (self.random.share() * 500_000.0) as i64;
                 readings.push(Reading { source, begin_ns, end_ns, status: Status::Ok, values: Vec::new() });
             }
@@ -186,7 +187,11 @@ pub(crate) fn record(dir: &Path, hours: f64, series: usize) -> Result<Summary> {
     }
     let id = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let ended = Some(Ended::Complete { at_ns: (1000 + seconds) * S });
-    let anchors = vec![whyso_clock::Anchor { monotonic_ns: 1000 * S, wall_ns: 1_750_000_000 * S, boot_id: String::new() }];
+    let anchors = vec![whyso_clock::Anchor {
+        monotonic_ns: 1000 * S,
+        wall_ns: 1_750_000_000 * S,
+        boot_id: String::new(),
+    }];
     recorder.set_run(&RunInfo { id, ended, anchors, ..RunInfo::default() });
     recorder.finish()
 }

@@ -28,7 +28,8 @@ struct Taken {
 }
 
 /// What stands where a collection is missing: it lies before every time.
-const UNKNOWN: Taken = Taken { window: Window { begin_ns: i64::MIN, end_ns: i64::MIN }, status: Status::Missed };
+const UNKNOWN: Taken =
+    Taken { window: Window { begin_ns: i64::MIN, end_ns: i64::MIN }, status: Status::Missed };
 
 impl Collections {
     /// Adds one; `false` where its number can't be right.

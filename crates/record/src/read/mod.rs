@@ -9,7 +9,9 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use arrow::array::RecordBatch;
-use whyso_series::{Envelope, Points, Rollup, envelope, envelope_of_rollups, merge_rollups, rates, roll_up, roll_up_rates};
+use whyso_series::{
+    Envelope, Points, Rollup, envelope, envelope_of_rollups, merge_rollups, rates, roll_up, roll_up_rates,
+};
 
 use crate::data::{Event, Kind, LoadInterval, SeriesId, SeriesKey, TextRows};
 use crate::error::{Error, Result};
@@ -131,7 +133,9 @@ impl Recording {
     /// Series of a source and a metric, of one instance or of all, in order of number.
     pub fn find(&self, source: &str, metric: &str, instance: Option<&str>) -> Vec<SeriesId> {
         let fits = |key: &SeriesKey| {
-            key.source == source && key.metric == metric && instance.is_none_or(|instance| key.instance == instance)
+            key.source == source
+                && key.metric == metric
+                && instance.is_none_or(|instance| key.instance == instance)
         };
         self.series.iter().filter(|info| fits(&info.key)).map(|info| info.id).collect()
     }
@@ -168,12 +172,19 @@ impl Recording {
     }
 
     /// Reads series, a part of them at a time, and hands each over: in ascending order of number, each once.
-    pub fn samples_each(&self, ids: &[SeriesId], window: Option<Window>, mut each: impl FnMut(SeriesId, Samples)) -> Result<()> {
+    pub fn samples_each(
+        &self,
+        ids: &[SeriesId],
+        window: Option<Window>,
+        mut each: impl FnMut(SeriesId, Samples),
+    ) -> Result<()> {
         let mut ids = ids.to_vec();
         ids.sort_unstable();
         ids.dedup();
         for part in ids.chunks(SERIES_AT_ONCE) {
-            for (id, samples) in part.iter().zip(self.read_samples(part, window.unwrap_or(EVERYTHING), false)?) {
+            for (id, samples) in
+                part.iter().zip(self.read_samples(part, window.unwrap_or(EVERYTHING), false)?)
+            {
                 each(*id, samples);
             }
         }
@@ -256,7 +267,14 @@ impl Recording {
         Ok(envelope(&points.t_ns, &points.value, window.begin_ns, window.end_ns, buckets))
     }
 
-    fn read_rollups(&self, id: SeriesId, window: Window, level: usize, rollup_ns: i64, counter: bool) -> Result<Vec<Rollup>> {
+    fn read_rollups(
+        &self,
+        id: SeriesId,
+        window: Window,
+        level: usize,
+        rollup_ns: i64,
+        counter: bool,
+    ) -> Result<Vec<Rollup>> {
         let mut rollups = Vec::new();
         for part in &self.rollups[level] {
             let Some(place) = part.index().find(id.0) else { continue };
@@ -266,7 +284,8 @@ impl Recording {
         }
         // Segments that were not sealed have samples only.
         for part in &self.samples {
-            let covered = self.rollups[level].iter().any(|other| other.first <= part.first && part.last <= other.last);
+            let covered =
+                self.rollups[level].iter().any(|other| other.first <= part.first && part.last <= other.last);
             let (false, Some(place)) = (covered, part.index().find(id.0)) else { continue };
             let (mut t_ns, mut value) = (Vec::new(), Vec::new());
             part.values(&[place.rows], |collection, sample| {
@@ -275,7 +294,11 @@ impl Recording {
                     value.push(sample);
                 }
             })?;
-            rollups.extend(if counter { roll_up_rates(&t_ns, &value, None, rollup_ns) } else { roll_up(&t_ns, &value, rollup_ns) });
+            rollups.extend(if counter {
+                roll_up_rates(&t_ns, &value, None, rollup_ns)
+            } else {
+                roll_up(&t_ns, &value, rollup_ns)
+            });
         }
         rollups.sort_by_key(|rollup| rollup.t_ns);
         Ok(merge_rollups(&rollups, rollup_ns))
@@ -314,7 +337,8 @@ impl Recording {
         if let Some(readings) = self.collections.named(&stream) {
             let mut seen: Vec<i64> = tables.iter().map(|table| table.t_ns).collect();
             seen.sort_unstable();
-            let empty = |t_ns| TextRows { source: source.to_string(), t_ns, columns: Vec::new(), rows: Vec::new() };
+            let empty =
+                |t_ns| TextRows { source: source.to_string(), t_ns, columns: Vec::new(), rows: Vec::new() };
             tables.extend(readings.read_at_ns().filter(|t_ns| seen.binary_search(t_ns).is_err()).map(empty));
         }
         tables.sort_by_key(|table| table.t_ns);
@@ -323,7 +347,8 @@ impl Recording {
 
     /// Sources that have text tables.
     pub fn row_sources(&self) -> Vec<String> {
-        let mut sources: Vec<String> = self.plain.keys().filter_map(|stream| layout::rows_source(stream)).collect();
+        let mut sources: Vec<String> =
+            self.plain.keys().filter_map(|stream| layout::rows_source(stream)).collect();
         sources.sort();
         sources
     }

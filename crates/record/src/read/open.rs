@@ -47,7 +47,10 @@ fn open_once(dir: &Path) -> Result<Recording> {
         run,
         live,
         problems,
-        series: keys.into_iter().map(|(id, key)| SeriesInfo { id: SeriesId(id), key, samples: 0, first_ns: 0, last_ns: 0 }).collect(),
+        series: keys
+            .into_iter()
+            .map(|(id, key)| SeriesInfo { id: SeriesId(id), key, samples: 0, first_ns: 0, last_ns: 0 })
+            .collect(),
         collections: Collections::default(),
         samples: Vec::new(),
         rollups: [Vec::new(), Vec::new()],
@@ -57,7 +60,8 @@ fn open_once(dir: &Path) -> Result<Recording> {
         let added = recording.add(segment);
         match added {
             Err(Error::Damaged { .. }) if segment.sealed => {
-                let problem = added.err().map(|error| format!("{error}; what it held is missing")).unwrap_or_default();
+                let problem =
+                    added.err().map(|error| format!("{error}; what it held is missing")).unwrap_or_default();
                 recording.problems.push(problem);
             }
             other => other?,
@@ -67,7 +71,9 @@ fn open_once(dir: &Path) -> Result<Recording> {
     recording.count_samples();
     if !live && recording.run.ended.is_none() {
         let last_ns = recording.series.iter().map(|info| info.last_ns).max().unwrap_or(0);
-        let problem = format!("the recorder ended without finishing: what it wrote until {last_ns} ns is here, at most the last second is lost");
+        let problem = format!(
+            "the recorder ended without finishing: what it wrote until {last_ns} ns is here, at most the last second is lost"
+        );
         recording.problems.push(problem);
     }
     Ok(recording)
@@ -157,7 +163,8 @@ impl Recording {
                 let collections = table::collections_of(&batch).unwrap_or_default();
                 let odd = collections.iter().filter(|collection| !self.collections.add(collection)).count();
                 if odd > 0 {
-                    self.problems.push(format!("{odd} readings have numbers that can't be right and were left out"));
+                    self.problems
+                        .push(format!("{odd} readings have numbers that can't be right and were left out"));
                 }
             }
         }
@@ -173,15 +180,18 @@ impl Recording {
                     continue;
                 };
                 let info = &mut self.series[at];
-                let first_ns = self.collections.window(place.first).map_or(info.first_ns, |window| window.end_ns);
-                let last_ns = self.collections.window(place.last).map_or(info.last_ns, |window| window.end_ns);
+                let first_ns =
+                    self.collections.window(place.first).map_or(info.first_ns, |window| window.end_ns);
+                let last_ns =
+                    self.collections.window(place.last).map_or(info.last_ns, |window| window.end_ns);
                 info.first_ns = if info.samples == 0 { first_ns } else { info.first_ns.min(first_ns) };
                 info.last_ns = info.last_ns.max(last_ns);
                 info.samples += place.rows.len() as u64;
             }
         }
         if unknown > 0 {
-            self.problems.push(format!("{unknown} samples belong to series that are not known and were left out"));
+            self.problems
+                .push(format!("{unknown} samples belong to series that are not known and were left out"));
         }
     }
 }

@@ -132,7 +132,9 @@ impl Disk {
         }
         self.fail(&Error::DiskFull(self.dir.clone()));
         self.free_reserve();
-        write().map_err(|cause| if is_full(&cause) { Error::DiskFull(self.dir.clone()) } else { Error::io(path, cause) })
+        write().map_err(|cause| {
+            if is_full(&cause) { Error::DiskFull(self.dir.clone()) } else { Error::io(path, cause) }
+        })
     }
 }
 
@@ -149,7 +151,9 @@ impl Wal {
     pub(crate) fn create(disk: &Disk, name: &str) -> Result<Wal> {
         let path = disk.dir.join(name);
         let opened = OpenOptions::new().create(true).append(true).open(&path);
-        let file = opened.map_err(|cause| if is_full(&cause) { Error::DiskFull(disk.dir.clone()) } else { Error::io(&path, cause) });
+        let file = opened.map_err(|cause| {
+            if is_full(&cause) { Error::DiskFull(disk.dir.clone()) } else { Error::io(&path, cause) }
+        });
         let file = file.inspect_err(|error| disk.fail(error))?;
         Ok(Wal { path, file, whole_bytes: 0, buffer: Vec::new() })
     }

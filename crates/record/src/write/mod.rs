@@ -43,7 +43,13 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { reserve_bytes: 64 << 20, queue_bytes_max: 64 << 20, flush_ms: 250, segment_s: 300, own_cost: true }
+        Options {
+            reserve_bytes: 64 << 20,
+            queue_bytes_max: 64 << 20,
+            flush_ms: 250,
+            segment_s: 300,
+            own_cost: true,
+        }
     }
 }
 
@@ -199,10 +205,11 @@ impl Recorder {
     /// all batches of a stream should have the same columns.
     pub fn batch(&self, stream: &str, batch: RecordBatch) -> Result<()> {
         let known = layout::ROLLUPS.iter().any(|(name, _)| *name == stream)
-            || [layout::COLLECTIONS, layout::SAMPLES, layout::LOAD, layout::EVENTS, "series", "frames"].contains(&stream);
+            || [layout::COLLECTIONS, layout::SAMPLES, layout::LOAD, layout::EVENTS, "series", "frames"]
+                .contains(&stream);
         let letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
         if known || stream.is_empty() || !stream.bytes().all(letter) {
-            return Err(Error::Export(format!("{stream:?} can't be the name of a stream: give another of lower-case letters")));
+            return Err(Error::StreamName(stream.to_string()));
         }
         self.give(Message::Batch { stream: stream.to_string(), batch });
         Ok(())

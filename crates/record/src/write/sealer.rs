@@ -89,7 +89,8 @@ impl Sealer<'_> {
         let disk = &self.shared.disk;
         self.seal_series()?;
         let all = layout::all_segments(&disk.dir)?;
-        let open: Vec<Segment> = all.into_iter().filter(|file| !file.sealed && file.first == segment).collect();
+        let open: Vec<Segment> =
+            all.into_iter().filter(|file| !file.sealed && file.first == segment).collect();
         let mut end_ns = HashMap::new();
         if let Some(collections) = open.iter().find(|file| file.stream == layout::COLLECTIONS) {
             let batches = wal::read(&collections.path)?.batches;
@@ -141,8 +142,15 @@ impl Sealer<'_> {
             let counter = kinds.get(series as usize) == Some(&Kind::Counter);
             let before = last.get(&series).copied().filter(|_| counter);
             for ((_, bucket_ns), writer) in layout::ROLLUPS.iter().zip(&mut rollup_writers) {
-                let rolled = if counter { roll_up_rates(&t_ns, &value, before, *bucket_ns) } else { roll_up(&t_ns, &value, *bucket_ns) };
-                let row = |rollup: Rollup| RollupRow { series, rollup: if counter { rounded(rollup) } else { rollup } };
+                let rolled = if counter {
+                    roll_up_rates(&t_ns, &value, before, *bucket_ns)
+                } else {
+                    roll_up(&t_ns, &value, *bucket_ns)
+                };
+                let row = |rollup: Rollup| RollupRow {
+                    series,
+                    rollup: if counter { rounded(rollup) } else { rollup },
+                };
                 writer.push(&rolled.into_iter().map(row).collect::<Vec<_>>())?;
             }
             if let (true, Some(t_ns), Some(value)) = (counter, t_ns.last(), value.last()) {

@@ -55,7 +55,12 @@ struct Pending {
     batches: Vec<(String, RecordBatch)>,
 }
 
-pub(crate) fn run(shared: &Arc<Shared>, queue: &Receiver<Message>, options: &Options, own: Option<[SeriesId; 4]>) {
+pub(crate) fn run(
+    shared: &Arc<Shared>,
+    queue: &Receiver<Message>,
+    options: &Options,
+    own: Option<[SeriesId; 4]>,
+) {
     let (jobs, jobs_receiver) = mpsc::sync_channel(1);
     let sealer_shared = Arc::clone(shared);
     let sealer = thread::Builder::new()
@@ -83,7 +88,12 @@ pub(crate) fn run(shared: &Arc<Shared>, queue: &Receiver<Message>, options: &Opt
 
 impl Writer<'_> {
     /// Until the recording is finished, which is then to be answered, or nobody is left to record.
-    fn take_messages(&mut self, queue: &Receiver<Message>, options: &Options, own: Option<[SeriesId; 4]>) -> Option<Sender<Result<()>>> {
+    fn take_messages(
+        &mut self,
+        queue: &Receiver<Message>,
+        options: &Options,
+        own: Option<[SeriesId; 4]>,
+    ) -> Option<Sender<Result<()>>> {
         let flush_every = Duration::from_millis(options.flush_ms);
         let segment_length = Duration::from_secs(options.segment_s);
         let mut flushed = Instant::now();
@@ -124,7 +134,9 @@ impl Writer<'_> {
         let readings_refused = self.shared.disk.failed().is_some();
         match message {
             // A disk that was full keeps what is left for the end of the run and what explains it.
-            Message::Reading(_) | Message::Rows(_) | Message::Batch { .. } if readings_refused => self.lose(1),
+            Message::Reading(_) | Message::Rows(_) | Message::Batch { .. } if readings_refused => {
+                self.lose(1)
+            }
             Message::Series(id, key) => self.pending.series.push((id.0, key)),
             Message::Reading(reading) => self.take_reading(reading),
             Message::Rows(rows) => {
@@ -193,7 +205,13 @@ impl Writer<'_> {
         ];
         let end_ns = whyso_clock::monotonic_ns();
         if self.shared.disk.failed().is_none() {
-            self.take_reading(Reading { source: OWN_SOURCE.to_string(), begin_ns, end_ns, status: Status::Ok, values });
+            self.take_reading(Reading {
+                source: OWN_SOURCE.to_string(),
+                begin_ns,
+                end_ns,
+                status: Status::Ok,
+                values,
+            });
         }
     }
 
@@ -215,15 +233,18 @@ impl Writer<'_> {
         }
         // Collections come before samples: a sample without its collection has no time, one without samples is whole.
         if !pending.collections.is_empty() {
-            let written = table::collections_batch(&pending.collections).and_then(|batch| self.append(layout::COLLECTIONS, &batch));
+            let written = table::collections_batch(&pending.collections)
+                .and_then(|batch| self.append(layout::COLLECTIONS, &batch));
             self.note(written, pending.collections.len());
         }
         if !pending.samples.is_empty() {
-            let written = table::samples_batch(&pending.samples).and_then(|batch| self.append(layout::SAMPLES, &batch));
+            let written =
+                table::samples_batch(&pending.samples).and_then(|batch| self.append(layout::SAMPLES, &batch));
             self.note(written, pending.samples.len());
         }
         if !pending.load.is_empty() {
-            let written = table::load_batch(&pending.load).and_then(|batch| self.append(layout::LOAD, &batch));
+            let written =
+                table::load_batch(&pending.load).and_then(|batch| self.append(layout::LOAD, &batch));
             self.note(written, pending.load.len());
         }
         for (stream, batch) in &pending.batches {
@@ -231,7 +252,8 @@ impl Writer<'_> {
             self.note(written, batch.num_rows());
         }
         if !pending.events.is_empty() {
-            let written = table::events_batch(&pending.events).and_then(|batch| self.append(layout::EVENTS, &batch));
+            let written =
+                table::events_batch(&pending.events).and_then(|batch| self.append(layout::EVENTS, &batch));
             self.note(written, pending.events.len());
         }
         self.note_cpu();
@@ -240,10 +262,16 @@ impl Writer<'_> {
     fn tell_losses(&mut self) {
         let lost = self.shared.lost.load(Ordering::Relaxed);
         if lost > self.lost_told {
-            let text = format!("{} readings or intervals were lost: {}", lost - self.lost_told, self.why_lost());
+            let text =
+                format!("{} readings or intervals were lost: {}", lost - self.lost_told, self.why_lost());
             self.lost_told = lost;
             let t_ns = whyso_clock::monotonic_ns();
-            self.pending.events.push(Event { t_ns, host: "client".to_string(), kind: "lost".to_string(), text });
+            self.pending.events.push(Event {
+                t_ns,
+                host: "client".to_string(),
+                kind: "lost".to_string(),
+                text,
+            });
         }
     }
 
