@@ -1,4 +1,24 @@
-//! What is tested: find, start and stop servers; knobs and their undo; data sets; snapshots.
+//! What is tested: find, start and stop servers; log in to them; knobs and their undo; data sets;
+//! snapshots.
+//!
+//! This crate alone changes a server, and only when asked: a schema that it made and marked
+//! ([`schema`]), settings that it puts back ([`knobs`]), servers of its own ([`throwaway`]). It never
+//! measures, never touches a server that the machine runs, never writes into a schema that holds
+//! anything of somebody else's, and never answers a server's request for a file.
+//!
+//! ```no_run
+//! use whyso_server::{Dataset, StartSpec, ThrowAway, find, snapshot::Store};
+//!
+//! # async fn example() -> whyso_server::Result<()> {
+//! let mut spec = StartSpec::new(find(None)?);
+//! spec.set.push(("innodb_flush_log_at_trx_commit".into(), "2".into()));
+//! let (server, how) =
+//!     ThrowAway::start_with_dataset(spec, &Dataset::default(), &Store::of_user()?, &|_| ()).await?;
+//! println!("{} is up, its data {how:?}", server.dsn().display_masked());
+//! server.stop().await?;
+//! # Ok(())
+//! # }
+//! ```
 
 mod argv;
 pub mod cpus;
@@ -6,8 +26,10 @@ pub mod dataset;
 pub mod dsn;
 mod error;
 pub mod find;
+pub mod knobs;
 mod paths;
 pub mod schema;
+pub mod snapshot;
 pub mod throwaway;
 
 pub use argv::overwrite_in_arguments;

@@ -27,6 +27,7 @@ use child::{Watched, how_it_ended};
 use home::Home;
 
 pub use home::default_parent_dir;
+pub(crate) use spec::normal_name;
 pub use spec::{Origin, Setting, StartSpec};
 pub use sweep::{Swept, sweep};
 

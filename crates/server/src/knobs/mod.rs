@@ -1,0 +1,266 @@
+//! Settings of a running server, changed on request and put back.
+//!
+//! Each change is written to a journal on our own disk before it is made. What someone else changed
+//! since is left alone. What a crashed run left is found by [`pending_undo`].
+
+mod journal;
+
+use std::path::{Path, PathBuf};
+
+use mysql_async::Conn;
+use mysql_async::prelude::Queryable;
+
+use crate::error::{Error, Result, refused, server_code};
+use crate::paths::state_dir;
+use crate::throwaway::normal_name;
+use crate::throwaway::state::ProcessId;
+use journal::{Journal, ServerId};
+
+pub use journal::Change;
+
+/// The changes of one run to one server.
+#[derive(Debug)]
+pub struct Undo {
+    path: PathBuf,
+    journal: Journal,
+}
+
+/// What became of one change when it was to be undone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Undone {
+    PutBack(Change),
+    /// Someone else changed it since, to `now`.
+    LeftAlone { change: Change, now: String },
+    /// The server was started anew since and has forgotten it.
+    Forgotten(Change),
+}
+
+impl Undo {
+    /// Begins a journal for the server of this connection, in `~/.local/state/whyso/undo`.
+    pub async fn open(connection: &mut Conn) -> Result<Undo> {
+        Undo::open_in(&undo_dir()?, connection).await
+    }
+
+    /// As [`Undo::open`], in another folder.
+    pub async fn open_in(folder: &Path, connection: &mut Conn) -> Result<Undo> {
+        let server = server_id(connection).await?;
+        let owner = ProcessId::of(std::process::id());
+        Ok(Undo { path: Journal::new_path(folder), journal: Journal { server, owner, changes: Vec::new() } })
+    }
+
+    /// The changes so far, oldest first.
+    pub fn changes(&self) -> &[Change] {
+        &self.journal.changes
+    }
+
+    /// Sets a global variable. Numbers may end in K, M, G or T, as on the server's command line.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::UnknownKnob`], [`Error::ReadOnlyKnob`], [`Error::KnobValue`], or [`Error::Refused`].
+    pub async fn set_global(&mut self, connection: &mut Conn, name: &str, value: &str) -> Result<Change> {
+        let name = normal_name(name)?;
+        let before = read_global(connection, &name).await?;
+        self.journal.changes.push(Change { name: name.clone(), before, after: None });
+        self.journal.write(&self.path)?;
+        if let Err(error) = write_global(connection, &name, value).await {
+            self.journal.changes.pop();
+            self.write_or_remove()?;
+            return Err(error);
+        }
+        let after = read_global(connection, &name).await?;
+        let Some(change) = self.journal.changes.last_mut() else {
+            return Err(Error::KnobValue { name, value: value.to_string(), why: "its change was not noted".to_string() });
+        };
+        change.after = Some(after);
+        let change = change.clone();
+        self.journal.write(&self.path)?;
+        Ok(change)
+    }
+
+    /// Puts back what was changed, newest first, and ends the journal.
+    ///
+    /// # Errors
+    ///
+    /// Those of the first change that can't be put back; it and the older ones stay in the journal.
+    pub async fn undo_all(&mut self, connection: &mut Conn) -> Result<Vec<Undone>> {
+        let same_life = self.journal.server.is_same_life(&server_id(connection).await?);
+        let mut undone = Vec::new();
+        while let Some(change) = self.journal.changes.last().cloned() {
+            undone.push(if same_life { undo_one(connection, change).await? } else { Undone::Forgotten(change) });
+            self.journal.changes.pop();
+            self.write_or_remove()?;
+        }
+        self.write_or_remove()?;
+        Ok(undone)
+    }
+
+    fn write_or_remove(&self) -> Result<()> {
+        if !self.journal.changes.is_empty() {
+            return self.journal.write(&self.path);
+        }
+        match std::fs::remove_file(&self.path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(crate::error::io("cannot remove the undo journal", &self.path)(error))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Journals of runs that are over and left changes on the server of this connection.
+pub async fn pending_undo(connection: &mut Conn) -> Result<Vec<Undo>> {
+    pending_undo_in(&undo_dir()?, connection).await
+}
+
+/// As [`pending_undo`], in another folder.
+pub async fn pending_undo_in(folder: &Path, connection: &mut Conn) -> Result<Vec<Undo>> {
+    let server = server_id(connection).await?;
+    let mut pending = Vec::new();
+    // the newest run's changes are undone first
+    for (path, journal) in Journal::all(folder)?.into_iter().rev() {
+        let owner_lives = journal.owner.as_ref().is_some_and(ProcessId::is_alive);
+        if journal.server.identity == server.identity && !owner_lives {
+            pending.push(Undo { path, journal });
+        }
+    }
+    Ok(pending)
+}
+
+fn undo_dir() -> Result<PathBuf> {
+    Ok(state_dir()?.join("undo"))
+}
+
+async fn undo_one(connection: &mut Conn, change: Change) -> Result<Undone> {
+    let now = read_global(connection, &change.name).await?;
+    if now == change.before {
+        return Ok(Undone::PutBack(change));
+    }
+    match &change.after {
+        Some(after) if *after != now => return Ok(Undone::LeftAlone { change, now }),
+        // we crashed before we heard what it came to: whose the value is can't be told, and ours it
+        // most likely is
+        _ => {}
+    }
+    write_global(connection, &change.name, &change.before).await?;
+    Ok(Undone::PutBack(change))
+}
+
+const UNKNOWN_VARIABLE: u16 = 1193;
+const WRONG_TYPE: u16 = 1232;
+
+/// The value as text; NULL is empty.
+async fn read_global(connection: &mut Conn, name: &str) -> Result<String> {
+    // a name has passed `normal_name`
+    let value: std::result::Result<Option<Option<mysql_async::Value>>, _> =
+        connection.query_first(format!("SELECT @@GLOBAL.{name}")).await;
+    match value {
+        Ok(value) => Ok(value.flatten().map(text_of).unwrap_or_default()),
+        Err(error) => Err(explain(error, connection, name, "").await),
+    }
+}
+
+fn text_of(value: mysql_async::Value) -> String {
+    match value {
+        mysql_async::Value::NULL => String::new(),
+        mysql_async::Value::Bytes(bytes) => String::from_utf8_lossy(&bytes).into_owned(),
+        mysql_async::Value::Int(number) => number.to_string(),
+        mysql_async::Value::UInt(number) => number.to_string(),
+        mysql_async::Value::Float(number) => number.to_string(),
+        mysql_async::Value::Double(number) => number.to_string(),
+        other => other.as_sql(true),
+    }
+}
+
+/// Sets it as a number where it looks like one, and as a text where the server wants that.
+async fn write_global(connection: &mut Conn, name: &str, value: &str) -> Result<()> {
+    if let Some(number) = number_of(value) {
+        match connection.query_drop(format!("SET GLOBAL {name} = {number}")).await {
+            Ok(()) => return Ok(()),
+            Err(error) if server_code(&error) == Some(WRONG_TYPE) => {}
+            Err(error) => return Err(explain(error, connection, name, value).await),
+        }
+    }
+    let literal = mysql_async::Value::from(value).as_sql(false);
+    match connection.query_drop(format!("SET GLOBAL {name} = {literal}")).await {
+        Ok(()) => Ok(()),
+        Err(error) => Err(explain(error, connection, name, value).await),
+    }
+}
+
+/// A number as SQL: "-1", "0.5", "1G" as 1073741824; `None` for anything else.
+fn number_of(value: &str) -> Option<String> {
+    let value = value.trim();
+    let last = value.chars().last()?;
+    let shift = match last.to_ascii_uppercase() {
+        'K' => 10,
+        'M' => 20,
+        'G' => 30,
+        'T' => 40,
+        _ => {
+            let is_plain = value.chars().all(|one| one.is_ascii_digit() || one == '.' || one == '-');
+            return (is_plain && value.parse::<f64>().is_ok()).then(|| value.to_string());
+        }
+    };
+    let number: u64 = value[..value.len() - 1].parse().ok()?;
+    number.checked_mul(1 << shift).map(|bytes| bytes.to_string())
+}
+
+async fn explain(error: mysql_async::Error, connection: &Conn, name: &str, value: &str) -> Error {
+    let message = match &error {
+        mysql_async::Error::Server(server) => server.message.clone(),
+        other => other.to_string(),
+    };
+    match server_code(&error) {
+        Some(UNKNOWN_VARIABLE) => {
+            let (major, minor, patch) = connection.server_version();
+            Error::UnknownKnob { name: name.to_string(), server: format!("the server (version {major}.{minor}.{patch})") }
+        }
+        Some(1238) => Error::ReadOnlyKnob { name: name.to_string() },
+        // no global variable, no such value, wrong type, out of range
+        Some(1228 | 1229 | 1231 | WRONG_TYPE | 1292) => {
+            Error::KnobValue { name: name.to_string(), value: value.to_string(), why: message }
+        }
+        Some(1227) => Error::KnobValue {
+            name: name.to_string(),
+            value: value.to_string(),
+            why: format!("the user may not set it ({message}); grant SYSTEM_VARIABLES_ADMIN or SUPER"),
+        },
+        _ => refused(format!("read or set the knob '{name}'"))(error),
+    }
+}
+
+async fn server_id(connection: &mut Conn) -> Result<ServerId> {
+    let asking = || refused("tell who it is");
+    let variables: Vec<(String, String)> = connection
+        .query(
+            "SHOW GLOBAL VARIABLES WHERE Variable_name IN ('server_uuid', 'server_uid', 'hostname', 'port', 'socket', 'datadir')",
+        )
+        .await
+        .map_err(asking())?;
+    let value = |name: &str| variables.iter().find(|(variable, _)| variable == name).map(|(_, value)| value.as_str());
+    let own_name = value("server_uuid").or_else(|| value("server_uid")).unwrap_or("");
+    let place: Vec<&str> = ["hostname", "port", "socket", "datadir"].iter().filter_map(|name| value(name)).collect();
+    let identity = if own_name.is_empty() { place.join(" ") } else { own_name.to_string() };
+    let now_s: Option<i64> = connection.query_first("SELECT UNIX_TIMESTAMP()").await.map_err(asking())?;
+    let uptime: Option<(String, i64)> = connection.query_first("SHOW GLOBAL STATUS LIKE 'Uptime'").await.map_err(asking())?;
+    let started_s = now_s.unwrap_or(0) - uptime.map_or(0, |(_, seconds)| seconds);
+    Ok(ServerId { identity, started_s })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_told_from_words() {
+        let number = |value: &str| number_of(value).unwrap_or("no".to_string());
+        assert_eq!(number("1G"), "1073741824");
+        assert_eq!(number("16k"), "16384");
+        assert_eq!(number("-1"), "-1");
+        assert_eq!(number("0.5"), "0.5");
+        for word in ["", "ON", "M", "1.2.3", "O_DIRECT", "99999999999T", "1; DROP", "nan", "é"] {
+            assert_eq!(number(word), "no", "{word}");
+        }
+    }
+}
