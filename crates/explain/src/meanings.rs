@@ -127,6 +127,10 @@ static TABLE: &[Meaning] = &[
     line("*", "Com_*", Statement, "", "", "statements of this kind"),
     line("*", "Prepared_stmt*", Statement, "", "", "prepared statements"),
 
+    // One thread's share says nothing of the others, and which threads are followed changes from level to level.
+    line("*", "thread_*", Excluded, "", "", "one thread of the process"),
+    line("*", "discard*", Bookkeeping, "", "", "room given back to the device, when files were deleted"),
+
     // The machine, and its processes.
     line("cpu", "user_ns", Cpu, "ns", "CPU time in user mode", "CPU time of programs, all of the machine's"),
     line("cpu", "nice_ns", Cpu, "ns", "", "CPU time of programs with low priority"),
