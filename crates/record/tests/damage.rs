@@ -117,7 +117,7 @@ fn undamaged_it_is_whole() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
     fn changed_bytes_never_panic(file in any::<prop::sample::Index>(), changes in prop::collection::vec((any::<prop::sample::Index>(), 1u8..), 1..4)) {
