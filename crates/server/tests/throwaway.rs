@@ -1,22 +1,13 @@
 //! Throw-away servers, against the machine's own MariaDB.
 
+mod common;
+
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use mysql_async::prelude::Queryable;
-use whyso_server::{CpuSet, Error, StartSpec, ThrowAway, find, sweep};
-
-fn spec(parent: &Path) -> StartSpec {
-    let mut spec = StartSpec::new(find(None).unwrap());
-    spec.parent_dir = Some(parent.to_path_buf());
-    spec.set = vec![("innodb_log_file_size".into(), "16M".into()), ("innodb_buffer_pool_size".into(), "64M".into())];
-    spec
-}
-
-/// On a disk: /tmp may lie in memory.
-fn folder() -> tempfile::TempDir {
-    tempfile::tempdir_in("/var/tmp").unwrap()
-}
+use common::{folder, spec};
+use whyso_server::{CpuSet, Error, StartSpec, ThrowAway, sweep};
 
 fn is_empty(folder: &Path) -> bool {
     std::fs::read_dir(folder).unwrap().next().is_none()
