@@ -135,7 +135,7 @@ export class TimeChart {
       size: 52,
       gap: 4,
       space: 26,
-      grid: { show: side === 3, stroke: palette.grid, width: 1 },
+      grid: { show: side === 3, stroke: palette.grid, width: 1, filter: (_plot, splits) => splits.map((split) => (this.#isLabelled(split) ? split : null)) },
       show: side === 3 || this.#suffixes.length > 1,
       values: (_plot, splits) => splits.map((split) => (this.#isLabelled(split) ? short(split) : '')),
     });
@@ -245,11 +245,28 @@ export class TimeChart {
     ctx.rect(bbox.left, bbox.top - ratio, bbox.width, bbox.height + 2 * ratio);
     ctx.clip();
     this.#drawMarks(plot, palette);
+    this.#drawUnits(plot, palette);
     for (const line of this.#drawing.lines) {
       const scale = this.#suffixes.indexOf(line.suffix) >= 1 ? 'y2' : 'y';
       this.#drawLine(plot, line, scale);
     }
     ctx.restore();
+  }
+
+  /** The unit of either axis, beside the top of it, inside the plot. */
+  #drawUnits(plot: uPlot, palette: Palette): void {
+    const { ctx, bbox } = plot;
+    const ratio = uPlot.pxRatio;
+    ctx.font = `${11 * ratio}px system-ui, sans-serif`;
+    ctx.fillStyle = palette.muted;
+    ctx.textBaseline = 'top';
+    const write = (text: string, x: number, align: CanvasTextAlign) => {
+      ctx.textAlign = align;
+      ctx.fillText(text, x, bbox.top + 3 * ratio);
+    };
+    const [first, ...others] = this.#suffixes;
+    if (first) write(`↑ ${first}`, bbox.left + 4 * ratio, 'left');
+    if (others.length > 0) write(`${others.join(', ')} ↑`, bbox.left + bbox.width - 4 * ratio, 'right');
   }
 
   #drawMarks(plot: uPlot, palette: Palette): void {

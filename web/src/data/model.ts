@@ -148,6 +148,15 @@ export interface Finding {
   evidence: Evidence[];
 }
 
+export interface ActionEffect {
+  text: string;
+  level: number | null;
+  before: Estimate | null;
+  during: Estimate | null;
+  during_s: number;
+  after: Estimate | null;
+}
+
 export interface Explanation {
   levels: Verdict[];
   peak: { users: number; users_interval: [number, number]; transactions_per_s: number; witnesses: string[] } | null;
@@ -162,6 +171,7 @@ export interface Explanation {
   } | null;
   growth: Growth[];
   drift: { users: number; first_per_s: number; repeat_per_s: number; ratio: number; significant: boolean } | null;
+  actions?: ActionEffect[];
   findings: Finding[];
 }
 

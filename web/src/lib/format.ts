@@ -78,8 +78,12 @@ export interface Unit {
   suffix: string;
 }
 
+/** CPU time a second is how many CPUs were kept busy; that says more than "s/s". */
+const CPU_TIME = /^(user|nice|system|iowait|irq|softirq|steal|idle|guest|cpu|run|runqueue)_ns$/;
+
 /** The unit in which a series is shown in a mode. */
-export function unitOf(kind: Kind, unit: string, mode: Mode): Unit {
+export function unitOf(kind: Kind, unit: string, mode: Mode, metric = ''): Unit {
+  if (kind === 'counter' && mode === 'rate' && CPU_TIME.test(metric)) return { factor: 1e-9, suffix: 'CPUs' };
   const counted = unit === '1' || unit === '' ? '' : unit === 'bytes' ? 'B' : unit;
   if (kind === 'counter' && mode === 'rate') {
     return unit === 'ns' ? { factor: 1e-9, suffix: 's/s' } : { factor: 1, suffix: `${counted}/s` };

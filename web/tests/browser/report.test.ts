@@ -1,0 +1,220 @@
+import type { Browser } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { cssVariable, headOf, HOSTILE, launch, linePixels, open, reportHtml, reportUrl, variant, viewText } from './report.ts';
+
+let browser: Browser;
+const head = headOf(reportHtml);
+const sweep = head.run.levels.filter((level) => level.purpose === 'sweep');
+
+beforeAll(async () => {
+  browser = await launch();
+});
+
+afterAll(async () => {
+  await browser.close();
+});
+
+describe.each([
+  [1280, 'light'],
+  [1280, 'dark'],
+  [2560, 'light'],
+  [2560, 'dark'],
+] as const)('%i pixels wide and %s', (width, scheme) => {
+  test('every part is drawn, nothing overflows, nothing complains', async () => {
+    const { page, complaints } = await open(browser, reportUrl, width, scheme);
+    expect(await page.locator('svg .point').count()).toBeGreaterThanOrEqual(sweep.length);
+    expect(await page.locator('#explorer .chart').count()).toBeGreaterThanOrEqual(2);
+    for (const title of ['Throughput and latency against users', 'What was found', 'Levels', 'CPU use by level', 'Over time', 'Server settings']) {
+      expect(await page.getByRole('heading', { name: title, exact: true }).count(), title).toBe(1);
+    }
+    const first = await cssVariable(page, '--c1');
+    const charts = await page.locator('#explorer .chart').count();
+    for (let chart = 0; chart < charts; chart++) {
+      expect(await linePixels(page, chart, first), `chart ${chart}`).toBeGreaterThan(30);
+    }
+    const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+    expect(overflow).toBeLessThanOrEqual(0);
+    const paper = await page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+    expect(paper).toBe(scheme === 'dark' ? 'rgb(20, 24, 28)' : 'rgb(253, 253, 252)');
+    expect(complaints).toEqual([]);
+    await page.close();
+  });
+});
+
+test('first paint comes in less than a second', async () => {
+  const { page } = await open(browser, reportUrl);
+  const paint = await page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? Infinity);
+  expect(paint).toBeLessThan(1000);
+  await page.close();
+});
+
+test('dragging over one chart zooms all of them, a double click shows everything again', async () => {
+  const { page } = await open(browser, reportUrl);
+  const whole = await viewText(page);
+  const shots = () => page.locator('.chart canvas').evaluateAll((all) => all.map((canvas) => (canvas as HTMLCanvasElement).toDataURL()));
+  const before = await shots();
+  const over = page.locator('.chart .u-over').first();
+  await over.scrollIntoViewIfNeeded();
+  const box = await over.boundingBox();
+  if (!box) throw new Error('the chart has no place');
+  await page.mouse.move(box.x + box.width * 0.3, box.y + 60);
+  await page.mouse.down();
+  await page.mouse.move(box.x + box.width * 0.5, box.y + 60, { steps: 6 });
+  await page.mouse.up();
+  await expect.poll(() => viewText(page)).not.toBe(whole);
+  const after = await shots();
+  expect(after.length).toBe(before.length);
+  after.forEach((shot, chart) => expect(shot, `chart ${chart}`).not.toBe(before[chart]));
+  await page.mouse.dblclick(box.x + box.width * 0.6, box.y + 60);
+  await expect.poll(() => viewText(page)).toBe(whole);
+  await page.close();
+});
+
+test('the cursor says exact values on every chart', async () => {
+  const { page } = await open(browser, reportUrl);
+  const over = page.locator('.chart .u-over').first();
+  await over.scrollIntoViewIfNeeded();
+  await over.hover({ position: { x: 300, y: 60 } });
+  await expect.poll(() => page.locator('.chart .legend.at').count()).toBe(await page.locator('.chart .legend').count());
+  expect(await page.locator('#explorer .cursor b').textContent()).toMatch(/^−?\d+:\d\d\.\d$/);
+  await page.close();
+});
+
+test('a metric is found by typing and drawn with the keyboard alone', async () => {
+  const wanted = head.series.find((one) => one.kind === 'counter' && !one.flat && one.source === 'status') ?? head.series[0];
+  if (!wanted) throw new Error('the report has no series');
+  const { page, complaints } = await open(browser, reportUrl);
+  const charts = await page.locator('.chart').count();
+  await page.locator('#metric-picker').focus();
+  await page.keyboard.type(`${wanted.source} ${wanted.metric}`);
+  expect(await page.locator('#metric-picker-list [role=option] .metric').first().textContent()).toBe(wanted.metric);
+  await page.keyboard.press('Enter');
+  await expect.poll(() => page.locator('.chart').count()).toBe(charts + 1);
+  expect(await page.locator('.chart h3').first().textContent()).toBe(wanted.metric);
+  const color = await cssVariable(page, '--c1');
+  await expect.poll(() => linePixels(page, 0, color)).toBeGreaterThan(30);
+
+  const rate = await page.locator('.chart .legend b').first().textContent();
+  await page.locator('.chart').first().getByRole('button', { name: 'raw' }).click();
+  await expect.poll(() => page.locator('.chart .legend b').first().textContent()).not.toBe(rate);
+  await page.locator('.chart').first().getByRole('button', { name: 'per transaction' }).click();
+  await expect.poll(() => page.locator('.chart .legend b').first().textContent()).toContain('/transaction');
+  expect(complaints).toEqual([]);
+  await page.close();
+});
+
+test('a second metric joins a chart, and the chart can be closed', async () => {
+  const { page } = await open(browser, reportUrl);
+  const chart = page.locator('.chart').first();
+  const lines = await chart.locator('.legend li').count();
+  await chart.getByRole('combobox', { name: 'add a metric' }).fill('latency_mean_ms');
+  await page.keyboard.press('Enter');
+  await expect.poll(() => chart.locator('.legend li').count()).toBeGreaterThan(lines);
+  const charts = await page.locator('.chart').count();
+  await chart.getByRole('button', { name: /^remove the chart/ }).click();
+  await expect.poll(() => page.locator('.chart').count()).toBe(charts - 1);
+  await page.close();
+});
+
+test('evidence leads to the levels, the series and the setting that a sentence rests on', async () => {
+  const series = head.series.find((one) => one.kind === 'counter' && !one.flat && one.source !== 'load');
+  const level = sweep.at(-1);
+  if (!series || !level) throw new Error('the report has no counter or no level');
+  const { host, source, metric, instance } = series;
+  const changed = variant((made) => {
+    made.explanation.findings = [{
+      id: 'made',
+      text: 'A sentence.',
+      evidence: [
+        { is: 'levels', quantity: 'transactions_per_s', levels: [level.index] },
+        { is: 'series', series: { host, source, metric, instance }, ...level.window },
+        { is: 'fact', path: 'server.variables.innodb_buffer_pool_size', value: '1' },
+      ],
+    }];
+  });
+  const { page, complaints } = await open(browser, changed.url);
+  const whole = await viewText(page);
+  const evidence = page.locator('.evidence button');
+
+  await evidence.nth(0).click();
+  await expect.poll(() => viewText(page)).not.toBe(whole);
+  expect(await page.locator('tr.chosen').count()).toBe(1);
+  expect(await page.locator('.chart.focused h3').textContent()).toContain('Throughput');
+
+  await evidence.nth(1).click();
+  await expect.poll(() => page.locator('.chart.focused h3').textContent()).toBe(metric);
+  await expect.poll(() => page.locator('.chart.focused').evaluate((chart) => {
+    const box = chart.getBoundingClientRect();
+    return box.top >= 0 && box.bottom <= innerHeight;
+  })).toBe(true);
+
+  await evidence.nth(2).click();
+  await expect.poll(() => page.getByRole('searchbox', { name: 'search the settings' }).inputValue()).toBe('innodb_buffer_pool_size');
+  expect(await page.locator('#settings .list tr').count()).toBeLessThan(5);
+  expect(complaints).toEqual([]);
+  await page.close();
+  changed.remove();
+});
+
+test('a level is shown alone by its row, and everything again by the same row', async () => {
+  const { page } = await open(browser, reportUrl);
+  const whole = await viewText(page);
+  const row = page.getByRole('button', { name: String(sweep[0]?.users), exact: true }).first();
+  await row.press('Enter');
+  await expect.poll(() => viewText(page)).not.toBe(whole);
+  await row.press('Enter');
+  await expect.poll(() => viewText(page)).toBe(whole);
+  await page.close();
+});
+
+test('whatever a server said is shown as text', async () => {
+  const changed = variant((made) => {
+    made.run.server.version = HOSTILE;
+    made.run.server.variables[HOSTILE] = HOSTILE;
+    made.run.not_measured.push(HOSTILE);
+    made.problems.push(HOSTILE);
+    made.events.push({ t_ns: made.origin_ns + 1e9, host: HOSTILE, kind: HOSTILE, text: HOSTILE });
+    made.explanation.findings.push({ id: HOSTILE, text: HOSTILE, evidence: [{ is: 'fact', path: HOSTILE, value: HOSTILE }] });
+    for (const level of made.run.levels) {
+      for (const statement of level.result.by_statement) statement.kind = `${HOSTILE}${statement.kind}`;
+    }
+    const series = made.series.find((one) => one.source !== 'load');
+    if (series) series.metric = HOSTILE;
+  });
+  const { page, complaints } = await open(browser, changed.url);
+  await page.locator('#metric-picker').fill('onerror');
+  await page.keyboard.press('Enter');
+  await expect.poll(() => page.locator('.chart h3').first().textContent()).toBe(HOSTILE);
+  expect(await page.locator('.text', { hasText: HOSTILE }).count()).toBe(1);
+  expect(await page.evaluate(() => 'broken' in window)).toBe(false);
+  expect(await page.locator('img').count()).toBe(0);
+  const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  expect(overflow).toBeLessThanOrEqual(0);
+  expect(complaints).toEqual([]);
+  await page.close();
+  changed.remove();
+});
+
+test('a run without levels, findings and series is still a page', async () => {
+  const changed = variant((made) => {
+    made.run.levels = [];
+    made.run.ended = { how: 'cut_short', at_ns: made.end_ns, why: 'the server died' };
+    made.explanation = { levels: [], peak: null, usl: null, growth: [], drift: null, findings: [] };
+    made.cpu_by_level = [];
+  });
+  const { page, complaints } = await open(browser, changed.url);
+  expect(await page.getByText('cut short: the server died').count()).toBe(1);
+  expect(await page.getByText('No level was measured.').count()).toBe(1);
+  expect(complaints).toEqual([]);
+  await page.close();
+  changed.remove();
+});
+
+test('the theme can be switched by hand', async () => {
+  const { page } = await open(browser, reportUrl, 1280, 'light');
+  await page.getByRole('button', { name: 'dark', exact: true }).click();
+  expect(await page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor)).toBe('rgb(20, 24, 28)');
+  const color = await cssVariable(page, '--c1');
+  await expect.poll(() => linePixels(page, 0, color)).toBeGreaterThan(30);
+  await page.close();
+});
