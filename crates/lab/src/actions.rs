@@ -11,7 +11,8 @@ use whyso_clock::monotonic_ns;
 use whyso_record::Recorder;
 use whyso_record::data::Event;
 use whyso_record::run::{ActionRecord, Purpose};
-use whyso_server::{Dsn, ThrowAway, knobs};
+use whyso_server::knobs::Undo;
+use whyso_server::{Dsn, ThrowAway};
 
 use crate::plan::{Action, What};
 use crate::sweep::Shared;
@@ -27,6 +28,7 @@ pub(crate) struct Actions {
     done: Vec<ActionRecord>,
     runtime: Handle,
     dsn: Dsn,
+    undo: Shared<Undo>,
     throw_away: Option<Shared<ThrowAway>>,
 }
 
@@ -35,11 +37,12 @@ impl Actions {
         actions: &[Action],
         runtime: Handle,
         dsn: Dsn,
+        undo: Shared<Undo>,
         throw_away: Option<Shared<ThrowAway>>,
     ) -> Actions {
         let mut pending = actions.to_vec();
         pending.sort_by_key(|action| std::cmp::Reverse(action.after));
-        Actions { pending, under_way: Vec::new(), done: Vec::new(), runtime, dsn, throw_away }
+        Actions { pending, under_way: Vec::new(), done: Vec::new(), runtime, dsn, undo, throw_away }
     }
 
     /// Starts what is due at this measured time, and notes what has ended. Never waits.
@@ -52,7 +55,7 @@ impl Actions {
                 ..ActionRecord::default()
             };
             event(recorder, "action", record.text.clone());
-            let carried_out = carry_out(action.what, self.dsn.clone(), self.throw_away.clone());
+            let carried_out = carry_out(action.what, self.dsn.clone(), self.undo.clone(), self.throw_away.clone());
             self.under_way.push((record, self.runtime.spawn(carried_out)));
         }
         self.note_ended(recorder);
@@ -98,9 +101,14 @@ fn event(recorder: &Recorder, kind: &str, text: String) {
     recorder.event(Event { t_ns: monotonic_ns(), host: "server".to_string(), kind: kind.to_string(), text });
 }
 
-async fn carry_out(what: What, dsn: Dsn, throw_away: Option<Shared<ThrowAway>>) -> Result<(), String> {
+async fn carry_out(
+    what: What,
+    dsn: Dsn,
+    undo: Shared<Undo>,
+    throw_away: Option<Shared<ThrowAway>>,
+) -> Result<(), String> {
     match what {
-        What::Set { name, value } => bounded(set(&dsn, &name, &value)).await,
+        What::Set { name, value } => bounded(set(&dsn, &undo, &name, &value)).await,
         What::Sql(sql) => bounded(send(&dsn, &sql)).await,
         What::Shell(command) => bounded(shell(&command)).await,
         What::Restart => match throw_away {
@@ -116,11 +124,11 @@ async fn bounded(action: impl Future<Output = Result<(), String>>) -> Result<(),
         .unwrap_or_else(|_| Err(format!("it did not end within {} s", ACTION_TIME_MAX.as_secs())))
 }
 
-async fn set(dsn: &Dsn, name: &str, value: &str) -> Result<(), String> {
+async fn set(dsn: &Dsn, undo: &Shared<Undo>, name: &str, value: &str) -> Result<(), String> {
     let mut conn = dsn.connect_without_schema().await.map_err(|error| error.to_string())?;
-    knobs::set_global(&mut conn, name, value).await.map_err(|error| error.to_string())?;
+    let set = undo.lock().await.set_global(&mut conn, name, value).await;
     let _ = conn.disconnect().await;
-    Ok(())
+    set.map(|_| ()).map_err(|error| error.to_string())
 }
 
 async fn send(dsn: &Dsn, sql: &str) -> Result<(), String> {

@@ -7,7 +7,9 @@ use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
 use whyso_load::{Address, Target, Tls};
 use whyso_server::dataset::{self, Dataset, Phase};
-use whyso_server::{CpuSet, Dsn, StartSpec, ThrowAway, dsn, knobs, schema, snapshot, throwaway};
+use whyso_server::knobs::{self, Undo, Undone};
+use whyso_server::snapshot::{Provision, Store};
+use whyso_server::{CpuSet, Dsn, StartSpec, ThrowAway, dsn, schema, throwaway};
 
 use crate::plan::ServerPlan;
 use crate::progress::{Listener, News};
@@ -24,6 +26,8 @@ const CONNECTIONS_OF_OUR_OWN: u32 = 10;
 pub(crate) struct Tested {
     pub(crate) dsn: Dsn,
     pub(crate) throw_away: Option<Shared<ThrowAway>>,
+    /// What was changed on the running server, to be put back.
+    pub(crate) undo: Shared<Undo>,
     pub(crate) pid: Option<u32>,
     pub(crate) log: Option<PathBuf>,
     pub(crate) data_dir: Option<PathBuf>,
@@ -95,9 +99,16 @@ async fn throw_away(spec: StartSpec, dataset: &Dataset, listener: &dyn Listener)
         });
     }
     listener.hear(News::Step(&format!("starting {} {}", spec.binary.flavor, spec.binary.version)));
-    let (server, origin) =
-        snapshot::start_with_dataset(spec, dataset, &|progress| hear_loading(listener, progress)).await?;
-    notes.push(origin.to_string());
+    let store = Store::of_user()?;
+    let (server, provision) =
+        ThrowAway::start_with_dataset(spec, dataset, &store, &|progress| hear_loading(listener, progress)).await?;
+    listener.hear(News::Step(&provision_words(&provision)));
+    if let Provision::Loaded { not_kept: Some(why), .. } = &provision {
+        notes.push(format!("the loaded data could not be kept as a snapshot: {why}"));
+    }
+    let mut conn = server.dsn().connect_without_schema().await?;
+    let undo = Undo::open(&mut conn).await?;
+    let _ = conn.disconnect().await;
     if server.file_system().in_memory {
         notes.push(
             "the server's data lie on tmpfs, where fsync is free: findings about the disk are not those of a disk"
@@ -119,8 +130,22 @@ async fn throw_away(spec: StartSpec, dataset: &Dataset, listener: &dyn Listener)
         cpus,
         notes,
         settings,
-        throw_away: Some(Arc::new(tokio::sync::Mutex::new(server))),
+        undo: shared(undo),
+        throw_away: Some(shared(server)),
     })
+}
+
+fn shared<T>(value: T) -> Shared<T> {
+    Arc::new(tokio::sync::Mutex::new(value))
+}
+
+fn provision_words(provision: &Provision) -> String {
+    match provision {
+        Provision::Restored { seconds } => format!("data set restored from a snapshot in {seconds:.1} s"),
+        Provision::Loaded { loaded, .. } => {
+            format!("{} rows loaded in {:.1} s ({:.0} rows/s)", loaded.rows, loaded.seconds, loaded.rows_per_s)
+        }
+    }
 }
 
 async fn remote(
@@ -148,8 +173,10 @@ async fn remote(
         ask_password(question).ok_or_else(|| std::io::Error::other("there is no terminal to ask at: set MYSQL_PWD"))
     };
     let mut conn = dsn.log_in(&mut prompt).await?;
-    for undone in knobs::pending_undo(&mut conn).await? {
-        notes.push(format!("put back what an earlier run left changed: {undone}"));
+    for mut pending in knobs::pending_undo(&mut conn).await? {
+        for undone in pending.undo_all(&mut conn).await? {
+            notes.push(format!("an earlier run ended without putting a setting back; {}", undone_words(&undone)));
+        }
     }
     if plan.allow_writes.as_deref() == Some(dsn.schema.as_str()) {
         check_consented(&mut conn, &dsn.schema, dataset).await?;
@@ -157,11 +184,12 @@ async fn remote(
         schema::claim(&mut conn, &dsn.schema).await?;
         dataset::ensure(&dsn, dataset, &|progress| hear_loading(listener, progress)).await?;
     }
+    let mut undo = Undo::open(&mut conn).await?;
     let mut settings = Vec::new();
     for (name, value) in set {
-        let change = knobs::set_global(&mut conn, name, value).await;
+        let change = undo.set_global(&mut conn, name, value).await;
         if let Err(error) = change {
-            knobs::undo_all(&mut conn).await?;
+            undo.undo_all(&mut conn).await?;
             return Err(error.into());
         }
         settings.push((name.clone(), value.clone(), "asked for; put back at the end".to_string()));
@@ -169,6 +197,7 @@ async fn remote(
     let _ = conn.disconnect().await;
     Ok(Tested {
         dsn,
+        undo: shared(undo),
         throw_away: None,
         pid: None,
         log: None,
@@ -178,6 +207,17 @@ async fn remote(
         notes,
         settings,
     })
+}
+
+/// What became of a change, in words.
+pub(crate) fn undone_words(undone: &Undone) -> String {
+    match undone {
+        Undone::PutBack(change) => format!("{} is {} again", change.name, change.before),
+        Undone::LeftAlone { change, now } => {
+            format!("{} was left at {now}, which somebody else set since", change.name)
+        }
+        Undone::Forgotten(change) => format!("the server was started anew since and has forgotten {}", change.name),
+    }
 }
 
 /// With the user's consent a schema that is not ours is used as it is: it must hold the tables already.

@@ -11,7 +11,8 @@ use whyso_load::{Engine, Limits};
 use whyso_record::data::Event;
 use whyso_record::run::{Ended, Purpose, RunInfo, ServerFacts};
 use whyso_record::{Options, Recorder};
-use whyso_server::{CpuSet, knobs};
+use whyso_server::CpuSet;
+use whyso_server::knobs::Undone;
 use whyso_watch::{WatchSpec, Watcher, global_variables, host_facts, server_facts};
 use whyso_workload::Workload;
 
@@ -21,7 +22,7 @@ use crate::prepare::{self, AskPassword, Tested};
 use crate::progress::{Listener, News, Stop};
 use crate::settle::wait_until_settled;
 use crate::sweep::{Cut, Sweep, best};
-use crate::{Error, Plan, ServerPlan};
+use crate::{Error, Plan};
 
 /// How long a lost connection is made anew, in runs that restart the server on purpose.
 const RECONNECT_TIME_MAX: Duration = Duration::from_secs(60);
@@ -139,7 +140,7 @@ impl Lab<'_> {
             recorder: recorder.clone(),
             listener: self.listener,
             stop: self.stop,
-            actions: Actions::new(&plan.actions, handle, dsn, throw_away),
+            actions: Actions::new(&plan.actions, handle, dsn, self.tested.undo.clone(), throw_away),
             levels_left: plan.users.len() as u32 + repeats,
             measured_before: Duration::ZERO,
         };
@@ -349,13 +350,10 @@ impl Lab<'_> {
 
     /// Puts settings back and removes the throw-away server, whatever came before.
     fn leave(self) {
-        let Lab { plan, tested, runtime, listener, .. } = self;
+        let Lab { tested, runtime, listener, .. } = self;
         listener.hear(News::Step("putting everything back"));
-        let changed = matches!(&plan.server, ServerPlan::Dsn { .. });
         runtime.block_on(async {
-            if changed {
-                put_back(&tested, listener).await;
-            }
+            put_back(&tested, listener).await;
             if let Some(server) = tested.throw_away.and_then(Arc::into_inner) {
                 if let Err(error) = server.into_inner().stop().await {
                     listener.hear(News::Warning(&format!("the server did not stop properly: {error}")));
@@ -367,14 +365,23 @@ impl Lab<'_> {
 }
 
 async fn put_back(tested: &Tested, listener: &dyn Listener) {
+    let mut undo = tested.undo.lock().await;
+    if undo.changes().is_empty() {
+        return;
+    }
     let undone = tokio::time::timeout(GOODBYE_TIME_MAX, async {
         let mut conn = tested.dsn.connect_without_schema().await?;
-        let undone = knobs::undo_all(&mut conn).await;
+        let undone = undo.undo_all(&mut conn).await;
         let _ = conn.disconnect().await;
         undone
     });
     let message = match undone.await {
-        Ok(Ok(_)) => return,
+        Ok(Ok(undone)) => {
+            for undone in undone.iter().filter(|undone| matches!(undone, Undone::LeftAlone { .. })) {
+                listener.hear(News::Warning(&prepare::undone_words(undone)));
+            }
+            return;
+        }
         Ok(Err(error)) => error.to_string(),
         Err(_) => format!("no answer within {} s", GOODBYE_TIME_MAX.as_secs()),
     };

@@ -7,6 +7,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result, bail};
 use whyso_record::Recording;
+use whyso_server::snapshot::Store;
 
 use crate::args::{
     ExportArgs, ExportFormat, ReportArgs, ReportFormat, RunsArgs, SnapshotsArgs, SnapshotsCommand, SqlArgs,
@@ -122,19 +123,33 @@ pub(crate) fn runs(args: &RunsArgs) -> Result<ExitCode> {
 }
 
 pub(crate) fn snapshots(args: SnapshotsArgs) -> Result<ExitCode> {
+    let store = Store::of_user()?;
+    let snapshots = store.list()?;
     match args.command.unwrap_or(SnapshotsCommand::List) {
         SnapshotsCommand::List => {
-            let snapshots = whyso_server::snapshot::list()?;
             if snapshots.is_empty() {
                 println!("no snapshots: a run on a throw-away server makes one");
             }
             for snapshot in snapshots {
-                println!("{:>10}  {}", whyso_report::number::bytes(snapshot.bytes), snapshot.name);
+                println!(
+                    "{}  {:>9}  {} tables of {} rows, {}",
+                    snapshot.key,
+                    whyso_report::number::bytes(snapshot.bytes),
+                    snapshot.dataset.tables,
+                    whyso_report::number::whole(snapshot.dataset.rows),
+                    snapshot.server_version
+                );
             }
         }
         SnapshotsCommand::Remove { name } => {
-            let removed = whyso_server::snapshot::remove(&name)?;
-            println!("removed {removed}");
+            let chosen: Vec<_> = snapshots.iter().filter(|one| name == "all" || one.key == name).collect();
+            if chosen.is_empty() && name != "all" {
+                bail!("there is no snapshot {name}: `whyso snapshots` lists them");
+            }
+            for snapshot in chosen {
+                store.remove(&snapshot.key)?;
+                println!("removed {}", snapshot.key);
+            }
         }
     }
     Ok(ExitCode::SUCCESS)
