@@ -79,7 +79,7 @@ impl Engine {
         limits: Limits,
     ) -> Result<Engine, LoadError> {
         if users_max == 0 {
-            return Err(LoadError::Users { users: 0, users_max: u32::MAX });
+            return Err(LoadError::NoUsers);
         }
         let cpus_allowed = count_cpus(cpus.as_deref())?;
         allow_files(u64::from(users_max));

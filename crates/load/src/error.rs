@@ -30,6 +30,8 @@ pub enum LoadError {
     Thread { user: u32, users: u32, source: io::Error },
     #[error("{users} users were asked for, and {users_max} connections are open: ask for 1 to {users_max}")]
     Users { users: u32, users_max: u32 },
+    #[error("a load of 0 users was asked for: ask for at least 1")]
+    NoUsers,
     #[error("a level is still running: stop it before the next one is begun")]
     Busy,
     #[error(

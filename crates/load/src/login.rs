@@ -172,7 +172,9 @@ impl Login<'_> {
                 [0x00, ..] => return Ok(()),
                 [0xff, ..] => return Err(self.refused(&packet)),
                 [0xfe] => {
-                    return Err(self.failed("it asks for the password scheme of before MySQL 4.1".to_string()));
+                    return Err(
+                        self.failed("it asks for the password scheme of before MySQL 4.1".to_string())
+                    );
                 }
                 [0xfe, ..] => {
                     let parsed = ParseBuf(&packet).parse::<AuthSwitchRequest<'_>>(());

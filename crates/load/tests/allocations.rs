@@ -1,0 +1,77 @@
+//! Once a level is warm, a statement allocates nothing.
+
+mod support;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use support::Server;
+use whyso_load::Engine;
+use whyso_workload::{Options, Workload};
+
+/// Counts what every thread of the process allocates.
+struct Counting;
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: hands everything on to the system's allocator.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Relaxed);
+        // SAFETY: the caller keeps to the contract.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller keeps to the contract.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Relaxed);
+        // SAFETY: the caller keeps to the contract.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+const QUERIES: u64 = 20_000;
+
+/// An interval a second is told meanwhile: a dozen rows, their names and their buckets.
+const ALLOWED_PER_SECOND: u64 = 300;
+
+#[test]
+fn a_warm_level_allocates_for_its_intervals_and_not_for_its_statements() {
+    let server = Server::start(&[]);
+    server.load_tables(2, 1000);
+    for name in ["oltp-read-write", "oltp-insert"] {
+        let options = Options { tables: 2, table_size: 1000, ..Options::default() };
+        let workload = Workload::builtin(name, &options).unwrap();
+        let mut engine = Engine::connect(&server.target(), &workload, 4, 1, None).unwrap();
+        let mut level = engine.level(4).unwrap();
+        level.begin_measuring();
+        let wait_until = |queries: u64| {
+            let deadline = Instant::now() + Duration::from_secs(60);
+            while level.live().queries < queries {
+                assert!(Instant::now() < deadline, "{name} made no progress");
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        };
+        wait_until(2_000);
+        let begin = Instant::now();
+        let before = (ALLOCATIONS.load(Relaxed), level.live().queries);
+        wait_until(before.1 + QUERIES);
+        let allocations = ALLOCATIONS.load(Relaxed) - before.0;
+        let queries = level.live().queries - before.1;
+        let seconds = begin.elapsed().as_secs() + 2;
+        assert_eq!(level.stop().failure, None);
+        assert!(
+            allocations <= ALLOWED_PER_SECOND * seconds && allocations < queries / 5,
+            "{name}: {allocations} allocations in {queries} queries and less than {seconds} s"
+        );
+        println!("{name}: {allocations} allocations in {queries} queries");
+    }
+}
