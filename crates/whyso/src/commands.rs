@@ -52,7 +52,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode> {
         ReportFormat::Md => out.write_all(whyso_report::markdown(recording.run(), &explanation).as_bytes())?,
         ReportFormat::Svg => out.write_all(whyso_report::svg(recording.run(), &explanation).as_bytes())?,
         ReportFormat::Json => {
-            let object = whyso_report::json(recording.run(), &explanation, &path);
+            let object = whyso_report::json(recording.run(), &explanation, &std::path::absolute(&path)?);
             writeln!(out, "{}", serde_json::to_string_pretty(&object)?)?;
         }
     }

@@ -39,7 +39,8 @@ pub(crate) fn run(args: RunArgs) -> Result<ExitCode> {
     let written = write_report(&recording, &explanation, &report);
     let mut out = std::io::stdout().lock();
     if args.json {
-        let object = whyso_report::json(recording.run(), &explanation, &outcome.path);
+        let path = std::path::absolute(&outcome.path)?;
+        let object = whyso_report::json(recording.run(), &explanation, &path);
         writeln!(out, "{}", serde_json::to_string_pretty(&object)?)?;
     } else {
         writeln!(out, "\n{}", whyso_report::terminal(&recording, &explanation)?)?;
