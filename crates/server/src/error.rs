@@ -31,7 +31,9 @@ pub enum Error {
     #[error("the server does not know the knob '{name}': check its spelling, or whether {server} has it")]
     UnknownKnob { name: String, server: String },
 
-    #[error("the knob '{name}' cannot be changed while the server runs: give it with --set to a throw-away server, or in the server's own configuration")]
+    #[error(
+        "the knob '{name}' cannot be changed while the server runs: give it with --set to a throw-away server, or in the server's own configuration"
+    )]
     ReadOnlyKnob { name: String },
 
     #[error("the knob '{name}' does not take the value '{value}': {why}")]

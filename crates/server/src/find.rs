@@ -14,7 +14,8 @@ const NAMES: [&str; 2] = ["mariadbd", "mysqld"];
 /// Where distributions put servers; often missing from a user's PATH.
 const USUAL_FOLDERS: [&str; 5] =
     ["/usr/sbin", "/usr/local/sbin", "/usr/libexec", "/usr/local/libexec", "/usr/local/mysql/bin"];
-const FOLDERS_OF_A_TREE: [&str; 8] = ["", "bin", "sbin", "libexec", "usr/bin", "usr/sbin", "usr/libexec", "sql"];
+const FOLDERS_OF_A_TREE: [&str; 8] =
+    ["", "bin", "sbin", "libexec", "usr/bin", "usr/sbin", "usr/libexec", "sql"];
 
 /// Whose server it is, as far as options and start-up differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,7 +47,10 @@ pub struct Binary {
 impl Binary {
     /// Major, minor and patch of the version.
     pub fn version_numbers(&self) -> (u32, u32, u32) {
-        let mut numbers = self.version.split(|character: char| !character.is_ascii_digit()).map(|part| part.parse().unwrap_or(0));
+        let mut numbers = self
+            .version
+            .split(|character: char| !character.is_ascii_digit())
+            .map(|part| part.parse().unwrap_or(0));
         let mut next = || numbers.next().unwrap_or(0);
         (next(), next(), next())
     }
@@ -61,7 +65,11 @@ impl Binary {
 }
 
 fn library_folders_of(basedir: &Path) -> Vec<PathBuf> {
-    ["libs", "lib/private", "lib64/private"].iter().map(|name| basedir.join(name)).filter(|folder| folder.is_dir()).collect()
+    ["libs", "lib/private", "lib64/private"]
+        .iter()
+        .map(|name| basedir.join(name))
+        .filter(|folder| folder.is_dir())
+        .collect()
 }
 
 /// The server in an unpacked tree (`DIR`, `DIR/bin`, `DIR/sbin`, `DIR/libexec`, …), or else on the
@@ -114,7 +122,10 @@ pub fn probe(path: &Path) -> Result<Binary> {
         _ => {
             let said = [text, String::from_utf8_lossy(&output.stderr).into_owned()].concat();
             let first_line = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("nothing");
-            Err(Error::Binary(format!("'{}' is no MySQL-compatible server: asked for its version it said: {first_line}", path.display())))
+            Err(Error::Binary(format!(
+                "'{}' is no MySQL-compatible server: asked for its version it said: {first_line}",
+                path.display()
+            )))
         }
     }
 }
@@ -145,7 +156,10 @@ fn output_within(mut command: Command, bound: Duration) -> std::io::Result<std::
         if Instant::now() > deadline {
             child.kill()?;
             child.wait()?;
-            return Err(std::io::Error::other(format!("no answer to --version within {} s", bound.as_secs())));
+            return Err(std::io::Error::other(format!(
+                "no answer to --version within {} s",
+                bound.as_secs()
+            )));
         }
         std::thread::sleep(Duration::from_millis(2));
     }
@@ -154,7 +168,9 @@ fn output_within(mut command: Command, bound: Duration) -> std::io::Result<std::
 
 fn basedir_of(program: &Path) -> PathBuf {
     let folder = program.parent().unwrap_or(Path::new("/"));
-    let in_a_subfolder = folder.file_name().is_some_and(|name| name == "bin" || name == "sbin" || name == "libexec" || name == "sql");
+    let in_a_subfolder = folder
+        .file_name()
+        .is_some_and(|name| name == "bin" || name == "sbin" || name == "libexec" || name == "sql");
     match folder.parent() {
         Some(above) if in_a_subfolder => above.to_path_buf(),
         _ => folder.to_path_buf(),
@@ -196,16 +212,27 @@ mod tests {
     #[test]
     fn a_server_in_a_tree_is_found_below_its_folders() {
         let tree = tempfile::tempdir().unwrap();
-        script(&tree.path().join("libexec"), "#!/bin/sh\necho 'mysqld  Ver 5.5.9 for Linux on x86_64 (MySQL Community Server (GPL))'\n");
+        script(
+            &tree.path().join("libexec"),
+            "#!/bin/sh\necho 'mysqld  Ver 5.5.9 for Linux on x86_64 (MySQL Community Server (GPL))'\n",
+        );
         let found = find(Some(tree.path())).unwrap();
-        assert_eq!((found.flavor, found.version.as_str(), found.version_numbers()), (Flavor::MySQL, "5.5.9", (5, 5, 9)));
+        assert_eq!(
+            (found.flavor, found.version.as_str(), found.version_numbers()),
+            (Flavor::MySQL, "5.5.9", (5, 5, 9))
+        );
         assert_eq!(found.basedir, tree.path().canonicalize().unwrap());
     }
 
     #[test]
     fn what_is_no_server_is_told_so() {
         let tree = tempfile::tempdir().unwrap();
-        assert!(find(Some(tree.path())).unwrap_err().to_string().starts_with("there is no mariadbd or mysqld in '"));
+        assert!(
+            find(Some(tree.path()))
+                .unwrap_err()
+                .to_string()
+                .starts_with("there is no mariadbd or mysqld in '")
+        );
         script(tree.path(), "#!/bin/sh\necho hello\n");
         assert!(find(Some(tree.path())).unwrap_err().to_string().ends_with("it said: hello"));
     }

@@ -20,7 +20,9 @@ fn user_dir(variable: &str, below_home: &str) -> Result<PathBuf> {
     absolute(variable)
         .or_else(|| absolute("HOME").map(|home| home.join(below_home)))
         .map(|base| base.join("whyso"))
-        .ok_or_else(|| Error::Binary(format!("neither HOME nor {variable} names a folder to keep things in: set one")))
+        .ok_or_else(|| {
+            Error::Binary(format!("neither HOME nor {variable} names a folder to keep things in: set one"))
+        })
 }
 
 /// A name that no other process and no other call uses: PREFIX-PID-NANOSECONDS-COUNT, in base 36.

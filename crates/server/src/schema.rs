@@ -44,7 +44,10 @@ pub async fn claim(connection: &mut Conn, schema: &str) -> Result<Claim> {
     let claim = match state_of(connection, schema).await? {
         State::Missing => {
             let statement = format!("CREATE DATABASE IF NOT EXISTS {}", quote_name(schema));
-            connection.query_drop(statement).await.map_err(refused(format!("create the schema '{schema}'")))?;
+            connection
+                .query_drop(statement)
+                .await
+                .map_err(refused(format!("create the schema '{schema}'")))?;
             Claim::Created
         }
         State::Empty => Claim::Adopted,
@@ -57,7 +60,10 @@ pub async fn claim(connection: &mut Conn, schema: &str) -> Result<Claim> {
             )));
         }
     };
-    connection.query_drop(format!("USE {}", quote_name(schema))).await.map_err(refused(format!("use the schema '{schema}'")))?;
+    connection
+        .query_drop(format!("USE {}", quote_name(schema)))
+        .await
+        .map_err(refused(format!("use the schema '{schema}'")))?;
     if claim != Claim::Marked {
         let statement = format!(
             "CREATE TABLE IF NOT EXISTS {MARK_TABLE} (name VARCHAR(64) NOT NULL PRIMARY KEY, content VARCHAR(1024) NOT NULL, \
@@ -90,14 +96,19 @@ async fn state_of(connection: &mut Conn, schema: &str) -> Result<State> {
         return Ok(State::Missing);
     }
     let marked: Option<u64> = connection
-        .exec_first("SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = ? AND table_name = ?", (schema, MARK_TABLE))
+        .exec_first(
+            "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = ? AND table_name = ?",
+            (schema, MARK_TABLE),
+        )
         .await
         .map_err(examining())?;
     if marked.unwrap_or(0) > 0 {
         return Ok(State::Marked);
     }
     // counted one by one: old servers build these tables by opening files, and a union opens them all
-    for (kind, column) in [("tables", "table_schema"), ("routines", "routine_schema"), ("events", "event_schema")] {
+    for (kind, column) in
+        [("tables", "table_schema"), ("routines", "routine_schema"), ("events", "event_schema")]
+    {
         let statement = format!("SELECT COUNT(*) FROM information_schema.{kind} WHERE {column} = ?");
         let found: Option<u64> = connection.exec_first(statement, (schema,)).await.map_err(examining())?;
         if found.unwrap_or(0) > 0 {
@@ -161,7 +172,10 @@ pub async fn drop_marked(connection: &mut Conn, schema: &str, table: &str) -> Re
 
 pub(crate) async fn table_exists(connection: &mut Conn, schema: &str, table: &str) -> Result<bool> {
     let found: Option<u64> = connection
-        .exec_first("SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = ? AND table_name = ?", (schema, table))
+        .exec_first(
+            "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = ? AND table_name = ?",
+            (schema, table),
+        )
         .await
         .map_err(refused(format!("examine the schema '{schema}'")))?;
     Ok(found.unwrap_or(0) > 0)

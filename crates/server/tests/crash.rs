@@ -23,7 +23,10 @@ fn main() {
     let tests: [(&str, Test); 4] = [
         ("the supervisor clears up after a kill", the_supervisor_clears_up_after_a_kill),
         ("a kill while the data folder is prepared leaves nothing", a_kill_in_preparation_leaves_nothing),
-        ("a sweep clears up where the supervisor was killed too", a_sweep_clears_up_where_the_supervisor_was_killed_too),
+        (
+            "a sweep clears up where the supervisor was killed too",
+            a_sweep_clears_up_where_the_supervisor_was_killed_too,
+        ),
         ("a sweep ends no process but the one that was noted", a_sweep_ends_no_other_process),
     ];
     for (name, test) in tests {
@@ -66,7 +69,8 @@ impl Owner {
         let children = format!("/proc/{0}/task/{0}/children", self.child.id());
         let children = std::fs::read_to_string(children).unwrap();
         let keeper = children.split_whitespace().find(|pid| {
-            std::fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name.trim() == "whyso-keeper")
+            std::fs::read_to_string(format!("/proc/{pid}/comm"))
+                .is_ok_and(|name| name.trim() == "whyso-keeper")
         });
         keeper.unwrap().parse().unwrap()
     }
@@ -113,7 +117,9 @@ fn the_supervisor_clears_up_after_a_kill(parent: &Path) {
 fn a_kill_in_preparation_leaves_nothing(parent: &Path) {
     let mut owner = Owner::start(parent);
     // the script has begun to write
-    wait_until("the preparation begins", || folders(parent).iter().any(|folder| folder.join("init.log").exists()));
+    wait_until("the preparation begins", || {
+        folders(parent).iter().any(|folder| folder.join("init.log").exists())
+    });
     kill_9(owner.child.id());
     owner.child.wait().unwrap();
     wait_until("the folder is removed", || folders(parent).is_empty());

@@ -17,7 +17,8 @@ fn small() -> Dataset {
 
 async fn checksums(dsn: &Dsn) -> Vec<(String, Option<u64>)> {
     let mut connection = dsn.connect().await.unwrap();
-    let mut sums: Vec<(String, Option<u64>)> = connection.query("CHECKSUM TABLE sbtest1, sbtest2").await.unwrap();
+    let mut sums: Vec<(String, Option<u64>)> =
+        connection.query("CHECKSUM TABLE sbtest1, sbtest2").await.unwrap();
     connection.disconnect().await.unwrap();
     for (table, _) in &mut sums {
         *table = table.rsplit('.').next().unwrap_or_default().to_string();
@@ -35,12 +36,21 @@ async fn both_methods_load_the_same_and_what_is_there_is_not_loaded_again() {
     let server = ThrowAway::start(spec(parent.path())).await.unwrap();
     let (by_file, by_insert) = (in_schema(&server, "by_file"), in_schema(&server, "by_insert"));
     let seen = Mutex::new(Vec::new());
-    let loaded = ensure_by(&by_file, &small(), Some(Method::LoadData), &|progress| seen.lock().unwrap().push(progress)).await.unwrap();
+    let loaded = ensure_by(&by_file, &small(), Some(Method::LoadData), &|progress| {
+        seen.lock().unwrap().push(progress)
+    })
+    .await
+    .unwrap();
     assert_eq!((loaded.rows, loaded.method), (10_000, Some(Method::LoadData)));
     let seen = seen.into_inner().unwrap();
-    assert!(seen.windows(2).all(|pair| pair[0].phase != pair[1].phase || pair[0].rows_done <= pair[1].rows_done));
+    assert!(
+        seen.windows(2).all(|pair| pair[0].phase != pair[1].phase || pair[0].rows_done <= pair[1].rows_done)
+    );
     assert!(seen.iter().any(|progress| progress.phase == Phase::Rows && progress.rows_done == 10_000));
-    assert_eq!(seen.last().map(|progress| (progress.phase, progress.rows_done)), Some((Phase::Indexes, 10_000)));
+    assert_eq!(
+        seen.last().map(|progress| (progress.phase, progress.rows_done)),
+        Some((Phase::Indexes, 10_000))
+    );
 
     ensure_by(&by_insert, &small(), Some(Method::Insert), &|_| ()).await.unwrap();
     let sums = checksums(&by_file).await;
@@ -61,7 +71,14 @@ async fn both_methods_load_the_same_and_what_is_there_is_not_loaded_again() {
     let mut connection = by_file.connect().await.unwrap();
     let shown: Option<(String, String)> = connection.query_first("SHOW CREATE TABLE sbtest2").await.unwrap();
     let (_, shown) = shown.unwrap();
-    for part in ["`id` int(11) NOT NULL AUTO_INCREMENT", "`k` int(11) NOT NULL DEFAULT 0", "`c` char(120) NOT NULL DEFAULT ''", "`pad` char(60) NOT NULL DEFAULT ''", "KEY `k_2` (`k`)", "ENGINE=InnoDB AUTO_INCREMENT=5001"] {
+    for part in [
+        "`id` int(11) NOT NULL AUTO_INCREMENT",
+        "`k` int(11) NOT NULL DEFAULT 0",
+        "`c` char(120) NOT NULL DEFAULT ''",
+        "`pad` char(60) NOT NULL DEFAULT ''",
+        "KEY `k_2` (`k`)",
+        "ENGINE=InnoDB AUTO_INCREMENT=5001",
+    ] {
         assert!(shown.contains(part), "{part} is not in {shown}");
     }
 }
@@ -74,7 +91,8 @@ async fn the_server_decides_the_method_and_an_interrupted_load_is_done_again() {
     let server = ThrowAway::start(spec).await.unwrap();
     let dsn = server.dsn();
     let dataset = Dataset { tables: 1, rows: 250_000, ..Dataset::default() };
-    let interrupted = tokio::time::timeout(std::time::Duration::from_millis(300), ensure(&dsn, &dataset, &|_| ())).await;
+    let interrupted =
+        tokio::time::timeout(std::time::Duration::from_millis(300), ensure(&dsn, &dataset, &|_| ())).await;
     assert!(interrupted.is_err(), "nothing loads that fast");
     assert!(!is_loaded(&dsn, &dataset).await.unwrap());
     let loaded = ensure(&dsn, &small(), &|_| ()).await.unwrap();
@@ -88,7 +106,17 @@ async fn the_server_decides_the_method_and_an_interrupted_load_is_done_again() {
 async fn only_a_schema_that_is_ours_or_empty_is_written_to() {
     let parent = folder();
     let server = ThrowAway::start(spec(parent.path())).await.unwrap();
-    run(&server.dsn(), &["CREATE DATABASE shop", "CREATE TABLE shop.customers (id INT)", "CREATE DATABASE bare", "CREATE DATABASE code", "CREATE PROCEDURE code.p() SELECT 1"]).await;
+    run(
+        &server.dsn(),
+        &[
+            "CREATE DATABASE shop",
+            "CREATE TABLE shop.customers (id INT)",
+            "CREATE DATABASE bare",
+            "CREATE DATABASE code",
+            "CREATE PROCEDURE code.p() SELECT 1",
+        ],
+    )
+    .await;
     let mut connection = server.dsn().connect_without_schema().await.unwrap();
     assert_eq!(claim(&mut connection, "new`one").await.unwrap(), Claim::Created);
     assert_eq!(claim(&mut connection, "new`one").await.unwrap(), Claim::Marked);
@@ -114,8 +142,12 @@ async fn only_a_schema_that_is_ours_or_empty_is_written_to() {
 async fn a_snapshot_gives_back_what_was_loaded_whatever_the_redo_log_s_size() {
     let parent = folder();
     let store = Store { folder: parent.path().join("snapshots"), max_bytes: u64::MAX };
-    let (server, how) = ThrowAway::start_with_dataset(spec(parent.path()), &small(), &store, &|_| ()).await.unwrap();
-    assert!(matches!(&how, Provision::Loaded { loaded, not_kept: None, .. } if loaded.rows == 10_000), "{how:?}");
+    let (server, how) =
+        ThrowAway::start_with_dataset(spec(parent.path()), &small(), &store, &|_| ()).await.unwrap();
+    assert!(
+        matches!(&how, Provision::Loaded { loaded, not_kept: None, .. } if loaded.rows == 10_000),
+        "{how:?}"
+    );
     let sums = checksums(&server.dsn()).await;
     run(&server.dsn(), &["DELETE FROM whyso.sbtest1 WHERE id < 100"]).await;
     assert_ne!(sums, checksums(&server.dsn()).await);
@@ -125,14 +157,16 @@ async fn a_snapshot_gives_back_what_was_loaded_whatever_the_redo_log_s_size() {
 
     let mut with_other_redo = spec(parent.path());
     with_other_redo.set[0].1 = "48M".to_string();
-    let (server, how) = ThrowAway::start_with_dataset(with_other_redo, &small(), &store, &|_| ()).await.unwrap();
+    let (server, how) =
+        ThrowAway::start_with_dataset(with_other_redo, &small(), &store, &|_| ()).await.unwrap();
     assert!(matches!(how, Provision::Restored { .. }), "{how:?}");
     assert_eq!(sums, checksums(&server.dsn()).await);
     assert!(is_loaded(&server.dsn(), &small()).await.unwrap());
 
     let mut with_other_pages = spec(parent.path());
     with_other_pages.set.push(("innodb_page_size".into(), "8K".into()));
-    let (other, how) = ThrowAway::start_with_dataset(with_other_pages, &small(), &store, &|_| ()).await.unwrap();
+    let (other, how) =
+        ThrowAway::start_with_dataset(with_other_pages, &small(), &store, &|_| ()).await.unwrap();
     assert!(matches!(how, Provision::Loaded { .. }), "{how:?}");
     assert_eq!(sums, checksums(&other.dsn()).await);
     assert_eq!(store.list().unwrap().len(), 2);

@@ -30,7 +30,9 @@ async fn knobs_are_put_back_but_for_those_that_someone_else_changed() {
 
     let undone = undo.undo_all(&mut connection).await.unwrap();
     assert_eq!(undone.len(), 6);
-    assert!(matches!(&undone[0], Undone::LeftAlone { change, now } if change.name == "max_connections" && now == "300"));
+    assert!(
+        matches!(&undone[0], Undone::LeftAlone { change, now } if change.name == "max_connections" && now == "300")
+    );
     assert!(undone[1..].iter().all(|one| matches!(one, Undone::PutBack(_))), "{undone:?}");
     let after: Option<(u32, u64, String, String, f64)> = connection.query_first(state).await.unwrap();
     assert_eq!(before, after);
@@ -50,9 +52,11 @@ async fn a_knob_that_cannot_be_set_is_told_why_and_leaves_no_journal() {
     assert!(matches!(&unknown, Error::UnknownKnob { name, .. } if name == "sort_bufer_size"), "{unknown}");
     let fixed = undo.set_global(&mut connection, "innodb_page_size", "8192").await.unwrap_err();
     assert!(matches!(&fixed, Error::ReadOnlyKnob { name } if name == "innodb_page_size"), "{fixed}");
-    let wrong = undo.set_global(&mut connection, "innodb_flush_log_at_trx_commit", "sometimes").await.unwrap_err();
+    let wrong =
+        undo.set_global(&mut connection, "innodb_flush_log_at_trx_commit", "sometimes").await.unwrap_err();
     assert!(matches!(&wrong, Error::KnobValue { .. }), "{wrong}");
-    let injected = undo.set_global(&mut connection, "sort_buffer_size; DROP DATABASE mysql", "1").await.unwrap_err();
+    let injected =
+        undo.set_global(&mut connection, "sort_buffer_size; DROP DATABASE mysql", "1").await.unwrap_err();
     assert!(injected.is_wrong_use());
     assert!(undo.changes().is_empty());
     assert_eq!(std::fs::read_dir(&journals).unwrap().count(), 0);
@@ -102,7 +106,12 @@ async fn a_wrong_password_is_told_and_a_missing_one_is_asked_for_once() {
     run(&server.dsn(), &["CREATE USER bench@localhost IDENTIFIED BY 'open sesame'"]).await;
     let mut dsn = Dsn { user: "bench".to_string(), ..server.dsn() };
     let error = dsn.connect().await.err().map(|error| error.to_string()).unwrap_or_default();
-    assert!(error.contains("denied access to user 'bench' (no password was given: put it into MYSQL_PWD or ~/.my.cnf)"), "{error}");
+    assert!(
+        error.contains(
+            "denied access to user 'bench' (no password was given: put it into MYSQL_PWD or ~/.my.cnf)"
+        ),
+        "{error}"
+    );
     let mut asked = 0;
     let mut prompt = |question: &str| {
         asked += 1;
@@ -114,23 +123,33 @@ async fn a_wrong_password_is_told_and_a_missing_one_is_asked_for_once() {
     assert_eq!(asked, 1);
     dsn.password = Some("wrong".to_string());
     let error = dsn.connect_without_schema().await.err().map(|error| error.to_string()).unwrap_or_default();
-    assert!(error.contains("denied access") && !error.contains("no password") && !error.contains("wrong"), "{error}");
+    assert!(
+        error.contains("denied access") && !error.contains("no password") && !error.contains("wrong"),
+        "{error}"
+    );
 }
 
 #[tokio::test]
 async fn a_server_that_does_not_answer_is_told_in_one_sentence() {
     let missing = Dsn::on_socket("/var/tmp/no-such-socket", "root", "x").connect().await;
     let error = missing.err().map(|error| error.to_string()).unwrap_or_default();
-    assert_eq!(error, "cannot reach the server at /var/tmp/no-such-socket: there is no such socket; is the server running");
+    assert_eq!(
+        error,
+        "cannot reach the server at /var/tmp/no-such-socket: there is no such socket; is the server running"
+    );
     let mut refused = Dsn::resolve("mysql://root@127.0.0.1:1/x?connect_timeout=2").unwrap();
     for password in [None, Some("x".to_string())] {
         refused.password = password;
         let error = refused.connect().await.err().map(|error| error.to_string()).unwrap_or_default();
-        assert!(error.starts_with("cannot reach the server at 127.0.0.1:1: nothing listens there"), "{error}");
+        assert!(
+            error.starts_with("cannot reach the server at 127.0.0.1:1: nothing listens there"),
+            "{error}"
+        );
     }
     // a listener that never says a word
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let silent = Dsn::resolve(&format!("mysql://u:p@{}/x?connect_timeout=1", listener.local_addr().unwrap())).unwrap();
+    let silent =
+        Dsn::resolve(&format!("mysql://u:p@{}/x?connect_timeout=1", listener.local_addr().unwrap())).unwrap();
     let error = silent.connect().await.err().map(|error| error.to_string()).unwrap_or_default();
     assert!(error.contains("no answer within 1 s"), "{error}");
 }

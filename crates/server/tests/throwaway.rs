@@ -5,8 +5,8 @@ mod common;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use mysql_async::prelude::Queryable;
 use common::{folder, spec};
+use mysql_async::prelude::Queryable;
 use whyso_server::{CpuSet, Error, StartSpec, ThrowAway, sweep};
 
 fn is_empty(folder: &Path) -> bool {
@@ -43,7 +43,8 @@ async fn a_server_starts_on_its_knobs_and_cpus_and_leaves_nothing_behind() {
 
     let (cpus, _) = server.cpus().unwrap();
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid().unwrap())).unwrap();
-    let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap().trim().to_string();
+    let allowed =
+        status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap().trim().to_string();
     assert_eq!(allowed, cpus.list());
 
     assert!(server.died().is_none());
@@ -70,7 +71,11 @@ async fn a_death_is_noticed_with_the_last_lines_of_the_log() {
         assert!(Instant::now() < deadline);
         tokio::time::sleep(Duration::from_millis(10)).await;
     };
-    assert!(death.how.starts_with("it was killed by signal") || death.how.starts_with("it exited"), "{}", death.how);
+    assert!(
+        death.how.starts_with("it was killed by signal") || death.how.starts_with("it exited"),
+        "{}",
+        death.how
+    );
     assert!(death.last_log_lines.iter().any(|line| line.contains("signal 6")), "{:?}", death.last_log_lines);
     drop(server);
     assert!(is_empty(parent.path()));
@@ -124,7 +129,8 @@ async fn a_user_s_defaults_file_counts_but_writes_nothing_outside() {
     assert!(Path::new(&binlog).starts_with(server.data_dir()), "{binlog}");
     connection.disconnect().await.unwrap();
     drop(server);
-    let names: Vec<_> = std::fs::read_dir(elsewhere.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    let names: Vec<_> =
+        std::fs::read_dir(elsewhere.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(names, ["my.cnf"]);
 }
 
@@ -142,7 +148,8 @@ async fn a_folder_in_memory_is_refused_unless_it_is_asked_for() {
 #[tokio::test]
 async fn a_start_that_is_given_up_leaves_nothing_behind() {
     let parent = folder();
-    let started = tokio::time::timeout(Duration::from_millis(300), ThrowAway::start(spec(parent.path()))).await;
+    let started =
+        tokio::time::timeout(Duration::from_millis(300), ThrowAway::start(spec(parent.path()))).await;
     assert!(started.is_err(), "no server starts that fast");
     assert!(is_empty(parent.path()));
 }

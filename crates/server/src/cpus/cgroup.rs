@@ -29,13 +29,18 @@ impl Cgroup {
         let memory_nodes = std::fs::read_to_string(parent.join("cpuset.effective_mems"))
             .or_else(|_| std::fs::read_to_string(parent.join("cpuset.mems")))
             .map_err(|error| error.to_string())?;
-        Cgroup::fill(1, parent.join(name), &[("cpuset.mems", memory_nodes.trim()), ("cpuset.cpus", &cpus.list())])
+        Cgroup::fill(
+            1,
+            parent.join(name),
+            &[("cpuset.mems", memory_nodes.trim()), ("cpuset.cpus", &cpus.list())],
+        )
     }
 
     fn create_v2(parent: &Path, name: &str, cpus: &CpuSet) -> Result<Cgroup, String> {
         // a cgroup that holds processes hands out no controllers, so the one above must do
         for folder in parent.ancestors().take(3) {
-            let handed_out = std::fs::read_to_string(folder.join("cgroup.subtree_control")).unwrap_or_default();
+            let handed_out =
+                std::fs::read_to_string(folder.join("cgroup.subtree_control")).unwrap_or_default();
             if handed_out.split_whitespace().any(|controller| controller == "cpuset") {
                 return Cgroup::fill(2, folder.join(name), &[("cpuset.cpus", &cpus.list())]);
             }
@@ -72,11 +77,14 @@ impl Drop for Cgroup {
 
 /// Our folder in the v1 cpuset hierarchy.
 fn v1_parent(own: &str, mounts: &str) -> Option<PathBuf> {
-    let line = own.lines().find(|line| line.split(':').nth(1).is_some_and(|list| list.split(',').any(|one| one == "cpuset")))?;
+    let line = own
+        .lines()
+        .find(|line| line.split(':').nth(1).is_some_and(|list| list.split(',').any(|one| one == "cpuset")))?;
     let path = line.splitn(3, ':').nth(2)?;
     let mount = mounts.lines().find_map(|line| {
         let (before, after) = line.split_once(" - ")?;
-        let is_cpuset = after.starts_with("cgroup ") && after.split([' ', ',']).any(|option| option == "cpuset");
+        let is_cpuset =
+            after.starts_with("cgroup ") && after.split([' ', ',']).any(|option| option == "cpuset");
         is_cpuset.then(|| below_mount(before, path))?
     })?;
     Some(mount)

@@ -22,9 +22,8 @@ pub struct Topology {
 impl Topology {
     pub fn new(mut cpus: Vec<Cpu>) -> Topology {
         // the lowest CPU of a socket or of a core decides its place, as their own numbers mean nothing
-        let lowest_of_socket = |socket: u32, all: &[Cpu]| {
-            all.iter().filter(|cpu| cpu.socket == socket).map(|cpu| cpu.id).min()
-        };
+        let lowest_of_socket =
+            |socket: u32, all: &[Cpu]| all.iter().filter(|cpu| cpu.socket == socket).map(|cpu| cpu.id).min();
         let lowest_of_core = |wanted: &Cpu, all: &[Cpu]| {
             all.iter()
                 .filter(|cpu| cpu.socket == wanted.socket && cpu.core == wanted.core)
@@ -32,7 +31,9 @@ impl Topology {
                 .min()
         };
         let all = cpus.clone();
-        cpus.sort_by_cached_key(|cpu| (lowest_of_socket(cpu.socket, &all), lowest_of_core(cpu, &all), cpu.id));
+        cpus.sort_by_cached_key(|cpu| {
+            (lowest_of_socket(cpu.socket, &all), lowest_of_core(cpu, &all), cpu.id)
+        });
         cpus.dedup_by_key(|cpu| cpu.id);
         Topology { cpus }
     }
@@ -45,7 +46,9 @@ impl Topology {
         let online_path = root.join("online");
         let online = std::fs::read_to_string(&online_path).map_err(io("cannot read", &online_path))?;
         let mut cpus = Vec::new();
-        for id in parse_list(online.trim()).ok_or_else(|| Error::Cpus("the kernel's list of CPUs is unreadable".into()))? {
+        for id in parse_list(online.trim())
+            .ok_or_else(|| Error::Cpus("the kernel's list of CPUs is unreadable".into()))?
+        {
             if (id as usize) < rustix::thread::CpuSet::MAX_CPU && allowed.is_set(id as usize) {
                 let folder = root.join(format!("cpu{id}/topology"));
                 let number = |file: &str| -> Option<u32> {

@@ -14,7 +14,9 @@ use crate::error::{Error, Result};
 ///
 /// [`Error::Cpus`] where it can't be understood, or asks for more than there is.
 pub fn resolve(asked: &str, topology: &Topology) -> Result<CpuSet> {
-    let chosen = if asked.trim().starts_with(|first: char| first.is_ascii_digit()) && !asked.contains(char::is_alphabetic) {
+    let chosen = if asked.trim().starts_with(|first: char| first.is_ascii_digit())
+        && !asked.contains(char::is_alphabetic)
+    {
         from_list(asked, topology)?
     } else {
         from_wish(&Wish::parse(asked)?, asked, topology)?
@@ -31,7 +33,9 @@ pub fn resolve(asked: &str, topology: &Topology) -> Result<CpuSet> {
 
 fn from_list(asked: &str, topology: &Topology) -> Result<Vec<Cpu>> {
     let wanted = parse_list(asked).ok_or_else(|| {
-        Error::Cpus(format!("'{asked}' is no list of CPUs: write it as 0-3,8, or in words such as '4 cores no HT'"))
+        Error::Cpus(format!(
+            "'{asked}' is no list of CPUs: write it as 0-3,8, or in words such as '4 cores no HT'"
+        ))
     })?;
     let mut chosen = Vec::with_capacity(wanted.len());
     for id in wanted {
@@ -73,7 +77,8 @@ impl Wish {
                 },
                 _ => {
                     // "4 cores" and "4cores"
-                    let digits = word.len() - word.trim_start_matches(|first: char| first.is_ascii_digit()).len();
+                    let digits =
+                        word.len() - word.trim_start_matches(|first: char| first.is_ascii_digit()).len();
                     let count: usize = word[..digits].parse().map_err(|_| not_understood())?;
                     if count == 0 {
                         return Err(Error::Cpus(format!("'{asked}' asks for none: ask for one at least")));
@@ -104,7 +109,8 @@ fn from_wish(wish: &Wish, asked: &str, topology: &Topology) -> Result<Vec<Cpu>> 
         }
         sockets.truncate(wanted);
     }
-    let mut cores_by_socket: Vec<Vec<Vec<Cpu>>> = sockets.iter().map(|socket| topology.cores_of(*socket)).collect();
+    let mut cores_by_socket: Vec<Vec<Vec<Cpu>>> =
+        sockets.iter().map(|socket| topology.cores_of(*socket)).collect();
     if let Some(wanted) = wish.cores {
         match wish.sockets {
             Some(socket_count) => {
@@ -190,7 +196,10 @@ mod tests {
         assert_eq!(shown("no-HT, 1 socket", &machine), "CPUs 0-3 (1 socket, 4 cores, 4 threads)");
         assert_eq!(shown("4 cores", &machine), "CPUs 0-3,8-11 (1 socket, 4 cores, 8 threads)");
         assert_eq!(shown("6cores noht", &machine), "CPUs 0-5 (2 sockets, 6 cores, 6 threads)");
-        assert_eq!(shown("2 sockets 4 cores", &machine), "CPUs 0-1,4-5,8-9,12-13 (2 sockets, 4 cores, 8 threads)");
+        assert_eq!(
+            shown("2 sockets 4 cores", &machine),
+            "CPUs 0-1,4-5,8-9,12-13 (2 sockets, 4 cores, 8 threads)"
+        );
         assert_eq!(shown("3 threads", &machine), "CPUs 0-1,8 (1 socket, 2 cores, 3 threads)");
         assert_eq!(shown("1 cpu", &machine), "CPU 0 (1 socket, 1 core, 1 thread)");
         assert_eq!(shown("all", &small()), "CPUs 0-1 (1 socket, 2 cores, 2 threads)");
@@ -209,7 +218,9 @@ mod tests {
         assert!(shown("0 cores", &machine).contains("asks for none"));
         assert!(shown("2 sockets 3 cores", &two_sockets()).contains("shared out evenly"));
         assert!(shown("all", &Topology::new(Vec::new())).contains("no CPU that we may use"));
-        for nonsense in ["", "some", "4", "4 sheep", "no", "no way", "2 cores 3 cores", "-1", "0-99999999", "one socket"] {
+        for nonsense in
+            ["", "some", "4", "4 sheep", "no", "no way", "2 cores 3 cores", "-1", "0-99999999", "one socket"]
+        {
             assert!(resolve(nonsense, &machine).is_err() || nonsense == "4", "{nonsense}");
         }
     }

@@ -58,14 +58,21 @@ impl Dataset {
     /// [`Error::Dataset`] where a number is out of range or the engine's name is none.
     pub fn check(&self) -> Result<()> {
         if self.tables == 0 || self.tables > MAX_TABLES {
-            return Err(Error::Dataset(format!("a data set has 1 to {MAX_TABLES} tables, not {}", self.tables)));
+            return Err(Error::Dataset(format!(
+                "a data set has 1 to {MAX_TABLES} tables, not {}",
+                self.tables
+            )));
         }
         if self.rows == 0 || self.rows > MAX_ROWS {
             return Err(Error::Dataset(format!("a table has 1 to {MAX_ROWS} rows, not {}", self.rows)));
         }
-        let is_name = !self.engine.is_empty() && self.engine.chars().all(|one| one.is_ascii_alphanumeric() || one == '_');
+        let is_name = !self.engine.is_empty()
+            && self.engine.chars().all(|one| one.is_ascii_alphanumeric() || one == '_');
         if !is_name {
-            return Err(Error::Dataset(format!("'{}' is no storage engine's name", self.engine.escape_default())));
+            return Err(Error::Dataset(format!(
+                "'{}' is no storage engine's name",
+                self.engine.escape_default()
+            )));
         }
         Ok(())
     }
@@ -76,7 +83,12 @@ impl Dataset {
 
     /// What the mark says of one of its tables.
     fn content_of_table(&self) -> String {
-        format!("sysbench oltp, format {FORMAT}, rows {}, seed {}, engine {}", self.rows, self.seed, self.engine.to_lowercase())
+        format!(
+            "sysbench oltp, format {FORMAT}, rows {}, seed {}, engine {}",
+            self.rows,
+            self.seed,
+            self.engine.to_lowercase()
+        )
     }
 }
 
@@ -124,7 +136,12 @@ pub async fn ensure(dsn: &Dsn, dataset: &Dataset, progress: OnProgress<'_>) -> R
 }
 
 /// As [`ensure`], by one method and no other where one is given.
-pub async fn ensure_by(dsn: &Dsn, dataset: &Dataset, method: Option<Method>, progress: OnProgress<'_>) -> Result<Loaded> {
+pub async fn ensure_by(
+    dsn: &Dsn,
+    dataset: &Dataset,
+    method: Option<Method>,
+    progress: OnProgress<'_>,
+) -> Result<Loaded> {
     dataset.check()?;
     let begin = Instant::now();
     let mut connection = dsn.connect_without_schema().await?;
@@ -144,7 +161,11 @@ pub async fn ensure_by(dsn: &Dsn, dataset: &Dataset, method: Option<Method>, pro
     }
     let method = load::load(&mut connection, dsn, dataset, &missing, method, progress).await?;
     for table in &missing {
-        let mark = MarkedTable { table: Dataset::table_name(*table), content: dataset.content_of_table(), complete: true };
+        let mark = MarkedTable {
+            table: Dataset::table_name(*table),
+            content: dataset.content_of_table(),
+            complete: true,
+        };
         mark_table(&mut connection, &mark).await?;
     }
     close(connection).await;
@@ -175,8 +196,10 @@ async fn close(connection: Conn) {
 async fn lock(connection: &mut Conn, schema: &str) -> Result<()> {
     // a lock's name has at most 64 characters
     let name: String = format!("whyso {schema}").chars().take(64).collect();
-    let got: Option<Option<u8>> =
-        connection.exec_first("SELECT GET_LOCK(?, ?)", (name, LOCK_SECONDS)).await.map_err(refused("take whyso's lock"))?;
+    let got: Option<Option<u8>> = connection
+        .exec_first("SELECT GET_LOCK(?, ?)", (name, LOCK_SECONDS))
+        .await
+        .map_err(refused("take whyso's lock"))?;
     if got.flatten() == Some(1) {
         return Ok(());
     }
@@ -191,7 +214,8 @@ async fn missing_tables(connection: &mut Conn, schema: &str, dataset: &Dataset) 
     let mut missing = Vec::new();
     for table in 1..=dataset.tables {
         let name = Dataset::table_name(table);
-        let is_there = marked.iter().any(|mark| mark.table == name && mark.complete && mark.content == content);
+        let is_there =
+            marked.iter().any(|mark| mark.table == name && mark.complete && mark.content == content);
         if !is_there || !table_exists(connection, schema, &name).await? {
             missing.push(table);
         }
@@ -221,7 +245,10 @@ mod tests {
         assert_eq!(wrong(|set| set.tables = 0), "a data set has 1 to 10000 tables, not 0");
         assert_eq!(wrong(|set| set.rows = 0), "a table has 1 to 2147483647 rows, not 0");
         assert_eq!(wrong(|set| set.rows = 1 << 31), "a table has 1 to 2147483647 rows, not 2147483648");
-        assert_eq!(wrong(|set| set.engine = "InnoDB; DROP".into()), "'InnoDB; DROP' is no storage engine's name");
+        assert_eq!(
+            wrong(|set| set.engine = "InnoDB; DROP".into()),
+            "'InnoDB; DROP' is no storage engine's name"
+        );
         assert!(Dataset::default().check().is_ok());
     }
 }

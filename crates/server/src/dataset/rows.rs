@@ -21,7 +21,15 @@ pub(crate) enum Form {
 }
 
 /// Appends rows `first_id..=last_id` of a table with `rows` rows.
-pub(crate) fn append(out: &mut Vec<u8>, form: Form, seed: u64, table: u32, rows: u64, first_id: u64, last_id: u64) {
+pub(crate) fn append(
+    out: &mut Vec<u8>,
+    form: Form,
+    seed: u64,
+    table: u32,
+    rows: u64,
+    first_id: u64,
+    last_id: u64,
+) {
     let count = (last_id + 1).saturating_sub(first_id) as usize;
     out.reserve(count * MAX_ROW_BYTES);
     let mut c = [b'-'; C_BYTES];
@@ -158,7 +166,11 @@ mod tests {
             for (field, groups, length) in [(fields[2], 10, 119), (fields[3], 5, 59)] {
                 assert_eq!(field.len(), length);
                 assert_eq!(field.split('-').count(), groups);
-                assert!(field.split('-').all(|group| group.len() == 11 && group.bytes().all(|byte| byte.is_ascii_digit())));
+                assert!(
+                    field
+                        .split('-')
+                        .all(|group| group.len() == 11 && group.bytes().all(|byte| byte.is_ascii_digit()))
+                );
             }
             assert!(line.len() < MAX_ROW_BYTES);
         }

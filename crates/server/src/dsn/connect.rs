@@ -38,7 +38,8 @@ impl Dsn {
             other => return other,
         }
         let question = format!("password of '{}' at {}", self.user, self.endpoint());
-        let password = prompt(&question).map_err(|error| Error::Dsn(format!("cannot ask for the {question}: {error}")))?;
+        let password = prompt(&question)
+            .map_err(|error| Error::Dsn(format!("cannot ask for the {question}: {error}")))?;
         self.password = Some(password);
         self.connect_without_schema().await
     }
@@ -96,15 +97,14 @@ impl Dsn {
         }
         match &error {
             mysql_async::Error::Io(mysql_async::IoError::Io(io)) => match io.kind() {
-                std::io::ErrorKind::ConnectionRefused => {
-                    self.unreachable("nothing listens there; is the server running, and is the address right".to_string())
-                }
+                std::io::ErrorKind::ConnectionRefused => self.unreachable(
+                    "nothing listens there; is the server running, and is the address right".to_string(),
+                ),
                 std::io::ErrorKind::NotFound => {
                     self.unreachable("there is no such socket; is the server running".to_string())
                 }
-                std::io::ErrorKind::UnexpectedEof => {
-                    self.unreachable("it closed the connection; is this a MySQL-compatible server".to_string())
-                }
+                std::io::ErrorKind::UnexpectedEof => self
+                    .unreachable("it closed the connection; is this a MySQL-compatible server".to_string()),
                 _ => self.unreachable(io.to_string()),
             },
             other => self.unreachable(other.to_string()),

@@ -96,7 +96,9 @@ impl Dsn {
         let user = &self.user;
         let schema = &self.schema;
         let mut shown = match &self.socket {
-            Some(socket) => format!("mysql://{user}{password}@localhost/{schema}?socket={}", socket.display()),
+            Some(socket) => {
+                format!("mysql://{user}{password}@localhost/{schema}?socket={}", socket.display())
+            }
             None => format!("mysql://{user}{password}@{}/{schema}", self.endpoint()),
         };
         let tls = match &self.tls {

@@ -78,7 +78,11 @@ fn parse(text: &str, path: &Path) -> Result<ClientOptions> {
             "socket" => options.socket = Some(PathBuf::from(value)),
             "port" => {
                 let port = value.parse().map_err(|_| {
-                    Error::Dsn(format!("line {} of '{}': the port is no number from 0 to 65535", index + 1, path.display()))
+                    Error::Dsn(format!(
+                        "line {} of '{}': the port is no number from 0 to 65535",
+                        index + 1,
+                        path.display()
+                    ))
                 })?;
                 options.port = Some(port);
             }

@@ -227,7 +227,9 @@ mod tests {
         let wrong = |why: &str, dsn: &str| format!("cannot understand the DSN '{dsn}': {why}");
         assert_eq!(parsed("db1:3306"), wrong(&format!("it does not have the form {SHAPE}"), "db1:3306"));
         assert!(parsed("mysql://u:secret/x@h:port/").contains("'mysql://u:***@h:port/'"));
-        assert!(parsed("mysql://u:sec:ret@h:99999").contains("u:***@h:99999': the port '99999' is no number"));
+        assert!(
+            parsed("mysql://u:sec:ret@h:99999").contains("u:***@h:99999': the port '99999' is no number")
+        );
         assert!(parsed("mysql://u@h/x?color=red").contains("it has no parameter 'color'"));
         assert!(parsed("mysql://u@h/x?tls=maybe").contains("disabled, verify or insecure, not 'maybe'"));
         assert!(parsed("mysql://u@h/x?tls=insecure&ssl-ca=/ca").contains("ssl-ca asks for tls=verify"));

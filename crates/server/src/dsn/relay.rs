@@ -68,7 +68,11 @@ impl Drop for Relay {
     }
 }
 
-async fn carry(mut client: UnixStream, mut server: TcpStream, refused: &OnceLock<&'static str>) -> std::io::Result<()> {
+async fn carry(
+    mut client: UnixStream,
+    mut server: TcpStream,
+    refused: &OnceLock<&'static str>,
+) -> std::io::Result<()> {
     // greeting, then client and server in turn until the server says OK or an error
     let greeting = read_packet(&mut server).await?;
     client.write_all(&greeting).await?;

@@ -56,8 +56,12 @@ impl Journal {
             use std::io::Write;
             use std::os::unix::fs::OpenOptionsExt;
             let text = serde_json::to_string_pretty(self)?;
-            let mut file =
-                std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&unfinished)?;
+            let mut file = std::fs::OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(true)
+                .mode(0o600)
+                .open(&unfinished)?;
             file.write_all(text.as_bytes())?;
             file.sync_all()?;
             std::fs::rename(&unfinished, path)?;

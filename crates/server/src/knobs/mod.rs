@@ -30,7 +30,10 @@ pub struct Undo {
 pub enum Undone {
     PutBack(Change),
     /// Someone else changed it since, to `now`.
-    LeftAlone { change: Change, now: String },
+    LeftAlone {
+        change: Change,
+        now: String,
+    },
     /// The server was started anew since and has forgotten it.
     Forgotten(Change),
 }
@@ -70,7 +73,11 @@ impl Undo {
         }
         let after = read_global(connection, &name).await?;
         let Some(change) = self.journal.changes.last_mut() else {
-            return Err(Error::KnobValue { name, value: value.to_string(), why: "its change was not noted".to_string() });
+            return Err(Error::KnobValue {
+                name,
+                value: value.to_string(),
+                why: "its change was not noted".to_string(),
+            });
         };
         change.after = Some(after);
         let change = change.clone();
@@ -87,7 +94,11 @@ impl Undo {
         let same_life = self.journal.server.is_same_life(&server_id(connection).await?);
         let mut undone = Vec::new();
         while let Some(change) = self.journal.changes.last().cloned() {
-            undone.push(if same_life { undo_one(connection, change).await? } else { Undone::Forgotten(change) });
+            undone.push(if same_life {
+                undo_one(connection, change).await?
+            } else {
+                Undone::Forgotten(change)
+            });
             self.journal.changes.pop();
             self.write_or_remove()?;
         }
@@ -214,7 +225,10 @@ async fn explain(error: mysql_async::Error, connection: &Conn, name: &str, value
     match server_code(&error) {
         Some(UNKNOWN_VARIABLE) => {
             let (major, minor, patch) = connection.server_version();
-            Error::UnknownKnob { name: name.to_string(), server: format!("the server (version {major}.{minor}.{patch})") }
+            Error::UnknownKnob {
+                name: name.to_string(),
+                server: format!("the server (version {major}.{minor}.{patch})"),
+            }
         }
         Some(1238) => Error::ReadOnlyKnob { name: name.to_string() },
         // no global variable, no such value, wrong type, out of range
@@ -238,12 +252,15 @@ async fn server_id(connection: &mut Conn) -> Result<ServerId> {
         )
         .await
         .map_err(asking())?;
-    let value = |name: &str| variables.iter().find(|(variable, _)| variable == name).map(|(_, value)| value.as_str());
+    let value =
+        |name: &str| variables.iter().find(|(variable, _)| variable == name).map(|(_, value)| value.as_str());
     let own_name = value("server_uuid").or_else(|| value("server_uid")).unwrap_or("");
-    let place: Vec<&str> = ["hostname", "port", "socket", "datadir"].iter().filter_map(|name| value(name)).collect();
+    let place: Vec<&str> =
+        ["hostname", "port", "socket", "datadir"].iter().filter_map(|name| value(name)).collect();
     let identity = if own_name.is_empty() { place.join(" ") } else { own_name.to_string() };
     let now_s: Option<i64> = connection.query_first("SELECT UNIX_TIMESTAMP()").await.map_err(asking())?;
-    let uptime: Option<(String, i64)> = connection.query_first("SHOW GLOBAL STATUS LIKE 'Uptime'").await.map_err(asking())?;
+    let uptime: Option<(String, i64)> =
+        connection.query_first("SHOW GLOBAL STATUS LIKE 'Uptime'").await.map_err(asking())?;
     let started_s = now_s.unwrap_or(0) - uptime.map_or(0, |(_, seconds)| seconds);
     Ok(ServerId { identity, started_s })
 }

@@ -58,7 +58,14 @@ fn copy_files(from: &Path, to: &Path, queue: &Mutex<Vec<(PathBuf, u64)>>, total:
 }
 
 /// Lists the files below a folder and makes the folders of the copy.
-fn list(from: &Path, below: &Path, to: &Path, skip: fn(&str) -> bool, depth: u32, files: &mut Vec<(PathBuf, u64)>) -> Result<()> {
+fn list(
+    from: &Path,
+    below: &Path,
+    to: &Path,
+    skip: fn(&str) -> bool,
+    depth: u32,
+    files: &mut Vec<(PathBuf, u64)>,
+) -> Result<()> {
     let folder = from.join(below);
     let entries = std::fs::read_dir(&folder).map_err(io("cannot list", &folder))?;
     for entry in entries {
@@ -68,7 +75,10 @@ fn list(from: &Path, below: &Path, to: &Path, skip: fn(&str) -> bool, depth: u32
         let facts = entry.metadata().map_err(io("cannot examine", &path))?;
         if facts.is_dir() {
             if depth == 0 {
-                return Err(Error::Binary(format!("the data folder '{}' is nested too deep to be copied", from.display())));
+                return Err(Error::Binary(format!(
+                    "the data folder '{}' is nested too deep to be copied",
+                    from.display()
+                )));
             }
             let made = to.join(&name);
             std::fs::create_dir(&made).map_err(io("cannot make the folder", &made))?;
@@ -123,7 +133,8 @@ fn copy_range(source: &File, target: &File, begin: u64, end: u64) -> rustix::io:
     let (mut read_at, mut write_at) = (begin, begin);
     while read_at < end {
         let wanted = (end - read_at).min(1 << 30) as usize;
-        match copy_file_range(source.as_fd(), Some(&mut read_at), target.as_fd(), Some(&mut write_at), wanted) {
+        match copy_file_range(source.as_fd(), Some(&mut read_at), target.as_fd(), Some(&mut write_at), wanted)
+        {
             // it was cut short meanwhile
             Ok(0) => return Err(rustix::io::Errno::IO),
             Ok(_) => {}
@@ -161,7 +172,8 @@ mod tests {
 
     #[test]
     fn a_copy_holds_the_same_with_holes_left_as_holes() {
-        let (from, to) = (tempfile::tempdir_in("/var/tmp").unwrap(), tempfile::tempdir_in("/var/tmp").unwrap());
+        let (from, to) =
+            (tempfile::tempdir_in("/var/tmp").unwrap(), tempfile::tempdir_in("/var/tmp").unwrap());
         std::fs::create_dir_all(from.path().join("a/b")).unwrap();
         std::fs::write(from.path().join("a/b/full"), vec![7_u8; 3_000_000]).unwrap();
         std::fs::write(from.path().join("empty"), "").unwrap();
@@ -176,7 +188,10 @@ mod tests {
         let copied = copy_folder(from.path(), to.path(), |name| name.ends_with(".pid")).unwrap();
         assert_eq!(copied.files, 3);
         for name in ["a/b/full", "empty", "sparse"] {
-            let (before, after) = (std::fs::read(from.path().join(name)).unwrap(), std::fs::read(to.path().join(name)).unwrap());
+            let (before, after) = (
+                std::fs::read(from.path().join(name)).unwrap(),
+                std::fs::read(to.path().join(name)).unwrap(),
+            );
             assert!(before == after, "{name} differs");
         }
         assert!(!to.path().join("left.pid").exists());

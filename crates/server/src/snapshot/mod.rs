@@ -76,7 +76,8 @@ struct Facts {
 impl Facts {
     fn of(spec: &StartSpec, dataset: &Dataset) -> Result<Facts> {
         use std::os::unix::fs::MetadataExt;
-        let program = std::fs::metadata(&spec.binary.path).map_err(io("cannot examine the server", &spec.binary.path))?;
+        let program = std::fs::metadata(&spec.binary.path)
+            .map_err(io("cannot examine the server", &spec.binary.path))?;
         let mut knobs = match &spec.defaults_file {
             Some(file) => server_settings(file)?,
             None => Vec::new(),
@@ -99,7 +100,8 @@ impl Facts {
     }
 
     fn key(&self) -> Result<String> {
-        let text = serde_json::to_string(self).map_err(|error| Error::Dataset(format!("cannot name the snapshot: {error}")))?;
+        let text = serde_json::to_string(self)
+            .map_err(|error| Error::Dataset(format!("cannot name the snapshot: {error}")))?;
         let digest = Sha256::digest(text.as_bytes());
         Ok(digest[..12].iter().map(|byte| format!("{byte:02x}")).collect())
     }
@@ -147,7 +149,9 @@ impl Store {
             if key.starts_with(UNFINISHED_PREFIX) {
                 continue;
             }
-            let last_used = std::fs::metadata(&facts_path).and_then(|facts| facts.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
+            let last_used = std::fs::metadata(&facts_path)
+                .and_then(|facts| facts.modified())
+                .unwrap_or(SystemTime::UNIX_EPOCH);
             snapshots.push(Snapshot {
                 key,
                 server_version: facts.binary.version,
@@ -194,10 +198,15 @@ impl Store {
     fn save_into(&self, unfinished: &Path, facts: &Facts, data: &Path) -> Result<()> {
         use std::os::unix::fs::DirBuilderExt;
         let copy = unfinished.join(DATA_FOLDER);
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&copy).map_err(io("cannot make the folder", &copy))?;
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&copy)
+            .map_err(io("cannot make the folder", &copy))?;
         copy_folder(data, &copy, left_out)?;
         let facts_path = unfinished.join(FACTS_FILE);
-        let text = serde_json::to_string_pretty(facts).map_err(|error| io("cannot write", &facts_path)(error.into()))?;
+        let text = serde_json::to_string_pretty(facts)
+            .map_err(|error| io("cannot write", &facts_path)(error.into()))?;
         std::fs::write(&facts_path, text).map_err(io("cannot write", &facts_path))?;
         // on disk before its name says that it is whole: after a power cut a name without bytes would lie
         let folder = std::fs::File::open(unfinished).map_err(io("cannot read", unfinished))?;
@@ -241,7 +250,11 @@ impl Store {
         }
         for entry in std::fs::read_dir(&self.folder).map_err(io("cannot list", &self.folder))?.flatten() {
             let unfinished = entry.file_name().to_string_lossy().starts_with(UNFINISHED_PREFIX);
-            let age = entry.metadata().and_then(|facts| facts.modified()).ok().and_then(|changed| changed.elapsed().ok());
+            let age = entry
+                .metadata()
+                .and_then(|facts| facts.modified())
+                .ok()
+                .and_then(|changed| changed.elapsed().ok());
             if unfinished && age.is_some_and(|age| age.as_secs() > UNFINISHED_BOUND_SECONDS) {
                 let _ = std::fs::remove_dir_all(entry.path());
             }
@@ -264,7 +277,11 @@ fn bytes_of(folder: &Path) -> u64 {
 /// What belongs to one life of a server and not to its data. A server that is given a MySQL data
 /// folder without `auto.cnf` makes itself a new identity.
 fn left_out(name: &str) -> bool {
-    name == "auto.cnf" || name == "ib_buffer_pool" || name.ends_with(".pid") || name.starts_with("ibtmp") || name.starts_with("server.log")
+    name == "auto.cnf"
+        || name == "ib_buffer_pool"
+        || name.ends_with(".pid")
+        || name.starts_with("ibtmp")
+        || name.starts_with("server.log")
 }
 
 /// MySQL before 5.6.8 refuses a redo log of another size than it is told, and makes a missing one
@@ -338,7 +355,10 @@ impl ThrowAway {
 /// knob, its usual shutdown is clean too, only with a little left to do.
 async fn settle_before_shutdown(server: &ThrowAway) {
     use mysql_async::prelude::Queryable;
-    let user_chose = server.settings().iter().any(|setting| setting.origin == Origin::Asked && setting.name == "innodb_fast_shutdown");
+    let user_chose = server
+        .settings()
+        .iter()
+        .any(|setting| setting.origin == Origin::Asked && setting.name == "innodb_fast_shutdown");
     if user_chose {
         return;
     }
@@ -361,7 +381,12 @@ mod tests {
     use super::*;
 
     fn facts(rows: u64) -> Facts {
-        let binary = Binary { path: "/x/mysqld".into(), basedir: "/x".into(), version: "8.4.3".into(), flavor: Flavor::MySQL };
+        let binary = Binary {
+            path: "/x/mysqld".into(),
+            basedir: "/x".into(),
+            version: "8.4.3".into(),
+            flavor: Flavor::MySQL,
+        };
         let dataset = Dataset { rows, ..Dataset::default() };
         Facts { format: FORMAT, binary, binary_bytes: 1, binary_changed_s: 2, dataset, knobs: Vec::new() }
     }
@@ -421,7 +446,10 @@ mod tests {
         let dataset = Dataset::default();
         let key = |spec: &StartSpec| Facts::of(spec, &dataset).unwrap().key().unwrap();
         let plain = key(&spec);
-        spec.set = vec![("innodb-flush-log-at-trx-commit".into(), "2".into()), ("innodb_log_file_size".into(), "1G".into())];
+        spec.set = vec![
+            ("innodb-flush-log-at-trx-commit".into(), "2".into()),
+            ("innodb_log_file_size".into(), "1G".into()),
+        ];
         assert_eq!(key(&spec), plain);
         spec.set.push(("INNODB-page-size".into(), "8K".into()));
         assert_ne!(key(&spec), plain);

@@ -20,7 +20,11 @@ pub(super) struct Watched {
 impl Watched {
     /// Starts a process in a group of its own, on its CPUs, announced to the supervisor before it
     /// becomes the program that it is to be.
-    pub(super) fn spawn(mut command: Command, home: &Home, cpus: Option<&CpuSet>) -> std::io::Result<Watched> {
+    pub(super) fn spawn(
+        mut command: Command,
+        home: &Home,
+        cpus: Option<&CpuSet>,
+    ) -> std::io::Result<Watched> {
         let pipe = home.supervisor.pipe();
         let procs: Option<RawFd> = home.cgroup.as_ref().map(|cgroup| cgroup.procs().as_raw_fd());
         let affinity = cpus.map(|cpus| {

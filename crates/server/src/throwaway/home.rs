@@ -51,7 +51,11 @@ pub fn default_parent_dir() -> Result<PathBuf> {
 }
 
 impl Home {
-    pub(super) fn create(parent: Option<&Path>, allow_in_memory: bool, cpus: Option<&CpuSet>) -> Result<Home> {
+    pub(super) fn create(
+        parent: Option<&Path>,
+        allow_in_memory: bool,
+        cpus: Option<&CpuSet>,
+    ) -> Result<Home> {
         let parent = match parent {
             Some(parent) => {
                 std::fs::create_dir_all(parent).map_err(io("cannot make the folder", parent))?;
@@ -75,7 +79,10 @@ impl Home {
                 parent.display()
             )));
         }
-        DirBuilder::new().mode(0o700).create(&folder).map_err(io("cannot make the server's folder", &folder))?;
+        DirBuilder::new()
+            .mode(0o700)
+            .create(&folder)
+            .map_err(io("cannot make the server's folder", &folder))?;
         let made = Home::furnish(folder.clone(), &name, file_system, cpus);
         if made.is_err() {
             let _ = std::fs::remove_dir_all(&folder);

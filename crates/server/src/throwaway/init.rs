@@ -18,7 +18,12 @@ const FOLDERS: [&str; 4] = ["bin", "scripts", "sbin", ""];
 
 /// Initialises `home`'s data folder. `options` are those of the server's start, so that what the data
 /// depends on (page size, files, case of names) is the same.
-pub(super) async fn initialise(binary: &Binary, home: &Home, options: &[String], bound: Duration) -> Result<()> {
+pub(super) async fn initialise(
+    binary: &Binary,
+    home: &Home,
+    options: &[String],
+    bound: Duration,
+) -> Result<()> {
     let output_path = home.folder.join("init.log");
     let mut command = command(binary, home, options)?;
     let output = File::create(&output_path).map_err(io("cannot write", &output_path))?;
@@ -32,8 +37,14 @@ pub(super) async fn initialise(binary: &Binary, home: &Home, options: &[String],
     child.bury(home);
     let why = match status {
         Some(status) if status.success() => return Ok(()),
-        Some(status) => format!("its data folder can't be prepared by '{}': {}", program.display(), how_it_ended(status)),
-        None => format!("its data folder was not prepared by '{}' within {} s", program.display(), bound.as_secs()),
+        Some(status) => {
+            format!("its data folder can't be prepared by '{}': {}", program.display(), how_it_ended(status))
+        }
+        None => format!(
+            "its data folder was not prepared by '{}' within {} s",
+            program.display(),
+            bound.as_secs()
+        ),
     };
     let mut lines = log::last_lines(&output_path, LAST_OUTPUT_LINES);
     lines.extend(log::last_lines(&home.log(), LAST_OUTPUT_LINES));
@@ -43,8 +54,9 @@ pub(super) async fn initialise(binary: &Binary, home: &Home, options: &[String],
 
 fn command(binary: &Binary, home: &Home, options: &[String]) -> Result<Command> {
     // options that say where options are read must come first
-    let (first, rest): (Vec<&String>, Vec<&String>) =
-        options.iter().partition(|option| option.starts_with("--no-defaults") || option.starts_with("--defaults-file"));
+    let (first, rest): (Vec<&String>, Vec<&String>) = options
+        .iter()
+        .partition(|option| option.starts_with("--no-defaults") || option.starts_with("--defaults-file"));
     let has_initialize = binary.flavor == Flavor::MySQL && binary.version_numbers() >= (5, 7, 6);
     if has_initialize {
         let mut command = Command::new(&binary.path);
@@ -78,6 +90,7 @@ fn command(binary: &Binary, home: &Home, options: &[String]) -> Result<Command> 
 }
 
 fn find_script(basedir: &Path) -> Option<PathBuf> {
-    let candidates = SCRIPTS.iter().flat_map(|name| FOLDERS.iter().map(move |folder| basedir.join(folder).join(name)));
+    let candidates =
+        SCRIPTS.iter().flat_map(|name| FOLDERS.iter().map(move |folder| basedir.join(folder).join(name)));
     candidates.into_iter().find(|path| is_program(path))
 }

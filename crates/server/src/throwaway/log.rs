@@ -29,7 +29,10 @@ fn tail(path: &Path) -> std::io::Result<String> {
 
 /// What a server says is data: no control characters reach a terminal.
 fn printable(line: &str) -> String {
-    line.chars().take(MAX_LINE_CHARACTERS).map(|character| if character.is_control() { ' ' } else { character }).collect()
+    line.chars()
+        .take(MAX_LINE_CHARACTERS)
+        .map(|character| if character.is_control() { ' ' } else { character })
+        .collect()
 }
 
 /// Lines that say what went wrong.
@@ -38,7 +41,8 @@ const MARKS: [&str; 4] = ["[ERROR]", "[FATAL]", "got signal", "Assertion"];
 /// Of the last lines of a log those that tell most: up to eight that speak of an error, and the last
 /// four; in their order.
 pub(super) fn telling(lines: &[String]) -> Vec<String> {
-    let marked: Vec<usize> = (0..lines.len()).filter(|at| MARKS.iter().any(|mark| lines[*at].contains(mark))).collect();
+    let marked: Vec<usize> =
+        (0..lines.len()).filter(|at| MARKS.iter().any(|mark| lines[*at].contains(mark))).collect();
     let mut chosen: Vec<usize> = marked[marked.len().saturating_sub(8)..].to_vec();
     chosen.extend(lines.len().saturating_sub(4)..lines.len());
     if marked.is_empty() {
@@ -91,7 +95,12 @@ mod tests {
     use super::*;
 
     fn explained(line: &str) -> String {
-        explain(&["2026-01-01 [Note] before".to_string(), line.to_string()], "MariaDB 10.11", "it exited with status 7").to_string()
+        explain(
+            &["2026-01-01 [Note] before".to_string(), line.to_string()],
+            "MariaDB 10.11",
+            "it exited with status 7",
+        )
+        .to_string()
     }
 
     #[test]
@@ -106,7 +115,9 @@ mod tests {
             "the knob 'innodb_flush_method' does not take the value 'abc': the server does not accept it"
         );
         assert_eq!(
-            explained("[ERROR] /usr/sbin/mariadbd: Unknown suffix 'b' used for variable 'max_connections' (value 'abc')"),
+            explained(
+                "[ERROR] /usr/sbin/mariadbd: Unknown suffix 'b' used for variable 'max_connections' (value 'abc')"
+            ),
             "the knob 'max_connections' does not take the value 'abc': it is no number; K, M and G may follow one"
         );
         assert_eq!(
@@ -119,7 +130,10 @@ mod tests {
     fn of_a_crash_the_signal_is_told_and_not_only_the_limits() {
         let mut lines = vec!["[Note] ready".to_string(), "[ERROR] mysqld got signal 6 ;".to_string()];
         lines.extend((0..30).map(|number| format!("limit {number}")));
-        assert_eq!(telling(&lines), ["[ERROR] mysqld got signal 6 ;", "limit 26", "limit 27", "limit 28", "limit 29"]);
+        assert_eq!(
+            telling(&lines),
+            ["[ERROR] mysqld got signal 6 ;", "limit 26", "limit 27", "limit 28", "limit 29"]
+        );
         assert_eq!(telling(&lines[2..]).len(), 12);
         assert!(telling(&[]).is_empty());
     }

@@ -86,7 +86,9 @@ impl ThrowAway {
             Some((_, file)) => {
                 let own_file = write_option_file(&home, &settings, file)?;
                 options.push(format!("--defaults-file={}", own_file.display()));
-                options.extend(settings.iter().filter(|setting| setting.origin == Origin::Asked).map(Setting::option));
+                options.extend(
+                    settings.iter().filter(|setting| setting.origin == Origin::Asked).map(Setting::option),
+                );
             }
             None => {
                 options.push("--no-defaults".to_string());
@@ -113,7 +115,13 @@ impl ThrowAway {
             dead.bury(&self.home);
         }
         let log_path = self.home.log();
-        let open_log = || OpenOptions::new().create(true).append(true).open(&log_path).map_err(io("cannot write", &log_path));
+        let open_log = || {
+            OpenOptions::new()
+                .create(true)
+                .append(true)
+                .open(&log_path)
+                .map_err(io("cannot write", &log_path))
+        };
         let mut command = Command::new(&self.spec.binary.path);
         command
             .args(&self.options)
@@ -143,12 +151,18 @@ impl ThrowAway {
     async fn abbreviated_knob(&self) -> Result<Option<String>> {
         let mut connection = self.dsn().connect_without_schema().await?;
         let reading = || refused("list its variables");
-        let variables: Vec<(String, String)> = connection.query("SHOW GLOBAL VARIABLES").await.map_err(reading())?;
-        let plugins: Vec<String> =
-            connection.query("SELECT LOWER(plugin_name) FROM information_schema.plugins").await.map_err(reading())?;
+        let variables: Vec<(String, String)> =
+            connection.query("SHOW GLOBAL VARIABLES").await.map_err(reading())?;
+        let plugins: Vec<String> = connection
+            .query("SELECT LOWER(plugin_name) FROM information_schema.plugins")
+            .await
+            .map_err(reading())?;
         // the connection's work is done; how it ends changes nothing
         let _ = connection.disconnect().await;
-        let is_whole = |name: &str| variables.iter().any(|(variable, _)| variable == name) || plugins.iter().any(|plugin| plugin == name);
+        let is_whole = |name: &str| {
+            variables.iter().any(|(variable, _)| variable == name)
+                || plugins.iter().any(|plugin| plugin == name)
+        };
         let begins_one = |name: &str| variables.iter().any(|(variable, _)| variable.starts_with(name));
         let asked = self.settings.iter().filter(|setting| setting.origin == Origin::Asked);
         Ok(asked.map(|setting| &setting.name).find(|name| !is_whole(name) && begins_one(name)).cloned())
@@ -225,7 +239,10 @@ impl ThrowAway {
             return None;
         }
         let status = self.server.as_mut()?.ended()?;
-        Some(Death { how: how_it_ended(status), last_log_lines: log::telling(&log::last_lines(&self.home.log(), LAST_LOG_LINES)) })
+        Some(Death {
+            how: how_it_ended(status),
+            last_log_lines: log::telling(&log::last_lines(&self.home.log(), LAST_LOG_LINES)),
+        })
     }
 
     /// How to reach it: user root, no password, schema `whyso`.

@@ -54,10 +54,11 @@ fn read(path: &Path, settings: &mut Vec<(String, String)>, files_left: &mut usiz
             read(Path::new(file.trim()), settings, files_left)?;
         } else if let Some(group) = line.strip_prefix('[') {
             let group = group.split(']').next().unwrap_or("").trim();
-            of_server = ["mysqld", "mariadbd", "mariadb", "server", "mysql_server", "galera"].iter().any(|name| {
-                // also [mysqld-8.0] and [mariadb-10.11]
-                group == *name || group.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'))
-            });
+            of_server =
+                ["mysqld", "mariadbd", "mariadb", "server", "mysql_server", "galera"].iter().any(|name| {
+                    // also [mysqld-8.0] and [mariadb-10.11]
+                    group == *name || group.strip_prefix(name).is_some_and(|rest| rest.starts_with('-'))
+                });
         } else if of_server && !line.is_empty() && !line.starts_with(['#', ';']) {
             let (name, value) = line.split_once('=').unwrap_or((line, ""));
             let name = name.trim().replace('-', "_").to_lowercase();
@@ -101,7 +102,11 @@ mod tests {
         let main = folder.path().join("my.cnf");
         let included = folder.path().join("conf.d");
         std::fs::create_dir(&included).unwrap();
-        std::fs::write(included.join("b.cnf"), "[mariadb-10.11]\nlog-bin=/var/lib/mysql/binlog\n[client]\nport=1\n").unwrap();
+        std::fs::write(
+            included.join("b.cnf"),
+            "[mariadb-10.11]\nlog-bin=/var/lib/mysql/binlog\n[client]\nport=1\n",
+        )
+        .unwrap();
         std::fs::write(included.join("c.txt"), "[mysqld]\nignored=1\n").unwrap();
         let text = format!(
             "[mysqld]\ninnodb-page-size = 8k # small\nskip-log-bin\nslow_query_log_file='/var/log/slow.log'\n!includedir {}\n[mysqld_safe]\nnice=1\n",
@@ -109,7 +114,8 @@ mod tests {
         );
         std::fs::write(&main, text).unwrap();
         let settings = server_settings(&main).unwrap();
-        let names: Vec<(&str, &str)> = settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        let names: Vec<(&str, &str)> =
+            settings.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         assert_eq!(
             names,
             [

@@ -113,10 +113,18 @@ pub(super) fn settings(spec: &StartSpec, memory_bytes: u64) -> Result<Vec<Settin
     ours("local_infile", "1".into(), "the data set is loaded from bytes that whyso makes");
     ours("mysqlx", "0".into(), "it would listen outside the server's folder");
     ours("wsrep_on", "0".into(), "a throw-away server joins no cluster");
-    ours("max_connections", (spec.connections.clamp(1, 100_000) + 32).max(151).to_string(), "the users of the sweep, and those who watch");
+    ours(
+        "max_connections",
+        (spec.connections.clamp(1, 100_000) + 32).max(151).to_string(),
+        "the users of the sweep, and those who watch",
+    );
     ours("max_prepared_stmt_count", "1048576".into(), "each user prepares its statements");
     if spec.defaults_file.is_none() {
-        ours("innodb_buffer_pool_size", buffer_pool_bytes(spec.data_bytes, memory_bytes).to_string(), "holds the data set, up to half the memory");
+        ours(
+            "innodb_buffer_pool_size",
+            buffer_pool_bytes(spec.data_bytes, memory_bytes).to_string(),
+            "holds the data set, up to half the memory",
+        );
         let (redo_knob, redo_bytes) = redo_size(&spec.binary);
         ours(redo_knob, redo_bytes.to_string(), "room for the writes of a level without a forced checkpoint");
     }
@@ -140,7 +148,11 @@ pub(super) fn settings(spec: &StartSpec, memory_bytes: u64) -> Result<Vec<Settin
 pub(crate) fn normal_name(name: &str) -> Result<String> {
     let normal = name.trim().trim_start_matches("--").replace('-', "_").to_lowercase();
     let well_formed = !normal.is_empty() && normal.len() <= 128;
-    if well_formed && normal.chars().all(|character| character.is_ascii_alphanumeric() || character == '_' || character == '.') {
+    if well_formed
+        && normal
+            .chars()
+            .all(|character| character.is_ascii_alphanumeric() || character == '_' || character == '.')
+    {
         return Ok(normal);
     }
     Err(Error::KnobValue {
@@ -168,7 +180,9 @@ fn redo_size(binary: &Binary) -> (&'static str, u64) {
 /// Memory of the machine, in bytes.
 pub(super) fn memory_bytes() -> u64 {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let kib = text.lines().find_map(|line| line.strip_prefix("MemTotal:")?.trim().strip_suffix("kB")?.trim().parse::<u64>().ok());
+    let kib = text.lines().find_map(|line| {
+        line.strip_prefix("MemTotal:")?.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()
+    });
     kib.map_or(1 << 30, |kib| kib * 1024)
 }
 
@@ -177,7 +191,12 @@ mod tests {
     use super::*;
 
     fn spec(flavor: Flavor, version: &str) -> StartSpec {
-        StartSpec::new(Binary { path: "/x/bin/mysqld".into(), basedir: "/x".into(), version: version.to_string(), flavor })
+        StartSpec::new(Binary {
+            path: "/x/bin/mysqld".into(),
+            basedir: "/x".into(),
+            version: version.to_string(),
+            flavor,
+        })
     }
 
     fn options(spec: &StartSpec) -> Vec<String> {
@@ -196,13 +215,22 @@ mod tests {
         let options = options(&spec);
         assert!(options.contains(&"--innodb_buffer_pool_size=1G".to_string()));
         assert_eq!(options.iter().filter(|option| option.contains("innodb_buffer_pool_size")).count(), 1);
-        assert_eq!(options.iter().filter(|option| option.contains("sync_binlog")).collect::<Vec<_>>(), ["--sync_binlog=1"]);
+        assert_eq!(
+            options.iter().filter(|option| option.contains("sync_binlog")).collect::<Vec<_>>(),
+            ["--sync_binlog=1"]
+        );
     }
 
     #[test]
     fn the_server_s_place_cannot_be_set_and_names_must_be_names() {
         let mut spec = spec(Flavor::MySQL, "8.4.3");
-        for (name, value) in [("datadir", "/var/lib/mysql"), ("skip-networking", "0"), ("a b", "1"), ("", ""), ("sql_mode", "a\nb")] {
+        for (name, value) in [
+            ("datadir", "/var/lib/mysql"),
+            ("skip-networking", "0"),
+            ("a b", "1"),
+            ("", ""),
+            ("sql_mode", "a\nb"),
+        ] {
             spec.set = vec![(name.into(), value.into())];
             assert!(settings(&spec, 1 << 30).unwrap_err().is_wrong_use(), "{name}");
         }
@@ -218,8 +246,16 @@ mod tests {
 
     #[test]
     fn the_redo_knob_is_the_version_s_own_and_a_user_s_file_keeps_its_tuning() {
-        assert!(options(&spec(Flavor::MySQL, "8.0.30")).iter().any(|option| option.contains("innodb_redo_log_capacity")));
-        assert!(options(&spec(Flavor::MySQL, "5.5.9")).iter().any(|option| option.contains("innodb_log_file_size")));
+        assert!(
+            options(&spec(Flavor::MySQL, "8.0.30"))
+                .iter()
+                .any(|option| option.contains("innodb_redo_log_capacity"))
+        );
+        assert!(
+            options(&spec(Flavor::MySQL, "5.5.9"))
+                .iter()
+                .any(|option| option.contains("innodb_log_file_size"))
+        );
         let mut with_file = spec(Flavor::MariaDB, "11.4.5-MariaDB");
         with_file.defaults_file = Some("/etc/my.cnf".into());
         assert!(!options(&with_file).iter().any(|option| option.contains("innodb_")));

@@ -73,7 +73,8 @@ impl State {
     pub(super) fn write(&self, folder: &Path) -> Result<()> {
         let path = folder.join(FILE);
         let written = folder.join(format!("{FILE}.new"));
-        let text = serde_json::to_string_pretty(self).map_err(|error| io("cannot write", &path)(error.into()))?;
+        let text =
+            serde_json::to_string_pretty(self).map_err(|error| io("cannot write", &path)(error.into()))?;
         std::fs::write(&written, text).map_err(io("cannot write", &written))?;
         std::fs::rename(&written, &path).map_err(io("cannot write", &path))
     }

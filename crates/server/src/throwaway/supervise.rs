@@ -52,7 +52,8 @@ impl Supervisor {
         let folder_name = terminated(folder);
         let cgroup_name = cgroup.map(terminated);
         let arguments = argument_range();
-        let (read_end, write_end) = rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(failed)?;
+        let (read_end, write_end) =
+            rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(failed)?;
         // SAFETY: the child calls `supervise` alone, which makes only async-signal-safe calls and ends
         // by `_exit`.
         match unsafe { libc::fork() } {
@@ -228,7 +229,8 @@ mod tests {
         let folder = parent.path().join("gone");
         std::fs::create_dir_all(folder.join("a/b")).unwrap();
         for number in 0..300 {
-            let mut file = std::fs::File::create(folder.join(format!("a/b/file-with-a-long-name-{number}"))).unwrap();
+            let mut file =
+                std::fs::File::create(folder.join(format!("a/b/file-with-a-long-name-{number}"))).unwrap();
             file.write_all(b"x").unwrap();
         }
         std::os::unix::fs::symlink(outside.path(), folder.join("a/link")).unwrap();

@@ -55,14 +55,18 @@ fn is_ours(folder: &Path) -> bool {
 }
 
 fn sweep_one(folder: &Path) -> Option<Swept> {
-    let left = |why: String| Some(Swept { folder: folder.to_path_buf(), ended_pid: None, left_because: Some(why) });
+    let left =
+        |why: String| Some(Swept { folder: folder.to_path_buf(), ended_pid: None, left_because: Some(why) });
     let state = match State::read(folder) {
         Ok(Some(state)) => state,
         // its owner is between making the folder and writing the state, or crashed there: then it is empty
         Ok(None) => {
             let owner_is_gone = owner_in_name(folder).is_some_and(|pid| ProcessId::of(pid).is_none());
-            return (owner_is_gone && std::fs::remove_dir(folder).is_ok())
-                .then(|| Swept { folder: folder.to_path_buf(), ended_pid: None, left_because: None });
+            return (owner_is_gone && std::fs::remove_dir(folder).is_ok()).then(|| Swept {
+                folder: folder.to_path_buf(),
+                ended_pid: None,
+                left_because: None,
+            });
         }
         Err(error) => return left(error.to_string()),
     };

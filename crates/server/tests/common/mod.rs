@@ -13,7 +13,8 @@ pub(crate) fn folder() -> tempfile::TempDir {
 pub(crate) fn spec(parent: &Path) -> StartSpec {
     let mut spec = StartSpec::new(find(None).unwrap());
     spec.parent_dir = Some(parent.to_path_buf());
-    spec.set = vec![("innodb_log_file_size".into(), "16M".into()), ("innodb_buffer_pool_size".into(), "64M".into())];
+    spec.set =
+        vec![("innodb_log_file_size".into(), "16M".into()), ("innodb_buffer_pool_size".into(), "64M".into())];
     spec
 }
 
