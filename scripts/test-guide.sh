@@ -31,9 +31,9 @@ expect() {
 	echo "ok: $what"
 }
 
-expect "DuckDB over a recording" Questions sh -c "duckdb < '$examples/duckdb.sql'"
-expect "pandas over a recording" Questions python3 "$examples/pandas_read.py" runs
-expect "ClickHouse over a recording" Questions python3 "$examples/chdb_read.py" runs
+expect "DuckDB over a recording" server_process sh -c "duckdb < '$examples/duckdb.sql'"
+expect "pandas over a recording" server_process sh -c "python3 '$examples/pandas_read.py' runs/*"
+expect "ClickHouse over a recording" server_process python3 "$examples/chdb_read.py" runs
 expect "whyso sql" oltp-point-select "$whyso" sql --runs runs --command "SELECT * FROM runs"
-expect "whyso sql over samples" Questions "$whyso" sql --runs runs --command \
-	"SELECT metric, count(*) FROM samples WHERE metric = 'Questions' GROUP BY metric"
+expect "whyso sql over readings" Questions "$whyso" sql --runs runs --command \
+	"SELECT metric, count(*) FROM readings WHERE metric = 'Questions' GROUP BY metric"

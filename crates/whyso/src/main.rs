@@ -27,10 +27,19 @@ fn main() -> ExitCode {
     };
     match done {
         Ok(status) => status,
+        // Whoever read our output has seen enough: no failure.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("whyso: {error:#}");
             let wrong_use = error.downcast_ref::<whyso_lab::Error>().is_some_and(whyso_lab::Error::is_wrong_use);
             ExitCode::from(if wrong_use { WRONG_USE } else { FAILED })
         }
     }
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    let is_pipe = |cause: &(dyn std::error::Error + 'static)| {
+        cause.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+    };
+    error.chain().any(is_pipe)
 }

@@ -15,7 +15,7 @@ use crate::process::Pid;
 use crate::sampler::{Failure, Sampler};
 use crate::sink::Batch;
 use crate::text::{cpu_list, first_number, number};
-use layout::{Groups, find_groups};
+use layout::{Group, Groups, find_groups};
 
 pub(crate) const METRICS: [Metric; 11] = [
     gauge("cpu_limit", "cores", "CPUs' worth of time that the group may use"),
@@ -74,17 +74,10 @@ impl Sampler for Cgroup {
 }
 
 fn read_groups(groups: &Groups, batch: &mut Batch<'_>) {
+    // Where both versions are mounted, a controller is in version 1 or in version 2, and version 2 shows some of what
+    // version 1 governs: each thing is read from one of them only.
     if let Some(group) = &groups.unified {
-        let cpu_limit = group.tightest("cpu.max", parse_cpu_max);
-        put_limit(&METRICS[0], cpu_limit.map(Value::Float), batch);
-        put_file(&group.folder, "cpu.stat", parse_cpu_stat, batch);
-        put_number(&group.folder, "memory.current", &METRICS[7], batch);
-        let memory_limit = group.tightest("memory.max", parse_limit);
-        put_limit(&METRICS[6], memory_limit.map(as_value), batch);
-        put_file(&group.folder, "memory.events", parse_memory_events, batch);
-        let processes = group.tightest("pids.max", parse_limit);
-        put_limit(&METRICS[10], processes.map(as_value), batch);
-        put_cpus(&group.folder, "cpuset.cpus.effective", batch);
+        read_unified(group, groups, batch);
     }
     if let Some(group) = &groups.cpu {
         let limit = group.tightest_of_folder(read_cfs_limit);
@@ -106,6 +99,27 @@ fn read_groups(groups: &Groups, batch: &mut Batch<'_>) {
     }
     if let Some(group) = &groups.cpuset {
         put_cpus(&group.folder, "cpuset.effective_cpus", batch);
+    }
+}
+
+fn read_unified(group: &Group, groups: &Groups, batch: &mut Batch<'_>) {
+    if groups.cpu.is_none() && groups.cpuacct.is_none() {
+        let cpu_limit = group.tightest("cpu.max", parse_cpu_max);
+        put_limit(&METRICS[0], cpu_limit.map(Value::Float), batch);
+        put_file(&group.folder, "cpu.stat", parse_cpu_stat, batch);
+    }
+    if groups.memory.is_none() {
+        put_number(&group.folder, "memory.current", &METRICS[7], batch);
+        let memory_limit = group.tightest("memory.max", parse_limit);
+        put_limit(&METRICS[6], memory_limit.map(as_value), batch);
+        put_file(&group.folder, "memory.events", parse_memory_events, batch);
+    }
+    if groups.pids.is_none() {
+        let processes = group.tightest("pids.max", parse_limit);
+        put_limit(&METRICS[10], processes.map(as_value), batch);
+    }
+    if groups.cpuset.is_none() {
+        put_cpus(&group.folder, "cpuset.cpus.effective", batch);
     }
 }
 
@@ -231,6 +245,26 @@ mod tests {
         assert_eq!(values["memory_limit_hits server"], 12.0);
         assert_eq!(values["cpus_allowed server"], 5.0);
         assert!(!values.contains_key("processes_limit server"));
+    }
+
+    #[test]
+    fn where_both_versions_are_mounted_each_thing_is_read_once() {
+        let root = tempfile::tempdir().unwrap();
+        let write = |path: &str, text: &str| {
+            let path = root.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        write("unified/cpu.stat", "usage_usec 7\n");
+        write("cpuacct/cpuacct.usage", "9000\n");
+        let mounts = format!(
+            "30 23 0:26 / {0}/unified rw shared:4 - cgroup2 cgroup2 rw\n31 23 0:27 / {0}/cpuacct rw shared:5 - cgroup cgroup rw,cpuacct\n",
+            root.path().display()
+        );
+        let groups = find_groups("6:cpuacct:/\n0::/\n", &mounts);
+        let values = collect(|batch| read_groups(&groups, batch));
+        assert_eq!(values["cpu_ns server"], 9000.0);
+        assert_eq!(values.len(), 1);
     }
 
     #[test]
