@@ -126,11 +126,12 @@ fn add(
 ) -> SeriesHead {
     let axis = axes.number(origin_ns, &thinned.t_ns);
     let place = blocks.place();
-    let mut flat = true;
     for values in &thinned.streams {
         blocks.push(values);
-        flat &= values.windows(2).all(|pair| pair[0] == pair[1]) && thinned.streams[0] == *values;
     }
+    let mut read = thinned.streams.iter().flatten().filter(|value| !value.is_nan());
+    let first = read.next();
+    let flat = read.all(|value| Some(value) == first);
     SeriesHead { key, axis, place, form: thinned.form, flat }
 }
 
@@ -228,6 +229,7 @@ fn script_safe(json: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::source::Column;
     use proptest::prelude::*;
 
     proptest! {
@@ -247,6 +249,24 @@ mod tests {
         assert_eq!(axes.number(0, &[1_000, 3_000]), 1);
         assert_eq!(axes.number(0, &[1_000, 2_000]), 0);
         assert_eq!(axes.axes[1], vec![1.0, 3.0]);
+    }
+
+    #[test]
+    fn a_series_with_a_gap_that_never_changes_is_flat() {
+        let is_flat = |value: Vec<f64>| {
+            let column = Column { t_ns: (0..value.len() as i64).collect(), value };
+            let key = SeriesKey {
+                host: String::new(),
+                source: String::new(),
+                metric: String::new(),
+                instance: String::new(),
+                kind: whyso_record::data::Kind::Counter,
+                unit: String::new(),
+            };
+            add(&mut Blocks::default(), &mut Axes::default(), 0, key, &thin::Thinned::samples(column)).flat
+        };
+        assert!(is_flat(vec![3.0, f64::NAN, 3.0]));
+        assert!(!is_flat(vec![3.0, f64::NAN, 4.0]));
     }
 
     #[test]

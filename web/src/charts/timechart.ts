@@ -242,7 +242,8 @@ export class TimeChart {
     const ratio = uPlot.pxRatio;
     ctx.save();
     ctx.beginPath();
-    ctx.rect(bbox.left, bbox.top - ratio, bbox.width, bbox.height + 2 * ratio);
+    // A line along the foot is drawn in its whole width.
+    ctx.rect(bbox.left, bbox.top - 2 * ratio, bbox.width, bbox.height + 4 * ratio);
     ctx.clip();
     this.#drawMarks(plot, palette);
     this.#drawUnits(plot, palette);

@@ -225,5 +225,12 @@ function defaultCharts(series: Known[]): Omit<ChartSpec, 'id'>[] {
   add('InnoDB rows', find('status', rows, null), { log: true });
   add('Disk writes', first(find('disk', ['write_bytes'], null), find('disk', ['written_bytes'], null)), { top: 3 });
   add('Threads running', find('status', ['Threads_running'], null));
+  if (charts.length > 0) return charts;
+
+  // None of those were recorded: whatever moves is better than nothing.
+  const moving = new Map(series.filter((known) => !known.flat).map((known) => [`${known.host} ${known.source} ${known.metric}`, known]));
+  for (const { host, source, metric } of [...moving.values()].slice(0, 4)) {
+    add(metric, [{ host, source, metric, instance: null }]);
+  }
   return charts;
 }

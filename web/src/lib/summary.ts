@@ -22,6 +22,7 @@ export function workloadOf(run: RunInfo): string {
 
 export function verdictOf(explanation: Explanation): string {
   const { peak } = explanation;
+  if (explanation.levels.length === 0) return 'No level of load was measured.';
   if (!peak) return 'No peak can be named: see the findings.';
   const [low, high] = peak.users_interval;
   const where = low === high ? `at ${users(peak.users)}` : `at ${low} to ${users(high)}`;

@@ -41,13 +41,6 @@ describe.each([
   });
 });
 
-test('first paint comes in less than a second', async () => {
-  const { page } = await open(browser, reportUrl);
-  const paint = await page.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? Infinity);
-  expect(paint).toBeLessThan(1000);
-  await page.close();
-});
-
 test('dragging over one chart zooms all of them, a double click shows everything again', async () => {
   const { page } = await open(browser, reportUrl);
   const whole = await viewText(page);
@@ -81,7 +74,8 @@ test('the cursor says exact values on every chart', async () => {
 });
 
 test('a metric is found by typing and drawn with the keyboard alone', async () => {
-  const wanted = head.series.find((one) => one.kind === 'counter' && !one.flat && one.source === 'status') ?? head.series[0];
+  const counters = head.series.filter((one) => one.kind === 'counter' && !one.flat && one.instance === '');
+  const wanted = counters.find((one) => one.metric === 'Innodb_rows_read') ?? counters[0];
   if (!wanted) throw new Error('the report has no series');
   const { page, complaints } = await open(browser, reportUrl);
   const charts = await page.locator('.chart').count();
