@@ -65,13 +65,13 @@ impl Connection {
             out: Vec::with_capacity(SEND_BYTES),
         };
         let broken = |source| LoadError::Broken { address: target.address.to_string(), source };
-        connection.stream.socket().set_timeout(Some(limits.connect)).map_err(broken)?;
+        connection.stream.bound_waits(Some(limits.connect)).map_err(broken)?;
         let mut scanner = PrepareScanner::new(logged_in.agreed);
         for batch in plan.preparations().chunks(PREPARED_AT_ONCE) {
             connection.prepare(batch, &mut scanner, target)?;
         }
         // From here on the level watches over stalls: a bound on the socket costs a timer at every wait.
-        connection.stream.socket().set_timeout(None).map_err(broken)?;
+        connection.stream.bound_waits(None).map_err(broken)?;
         Ok(connection)
     }
 
@@ -156,9 +156,9 @@ impl Connection {
     pub(crate) fn answers(&mut self, limits: &Limits) -> bool {
         self.out.clear();
         encode::ping(&mut self.out);
-        let is_bound = self.socket().set_timeout(Some(limits.connect)).is_ok();
+        let is_bound = self.stream.bound_waits(Some(limits.connect)).is_ok();
         let reply = self.exchange(RowFormat::Text);
-        let is_unbound = self.socket().set_timeout(None).is_ok();
+        let is_unbound = self.stream.bound_waits(None).is_ok();
         is_bound && is_unbound && matches!(reply, Ok(Reply::Fine { .. }))
     }
 

@@ -155,6 +155,7 @@ impl Login<'_> {
         let socket = SharedSocket(self.stream.socket().clone());
         self.bound_next_wait()?;
         let mut stream = Box::new(rustls::StreamOwned::new(session, socket));
+        // The bound is the socket's, which the session reads from too.
         while stream.conn.is_handshaking() {
             self.bound_next_wait()?;
             let progress = stream.conn.complete_io(&mut stream.sock);
@@ -268,11 +269,11 @@ impl Login<'_> {
         Ok(())
     }
 
-    fn bound_next_wait(&self) -> Result<(), LoadError> {
+    fn bound_next_wait(&mut self) -> Result<(), LoadError> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         let bounded = match left {
             Duration::ZERO => Err(io::ErrorKind::TimedOut.into()),
-            left => self.stream.socket().set_timeout(Some(left)),
+            left => self.stream.bound_waits(Some(left)),
         };
         bounded.map_err(|source| self.broken(source))
     }

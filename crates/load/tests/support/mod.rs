@@ -126,6 +126,7 @@ fn spawn(folder: &Path, options: &[&str]) -> Child {
         .arg(format!("--socket={}", folder.join("s").display()))
         .arg(format!("--pid-file={}", folder.join("pid").display()))
         .arg(format!("--log-error={}", folder.join("log").display()))
+        .arg("--innodb-flush-log-at-trx-commit=2")
         .args(if options.iter().any(|option| option.starts_with("--port")) {
             None
         } else {
