@@ -122,6 +122,7 @@ fn runs_view(runs: &[RunSummary]) -> String {
             text(&run.id),
             text(&run.path.display().to_string()),
             format!("make_timestamp_ns({began_ns})"),
+            text(run.run.spec.get("workload").and_then(serde_json::Value::as_str).unwrap_or("")),
             text(&run.run.server.flavor),
             text(&run.run.server.version),
             text(&run.run.host.hostname),
@@ -131,7 +132,7 @@ fn runs_view(runs: &[RunSummary]) -> String {
             run.bytes.to_string(),
         ]
     });
-    let columns = "path VARCHAR, began TIMESTAMP_NS, flavor VARCHAR, server_version VARCHAR, hostname VARCHAR, tool_version VARCHAR, ended VARCHAR, why VARCHAR, bytes BIGINT";
+    let columns = "path VARCHAR, began TIMESTAMP_NS, workload VARCHAR, flavor VARCHAR, server_version VARCHAR, hostname VARCHAR, tool_version VARCHAR, ended VARCHAR, why VARCHAR, bytes BIGINT";
     values_view("runs", columns, rows)
 }
 
