@@ -3,7 +3,7 @@
 import uPlot from 'uplot';
 import type { Column } from '../data/model.ts';
 import { envelope, extent, gapLength, lowerBound } from '../lib/envelope.ts';
-import { clock, short } from '../lib/format.ts';
+import { clock, num, short } from '../lib/format.ts';
 
 export interface Line {
   label: string;
@@ -137,13 +137,13 @@ export class TimeChart {
       space: 26,
       grid: { show: side === 3, stroke: palette.grid, width: 1, filter: (_plot, splits) => splits.map((split) => (this.#isLabelled(split) ? split : null)) },
       show: side === 3 || this.#suffixes.length > 1,
-      values: (_plot, splits) => splits.map((split) => (this.#isLabelled(split) ? short(split) : '')),
+      values: (_plot, splits) => this.#valueLabels(splits),
     });
     const range = (scale: number) => (): uPlot.Range.MinMax => this.#range(scale);
     const distr = this.#drawing.log ? 3 : 1;
     return {
       ...size,
-      padding: [BAND_LABELS, this.#suffixes.length > 1 ? 0 : 8, 0, 0],
+      padding: [BAND_LABELS, this.#suffixes.length > 1 ? 0 : 22, 0, 0],
       legend: { show: false },
       cursor: {
         sync: { key: 'time', scales: ['x', null] },
@@ -190,6 +190,13 @@ export class TimeChart {
         ],
       },
     };
+  }
+
+  /** Short where that tells the ticks apart, in full where it does not. */
+  #valueLabels(splits: number[]): string[] {
+    const shown = splits.filter((split) => this.#isLabelled(split));
+    const write = new Set(shown.map(short)).size === shown.length ? short : num;
+    return splits.map((split) => (this.#isLabelled(split) ? write(split) : ''));
   }
 
   /** On a log axis only powers of ten are labelled. */
