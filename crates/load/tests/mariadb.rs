@@ -84,7 +84,7 @@ fn a_level_s_result_adds_up_and_agrees_with_the_server() {
     assert!(intervals.windows(2).all(|pair| pair[0].end_ns == pair[1].begin_ns));
     let measured = || intervals.iter().filter(|interval| interval.measured);
     assert_eq!(measured().next().unwrap().begin_ns, outcome.window_begin_ns);
-    assert_eq!(measured().last().unwrap().end_ns, outcome.window_end_ns);
+    assert_eq!(measured().next_back().unwrap().end_ns, outcome.window_end_ns);
     let in_intervals: u64 = measured().map(|interval| interval.rows[0].count).sum();
     assert_eq!(in_intervals, outcome.transactions);
     assert!(measured().all(|interval| interval.rows[0].statement == TRANSACTION));
