@@ -25,7 +25,6 @@ export interface ChartSpec {
   log: boolean;
   /** Instances drawn of each metric, the busiest first. */
   top: number;
-  stacked?: boolean;
 }
 
 export class Desk {
