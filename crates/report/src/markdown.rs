@@ -311,6 +311,9 @@ mod tests {
     #[test]
     fn a_level_says_why_it_does_not_count() {
         let verdict = LevelVerdict {
+            cpu: None,
+            server_cpus: None,
+            client_cpus: 0.0,
             index: 0,
             users: 4,
             transactions_per_s: 100.0,

@@ -51,6 +51,9 @@ pub fn svg(run: &RunInfo, explanation: &Explanation) -> String {
     drawing.finish()
 }
 
+/// Name, dashes of its line, and where to find it.
+type Quantile = (&'static str, &'static str, fn(&Level) -> f64);
+
 struct Point<'a> {
     level: &'a Level,
     verdict: &'a LevelVerdict,
@@ -233,7 +236,7 @@ impl<'a> Plot<'a> {
         }
         drawing.vertical_text(18.0, (LATENCY_TOP + LATENCY_FOOT) / 2.0, "latency, ms");
 
-        let quantiles: [(&str, &str, fn(&Level) -> f64); 3] = [
+        let quantiles: [Quantile; 3] = [
             ("p99", "2 3", |level| level.result.latency_ms.p99),
             ("p95", "6 3", |level| level.result.latency_ms.p95),
             ("mean", "", |level| level.result.latency_ms.mean),

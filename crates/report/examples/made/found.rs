@@ -1,7 +1,7 @@
 //! What was found in the made run, written by hand.
 
 use whyso_explain::model::{
-    Drift, Estimate, Evidence, Explanation, Finding, Growth, LevelVerdict, Peak, Regime, SeriesName,
+    CpuUse, Drift, Estimate, Evidence, Explanation, Finding, Growth, LevelVerdict, Peak, Regime, SeriesName,
     Steadiness, UslFit,
 };
 use whyso_record::run::Purpose;
@@ -17,6 +17,9 @@ pub(crate) fn explanation(made: &Made) -> Explanation {
             let per_s = level.result.transactions_per_s;
             let half = per_s * if level.users == 32 { 0.05 } else { 0.018 };
             LevelVerdict {
+                cpu: Some(cpu(level.users)),
+                server_cpus: Some(1.48 * busy(level.users)),
+                client_cpus: 0.34 * busy(level.users),
                 index: level.index,
                 users: level.users,
                 transactions_per_s: per_s,
@@ -175,4 +178,20 @@ pub(crate) fn explanation(made: &Made) -> Explanation {
 
 fn finding(id: &str, text: &str, evidence: Vec<Evidence>) -> Finding {
     Finding { id: id.to_string(), text: text.to_string(), evidence }
+}
+
+/// Fraction of the machine's CPU time that is used with so many users.
+fn busy(users: u32) -> f64 {
+    0.97 * (1.0 - (-f64::from(users) / 2.2).exp())
+}
+
+fn cpu(users: u32) -> CpuUse {
+    let (busy, rest) = (busy(users), 1.0 - busy(users));
+    CpuUse {
+        user: busy * 0.66,
+        system: busy * 0.34,
+        iowait: rest * 0.2,
+        steal: rest * 0.05,
+        idle: rest * 0.75,
+    }
 }
