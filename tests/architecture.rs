@@ -73,10 +73,7 @@ fn data_goes_one_way() {
         ("watch", &["clock", "record"]),
         ("explain", &["series"]),
         ("report", &["record", "series", "explain"]),
-        (
-            "lab",
-            &["clock", "workload", "load", "server", "watch", "record", "series", "explain", "report"],
-        ),
+        ("lab", &["clock", "workload", "load", "server", "watch", "record", "series", "explain", "report"]),
     ];
     for (name, may_use) in allowed {
         let may_use: BTreeSet<String> = may_use.iter().map(|name| name.to_string()).collect();
@@ -88,7 +85,15 @@ fn data_goes_one_way() {
 
 #[test]
 fn pure_crates_use_neither_files_nor_clocks_nor_sockets() {
-    let impure = ["std::fs", "std::net", "std::time::Instant", "SystemTime", "std::process", "std::thread", "std::env"];
+    let impure = [
+        "std::fs",
+        "std::net",
+        "std::time::Instant",
+        "SystemTime",
+        "std::process",
+        "std::thread",
+        "std::env",
+    ];
     for name in ["wire", "series", "explain"] {
         assert_absent(name, &impure);
     }

@@ -6,7 +6,9 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
-use common::{OwnServer, Place, SOON, finish, json_of, kill, output, server_pids_under, spawn, text, wait_until};
+use common::{
+    OwnServer, Place, SOON, finish, json_of, kill, output, server_pids_under, spawn, text, wait_until,
+};
 use serde_json::Value;
 
 fn keys(value: &Value) -> Vec<&str> {
@@ -29,8 +31,18 @@ fn a_run_on_a_throw_away_server_is_explained_and_leaves_nothing_behind() {
     assert_eq!(sweep, [1, 2, 4]);
     for level in levels {
         for key in [
-            "users", "seconds", "transactions", "queries", "errors", "transactions_per_s", "queries_per_s",
-            "transactions_per_s_ci95", "latency_ms", "client", "regime", "valid",
+            "users",
+            "seconds",
+            "transactions",
+            "queries",
+            "errors",
+            "transactions_per_s",
+            "queries_per_s",
+            "transactions_per_s_ci95",
+            "latency_ms",
+            "client",
+            "regime",
+            "valid",
         ] {
             assert!(keys(level).contains(&key), "{key} is missing in {level}");
         }
@@ -44,9 +56,13 @@ fn a_run_on_a_throw_away_server_is_explained_and_leaves_nothing_behind() {
         let per_transaction = level["queries"].as_f64().unwrap() / transactions;
         assert!((19.0..21.0).contains(&per_transaction), "{per_transaction} queries a transaction");
         let latency = &level["latency_ms"];
-        assert!(latency["p50"].as_f64() <= latency["p95"].as_f64() && latency["p99"].as_f64() <= latency["max"].as_f64());
+        assert!(
+            latency["p50"].as_f64() <= latency["p95"].as_f64()
+                && latency["p99"].as_f64() <= latency["max"].as_f64()
+        );
         // Little's law holds in a closed loop: users = throughput × response time.
-        let users = level["transactions_per_s"].as_f64().unwrap() * latency["mean"].as_f64().unwrap() / 1000.0;
+        let users =
+            level["transactions_per_s"].as_f64().unwrap() * latency["mean"].as_f64().unwrap() / 1000.0;
         let expected = level["users"].as_f64().unwrap();
         assert!((users / expected - 1.0).abs() < 0.15, "Little's law gives {users} users of {expected}");
     }
@@ -111,7 +127,9 @@ fn ctrl_c_ends_the_level_and_still_reports() {
 /// A level has begun: the recording says so in its events.
 fn log_of_load_exists(place: &Place) -> bool {
     let Ok(mut runs) = fs::read_dir(place.runs()) else { return false };
-    runs.any(|run| run.is_ok_and(|run| fs::read_dir(run.path()).is_ok_and(|mut files| files.next().is_some())))
+    runs.any(|run| {
+        run.is_ok_and(|run| fs::read_dir(run.path()).is_ok_and(|mut files| files.next().is_some()))
+    })
 }
 
 #[test]
@@ -166,7 +184,8 @@ fn a_server_of_the_users_own_keeps_its_settings_and_its_data() {
     let before = server.sql("SELECT @@global.innodb_io_capacity");
 
     // Refused: not ours, and not empty.
-    let refused = output(&mut place.run(&["--dsn", &server.dsn("root", "shop"), "--users", "1", "--seconds", "1"]));
+    let refused =
+        output(&mut place.run(&["--dsn", &server.dsn("root", "shop"), "--users", "1", "--seconds", "1"]));
     assert_eq!(refused.status.code(), Some(2));
     assert!(text(&refused.stderr).contains("shop"), "{}", text(&refused.stderr));
     assert_eq!(server.sql("SHOW TABLES FROM shop"), "orders");
@@ -181,20 +200,31 @@ fn a_server_of_the_users_own_keeps_its_settings_and_its_data() {
     assert_eq!(server.sql("SELECT COUNT(*) FROM whyso.sbtest1"), "1000");
     assert_eq!(server.sql("SELECT id FROM shop.orders"), "7");
     let run = Path::new(out["path"].as_str().unwrap());
-    let recorded = fs::read_to_string(run.join("run.json")).unwrap() + &fs::read_to_string(run.join("report.html")).unwrap();
+    let recorded = fs::read_to_string(run.join("run.json")).unwrap()
+        + &fs::read_to_string(run.join("report.html")).unwrap();
     assert!(!recorded.contains("geheim"), "the password is in the recording");
     let csv = output(&mut place.whyso(&["report", run.to_str().unwrap(), "--format", "md"]));
     assert!(text(&csv.stdout).contains("innodb_io_capacity"), "the change in mid-run is part of the report");
 
     // A second run finds its data set as it was left.
     let dsn = server.dsn("root", "");
-    json_of(&output(&mut place.run(&["--dsn", &dsn, "--users", "1", "--seconds", "1", "--json", "--no-repeat"])));
+    json_of(&output(&mut place.run(&[
+        "--dsn",
+        &dsn,
+        "--users",
+        "1",
+        "--seconds",
+        "1",
+        "--json",
+        "--no-repeat",
+    ])));
 }
 
 #[test]
 fn a_restart_under_traffic_is_survived_and_reported() {
     let place = Place::new();
-    let mut run = place.run(&["--users", "2", "--seconds", "12", "--json", "--no-repeat", "--at", "3s", "restart"]);
+    let mut run =
+        place.run(&["--users", "2", "--seconds", "12", "--json", "--no-repeat", "--at", "3s", "restart"]);
     let out = json_of(&output(&mut run));
     let level = &out["levels"][0];
     assert!(level["seconds"].as_f64().unwrap() > 11.0, "the level went on to its end: {level}");

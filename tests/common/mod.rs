@@ -10,37 +10,37 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 /// Bound on every wait for something that should happen soon.
-pub const SOON: Duration = Duration::from_secs(60);
+pub(crate) const SOON: Duration = Duration::from_secs(60);
 
 /// A folder of its own for one test, with the caches of the program in it.
-pub struct Place {
+pub(crate) struct Place {
     folder: tempfile::TempDir,
 }
 
 impl Place {
     /// On a real disk: the server's data are to lie on one.
-    pub fn new() -> Place {
+    pub(crate) fn new() -> Place {
         let folder = tempfile::Builder::new().prefix("whyso-e2e-").tempdir_in("/var/tmp").unwrap();
         Place { folder }
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    pub fn runs(&self) -> PathBuf {
+    pub(crate) fn runs(&self) -> PathBuf {
         self.path().join("runs")
     }
 
     /// Where the throw-away servers of this test are made.
-    pub fn servers(&self) -> PathBuf {
+    pub(crate) fn servers(&self) -> PathBuf {
         let servers = self.path().join("servers");
         fs::create_dir_all(&servers).unwrap();
         servers
     }
 
     /// The program, with its caches, state and throw-away servers inside this folder.
-    pub fn whyso(&self, args: &[&str]) -> Command {
+    pub(crate) fn whyso(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_whyso"));
         command
             .args(args)
@@ -54,7 +54,7 @@ impl Place {
     }
 
     /// `whyso run` on a small data set with a throw-away server, plus `more`.
-    pub fn run(&self, more: &[&str]) -> Command {
+    pub(crate) fn run(&self, more: &[&str]) -> Command {
         let servers = self.servers();
         let mut args = vec!["run", "oltp-read-write", "--tables", "2", "--rows", "1000", "--warmup", "1"];
         if !more.contains(&"--dsn") {
@@ -65,16 +65,18 @@ impl Place {
     }
 
     /// The only recording here.
-    pub fn only_run(&self) -> PathBuf {
-        let mut runs: Vec<PathBuf> = fs::read_dir(self.runs()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    pub(crate) fn only_run(&self) -> PathBuf {
+        let mut runs: Vec<PathBuf> =
+            fs::read_dir(self.runs()).unwrap().map(|entry| entry.unwrap().path()).collect();
         assert_eq!(runs.len(), 1, "one recording expected: {runs:?}");
         runs.remove(0)
     }
 
     /// Waits until no server is left that was started from this folder, and its folder is gone.
-    pub fn assert_nothing_left(&self) {
+    pub(crate) fn assert_nothing_left(&self) {
         let gone = wait_until(SOON, || {
-            server_pids_under(self.path()).is_empty() && fs::read_dir(self.servers()).unwrap().next().is_none()
+            server_pids_under(self.path()).is_empty()
+                && fs::read_dir(self.servers()).unwrap().next().is_none()
         });
         let left: Vec<_> = fs::read_dir(self.servers()).unwrap().map(|entry| entry.unwrap().path()).collect();
         assert!(gone, "servers {:?} and folders {left:?} are left", server_pids_under(self.path()));
@@ -82,7 +84,7 @@ impl Place {
 }
 
 /// Process ids of mariadbd or mysqld whose command line names a path under `folder`.
-pub fn server_pids_under(folder: &Path) -> Vec<i32> {
+pub(crate) fn server_pids_under(folder: &Path) -> Vec<i32> {
     let folder = folder.to_str().unwrap();
     let mut pids = Vec::new();
     for entry in fs::read_dir("/proc").unwrap().flatten() {
@@ -99,12 +101,12 @@ pub fn server_pids_under(folder: &Path) -> Vec<i32> {
 }
 
 /// Ends a process whatever it is doing.
-pub fn kill(pid: i32, signal: i32) {
+pub(crate) fn kill(pid: i32, signal: i32) {
     // SAFETY: kill has no memory effects; the pid is one that this test started or found under its own folder.
     unsafe { libc::kill(pid, signal) };
 }
 
-pub fn wait_until(bound: Duration, mut condition: impl FnMut() -> bool) -> bool {
+pub(crate) fn wait_until(bound: Duration, mut condition: impl FnMut() -> bool) -> bool {
     let begin = Instant::now();
     while begin.elapsed() < bound {
         if condition() {
@@ -116,7 +118,7 @@ pub fn wait_until(bound: Duration, mut condition: impl FnMut() -> bool) -> bool 
 }
 
 /// Waits for a child within a bound, and ends it where it does not come back.
-pub fn finish(mut child: Child, bound: Duration) -> Output {
+pub(crate) fn finish(mut child: Child, bound: Duration) -> Output {
     let begin = Instant::now();
     let stdout = child.stdout.take().map(drain);
     let stderr = child.stderr.take().map(drain);
@@ -131,7 +133,8 @@ pub fn finish(mut child: Child, bound: Duration) -> Output {
         }
         sleep(Duration::from_millis(20));
     };
-    let collect = |reader: Option<std::thread::JoinHandle<Vec<u8>>>| reader.map_or(Vec::new(), |r| r.join().unwrap());
+    let collect =
+        |reader: Option<std::thread::JoinHandle<Vec<u8>>>| reader.map_or(Vec::new(), |r| r.join().unwrap());
     Output { status, stdout: collect(stdout), stderr: collect(stderr) }
 }
 
@@ -143,38 +146,43 @@ fn drain(mut from: impl std::io::Read + Send + 'static) -> std::thread::JoinHand
     })
 }
 
-pub fn spawn(command: &mut Command) -> Child {
+pub(crate) fn spawn(command: &mut Command) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
 /// Runs to the end within two minutes.
-pub fn output(command: &mut Command) -> Output {
+pub(crate) fn output(command: &mut Command) -> Output {
     finish(spawn(command), Duration::from_secs(120))
 }
 
-pub fn text(bytes: &[u8]) -> String {
+pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
 /// The run must have succeeded; gives the object that it printed.
-pub fn json_of(output: &Output) -> Value {
+pub(crate) fn json_of(output: &Output) -> Value {
     assert!(output.status.success(), "{}\n{}", output.status, text(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {}", text(&output.stdout)))
 }
 
 /// A MariaDB that is not whyso's: started by the test, on a socket and a port of loopback.
-pub struct OwnServer {
+pub(crate) struct OwnServer {
     child: Child,
     folder: tempfile::TempDir,
-    pub port: u16,
+    pub(crate) port: u16,
 }
 
 impl OwnServer {
-    pub fn start() -> OwnServer {
+    pub(crate) fn start() -> OwnServer {
         let folder = tempfile::Builder::new().prefix("whyso-own-").tempdir_in("/var/tmp").unwrap();
         let data = folder.path().join("data");
         let installed = Command::new("mariadb-install-db")
-            .args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db", "--user=root"])
+            .args([
+                "--no-defaults",
+                "--auth-root-authentication-method=normal",
+                "--skip-test-db",
+                "--user=root",
+            ])
             .arg(format!("--datadir={}", data.display()))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -184,7 +192,12 @@ impl OwnServer {
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let server = if Path::new("/usr/sbin/mariadbd").exists() { "/usr/sbin/mariadbd" } else { "mariadbd" };
         let child = Command::new(server)
-            .args(["--no-defaults", "--user=root", "--bind-address=127.0.0.1", "--innodb-buffer-pool-size=64M"])
+            .args([
+                "--no-defaults",
+                "--user=root",
+                "--bind-address=127.0.0.1",
+                "--innodb-buffer-pool-size=64M",
+            ])
             .args(["--skip-name-resolve", "--innodb-log-file-size=32M"])
             .arg(format!("--port={port}"))
             .arg(format!("--datadir={}", data.display()))
@@ -201,16 +214,16 @@ impl OwnServer {
         server
     }
 
-    pub fn socket(&self) -> PathBuf {
+    pub(crate) fn socket(&self) -> PathBuf {
         self.folder.path().join("s")
     }
 
-    pub fn pid(&self) -> i32 {
+    pub(crate) fn pid(&self) -> i32 {
         self.child.id() as i32
     }
 
     /// A DSN of `user` over the socket, to `schema` (may be empty).
-    pub fn dsn(&self, user: &str, schema: &str) -> String {
+    pub(crate) fn dsn(&self, user: &str, schema: &str) -> String {
         format!("mysql://{user}@localhost/{schema}?socket={}", self.socket().display())
     }
 
@@ -221,11 +234,15 @@ impl OwnServer {
             .stdin(Stdio::null())
             .output()
             .expect("the mariadb client is needed: apt-get install mariadb-client");
-        if output.status.success() { Ok(text(&output.stdout).trim().to_string()) } else { Err(text(&output.stderr)) }
+        if output.status.success() {
+            Ok(text(&output.stdout).trim().to_string())
+        } else {
+            Err(text(&output.stderr))
+        }
     }
 
     /// Runs SQL as root; gives the rows as text.
-    pub fn sql(&self, sql: &str) -> String {
+    pub(crate) fn sql(&self, sql: &str) -> String {
         self.try_sql(sql).unwrap_or_else(|error| panic!("{sql}: {error}"))
     }
 }

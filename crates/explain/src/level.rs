@@ -78,9 +78,17 @@ impl<'a> Level<'a> {
                 regime: Regime::Unknown,
                 valid: true,
                 invalid_why: String::new(),
+                cpu: None,
+                server_cpus: None,
+                client_cpus: 0.0,
             },
             bins,
         };
+        level.verdict.cpu = level.cpu;
+        if seconds > 0.0 {
+            level.verdict.server_cpus = level.server_cpu_s.map(|cpu_s| cpu_s / seconds);
+            level.verdict.client_cpus = level.client_cpu_s / seconds;
+        }
         level.verdict.invalid_why = level.invalid_why(machine).unwrap_or_default();
         level.verdict.valid = level.verdict.invalid_why.is_empty();
         level

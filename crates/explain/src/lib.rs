@@ -30,6 +30,7 @@
 //! assert!(explanation.findings[0].text.starts_with("Throughput peaks at 2 users (anywhere from 2 to 4"));
 //! ```
 
+mod cpu;
 mod drift;
 mod effects;
 mod generator;
@@ -49,6 +50,8 @@ mod testing;
 mod usl;
 mod wake;
 mod warnings;
+
+pub use cpu::{cpu_use, server_cpu_s};
 
 use level::Level;
 use model::{Explanation, Finding, Input};

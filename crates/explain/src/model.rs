@@ -137,6 +137,15 @@ pub struct LevelVerdict {
     pub valid: bool,
     /// Why it is not valid; empty where it is.
     pub invalid_why: String,
+    /// CPU of the machine in the window; `None` where it was not measured.
+    #[serde(default)]
+    pub cpu: Option<CpuUse>,
+    /// CPUs that the server's process kept busy; `None` where it was not watched.
+    #[serde(default)]
+    pub server_cpus: Option<f64>,
+    /// CPUs that the generator's threads kept busy.
+    #[serde(default)]
+    pub client_cpus: f64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

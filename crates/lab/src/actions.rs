@@ -55,7 +55,8 @@ impl Actions {
                 ..ActionRecord::default()
             };
             event(recorder, "action", record.text.clone());
-            let carried_out = carry_out(action.what, self.dsn.clone(), self.undo.clone(), self.throw_away.clone());
+            let carried_out =
+                carry_out(action.what, self.dsn.clone(), self.undo.clone(), self.throw_away.clone());
             self.under_way.push((record, self.runtime.spawn(carried_out)));
         }
         self.note_ended(recorder);

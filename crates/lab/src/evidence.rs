@@ -1,9 +1,11 @@
 //! From a recording to what the explanation rests on. The only bridge between files and findings.
 
-use whyso_explain::model::{ActionInput, Counter, CpuUse, Explanation, Gauge, Input, LevelInput, Machine, SeriesName};
+use whyso_explain::model::{
+    ActionInput, Counter, Explanation, Gauge, Input, LevelInput, Machine, SeriesName,
+};
+use whyso_record::Recording;
 use whyso_record::data::{Kind, SeriesId, SeriesKey};
 use whyso_record::run::{ActionRecord, Ended, Level, Purpose, RunInfo};
-use whyso_record::Recording;
 
 use crate::Error;
 
@@ -91,8 +93,8 @@ fn add_series(recording: &Recording, levels: &mut [LevelInput]) -> Result<(), Er
         }
     })?;
     for level in levels {
-        level.cpu = cpu_use(level);
-        level.server_cpu_s = server_cpu_s(level);
+        level.cpu = whyso_explain::cpu_use(&level.counters);
+        level.server_cpu_s = whyso_explain::server_cpu_s(&level.counters);
     }
     Ok(())
 }
@@ -107,7 +109,9 @@ fn add_one(level: &mut LevelInput, key: &SeriesKey, t_ns: &[i64], value: &[f64])
     let unit = key.unit.clone();
     match key.kind {
         Kind::Counter => {
-            let Some(grown) = whyso_series::increase(t_ns, value, level.begin_ns, level.end_ns) else { return };
+            let Some(grown) = whyso_series::increase(t_ns, value, level.begin_ns, level.end_ns) else {
+                return;
+            };
             // A reading rarely falls on the window's edge: what was seen stands for the whole window.
             let window_ns = (level.end_ns - level.begin_ns) as f64;
             let increase = grown.amount * window_ns / grown.covered_ns as f64;
@@ -121,40 +125,4 @@ fn add_one(level: &mut LevelInput, key: &SeriesKey, t_ns: &[i64], value: &[f64])
             }
         }
     }
-}
-
-/// The machine's CPU use over the window, from the counters of `/proc/stat`.
-fn cpu_use(level: &LevelInput) -> Option<CpuUse> {
-    let mut parts = CpuUse::default();
-    let mut total = 0.0;
-    for counter in &level.counters {
-        if counter.series.source != "cpu" || counter.series.instance != "all" {
-            continue;
-        }
-        let part = match counter.series.metric.as_str() {
-            "user_ns" | "nice_ns" => &mut parts.user,
-            "system_ns" | "irq_ns" | "softirq_ns" => &mut parts.system,
-            "iowait_ns" => &mut parts.iowait,
-            "steal_ns" => &mut parts.steal,
-            "idle_ns" => &mut parts.idle,
-            _ => continue,
-        };
-        *part += counter.increase;
-        total += counter.increase;
-    }
-    if total <= 0.0 {
-        return None;
-    }
-    for part in [&mut parts.user, &mut parts.system, &mut parts.iowait, &mut parts.steal, &mut parts.idle] {
-        *part /= total;
-    }
-    Some(parts)
-}
-
-fn server_cpu_s(level: &LevelInput) -> Option<f64> {
-    let is_server_cpu = |series: &SeriesName| {
-        series.source == "server_process" && series.instance == "server" && series.metric == "run_ns"
-    };
-    let counter = level.counters.iter().find(|counter| is_server_cpu(&counter.series))?;
-    Some(counter.increase / 1e9)
 }

@@ -226,7 +226,9 @@ fn parse_set_global(sql: &str) -> Option<(String, String)> {
 /// # Errors
 /// Says how a setting is written.
 pub fn parse_knob(text: &str) -> Result<(String, String), Error> {
-    let bad = || Error::Plan(format!("--set {text}: give a setting as knob=value, such as innodb_io_capacity=2000"));
+    let bad = || {
+        Error::Plan(format!("--set {text}: give a setting as knob=value, such as innodb_io_capacity=2000"))
+    };
     let (name, value) = text.split_once('=').ok_or_else(bad)?;
     let name = name.trim().trim_start_matches("--");
     if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.')) {

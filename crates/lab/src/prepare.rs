@@ -101,7 +101,8 @@ async fn throw_away(spec: StartSpec, dataset: &Dataset, listener: &dyn Listener)
     listener.hear(News::Step(&format!("starting {} {}", spec.binary.flavor, spec.binary.version)));
     let store = Store::of_user()?;
     let (server, provision) =
-        ThrowAway::start_with_dataset(spec, dataset, &store, &|progress| hear_loading(listener, progress)).await?;
+        ThrowAway::start_with_dataset(spec, dataset, &store, &|progress| hear_loading(listener, progress))
+            .await?;
     listener.hear(News::Step(&provision_words(&provision)));
     if let Provision::Loaded { not_kept: Some(why), .. } = &provision {
         notes.push(format!("the loaded data could not be kept as a snapshot: {why}"));
@@ -143,7 +144,10 @@ fn provision_words(provision: &Provision) -> String {
     match provision {
         Provision::Restored { seconds } => format!("data set restored from a snapshot in {seconds:.1} s"),
         Provision::Loaded { loaded, .. } => {
-            format!("{} rows loaded in {:.1} s ({:.0} rows/s)", loaded.rows, loaded.seconds, loaded.rows_per_s)
+            format!(
+                "{} rows loaded in {:.1} s ({:.0} rows/s)",
+                loaded.rows, loaded.seconds, loaded.rows_per_s
+            )
         }
     }
 }
@@ -166,16 +170,23 @@ async fn remote(
         );
     }
     if dsn.tls == dsn::Tls::Insecure {
-        notes.push("tls=insecure: the connection is encrypted, but the server's certificate was not checked".to_string());
+        notes.push(
+            "tls=insecure: the connection is encrypted, but the server's certificate was not checked"
+                .to_string(),
+        );
     }
     listener.hear(News::Step(&format!("connecting to {}", dsn.endpoint())));
     let mut prompt = |question: &str| {
-        ask_password(question).ok_or_else(|| std::io::Error::other("there is no terminal to ask at: set MYSQL_PWD"))
+        ask_password(question)
+            .ok_or_else(|| std::io::Error::other("there is no terminal to ask at: set MYSQL_PWD"))
     };
     let mut conn = dsn.log_in(&mut prompt).await?;
     for mut pending in knobs::pending_undo(&mut conn).await? {
         for undone in pending.undo_all(&mut conn).await? {
-            notes.push(format!("an earlier run ended without putting a setting back; {}", undone_words(&undone)));
+            notes.push(format!(
+                "an earlier run ended without putting a setting back; {}",
+                undone_words(&undone)
+            ));
         }
     }
     if plan.allow_writes.as_deref() == Some(dsn.schema.as_str()) {
@@ -216,7 +227,9 @@ pub(crate) fn undone_words(undone: &Undone) -> String {
         Undone::LeftAlone { change, now } => {
             format!("{} was left at {now}, which somebody else set since", change.name)
         }
-        Undone::Forgotten(change) => format!("the server was started anew since and has forgotten {}", change.name),
+        Undone::Forgotten(change) => {
+            format!("the server was started anew since and has forgotten {}", change.name)
+        }
     }
 }
 
@@ -225,7 +238,10 @@ async fn check_consented(conn: &mut Conn, schema: &str, dataset: &Dataset) -> Re
     let quoted = schema.replace('`', "``");
     for table in 1..=dataset.tables {
         let name = Dataset::table_name(table);
-        let sql = format!("SELECT COUNT(*) FROM (SELECT 1 FROM `{quoted}`.`{name}` LIMIT {}) AS rows_there", dataset.rows);
+        let sql = format!(
+            "SELECT COUNT(*) FROM (SELECT 1 FROM `{quoted}`.`{name}` LIMIT {}) AS rows_there",
+            dataset.rows
+        );
         let rows: Option<u64> = conn.query_first(sql).await.map_err(|error| {
             Error::Failed(format!(
                 "--allow-writes {schema} uses the tables that are there, and {schema}.{name} can't be read ({error}): load it, \

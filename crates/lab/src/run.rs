@@ -43,7 +43,12 @@ pub struct Outcome {
 ///
 /// # Errors
 /// Whatever keeps the first level from being run. A failure after that is told in the outcome.
-pub fn run(plan: &Plan, listener: &dyn Listener, stop: &Stop, ask_password: &AskPassword) -> Result<Outcome, Error> {
+pub fn run(
+    plan: &Plan,
+    listener: &dyn Listener,
+    stop: &Stop,
+    ask_password: &AskPassword,
+) -> Result<Outcome, Error> {
     plan.check()?;
     let workload = workload(plan)?;
     let client_cpus = plan.client_cpus.as_deref().map(CpuSet::resolve).transpose()?;
@@ -116,8 +121,14 @@ impl Lab<'_> {
             limits.reconnect = RECONNECT_TIME_MAX;
         }
         self.listener.hear(News::Step("connecting the users"));
-        let engine =
-            Engine::connect_with(&self.tested.target(), &self.workload, users_max, self.plan.seed, cpus, limits)?;
+        let engine = Engine::connect_with(
+            &self.tested.target(),
+            &self.workload,
+            users_max,
+            self.plan.seed,
+            cpus,
+            limits,
+        )?;
 
         let path = self.plan.out.join(&info.id);
         let recorder = Recorder::create(&path, Options::default())?;
@@ -175,7 +186,9 @@ impl Lab<'_> {
                 Cut::Asked => break,
                 Cut::Failed(why) => {
                     let why = self.with_death(why);
-                    if let Some(Ended::CutShort { why: of_level, .. }) = info.levels.last_mut().map(|level| &mut level.ended) {
+                    if let Some(Ended::CutShort { why: of_level, .. }) =
+                        info.levels.last_mut().map(|level| &mut level.ended)
+                    {
                         of_level.clone_from(&why);
                     }
                     failure = Some(why);
@@ -199,7 +212,10 @@ impl Lab<'_> {
             let death = self.runtime.block_on(server.lock()).died();
             if let Some(death) = death {
                 let log = death.last_log_lines.join("\n  ");
-                return format!("the server died under the load ({}); its log ends with:\n  {log}", death.how);
+                return format!(
+                    "the server died under the load ({}); its log ends with:\n  {log}",
+                    death.how
+                );
             }
             std::thread::sleep(Duration::from_millis(50));
         }
@@ -232,12 +248,19 @@ impl Lab<'_> {
         let at_ns = monotonic_ns();
         info.ended = Some(match &failure {
             Some(why) => Ended::CutShort { at_ns, why: why.clone() },
-            None if self.stop.is_asked() => Ended::CutShort { at_ns, why: "interrupted by Ctrl-C".to_string() },
+            None if self.stop.is_asked() => {
+                Ended::CutShort { at_ns, why: "interrupted by Ctrl-C".to_string() }
+            }
             None => Ended::Complete { at_ns },
         });
         if let Some(why) = &failure {
             let text = why.clone();
-            recorder.event(Event { t_ns: at_ns, host: "client".to_string(), kind: "error".to_string(), text });
+            recorder.event(Event {
+                t_ns: at_ns,
+                host: "client".to_string(),
+                kind: "error".to_string(),
+                text,
+            });
         }
         recorder.set_run(&info);
         let finished = recorder.finish();
@@ -284,7 +307,12 @@ impl Lab<'_> {
             slow_interval: Duration::from_secs(60).max(interval),
             server: Some(self.tested.dsn.opts()),
             server_pid: self.tested.pid,
-            server_host: self.tested.dsn.socket.as_ref().map_or_else(|| self.tested.dsn.host.clone(), |_| "server".into()),
+            server_host: self
+                .tested
+                .dsn
+                .socket
+                .as_ref()
+                .map_or_else(|| self.tested.dsn.host.clone(), |_| "server".into()),
             generator_pid: std::process::id(),
             data_dir: self.tested.data_dir.clone(),
         }
@@ -312,7 +340,8 @@ impl Lab<'_> {
             Some(cpus) => cpus.clone(),
             None => server.cpus.clone(),
         };
-        let knob = |(name, value, why): &(String, String, String)| json!({"name": name, "value": value, "why": why});
+        let knob =
+            |(name, value, why): &(String, String, String)| json!({"name": name, "value": value, "why": why});
         let spec = json!({
             "workload": plan.workload,
             "options": plan.options.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>(),
@@ -354,10 +383,9 @@ impl Lab<'_> {
         listener.hear(News::Step("putting everything back"));
         runtime.block_on(async {
             put_back(&tested, listener).await;
-            if let Some(server) = tested.throw_away.and_then(Arc::into_inner) {
-                if let Err(error) = server.into_inner().stop().await {
-                    listener.hear(News::Warning(&format!("the server did not stop properly: {error}")));
-                }
+            let Some(server) = tested.throw_away.and_then(Arc::into_inner) else { return };
+            if let Err(error) = server.into_inner().stop().await {
+                listener.hear(News::Warning(&format!("the server did not stop properly: {error}")));
             }
         });
         runtime.shutdown_timeout(GOODBYE_TIME_MAX);
@@ -400,9 +428,19 @@ fn add_anchor(info: &mut RunInfo) {
 
 /// Variables whose value is a reading rather than a setting.
 fn changes_by_itself(name: &str) -> bool {
-    ["timestamp", "gtid_", "last_", "rand_seed", "warning_count", "error_count", "identity", "insert_id", "pseudo_"]
-        .iter()
-        .any(|prefix| name.starts_with(prefix))
+    [
+        "timestamp",
+        "gtid_",
+        "last_",
+        "rand_seed",
+        "warning_count",
+        "error_count",
+        "identity",
+        "insert_id",
+        "pseudo_",
+    ]
+    .iter()
+    .any(|prefix| name.starts_with(prefix))
 }
 
 /// CPUs that this process may run on.

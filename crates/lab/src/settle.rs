@@ -25,10 +25,7 @@ pub(crate) async fn wait_until_settled(conn: &mut Conn, stop: &Stop) -> Option<S
             Err(error) => return Some(format!("purge and dirty pages can't be read ({error})")),
         };
         if let Some(before) = &before {
-            unsettled = still_going_on(before, &now);
-            if unsettled.is_none() {
-                return None;
-            }
+            unsettled = Some(still_going_on(before, &now)?);
         }
         before = Some(now);
         tokio::time::sleep(LOOK).await;
@@ -66,6 +63,10 @@ mod tests {
         assert!(still_going_on(&at(1000, 5000), &at(1000, 4000)).unwrap().contains("purge"));
         assert!(still_going_on(&at(1000, 10), &at(800, 10)).unwrap().contains("800 dirty pages"));
         assert_eq!(still_going_on(&at(1000, 10), &at(1000, 10)), None);
-        assert_eq!(still_going_on(&at(1000, 4000), &at(1000, 4000)), None, "a stuck purge is no reason to wait");
+        assert_eq!(
+            still_going_on(&at(1000, 4000), &at(1000, 4000)),
+            None,
+            "a stuck purge is no reason to wait"
+        );
     }
 }

@@ -69,7 +69,10 @@ impl Sweep<'_> {
 
         running.begin_measuring();
         let mut watch = Phase::begin(self, users, purpose, true);
-        while watch.begin.elapsed() < self.plan.measure && !self.stop.is_asked() && !running.failure().is_some() {
+        while watch.begin.elapsed() < self.plan.measure
+            && !self.stop.is_asked()
+            && running.failure().is_none()
+        {
             let rest = self.plan.measure.saturating_sub(watch.begin.elapsed());
             sleep(LOOK.min(rest));
             self.drain(&running, index);
@@ -130,8 +133,7 @@ impl Sweep<'_> {
     }
 
     fn event(&self, kind: &str, text: String) {
-        let event =
-            Event { t_ns: monotonic_ns(), host: "client".to_string(), kind: kind.to_string(), text };
+        let event = Event { t_ns: monotonic_ns(), host: "client".to_string(), kind: kind.to_string(), text };
         self.recorder.event(event);
     }
 

@@ -3,35 +3,39 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use whyso_explain::model::{CpuUse, Explanation};
 use whyso_record::data::{Kind, LoadInterval, SeriesKey};
-use whyso_record::run::{Level, RunInfo, Window};
+use whyso_record::run::{Level, RunInfo};
 
-use crate::Error;
-use crate::source::{Column, Source};
+use crate::source::Column;
 
 const NS_PER_S: f64 = 1e9;
 const NS_PER_MS: f64 = 1e6;
 const BIN_NS: i64 = 100_000_000;
 
-/// CPU of the machine and of the two processes during one level's measured window.
+/// CPU of the machine and of the two processes during one level's measured window, as the explanation has it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct LevelCpu {
     pub(crate) level: u32,
     /// Fractions of the machine's CPU time; `None` where it was not recorded.
-    pub(crate) machine: Option<MachineCpu>,
+    pub(crate) machine: Option<CpuUse>,
     /// CPUs kept busy (CPU seconds a second) by the server's process.
     pub(crate) server_cpus: Option<f64>,
     /// CPUs kept busy by the load generator's threads.
     pub(crate) client_cpus: f64,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-pub(crate) struct MachineCpu {
-    pub(crate) user: f64,
-    pub(crate) system: f64,
-    pub(crate) iowait: f64,
-    pub(crate) steal: f64,
-    pub(crate) idle: f64,
+pub(crate) fn cpu_by_level(explanation: &Explanation) -> Vec<LevelCpu> {
+    let mut by_level = Vec::new();
+    for verdict in &explanation.levels {
+        by_level.push(LevelCpu {
+            level: verdict.index,
+            machine: verdict.cpu,
+            server_cpus: verdict.server_cpus,
+            client_cpus: verdict.client_cpus,
+        });
+    }
+    by_level
 }
 
 /// Throughput and latency as series, one per statement kind, from the load's own intervals; and throughput in the
@@ -131,70 +135,4 @@ fn if_any(interval: &LoadInterval, value: f64) -> f64 {
 /// Four digits after the point: 0.1 µs of a millisecond, finer than any histogram bucket, and cheap to store.
 fn four_digits(value: f64) -> f64 {
     (value * 1e4).round() / 1e4
-}
-
-/// CPU use of the machine and the server's process in every level's window.
-pub(crate) fn cpu_by_level(source: &dyn Source) -> Result<Vec<LevelCpu>, Error> {
-    let keys = source.keys();
-    let machine = total_cpu(source, &keys)?;
-    let server = server_cpu(source, &keys)?;
-
-    let mut by_level = Vec::new();
-    for level in &source.run().levels {
-        let seconds = level.window.seconds();
-        if seconds <= 0.0 {
-            continue;
-        }
-        by_level.push(LevelCpu {
-            level: level.index,
-            machine: machine_cpu(&machine, level.window),
-            server_cpus: server
-                .as_ref()
-                .and_then(|column| ns_per_s(column, level.window))
-                .map(|ns| ns / NS_PER_S),
-            client_cpus: level.result.client.cpu_s / seconds,
-        });
-    }
-    Ok(by_level)
-}
-
-fn total_cpu(source: &dyn Source, keys: &[SeriesKey]) -> Result<BTreeMap<String, Column>, Error> {
-    let is_total = |key: &SeriesKey| {
-        key.source == "cpu"
-            && key.kind == Kind::Counter
-            && matches!(key.instance.as_str(), "" | "all" | "total" | "cpu")
-    };
-    let numbers: Vec<usize> = (0..keys.len()).filter(|number| is_total(&keys[*number])).collect();
-    let columns = source.columns(&numbers)?;
-    Ok(numbers.iter().map(|number| keys[*number].metric.clone()).zip(columns).collect())
-}
-
-fn server_cpu(source: &dyn Source, keys: &[SeriesKey]) -> Result<Option<Column>, Error> {
-    let is_server =
-        |key: &SeriesKey| key.source == "process" && key.metric == "cpu_ns" && key.instance == "server";
-    let Some(number) = keys.iter().position(is_server) else { return Ok(None) };
-    Ok(source.columns(&[number])?.pop())
-}
-
-fn machine_cpu(columns: &BTreeMap<String, Column>, window: Window) -> Option<MachineCpu> {
-    let ns = |metric: &str| columns.get(metric).and_then(|column| ns_per_s(column, window)).unwrap_or(0.0);
-    let user = ns("user_ns") + ns("nice_ns");
-    let system = ns("system_ns") + ns("irq_ns") + ns("softirq_ns");
-    let (iowait, steal, idle) = (ns("iowait_ns"), ns("steal_ns"), ns("idle_ns"));
-    let total = user + system + iowait + steal + idle;
-    if total <= 0.0 {
-        return None;
-    }
-    Some(MachineCpu {
-        user: user / total,
-        system: system / total,
-        iowait: iowait / total,
-        steal: steal / total,
-        idle: idle / total,
-    })
-}
-
-fn ns_per_s(column: &Column, window: Window) -> Option<f64> {
-    let grown = whyso_series::increase(&column.t_ns, &column.value, window.begin_ns, window.end_ns)?;
-    Some(grown.per_second())
 }

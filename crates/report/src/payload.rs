@@ -110,7 +110,7 @@ pub fn build(source: &dyn Source, explanation: &Explanation) -> Result<Payload, 
         notes: thinning.note().into_iter().collect(),
         origin_ns,
         end_ns: span.end_ns.max(origin_ns),
-        cpu_by_level: derived::cpu_by_level(source)?,
+        cpu_by_level: derived::cpu_by_level(explanation),
         axes: axis_places,
         series,
     };

@@ -2,29 +2,21 @@
 
 use std::fmt::Write as _;
 
-use whyso_explain::model::{Explanation, LevelVerdict, Regime, Steadiness};
+use whyso_explain::model::{CpuUse, Explanation, LevelVerdict, Regime, Steadiness};
 use whyso_record::RunSummary;
 use whyso_record::run::{Ended, Level, Purpose, RunInfo};
 
-use crate::derived::{MachineCpu, cpu_by_level};
 use crate::number::{grouped, whole};
-use crate::{Error, Source};
 
 /// Widest line of the findings, in characters.
 const TEXT_WIDTH: usize = 110;
 
 /// The table of levels, and the findings under it.
-///
-/// # Errors
-/// Where the recording can't be read.
-pub fn terminal(source: &dyn Source, explanation: &Explanation) -> Result<String, Error> {
-    let by_level = cpu_by_level(source)?;
-    let cpu = |level: u32| by_level.iter().find(|cpu| cpu.level == level).and_then(|cpu| cpu.machine);
-    let table = levels_table(source.run(), explanation, &cpu);
-    Ok(format!("{table}\n{}", findings_text(explanation)))
+pub fn terminal(run: &RunInfo, explanation: &Explanation) -> String {
+    format!("{}\n{}", levels_table(run, explanation), findings_text(explanation))
 }
 
-fn levels_table(run: &RunInfo, explanation: &Explanation, cpu: &dyn Fn(u32) -> Option<MachineCpu>) -> String {
+fn levels_table(run: &RunInfo, explanation: &Explanation) -> String {
     let header = [
         "users",
         "TPS",
@@ -44,10 +36,10 @@ fn levels_table(run: &RunInfo, explanation: &Explanation, cpu: &dyn Fn(u32) -> O
     let mut rows = vec![header.map(str::to_string).to_vec()];
     for level in &run.levels {
         let verdict = explanation.levels.iter().find(|verdict| verdict.index == level.index);
-        rows.push(level_row(level, verdict, cpu(level.index)));
+        rows.push(level_row(level, verdict));
     }
     let mut out = aligned(&rows);
-    let has_cpu = run.levels.iter().any(|level| cpu(level.index).is_some());
+    let has_cpu = explanation.levels.iter().any(|verdict| verdict.cpu.is_some());
     if has_cpu {
         out.push_str("CPU is of the whole machine. ");
     }
@@ -55,16 +47,16 @@ fn levels_table(run: &RunInfo, explanation: &Explanation, cpu: &dyn Fn(u32) -> O
     out
 }
 
-fn level_row(level: &Level, verdict: Option<&LevelVerdict>, cpu: Option<MachineCpu>) -> Vec<String> {
+fn level_row(level: &Level, verdict: Option<&LevelVerdict>) -> Vec<String> {
     let result = &level.result;
     let per_s = verdict.map_or(result.transactions_per_s, |verdict| verdict.transactions_per_s);
     let interval = match verdict.and_then(|verdict| verdict.transactions_per_s_ci95) {
         Some([low, high]) => format!("{} – {}", grouped(low), grouped(high)),
         None => "–".to_string(),
     };
-    let percent = |part: fn(&MachineCpu) -> f64| {
-        cpu.map_or("–".to_string(), |cpu| format!("{:.0}", part(&cpu) * 100.0))
-    };
+    let cpu = verdict.and_then(|verdict| verdict.cpu);
+    let percent =
+        |part: fn(&CpuUse) -> f64| cpu.map_or("–".to_string(), |cpu| format!("{:.0}", part(&cpu) * 100.0));
     let mut users = whole(u64::from(level.users));
     if level.purpose == Purpose::Repeat {
         users.push_str(" again");

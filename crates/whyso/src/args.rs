@@ -5,7 +5,12 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 #[derive(Parser, Debug)]
-#[command(name = "whyso", version, about = "Finds out why a database does not go faster", max_term_width = 110)]
+#[command(
+    name = "whyso",
+    version,
+    about = "Finds out why a database does not go faster",
+    max_term_width = 110
+)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,

@@ -49,7 +49,9 @@ pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode> {
     let mut out = output(target)?;
     match args.format {
         ReportFormat::Html => whyso_report::html::write(&recording, &explanation, &mut out)?,
-        ReportFormat::Md => out.write_all(whyso_report::markdown(recording.run(), &explanation).as_bytes())?,
+        ReportFormat::Md => {
+            out.write_all(whyso_report::markdown(recording.run(), &explanation).as_bytes())?
+        }
         ReportFormat::Svg => out.write_all(whyso_report::svg(recording.run(), &explanation).as_bytes())?,
         ReportFormat::Json => {
             let object = whyso_report::json(recording.run(), &explanation, &std::path::absolute(&path)?);
@@ -109,7 +111,10 @@ pub(crate) fn runs(args: &RunsArgs) -> Result<ExitCode> {
     let runs = whyso_record::list_runs(&args.runs)?;
     let mut out = std::io::stdout().lock();
     if args.json {
-        let ids: Vec<_> = runs.iter().map(|run| serde_json::json!({"run": run.id, "path": run.path, "ended": run.run.ended})).collect();
+        let ids: Vec<_> = runs
+            .iter()
+            .map(|run| serde_json::json!({"run": run.id, "path": run.path, "ended": run.run.ended}))
+            .collect();
         writeln!(out, "{}", serde_json::to_string_pretty(&serde_json::json!({ "runs": ids }))?)?;
         return Ok(ExitCode::SUCCESS);
     }

@@ -31,7 +31,8 @@ fn main() -> ExitCode {
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("whyso: {error:#}");
-            let wrong_use = error.downcast_ref::<whyso_lab::Error>().is_some_and(whyso_lab::Error::is_wrong_use);
+            let wrong_use =
+                error.downcast_ref::<whyso_lab::Error>().is_some_and(whyso_lab::Error::is_wrong_use);
             ExitCode::from(if wrong_use { WRONG_USE } else { FAILED })
         }
     }
@@ -39,7 +40,9 @@ fn main() -> ExitCode {
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     let is_pipe = |cause: &(dyn std::error::Error + 'static)| {
-        cause.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
+        cause
+            .downcast_ref::<std::io::Error>()
+            .is_some_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe)
     };
     error.chain().any(is_pipe)
 }

@@ -18,7 +18,8 @@ pub(crate) struct Bars {
 impl Bars {
     pub(crate) fn new() -> Bars {
         let on_terminal = std::io::stderr().is_terminal();
-        let target = if on_terminal { ProgressDrawTarget::stderr_with_hz(8) } else { ProgressDrawTarget::hidden() };
+        let target =
+            if on_terminal { ProgressDrawTarget::stderr_with_hz(8) } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(None, target);
         Bars { bar, on_terminal, last_said: Mutex::new(String::new()) }
     }

@@ -43,7 +43,7 @@ pub(crate) fn run(args: RunArgs) -> Result<ExitCode> {
         let object = whyso_report::json(recording.run(), &explanation, &path);
         writeln!(out, "{}", serde_json::to_string_pretty(&object)?)?;
     } else {
-        writeln!(out, "\n{}", whyso_report::terminal(&recording, &explanation)?)?;
+        writeln!(out, "\n{}", whyso_report::terminal(recording.run(), &explanation))?;
         if written.is_ok() {
             writeln!(out, "Report: {}", report.display())?;
         }
@@ -118,7 +118,9 @@ fn plan(args: &RunArgs) -> Result<Plan> {
 fn seconds(flag: &str, seconds: f64) -> Result<Duration> {
     match Duration::try_from_secs_f64(seconds) {
         Ok(duration) => Ok(duration),
-        Err(_) => bail!(Error::Plan(format!("{flag} {seconds} is no length of time: give seconds, such as 10"))),
+        Err(_) => {
+            bail!(Error::Plan(format!("{flag} {seconds} is no length of time: give seconds, such as 10")))
+        }
     }
 }
 

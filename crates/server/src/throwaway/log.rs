@@ -65,11 +65,11 @@ pub(super) fn explain(lines: &[String], server: &str, otherwise: &str) -> Error 
             return Error::UnknownKnob { name: knob_of(prefix), server: server.to_string() };
         }
         // "Error while setting value 'x' to 'knob'", "option 'knob' ..."
-        if let Some(value) = quoted_after(line, "Error while setting value '") {
-            if let Some(name) = quoted_after(line, "' to '") {
-                let why = "the server does not accept it".to_string();
-                return Error::KnobValue { name: knob_of(name), value: value.to_string(), why };
-            }
+        if let Some(value) = quoted_after(line, "Error while setting value '")
+            && let Some(name) = quoted_after(line, "' to '")
+        {
+            let why = "the server does not accept it".to_string();
+            return Error::KnobValue { name: knob_of(name), value: value.to_string(), why };
         }
         if let Some(name) = quoted_after(line, "used for variable '") {
             let value = quoted_after(line, "(value '").unwrap_or("").to_string();
