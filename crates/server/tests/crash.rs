@@ -14,9 +14,10 @@ use whyso_server::{ThrowAway, sweep};
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     if let [_, command, parent] = &arguments[..]
-        && command == "own" {
-            return own(Path::new(parent));
-        }
+        && command == "own"
+    {
+        return own(Path::new(parent));
+    }
     // each prints its name when it has passed; the first that fails ends the program with an error
     type Test = fn(&Path);
     let tests: [(&str, Test); 4] = [

@@ -11,9 +11,12 @@ use mysql_async::OptsBuilder;
 use whyso_record::data::{Event, Reading, SeriesId, SeriesKey, TextRows};
 use whyso_watch::{Sink, WatchSpec, Watcher};
 
+/// The series, the last value of each, and how many values there were.
+type Content = (Vec<SeriesKey>, BTreeMap<u32, f64>, u64);
+
 /// Keeps the last value of each series and how many values there were.
 #[derive(Clone, Default)]
-struct Last(Arc<Mutex<(Vec<SeriesKey>, BTreeMap<u32, f64>, u64)>>);
+struct Last(Arc<Mutex<Content>>);
 
 impl Sink for Last {
     fn series(&self, key: &SeriesKey) -> SeriesId {
