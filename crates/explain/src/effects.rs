@@ -143,7 +143,7 @@ mod tests {
             end_ns: 13_500_000_000,
             ..ActionInput::default()
         };
-        let effects = effects(&[action.clone()], &levels);
+        let effects = effects(std::slice::from_ref(&action), &levels);
         assert_eq!(effects[0].level, Some(0));
         assert_eq!(effects[0].before.unwrap().value, 1000.0);
         let during_s = effects[0].during_s;

@@ -111,7 +111,7 @@ prop_compose! {
         ],
         error in prop_oneof!["", "it was denied"],
     ) -> ActionInput {
-        ActionInput { begin_ns, end_ns, error, text: "SET GLOBAL x = 1".to_string(), ..ActionInput::default() }
+        ActionInput { begin_ns, end_ns, error, text: "SET GLOBAL x = 1".to_string() }
     }
 }
 
