@@ -234,6 +234,39 @@ fn a_restart_under_traffic_is_survived_and_reported() {
 }
 
 #[test]
+fn server_and_load_stay_on_their_cpus() {
+    let place = Place::new();
+    let mut run = place.run(&["--users", "2", "--seconds", "4", "--no-repeat", "--json"]);
+    let child = spawn(run.args(["--server-cpus", "0", "--client-cpus", "1 core"]));
+    let program = child.id();
+    let allowed = |status: &str| {
+        let status = fs::read_to_string(status).unwrap_or_default();
+        status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:").map(|list| list.trim().to_string()))
+    };
+    let server_is_held = wait_until(SOON, || {
+        let pids = server_pids_under(place.path());
+        pids.iter().any(|pid| allowed(&format!("/proc/{pid}/status")).as_deref() == Some("0"))
+    });
+    assert!(server_is_held, "the server may run on other CPUs than 0");
+    let load_is_held = wait_until(SOON, || {
+        let Ok(tasks) = fs::read_dir(format!("/proc/{program}/task")) else { return false };
+        let held = tasks.flatten().filter(|task| {
+            let list = allowed(task.path().join("status").to_str().unwrap());
+            list.is_some_and(|list| list == "0")
+        });
+        held.count() >= 2
+    });
+    assert!(load_is_held, "the load's threads may run on other CPUs");
+    let out = json_of(&finish(child, SOON));
+    let recorded = fs::read_to_string(Path::new(out["path"].as_str().unwrap()).join("run.json")).unwrap();
+    let recorded: Value = serde_json::from_str(&recorded).unwrap();
+    assert_eq!(recorded["spec"]["server_cpus"], serde_json::json!([0]));
+    assert_eq!(recorded["spec"]["client_cpus"], serde_json::json!([0]));
+    assert!(recorded["spec"]["server_cpus_words"].as_str().unwrap().contains("affinity"));
+    place.assert_nothing_left();
+}
+
+#[test]
 fn bad_input_gets_one_sentence_and_the_right_exit_status() {
     let place = Place::new();
     let missing_socket = "mysql://root@localhost/?socket=/var/tmp/no-such-socket";

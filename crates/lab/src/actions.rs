@@ -24,12 +24,20 @@ const ACTION_TIME_MAX: Duration = Duration::from_secs(120);
 pub(crate) struct Actions {
     /// Latest first, so that the next one is at the end.
     pending: Vec<Action>,
-    under_way: Vec<(ActionRecord, JoinHandle<Result<(), String>>)>,
+    under_way: Vec<(ActionRecord, JoinHandle<Result<Done, String>>)>,
     done: Vec<ActionRecord>,
     runtime: Handle,
     dsn: Dsn,
     undo: Shared<Undo>,
     throw_away: Option<Shared<ThrowAway>>,
+    /// The server's process after a restart, until somebody takes note of it.
+    new_pid: Option<u32>,
+}
+
+/// What came of an action.
+#[derive(Default)]
+struct Done {
+    new_pid: Option<u32>,
 }
 
 impl Actions {
@@ -42,7 +50,16 @@ impl Actions {
     ) -> Actions {
         let mut pending = actions.to_vec();
         pending.sort_by_key(|action| std::cmp::Reverse(action.after));
-        Actions { pending, under_way: Vec::new(), done: Vec::new(), runtime, dsn, undo, throw_away }
+        Actions {
+            pending,
+            under_way: Vec::new(),
+            done: Vec::new(),
+            runtime,
+            dsn,
+            undo,
+            throw_away,
+            new_pid: None,
+        }
     }
 
     /// Starts what is due at this measured time, and notes what has ended. Never waits.
@@ -72,12 +89,20 @@ impl Actions {
             let (mut record, task) = self.under_way.swap_remove(index);
             record.end_ns = monotonic_ns();
             let outcome = self.runtime.block_on(task).unwrap_or_else(|error| Err(error.to_string()));
-            if let Err(error) = outcome {
-                event(recorder, "error", format!("{}: {error}", record.text));
-                record.error = error;
+            match outcome {
+                Ok(done) => self.new_pid = done.new_pid.or(self.new_pid),
+                Err(error) => {
+                    event(recorder, "error", format!("{}: {error}", record.text));
+                    record.error = error;
+                }
             }
             self.done.push(record);
         }
+    }
+
+    /// The server's new process, once after a restart.
+    pub(crate) fn take_new_pid(&mut self) -> Option<u32> {
+        self.new_pid.take()
     }
 
     /// Waits for what is under way, within the bound of an action, and gives all that was done, in order.
@@ -107,7 +132,7 @@ async fn carry_out(
     dsn: Dsn,
     undo: Shared<Undo>,
     throw_away: Option<Shared<ThrowAway>>,
-) -> Result<(), String> {
+) -> Result<Done, String> {
     match what {
         What::Set { name, value } => bounded(set(&dsn, &undo, &name, &value)).await,
         What::Sql(sql) => bounded(send(&dsn, &sql)).await,
@@ -119,10 +144,11 @@ async fn carry_out(
     }
 }
 
-async fn bounded(action: impl Future<Output = Result<(), String>>) -> Result<(), String> {
+async fn bounded(action: impl Future<Output = Result<(), String>>) -> Result<Done, String> {
     timeout(ACTION_TIME_MAX, action)
         .await
         .unwrap_or_else(|_| Err(format!("it did not end within {} s", ACTION_TIME_MAX.as_secs())))
+        .map(|()| Done::default())
 }
 
 async fn set(dsn: &Dsn, undo: &Shared<Undo>, name: &str, value: &str) -> Result<(), String> {
@@ -158,8 +184,9 @@ async fn shell(command: &str) -> Result<(), String> {
     Err(format!("the command ended with {}: {last_line}", output.status))
 }
 
-async fn restart(server: &Shared<ThrowAway>) -> Result<(), String> {
+async fn restart(server: &Shared<ThrowAway>) -> Result<Done, String> {
     let mut server = server.lock().await;
     server.stop_server().await.map_err(|error| error.to_string())?;
-    server.start_server().await.map_err(|error| error.to_string())
+    server.start_server().await.map_err(|error| error.to_string())?;
+    Ok(Done { new_pid: server.pid() })
 }

@@ -25,6 +25,7 @@
 mod actions;
 mod error;
 mod evidence;
+mod facts;
 mod plan;
 mod prepare;
 mod progress;

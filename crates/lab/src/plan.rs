@@ -3,8 +3,6 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::Serialize;
-
 use crate::Error;
 
 /// Most users that one run may ask for: each is a thread and a connection.
@@ -57,15 +55,14 @@ pub enum ServerPlan {
 }
 
 /// Something that is done in mid-run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Action {
     /// Since the first measured window began, counting measured time alone.
     pub after: Duration,
     pub what: What,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Debug, PartialEq)]
 pub enum What {
     /// SET GLOBAL of one variable, put back at the end of the run.
     Set { name: String, value: String },

@@ -162,8 +162,7 @@ async fn remote(
 ) -> Result<Tested, Error> {
     let mut dsn = Dsn::resolve(text)?;
     let mut notes = Vec::new();
-    if let Some(typed) = dsn::password_as_typed(text) {
-        whyso_server::overwrite_in_arguments(typed);
+    if dsn::password_as_typed(text).is_some() {
         notes.push(
             "a password in the command line can be seen by others until it is overwritten: use MYSQL_PWD or ~/.my.cnf"
                 .to_string(),

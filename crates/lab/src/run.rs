@@ -4,19 +4,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde_json::json;
 use tokio::runtime::Runtime;
-use whyso_clock::{Anchor, monotonic_ns, wall_ns};
+use whyso_clock::{Anchor, monotonic_ns};
 use whyso_load::{Engine, Limits};
 use whyso_record::data::Event;
-use whyso_record::run::{Ended, Purpose, RunInfo, ServerFacts};
+use whyso_record::run::{Ended, Purpose, RunInfo};
 use whyso_record::{Options, Recorder};
 use whyso_server::CpuSet;
 use whyso_server::knobs::Undone;
-use whyso_watch::{WatchSpec, Watcher, global_variables, host_facts, server_facts};
+use whyso_watch::{WatchSpec, Watcher, global_variables};
 use whyso_workload::Workload;
 
 use crate::actions::Actions;
+use crate::facts;
 use crate::plan::What;
 use crate::prepare::{self, AskPassword, Tested};
 use crate::progress::{Listener, News, Stop};
@@ -107,7 +107,13 @@ struct Lab<'a> {
 impl Lab<'_> {
     fn record(&self) -> Result<Outcome, Error> {
         self.listener.hear(News::Step("waiting for the server to settle"));
-        let mut info = self.run_info()?;
+        let mut info = facts::run_info(
+            self.plan,
+            &self.workload,
+            self.client_cpus.as_ref(),
+            &self.tested,
+            &self.runtime,
+        )?;
         let unsettled = self.settle()?;
         if let Some(what) = unsettled {
             info.not_measured.push(format!("a server at rest: when the first level began, {what}"));
@@ -133,13 +139,19 @@ impl Lab<'_> {
         let path = self.plan.out.join(&info.id);
         let recorder = Recorder::create(&path, Options::default())?;
         recorder.set_run(&info);
-        let watcher = Watcher::start(self.watch_spec(), recorder.clone())?;
-        let failure = self.levels(engine, &recorder, &mut info);
+        let watcher = Watcher::start(self.watch_spec(info.server.pid), recorder.clone())?;
+        let failure = self.levels(engine, &recorder, &watcher, &mut info);
         self.finish(recorder, watcher, info, failure, path)
     }
 
     /// Runs the sweep and the repeat. Gives why it was cut short by a failure.
-    fn levels(&self, engine: Engine, recorder: &Recorder, info: &mut RunInfo) -> Option<String> {
+    fn levels(
+        &self,
+        engine: Engine,
+        recorder: &Recorder,
+        watcher: &Watcher,
+        info: &mut RunInfo,
+    ) -> Option<String> {
         let plan = self.plan;
         let dsn = self.tested.dsn.clone();
         let throw_away = self.tested.throw_away.clone();
@@ -149,6 +161,7 @@ impl Lab<'_> {
             plan,
             engine,
             recorder: recorder.clone(),
+            watcher,
             listener: self.listener,
             stop: self.stop,
             actions: Actions::new(&plan.actions, handle, dsn, self.tested.undo.clone(), throw_away),
@@ -300,13 +313,13 @@ impl Lab<'_> {
         })
     }
 
-    fn watch_spec(&self) -> WatchSpec {
+    fn watch_spec(&self, server_pid: Option<u32>) -> WatchSpec {
         let interval = self.plan.interval;
         WatchSpec {
             interval,
             slow_interval: Duration::from_secs(60).max(interval),
             server: Some(self.tested.dsn.opts()),
-            server_pid: self.tested.pid,
+            server_pid,
             server_host: self
                 .tested
                 .dsn
@@ -316,65 +329,6 @@ impl Lab<'_> {
             generator_pid: std::process::id(),
             data_dir: self.tested.data_dir.clone(),
         }
-    }
-
-    fn server_facts(&self) -> Result<ServerFacts, Error> {
-        self.runtime.block_on(async {
-            let mut conn = self.tested.dsn.connect().await?;
-            let throw_away = self.tested.throw_away.is_some();
-            let endpoint = self.tested.dsn.endpoint();
-            let facts = server_facts(&mut conn, &endpoint, throw_away, self.tested.pid).await?;
-            let _ = conn.disconnect().await;
-            Ok(facts)
-        })
-    }
-
-    fn run_info(&self) -> Result<RunInfo, Error> {
-        let plan = self.plan;
-        let server = self.server_facts()?;
-        let client_cpus = match &self.client_cpus {
-            Some(cpus) => cpus.cpus().to_vec(),
-            None => allowed_cpus(),
-        };
-        let server_cpus = match &self.tested.cpus {
-            Some(cpus) => cpus.clone(),
-            None => server.cpus.clone(),
-        };
-        let knob =
-            |(name, value, why): &(String, String, String)| json!({"name": name, "value": value, "why": why});
-        let spec = json!({
-            "workload": plan.workload,
-            "options": plan.options.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>(),
-            "describe": self.workload.describe(),
-            "tables": plan.tables,
-            "rows": plan.rows,
-            "seed": plan.seed,
-            "users": plan.users,
-            "seconds": plan.measure.as_secs_f64(),
-            "warmup_seconds_max": plan.warmup_max.as_secs_f64(),
-            "interval_ms": plan.interval.as_millis() as u64,
-            "engine": "threads",
-            "settings": self.tested.settings.iter().map(knob).collect::<Vec<_>>(),
-            "server_cpus": server_cpus,
-            "server_cpus_words": self.tested.cpus_words,
-            "client_cpus": client_cpus,
-            "client_cpus_words": self.client_cpus.as_ref().map_or(String::new(), ToString::to_string),
-            "notes": self.tested.notes,
-        });
-        Ok(RunInfo {
-            id: new_id(),
-            tool_version: env!("CARGO_PKG_VERSION").to_string(),
-            command: plan.command.clone(),
-            spec,
-            host: host_facts(self.tested.data_dir.as_deref()),
-            server,
-            anchors: vec![Anchor::now()],
-            not_measured: vec![
-                "where inside the server the time goes: which lock, which file, which function (counters alone were read)"
-                    .to_string(),
-            ],
-            ..RunInfo::default()
-        })
     }
 
     /// Puts settings back and removes the throw-away server, whatever came before.
@@ -441,48 +395,4 @@ fn changes_by_itself(name: &str) -> bool {
     ]
     .iter()
     .any(|prefix| name.starts_with(prefix))
-}
-
-/// CPUs that this process may run on.
-fn allowed_cpus() -> Vec<u32> {
-    let Ok(set) = rustix::thread::sched_getaffinity(None) else { return Vec::new() };
-    (0..rustix::thread::CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).map(|cpu| cpu as u32).collect()
-}
-
-/// A run's id: its begin in UTC and the process, such as "20260131-235959-1234".
-fn new_id() -> String {
-    let seconds = wall_ns().div_euclid(1_000_000_000);
-    let (days, of_day) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
-    let (year, month, day) = civil_from_days(days);
-    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
-    format!("{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}-{}", std::process::id())
-}
-
-/// Year, month and day of a number of days since 1970-01-01, in the proleptic Gregorian calendar.
-fn civil_from_days(days: i64) -> (i64, i64, i64) {
-    // Counted from 0000-03-01, so that the leap day is the last of its year.
-    let days = days + 719_468;
-    let era = days.div_euclid(146_097);
-    let day_of_era = days.rem_euclid(146_097);
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = year_of_era + era * 400 + i64::from(month <= 2);
-    (year, month, day)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn days_become_dates() {
-        assert_eq!(civil_from_days(0), (1970, 1, 1));
-        assert_eq!(civil_from_days(59), (1970, 3, 1));
-        assert_eq!(civil_from_days(11_016), (2000, 2, 29));
-        assert_eq!(civil_from_days(-1), (1969, 12, 31));
-        assert_eq!(civil_from_days(20_778), (2026, 11, 21));
-    }
 }

@@ -9,6 +9,7 @@ use whyso_load::{Engine, LevelOutcome};
 use whyso_record::Recorder;
 use whyso_record::data::Event;
 use whyso_record::run::{Ended, Level, Purpose, Window};
+use whyso_watch::Watcher;
 
 use crate::actions::Actions;
 use crate::progress::{Listener, News, Running, Stop};
@@ -28,6 +29,7 @@ pub(crate) struct Sweep<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) engine: Engine,
     pub(crate) recorder: Recorder,
+    pub(crate) watcher: &'a Watcher,
     pub(crate) listener: &'a dyn Listener,
     pub(crate) stop: &'a Stop,
     pub(crate) actions: Actions,
@@ -79,6 +81,9 @@ impl Sweep<'_> {
             watch.look(self, running.live().transactions);
             let so_far = self.measured_before + watch.begin.elapsed();
             self.actions.start_due(so_far, purpose, &self.recorder);
+            if let Some(pid) = self.actions.take_new_pid() {
+                self.watcher.server_pid_changed(Some(pid));
+            }
         }
         self.measured_before += watch.begin.elapsed();
         let (outcome, last_intervals) = running.stop_with_intervals();

@@ -192,7 +192,7 @@ pub(crate) struct WorkloadArgs {
     /// on: no BEGIN and COMMIT, each statement commits by itself [default: off]
     #[arg(long, value_name = "on|off", num_args = 0..=1, default_missing_value = "on")]
     pub(crate) skip_trx: Option<String>,
-    /// Distribution of row numbers: uniform, zipfian, pareto, gaussian, special [default: uniform]
+    /// Distribution of row numbers: uniform, zipfian, pareto, gaussian, special [default: special, as in sysbench 1.0]
     #[arg(long, value_name = "NAME")]
     pub(crate) rand_type: Option<String>,
     /// Exponent of the zipfian distribution [default: 0.8]

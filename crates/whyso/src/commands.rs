@@ -94,7 +94,7 @@ pub(crate) fn export(args: &ExportArgs) -> Result<ExitCode> {
 pub(crate) fn sql(args: &SqlArgs) -> Result<ExitCode> {
     let views = whyso_record::sql::views(&args.runs);
     let mut duckdb = Command::new("duckdb");
-    duckdb.args(["-cmd", &views]);
+    duckdb.args(["-cmd", &views]).env_remove("MYSQL_PWD");
     if let Some(command) = &args.command {
         duckdb.args(["-c", command]).stdin(Stdio::null());
     }

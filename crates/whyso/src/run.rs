@@ -14,6 +14,10 @@ use crate::progress::Bars;
 static STOP: Stop = Stop::new();
 
 pub(crate) fn run(args: RunArgs) -> Result<ExitCode> {
+    // Before anything that takes time: a process list shows the command line to everyone.
+    if let Some(password) = args.server.dsn.as_deref().and_then(whyso_server::dsn::password_as_typed) {
+        whyso_server::overwrite_in_arguments(password);
+    }
     let plan = plan(&args)?;
     if args.describe {
         print!("{}", whyso_lab::describe(&plan)?);

@@ -16,6 +16,8 @@ export interface Band {
   from: number;
   to: number;
   label: string;
+  /** The label where there is less room. */
+  short: string;
   color: string;
   warmup: boolean;
   faded: boolean;
@@ -24,6 +26,8 @@ export interface Band {
 export interface Mark {
   t: number;
   color: string;
+  /** Written beside the mark; empty for a mark without words. */
+  label: string;
 }
 
 export interface Drawing {
@@ -228,10 +232,11 @@ export class TimeChart {
       ctx.fillRect(left, bbox.top - 2 * ratio, width, 2 * ratio);
       const visibleLeft = Math.max(left, bbox.left);
       const visible = Math.min(left + width, bbox.left + bbox.width) - visibleLeft;
-      if (ctx.measureText(band.label).width + 4 * ratio > visible) continue;
+      const label = [band.label, band.short].find((text) => ctx.measureText(text).width + 4 * ratio <= visible);
+      if (label === undefined) continue;
       ctx.fillStyle = palette.muted;
       ctx.globalAlpha = band.faded ? 0.5 : 1;
-      ctx.fillText(band.label, visibleLeft + visible / 2, bbox.top - 9 * ratio);
+      ctx.fillText(label, visibleLeft + visible / 2, bbox.top - 9 * ratio);
     }
     const { marked } = this.#drawing;
     if (marked) {
@@ -253,11 +258,12 @@ export class TimeChart {
     ctx.rect(bbox.left, bbox.top - 2 * ratio, bbox.width, bbox.height + 4 * ratio);
     ctx.clip();
     this.#drawMarks(plot, palette);
-    this.#drawUnits(plot, palette);
     for (const line of this.#drawing.lines) {
       const scale = this.#suffixes.indexOf(line.suffix) >= 1 ? 'y2' : 'y';
       this.#drawLine(plot, line, scale);
     }
+    this.#drawUnits(plot, palette);
+    this.#drawMarkLabels(plot, palette);
     ctx.restore();
   }
 
@@ -300,6 +306,32 @@ export class TimeChart {
       ctx.lineTo(x, base - 6 * ratio);
       ctx.fill();
     }
+  }
+
+  /** Words right of each mark, as far as the next words or the plot's end; over the lines, with a halo. */
+  #drawMarkLabels(plot: uPlot, palette: Palette): void {
+    const { ctx, bbox } = plot;
+    const ratio = uPlot.pxRatio;
+    const { from, to } = this.#drawing.view;
+    const told = this.#drawing.marks.filter((mark) => mark.label !== '' && from <= mark.t && mark.t <= to);
+    const x = (mark: Mark) => plot.valToPos(mark.t, 'x', true);
+    ctx.font = `${11 * ratio}px system-ui, sans-serif`;
+    ctx.textAlign = 'left';
+    ctx.textBaseline = 'bottom';
+    ctx.lineJoin = 'round';
+    told.forEach((mark, number) => {
+      const next = told[number + 1];
+      const end = next ? x(next) : bbox.left + bbox.width;
+      const text = fitted(ctx, mark.label, end - x(mark) - 12 * ratio);
+      const [left, base] = [x(mark) + 6 * ratio, bbox.top + bbox.height - 4 * ratio];
+      ctx.globalAlpha = 0.9;
+      ctx.strokeStyle = palette.paper;
+      ctx.lineWidth = 3 * ratio;
+      ctx.strokeText(text, left, base);
+      ctx.globalAlpha = 1;
+      ctx.fillStyle = mark.color;
+      ctx.fillText(text, left, base);
+    });
   }
 
   #drawLine(plot: uPlot, line: Line, scale: string): void {
@@ -413,6 +445,13 @@ export class TimeChart {
     }
     return gap;
   }
+}
+
+/** As much of a text as has room, with an ellipsis; nothing where not even a few letters have. */
+function fitted(ctx: CanvasRenderingContext2D, text: string, room: number): string {
+  if (ctx.measureText(text).width <= room) return text;
+  const letters = Math.floor((text.length * room) / ctx.measureText(text).width) - 1;
+  return letters < 4 ? '' : `${text.slice(0, letters).trimEnd()}…`;
 }
 
 /** The units on a chart: the first has the left axis, all others share the right one. */

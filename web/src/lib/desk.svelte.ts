@@ -120,8 +120,9 @@ export class Desk {
   /** Brings what a sentence rests on before the reader's eyes. */
   show(evidence: Evidence): void {
     if (evidence.is === 'fact') {
-      this.settingsFilter = evidence.path.split('.').at(-1) ?? '';
-      scrollTo('settings');
+      const variable = /^server\.variables\.(.+)$/.exec(evidence.path)?.[1];
+      if (variable !== undefined) this.settingsFilter = variable;
+      scrollTo(evidence.path === 'not_measured' ? 'not-measured' : 'settings');
       return;
     }
     if (evidence.is === 'levels') {

@@ -13,7 +13,7 @@ export function num(value: number | null | undefined): string {
   if (size >= 99.95) return grouped(Math.round(value));
   if (size >= 9.995) return sign(value.toFixed(1));
   if (size >= 0.9995) return sign(value.toFixed(2));
-  if (size >= 0.0009995) return sign(Number(value.toPrecision(2)).toString());
+  if (size >= 0.0009995) return sign(value.toPrecision(2));
   const [mantissa, exponent] = value.toExponential(1).split('e') as [string, string];
   return `${sign(mantissa)}·10${superscript(exponent)}`;
 }

@@ -20,9 +20,19 @@ export function workloadOf(run: RunInfo): string {
   return run.command[2] ?? run.id;
 }
 
+/** How the machine is made: "a kvm virtual machine"; nothing for bare metal. A guess may be a whole phrase already. */
+export function machineKind(virtualization: string): string {
+  if (virtualization === '' || virtualization === 'none') return '';
+  return virtualization.includes('virtual machine') ? virtualization : `a ${virtualization} virtual machine`;
+}
+
 export function verdictOf(explanation: Explanation): string {
   const { peak } = explanation;
-  if (explanation.levels.length === 0) return 'No level of load was measured.';
+  const [only, ...others] = explanation.levels;
+  if (!only) return 'No level of load was measured.';
+  if (others.every((level) => level.users === only.users)) {
+    return `${users(only.users)}: ${num(only.transactions_per_s)} transactions a second.`;
+  }
   if (!peak) return 'No peak can be named: see the findings.';
   const [low, high] = peak.users_interval;
   const where = low === high ? `at ${users(peak.users)}` : `at ${low} to ${users(high)}`;

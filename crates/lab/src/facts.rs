@@ -1,0 +1,79 @@
+//! What a recording says of the run, the server and the machine before anything is measured.
+
+use serde_json::json;
+use tokio::runtime::Runtime;
+use whyso_clock::{Anchor, wall_ns};
+use whyso_record::run::{RunInfo, ServerFacts};
+use whyso_server::CpuSet;
+use whyso_watch::{host_facts, server_facts};
+use whyso_workload::Workload;
+
+use crate::prepare::Tested;
+use crate::{Error, Plan};
+
+/// Said in every recording until stacks are recorded too.
+const COUNTERS_ALONE: &str = "where inside the server the time goes: which lock, which file, which function (counters alone were read)";
+
+/// The beginning of `run.json`.
+pub(crate) fn run_info(
+    plan: &Plan,
+    workload: &Workload,
+    client_cpus: Option<&CpuSet>,
+    tested: &Tested,
+    runtime: &Runtime,
+) -> Result<RunInfo, Error> {
+    let server = runtime.block_on(ask_server(tested))?;
+    let server_cpus = tested.cpus.clone().unwrap_or_else(|| server.cpus.clone());
+    let knob =
+        |(name, value, why): &(String, String, String)| json!({"name": name, "value": value, "why": why});
+    let spec = json!({
+        "workload": plan.workload,
+        "options": plan.options.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>(),
+        "describe": workload.describe(),
+        "tables": plan.tables,
+        "rows": plan.rows,
+        "seed": plan.seed,
+        "users": plan.users,
+        "seconds": plan.measure.as_secs_f64(),
+        "warmup_seconds_max": plan.warmup_max.as_secs_f64(),
+        "interval_ms": plan.interval.as_millis() as u64,
+        "engine": "threads",
+        "settings": tested.settings.iter().map(knob).collect::<Vec<_>>(),
+        "server_cpus": server_cpus,
+        "server_cpus_words": tested.cpus_words,
+        "client_cpus": client_cpus.map_or_else(allowed_cpus, |cpus| cpus.cpus().to_vec()),
+        "client_cpus_words": client_cpus.map_or(String::new(), ToString::to_string),
+        "notes": tested.notes,
+    });
+    Ok(RunInfo {
+        id: new_id(),
+        tool_version: env!("CARGO_PKG_VERSION").to_string(),
+        command: plan.command.clone(),
+        spec,
+        host: host_facts(tested.data_dir.as_deref()),
+        server,
+        anchors: vec![Anchor::now()],
+        not_measured: vec![COUNTERS_ALONE.to_string()],
+        ..RunInfo::default()
+    })
+}
+
+async fn ask_server(tested: &Tested) -> Result<ServerFacts, Error> {
+    let mut conn = tested.dsn.connect().await?;
+    let throw_away = tested.throw_away.is_some();
+    let facts = server_facts(&mut conn, &tested.dsn.endpoint(), throw_away, tested.pid).await?;
+    let _ = conn.disconnect().await;
+    Ok(facts)
+}
+
+/// CPUs that this process may run on.
+fn allowed_cpus() -> Vec<u32> {
+    let Ok(set) = rustix::thread::sched_getaffinity(None) else { return Vec::new() };
+    (0..rustix::thread::CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).map(|cpu| cpu as u32).collect()
+}
+
+/// A run's id: its begin in UTC and the process, such as "20260131-235959-1234".
+fn new_id() -> String {
+    let begin = jiff::Timestamp::from_nanosecond(i128::from(wall_ns())).unwrap_or_default();
+    format!("{}-{}", begin.strftime("%Y%m%d-%H%M%S"), std::process::id())
+}

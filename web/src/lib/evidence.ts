@@ -1,0 +1,84 @@
+/** What a finding rests on, said so that links to the same thing stand together. Pure. */
+
+import type { Evidence, Head, Level, SeriesName } from '../data/model.ts';
+import { clock, users } from './format.ts';
+
+export interface Link {
+  text: string;
+  evidence: Evidence;
+}
+
+/** One quantity or series, and the places at which it was read. */
+export interface EvidenceGroup {
+  name: string;
+  /** What the name stands for, where known. */
+  why: string;
+  links: Link[];
+}
+
+const QUANTITIES: Record<string, string> = {
+  transactions_per_s: 'transactions/s',
+  queries_per_s: 'queries/s',
+  bins_100ms: 'throughput',
+  latency_mean_ms: 'mean latency',
+  latency_p99_ms: 'p99 latency',
+  cpu: 'CPU use',
+};
+
+/** More levels than this are "all levels" or "8 levels", and not named one by one. */
+const NAMED_LEVELS = 4;
+
+export function evidenceOf(evidence: Evidence[], head: Head): EvidenceGroup[] {
+  const groups: EvidenceGroup[] = [];
+  const put = (name: string, why: string, link: Link) => {
+    const group = groups.find((one) => one.name === name);
+    if (!group) groups.push({ name, why, links: [link] });
+    else if (!group.links.some((one) => one.text === link.text)) group.links.push(link);
+  };
+  for (const one of evidence) {
+    if (one.is === 'levels') {
+      const name = QUANTITIES[one.quantity] ?? one.quantity.replace(/_per_s$/, '/s').replace(/_ms$/, '').replaceAll('_', ' ');
+      put(name, '', { text: levelsText(one.levels, head), evidence: one });
+    } else if (one.is === 'series') {
+      put(seriesName(one.series), meaningOf(one.series, head), { text: windowText(one.begin_ns, one.end_ns, head), evidence: one });
+    } else {
+      put('', '', { text: factName(one.path), evidence: one });
+    }
+  }
+  return groups;
+}
+
+/** "runqueue_ns of server". */
+export function seriesName(series: SeriesName): string {
+  return series.instance === '' ? series.metric : `${series.metric} of ${series.instance}`;
+}
+
+function factName(path: string): string {
+  if (path === 'not_measured') return 'what was not measured';
+  return path.split('.').at(-1) ?? path;
+}
+
+function levelsText(indexes: number[], head: Head): string {
+  const levels = indexes.flatMap((index) => head.run.levels.find((level) => level.index === index) ?? []);
+  const swept = head.run.levels.filter((level) => level.purpose === 'sweep').length;
+  if (levels.length > NAMED_LEVELS) return levels.length >= swept ? 'at all levels' : `at ${levels.length} levels`;
+  const names = levels.map((level, order) => (order === levels.length - 1 ? levelName(level) : shortName(level)));
+  return `at ${names.join(', ')}`;
+}
+
+function windowText(begin_ns: number, end_ns: number, head: Head): string {
+  const middle = (begin_ns + end_ns) / 2;
+  const level = head.run.levels.find((one) => one.window.begin_ns <= middle && middle <= one.window.end_ns);
+  if (level) return `at ${levelName(level)}`;
+  const seconds = (ns: number) => clock((ns - head.origin_ns) / 1e9);
+  return `from ${seconds(begin_ns)} to ${seconds(end_ns)}`;
+}
+
+const shortName = (level: Level) => (level.purpose === 'repeat' ? `${level.users} again` : String(level.users));
+const levelName = (level: Level) => (level.purpose === 'repeat' ? `${users(level.users)} again` : users(level.users));
+
+function meaningOf(series: SeriesName, head: Head): string {
+  const same = (other: SeriesName) =>
+    other.host === series.host && other.source === series.source && other.metric === series.metric && other.instance === series.instance;
+  return head.explanation.growth.find((one) => same(one.series))?.meaning ?? '';
+}

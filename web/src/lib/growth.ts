@@ -1,0 +1,42 @@
+/** The growth table's rows: counters that say the same stand in one. Pure. */
+
+import type { Growth } from '../data/model.ts';
+import { bytes, ms, num } from './format.ts';
+
+/** Values this near are the same count, read at another place at another moment. */
+const SAME = 0.03;
+
+/** Counters of one meaning with the same values, such as those of SHOW STATUS and of InnoDB's own table, the first one's order. */
+export function growthRows(growth: Growth[]): Growth[][] {
+  const rows: Growth[][] = [];
+  for (const one of growth) {
+    const row = rows.find(([first]) => first !== undefined && saysTheSame(first, one));
+    if (row) row.push(one);
+    else rows.push([one]);
+  }
+  return rows;
+}
+
+function saysTheSame(a: Growth, b: Growth): boolean {
+  return a.meaning !== '' && a.meaning === b.meaning && a.unit === b.unit
+    && isNear(a.best_per_transaction, b.best_per_transaction) && isNear(a.last_per_transaction, b.last_per_transaction);
+}
+
+function isNear(a: number, b: number): boolean {
+  return Math.abs(a - b) <= SAME * Math.max(Math.abs(a), Math.abs(b));
+}
+
+/** An amount per transaction, times and bytes in the unit that suits them. */
+export function amountOf(value: number, unit: string): string {
+  if (!Number.isFinite(value)) return '–';
+  if (value === 0) return '0';
+  if (unit === 'ns') return ms(value / 1e6);
+  if (unit === 'us') return ms(value / 1e3);
+  if (unit === 'ms') return ms(value);
+  if (unit === 's') return ms(value * 1e3);
+  if (unit === 'bytes' || unit === 'KiB') {
+    const size = unit === 'KiB' ? value * 1024 : value;
+    return size < 100 ? `${num(size)} B` : bytes(size);
+  }
+  return unit === '1' || unit === '' ? num(value) : `${num(value)} ${unit}`;
+}
