@@ -241,7 +241,9 @@ fn server_and_load_stay_on_their_cpus() {
     let program = child.id();
     let allowed = |status: &str| {
         let status = fs::read_to_string(status).unwrap_or_default();
-        status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:").map(|list| list.trim().to_string()))
+        status
+            .lines()
+            .find_map(|line| line.strip_prefix("Cpus_allowed_list:").map(|list| list.trim().to_string()))
     };
     let server_is_held = wait_until(SOON, || {
         let pids = server_pids_under(place.path());

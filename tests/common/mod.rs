@@ -183,6 +183,8 @@ impl OwnServer {
                 "--skip-test-db",
                 "--user=root",
             ])
+            // A starting server clears its folder of temporary tables, those of others in it too.
+            .env("TMPDIR", folder.path())
             .arg(format!("--datadir={}", data.display()))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -202,6 +204,7 @@ impl OwnServer {
             .arg(format!("--port={port}"))
             .arg(format!("--datadir={}", data.display()))
             .arg(format!("--socket={}", folder.path().join("s").display()))
+            .env("TMPDIR", folder.path())
             .arg(format!("--log-error={}", folder.path().join("log").display()))
             .stdin(Stdio::null())
             .stdout(Stdio::null())

@@ -35,6 +35,8 @@ impl Server {
                 "--auth-root-authentication-method=normal",
             ])
             .arg(format!("--datadir={}", folder.path().join("data").display()))
+            // A starting server clears its folder of temporary tables, those of others in it too.
+            .env("TMPDIR", folder.path())
             .output()
             .expect("mariadb-install-db runs");
         let told = || String::from_utf8_lossy(&installed.stdout) + String::from_utf8_lossy(&installed.stderr);
@@ -127,6 +129,7 @@ fn spawn(folder: &Path, options: &[&str]) -> Child {
         .arg(format!("--pid-file={}", folder.join("pid").display()))
         .arg(format!("--log-error={}", folder.join("log").display()))
         .arg("--innodb-flush-log-at-trx-commit=2")
+        .env("TMPDIR", folder)
         .args(if options.iter().any(|option| option.starts_with("--port")) {
             None
         } else {

@@ -23,6 +23,8 @@ impl Server {
         let installed = Command::new("mariadb-install-db")
             .args(["--no-defaults", "--user=root", "--skip-test-db"])
             .arg("--auth-root-authentication-method=normal")
+            // A starting server clears its folder of temporary tables, those of others in it too.
+            .env("TMPDIR", folder.path())
             .arg(format!("--datadir={}", folder.path().join("data").display()))
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -116,6 +118,7 @@ fn spawn(folder: &TempDir) -> Child {
         .arg(format!("--datadir={}", path("data")))
         .arg(format!("--socket={}", path("s")))
         .arg("--innodb-buffer-pool-size=16M")
+        .env("TMPDIR", folder.path())
         .stdout(Stdio::null())
         .stderr(log)
         .spawn()
