@@ -48,7 +48,7 @@ impl Bars {
         self.style("  {msg:36} {bar:30} {prefix}");
         self.bar.set_length(level.bound.as_millis().max(1) as u64);
         self.bar.set_position(level.elapsed.min(level.bound).as_millis() as u64);
-        self.bar.set_message(format!("{} users{again}: {phase}", level.users));
+        self.bar.set_message(format!("{}{again}: {phase}", users(level.users)));
         self.bar.set_prefix(format!(
             "{:>9} transactions/s   at most {} left",
             whyso_report::number::grouped(level.transactions_per_s),
@@ -74,9 +74,10 @@ impl Listener for Bars {
                     self.say_once(phase);
                     return;
                 }
-                self.style("  {msg:36} {bar:30} {human_pos} of {human_len} rows, {per_sec}, {eta} left");
+                self.style("  {msg:36} {bar:30} {human_pos} of {human_len} rows, {prefix}, {eta} left");
                 self.bar.set_length(rows_total);
                 self.bar.set_position(rows);
+                self.bar.set_prefix(format!("{} rows/s", whyso_report::number::whole(self.bar.per_sec() as u64)));
                 self.bar.set_message(phase.to_string());
             }
             News::Level(level) => {
@@ -88,8 +89,8 @@ impl Listener for Bars {
                 let again = if level.purpose == Purpose::Repeat { " again" } else { "" };
                 let cut = if matches!(level.ended, Ended::CutShort { .. }) { ", cut short" } else { "" };
                 let line = format!(
-                    "whyso: {} users{again}: {} transactions/s{cut}",
-                    level.users,
+                    "whyso: {}{again}: {} transactions/s{cut}",
+                    users(level.users),
                     whyso_report::number::grouped(level.result.transactions_per_s)
                 );
                 if self.on_terminal {
@@ -101,6 +102,10 @@ impl Listener for Bars {
             News::Warning(text) => self.bar.suspend(|| eprintln!("whyso: warning: {text}")),
         }
     }
+}
+
+fn users(number: u32) -> String {
+    if number == 1 { "1 user".to_string() } else { format!("{number} users") }
 }
 
 fn minutes(time: Duration) -> String {
