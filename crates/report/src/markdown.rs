@@ -5,7 +5,7 @@ use std::fmt::Write;
 use whyso_explain::model::{Estimate, Explanation, LevelVerdict, Regime, Steadiness};
 use whyso_record::run::{Ended, Level, Purpose, RunInfo};
 
-use crate::number::{bytes, grouped, whole};
+use crate::number::{amount, bytes, grouped, whole};
 
 /// The whole report but its time series: headline, findings, levels, growth, statements, facts.
 pub fn markdown(run: &RunInfo, explanation: &Explanation) -> String {
@@ -57,9 +57,8 @@ impl Markdown {
     /// Columns of words stand left, numbers right.
     fn table(&mut self, head: &[&str]) {
         self.row(&head.iter().map(|cell| cell.to_string()).collect::<Vec<_>>());
-        let is_words = |cell: &str| {
-            matches!(cell, "regime" | "validity" | "counter" | "kind" | "action" | "unit" | "what it is")
-        };
+        let is_words =
+            |cell: &str| matches!(cell, "regime" | "validity" | "counter" | "kind" | "action" | "what it is");
         let rule = |cell: &&str| if is_words(cell) { "---".to_string() } else { "---:".to_string() };
         let _ = writeln!(self.text, "| {} |", head.iter().map(rule).collect::<Vec<_>>().join(" | "));
     }
@@ -84,6 +83,20 @@ fn escaped(text: &str) -> String {
     out
 }
 
+/// "Throughput peaks at 4 to 16 users: 1,150". One level has no peak: it is what it is.
+pub(crate) fn verdict(explanation: &Explanation) -> Option<String> {
+    let peak = explanation.peak.as_ref()?;
+    let [low, high] = peak.users_interval;
+    let count = if low == high { users(low) } else { format!("{low} to {}", users(high)) };
+    let per_s = grouped(peak.transactions_per_s);
+    let is_sweep = explanation.levels.iter().any(|level| level.users != peak.users);
+    Some(if is_sweep { format!("Throughput peaks at {count}: {per_s}") } else { format!("{count}: {per_s}") })
+}
+
+fn users(count: u32) -> String {
+    if count == 1 { "1 user".to_string() } else { format!("{count} users") }
+}
+
 fn headline(out: &mut Markdown, run: &RunInfo, explanation: &Explanation) {
     let server = escaped(format!("{} {}", run.server.flavor, run.server.version).trim());
     out.line(&format!(
@@ -92,13 +105,8 @@ fn headline(out: &mut Markdown, run: &RunInfo, explanation: &Explanation) {
         if server.is_empty() { "a server" } else { &server }
     ));
     out.line("");
-    if let Some(peak) = &explanation.peak {
-        let [low, high] = peak.users_interval;
-        let users = if low == high { format!("{low} users") } else { format!("{low} to {high} users") };
-        out.line(&format!(
-            "**Throughput peaks at {users}: {} transactions a second.**\n",
-            grouped(peak.transactions_per_s)
-        ));
+    if let Some(verdict) = verdict(explanation) {
+        out.line(&format!("**{verdict} transactions a second.**\n"));
     }
     let ended = match &run.ended {
         Some(Ended::Complete { .. }) => "complete".to_string(),
@@ -212,17 +220,21 @@ const GROWTH_SHOWN: usize = 15;
 fn growth(out: &mut Markdown, explanation: &Explanation) {
     let Some(first) = explanation.growth.first() else { return };
     out.heading("What grows per transaction");
-    out.line(&format!("From {} to {} users, most suspicious first.\n", first.best_users, first.last_users));
-    out.table(&["counter", "unit", "at the best", "at the last", "growth", "what it is"]);
+    out.line(&format!(
+        "From the best level ({}) to the last ({}), most suspicious first.\n",
+        users(first.best_users),
+        users(first.last_users)
+    ));
+    let (best, last) = (format!("at {}", users(first.best_users)), format!("at {}", users(first.last_users)));
+    out.table(&["what it is", "counter", &best, &last, "growth"]);
     for growth in explanation.growth.iter().take(GROWTH_SHOWN) {
         let name = format!("{} {}", growth.series.metric, growth.series.instance);
         out.row(&[
-            escaped(name.trim()),
-            escaped(&growth.unit),
-            grouped(growth.best_per_transaction),
-            grouped(growth.last_per_transaction),
-            growth.ratio.map_or("from none".to_string(), |ratio| format!("× {}", grouped(ratio))),
             escaped(&growth.meaning),
+            escaped(name.trim()),
+            escaped(&amount(growth.best_per_transaction, &growth.unit)),
+            escaped(&amount(growth.last_per_transaction, &growth.unit)),
+            growth.ratio.map_or("from none".to_string(), |ratio| format!("× {}", grouped(ratio))),
         ]);
     }
 }
@@ -256,9 +268,14 @@ fn statements(out: &mut Markdown, run: &RunInfo) {
 fn facts(out: &mut Markdown, run: &RunInfo) {
     out.heading("Where it ran");
     let host = &run.host;
+    let endpoint = if run.server.throw_away {
+        "a throw-away server of its own".to_string()
+    } else {
+        run.server.endpoint.clone()
+    };
     let facts = [
         ("server", format!("{} {} {}", run.server.flavor, run.server.version, run.server.version_comment)),
-        ("reached at", run.server.endpoint.clone()),
+        ("reached at", endpoint),
         ("machine", format!("{} CPUs, {}, {}", host.logical_cpus, host.cpu_model, bytes(host.memory_bytes))),
         ("system", format!("{}, kernel {}", host.os, host.kernel)),
         ("virtualization", host.virtualization.clone()),

@@ -33,6 +33,36 @@ pub fn grouped(value: f64) -> String {
     format!("{value:.1e}")
 }
 
+/// A quantity with its unit as the recording names it: times in the unit that suits them, plain counts bare.
+///
+/// ```
+/// use whyso_report::number::amount;
+/// assert_eq!(amount(4_497_387.0, "ns"), "4.50 ms");
+/// assert_eq!(amount(0.00306, "ms"), "3.06 µs");
+/// assert_eq!(amount(14.24, "bytes"), "14.2 B");
+/// assert_eq!(amount(0.5, "1"), "0.5");
+/// ```
+pub fn amount(value: f64, unit: &str) -> String {
+    let ns_each = match unit {
+        "ns" => 1.0,
+        "us" | "µs" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        "1" | "" => return grouped(value),
+        "bytes" => return format!("{} B", grouped(value)),
+        other => return format!("{} {other}", grouped(value)),
+    };
+    let ns = value * ns_each;
+    let size = ns.abs();
+    let (divisor, name) = match size {
+        _ if size >= 1e9 => (1e9, "s"),
+        _ if size >= 1e5 => (1e6, "ms"),
+        _ if size > 0.0 => (1e3, "µs"),
+        _ => (1.0, "ms"),
+    };
+    format!("{} {name}", grouped(ns / divisor))
+}
+
 /// A whole number with separators.
 pub fn whole(value: u64) -> String {
     let digits = value.to_string();

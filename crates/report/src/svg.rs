@@ -9,7 +9,7 @@ use std::fmt::Write;
 use whyso_explain::model::{Explanation, LevelVerdict, Regime, Steadiness};
 use whyso_record::run::{Ended, Level, Purpose, RunInfo};
 
-use crate::markdown::{regime_name, workload};
+use crate::markdown::{regime_name, verdict, workload};
 use crate::number::grouped;
 use scale::{LogScale, Scale, UsersScale, log_ticks, short, spread, ticks};
 
@@ -234,7 +234,7 @@ impl<'a> Plot<'a> {
             drawing.line((LEFT, y.at(tick)), (RIGHT, y.at(tick)), GRID, "");
             drawing.text(LEFT - 8.0, y.at(tick), MUTED, "end", &short(tick));
         }
-        drawing.vertical_text(18.0, (LATENCY_TOP + LATENCY_FOOT) / 2.0, "latency, ms");
+        drawing.vertical_text(18.0, (LATENCY_TOP + LATENCY_FOOT) / 2.0, "latency, ms (log)");
 
         let quantiles: [Quantile; 3] = [
             ("p99", "2 3", |level| level.result.latency_ms.p99),
@@ -331,12 +331,8 @@ impl Drawing {
             escaped(&title)
         );
         let machine = format!("{} CPUs, {}", run.host.logical_cpus, run.host.cpu_model);
-        let peak = explanation.peak.as_ref().map(|peak| {
-            let [low, high] = peak.users_interval;
-            let users = if low == high { low.to_string() } else { format!("{low} to {high}") };
-            format!("peak at {users} users: {} transactions/s · ", grouped(peak.transactions_per_s))
-        });
-        self.text(LEFT, 42.0, MUTED, "start", &format!("{}{machine}", peak.unwrap_or_default()));
+        let verdict = verdict(explanation).map(|verdict| format!("{verdict} transactions/s · "));
+        self.text(LEFT, 42.0, MUTED, "start", &format!("{}{machine}", verdict.unwrap_or_default()));
     }
 
     fn zone(&mut self, from: f64, to: f64, regime: Regime) {

@@ -1,6 +1,6 @@
 /** What a finding rests on, said so that links to the same thing stand together. Pure. */
 
-import type { Evidence, Head, Level, SeriesName } from '../data/model.ts';
+import type { Evidence, Head, Level, SeriesName, Window } from '../data/model.ts';
 import { clock, users } from './format.ts';
 
 export interface Link {
@@ -35,12 +35,12 @@ export function evidenceOf(evidence: Evidence[], head: Head): EvidenceGroup[] {
     if (!group) groups.push({ name, why, links: [link] });
     else if (!group.links.some((one) => one.text === link.text)) group.links.push(link);
   };
-  for (const one of evidence) {
+  for (const [order, one] of evidence.entries()) {
     if (one.is === 'levels') {
       const name = QUANTITIES[one.quantity] ?? one.quantity.replace(/_per_s$/, '/s').replace(/_ms$/, '').replaceAll('_', ' ');
       put(name, '', { text: levelsText(one.levels, head), evidence: one });
     } else if (one.is === 'series') {
-      put(seriesName(one.series), meaningOf(one.series, head), { text: windowText(one.begin_ns, one.end_ns, head), evidence: one });
+      put(seriesName(one.series), meaningOf(one.series, head), { text: windowText(one, isSameSeries(one, evidence[order + 1]), head), evidence: one });
     } else {
       put('', '', { text: factName(one.path), evidence: one });
     }
@@ -66,10 +66,15 @@ function levelsText(indexes: number[], head: Head): string {
   return `at ${names.join(', ')}`;
 }
 
-function windowText(begin_ns: number, end_ns: number, head: Head): string {
+function isSameSeries(one: Evidence, next: Evidence | undefined): boolean {
+  return one.is === 'series' && next?.is === 'series' && isSame(one.series, next.series);
+}
+
+/** "users" is said once, by the last of neighbouring links. */
+function windowText({ begin_ns, end_ns }: Window, isFollowed: boolean, head: Head): string {
   const middle = (begin_ns + end_ns) / 2;
   const level = head.run.levels.find((one) => one.window.begin_ns <= middle && middle <= one.window.end_ns);
-  if (level) return `at ${levelName(level)}`;
+  if (level) return `at ${isFollowed ? shortName(level) : levelName(level)}`;
   const seconds = (ns: number) => clock((ns - head.origin_ns) / 1e9);
   return `from ${seconds(begin_ns)} to ${seconds(end_ns)}`;
 }
@@ -78,7 +83,9 @@ const shortName = (level: Level) => (level.purpose === 'repeat' ? `${level.users
 const levelName = (level: Level) => (level.purpose === 'repeat' ? `${users(level.users)} again` : users(level.users));
 
 function meaningOf(series: SeriesName, head: Head): string {
-  const same = (other: SeriesName) =>
-    other.host === series.host && other.source === series.source && other.metric === series.metric && other.instance === series.instance;
-  return head.explanation.growth.find((one) => same(one.series))?.meaning ?? '';
+  return head.explanation.growth.find((one) => isSame(one.series, series))?.meaning ?? '';
+}
+
+function isSame(a: SeriesName, b: SeriesName): boolean {
+  return a.host === b.host && a.source === b.source && a.metric === b.metric && a.instance === b.instance;
 }

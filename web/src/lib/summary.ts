@@ -59,7 +59,7 @@ export function badgesOf(head: Head): Badge[] {
   }
   const unstable = explanation.levels.filter((level) => level.steadiness.is === 'unstable_from');
   if (unstable.length > 0) {
-    badges.push({ text: `${unstable.length} unstable`, tone: 'bad', why: unstable.map((level) => users(level.users)).join(', ') });
+    badges.push({ text: `${unstable.length} ${unstable.length === 1 ? 'level' : 'levels'} unstable`, tone: 'bad', why: unstable.map((level) => users(level.users)).join(', ') });
   }
   if (explanation.drift?.significant) {
     const { drift } = explanation;

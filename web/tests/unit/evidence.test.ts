@@ -1,0 +1,58 @@
+import { expect, test } from 'vitest';
+import type { Evidence, Growth, Head, Level, SeriesName, Verdict } from '../../src/data/model.ts';
+import { evidenceOf } from '../../src/lib/evidence.ts';
+import { amountOf, growthRows } from '../../src/lib/growth.ts';
+import { machineKind, verdictOf } from '../../src/lib/summary.ts';
+
+const window = (index: number) => ({ begin_ns: index * 10e9 + 2e9, end_ns: index * 10e9 + 10e9 });
+const level = (index: number, users: number, purpose: Level['purpose'] = 'sweep') => ({ index, users, purpose, window: window(index) }) as Level;
+const head = {
+  origin_ns: 0,
+  run: { levels: [level(0, 1), level(1, 8), level(2, 64), level(3, 128), level(4, 256), level(5, 8, 'repeat')] },
+  explanation: { growth: [] as Growth[] },
+} as unknown as Head;
+const runqueue: SeriesName = { host: 'server', source: 'server_process', metric: 'runqueue_ns', instance: 'server' };
+const read = (series: SeriesName, index: number): Evidence => ({ is: 'series', series, ...window(index) });
+const told = (evidence: Evidence[]) => evidenceOf(evidence, head).map((group) => [group.name, group.links.map((link) => link.text).join(', ')]);
+
+test('the windows of one series stand together, each named by its level', () => {
+  expect(told([read(runqueue, 1), read(runqueue, 2)])).toEqual([['runqueue_ns of server', 'at 8, at 64 users']]);
+});
+
+test('a window outside every level is named by its time', () => {
+  expect(told([{ is: 'series', series: runqueue, begin_ns: 70e9, end_ns: 75e9 }])).toEqual([['runqueue_ns of server', 'from 1:10 to 1:15']]);
+});
+
+test('levels are named one by one, the repeated one as such, and many of them together', () => {
+  const levels = (...indexes: number[]): Evidence => ({ is: 'levels', quantity: 'transactions_per_s', levels: indexes });
+  expect(told([levels(1, 5)])).toEqual([['transactions/s', 'at 8, 8 users again']]);
+  expect(told([levels(0)])).toEqual([['transactions/s', 'at 1 user']]);
+  expect(told([levels(0, 1, 2, 3, 4)])).toEqual([['transactions/s', 'at all levels']]);
+});
+
+test('counters that say the same with the same values share a row, others do not', () => {
+  const one = (metric: string, meaning: string, last: number): Growth => ({
+    series: { ...runqueue, metric }, unit: '1', best_users: 8, last_users: 64, best_per_transaction: 1, last_per_transaction: last,
+    ratio: last, by_level: [], meaning,
+  });
+  const rows = growthRows([one('a', 'waits', 5), one('b', 'reads', 5), one('c', 'waits', 5.05), one('d', 'waits', 9), one('e', '', 5), one('f', '', 5)]);
+  expect(rows.map((row) => row.map((growth) => growth.series.metric))).toEqual([['a', 'c'], ['b'], ['d'], ['e'], ['f']]);
+});
+
+test.each([
+  [4_497_387, 'ns', '4.50 ms'], [0.00306, 'ms', '3.06 µs'], [0.013, 's', '13.0 ms'], [14.2, 'bytes', '14.2 B'], [0.0139, 'KiB', '14.2 B'],
+  [3e6, 'bytes', '2.86 MiB'], [0.049, '1', '0.049'], [0.0031, 'pages', '0.0031 pages'], [0, 'ns', '0'], [NaN, 'ns', '–'],
+])('%f %s per transaction is written %s', (value, unit, expected) => expect(amountOf(value, unit)).toBe(expected));
+
+test('a guessed machine is not told twice that it is virtual', () => {
+  expect(['', 'none', 'kvm', 'a virtual machine'].map(machineKind)).toEqual(['', '', 'a kvm virtual machine', 'a virtual machine']);
+});
+
+test('one level has no peak in its headline', () => {
+  const levels = [{ users: 8, transactions_per_s: 846 }] as Verdict[];
+  const peak = { users: 8, users_interval: [8, 8] as [number, number], transactions_per_s: 846, witnesses: [] };
+  const explanation = { levels, peak, usl: null, growth: [], drift: null, findings: [] };
+  expect(verdictOf(explanation)).toBe('8 users: 846 transactions a second.');
+  const more = [...levels, { users: 16, transactions_per_s: 700 }] as Verdict[];
+  expect(verdictOf({ ...explanation, levels: more })).toBe('Throughput peaks at 8 users: 846 transactions a second.');
+});
