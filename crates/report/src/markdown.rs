@@ -326,6 +326,34 @@ mod tests {
     }
 
     #[test]
+    fn one_level_alone_has_no_peak() {
+        let level = |users, transactions_per_s| LevelVerdict {
+            cpu: None,
+            server_cpus: None,
+            client_cpus: 0.0,
+            index: 0,
+            users,
+            transactions_per_s,
+            transactions_per_s_ci95: None,
+            steadiness: Steadiness::Steady,
+            regime: Regime::Unknown,
+            valid: true,
+            invalid_why: String::new(),
+        };
+        let peak = whyso_explain::model::Peak {
+            users: 8,
+            users_interval: [8, 8],
+            transactions_per_s: 846.0,
+            witnesses: vec![],
+        };
+        let mut explanation =
+            Explanation { levels: vec![level(8, 846.0)], peak: Some(peak), ..Default::default() };
+        assert_eq!(verdict(&explanation).unwrap(), "8 users: 846");
+        explanation.levels.push(level(1, 100.0));
+        assert_eq!(verdict(&explanation).unwrap(), "Throughput peaks at 8 users: 846");
+    }
+
+    #[test]
     fn a_level_says_why_it_does_not_count() {
         let verdict = LevelVerdict {
             cpu: None,
