@@ -77,7 +77,8 @@ impl Listener for Bars {
                 self.style("  {msg:36} {bar:30} {human_pos} of {human_len} rows, {prefix}, {eta} left");
                 self.bar.set_length(rows_total);
                 self.bar.set_position(rows);
-                self.bar.set_prefix(format!("{} rows/s", whyso_report::number::whole(self.bar.per_sec() as u64)));
+                self.bar
+                    .set_prefix(format!("{} rows/s", whyso_report::number::whole(self.bar.per_sec() as u64)));
                 self.bar.set_message(phase.to_string());
             }
             News::Level(level) => {
