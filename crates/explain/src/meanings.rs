@@ -183,6 +183,8 @@ static TABLE: &[Meaning] = &[
     line("memory", "pgfault", Resource, "", "page faults", "pages of memory touched for the first time"),
     line("memory", "pswp*", Io, "", "pages swapped", "pages written to swap or read back"),
     line("memory", "allocstall*", Wait, "", "stalls for memory", "times that a program had to free memory itself before it got some"),
+    line("memory", "nr_dirtied", Io, "", "pages of files changed in memory", "pages of the page cache that were written to, by every program"),
+    line("memory", "nr_written", Io, "", "pages of files written to disk", "pages of the page cache that the kernel wrote to disk, for every program"),
     line("memory", "*", Resource, "", "", "the kernel's memory management"),
 
     // Row locks.

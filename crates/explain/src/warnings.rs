@@ -96,13 +96,14 @@ pub(crate) fn errors(levels: &[Level]) -> Option<Finding> {
     let worst = shown.iter().copied().max_by(|a, b| share(a).total_cmp(&share(b)))?;
     let total: f64 = shown.iter().map(|level| level.errors as f64).sum();
     let text = format!(
-        "{} met an error, most often at {}: {} errors for {} transactions that succeeded ({} of all attempts).{}",
+        "{} met an error, most often at {}: {} {} for {} transactions that succeeded ({} of all attempts).{}",
         match total {
             1.0 => "One attempt".to_string(),
             _ => format!("{} attempts", numbers::plain(total)),
         },
         numbers::users(worst.users),
         numbers::count(worst.errors),
+        if worst.errors == 1 { "error" } else { "errors" },
         numbers::count(worst.transactions),
         numbers::percent(share(worst)),
         if worst.transactions > 0 {

@@ -43,7 +43,7 @@ const CHUNK_ROWS: u64 = 1_000;
 /// One INSERT statement, at most; and at most half of what the server takes.
 const INSERT_BYTES: usize = 1 << 20;
 /// More connections than that do not make a load faster: the server's commits and its log are one.
-const MAX_CONNECTIONS: usize = 16;
+pub(super) const MAX_CONNECTIONS: usize = 16;
 
 /// A range of ids of one table, loaded by one connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,8 +120,8 @@ async fn run(job: &Arc<Job>, parts: Vec<Part>, connections: usize, on_rows: impl
     let queue = Arc::new(Mutex::new(parts.into_iter()));
     let (told, mut rows_told) = mpsc::unbounded_channel();
     let mut set = JoinSet::new();
-    for _ in 0..workers {
-        let worker = work(Arc::clone(job), Arc::clone(&queue), told.clone());
+    for number in 0..workers {
+        let worker = work(Arc::clone(job), number, Arc::clone(&queue), told.clone());
         set.spawn(worker);
     }
     drop(told);
@@ -138,10 +138,16 @@ async fn run(job: &Arc<Job>, parts: Vec<Part>, connections: usize, on_rows: impl
 
 async fn work(
     job: Arc<Job>,
+    number: usize,
     queue: Arc<Mutex<std::vec::IntoIter<Part>>>,
     told: mpsc::UnboundedSender<u64>,
 ) -> Result<()> {
     let mut connection = job.dsn.connect().await?;
+    // Held for as long as the server works for this connection, also when we are gone: see `wait_for_former_loaders`.
+    let _: Option<Option<u8>> = connection
+        .exec_first("SELECT GET_LOCK(?, 0)", (super::loader_lock(&job.dsn.schema, number),))
+        .await
+        .map_err(refused("take whyso's lock"))?;
     // unique_checks and foreign_key_checks stay on: there is no unique key but the primary one and no
     // foreign key to be checked, while MariaDB since 10.6 answers both being off by sorting the rows
     // through a temporary file: 250,000 rows in order took twice as long and a third more CPU
