@@ -75,11 +75,11 @@ impl Shared {
 
     /// Ends the level, and its window here and now. The first failure is the one that is told.
     pub(crate) fn fail(&self, cause: Cause, message: String) {
-        let at_ns = {
+        // Several users may fail at once: whoever is told of, the level ended when the first of them ended its window.
+        let (_, at_ns) = {
             let mut ledger = self.ledger();
             let now_ns = monotonic_ns();
-            ledger.end_window(now_ns);
-            now_ns
+            ledger.end_window(now_ns)
         };
         let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
         if failure.is_none() && !self.is_stopped() {
