@@ -14,7 +14,7 @@ need() {
 # The server itself, without the service that the package mariadb-server would start.
 command -v mariadbd >/dev/null 2>&1 || command -v mysqld >/dev/null 2>&1 || packages+=(mariadb-server-core)
 need mariadb mariadb-client
-need cc gcc
+need cc build-essential
 if [ "$purpose" = test ]; then
 	need chromium chromium
 	need python3 python3
