@@ -55,7 +55,7 @@ pub async fn claim(connection: &mut Conn, schema: &str) -> Result<Claim> {
         State::Foreign => {
             return Err(Error::NotOurs(format!(
                 "schema '{schema}' on {} was not made by whyso and is not empty: name another schema in the DSN (one that \
-                 does not exist is created), or empty this one",
+                 does not exist is created), empty this one, or consent with --allow-writes {schema}",
                 server_name(connection)
             )));
         }
