@@ -68,7 +68,8 @@ fn as_integers(values: &[f64]) -> Option<(u8, Vec<i64>)> {
             scaled.push(integer as i64);
         }
         let median = median_step(&scaled);
-        let fits = scaled.windows(2).all(|pair| (pair[1] - pair[0] - median).abs() < INT_MAX);
+        let fits = median.abs() <= INT_MAX
+            && scaled.windows(2).all(|pair| (pair[1] - pair[0] - median).abs() <= INT_MAX);
         return fits.then_some((scale, scaled));
     }
     None
@@ -240,6 +241,11 @@ mod tests {
             let with_gaps: Vec<f64> = values.iter().map(|value| value.map_or(f64::NAN, f64::from)).collect();
             assert_comes_back(&with_gaps);
         }
+    }
+
+    #[test]
+    fn a_median_step_beyond_the_pages_integers_is_written_as_floats() {
+        assert_comes_back(&[-INT_MAX as f64, INT_MAX as f64]);
     }
 
     #[test]
