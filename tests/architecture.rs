@@ -62,12 +62,13 @@ fn assert_absent(name: &str, forbidden: &[&str]) {
 
 #[test]
 fn data_goes_one_way() {
-    let allowed: [(&str, &[&str]); 11] = [
+    let allowed: [(&str, &[&str]); 12] = [
         ("clock", &[]),
         ("wire", &[]),
         ("workload", &[]),
         ("series", &[]),
         ("load", &["clock", "wire", "workload"]),
+        ("sysbench", &["clock", "wire", "workload", "load"]),
         ("server", &["clock", "workload"]),
         ("record", &["clock", "series"]),
         ("watch", &["clock", "record"]),

@@ -82,6 +82,7 @@ impl Collector {
             end_ns: stretch.end_ns,
             measured: stretch.measured,
             rows: stretch.tally.rows(self.shared.plan.kinds()),
+            backlog: None,
         };
         if self.intervals.try_send(interval).is_err() {
             self.intervals_lost += 1;

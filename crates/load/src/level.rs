@@ -116,6 +116,16 @@ impl Running {
             service: Default::default(),
             kinds: Vec::new(),
             bins_100ms: Vec::new(),
+            lost_ns_by_code: BTreeMap::new(),
+            retried: Default::default(),
+            engine: crate::outcome::EngineUse {
+                kind: crate::spec::EngineKind::Threads,
+                loops: self.users,
+                why: String::new(),
+            },
+            arrivals: None,
+            endpoints: Vec::new(),
+            client_limit: None,
             client,
             failure: self.shared.failure(),
             reconnects: self.shared.reconnects.load(Relaxed),
@@ -179,7 +189,14 @@ fn fill(outcome: &mut LevelOutcome, collected: Collected, kinds: &[String]) {
         if count + errors == 0 && name == ROLLBACK {
             continue;
         }
-        let kind = KindOutcome { kind: name.clone(), count, errors, rows: kind.rows, latency: kind.latency };
+        let kind = KindOutcome {
+            kind: name.clone(),
+            count,
+            errors,
+            rows: kind.rows,
+            latency: kind.latency,
+            error_latency: Default::default(),
+        };
         outcome.kinds.push(kind);
     }
 }

@@ -44,6 +44,7 @@
 
 mod collector;
 mod connection;
+mod driver;
 mod engine;
 mod error;
 mod histogram;
@@ -54,6 +55,7 @@ mod outcome;
 mod plan;
 mod ring;
 mod shared;
+mod spec;
 mod stream;
 mod tally;
 mod target;
@@ -61,12 +63,14 @@ mod tls;
 mod usage;
 mod worker;
 
+pub use driver::{Command, Driver, Expects, Fine, Handles, Kind, Next, Preparation, Reply, Turn, Work};
 pub use engine::Engine;
 pub use error::LoadError;
 pub use histogram::Histogram;
 pub use level::Running;
 pub use outcome::{
-    Cause, ClientUse, ErrorCode, Failure, Interval, IntervalRow, KindOutcome, LevelOutcome, Live, ROLLBACK,
-    TRANSACTION,
+    ArrivalsOutcome, CONNECT, Cause, ClientUse, EndpointOutcome, EngineUse, ErrorCode, Failure, Interval,
+    IntervalRow, KindOutcome, LevelOutcome, Live, Outage, ROLLBACK, TRANSACTION,
 };
+pub use spec::{Arrivals, Endpoint, EngineKind, LevelSpec, LoadSpec, Pacing, Placement, Profile, Think};
 pub use target::{Address, Limits, Target, Tls};

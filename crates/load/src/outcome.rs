@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use crate::histogram::Histogram;
+use crate::spec::EngineKind;
 
 /// A server's error number and SQL state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -22,6 +23,9 @@ impl fmt::Display for ErrorCode {
 
 /// The kind under which whole transactions appear among an interval's rows.
 pub const TRANSACTION: &str = "transaction";
+/// The kind under which the making of connections in mid-level is counted, from the first packet to the prepared
+/// statements; not a query.
+pub const CONNECT: &str = "connect";
 /// The kind under which rollbacks before a retry are counted.
 pub const ROLLBACK: &str = "rollback";
 
@@ -40,17 +44,29 @@ pub struct LevelOutcome {
     /// Statements that the server answered, well or with an error; rollbacks before a retry included.
     pub queries: u64,
     pub errors_by_code: BTreeMap<ErrorCode, u64>,
+    /// Time that transactions lost to each error, in nanoseconds: from the attempt's begin, reconnecting included, until
+    /// the next attempt could begin.
+    pub lost_ns_by_code: BTreeMap<ErrorCode, u64>,
     /// Transactions' attempts that were rolled back and begun again.
     pub retries: u64,
     /// Of a transaction from its first attempt's first byte to its last answer, retries included.
     pub response: Histogram,
     /// Of a transaction's last, successful attempt.
     pub service: Histogram,
-    /// In the workload's order; "rollback" last, where there was one.
+    /// Response of those transactions alone that needed more than one attempt.
+    pub retried: Histogram,
+    /// In the workload's order; "rollback" and "connect" last, where there was one.
     pub kinds: Vec<KindOutcome>,
     /// Transactions that ended in each 100 ms from `window_begin_ns` on; the last bin may be shorter.
     pub bins_100ms: Vec<u32>,
     pub client: ClientUse,
+    pub engine: EngineUse,
+    /// Of an open loop; `None` in a closed one.
+    pub arrivals: Option<ArrivalsOutcome>,
+    /// One for each endpoint of the load.
+    pub endpoints: Vec<EndpointOutcome>,
+    /// What on the client's machine bounded the load, such as its local ports; one sentence.
+    pub client_limit: Option<String>,
     /// Why the level ended before it was stopped; `None` where it went well. Of the whole level.
     pub failure: Option<Failure>,
     /// Connections that were lost and made anew (see `Limits::reconnect`). Of the whole level.
@@ -70,6 +86,54 @@ pub struct KindOutcome {
     /// Rows that came back.
     pub rows: u64,
     pub latency: Histogram,
+    /// Times of those that were answered with an error.
+    pub error_latency: Histogram,
+}
+
+/// Which engine drove a level, and why that one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EngineUse {
+    /// Never [`EngineKind::Auto`].
+    pub kind: EngineKind,
+    /// Event loops, or threads.
+    pub loops: u32,
+    /// One sentence.
+    pub why: String,
+}
+
+/// How an open loop's schedule was kept.
+#[derive(Clone, Debug)]
+pub struct ArrivalsOutcome {
+    /// Transactions that became due in the window.
+    pub due: u64,
+    /// Those due in the level but not begun, at the window's begin and end, and the most in between (looked at ten
+    /// times a second).
+    pub backlog_begin: u64,
+    pub backlog_end: u64,
+    pub backlog_max: u64,
+    /// How late transactions began for which a user stood ready: the generator's own delay.
+    pub late: Histogram,
+}
+
+/// One endpoint's share of a level.
+#[derive(Clone, Debug)]
+pub struct EndpointOutcome {
+    /// As "db1:3306".
+    pub address: String,
+    pub transactions: u64,
+    pub errors: u64,
+    pub response: Histogram,
+    /// Of the whole level.
+    pub outages: Vec<Outage>,
+}
+
+/// A time in which an endpoint could not be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outage {
+    /// When the first connection to it was lost.
+    pub begin_ns: i64,
+    /// When the first transaction on it ended well again; `None`: not within the level.
+    pub end_ns: Option<i64>,
 }
 
 /// What the load's own threads used between the window's edges.
@@ -90,6 +154,10 @@ pub struct ClientUse {
     pub max_rss_kb: u64,
     /// Length of the window.
     pub window_ns: u64,
+    /// Answers that an event loop had been told of and that waited for their turn in it: their number, and the time
+    /// that they waited, together. 0 with threads.
+    pub answers: u64,
+    pub answer_delay_ns: u64,
 }
 
 /// Share of the CPUs that they may use, above which the load's threads are held to be the bottleneck.
@@ -156,6 +224,8 @@ pub struct Interval {
     pub measured: bool,
     /// [`TRANSACTION`] first, then every kind of statement that was sent at least once.
     pub rows: Vec<IntervalRow>,
+    /// Transactions that were due and not begun at its end; `None` in a closed loop.
+    pub backlog: Option<u64>,
 }
 
 #[derive(Clone, Debug, PartialEq)]

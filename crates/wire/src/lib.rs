@@ -26,12 +26,14 @@
 //! # Ok::<(), whyso_wire::ProtocolError>(())
 //! ```
 
+mod captured;
 pub mod encode;
 mod error;
 mod frame;
 mod prepare;
 mod response;
 
+pub use captured::Captured;
 pub use encode::{ExecuteTemplate, ExecuteWriter, ParamType, QueryTemplate, QueryWriter};
 pub use error::ProtocolError;
 pub use prepare::{PrepareAnswer, PrepareScanner, Prepared};

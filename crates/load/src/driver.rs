@@ -1,0 +1,181 @@
+//! What a user does: the contract between an engine, which sends and takes times, and whoever decides what is sent.
+//!
+//! An engine asks a [`Driver`] what comes next, carries it out, and asks again with the [`Reply`]. A driver never waits,
+//! reads no clock and knows no socket; it stays on the loop (or thread) that it was made on. Retries are a driver's own
+//! decision: it alone knows what has to be rolled back and which parameters to send again.
+
+use std::time::Duration;
+
+use whyso_wire::{Captured, RowFormat};
+
+use crate::outcome::{Cause, ErrorCode};
+
+/// What a level's users do. Shared by its loops.
+pub trait Work: Send + Sync {
+    /// The kinds of statements that results are given by. A [`Command`] names one by its place in this list.
+    fn kinds(&self) -> &[String];
+
+    /// Statements that are prepared on every connection before it is used; a driver finds their ids in
+    /// [`Turn::handles`], in this order.
+    fn preparations(&self) -> &[Preparation] {
+        &[]
+    }
+
+    /// Makes the drivers of these users, on the loop that will ask them. `loop_number` counts from 0.
+    ///
+    /// # Errors
+    /// One sentence; the level does not begin.
+    fn drivers(&self, loop_number: u32, users: &[u32]) -> Result<Vec<Box<dyn Driver>>, String>;
+}
+
+/// A statement to be prepared on every connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Preparation {
+    /// For messages.
+    pub kind: String,
+    pub sql: String,
+}
+
+/// One user.
+pub trait Driver {
+    /// Stands before a transaction. In a closed loop `number` counts this user's own; in an open loop it is the number
+    /// of the arrival, and `by_arrival` is set: then the transaction is a function of the seed and `number` alone.
+    fn begin(&mut self, number: u64, by_arrival: bool);
+
+    /// Says what comes next. `turn.reply` tells what became of what was asked for before.
+    fn next(&mut self, turn: &mut Turn<'_>) -> Next;
+
+    /// Bytes for the file that the server asked for in answer to our own LOAD DATA LOCAL: appends up to some 64 KiB of
+    /// content and says whether more is to come. Nothing that the server names is ever read.
+    fn local_file(&mut self, content: &mut Vec<u8>) -> bool {
+        let _ = content;
+        false
+    }
+
+    /// The level is over for this user and nothing more will be asked. Whether a transaction may be open on the server,
+    /// which a ROLLBACK then ends.
+    fn leaves_open(&self) -> bool {
+        false
+    }
+}
+
+/// What a driver is given to decide what comes next.
+pub struct Turn<'a> {
+    pub reply: Reply<'a>,
+    /// The command's bytes go here, encoded by `whyso_wire::encode`; it is empty.
+    pub out: &'a mut Vec<u8>,
+    /// Statements that are prepared on this connection.
+    pub handles: &'a mut Handles,
+}
+
+/// What became of the thing asked for before.
+#[derive(Clone, Copy, Debug)]
+pub enum Reply<'a> {
+    /// Nothing was: a transaction begins, or a pause is over.
+    Nothing,
+    /// The server did it.
+    Fine(Fine<'a>),
+    /// The server refused it. With several results, those before the error are in `captured`.
+    Error {
+        code: ErrorCode,
+        message: &'a str,
+        captured: &'a Captured,
+    },
+    Prepared {
+        statement_id: u32,
+        params: u16,
+        columns: u16,
+    },
+    /// The new connection that was asked for is there; nothing of the old one is left.
+    Connected,
+    /// The connection is lost, and what was asked with it: [`Next::Reconnect`] or [`Next::Fail`].
+    Lost {
+        code: ErrorCode,
+        message: &'a str,
+    },
+}
+
+/// The sum over every result of the command.
+#[derive(Clone, Copy, Debug)]
+pub struct Fine<'a> {
+    /// Result sets, empty ones included.
+    pub result_sets: u32,
+    pub rows: u64,
+    pub affected_rows: u64,
+    /// Empty unless the command asked to capture.
+    pub captured: &'a Captured,
+}
+
+/// What comes next.
+#[derive(Debug)]
+pub enum Next {
+    /// Send what was written to `turn.out` and wait for its whole answer.
+    Send(Command),
+    /// Send nothing for this long; it counts as the transaction's time.
+    Pause(Duration),
+    /// The attempt is given up because of this error, and the transaction begins anew: service time counts from here.
+    /// Asked again at once.
+    Again(ErrorCode),
+    /// The transaction has ended: well and counted, or neither. [`Driver::begin`] follows, unless the level is over.
+    Done { counted: bool },
+    /// Close the connection and make a new one, prepared as at the begin. Answered by [`Reply::Connected`].
+    Reconnect,
+    /// This user has no more to do.
+    Leave,
+    /// The level can't go on: one sentence says why.
+    Fail { cause: Cause, message: String },
+}
+
+/// How a command's answer is to be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// Place in [`Work::kinds`].
+    pub kind: Kind,
+    pub expects: Expects,
+    /// Keep column definitions and rows for [`Fine::captured`].
+    pub captures: bool,
+}
+
+/// What a command counts as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    One(u16),
+    /// By what the server answers, as sysbench counts: the place given for a result set, the next one for affected
+    /// rows, the one after that for anything else (errors too).
+    ByAnswer(u16),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expects {
+    /// Results, their rows in this form.
+    Results(RowFormat),
+    /// The answer to a `COM_STMT_PREPARE`.
+    Prepared,
+    /// Nothing, as after `COM_STMT_CLOSE`: asked again at once with [`Reply::Nothing`].
+    Nothing,
+}
+
+/// What one connection knows of the statements that were prepared on it by [`Work::preparations`].
+#[derive(Clone, Debug, Default)]
+pub struct Handles {
+    statement_ids: Vec<u32>,
+    /// The statement was executed before on this connection, so that the server knows its parameters' types.
+    types_known: Vec<bool>,
+}
+
+impl Handles {
+    pub(crate) fn push(&mut self, statement_id: u32) {
+        self.statement_ids.push(statement_id);
+        self.types_known.push(false);
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.statement_ids.len()
+    }
+
+    /// Id of a statement, and whether it was executed before; from now on it was.
+    #[inline]
+    pub fn execute(&mut self, place: usize) -> (u32, bool) {
+        (self.statement_ids[place], std::mem::replace(&mut self.types_known[place], true))
+    }
+}

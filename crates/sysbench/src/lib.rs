@@ -1,0 +1,1 @@
+//! sysbench, served: its command line, its Lua interface and its reports, on the load engine.
