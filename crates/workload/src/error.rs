@@ -24,6 +24,9 @@ pub enum WorkloadError {
          load a larger one with --tables and --rows, or ask for less"
     )]
     DataTooSmall { workload: String, tables: u32, rows: u64, have_tables: u32, have_rows: u64 },
+    /// Points that are no profile of rates.
+    #[error("the arrival rates can't be followed: {reason}; give points in ascending order of time")]
+    BadRates { reason: String },
 }
 
 fn did_you_mean(nearest: &Option<String>) -> String {

@@ -30,6 +30,7 @@
 //! # Ok::<(), whyso_workload::WorkloadError>(())
 //! ```
 
+mod arrival;
 mod builtin;
 mod distribution;
 mod error;
@@ -39,6 +40,7 @@ mod rng;
 mod suggest;
 mod value;
 
+pub use arrival::{ARRIVALS_USER, ArrivalClock, ArrivalProcess, exponential_think};
 pub use builtin::builtin_names;
 pub use distribution::{Distribution, Sampler};
 pub use error::WorkloadError;
