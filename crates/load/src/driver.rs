@@ -26,6 +26,11 @@ pub trait Work: Send + Sync {
     /// # Errors
     /// One sentence; the level does not begin.
     fn drivers(&self, loop_number: u32, users: &[u32]) -> Result<Vec<Box<dyn Driver>>, String>;
+
+    /// Whether its transactions make connections: an engine of threads then makes them all at once.
+    fn connects(&self) -> bool {
+        false
+    }
 }
 
 /// A statement to be prepared on every connection.
@@ -66,6 +71,8 @@ pub struct Turn<'a> {
     pub out: &'a mut Vec<u8>,
     /// Statements that are prepared on this connection.
     pub handles: &'a mut Handles,
+    /// Whether a lost connection may be made anew ([`Next::Reconnect`]) as far as the load's limits are concerned.
+    pub may_reconnect: bool,
 }
 
 /// What became of the thing asked for before.
@@ -86,8 +93,9 @@ pub enum Reply<'a> {
         params: u16,
         columns: u16,
     },
-    /// The new connection that was asked for is there; nothing of the old one is left.
-    Connected,
+    /// The new connection that was asked for is there; nothing of the old one is left. `lost`: what the old one ended
+    /// with, where it was not closed by us.
+    Connected { lost: Option<ErrorCode> },
     /// The connection is lost, and what was asked with it: [`Next::Reconnect`] or [`Next::Fail`].
     Lost {
         code: ErrorCode,
@@ -118,7 +126,8 @@ pub enum Next {
     Again(ErrorCode),
     /// The transaction has ended: well and counted, or neither. [`Driver::begin`] follows, unless the level is over.
     Done { counted: bool },
-    /// Close the connection and make a new one, prepared as at the begin. Answered by [`Reply::Connected`].
+    /// Close the connection and make a new one, prepared as at the begin. Answered by [`Reply::Connected`]; where none can be made within
+    /// the limits, the level ends.
     Reconnect,
     /// This user has no more to do.
     Leave,

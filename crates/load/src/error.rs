@@ -32,6 +32,14 @@ pub enum LoadError {
     Users { users: u32, users_max: u32 },
     #[error("a load of 0 users was asked for: ask for at least 1")]
     NoUsers,
+    #[error("the arrivals can't be scheduled: {why}")]
+    Schedule { why: String },
+    #[error("{0}")]
+    Spec(String),
+    #[error("the load's users could not be made: {0}")]
+    Drivers(String),
+    #[error("the engine {engine} can't be had: {source}; leave --engine out, or take another one")]
+    Engine { engine: crate::spec::EngineKind, source: io::Error },
     #[error("a level is still running: stop it before the next one is begun")]
     Busy,
     #[error(

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::ring::Event;
+use crate::ring::{Event, What};
 use crate::tally::Tally;
 
 /// Length of an interval, where no edge of the window cuts it.
@@ -26,6 +26,7 @@ pub(crate) struct Stretch {
 
 pub(crate) struct Ledger {
     kinds: usize,
+    endpoints: usize,
     /// Ascending, without gaps, never empty while the level runs.
     open: VecDeque<Stretch>,
     spare: Vec<Tally>,
@@ -37,14 +38,15 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
-    pub(crate) fn new(begin_ns: i64, kinds: usize) -> Ledger {
-        let first =
-            Stretch { begin_ns, end_ns: begin_ns + INTERVAL_NS, measured: false, tally: Tally::new(kinds) };
+    pub(crate) fn new(begin_ns: i64, kinds: usize, endpoints: usize) -> Ledger {
+        let tally = || Tally::new(kinds, endpoints);
+        let first = Stretch { begin_ns, end_ns: begin_ns + INTERVAL_NS, measured: false, tally: tally() };
         Ledger {
             kinds,
+            endpoints,
             open: VecDeque::from([first]),
-            spare: vec![Tally::new(kinds)],
-            late: Tally::new(kinds),
+            spare: vec![tally()],
+            late: tally(),
             window_begin_ns: None,
             window_end_ns: None,
             bins_100ms: Vec::new(),
@@ -86,7 +88,7 @@ impl Ledger {
     }
 
     fn push(&mut self, begin_ns: i64, measured: bool) {
-        let tally = self.spare.pop().unwrap_or_else(|| Tally::new(self.kinds));
+        let tally = self.spare.pop().unwrap_or_else(|| Tally::new(self.kinds, self.endpoints));
         self.open.push_back(Stretch { begin_ns, end_ns: begin_ns + INTERVAL_NS, measured, tally });
     }
 
@@ -102,8 +104,8 @@ impl Ledger {
 
     /// Enters an event. Allocates nothing, but at the beginning of an interval.
     pub(crate) fn enter(&mut self, event: Event) {
-        let end_ns = event.end_ns();
-        let is_transaction = matches!(event, Event::Transaction { .. } | Event::RetriedTransaction { .. });
+        let end_ns = event.end_ns;
+        let is_transaction = matches!(event.what, What::Transaction { .. });
         if is_transaction && self.is_measured(end_ns) {
             self.bin(end_ns);
         }
@@ -150,7 +152,7 @@ impl Ledger {
         if let Some(last) = self.open.back_mut() {
             last.end_ns = now_ns.max(last.begin_ns);
         }
-        (self.open.drain(..).collect(), std::mem::replace(&mut self.late, Tally::new(self.kinds)))
+        (self.open.drain(..).collect(), std::mem::replace(&mut self.late, Tally::new(self.kinds, self.endpoints)))
     }
 
     /// Gives a tally back to be used again.
@@ -178,12 +180,13 @@ mod tests {
     const S: i64 = INTERVAL_NS;
 
     fn transaction(end_ns: i64) -> Event {
-        Event::Transaction { end_ns, response_ns: 1_000 }
+        let what = What::Transaction { response_ns: 1_000, service_ns: 1_000, was_retried: false };
+        Event { end_ns, endpoint: 0, what }
     }
 
     #[test]
     fn the_window_counts_what_was_completed_in_it_and_nothing_else() {
-        let mut ledger = Ledger::new(0, 2);
+        let mut ledger = Ledger::new(0, 2, 1);
         ledger.enter(transaction(S / 2));
         assert_eq!(ledger.begin_window(S / 2 + 1), S / 2 + 1);
         assert_eq!(ledger.begin_window(S), S / 2 + 1);
@@ -204,7 +207,7 @@ mod tests {
 
     #[test]
     fn an_event_that_comes_after_its_interval_was_closed_still_counts_into_the_window() {
-        let mut ledger = Ledger::new(0, 2);
+        let mut ledger = Ledger::new(0, 2, 1);
         ledger.begin_window(0);
         ledger.extend(2 * S);
         let mut closed = Vec::new();
@@ -220,7 +223,7 @@ mod tests {
 
     #[test]
     fn a_window_that_never_began_is_empty() {
-        let mut ledger = Ledger::new(0, 2);
+        let mut ledger = Ledger::new(0, 2, 1);
         ledger.enter(transaction(5));
         assert_eq!(ledger.end_window(9), (9, 9));
         assert!(ledger.take_bins().is_empty());
@@ -239,7 +242,7 @@ mod tests {
             let end = begin + length;
             let mut times = times;
             times.sort_unstable();
-            let mut ledger = Ledger::new(0, 2);
+            let mut ledger = Ledger::new(0, 2, 1);
             let mut stretches = Vec::new();
             let edges = [(begin, true), (end, false), (5 * S, false)];
             let mut entered = 0;

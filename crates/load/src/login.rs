@@ -88,6 +88,7 @@ impl Login<'_> {
                 | CapabilityFlags::CLIENT_LONG_FLAG
                 | CapabilityFlags::CLIENT_TRANSACTIONS
                 | CapabilityFlags::CLIENT_MULTI_RESULTS
+                | CapabilityFlags::CLIENT_MULTI_STATEMENTS
                 | CapabilityFlags::CLIENT_PS_MULTI_RESULTS
                 | CapabilityFlags::CLIENT_PLUGIN_AUTH
                 | CapabilityFlags::CLIENT_PLUGIN_AUTH_LENENC_CLIENT_DATA
@@ -273,7 +274,7 @@ impl Login<'_> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         let bounded = match left {
             Duration::ZERO => Err(io::ErrorKind::TimedOut.into()),
-            left => self.stream.bound_waits(Some(left)),
+            left => self.stream.socket().bound_waits(Some(left)),
         };
         bounded.map_err(|source| self.broken(source))
     }

@@ -211,6 +211,8 @@ pub enum Cause {
     ConnectionLost,
     /// No answer within `Limits::stall`.
     NoAnswer,
+    /// What decides what is sent could not be made, or gave up.
+    Driver,
     /// The server sent what the protocol does not allow, or asked for a local file, which is refused.
     Protocol,
 }

@@ -1,6 +1,6 @@
 //! What one connection's thread tells: a queue of fixed size that one writes to and one at a time drains.
 //!
-//! Recording a statement is three plain stores and one release store; there is no lock and no allocation on the way.
+//! Recording a statement is four plain stores and one release store; there is no lock and no allocation on the way.
 
 use std::sync::atomic::{
     AtomicBool, AtomicI32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
@@ -8,99 +8,117 @@ use std::sync::atomic::{
 
 use crate::outcome::ErrorCode;
 
-/// Events that a ring holds: 24 KiB. The thread drains its own ring when it is three quarters full.
-const CAPACITY: u64 = 1024;
-const DRAIN_AT: u64 = CAPACITY / 4 * 3;
+/// Events that the ring of a thread with one connection holds: 32 KiB.
+pub(crate) const CAPACITY_OF_ONE: u64 = 1024;
+/// Events that the ring of an event loop holds: 256 KiB.
+pub(crate) const CAPACITY_OF_LOOP: u64 = 8192;
 
 /// Something that was completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Event {
+pub(crate) struct Event {
+    pub(crate) end_ns: i64,
+    /// Which of the load's endpoints it was done by.
+    pub(crate) endpoint: u16,
+    pub(crate) what: What,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum What {
     Statement {
-        end_ns: i64,
         kind: u16,
         latency_ns: u64,
         rows: u32,
     },
-    /// `retried`: the transaction is begun again because of it.
     Error {
-        end_ns: i64,
         kind: u16,
+        latency_ns: u64,
         code: ErrorCode,
-        retried: bool,
     },
-    /// Response and service time are the same where it was not retried.
+    /// Response and service time are the same where it was neither late nor retried.
     Transaction {
-        end_ns: i64,
-        response_ns: u64,
-    },
-    RetriedTransaction {
-        end_ns: i64,
         response_ns: u64,
         service_ns: u64,
+        was_retried: bool,
+    },
+    /// An attempt was given up because of an error, this long after it had begun.
+    GivenUp {
+        code: ErrorCode,
+        lost_ns: u64,
+    },
+    /// A transaction began so long after it was due, although its user stood ready.
+    Late {
+        late_ns: u64,
     },
 }
 
-/// Times fit 48 bits of nanoseconds, 78 hours, where two have to share a word with something else.
 const STATEMENT: u64 = 0;
 const ERROR: u64 = 1;
 const TRANSACTION: u64 = 2;
 const RETRIED_TRANSACTION: u64 = 3;
+const GIVEN_UP: u64 = 4;
 
 impl Event {
-    pub(crate) fn end_ns(&self) -> i64 {
-        match self {
-            Event::Statement { end_ns, .. }
-            | Event::Error { end_ns, .. }
-            | Event::Transaction { end_ns, .. }
-            | Event::RetriedTransaction { end_ns, .. } => *end_ns,
-        }
-    }
-
-    /// Words: end, value, and from the top: tag (8 bits), kind (16), unused (8), rows or error number (32).
+    /// Words: end; value; a second value, or an error's state; and from the top: tag (8 bits), endpoint (16), free (8),
+    /// kind or error's kind (16), error number (16) or, over both of these, rows (32).
     #[inline]
-    fn pack(self) -> [u64; 3] {
-        match self {
-            Event::Statement { end_ns, kind, latency_ns, rows } => {
-                [end_ns as u64, latency_ns, STATEMENT << 56 | u64::from(kind) << 40 | u64::from(rows)]
+    fn pack(self) -> [u64; 4] {
+        let end = self.end_ns as u64;
+        let word = u64::from(self.endpoint) << 40;
+        let tagged = |tag: u64| word | tag << 56;
+        match self.what {
+            What::Statement { kind, latency_ns, rows } => {
+                [end, latency_ns, u64::from(kind), tagged(STATEMENT) | u64::from(rows)]
             }
-            Event::Error { end_ns, kind, code, retried } => {
-                let [a, b, c, d, e] = code.sqlstate;
-                let value = u64::from_le_bytes([a, b, c, d, e, u8::from(retried), 0, 0]);
-                [end_ns as u64, value, ERROR << 56 | u64::from(kind) << 40 | u64::from(code.errno)]
+            What::Error { kind, latency_ns, code } => {
+                [end, latency_ns, state(code), tagged(ERROR) | u64::from(kind) << 16 | u64::from(code.errno)]
             }
-            Event::Transaction { end_ns, response_ns } => [end_ns as u64, response_ns, TRANSACTION << 56],
-            Event::RetriedTransaction { end_ns, response_ns, service_ns } => {
-                let service_ns = service_ns.min((1 << 48) - 1);
-                [end_ns as u64, response_ns, RETRIED_TRANSACTION << 56 | service_ns]
+            What::Transaction { response_ns, service_ns, was_retried } => {
+                let tag = if was_retried { RETRIED_TRANSACTION } else { TRANSACTION };
+                [end, response_ns, service_ns, tagged(tag)]
             }
+            What::GivenUp { code, lost_ns } => {
+                [end, lost_ns, state(code), tagged(GIVEN_UP) | u64::from(code.errno)]
+            }
+            What::Late { late_ns } => [end, late_ns, 0, tagged(GIVEN_UP + 1)],
         }
     }
 
-    fn unpack([end, value, word]: [u64; 3]) -> Event {
-        let end_ns = end as i64;
-        let kind = (word >> 40) as u16;
-        match word >> 56 {
-            STATEMENT => Event::Statement { end_ns, kind, latency_ns: value, rows: word as u32 },
-            ERROR => {
-                let [a, b, c, d, e, retried, ..] = value.to_le_bytes();
-                let code = ErrorCode { errno: word as u16, sqlstate: [a, b, c, d, e] };
-                Event::Error { end_ns, kind, code, retried: retried != 0 }
-            }
-            TRANSACTION => Event::Transaction { end_ns, response_ns: value },
-            _ => Event::RetriedTransaction { end_ns, response_ns: value, service_ns: word & ((1 << 48) - 1) },
-        }
+    #[inline]
+    fn unpack([end, value, second, word]: [u64; 4]) -> Event {
+        let what = match word >> 56 {
+            STATEMENT => What::Statement { kind: second as u16, latency_ns: value, rows: word as u32 },
+            ERROR => What::Error { kind: (word >> 16) as u16, latency_ns: value, code: code(word, second) },
+            GIVEN_UP => What::GivenUp { code: code(word, second), lost_ns: value },
+            tag @ (TRANSACTION | RETRIED_TRANSACTION) => What::Transaction {
+                response_ns: value,
+                service_ns: second,
+                was_retried: tag == RETRIED_TRANSACTION,
+            },
+            _ => What::Late { late_ns: value },
+        };
+        Event { end_ns: end as i64, endpoint: (word >> 40) as u16, what }
     }
+}
+
+fn state(code: ErrorCode) -> u64 {
+    let [a, b, c, d, e] = code.sqlstate;
+    u64::from_le_bytes([a, b, c, d, e, 0, 0, 0])
+}
+
+fn code(word: u64, state: u64) -> ErrorCode {
+    let [a, b, c, d, e, ..] = state.to_le_bytes();
+    ErrorCode { errno: word as u16, sqlstate: [a, b, c, d, e] }
 }
 
 /// Keeps what one thread writes off the cache lines that others write.
 #[repr(align(128))]
 struct OwnLine<T>(T);
 
-/// The queue of one connection, and what its thread says about itself.
+/// The queue of one thread, and what that thread says about itself.
 pub(crate) struct Ring {
     head: OwnLine<AtomicU64>,
     tail: OwnLine<AtomicU64>,
-    slots: Box<[[AtomicU64; 3]]>,
+    slots: Box<[[AtomicU64; 4]]>,
     pub(crate) totals: Totals,
     /// Kernel's id of the thread; 0 until it runs.
     pub(crate) thread_id: AtomicI32,
@@ -108,10 +126,13 @@ pub(crate) struct Ring {
     pub(crate) finished: AtomicBool,
     pub(crate) cpu_ns: AtomicU64,
     pub(crate) run_delay_ns: AtomicU64,
-    /// It waits for a new connection, which has a bound of its own.
-    pub(crate) reconnecting: AtomicBool,
+    /// It waits for something else than an answer: a new connection, which has a bound of its own, or for its time.
+    pub(crate) at_rest: AtomicBool,
     /// Its socket was shut down because the server did not answer.
     pub(crate) stalled: AtomicBool,
+    /// Answers that waited for their turn in an event loop, and how long they did, together.
+    pub(crate) answers: AtomicU64,
+    pub(crate) answer_delay_ns: AtomicU64,
 }
 
 /// Counts since the level began, written by the thread alone.
@@ -123,8 +144,9 @@ pub(crate) struct Totals {
 }
 
 impl Ring {
-    pub(crate) fn new() -> Ring {
-        let slots = (0..CAPACITY).map(|_| [const { AtomicU64::new(0) }; 3]).collect();
+    /// `capacity`: events that it holds, a power of two. The thread has it drained when it is three quarters full.
+    pub(crate) fn new(capacity: u64) -> Ring {
+        let slots = (0..capacity).map(|_| [const { AtomicU64::new(0) }; 4]).collect();
         Ring {
             head: OwnLine(AtomicU64::new(0)),
             tail: OwnLine(AtomicU64::new(0)),
@@ -134,7 +156,9 @@ impl Ring {
             finished: AtomicBool::new(false),
             cpu_ns: AtomicU64::new(0),
             run_delay_ns: AtomicU64::new(0),
-            reconnecting: AtomicBool::new(false),
+            at_rest: AtomicBool::new(false),
+            answers: AtomicU64::new(0),
+            answer_delay_ns: AtomicU64::new(0),
             stalled: AtomicBool::new(false),
         }
     }
@@ -148,14 +172,15 @@ impl Ring {
     #[inline]
     pub(crate) fn push(&self, event: Event) -> bool {
         let head = self.head.0.load(Relaxed);
-        if head - self.tail.0.load(Acquire) >= CAPACITY {
+        if head - self.tail.0.load(Acquire) >= self.slots.len() as u64 {
             return false;
         }
-        let slot = &self.slots[(head % CAPACITY) as usize];
+        let slot = &self.slots[head as usize & (self.slots.len() - 1)];
         let words = event.pack();
         slot[0].store(words[0], Relaxed);
         slot[1].store(words[1], Relaxed);
         slot[2].store(words[2], Relaxed);
+        slot[3].store(words[3], Relaxed);
         self.head.0.store(head + 1, Release);
         true
     }
@@ -163,7 +188,7 @@ impl Ring {
     /// Whether its thread should have it drained soon.
     #[inline]
     pub(crate) fn wants_draining(&self) -> bool {
-        self.head.0.load(Relaxed) - self.tail.0.load(Relaxed) >= DRAIN_AT
+        self.head.0.load(Relaxed) - self.tail.0.load(Relaxed) >= self.slots.len() as u64 / 4 * 3
     }
 
     /// Takes out every event in order. Whoever calls it holds the lock of what `take` writes to, so that no two drain
@@ -172,8 +197,13 @@ impl Ring {
         let head = self.head.0.load(Acquire);
         let tail = self.tail.0.load(Relaxed);
         for position in tail..head {
-            let slot = &self.slots[(position % CAPACITY) as usize];
-            let words = [slot[0].load(Relaxed), slot[1].load(Relaxed), slot[2].load(Relaxed)];
+            let slot = &self.slots[position as usize & (self.slots.len() - 1)];
+            let words = [
+                slot[0].load(Relaxed),
+                slot[1].load(Relaxed),
+                slot[2].load(Relaxed),
+                slot[3].load(Relaxed),
+            ];
             take(Event::unpack(words));
         }
         self.tail.0.store(head, Release);
@@ -186,60 +216,64 @@ mod tests {
     use proptest::prelude::*;
     use std::sync::Mutex;
 
-    fn event() -> impl Strategy<Value = Event> {
+    fn what() -> impl Strategy<Value = What> {
         let code =
             (any::<u16>(), any::<[u8; 5]>()).prop_map(|(errno, sqlstate)| ErrorCode { errno, sqlstate });
         prop_oneof![
-            (any::<i64>(), any::<u16>(), any::<u64>(), any::<u32>()).prop_map(
-                |(end_ns, kind, latency_ns, rows)| Event::Statement { end_ns, kind, latency_ns, rows }
-            ),
-            (any::<i64>(), any::<u16>(), code, any::<bool>())
-                .prop_map(|(end_ns, kind, code, retried)| Event::Error { end_ns, kind, code, retried }),
-            (any::<i64>(), any::<u64>())
-                .prop_map(|(end_ns, response_ns)| Event::Transaction { end_ns, response_ns }),
-            (any::<i64>(), any::<u64>(), 0..1u64 << 48).prop_map(|(end_ns, response_ns, service_ns)| {
-                Event::RetriedTransaction { end_ns, response_ns, service_ns }
+            (any::<u16>(), any::<u64>(), any::<u32>())
+                .prop_map(|(kind, latency_ns, rows)| What::Statement { kind, latency_ns, rows }),
+            (any::<u16>(), any::<u64>(), code.clone())
+                .prop_map(|(kind, latency_ns, code)| What::Error { kind, latency_ns, code }),
+            (any::<u64>(), any::<u64>(), any::<bool>()).prop_map(|(response_ns, service_ns, was_retried)| {
+                What::Transaction { response_ns, service_ns, was_retried }
             }),
+            (code, any::<u64>()).prop_map(|(code, lost_ns)| What::GivenUp { code, lost_ns }),
+            any::<u64>().prop_map(|late_ns| What::Late { late_ns }),
         ]
+    }
+
+    fn numbered(number: i64) -> Event {
+        Event { end_ns: number, endpoint: 0, what: What::Late { late_ns: number as u64 } }
     }
 
     proptest! {
         #[test]
-        fn every_event_comes_out_as_it_went_in(event in event()) {
+        fn every_event_comes_out_as_it_went_in(end_ns in any::<i64>(), endpoint in any::<u16>(), what in what()) {
+            let event = Event { end_ns, endpoint, what };
             prop_assert_eq!(Event::unpack(event.pack()), event);
         }
     }
 
     #[test]
     fn a_full_ring_refuses_and_takes_again_after_draining() {
-        let ring = Ring::new();
-        for i in 0..CAPACITY {
-            assert!(ring.push(Event::Transaction { end_ns: i as i64, response_ns: 0 }));
+        let ring = Ring::new(CAPACITY_OF_ONE);
+        for i in 0..CAPACITY_OF_ONE {
+            assert!(ring.push(numbered(i as i64)));
         }
         assert!(ring.wants_draining());
-        assert!(!ring.push(Event::Transaction { end_ns: 0, response_ns: 0 }));
+        assert!(!ring.push(numbered(0)));
         let mut taken = 0;
         ring.drain(|_| taken += 1);
-        assert_eq!(taken, CAPACITY);
-        assert!(ring.push(Event::Transaction { end_ns: 0, response_ns: 0 }));
+        assert_eq!(taken, CAPACITY_OF_ONE);
+        assert!(ring.push(numbered(0)));
     }
 
     #[test]
     fn nothing_is_lost_or_reordered_between_two_threads() {
-        let ring = Ring::new();
+        let ring = Ring::new(CAPACITY_OF_ONE);
         let last = 200_000;
         let seen = Mutex::new(Vec::new());
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 for i in 0..=last {
-                    while !ring.push(Event::Transaction { end_ns: i, response_ns: i as u64 }) {
+                    while !ring.push(numbered(i)) {
                         std::thread::yield_now();
                     }
                 }
             });
             while seen.lock().unwrap().last() != Some(&last) {
                 let mut seen = seen.lock().unwrap();
-                ring.drain(|event| seen.push(event.end_ns()));
+                ring.drain(|event| seen.push(event.end_ns));
             }
         });
         let seen = seen.into_inner().unwrap();

@@ -1,50 +1,80 @@
-//! What the threads of a level share with the level.
+//! What the loops, or threads, of a level share with the level.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::Release};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use whyso_clock::monotonic_ns;
 
+use crate::driver::Work;
+use crate::endpoints::Endpoints;
 use crate::ledger::Ledger;
-use crate::outcome::{Cause, Failure};
-use crate::plan::Plan;
+use crate::outcome::{CONNECT, Cause, Failure, TRANSACTION};
+use crate::pace::Schedule;
 use crate::ring::Ring;
 use crate::stream::Socket;
-use crate::target::{Limits, Target};
+use crate::target::Limits;
 
 pub(crate) struct Shared {
-    pub(crate) target: Arc<Target>,
-    pub(crate) plan: Arc<Plan>,
+    pub(crate) work: Arc<dyn Work>,
+    pub(crate) endpoints: Arc<Endpoints>,
     pub(crate) limits: Limits,
+    pub(crate) schedule: Schedule,
+    pub(crate) reconnect_every: u32,
+    /// "transaction", the work's own, "connect".
+    pub(crate) kinds: Vec<String>,
+    /// One a loop, or thread.
     pub(crate) rings: Vec<Ring>,
-    /// Each connection's socket, to be shut down under it.
-    sockets: Vec<Mutex<Arc<Socket>>>,
+    /// With threads: each one's socket, to be shut down under it.
+    sockets: Vec<Mutex<Option<Arc<Socket>>>>,
     ledger: Mutex<Ledger>,
     stop: AtomicBool,
+    /// The time that statements in flight get after the stop is over.
+    pub(crate) stop_is_over: AtomicBool,
     failure: Mutex<Option<Failure>>,
     pub(crate) reconnects: AtomicU64,
+    client_limit: Mutex<Option<String>>,
+}
+
+/// What a level is made of, for [`Shared::new`].
+pub(crate) struct Parts {
+    pub(crate) work: Arc<dyn Work>,
+    pub(crate) endpoints: Arc<Endpoints>,
+    pub(crate) limits: Limits,
+    pub(crate) schedule: Schedule,
+    pub(crate) reconnect_every: Option<u32>,
+    pub(crate) loops: u32,
+    /// Events that each loop's ring holds.
+    pub(crate) ring_capacity: u64,
+    pub(crate) begin_ns: i64,
 }
 
 impl Shared {
-    pub(crate) fn new(
-        target: Arc<Target>,
-        plan: Arc<Plan>,
-        limits: Limits,
-        sockets: Vec<Arc<Socket>>,
-        begin_ns: i64,
-    ) -> Shared {
-        let kinds = plan.kinds().len();
+    pub(crate) fn new(parts: Parts) -> Shared {
+        let mut kinds = vec![TRANSACTION.to_string()];
+        kinds.extend_from_slice(parts.work.kinds());
+        kinds.push(CONNECT.to_string());
+        let ledger = Ledger::new(parts.begin_ns, kinds.len(), parts.endpoints.len());
         Shared {
-            target,
-            plan,
-            limits,
-            rings: sockets.iter().map(|_| Ring::new()).collect(),
-            sockets: sockets.into_iter().map(Mutex::new).collect(),
-            ledger: Mutex::new(Ledger::new(begin_ns, kinds)),
+            work: parts.work,
+            endpoints: parts.endpoints,
+            limits: parts.limits,
+            schedule: parts.schedule,
+            reconnect_every: parts.reconnect_every.unwrap_or(u32::MAX),
+            kinds,
+            rings: (0..parts.loops).map(|_| Ring::new(parts.ring_capacity)).collect(),
+            sockets: (0..parts.loops).map(|_| Mutex::new(None)).collect(),
+            ledger: Mutex::new(ledger),
             stop: AtomicBool::new(false),
+            stop_is_over: AtomicBool::new(false),
             failure: Mutex::new(None),
             reconnects: AtomicU64::new(0),
+            client_limit: Mutex::new(None),
         }
+    }
+
+    /// Place of "connect" among the kinds.
+    pub(crate) fn connect_kind(&self) -> u16 {
+        (self.kinds.len() - 1) as u16
     }
 
     #[inline]
@@ -92,11 +122,26 @@ impl Shared {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(crate) fn set_socket(&self, user: usize, socket: Arc<Socket>) {
-        *self.sockets[user].lock().unwrap_or_else(PoisonError::into_inner) = socket;
+    /// Whether a lost connection may be made anew.
+    pub(crate) fn may_reconnect(&self) -> bool {
+        !self.limits.reconnect.is_zero() || self.endpoints.fails_over()
     }
 
-    pub(crate) fn shut_down(&self, user: usize) {
-        self.sockets[user].lock().unwrap_or_else(PoisonError::into_inner).shutdown();
+    pub(crate) fn limited_by_client(&self, why: String) {
+        self.client_limit.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(why);
+    }
+
+    pub(crate) fn client_limit(&self) -> Option<String> {
+        self.client_limit.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn set_socket(&self, thread: usize, socket: Option<Arc<Socket>>) {
+        *self.sockets[thread].lock().unwrap_or_else(PoisonError::into_inner) = socket;
+    }
+
+    pub(crate) fn shut_down(&self, thread: usize) {
+        if let Some(socket) = &*self.sockets[thread].lock().unwrap_or_else(PoisonError::into_inner) {
+            socket.shutdown();
+        }
     }
 }

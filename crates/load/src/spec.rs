@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+pub use whyso_workload::ArrivalProcess as Arrivals;
+
 use crate::target::{Limits, Target};
 
 /// How connections are driven.
@@ -121,14 +123,6 @@ pub enum Think {
     Fixed(Duration),
     /// With this mean.
     Exponential(Duration),
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arrivals {
-    /// Independent of each other: exponential gaps.
-    Poisson,
-    /// Evenly spaced.
-    Uniform,
 }
 
 /// A quantity over the time of a level: straight lines between points, held before the first and after the last. Two

@@ -1,21 +1,24 @@
-//! A blocking connection to the server: socket or TCP, plain or TLS.
+//! A connection's socket: Unix or TCP.
 
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, TcpStream, ToSocketAddrs};
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::net::UnixStream;
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustls::ClientConnection;
+use socket2::SockRef;
 
 /// The socket itself. It is shared, so that a level can shut it down under a thread that waits on it.
 #[derive(Debug)]
-pub(crate) enum Socket {
-    Unix(UnixStream),
-    Tcp(TcpStream),
+pub(crate) struct Socket {
+    fd: OwnedFd,
+    is_unix: bool,
+    /// Waits have a bound, set on the socket.
+    is_bounded: AtomicBool,
 }
 
 impl Socket {
@@ -24,7 +27,7 @@ impl Socket {
         // A full backlog makes connect wait as long as a send may.
         socket.set_write_timeout(Some(limit))?;
         socket.connect(&socket2::SockAddr::unix(path)?)?;
-        Ok(Socket::Unix(UnixStream::from(OwnedFd::from(socket))))
+        Ok(Socket { fd: socket.into(), is_unix: true, is_bounded: AtomicBool::new(true) })
     }
 
     pub(crate) fn connect_tcp(host: &str, port: u16, limit: Duration) -> io::Result<Socket> {
@@ -38,7 +41,7 @@ impl Socket {
             match TcpStream::connect_timeout(&address, left) {
                 Ok(stream) => {
                     stream.set_nodelay(true)?;
-                    return Ok(Socket::Tcp(stream));
+                    return Ok(Socket { fd: stream.into(), is_unix: false, is_bounded: AtomicBool::new(false) });
                 }
                 Err(error) => last_error = error,
             }
@@ -47,78 +50,113 @@ impl Socket {
     }
 
     pub(crate) fn is_unix(&self) -> bool {
-        matches!(self, Socket::Unix(_))
+        self.is_unix
     }
 
     /// Bounds every read and write from now on; `None` takes the bound away.
-    fn set_timeout(&self, limit: Option<Duration>) -> io::Result<()> {
-        match self {
-            Socket::Unix(stream) => {
-                stream.set_read_timeout(limit)?;
-                stream.set_write_timeout(limit)
-            }
-            Socket::Tcp(stream) => {
-                stream.set_read_timeout(limit)?;
-                stream.set_write_timeout(limit)
+    pub(crate) fn bound_waits(&self, limit: Option<Duration>) -> io::Result<()> {
+        self.is_bounded.store(limit.is_some(), Relaxed);
+        let socket = SockRef::from(&self.fd);
+        socket.set_read_timeout(limit)?;
+        socket.set_write_timeout(limit)
+    }
+
+    pub(crate) fn fd(&self) -> RawFd {
+        self.fd.as_raw_fd()
+    }
+
+    /// Takes what is there without waiting: `WouldBlock` where nothing is.
+    #[inline]
+    pub(crate) fn try_receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        // SAFETY: the pointer and length are those of a buffer that is ours for the length of the call.
+        let count =
+            unsafe { libc::recv(self.fd(), buffer.as_mut_ptr().cast(), buffer.len(), libc::MSG_DONTWAIT) };
+        usize::try_from(count).map_err(|_| io::Error::last_os_error())
+    }
+
+    /// Sends what the kernel takes without waiting: `WouldBlock` where it takes nothing.
+    #[inline]
+    pub(crate) fn try_send(&self, bytes: &[u8]) -> io::Result<usize> {
+        let flags = libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL;
+        // SAFETY: the pointer and length are those of a slice that lives for the length of the call.
+        let count = unsafe { libc::send(self.fd(), bytes.as_ptr().cast(), bytes.len(), flags) };
+        usize::try_from(count).map_err(|_| io::Error::last_os_error())
+    }
+
+    /// Sends all of it, waiting where the kernel does not take it at once.
+    #[inline]
+    pub(crate) fn send_all(&self, mut bytes: &[u8]) -> io::Result<()> {
+        loop {
+            // SAFETY: the pointer and length are those of a slice that lives for the length of the call.
+            let count = unsafe { libc::send(self.fd(), bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) };
+            match usize::try_from(count) {
+                Ok(count) if count == bytes.len() => return Ok(()),
+                Ok(count) => bytes = &bytes[count..],
+                Err(_) => {
+                    let error = io::Error::last_os_error();
+                    if error.kind() != io::ErrorKind::Interrupted {
+                        return Err(error);
+                    }
+                }
             }
         }
     }
 
-    /// Takes what is there without waiting, and only where nothing is, waits by poll.
+    /// Waits for bytes; an end of the stream is an error.
     ///
-    /// A thread that waits inside a read of a Unix socket is woken twice for an answer: once when the server takes the
-    /// request off the socket, since that makes room to write, and once when the answer comes. Poll looks at what it
-    /// is woken for. Measured on two cores, point selects of two and eight users: 1.0 context switches a query in place
-    /// of 2.0, and 10 to 20 % less CPU. TCP wakes a reader for its answer alone.
+    /// Without a bound on its waits, a Unix socket is read without waiting, and only where nothing is there, waited for
+    /// by poll. A thread that waits inside a read of a Unix socket is woken twice for an answer: once when the server
+    /// takes the request off the socket, since that makes room to write, and once when the answer comes. Poll looks at
+    /// what it is woken for. Measured on two cores, point selects of two and eight users: 1.0 context switches a query
+    /// in place of 2.0, and 10 to 20 % less CPU. TCP wakes a reader for its answer alone.
     #[inline]
-    fn receive_by_poll(stream: &UnixStream, buffer: &mut [u8]) -> io::Result<usize> {
+    pub(crate) fn receive(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        let is_polled = self.is_unix && !self.is_bounded.load(Relaxed);
+        let flags = if is_polled { libc::MSG_DONTWAIT } else { 0 };
         loop {
             // SAFETY: the pointer and length are those of a buffer that is ours for the length of the call.
-            let count = unsafe {
-                libc::recv(stream.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), libc::MSG_DONTWAIT)
-            };
-            if let Ok(count) = usize::try_from(count) {
-                return Ok(count);
+            let count = unsafe { libc::recv(self.fd(), buffer.as_mut_ptr().cast(), buffer.len(), flags) };
+            match usize::try_from(count) {
+                Ok(0) => {
+                    let message = "the connection was closed";
+                    return Err(io::Error::new(io::ErrorKind::UnexpectedEof, message));
+                }
+                Ok(count) => return Ok(count),
+                Err(_) => {
+                    let error = io::Error::last_os_error();
+                    match error.kind() {
+                        io::ErrorKind::Interrupted => {}
+                        io::ErrorKind::WouldBlock if is_polled => {
+                            poll(&mut [PollFd::new(&self.fd, PollFlags::IN)], None)?;
+                        }
+                        _ => return Err(error),
+                    }
+                }
             }
-            let error = io::Error::last_os_error();
-            if error.kind() != io::ErrorKind::WouldBlock {
-                return Err(error);
-            }
-            poll(&mut [PollFd::new(stream, PollFlags::IN)], None)?;
         }
     }
 
     /// Makes every read and write that waits, and every later one, end at once.
     pub(crate) fn shutdown(&self) {
         // A socket that is no longer connected can't be shut down, and need not be.
-        let _ = match self {
-            Socket::Unix(stream) => stream.shutdown(Shutdown::Both),
-            Socket::Tcp(stream) => stream.shutdown(Shutdown::Both),
-        };
+        let _ = SockRef::from(&self.fd).shutdown(std::net::Shutdown::Both);
     }
 }
 
-/// A shared socket to read from and write to.
+/// A shared socket to read from and write to, during the login.
 #[derive(Clone, Debug)]
 pub(crate) struct SharedSocket(pub(crate) Arc<Socket>);
 
 impl Read for SharedSocket {
-    #[inline]
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match &*self.0 {
-            Socket::Unix(stream) => (&mut &*stream).read(buffer),
-            Socket::Tcp(stream) => (&mut &*stream).read(buffer),
-        }
+        self.0.receive(buffer)
     }
 }
 
 impl Write for SharedSocket {
-    #[inline]
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match &*self.0 {
-            Socket::Unix(stream) => (&mut &*stream).write(bytes),
-            Socket::Tcp(stream) => (&mut &*stream).write(bytes),
-        }
+        self.0.send_all(bytes)?;
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -126,40 +164,24 @@ impl Write for SharedSocket {
     }
 }
 
-/// What commands are written to and answers read from.
+/// What a login is written to and read from.
 #[derive(Debug)]
 pub(crate) enum Stream {
-    /// With a bound on its waits, or TCP.
     Plain(SharedSocket),
-    /// A Unix socket without a bound on its waits; see [`Socket::receive_by_poll`].
-    Polled(SharedSocket),
     Tls(Box<rustls::StreamOwned<ClientConnection, SharedSocket>>),
 }
 
 impl Stream {
     pub(crate) fn socket(&self) -> &Arc<Socket> {
         match self {
-            Stream::Plain(socket) | Stream::Polled(socket) => &socket.0,
+            Stream::Plain(socket) => &socket.0,
             Stream::Tls(stream) => &stream.sock.0,
         }
     }
 
-    /// Bounds every read and write from now on; `None` takes the bound away.
-    pub(crate) fn bound_waits(&mut self, limit: Option<Duration>) -> io::Result<()> {
-        self.socket().set_timeout(limit)?;
-        if let Stream::Plain(socket) | Stream::Polled(socket) = self {
-            let socket = socket.clone();
-            let is_polled = limit.is_none() && socket.0.is_unix();
-            *self = if is_polled { Stream::Polled(socket) } else { Stream::Plain(socket) };
-        }
-        Ok(())
-    }
-
-    /// Writes all of it, in one system call where the kernel takes it.
-    #[inline]
     pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
         match self {
-            Stream::Plain(socket) | Stream::Polled(socket) => socket.write_all(bytes),
+            Stream::Plain(socket) => socket.write_all(bytes),
             Stream::Tls(stream) => {
                 stream.write_all(bytes)?;
                 stream.flush()
@@ -168,25 +190,13 @@ impl Stream {
     }
 
     /// Waits for bytes; an end of the stream is an error.
-    #[inline]
     pub(crate) fn receive(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        loop {
-            let result = match self {
-                Stream::Plain(socket) => socket.read(buffer),
-                Stream::Polled(socket) => match &*socket.0 {
-                    Socket::Unix(stream) => Socket::receive_by_poll(stream, buffer),
-                    Socket::Tcp(_) => socket.read(buffer),
-                },
-                Stream::Tls(stream) => stream.read(buffer),
-            };
-            match result {
-                Ok(0) => {
-                    let message = "the connection was closed";
-                    return Err(io::Error::new(io::ErrorKind::UnexpectedEof, message));
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                other => return other,
-            }
+        match self {
+            Stream::Plain(socket) => socket.0.receive(buffer),
+            Stream::Tls(stream) => match stream.read(buffer)? {
+                0 => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the connection was closed")),
+                count => Ok(count),
+            },
         }
     }
 }

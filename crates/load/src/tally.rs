@@ -2,15 +2,19 @@
 
 use crate::histogram::Histogram;
 use crate::outcome::{ErrorCode, IntervalRow};
-use crate::ring::Event;
+use crate::ring::{Event, What};
 
-/// Everything that is counted. The kinds are those of the plan: whole transactions first.
+/// Everything that is counted. The kinds are those of the work, whole transactions before and "connect" after them.
 pub(crate) struct Tally {
     pub(crate) response: Histogram,
     pub(crate) service: Histogram,
+    pub(crate) retried: Histogram,
+    pub(crate) late: Histogram,
     pub(crate) retries: u64,
-    /// In the plan's order; the first, of whole transactions, stays empty.
+    pub(crate) lost: Vec<(ErrorCode, u64)>,
+    /// The first, of whole transactions, stays empty.
     pub(crate) kinds: Vec<KindTally>,
+    pub(crate) endpoints: Vec<EndpointTally>,
 }
 
 #[derive(Default)]
@@ -18,49 +22,81 @@ pub(crate) struct KindTally {
     pub(crate) rows: u64,
     pub(crate) errors: Vec<(ErrorCode, u64)>,
     pub(crate) latency: Histogram,
+    pub(crate) error_latency: Histogram,
+}
+
+#[derive(Default)]
+pub(crate) struct EndpointTally {
+    pub(crate) errors: u64,
+    pub(crate) response: Histogram,
 }
 
 impl Tally {
-    pub(crate) fn new(kinds: usize) -> Tally {
+    pub(crate) fn new(kinds: usize, endpoints: usize) -> Tally {
         Tally {
             response: Histogram::new(),
             service: Histogram::new(),
+            retried: Histogram::new(),
+            late: Histogram::new(),
             retries: 0,
+            lost: Vec::new(),
             kinds: (0..kinds).map(|_| KindTally::default()).collect(),
+            endpoints: (0..endpoints).map(|_| EndpointTally::default()).collect(),
         }
     }
 
     pub(crate) fn count(&mut self, event: Event) {
-        match event {
-            Event::Statement { kind, latency_ns, rows, .. } => {
+        let endpoint = self.endpoints.get_mut(usize::from(event.endpoint));
+        match event.what {
+            What::Statement { kind, latency_ns, rows } => {
                 if let Some(kind) = self.kinds.get_mut(usize::from(kind)) {
                     kind.latency.record(latency_ns);
                     kind.rows += u64::from(rows);
                 }
             }
-            Event::Error { kind, code, retried, .. } => {
-                self.retries += u64::from(retried);
+            What::Error { kind, latency_ns, code } => {
+                if let Some(endpoint) = endpoint {
+                    endpoint.errors += 1;
+                }
                 if let Some(kind) = self.kinds.get_mut(usize::from(kind)) {
+                    kind.error_latency.record(latency_ns);
                     add_errors(&mut kind.errors, code, 1);
                 }
             }
-            Event::Transaction { response_ns, .. } => {
-                self.response.record(response_ns);
-                self.service.record(response_ns);
-            }
-            Event::RetriedTransaction { response_ns, service_ns, .. } => {
+            What::Transaction { response_ns, service_ns, was_retried } => {
                 self.response.record(response_ns);
                 self.service.record(service_ns);
+                if was_retried {
+                    self.retried.record(response_ns);
+                }
+                if let Some(endpoint) = endpoint {
+                    endpoint.response.record(response_ns);
+                }
             }
+            What::GivenUp { code, lost_ns } => {
+                self.retries += 1;
+                add_errors(&mut self.lost, code, lost_ns);
+            }
+            What::Late { late_ns } => self.late.record(late_ns),
         }
     }
 
     pub(crate) fn merge(&mut self, other: &Tally) {
         self.response.merge(&other.response);
         self.service.merge(&other.service);
+        self.retried.merge(&other.retried);
+        self.late.merge(&other.late);
         self.retries += other.retries;
+        for (code, lost_ns) in &other.lost {
+            add_errors(&mut self.lost, *code, *lost_ns);
+        }
+        for (mine, theirs) in self.endpoints.iter_mut().zip(&other.endpoints) {
+            mine.response.merge(&theirs.response);
+            mine.errors += theirs.errors;
+        }
         for (mine, theirs) in self.kinds.iter_mut().zip(&other.kinds) {
             mine.latency.merge(&theirs.latency);
+            mine.error_latency.merge(&theirs.error_latency);
             mine.rows += theirs.rows;
             for (code, count) in &theirs.errors {
                 add_errors(&mut mine.errors, *code, *count);
@@ -71,9 +107,17 @@ impl Tally {
     pub(crate) fn clear(&mut self) {
         self.response.clear();
         self.service.clear();
+        self.retried.clear();
+        self.late.clear();
         self.retries = 0;
+        self.lost.clear();
+        for endpoint in &mut self.endpoints {
+            endpoint.response.clear();
+            endpoint.errors = 0;
+        }
         for kind in &mut self.kinds {
             kind.latency.clear();
+            kind.error_latency.clear();
             kind.rows = 0;
             kind.errors.clear();
         }

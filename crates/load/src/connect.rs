@@ -1,0 +1,111 @@
+//! Makes connections: log in, prepare, and say what on this machine stands in the way.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use whyso_clock::monotonic_ns;
+
+use crate::driver::Preparation;
+use crate::endpoints::Endpoints;
+use crate::error::LoadError;
+use crate::login::log_in;
+use crate::session::Session;
+use crate::shared::Shared;
+use crate::target::Limits;
+
+/// As much as a server sends at once with its default `net_buffer_length`; a range of 100 rows fits.
+pub(crate) const RECEIVE_BYTES: usize = 16 * 1024;
+const RECONNECT_PAUSE: Duration = Duration::from_millis(100);
+/// One try within a level takes at most this long, so that a dead endpoint is left soon.
+const RECONNECT_TRY: Duration = Duration::from_secs(2);
+/// How long the kernel keeps the port of a connection that we closed: TCP_TIMEWAIT_LEN of Linux.
+const TIME_WAIT_S: u64 = 60;
+
+/// Connects to an endpoint, logs in and prepares the work's statements.
+pub(crate) fn open(
+    endpoints: &Endpoints,
+    endpoint: u16,
+    preparations: &[Preparation],
+    limits: &Limits,
+) -> Result<Session, LoadError> {
+    let target = endpoints.target(endpoint);
+    let address = target.address.to_string();
+    let mut session = Session::new(log_in(target, limits)?, endpoint);
+    let broken = |source| LoadError::Broken { address: address.clone(), source };
+    if !preparations.is_empty() {
+        session.socket().bound_waits(Some(limits.connect)).map_err(broken)?;
+        session.prepare(preparations, &address, &mut vec![0; RECEIVE_BYTES])?;
+    }
+    // From here on the level watches over stalls: a bound on the socket costs a timer at every wait.
+    session.socket().bound_waits(None).map_err(broken)?;
+    session.command.clear();
+    Ok(session)
+}
+
+/// Makes a connection anew in mid-level, trying for as long as the limits say, at other endpoints too where one is down.
+/// `None`: the level was stopped. The error is that of the last try.
+pub(crate) fn reopen(shared: &Shared, connection: u32) -> Result<Option<Session>, LoadError> {
+    let bound = if shared.limits.reconnect.is_zero() { shared.limits.connect } else { shared.limits.reconnect };
+    let deadline = Instant::now() + bound;
+    let limits = Limits { connect: shared.limits.connect.min(RECONNECT_TRY), ..shared.limits };
+    let mut pause = RECONNECT_PAUSE / 10;
+    loop {
+        if shared.is_stopped() {
+            return Ok(None);
+        }
+        let endpoint = shared.endpoints.choose(connection);
+        let error = match open(&shared.endpoints, endpoint, shared.work.preparations(), &limits) {
+            Ok(session) => {
+                shared.endpoints.mark_up(endpoint);
+                return Ok(Some(session));
+            }
+            Err(error) => error,
+        };
+        match &error {
+            LoadError::Connect { source, .. } if is_out_of_ports(source) => {
+                shared.limited_by_client(out_of_ports());
+            }
+            LoadError::Connect { .. } | LoadError::Broken { .. } | LoadError::Refused { .. } => {
+                shared.endpoints.mark_down(endpoint, monotonic_ns());
+            }
+            _ => return Err(error),
+        }
+        if Instant::now() >= deadline {
+            return Err(error);
+        }
+        let other_is_up = shared.endpoints.choose(connection) != endpoint;
+        if !other_is_up {
+            std::thread::sleep(pause);
+            pause = (pause * 2).min(RECONNECT_PAUSE);
+        }
+    }
+}
+
+/// Whether it answers a login again: then it is up.
+pub(crate) fn probe(endpoints: &Endpoints, endpoint: u16, limits: &Limits) {
+    let limits = Limits { connect: limits.connect.min(RECONNECT_TRY), ..*limits };
+    if let Ok(session) = open(endpoints, endpoint, &[], &limits) {
+        session.quit();
+        endpoints.mark_up(endpoint);
+    }
+}
+
+pub(crate) fn is_out_of_ports(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::EADDRNOTAVAIL)
+}
+
+/// The ceiling that the ports and the kernel's setting allow.
+pub(crate) fn out_of_ports() -> String {
+    let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
+    let mut ends = range.split_whitespace().filter_map(|end| end.parse::<u64>().ok());
+    let (first, last) = (ends.next().unwrap_or(32_768), ends.next().unwrap_or(60_999));
+    let ports = (last + 1).saturating_sub(first);
+    let reuse = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_tw_reuse").unwrap_or_default();
+    format!(
+        "the client ran out of local ports: {ports} ports ({first} to {last}), each kept for {TIME_WAIT_S} s after its \
+         connection was closed, allow {} new connections a second to one address (net.ipv4.tcp_tw_reuse is {}); widen \
+         net.ipv4.ip_local_port_range, or use a Unix socket or several addresses",
+        ports / TIME_WAIT_S,
+        reuse.trim()
+    )
+}

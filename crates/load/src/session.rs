@@ -1,0 +1,342 @@
+//! One connection without its input and output: what is to be written, and what the bytes that come mean.
+
+use std::io::{self, Read, Write};
+use std::os::fd::RawFd;
+use std::sync::Arc;
+
+use rustls::ClientConnection;
+use thiserror::Error;
+use whyso_wire::{
+    Answer, Captured, Complete, PrepareAnswer, PrepareScanner, Prepared, ProtocolError, ResponseScanner, encode,
+};
+
+use crate::driver::{Command, Expects, Handles, Preparation};
+use crate::error::LoadError;
+use crate::login::LoggedIn;
+use crate::outcome::ErrorCode;
+use crate::stream::{Socket, Stream};
+
+/// The longest statement of the built-in workloads is below this; a longer one makes the buffer grow once.
+const SEND_BYTES: usize = 256;
+/// How many preparations are sent before the first answer is read. Small, so that neither side's socket buffer fills
+/// up while both want to send.
+const PREPARED_AT_ONCE: usize = 16;
+
+pub(crate) struct Session {
+    socket: Arc<Socket>,
+    /// Which of the load's endpoints it goes to.
+    pub(crate) endpoint: u16,
+    /// Transactions that it has carried.
+    pub(crate) age: u32,
+    pub(crate) handles: Handles,
+    /// The command that is to be sent, as the driver wrote it.
+    pub(crate) command: Vec<u8>,
+    tls: Option<Box<TlsLayer>>,
+    scanner: ResponseScanner,
+    /// Made when a statement is prepared in mid-level.
+    preparing: Option<Box<PrepareScanner>>,
+    agreed: whyso_wire::Agreed,
+    expects: Expects,
+    sum: Sum,
+}
+
+struct TlsLayer {
+    connection: ClientConnection,
+    /// Encrypted bytes that are to be sent.
+    out: Vec<u8>,
+    plain: Vec<u8>,
+}
+
+/// The sum over the results of a command so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Sum {
+    pub(crate) result_sets: u32,
+    pub(crate) rows: u64,
+    pub(crate) affected_rows: u64,
+    failed: Option<ErrorCode>,
+}
+
+/// What a whole answer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Got {
+    /// See [`Session::sum`].
+    Fine,
+    /// The text is what [`Session::message`] gives.
+    Error(ErrorCode),
+    Prepared(Prepared),
+    /// Content of the file that our own LOAD DATA named is due.
+    LocalFile,
+}
+
+/// Why there is no answer.
+#[derive(Debug, Error)]
+pub(crate) enum ExchangeError {
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    #[error("{0}")]
+    Protocol(#[from] ProtocolError),
+    #[error("the server asked for the local file '{0}', which is refused")]
+    LocalInfile(String),
+}
+
+impl Session {
+    pub(crate) fn new(logged_in: LoggedIn, endpoint: u16) -> Session {
+        let (socket, tls) = match logged_in.stream {
+            Stream::Plain(socket) => (socket.0, None),
+            Stream::Tls(stream) => {
+                let layer = TlsLayer { connection: stream.conn, out: Vec::new(), plain: Vec::new() };
+                (stream.sock.0, Some(Box::new(layer)))
+            }
+        };
+        Session {
+            socket,
+            endpoint,
+            age: 0,
+            handles: Handles::default(),
+            command: Vec::with_capacity(SEND_BYTES),
+            tls,
+            scanner: ResponseScanner::new(logged_in.agreed),
+            preparing: None,
+            agreed: logged_in.agreed,
+            expects: Expects::Nothing,
+            sum: Sum::default(),
+        }
+    }
+
+    pub(crate) fn socket(&self) -> &Arc<Socket> {
+        &self.socket
+    }
+
+    pub(crate) fn fd(&self) -> RawFd {
+        self.socket.fd()
+    }
+
+    /// Gets ready to send what is in `command` and to read its answer.
+    #[inline]
+    pub(crate) fn begin(&mut self, command: &Command) -> Result<(), ExchangeError> {
+        self.expects = command.expects;
+        self.sum = Sum::default();
+        match command.expects {
+            Expects::Results(format) => {
+                self.scanner.begin(format);
+                self.scanner.capture(command.captures);
+            }
+            Expects::Prepared => {
+                let agreed = self.agreed;
+                let scanner = self.preparing.get_or_insert_with(|| Box::new(PrepareScanner::new(agreed)));
+                scanner.begin();
+            }
+            Expects::Nothing => {}
+        }
+        self.encrypt()
+    }
+
+    /// Turns what is in `command` into what goes over the wire, where that is something else.
+    #[inline]
+    pub(crate) fn encrypt(&mut self) -> Result<(), ExchangeError> {
+        let Some(layer) = &mut self.tls else { return Ok(()) };
+        layer.connection.writer().write_all(&self.command)?;
+        layer.out.clear();
+        while layer.connection.wants_write() {
+            layer.connection.write_tls(&mut layer.out)?;
+        }
+        Ok(())
+    }
+
+    /// The bytes that are to be sent now.
+    #[inline]
+    pub(crate) fn to_send(&self) -> &[u8] {
+        match &self.tls {
+            None => &self.command,
+            Some(layer) => &layer.out,
+        }
+    }
+
+    /// Takes bytes that were received: the answer, once it is whole.
+    #[inline]
+    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<Option<Got>, ExchangeError> {
+        if self.tls.is_none() {
+            return self.feed_plain(bytes);
+        }
+        self.feed_encrypted(bytes)
+    }
+
+    fn feed_encrypted(&mut self, mut bytes: &[u8]) -> Result<Option<Got>, ExchangeError> {
+        let mut got = None;
+        while !bytes.is_empty() {
+            let Some(layer) = &mut self.tls else { break };
+            layer.connection.read_tls(&mut bytes)?;
+            let state = layer.connection.process_new_packets();
+            let state = state.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+            let mut plain = std::mem::take(&mut layer.plain);
+            plain.resize(state.plaintext_bytes_to_read(), 0);
+            layer.connection.reader().read_exact(&mut plain)?;
+            let fed = if plain.is_empty() { Ok(None) } else { self.feed_plain(&plain) };
+            if let Some(layer) = &mut self.tls {
+                layer.plain = plain;
+            }
+            got = got.or(fed?);
+        }
+        Ok(got)
+    }
+
+    #[inline]
+    fn feed_plain(&mut self, bytes: &[u8]) -> Result<Option<Got>, ExchangeError> {
+        match self.expects {
+            Expects::Results(_) => self.feed_results(bytes),
+            Expects::Prepared => self.feed_prepared(bytes),
+            Expects::Nothing => Err(ProtocolError::AfterEnd.into()),
+        }
+    }
+
+    #[inline]
+    fn feed_results(&mut self, mut bytes: &[u8]) -> Result<Option<Got>, ExchangeError> {
+        while !bytes.is_empty() {
+            let fed = self.scanner.feed(bytes)?;
+            bytes = &bytes[fed.consumed..];
+            let Some(Complete { answer, more_results }) = fed.complete else { continue };
+            match answer {
+                Answer::Ok { affected_rows, .. } => self.sum.affected_rows += affected_rows,
+                Answer::Rows { rows, .. } => {
+                    self.sum.result_sets += 1;
+                    self.sum.rows += rows;
+                }
+                Answer::Err { code, sqlstate } => self.sum.failed = Some(ErrorCode { errno: code, sqlstate }),
+                Answer::LocalInfile => return Ok(Some(Got::LocalFile)),
+            }
+            if more_results {
+                continue;
+            }
+            if !bytes.is_empty() {
+                return Err(ProtocolError::AfterEnd.into());
+            }
+            self.expects = Expects::Nothing;
+            return Ok(Some(match self.sum.failed {
+                Some(code) => Got::Error(code),
+                None => Got::Fine,
+            }));
+        }
+        Ok(None)
+    }
+
+    fn feed_prepared(&mut self, bytes: &[u8]) -> Result<Option<Got>, ExchangeError> {
+        let Some(scanner) = &mut self.preparing else { return Err(ProtocolError::AfterEnd.into()) };
+        let (taken, answer) = scanner.feed(bytes)?;
+        let Some(answer) = answer else { return Ok(None) };
+        if taken < bytes.len() {
+            return Err(ProtocolError::AfterEnd.into());
+        }
+        self.expects = Expects::Nothing;
+        Ok(Some(match answer {
+            PrepareAnswer::Prepared(prepared) => Got::Prepared(prepared),
+            PrepareAnswer::Err { code, sqlstate } => Got::Error(ErrorCode { errno: code, sqlstate }),
+        }))
+    }
+
+    pub(crate) fn sum(&self) -> Sum {
+        self.sum
+    }
+
+    /// What a driver is shown of it: what was captured, where it writes to, and the prepared statements.
+    #[inline]
+    pub(crate) fn parts(&mut self) -> (&Captured, &mut Vec<u8>, &mut Handles) {
+        (self.scanner.captured(), &mut self.command, &mut self.handles)
+    }
+
+    /// The server's words with the last error.
+    pub(crate) fn message(&self, of_preparation: bool) -> String {
+        match &self.preparing {
+            Some(scanner) if of_preparation => scanner.message().into_owned(),
+            _ => self.scanner.message().into_owned(),
+        }
+    }
+
+    /// Sends what is in `command` and waits for the whole answer, on a socket whose waits are bounded or that someone
+    /// watches over.
+    #[inline]
+    pub(crate) fn exchange(&mut self, received: &mut [u8]) -> Result<Option<Got>, ExchangeError> {
+        self.socket.send_all(self.to_send())?;
+        if self.expects == Expects::Nothing {
+            return Ok(None);
+        }
+        loop {
+            let count = self.socket.receive(received)?;
+            if let Some(got) = self.feed(&received[..count])? {
+                return Ok(Some(got));
+            }
+        }
+    }
+
+    /// Prepares these statements, one wait for several of them; their ids go to `handles`.
+    pub(crate) fn prepare(
+        &mut self,
+        preparations: &[Preparation],
+        address: &str,
+        received: &mut [u8],
+    ) -> Result<(), LoadError> {
+        let broken = |source| LoadError::Broken { address: address.to_string(), source };
+        let protocol = |source| LoadError::Protocol { address: address.to_string(), source };
+        let mut scanner = PrepareScanner::new(self.agreed);
+        for batch in preparations.chunks(PREPARED_AT_ONCE) {
+            self.command.clear();
+            for preparation in batch {
+                encode::prepare(&mut self.command, preparation.sql.as_bytes());
+            }
+            self.encrypt().map_err(|error| broken(io::Error::other(error)))?;
+            self.socket.send_all(self.to_send()).map_err(broken)?;
+            let mut waiting = batch.iter();
+            let mut next = waiting.next();
+            scanner.begin();
+            while next.is_some() {
+                let count = self.socket.receive(received).map_err(broken)?;
+                let plain = self.decrypt(&received[..count]).map_err(broken)?;
+                let mut bytes: &[u8] = plain.as_deref().unwrap_or(&received[..count]);
+                while let Some(preparation) = next
+                    && !bytes.is_empty()
+                {
+                    let (taken, answer) = scanner.feed(bytes).map_err(protocol)?;
+                    bytes = &bytes[taken..];
+                    match answer {
+                        None => {}
+                        Some(PrepareAnswer::Prepared(prepared)) => {
+                            self.handles.push(prepared.statement_id);
+                            next = waiting.next();
+                            scanner.begin();
+                        }
+                        Some(PrepareAnswer::Err { code, .. }) => {
+                            let message = format!("error {code}: {}", scanner.message());
+                            let Preparation { kind, sql } = preparation.clone();
+                            return Err(LoadError::Prepare { kind, sql, message });
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What was received, decrypted; `None` where it was not encrypted.
+    fn decrypt(&mut self, mut bytes: &[u8]) -> io::Result<Option<Vec<u8>>> {
+        let Some(layer) = &mut self.tls else { return Ok(None) };
+        let mut plain = Vec::new();
+        while !bytes.is_empty() {
+            layer.connection.read_tls(&mut bytes)?;
+            let state = layer.connection.process_new_packets();
+            let state = state.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+            let begin = plain.len();
+            plain.resize(begin + state.plaintext_bytes_to_read(), 0);
+            layer.connection.reader().read_exact(&mut plain[begin..])?;
+        }
+        Ok(Some(plain))
+    }
+
+    /// Says goodbye, so that the server does not count the connection as aborted.
+    pub(crate) fn quit(mut self) {
+        self.command.clear();
+        encode::quit(&mut self.command);
+        // Whoever does not take it is gone already.
+        if self.encrypt().is_ok() {
+            let _ = self.socket.try_send(self.to_send());
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! One user on a thread of its own, which blocks while it waits.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::time::Duration;
+
+use whyso_clock::monotonic_ns;
+
+use crate::connect::{self, RECEIVE_BYTES};
+use crate::outcome::Cause;
+use crate::ring::Ring;
+use crate::session::{ExchangeError, Session};
+use crate::shared::Shared;
+use crate::usage::run_delay_ns_of;
+use crate::user::{Do, Pace, Teller, User};
+
+/// How often a thread that waits for its time looks whether the level is over.
+const LOOK: Duration = Duration::from_millis(20);
+
+pub(crate) struct Worker<'l> {
+    at: Teller<'l>,
+    user: User,
+    home: u16,
+    session: Option<Session>,
+    received: Box<[u8]>,
+}
+
+/// Runs one user's transactions until the level is over. Gives the connection back, where it can still be used.
+pub(crate) fn run(shared: &Arc<Shared>, number: u32, session: Option<Session>) -> Option<Session> {
+    let ring = &shared.rings[number as usize];
+    let thread_id = announce(ring);
+    let drivers = shared.work.drivers(number, &[number]);
+    let mut worker = match drivers.map(|mut drivers| drivers.pop()) {
+        Ok(Some(driver)) => Worker {
+            at: Teller { shared, ring },
+            user: User::new(number, driver),
+            home: shared.endpoints.home(number),
+            session,
+            received: vec![0; RECEIVE_BYTES].into_boxed_slice(),
+        },
+        Ok(None) => unreachable!("one driver was asked for"),
+        Err(why) => {
+            shared.fail(Cause::Driver, why);
+            finish(ring, thread_id);
+            return session;
+        }
+    };
+    worker.transactions();
+    shared.drain(ring);
+    finish(ring, thread_id);
+    worker.session
+}
+
+/// Tells the level which thread this is.
+pub(crate) fn announce(ring: &Ring) -> i32 {
+    let thread_id = rustix::thread::gettid().as_raw_nonzero().get();
+    // Waits for a time end within a microsecond of it, and not within the 50 that are usual. Where it can't be set they
+    // are what they are, and the lateness is measured.
+    // SAFETY: this option takes one number, and concerns the calling thread alone.
+    unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_000u64) };
+    ring.thread_id.store(thread_id, Release);
+    thread_id
+}
+
+pub(crate) fn finish(ring: &Ring, thread_id: i32) {
+    ring.cpu_ns.store(whyso_clock::thread_cpu_ns() as u64, Relaxed);
+    ring.run_delay_ns.store(run_delay_ns_of(thread_id), Relaxed);
+    ring.finished.store(true, Release);
+}
+
+impl Worker<'_> {
+    fn transactions(&mut self) {
+        // The end of one statement is the begin of the next: nothing but writing it into the buffer happens between.
+        let mut now_ns = monotonic_ns();
+        loop {
+            match self.user.pace(&self.at, now_ns) {
+                Pace::Begin => {}
+                Pace::Wait { until_ns } => {
+                    now_ns = self.rest_until(until_ns);
+                    continue;
+                }
+                Pace::Out => return,
+            }
+            if let Some(session) = &self.session
+                && self.user.wants_another(&self.at, session, self.home, now_ns)
+            {
+                self.quit();
+                now_ns = monotonic_ns();
+            }
+            if !self.transaction(&mut now_ns) {
+                return;
+            }
+            if self.at.ring.wants_draining() {
+                // Between transactions, and not within the time of any.
+                self.at.shared.try_drain(self.at.ring);
+                now_ns = monotonic_ns();
+            }
+        }
+    }
+
+    /// One transaction to its end. `false`: the user has no more to do.
+    #[inline]
+    fn transaction(&mut self, now_ns: &mut i64) -> bool {
+        if self.session.is_none() && !self.connect(now_ns) {
+            return false;
+        }
+        let Some(session) = &mut self.session else { return false };
+        let mut next = self.user.go(&self.at, session, *now_ns);
+        loop {
+            next = match next {
+                Do::Send => {
+                    let Some(session) = &mut self.session else { return false };
+                    let answer = session.exchange(&mut self.received);
+                    *now_ns = monotonic_ns();
+                    match answer {
+                        Ok(Some(got)) => self.user.got(&self.at, session, got, *now_ns),
+                        Ok(None) => self.user.go(&self.at, session, *now_ns),
+                        Err(error) => self.failed(error, *now_ns),
+                    }
+                }
+                Do::Wait { until_ns } => {
+                    *now_ns = self.rest_until(until_ns);
+                    let Some(session) = &mut self.session else { return false };
+                    self.user.go(&self.at, session, *now_ns)
+                }
+                Do::Reconnect => {
+                    self.quit();
+                    if !self.connect(now_ns) {
+                        return false;
+                    }
+                    let Some(session) = &mut self.session else { return false };
+                    self.user.go(&self.at, session, *now_ns)
+                }
+                Do::Ended => return true,
+                Do::Out => return false,
+            };
+        }
+    }
+
+    #[cold]
+    fn failed(&mut self, error: ExchangeError, now_ns: i64) -> Do {
+        let Some(mut session) = self.session.take() else { return Do::Out };
+        if self.at.ring.stalled.load(Relaxed) && !self.at.shared.is_stopped() {
+            let stall_s = self.at.shared.limits.stall.as_secs_f64();
+            self.at.shared.fail(Cause::NoAnswer, format!("the server did not answer for {stall_s} s"));
+            self.user.end();
+            return Do::Out;
+        }
+        self.user.failed(&self.at, &mut session, error, now_ns)
+    }
+
+    fn quit(&mut self) {
+        if let Some(session) = self.session.take() {
+            self.at.shared.set_socket(self.user.number as usize, None);
+            session.quit();
+        }
+    }
+
+    /// Makes a new connection. `false`: none can be had.
+    fn connect(&mut self, now_ns: &mut i64) -> bool {
+        self.at.ring.at_rest.store(true, Relaxed);
+        let opened = connect::reopen(self.at.shared, self.user.number);
+        self.at.ring.at_rest.store(false, Relaxed);
+        *now_ns = monotonic_ns();
+        match opened {
+            Ok(Some(mut session)) => {
+                self.at.shared.set_socket(self.user.number as usize, Some(session.socket().clone()));
+                self.user.connected(&self.at, &mut session, *now_ns);
+                self.session = Some(session);
+                true
+            }
+            Ok(None) => false,
+            Err(error) => {
+                self.at.shared.fail(Cause::ConnectionLost, format!("no connection could be made again: {error}"));
+                false
+            }
+        }
+    }
+
+    /// Waits for a time; gives the time at which the wait was over.
+    fn rest_until(&self, until_ns: i64) -> i64 {
+        self.at.ring.at_rest.store(true, Relaxed);
+        self.at.shared.try_drain(self.at.ring);
+        let mut now_ns = monotonic_ns();
+        while now_ns < until_ns && !self.at.shared.is_stopped() {
+            let rest = Duration::from_nanos((until_ns - now_ns) as u64);
+            std::thread::sleep(rest.min(LOOK));
+            now_ns = monotonic_ns();
+        }
+        self.at.ring.at_rest.store(false, Relaxed);
+        now_ns
+    }
+}

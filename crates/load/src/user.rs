@@ -1,0 +1,415 @@
+//! One user: walks through its driver's transactions, takes the times, and tells them. Reads and writes nothing itself,
+//! so that threads and event loops drive it alike.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use whyso_wire::{Prepared, encode};
+
+use crate::driver::{Command, Driver, Expects, Fine, Kind, Next, Reply, Turn};
+use crate::outcome::{Cause, ErrorCode};
+use crate::pace::Ticket;
+use crate::ring::{Event, Ring, What};
+use crate::session::{ExchangeError, Got, Session, Sum};
+use crate::shared::Shared;
+
+/// What a lost connection counts as: CR_SERVER_LOST.
+pub(crate) const SERVER_LOST: ErrorCode = ErrorCode { errno: 2013, sqlstate: *b"HY000" };
+
+/// Where a loop, or thread, tells what has been done.
+pub(crate) struct Teller<'l> {
+    pub(crate) shared: &'l Shared,
+    pub(crate) ring: &'l Ring,
+}
+
+impl Teller<'_> {
+    #[inline]
+    pub(crate) fn tell(&self, end_ns: i64, endpoint: u16, what: What) {
+        let event = Event { end_ns, endpoint, what };
+        if !self.ring.push(event) {
+            self.shared.drain(self.ring);
+            self.ring.push(event);
+        }
+    }
+}
+
+pub(crate) struct User {
+    pub(crate) number: u32,
+    driver: Box<dyn Driver>,
+    phase: Phase,
+    /// Transactions that it has taken in this level.
+    done: u64,
+    ticket: Ticket,
+    /// When the present attempt began.
+    attempt_ns: i64,
+    was_retried: bool,
+    /// When the command was handed over to be sent, or the connection to be made.
+    asked_ns: i64,
+    command: Command,
+    heard: Heard,
+    /// What the connection was given up with, until there is a new one.
+    lost: Option<ErrorCode>,
+    /// The server's words with the last error.
+    message: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    /// Between two transactions.
+    Idle,
+    /// The next one is known and not due yet.
+    Waiting,
+    Inside,
+    /// Ends what may be open on the server; nothing of it is counted.
+    Leaving,
+    Out,
+}
+
+/// What became of the thing asked for before.
+#[derive(Clone, Copy, Debug)]
+enum Heard {
+    Nothing,
+    Fine(Sum),
+    Error(ErrorCode),
+    Prepared(Prepared),
+    Connected { lost: Option<ErrorCode> },
+    Lost(ErrorCode),
+}
+
+/// What a user needs before its next transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// A connection; then [`User::go`].
+    Begin,
+    /// Time: ask again then.
+    Wait { until_ns: i64 },
+    Out,
+}
+
+/// What is to be done for a user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Do {
+    /// Send [`Session::to_send`], and feed the session with what comes.
+    Send,
+    /// Call [`User::go`] again then.
+    Wait { until_ns: i64 },
+    /// Close the connection, make a new one, and tell [`User::connected`].
+    Reconnect,
+    /// The transaction has ended: ask [`User::pace`].
+    Ended,
+    /// Nothing more.
+    Out,
+}
+
+impl User {
+    pub(crate) fn new(number: u32, driver: Box<dyn Driver>) -> User {
+        User {
+            number,
+            driver,
+            phase: Phase::Idle,
+            done: 0,
+            ticket: Ticket { number: 0, by_arrival: false, due_ns: 0 },
+            attempt_ns: 0,
+            was_retried: false,
+            asked_ns: 0,
+            command: Command { kind: Kind::One(0), expects: Expects::Nothing, captures: false },
+            heard: Heard::Nothing,
+            lost: None,
+            message: String::new(),
+        }
+    }
+
+    pub(crate) fn is_out(&self) -> bool {
+        self.phase == Phase::Out
+    }
+
+    /// Whether it is between two transactions.
+    pub(crate) fn is_outside(&self) -> bool {
+        matches!(self.phase, Phase::Idle | Phase::Waiting)
+    }
+
+    /// When it began to wait for an answer, or for a connection.
+    pub(crate) fn asked_ns(&self) -> i64 {
+        self.asked_ns
+    }
+
+    /// Comes to the next transaction.
+    #[inline]
+    pub(crate) fn pace(&mut self, at: &Teller<'_>, now_ns: i64) -> Pace {
+        if at.shared.is_stopped() {
+            self.phase = Phase::Out;
+            return Pace::Out;
+        }
+        let mut stood_ready = false;
+        match self.phase {
+            Phase::Idle => match at.shared.schedule.take(self.number, self.done, now_ns) {
+                Some(ticket) => {
+                    self.ticket = ticket;
+                    self.done += 1;
+                }
+                None => {
+                    self.phase = Phase::Out;
+                    return Pace::Out;
+                }
+            },
+            Phase::Waiting => stood_ready = true,
+            Phase::Inside | Phase::Leaving => return Pace::Begin,
+            Phase::Out => return Pace::Out,
+        }
+        if self.ticket.due_ns > now_ns {
+            self.phase = Phase::Waiting;
+            return Pace::Wait { until_ns: self.ticket.due_ns };
+        }
+        if stood_ready {
+            at.tell(now_ns, 0, What::Late { late_ns: (now_ns - self.ticket.due_ns) as u64 });
+        }
+        at.shared.schedule.begin(&self.ticket);
+        self.phase = Phase::Inside;
+        self.driver.begin(self.ticket.number, self.ticket.by_arrival);
+        self.heard = Heard::Nothing;
+        // Set when the first thing is asked for: the user may have to wait for a connection first.
+        self.attempt_ns = 0;
+        self.was_retried = false;
+        Pace::Begin
+    }
+
+    /// Asks the driver what comes next.
+    #[inline]
+    pub(crate) fn go(&mut self, at: &Teller<'_>, session: &mut Session, now_ns: i64) -> Do {
+        if self.attempt_ns == 0 {
+            self.attempt_ns = now_ns;
+        }
+        loop {
+            if at.shared.is_stopped() {
+                return self.leave(session);
+            }
+            let may_reconnect = at.shared.may_reconnect();
+            let (reply, out, handles) = self.reply(session);
+            let next = self.driver.next(&mut Turn { reply, out, handles, may_reconnect });
+            let heard = std::mem::replace(&mut self.heard, Heard::Nothing);
+            match next {
+                Next::Send(command) if command.expects == Expects::Nothing => {}
+                Next::Send(command) => {
+                    self.command = command;
+                    self.asked_ns = now_ns;
+                    return match session.begin(&self.command) {
+                        Ok(()) => Do::Send,
+                        Err(error) => self.failed(at, session, error, now_ns),
+                    };
+                }
+                Next::Pause(pause) => {
+                    let pause_ns = i64::try_from(pause.as_nanos()).unwrap_or(i64::MAX);
+                    return Do::Wait { until_ns: now_ns.saturating_add(pause_ns) };
+                }
+                Next::Again(code) => {
+                    let lost_ns = (now_ns - self.attempt_ns) as u64;
+                    at.tell(now_ns, session.endpoint, What::GivenUp { code, lost_ns });
+                    self.attempt_ns = now_ns;
+                    self.was_retried = true;
+                }
+                Next::Done { counted } => {
+                    if counted {
+                        self.tell_transaction(at, session, now_ns);
+                    }
+                    self.phase = Phase::Idle;
+                    return Do::Ended;
+                }
+                Next::Reconnect => {
+                    if let Heard::Lost(code) | Heard::Error(code) = heard {
+                        self.lost = Some(code);
+                    }
+                    self.asked_ns = now_ns;
+                    return Do::Reconnect;
+                }
+                Next::Leave => {
+                    self.phase = Phase::Out;
+                    return Do::Out;
+                }
+                Next::Fail { cause, message } => at.shared.fail(cause, message),
+            }
+        }
+    }
+
+    /// What the driver is told, and where it writes to.
+    #[inline]
+    fn reply<'s>(
+        &'s self,
+        session: &'s mut Session,
+    ) -> (Reply<'s>, &'s mut Vec<u8>, &'s mut crate::driver::Handles) {
+        let (captured, out, handles) = session.parts();
+        let reply = match self.heard {
+            Heard::Nothing => Reply::Nothing,
+            Heard::Fine(sum) => Reply::Fine(Fine {
+                result_sets: sum.result_sets,
+                rows: sum.rows,
+                affected_rows: sum.affected_rows,
+                captured,
+            }),
+            Heard::Error(code) => Reply::Error { code, message: &self.message, captured },
+            Heard::Prepared(prepared) => Reply::Prepared {
+                statement_id: prepared.statement_id,
+                params: prepared.params,
+                columns: prepared.columns,
+            },
+            Heard::Connected { lost } => Reply::Connected { lost },
+            Heard::Lost(code) => Reply::Lost { code, message: &self.message },
+        };
+        (reply, out, handles)
+    }
+
+    #[inline]
+    fn tell_transaction(&mut self, at: &Teller<'_>, session: &mut Session, now_ns: i64) {
+        session.age = session.age.saturating_add(1);
+        at.shared.endpoints.served(session.endpoint, now_ns);
+        let response_ns = (now_ns - self.ticket.due_ns).max(0) as u64;
+        let service_ns = (now_ns - self.attempt_ns).max(0) as u64;
+        let was_retried = self.was_retried;
+        at.tell(now_ns, session.endpoint, What::Transaction { response_ns, service_ns, was_retried });
+        let transactions = &at.ring.totals.transactions;
+        transactions.store(transactions.load(Relaxed) + 1, Relaxed);
+    }
+
+    /// The whole answer is there.
+    #[inline]
+    pub(crate) fn got(&mut self, at: &Teller<'_>, session: &mut Session, got: Got, now_ns: i64) -> Do {
+        session.command.clear();
+        if self.phase == Phase::Leaving {
+            self.phase = Phase::Out;
+            return Do::Out;
+        }
+        let latency_ns = (now_ns - self.asked_ns).max(0) as u64;
+        let queries = &at.ring.totals.queries;
+        match got {
+            Got::Fine => {
+                queries.store(queries.load(Relaxed) + 1, Relaxed);
+                let sum = session.sum();
+                let kind = self.kind_of(&sum);
+                let rows = u32::try_from(sum.rows).unwrap_or(u32::MAX);
+                at.tell(now_ns, session.endpoint, What::Statement { kind, latency_ns, rows });
+                self.heard = Heard::Fine(sum);
+            }
+            Got::Prepared(prepared) => self.heard = Heard::Prepared(prepared),
+            Got::Error(code) => {
+                queries.store(queries.load(Relaxed) + 1, Relaxed);
+                self.message = session.message(self.command.expects == Expects::Prepared);
+                let kind = self.kind_of(&Sum::default());
+                self.tell_error(at, session.endpoint, kind, code, latency_ns, now_ns);
+                self.heard = Heard::Error(code);
+            }
+            Got::LocalFile => {
+                let name = ExchangeError::LocalInfile(session.message(false));
+                return self.failed(at, session, name, now_ns);
+            }
+        }
+        self.go(at, session, now_ns)
+    }
+
+    #[inline]
+    fn kind_of(&self, sum: &Sum) -> u16 {
+        1 + match self.command.kind {
+            Kind::One(kind) => kind,
+            Kind::ByAnswer(first) if sum.result_sets > 0 => first,
+            Kind::ByAnswer(first) if sum.affected_rows > 0 => first + 1,
+            Kind::ByAnswer(first) => first + 2,
+        }
+    }
+
+    fn tell_error(
+        &self,
+        at: &Teller<'_>,
+        endpoint: u16,
+        kind: u16,
+        code: ErrorCode,
+        latency_ns: u64,
+        now_ns: i64,
+    ) {
+        at.tell(now_ns, endpoint, What::Error { kind, latency_ns, code });
+        let errors = &at.ring.totals.errors;
+        errors.store(errors.load(Relaxed) + 1, Relaxed);
+    }
+
+    /// There is no proper answer, and the connection can't be used any more.
+    #[cold]
+    pub(crate) fn failed(
+        &mut self,
+        at: &Teller<'_>,
+        session: &mut Session,
+        error: ExchangeError,
+        now_ns: i64,
+    ) -> Do {
+        session.command.clear();
+        let was_leaving = self.phase == Phase::Leaving;
+        if was_leaving || at.shared.is_stopped() || self.is_outside() {
+            self.phase = Phase::Out;
+            return Do::Out;
+        }
+        match error {
+            ExchangeError::Io(error) => {
+                self.message = error.to_string();
+                let latency_ns = (now_ns - self.asked_ns).max(0) as u64;
+                let kind = self.kind_of(&Sum::default());
+                self.tell_error(at, session.endpoint, kind, SERVER_LOST, latency_ns, now_ns);
+                if at.shared.may_reconnect() {
+                    at.shared.endpoints.mark_down(session.endpoint, now_ns);
+                }
+                self.heard = Heard::Lost(SERVER_LOST);
+                self.lost = Some(SERVER_LOST);
+                // There is nothing that anything else could be sent on.
+                if self.go(at, session, now_ns) == Do::Reconnect {
+                    return Do::Reconnect;
+                }
+            }
+            error => {
+                at.shared.fail(Cause::Protocol, format!("the server's answer can't be used: {error}"));
+            }
+        }
+        self.phase = Phase::Out;
+        Do::Out
+    }
+
+    /// The new connection is there.
+    pub(crate) fn connected(&mut self, at: &Teller<'_>, session: &mut Session, now_ns: i64) {
+        let latency_ns = (now_ns - self.asked_ns).max(0) as u64;
+        let kind = at.shared.connect_kind();
+        at.tell(now_ns, session.endpoint, What::Statement { kind, latency_ns, rows: 0 });
+        let lost = self.lost.take();
+        if lost.is_some() {
+            at.shared.reconnects.fetch_add(1, Relaxed);
+        }
+        if self.phase == Phase::Inside {
+            self.heard = Heard::Connected { lost };
+        }
+    }
+
+    /// It needs a new connection although the one that it has is fine: it has carried enough, or is not at home.
+    #[inline]
+    pub(crate) fn wants_another(&mut self, at: &Teller<'_>, session: &Session, home: u16, now_ns: i64) -> bool {
+        let is_away = session.endpoint != home && !at.shared.endpoints.is_down(home);
+        let wants = session.age >= at.shared.reconnect_every || is_away;
+        if wants {
+            self.asked_ns = now_ns;
+        }
+        wants
+    }
+
+    /// Ends what may be open on the server.
+    #[cold]
+    fn leave(&mut self, session: &mut Session) -> Do {
+        if self.phase == Phase::Inside && self.lost.is_none() && self.driver.leaves_open() {
+            self.phase = Phase::Leaving;
+            session.command.clear();
+            encode::query(&mut session.command, b"ROLLBACK");
+            let results = Expects::Results(whyso_wire::RowFormat::Text);
+            let command = Command { kind: Kind::One(0), expects: results, captures: false };
+            if session.begin(&command).is_ok() {
+                return Do::Send;
+            }
+        }
+        self.phase = Phase::Out;
+        Do::Out
+    }
+
+    /// It ends here, whatever it was at.
+    pub(crate) fn end(&mut self) {
+        self.phase = Phase::Out;
+    }
+}
