@@ -13,7 +13,12 @@ const COM_STMT_CLOSE: u8 = 0x19;
 const COM_STMT_RESET: u8 = 0x1a;
 
 const CURSOR_TYPE_NO_CURSOR: u8 = 0;
+/// What stands between a statement's id and the map of NULLs.
+const FLAGS_AND_COUNT_BYTES: usize = 5;
 const MYSQL_TYPE_LONG: u8 = 3;
+const MYSQL_TYPE_DOUBLE: u8 = 5;
+const MYSQL_TYPE_NULL: u8 = 6;
+const MYSQL_TYPE_LONGLONG: u8 = 8;
 const MYSQL_TYPE_STRING: u8 = 254;
 
 /// `COM_QUERY`: run this text. Answered as the text protocol's rows.
@@ -52,6 +57,27 @@ pub fn packet(out: &mut Vec<u8>, sequence: u8, payload: &[u8]) {
     out.extend_from_slice(&[0, 0, 0, 0]);
     out.extend_from_slice(payload);
     finish(out, begin, sequence);
+}
+
+/// Content of a file that the server asked for, as one packet (more where it is beyond 16 MiB), and the number of the
+/// packet after it. `sequence` is that of the first: [`ResponseScanner::sequence_next`](crate::ResponseScanner::sequence_next)
+/// to begin with. Nothing is written for no content: an empty packet is the end, see [`local_file_end`].
+#[must_use]
+pub fn local_file(out: &mut Vec<u8>, mut sequence: u8, content: &[u8]) -> u8 {
+    // Below the greatest length, so that no packet is taken for one that the next continues.
+    for piece in content.chunks(PACKET_BYTES_MAX - 1) {
+        packet(out, sequence, piece);
+        sequence = sequence.wrapping_add(1);
+    }
+    sequence
+}
+
+/// The end of the content, and the number of the server's next packet: for
+/// [`ResponseScanner::resume`](crate::ResponseScanner::resume).
+#[must_use]
+pub fn local_file_end(out: &mut Vec<u8>, sequence: u8) -> u8 {
+    packet(out, sequence, &[]);
+    sequence.wrapping_add(1)
 }
 
 fn command(out: &mut Vec<u8>, command: u8, argument: &[u8]) {
@@ -105,14 +131,22 @@ fn cut(out: &mut Vec<u8>, begin: usize, mut sequence: u8) {
 pub enum ParamType {
     /// A signed number of four bytes.
     Int32,
+    /// A signed number of eight bytes.
+    Int64,
+    Double,
     Text,
+    /// Always NULL.
+    Null,
 }
 
 impl ParamType {
     fn code(self) -> u8 {
         match self {
             ParamType::Int32 => MYSQL_TYPE_LONG,
+            ParamType::Int64 => MYSQL_TYPE_LONGLONG,
+            ParamType::Double => MYSQL_TYPE_DOUBLE,
             ParamType::Text => MYSQL_TYPE_STRING,
+            ParamType::Null => MYSQL_TYPE_NULL,
         }
     }
 }
@@ -120,7 +154,7 @@ impl ParamType {
 /// The parts of a `COM_STMT_EXECUTE` that are the same at every execution.
 #[derive(Clone, Debug)]
 pub struct ExecuteTemplate {
-    /// After the statement's id: flags, iteration count, no nulls, and the types. What stands before the types is as
+    /// After the statement's id: flags, iteration count, the map of NULLs, and the types. What stands before the types is as
     /// good without them.
     tail: Vec<u8>,
     tail_without_types: usize,
@@ -131,7 +165,13 @@ impl ExecuteTemplate {
     pub fn new(params: &[ParamType]) -> ExecuteTemplate {
         let mut tail = vec![CURSOR_TYPE_NO_CURSOR];
         tail.extend_from_slice(&1u32.to_le_bytes());
-        tail.resize(tail.len() + params.len().div_ceil(8), 0);
+        let nulls = tail.len();
+        tail.resize(nulls + params.len().div_ceil(8), 0);
+        for (place, param) in params.iter().enumerate() {
+            if *param == ParamType::Null {
+                tail[nulls + place / 8] |= 1 << (place % 8);
+            }
+        }
         let tail_without_types = tail.len();
         for param in params {
             tail.extend_from_slice(&[param.code(), 0]);
@@ -148,6 +188,7 @@ impl ExecuteTemplate {
         let begin = begin(out, COM_STMT_EXECUTE);
         out.extend_from_slice(&statement_id.to_le_bytes());
         let (common, types) = self.tail.split_at(self.tail_without_types);
+        let nulls = out.len() + FLAGS_AND_COUNT_BYTES;
         out.extend_from_slice(common);
         if !types.is_empty() {
             out.push(u8::from(!types_known));
@@ -155,21 +196,43 @@ impl ExecuteTemplate {
                 out.extend_from_slice(types);
             }
         }
-        ExecuteWriter { out, begin }
+        ExecuteWriter { out, begin, nulls, params: types.len() / 2 }
     }
 }
 
-/// Writes the values of one execution.
+/// Writes the values of one execution, in order; a value that is NULL is not written but marked.
 #[derive(Debug)]
 pub struct ExecuteWriter<'a> {
     out: &'a mut Vec<u8>,
     begin: usize,
+    /// Where the map of NULLs begins in `out`.
+    nulls: usize,
+    params: usize,
 }
 
 impl ExecuteWriter<'_> {
     #[inline]
     pub fn int32(&mut self, value: i32) {
         self.out.extend_from_slice(&value.to_le_bytes());
+    }
+
+    #[inline]
+    pub fn int64(&mut self, value: i64) {
+        self.out.extend_from_slice(&value.to_le_bytes());
+    }
+
+    #[inline]
+    pub fn double(&mut self, value: f64) {
+        self.out.extend_from_slice(&value.to_le_bytes());
+    }
+
+    /// Marks the parameter at this place, from 0 on, as NULL, whatever its type; nothing else is written for it. A place
+    /// beyond the last parameter marks none.
+    #[inline]
+    pub fn null(&mut self, place: usize) {
+        if place < self.params {
+            self.out[self.nulls + place / 8] |= 1 << (place % 8);
+        }
     }
 
     #[inline]
@@ -335,6 +398,39 @@ mod tests {
         writer.finish();
         assert_eq!(out[0], 19);
         assert_eq!(&out[14..16], &[0, 0], "no nulls, types known");
+    }
+
+    #[test]
+    fn a_null_is_marked_and_not_written() {
+        let types = [ParamType::Null, ParamType::Int64, ParamType::Double, ParamType::Text];
+        let mut out = Vec::new();
+        let mut writer = ExecuteTemplate::new(&types).begin(&mut out, 7, false);
+        writer.int64(-2);
+        writer.null(2);
+        writer.text(b"a");
+        writer.null(99);
+        writer.finish();
+        let expected: &[u8] = &[
+            30, 0, 0, 0, 0x17, 7, 0, 0, 0, 0, 1, 0, 0, 0, // header, command, id, flags, iterations
+            0b101, 1, 6, 0, 8, 0, 5, 0, 254, 0, // the first and the third are NULL; types
+            0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, b'a',
+        ];
+        assert_eq!(out, expected);
+    }
+
+    #[test]
+    fn a_local_file_goes_out_in_packets_that_count_on() {
+        let mut out = Vec::new();
+        let next = local_file(&mut out, 255, b"1\n");
+        assert_eq!(local_file(&mut out, next, b""), 0);
+        assert_eq!(local_file_end(&mut out, next), 1);
+        assert_eq!(out, [2, 0, 0, 255, b'1', b'\n', 0, 0, 0, 0]);
+
+        out.clear();
+        let next = local_file(&mut out, 2, &vec![b'x'; PACKET_BYTES_MAX]);
+        assert_eq!(next, 4);
+        assert_eq!(out[..4], [0xfe, 0xff, 0xff, 2]);
+        assert_eq!(out[out.len() - 5..], [1, 0, 0, 3, b'x']);
     }
 
     #[test]

@@ -14,4 +14,8 @@ pub enum ProtocolError {
     AfterEnd,
     #[error("an empty packet can't stand {place}")]
     Empty { place: &'static str },
+    #[error("more than {bytes_max} bytes came in one answer, which is more than can be held")]
+    TooLarge { bytes_max: usize },
+    #[error("a compressed packet does not unpack to the {expected} bytes that its header says")]
+    Compression { expected: usize },
 }

@@ -9,10 +9,13 @@ pub(crate) const PACKET_BYTES_MAX: usize = 0xff_ffff;
 /// What is kept of a packet that comes in pieces: more than any OK, EOF, ERR (512 bytes of message) or column count.
 pub(crate) const KEPT_BYTES_MAX: usize = 1024;
 
+/// Stands for NULL in place of a length.
+const NULL_FIELD: u8 = 0xfb;
+
 /// One logical packet: continuations are joined.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Packet<'a> {
-    /// Its beginning: all of it, or at least `KEPT_BYTES_MAX` of it.
+    /// Its beginning: all of it, or at least `KEPT_BYTES_MAX` of it; all of it where packets are kept whole.
     pub(crate) head: &'a [u8],
     /// Its whole length in bytes.
     pub(crate) length: u64,
@@ -27,7 +30,9 @@ pub(crate) struct Frames {
     continues: bool,
     length: u64,
     kept: Vec<u8>,
+    kept_bytes_max: usize,
     sequence_next: u8,
+    checks_sequence: bool,
 }
 
 impl Frames {
@@ -39,8 +44,24 @@ impl Frames {
             continues: false,
             length: 0,
             kept: Vec::with_capacity(KEPT_BYTES_MAX),
+            kept_bytes_max: KEPT_BYTES_MAX,
             sequence_next: 1,
+            checks_sequence: true,
         }
+    }
+
+    /// Packets that come in pieces are kept up to `bytes_max`, and refused beyond.
+    pub(crate) fn keep_whole(&mut self, keeps: bool, bytes_max: usize) {
+        self.kept_bytes_max = if keeps { bytes_max } else { KEPT_BYTES_MAX };
+    }
+
+    /// Takes packets whatever their numbers are.
+    pub(crate) fn skip_sequence_check(&mut self) {
+        self.checks_sequence = false;
+    }
+
+    pub(crate) fn sequence_next(&self) -> u8 {
+        self.sequence_next
     }
 
     /// Forgets whatever was begun; the next packet must bear this sequence number.
@@ -92,7 +113,10 @@ impl Frames {
                 }
             }
             let take = self.payload_left.min(bytes.len() - at);
-            let keep = take.min(KEPT_BYTES_MAX - self.kept.len());
+            let keep = take.min(self.kept_bytes_max - self.kept.len());
+            if keep < take && self.kept_bytes_max > KEPT_BYTES_MAX {
+                return Err(ProtocolError::TooLarge { bytes_max: self.kept_bytes_max });
+            }
             self.kept.extend_from_slice(&bytes[at..at + keep]);
             self.length += take as u64;
             self.payload_left -= take;
@@ -110,7 +134,7 @@ impl Frames {
 
     #[inline]
     fn check_sequence(&mut self, got: u8) -> Result<(), ProtocolError> {
-        if got != self.sequence_next {
+        if got != self.sequence_next && self.checks_sequence {
             return Err(ProtocolError::Sequence { expected: self.sequence_next, got });
         }
         self.sequence_next = got.wrapping_add(1);
@@ -124,6 +148,7 @@ fn length_of(header: &[u8]) -> usize {
 }
 
 /// Reads fields from a packet; every read says what it was after when the packet is too short.
+#[derive(Debug)]
 pub(crate) struct Fields<'a> {
     rest: &'a [u8],
 }
@@ -137,7 +162,7 @@ impl<'a> Fields<'a> {
         self.rest
     }
 
-    fn take(&mut self, count: usize, field: &'static str) -> Result<&'a [u8], ProtocolError> {
+    pub(crate) fn take(&mut self, count: usize, field: &'static str) -> Result<&'a [u8], ProtocolError> {
         let Some((taken, rest)) = self.rest.split_at_checked(count) else {
             return Err(ProtocolError::TooShort { field });
         };
@@ -155,6 +180,25 @@ impl<'a> Fields<'a> {
 
     pub(crate) fn u32(&mut self, field: &'static str) -> Result<u32, ProtocolError> {
         Ok(self.little_endian(4, field)? as u32)
+    }
+
+    pub(crate) fn u64(&mut self, field: &'static str) -> Result<u64, ProtocolError> {
+        self.little_endian(8, field)
+    }
+
+    /// Bytes with their length before them.
+    pub(crate) fn bytes(&mut self, field: &'static str) -> Result<&'a [u8], ProtocolError> {
+        let length = self.lenenc(field)?;
+        self.take(usize::try_from(length).unwrap_or(usize::MAX), field)
+    }
+
+    /// The same, `None` for NULL.
+    pub(crate) fn nullable_bytes(&mut self, field: &'static str) -> Result<Option<&'a [u8]>, ProtocolError> {
+        if self.rest.first() == Some(&NULL_FIELD) {
+            self.take(1, field)?;
+            return Ok(None);
+        }
+        self.bytes(field).map(Some)
     }
 
     /// A length-encoded integer.

@@ -1,8 +1,9 @@
 //! The hot part of the MySQL protocol: commands are encoded into a reused buffer, answers are scanned as they arrive.
 //!
 //! An execution of a prepared statement is written from an [`ExecuteTemplate`]; its answer goes through a
-//! [`ResponseScanner`], which finds its end, counts its rows and materialises nothing. Both are told what the two
-//! sides agreed on at login; the login itself is not in here.
+//! [`ResponseScanner`], which finds its end and counts its rows; it materialises nothing, unless it is told to keep the
+//! results ([`Captured`]). Both are told what the two sides agreed on at login; the login itself is not in here. A
+//! [`Compressor`] and a [`Decompressor`] go around both where the connection is a compressed one.
 //!
 //! This crate does no I/O, reads no clock, allocates nothing per packet once its buffers have grown, and never
 //! panics, whatever bytes it is fed.
@@ -27,13 +28,19 @@
 //! ```
 
 mod captured;
+mod column;
+mod compress;
+mod decode;
 pub mod encode;
 mod error;
 mod frame;
 mod prepare;
 mod response;
 
-pub use captured::Captured;
+pub use captured::{CAPTURED_BYTES_MAX, Captured, CapturedResult, ResultSet, Row, TextFields};
+pub use column::{ColumnType, Definitions, UNSIGNED, ZEROFILL};
+pub use compress::{Compressor, Decompressor};
+pub use decode::RowText;
 pub use encode::{ExecuteTemplate, ExecuteWriter, ParamType, QueryTemplate, QueryWriter};
 pub use error::ProtocolError;
 pub use prepare::{PrepareAnswer, PrepareScanner, Prepared};

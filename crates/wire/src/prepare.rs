@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::captured::CAPTURED_BYTES_MAX;
+use crate::column::Definitions;
 use crate::error::ProtocolError;
 use crate::frame::{Fields, Frames};
 use crate::response::{Agreed, ServerError};
@@ -26,7 +28,8 @@ pub enum PrepareAnswer {
     },
 }
 
-/// Scans the answer to one preparation as its bytes arrive; definitions of parameters and columns are skipped.
+/// Scans the answer to one preparation as its bytes arrive; definitions of parameters are skipped, those of columns
+/// kept where that is asked for.
 #[derive(Clone, Debug)]
 pub struct PrepareScanner {
     frames: Frames,
@@ -35,6 +38,8 @@ pub struct PrepareScanner {
     packets_left: u32,
     done: bool,
     message: Vec<u8>,
+    captures: bool,
+    columns: Definitions,
 }
 
 impl PrepareScanner {
@@ -46,7 +51,26 @@ impl PrepareScanner {
             packets_left: 0,
             done: false,
             message: Vec::new(),
+            captures: false,
+            columns: Definitions::default(),
         }
+    }
+
+    /// Keeps, or no longer keeps, the definitions of the columns of each statement; to be said between answers.
+    pub fn capture(&mut self, captures: bool) {
+        self.captures = captures;
+        self.frames.keep_whole(captures, CAPTURED_BYTES_MAX);
+    }
+
+    /// Columns of the statement that was prepared last; empty where they were not to be captured, or it has none.
+    pub fn columns(&self) -> &Definitions {
+        &self.columns
+    }
+
+    /// Takes packets whatever their numbers are, from now on; see
+    /// [`ResponseScanner`](crate::ResponseScanner::skip_sequence_check).
+    pub fn skip_sequence_check(&mut self) {
+        self.frames.skip_sequence_check();
     }
 
     /// Gets ready for the next answer.
@@ -55,6 +79,7 @@ impl PrepareScanner {
         self.prepared = None;
         self.packets_left = 0;
         self.done = false;
+        self.columns.clear();
     }
 
     /// The message of the last [`PrepareAnswer::Err`].
@@ -94,6 +119,13 @@ impl PrepareScanner {
                 }
                 continue;
             };
+            // Columns come last, with an EOF behind them where there still is one.
+            let left_after_columns = u32::from(!self.agreed.deprecate_eof);
+            let is_column = self.packets_left > left_after_columns
+                && self.packets_left <= left_after_columns + u32::from(prepared.columns);
+            if self.captures && is_column {
+                self.columns.push(packet.head)?;
+            }
             self.packets_left -= 1;
             if self.packets_left == 0 {
                 self.done = true;

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use crate::captured::{CAPTURED_BYTES_MAX, Captured};
 use crate::error::ProtocolError;
 use crate::frame::{Fields, Frames, PACKET_BYTES_MAX, Packet};
 
@@ -43,8 +44,8 @@ pub enum Answer {
         code: u16,
         sqlstate: [u8; 5],
     },
-    /// The server asks for a local file, whose name is in [`ResponseScanner::message`]. To be refused; the
-    /// connection can't go on.
+    /// The server asks for a local file, whose name is in [`ResponseScanner::message`]. To be answered by content of
+    /// our own ([`ResponseScanner::resume`]) where we asked for it; else the connection can't go on.
     LocalInfile,
 }
 
@@ -76,7 +77,7 @@ const EOF_BYTES_BELOW: u64 = 9;
 ///
 /// Call [`begin`](ResponseScanner::begin) when a command is sent, [`feed`](ResponseScanner::feed) with whatever has
 /// been read until it gives a [`Complete`] without more results. It allocates once, when it is made; an error's
-/// message and a captured row may make a buffer grow once more.
+/// message and captured rows may make buffers grow once more.
 #[derive(Clone, Debug)]
 pub struct ResponseScanner {
     frames: Frames,
@@ -92,7 +93,7 @@ struct State {
     bytes: u64,
     message: Vec<u8>,
     captures: bool,
-    first_row: Vec<u8>,
+    captured: Captured,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,7 +118,7 @@ impl ResponseScanner {
             bytes: 0,
             message: Vec::with_capacity(512),
             captures: false,
-            first_row: Vec::new(),
+            captured: Captured::default(),
         };
         ResponseScanner { frames: Frames::new(), state }
     }
@@ -128,18 +129,38 @@ impl ResponseScanner {
         self.frames.reset(1);
         self.state.format = format;
         self.state.begin_result();
-        self.state.first_row.clear();
+        if !self.state.captured.is_empty() {
+            self.state.captured.clear();
+        }
     }
 
-    /// Keeps, or no longer keeps, the first row of each answer: at least its first 1,024 bytes.
-    pub fn capture_first_row(&mut self, captures: bool) {
+    /// Keeps, or no longer keeps, everything of each answer; to be said between answers.
+    pub fn capture(&mut self, captures: bool) {
         self.state.captures = captures;
+        self.frames.keep_whole(captures, CAPTURED_BYTES_MAX);
     }
 
-    /// The first row since [`begin`](ResponseScanner::begin), in the form that it was sent; empty where there was
-    /// none or it was not to be captured.
-    pub fn first_row(&self) -> &[u8] {
-        &self.state.first_row
+    /// What came since [`begin`](ResponseScanner::begin); empty where it was not to be captured.
+    pub fn captured(&self) -> &Captured {
+        &self.state.captured
+    }
+
+    /// Takes packets whatever their numbers are, from now on: inside a compressed stream servers number them anew after
+    /// every flush.
+    pub fn skip_sequence_check(&mut self) {
+        self.frames.skip_sequence_check();
+    }
+
+    /// Number that the next packet must bear, ours or theirs.
+    pub fn sequence_next(&self) -> u8 {
+        self.frames.sequence_next()
+    }
+
+    /// Goes on after [`Answer::LocalInfile`], when the content has been sent: the answer's first packet bears this
+    /// number.
+    pub fn resume(&mut self, sequence_next: u8) {
+        self.frames.reset(sequence_next);
+        self.state.begin_result();
     }
 
     /// The message of the last [`Answer::Err`], or the file name of the last [`Answer::LocalInfile`].
@@ -186,6 +207,9 @@ impl State {
                 if packet.head.first() == Some(&0xff) {
                     return self.error(packet).map(Some);
                 }
+                if self.captures {
+                    self.captured.push_definition(packet.head)?;
+                }
                 self.phase = match left {
                     0 | 1 => self.after_columns(),
                     more => Phase::Columns { left: more - 1 },
@@ -219,9 +243,8 @@ impl State {
                 Err(ProtocolError::Unexpected { byte, place: "among binary rows" })
             }
             _ => {
-                if self.captures && self.rows == 0 {
-                    self.first_row.clear();
-                    self.first_row.extend_from_slice(packet.head);
+                if self.captures {
+                    self.captured.push_row(packet.head)?;
                 }
                 self.rows += 1;
                 self.bytes += packet.length;
@@ -238,9 +261,12 @@ impl State {
             0x00 => {
                 let mut fields = Fields::new(&packet.head[1..]);
                 let affected_rows = fields.lenenc("affected rows")?;
-                fields.lenenc("insert id")?;
+                let insert_id = fields.lenenc("insert id")?;
                 let status = fields.u16("status")?;
                 let warnings = fields.u16("warnings")?;
+                if self.captures {
+                    self.captured.push_done(affected_rows, insert_id);
+                }
                 let answer = Answer::Ok { affected_rows, status, warnings };
                 Ok(Some(self.complete(answer, status)))
             }
@@ -255,6 +281,9 @@ impl State {
                 let mut fields = Fields::new(packet.head);
                 let columns = fields.lenenc("column count")?;
                 let definitions_follow = !self.agreed.cache_metadata || fields.u8("metadata flag")? != 0;
+                if self.captures {
+                    self.captured.begin_rows(self.format, columns);
+                }
                 self.phase = match definitions_follow {
                     true => Phase::Columns { left: columns },
                     false => self.after_columns(),

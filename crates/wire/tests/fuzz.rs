@@ -7,8 +7,8 @@ mod support;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use bolero::TypeGenerator;
-use support::{Form, recordings, scan};
-use whyso_wire::Agreed;
+use support::{Form, recordings, scan, scan_captured};
+use whyso_wire::{Agreed, Compressor, Decompressor, RowFormat};
 
 const ITERATIONS: usize = 20_000;
 
@@ -37,6 +37,12 @@ fn check(form: Form, agreed: Agreed, bytes: &[u8], piece_bytes: u8) -> bool {
     let whole = scan(form, agreed, [bytes]);
     let in_pieces = scan(form, agreed, bytes.chunks(usize::from(piece_bytes).max(1)));
     assert_eq!(whole, in_pieces);
+    if form != Form::Prepare {
+        let format = if form == Form::Text { RowFormat::Text } else { RowFormat::Binary };
+        let whole = scan_captured(format, agreed, [bytes]);
+        let in_pieces = scan_captured(format, agreed, bytes.chunks(usize::from(piece_bytes).max(1)));
+        assert_eq!(whole, in_pieces);
+    }
     whole.is_ok()
 }
 
@@ -72,4 +78,38 @@ fn recorded_answers_with_changes_are_read_or_refused() {
     // Where one of the two hardly ever happens, the changes try nothing.
     let (read, refused) = (read.load(Relaxed), refused.load(Relaxed));
     assert!(read > ITERATIONS / 100 && refused > ITERATIONS / 10, "{read} read, {refused} refused");
+}
+
+/// A packed stream, and changes to it.
+#[derive(Debug, TypeGenerator)]
+struct Packed {
+    plain: Vec<u8>,
+    repeats: u8,
+    changes: Vec<(u16, u8)>,
+    piece_bytes: u8,
+}
+
+#[test]
+fn any_packed_stream_unpacks_or_is_refused() {
+    bolero::check!().with_iterations(ITERATIONS / 4).with_type::<Packed>().for_each(|packed| {
+        let plain = packed.plain.repeat(usize::from(packed.repeats));
+        let mut bytes = Vec::new();
+        let _ = Compressor::new().pack(&plain, 0, &mut bytes);
+        let unpack = |bytes: &[u8], piece_bytes: usize| {
+            let mut decompressor = Decompressor::new();
+            let mut unpacked = Vec::new();
+            let result =
+                bytes.chunks(piece_bytes).try_for_each(|piece| decompressor.unpack(piece, &mut unpacked));
+            result.map(|()| unpacked)
+        };
+        let piece_bytes = usize::from(packed.piece_bytes).max(1);
+        assert_eq!(unpack(&bytes, piece_bytes).as_ref(), Ok(&plain));
+        for (at, value) in &packed.changes {
+            if !bytes.is_empty() {
+                let at = usize::from(*at) % bytes.len();
+                bytes[at] = *value;
+            }
+        }
+        assert_eq!(unpack(&bytes, bytes.len().max(1)), unpack(&bytes, piece_bytes));
+    });
 }

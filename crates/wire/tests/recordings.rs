@@ -2,8 +2,8 @@
 
 mod support;
 
-use support::{Form, recordings, scan};
-use whyso_wire::{Agreed, ResponseScanner, RowFormat};
+use support::{Form, captured_text, recordings, scan, scan_captured};
+use whyso_wire::{Agreed, Answer, PrepareScanner, ResponseScanner, RowFormat, RowText};
 
 #[test]
 fn every_recorded_answer_is_read_as_what_it_is() {
@@ -112,22 +112,89 @@ fn bytes_after_the_end_are_refused_or_left_alone() {
 }
 
 #[test]
-fn the_first_row_is_kept_when_it_is_wanted() {
+fn every_result_of_an_answer_is_kept_when_it_is_wanted() {
+    let long = "x".repeat(300);
+    // Which rows a LIMIT without an order gives is up to the server.
+    let expected = [
+        ("update", "done 3 0;".to_string()),
+        (
+            "rows",
+            format!(
+                "3 columns [id,NULL,REPEAT(\\'x\\', 300)]: 1 NULL {long}, 2 NULL {long}, 3 NULL {long},;"
+            ),
+        ),
+        ("several_results", "1 columns [1]: 1,;done 0 0;1 columns [id]: ".to_string()),
+        ("several_results_then_error", "1 columns [1]: 1,;".to_string()),
+        ("procedure", "1 columns [1]: 1,;1 columns [id]: ".to_string()),
+    ];
+    for recording in recordings().into_iter().filter(|recording| recording.form == Form::Text) {
+        for length in [7, 100, recording.bytes.len()] {
+            let kept =
+                scan_captured(RowFormat::Text, recording.agreed, recording.bytes.chunks(length)).unwrap();
+            for (name, expected) in &expected {
+                if recording.name == *name {
+                    assert!(kept.starts_with(expected), "{} {name}: {kept}", recording.mode);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_is_kept_when_it_is_not_wanted() {
     for recording in recordings().into_iter().filter(|recording| recording.name == "rows") {
         let mut scanner = ResponseScanner::new(recording.agreed);
         scanner.begin(RowFormat::Text);
         scanner.feed(&recording.bytes).unwrap();
-        assert_eq!(scanner.first_row(), []);
-        scanner.capture_first_row(true);
-        scanner.begin(RowFormat::Text);
-        for piece in recording.bytes.chunks(7) {
-            scanner.feed(piece).unwrap();
-        }
-        // "1", NULL, and 300 letters.
-        let mut row = vec![1, b'1', 0xfb, 0xfc, 44, 1];
-        row.resize(306, b'x');
-        assert_eq!(scanner.first_row(), row);
+        assert_eq!(captured_text(scanner.captured()), "");
     }
+}
+
+#[test]
+fn binary_rows_are_shown_by_the_types_that_came_with_the_preparation() {
+    let all = recordings();
+    for row in all.iter().filter(|recording| recording.name == "point_again") {
+        let preparation = all.iter().find(|one| one.name == "prepare_point" && one.mode == row.mode).unwrap();
+        for length in [5, 1000] {
+            let mut prepare = PrepareScanner::new(preparation.agreed);
+            prepare.capture(true);
+            prepare.begin();
+            for piece in preparation.bytes.chunks(length) {
+                prepare.feed(piece).unwrap();
+            }
+            assert_eq!(prepare.columns().len(), 1);
+            assert_eq!(prepare.columns().name(0), b"c");
+            let mut scanner = ResponseScanner::new(row.agreed);
+            scanner.capture(true);
+            scanner.begin(RowFormat::Binary);
+            for piece in row.bytes.chunks(length) {
+                scanner.feed(piece).unwrap();
+            }
+            let Some(whyso_wire::CapturedResult::Rows(set)) = scanner.captured().get(0) else {
+                panic!("{}: rows were expected", row.mode)
+            };
+            let mut text = RowText::new();
+            set.row(0).unwrap().decode(prepare.columns().types(), &mut text).unwrap();
+            assert_eq!(text.fields().next().unwrap().unwrap().len(), 119);
+        }
+    }
+}
+
+#[test]
+fn a_local_file_that_we_send_ourselves_is_followed_by_an_ordinary_answer() {
+    let recording = recordings().into_iter().find(|recording| recording.name == "local_infile").unwrap();
+    let mut scanner = ResponseScanner::new(recording.agreed);
+    scanner.begin(RowFormat::Text);
+    let fed = scanner.feed(&recording.bytes).unwrap();
+    assert_eq!(fed.complete.unwrap().answer, Answer::LocalInfile);
+    let mut out = Vec::new();
+    let next = whyso_wire::encode::local_file(&mut out, scanner.sequence_next(), b"1\n2\n");
+    let next = whyso_wire::encode::local_file_end(&mut out, next);
+    assert_eq!((out[3], next), (2, 4));
+    scanner.resume(next);
+    let fed = scanner.feed(&[7, 0, 0, 4, 0x00, 2, 0, 2, 0, 0, 0]).unwrap();
+    let answer = fed.complete.unwrap().answer;
+    assert_eq!(answer, Answer::Ok { affected_rows: 2, status: 2, warnings: 0 });
 }
 
 #[test]

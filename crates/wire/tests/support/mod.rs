@@ -2,7 +2,12 @@
 
 #![allow(dead_code)] // Each test file uses a part of it.
 
-use whyso_wire::{Agreed, Answer, PrepareAnswer, PrepareScanner, ProtocolError, ResponseScanner, RowFormat};
+use std::fmt::Write;
+
+use whyso_wire::{
+    Agreed, Answer, Captured, CapturedResult, PrepareAnswer, PrepareScanner, ProtocolError, ResponseScanner,
+    RowFormat, RowText,
+};
 
 /// What a recorded answer is the answer to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,6 +64,60 @@ pub(crate) fn scan<'a>(
         Form::Text => scan_answer(RowFormat::Text, agreed, pieces),
         Form::Binary => scan_answer(RowFormat::Binary, agreed, pieces),
     }
+}
+
+/// Everything that one answer holds, as text: result by result, row by row. Binary rows only where the answer itself
+/// defines their columns.
+pub(crate) fn captured_text(captured: &Captured) -> String {
+    let mut text = String::new();
+    let mut row_text = RowText::new();
+    for result in captured.results() {
+        match result {
+            CapturedResult::Done { affected_rows, insert_id } => {
+                let _ = write!(text, "done {affected_rows} {insert_id};");
+            }
+            CapturedResult::Rows(set) => {
+                let names: Vec<_> = set.names().map(|name| name.escape_ascii().to_string()).collect();
+                let _ = write!(text, "{} columns [{}]:", set.columns(), names.join(","));
+                for row in set.rows() {
+                    match row.decode(set.types(), &mut row_text) {
+                        Ok(()) => {
+                            for field in row_text.fields() {
+                                let _ = match field {
+                                    Some(field) => write!(text, " {}", field.escape_ascii()),
+                                    None => write!(text, " NULL"),
+                                };
+                            }
+                            text.push(',');
+                        }
+                        Err(error) => {
+                            let _ = write!(text, " ({error})");
+                        }
+                    }
+                }
+                text.push(';');
+            }
+        }
+    }
+    text
+}
+
+/// Scans and captures one answer: what it holds.
+pub(crate) fn scan_captured<'a>(
+    format: RowFormat,
+    agreed: Agreed,
+    pieces: impl IntoIterator<Item = &'a [u8]>,
+) -> Result<String, ProtocolError> {
+    let mut scanner = ResponseScanner::new(agreed);
+    scanner.capture(true);
+    scanner.begin(format);
+    for mut piece in pieces {
+        while !piece.is_empty() {
+            let fed = scanner.feed(piece)?;
+            piece = &piece[fed.consumed..];
+        }
+    }
+    Ok(captured_text(scanner.captured()))
 }
 
 fn scan_answer<'a>(
