@@ -3,16 +3,21 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use whyso_clock::monotonic_ns;
 
+use crate::connect;
 use crate::ledger::Stretch;
 use crate::outcome::Interval;
+use crate::pace::Backlog;
 use crate::shared::Shared;
 use crate::tally::Tally;
 
 const TICK: Duration = Duration::from_millis(100);
+/// How often an endpoint that is down is looked at.
+const PROBE_EVERY_NS: i64 = 500_000_000;
 
 /// What it has collected when the level is over.
 pub(crate) struct Collected {
@@ -20,6 +25,8 @@ pub(crate) struct Collected {
     pub(crate) window: Tally,
     pub(crate) bins_100ms: Vec<u32>,
     pub(crate) intervals_lost: u64,
+    /// Of an open loop: when it was looked at, and what it was.
+    pub(crate) backlog: Vec<(i64, u64)>,
 }
 
 pub(crate) struct Collector {
@@ -28,6 +35,10 @@ pub(crate) struct Collector {
     window: Tally,
     intervals_lost: u64,
     watched: Vec<Watched>,
+    backlog: Option<Backlog>,
+    backlogs: Vec<(i64, u64)>,
+    probe: Option<JoinHandle<()>>,
+    probed_ns: i64,
 }
 
 #[derive(Clone, Copy)]
@@ -38,9 +49,20 @@ struct Watched {
 
 impl Collector {
     pub(crate) fn new(shared: Arc<Shared>, intervals: SyncSender<Interval>) -> Collector {
-        let window = Tally::new(shared.plan.kinds().len());
+        let window = Tally::new(shared.kinds.len(), shared.endpoints.len());
         let watched = vec![Watched { progress: 0, since_ns: monotonic_ns() }; shared.rings.len()];
-        Collector { shared, intervals, window, intervals_lost: 0, watched }
+        let backlog = shared.schedule.backlog();
+        Collector {
+            shared,
+            intervals,
+            window,
+            intervals_lost: 0,
+            watched,
+            backlog,
+            backlogs: Vec::new(),
+            probe: None,
+            probed_ns: 0,
+        }
     }
 
     /// Collects until `over` is closed: no thread tells anything any more then.
@@ -53,8 +75,10 @@ impl Collector {
             if is_over {
                 return self.finish();
             }
+            self.look_at_backlog();
             self.publish_due();
             self.watch();
+            self.probe();
         }
     }
 
@@ -81,8 +105,8 @@ impl Collector {
             begin_ns: stretch.begin_ns,
             end_ns: stretch.end_ns,
             measured: stretch.measured,
-            rows: stretch.tally.rows(self.shared.plan.kinds()),
-            backlog: None,
+            rows: stretch.tally.rows(&self.shared.kinds),
+            backlog: self.backlog_at(stretch.end_ns),
         };
         if self.intervals.try_send(interval).is_err() {
             self.intervals_lost += 1;
@@ -97,16 +121,57 @@ impl Collector {
         }
         self.window.merge(&late);
         let bins_100ms = shared.ledger().take_bins();
-        Collected { window: self.window, bins_100ms, intervals_lost: self.intervals_lost }
+        if let Some(probe) = self.probe {
+            // It ends within one try of connecting.
+            let _ = probe.join();
+        }
+        Collected {
+            window: self.window,
+            bins_100ms,
+            intervals_lost: self.intervals_lost,
+            backlog: self.backlogs,
+        }
     }
 
-    /// Shuts down the socket of every connection that has waited for too long; its thread then tells why.
+    fn look_at_backlog(&mut self) {
+        if let Some(backlog) = &mut self.backlog {
+            let now_ns = monotonic_ns();
+            self.backlogs.push((now_ns, backlog.look(&self.shared.schedule, now_ns)));
+        }
+    }
+
+    /// The backlog as it was seen last before then; `None` in a closed loop.
+    fn backlog_at(&self, time_ns: i64) -> Option<u64> {
+        self.backlog.as_ref()?;
+        let seen = self.backlogs.partition_point(|(at_ns, _)| *at_ns <= time_ns);
+        Some(seen.checked_sub(1).map_or(0, |last| self.backlogs[last].1))
+    }
+
+    /// Looks after endpoints that are down, one look at a time.
+    fn probe(&mut self) {
+        let now_ns = monotonic_ns();
+        let is_due = now_ns - self.probed_ns >= PROBE_EVERY_NS
+            && self.probe.as_ref().is_none_or(JoinHandle::is_finished);
+        let down =
+            if is_due && self.shared.endpoints.len() > 1 { self.shared.endpoints.down() } else { Vec::new() };
+        if down.is_empty() {
+            return;
+        }
+        self.probed_ns = now_ns;
+        let (endpoints, limits) = (self.shared.endpoints.clone(), self.shared.limits);
+        let probing =
+            move || down.into_iter().for_each(|endpoint| connect::probe(&endpoints, endpoint, &limits));
+        // Without a thread to be had it is tried again at the next look.
+        self.probe = std::thread::Builder::new().name("load-probe".to_string()).spawn(probing).ok();
+    }
+
+    /// Shuts down the socket of every thread's connection that has waited for too long; its thread then tells why.
     fn watch(&mut self) {
         let now_ns = monotonic_ns();
         let stall_ns = i64::try_from(self.shared.limits.stall.as_nanos()).unwrap_or(i64::MAX);
         for (user, (ring, watched)) in self.shared.rings.iter().zip(&mut self.watched).enumerate() {
             let progress = ring.progress();
-            let is_idle = ring.finished.load(Acquire) || ring.reconnecting.load(Relaxed);
+            let is_idle = ring.finished.load(Acquire) || ring.at_rest.load(Relaxed);
             if progress != watched.progress || is_idle {
                 *watched = Watched { progress, since_ns: now_ns };
                 continue;

@@ -4,12 +4,13 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use whyso_clock::monotonic_ns;
+use whyso_wire::{RowFormat, encode};
 
-use crate::driver::Preparation;
+use crate::driver::{Command, Expects, Kind, Preparation};
 use crate::endpoints::Endpoints;
 use crate::error::LoadError;
 use crate::login::log_in;
-use crate::session::Session;
+use crate::session::{Got, Session};
 use crate::shared::Shared;
 use crate::target::Limits;
 
@@ -45,7 +46,8 @@ pub(crate) fn open(
 /// Makes a connection anew in mid-level, trying for as long as the limits say, at other endpoints too where one is down.
 /// `None`: the level was stopped. The error is that of the last try.
 pub(crate) fn reopen(shared: &Shared, connection: u32) -> Result<Option<Session>, LoadError> {
-    let bound = if shared.limits.reconnect.is_zero() { shared.limits.connect } else { shared.limits.reconnect };
+    let bound =
+        if shared.limits.reconnect.is_zero() { shared.limits.connect } else { shared.limits.reconnect };
     let deadline = Instant::now() + bound;
     let limits = Limits { connect: shared.limits.connect.min(RECONNECT_TRY), ..shared.limits };
     let mut pause = RECONNECT_PAUSE / 10;
@@ -90,12 +92,34 @@ pub(crate) fn probe(endpoints: &Endpoints, endpoint: u16, limits: &Limits) {
     }
 }
 
-pub(crate) fn is_out_of_ports(error: &io::Error) -> bool {
+/// Whether the server still answers on it, within the time that connecting may take.
+pub(crate) fn answers(session: &mut Session, limits: &Limits) -> bool {
+    session.command.clear();
+    encode::ping(&mut session.command);
+    let results = Expects::Results(RowFormat::Text);
+    let command = Command { kind: Kind::One(0), expects: results, captures: false };
+    let is_bound = session.socket().bound_waits(Some(limits.connect)).is_ok();
+    let is_begun = session.begin(&command).is_ok();
+    let got = session.exchange(&mut [0; 512]);
+    session.command.clear();
+    let is_unbound = session.socket().bound_waits(None).is_ok();
+    is_bound && is_begun && is_unbound && matches!(got, Ok(Some(Got::Fine)))
+}
+
+/// The error, with what to do about it where this machine is the cause.
+pub(crate) fn explained(error: LoadError) -> LoadError {
+    match error {
+        LoadError::Connect { source, .. } if is_out_of_ports(&source) => LoadError::Spec(out_of_ports()),
+        error => error,
+    }
+}
+
+fn is_out_of_ports(error: &io::Error) -> bool {
     error.raw_os_error() == Some(libc::EADDRNOTAVAIL)
 }
 
 /// The ceiling that the ports and the kernel's setting allow.
-pub(crate) fn out_of_ports() -> String {
+fn out_of_ports() -> String {
     let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
     let mut ends = range.split_whitespace().filter_map(|end| end.parse::<u64>().ok());
     let (first, last) = (ends.next().unwrap_or(32_768), ends.next().unwrap_or(60_999));

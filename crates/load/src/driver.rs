@@ -57,6 +57,11 @@ pub trait Driver {
         false
     }
 
+    /// What was sent last, for messages: its kind and text.
+    fn last_sent(&self) -> String {
+        "a statement".to_string()
+    }
+
     /// The level is over for this user and nothing more will be asked. Whether a transaction may be open on the server,
     /// which a ROLLBACK then ends.
     fn leaves_open(&self) -> bool {
@@ -95,7 +100,9 @@ pub enum Reply<'a> {
     },
     /// The new connection that was asked for is there; nothing of the old one is left. `lost`: what the old one ended
     /// with, where it was not closed by us.
-    Connected { lost: Option<ErrorCode> },
+    Connected {
+        lost: Option<ErrorCode>,
+    },
     /// The connection is lost, and what was asked with it: [`Next::Reconnect`] or [`Next::Fail`].
     Lost {
         code: ErrorCode,
@@ -176,10 +183,6 @@ impl Handles {
     pub(crate) fn push(&mut self, statement_id: u32) {
         self.statement_ids.push(statement_id);
         self.types_known.push(false);
-    }
-
-    pub(crate) fn len(&self) -> usize {
-        self.statement_ids.len()
     }
 
     /// Id of a statement, and whether it was executed before; from now on it was.

@@ -158,7 +158,8 @@ mod tests {
             tls: Tls::Off,
         };
         let mut spec = LoadSpec::new(target.clone(), 1, 1);
-        spec.endpoints = weights.iter().map(|weight| Endpoint { target: target.clone(), weight: *weight }).collect();
+        spec.endpoints =
+            weights.iter().map(|weight| Endpoint { target: target.clone(), weight: *weight }).collect();
         spec.placement = placement;
         Endpoints::new(&spec)
     }

@@ -1,4 +1,4 @@
-//! Blocking threads, one a connection, in a closed loop.
+//! Connections that are ready to run levels, and the choice of what drives them.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,17 +10,27 @@ use rustix::thread::CpuSet;
 use whyso_clock::monotonic_ns;
 use whyso_workload::Workload;
 
+use crate::choice::{Choice, choose};
 use crate::collector::Collector;
-use crate::connection::Connection;
+use crate::connect;
+use crate::driver::Work;
+use crate::endpoints::Endpoints;
+use crate::epoll::Epoll;
 use crate::error::LoadError;
+use crate::event_loop::{self, Connections};
 use crate::level::Running;
-use crate::plan::{Machine, Plan};
-use crate::shared::Shared;
+use crate::native::NativeWork;
+use crate::pace::Schedule;
+use crate::session::Session;
+use crate::shared::{Parts, Shared};
+use crate::spec::{EngineKind, LevelSpec, LoadSpec};
 use crate::target::{Limits, Target};
-use crate::worker::Worker;
+use crate::threads;
+use crate::uring::Uring;
 
-/// Much more than a thread of the load needs; only what it touches is taken from memory.
-const STACK_BYTES: usize = 256 * 1024;
+/// Much more than a thread of the load needs; only what it touches is taken from memory. Scripts need more than
+/// programs do.
+const STACK_BYTES: usize = 1024 * 1024;
 const INTERVALS_QUEUED_MAX: usize = 1024;
 /// Threads that connect at the same time: a login is mostly waiting, but a server's backlog is short.
 const CONNECTING_MAX: usize = 8;
@@ -28,24 +38,27 @@ const CONNECTING_MAX: usize = 8;
 const FILES_BESIDE: u64 = 512;
 /// Levels get numbers of transactions of their own, so that none repeats what another did.
 const TRANSACTIONS_PER_LEVEL: u64 = 1 << 40;
+/// Largest weight of an endpoint.
+const WEIGHT_MAX: u32 = 1_000;
 
 /// The connections between levels.
 pub(crate) struct Pool {
-    /// One a user; `None` where it was lost, or is in use.
-    pub(crate) connections: Mutex<Vec<Option<Connection>>>,
+    /// By number; `None` where it was lost, or is in use.
+    pub(crate) sessions: Mutex<Vec<Option<Session>>>,
     pub(crate) is_busy: AtomicBool,
 }
 
 /// Connections that are open and prepared, ready to run levels one after the other.
 pub struct Engine {
-    target: Arc<Target>,
-    plan: Arc<Plan>,
-    limits: Limits,
-    seed: u64,
-    cpus: Option<Vec<u32>>,
+    work: Arc<dyn Work>,
+    endpoints: Arc<Endpoints>,
+    spec: LoadSpec,
+    choice: Choice,
     cpus_allowed: u32,
     levels: u64,
     pool: Arc<Pool>,
+    /// Held, and not used.
+    idle: Vec<Session>,
 }
 
 impl Engine {
@@ -78,59 +91,95 @@ impl Engine {
         cpus: Option<Vec<u32>>,
         limits: Limits,
     ) -> Result<Engine, LoadError> {
-        if users_max == 0 {
-            return Err(LoadError::NoUsers);
-        }
-        let cpus_allowed = count_cpus(cpus.as_deref())?;
-        allow_files(u64::from(users_max));
-        let plan = Arc::new(Plan::new(workload));
-        let mut connections: Vec<Option<Connection>> = (0..users_max).map(|_| None).collect();
-        open_missing(&mut connections, target, &plan, &limits)?;
-        let pool = Pool { connections: Mutex::new(connections), is_busy: AtomicBool::new(false) };
+        let spec = LoadSpec { cpus, limits, ..LoadSpec::new(target.clone(), users_max, seed) };
+        Engine::open(&spec, Arc::new(NativeWork::new(workload, seed)))
+    }
+
+    /// Opens the connections of a load, and prepares the work's statements on each.
+    ///
+    /// # Errors
+    /// What the server or the machine refuses, and a spec that contradicts itself, in one sentence; see [`LoadError`].
+    pub fn open(spec: &LoadSpec, work: Arc<dyn Work>) -> Result<Engine, LoadError> {
+        check(spec)?;
+        let cpus_allowed = count_cpus(spec.cpus.as_deref())?;
+        let choice = choose(spec, work.connects(), cpus_allowed)?;
+        let connections = spec.connections.unwrap_or(spec.users_max).min(spec.users_max);
+        allow_files(u64::from(connections) + u64::from(spec.idle_connections));
+        let endpoints = Arc::new(Endpoints::new(spec));
+        let mut sessions: Vec<Option<Session>> = (0..connections).map(|_| None).collect();
+        open_missing(&mut sessions, &endpoints, &*work, &spec.limits)?;
+        let mut idle: Vec<Option<Session>> = (0..spec.idle_connections).map(|_| None).collect();
+        open_missing(&mut idle, &endpoints, &Nothing, &spec.limits)?;
         Ok(Engine {
-            target: Arc::new(target.clone()),
-            plan,
-            limits,
-            seed,
-            cpus,
+            work,
+            endpoints,
+            spec: spec.clone(),
+            choice,
             cpus_allowed,
             levels: 0,
-            pool: Arc::new(pool),
+            pool: Arc::new(Pool { sessions: Mutex::new(sessions), is_busy: AtomicBool::new(false) }),
+            idle: idle.into_iter().flatten().collect(),
         })
     }
 
-    /// Begins a level with this many users, the other connections idle. Connections that a level before has lost are
-    /// made anew first.
+    /// Begins a level in a closed loop without think time; see [`level_with`](Engine::level_with).
     ///
     /// # Errors
-    /// More users than connections, a level that still runs, no threads left, or what connecting gives.
+    /// As there.
     pub fn level(&mut self, users: u32) -> Result<Running, LoadError> {
+        self.level_with(&LevelSpec::users(users))
+    }
+
+    /// Begins a level; connections that it does not need are idle. Connections that a level before has lost are made
+    /// anew first.
+    ///
+    /// # Errors
+    /// More users than the load has, a level that still runs, no threads left, or what connecting gives.
+    pub fn level_with(&mut self, level: &LevelSpec) -> Result<Running, LoadError> {
         if self.pool.is_busy.swap(true, Ordering::Acquire) {
             return Err(LoadError::Busy);
         }
-        let result = self.begin_level(users);
+        let result = self.begin_level(level);
         if result.is_err() {
             self.pool.is_busy.store(false, Ordering::Release);
         }
         result
     }
 
-    fn begin_level(&mut self, users: u32) -> Result<Running, LoadError> {
-        let taken: Vec<Connection> = {
-            let mut connections = self.pool.connections.lock().unwrap_or_else(PoisonError::into_inner);
-            let users_max = connections.len() as u32;
-            if users == 0 || users > users_max {
-                return Err(LoadError::Users { users, users_max });
-            }
-            let wanted = &mut connections[..users as usize];
-            drop_dead(wanted, &self.limits);
-            open_missing(wanted, &self.target, &self.plan, &self.limits)?;
-            wanted.iter_mut().filter_map(Option::take).collect()
+    /// What drives this load's levels.
+    pub fn engine(&self) -> EngineKind {
+        self.choice.kind
+    }
+
+    fn begin_level(&mut self, level: &LevelSpec) -> Result<Running, LoadError> {
+        let users = level.users;
+        if users == 0 || users > self.spec.users_max {
+            return Err(LoadError::Users { users, users_max: self.spec.users_max });
+        }
+        let loops = self.choice.loops(users);
+        let connections = {
+            let mut sessions = self.pool.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+            let count = (sessions.len() as u32).min(users).max(loops);
+            let wanted = &mut sessions[..count as usize];
+            drop_dead(wanted, &self.spec.limits);
+            open_missing(wanted, &self.endpoints, &*self.work, &self.spec.limits)?;
+            wanted.iter_mut().map(Option::take).collect::<Vec<_>>()
         };
+        let first_transaction = self.levels * TRANSACTIONS_PER_LEVEL;
+        self.levels += 1;
         let begin_ns = monotonic_ns();
-        let sockets = taken.iter().map(|connection| connection.socket().clone()).collect();
-        let shared =
-            Arc::new(Shared::new(self.target.clone(), self.plan.clone(), self.limits, sockets, begin_ns));
+        let shared = Shared::new(Parts {
+            work: self.work.clone(),
+            endpoints: self.endpoints.clone(),
+            limits: self.spec.limits,
+            schedule: Schedule::new(level, self.spec.seed, first_transaction, begin_ns)?,
+            reconnect_every: level.reconnect_every,
+            loops,
+            has_event_loops: self.choice.kind != EngineKind::Threads,
+            begin_ns,
+        });
+        let failed = |user: u32, source| LoadError::Thread { user, users, source };
+        let shared = Arc::new(shared.map_err(|source| failed(0, source))?);
         let (interval_sender, intervals) = sync_channel(INTERVALS_QUEUED_MAX);
         let (collecting, over) = channel();
         let mut running = Running {
@@ -139,40 +188,24 @@ impl Engine {
             users,
             begin_ns,
             cpus_allowed: self.cpus_allowed,
-            threads: Vec::with_capacity(users as usize),
+            engine: self.choice.describe(loops),
+            threads: Vec::with_capacity(loops as usize),
             collector: None,
             collecting: Some(collecting),
             intervals,
             usage_at_begin: None,
         };
-        let failed = |user: u32, source| LoadError::Thread { user, users, source };
         let collector = Collector::new(shared.clone(), interval_sender);
         let spawned =
             thread::Builder::new().name("load-collect".to_string()).spawn(move || collector.run(over));
         running.collector = Some(spawned.map_err(|source| failed(0, source))?);
-        let first_transaction = self.levels * TRANSACTIONS_PER_LEVEL;
-        self.levels += 1;
-        for (user, connection) in taken.into_iter().enumerate() {
-            let machine = Machine::new(self.plan.clone(), self.seed, user as u64, first_transaction);
-            let worker = Worker::new(shared.clone(), user, machine, connection);
-            let cpus = self.cpus.as_deref().map(cpu_set);
-            let builder = thread::Builder::new().name(format!("load-{user}")).stack_size(STACK_BYTES);
-            let spawned = builder.spawn(move || {
-                if let Some(cpus) = cpus {
-                    // That these CPUs can be had was tried when the engine was made.
-                    let _ = rustix::thread::sched_setaffinity(None, &cpus);
+        for (number, share) in share_out(connections, users, loops).into_iter().enumerate() {
+            if let Err(source) = self.spawn(&shared, number as u32, share, &mut running) {
+                // Threads that never began can't finish; nothing waits for them.
+                for ring in &shared.rings[number..] {
+                    ring.finished.store(true, Ordering::Release);
                 }
-                worker.run()
-            });
-            match spawned {
-                Ok(thread) => running.threads.push(thread),
-                Err(source) => {
-                    // Threads that never began can't finish; nothing waits for them.
-                    for ring in &shared.rings[user..] {
-                        ring.finished.store(true, Ordering::Release);
-                    }
-                    return Err(failed(user as u32 + 1, source));
-                }
+                return Err(failed(number as u32 + 1, source));
             }
         }
         while shared.rings.iter().any(|ring| ring.thread_id.load(Ordering::Acquire) == 0) {
@@ -180,34 +213,131 @@ impl Engine {
         }
         Ok(running)
     }
+
+    fn spawn(
+        &self,
+        shared: &Arc<Shared>,
+        number: u32,
+        share: Share,
+        running: &mut Running,
+    ) -> io::Result<()> {
+        let cpus = self.spec.cpus.as_deref().map(cpu_set);
+        let kind = self.choice.kind;
+        let shared = shared.clone();
+        let builder = thread::Builder::new().name(format!("load-{number}")).stack_size(STACK_BYTES);
+        let thread = builder.spawn(move || {
+            if let Some(cpus) = cpus {
+                // That these CPUs can be had was tried when the engine was made.
+                let _ = rustix::thread::sched_setaffinity(None, &cpus);
+            }
+            let Share { users, mut connections } = share;
+            match kind {
+                EngineKind::Epoll => event_loop::run::<Epoll>(&shared, number, &users, connections),
+                EngineKind::IoUring => event_loop::run::<Uring>(&shared, number, &users, connections),
+                EngineKind::Threads | EngineKind::Auto => {
+                    let session = connections.pop().and_then(|(_, session)| session);
+                    if let Some(session) = &session {
+                        shared.set_socket(number as usize, Some(session.socket().clone()));
+                    }
+                    vec![(number, threads::run(&shared, number, session))]
+                }
+            }
+        })?;
+        running.threads.push(thread);
+        Ok(())
+    }
+}
+
+/// Users of one loop, and the connections that they have.
+struct Share {
+    users: Vec<u32>,
+    connections: Connections,
+}
+
+/// Deals users and connections out to the loops in turn.
+fn share_out(connections: Vec<Option<Session>>, users: u32, loops: u32) -> Vec<Share> {
+    let mut shares: Vec<Share> =
+        (0..loops).map(|_| Share { users: Vec::new(), connections: Vec::new() }).collect();
+    for user in 0..users {
+        shares[(user % loops) as usize].users.push(user);
+    }
+    for (number, session) in connections.into_iter().enumerate() {
+        shares[number % loops as usize].connections.push((number as u32, session));
+    }
+    shares
+}
+
+/// Work that is never done.
+struct Nothing;
+
+impl Work for Nothing {
+    fn kinds(&self) -> &[String] {
+        &[]
+    }
+
+    fn drivers(&self, _loop_number: u32, _users: &[u32]) -> Result<Vec<Box<dyn crate::Driver>>, String> {
+        Ok(Vec::new())
+    }
+}
+
+fn check(spec: &LoadSpec) -> Result<(), LoadError> {
+    let wrong = |why: String| Err(LoadError::Spec(why));
+    if spec.users_max == 0 {
+        return Err(LoadError::NoUsers);
+    }
+    if spec.endpoints.is_empty() {
+        return wrong("a load needs at least one server to go to".to_string());
+    }
+    if let Some(endpoint) = spec.endpoints.iter().find(|endpoint| endpoint.weight > WEIGHT_MAX) {
+        let address = &endpoint.target.address;
+        return wrong(format!(
+            "the weight {} of {address} is too large: give 0 to {WEIGHT_MAX}",
+            endpoint.weight
+        ));
+    }
+    if spec.connections == Some(0) {
+        return wrong("0 connections carry no load: give 1 or more".to_string());
+    }
+    if spec.loops == Some(0) {
+        return wrong("0 event loops drive no load: give 1 or more".to_string());
+    }
+    let shares = spec.connections.is_some_and(|connections| connections < spec.users_max);
+    if shares && spec.engine == EngineKind::Threads {
+        return wrong(
+            "users that share connections need event loops: leave --engine threads out".to_string(),
+        );
+    }
+    Ok(())
 }
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        let mut connections = self.pool.connections.lock().unwrap_or_else(PoisonError::into_inner);
-        for connection in connections.iter_mut().filter_map(Option::take) {
-            connection.quit();
+        let mut sessions = self.pool.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        for session in sessions.iter_mut().filter_map(Option::take).chain(self.idle.drain(..)) {
+            session.quit();
         }
     }
 }
 
 /// Opens every connection that is missing, several at a time. The first error is told.
 fn open_missing(
-    connections: &mut [Option<Connection>],
-    target: &Target,
-    plan: &Plan,
+    sessions: &mut [Option<Session>],
+    endpoints: &Endpoints,
+    work: &dyn Work,
     limits: &Limits,
 ) -> Result<(), LoadError> {
-    let mut missing: Vec<&mut Option<Connection>> =
-        connections.iter_mut().filter(|one| one.is_none()).collect();
+    let mut missing: Vec<(u32, &mut Option<Session>)> =
+        (0..).zip(sessions.iter_mut()).filter(|(_, session)| session.is_none()).collect();
     let each = missing.len().div_ceil(CONNECTING_MAX).max(1);
     let mut first_error = None;
     thread::scope(|scope| {
         let mut openers = Vec::new();
         for share in missing.chunks_mut(each) {
             openers.push(scope.spawn(move || -> Result<(), LoadError> {
-                for place in share {
-                    **place = Some(Connection::open(target, plan, limits)?);
+                for (number, place) in share {
+                    let opened =
+                        connect::open(endpoints, endpoints.choose(*number), work.preparations(), limits);
+                    **place = Some(opened.map_err(connect::explained)?);
                 }
                 Ok(())
             }));
@@ -222,9 +352,9 @@ fn open_missing(
 }
 
 /// Drops the connections that the server has closed while they were idle, or no longer serves.
-fn drop_dead(connections: &mut [Option<Connection>], limits: &Limits) {
-    for place in connections {
-        let is_dead = place.as_mut().is_some_and(|connection| !connection.answers(limits));
+fn drop_dead(sessions: &mut [Option<Session>], limits: &Limits) {
+    for place in sessions {
+        let is_dead = place.as_mut().is_some_and(|session| !connect::answers(session, limits));
         if is_dead {
             *place = None;
         }

@@ -152,7 +152,10 @@ impl Ledger {
         if let Some(last) = self.open.back_mut() {
             last.end_ns = now_ns.max(last.begin_ns);
         }
-        (self.open.drain(..).collect(), std::mem::replace(&mut self.late, Tally::new(self.kinds, self.endpoints)))
+        (
+            self.open.drain(..).collect(),
+            std::mem::replace(&mut self.late, Tally::new(self.kinds, self.endpoints)),
+        )
     }
 
     /// Gives a tally back to be used again.

@@ -1,7 +1,7 @@
 //! A running level, and how it is stopped.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::Ordering::{Acquire, Relaxed};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::mpsc::{Receiver, Sender};
 use std::sync::{Arc, PoisonError};
 use std::thread::JoinHandle;
@@ -10,9 +10,12 @@ use std::time::{Duration, Instant};
 use whyso_clock::monotonic_ns;
 
 use crate::collector::Collected;
-use crate::connection::Connection;
 use crate::engine::Pool;
-use crate::outcome::{Failure, Interval, KindOutcome, LevelOutcome, Live, ROLLBACK};
+use crate::event_loop::Connections;
+use crate::outcome::{
+    ArrivalsOutcome, CONNECT, EndpointOutcome, EngineUse, Failure, Interval, KindOutcome, LevelOutcome, Live,
+    ROLLBACK,
+};
 use crate::shared::Shared;
 use crate::usage::Usage;
 
@@ -25,8 +28,9 @@ pub struct Running {
     pub(crate) users: u32,
     pub(crate) begin_ns: i64,
     pub(crate) cpus_allowed: u32,
-    /// One a user; empty once they are joined.
-    pub(crate) threads: Vec<JoinHandle<Option<Connection>>>,
+    pub(crate) engine: EngineUse,
+    /// Empty once they are joined.
+    pub(crate) threads: Vec<JoinHandle<Connections>>,
     pub(crate) collector: Option<JoinHandle<Collected>>,
     /// Closed to tell the collector that the threads are done.
     pub(crate) collecting: Option<Sender<()>>,
@@ -39,7 +43,7 @@ impl Running {
     /// Gives the exact begin of the window, in monotonic nanoseconds; a second call changes nothing.
     pub fn begin_measuring(&mut self) -> i64 {
         if self.usage_at_begin.is_none() {
-            self.usage_at_begin = Some(Usage::read(self.shared.rings.iter()));
+            self.usage_at_begin = Some(Usage::read(&self.shared.rings));
         }
         let mut ledger = self.shared.ledger();
         let now_ns = monotonic_ns();
@@ -69,9 +73,15 @@ impl Running {
         self.shared.failure()
     }
 
-    /// Kernel's ids of the threads that drive the load, in the order of the users.
+    /// Kernel's ids of the threads that drive the load, one a loop, or a user.
     pub fn thread_ids(&self) -> Vec<i32> {
         self.shared.rings.iter().map(|ring| ring.thread_id.load(Acquire)).collect()
+    }
+
+    /// Whether every user has done all that there was to do: `transactions_max`, a schedule that ended, or drivers
+    /// that left. The level still has to be stopped.
+    pub fn is_over(&self) -> bool {
+        self.shared.rings.iter().all(|ring| ring.finished.load(Acquire))
     }
 
     /// When the level began, in monotonic nanoseconds.
@@ -96,7 +106,7 @@ impl Running {
             let now_ns = monotonic_ns();
             ledger.end_window(now_ns)
         };
-        let usage_at_end = Usage::read(self.shared.rings.iter());
+        let usage_at_end = Usage::read(&self.shared.rings);
         let collected = self.wind_up();
         let window_ns = (window_end_ns - window_begin_ns) as u64;
         let client = match &self.usage_at_begin {
@@ -118,23 +128,79 @@ impl Running {
             bins_100ms: Vec::new(),
             lost_ns_by_code: BTreeMap::new(),
             retried: Default::default(),
-            engine: crate::outcome::EngineUse {
-                kind: crate::spec::EngineKind::Threads,
-                loops: self.users,
-                why: String::new(),
-            },
+            engine: self.engine.clone(),
             arrivals: None,
             endpoints: Vec::new(),
-            client_limit: None,
+            client_limit: self.shared.client_limit(),
             client,
             failure: self.shared.failure(),
             reconnects: self.shared.reconnects.load(Relaxed),
             intervals_lost: 0,
         };
         if let Some(collected) = collected {
-            fill(&mut outcome, collected, self.shared.plan.kinds());
+            self.fill(&mut outcome, collected);
         }
         (outcome, self.intervals.try_iter().collect())
+    }
+
+    fn fill(&self, outcome: &mut LevelOutcome, collected: Collected) {
+        let window = collected.window;
+        outcome.transactions = window.response.count();
+        outcome.retries = window.retries;
+        outcome.response = window.response;
+        outcome.service = window.service;
+        outcome.retried = window.retried;
+        outcome.lost_ns_by_code = window.lost.into_iter().collect();
+        outcome.bins_100ms = collected.bins_100ms;
+        outcome.intervals_lost = collected.intervals_lost;
+        for (name, kind) in self.shared.kinds.iter().zip(window.kinds).skip(1) {
+            let errors = kind.errors.iter().map(|(_, count)| count).sum();
+            for (code, count) in kind.errors {
+                *outcome.errors_by_code.entry(code).or_default() += count;
+            }
+            let count = kind.latency.count();
+            let is_ours = name == ROLLBACK || name == CONNECT;
+            if name != CONNECT {
+                outcome.queries += count + errors;
+            }
+            if count + errors == 0 && is_ours {
+                continue;
+            }
+            outcome.kinds.push(KindOutcome {
+                kind: name.clone(),
+                count,
+                errors,
+                rows: kind.rows,
+                latency: kind.latency,
+                error_latency: kind.error_latency,
+            });
+        }
+        for (endpoint, tally) in (0..).zip(window.endpoints) {
+            outcome.endpoints.push(EndpointOutcome {
+                address: self.shared.endpoints.address(endpoint),
+                transactions: tally.response.count(),
+                errors: tally.errors,
+                response: tally.response,
+                outages: self.shared.endpoints.take_outages(endpoint),
+            });
+        }
+        if let Some(mut backlog) = self.shared.schedule.backlog() {
+            let due_before = backlog.due(outcome.window_begin_ns);
+            let at = |time_ns: i64| {
+                let looks = collected.backlog.iter().filter(|(at_ns, _)| *at_ns <= time_ns);
+                looks.map(|(_, backlog)| *backlog).next_back().unwrap_or(0)
+            };
+            let in_window =
+                |(at_ns, _): &&(i64, u64)| (outcome.window_begin_ns..outcome.window_end_ns).contains(at_ns);
+            let most = collected.backlog.iter().filter(in_window).map(|(_, backlog)| *backlog).max();
+            outcome.arrivals = Some(ArrivalsOutcome {
+                due: backlog.due(outcome.window_end_ns) - due_before,
+                backlog_begin: at(outcome.window_begin_ns),
+                backlog_end: at(outcome.window_end_ns),
+                backlog_max: most.unwrap_or(0),
+                late: window.late,
+            });
+        }
     }
 
     /// Stops every thread, gives the connections back, and ends the collecting.
@@ -145,17 +211,20 @@ impl Running {
         while !all_finished() && Instant::now() < deadline {
             std::thread::sleep(POLL);
         }
-        for (user, ring) in self.shared.rings.iter().enumerate() {
+        self.shared.stop_is_over.store(true, Release);
+        for (number, ring) in self.shared.rings.iter().enumerate() {
             if !ring.finished.load(Acquire) {
-                self.shared.shut_down(user);
+                self.shared.shut_down(number);
             }
         }
-        let mut connections = self.pool.connections.lock().unwrap_or_else(PoisonError::into_inner);
-        for (user, thread) in self.threads.drain(..).enumerate() {
-            // A thread that panicked has lost its connection; the next level makes a new one.
-            connections[user] = thread.join().ok().flatten();
+        let mut sessions = self.pool.sessions.lock().unwrap_or_else(PoisonError::into_inner);
+        for thread in self.threads.drain(..) {
+            // A thread that panicked has lost its connections; the next level makes new ones.
+            for (number, session) in thread.join().unwrap_or_default() {
+                sessions[number as usize] = session;
+            }
         }
-        drop(connections);
+        drop(sessions);
         self.collecting = None;
         let collected = self.collector.take().and_then(|collector| collector.join().ok());
         self.pool.is_busy.store(false, std::sync::atomic::Ordering::Release);
@@ -168,35 +237,5 @@ impl Drop for Running {
         if !self.threads.is_empty() || self.collector.is_some() {
             self.wind_up();
         }
-    }
-}
-
-fn fill(outcome: &mut LevelOutcome, collected: Collected, kinds: &[String]) {
-    let window = collected.window;
-    outcome.transactions = window.response.count();
-    outcome.retries = window.retries;
-    outcome.response = window.response;
-    outcome.service = window.service;
-    outcome.bins_100ms = collected.bins_100ms;
-    outcome.intervals_lost = collected.intervals_lost;
-    for (name, kind) in kinds.iter().zip(window.kinds).skip(1) {
-        let errors = kind.errors.iter().map(|(_, count)| count).sum();
-        for (code, count) in kind.errors {
-            *outcome.errors_by_code.entry(code).or_default() += count;
-        }
-        let count = kind.latency.count();
-        outcome.queries += count + errors;
-        if count + errors == 0 && name == ROLLBACK {
-            continue;
-        }
-        let kind = KindOutcome {
-            kind: name.clone(),
-            count,
-            errors,
-            rows: kind.rows,
-            latency: kind.latency,
-            error_latency: Default::default(),
-        };
-        outcome.kinds.push(kind);
     }
 }

@@ -42,32 +42,43 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod buffers;
+mod choice;
 mod collector;
-mod connection;
+mod connect;
 mod driver;
+mod endpoints;
 mod engine;
+mod epoll;
 mod error;
+mod event_loop;
 mod histogram;
 mod ledger;
 mod level;
 mod login;
+mod native;
+mod opener;
 mod outcome;
-mod plan;
+mod pace;
 mod ring;
+mod session;
 mod shared;
 mod spec;
 mod stream;
 mod tally;
 mod target;
+mod threads;
 mod tls;
+mod uring;
 mod usage;
-mod worker;
+mod user;
 
 pub use driver::{Command, Driver, Expects, Fine, Handles, Kind, Next, Preparation, Reply, Turn, Work};
 pub use engine::Engine;
 pub use error::LoadError;
 pub use histogram::Histogram;
 pub use level::Running;
+pub use native::NativeWork;
 pub use outcome::{
     ArrivalsOutcome, CONNECT, Cause, ClientUse, EndpointOutcome, EngineUse, ErrorCode, Failure, Interval,
     IntervalRow, KindOutcome, LevelOutcome, Live, Outage, ROLLBACK, TRANSACTION,

@@ -190,7 +190,7 @@ impl NativeDriver {
         }
         let is_retried = self.plan.retry_errors.contains(&code.errno);
         if self.rolling_back.is_some() || !is_retried {
-            let statement = self.last_statement();
+            let statement = self.last_sent();
             let message = format!("the server answered {statement} with error {code}: {message}");
             return Next::Fail { cause: Cause::ServerError(code), message };
         }
@@ -202,17 +202,6 @@ impl NativeDriver {
         self.last = None;
         encode::query(turn.out, b"ROLLBACK");
         send((self.plan.kinds.len() - 1) as u16, RowFormat::Text)
-    }
-
-    /// Kind and text of the statement that was sent last, for messages.
-    fn last_statement(&self) -> String {
-        match self.last {
-            Some((number, table)) => {
-                let statement = &self.plan.program.statements()[number];
-                format!("{} ({})", statement.kind, statement.sql_for_table(table))
-            }
-            None => ROLLBACK.to_string(),
-        }
     }
 }
 
@@ -234,7 +223,7 @@ impl Driver for NativeDriver {
             Reply::Error { code, message, .. } => return self.error(code, message, turn),
             Reply::Lost { .. } if turn.may_reconnect => return Next::Reconnect,
             Reply::Lost { message, .. } => {
-                let statement = self.last_statement();
+                let statement = self.last_sent();
                 let message = format!("the connection to the server was lost during {statement}: {message}");
                 return Next::Fail { cause: Cause::ConnectionLost, message };
             }
@@ -250,6 +239,16 @@ impl Driver for NativeDriver {
             return Next::Again(code);
         }
         self.statement(turn.handles, turn.out)
+    }
+
+    fn last_sent(&self) -> String {
+        match self.last {
+            Some((number, table)) => {
+                let statement = &self.plan.program.statements()[number];
+                format!("{} ({})", statement.kind, statement.sql_for_table(table))
+            }
+            None => ROLLBACK.to_string(),
+        }
     }
 
     fn leaves_open(&self) -> bool {

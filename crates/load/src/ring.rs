@@ -198,12 +198,8 @@ impl Ring {
         let tail = self.tail.0.load(Relaxed);
         for position in tail..head {
             let slot = &self.slots[position as usize & (self.slots.len() - 1)];
-            let words = [
-                slot[0].load(Relaxed),
-                slot[1].load(Relaxed),
-                slot[2].load(Relaxed),
-                slot[3].load(Relaxed),
-            ];
+            let words =
+                [slot[0].load(Relaxed), slot[1].load(Relaxed), slot[2].load(Relaxed), slot[3].load(Relaxed)];
             take(Event::unpack(words));
         }
         self.tail.0.store(head, Release);
@@ -220,10 +216,16 @@ mod tests {
         let code =
             (any::<u16>(), any::<[u8; 5]>()).prop_map(|(errno, sqlstate)| ErrorCode { errno, sqlstate });
         prop_oneof![
-            (any::<u16>(), any::<u64>(), any::<u32>())
-                .prop_map(|(kind, latency_ns, rows)| What::Statement { kind, latency_ns, rows }),
-            (any::<u16>(), any::<u64>(), code.clone())
-                .prop_map(|(kind, latency_ns, code)| What::Error { kind, latency_ns, code }),
+            (any::<u16>(), any::<u64>(), any::<u32>()).prop_map(|(kind, latency_ns, rows)| What::Statement {
+                kind,
+                latency_ns,
+                rows
+            }),
+            (any::<u16>(), any::<u64>(), code.clone()).prop_map(|(kind, latency_ns, code)| What::Error {
+                kind,
+                latency_ns,
+                code
+            }),
             (any::<u64>(), any::<u64>(), any::<bool>()).prop_map(|(response_ns, service_ns, was_retried)| {
                 What::Transaction { response_ns, service_ns, was_retried }
             }),

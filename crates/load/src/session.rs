@@ -7,7 +7,8 @@ use std::sync::Arc;
 use rustls::ClientConnection;
 use thiserror::Error;
 use whyso_wire::{
-    Answer, Captured, Complete, PrepareAnswer, PrepareScanner, Prepared, ProtocolError, ResponseScanner, encode,
+    Answer, Captured, Complete, PrepareAnswer, PrepareScanner, Prepared, ProtocolError, ResponseScanner,
+    encode,
 };
 
 use crate::driver::{Command, Expects, Handles, Preparation};

@@ -1,8 +1,10 @@
 //! What the loops, or threads, of a level share with the level.
 
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::Release};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use rustix::event::{EventfdFlags, eventfd};
 use whyso_clock::monotonic_ns;
 
 use crate::driver::Work;
@@ -10,7 +12,7 @@ use crate::endpoints::Endpoints;
 use crate::ledger::Ledger;
 use crate::outcome::{CONNECT, Cause, Failure, TRANSACTION};
 use crate::pace::Schedule;
-use crate::ring::Ring;
+use crate::ring::{CAPACITY_OF_LOOP, CAPACITY_OF_ONE, Ring};
 use crate::stream::Socket;
 use crate::target::Limits;
 
@@ -26,6 +28,8 @@ pub(crate) struct Shared {
     pub(crate) rings: Vec<Ring>,
     /// With threads: each one's socket, to be shut down under it.
     sockets: Vec<Mutex<Option<Arc<Socket>>>>,
+    /// With event loops: one a loop, to end its wait.
+    wakers: Vec<OwnedFd>,
     ledger: Mutex<Ledger>,
     stop: AtomicBool,
     /// The time that statements in flight get after the stop is over.
@@ -43,33 +47,38 @@ pub(crate) struct Parts {
     pub(crate) schedule: Schedule,
     pub(crate) reconnect_every: Option<u32>,
     pub(crate) loops: u32,
-    /// Events that each loop's ring holds.
-    pub(crate) ring_capacity: u64,
+    /// Event loops, and not threads.
+    pub(crate) has_event_loops: bool,
     pub(crate) begin_ns: i64,
 }
 
 impl Shared {
-    pub(crate) fn new(parts: Parts) -> Shared {
+    pub(crate) fn new(parts: Parts) -> std::io::Result<Shared> {
         let mut kinds = vec![TRANSACTION.to_string()];
         kinds.extend_from_slice(parts.work.kinds());
         kinds.push(CONNECT.to_string());
+        let capacity = if parts.has_event_loops { CAPACITY_OF_LOOP } else { CAPACITY_OF_ONE };
         let ledger = Ledger::new(parts.begin_ns, kinds.len(), parts.endpoints.len());
-        Shared {
+        let flags = EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC;
+        let wakers = if parts.has_event_loops { parts.loops } else { 0 };
+        let wakers: Result<Vec<OwnedFd>, _> = (0..wakers).map(|_| eventfd(0, flags)).collect();
+        Ok(Shared {
             work: parts.work,
             endpoints: parts.endpoints,
             limits: parts.limits,
             schedule: parts.schedule,
             reconnect_every: parts.reconnect_every.unwrap_or(u32::MAX),
             kinds,
-            rings: (0..parts.loops).map(|_| Ring::new(parts.ring_capacity)).collect(),
+            rings: (0..parts.loops).map(|_| Ring::new(capacity)).collect(),
             sockets: (0..parts.loops).map(|_| Mutex::new(None)).collect(),
+            wakers: wakers?,
             ledger: Mutex::new(ledger),
             stop: AtomicBool::new(false),
             stop_is_over: AtomicBool::new(false),
             failure: Mutex::new(None),
             reconnects: AtomicU64::new(0),
             client_limit: Mutex::new(None),
-        }
+        })
     }
 
     /// Place of "connect" among the kinds.
@@ -84,6 +93,17 @@ impl Shared {
 
     pub(crate) fn stop(&self) {
         self.stop.store(true, Release);
+        (0..self.wakers.len() as u32).for_each(|loop_number| self.wake(loop_number));
+    }
+
+    /// The eventfd that ends an event loop's wait.
+    pub(crate) fn waker(&self, loop_number: u32) -> RawFd {
+        self.wakers[loop_number as usize].as_raw_fd()
+    }
+
+    pub(crate) fn wake(&self, loop_number: u32) {
+        // It fails only where the loop has been woken already and did not look yet.
+        let _ = rustix::io::write(&self.wakers[loop_number as usize], &1u64.to_ne_bytes());
     }
 
     pub(crate) fn ledger(&self) -> MutexGuard<'_, Ledger> {

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -41,7 +41,11 @@ impl Socket {
             match TcpStream::connect_timeout(&address, left) {
                 Ok(stream) => {
                     stream.set_nodelay(true)?;
-                    return Ok(Socket { fd: stream.into(), is_unix: false, is_bounded: AtomicBool::new(false) });
+                    return Ok(Socket {
+                        fd: stream.into(),
+                        is_unix: false,
+                        is_bounded: AtomicBool::new(false),
+                    });
                 }
                 Err(error) => last_error = error,
             }
@@ -59,6 +63,10 @@ impl Socket {
         let socket = SockRef::from(&self.fd);
         socket.set_read_timeout(limit)?;
         socket.set_write_timeout(limit)
+    }
+
+    pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
     }
 
     pub(crate) fn fd(&self) -> RawFd {
@@ -88,7 +96,8 @@ impl Socket {
     pub(crate) fn send_all(&self, mut bytes: &[u8]) -> io::Result<()> {
         loop {
             // SAFETY: the pointer and length are those of a slice that lives for the length of the call.
-            let count = unsafe { libc::send(self.fd(), bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) };
+            let count =
+                unsafe { libc::send(self.fd(), bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) };
             match usize::try_from(count) {
                 Ok(count) if count == bytes.len() => return Ok(()),
                 Ok(count) => bytes = &bytes[count..],

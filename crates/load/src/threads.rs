@@ -141,8 +141,7 @@ impl Worker<'_> {
     fn failed(&mut self, error: ExchangeError, now_ns: i64) -> Do {
         let Some(mut session) = self.session.take() else { return Do::Out };
         if self.at.ring.stalled.load(Relaxed) && !self.at.shared.is_stopped() {
-            let stall_s = self.at.shared.limits.stall.as_secs_f64();
-            self.at.shared.fail(Cause::NoAnswer, format!("the server did not answer for {stall_s} s"));
+            self.user.stalled(self.at.shared);
             self.user.end();
             return Do::Out;
         }
@@ -171,7 +170,9 @@ impl Worker<'_> {
             }
             Ok(None) => false,
             Err(error) => {
-                self.at.shared.fail(Cause::ConnectionLost, format!("no connection could be made again: {error}"));
+                self.at
+                    .shared
+                    .fail(Cause::ConnectionLost, format!("no connection could be made again: {error}"));
                 false
             }
         }

@@ -9,6 +9,8 @@ use crate::ring::Ring;
 pub(crate) struct Usage {
     threads: Vec<ThreadUsage>,
     process_cpu_ns: i64,
+    answers: u64,
+    answer_delay_ns: u64,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -18,9 +20,13 @@ struct ThreadUsage {
 }
 
 impl Usage {
-    pub(crate) fn read<'r>(rings: impl Iterator<Item = &'r Ring>) -> Usage {
-        let threads = rings.map(ThreadUsage::read).collect();
-        Usage { threads, process_cpu_ns: whyso_clock::process_cpu_ns() }
+    pub(crate) fn read(rings: &[Ring]) -> Usage {
+        Usage {
+            threads: rings.iter().map(ThreadUsage::read).collect(),
+            process_cpu_ns: whyso_clock::process_cpu_ns(),
+            answers: rings.iter().map(|ring| ring.answers.load(Relaxed)).sum(),
+            answer_delay_ns: rings.iter().map(|ring| ring.answer_delay_ns.load(Relaxed)).sum(),
+        }
     }
 
     /// What was used between two readings of the same threads.
@@ -31,6 +37,8 @@ impl Usage {
             cpus_allowed,
             max_rss_kb: max_rss_kb(),
             window_ns,
+            answers: end.answers - self.answers,
+            answer_delay_ns: end.answer_delay_ns - self.answer_delay_ns,
             ..ClientUse::default()
         };
         for (before, after) in self.threads.iter().zip(&end.threads) {
@@ -93,7 +101,7 @@ mod tests {
 
     #[test]
     fn the_cpu_time_of_another_thread_is_its_own() {
-        let ring = Ring::new();
+        let ring = Ring::new(crate::ring::CAPACITY_OF_ONE);
         std::thread::scope(|scope| {
             let (tell, told) = std::sync::mpsc::channel();
             let (go, wait) = std::sync::mpsc::channel::<()>();

@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use whyso_wire::{Prepared, encode};
+use whyso_wire::{Captured, Prepared, encode};
 
 use crate::driver::{Command, Driver, Expects, Fine, Kind, Next, Reply, Turn};
 use crate::outcome::{Cause, ErrorCode};
@@ -81,7 +81,9 @@ pub(crate) enum Pace {
     /// A connection; then [`User::go`].
     Begin,
     /// Time: ask again then.
-    Wait { until_ns: i64 },
+    Wait {
+        until_ns: i64,
+    },
     Out,
 }
 
@@ -98,6 +100,29 @@ pub(crate) enum Do {
     Ended,
     /// Nothing more.
     Out,
+}
+
+impl Heard {
+    #[inline]
+    fn as_reply<'s>(self, message: &'s str, captured: &'s Captured) -> Reply<'s> {
+        match self {
+            Heard::Nothing => Reply::Nothing,
+            Heard::Fine(sum) => Reply::Fine(Fine {
+                result_sets: sum.result_sets,
+                rows: sum.rows,
+                affected_rows: sum.affected_rows,
+                captured,
+            }),
+            Heard::Error(code) => Reply::Error { code, message, captured },
+            Heard::Prepared(prepared) => Reply::Prepared {
+                statement_id: prepared.statement_id,
+                params: prepared.params,
+                columns: prepared.columns,
+            },
+            Heard::Connected { lost } => Reply::Connected { lost },
+            Heard::Lost(code) => Reply::Lost { code, message },
+        }
+    }
 }
 
 impl User {
@@ -183,7 +208,8 @@ impl User {
                 return self.leave(session);
             }
             let may_reconnect = at.shared.may_reconnect();
-            let (reply, out, handles) = self.reply(session);
+            let (captured, out, handles) = session.parts();
+            let reply = self.heard.as_reply(&self.message, captured);
             let next = self.driver.next(&mut Turn { reply, out, handles, may_reconnect });
             let heard = std::mem::replace(&mut self.heard, Heard::Nothing);
             match next {
@@ -227,33 +253,6 @@ impl User {
                 Next::Fail { cause, message } => at.shared.fail(cause, message),
             }
         }
-    }
-
-    /// What the driver is told, and where it writes to.
-    #[inline]
-    fn reply<'s>(
-        &'s self,
-        session: &'s mut Session,
-    ) -> (Reply<'s>, &'s mut Vec<u8>, &'s mut crate::driver::Handles) {
-        let (captured, out, handles) = session.parts();
-        let reply = match self.heard {
-            Heard::Nothing => Reply::Nothing,
-            Heard::Fine(sum) => Reply::Fine(Fine {
-                result_sets: sum.result_sets,
-                rows: sum.rows,
-                affected_rows: sum.affected_rows,
-                captured,
-            }),
-            Heard::Error(code) => Reply::Error { code, message: &self.message, captured },
-            Heard::Prepared(prepared) => Reply::Prepared {
-                statement_id: prepared.statement_id,
-                params: prepared.params,
-                columns: prepared.columns,
-            },
-            Heard::Connected { lost } => Reply::Connected { lost },
-            Heard::Lost(code) => Reply::Lost { code, message: &self.message },
-        };
-        (reply, out, handles)
     }
 
     #[inline]
@@ -359,7 +358,12 @@ impl User {
                 }
             }
             error => {
-                at.shared.fail(Cause::Protocol, format!("the server's answer can't be used: {error}"));
+                let statement = self.driver.last_sent();
+                let message = match error {
+                    ExchangeError::LocalInfile(_) => format!("at {statement} {error}"),
+                    error => format!("the server's answer to {statement} breaks the protocol: {error}"),
+                };
+                at.shared.fail(Cause::Protocol, message);
             }
         }
         self.phase = Phase::Out;
@@ -382,9 +386,16 @@ impl User {
 
     /// It needs a new connection although the one that it has is fine: it has carried enough, or is not at home.
     #[inline]
-    pub(crate) fn wants_another(&mut self, at: &Teller<'_>, session: &Session, home: u16, now_ns: i64) -> bool {
+    pub(crate) fn wants_another(
+        &mut self,
+        at: &Teller<'_>,
+        session: &Session,
+        home: u16,
+        now_ns: i64,
+    ) -> bool {
         let is_away = session.endpoint != home && !at.shared.endpoints.is_down(home);
-        let wants = session.age >= at.shared.reconnect_every || is_away;
+        let begins = self.attempt_ns == 0 || self.is_outside();
+        let wants = begins && (session.age >= at.shared.reconnect_every || is_away);
         if wants {
             self.asked_ns = now_ns;
         }
@@ -406,6 +417,13 @@ impl User {
         }
         self.phase = Phase::Out;
         Do::Out
+    }
+
+    /// No answer has come within the bound: the level ends.
+    #[cold]
+    pub(crate) fn stalled(&self, shared: &Shared) {
+        let (statement, stall_s) = (self.driver.last_sent(), shared.limits.stall.as_secs_f64());
+        shared.fail(Cause::NoAnswer, format!("the server did not answer {statement} for {stall_s} s"));
     }
 
     /// It ends here, whatever it was at.

@@ -1,0 +1,70 @@
+//! Which engine drives a load, and how many loops it has.
+
+use crate::error::LoadError;
+use crate::outcome::EngineUse;
+use crate::spec::{EngineKind, LoadSpec};
+use crate::uring;
+
+/// Up to so many users, threads of their own are the best that was measured (bench/client-cost).
+const THREADS_USERS_MAX: u32 = 4;
+/// Users for which a second event loop, and each one after it, is worth having.
+const USERS_PER_LOOP: u32 = 4096;
+
+pub(crate) struct Choice {
+    /// Never [`EngineKind::Auto`].
+    pub(crate) kind: EngineKind,
+    loops: Option<u32>,
+    connections: u32,
+    cpus: u32,
+    why: String,
+}
+
+/// Chooses by the load's largest level, so that one engine drives all of them.
+pub(crate) fn choose(spec: &LoadSpec, connects: bool, cpus: u32) -> Result<Choice, LoadError> {
+    let connections = spec.connections.unwrap_or(spec.users_max).min(spec.users_max);
+    let shares = connections < spec.users_max;
+    let (kind, why) = match spec.engine {
+        EngineKind::Auto if shares => event_loops("users share connections, which event loops alone can do"),
+        EngineKind::Auto if spec.loops.is_some() => event_loops("a number of event loops was asked for"),
+        EngineKind::Auto if connects => (
+            EngineKind::Threads,
+            "its transactions make connections, which each thread does for itself".to_string(),
+        ),
+        EngineKind::Auto if spec.users_max <= THREADS_USERS_MAX => (
+            EngineKind::Threads,
+            format!("the largest level has {} users, no more than {THREADS_USERS_MAX}", spec.users_max),
+        ),
+        EngineKind::Auto => event_loops(&format!("the largest level has {} users", spec.users_max)),
+        EngineKind::IoUring => {
+            let engine = EngineKind::IoUring;
+            uring::try_it().map_err(|source| LoadError::Engine { engine, source })?;
+            (engine, "it was asked for".to_string())
+        }
+        other => (other, "it was asked for".to_string()),
+    };
+    Ok(Choice { kind, loops: spec.loops, connections, cpus, why })
+}
+
+/// io_uring where it can be had.
+fn event_loops(why: &str) -> (EngineKind, String) {
+    match uring::try_it() {
+        Ok(()) => (EngineKind::IoUring, why.to_string()),
+        Err(error) => (EngineKind::Epoll, format!("{why}, and io_uring can't be had: {error}")),
+    }
+}
+
+impl Choice {
+    /// Event loops, or threads, of a level with so many users.
+    pub(crate) fn loops(&self, users: u32) -> u32 {
+        if self.kind == EngineKind::Threads {
+            return users;
+        }
+        let most = users.min(self.connections);
+        let chosen = self.loops.unwrap_or_else(|| users.div_ceil(USERS_PER_LOOP).min(self.cpus));
+        chosen.clamp(1, most)
+    }
+
+    pub(crate) fn describe(&self, loops: u32) -> EngineUse {
+        EngineUse { kind: self.kind, loops, why: self.why.clone() }
+    }
+}

@@ -1,0 +1,166 @@
+//! The poller over epoll: for kernels without io_uring, and where it is forbidden.
+
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
+
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+
+use crate::event_loop::{Core, Poller};
+use crate::session::Session;
+
+/// What a loop receives into: one buffer for all its connections.
+const RECEIVE_BYTES: usize = 64 * 1024;
+/// News that are taken at once.
+const EVENTS_MAX: usize = 256;
+const WAKER: u64 = u64::MAX;
+
+pub(crate) struct Epoll {
+    epoll: OwnedFd,
+    waker: RawFd,
+    events: Vec<Event>,
+    received: Box<[u8]>,
+    /// By slot: how much of what is to be sent the kernel has taken, where it did not take all at once.
+    partly_sent: Vec<Option<usize>>,
+    /// The wait with a bound in nanoseconds is there (Linux 5.11).
+    has_fine_timeouts: bool,
+}
+
+impl Poller for Epoll {
+    fn new(connections: usize, waker: RawFd) -> io::Result<Epoll> {
+        let epoll = epoll::create(CreateFlags::CLOEXEC)?;
+        // SAFETY: the level keeps the eventfd open until its loops have ended.
+        let fd = unsafe { BorrowedFd::borrow_raw(waker) };
+        epoll::add(&epoll, fd, EventData::new_u64(WAKER), EventFlags::IN)?;
+        Ok(Epoll {
+            epoll,
+            waker,
+            events: Vec::with_capacity(EVENTS_MAX),
+            received: vec![0; RECEIVE_BYTES].into_boxed_slice(),
+            partly_sent: vec![None; connections],
+            has_fine_timeouts: true,
+        })
+    }
+
+    fn add(&mut self, slot: u32, session: &Session) -> io::Result<()> {
+        self.partly_sent[slot as usize] = None;
+        // Once for each time that something comes: what is there is read to its end each time.
+        let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
+        Ok(epoll::add(&self.epoll, session.socket().as_fd(), EventData::new_u64(u64::from(slot)), flags)?)
+    }
+
+    fn close(&mut self, slot: u32, session: Session) {
+        self.partly_sent[slot as usize] = None;
+        // It is gone with its last descriptor in any case.
+        let _ = epoll::delete(&self.epoll, session.socket().as_fd());
+        session.quit();
+    }
+
+    #[inline]
+    fn send(&mut self, slot: u32, session: &Session) -> io::Result<()> {
+        self.send_from(slot, session, 0)
+    }
+
+    fn wait(&mut self, timeout_ns: i64, core: &mut Core<'_>) -> io::Result<()> {
+        self.events.clear();
+        self.wait_for_events(timeout_ns)?;
+        core.woken_ns = whyso_clock::monotonic_ns();
+        for place in 0..self.events.len() {
+            let event = self.events[place];
+            let (data, flags) = (event.data.u64(), event.flags);
+            if data == WAKER {
+                let mut count = [0; 8];
+                // SAFETY: as above.
+                let fd = unsafe { BorrowedFd::borrow_raw(self.waker) };
+                let _ = rustix::io::read(fd, &mut count);
+                continue;
+            }
+            let slot = data as u32;
+            if flags.contains(EventFlags::OUT) {
+                self.send_rest(slot, core);
+            }
+            if flags.intersects(EventFlags::IN | EventFlags::RDHUP | EventFlags::HUP | EventFlags::ERR) {
+                self.receive(slot, core);
+                core.send_now(self);
+            }
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Vec<u32> {
+        Vec::new()
+    }
+}
+
+impl Epoll {
+    fn wait_for_events(&mut self, timeout_ns: i64) -> io::Result<()> {
+        let fine = Timespec { tv_sec: timeout_ns / 1_000_000_000, tv_nsec: timeout_ns % 1_000_000_000 };
+        // Without them, to the millisecond, and rather late than over and over.
+        let coarse_ns = (timeout_ns + 999_999) / 1_000_000 * 1_000_000;
+        let coarse = Timespec { tv_sec: coarse_ns / 1_000_000_000, tv_nsec: coarse_ns % 1_000_000_000 };
+        let timeout = if self.has_fine_timeouts { fine } else { coarse };
+        let result =
+            epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut self.events), Some(&timeout));
+        match result {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(rustix::io::Errno::NOSYS) if self.has_fine_timeouts => {
+                self.has_fine_timeouts = false;
+                Ok(())
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Reads what is there to its end.
+    #[inline]
+    fn receive(&mut self, slot: u32, core: &mut Core<'_>) {
+        while let Some(session) = core.session(slot) {
+            match session.socket().try_receive(&mut self.received) {
+                Ok(0) => {
+                    let error = io::Error::new(io::ErrorKind::UnexpectedEof, "the connection was closed");
+                    core.lost(slot, error);
+                    return;
+                }
+                Ok(count) => {
+                    core.bytes(slot, &self.received[..count]);
+                    if count < self.received.len() {
+                        return;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    core.lost(slot, error);
+                    return;
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn send_from(&mut self, slot: u32, session: &Session, mut sent: usize) -> io::Result<()> {
+        let bytes = session.to_send();
+        while sent < bytes.len() {
+            match session.socket().try_send(&bytes[sent..]) {
+                Ok(count) => sent += count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    self.partly_sent[slot as usize] = Some(sent);
+                    return Ok(());
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.partly_sent[slot as usize] = None;
+        Ok(())
+    }
+
+    /// Goes on where the kernel did not take all.
+    fn send_rest(&mut self, slot: u32, core: &mut Core<'_>) {
+        let Some(sent) = self.partly_sent[slot as usize] else { return };
+        let Some(session) = core.session(slot) else { return };
+        if let Err(error) = self.send_from(slot, session, sent) {
+            core.lost(slot, error);
+        }
+    }
+}

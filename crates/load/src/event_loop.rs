@@ -1,0 +1,535 @@
+//! A loop that drives many users over one poller: what happens between the poller's news and what is sent next.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+use std::io;
+use std::os::fd::RawFd;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::Receiver;
+
+use whyso_clock::monotonic_ns;
+
+use crate::error::LoadError;
+use crate::opener::{Opened, Opener};
+use crate::outcome::Cause;
+use crate::session::{ExchangeError, Session};
+use crate::shared::Shared;
+use crate::threads::{announce, finish};
+use crate::user::{Do, Pace, Teller, User};
+
+/// The longest that a loop waits without looking whether the level is over, and whether an answer is overdue.
+const LOOK_NS: i64 = 100_000_000;
+
+/// Tells a loop what has become of its connections' sockets, and sends for it.
+pub(crate) trait Poller: Sized {
+    /// `connections`: the most that there will be. `waker`: an eventfd that ends a wait.
+    fn new(connections: usize, waker: RawFd) -> io::Result<Self>;
+    /// Watches a connection from now on.
+    fn add(&mut self, slot: u32, session: &Session) -> io::Result<()>;
+    /// Says goodbye on a connection and closes it, as soon as nothing of it is in the kernel's hands.
+    fn close(&mut self, slot: u32, session: Session);
+    /// Sends what the session has to send. The bytes stay as they are until the answer is there.
+    fn send(&mut self, slot: u32, session: &Session) -> io::Result<()>;
+    /// Waits until something happens, at most so long, and tells the core of it.
+    fn wait(&mut self, timeout_ns: i64, core: &mut Core<'_>) -> io::Result<()>;
+    /// Gives up all connections, so that their sockets can be used by others. Those that the kernel does not give back
+    /// are told.
+    fn finish(self) -> Vec<u32>;
+}
+
+/// A connection's place.
+struct Slot {
+    session: Option<Session>,
+    /// Number among all connections of the load.
+    connection: u32,
+    /// Who uses it.
+    user: Option<u32>,
+    /// Something was sent whose answer has not come.
+    is_asked: bool,
+    /// A connection for it is being made.
+    is_opening: bool,
+}
+
+pub(crate) struct Core<'l> {
+    at: Teller<'l>,
+    users: Vec<User>,
+    slots: Vec<Slot>,
+    /// By user: the slot that it uses.
+    held: Vec<Option<u32>>,
+    /// Users share the connections: one is held for a transaction only.
+    is_shared: bool,
+    free: Vec<u32>,
+    queue: VecDeque<u32>,
+    timers: BinaryHeap<Reverse<(i64, u32)>>,
+    opener: Opener,
+    opened: Receiver<Opened>,
+    pending_opens: usize,
+    users_left: usize,
+    /// When the poller's wait ended last.
+    pub(crate) woken_ns: i64,
+    answers: u64,
+    answer_delay_ns: u64,
+    /// What the poller has to do next.
+    pub(crate) sends: Vec<u32>,
+    closes: Vec<(u32, Session)>,
+    adds: Vec<u32>,
+}
+
+/// What a loop is given, and gives back: connections by their number.
+pub(crate) type Connections = Vec<(u32, Option<Session>)>;
+
+/// Runs the users until the level is over.
+pub(crate) fn run<P: Poller>(
+    shared: &Arc<Shared>,
+    loop_number: u32,
+    users: &[u32],
+    connections: Connections,
+) -> Connections {
+    let ring = &shared.rings[loop_number as usize];
+    let thread_id = announce(ring);
+    let at = Teller { shared, ring };
+    let waker = shared.waker(loop_number);
+    let drivers = shared.work.drivers(loop_number, users);
+    let poller = P::new(connections.len(), waker);
+    let connections = match (drivers, poller) {
+        (Ok(drivers), Ok(poller)) => {
+            let users =
+                users.iter().zip(drivers).map(|(number, driver)| User::new(*number, driver)).collect();
+            let core = Core::new(shared.clone(), at, loop_number, users, connections);
+            core.run(poller)
+        }
+        (Err(why), _) => {
+            shared.fail(Cause::Driver, why);
+            connections
+        }
+        (_, Err(error)) => {
+            shared.fail(Cause::Driver, format!("the event loop could not be set up: {error}"));
+            connections
+        }
+    };
+    shared.drain(ring);
+    finish(ring, thread_id);
+    connections
+}
+
+impl<'l> Core<'l> {
+    fn new(
+        shared: Arc<Shared>,
+        at: Teller<'l>,
+        loop_number: u32,
+        users: Vec<User>,
+        connections: Connections,
+    ) -> Core<'l> {
+        let is_shared = connections.len() != users.len();
+        let (opener, opened) = Opener::new(shared, loop_number);
+        let slots: Vec<Slot> = connections
+            .into_iter()
+            .map(|(connection, session)| Slot {
+                session,
+                connection,
+                user: None,
+                is_asked: false,
+                is_opening: false,
+            })
+            .collect();
+        Core {
+            at,
+            held: vec![None; users.len()],
+            is_shared,
+            free: (0..slots.len() as u32).rev().collect(),
+            queue: VecDeque::new(),
+            timers: BinaryHeap::new(),
+            opener,
+            opened,
+            pending_opens: 0,
+            users_left: users.len(),
+            woken_ns: monotonic_ns(),
+            answers: 0,
+            answer_delay_ns: 0,
+            sends: Vec::with_capacity(slots.len()),
+            closes: Vec::new(),
+            adds: (0..slots.len() as u32).filter(|slot| slots[*slot as usize].session.is_some()).collect(),
+            users,
+            slots,
+        }
+    }
+
+    fn run<P: Poller>(mut self, mut poller: P) -> Connections {
+        let now_ns = monotonic_ns();
+        for user in 0..self.users.len() as u32 {
+            if !self.is_shared {
+                self.held[user as usize] = Some(user);
+                self.slots[user as usize].user = Some(user);
+            }
+        }
+        for user in 0..self.users.len() as u32 {
+            self.advance(user, now_ns);
+        }
+        let mut next_look_ns = now_ns + LOOK_NS;
+        while self.users_left > 0 {
+            self.carry_out(&mut poller);
+            let mut now_ns = monotonic_ns();
+            let next_timer_ns = self.timers.peek().map_or(i64::MAX, |Reverse((at_ns, _))| *at_ns);
+            let timeout_ns = (next_timer_ns.min(next_look_ns) - now_ns).max(0);
+            if let Err(error) = poller.wait(timeout_ns, &mut self) {
+                self.at.shared.fail(Cause::Driver, format!("the event loop can't go on: {error}"));
+                break;
+            }
+            if self.pending_opens > 0 {
+                self.take_opened();
+            }
+            now_ns = monotonic_ns();
+            self.take_due(now_ns);
+            if now_ns >= next_look_ns || self.at.shared.is_stopped() {
+                next_look_ns = now_ns + LOOK_NS;
+                self.look(now_ns);
+            }
+            if self.at.ring.wants_draining() {
+                self.at.shared.try_drain(self.at.ring);
+            }
+        }
+        self.carry_out(&mut poller);
+        let kept = poller.finish();
+        let give_back = |(number, slot): (usize, Slot)| {
+            let is_usable = !slot.is_asked && !kept.contains(&(number as u32));
+            match slot.session {
+                Some(session) if is_usable => (slot.connection, Some(session)),
+                Some(session) => {
+                    session.socket().shutdown();
+                    // The kernel may still read from, or write to, what belongs to it.
+                    std::mem::forget(session);
+                    (slot.connection, None)
+                }
+                None => (slot.connection, None),
+            }
+        };
+        self.slots.into_iter().enumerate().map(give_back).collect()
+    }
+
+    /// Has the poller do what is due.
+    fn carry_out<P: Poller>(&mut self, poller: &mut P) {
+        for (slot, session) in self.closes.drain(..) {
+            poller.close(slot, session);
+        }
+        let mut failed = Vec::new();
+        for slot in self.adds.drain(..) {
+            if let Some(session) = &self.slots[slot as usize].session
+                && let Err(error) = poller.add(slot, session)
+            {
+                failed.push((slot, error));
+            }
+        }
+        self.send(poller, &mut failed);
+        for (slot, error) in failed {
+            self.lost(slot, error);
+        }
+    }
+
+    #[inline]
+    fn send<P: Poller>(&mut self, poller: &mut P, failed: &mut Vec<(u32, io::Error)>) {
+        for slot in self.sends.drain(..) {
+            if let Some(session) = &self.slots[slot as usize].session
+                && let Err(error) = poller.send(slot, session)
+            {
+                failed.push((slot, error));
+            }
+        }
+    }
+
+    /// Has the poller send what is due, between two pieces of its news.
+    #[inline]
+    pub(crate) fn send_now<P: Poller>(&mut self, poller: &mut P) {
+        if self.sends.is_empty() {
+            return;
+        }
+        let mut failed = Vec::new();
+        self.send(poller, &mut failed);
+        for (slot, error) in failed {
+            self.lost(slot, error);
+        }
+    }
+
+    pub(crate) fn session(&self, slot: u32) -> Option<&Session> {
+        self.slots.get(slot as usize)?.session.as_ref()
+    }
+
+    /// Brings a user to its next transaction, as far as that goes now.
+    fn advance(&mut self, user: u32, now_ns: i64) {
+        loop {
+            match self.users[user as usize].pace(&self.at, now_ns) {
+                Pace::Begin => {}
+                Pace::Wait { until_ns } => {
+                    self.release(user, now_ns);
+                    self.timers.push(Reverse((until_ns, user)));
+                    return;
+                }
+                Pace::Out => {
+                    self.release(user, now_ns);
+                    self.users_left -= 1;
+                    return;
+                }
+            }
+            let Some(slot) = self.acquire(user) else { return };
+            let next = {
+                let state = &mut self.slots[slot as usize];
+                let Some(session) = &mut state.session else {
+                    self.open(slot);
+                    return;
+                };
+                let user = &mut self.users[user as usize];
+                let home = self.at.shared.endpoints.home(state.connection);
+                if user.wants_another(&self.at, session, home, now_ns) {
+                    self.close(slot);
+                    self.open(slot);
+                    return;
+                }
+                user.go(&self.at, session, now_ns)
+            };
+            if !self.carry_on(user, slot, next) {
+                return;
+            }
+        }
+    }
+
+    /// Does what a user wants done. `true`: its transaction has ended, and the next one is due.
+    #[inline]
+    fn carry_on(&mut self, user: u32, slot: u32, next: Do) -> bool {
+        match next {
+            Do::Send => {
+                self.slots[slot as usize].is_asked = true;
+                self.sends.push(slot);
+                false
+            }
+            Do::Wait { until_ns } => {
+                self.timers.push(Reverse((until_ns, user)));
+                false
+            }
+            Do::Reconnect => {
+                self.close(slot);
+                self.open(slot);
+                false
+            }
+            Do::Ended if self.is_shared && !self.queue.is_empty() => {
+                // Whoever has waited longest comes first.
+                self.release(user, monotonic_ns());
+                true
+            }
+            Do::Ended => true,
+            Do::Out => {
+                self.users[user as usize].end();
+                true
+            }
+        }
+    }
+
+    /// The connection that a user goes on with, where there is one.
+    fn acquire(&mut self, user: u32) -> Option<u32> {
+        if let Some(slot) = self.held[user as usize] {
+            return Some(slot);
+        }
+        let Some(slot) = self.free.pop() else {
+            self.queue.push_back(user);
+            return None;
+        };
+        self.held[user as usize] = Some(slot);
+        self.slots[slot as usize].user = Some(user);
+        Some(slot)
+    }
+
+    /// Gives a shared connection up, to whoever waits for one.
+    fn release(&mut self, user: u32, now_ns: i64) {
+        if !self.is_shared {
+            return;
+        }
+        let Some(slot) = self.held[user as usize].take() else { return };
+        self.slots[slot as usize].user = None;
+        self.free.push(slot);
+        if let Some(waiting) = self.queue.pop_front() {
+            self.advance(waiting, now_ns);
+        }
+    }
+
+    /// Bytes have come on a connection.
+    #[inline]
+    pub(crate) fn bytes(&mut self, slot: u32, bytes: &[u8]) {
+        let state = &mut self.slots[slot as usize];
+        let (Some(session), Some(user)) = (&mut state.session, state.user) else {
+            self.unasked(slot);
+            return;
+        };
+        if !state.is_asked {
+            self.unasked(slot);
+            return;
+        }
+        let fed = session.feed(bytes);
+        let got = match fed {
+            Ok(None) => return,
+            Ok(Some(got)) => got,
+            Err(error) => {
+                self.failed(slot, error);
+                return;
+            }
+        };
+        state.is_asked = false;
+        let now_ns = monotonic_ns();
+        self.answers += 1;
+        self.answer_delay_ns += (now_ns - self.woken_ns).max(0) as u64;
+        let next = self.users[user as usize].got(&self.at, session, got, now_ns);
+        if self.carry_on(user, slot, next) {
+            self.advance(user, now_ns);
+        }
+    }
+
+    /// Something has come that nobody asked for: a connection between two transactions that the server ends, which is
+    /// found out at its next use, or a server that does not keep to the protocol.
+    #[cold]
+    fn unasked(&mut self, slot: u32) {
+        if self.slots[slot as usize].session.is_some() {
+            self.lost(
+                slot,
+                io::Error::new(io::ErrorKind::InvalidData, "the server sent what nobody had asked for"),
+            );
+        }
+    }
+
+    /// A connection has ended.
+    #[cold]
+    pub(crate) fn lost(&mut self, slot: u32, error: io::Error) {
+        self.failed(slot, ExchangeError::Io(error));
+    }
+
+    #[cold]
+    fn failed(&mut self, slot: u32, error: ExchangeError) {
+        let now_ns = monotonic_ns();
+        let state = &mut self.slots[slot as usize];
+        let Some(mut session) = state.session.take() else { return };
+        state.is_asked = false;
+        let user = state.user.filter(|user| !self.users[*user as usize].is_out());
+        let next = match user {
+            Some(user) if !self.users[user as usize].is_outside() => {
+                Some(self.users[user as usize].failed(&self.at, &mut session, error, now_ns))
+            }
+            // Nothing is under way on it: the next transaction makes a new one.
+            _ => None,
+        };
+        self.closes.push((slot, session));
+        if let (Some(user), Some(next)) = (user, next)
+            && self.carry_on(user, slot, next)
+        {
+            self.advance(user, now_ns);
+        }
+    }
+
+    fn close(&mut self, slot: u32) {
+        let state = &mut self.slots[slot as usize];
+        state.is_asked = false;
+        if let Some(session) = state.session.take() {
+            self.closes.push((slot, session));
+        }
+    }
+
+    /// Has a connection made, which takes its time elsewhere.
+    fn open(&mut self, slot: u32) {
+        let state = &mut self.slots[slot as usize];
+        if state.is_opening {
+            return;
+        }
+        state.is_opening = true;
+        self.pending_opens += 1;
+        self.opener.open(slot, state.connection);
+    }
+
+    fn take_opened(&mut self) {
+        while let Ok(Opened { slot, result }) = self.opened.try_recv() {
+            self.pending_opens -= 1;
+            self.slots[slot as usize].is_opening = false;
+            let Some(user) = self.slots[slot as usize].user else { continue };
+            self.take_session(slot, user, result);
+        }
+    }
+
+    fn take_session(&mut self, slot: u32, user: u32, result: Result<Option<Session>, LoadError>) {
+        let now_ns = monotonic_ns();
+        if self.users[user as usize].is_out() {
+            // The level was over first; the next one may use it.
+            self.slots[slot as usize].session = result.ok().flatten();
+            return;
+        }
+        match result {
+            Ok(Some(mut session)) => {
+                self.users[user as usize].connected(&self.at, &mut session, now_ns);
+                self.slots[slot as usize].session = Some(session);
+                self.adds.push(slot);
+            }
+            Ok(None) => self.users[user as usize].end(),
+            Err(error) => {
+                let message = format!("no connection could be made again: {error}");
+                self.at.shared.fail(Cause::ConnectionLost, message);
+                self.users[user as usize].end();
+            }
+        }
+        self.advance(user, now_ns);
+    }
+
+    /// Users whose time has come.
+    fn take_due(&mut self, now_ns: i64) {
+        while let Some(Reverse((at_ns, user))) = self.timers.peek().copied()
+            && at_ns <= now_ns
+        {
+            self.timers.pop();
+            self.advance(user, now_ns);
+        }
+    }
+
+    /// Looks for answers that are overdue, and ends what is to be ended.
+    fn look(&mut self, now_ns: i64) {
+        self.at.ring.answers.store(self.answers, Relaxed);
+        self.at.ring.answer_delay_ns.store(self.answer_delay_ns, Relaxed);
+        let shared = self.at.shared;
+        if shared.is_stopped() {
+            self.stop(now_ns);
+            return;
+        }
+        let stall_ns = i64::try_from(shared.limits.stall.as_nanos()).unwrap_or(i64::MAX);
+        let asked = self.slots.iter().filter(|slot| slot.is_asked).filter_map(|slot| slot.user);
+        let is_overdue =
+            |user: &u32| now_ns.saturating_sub(self.users[*user as usize].asked_ns()) >= stall_ns;
+        if let Some(user) = { asked }.find(is_overdue) {
+            self.users[user as usize].stalled(shared);
+        }
+    }
+
+    /// The level is over: whoever waits for nothing of the server's leaves; the others when they have their answer, or
+    /// when the time for that is over.
+    fn stop(&mut self, now_ns: i64) {
+        let is_over = self.at.shared.stop_is_over.load(Relaxed);
+        for user in 0..self.users.len() as u32 {
+            if self.users[user as usize].is_out() {
+                continue;
+            }
+            let slot = self.held[user as usize];
+            let is_asked = slot.is_some_and(|slot| self.slots[slot as usize].is_asked);
+            if is_asked && !is_over {
+                continue;
+            }
+            let next = match slot.and_then(|slot| self.slots[slot as usize].session.as_mut()) {
+                // In a pause within a transaction: that may have to be ended on the server.
+                Some(session) if !is_asked && !self.users[user as usize].is_outside() => {
+                    self.users[user as usize].go(&self.at, session, now_ns)
+                }
+                _ => Do::Out,
+            };
+            if next == Do::Send && !is_over {
+                if let Some(slot) = slot {
+                    self.carry_on(user, slot, next);
+                }
+                continue;
+            }
+            self.users[user as usize].end();
+            self.users_left -= 1;
+        }
+        self.timers.clear();
+        self.queue.clear();
+    }
+}

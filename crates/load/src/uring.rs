@@ -1,0 +1,337 @@
+//! The poller over io_uring: requests go out and answers come in many at a time, one system call for all of them.
+
+use std::io;
+use std::mem::ManuallyDrop;
+use std::os::fd::RawFd;
+
+use io_uring::types::{CancelBuilder, Fd, Fixed, SubmitArgs, Timespec};
+use io_uring::{IoUring, cqueue, opcode, squeue};
+
+use crate::buffers::Buffers;
+use crate::event_loop::{Core, Poller};
+use crate::session::Session;
+
+/// Each buffer takes what a server sends at once with its default `net_buffer_length`.
+const BUFFER_BYTES: usize = 16 * 1024;
+const BUFFERS_MAX: usize = 512;
+const ENTRIES_MAX: usize = 4096;
+/// So many answers are read before the next requests go out, though more answers are there: nobody's request waits long
+/// for the reading of others' answers.
+const ANSWERS_AT_ONCE: usize = 32;
+/// Bytes that may come on a connection before what we send on it is out.
+const EARLY_BYTES_MAX: usize = 1 << 20;
+/// How long the kernel may take to give connections back.
+const FINISH_NS: i64 = 1_000_000_000;
+
+const OP_SEND: u64 = 0;
+const OP_RECEIVE: u64 = 1;
+const OP_WAKE: u64 = 2;
+const OP_CANCEL: u64 = 3;
+
+/// A connection as the kernel knows it. A key is used again only once the kernel has nothing of it in its hands.
+struct Key {
+    /// `None`: it is closing.
+    slot: Option<u32>,
+    /// While it is closing: what is to be kept until then.
+    closing: Option<Session>,
+    is_sending: bool,
+    is_receiving: bool,
+    /// What came while it was still sending.
+    early: Vec<u8>,
+}
+
+pub(crate) struct Uring {
+    ring: ManuallyDrop<IoUring>,
+    buffers: ManuallyDrop<Buffers>,
+    waker: RawFd,
+    keys: Vec<Key>,
+    free: Vec<u32>,
+    key_of: Vec<u32>,
+    news: Vec<cqueue::Entry>,
+}
+
+/// Whether this kernel has it, and lets us.
+pub(crate) fn try_it() -> io::Result<()> {
+    let ring = new_ring(8)?;
+    Buffers::new(&ring.submitter(), 1, 4096)?;
+    Ok(())
+}
+
+fn new_ring(entries: u32) -> io::Result<IoUring> {
+    // One thread submits, and the kernel works for it when it waits: no interrupts between.
+    IoUring::builder()
+        .setup_single_issuer()
+        .setup_defer_taskrun()
+        .setup_clamp()
+        .setup_cqsize(entries * 4)
+        .build(entries)
+}
+
+impl Poller for Uring {
+    fn new(connections: usize, waker: RawFd) -> io::Result<Uring> {
+        // Twice as many keys: a connection may be closing while the next one in its place is at work.
+        let keys = connections.max(1) * 2;
+        let entries = (connections * 2 + 8).next_power_of_two().min(ENTRIES_MAX);
+        let ring = new_ring(entries as u32)?;
+        ring.submitter().register_files_sparse(keys as u32)?;
+        let count = connections.next_power_of_two().clamp(16, BUFFERS_MAX);
+        let buffers = Buffers::new(&ring.submitter(), count as u16, BUFFER_BYTES)?;
+        let key =
+            || Key { slot: None, closing: None, is_sending: false, is_receiving: false, early: Vec::new() };
+        let mut uring = Uring {
+            ring: ManuallyDrop::new(ring),
+            buffers: ManuallyDrop::new(buffers),
+            waker,
+            keys: (0..keys).map(|_| key()).collect(),
+            free: (0..keys as u32).rev().collect(),
+            key_of: vec![u32::MAX; connections],
+            news: Vec::with_capacity(entries * 4),
+        };
+        uring.listen_to_waker()?;
+        Ok(uring)
+    }
+
+    fn add(&mut self, slot: u32, session: &Session) -> io::Result<()> {
+        let Some(key) = self.free.pop() else {
+            return Err(io::Error::other("connections are closed faster than the kernel gives them back"));
+        };
+        self.ring.submitter().register_files_update(key, &[session.fd()])?;
+        self.keys[key as usize].slot = Some(slot);
+        self.key_of[slot as usize] = key;
+        self.receive(key)
+    }
+
+    fn close(&mut self, slot: u32, session: Session) {
+        let key = std::mem::replace(&mut self.key_of[slot as usize], u32::MAX);
+        let Some(state) = self.keys.get_mut(key as usize) else {
+            session.quit();
+            return;
+        };
+        state.slot = None;
+        state.closing = Some(session);
+        if state.is_receiving {
+            let cancel =
+                opcode::AsyncCancel::new(tag(key, OP_RECEIVE)).build().user_data(tag(key, OP_CANCEL));
+            // Where it can't be cancelled it ends when the server closes.
+            let _ = self.push(&cancel);
+        }
+        self.free_if_done(key);
+    }
+
+    #[inline]
+    fn send(&mut self, slot: u32, session: &Session) -> io::Result<()> {
+        let key = self.key_of[slot as usize];
+        self.keys[key as usize].is_sending = true;
+        let bytes = session.to_send();
+        // All of it: what the kernel does not take at once it takes later, without a word in between.
+        let send = opcode::Send::new(Fixed(key), bytes.as_ptr(), bytes.len() as u32)
+            .flags(libc::MSG_NOSIGNAL | libc::MSG_WAITALL)
+            .build()
+            .user_data(tag(key, OP_SEND));
+        self.push(&send)
+    }
+
+    fn wait(&mut self, timeout_ns: i64, core: &mut Core<'_>) -> io::Result<()> {
+        let timeout = Timespec::new()
+            .sec((timeout_ns / 1_000_000_000) as u64)
+            .nsec((timeout_ns % 1_000_000_000) as u32);
+        let args = SubmitArgs::new().timespec(&timeout);
+        match self.ring.submitter().submit_with_args(1, &args) {
+            Ok(_) => {}
+            Err(error) if matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EBUSY)) => {}
+            Err(error) => return Err(error),
+        }
+        core.woken_ns = whyso_clock::monotonic_ns();
+        let mut news = std::mem::take(&mut self.news);
+        news.extend(self.ring.completion());
+        let mut answers = 0;
+        for entry in news.drain(..) {
+            let (key, op) = ((entry.user_data() >> 2) as u32, entry.user_data() & 3);
+            match op {
+                OP_RECEIVE => {
+                    self.received(key, &entry, core);
+                    core.send_now(self);
+                    answers += 1;
+                    if answers % ANSWERS_AT_ONCE == 0 {
+                        self.buffers.publish();
+                        self.submit()?;
+                    }
+                }
+                OP_SEND => self.sent(key, entry.result(), core),
+                OP_WAKE => self.woken(&entry)?,
+                _ => {}
+            }
+        }
+        self.news = news;
+        self.buffers.publish();
+        Ok(())
+    }
+
+    fn finish(mut self) -> Vec<u32> {
+        let deadline_ns = whyso_clock::monotonic_ns() + FINISH_NS;
+        let timeout = Timespec::new().nsec(100_000_000);
+        while self.is_busy() && whyso_clock::monotonic_ns() < deadline_ns {
+            let cancelled = self.ring.submitter().register_sync_cancel(Some(timeout), CancelBuilder::any());
+            // Nothing to cancel is fine: then it has ended already, and is told below.
+            let _ = cancelled;
+            let _ = self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&timeout));
+            let news: Vec<cqueue::Entry> = self.ring.completion().collect();
+            for entry in news {
+                self.ended(&entry);
+            }
+        }
+        let kept: Vec<u32> =
+            self.keys.iter().filter(|key| key.is_busy()).filter_map(|key| key.slot).collect();
+        let is_busy = self.is_busy();
+        // SAFETY: neither is used after this, and the buffers outlive the ring that they are registered with.
+        unsafe {
+            ManuallyDrop::drop(&mut self.ring);
+            if is_busy {
+                // The kernel may still write to them.
+                self.keys.into_iter().filter(Key::is_busy).for_each(std::mem::forget);
+            } else {
+                ManuallyDrop::drop(&mut self.buffers);
+            }
+        }
+        kept
+    }
+}
+
+fn tag(key: u32, op: u64) -> u64 {
+    u64::from(key) << 2 | op
+}
+
+impl Key {
+    fn is_busy(&self) -> bool {
+        self.is_sending || self.is_receiving
+    }
+}
+
+impl Uring {
+    fn is_busy(&self) -> bool {
+        self.keys.iter().any(Key::is_busy)
+    }
+
+    #[inline]
+    fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
+        // SAFETY: what a request points to lives until its end has been told: a session's bytes stay as they are until
+        // then (see `Key`), as do the buffers.
+        while unsafe { self.ring.submission().push(entry) }.is_err() {
+            self.submit()?;
+        }
+        Ok(())
+    }
+
+    fn submit(&mut self) -> io::Result<()> {
+        match self.ring.submit() {
+            Ok(_) => Ok(()),
+            // The kernel wants its news to be read first.
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EBUSY | libc::EAGAIN | libc::EINTR)) => {
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn listen_to_waker(&mut self) -> io::Result<()> {
+        let poll = opcode::PollAdd::new(Fd(self.waker), libc::POLLIN as u32).multi(true).build();
+        self.push(&poll.user_data(OP_WAKE))
+    }
+
+    fn woken(&mut self, entry: &cqueue::Entry) -> io::Result<()> {
+        let mut count = [0u8; 8];
+        // SAFETY: the pointer and length are those of an array that is ours for the length of the call.
+        unsafe { libc::read(self.waker, count.as_mut_ptr().cast(), count.len()) };
+        if cqueue::more(entry.flags()) { Ok(()) } else { self.listen_to_waker() }
+    }
+
+    /// Receives on a connection from now on, into whatever buffer is next.
+    fn receive(&mut self, key: u32) -> io::Result<()> {
+        self.keys[key as usize].is_receiving = true;
+        let receive = opcode::RecvMulti::new(Fixed(key), Buffers::GROUP).build();
+        self.push(&receive.user_data(tag(key, OP_RECEIVE)))
+    }
+
+    #[inline]
+    fn received(&mut self, key: u32, entry: &cqueue::Entry, core: &mut Core<'_>) {
+        let goes_on = cqueue::more(entry.flags());
+        let state = &mut self.keys[key as usize];
+        state.is_receiving = goes_on;
+        let buffer = cqueue::buffer_select(entry.flags());
+        let length = usize::try_from(entry.result());
+        if let (Some(slot), Some(buffer), Ok(length @ 1..)) = (state.slot, buffer, length) {
+            if state.is_sending {
+                let room = EARLY_BYTES_MAX.saturating_sub(state.early.len());
+                state.early.extend_from_slice(&self.buffers.content(buffer, length)[..length.min(room)]);
+            } else {
+                core.bytes(slot, self.buffers.content(buffer, length));
+            }
+        }
+        if let Some(buffer) = buffer {
+            self.buffers.put(buffer);
+        }
+        if goes_on {
+            return;
+        }
+        let Some(slot) = self.keys[key as usize].slot else {
+            self.free_if_done(key);
+            return;
+        };
+        let again = match entry.result() {
+            0 => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the connection was closed")),
+            code if code < 0 && code != -libc::ENOBUFS => Err(io::Error::from_raw_os_error(-code)),
+            // No buffer was free, or the kernel ended it for reasons of its own.
+            _ => {
+                self.buffers.publish();
+                self.receive(key)
+            }
+        };
+        if let Err(error) = again {
+            core.lost(slot, error);
+        }
+    }
+
+    #[inline]
+    fn sent(&mut self, key: u32, result: i32, core: &mut Core<'_>) {
+        let state = &mut self.keys[key as usize];
+        state.is_sending = false;
+        let Some(slot) = state.slot else {
+            self.free_if_done(key);
+            return;
+        };
+        if result < 0 {
+            core.lost(slot, io::Error::from_raw_os_error(-result));
+        } else if !state.early.is_empty() {
+            let early = std::mem::take(&mut state.early);
+            core.bytes(slot, &early);
+            core.send_now(self);
+        }
+    }
+
+    /// A request has ended while the loop is winding up.
+    fn ended(&mut self, entry: &cqueue::Entry) {
+        let (key, op) = ((entry.user_data() >> 2) as u32, entry.user_data() & 3);
+        match op {
+            OP_SEND => self.keys[key as usize].is_sending = false,
+            OP_RECEIVE => self.keys[key as usize].is_receiving = cqueue::more(entry.flags()),
+            _ => return,
+        }
+        if self.keys[key as usize].slot.is_none() {
+            self.free_if_done(key);
+        }
+    }
+
+    /// Ends a connection that is closing, once the kernel has nothing of it in its hands.
+    fn free_if_done(&mut self, key: u32) {
+        let state = &mut self.keys[key as usize];
+        if state.is_busy() {
+            return;
+        }
+        let Some(session) = state.closing.take() else { return };
+        state.early = Vec::new();
+        // The place in the table keeps the socket open: it is emptied first.
+        let _ = self.ring.submitter().register_files_update(key, &[-1]);
+        session.quit();
+        self.free.push(key);
+    }
+}
