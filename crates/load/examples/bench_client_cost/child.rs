@@ -1,0 +1,130 @@
+//! whyso's side: one level in a process of its own, so that all that it uses is counted and nothing else.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use whyso_load::{Address, Engine, EngineKind, EngineUse, Target, Tls};
+use whyso_workload::{Options, Workload};
+
+use crate::contestants::Run;
+use crate::support::SCHEMA;
+
+/// The first argument that makes this program a child.
+pub(crate) const COMMAND: &str = "child";
+
+struct Level {
+    addresses: Vec<Address>,
+    workload: String,
+    options: Options,
+    engine: EngineKind,
+    loops: Option<u32>,
+    users: u32,
+    seconds: u64,
+    rate: Option<f64>,
+}
+
+pub(crate) fn main(arguments: &[String]) -> ExitCode {
+    let level = match parse(arguments) {
+        Ok(level) => level,
+        Err(message) => {
+            eprintln!("{message}");
+            return ExitCode::from(2);
+        }
+    };
+    match run(&level) {
+        Ok(printed) => {
+            println!("{printed}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn parse(arguments: &[String]) -> Result<Level, String> {
+    let mut level = Level {
+        addresses: Vec::new(),
+        workload: String::new(),
+        options: Options::default(),
+        engine: EngineKind::Auto,
+        loops: None,
+        users: 1,
+        seconds: 1,
+        rate: None,
+    };
+    for pair in arguments.chunks(2) {
+        let [name, value] = pair else { return Err(format!("{} needs a value", pair[0])) };
+        let wrong = || format!("{name} can't be '{value}'");
+        match name.as_str() {
+            "--unix" => level.addresses.push(Address::Unix(PathBuf::from(value))),
+            "--tcp" => {
+                let (host, port) = value.rsplit_once(':').ok_or_else(wrong)?;
+                let port = port.parse().map_err(|_| wrong())?;
+                level.addresses.push(Address::Tcp { host: host.to_string(), port });
+            }
+            "--workload" => level.workload = value.clone(),
+            "--engine" => level.engine = value.parse()?,
+            "--loops" => level.loops = Some(value.parse().map_err(|_| wrong())?),
+            "--users" => level.users = value.parse().map_err(|_| wrong())?,
+            "--seconds" => level.seconds = value.parse().map_err(|_| wrong())?,
+            "--rate" => level.rate = Some(value.parse().map_err(|_| wrong())?),
+            "--tables" => level.options.set("tables", value).map_err(|error| error.to_string())?,
+            "--rows" => level.options.set("table_size", value).map_err(|error| error.to_string())?,
+            _ => return Err(format!("unknown option {name}")),
+        }
+    }
+    Ok(level)
+}
+
+fn run(level: &Level) -> Result<String, Box<dyn std::error::Error>> {
+    let targets: Vec<Target> = level.addresses.iter().cloned().map(target).collect();
+    let target = targets.first().ok_or("nowhere to send to: give --unix PATH or --tcp ADDRESS:PORT")?;
+    let workload = Workload::builtin(&level.workload, &level.options)?;
+    let seed = std::process::id().into();
+    let mut engine = Engine::connect(target, &workload, level.users, seed, None)?;
+    let mut running = engine.level(level.users)?;
+    running.begin_measuring();
+    std::thread::sleep(Duration::from_secs(level.seconds));
+    let outcome = running.stop();
+    if let Some(failure) = outcome.failure {
+        return Err(failure.message.into());
+    }
+    let seconds = (outcome.window_end_ns - outcome.window_begin_ns) as f64 / 1e9;
+    let quantile_us = |share| outcome.response.quantile_ns(share) as f64 / 1e3;
+    let EngineUse { kind, loops, .. } = outcome.engine;
+    Ok(format!(
+        "queries {}\nseconds {seconds}\ntransactions {}\np50_us {}\np99_us {}\nengine {kind} × {loops}",
+        outcome.queries,
+        outcome.transactions,
+        quantile_us(0.5),
+        quantile_us(0.99),
+    ))
+}
+
+fn target(address: Address) -> Target {
+    Target {
+        address,
+        user: "root".to_string(),
+        password: String::new(),
+        schema: SCHEMA.to_string(),
+        tls: Tls::Off,
+    }
+}
+
+/// What a child printed.
+pub(crate) fn read(printed: &str) -> Option<Run> {
+    let of = |name: &str| printed.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    let number = |name: &str| of(name)?.parse().ok();
+    Some(Run {
+        queries: number("queries")?,
+        seconds: number("seconds")?,
+        transactions: number("transactions")?,
+        p50_us: number("p50_us")?,
+        p99_us: number("p99_us")?,
+        engine: of("engine")?.to_string(),
+        ..Run::default()
+    })
+}
