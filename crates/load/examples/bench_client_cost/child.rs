@@ -2,9 +2,12 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
-use whyso_load::{Address, Engine, EngineKind, EngineUse, Target, Tls};
+use whyso_load::{
+    Address, Arrivals, Endpoint, Engine, EngineKind, EngineUse, LevelSpec, LoadSpec, NativeWork, Pacing, Profile, Target, Tls,
+};
 use whyso_workload::{Options, Workload};
 
 use crate::contestants::Run;
@@ -80,12 +83,21 @@ fn parse(arguments: &[String]) -> Result<Level, String> {
 }
 
 fn run(level: &Level) -> Result<String, Box<dyn std::error::Error>> {
-    let targets: Vec<Target> = level.addresses.iter().cloned().map(target).collect();
-    let target = targets.first().ok_or("nowhere to send to: give --unix PATH or --tcp ADDRESS:PORT")?;
+    let endpoints: Vec<Endpoint> =
+        level.addresses.iter().map(|address| Endpoint { target: target(address.clone()), weight: 1 }).collect();
+    let first = endpoints.first().ok_or("nowhere to send to: give --unix PATH or --tcp ADDRESS:PORT")?;
     let workload = Workload::builtin(&level.workload, &level.options)?;
     let seed = std::process::id().into();
-    let mut engine = Engine::connect(target, &workload, level.users, seed, None)?;
-    let mut running = engine.level(level.users)?;
+    let mut spec = LoadSpec::new(first.target.clone(), level.users, seed);
+    spec.endpoints = endpoints;
+    spec.engine = level.engine;
+    spec.loops = level.loops;
+    let mut engine = Engine::open(&spec, Arc::new(NativeWork::new(&workload, seed)))?;
+    let mut level_spec = LevelSpec::users(level.users);
+    if let Some(rate) = level.rate {
+        level_spec.pacing = Pacing::Open { arrivals: Arrivals::Poisson, rate: Profile::constant(rate) };
+    }
+    let mut running = engine.level_with(&level_spec)?;
     running.begin_measuring();
     std::thread::sleep(Duration::from_secs(level.seconds));
     let outcome = running.stop();
