@@ -9,7 +9,7 @@ use whyso_wire::{RowFormat, encode};
 use crate::driver::{Command, Expects, Kind, Preparation};
 use crate::endpoints::Endpoints;
 use crate::error::LoadError;
-use crate::login::log_in;
+use crate::login::{Wishes, log_in};
 use crate::session::{Got, Session};
 use crate::shared::Shared;
 use crate::target::Limits;
@@ -27,11 +27,12 @@ pub(crate) fn open(
     endpoints: &Endpoints,
     endpoint: u16,
     preparations: &[Preparation],
+    wishes: Wishes,
     limits: &Limits,
 ) -> Result<Session, LoadError> {
     let target = endpoints.target(endpoint);
     let address = target.address.to_string();
-    let mut session = Session::new(log_in(target, limits)?, endpoint);
+    let mut session = Session::new(log_in(target, wishes, limits)?, endpoint);
     let broken = |source| LoadError::Broken { address: address.clone(), source };
     if !preparations.is_empty() {
         session.socket().bound_waits(Some(limits.connect)).map_err(broken)?;
@@ -56,13 +57,14 @@ pub(crate) fn reopen(shared: &Shared, connection: u32) -> Result<Option<Session>
             return Ok(None);
         }
         let endpoint = shared.endpoints.choose(connection);
-        let error = match open(&shared.endpoints, endpoint, shared.work.preparations(), &limits) {
-            Ok(session) => {
-                shared.endpoints.mark_up(endpoint);
-                return Ok(Some(session));
-            }
-            Err(error) => error,
-        };
+        let error =
+            match open(&shared.endpoints, endpoint, shared.work.preparations(), shared.wishes, &limits) {
+                Ok(session) => {
+                    shared.endpoints.mark_up(endpoint);
+                    return Ok(Some(session));
+                }
+                Err(error) => error,
+            };
         match &error {
             LoadError::Connect { source, .. } if is_out_of_ports(source) => {
                 shared.limited_by_client(out_of_ports());
@@ -86,7 +88,7 @@ pub(crate) fn reopen(shared: &Shared, connection: u32) -> Result<Option<Session>
 /// Whether it answers a login again: then it is up.
 pub(crate) fn probe(endpoints: &Endpoints, endpoint: u16, limits: &Limits) {
     let limits = Limits { connect: limits.connect.min(RECONNECT_TRY), ..*limits };
-    if let Ok(session) = open(endpoints, endpoint, &[], &limits) {
+    if let Ok(session) = open(endpoints, endpoint, &[], Wishes::default(), &limits) {
         session.quit();
         endpoints.mark_up(endpoint);
     }

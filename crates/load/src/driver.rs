@@ -10,6 +10,9 @@ use whyso_wire::{Captured, RowFormat};
 
 use crate::outcome::{Cause, ErrorCode};
 
+/// The most that one LOAD DATA LOCAL may send.
+pub const FILE_BYTES_MAX: usize = 256 << 20;
+
 /// What a level's users do. Shared by its loops.
 pub trait Work: Send + Sync {
     /// The kinds of statements that results are given by. A [`Command`] names one by its place in this list.
@@ -26,6 +29,11 @@ pub trait Work: Send + Sync {
     /// # Errors
     /// One sentence; the level does not begin.
     fn drivers(&self, loop_number: u32, users: &[u32]) -> Result<Vec<Box<dyn Driver>>, String>;
+
+    /// Whether its drivers send LOAD DATA LOCAL. Where they do not, a server that asks for a file is refused.
+    fn sends_files(&self) -> bool {
+        false
+    }
 
     /// Whether its transactions make connections: an engine of threads then makes them all at once.
     fn connects(&self) -> bool {
@@ -50,8 +58,8 @@ pub trait Driver {
     /// Says what comes next. `turn.reply` tells what became of what was asked for before.
     fn next(&mut self, turn: &mut Turn<'_>) -> Next;
 
-    /// Bytes for the file that the server asked for in answer to our own LOAD DATA LOCAL: appends up to some 64 KiB of
-    /// content and says whether more is to come. Nothing that the server names is ever read.
+    /// Bytes for the file that the server asked for in answer to our own LOAD DATA LOCAL: appends some
+    /// content and says whether more is to come; [`FILE_BYTES_MAX`] in all. Nothing that the server names is ever read.
     fn local_file(&mut self, content: &mut Vec<u8>) -> bool {
         let _ = content;
         false

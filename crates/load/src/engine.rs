@@ -19,6 +19,7 @@ use crate::epoll::Epoll;
 use crate::error::LoadError;
 use crate::event_loop::{self, Connections};
 use crate::level::Running;
+use crate::login::Wishes;
 use crate::native::NativeWork;
 use crate::pace::Schedule;
 use crate::session::Session;
@@ -54,6 +55,7 @@ pub struct Engine {
     endpoints: Arc<Endpoints>,
     spec: LoadSpec,
     choice: Choice,
+    wishes: Wishes,
     cpus_allowed: u32,
     levels: u64,
     pool: Arc<Pool>,
@@ -106,15 +108,17 @@ impl Engine {
         let connections = spec.connections.unwrap_or(spec.users_max).min(spec.users_max);
         allow_files(u64::from(connections) + u64::from(spec.idle_connections));
         let endpoints = Arc::new(Endpoints::new(spec));
+        let wishes = Wishes { compression: spec.compression, local_files: work.sends_files() };
         let mut sessions: Vec<Option<Session>> = (0..connections).map(|_| None).collect();
-        open_missing(&mut sessions, &endpoints, &*work, &spec.limits)?;
+        open_missing(&mut sessions, &endpoints, &*work, wishes, &spec.limits)?;
         let mut idle: Vec<Option<Session>> = (0..spec.idle_connections).map(|_| None).collect();
-        open_missing(&mut idle, &endpoints, &Nothing, &spec.limits)?;
+        open_missing(&mut idle, &endpoints, &Nothing, wishes, &spec.limits)?;
         Ok(Engine {
             work,
             endpoints,
             spec: spec.clone(),
             choice,
+            wishes,
             cpus_allowed,
             levels: 0,
             pool: Arc::new(Pool { sessions: Mutex::new(sessions), is_busy: AtomicBool::new(false) }),
@@ -162,7 +166,7 @@ impl Engine {
             let count = (sessions.len() as u32).min(users).max(loops);
             let wanted = &mut sessions[..count as usize];
             drop_dead(wanted, &self.spec.limits);
-            open_missing(wanted, &self.endpoints, &*self.work, &self.spec.limits)?;
+            open_missing(wanted, &self.endpoints, &*self.work, self.wishes, &self.spec.limits)?;
             wanted.iter_mut().map(Option::take).collect::<Vec<_>>()
         };
         let first_transaction = self.levels * TRANSACTIONS_PER_LEVEL;
@@ -172,6 +176,7 @@ impl Engine {
             work: self.work.clone(),
             endpoints: self.endpoints.clone(),
             limits: self.spec.limits,
+            wishes: self.wishes,
             schedule: Schedule::new(level, self.spec.seed, first_transaction, begin_ns)?,
             reconnect_every: level.reconnect_every,
             loops,
@@ -324,6 +329,7 @@ fn open_missing(
     sessions: &mut [Option<Session>],
     endpoints: &Endpoints,
     work: &dyn Work,
+    wishes: Wishes,
     limits: &Limits,
 ) -> Result<(), LoadError> {
     let mut missing: Vec<(u32, &mut Option<Session>)> =
@@ -335,8 +341,8 @@ fn open_missing(
         for share in missing.chunks_mut(each) {
             openers.push(scope.spawn(move || -> Result<(), LoadError> {
                 for (number, place) in share {
-                    let opened =
-                        connect::open(endpoints, endpoints.choose(*number), work.preparations(), limits);
+                    let endpoint = endpoints.choose(*number);
+                    let opened = connect::open(endpoints, endpoint, work.preparations(), wishes, limits);
                     **place = Some(opened.map_err(connect::explained)?);
                 }
                 Ok(())

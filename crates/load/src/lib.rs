@@ -53,6 +53,7 @@ mod epoll;
 mod error;
 mod event_loop;
 mod histogram;
+mod layers;
 mod ledger;
 mod level;
 mod login;
@@ -73,7 +74,9 @@ mod uring;
 mod usage;
 mod user;
 
-pub use driver::{Command, Driver, Expects, Fine, Handles, Kind, Next, Preparation, Reply, Turn, Work};
+pub use driver::{
+    Command, Driver, Expects, FILE_BYTES_MAX, Fine, Handles, Kind, Next, Preparation, Reply, Turn, Work,
+};
 pub use engine::Engine;
 pub use error::LoadError;
 pub use histogram::Histogram;

@@ -27,10 +27,20 @@ const COLLATION_OFFSET: usize = 8;
 pub(crate) struct LoggedIn {
     pub(crate) stream: Stream,
     pub(crate) agreed: Agreed,
+    pub(crate) is_compressed: bool,
+}
+
+/// What is asked of a connection beside its target.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Wishes {
+    /// The compressed protocol, where the server has it.
+    pub(crate) compression: bool,
+    /// The server may ask for the content of a LOAD DATA LOCAL of ours.
+    pub(crate) local_files: bool,
 }
 
 /// Connects and logs in, within `limits.connect` for each of the two.
-pub(crate) fn log_in(target: &Target, limits: &Limits) -> Result<LoggedIn, LoadError> {
+pub(crate) fn log_in(target: &Target, wishes: Wishes, limits: &Limits) -> Result<LoggedIn, LoadError> {
     let address = target.address.to_string();
     let connected = match &target.address {
         Address::Unix(path) => Socket::connect_unix(path, limits.connect),
@@ -39,6 +49,8 @@ pub(crate) fn log_in(target: &Target, limits: &Limits) -> Result<LoggedIn, LoadE
     let socket = connected.map_err(|source| LoadError::Connect { address: address.clone(), source })?;
     let mut login = Login {
         target,
+        wishes,
+        is_compressed: false,
         address,
         on_unix_socket: socket.is_unix(),
         deadline: Instant::now() + limits.connect,
@@ -46,11 +58,13 @@ pub(crate) fn log_in(target: &Target, limits: &Limits) -> Result<LoggedIn, LoadE
         sequence: 0,
     };
     let agreed = login.run()?;
-    Ok(LoggedIn { stream: login.stream, agreed })
+    Ok(LoggedIn { stream: login.stream, agreed, is_compressed: login.is_compressed })
 }
 
 struct Login<'t> {
     target: &'t Target,
+    wishes: Wishes,
+    is_compressed: bool,
     address: String,
     on_unix_socket: bool,
     deadline: Instant,
@@ -94,6 +108,13 @@ impl Login<'_> {
                 | CapabilityFlags::CLIENT_PLUGIN_AUTH_LENENC_CLIENT_DATA
                 | CapabilityFlags::CLIENT_CONNECT_WITH_DB
                 | CapabilityFlags::CLIENT_DEPRECATE_EOF);
+        if self.wishes.compression {
+            ours |= theirs & CapabilityFlags::CLIENT_COMPRESS;
+        }
+        if self.wishes.local_files {
+            ours |= theirs & CapabilityFlags::CLIENT_LOCAL_FILES;
+        }
+        self.is_compressed = ours.contains(CapabilityFlags::CLIENT_COMPRESS);
         let collation = handshake.default_collation();
         ours |= self.start_tls(theirs, ours, extended, collation)?;
 

@@ -75,6 +75,40 @@ pub struct LevelOutcome {
     pub intervals_lost: u64,
 }
 
+/// Share of the time that a transaction takes, above which the generator's own delays are held to distort it.
+const DELAY_SHARE_MAX: f64 = 0.1;
+/// Lateness below this is not held against the generator: a machine's timers and scheduler have as much.
+const LATE_NS_MIN: u64 = 1_000_000;
+
+impl LevelOutcome {
+    /// Why the level says more of the load generator than of the server; `None` where there is no sign of it. Beside
+    /// [`ClientUse::saturated_why`] and [`client_limit`](LevelOutcome::client_limit): transactions began late although a
+    /// user stood ready (p99 over 1 ms, and over a tenth of the mean response), or answers waited in the event loop for
+    /// more than a tenth of the time that statements took.
+    pub fn invalid_why(&self) -> Option<String> {
+        self.client_limit.clone().or_else(|| self.client.saturated_why()).or_else(|| self.delayed_why())
+    }
+
+    fn delayed_why(&self) -> Option<String> {
+        let mean_ns = self.response.sum_ns() as f64 / self.response.count().max(1) as f64;
+        let late_ns = self.arrivals.as_ref().map_or(0, |arrivals| arrivals.late.quantile_ns(0.99));
+        if late_ns > LATE_NS_MIN && late_ns as f64 > DELAY_SHARE_MAX * mean_ns {
+            return Some(format!(
+                "1 % of the transactions began {:.1} ms or more late although a user stood ready",
+                late_ns as f64 / 1e6
+            ));
+        }
+        let statement_ns: u64 = self.kinds.iter().map(|kind| kind.latency.sum_ns()).sum();
+        let share = self.client.answer_delay_ns as f64 / statement_ns.max(1) as f64;
+        (share > DELAY_SHARE_MAX).then(|| {
+            format!(
+                "answers waited in the load's event loop for {:.0} % of the time that the statements took",
+                share * 100.0
+            )
+        })
+    }
+}
+
 /// One kind of statement.
 #[derive(Clone, Debug)]
 pub struct KindOutcome {

@@ -1,18 +1,18 @@
 //! One connection without its input and output: what is to be written, and what the bytes that come mean.
 
-use std::io::{self, Read, Write};
+use std::io;
 use std::os::fd::RawFd;
 use std::sync::Arc;
 
-use rustls::ClientConnection;
 use thiserror::Error;
 use whyso_wire::{
-    Answer, Captured, Complete, PrepareAnswer, PrepareScanner, Prepared, ProtocolError, ResponseScanner,
-    encode,
+    Agreed, Answer, Captured, Complete, PrepareAnswer, PrepareScanner, Prepared, ProtocolError,
+    ResponseScanner, encode,
 };
 
 use crate::driver::{Command, Expects, Handles, Preparation};
 use crate::error::LoadError;
+use crate::layers::Layers;
 use crate::login::LoggedIn;
 use crate::outcome::ErrorCode;
 use crate::stream::{Socket, Stream};
@@ -32,20 +32,15 @@ pub(crate) struct Session {
     pub(crate) handles: Handles,
     /// The command that is to be sent, as the driver wrote it.
     pub(crate) command: Vec<u8>,
-    tls: Option<Box<TlsLayer>>,
+    layers: Option<Box<Layers>>,
+    /// Received bytes without their layers.
+    plain: Vec<u8>,
     scanner: ResponseScanner,
     /// Made when a statement is prepared in mid-level.
     preparing: Option<Box<PrepareScanner>>,
-    agreed: whyso_wire::Agreed,
+    agreed: Agreed,
     expects: Expects,
     sum: Sum,
-}
-
-struct TlsLayer {
-    connection: ClientConnection,
-    /// Encrypted bytes that are to be sent.
-    out: Vec<u8>,
-    plain: Vec<u8>,
 }
 
 /// The sum over the results of a command so far.
@@ -84,19 +79,21 @@ impl Session {
     pub(crate) fn new(logged_in: LoggedIn, endpoint: u16) -> Session {
         let (socket, tls) = match logged_in.stream {
             Stream::Plain(socket) => (socket.0, None),
-            Stream::Tls(stream) => {
-                let layer = TlsLayer { connection: stream.conn, out: Vec::new(), plain: Vec::new() };
-                (stream.sock.0, Some(Box::new(layer)))
-            }
+            Stream::Tls(stream) => (stream.sock.0, Some(stream.conn)),
         };
+        let mut scanner = ResponseScanner::new(logged_in.agreed);
+        if logged_in.is_compressed {
+            scanner.skip_sequence_check();
+        }
         Session {
             socket,
             endpoint,
             age: 0,
             handles: Handles::default(),
             command: Vec::with_capacity(SEND_BYTES),
-            tls,
-            scanner: ResponseScanner::new(logged_in.agreed),
+            layers: Layers::new(tls, logged_in.is_compressed),
+            plain: Vec::new(),
+            scanner,
             preparing: None,
             agreed: logged_in.agreed,
             expects: Expects::Nothing,
@@ -124,61 +121,69 @@ impl Session {
             }
             Expects::Prepared => {
                 let agreed = self.agreed;
-                let scanner = self.preparing.get_or_insert_with(|| Box::new(PrepareScanner::new(agreed)));
+                let is_compressed = self.layers.as_ref().is_some_and(|layers| layers.is_compressed());
+                let scanner = self
+                    .preparing
+                    .get_or_insert_with(|| Box::new(new_prepare_scanner(agreed, is_compressed)));
+                scanner.capture(command.captures);
                 scanner.begin();
             }
             Expects::Nothing => {}
         }
-        self.encrypt()
+        self.wrap(true)
     }
 
     /// Turns what is in `command` into what goes over the wire, where that is something else.
     #[inline]
-    pub(crate) fn encrypt(&mut self) -> Result<(), ExchangeError> {
-        let Some(layer) = &mut self.tls else { return Ok(()) };
-        layer.connection.writer().write_all(&self.command)?;
-        layer.out.clear();
-        while layer.connection.wants_write() {
-            layer.connection.write_tls(&mut layer.out)?;
+    fn wrap(&mut self, is_command: bool) -> Result<(), ExchangeError> {
+        match &mut self.layers {
+            None => Ok(()),
+            Some(layers) => Ok(layers.wrap(&self.command, is_command)?),
         }
-        Ok(())
     }
 
     /// The bytes that are to be sent now.
     #[inline]
     pub(crate) fn to_send(&self) -> &[u8] {
-        match &self.tls {
+        match &self.layers {
             None => &self.command,
-            Some(layer) => &layer.out,
+            Some(layers) => layers.out(),
         }
+    }
+
+    /// Gets ready to send the content of a local file that the server asked for, and to read what follows it.
+    pub(crate) fn begin_local_file(&mut self, content: &[u8]) -> Result<(), ExchangeError> {
+        let first = self.scanner.sequence_next();
+        self.command.clear();
+        let end = encode::local_file(&mut self.command, first, content);
+        let next = encode::local_file_end(&mut self.command, end);
+        self.scanner.resume(next);
+        self.wrap(false)
     }
 
     /// Takes bytes that were received: the answer, once it is whole.
     #[inline]
     pub(crate) fn feed(&mut self, bytes: &[u8]) -> Result<Option<Got>, ExchangeError> {
-        if self.tls.is_none() {
+        if self.layers.is_none() {
             return self.feed_plain(bytes);
         }
-        self.feed_encrypted(bytes)
+        self.feed_layered(bytes)
     }
 
-    fn feed_encrypted(&mut self, mut bytes: &[u8]) -> Result<Option<Got>, ExchangeError> {
-        let mut got = None;
-        while !bytes.is_empty() {
-            let Some(layer) = &mut self.tls else { break };
-            layer.connection.read_tls(&mut bytes)?;
-            let state = layer.connection.process_new_packets();
-            let state = state.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
-            let mut plain = std::mem::take(&mut layer.plain);
-            plain.resize(state.plaintext_bytes_to_read(), 0);
-            layer.connection.reader().read_exact(&mut plain)?;
-            let fed = if plain.is_empty() { Ok(None) } else { self.feed_plain(&plain) };
-            if let Some(layer) = &mut self.tls {
-                layer.plain = plain;
-            }
-            got = got.or(fed?);
-        }
-        Ok(got)
+    fn feed_layered(&mut self, bytes: &[u8]) -> Result<Option<Got>, ExchangeError> {
+        let mut plain = std::mem::take(&mut self.plain);
+        plain.clear();
+        let unwrapped = match &mut self.layers {
+            Some(layers) => layers.unwrap(bytes, &mut plain),
+            None => Ok(()),
+        };
+        let got = match unwrapped {
+            Ok(()) if plain.is_empty() => Ok(None),
+            Ok(()) => self.feed_plain(&plain),
+            Err(error) => Err(error),
+        };
+        self.plain = plain;
+        got
     }
 
     #[inline]
@@ -277,21 +282,28 @@ impl Session {
     ) -> Result<(), LoadError> {
         let broken = |source| LoadError::Broken { address: address.to_string(), source };
         let protocol = |source| LoadError::Protocol { address: address.to_string(), source };
-        let mut scanner = PrepareScanner::new(self.agreed);
-        for batch in preparations.chunks(PREPARED_AT_ONCE) {
+        let is_compressed = self.layers.as_ref().is_some_and(|layers| layers.is_compressed());
+        let mut scanner = new_prepare_scanner(self.agreed, is_compressed);
+        // A compressed command is a stream of packets of its own.
+        let at_once = if is_compressed { 1 } else { PREPARED_AT_ONCE };
+        for batch in preparations.chunks(at_once) {
             self.command.clear();
             for preparation in batch {
                 encode::prepare(&mut self.command, preparation.sql.as_bytes());
             }
-            self.encrypt().map_err(|error| broken(io::Error::other(error)))?;
+            self.wrap(true).map_err(|error| broken(io::Error::other(error)))?;
             self.socket.send_all(self.to_send()).map_err(broken)?;
             let mut waiting = batch.iter();
             let mut next = waiting.next();
             scanner.begin();
             while next.is_some() {
                 let count = self.socket.receive(received).map_err(broken)?;
-                let plain = self.decrypt(&received[..count]).map_err(broken)?;
-                let mut bytes: &[u8] = plain.as_deref().unwrap_or(&received[..count]);
+                let mut plain = Vec::new();
+                let mut bytes: &[u8] = &received[..count];
+                if let Some(layers) = &mut self.layers {
+                    layers.unwrap(bytes, &mut plain).map_err(|error| broken(io::Error::other(error)))?;
+                    bytes = &plain;
+                }
                 while let Some(preparation) = next
                     && !bytes.is_empty()
                 {
@@ -316,28 +328,21 @@ impl Session {
         Ok(())
     }
 
-    /// What was received, decrypted; `None` where it was not encrypted.
-    fn decrypt(&mut self, mut bytes: &[u8]) -> io::Result<Option<Vec<u8>>> {
-        let Some(layer) = &mut self.tls else { return Ok(None) };
-        let mut plain = Vec::new();
-        while !bytes.is_empty() {
-            layer.connection.read_tls(&mut bytes)?;
-            let state = layer.connection.process_new_packets();
-            let state = state.map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
-            let begin = plain.len();
-            plain.resize(begin + state.plaintext_bytes_to_read(), 0);
-            layer.connection.reader().read_exact(&mut plain[begin..])?;
-        }
-        Ok(Some(plain))
-    }
-
     /// Says goodbye, so that the server does not count the connection as aborted.
     pub(crate) fn quit(mut self) {
         self.command.clear();
         encode::quit(&mut self.command);
         // Whoever does not take it is gone already.
-        if self.encrypt().is_ok() {
+        if self.wrap(true).is_ok() {
             let _ = self.socket.try_send(self.to_send());
         }
     }
+}
+
+fn new_prepare_scanner(agreed: Agreed, is_compressed: bool) -> PrepareScanner {
+    let mut scanner = PrepareScanner::new(agreed);
+    if is_compressed {
+        scanner.skip_sequence_check();
+    }
+    scanner
 }

@@ -10,6 +10,7 @@ use whyso_clock::monotonic_ns;
 use crate::driver::Work;
 use crate::endpoints::Endpoints;
 use crate::ledger::Ledger;
+use crate::login::Wishes;
 use crate::outcome::{CONNECT, Cause, Failure, TRANSACTION};
 use crate::pace::Schedule;
 use crate::ring::{CAPACITY_OF_LOOP, CAPACITY_OF_ONE, Ring};
@@ -20,6 +21,7 @@ pub(crate) struct Shared {
     pub(crate) work: Arc<dyn Work>,
     pub(crate) endpoints: Arc<Endpoints>,
     pub(crate) limits: Limits,
+    pub(crate) wishes: Wishes,
     pub(crate) schedule: Schedule,
     pub(crate) reconnect_every: u32,
     /// "transaction", the work's own, "connect".
@@ -44,6 +46,7 @@ pub(crate) struct Parts {
     pub(crate) work: Arc<dyn Work>,
     pub(crate) endpoints: Arc<Endpoints>,
     pub(crate) limits: Limits,
+    pub(crate) wishes: Wishes,
     pub(crate) schedule: Schedule,
     pub(crate) reconnect_every: Option<u32>,
     pub(crate) loops: u32,
@@ -66,6 +69,7 @@ impl Shared {
             work: parts.work,
             endpoints: parts.endpoints,
             limits: parts.limits,
+            wishes: parts.wishes,
             schedule: parts.schedule,
             reconnect_every: parts.reconnect_every.unwrap_or(u32::MAX),
             kinds,

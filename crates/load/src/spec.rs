@@ -39,6 +39,8 @@ pub struct LoadSpec {
     pub loops: Option<u32>,
     /// Connections that all users share; `None`: each has its own. Needs event loops, at least one connection a loop.
     pub connections: Option<u32>,
+    /// The compressed protocol, where the server has it.
+    pub compression: bool,
     /// Connections that are opened beside the users', and only held.
     pub idle_connections: u32,
 }
@@ -56,6 +58,7 @@ impl LoadSpec {
             engine: EngineKind::Auto,
             loops: None,
             connections: None,
+            compression: false,
             idle_connections: 0,
         }
     }

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use whyso_wire::{Captured, Prepared, encode};
 
-use crate::driver::{Command, Driver, Expects, Fine, Kind, Next, Reply, Turn};
+use crate::driver::{Command, Driver, Expects, FILE_BYTES_MAX, Fine, Kind, Next, Reply, Turn};
 use crate::outcome::{Cause, ErrorCode};
 use crate::pace::Ticket;
 use crate::ring::{Event, Ring, What};
@@ -294,12 +294,30 @@ impl User {
                 self.tell_error(at, session.endpoint, kind, code, latency_ns, now_ns);
                 self.heard = Heard::Error(code);
             }
-            Got::LocalFile => {
-                let name = ExchangeError::LocalInfile(session.message(false));
-                return self.failed(at, session, name, now_ns);
-            }
+            Got::LocalFile => return self.send_file(at, session, now_ns),
         }
         self.go(at, session, now_ns)
+    }
+
+    /// Sends the content for our own LOAD DATA LOCAL; where none was sent, refuses.
+    #[cold]
+    fn send_file(&mut self, at: &Teller<'_>, session: &mut Session, now_ns: i64) -> Do {
+        if !at.shared.wishes.local_files {
+            let refused = ExchangeError::LocalInfile(session.message(false));
+            return self.failed(at, session, refused, now_ns);
+        }
+        let mut content = Vec::new();
+        while self.driver.local_file(&mut content) {
+            if content.len() > FILE_BYTES_MAX {
+                let message = format!("LOAD DATA LOCAL would send more than {} MiB", FILE_BYTES_MAX >> 20);
+                at.shared.fail(Cause::Driver, message);
+                break;
+            }
+        }
+        match session.begin_local_file(&content) {
+            Ok(()) => Do::Send,
+            Err(error) => self.failed(at, session, error, now_ns),
+        }
     }
 
     #[inline]

@@ -6,10 +6,14 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::os::unix::net::UnixStream;
 use std::process::Command;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use support::Server;
-use whyso_load::{Address, Cause, Engine, Limits, LoadError, ROLLBACK, TRANSACTION, Target, Tls};
+use whyso_load::{
+    Address, Cause, Engine, EngineKind, Limits, LoadError, LoadSpec, NativeWork, ROLLBACK, TRANSACTION,
+    Target, Tls,
+};
 use whyso_workload::{Options, Workload, builtin_names};
 
 const TABLES: u32 = 2;
@@ -366,8 +370,11 @@ fn tls_is_verified_unless_it_is_asked_not_to_be() {
     assert!(message.contains("can't use TLS"), "{message}");
     let message = connect(verify(Some("missing.pem"), "db.test")).err().unwrap().to_string();
     assert!(message.contains("missing.pem"), "{message}");
-    for tls in [Tls::Insecure, verify(Some("cert.pem"), "db.test")] {
-        let mut engine = connect(tls).unwrap();
+    let engines = [EngineKind::Threads, EngineKind::Epoll, EngineKind::IoUring];
+    let wanted = [Tls::Insecure, verify(Some("cert.pem"), "db.test")];
+    for (tls, kind) in wanted.iter().flat_map(|tls| engines.map(|kind| (tls.clone(), kind))) {
+        let spec = LoadSpec { engine: kind, ..LoadSpec::new(target(tls), 2, 1) };
+        let mut engine = Engine::open(&spec, Arc::new(NativeWork::new(&workload, 1))).unwrap();
         let mut level = engine.level(2).unwrap();
         level.begin_measuring();
         wait_for("progress", || level.live().transactions > 10);

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use whyso_load::{
-    Address, Arrivals, Endpoint, Engine, EngineKind, EngineUse, LevelSpec, LoadSpec, NativeWork, Pacing, Profile, Target, Tls,
+    Address, Arrivals, Endpoint, Engine, EngineKind, EngineUse, LevelSpec, LoadSpec, NativeWork, Pacing,
+    Profile, Target, Tls,
 };
 use whyso_workload::{Options, Workload};
 
@@ -83,8 +84,11 @@ fn parse(arguments: &[String]) -> Result<Level, String> {
 }
 
 fn run(level: &Level) -> Result<String, Box<dyn std::error::Error>> {
-    let endpoints: Vec<Endpoint> =
-        level.addresses.iter().map(|address| Endpoint { target: target(address.clone()), weight: 1 }).collect();
+    let endpoints: Vec<Endpoint> = level
+        .addresses
+        .iter()
+        .map(|address| Endpoint { target: target(address.clone()), weight: 1 })
+        .collect();
     let first = endpoints.first().ok_or("nowhere to send to: give --unix PATH or --tcp ADDRESS:PORT")?;
     let workload = Workload::builtin(&level.workload, &level.options)?;
     let seed = std::process::id().into();

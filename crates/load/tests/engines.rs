@@ -1,0 +1,183 @@
+//! Every engine drives the same load against a real MariaDB.
+
+mod support;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use support::Server;
+use whyso_load::{
+    Arrivals, CONNECT, Engine, EngineKind, LevelOutcome, LevelSpec, LoadSpec, NativeWork, Pacing, Profile,
+    Think,
+};
+use whyso_workload::{Options, Workload};
+
+const ENGINES: [EngineKind; 3] = [EngineKind::Threads, EngineKind::Epoll, EngineKind::IoUring];
+
+fn work(name: &str) -> Arc<NativeWork> {
+    let options = Options { tables: 2, table_size: 1000, ..Options::default() };
+    Arc::new(NativeWork::new(&Workload::builtin(name, &options).unwrap(), 1))
+}
+
+fn server() -> Server {
+    let server = Server::start(&["--max-connections=400"]);
+    server.load_tables(2, 1000);
+    server
+}
+
+fn run(spec: &LoadSpec, name: &str, level: &LevelSpec, seconds: f64) -> LevelOutcome {
+    let mut engine = Engine::open(spec, work(name)).unwrap();
+    let mut running = engine.level_with(level).unwrap();
+    running.begin_measuring();
+    std::thread::sleep(Duration::from_secs_f64(seconds));
+    let outcome = running.stop();
+    assert_eq!(outcome.failure, None, "{}", outcome.engine.kind);
+    outcome
+}
+
+fn count(outcome: &LevelOutcome, kind: &str) -> u64 {
+    outcome.kinds.iter().find(|known| known.kind == kind).map_or(0, |kind| kind.count)
+}
+
+#[test]
+fn transactions_are_whole_on_every_engine_and_its_connections_serve_the_next_level() {
+    let server = server();
+    for engine in ENGINES {
+        for (loops, users) in [(None, 6), (Some(2), 7)] {
+            if loops.is_some() && engine == EngineKind::Threads {
+                continue;
+            }
+            let mut spec = LoadSpec::new(server.target(), users, 1);
+            spec.engine = engine;
+            spec.loops = loops;
+            let mut engine = Engine::open(&spec, work("oltp-read-write")).unwrap();
+            for users in [users, 1, users] {
+                let mut level = engine.level(users).unwrap();
+                level.begin_measuring();
+                std::thread::sleep(Duration::from_millis(300));
+                let outcome = level.stop();
+                assert_eq!((outcome.failure.clone(), outcome.reconnects), (None, 0));
+                assert_eq!(outcome.engine.kind, spec.engine);
+                assert!(outcome.transactions > 0, "{} with {users}", spec.engine);
+                let at_edges_and_again = 10 * (u64::from(users) + outcome.retries);
+                let selects = count(&outcome, "point_select");
+                assert!(selects.abs_diff(outcome.transactions * 10) <= at_edges_and_again);
+                assert_eq!(count(&outcome, CONNECT), 0);
+                assert_eq!(outcome.response.count(), outcome.transactions);
+            }
+        }
+    }
+    let open = server.sql("SELECT COUNT(*) FROM information_schema.INNODB_TRX");
+    assert_eq!(open.trim(), "0", "a level has left transactions open");
+}
+
+#[test]
+fn the_compressed_protocol_carries_every_engine() {
+    let server = server();
+    for engine in ENGINES {
+        let spec = LoadSpec { engine, compression: true, ..LoadSpec::new(server.target(), 3, 1) };
+        let outcome = run(&spec, "oltp-read-write", &LevelSpec::users(3), 0.4);
+        assert!(outcome.transactions > 10, "{engine}: {}", outcome.transactions);
+        assert!(count(&outcome, "order_range") > 0);
+    }
+    let compressed = server.sql("SHOW GLOBAL STATUS LIKE 'Bytes_sent'");
+    assert!(!compressed.is_empty());
+}
+
+#[test]
+fn an_open_loop_begins_what_is_due_on_every_engine() {
+    let server = server();
+    for engine in ENGINES {
+        let spec = LoadSpec { engine, ..LoadSpec::new(server.target(), 10, 1) };
+        let pacing = Pacing::Open { arrivals: Arrivals::Uniform, rate: Profile::constant(200.0) };
+        let level = LevelSpec { pacing, ..LevelSpec::users(10) };
+        let outcome = run(&spec, "oltp-point-select", &level, 1.0);
+        let arrivals = outcome.arrivals.unwrap();
+        assert!((195..=215).contains(&arrivals.due), "{engine}: {} were due", arrivals.due);
+        assert!(outcome.transactions.abs_diff(arrivals.due) <= 10, "{engine}: {}", outcome.transactions);
+        assert!(arrivals.late.count() > 100, "{engine}: users stood ready for most");
+    }
+}
+
+#[test]
+fn think_time_sets_the_pace_on_every_engine() {
+    let server = server();
+    for engine in ENGINES {
+        let spec = LoadSpec { engine, ..LoadSpec::new(server.target(), 4, 1) };
+        let pacing = Pacing::Closed { think: Think::Fixed(Duration::from_millis(50)), active: None };
+        let outcome = run(&spec, "oltp-point-select", &LevelSpec { pacing, ..LevelSpec::users(4) }, 1.0);
+        assert!((60..=84).contains(&outcome.transactions), "{engine}: {}", outcome.transactions);
+    }
+}
+
+#[test]
+fn connections_are_made_anew_after_so_many_transactions() {
+    let server = server();
+    for engine in ENGINES {
+        let spec = LoadSpec { engine, ..LoadSpec::new(server.target(), 3, 1) };
+        let level = LevelSpec { reconnect_every: Some(5), ..LevelSpec::users(3) };
+        let outcome = run(&spec, "oltp-point-select", &level, 0.6);
+        let connects = count(&outcome, CONNECT);
+        assert!(connects > 3, "{engine}: {connects}");
+        assert!(outcome.transactions.abs_diff(connects * 5) <= 18, "{engine}: {}", outcome.transactions);
+        assert!(outcome.queries.abs_diff(outcome.transactions) <= 3, "connecting is not a query");
+        assert_eq!(outcome.reconnects, 0, "nothing was lost");
+    }
+}
+
+#[test]
+fn users_share_fewer_connections() {
+    let server = server();
+    for engine in [EngineKind::Epoll, EngineKind::IoUring, EngineKind::Auto] {
+        let spec = LoadSpec { engine, connections: Some(3), ..LoadSpec::new(server.target(), 20, 1) };
+        let mut opened = Engine::open(&spec, work("oltp-read-write")).unwrap();
+        let connected = server.sql("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE DB = 'whyso'");
+        assert_eq!(connected.trim(), "3");
+        let mut level = opened.level(20).unwrap();
+        level.begin_measuring();
+        std::thread::sleep(Duration::from_millis(500));
+        let outcome = level.stop();
+        assert_eq!(outcome.failure, None);
+        assert!(outcome.transactions > 40, "{engine}: {}", outcome.transactions);
+        // A user waits for a connection most of the time: that is response, and not service.
+        let mean = |histogram: &whyso_load::Histogram| histogram.sum_ns() / histogram.count();
+        let (response_ns, service_ns) = (mean(&outcome.response), mean(&outcome.service));
+        assert!(response_ns > 3 * service_ns, "{engine}: {response_ns} and {service_ns}");
+        drop(opened);
+        let left = || server.sql("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE DB = 'whyso'");
+        let deadline = Instant::now() + Duration::from_secs(5);
+        while left().trim() != "0" {
+            assert!(Instant::now() < deadline, "connections stay open");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+#[test]
+fn a_level_ends_by_itself_after_so_many_transactions() {
+    let server = server();
+    for engine in ENGINES {
+        let spec = LoadSpec { engine, ..LoadSpec::new(server.target(), 4, 1) };
+        let mut opened = Engine::open(&spec, work("oltp-point-select")).unwrap();
+        let level = LevelSpec { transactions_max: Some(57), ..LevelSpec::users(4) };
+        let mut running = opened.level_with(&level).unwrap();
+        running.begin_measuring();
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while !running.is_over() {
+            assert!(Instant::now() < deadline, "{engine} does not end");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert_eq!(running.live().transactions, 57);
+        running.stop();
+    }
+}
+
+#[test]
+fn idle_connections_are_held_beside_the_users() {
+    let server = server();
+    let spec = LoadSpec { idle_connections: 30, ..LoadSpec::new(server.target(), 2, 1) };
+    let opened = Engine::open(&spec, work("oltp-point-select")).unwrap();
+    let connected = server.sql("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE DB = 'whyso'");
+    assert_eq!(connected.trim(), "32");
+    drop(opened);
+}
