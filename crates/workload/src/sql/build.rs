@@ -1,15 +1,14 @@
 //! Makes a workload of a file's statements and directives.
 
+use super::blocks::{Block, BlockKind};
+use super::capture::{Gset, fill_captures};
 use super::expression::{self, Names};
 use super::lexer::{Item, Text, lex, name_at};
 use super::{SqlOptions, Wrong};
-use crate::dictionary::{Dictionary, DictionarySource, DictionaryValues};
 use crate::distribution::Distribution;
-use crate::expr::{Expr, Operator, ValueType};
+use crate::expr::{Expr, Operator};
 use crate::suggest::nearest_name;
-use crate::workload::{
-    Capture, LocalRows, Param, Protocol, Source, Statement, Step, Transaction, Variable, Workload,
-};
+use crate::workload::{LocalRows, Param, Protocol, Source, Statement, Step, Transaction, Variable, Workload};
 
 const DIRECTIVES: [&str; 19] = [
     "set",
@@ -43,6 +42,9 @@ pub(super) fn workload(name: &str, text: &str, options: &SqlOptions) -> Result<W
         match item {
             Item::Statement(statement) => builder.statement(statement, options)?,
             Item::Directive { line, name, arguments } => {
+                if name != "gset" {
+                    builder.begin_item()?;
+                }
                 builder.directive(line, &name, &arguments).map_err(|message| Wrong::at(line, message))?;
             }
         }
@@ -51,26 +53,28 @@ pub(super) fn workload(name: &str, text: &str, options: &SqlOptions) -> Result<W
     builder.finish(last_line)
 }
 
-struct Builder {
-    workload: Workload,
+pub(super) struct Builder {
+    pub(super) workload: Workload,
     /// Variables that have a value where the file is being read.
-    defined: Vec<u16>,
+    pub(super) defined: Vec<u16>,
     /// Those that every transaction begins with.
     defined_before: Vec<u16>,
     /// What stands before the first `\transaction`, and so begins every one.
     before: Vec<Step>,
     section: Section,
     /// Steps of the blocks that are open, the innermost last; the first are the transaction's own.
-    open_steps: Vec<Vec<Step>>,
-    blocks: Vec<Block>,
+    pub(super) open_steps: Vec<Vec<Step>>,
+    pub(super) blocks: Vec<Block>,
     /// What directives said of the statement that follows.
     next: Next,
     /// Captures in the order of their statements.
-    captures: Vec<Gset>,
+    pub(super) captures: Vec<Gset>,
+    /// Names that statements got by what they are, and their texts.
+    pub(super) kinds: Vec<(String, String)>,
     /// The thing read last was a statement of this line, which a `\gset` may follow.
-    last_statement: bool,
+    pub(super) last_statement: bool,
     /// A statement that no `;` has ended.
-    unended: Option<usize>,
+    pub(super) unended: Option<usize>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -81,40 +85,12 @@ enum Section {
     Session,
 }
 
-struct Block {
-    line: usize,
-    kind: BlockKind,
-}
-
-enum BlockKind {
-    If {
-        condition: Expr,
-    },
-    /// `then`: what stands before it; `nested`: it is an `\elif`, whose own `\if` ends with the same `\endif`.
-    Else {
-        condition: Expr,
-        then: Vec<Step>,
-        nested: bool,
-    },
-    Repeat {
-        times: Expr,
-    },
-    While {
-        condition: Expr,
-    },
-}
-
 #[derive(Default)]
 struct Next {
     line: usize,
     kind: Option<String>,
     protocol: Option<Protocol>,
     local_rows: Option<LocalRows>,
-}
-
-struct Gset {
-    prefix: String,
-    columns: Vec<(String, u16)>,
 }
 
 impl Builder {
@@ -144,6 +120,7 @@ impl Builder {
             blocks: Vec::new(),
             next: Next::default(),
             captures: Vec::new(),
+            kinds: Vec::new(),
             last_statement: false,
             unended: None,
         };
@@ -230,30 +207,10 @@ impl Builder {
         Ok(Statement { kind, sql: text.sql.clone(), protocol, params, capture: None, local_rows })
     }
 
-    /// Such as "select_account"; another statement with the same words gets a number.
-    fn derived_kind(&self, sql: &str) -> String {
-        let base = kind_of(sql);
-        let is_free = |name: &str| {
-            let in_blocks = self.open_steps.iter().flatten();
-            let sent = in_blocks.filter_map(|step| match step {
-                Step::Send(statement) => Some(statement),
-                _ => None,
-            });
-            self.workload
-                .statements()
-                .into_iter()
-                .chain(sent)
-                .all(|known| known.kind != name || known.sql == sql)
-        };
-        let numbered = (2..).map(|number: u32| format!("{base}_{number}"));
-        std::iter::once(base.clone()).chain(numbered).find(|name| is_free(name)).unwrap_or(base)
-    }
-
     fn directive(&mut self, line: usize, name: &str, arguments: &str) -> Result<(), String> {
         if name == "gset" {
             return self.gset(arguments);
         }
-        self.begin_item().map_err(|wrong| wrong.message)?;
         match name {
             "set" => {
                 let variable = name_at(arguments);
@@ -268,7 +225,7 @@ impl Builder {
                 let source = expression::source(value, self)?;
                 self.set(variable, source);
             }
-            "transaction" => self.transaction(line, arguments)?,
+            "transaction" => self.transaction(arguments)?,
             "session" => {
                 no_arguments(name, arguments)?;
                 self.end_section()?;
@@ -325,7 +282,7 @@ impl Builder {
         }
     }
 
-    fn push(&mut self, step: Step) {
+    pub(super) fn push(&mut self, step: Step) {
         if let Some(steps) = self.open_steps.last_mut() {
             steps.push(step);
         }
@@ -339,16 +296,7 @@ impl Builder {
         self.push(Step::Set { variable: place, source });
     }
 
-    fn place_of(&mut self, name: &str) -> u16 {
-        let variables = &mut self.workload.variables;
-        let place = variables.iter().position(|variable| variable.name == name).unwrap_or_else(|| {
-            variables.push(Variable { name: name.to_string(), value_type: ValueType::Int });
-            variables.len() - 1
-        });
-        u16::try_from(place).unwrap_or(u16::MAX)
-    }
-
-    fn transaction(&mut self, line: usize, arguments: &str) -> Result<(), String> {
+    fn transaction(&mut self, arguments: &str) -> Result<(), String> {
         let (name, weight) = match arguments.split_once('@') {
             Some((name, weight)) => (name.trim(), Some(weight.trim())),
             None => (arguments, None),
@@ -370,7 +318,6 @@ impl Builder {
         if transactions.iter().any(|known| known.name == name) {
             return Err(format!("there is a transaction {name} already: give each its own name"));
         }
-        let _ = line;
         transactions.push(Transaction { name: name.to_string(), weight, steps: Vec::new() });
         self.section = Section::Transaction;
         self.open_steps = vec![self.before.clone()];
@@ -407,81 +354,6 @@ impl Builder {
                 }
             }
             Section::Session => {}
-        }
-        Ok(())
-    }
-
-    fn open(&mut self, line: usize, kind: BlockKind) {
-        self.blocks.push(Block { line, kind });
-        self.open_steps.push(Vec::new());
-    }
-
-    /// Closes the innermost block's steps.
-    fn close(&mut self) -> Vec<Step> {
-        self.open_steps.pop().unwrap_or_default()
-    }
-
-    fn otherwise(&mut self, line: usize, name: &str, arguments: &str) -> Result<(), String> {
-        let Some(Block { kind: BlockKind::If { .. }, .. }) = self.blocks.last() else {
-            return Err(format!("\\{name} follows no \\if"));
-        };
-        let nested = name == "elif";
-        let next_condition = if nested {
-            Some(expression::expression(arguments, self)?)
-        } else {
-            no_arguments(name, arguments)?;
-            None
-        };
-        let then = self.close();
-        if let Some(Block { line: begin, kind: BlockKind::If { condition } }) = self.blocks.pop() {
-            self.open(begin, BlockKind::Else { condition, then, nested });
-        }
-        if let Some(condition) = next_condition {
-            self.open(line, BlockKind::If { condition });
-        }
-        Ok(())
-    }
-
-    fn end_if(&mut self, arguments: &str) -> Result<(), String> {
-        no_arguments("endif", arguments)?;
-        if !matches!(
-            self.blocks.last(),
-            Some(Block { kind: BlockKind::If { .. } | BlockKind::Else { .. }, .. })
-        ) {
-            return Err("\\endif follows no \\if".to_string());
-        }
-        loop {
-            let steps = self.close();
-            match self.blocks.pop() {
-                Some(Block { kind: BlockKind::If { condition }, .. }) => {
-                    self.push(Step::If { condition, then: steps, otherwise: Vec::new() });
-                }
-                Some(Block { kind: BlockKind::Else { condition, then, .. }, .. }) => {
-                    self.push(Step::If { condition, then, otherwise: steps });
-                }
-                _ => {}
-            }
-            if !matches!(self.blocks.last(), Some(Block { kind: BlockKind::Else { nested: true, .. }, .. })) {
-                return Ok(());
-            }
-        }
-    }
-
-    fn end_loop(&mut self, name: &str, arguments: &str) -> Result<(), String> {
-        no_arguments(name, arguments)?;
-        let fits = match self.blocks.last() {
-            Some(Block { kind: BlockKind::Repeat { .. }, .. }) => name == "endrepeat",
-            Some(Block { kind: BlockKind::While { .. }, .. }) => name == "endwhile",
-            _ => false,
-        };
-        if !fits {
-            return Err(format!("\\{name} follows no \\{}", name.trim_start_matches("end")));
-        }
-        let steps = self.close();
-        match self.blocks.pop().map(|block| block.kind) {
-            Some(BlockKind::Repeat { times }) => self.push(Step::Repeat { times, steps }),
-            Some(BlockKind::While { condition }) => self.push(Step::While { condition, steps }),
-            _ => {}
         }
         Ok(())
     }
@@ -535,48 +407,6 @@ impl Builder {
         Ok(())
     }
 
-    fn dictionary_of(&mut self, arguments: &str) -> Result<(), String> {
-        let wrong =
-            "\\dictionary is written '\\dictionary NAME file PATH' or '\\dictionary NAME query SELECT …'";
-        let name = name_at(arguments);
-        let rest = arguments[name.len()..].trim_start();
-        let (how, what) = rest.split_once(char::is_whitespace).ok_or(wrong)?;
-        let source = match (how, what.trim()) {
-            (_, "") => return Err(wrong.to_string()),
-            ("file", path) => DictionarySource::File(path.to_string()),
-            ("query", sql) => DictionarySource::Query(sql.trim_end_matches(';').to_string()),
-            _ => return Err(wrong.to_string()),
-        };
-        let name = name.to_ascii_lowercase();
-        if name.is_empty() || self.workload.dictionaries.iter().any(|known| known.name == name) {
-            return Err(if name.is_empty() {
-                wrong.to_string()
-            } else {
-                format!("there is a dictionary {name} already")
-            });
-        }
-        let values = DictionaryValues::Texts(Vec::new());
-        self.workload.dictionaries.push(Dictionary { name, source, values });
-        Ok(())
-    }
-
-    fn gset(&mut self, prefix: &str) -> Result<(), String> {
-        self.unended = None;
-        let follows = std::mem::take(&mut self.last_statement);
-        let last = self.open_steps.last_mut().and_then(|steps| steps.last_mut());
-        let Some(Step::Send(statement)) = last.filter(|_| follows) else {
-            return Err("\\gset keeps the answer of a statement: put it right after one".to_string());
-        };
-        if name_at(prefix) != prefix {
-            return Err(format!(
-                "the prefix '{prefix}' can't begin a variable's name: give letters and underscores"
-            ));
-        }
-        statement.capture = Some(Capture { columns: Vec::new(), reserved: Vec::new() });
-        self.captures.push(Gset { prefix: prefix.to_string(), columns: Vec::new() });
-        Ok(())
-    }
-
     fn finish(mut self, last_line: usize) -> Result<Workload, Wrong> {
         self.unended = None;
         let whole = self.section == Section::Whole;
@@ -606,133 +436,16 @@ impl Builder {
     }
 }
 
-impl Names for Builder {
-    fn variable(&mut self, name: &str) -> Result<u16, String> {
-        let known = self.workload.variables.iter().position(|variable| variable.name == name);
-        if let Some(place) = known.and_then(|place| u16::try_from(place).ok())
-            && self.defined.contains(&place)
-        {
-            return Ok(place);
-        }
-        // A name that nothing set may be a column of an answer before.
-        let from_answer =
-            self.captures_of_transaction().rev().find(|&i| name.starts_with(&self.captures[i].prefix));
-        if let Some(i) = from_answer {
-            let place = self.place_of(name);
-            let column = name[self.captures[i].prefix.len()..].to_string();
-            self.captures[i].columns.push((column, place));
-            self.defined.push(place);
-            return Ok(place);
-        }
-        let variables = &self.workload.variables;
-        let defined = self.defined.iter().filter_map(|place| variables.get(usize::from(*place)));
-        Err(match nearest_name(name, defined.map(|variable| variable.name.as_str())) {
-            Some(nearest) => format!("':{name}' has no value (did you mean :{nearest}?)"),
-            None => {
-                format!("':{name}' has no value: set it above, such as '-- \\set {name} random(1, 1000)'")
-            }
-        })
-    }
-
-    fn dictionary(&mut self, name: &str) -> Result<u16, String> {
-        let known = || self.workload.dictionaries.iter().map(|dictionary| dictionary.name.as_str());
-        match known().position(|known| known == name) {
-            Some(place) => Ok(u16::try_from(place).unwrap_or(u16::MAX)),
-            None => Err(match nearest_name(name, known()) {
-                Some(nearest) => format!("there is no dictionary '{name}' (did you mean {nearest}?)"),
-                None => format!(
-                    "there is no dictionary '{name}': give it above, such as '-- \\dictionary {name} file {name}.txt'"
-                ),
-            }),
-        }
-    }
-}
-
-impl Builder {
-    /// Places of the captures that belong to statements of the transaction that is being read.
-    fn captures_of_transaction(&self) -> std::ops::Range<usize> {
-        let open = self.open_steps.iter().map(|steps| count_captures(steps)).sum::<usize>();
-        let in_blocks: usize = self
-            .blocks
-            .iter()
-            .map(|block| match &block.kind {
-                BlockKind::Else { then, .. } => count_captures(then),
-                _ => 0,
-            })
-            .sum();
-        self.captures.len() - (open + in_blocks)..self.captures.len()
-    }
-}
-
-impl BlockKind {
-    fn begin(&self) -> &'static str {
-        match self {
-            BlockKind::If { .. } | BlockKind::Else { .. } => "if",
-            BlockKind::Repeat { .. } => "repeat",
-            BlockKind::While { .. } => "while",
-        }
-    }
-
-    fn end(&self) -> &'static str {
-        match self {
-            BlockKind::If { .. } | BlockKind::Else { .. } => "\\endif",
-            BlockKind::Repeat { .. } => "\\endrepeat",
-            BlockKind::While { .. } => "\\endwhile",
-        }
-    }
-}
-
 impl Next {
     fn is_something(&self) -> bool {
         self.kind.is_some() || self.protocol.is_some() || self.local_rows.is_some()
     }
 }
 
-fn no_arguments(name: &str, arguments: &str) -> Result<(), String> {
+pub(super) fn no_arguments(name: &str, arguments: &str) -> Result<(), String> {
     match arguments {
         "" => Ok(()),
         _ => Err(format!("\\{name} takes nothing after it, and '{arguments}' follows")),
-    }
-}
-
-fn count_captures(steps: &[Step]) -> usize {
-    steps
-        .iter()
-        .map(|step| match step {
-            Step::Send(statement) => usize::from(statement.capture.is_some()),
-            Step::If { then, otherwise, .. } => count_captures(then) + count_captures(otherwise),
-            Step::Repeat { steps, .. } | Step::While { steps, .. } => count_captures(steps),
-            _ => 0,
-        })
-        .sum()
-}
-
-/// Gives each capture, in the order of the statements, the columns that were asked for after it.
-fn fill_captures(steps: &mut [Step], captures: &mut impl Iterator<Item = Gset>, variables: &[String]) {
-    for step in steps {
-        match step {
-            Step::Send(Statement { capture: capture @ Some(_), .. }) => {
-                let Some(Gset { prefix, columns }) = captures.next() else { return };
-                let is_kept =
-                    |name: &String| columns.iter().any(|(column, _)| *name == format!("{prefix}{column}"));
-                let reserved = variables
-                    .iter()
-                    .filter(|name| !is_kept(name))
-                    .filter_map(|name| name.strip_prefix(prefix.as_str()))
-                    .filter(|column| !column.is_empty())
-                    .map(str::to_string)
-                    .collect();
-                *capture = (!columns.is_empty()).then_some(Capture { columns, reserved });
-            }
-            Step::If { then, otherwise, .. } => {
-                fill_captures(then, captures, variables);
-                fill_captures(otherwise, captures, variables);
-            }
-            Step::Repeat { steps, .. } | Step::While { steps, .. } => {
-                fill_captures(steps, captures, variables)
-            }
-            _ => {}
-        }
     }
 }
 
@@ -749,35 +462,4 @@ fn does_something(steps: &[Step]) -> bool {
 fn starts_with_words(sql: &str, words: &[&str]) -> bool {
     let mut begin = sql.split_whitespace();
     words.iter().all(|word| begin.next().is_some_and(|found| found.eq_ignore_ascii_case(word)))
-}
-
-/// The first word and the table or routine that it is about, such as "select_account", as far as the text tells.
-fn kind_of(sql: &str) -> String {
-    let words: Vec<String> = sql
-        .split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | ',' | ';' | '='))
-        .filter(|word| !word.is_empty())
-        .map(|word| word.trim_matches('`').to_ascii_lowercase())
-        .collect();
-    let Some(verb) = words.first() else { return "statement".to_string() };
-    let is_name = |word: &&String| !name_at(word).is_empty();
-    let after = |keyword: &str| words.iter().skip_while(|word| *word != keyword).nth(1).filter(is_name);
-    let object = match verb.as_str() {
-        "select" | "delete" | "with" => after("from"),
-        "insert" | "replace" | "load" => {
-            after("into").or_else(|| after("table")).filter(|word| *word != "table")
-        }
-        "update" | "call" | "set" => words.get(1).filter(is_name),
-        _ => None,
-    };
-    let object = if verb == "load" { after("table") } else { object };
-    let verb: String = verb.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
-    let verb = if verb.is_empty() { "statement".to_string() } else { verb };
-    match object {
-        Some(name) => {
-            let name = name.rsplit('.').next().unwrap_or(name).trim_matches('`');
-            let plain: String = name.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect();
-            format!("{verb}_{plain}")
-        }
-        None => verb,
-    }
 }

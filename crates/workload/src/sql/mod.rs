@@ -1,8 +1,12 @@
 //! A user's own SQL as a workload: a plain `.sql` file with directives in its comments, or one query.
 
+mod blocks;
 mod build;
+mod capture;
 mod expression;
+mod kind;
 mod lexer;
+mod names;
 mod reads;
 
 use crate::error::WorkloadError;
@@ -52,7 +56,7 @@ impl Workload {
     /// | `\session` | the statements up to the next transaction are run once a connection |
     /// | `\if CONDITION` … `\elif` … `\else` … `\endif` | branches |
     /// | `\repeat TIMES` … `\endrepeat`, `\while CONDITION` … `\endwhile` | loops |
-    /// | `\gset [PREFIX]` | after a statement: the columns of its first row become variables |
+    /// | `\gset [PREFIX]` | after a statement: the columns of its first row become variables; it is sent as text |
     /// | `\sleep TIME [us\|ms\|s]` | a pause |
     /// | `\reconnect` | a new connection |
     /// | `\kind NAME` | results of the next statement are given by this name |
