@@ -49,6 +49,7 @@ mod rng;
 mod seeds;
 mod sql;
 mod suggest;
+mod text;
 mod workload;
 
 pub use arrival::{ARRIVALS_USER, ArrivalClock, ArrivalProcess, exponential_think};
@@ -63,6 +64,7 @@ pub use program::Program;
 pub use rng::Rng;
 pub use sql::SqlOptions;
 pub use suggest::nearest_name;
+pub use text::SqlText;
 pub use workload::{
     CLIENT_ID, Capture, DIGIT_GROUPS_MAX, DRAWS_MAX, Group, LocalRows, Param, Protocol, ROW_COUNT,
     Requirements, Setup, Source, Statement, Step, TABLE_NUMBER, Transaction, Variable, Workload,

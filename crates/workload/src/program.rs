@@ -1,6 +1,6 @@
 //! A workload made ready to run: its steps as a flat list that a cursor walks.
 
-use crate::dictionary::DictionaryValues;
+use crate::dictionary::{DictionaryValues, Order};
 use crate::distribution::Sampler;
 use crate::expr::{Expr, count_of_range};
 use crate::workload::{DRAWS_MAX, Source, Statement, Step, Variable, Workload};
@@ -94,6 +94,16 @@ impl Program {
     /// Number of users of the whole load.
     pub fn users(&self) -> u32 {
         self.users
+    }
+
+    /// Whether it takes values that no other transaction of the load takes, and so depends on the number of users.
+    pub fn takes_unique_values(&self) -> bool {
+        let is_unique = |source: &Source| matches!(source, Source::Dictionary { order: Order::Unique, .. });
+        let in_local_rows = |statement: &Statement| {
+            statement.local_rows.as_ref().is_some_and(|local| local.fields.iter().any(is_unique))
+        };
+        self.steps.iter().any(|step| matches!(step, Op::Set { source, .. } if is_unique(source)))
+            || self.statements.iter().any(in_local_rows)
     }
 
     /// What a transaction remembers.
