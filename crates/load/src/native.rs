@@ -2,17 +2,21 @@
 
 use std::sync::Arc;
 
-use whyso_wire::{ExecuteTemplate, ParamType, QueryTemplate, RowFormat, encode};
-use whyso_workload::{Call, Cursor, Param, Program, Protocol, Statement, Value, Workload};
+use whyso_wire::{Captured, CapturedResult, ExecuteTemplate, ParamType, QueryTemplate, RowFormat, encode};
+use whyso_workload::Turn as Step;
+use whyso_workload::{
+    ARRIVALS_USER, Call, Capture, Cursor, Param, Program, Protocol, Scalar, SqlText, Statement, Stuck, Value,
+    ValueType, Workload,
+};
 
-use crate::driver::{Command, Driver, Expects, Handles, Kind, Next, Preparation, Reply, Turn, Work};
+use crate::driver::{Command, Driver, Expects, Fine, Handles, Kind, Next, Preparation, Reply, Turn, Work};
 use crate::outcome::{Cause, ErrorCode, ROLLBACK};
 
 /// Errors with which a server says that the connection ends: shutdown in progress (1053), connection killed (1927 in
 /// MariaDB; 3169, 4031 in MySQL).
 const CONNECTION_ENDS: [u16; 4] = [1053, 1927, 3169, 4031];
-/// The number that an open loop's arrivals are drawn under, whichever user takes them.
-const ARRIVALS: u64 = u64::MAX;
+/// What the statements that are run once on every connection are counted as.
+const SESSION: &str = "session";
 
 /// A [`Workload`] with everything worked out that sending it needs.
 pub struct NativeWork {
@@ -28,6 +32,9 @@ struct Plan {
     kinds: Vec<String>,
     /// By statement: its place among the preparations, and whether every table has one.
     places: Vec<(usize, bool)>,
+    /// Where the statements that are run once on every connection begin among the preparations, and how many they are.
+    /// Being prepared, a connection's own [`Handles`] tell whether they were run on it.
+    session: (usize, usize),
     retry_errors: Vec<u16>,
     opens_transaction: bool,
 }
@@ -41,11 +48,19 @@ enum Form {
     Prepared(ExecuteTemplate),
     /// One for each table, or a single one where the text names none.
     Text(Vec<QueryTemplate>),
+    /// With values of every type, and such that are a part of the text.
+    Composed(SqlText),
 }
 
 impl NativeWork {
-    /// Works out what sending this workload needs. Transaction k of user u is a function of (`seed`, u, k) alone.
+    /// Works out what sending this workload needs. Transaction k of user u is a function of (`seed`, u, k) and the
+    /// server's answers alone. A workload that takes unique values needs [`for_users`](NativeWork::for_users).
     pub fn new(workload: &Workload, seed: u64) -> NativeWork {
+        NativeWork::for_users(workload, seed, 1)
+    }
+
+    /// The same; `users` is the largest number of users of any level, among which unique values are shared out.
+    pub fn for_users(workload: &Workload, seed: u64, users: u32) -> NativeWork {
         let mut kinds: Vec<String> = Vec::new();
         let mut encoders = Vec::new();
         for statement in workload.statements() {
@@ -54,10 +69,13 @@ impl NativeWork {
                 kinds.push(statement.kind.clone());
                 kinds.len() - 1
             });
-            encoders.push(Encoder { kind: kind as u16, form: form_of(statement, workload.tables) });
+            encoders.push(Encoder { kind: kind as u16, form: form_of(statement, workload) });
+        }
+        if !workload.session.is_empty() {
+            kinds.push(SESSION.to_string());
         }
         kinds.push(ROLLBACK.to_string());
-        let program = Program::new(workload);
+        let program = Program::new(workload, users);
         let mut preparations = Vec::new();
         let mut places = Vec::new();
         for statement in program.statements() {
@@ -71,11 +89,16 @@ impl NativeWork {
                 preparations.push(Preparation { kind: statement.kind.clone(), sql });
             }
         }
+        let session = (preparations.len(), workload.session.len());
+        for sql in &workload.session {
+            preparations.push(Preparation { kind: SESSION.to_string(), sql: sql.clone() });
+        }
         let plan = Plan {
             program,
             encoders,
             kinds,
             places,
+            session,
             retry_errors: workload.retry_errors.clone(),
             opens_transaction: workload.opens_transaction(),
         };
@@ -93,6 +116,14 @@ impl Work for NativeWork {
     }
 
     fn drivers(&self, _loop_number: u32, users: &[u32]) -> Result<Vec<Box<dyn Driver>>, String> {
+        let users_known = self.plan.program.users();
+        if self.plan.program.takes_unique_values()
+            && let Some(user) = users.iter().find(|user| **user >= users_known)
+        {
+            return Err(format!(
+                "user {user} would take values that another takes: unique_from was told of {users_known} users"
+            ));
+        }
         let driver = |user: &u32| -> Box<dyn Driver> {
             Box::new(NativeDriver::new(self.plan.clone(), self.seed, u64::from(*user)))
         };
@@ -100,24 +131,35 @@ impl Work for NativeWork {
     }
 }
 
-fn form_of(statement: &Statement, tables: u32) -> Form {
+fn form_of(statement: &Statement, workload: &Workload) -> Form {
+    let is_composed = |param: &Param| matches!(param, Param::Variable(_) | Param::Inline(_));
     match statement.protocol {
+        Protocol::Text if statement.params.iter().any(is_composed) => {
+            Form::Composed(SqlText::new(&statement.sql))
+        }
         Protocol::Text => {
-            let last_table = if statement.is_per_table() { tables.max(1) } else { 1 };
+            let last_table = if statement.is_per_table() { workload.tables.max(1) } else { 1 };
             let texts = (1..=last_table).map(|table| statement.sql_for_table(table));
             Form::Text(texts.map(|sql| QueryTemplate::new(&sql)).collect())
         }
         Protocol::Prepared => {
-            let types: Vec<ParamType> = statement.params.iter().map(type_of).collect();
+            let types: Vec<ParamType> =
+                statement.params.iter().map(|param| type_of(param, workload)).collect();
             Form::Prepared(ExecuteTemplate::new(&types))
         }
     }
 }
 
-fn type_of(param: &Param) -> ParamType {
+fn type_of(param: &Param, workload: &Workload) -> ParamType {
     match param {
         Param::Drawn { .. } | Param::Int(_) => ParamType::Int32,
         Param::Digits { .. } => ParamType::Text,
+        Param::Inline(_) => ParamType::Int64,
+        Param::Variable(place) => match workload.variables.get(usize::from(*place)).map(|v| v.value_type) {
+            Some(ValueType::Int) => ParamType::Int64,
+            Some(ValueType::Double) => ParamType::Double,
+            Some(ValueType::Text) | None => ParamType::Text,
+        },
     }
 }
 
@@ -133,54 +175,93 @@ struct NativeDriver {
     rolling_back: Option<ErrorCode>,
     /// Statement and table that were sent last.
     last: Option<(usize, u32)>,
+    /// The transaction itself asked for a new connection.
+    reconnecting: bool,
+    /// A statement that is run once on every connection was sent last.
+    in_session: bool,
+    /// Why the lines of a LOAD DATA LOCAL could not be made up.
+    stuck: Option<Stuck>,
+    /// The text of a composed statement.
+    composed: Vec<u8>,
 }
 
 impl NativeDriver {
     fn new(plan: Arc<Plan>, seed: u64, user: u64) -> NativeDriver {
-        let cursor = Cursor::new(seed, user, 0);
-        NativeDriver { plan, cursor, seed, user, transaction: (user, 0), rolling_back: None, last: None }
+        NativeDriver {
+            plan,
+            cursor: Cursor::new(seed, user, 0),
+            seed,
+            user,
+            transaction: (user, 0),
+            rolling_back: None,
+            last: None,
+            reconnecting: false,
+            in_session: false,
+            stuck: None,
+            composed: Vec::new(),
+        }
     }
 
     fn start(&mut self) {
         self.cursor.start(self.seed, self.transaction.0, self.transaction.1);
         self.rolling_back = None;
         self.last = None;
+        self.reconnecting = false;
+        self.in_session = false;
+    }
+
+    /// The first statement that is still to be run once on this connection.
+    #[inline]
+    fn session_statement(&mut self, handles: &mut Handles, out: &mut Vec<u8>) -> Option<Next> {
+        let (begin, count) = self.plan.session;
+        if count == 0 {
+            return None;
+        }
+        for place in begin..begin + count {
+            let (statement_id, was_run) = handles.execute(place);
+            if !was_run {
+                self.in_session = true;
+                ExecuteTemplate::new(&[]).begin(out, statement_id, false).finish();
+                return Some(send((self.plan.kinds.len() - 2) as u16, RowFormat::Binary, false));
+            }
+        }
+        None
     }
 
     /// Encodes the next statement of the transaction, or ends it.
     #[inline]
-    fn statement(&mut self, handles: &mut Handles, out: &mut Vec<u8>) -> Next {
-        let Some(call) = self.cursor.next(&self.plan.program) else {
-            self.last = None;
-            return Next::Done { counted: true };
-        };
-        self.last = Some((call.statement, call.table));
-        let encoder = &self.plan.encoders[call.statement];
-        let format = match &encoder.form {
-            Form::Prepared(template) => {
-                let (first, is_per_table) = self.plan.places[call.statement];
-                let place = if is_per_table { first + call.table as usize - 1 } else { first };
-                let (statement_id, types_known) = handles.execute(place);
-                let mut writer = template.begin(out, statement_id, types_known);
-                write_values(&mut self.cursor, &call, |value| match value {
-                    Value::Int(value) => writer.int32(value),
-                    Value::Text(text) => writer.text(text),
-                });
-                writer.finish();
-                RowFormat::Binary
+    fn step(&mut self, handles: &mut Handles, out: &mut Vec<u8>) -> Next {
+        match self.cursor.next(&self.plan.program) {
+            Ok(Step::Send(call)) => {
+                self.last = Some((call.statement, call.table));
+                statement(&self.plan, &mut self.cursor, call, handles, &mut self.composed, out)
             }
-            Form::Text(templates) => {
-                let template = &templates[(call.table as usize - 1).min(templates.len() - 1)];
-                let mut writer = template.begin(out);
-                write_values(&mut self.cursor, &call, |value| match value {
-                    Value::Int(value) => writer.int32(value),
-                    Value::Text(text) => writer.text(text),
-                });
-                writer.finish();
-                RowFormat::Text
+            Ok(Step::End) => {
+                self.last = None;
+                Next::Done { counted: true }
             }
-        };
-        send(encoder.kind, format)
+            Ok(Step::Pause(time)) => Next::Pause(time),
+            Ok(Step::Reconnect) => {
+                self.reconnecting = true;
+                self.last = None;
+                Next::Reconnect
+            }
+            Err(stuck) => give_up(stuck),
+        }
+    }
+
+    /// Tells the cursor what the server answered to the statement that was sent last.
+    #[inline]
+    fn answered(&mut self, fine: &Fine<'_>) -> Result<(), String> {
+        let in_session = std::mem::replace(&mut self.in_session, false);
+        let Some((statement, _)) = self.last.filter(|_| !in_session) else { return Ok(()) };
+        self.cursor.answered(fine.rows, fine.affected_rows);
+        let statement = &self.plan.program.statements()[statement];
+        match &statement.capture {
+            Some(capture) => keep(&mut self.cursor, capture, fine.captured)
+                .map_err(|why| format!("\\gset can't keep what {} answered: {why}", statement.kind)),
+            None => Ok(()),
+        }
     }
 
     #[cold]
@@ -189,7 +270,7 @@ impl NativeDriver {
             return Next::Reconnect;
         }
         let is_retried = self.plan.retry_errors.contains(&code.errno);
-        if self.rolling_back.is_some() || !is_retried {
+        if self.rolling_back.is_some() || self.in_session || !is_retried {
             let statement = self.last_sent();
             let message = format!("the server answered {statement} with error {code}: {message}");
             return Next::Fail { cause: Cause::ServerError(code), message };
@@ -201,25 +282,118 @@ impl NativeDriver {
         self.rolling_back = Some(code);
         self.last = None;
         encode::query(turn.out, b"ROLLBACK");
-        send((self.plan.kinds.len() - 1) as u16, RowFormat::Text)
+        send((self.plan.kinds.len() - 1) as u16, RowFormat::Text, false)
     }
 }
 
-fn send(kind: u16, format: RowFormat) -> Next {
-    Next::Send(Command { kind: Kind::One(kind), expects: Expects::Results(format), captures: false })
+#[inline]
+fn statement(
+    plan: &Plan,
+    cursor: &mut Cursor,
+    call: Call<'_>,
+    handles: &mut Handles,
+    composed: &mut Vec<u8>,
+    out: &mut Vec<u8>,
+) -> Next {
+    let encoder = &plan.encoders[call.statement];
+    let format = match &encoder.form {
+        Form::Prepared(template) => {
+            let (first, is_per_table) = plan.places[call.statement];
+            let place = if is_per_table { first + call.table as usize - 1 } else { first };
+            let (statement_id, types_known) = handles.execute(place);
+            let mut writer = template.begin(out, statement_id, types_known);
+            for (place, param) in call.params.iter().enumerate() {
+                match cursor.value(&plan.program, *param) {
+                    Value::Int(value) => writer.int32(value),
+                    Value::Int64(value) => writer.int64(value),
+                    Value::Double(value) => writer.double(value),
+                    Value::Text(text) => writer.text(text),
+                    Value::Null => writer.null(place),
+                }
+            }
+            writer.finish();
+            RowFormat::Binary
+        }
+        Form::Text(templates) => {
+            let template = &templates[(call.table as usize - 1).min(templates.len() - 1)];
+            let mut writer = template.begin(out);
+            for param in call.params {
+                match cursor.value(&plan.program, *param) {
+                    Value::Int(value) => writer.int32(value),
+                    Value::Text(text) => writer.text(text),
+                    // Statements with variables are composed.
+                    Value::Int64(_) | Value::Double(_) | Value::Null => {}
+                }
+            }
+            writer.finish();
+            RowFormat::Text
+        }
+        Form::Composed(text) => {
+            composed.clear();
+            text.write(&plan.program, cursor, call.params, composed);
+            encode::query(out, composed);
+            RowFormat::Text
+        }
+    };
+    let captures = plan.program.statements()[call.statement].capture.is_some();
+    send(encoder.kind, format, captures)
+}
+
+#[cold]
+fn give_up(stuck: Stuck) -> Next {
+    match stuck {
+        Stuck::UsedUp { .. } => Next::Leave,
+        other => Next::Fail { cause: Cause::Driver, message: other.to_string() },
+    }
+}
+
+fn send(kind: u16, format: RowFormat, captures: bool) -> Next {
+    Next::Send(Command { kind: Kind::One(kind), expects: Expects::Results(format), captures })
+}
+
+/// Puts the first row of the first result set into variables; NULLs where it has none.
+fn keep(cursor: &mut Cursor, capture: &Capture, captured: &Captured) -> Result<(), String> {
+    let set = captured.results().find_map(|result| match result {
+        CapturedResult::Rows(set) => Some(set),
+        CapturedResult::Done { .. } => None,
+    });
+    let Some(set) = set else { return Err("it returned no rows".to_string()) };
+    let names =
+        || set.names().map(|name| String::from_utf8_lossy(name).into_owned()).collect::<Vec<_>>().join(", ");
+    if let Some(hidden) = capture.reserved.iter().find(|name| set.names().any(|n| n == name.as_bytes())) {
+        return Err(format!(
+            "its column '{hidden}' has the name of a variable that \\set gives; give \\gset a prefix"
+        ));
+    }
+    for (column, variable) in &capture.columns {
+        let Some(place) = set.names().position(|name| name == column.as_bytes()) else {
+            return Err(format!("it has no column '{column}'; its columns are {}", names()));
+        };
+        let value = set.row(0).and_then(|row| row.fields().nth(place)).flatten();
+        cursor.keep(*variable, value.map_or(Scalar::Null, Scalar::Text));
+    }
+    Ok(())
 }
 
 impl Driver for NativeDriver {
     #[inline]
     fn begin(&mut self, number: u64, by_arrival: bool) {
-        self.transaction = (if by_arrival { ARRIVALS } else { self.user }, number);
+        self.transaction = (if by_arrival { ARRIVALS_USER } else { self.user }, number);
         self.start();
     }
 
     #[inline]
     fn next(&mut self, turn: &mut Turn<'_>) -> Next {
         match turn.reply {
-            Reply::Nothing | Reply::Fine(_) | Reply::Prepared { .. } => {}
+            Reply::Nothing | Reply::Prepared { .. } => {}
+            Reply::Fine(fine) => {
+                if let Some(stuck) = self.stuck.take() {
+                    return give_up(stuck);
+                }
+                if let Err(message) = self.answered(&fine) {
+                    return Next::Fail { cause: Cause::Driver, message };
+                }
+            }
             Reply::Error { code, message, .. } => return self.error(code, message, turn),
             Reply::Lost { .. } if turn.may_reconnect => return Next::Reconnect,
             Reply::Lost { message, .. } => {
@@ -227,6 +401,7 @@ impl Driver for NativeDriver {
                 let message = format!("the connection to the server was lost during {statement}: {message}");
                 return Next::Fail { cause: Cause::ConnectionLost, message };
             }
+            Reply::Connected { lost: None } if self.reconnecting => self.reconnecting = false,
             Reply::Connected { lost } => {
                 self.start();
                 if let Some(code) = lost {
@@ -238,11 +413,28 @@ impl Driver for NativeDriver {
             self.start();
             return Next::Again(code);
         }
-        self.statement(turn.handles, turn.out)
+        if let Some(next) = self.session_statement(turn.handles, turn.out) {
+            return next;
+        }
+        self.step(turn.handles, turn.out)
+    }
+
+    fn local_file(&mut self, content: &mut Vec<u8>) -> bool {
+        let Some((statement, _)) = self.last else { return false };
+        let program = &self.plan.program;
+        let Some(local) = &program.statements()[statement].local_rows else { return false };
+        match self.cursor.local_lines(program, local, content) {
+            Ok(more) => more,
+            Err(stuck) => {
+                self.stuck = Some(stuck);
+                false
+            }
+        }
     }
 
     fn last_sent(&self) -> String {
         match self.last {
+            _ if self.in_session => "a statement that is run once a connection".to_string(),
             Some((number, table)) => {
                 let statement = &self.plan.program.statements()[number];
                 format!("{} ({})", statement.kind, statement.sql_for_table(table))
@@ -253,12 +445,5 @@ impl Driver for NativeDriver {
 
     fn leaves_open(&self) -> bool {
         self.plan.opens_transaction && (self.last.is_some() || self.rolling_back.is_some())
-    }
-}
-
-#[inline]
-fn write_values(cursor: &mut Cursor, call: &Call<'_>, mut write: impl FnMut(Value<'_>)) {
-    for param in call.params {
-        write(cursor.value(*param));
     }
 }

@@ -1,11 +1,12 @@
-//! The built-in workloads: sysbench's OLTP set, written anew from what it sends.
+//! The built-in workloads: sysbench's OLTP set, written anew from what it sends, and those of [`seeds`].
 
 use crate::error::WorkloadError;
 use crate::options::Options;
+use crate::seeds;
 use crate::suggest::nearest_name;
-use crate::value::{Group, Param, Protocol, Statement, Workload};
+use crate::workload::{Group, Param, Protocol, Statement, Step, Transaction, Workload};
 
-const NAMES: [&str; 12] = [
+const NAMES: [&str; 17] = [
     "oltp-read-write",
     "oltp-read-only",
     "oltp-write-only",
@@ -18,6 +19,11 @@ const NAMES: [&str; 12] = [
     "oltp-update-non-index",
     "oltp-insert",
     "oltp-delete",
+    "connect",
+    "pk-read-2x256",
+    "customer-create",
+    "select-many-tables",
+    "sort-limit-offset",
 ];
 
 const C_GROUPS: u8 = 10;
@@ -43,6 +49,9 @@ impl Workload {
                 known: NAMES.join(", "),
             });
         };
+        if let Some(workload) = seeds::workload(known, options) {
+            return Ok(workload);
+        }
         let (summary, groups) = transaction(known, options);
         let groups: Vec<Group> = groups.into_iter().filter(|group| group.repeat > 0).collect();
         let only_borders = groups.iter().all(|group| group.statements.iter().all(|s| s.params.is_empty()));
@@ -52,12 +61,20 @@ impl Workload {
         let has_ranges =
             groups.iter().flat_map(|group| &group.statements).any(|s| s.kind.ends_with("_range"));
         let workload = Workload {
-            name: plain,
+            name: plain.clone(),
             summary: summary.to_string(),
             tables: options.tables.max(1),
             rows: options.table_size.max(1),
             distribution: options.distribution(),
-            groups,
+            transactions: vec![Transaction {
+                name: plain.clone(),
+                weight: 1,
+                steps: groups.into_iter().map(Step::Group).collect(),
+            }],
+            variables: Vec::new(),
+            dictionaries: Vec::new(),
+            session: Vec::new(),
+            setup: None,
             retry_errors: options.mysql_ignore_errors.clone(),
             rows_min: if has_ranges { options.range_size } else { 1 },
         };
@@ -128,7 +145,7 @@ fn writes(o: &Options) -> Vec<Group> {
     ]
 }
 
-const ROW: Param = Param::Drawn { slot: 0, plus: 0 };
+pub(crate) const ROW: Param = Param::Drawn { slot: 0, plus: 0 };
 
 fn range(kind: &str, repeat: u32, sql: &str, range_size: u64) -> Group {
     let last = Param::Drawn { slot: 0, plus: i32::try_from(range_size - 1).unwrap_or(i32::MAX) };
@@ -194,8 +211,15 @@ fn group(repeat: u32, draws: u8, statements: Vec<Statement>) -> Group {
     Group { repeat, draws, statements }
 }
 
-fn statement(kind: &str, sql: &str, params: Vec<Param>) -> Statement {
-    Statement { kind: kind.to_string(), sql: sql.to_string(), protocol: Protocol::Prepared, params }
+pub(crate) fn statement(kind: &str, sql: &str, params: Vec<Param>) -> Statement {
+    Statement {
+        kind: kind.to_string(),
+        sql: sql.to_string(),
+        protocol: Protocol::Prepared,
+        params,
+        capture: None,
+        local_rows: None,
+    }
 }
 
 #[cfg(test)]
@@ -207,10 +231,11 @@ mod tests {
     }
 
     fn shape(workload: &Workload) -> String {
-        let parts: Vec<String> = workload
-            .groups
+        let parts: Vec<String> = workload.transactions[0]
+            .steps
             .iter()
-            .map(|group| {
+            .map(|step| {
+                let Step::Group(group) = step else { return format!("{step:?}") };
                 let kinds: Vec<&str> = group.statements.iter().map(|s| s.kind.as_str()).collect();
                 format!("{}*{}", group.repeat, kinds.join("+"))
             })
@@ -242,7 +267,7 @@ mod tests {
             "1*begin 10*point_select 1*simple_range 1*sum_range 1*order_range 1*distinct_range \
              1*index_update 1*non_index_update 1*delete+insert 1*commit"
         );
-        assert_eq!(workload.statements_per_transaction(), 20);
+        assert_eq!(workload.statements_per_transaction(), Some(20));
         assert!(workload.opens_transaction());
     }
 

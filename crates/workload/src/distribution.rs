@@ -1,4 +1,4 @@
-//! How row numbers are chosen, as sysbench's `--rand-type` names it.
+//! How row numbers are chosen, as sysbench's `--rand-type` and pgbench's `random_…` functions name it.
 
 use serde::{Deserialize, Serialize};
 
@@ -29,6 +29,16 @@ pub enum Distribution {
         hot_rows_pct: u32,
         hot_draws_pct: u32,
     },
+    /// A normal distribution around the middle, cut off `parameter` standard deviations from it on both sides, so that
+    /// larger ones make a narrower bell: pgbench's `random_gaussian`. `parameter` is at least 2.
+    Normal {
+        parameter: f64,
+    },
+    /// Low rows are hot: each of two equal shares of the range has a frequency that falls by the same factor,
+    /// `exp(-parameter)` over the whole: pgbench's `random_exponential`. `parameter` is above 0.
+    Exponential {
+        parameter: f64,
+    },
 }
 
 impl std::fmt::Display for Distribution {
@@ -38,6 +48,8 @@ impl std::fmt::Display for Distribution {
             Distribution::Zipfian { exponent } => write!(f, "zipfian (exponent {exponent})"),
             Distribution::Pareto { h } => write!(f, "pareto (h {h})"),
             Distribution::Gaussian { iterations } => write!(f, "gaussian ({iterations} iterations)"),
+            Distribution::Normal { parameter } => write!(f, "normal (parameter {parameter})"),
+            Distribution::Exponential { parameter } => write!(f, "exponential (parameter {parameter})"),
             Distribution::Special { iterations, hot_rows_pct, hot_draws_pct } => write!(
                 f,
                 "special ({hot_draws_pct} % of draws on the middle {hot_rows_pct} % of rows, the others gaussian with \
@@ -61,6 +73,8 @@ enum Shape {
     Pareto { power: f64 },
     Gaussian { iterations: u32 },
     Special { iterations: u32, hot_begin: u64, hot_rows: u64, hot_share: u64 },
+    Normal { parameter: f64 },
+    Exponential { parameter: f64, cut: f64 },
 }
 
 impl Sampler {
@@ -82,6 +96,13 @@ impl Sampler {
                     hot_share: u64::from(hot_draws_pct.min(100)),
                 }
             }
+            Distribution::Normal { parameter } => {
+                Shape::Normal { parameter: parameter.max(NORMAL_PARAMETER_MIN) }
+            }
+            Distribution::Exponential { parameter } => {
+                let parameter = parameter.max(f64::MIN_POSITIVE);
+                Shape::Exponential { parameter, cut: (-parameter).exp_m1() }
+            }
         };
         Sampler { rows, shape }
     }
@@ -101,9 +122,33 @@ impl Sampler {
                     mean_of_draws(rng, self.rows, *iterations)
                 }
             }
+            Shape::Normal { parameter } => {
+                let place = (normal_within(rng, *parameter) / parameter + 1.0) / 2.0;
+                (self.rows as f64 * place) as u64
+            }
+            Shape::Exponential { parameter, cut } => {
+                let place = -(cut * rng.unit_f64()).ln_1p() / parameter;
+                (self.rows as f64 * place) as u64
+            }
         };
         1 + offset.min(self.rows - 1)
     }
+}
+
+/// The least parameter of [`Distribution::Normal`]: 95 % of the normal draws are then within it.
+pub(crate) const NORMAL_PARAMETER_MIN: f64 = 2.0;
+
+/// A standard normal number (Box and Muller, 1958) from `-bound` to `bound`, of which `bound` is at least 2.
+fn normal_within(rng: &mut Rng, bound: f64) -> f64 {
+    // At most one draw in twenty is out of bounds; the count only keeps a broken constant from hanging a thread.
+    for _ in 0..1000 {
+        let radius = (-2.0 * (1.0 - rng.unit_f64()).ln()).sqrt();
+        let normal = radius * (std::f64::consts::TAU * rng.unit_f64()).cos();
+        if (-bound..bound).contains(&normal) {
+            return normal;
+        }
+    }
+    0.0
 }
 
 fn mean_of_draws(rng: &mut Rng, rows: u64, iterations: u32) -> u64 {
@@ -259,6 +304,28 @@ mod tests {
     }
 
     #[test]
+    fn normal_is_a_bell_of_the_width_that_its_parameter_gives() {
+        let counts = counts(Distribution::Normal { parameter: 4.0 }, 1000);
+        // Half of the normal distribution lies within 0.6745 standard deviations; one is an eighth of the rows.
+        let half: u64 = counts[500 - 84..500 + 84].iter().sum();
+        let share = half as f64 / DRAWS as f64;
+        assert!((share - 0.498).abs() < 0.006, "share {share}");
+        assert!(
+            counts[..125].iter().sum::<u64>() < DRAWS as u64 / 500,
+            "few beyond three standard deviations"
+        );
+    }
+
+    #[test]
+    fn exponential_falls_by_the_same_factor_over_equal_shares() {
+        let counts = counts(Distribution::Exponential { parameter: 5.0 }, 100);
+        let weight = |i: usize| (-5.0 * i as f64 / 100.0).exp();
+        let total: f64 = (0..100).map(weight).sum();
+        let chi_square = chi_square(&counts, |i| weight(i) / total);
+        assert!(chi_square < 160.0, "chi-square {chi_square} with 99 degrees of freedom");
+    }
+
+    #[test]
     fn every_distribution_works_on_one_row_and_on_two_billion() {
         for distribution in [
             Distribution::Uniform,
@@ -266,6 +333,8 @@ mod tests {
             Distribution::Pareto { h: 0.2 },
             Distribution::Gaussian { iterations: 12 },
             Distribution::Special { iterations: 12, hot_rows_pct: 1, hot_draws_pct: 75 },
+            Distribution::Normal { parameter: 2.0 },
+            Distribution::Exponential { parameter: 10.0 },
         ] {
             let mut rng = Rng::for_transaction(1, 2, 3);
             let one = Sampler::new(distribution, 1);

@@ -24,12 +24,21 @@ pub enum WorkloadError {
          load a larger one with --tables and --rows, or ask for less"
     )]
     DataTooSmall { workload: String, tables: u32, rows: u64, have_tables: u32, have_rows: u64 },
+    /// A dictionary that is to be filled and that the workload does not have.
+    #[error("the workload has no dictionary '{name}'{}", did_you_mean(.nearest))]
+    UnknownDictionary { name: String, nearest: Option<String> },
+    /// A dictionary that would be left without a value.
+    #[error("the dictionary {name} has no value: {source_of_values} must give at least one")]
+    EmptyDictionary { name: String, source_of_values: String },
+    /// Something in a SQL file that is not understood.
+    #[error("{file} line {line}: {message}")]
+    Sql { file: String, line: usize, message: String },
     /// Points that are no profile of rates.
     #[error("the arrival rates can't be followed: {reason}; give points in ascending order of time")]
     BadRates { reason: String },
 }
 
-fn did_you_mean(nearest: &Option<String>) -> String {
+pub(crate) fn did_you_mean(nearest: &Option<String>) -> String {
     match nearest {
         Some(name) => format!(" (did you mean '{name}'?)"),
         None => String::new(),
