@@ -42,45 +42,23 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod buffers;
-mod choice;
-mod collector;
-mod connect;
+mod connection;
 mod driver;
-mod endpoints;
 mod engine;
-mod epoll;
 mod error;
-mod event_loop;
-mod histogram;
-mod layers;
-mod ledger;
-mod level;
-mod login;
+mod measure;
 mod native;
-mod opener;
 mod outcome;
-mod pace;
-mod ring;
-mod session;
-mod shared;
 mod spec;
-mod stream;
-mod tally;
 mod target;
-mod threads;
-mod tls;
-mod uring;
-mod usage;
-mod user;
 
 pub use driver::{
     Command, Driver, Expects, FILE_BYTES_MAX, Fine, Handles, Kind, Next, Preparation, Reply, Turn, Work,
 };
 pub use engine::Engine;
+pub use engine::level::Running;
 pub use error::LoadError;
-pub use histogram::Histogram;
-pub use level::Running;
+pub use measure::histogram::Histogram;
 pub use native::NativeWork;
 pub use outcome::{
     ArrivalsOutcome, CONNECT, Cause, ClientUse, EndpointOutcome, EngineUse, ErrorCode, Failure, Interval,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::histogram::Histogram;
+use crate::measure::histogram::Histogram;
 use crate::spec::EngineKind;
 
 /// A server's error number and SQL state.

@@ -9,10 +9,10 @@ use mysql_common::packets::{AuthPlugin, AuthSwitchRequest, HandshakePacket, Hand
 use mysql_common::proto::MySerialize;
 use whyso_wire::{Agreed, ServerError, encode};
 
+use crate::connection::stream::{SharedSocket, Socket, Stream};
+use crate::connection::tls;
 use crate::error::LoadError;
-use crate::stream::{SharedSocket, Socket, Stream};
 use crate::target::{Address, Limits, Target, Tls};
-use crate::tls;
 
 /// Packets that a login may take, both ways; a server that sends more is not one.
 const LOGIN_PACKETS_MAX: usize = 16;

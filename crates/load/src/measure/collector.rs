@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use whyso_clock::monotonic_ns;
 
-use crate::connect;
-use crate::ledger::Stretch;
+use crate::connection::connect;
+use crate::engine::pace::Backlog;
+use crate::engine::shared::Shared;
+use crate::measure::ledger::Stretch;
+use crate::measure::tally::Tally;
 use crate::outcome::Interval;
-use crate::pace::Backlog;
-use crate::shared::Shared;
-use crate::tally::Tally;
 
 const TICK: Duration = Duration::from_millis(100);
 /// How often an endpoint that is down is looked at.

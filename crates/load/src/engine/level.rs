@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 
 use whyso_clock::monotonic_ns;
 
-use crate::collector::Collected;
 use crate::engine::Pool;
-use crate::event_loop::Connections;
+use crate::engine::event_loop::Connections;
+use crate::engine::shared::Shared;
+use crate::measure::collector::Collected;
+use crate::measure::usage::Usage;
 use crate::outcome::{
     ArrivalsOutcome, CONNECT, EndpointOutcome, EngineUse, Failure, Interval, KindOutcome, LevelOutcome, Live,
     ROLLBACK,
 };
-use crate::shared::Shared;
-use crate::usage::Usage;
 
 const POLL: Duration = Duration::from_millis(1);
 

@@ -10,12 +10,12 @@ use whyso_wire::{
     ResponseScanner, encode,
 };
 
+use crate::connection::layers::Layers;
+use crate::connection::login::LoggedIn;
+use crate::connection::stream::{Socket, Stream};
 use crate::driver::{Command, Expects, Handles, Preparation};
 use crate::error::LoadError;
-use crate::layers::Layers;
-use crate::login::LoggedIn;
 use crate::outcome::ErrorCode;
-use crate::stream::{Socket, Stream};
 
 /// The longest statement of the built-in workloads is below this; a longer one makes the buffer grow once.
 const SEND_BYTES: usize = 256;

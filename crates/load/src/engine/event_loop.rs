@@ -10,13 +10,13 @@ use std::sync::mpsc::Receiver;
 
 use whyso_clock::monotonic_ns;
 
+use crate::connection::session::{ExchangeError, Session};
+use crate::engine::opener::{Opened, Opener};
+use crate::engine::shared::Shared;
+use crate::engine::threads::{announce, finish};
+use crate::engine::user::{Do, Pace, Teller, User};
 use crate::error::LoadError;
-use crate::opener::{Opened, Opener};
 use crate::outcome::Cause;
-use crate::session::{ExchangeError, Session};
-use crate::shared::Shared;
-use crate::threads::{announce, finish};
-use crate::user::{Do, Pace, Teller, User};
 
 /// The longest that a loop waits without looking whether the level is over, and whether an answer is overdue.
 const LOOK_NS: i64 = 100_000_000;

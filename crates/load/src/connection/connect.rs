@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use whyso_clock::monotonic_ns;
 use whyso_wire::{RowFormat, encode};
 
+use crate::connection::endpoints::Endpoints;
+use crate::connection::login::{Wishes, log_in};
+use crate::connection::session::{Got, Session};
 use crate::driver::{Command, Expects, Kind, Preparation};
-use crate::endpoints::Endpoints;
+use crate::engine::shared::Shared;
 use crate::error::LoadError;
-use crate::login::{Wishes, log_in};
-use crate::session::{Got, Session};
-use crate::shared::Shared;
 use crate::target::Limits;
 
 /// As much as a server sends at once with its default `net_buffer_length`; a range of 100 rows fits.

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use crate::ring::{Event, What};
-use crate::tally::Tally;
+use crate::measure::ring::{Event, What};
+use crate::measure::tally::Tally;
 
 /// Length of an interval, where no edge of the window cuts it.
 pub(crate) const INTERVAL_NS: i64 = 1_000_000_000;

@@ -6,8 +6,8 @@ use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 
-use crate::event_loop::{Core, Poller};
-use crate::session::Session;
+use crate::connection::session::Session;
+use crate::engine::event_loop::{Core, Poller};
 
 /// What a loop receives into: one buffer for all its connections.
 const RECEIVE_BYTES: usize = 64 * 1024;

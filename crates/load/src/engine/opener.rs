@@ -4,10 +4,10 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::connect;
+use crate::connection::connect;
+use crate::connection::session::Session;
+use crate::engine::shared::Shared;
 use crate::error::LoadError;
-use crate::session::Session;
-use crate::shared::Shared;
 
 /// Threads of one loop that make connections at the same time; a server's backlog is short.
 const OPENING_MAX: usize = 16;

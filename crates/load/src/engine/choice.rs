@@ -1,9 +1,9 @@
 //! Which engine drives a load, and how many loops it has.
 
+use crate::engine::uring;
 use crate::error::LoadError;
 use crate::outcome::EngineUse;
 use crate::spec::{EngineKind, LoadSpec};
-use crate::uring;
 
 /// Up to so many users, threads of their own are the best that was measured (bench/client-cost).
 const THREADS_USERS_MAX: u32 = 4;

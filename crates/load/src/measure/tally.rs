@@ -1,8 +1,8 @@
 //! Counts and histograms of a stretch of time, for every kind of statement.
 
-use crate::histogram::Histogram;
+use crate::measure::histogram::Histogram;
+use crate::measure::ring::{Event, What};
 use crate::outcome::{ErrorCode, IntervalRow};
-use crate::ring::{Event, What};
 
 /// Everything that is counted. The kinds are those of the work, whole transactions before and "connect" after them.
 pub(crate) struct Tally {

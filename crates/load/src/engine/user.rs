@@ -5,12 +5,12 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use whyso_wire::{Captured, Prepared, encode};
 
+use crate::connection::session::{ExchangeError, Got, Session, Sum};
 use crate::driver::{Command, Driver, Expects, FILE_BYTES_MAX, Fine, Kind, Next, Reply, Turn};
+use crate::engine::pace::Ticket;
+use crate::engine::shared::Shared;
+use crate::measure::ring::{Event, Ring, What};
 use crate::outcome::{Cause, ErrorCode};
-use crate::pace::Ticket;
-use crate::ring::{Event, Ring, What};
-use crate::session::{ExchangeError, Got, Session, Sum};
-use crate::shared::Shared;
 
 /// What a lost connection counts as: CR_SERVER_LOST.
 pub(crate) const SERVER_LOST: ErrorCode = ErrorCode { errno: 2013, sqlstate: *b"HY000" };

@@ -1,5 +1,17 @@
 //! Connections that are ready to run levels, and the choice of what drives them.
 
+mod buffers;
+mod choice;
+mod epoll;
+pub(crate) mod event_loop;
+pub(crate) mod level;
+mod opener;
+pub(crate) mod pace;
+pub(crate) mod shared;
+mod threads;
+mod uring;
+pub(crate) mod user;
+
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{channel, sync_channel};
@@ -10,24 +22,23 @@ use rustix::thread::CpuSet;
 use whyso_clock::monotonic_ns;
 use whyso_workload::Workload;
 
-use crate::choice::{Choice, choose};
-use crate::collector::Collector;
-use crate::connect;
+use crate::connection::connect;
+use crate::connection::endpoints::Endpoints;
+use crate::connection::login::Wishes;
+use crate::connection::session::Session;
 use crate::driver::Work;
-use crate::endpoints::Endpoints;
-use crate::epoll::Epoll;
+use crate::engine::choice::{Choice, choose};
+use crate::engine::epoll::Epoll;
+use crate::engine::event_loop::Connections;
+use crate::engine::level::Running;
+use crate::engine::pace::Schedule;
+use crate::engine::shared::{Parts, Shared};
+use crate::engine::uring::Uring;
 use crate::error::LoadError;
-use crate::event_loop::{self, Connections};
-use crate::level::Running;
-use crate::login::Wishes;
+use crate::measure::collector::Collector;
 use crate::native::NativeWork;
-use crate::pace::Schedule;
-use crate::session::Session;
-use crate::shared::{Parts, Shared};
 use crate::spec::{EngineKind, LevelSpec, LoadSpec};
 use crate::target::{Limits, Target};
-use crate::threads;
-use crate::uring::Uring;
 
 /// Much more than a thread of the load needs; only what it touches is taken from memory. Scripts need more than
 /// programs do.

@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
+use crate::measure::ring::Ring;
 use crate::outcome::ClientUse;
-use crate::ring::Ring;
 
 /// A reading of every thread of a level, and of the process.
 pub(crate) struct Usage {
@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn the_cpu_time_of_another_thread_is_its_own() {
-        let ring = Ring::new(crate::ring::CAPACITY_OF_ONE);
+        let ring = Ring::new(crate::measure::ring::CAPACITY_OF_ONE);
         std::thread::scope(|scope| {
             let (tell, told) = std::sync::mpsc::channel();
             let (go, wait) = std::sync::mpsc::channel::<()>();

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use whyso_clock::monotonic_ns;
 
-use crate::connect::{self, RECEIVE_BYTES};
+use crate::connection::connect::{self, RECEIVE_BYTES};
+use crate::connection::session::{ExchangeError, Session};
+use crate::engine::shared::Shared;
+use crate::engine::user::{Do, Pace, Teller, User};
+use crate::measure::ring::Ring;
+use crate::measure::usage::run_delay_ns_of;
 use crate::outcome::Cause;
-use crate::ring::Ring;
-use crate::session::{ExchangeError, Session};
-use crate::shared::Shared;
-use crate::usage::run_delay_ns_of;
-use crate::user::{Do, Pace, Teller, User};
 
 /// How often a thread that waits for its time looks whether the level is over.
 const LOOK: Duration = Duration::from_millis(20);

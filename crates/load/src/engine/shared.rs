@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use rustix::event::{EventfdFlags, eventfd};
 use whyso_clock::monotonic_ns;
 
+use crate::connection::endpoints::Endpoints;
+use crate::connection::login::Wishes;
+use crate::connection::stream::Socket;
 use crate::driver::Work;
-use crate::endpoints::Endpoints;
-use crate::ledger::Ledger;
-use crate::login::Wishes;
+use crate::engine::pace::Schedule;
+use crate::measure::ledger::Ledger;
+use crate::measure::ring::{CAPACITY_OF_LOOP, CAPACITY_OF_ONE, Ring};
 use crate::outcome::{CONNECT, Cause, Failure, TRANSACTION};
-use crate::pace::Schedule;
-use crate::ring::{CAPACITY_OF_LOOP, CAPACITY_OF_ONE, Ring};
-use crate::stream::Socket;
 use crate::target::Limits;
 
 pub(crate) struct Shared {

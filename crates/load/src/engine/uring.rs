@@ -7,9 +7,9 @@ use std::os::fd::RawFd;
 use io_uring::types::{CancelBuilder, Fd, Fixed, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 
-use crate::buffers::Buffers;
-use crate::event_loop::{Core, Poller};
-use crate::session::Session;
+use crate::connection::session::Session;
+use crate::engine::buffers::Buffers;
+use crate::engine::event_loop::{Core, Poller};
 
 /// Each buffer takes what a server sends at once with its default `net_buffer_length`.
 const BUFFER_BYTES: usize = 16 * 1024;

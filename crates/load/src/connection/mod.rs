@@ -1,0 +1,9 @@
+//! Connections: how they are made, what goes over them, and which server they go to.
+
+pub(crate) mod connect;
+pub(crate) mod endpoints;
+pub(crate) mod layers;
+pub(crate) mod login;
+pub(crate) mod session;
+pub(crate) mod stream;
+pub(crate) mod tls;
