@@ -59,7 +59,7 @@ pub(crate) fn run(plan: &Plan) -> Result<(), String> {
 
 fn print_rows(plan: &Plan, name: &str, place: &Place, contestants: &[Contestant]) -> Result<(), String> {
     for link in &plan.links {
-        for users in &plan.users {
+        for users in plan.users.iter().filter(|users| **users <= USERS_MAX) {
             for contestant in contestants {
                 let load = Load { workload: WORKLOAD, users: *users, seconds: plan.seconds, rate: None };
                 let counted = count(plan, place, *link, &load, *contestant)?;

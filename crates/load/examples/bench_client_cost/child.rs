@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use whyso_load::{
     Address, Arrivals, Endpoint, Engine, EngineKind, EngineUse, LevelSpec, LoadSpec, NativeWork, Pacing,
@@ -16,6 +16,9 @@ use crate::support::SCHEMA;
 
 /// The first argument that makes this program a child.
 pub(crate) const COMMAND: &str = "child";
+
+/// How often it looks whether the level has failed.
+const LOOK: Duration = Duration::from_millis(200);
 
 struct Level {
     addresses: Vec<Address>,
@@ -84,26 +87,28 @@ fn parse(arguments: &[String]) -> Result<Level, String> {
 }
 
 fn run(level: &Level) -> Result<String, Box<dyn std::error::Error>> {
-    let endpoints: Vec<Endpoint> = level
-        .addresses
-        .iter()
-        .map(|address| Endpoint { target: target(address.clone()), weight: 1 })
-        .collect();
+    let endpoint = |address: &Address| Endpoint { target: target(address.clone()), weight: 1 };
+    let endpoints: Vec<Endpoint> = level.addresses.iter().map(endpoint).collect();
     let first = endpoints.first().ok_or("nowhere to send to: give --unix PATH or --tcp ADDRESS:PORT")?;
-    let workload = Workload::builtin(&level.workload, &level.options)?;
     let seed = std::process::id().into();
-    let mut spec = LoadSpec::new(first.target.clone(), level.users, seed);
-    spec.endpoints = endpoints;
-    spec.engine = level.engine;
-    spec.loops = level.loops;
-    let mut engine = Engine::open(&spec, Arc::new(NativeWork::new(&workload, seed)))?;
-    let mut level_spec = LevelSpec::users(level.users);
+    let load = LoadSpec {
+        engine: level.engine,
+        loops: level.loops,
+        ..LoadSpec::new(first.target.clone(), level.users, seed)
+    };
+    let workload = Workload::builtin(&level.workload, &level.options)?;
+    let mut engine =
+        Engine::open(&LoadSpec { endpoints, ..load }, Arc::new(NativeWork::new(&workload, seed)))?;
+    let mut paced = LevelSpec::users(level.users);
     if let Some(rate) = level.rate {
-        level_spec.pacing = Pacing::Open { arrivals: Arrivals::Poisson, rate: Profile::constant(rate) };
+        paced.pacing = Pacing::Open { arrivals: Arrivals::Poisson, rate: Profile::constant(rate) };
     }
-    let mut running = engine.level_with(&level_spec)?;
+    let mut running = engine.level_with(&paced)?;
     running.begin_measuring();
-    std::thread::sleep(Duration::from_secs(level.seconds));
+    let end = Instant::now() + Duration::from_secs(level.seconds);
+    while Instant::now() < end && running.failure().is_none() {
+        std::thread::sleep(LOOK.min(end.saturating_duration_since(Instant::now())));
+    }
     let outcome = running.stop();
     if let Some(failure) = outcome.failure {
         return Err(failure.message.into());

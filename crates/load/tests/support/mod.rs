@@ -2,6 +2,9 @@
 
 #![allow(dead_code)] // Each test file uses a part of it.
 
+pub(crate) mod engines;
+pub(crate) mod peer;
+
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
