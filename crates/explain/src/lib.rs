@@ -30,6 +30,7 @@
 //! assert!(explanation.findings[0].text.starts_with("Throughput peaks at 2 users (anywhere from 2 to 4"));
 //! ```
 
+pub mod capacity;
 mod cpu;
 mod drift;
 mod effects;
@@ -44,10 +45,12 @@ pub mod model;
 mod numbers;
 mod others;
 mod regime;
+pub mod slo;
 mod steady;
 #[cfg(test)]
 mod testing;
 mod usl;
+pub mod versus;
 mod wake;
 mod warnings;
 
