@@ -47,6 +47,61 @@ pub struct Bounds {
     pub settled: bool,
 }
 
+/// The answer of a search, with every probe that it rests on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Answer {
+    pub bounds: Bounds,
+    /// Why the probes at the upper end failed; empty where none did.
+    pub bounded_by: String,
+    pub probes: Vec<ProbeResult>,
+}
+
+/// A probe and why it failed.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProbeResult {
+    /// Index of the level that it was.
+    pub level: u32,
+    pub rate_per_s: f64,
+    pub held: bool,
+    /// Empty where it held.
+    pub why: String,
+}
+
+impl Answer {
+    /// What bounded the search is said by the first probe at its upper end.
+    pub fn new(bounds: Bounds, probes: Vec<ProbeResult>) -> Answer {
+        let at_end = probes.iter().find(|probe| Some(probe.rate_per_s) == bounds.fails_per_s);
+        Answer { bounds, bounded_by: at_end.map_or(String::new(), |probe| probe.why.clone()), probes }
+    }
+
+    /// The answer in a sentence.
+    pub fn sentence(&self) -> String {
+        let plain = crate::numbers::plain;
+        let sure = match self.bounds.settled {
+            true => format!("; both ends were tried {REPEATS} times"),
+            false => ", as far as the search got".to_string(),
+        };
+        match (self.bounds.holds_per_s, self.bounds.fails_per_s) {
+            (Some(low), Some(high)) => format!(
+                "The service level holds up to {} transactions a second, and fails from {} on{sure}.",
+                plain(low),
+                plain(high)
+            ),
+            (Some(low), None) => format!(
+                "The service level holds at {} transactions a second; no rate was found at which it fails.",
+                plain(low)
+            ),
+            (None, Some(high)) => format!(
+                "The service level fails already at {} transactions a second; no rate was found that holds it.",
+                plain(high)
+            ),
+            (None, None) => {
+                "No rate was tried to its end, so nothing can be said of the capacity.".to_string()
+            }
+        }
+    }
+}
+
 impl Search {
     /// A search that begins at this rate.
     pub fn new(start_per_s: f64) -> Search {

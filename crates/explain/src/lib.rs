@@ -55,6 +55,7 @@ mod wake;
 mod warnings;
 
 pub use cpu::{cpu_use, server_cpu_s};
+pub use generator::rate_was_held;
 
 use level::Level;
 use model::{Explanation, Finding, Input};

@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::interval::t_quantile_975;
+use crate::numbers::plain;
 
 /// How much one is of the other.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -46,6 +47,86 @@ pub fn ratio_of_rounds(rounds: &[(f64, f64)]) -> Option<Ratio> {
         [(mean - half).exp(), (mean + half).exp()]
     });
     Some(Ratio { ratio: mean.exp(), ci95, rounds: logs.len() as u32 })
+}
+
+/// What one version did in one round.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Measured {
+    pub transactions_per_s: f64,
+    pub mean_ms: f64,
+    pub p95_ms: f64,
+    pub p99_ms: f64,
+}
+
+/// Two versions over their rounds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    pub a: String,
+    pub b: String,
+    pub rounds: u32,
+    /// Throughput first.
+    pub quantities: Vec<Quantity>,
+}
+
+/// One quantity of both: means over the rounds, and the ratio of b to a.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Quantity {
+    /// Such as "transactions_per_s" or "p99_ms".
+    pub name: String,
+    pub a: f64,
+    pub b: f64,
+    pub ratio: Option<Ratio>,
+}
+
+/// Compares two versions over rounds of (a, b); `None` where there is no round.
+pub fn compare(a: &str, b: &str, rounds: &[(Measured, Measured)]) -> Option<Comparison> {
+    if rounds.is_empty() {
+        return None;
+    }
+    let quantity = |name: &str, of: fn(&Measured) -> f64| {
+        let pairs: Vec<(f64, f64)> = rounds.iter().map(|(a, b)| (of(a), of(b))).collect();
+        let mean = |of: fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>() / pairs.len() as f64;
+        let (a, b) = (mean(|pair| pair.0), mean(|pair| pair.1));
+        Quantity { name: name.to_string(), a, b, ratio: ratio_of_rounds(&pairs) }
+    };
+    Some(Comparison {
+        a: a.to_string(),
+        b: b.to_string(),
+        rounds: rounds.len() as u32,
+        quantities: vec![
+            quantity("transactions_per_s", |one| one.transactions_per_s),
+            quantity("mean_ms", |one| one.mean_ms),
+            quantity("p95_ms", |one| one.p95_ms),
+            quantity("p99_ms", |one| one.p99_ms),
+        ],
+    })
+}
+
+impl Comparison {
+    /// What throughput says, in a sentence.
+    pub fn sentence(&self) -> String {
+        let Some(ratio) = self.quantities.first().and_then(|quantity| quantity.ratio) else {
+            return format!("{} and {} can't be compared: in no round both did something.", self.a, self.b);
+        };
+        let Some([low, high]) = ratio.ci95 else {
+            return format!(
+                "{} did {} times the transactions of {}, in a single round: how sure that is can't be said.",
+                self.b,
+                plain(ratio.ratio),
+                self.a
+            );
+        };
+        let interval = format!("95 % interval {} to {}, {} rounds", plain(low), plain(high), ratio.rounds);
+        if !ratio.is_significant() {
+            return format!(
+                "{} and {} can't be told apart by their throughput: ratio {} ({interval}).",
+                self.a,
+                self.b,
+                plain(ratio.ratio)
+            );
+        }
+        format!("{} does {} times the transactions of {} ({interval}).", self.b, plain(ratio.ratio), self.a)
+    }
 }
 
 #[cfg(test)]

@@ -102,7 +102,7 @@ fn remark(level: &Level, verdict: Option<&LevelVerdict>) -> String {
 }
 
 /// Columns two blanks apart, all but the last flush right.
-fn aligned(rows: &[Vec<String>]) -> String {
+pub(crate) fn aligned(rows: &[Vec<String>]) -> String {
     let columns = rows.first().map_or(0, Vec::len);
     let mut widths = vec![0; columns];
     for row in rows {
@@ -132,17 +132,17 @@ fn aligned(rows: &[Vec<String>]) -> String {
 fn findings_text(explanation: &Explanation) -> String {
     let mut out = String::new();
     for finding in &explanation.findings {
-        out.push_str(&wrapped(&finding.text, "  "));
+        out.push_str(&wrapped(&finding.text, "  ", TEXT_WIDTH));
     }
     out
 }
 
-fn wrapped(text: &str, indent: &str) -> String {
+pub(crate) fn wrapped(text: &str, indent: &str, width: usize) -> String {
     let mut out = String::new();
     let mut line = format!("{}• ", &indent[..indent.len().saturating_sub(2)]);
     let mut empty = true;
     for word in text.split_whitespace() {
-        if !empty && line.chars().count() + 1 + word.chars().count() > TEXT_WIDTH {
+        if !empty && line.chars().count() + 1 + word.chars().count() > width {
             out.push_str(&line);
             out.push('\n');
             line = indent.to_string();
