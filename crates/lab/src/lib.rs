@@ -41,7 +41,7 @@ mod sweep;
 mod warmup;
 
 pub use error::Error;
-pub use evidence::{explain, input};
+pub use evidence::{explain, input, judge_alone};
 pub use pacing::{Quantity, Stages, parse_stages, parse_think};
 pub use plan::{Action, Plan, ServerPlan, USERS_MAX, What, parse_knob};
 pub use prepare::AskPassword;

@@ -3,12 +3,14 @@
 mod csv;
 mod hdr_log;
 mod json;
+mod lines;
 mod summary;
 mod table;
 
 pub use csv::{CSV_HEADER, csv_rows};
 pub use hdr_log::HdrLog;
 pub use json::load_json;
+pub use lines::interval_line;
 pub use summary::summary;
 pub use table::{Row, Table};
 
