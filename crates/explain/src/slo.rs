@@ -68,12 +68,12 @@ impl fmt::Display for Measure {
 /// As in "p99 ≤ 20 ms"; without the kind.
 impl fmt::Display for Requirement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ≤ {}", self.measure, time(self.required_ms))
+        write!(f, "{} ≤ {}", self.measure, required_time(self.required_ms))
     }
 }
 
-/// As it was typed: the digits stay as they are.
-fn time(ms: f64) -> String {
+/// A required time in the unit that suits it, its digits as they were typed: "1.5 ms", "500 µs".
+pub fn required_time(ms: f64) -> String {
     match ms {
         _ if ms >= 1000.0 => format!("{} s", ms / 1000.0),
         _ if ms >= 1.0 => format!("{ms} ms"),

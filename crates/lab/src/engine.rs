@@ -1,6 +1,8 @@
 //! The load's engine for a workload.
 
-use whyso_load::{EngineKind, LevelSpec, LoadSpec, Pacing, Running, Think};
+use std::sync::Arc;
+
+use whyso_load::{LevelSpec, LoadSpec, NativeWork, Running};
 use whyso_workload::Workload;
 
 use crate::Error;
@@ -13,26 +15,12 @@ pub(crate) struct Engine {
 impl Engine {
     /// Opens every connection of a load.
     pub(crate) fn open(spec: &LoadSpec, workload: &Workload) -> Result<Engine, Error> {
-        if !matches!(spec.engine, EngineKind::Auto | EngineKind::Threads) {
-            return Err(Error::Plan(format!("--engine {}: only threads are there", spec.engine)));
-        }
-        let target = &spec.endpoints[0].target;
-        let engine = whyso_load::Engine::connect_with(
-            target,
-            workload,
-            spec.users_max,
-            spec.seed,
-            spec.cpus.clone(),
-            spec.limits,
-        )?;
-        Ok(Engine { engine })
+        let work = Arc::new(NativeWork::new(workload, spec.seed));
+        Ok(Engine { engine: whyso_load::Engine::open(spec, work)? })
     }
 
     /// Begins a level.
     pub(crate) fn begin(&mut self, level: &LevelSpec) -> Result<Running, Error> {
-        if level.pacing != (Pacing::Closed { think: Think::None, active: None }) {
-            return Err(Error::Plan("only a closed loop without think time is there".to_string()));
-        }
-        Ok(self.engine.level(level.users)?)
+        Ok(self.engine.level_with(level)?)
     }
 }

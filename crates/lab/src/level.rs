@@ -69,10 +69,7 @@ pub(crate) fn run(
 ) -> Result<(Level, Cut), Error> {
     let mut running = engine.begin(job.spec)?;
     let timing = &job.timing;
-    let is_over = |running: &whyso_load::Running| {
-        let enough = job.spec.transactions_max.is_some_and(|most| running.live().transactions >= most);
-        enough || stop.is_asked() || running.failure().is_some()
-    };
+    let is_over = |running: &whyso_load::Running| stop.is_asked() || running.is_over();
     let warmup_begin_ns = monotonic_ns();
     let mut phase = Phase::begin(job, false);
     let warmup_steady = loop {

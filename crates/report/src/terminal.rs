@@ -102,7 +102,12 @@ fn remark(level: &Level, verdict: Option<&LevelVerdict>) -> String {
 }
 
 /// Columns two blanks apart, all but the last flush right.
-pub(crate) fn aligned(rows: &[Vec<String>]) -> String {
+fn aligned(rows: &[Vec<String>]) -> String {
+    aligned_with_words(rows, &[])
+}
+
+/// The same, with the columns of words flush left, given by their places.
+pub(crate) fn aligned_with_words(rows: &[Vec<String>], words: &[usize]) -> String {
     let columns = rows.first().map_or(0, Vec::len);
     let mut widths = vec![0; columns];
     for row in rows {
@@ -118,9 +123,10 @@ pub(crate) fn aligned(rows: &[Vec<String>]) -> String {
                 out.push_str(cell);
                 break;
             }
-            out.extend(std::iter::repeat_n(' ', blanks));
+            let is_words = words.contains(&column);
+            out.extend(std::iter::repeat_n(' ', if is_words { 0 } else { blanks }));
             out.push_str(cell);
-            out.push_str("  ");
+            out.extend(std::iter::repeat_n(' ', if is_words { blanks } else { 0 } + 2));
         }
         out.truncate(out.trim_end().len());
         out.push('\n');

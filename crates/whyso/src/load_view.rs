@@ -166,7 +166,7 @@ impl LoadView {
         self.bars.clear();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let left = running.bound.saturating_sub(running.elapsed).as_secs();
-        let phase = if running.measuring { "" } else { "warm-up, " };
+        let remark = if running.measuring { format!("{left} s") } else { "warm-up".to_string() };
         let times = state.last.as_ref().filter(|last| last.count > 0);
         let row = Row {
             users: running.users,
@@ -178,7 +178,7 @@ impl LoadView {
             max_ms: times.map(|last| last.response_max_ns as f64 / 1e6),
             backlog: state.backlog,
             errors: running.errors,
-            remark: format!("{phase}{left} s"),
+            remark,
             ..Row::default()
         };
         let line = self.table.row(&row);

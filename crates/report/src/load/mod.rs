@@ -37,3 +37,6 @@ fn invalid_why(level: &Level, verdict: &LevelVerdict) -> String {
     }
     level.result.client_limit.clone()
 }
+
+#[cfg(test)]
+mod tests;

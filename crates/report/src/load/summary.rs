@@ -5,12 +5,13 @@ use std::fmt::Write;
 
 use whyso_explain::capacity::Answer;
 use whyso_explain::model::LevelVerdict;
+use whyso_explain::slo::required_time;
 use whyso_explain::versus::Comparison;
 use whyso_record::run::{Level, SloResult};
 
 use super::{LoadResult, invalid_why};
 use crate::number::{amount, grouped, whole};
-use crate::terminal::{aligned, wrapped};
+use crate::terminal::{aligned_with_words, wrapped};
 
 /// The text under the table, for a terminal of so many characters; empty where there is nothing to say.
 pub fn summary(result: &LoadResult, width: usize) -> String {
@@ -48,7 +49,7 @@ fn service_levels(out: &mut String, levels: &[(Level, LevelVerdict)]) {
         }
     }
     out.push('\n');
-    out.push_str(&aligned(&rows));
+    out.push_str(&aligned_with_words(&rows, &[0, 1]));
 }
 
 fn slo_row(level: &Level, slo: &SloResult) -> Vec<String> {
@@ -59,7 +60,7 @@ fn slo_row(level: &Level, slo: &SloResult) -> Vec<String> {
         ms(slo.mean_ms),
         ms(slo.max_ms),
         ms(slo.p90_ms),
-        format!("{} ≤ {}", slo.measure, amount(slo.required_ms, "ms")),
+        format!("{} ≤ {}", slo.measure, required_time(slo.required_ms)),
         slo.measured_ms.map_or("nothing".to_string(), |measured| amount(measured, "ms")),
         if slo.held { "PASS" } else { "FAIL" }.to_string(),
     ]
@@ -105,7 +106,7 @@ fn endpoints(out: &mut String, levels: &[(Level, LevelVerdict)]) {
         }
     }
     out.push('\n');
-    out.push_str(&aligned(&rows));
+    out.push_str(&aligned_with_words(&rows, &[0, 1]));
 }
 
 fn capacity(out: &mut String, answer: &Answer, width: usize) {
@@ -142,7 +143,7 @@ fn versus(out: &mut String, comparison: &Comparison, width: usize) {
         ]);
     }
     out.push('\n');
-    out.push_str(&aligned(&rows));
+    out.push_str(&aligned_with_words(&rows, &[0]));
     out.push('\n');
     out.push_str(&wrapped(&comparison.sentence(), "  ", width));
 }
