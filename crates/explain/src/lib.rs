@@ -45,6 +45,7 @@ pub mod model;
 mod numbers;
 mod others;
 mod regime;
+mod service_level;
 pub mod slo;
 mod steady;
 #[cfg(test)]
@@ -89,6 +90,7 @@ pub fn explain(input: &Input) -> Explanation {
             findings.push(wake::finding(shape, &levels));
         }
     }
+    findings.push(service_level::finding(&input.levels));
     findings.push(generator::finding(&levels, &input.machine));
     findings.push(others::finding(&levels, &input.machine));
     let actions = effects::effects(&input.actions, &levels);

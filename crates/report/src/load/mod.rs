@@ -12,6 +12,7 @@ pub use hdr_log::HdrLog;
 pub use json::load_json;
 pub use lines::interval_line;
 pub use summary::summary;
+pub(crate) use summary::{engine, service_levels};
 pub use table::{Row, Table};
 
 use whyso_explain::capacity::Answer;

@@ -16,7 +16,7 @@ use crate::terminal::{aligned_with_words, wrapped};
 /// The text under the table, for a terminal of so many characters; empty where there is nothing to say.
 pub fn summary(result: &LoadResult, width: usize) -> String {
     let mut out = String::new();
-    service_levels(&mut out, &result.levels);
+    out.push_str(&service_levels(result.levels.iter().map(|(level, _)| level)));
     endpoints(&mut out, &result.levels);
     if let Some(answer) = &result.capacity {
         capacity(&mut out, answer, width);
@@ -35,11 +35,10 @@ pub fn summary(result: &LoadResult, width: usize) -> String {
 }
 
 /// As Faban prints it: average, maximum, 90th, what is required, and the verdict.
-fn service_levels(out: &mut String, levels: &[(Level, LevelVerdict)]) {
-    let judged: Vec<&Level> =
-        levels.iter().map(|(level, _)| level).filter(|level| !level.result.slo.is_empty()).collect();
+pub(crate) fn service_levels<'l>(levels: impl Iterator<Item = &'l Level>) -> String {
+    let judged: Vec<&Level> = levels.filter(|level| !level.result.slo.is_empty()).collect();
     if judged.is_empty() {
-        return;
+        return String::new();
     }
     let head = ["level", "kind", "average", "max", "90th", "required", "measured", "verdict"];
     let mut rows = vec![head.map(str::to_string).to_vec()];
@@ -48,8 +47,7 @@ fn service_levels(out: &mut String, levels: &[(Level, LevelVerdict)]) {
             rows.push(slo_row(level, slo));
         }
     }
-    out.push('\n');
-    out.push_str(&aligned_with_words(&rows, &[0, 1]));
+    format!("\n{}", aligned_with_words(&rows, &[0, 1]))
 }
 
 fn slo_row(level: &Level, slo: &SloResult) -> Vec<String> {
@@ -218,7 +216,8 @@ fn errors(level: &Level) -> String {
     parts.join("; ")
 }
 
-fn engine(level: &Level) -> String {
+/// What drove a level and why, in a sentence; empty where it was not recorded.
+pub(crate) fn engine(level: &Level) -> String {
     let engine = &level.result.engine;
     let why =
         if engine.why.is_empty() { String::new() } else { format!(": {}", engine.why.trim_end_matches('.')) };
