@@ -103,6 +103,52 @@ fn the_table_and_the_findings_are_for_people() {
 }
 
 #[test]
+fn a_service_level_and_the_engine_are_part_of_the_report() {
+    let place = Place::new();
+    let mut run =
+        place.run(&["--users", "1,2", "--seconds", "2", "--no-repeat", "--engine", "epoll", "--json"]);
+    run.args(["--think", "exp:1ms", "--slo", "p99=100s", "--slo", "commit:avg=0.001us"]);
+    let done = output(&mut run);
+    assert_eq!(done.status.code(), Some(1), "a service level that is not held: {}", text(&done.stderr));
+    let out: Value = serde_json::from_slice(&done.stdout).unwrap();
+    for level in out["levels"].as_array().unwrap() {
+        assert_eq!(level["engine"]["kind"], "epoll");
+        assert_eq!(level["pacing"], "closed loop, think 1 ms on average");
+        assert_eq!(
+            (&level["slo"][0]["held"], &level["slo"][1]["held"]),
+            (&Value::Bool(true), &Value::Bool(false))
+        );
+    }
+    let finding = out["findings"].as_array().unwrap().iter().find(|finding| finding["id"] == "service-level");
+    let told = finding.unwrap()["text"].as_str().unwrap();
+    assert!(told.contains("p99 ≤ 100 s holds at 1 user and 2 users"), "{told}");
+    let not_measured = out["findings"].to_string();
+    assert!(not_measured.contains("Performance Schema"), "{not_measured}");
+    let run = place.only_run();
+    let report = output(&mut place.whyso(&["report", run.to_str().unwrap(), "--format", "md"]));
+    let report = text(&report.stdout);
+    assert!(
+        report.contains("Service level") && report.contains("FAIL") && report.contains("epoll"),
+        "{report}"
+    );
+    place.assert_nothing_left();
+}
+
+#[test]
+fn an_open_loop_is_recorded_with_its_backlog() {
+    let place = Place::new();
+    let args = ["--users", "4", "--rate", "50", "--seconds", "3", "--no-repeat", "--json"];
+    let out = json_of(&output(&mut place.run(&args)));
+    let level = &out["levels"][0];
+    assert_eq!(level["pacing"], "open loop, 50/s, poisson");
+    assert!((50.0..250.0).contains(&level["arrivals"]["due"].as_f64().unwrap()), "{level}");
+    let run = place.only_run();
+    let csv = output(&mut place.whyso(&["export", run.to_str().unwrap(), "--metric", "backlog"]));
+    assert!(text(&csv.stdout).lines().count() >= 3, "{}", text(&csv.stdout));
+    place.assert_nothing_left();
+}
+
+#[test]
 fn ctrl_c_ends_the_level_and_still_reports() {
     let place = Place::new();
     let child = spawn(&mut place.run(&["--users", "2,4", "--seconds", "60", "--json"]));
@@ -112,6 +158,7 @@ fn ctrl_c_ends_the_level_and_still_reports() {
     std::thread::sleep(Duration::from_secs(4));
     kill(pid, libc::SIGINT);
     let output = finish(child, SOON);
+    assert_eq!(output.status.code(), Some(130), "{}", text(&output.stderr));
     let out: Value = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|error| panic!("{error}: {}", text(&output.stderr)));
     let levels = out["levels"].as_array().unwrap();
@@ -285,6 +332,11 @@ fn bad_input_gets_one_sentence_and_the_right_exit_status() {
         (&["run", "--server-cpus", "12 sockets"], 2, "socket"),
         (&["run", "--dsn", "postgres://x/"], 2, "mysql://"),
         (&["run", "--dsn", missing_socket], 1, "no-such-socket"),
+        (&["run", "--dsn", "mysql://a/", "--dsn", "mysql://b/"], 2, "whyso load"),
+        (&["run", "--think", "soon"], 2, "exp:10ms"),
+        (&["run", "--rate", "5", "--think", "1ms"], 2, "give one of them"),
+        (&["run", "--slo", "p99=20"], 2, "20ms"),
+        (&["run", "--slo", "nothing:p99=20ms"], 2, "point_select"),
         (&["run", "--dsn", "mysql://root@127.0.0.1:1/"], 1, "127.0.0.1:1"),
         (&["run", "--server", "/var/empty-no-such"], 1, "/var/empty-no-such"),
         (&["run", "--set", "no_such_knob=1", "--rows", "1000"], 2, "no_such_knob"),

@@ -10,6 +10,17 @@ pub(crate) const SATURATED_SHARE: f64 = 0.9;
 /// A machine with less idle time than this is full.
 pub(crate) const IDLE_FULL: f64 = 0.05;
 
+/// Backlog that may be left over by chance, in transactions, and as a share of those that became due.
+const BACKLOG_GROWTH_MAX: u64 = 10;
+const BACKLOG_SHARE_MAX: f64 = 0.01;
+
+/// Whether an open loop's rate was kept up with over a window: the transactions that were due and not begun grew by no
+/// more than 10, or 1 % of those that became due.
+pub fn rate_was_held(due: u64, backlog_begin: u64, backlog_end: u64) -> bool {
+    let grown = backlog_end.saturating_sub(backlog_begin);
+    grown <= BACKLOG_GROWTH_MAX.max((due as f64 * BACKLOG_SHARE_MAX) as u64)
+}
+
 /// Why the generator was the bottleneck of a level; `None` where nothing says that it was.
 pub(crate) fn saturated_why(level: &Level, machine: &Machine) -> Option<String> {
     if !level.client_saturated_why.is_empty() {

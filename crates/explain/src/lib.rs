@@ -30,6 +30,7 @@
 //! assert!(explanation.findings[0].text.starts_with("Throughput peaks at 2 users (anywhere from 2 to 4"));
 //! ```
 
+pub mod capacity;
 mod cpu;
 mod drift;
 mod effects;
@@ -44,14 +45,18 @@ pub mod model;
 mod numbers;
 mod others;
 mod regime;
+mod service_level;
+pub mod slo;
 mod steady;
 #[cfg(test)]
 mod testing;
 mod usl;
+pub mod versus;
 mod wake;
 mod warnings;
 
 pub use cpu::{cpu_use, server_cpu_s};
+pub use generator::rate_was_held;
 
 use level::Level;
 use model::{Explanation, Finding, Input};
@@ -85,6 +90,7 @@ pub fn explain(input: &Input) -> Explanation {
             findings.push(wake::finding(shape, &levels));
         }
     }
+    findings.push(service_level::finding(&input.levels));
     findings.push(generator::finding(&levels, &input.machine));
     findings.push(others::finding(&levels, &input.machine));
     let actions = effects::effects(&input.actions, &levels);

@@ -59,6 +59,9 @@ pub struct LevelInput {
     pub client_saturated_why: String,
     /// Why the level ended early; empty where it did not.
     pub cut_short: String,
+    /// What was required of response times, and what was measured.
+    #[serde(default)]
+    pub slo: Vec<SloInput>,
     /// CPU of the machine, as fractions of all its CPUs; `None` where it was not measured.
     pub cpu: Option<CpuUse>,
     /// CPU seconds of the server's process in the window, where it is local.
@@ -67,6 +70,19 @@ pub struct LevelInput {
     pub counters: Vec<Counter>,
     /// Mean of every gauge over the window.
     pub gauges: Vec<Gauge>,
+}
+
+/// One requirement of a service level at one level.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SloInput {
+    /// "transaction", or a kind of statement.
+    pub kind: String,
+    /// Such as "p99".
+    pub measure: String,
+    pub required_ms: f64,
+    /// `None` where nothing was measured.
+    pub measured_ms: Option<f64>,
+    pub held: bool,
 }
 
 /// Fractions of the machine's CPU time, 0 to 1; they add up to 1.
@@ -122,7 +138,7 @@ pub struct Explanation {
     pub findings: Vec<Finding>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LevelVerdict {
     pub index: u32,
     pub users: u32,
@@ -148,7 +164,7 @@ pub struct LevelVerdict {
     pub client_cpus: f64,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub enum Steadiness {
     Steady,
@@ -156,16 +172,18 @@ pub enum Steadiness {
     UnstableFrom {
         s: f64,
     },
+    #[default]
     TooShort,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Regime {
     RampingUp,
     Peak,
     Degrading,
     /// Invalid or unstable levels, or too few levels to tell.
+    #[default]
     Unknown,
 }
 

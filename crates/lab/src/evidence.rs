@@ -1,11 +1,11 @@
 //! From a recording to what the explanation rests on. The only bridge between files and findings.
 
 use whyso_explain::model::{
-    ActionInput, Counter, Explanation, Gauge, Input, LevelInput, Machine, SeriesName,
+    ActionInput, Counter, Explanation, Gauge, Input, LevelInput, LevelVerdict, Machine, SeriesName, SloInput,
 };
 use whyso_record::Recording;
 use whyso_record::data::{Kind, SeriesId, SeriesKey};
-use whyso_record::run::{ActionRecord, Ended, Level, Purpose, RunInfo};
+use whyso_record::run::{ActionRecord, Ended, Level, Purpose, RunInfo, SloResult};
 
 use crate::Error;
 
@@ -31,6 +31,14 @@ pub fn input(recording: &Recording) -> Result<Input, Error> {
     not_measured.extend(recording.problems().iter().cloned());
     let actions = run.actions.iter().map(action_input).collect();
     Ok(Input { levels, machine: machine(run), actions, not_measured })
+}
+
+/// What can be said of a level without anything that was watched: its throughput's interval, whether it was steady, and
+/// whether the generator was the bottleneck.
+pub fn judge_alone(level: &Level) -> LevelVerdict {
+    let input = Input { levels: vec![level_input(level)], ..Input::default() };
+    let explained = whyso_explain::explain(&input);
+    explained.levels.into_iter().next().unwrap_or_default()
 }
 
 fn machine(run: &RunInfo) -> Machine {
@@ -71,7 +79,11 @@ fn level_input(level: &Level) -> LevelInput {
         latency_p99_ms: result.latency_ms.p99,
         bins_100ms: result.bins_100ms.clone(),
         client_cpu_s: result.client.cpu_s,
-        client_saturated_why: result.client.saturated_why.clone(),
+        client_saturated_why: match result.client.saturated_why.as_str() {
+            "" => result.client_limit.clone(),
+            why => why.to_string(),
+        },
+        slo: result.slo.iter().map(slo_input).collect(),
         cut_short: match &level.ended {
             Ended::Complete { .. } => String::new(),
             Ended::CutShort { why, .. } => why.clone(),
@@ -80,6 +92,16 @@ fn level_input(level: &Level) -> LevelInput {
         server_cpu_s: None,
         counters: Vec::new(),
         gauges: Vec::new(),
+    }
+}
+
+fn slo_input(slo: &SloResult) -> SloInput {
+    SloInput {
+        kind: slo.kind.clone(),
+        measure: slo.measure.clone(),
+        required_ms: slo.required_ms,
+        measured_ms: slo.measured_ms,
+        held: slo.held,
     }
 }
 

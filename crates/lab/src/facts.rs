@@ -14,6 +14,9 @@ use crate::{Error, Plan};
 /// Said in every recording until stacks are recorded too.
 const COUNTERS_ALONE: &str = "where inside the server the time goes: which lock, which file, which function (counters alone were read)";
 
+/// Said in every recording until it is read.
+const PERFORMANCE_SCHEMA: &str = "the Performance Schema: what the server itself knows of waits, stages and statement digests was not read";
+
 /// The beginning of `run.json`.
 pub(crate) fn run_info(
     plan: &Plan,
@@ -37,7 +40,10 @@ pub(crate) fn run_info(
         "seconds": plan.measure.as_secs_f64(),
         "warmup_seconds_max": plan.warmup_max.as_secs_f64(),
         "interval_ms": plan.interval.as_millis() as u64,
-        "engine": "threads",
+        "engine_asked": plan.engine.to_string(),
+        "loops_asked": plan.loops,
+        "pacing": crate::pacing::words(&plan.level_spec(1).pacing, None),
+        "slo": plan.slo,
         "settings": tested.settings.iter().map(knob).collect::<Vec<_>>(),
         "server_cpus": server_cpus,
         "server_cpus_words": tested.cpus_words,
@@ -53,7 +59,7 @@ pub(crate) fn run_info(
         host: host_facts(tested.data_dir.as_deref()),
         server,
         anchors: vec![Anchor::now()],
-        not_measured: vec![COUNTERS_ALONE.to_string()],
+        not_measured: vec![COUNTERS_ALONE.to_string(), PERFORMANCE_SCHEMA.to_string()],
         ..RunInfo::default()
     })
 }

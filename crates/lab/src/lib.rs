@@ -23,9 +23,14 @@
 //! ```
 
 mod actions;
+mod engine;
 mod error;
 mod evidence;
 mod facts;
+mod leave;
+mod level;
+pub mod load;
+mod pacing;
 mod plan;
 mod prepare;
 mod progress;
@@ -36,10 +41,11 @@ mod sweep;
 mod warmup;
 
 pub use error::Error;
-pub use evidence::{explain, input};
+pub use evidence::{explain, input, judge_alone};
+pub use pacing::{Quantity, Stages, parse_stages, parse_think};
 pub use plan::{Action, Plan, ServerPlan, USERS_MAX, What, parse_knob};
 pub use prepare::AskPassword;
-pub use progress::{Listener, News, Running, Stop};
+pub use progress::{IntervalNews, Listener, News, Running, Stop};
 pub use run::{Outcome, run};
 
 /// What the plan's workload sends, as text for people.

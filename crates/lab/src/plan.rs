@@ -3,9 +3,12 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use whyso_explain::slo::Requirement;
+use whyso_load::{Arrivals, EngineKind, LevelSpec, Pacing, Profile, Think};
+
 use crate::Error;
 
-/// Most users that one run may ask for: each is a thread and a connection.
+/// Most users that one run may ask for.
 pub const USERS_MAX: u32 = 20_000;
 
 /// One run, as the user asked for it.
@@ -24,6 +27,16 @@ pub struct Plan {
     /// Bound on a level's warm-up.
     pub warmup_max: Duration,
     pub interval: Duration,
+    pub engine: EngineKind,
+    /// Number of event loops; `None`: the engine chooses.
+    pub loops: Option<u32>,
+    /// Pause between a user's transactions, in a closed loop.
+    pub think: Think,
+    /// Transactions due a second at every level; `None`: a closed loop.
+    pub rate_per_s: Option<f64>,
+    pub arrivals: Arrivals,
+    /// Response times that are required at each level.
+    pub slo: Vec<Requirement>,
     /// Repeat the best level at the end, to look for drift.
     pub repeat_best: bool,
     pub actions: Vec<Action>,
@@ -75,32 +88,27 @@ pub enum What {
 }
 
 impl Plan {
+    /// The level of so many users.
+    pub(crate) fn level_spec(&self, users: u32) -> LevelSpec {
+        let pacing = match self.rate_per_s {
+            Some(rate_per_s) => Pacing::Open { arrivals: self.arrivals, rate: Profile::constant(rate_per_s) },
+            None => Pacing::Closed { think: self.think, active: None },
+        };
+        LevelSpec { pacing, ..LevelSpec::users(users) }
+    }
+
     /// Checks everything that can be checked without a server.
     ///
     /// # Errors
     /// One sentence for the first thing that is wrong.
     pub fn check(&self) -> Result<(), Error> {
-        if self.users.is_empty() {
-            return Err(Error::Plan("--users needs at least one number of users, such as 1,2,4,8".into()));
-        }
-        for &users in &self.users {
-            if users == 0 {
-                return Err(Error::Plan("--users 0 loads nothing: give 1 or more".into()));
+        check_users(&self.users)?;
+        check_times(self.measure, self.warmup_max)?;
+        if let Some(rate_per_s) = self.rate_per_s {
+            check_rate(rate_per_s)?;
+            if self.think != Think::None {
+                return Err(Error::Plan(THINK_IN_OPEN_LOOP.into()));
             }
-            if users > USERS_MAX {
-                return Err(Error::Plan(format!(
-                    "--users {users} is more than the {USERS_MAX} that one run may ask for: give fewer"
-                )));
-            }
-        }
-        let seconds = self.measure.as_secs_f64();
-        if !(0.5..=86_400.0).contains(&seconds) {
-            return Err(Error::Plan(format!(
-                "--seconds {seconds} can't be measured: give 0.5 to 86400, and 5 or more for intervals that hold"
-            )));
-        }
-        if self.warmup_max > Duration::from_secs(86_400) {
-            return Err(Error::Plan("--warmup is more than a day: give 0 to 86400 seconds".into()));
         }
         if self.interval < Duration::from_millis(100) || self.interval > Duration::from_secs(60) {
             return Err(Error::Plan(format!(
@@ -108,16 +116,7 @@ impl Plan {
                 self.interval.as_millis()
             )));
         }
-        if self.tables == 0 || self.tables > 10_000 {
-            return Err(Error::Plan(format!("--tables {} is out of range: give 1 to 10000", self.tables)));
-        }
-        if self.rows == 0 || self.rows > i32::MAX as u64 {
-            return Err(Error::Plan(format!(
-                "--rows {} is out of range: the tables' id is an INTEGER, give 1 to {}",
-                self.rows,
-                i32::MAX
-            )));
-        }
+        check_data_set(self.tables, self.rows)?;
         let measured = self.measure * self.users.len() as u32;
         for action in &self.actions {
             if action.after >= measured {
@@ -138,6 +137,62 @@ impl Plan {
         }
         Ok(())
     }
+}
+
+/// Why a think time and a rate don't go together.
+pub(crate) const THINK_IN_OPEN_LOOP: &str =
+    "--think is a pause in a closed loop, and --rate says when transactions are due: give one of them";
+
+pub(crate) fn check_users(levels: &[u32]) -> Result<(), Error> {
+    if levels.is_empty() {
+        return Err(Error::Plan("--users needs at least one number of users, such as 1,2,4,8".into()));
+    }
+    for &users in levels {
+        if users == 0 {
+            return Err(Error::Plan("--users 0 loads nothing: give 1 or more".into()));
+        }
+        if users > USERS_MAX {
+            return Err(Error::Plan(format!(
+                "--users {users} is more than the {USERS_MAX} that one run may ask for: give fewer"
+            )));
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn check_times(measure: Duration, warmup_max: Duration) -> Result<(), Error> {
+    let seconds = measure.as_secs_f64();
+    if !(0.5..=86_400.0).contains(&seconds) {
+        return Err(Error::Plan(format!(
+            "--seconds {seconds} can't be measured: give 0.5 to 86400, and 5 or more for intervals that hold"
+        )));
+    }
+    if warmup_max > Duration::from_secs(86_400) {
+        return Err(Error::Plan("--warmup is more than a day: give 0 to 86400 seconds".into()));
+    }
+    Ok(())
+}
+
+pub(crate) fn check_rate(rate_per_s: f64) -> Result<(), Error> {
+    if !(0.01..=1e7).contains(&rate_per_s) {
+        return Err(Error::Plan(format!(
+            "--rate {rate_per_s} is out of range: give 0.01 to 10000000 transactions a second"
+        )));
+    }
+    Ok(())
+}
+
+pub(crate) fn check_data_set(tables: u32, rows: u64) -> Result<(), Error> {
+    if tables == 0 || tables > 10_000 {
+        return Err(Error::Plan(format!("--tables {tables} is out of range: give 1 to 10000")));
+    }
+    if rows == 0 || rows > i32::MAX as u64 {
+        return Err(Error::Plan(format!(
+            "--rows {rows} is out of range: the tables' id is an INTEGER, give 1 to {}",
+            i32::MAX
+        )));
+    }
+    Ok(())
 }
 
 impl Action {
@@ -179,13 +234,14 @@ impl std::fmt::Display for What {
     }
 }
 
-/// "60", "60s", "1.5m", "200ms" or "1h".
-fn parse_duration(text: &str) -> Option<Duration> {
+/// "60", "60s", "1.5m", "200ms", "50us" or "1h".
+pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
     let text = text.trim();
     let number_end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let number: f64 = text[..number_end].parse().ok()?;
     let scale = match text[number_end..].trim() {
         "" | "s" => 1.0,
+        "us" | "µs" => 1e-6,
         "ms" => 0.001,
         "m" | "min" => 60.0,
         "h" => 3600.0,

@@ -11,10 +11,10 @@ use whyso_server::knobs::{self, Undo, Undone};
 use whyso_server::snapshot::{Provision, Store};
 use whyso_server::{CpuSet, Dsn, StartSpec, ThrowAway, dsn, schema, throwaway};
 
+use crate::Error;
 use crate::plan::ServerPlan;
 use crate::progress::{Listener, News};
 use crate::sweep::Shared;
-use crate::{Error, Plan};
 
 /// Asks the user for a password; the text says for whom. `None` where nobody can be asked.
 pub type AskPassword = dyn Fn(&str) -> Option<String> + Sync;
@@ -63,14 +63,26 @@ impl Tested {
     }
 }
 
+/// What a server is to have before it is loaded.
+pub(crate) struct Wanted<'a> {
+    pub(crate) server: &'a ServerPlan,
+    pub(crate) dataset: Dataset,
+    /// Whether the data set belongs on a server that runs already; a throw-away one always gets it.
+    pub(crate) data_wanted: bool,
+    /// Whether the load writes, or may.
+    pub(crate) writes: bool,
+    pub(crate) users_max: u32,
+    /// Schema that may be written although whyso did not make it.
+    pub(crate) allow_writes: Option<&'a str>,
+}
+
 /// Starts or reaches the server and sees to its data.
 pub(crate) async fn server(
-    plan: &Plan,
+    wanted: &Wanted<'_>,
     listener: &dyn Listener,
     ask_password: &AskPassword,
 ) -> Result<Tested, Error> {
-    let dataset = Dataset { tables: plan.tables, rows: plan.rows, seed: plan.seed, ..Dataset::default() };
-    match &plan.server {
+    match wanted.server {
         ServerPlan::ThrowAway { build, parent, set, defaults_file, cpus } => {
             listener.hear(News::Step("looking for a server"));
             let mut spec = StartSpec::new(whyso_server::find(build.as_deref())?);
@@ -78,11 +90,11 @@ pub(crate) async fn server(
             spec.defaults_file = defaults_file.clone();
             spec.set = set.clone();
             spec.cpus = cpus.as_deref().map(CpuSet::resolve).transpose()?;
-            spec.connections = users_max(plan) + CONNECTIONS_OF_OUR_OWN;
-            spec.data_bytes = dataset.bytes_estimate();
-            throw_away(spec, &dataset, listener).await
+            spec.connections = wanted.users_max + CONNECTIONS_OF_OUR_OWN;
+            spec.data_bytes = wanted.dataset.bytes_estimate();
+            throw_away(spec, &wanted.dataset, listener).await
         }
-        ServerPlan::Dsn { dsn, set } => remote(plan, dsn, set, &dataset, listener, ask_password).await,
+        ServerPlan::Dsn { dsn, set } => remote(wanted, dsn, set, listener, ask_password).await,
     }
 }
 
@@ -153,10 +165,9 @@ fn provision_words(provision: &Provision) -> String {
 }
 
 async fn remote(
-    plan: &Plan,
+    wanted: &Wanted<'_>,
     text: &str,
     set: &[(String, String)],
-    dataset: &Dataset,
     listener: &dyn Listener,
     ask_password: &AskPassword,
 ) -> Result<Tested, Error> {
@@ -188,12 +199,7 @@ async fn remote(
             ));
         }
     }
-    if plan.allow_writes.as_deref() == Some(dsn.schema.as_str()) {
-        check_consented(&mut conn, &dsn.schema, dataset).await?;
-    } else {
-        schema::claim(&mut conn, &dsn.schema).await?;
-        dataset::ensure(&dsn, dataset, &|progress| hear_loading(listener, progress)).await?;
-    }
+    make_schema_ready(wanted, &dsn, &mut conn, listener).await?;
     let mut undo = Undo::open(&mut conn).await?;
     let mut settings = Vec::new();
     for (name, value) in set {
@@ -217,6 +223,32 @@ async fn remote(
         notes,
         settings,
     })
+}
+
+/// Sees to it that what is loaded may be, and that its data are there.
+async fn make_schema_ready(
+    wanted: &Wanted<'_>,
+    dsn: &Dsn,
+    conn: &mut Conn,
+    listener: &dyn Listener,
+) -> Result<(), Error> {
+    let dataset = &wanted.dataset;
+    let consented = wanted.allow_writes == Some(dsn.schema.as_str());
+    match (wanted.data_wanted, consented) {
+        (true, true) => check_consented(conn, &dsn.schema, dataset).await?,
+        (true, false) => {
+            schema::claim(conn, &dsn.schema).await?;
+            dataset::ensure(dsn, dataset, &|progress| hear_loading(listener, progress)).await?;
+        }
+        (false, true) => {}
+        // What only reads may do so anywhere; the schema that a DSN without one means is made where it is missing.
+        (false, false) => {
+            if wanted.writes || !dsn.schema_given {
+                schema::claim(conn, &dsn.schema).await?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// What became of a change, in words.
@@ -264,8 +296,4 @@ fn hear_loading(listener: &dyn Listener, progress: dataset::Progress) {
         Phase::Indexes => "making secondary indexes",
     };
     listener.hear(News::Loading { phase, rows: progress.rows_done, rows_total: progress.rows_total });
-}
-
-fn users_max(plan: &Plan) -> u32 {
-    plan.users.iter().copied().max().unwrap_or(1)
 }

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use whyso_record::data::LoadInterval;
 use whyso_record::run::{Level, Purpose};
 
 /// One piece of news.
@@ -14,16 +15,34 @@ pub enum News<'a> {
     Loading { phase: &'a str, rows: u64, rows_total: u64 },
     /// A level runs.
     Level(Running),
+    /// What the load did in about a second; `whyso load` alone tells it.
+    Interval(&'a IntervalNews),
     /// A level has ended.
     LevelDone(&'a Level),
     /// Something that the user should know, but that does not end the run.
     Warning(&'a str),
 }
 
+/// What the load did in about a second.
+#[derive(Clone, Debug)]
+pub struct IntervalNews {
+    pub users: u32,
+    /// Name of the workload.
+    pub workload: String,
+    /// Transactions that were due and not begun at its end; `None` in a closed loop.
+    pub backlog: Option<u64>,
+    /// One a kind of statement; whole transactions first.
+    pub rows: Vec<LoadInterval>,
+}
+
 /// How far a running level is.
 #[derive(Clone, Copy, Debug)]
 pub struct Running {
+    /// Position of the level, from 0.
+    pub index: u32,
     pub users: u32,
+    /// What becomes due a second now, in an open loop.
+    pub rate_per_s: Option<f64>,
     pub purpose: Purpose,
     pub measuring: bool,
     /// Time since the phase (warm-up or measuring) began.
@@ -32,6 +51,10 @@ pub struct Running {
     pub bound: Duration,
     /// In the last half second.
     pub transactions_per_s: f64,
+    /// In the last half second.
+    pub queries_per_s: f64,
+    /// Since the level began.
+    pub errors: u64,
     /// Longest that the rest of the run may take, this level included.
     pub rest: Duration,
 }

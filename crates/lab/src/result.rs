@@ -1,35 +1,38 @@
 //! From what the load gives to what the recording holds.
 
-use std::collections::BTreeMap;
-
-use whyso_load::{Histogram, Interval, IntervalRow, LevelOutcome};
-use whyso_record::Recorder;
+use whyso_explain::slo::Requirement;
+use whyso_load::{EndpointOutcome, Histogram, Interval, IntervalRow, KindOutcome, LevelOutcome, TRANSACTION};
 use whyso_record::data::LoadInterval;
-use whyso_record::run::{Client, Latency, LevelResult, StatementResult};
+use whyso_record::run::{
+    ArrivalsResult, Client, EndpointResult, EngineResult, Latency, LevelResult, OutageResult,
+    PercentileResult, SloResult, StatementResult,
+};
 
 const NS_PER_MS: f64 = 1e6;
 const NS_PER_S: f64 = 1e9;
 
+/// What a level's result is to tell beside the numbers themselves.
+pub(crate) struct Asked<'a> {
+    pub(crate) workload: &'a str,
+    /// When transactions began, in words.
+    pub(crate) pacing: &'a str,
+    /// Percentiles, above 0, at most 100.
+    pub(crate) percentiles: &'a [f64],
+    pub(crate) slo: &'a [Requirement],
+}
+
 /// The result of one level, of its measured window alone.
-pub(crate) fn level_result(outcome: &LevelOutcome) -> LevelResult {
+pub(crate) fn level_result(outcome: &LevelOutcome, asked: &Asked<'_>) -> LevelResult {
     let seconds = (outcome.window_end_ns - outcome.window_begin_ns) as f64 / NS_PER_S;
     let per_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
-    let mut errors_by_code = BTreeMap::new();
-    for (code, count) in &outcome.errors_by_code {
-        errors_by_code.insert(code.to_string(), *count);
-    }
-    let mut by_statement = Vec::new();
-    for kind in &outcome.kinds {
-        by_statement.push(StatementResult {
-            kind: kind.kind.clone(),
-            count: kind.count,
-            errors: kind.errors,
-            rows: kind.rows,
-            latency_ms: latency_ms(&kind.latency),
-        });
-    }
-    let cpu_s = outcome.client.threads_cpu_ns as f64 / NS_PER_S;
-    let saturated_why = outcome.client.saturated_why().unwrap_or_default();
+    let errors_by_code =
+        outcome.errors_by_code.iter().map(|(code, count)| (code.to_string(), *count)).collect();
+    let lost = outcome.lost_ns_by_code.iter();
+    let percentiles = asked.percentiles.iter().map(|&percentile| PercentileResult {
+        percentile,
+        latency_ms: outcome.response.quantile_ns(percentile / 100.0) as f64 / NS_PER_MS,
+        service_ms: outcome.service.quantile_ns(percentile / 100.0) as f64 / NS_PER_MS,
+    });
     LevelResult {
         seconds,
         transactions: outcome.transactions,
@@ -41,15 +44,101 @@ pub(crate) fn level_result(outcome: &LevelOutcome) -> LevelResult {
         queries_per_s: per_second(outcome.queries),
         latency_ms: latency_ms(&outcome.response),
         service_ms: latency_ms(&outcome.service),
-        by_statement,
-        client: Client {
-            cpu_s,
-            cpu_us_per_query: if outcome.queries > 0 { cpu_s * 1e6 / outcome.queries as f64 } else { 0.0 },
-            max_rss_kb: outcome.client.max_rss_kb,
-            saturated: !saturated_why.is_empty(),
-            saturated_why,
-        },
+        by_statement: outcome.kinds.iter().map(statement_result).collect(),
+        client: client(outcome),
         bins_100ms: outcome.bins_100ms.clone(),
+        workload: asked.workload.to_string(),
+        pacing: asked.pacing.to_string(),
+        percentiles: percentiles.collect(),
+        retried_ms: latency_ms(&outcome.retried),
+        lost_ms_by_code: lost.map(|(code, ns)| (code.to_string(), *ns as f64 / NS_PER_MS)).collect(),
+        reconnects: outcome.reconnects,
+        engine: EngineResult {
+            kind: outcome.engine.kind.to_string(),
+            loops: outcome.engine.loops,
+            why: outcome.engine.why.clone(),
+        },
+        arrivals: outcome.arrivals.as_ref().map(|arrivals| ArrivalsResult {
+            due: arrivals.due,
+            due_per_s: per_second(arrivals.due),
+            backlog_begin: arrivals.backlog_begin,
+            backlog_end: arrivals.backlog_end,
+            backlog_max: arrivals.backlog_max,
+            held: whyso_explain::rate_was_held(arrivals.due, arrivals.backlog_begin, arrivals.backlog_end),
+            late_ms: latency_ms(&arrivals.late),
+        }),
+        endpoints: outcome.endpoints.iter().map(|endpoint| endpoint_result(endpoint, &per_second)).collect(),
+        client_limit: outcome.client_limit.clone().unwrap_or_default(),
+        slo: asked.slo.iter().map(|required| slo_result(outcome, required)).collect(),
+        intervals_lost: outcome.intervals_lost,
+    }
+}
+
+fn statement_result(kind: &KindOutcome) -> StatementResult {
+    StatementResult {
+        kind: kind.kind.clone(),
+        count: kind.count,
+        errors: kind.errors,
+        rows: kind.rows,
+        latency_ms: latency_ms(&kind.latency),
+        error_ms: latency_ms(&kind.error_latency),
+    }
+}
+
+fn client(outcome: &LevelOutcome) -> Client {
+    let used = &outcome.client;
+    let cpu_s = used.threads_cpu_ns as f64 / NS_PER_S;
+    let saturated_why = used.saturated_why().unwrap_or_default();
+    let mean_us = |sum_ns: u64, count: u64| if count > 0 { sum_ns as f64 / 1e3 / count as f64 } else { 0.0 };
+    Client {
+        cpu_s,
+        cpu_us_per_query: mean_us(used.threads_cpu_ns, outcome.queries),
+        max_rss_kb: used.max_rss_kb,
+        saturated: !saturated_why.is_empty(),
+        saturated_why,
+        run_delay_s: used.run_delay_ns as f64 / NS_PER_S,
+        answer_delay_us: mean_us(used.answer_delay_ns, used.answers),
+        threads: used.threads,
+        cpus_allowed: used.cpus_allowed,
+    }
+}
+
+fn endpoint_result(endpoint: &EndpointOutcome, per_second: &dyn Fn(u64) -> f64) -> EndpointResult {
+    let outages = endpoint.outages.iter().map(|outage| OutageResult {
+        begin_ns: outage.begin_ns,
+        seconds: outage.end_ns.map(|end_ns| (end_ns - outage.begin_ns) as f64 / NS_PER_S),
+    });
+    EndpointResult {
+        address: endpoint.address.clone(),
+        transactions: endpoint.transactions,
+        transactions_per_s: per_second(endpoint.transactions),
+        errors: endpoint.errors,
+        latency_ms: latency_ms(&endpoint.response),
+        outages: outages.collect(),
+    }
+}
+
+/// What was measured of a requirement's kind, and whether it holds.
+fn slo_result(outcome: &LevelOutcome, required: &Requirement) -> SloResult {
+    let times = match required.kind.as_str() {
+        TRANSACTION => Some(&outcome.response),
+        kind => outcome.kinds.iter().find(|one| one.kind == kind).map(|one| &one.latency),
+    };
+    let times = times.filter(|times| times.count() > 0);
+    let ms = |quantile: f64| times.map_or(0.0, |times| times.quantile_ns(quantile) as f64 / NS_PER_MS);
+    let measured_ms = times.map(|times| match required.measure.quantile() {
+        Some(quantile) => ms(quantile),
+        None => times.mean_ns() / NS_PER_MS,
+    });
+    SloResult {
+        kind: required.kind.clone(),
+        measure: required.measure.to_string(),
+        required_ms: required.required_ms,
+        measured_ms,
+        mean_ms: times.map_or(0.0, |times| times.mean_ns() / NS_PER_MS),
+        p90_ms: ms(0.9),
+        max_ms: ms(1.0),
+        held: required.holds(measured_ms),
     }
 }
 
@@ -65,11 +154,9 @@ fn latency_ms(histogram: &Histogram) -> Latency {
     }
 }
 
-/// Writes what the load did in an interval, a row a statement kind.
-pub(crate) fn record_interval(recorder: &Recorder, level: u32, interval: &Interval) {
-    for row in &interval.rows {
-        recorder.load(load_interval(level, interval, row));
-    }
+/// What the load did in an interval, a row a statement kind.
+pub(crate) fn load_intervals(level: u32, interval: &Interval) -> Vec<LoadInterval> {
+    interval.rows.iter().map(|row| load_interval(level, interval, row)).collect()
 }
 
 fn load_interval(level: u32, interval: &Interval, row: &IntervalRow) -> LoadInterval {

@@ -1,33 +1,36 @@
 //! One run, start to end. The only place that knows in which order things happen.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
 use whyso_clock::{Anchor, monotonic_ns};
-use whyso_load::{Engine, Limits};
+use whyso_explain::slo::Requirement;
+use whyso_load::LoadSpec;
 use whyso_record::data::Event;
 use whyso_record::run::{Ended, Purpose, RunInfo};
 use whyso_record::{Options, Recorder};
 use whyso_server::CpuSet;
-use whyso_server::knobs::Undone;
+use whyso_server::dataset::Dataset;
 use whyso_watch::{WatchSpec, Watcher, global_variables};
 use whyso_workload::Workload;
 
 use crate::actions::Actions;
+use crate::engine::Engine;
 use crate::facts;
+use crate::leave::leave;
+use crate::level::Cut;
 use crate::plan::What;
-use crate::prepare::{self, AskPassword, Tested};
+use crate::prepare::{self, AskPassword, Tested, Wanted};
 use crate::progress::{Listener, News, Stop};
 use crate::settle::wait_until_settled;
-use crate::sweep::{Cut, Sweep, best};
+use crate::sweep::{Sweep, best};
 use crate::{Error, Plan};
 
 /// How long a lost connection is made anew, in runs that restart the server on purpose.
-const RECONNECT_TIME_MAX: Duration = Duration::from_secs(60);
+pub(crate) const RECONNECT_TIME_MAX: Duration = Duration::from_secs(60);
 /// Bound on the last questions to a server that may be gone.
-const GOODBYE_TIME_MAX: Duration = Duration::from_secs(10);
+pub(crate) const GOODBYE_TIME_MAX: Duration = Duration::from_secs(10);
 /// Between two anchors of the clock to wall time.
 const ANCHOR_INTERVAL_NS: i64 = 60_000_000_000;
 
@@ -52,22 +55,18 @@ pub fn run(
     plan.check()?;
     let workload = workload(plan)?;
     let client_cpus = plan.client_cpus.as_deref().map(CpuSet::resolve).transpose()?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(1)
-        .enable_all()
-        .build()
-        .map_err(|error| Error::Failed(format!("can't start a thread: {error}")))?;
-
-    let prepared = runtime.block_on(async {
-        tokio::select! {
-            tested = prepare::server(plan, listener, ask_password) => tested,
-            () = stop_asked(stop) => Err(Error::Interrupted),
-        }
-    });
-    let tested = prepared?;
-    for note in &tested.notes {
-        listener.hear(News::Warning(note));
-    }
+    check_kinds(&plan.slo, &workload)?;
+    let runtime = runtime()?;
+    let dataset = Dataset { tables: plan.tables, rows: plan.rows, seed: plan.seed, ..Dataset::default() };
+    let wanted = Wanted {
+        server: &plan.server,
+        dataset,
+        data_wanted: true,
+        writes: true,
+        users_max: plan.users.iter().copied().max().unwrap_or(1),
+        allow_writes: plan.allow_writes.as_deref(),
+    };
+    let tested = prepare_server(&runtime, &wanted, listener, stop, ask_password)?;
     let lab = Lab { plan, workload, client_cpus, tested, runtime, listener, stop };
     let outcome = lab.record();
     lab.leave();
@@ -85,6 +84,50 @@ pub(crate) fn workload(plan: &Plan) -> Result<Workload, Error> {
     let workload = Workload::builtin(&plan.workload, &options)?;
     workload.check_data(plan.tables, plan.rows)?;
     Ok(workload)
+}
+
+/// The threads for control connections and samplers.
+pub(crate) fn runtime() -> Result<Runtime, Error> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let built = builder.worker_threads(1).enable_all().build();
+    built.map_err(|error| Error::Failed(format!("can't start a thread: {error}")))
+}
+
+/// Makes a server ready, unless the user breaks off.
+pub(crate) fn prepare_server(
+    runtime: &Runtime,
+    wanted: &Wanted<'_>,
+    listener: &dyn Listener,
+    stop: &Stop,
+    ask_password: &AskPassword,
+) -> Result<Tested, Error> {
+    let prepared = runtime.block_on(async {
+        tokio::select! {
+            tested = prepare::server(wanted, listener, ask_password) => tested,
+            () = stop_asked(stop) => Err(Error::Interrupted),
+        }
+    });
+    let tested = prepared?;
+    for note in &tested.notes {
+        listener.hear(News::Warning(note));
+    }
+    Ok(tested)
+}
+
+/// Every kind that a service level names must be one of the workload's.
+pub(crate) fn check_kinds(slo: &[Requirement], workload: &Workload) -> Result<(), Error> {
+    let mut kinds: Vec<&str> = vec![whyso_load::TRANSACTION];
+    kinds.extend(workload.statements().map(|statement| statement.kind.as_str()));
+    kinds.dedup();
+    match slo.iter().find(|required| !kinds.contains(&required.kind.as_str())) {
+        None => Ok(()),
+        Some(required) => Err(Error::Plan(format!(
+            "--slo {}:… names a kind of statement that {} does not send: it sends {}",
+            required.kind,
+            workload.name,
+            kinds.join(", ")
+        ))),
+    }
 }
 
 async fn stop_asked(stop: &Stop) {
@@ -120,21 +163,15 @@ impl Lab<'_> {
         }
 
         let users_max = self.plan.users.iter().copied().max().unwrap_or(1);
-        let cpus = self.client_cpus.as_ref().map(|cpus| cpus.cpus().to_vec());
-        let restarts = self.plan.actions.iter().any(|a| matches!(a.what, What::Restart | What::Shell(_)));
-        let mut limits = Limits::default();
-        if restarts {
-            limits.reconnect = RECONNECT_TIME_MAX;
+        let mut spec = LoadSpec::new(self.tested.target(), users_max, self.plan.seed);
+        spec.cpus = self.client_cpus.as_ref().map(|cpus| cpus.cpus().to_vec());
+        spec.engine = self.plan.engine;
+        spec.loops = self.plan.loops;
+        if self.plan.actions.iter().any(|a| matches!(a.what, What::Restart | What::Shell(_))) {
+            spec.limits.reconnect = RECONNECT_TIME_MAX;
         }
         self.listener.hear(News::Step("connecting the users"));
-        let engine = Engine::connect_with(
-            &self.tested.target(),
-            &self.workload,
-            users_max,
-            self.plan.seed,
-            cpus,
-            limits,
-        )?;
+        let engine = Engine::open(&spec, &self.workload)?;
 
         let path = self.plan.out.join(&info.id);
         let recorder = Recorder::create(&path, Options::default())?;
@@ -147,7 +184,7 @@ impl Lab<'_> {
     /// Runs the sweep and the repeat. Gives why it was cut short by a failure.
     fn levels(
         &self,
-        engine: Engine,
+        mut engine: Engine,
         recorder: &Recorder,
         watcher: &Watcher,
         info: &mut RunInfo,
@@ -159,7 +196,6 @@ impl Lab<'_> {
         let repeats = u32::from(plan.repeat_best && plan.users.len() > 1);
         let mut sweep = Sweep {
             plan,
-            engine,
             recorder: recorder.clone(),
             watcher,
             listener: self.listener,
@@ -183,7 +219,7 @@ impl Lab<'_> {
                 None => break,
             };
             sweep.levels_left = sweep.levels_left.saturating_sub(1);
-            let (level, cut) = match sweep.level(info.levels.len() as u32, users, purpose) {
+            let (level, cut) = match sweep.level(&mut engine, info.levels.len() as u32, users, purpose) {
                 Ok(done) => done,
                 Err(error) => {
                     failure = Some(self.with_death(error.to_string()));
@@ -334,42 +370,9 @@ impl Lab<'_> {
     /// Puts settings back and removes the throw-away server, whatever came before.
     fn leave(self) {
         let Lab { tested, runtime, listener, .. } = self;
-        listener.hear(News::Step("putting everything back"));
-        runtime.block_on(async {
-            put_back(&tested, listener).await;
-            let Some(server) = tested.throw_away.and_then(Arc::into_inner) else { return };
-            if let Err(error) = server.into_inner().stop().await {
-                listener.hear(News::Warning(&format!("the server did not stop properly: {error}")));
-            }
-        });
+        runtime.block_on(leave(tested, listener));
         runtime.shutdown_timeout(GOODBYE_TIME_MAX);
     }
-}
-
-async fn put_back(tested: &Tested, listener: &dyn Listener) {
-    let mut undo = tested.undo.lock().await;
-    if undo.changes().is_empty() {
-        return;
-    }
-    let undone = tokio::time::timeout(GOODBYE_TIME_MAX, async {
-        let mut conn = tested.dsn.connect_without_schema().await?;
-        let undone = undo.undo_all(&mut conn).await;
-        let _ = conn.disconnect().await;
-        undone
-    });
-    let message = match undone.await {
-        Ok(Ok(undone)) => {
-            for undone in undone.iter().filter(|undone| matches!(undone, Undone::LeftAlone { .. })) {
-                listener.hear(News::Warning(&prepare::undone_words(undone)));
-            }
-            return;
-        }
-        Ok(Err(error)) => error.to_string(),
-        Err(_) => format!("no answer within {} s", GOODBYE_TIME_MAX.as_secs()),
-    };
-    listener.hear(News::Warning(&format!(
-        "settings could not be put back ({message}): the next run on this server puts them back"
-    )));
 }
 
 fn add_anchor(info: &mut RunInfo) {

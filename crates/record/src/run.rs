@@ -146,6 +146,114 @@ pub struct LevelResult {
     pub client: Client,
     /// Transactions that ended in each 100 ms of the window, in order.
     pub bins_100ms: Vec<u32>,
+    /// Name of the workload; empty in recordings that have only one.
+    #[serde(default)]
+    pub workload: String,
+    /// When transactions began, in words, such as "closed loop" or "open loop, 1000/s, poisson".
+    #[serde(default)]
+    pub pacing: String,
+    /// The percentiles that were asked for.
+    #[serde(default)]
+    pub percentiles: Vec<PercentileResult>,
+    /// Of those transactions alone that needed more than one attempt, from their first.
+    #[serde(default)]
+    pub retried_ms: Latency,
+    /// Time that transactions lost to each error, retrying and reconnecting included, in milliseconds.
+    #[serde(default)]
+    pub lost_ms_by_code: BTreeMap<String, f64>,
+    /// Connections that were lost and made anew; of the whole level.
+    #[serde(default)]
+    pub reconnects: u64,
+    #[serde(default)]
+    pub engine: EngineResult,
+    /// `None` in a closed loop.
+    #[serde(default)]
+    pub arrivals: Option<ArrivalsResult>,
+    #[serde(default)]
+    pub endpoints: Vec<EndpointResult>,
+    /// What on the client's machine bounded the load, such as its local ports; empty where nothing did.
+    #[serde(default)]
+    pub client_limit: String,
+    /// One a requirement, in the order in which they were given.
+    #[serde(default)]
+    pub slo: Vec<SloResult>,
+    /// Intervals that could not be taken from the load in time.
+    #[serde(default)]
+    pub intervals_lost: u64,
+}
+
+/// One percentile of a transaction's times.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PercentileResult {
+    /// Above 0, at most 100.
+    pub percentile: f64,
+    pub latency_ms: f64,
+    pub service_ms: f64,
+}
+
+/// How the load was driven.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EngineResult {
+    /// "threads", "epoll" or "io-uring"; empty where it was not recorded.
+    pub kind: String,
+    /// Event loops, or threads.
+    pub loops: u32,
+    /// Why this one, in a sentence.
+    pub why: String,
+}
+
+/// How the schedule of an open loop was kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ArrivalsResult {
+    /// Transactions that became due in the window.
+    pub due: u64,
+    pub due_per_s: f64,
+    /// Transactions due and not begun at the window's begin, at its end, and the most in between.
+    pub backlog_begin: u64,
+    pub backlog_end: u64,
+    pub backlog_max: u64,
+    /// The rate was kept up with: the backlog did not grow.
+    pub held: bool,
+    /// How late transactions began for which a user stood ready: the generator's own delay.
+    pub late_ms: Latency,
+}
+
+/// One endpoint's share of a level.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct EndpointResult {
+    /// As "db1:3306".
+    pub address: String,
+    pub transactions: u64,
+    pub transactions_per_s: f64,
+    pub errors: u64,
+    pub latency_ms: Latency,
+    /// Of the whole level.
+    pub outages: Vec<OutageResult>,
+}
+
+/// A time in which an endpoint could not be used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct OutageResult {
+    /// When the first connection to it was lost (monotonic nanoseconds).
+    pub begin_ns: i64,
+    /// Until the first transaction on it ended well again; `None`: not within the level.
+    pub seconds: Option<f64>,
+}
+
+/// One requirement of a service level, and what was measured.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SloResult {
+    /// "transaction", or a kind of statement.
+    pub kind: String,
+    /// "avg", "max", or a percentile such as "p99".
+    pub measure: String,
+    pub required_ms: f64,
+    /// `None` where nothing of this kind was measured.
+    pub measured_ms: Option<f64>,
+    pub mean_ms: f64,
+    pub p90_ms: f64,
+    pub max_ms: f64,
+    pub held: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -158,7 +266,7 @@ pub struct Latency {
     pub max: f64,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StatementResult {
     /// Such as "point_select" or "commit".
     pub kind: String,
@@ -166,6 +274,9 @@ pub struct StatementResult {
     pub errors: u64,
     pub rows: u64,
     pub latency_ms: Latency,
+    /// Of those that were answered with an error.
+    #[serde(default)]
+    pub error_ms: Latency,
 }
 
 /// What the load generator itself used during the window.
@@ -180,4 +291,15 @@ pub struct Client {
     pub saturated: bool,
     /// Why it is held to be saturated; empty where it is not.
     pub saturated_why: String,
+    /// Time that the load's threads were runnable and waited for a CPU, together.
+    #[serde(default)]
+    pub run_delay_s: f64,
+    /// Mean time that answers waited in an event loop for their turn, in microseconds; 0 with threads.
+    #[serde(default)]
+    pub answer_delay_us: f64,
+    #[serde(default)]
+    pub threads: u32,
+    /// CPUs that the load's threads may run on.
+    #[serde(default)]
+    pub cpus_allowed: u32,
 }

@@ -113,18 +113,12 @@ fn mean_ms(interval: &LoadInterval) -> f64 {
     if_any(interval, interval.response_sum_ns as f64 / interval.count.max(1) as f64 / NS_PER_MS)
 }
 
-/// The upper bound of the bucket in which the quantile lies.
+/// The upper bound of the bucket in which the quantile lies, never beyond the largest value.
 fn quantile_ms(interval: &LoadInterval, quantile: f64) -> f64 {
-    let total: u64 = interval.response.iter().map(|(_, count)| count).sum();
-    let wanted = (total as f64 * quantile).ceil() as u64;
-    let mut seen = 0;
-    for (upper_ns, count) in &interval.response {
-        seen += count;
-        if seen >= wanted && seen > 0 {
-            return if_any(interval, (*upper_ns).min(interval.response_max_ns) as f64 / NS_PER_MS);
-        }
+    match whyso_series::quantile_of_buckets(&interval.response, quantile) {
+        Some(upper_ns) => if_any(interval, upper_ns.min(interval.response_max_ns) as f64 / NS_PER_MS),
+        None => f64::NAN,
     }
-    f64::NAN
 }
 
 /// An interval in which nothing ended has no latency: a gap, not a zero.

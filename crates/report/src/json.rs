@@ -61,6 +61,11 @@ fn level_object(level: &Level, verdict: Option<&LevelVerdict>) -> Value {
         "errors_by_code": result.errors_by_code,
         "retries": result.retries,
         "service_ms": result.service_ms,
+        "slo": result.slo,
+        "engine": result.engine,
+        "pacing": result.pacing,
+        "arrivals": result.arrivals,
+        "client_limit": result.client_limit,
         "warmup_steady": level.warmup_steady,
         "cut_short": match &level.ended {
             Ended::Complete { .. } => None,

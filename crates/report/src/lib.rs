@@ -21,6 +21,7 @@ pub mod codec;
 mod derived;
 pub mod html;
 mod json;
+pub mod load;
 mod markdown;
 pub mod number;
 pub mod payload;

@@ -3,9 +3,11 @@
 use std::fmt::Write;
 
 use whyso_explain::model::{Estimate, Explanation, LevelVerdict, Regime, Steadiness};
+use whyso_explain::slo::required_time;
 use whyso_record::run::{Ended, Level, Purpose, RunInfo};
 
 use crate::number::{amount, bytes, grouped, whole};
+use crate::terminal::engines;
 
 /// The whole report but its time series: headline, findings, levels, growth, statements, facts.
 pub fn markdown(run: &RunInfo, explanation: &Explanation) -> String {
@@ -57,8 +59,9 @@ impl Markdown {
     /// Columns of words stand left, numbers right.
     fn table(&mut self, head: &[&str]) {
         self.row(&head.iter().map(|cell| cell.to_string()).collect::<Vec<_>>());
-        let is_words =
-            |cell: &str| matches!(cell, "regime" | "validity" | "counter" | "kind" | "action" | "what it is");
+        let is_words = |cell: &str| {
+            matches!(cell, "regime" | "validity" | "verdict" | "counter" | "kind" | "action" | "what it is")
+        };
         let rule = |cell: &&str| if is_words(cell) { "---".to_string() } else { "---:".to_string() };
         let _ = writeln!(self.text, "| {} |", head.iter().map(rule).collect::<Vec<_>>().join(" | "));
     }
@@ -152,6 +155,34 @@ fn levels(out: &mut Markdown, run: &RunInfo, explanation: &Explanation) {
     for level in &run.levels {
         let verdict = explanation.levels.iter().find(|verdict| verdict.index == level.index);
         out.row(&level_cells(level, verdict));
+    }
+    for engine in engines(run) {
+        out.line(&format!("\n{}", escaped(&engine)));
+    }
+    service_levels(out, run);
+}
+
+fn service_levels(out: &mut Markdown, run: &RunInfo) {
+    if run.levels.iter().all(|level| level.result.slo.is_empty()) {
+        return;
+    }
+    out.heading("Service level");
+    out.table(&["users", "kind", "average", "max", "90th", "required", "measured", "verdict"]);
+    for level in &run.levels {
+        for slo in &level.result.slo {
+            let ms =
+                |value: f64| if slo.measured_ms.is_some() { amount(value, "ms") } else { "–".to_string() };
+            out.row(&[
+                level.users.to_string(),
+                escaped(&slo.kind),
+                ms(slo.mean_ms),
+                ms(slo.max_ms),
+                ms(slo.p90_ms),
+                format!("{} ≤ {}", escaped(&slo.measure), required_time(slo.required_ms)),
+                slo.measured_ms.map_or("nothing".to_string(), |measured| amount(measured, "ms")),
+                if slo.held { "PASS" } else { "FAIL" }.to_string(),
+            ]);
+        }
     }
 }
 

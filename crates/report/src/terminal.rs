@@ -6,6 +6,7 @@ use whyso_explain::model::{CpuUse, Explanation, LevelVerdict, Regime, Steadiness
 use whyso_record::RunSummary;
 use whyso_record::run::{Ended, Level, Purpose, RunInfo};
 
+use crate::load::{engine, service_levels};
 use crate::number::{grouped, whole};
 
 /// Widest line of the findings, in characters.
@@ -44,7 +45,26 @@ fn levels_table(run: &RunInfo, explanation: &Explanation) -> String {
         out.push_str("CPU is of the whole machine. ");
     }
     out.push_str("Intervals hold within this one start of the server.\n");
+    for engine in engines(run) {
+        let _ = writeln!(out, "{engine}");
+    }
+    out.push_str(&service_levels(run.levels.iter()));
     out
+}
+
+/// What drove the load; one sentence, unless levels were driven by different ones.
+pub(crate) fn engines(run: &RunInfo) -> Vec<String> {
+    let mut told: Vec<String> = Vec::new();
+    let mut kinds: Vec<&str> = Vec::new();
+    for level in &run.levels {
+        let kind = level.result.engine.kind.as_str();
+        // The number of threads follows that of the users, and needs no line of its own.
+        if !kind.is_empty() && !kinds.contains(&kind) {
+            kinds.push(kind);
+            told.push(engine(level));
+        }
+    }
+    told
 }
 
 fn level_row(level: &Level, verdict: Option<&LevelVerdict>) -> Vec<String> {
@@ -103,6 +123,11 @@ fn remark(level: &Level, verdict: Option<&LevelVerdict>) -> String {
 
 /// Columns two blanks apart, all but the last flush right.
 fn aligned(rows: &[Vec<String>]) -> String {
+    aligned_with_words(rows, &[])
+}
+
+/// The same, with the columns of words flush left, given by their places.
+pub(crate) fn aligned_with_words(rows: &[Vec<String>], words: &[usize]) -> String {
     let columns = rows.first().map_or(0, Vec::len);
     let mut widths = vec![0; columns];
     for row in rows {
@@ -118,9 +143,10 @@ fn aligned(rows: &[Vec<String>]) -> String {
                 out.push_str(cell);
                 break;
             }
-            out.extend(std::iter::repeat_n(' ', blanks));
+            let is_words = words.contains(&column);
+            out.extend(std::iter::repeat_n(' ', if is_words { 0 } else { blanks }));
             out.push_str(cell);
-            out.push_str("  ");
+            out.extend(std::iter::repeat_n(' ', if is_words { blanks } else { 0 } + 2));
         }
         out.truncate(out.trim_end().len());
         out.push('\n');
@@ -132,17 +158,17 @@ fn aligned(rows: &[Vec<String>]) -> String {
 fn findings_text(explanation: &Explanation) -> String {
     let mut out = String::new();
     for finding in &explanation.findings {
-        out.push_str(&wrapped(&finding.text, "  "));
+        out.push_str(&wrapped(&finding.text, "  ", TEXT_WIDTH));
     }
     out
 }
 
-fn wrapped(text: &str, indent: &str) -> String {
+pub(crate) fn wrapped(text: &str, indent: &str, width: usize) -> String {
     let mut out = String::new();
     let mut line = format!("{}• ", &indent[..indent.len().saturating_sub(2)]);
     let mut empty = true;
     for word in text.split_whitespace() {
-        if !empty && line.chars().count() + 1 + word.chars().count() > TEXT_WIDTH {
+        if !empty && line.chars().count() + 1 + word.chars().count() > width {
             out.push_str(&line);
             out.push('\n');
             line = indent.to_string();

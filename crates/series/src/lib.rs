@@ -14,6 +14,7 @@
 //! assert_eq!(grown.covered_ns, 3_000_000_000);
 //! ```
 
+mod buckets;
 mod counter;
 mod envelope;
 mod gauge;
@@ -21,6 +22,7 @@ mod grid;
 mod rollup;
 mod top;
 
+pub use buckets::{count_in_buckets, merge_buckets, quantile_of_buckets};
 pub use counter::{Increase, Step, increase, rates, steps};
 pub use envelope::{Envelope, envelope, envelope_of_rollups};
 pub use gauge::{max_over, mean_over, min_over};

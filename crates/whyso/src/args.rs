@@ -3,6 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use whyso_explain::slo::Requirement;
+use whyso_load::EngineKind;
+
+pub(crate) use crate::load_args::LoadArgs;
 
 #[derive(Parser, Debug)]
 #[command(
@@ -20,6 +24,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Sweep load levels, watch everything, explain, report: the main job
     Run(Box<RunArgs>),
+    /// Only load a server: no samplers, no recording, a table or one JSON object
+    Load(Box<LoadArgs>),
     /// Draw the report of a recorded run again, as HTML, Markdown, SVG or JSON
     Report(ReportArgs),
     /// Write a recorded run's samples as CSV or as one Parquet file
@@ -49,6 +55,13 @@ pub(crate) struct RunArgs {
     pub(crate) levels: LevelArgs,
 
     #[command(flatten)]
+    pub(crate) drive: DriveArgs,
+
+    /// Open loop: transactions that are due a second at every level, with --users as the most under way at once
+    #[arg(long, value_name = "R", help_heading = "How it is driven")]
+    pub(crate) rate: Option<f64>,
+
+    #[command(flatten)]
     pub(crate) data: DataArgs,
 
     #[command(flatten)]
@@ -69,9 +82,10 @@ pub(crate) struct ServerArgs {
     /// Server to load: mysql://user@host:3306/schema or mysql://user@localhost/schema?socket=/path
     ///
     /// Without it whyso starts a throw-away server of its own. The password comes from the DSN, MYSQL_PWD,
-    /// ~/.my.cnf or a prompt, in this order.
+    /// ~/.my.cnf or a prompt, in this order. `whyso load` takes several: then each is an endpoint, with its share of
+    /// the connections as the parameter weight=N (see --placement).
     #[arg(long, value_name = "DSN")]
-    pub(crate) dsn: Option<String>,
+    pub(crate) dsn: Vec<String>,
 
     /// Folder of an unpacked server build to start, with bin/mysqld or sbin/mariadbd in it
     #[arg(long, value_name = "DIR", conflicts_with = "dsn")]
@@ -139,6 +153,38 @@ pub(crate) struct LevelArgs {
     /// Seed of everything that is random: the same seed sends the same transactions
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
+}
+
+/// What `run` and `load` share in how transactions are sent.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "How it is driven")]
+pub(crate) struct DriveArgs {
+    /// What drives the connections: threads, epoll, io-uring, or auto, chosen for the largest level
+    #[arg(long, value_name = "ENGINE", default_value_t = EngineKind::Auto)]
+    pub(crate) engine: EngineKind,
+
+    /// Number of event loops [default: chosen]
+    #[arg(long, value_name = "N")]
+    pub(crate) loops: Option<u32>,
+
+    /// Pause between a user's transactions: 10ms, or exp:10ms for pauses that vary around this mean
+    #[arg(long, value_name = "TIME")]
+    pub(crate) think: Option<String>,
+
+    /// How arrivals of an open loop lie: poisson (independent of each other) or uniform (evenly spaced)
+    #[arg(long, value_enum, value_name = "PROCESS")]
+    pub(crate) arrivals: Option<ArrivalsArg>,
+
+    /// Response time that is required: p99=20ms, avg=5ms, max=1s, or of one kind of statement point_select:p95=2ms;
+    /// may be given more than once
+    #[arg(long, value_name = "[KIND:]MEASURE=TIME")]
+    pub(crate) slo: Vec<Requirement>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum ArrivalsArg {
+    Poisson,
+    Uniform,
 }
 
 #[derive(Args, Debug)]

@@ -2,23 +2,31 @@
 
 mod args;
 mod commands;
+mod given;
+mod load;
+mod load_args;
+mod load_view;
 mod progress;
 mod run;
+mod terminal;
 
 use std::process::ExitCode;
 
 use args::{Cli, Command};
 use clap::Parser;
 
-/// The run failed.
+/// The run failed, or a service level was not held.
 const FAILED: u8 = 1;
 /// The command line asked for something that can't be.
 const WRONG_USE: u8 = 2;
+/// Ended by Ctrl-C, as shells number it: 128 and the signal.
+const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let done = match cli.command {
         Command::Run(args) => run::run(*args),
+        Command::Load(args) => load::run(*args),
         Command::Report(args) => commands::report(&args),
         Command::Export(args) => commands::export(&args),
         Command::Sql(args) => commands::sql(&args),
@@ -31,9 +39,11 @@ fn main() -> ExitCode {
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("whyso: {error:#}");
-            let wrong_use =
-                error.downcast_ref::<whyso_lab::Error>().is_some_and(whyso_lab::Error::is_wrong_use);
-            ExitCode::from(if wrong_use { WRONG_USE } else { FAILED })
+            ExitCode::from(match error.downcast_ref::<whyso_lab::Error>() {
+                Some(whyso_lab::Error::Interrupted) => INTERRUPTED,
+                Some(error) if error.is_wrong_use() => WRONG_USE,
+                _ => FAILED,
+            })
         }
     }
 }

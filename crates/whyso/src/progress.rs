@@ -86,6 +86,8 @@ impl Listener for Bars {
                     self.show_level(level);
                 }
             }
+            // A recorded run draws its intervals in the report.
+            News::Interval(_) => {}
             News::LevelDone(level) => {
                 let again = if level.purpose == Purpose::Repeat { " again" } else { "" };
                 let cut = if matches!(level.ended, Ended::CutShort { .. }) { ", cut short" } else { "" };

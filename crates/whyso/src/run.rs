@@ -1,39 +1,31 @@
 //! `whyso run`: from what was typed to a plan, and from its outcome to what is printed.
 
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use whyso_lab::{Action, Error, Plan, ServerPlan, Stop, parse_knob};
+use whyso_lab::{Action, Error, Plan, ServerPlan};
 use whyso_record::Recording;
 
 use crate::args::RunArgs;
+use crate::given::{
+    arrivals, ask_password, hide_passwords, knobs, seconds, take_ctrl_c, think, throw_away, workload_options,
+};
 use crate::progress::Bars;
-
-static STOP: Stop = Stop::new();
+use crate::{FAILED, INTERRUPTED};
 
 pub(crate) fn run(args: RunArgs) -> Result<ExitCode> {
-    // Before anything that takes time: a process list shows the command line to everyone.
-    if let Some(password) = args.server.dsn.as_deref().and_then(whyso_server::dsn::password_as_typed) {
-        whyso_server::overwrite_in_arguments(password);
-    }
+    hide_passwords(&args.server.dsn);
     let plan = plan(&args)?;
     if args.describe {
         print!("{}", whyso_lab::describe(&plan)?);
         return Ok(ExitCode::SUCCESS);
     }
-    ctrlc::set_handler(|| {
-        if STOP.ask() > 1 {
-            // The throw-away server is ended and removed by its supervisor once this process is gone.
-            std::process::exit(130);
-        }
-        eprintln!("\nwhyso: ending the level; Ctrl-C again ends at once");
-    })
-    .context("can't take Ctrl-C")?;
+    let stop = take_ctrl_c()?;
 
     let bars = Bars::new();
-    let outcome = whyso_lab::run(&plan, &bars, &STOP, &ask_password);
+    let outcome = whyso_lab::run(&plan, &bars, stop, &ask_password);
     bars.clear();
     let outcome = outcome?;
 
@@ -56,7 +48,11 @@ pub(crate) fn run(args: RunArgs) -> Result<ExitCode> {
     if let Some(failure) = outcome.failure {
         bail!("{failure}");
     }
-    Ok(ExitCode::SUCCESS)
+    if stop.is_asked() {
+        return Ok(ExitCode::from(INTERRUPTED));
+    }
+    let holds = recording.run().levels.iter().flat_map(|level| &level.result.slo).all(|slo| slo.held);
+    Ok(if holds { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
 }
 
 fn write_report(
@@ -72,34 +68,24 @@ fn write_report(
 }
 
 fn plan(args: &RunArgs) -> Result<Plan> {
-    let mut options = args.options.given();
-    for option in &args.options.option {
-        let Some((name, value)) = option.split_once('=') else {
-            bail!(Error::Plan(format!("--option {option}: give NAME=VALUE, such as range-size=50")));
-        };
-        options.push((name.trim().to_string(), value.trim().to_string()));
-    }
-    let mut set = Vec::new();
-    for knob in &args.server.set {
-        set.push(parse_knob(knob)?);
-    }
+    let set = knobs(&args.server)?;
     let mut actions = Vec::new();
     for pair in args.levels.at.chunks(2) {
         actions.push(Action::parse(&pair[0], &pair[1])?);
     }
-    let server = match &args.server.dsn {
-        Some(dsn) => ServerPlan::Dsn { dsn: dsn.clone(), set },
-        None => ServerPlan::ThrowAway {
-            build: args.server.server.clone(),
-            parent: args.server.server_dir.clone(),
-            set,
-            defaults_file: args.server.defaults_file.clone(),
-            cpus: args.server.server_cpus.clone(),
-        },
+    let server = match &args.server.dsn[..] {
+        [] => throw_away(&args.server, set),
+        [dsn] => ServerPlan::Dsn { dsn: dsn.clone(), set },
+        _ => bail!(Error::Plan(
+            "whyso run watches one server: give one --dsn, or load several with whyso load".to_string()
+        )),
     };
+    if args.drive.arrivals.is_some() && args.rate.is_none() {
+        bail!(Error::Plan("--arrivals is for an open loop: give --rate".to_string()));
+    }
     let plan = Plan {
         workload: args.workload.clone(),
-        options,
+        options: workload_options(&args.options)?,
         tables: args.data.tables,
         rows: args.data.rows,
         seed: args.levels.seed,
@@ -107,6 +93,12 @@ fn plan(args: &RunArgs) -> Result<Plan> {
         measure: seconds("--seconds", args.levels.seconds)?,
         warmup_max: seconds("--warmup", args.levels.warmup)?,
         interval: Duration::from_millis(args.levels.interval_ms),
+        engine: args.drive.engine,
+        loops: args.drive.loops,
+        think: think(&args.drive)?,
+        rate_per_s: args.rate,
+        arrivals: arrivals(args.drive.arrivals),
+        slo: args.drive.slo.clone(),
         repeat_best: !args.levels.no_repeat,
         actions,
         server,
@@ -117,21 +109,4 @@ fn plan(args: &RunArgs) -> Result<Plan> {
     };
     plan.check()?;
     Ok(plan)
-}
-
-fn seconds(flag: &str, seconds: f64) -> Result<Duration> {
-    match Duration::try_from_secs_f64(seconds) {
-        Ok(duration) => Ok(duration),
-        Err(_) => {
-            bail!(Error::Plan(format!("{flag} {seconds} is no length of time: give seconds, such as 10")))
-        }
-    }
-}
-
-/// Asks for a password where there is somebody to ask.
-fn ask_password(question: &str) -> Option<String> {
-    if !std::io::stdin().is_terminal() {
-        return None;
-    }
-    rpassword::prompt_password(format!("{question}: ")).ok()
 }

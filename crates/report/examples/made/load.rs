@@ -61,6 +61,7 @@ pub(super) fn result(index: u32, users: u32, window: Window) -> LevelResult {
                     * if *kind == "commit" { 1.0 + f64::from(users) / 40.0 } else { 1.0 },
                 users,
             ),
+            ..StatementResult::default()
         })
         .collect();
     let queries = transactions * QUERIES;
@@ -87,8 +88,10 @@ pub(super) fn result(index: u32, users: u32, window: Window) -> LevelResult {
             max_rss_kb: 18_000 + u64::from(users) * 90,
             saturated: false,
             saturated_why: String::new(),
+            ..Client::default()
         },
         bins_100ms: bins,
+        ..LevelResult::default()
     }
 }
 

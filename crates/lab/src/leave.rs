@@ -1,0 +1,45 @@
+//! Leaving a server as it was found, whatever came before.
+
+use std::sync::Arc;
+
+use whyso_server::knobs::Undone;
+
+use crate::prepare::{Tested, undone_words};
+use crate::progress::{Listener, News};
+use crate::run::GOODBYE_TIME_MAX;
+
+/// Puts settings back and removes the throw-away server.
+pub(crate) async fn leave(tested: Tested, listener: &dyn Listener) {
+    listener.hear(News::Step("putting everything back"));
+    put_back(&tested, listener).await;
+    let Some(server) = tested.throw_away.and_then(Arc::into_inner) else { return };
+    if let Err(error) = server.into_inner().stop().await {
+        listener.hear(News::Warning(&format!("the server did not stop properly: {error}")));
+    }
+}
+
+async fn put_back(tested: &Tested, listener: &dyn Listener) {
+    let mut undo = tested.undo.lock().await;
+    if undo.changes().is_empty() {
+        return;
+    }
+    let undone = tokio::time::timeout(GOODBYE_TIME_MAX, async {
+        let mut conn = tested.dsn.connect_without_schema().await?;
+        let undone = undo.undo_all(&mut conn).await;
+        let _ = conn.disconnect().await;
+        undone
+    });
+    let message = match undone.await {
+        Ok(Ok(undone)) => {
+            for undone in undone.iter().filter(|undone| matches!(undone, Undone::LeftAlone { .. })) {
+                listener.hear(News::Warning(&undone_words(undone)));
+            }
+            return;
+        }
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => format!("no answer within {} s", GOODBYE_TIME_MAX.as_secs()),
+    };
+    listener.hear(News::Warning(&format!(
+        "settings could not be put back ({message}): the next run on this server puts them back"
+    )));
+}

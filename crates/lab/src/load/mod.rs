@@ -1,0 +1,125 @@
+//! Only the load: levels of one workload, a search for capacity, or two workloads side by side. Nothing is watched or
+//! recorded; what the load itself saw is the result.
+
+mod capacity;
+mod endpoint;
+mod plan;
+mod session;
+mod versus;
+
+use whyso_explain::capacity::Answer;
+use whyso_explain::versus::Comparison;
+use whyso_record::run::Level;
+use whyso_server::CpuSet;
+use whyso_server::dataset::Dataset;
+use whyso_workload::Workload;
+
+pub use plan::{LoadPlan, Source};
+
+use crate::leave::leave;
+use crate::plan::ServerPlan;
+use crate::prepare::{AskPassword, Tested, Wanted};
+use crate::progress::{Listener, Stop};
+use crate::run::{GOODBYE_TIME_MAX, prepare_server, runtime};
+use crate::{Error, run};
+use session::Session;
+
+/// What a load came to.
+#[derive(Clone, Debug, Default)]
+pub struct LoadOutcome {
+    /// Every level in the order in which they ran; probes and rounds too.
+    pub levels: Vec<Level>,
+    pub capacity: Option<Answer>,
+    pub comparison: Option<Comparison>,
+    /// Why the load was cut short by a failure, in a sentence; `None` where it was not.
+    pub failure: Option<String>,
+    /// Ended by Ctrl-C.
+    pub interrupted: bool,
+}
+
+impl LoadOutcome {
+    /// Whether every level held what was required of it. Of a search for capacity, whether a rate was found that did.
+    pub fn holds_slo(&self) -> bool {
+        match &self.capacity {
+            Some(answer) => answer.bounds.holds_per_s.is_some(),
+            None => self.levels.iter().flat_map(|level| &level.result.slo).all(|slo| slo.held),
+        }
+    }
+}
+
+/// What the plan's workloads send, as text for people.
+///
+/// # Errors
+/// Where a workload or one of its options is unknown, or the data set is too small for it.
+pub fn describe(plan: &LoadPlan) -> Result<String, Error> {
+    let workloads = plan.workloads()?;
+    Ok(workloads.iter().map(Workload::describe).collect::<Vec<_>>().join("\n"))
+}
+
+/// Carries out a plan: server, data, levels.
+///
+/// # Errors
+/// Whatever keeps the first level from being run. A failure after that is told in the outcome.
+pub fn load(
+    plan: &LoadPlan,
+    listener: &dyn Listener,
+    stop: &Stop,
+    ask_password: &AskPassword,
+) -> Result<LoadOutcome, Error> {
+    plan.check()?;
+    let workloads = plan.workloads()?;
+    for workload in &workloads {
+        run::check_kinds(&plan.slo, workload)?;
+    }
+    let client_cpus = plan.client_cpus.as_deref().map(CpuSet::resolve).transpose()?;
+    let runtime = runtime()?;
+    let mut tested: Vec<Tested> = Vec::new();
+    let mut weights = Vec::new();
+    let mut refused = None;
+    for server in &plan.servers {
+        match prepare_one(plan, server, &runtime, listener, stop, ask_password) {
+            Ok((one, weight)) => {
+                tested.push(one);
+                weights.push(weight);
+            }
+            Err(error) => {
+                refused = Some(error);
+                break;
+            }
+        }
+    }
+    let done = match refused {
+        Some(error) => Err(error),
+        None => {
+            let cpus = client_cpus.map(|cpus| cpus.cpus().to_vec());
+            let targets = tested.iter().map(Tested::target).collect();
+            Session::new(plan, listener, stop).run(&workloads, &plan.load_spec(targets, &weights, cpus))
+        }
+    };
+    for one in tested {
+        runtime.block_on(leave(one, listener));
+    }
+    runtime.shutdown_timeout(GOODBYE_TIME_MAX);
+    done
+}
+
+/// A server made ready, and its weight among the endpoints.
+fn prepare_one(
+    plan: &LoadPlan,
+    server: &ServerPlan,
+    runtime: &tokio::runtime::Runtime,
+    listener: &dyn Listener,
+    stop: &Stop,
+    ask_password: &AskPassword,
+) -> Result<(Tested, u32), Error> {
+    let (server, weight) = endpoint::split_weight(server)?;
+    let wanted = Wanted {
+        server: &server,
+        dataset: Dataset { tables: plan.tables, rows: plan.rows, seed: plan.seed, ..Dataset::default() },
+        data_wanted: plan.needs_data_set(),
+        writes: plan.may_write(),
+        users_max: plan.connections_max(),
+        allow_writes: plan.allow_writes.as_deref(),
+    };
+    Ok((prepare_server(runtime, &wanted, listener, stop, ask_password)?, weight))
+}

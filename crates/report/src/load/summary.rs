@@ -1,0 +1,233 @@
+//! What stands under the table of levels: service levels, errors and what they cost, endpoints, the search, the
+//! comparison, and what makes a number doubtful.
+
+use std::fmt::Write;
+
+use whyso_explain::capacity::Answer;
+use whyso_explain::model::LevelVerdict;
+use whyso_explain::slo::required_time;
+use whyso_explain::versus::Comparison;
+use whyso_record::run::{Level, SloResult};
+
+use super::{LoadResult, invalid_why};
+use crate::number::{amount, grouped, whole};
+use crate::terminal::{aligned_with_words, wrapped};
+
+/// The text under the table, for a terminal of so many characters; empty where there is nothing to say.
+pub fn summary(result: &LoadResult, width: usize) -> String {
+    let mut out = String::new();
+    out.push_str(&service_levels(result.levels.iter().map(|(level, _)| level)));
+    endpoints(&mut out, &result.levels);
+    if let Some(answer) = &result.capacity {
+        capacity(&mut out, answer, width);
+    }
+    if let Some(comparison) = &result.comparison {
+        versus(&mut out, comparison, width);
+    }
+    let notes = notes(result);
+    if !notes.is_empty() {
+        out.push('\n');
+    }
+    for note in notes {
+        out.push_str(&wrapped(&note, "  ", width));
+    }
+    out
+}
+
+/// As Faban prints it: average, maximum, 90th, what is required, and the verdict.
+pub(crate) fn service_levels<'l>(levels: impl Iterator<Item = &'l Level>) -> String {
+    let judged: Vec<&Level> = levels.filter(|level| !level.result.slo.is_empty()).collect();
+    if judged.is_empty() {
+        return String::new();
+    }
+    let head = ["level", "kind", "average", "max", "90th", "required", "measured", "verdict"];
+    let mut rows = vec![head.map(str::to_string).to_vec()];
+    for level in judged {
+        for slo in &level.result.slo {
+            rows.push(slo_row(level, slo));
+        }
+    }
+    format!("\n{}", aligned_with_words(&rows, &[0, 1]))
+}
+
+fn slo_row(level: &Level, slo: &SloResult) -> Vec<String> {
+    let ms = |value: f64| if slo.measured_ms.is_some() { amount(value, "ms") } else { "–".to_string() };
+    vec![
+        level_name(level),
+        slo.kind.clone(),
+        ms(slo.mean_ms),
+        ms(slo.max_ms),
+        ms(slo.p90_ms),
+        format!("{} ≤ {}", slo.measure, required_time(slo.required_ms)),
+        slo.measured_ms.map_or("nothing".to_string(), |measured| amount(measured, "ms")),
+        if slo.held { "PASS" } else { "FAIL" }.to_string(),
+    ]
+}
+
+/// "16 users", or the rate of an open loop.
+fn level_name(level: &Level) -> String {
+    match &level.result.arrivals {
+        Some(arrivals) => format!("{}/s", grouped(arrivals.due_per_s)),
+        None if level.users == 1 => "1 user".to_string(),
+        None => format!("{} users", whole(u64::from(level.users))),
+    }
+}
+
+fn endpoints(out: &mut String, levels: &[(Level, LevelVerdict)]) {
+    if levels.iter().all(|(level, _)| level.result.endpoints.len() < 2) {
+        return;
+    }
+    let head = ["level", "endpoint", "TPS", "mean ms", "p95", "p99", "max", "errors", "outages"];
+    let mut rows = vec![head.map(str::to_string).to_vec()];
+    for (level, _) in levels {
+        for endpoint in &level.result.endpoints {
+            let outages: Vec<String> = endpoint
+                .outages
+                .iter()
+                .map(|outage| match outage.seconds {
+                    Some(seconds) => format!("{} s", grouped(seconds)),
+                    None => "not recovered".to_string(),
+                })
+                .collect();
+            let ms = &endpoint.latency_ms;
+            rows.push(vec![
+                level_name(level),
+                endpoint.address.clone(),
+                grouped(endpoint.transactions_per_s),
+                grouped(ms.mean),
+                grouped(ms.p95),
+                grouped(ms.p99),
+                grouped(ms.max),
+                whole(endpoint.errors),
+                if outages.is_empty() { "none".to_string() } else { outages.join(", ") },
+            ]);
+        }
+    }
+    out.push('\n');
+    out.push_str(&aligned_with_words(&rows, &[0, 1]));
+}
+
+fn capacity(out: &mut String, answer: &Answer, width: usize) {
+    out.push('\n');
+    out.push_str(&wrapped(&answer.sentence(), "  ", width));
+    if !answer.bounded_by.is_empty() {
+        out.push_str(&wrapped(&format!("What bounds it: {}.", answer.bounded_by), "  ", width));
+    }
+}
+
+fn versus(out: &mut String, comparison: &Comparison, width: usize) {
+    let mut rows = vec![vec![
+        String::new(),
+        format!("a: {}", shortened(&comparison.a)),
+        format!("b: {}", shortened(&comparison.b)),
+        "b ÷ a".to_string(),
+        "95 % interval".to_string(),
+    ]];
+    for quantity in &comparison.quantities {
+        let name = match quantity.name.as_str() {
+            "transactions_per_s" => "TPS",
+            "mean_ms" => "mean ms",
+            "p95_ms" => "p95 ms",
+            "p99_ms" => "p99 ms",
+            other => other,
+        };
+        let interval = quantity.ratio.and_then(|ratio| ratio.ci95);
+        rows.push(vec![
+            name.to_string(),
+            grouped(quantity.a),
+            grouped(quantity.b),
+            quantity.ratio.map_or("–".to_string(), |ratio| format!("{:.3}", ratio.ratio)),
+            interval.map_or("–".to_string(), |[low, high]| format!("{low:.3} – {high:.3}")),
+        ]);
+    }
+    out.push('\n');
+    out.push_str(&aligned_with_words(&rows, &[0]));
+    out.push('\n');
+    out.push_str(&wrapped(&comparison.sentence(), "  ", width));
+}
+
+fn shortened(name: &str) -> String {
+    const MOST: usize = 20;
+    if name.chars().count() <= MOST {
+        return name.to_string();
+    }
+    let mut short: String = name.chars().take(MOST - 1).collect();
+    short.push('…');
+    short
+}
+
+/// What makes a number doubtful, and what driving the load took.
+fn notes(result: &LoadResult) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some(why) = &result.cut_short {
+        notes.push(format!("Cut short: {why}."));
+    }
+    let mut engines: Vec<String> = Vec::new();
+    for (level, verdict) in &result.levels {
+        let of = &level.result;
+        let name = level_name(level);
+        let invalid_why = invalid_why(level, verdict);
+        if !invalid_why.is_empty() {
+            notes.push(format!("INVALID at {name}: {invalid_why}."));
+        }
+        // A search has many levels that are behind; the answer says what bounds it.
+        if let Some(arrivals) = of.arrivals.filter(|arrivals| !arrivals.held && result.capacity.is_none()) {
+            notes.push(format!(
+                "At {name} the rate could not be held: the backlog grew from {} to {} transactions.",
+                whole(arrivals.backlog_begin),
+                whole(arrivals.backlog_end)
+            ));
+        }
+        if of.errors > 0 {
+            notes.push(format!("Errors at {name}: {}.", errors(level)));
+        }
+        if of.intervals_lost > 0 {
+            notes.push(format!("At {name} {} intervals were lost.", whole(of.intervals_lost)));
+        }
+        let engine = engine(level);
+        if !engine.is_empty() && !engines.contains(&engine) {
+            engines.push(engine);
+        }
+    }
+    notes.extend(engines);
+    notes
+}
+
+/// "1213 (40001) 12 times, 34.5 ms lost; 12 retries".
+fn errors(level: &Level) -> String {
+    let result = &level.result;
+    let mut parts = Vec::new();
+    for (code, count) in &result.errors_by_code {
+        let mut part = format!(
+            "{code} {}",
+            if *count == 1 { "once".to_string() } else { format!("{} times", whole(*count)) }
+        );
+        if let Some(lost_ms) = result.lost_ms_by_code.get(code).filter(|lost_ms| **lost_ms > 0.0) {
+            let _ = write!(part, ", {} lost", amount(*lost_ms, "ms"));
+        }
+        parts.push(part);
+    }
+    if result.retries > 0 {
+        parts.push(format!("{} retries", whole(result.retries)));
+    }
+    if result.reconnects > 0 {
+        parts.push(format!("{} reconnects", whole(result.reconnects)));
+    }
+    parts.join("; ")
+}
+
+/// What drove a level and why, in a sentence; empty where it was not recorded.
+pub(crate) fn engine(level: &Level) -> String {
+    let engine = &level.result.engine;
+    let why =
+        if engine.why.is_empty() { String::new() } else { format!(": {}", engine.why.trim_end_matches('.')) };
+    match engine.kind.as_str() {
+        "" => String::new(),
+        "threads" => format!("Driven by threads, one a connection{why}."),
+        kind => {
+            let loops =
+                if engine.loops == 1 { "1 loop".to_string() } else { format!("{} loops", engine.loops) };
+            format!("Driven by {kind}, {loops}{why}.")
+        }
+    }
+}

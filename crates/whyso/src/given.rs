@@ -1,0 +1,93 @@
+//! What `run` and `load` have in common between what was typed and a plan.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use whyso_lab::{Error, ServerPlan, Stop, parse_knob, parse_think};
+use whyso_load::{Arrivals, Think};
+
+use crate::INTERRUPTED;
+use crate::args::{ArrivalsArg, DriveArgs, ServerArgs, WorkloadArgs};
+
+static STOP: Stop = Stop::new();
+
+/// The first Ctrl-C ends the level and still reports, the second ends at once.
+pub(crate) fn take_ctrl_c() -> Result<&'static Stop> {
+    ctrlc::set_handler(|| {
+        if STOP.ask() > 1 {
+            // The throw-away server is ended and removed by its supervisor once this process is gone.
+            std::process::exit(i32::from(INTERRUPTED));
+        }
+        eprintln!("\nwhyso: ending the level; Ctrl-C again ends at once");
+    })
+    .context("can't take Ctrl-C")?;
+    Ok(&STOP)
+}
+
+/// A process list shows the command line to everyone. To be called before anything that takes time.
+pub(crate) fn hide_passwords(dsns: &[String]) {
+    for password in dsns.iter().filter_map(|dsn| whyso_server::dsn::password_as_typed(dsn)) {
+        whyso_server::overwrite_in_arguments(password);
+    }
+}
+
+pub(crate) fn workload_options(args: &WorkloadArgs) -> Result<Vec<(String, String)>> {
+    let mut options = args.given();
+    for option in &args.option {
+        let Some((name, value)) = option.split_once('=') else {
+            bail!(Error::Plan(format!("--option {option}: give NAME=VALUE, such as range-size=50")));
+        };
+        options.push((name.trim().to_string(), value.trim().to_string()));
+    }
+    Ok(options)
+}
+
+pub(crate) fn knobs(args: &ServerArgs) -> Result<Vec<(String, String)>> {
+    let mut set = Vec::new();
+    for knob in &args.set {
+        set.push(parse_knob(knob)?);
+    }
+    Ok(set)
+}
+
+pub(crate) fn throw_away(args: &ServerArgs, set: Vec<(String, String)>) -> ServerPlan {
+    ServerPlan::ThrowAway {
+        build: args.server.clone(),
+        parent: args.server_dir.clone(),
+        set,
+        defaults_file: args.defaults_file.clone(),
+        cpus: args.server_cpus.clone(),
+    }
+}
+
+pub(crate) fn think(args: &DriveArgs) -> Result<Think> {
+    Ok(match &args.think {
+        Some(text) => parse_think(text)?,
+        None => Think::None,
+    })
+}
+
+pub(crate) fn arrivals(given: Option<ArrivalsArg>) -> Arrivals {
+    match given {
+        Some(ArrivalsArg::Uniform) => Arrivals::Uniform,
+        Some(ArrivalsArg::Poisson) | None => Arrivals::Poisson,
+    }
+}
+
+pub(crate) fn seconds(flag: &str, seconds: f64) -> Result<Duration> {
+    match Duration::try_from_secs_f64(seconds) {
+        Ok(duration) => Ok(duration),
+        Err(_) => {
+            bail!(Error::Plan(format!("{flag} {seconds} is no length of time: give seconds, such as 10")))
+        }
+    }
+}
+
+/// Asks for a password where there is somebody to ask.
+pub(crate) fn ask_password(question: &str) -> Option<String> {
+    if !std::io::stdin().is_terminal() {
+        return None;
+    }
+    rpassword::prompt_password(format!("{question}: ")).ok()
+}

@@ -1,0 +1,181 @@
+//! `whyso load`: from what was typed to a plan, and from its outcome to what is printed.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use whyso_lab::load::{LoadOutcome, LoadPlan, Source, describe, load};
+use whyso_lab::{Error, Quantity, ServerPlan, parse_stages};
+use whyso_load::{Arrivals, Placement};
+use whyso_report::load::LoadResult;
+
+use crate::args::LoadArgs;
+use crate::given::{
+    arrivals, ask_password, hide_passwords, knobs, seconds, take_ctrl_c, think, throw_away, workload_options,
+};
+use crate::load_args::PlacementArg;
+use crate::load_view::{LoadView, Shown};
+use crate::{FAILED, INTERRUPTED};
+
+const SECONDS: f64 = 10.0;
+const SECONDS_A_ROUND: f64 = 3.0;
+const WARMUP_SECONDS: f64 = 10.0;
+const WARMUP_SECONDS_A_ROUND: f64 = 1.0;
+/// The most that a level may take where a number of transactions ends it.
+const DAY_SECONDS: f64 = 86_400.0;
+/// Most transactions under way in an open loop, where it is not said.
+const OPEN_USERS: u32 = 128;
+
+pub(crate) fn run(args: LoadArgs) -> Result<ExitCode> {
+    hide_passwords(&args.server.dsn);
+    let plan = plan(&args)?;
+    if args.describe {
+        print!("{}", describe(&plan)?);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let view = LoadView::new(&args.output, shown(&plan))?;
+    let stop = take_ctrl_c()?;
+    let outcome = load(&plan, &view, stop, &ask_password);
+    view.clear();
+    let outcome = outcome?;
+    let interrupted = outcome.interrupted;
+    let failed = !outcome.holds_slo();
+    let failure = outcome.failure.clone();
+    print(&args, &view, outcome)?;
+    view.finish()?;
+    if let Some(failure) = failure {
+        bail!("{failure}");
+    }
+    Ok(match (interrupted, failed) {
+        (true, _) => ExitCode::from(INTERRUPTED),
+        (false, true) => ExitCode::from(FAILED),
+        (false, false) => ExitCode::SUCCESS,
+    })
+}
+
+fn print(args: &LoadArgs, view: &LoadView, outcome: LoadOutcome) -> Result<()> {
+    let cut_short =
+        outcome.failure.clone().or(outcome.interrupted.then(|| "interrupted by Ctrl-C".to_string()));
+    let judged = outcome.levels.into_iter().map(|level| {
+        let verdict = whyso_lab::judge_alone(&level);
+        (level, verdict)
+    });
+    let result = LoadResult {
+        levels: judged.collect(),
+        capacity: outcome.capacity,
+        comparison: outcome.comparison,
+        cut_short,
+    };
+    if args.output.json {
+        let object = whyso_report::load::load_json(&result);
+        writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&object)?)?;
+    } else {
+        view.print_end(&result)?;
+    }
+    Ok(())
+}
+
+fn shown(plan: &LoadPlan) -> Shown {
+    let names = plan.sources.iter().map(|source| match source {
+        Source::Builtin(name) | Source::File { name, .. } | Source::Query { name, .. } => {
+            name.chars().count()
+        }
+    });
+    Shown {
+        is_open: plan.is_open(),
+        percentiles: plan.percentiles.clone(),
+        workload_width: (plan.sources.len() > 1).then(|| names.max().unwrap_or(0)),
+    }
+}
+
+fn plan(args: &LoadArgs) -> Result<LoadPlan> {
+    let levels = &args.levels;
+    let sources = sources(args)?;
+    let stages = levels.stages.as_deref().map(parse_stages).transpose()?;
+    let set = knobs(&args.server)?;
+    let mut servers: Vec<ServerPlan> =
+        args.server.dsn.iter().map(|dsn| ServerPlan::Dsn { dsn: dsn.clone(), set: set.clone() }).collect();
+    if servers.is_empty() {
+        servers.push(throw_away(&args.server, set));
+    }
+    let side_by_side = sources.len() > 1;
+    let default_seconds = match levels.transactions {
+        Some(_) => DAY_SECONDS,
+        None if side_by_side => SECONDS_A_ROUND,
+        None => SECONDS,
+    };
+    let default_warmup = if side_by_side { WARMUP_SECONDS_A_ROUND } else { WARMUP_SECONDS };
+    let mut plan = LoadPlan {
+        sources,
+        options: workload_options(&args.options)?,
+        tables: args.data.tables,
+        rows: args.data.rows,
+        seed: levels.seed,
+        servers,
+        placement: match args.connections.placement {
+            PlacementArg::RoundRobin => Placement::RoundRobin,
+            PlacementArg::Weighted => Placement::Weighted,
+            PlacementArg::Pinned => Placement::Pinned,
+        },
+        users: levels.users.clone(),
+        rates_per_s: levels.rate.clone(),
+        arrivals: Arrivals::Poisson,
+        think: think(&args.drive)?,
+        stages,
+        measure: seconds("--seconds", levels.seconds.unwrap_or(default_seconds))?,
+        warmup_max: seconds("--warmup", levels.warmup.unwrap_or(default_warmup))?,
+        transactions_max: levels.transactions,
+        reconnect_every: args.connections.reconnect_every,
+        engine: args.drive.engine,
+        loops: args.drive.loops,
+        connections: args.connections.connections,
+        idle_connections: args.connections.idle_connections,
+        client_cpus: args.server.client_cpus.clone(),
+        allow_writes: args.server.allow_writes.clone(),
+        slo: args.drive.slo.clone(),
+        find_capacity: levels.find_capacity,
+        rounds: levels.rounds,
+        percentiles: args.output.percentiles.clone(),
+    };
+    if args.drive.arrivals.is_some() && !plan.is_open() {
+        bail!(Error::Plan(
+            "--arrivals is for an open loop: give --rate, or --stages with numbers such as 500/s".to_string()
+        ));
+    }
+    plan.arrivals = arrivals(args.drive.arrivals);
+    let staged_users = plan.stages.as_ref().is_some_and(|stages| stages.quantity == Quantity::Users);
+    if plan.users.is_empty() {
+        plan.users.push(if plan.is_open() && !staged_users { OPEN_USERS } else { 1 });
+    }
+    plan.check()?;
+    Ok(plan)
+}
+
+/// Workloads by name, files, or statements of the command line.
+fn sources(args: &LoadArgs) -> Result<Vec<Source>> {
+    let mut sources = Vec::new();
+    for name in &args.workload {
+        sources.push(source(name)?);
+    }
+    for (label, sql) in [("query", &args.query), ("versus", &args.versus)] {
+        if let Some(sql) = sql {
+            sources.push(Source::Query { name: label.to_string(), sql: sql.clone() });
+        }
+    }
+    if sources.is_empty() {
+        sources.push(Source::Builtin("oltp-read-write".to_string()));
+    }
+    Ok(sources)
+}
+
+fn source(name: &str) -> Result<Source> {
+    let is_file = name.ends_with(".sql") || name.contains('/');
+    if !is_file {
+        return Ok(Source::Builtin(name.to_string()));
+    }
+    let text = std::fs::read_to_string(name).with_context(|| format!("can't read {name}"))?;
+    let short =
+        Path::new(name).file_name().map_or(name.to_string(), |name| name.to_string_lossy().into_owned());
+    Ok(Source::File { name: short, text })
+}

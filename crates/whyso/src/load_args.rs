@@ -1,0 +1,149 @@
+//! What was typed after `whyso load`. Syntax only.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::args::{DataArgs, DriveArgs, ServerArgs, WorkloadArgs};
+
+#[derive(Args, Debug)]
+pub(crate) struct LoadArgs {
+    /// The workload, named as sysbench names it, or a file of SQL; two are run side by side
+    ///
+    /// [default: oltp-read-write]
+    #[arg(value_name = "WORKLOAD|FILE.sql", conflicts_with = "query")]
+    pub(crate) workload: Vec<String>,
+
+    /// Load with this single statement
+    #[arg(long, value_name = "SQL")]
+    pub(crate) query: Option<String>,
+
+    /// Run this statement side by side with the one of --query
+    #[arg(long, value_name = "SQL", requires = "query")]
+    pub(crate) versus: Option<String>,
+
+    /// Print what the workload sends, and end
+    #[arg(long)]
+    pub(crate) describe: bool,
+
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+
+    #[command(flatten)]
+    pub(crate) levels: LoadLevelArgs,
+
+    #[command(flatten)]
+    pub(crate) drive: DriveArgs,
+
+    #[command(flatten)]
+    pub(crate) connections: ConnectionArgs,
+
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+
+    #[command(flatten)]
+    pub(crate) options: WorkloadArgs,
+
+    #[command(flatten)]
+    pub(crate) output: OutputArgs,
+}
+
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Levels")]
+pub(crate) struct LoadLevelArgs {
+    /// Users at each level, in order; in an open loop one number, the most transactions under way at once
+    /// [default: 1, in an open loop 128]
+    #[arg(long, value_name = "N,N,…", value_delimiter = ',')]
+    pub(crate) users: Vec<u32>,
+
+    /// Open loop: transactions that are due a second, at each level in order
+    ///
+    /// Response times count from when a transaction was due, whether or not a user was free to begin it.
+    #[arg(long, value_name = "R,R,…", value_delimiter = ',')]
+    pub(crate) rate: Vec<f64>,
+
+    /// One level that changes, such as "ramp 0..64 30s, hold 60s, step 128 30s, spike 500 5s"
+    ///
+    /// Numbers are users at work; written as 500/s, they are transactions due a second. ramp A..B TIME, ramp B TIME, step B
+    /// TIME, hold TIME and spike B TIME follow each other; a spike ends where it began.
+    #[arg(long, value_name = "STAGES", conflicts_with_all = ["seconds", "warmup"])]
+    pub(crate) stages: Option<String>,
+
+    /// Length of each level's measured window, in seconds [default: 10; 3 a round of two workloads]
+    #[arg(long, value_name = "S")]
+    pub(crate) seconds: Option<f64>,
+
+    /// Bound on each level's warm-up, in seconds; it ends earlier when throughput is steady [default: 10]
+    #[arg(long, value_name = "S")]
+    pub(crate) warmup: Option<f64>,
+
+    /// End each level after so many transactions; there is no warm-up then, and no bound on time unless --seconds says one
+    #[arg(long, value_name = "N")]
+    pub(crate) transactions: Option<u64>,
+
+    /// Search the highest rate that holds the service level of --slo
+    #[arg(long)]
+    pub(crate) find_capacity: bool,
+
+    /// Rounds of two workloads side by side
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    pub(crate) rounds: u32,
+
+    /// Seed of everything that is random: the same seed sends the same transactions
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) seed: u64,
+}
+
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Connections")]
+pub(crate) struct ConnectionArgs {
+    /// Which connection goes to which of several --dsn
+    #[arg(long, value_enum, default_value_t = PlacementArg::RoundRobin, value_name = "PLACEMENT")]
+    pub(crate) placement: PlacementArg,
+
+    /// Connections that all users share [default: one a user]
+    #[arg(long, value_name = "N")]
+    pub(crate) connections: Option<u32>,
+
+    /// Connections that are opened beside those in use, and only held
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) idle_connections: u32,
+
+    /// Close each connection and make it anew after so many transactions
+    #[arg(long, value_name = "N")]
+    pub(crate) reconnect_every: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum PlacementArg {
+    /// In turn
+    RoundRobin,
+    /// In turn, as often as the weights say
+    Weighted,
+    /// User u stays at endpoint u modulo their number
+    Pinned,
+}
+
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct OutputArgs {
+    /// Percentiles of response time that are shown
+    #[arg(long, value_name = "P,P,…", value_delimiter = ',', default_value = "95,99")]
+    pub(crate) percentiles: Vec<f64>,
+
+    /// Print a line every so many seconds while a level runs
+    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u32).range(1..=3600))]
+    pub(crate) interval: Option<u32>,
+
+    /// Write what was done in each second, a line a kind of statement
+    #[arg(long, value_name = "FILE")]
+    pub(crate) csv: Option<PathBuf>,
+
+    /// Write the response times of each second in HdrHistogram's log format, a tag a kind of statement
+    #[arg(long, value_name = "FILE")]
+    pub(crate) hdr_log: Option<PathBuf>,
+
+    /// Print one JSON object on standard output, and nothing else there
+    #[arg(long)]
+    pub(crate) json: bool,
+}
