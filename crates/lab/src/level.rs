@@ -69,7 +69,11 @@ pub(crate) fn run(
 ) -> Result<(Level, Cut), Error> {
     let mut running = engine.begin(job.spec)?;
     let timing = &job.timing;
-    let is_over = |running: &whyso_load::Running| stop.is_asked() || running.is_over();
+    // Stages may end with nobody at work, and are measured to their end.
+    let may_end = job.spec.transactions_max.is_some();
+    let is_over = |running: &whyso_load::Running| {
+        stop.is_asked() || running.failure().is_some() || (may_end && running.is_over())
+    };
     let warmup_begin_ns = monotonic_ns();
     let mut phase = Phase::begin(job, false);
     let warmup_steady = loop {

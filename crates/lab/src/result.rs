@@ -88,7 +88,7 @@ fn statement_result(kind: &KindOutcome) -> StatementResult {
 fn client(outcome: &LevelOutcome) -> Client {
     let used = &outcome.client;
     let cpu_s = used.threads_cpu_ns as f64 / NS_PER_S;
-    let saturated_why = used.saturated_why().unwrap_or_default();
+    let saturated_why = outcome.invalid_why().unwrap_or_default();
     let mean_us = |sum_ns: u64, count: u64| if count > 0 { sum_ns as f64 / 1e3 / count as f64 } else { 0.0 };
     Client {
         cpu_s,

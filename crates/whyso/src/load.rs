@@ -131,6 +131,7 @@ fn plan(args: &LoadArgs) -> Result<LoadPlan> {
         loops: args.drive.loops,
         connections: args.connections.connections,
         idle_connections: args.connections.idle_connections,
+        compression: args.connections.compress,
         client_cpus: args.server.client_cpus.clone(),
         allow_writes: args.server.allow_writes.clone(),
         slo: args.drive.slo.clone(),

@@ -109,6 +109,10 @@ pub(crate) struct ConnectionArgs {
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) idle_connections: u32,
 
+    /// Compress what is sent and received, with zlib, as the protocol has it
+    #[arg(long)]
+    pub(crate) compress: bool,
+
     /// Close each connection and make it anew after so many transactions
     #[arg(long, value_name = "N")]
     pub(crate) reconnect_every: Option<u32>,

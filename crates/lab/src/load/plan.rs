@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use whyso_explain::slo::Requirement;
 use whyso_load::{
-    Arrivals, Endpoint, EngineKind, LevelSpec, LoadSpec, Pacing, Placement, Profile, Target, Think,
+    Arrivals, Endpoint, EngineKind, LevelSpec, Limits, LoadSpec, Pacing, Placement, Profile, Target, Think,
 };
 use whyso_workload::Workload;
 
@@ -47,6 +47,8 @@ pub struct LoadPlan {
     /// Connections that all users share; `None`: each has its own.
     pub connections: Option<u32>,
     pub idle_connections: u32,
+    /// Compress what is sent and received.
+    pub compression: bool,
     pub client_cpus: Option<String>,
     pub allow_writes: Option<String>,
     pub slo: Vec<Requirement>,
@@ -265,8 +267,9 @@ impl LoadPlan {
             loops: self.loops,
             connections: self.connections,
             idle_connections: self.idle_connections,
+            compression: self.compression,
             endpoints,
-            limits: Default::default(),
+            limits: Limits::default(),
         };
         // Where there is another endpoint to go to, one that fails is left and rejoined.
         if spec.endpoints.len() > 1 {
