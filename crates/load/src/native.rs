@@ -115,6 +115,10 @@ impl Work for NativeWork {
         &self.preparations
     }
 
+    fn sends_files(&self) -> bool {
+        self.plan.program.statements().iter().any(|statement| statement.local_rows.is_some())
+    }
+
     fn drivers(&self, _loop_number: u32, users: &[u32]) -> Result<Vec<Box<dyn Driver>>, String> {
         let users_known = self.plan.program.users();
         if self.plan.program.takes_unique_values()

@@ -105,6 +105,7 @@ fn every_workload_runs_with_every_distribution() {
     let types = ["uniform", "zipfian", "pareto", "gaussian", "special"];
     for (name, rand_type) in builtin_names().iter().zip(types.iter().cycle()) {
         let workload = workload(name, &[("rand-type", rand_type)]);
+        server.set_up(&workload);
         let mut engine = Engine::connect(&server.target(), &workload, 2, 1, None).unwrap();
         let mut level = engine.level(2).unwrap();
         level.begin_measuring();

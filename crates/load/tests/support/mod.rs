@@ -102,6 +102,15 @@ impl Server {
         }
     }
 
+    /// Makes the data that a workload brings along, twice, as after a setup that was broken off.
+    pub(crate) fn set_up(&self, workload: &whyso_workload::Workload) {
+        let Some(setup) = workload.requirements().setup else { return };
+        for statement in setup.statements.iter().chain(&setup.statements) {
+            self.sql(&format!("USE {SCHEMA};\nDELIMITER //\n{statement}\n//"));
+        }
+        assert_eq!(self.sql(&format!("USE {SCHEMA}; {}", setup.check)), "1", "{}", setup.check);
+    }
+
     pub(crate) fn target(&self) -> Target {
         self.target_of("root", "")
     }

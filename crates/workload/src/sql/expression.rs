@@ -85,11 +85,9 @@ fn tokens(text: &str) -> Result<Vec<Token>, String> {
             tokens.push(token);
             length
         } else if first == '\'' {
-            let Some(length) = rest[1..].find('\'') else {
-                return Err("a text has no end: close it with another '".to_string());
-            };
-            tokens.push(Token::Text(rest[1..=length].to_string()));
-            length + 2
+            let (text, length) = quoted(rest)?;
+            tokens.push(Token::Text(text));
+            length
         } else if first == ':' {
             let name = name_at(&rest[1..]);
             if name.is_empty() {
@@ -111,6 +109,22 @@ fn tokens(text: &str) -> Result<Vec<Token>, String> {
     }
     tokens.push(Token::End);
     Ok(tokens)
+}
+
+/// The text that a literal stands for, in which a doubled quote is one, and the literal's length.
+fn quoted(text: &str) -> Result<(String, usize), String> {
+    let mut content = String::new();
+    let mut length = 1;
+    while let Some(end) = text[length..].find('\'') {
+        content.push_str(&text[length..length + end]);
+        length += end + 1;
+        if !text[length..].starts_with('\'') {
+            return Ok((content, length));
+        }
+        content.push('\'');
+        length += 1;
+    }
+    Err("a text has no end: close it with another '".to_string())
 }
 
 fn number(text: &str) -> Result<(Token, usize), String> {
