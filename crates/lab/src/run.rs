@@ -117,7 +117,7 @@ pub(crate) fn prepare_server(
 /// Every kind that a service level names must be one of the workload's.
 pub(crate) fn check_kinds(slo: &[Requirement], workload: &Workload) -> Result<(), Error> {
     let mut kinds: Vec<&str> = vec![whyso_load::TRANSACTION];
-    kinds.extend(workload.statements().map(|statement| statement.kind.as_str()));
+    kinds.extend(workload.statements().iter().map(|statement| statement.kind.as_str()));
     kinds.dedup();
     match slo.iter().find(|required| !kinds.contains(&required.kind.as_str())) {
         None => Ok(()),
