@@ -94,6 +94,8 @@ pub struct LevelSpec {
     pub transactions_max: Option<u64>,
     /// Each connection is closed and made anew after so many transactions.
     pub reconnect_every: Option<u32>,
+    /// Event loops of this level; `None`: as many as [`Engine::loops`](crate::Engine::loops) says.
+    pub loops: Option<u32>,
 }
 
 impl LevelSpec {
@@ -104,6 +106,7 @@ impl LevelSpec {
             pacing: Pacing::Closed { think: Think::None, active: None },
             transactions_max: None,
             reconnect_every: None,
+            loops: None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Where the load goes, and the bounds on every wait.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -19,6 +20,18 @@ pub struct Target {
 pub enum Address {
     Unix(PathBuf),
     Tcp { host: String, port: u16 },
+}
+
+impl Address {
+    /// Whether it certainly is a server on this machine: a Unix socket, or the loopback.
+    pub(crate) fn is_this_machine(&self) -> bool {
+        match self {
+            Address::Unix(_) => true,
+            Address::Tcp { host, .. } => {
+                host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+            }
+        }
+    }
 }
 
 /// How the connection is protected. A Unix socket needs nothing.

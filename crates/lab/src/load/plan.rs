@@ -316,6 +316,7 @@ impl LoadPlan {
             pacing,
             transactions_max: self.transactions_max,
             reconnect_every: self.reconnect_every,
+            loops: None,
         }
     }
 }

@@ -7,8 +7,11 @@ use crate::spec::{EngineKind, LoadSpec};
 
 /// Up to so many users, threads of their own are the best that was measured (bench/client-cost).
 const THREADS_USERS_MAX: u32 = 4;
-/// Users for which a second event loop, and each one after it, is worth having.
-const USERS_PER_LOOP: u32 = 4096;
+/// Up to so many users a loop for each CPU is better than one for all, which the next answer finds asleep.
+const FEW_USERS: u32 = 4;
+/// Users for which one more event loop is worth having where the server has CPUs of its own: elsewhere each takes from it.
+const USERS_PER_LOOP: u32 = 64;
+const USERS_PER_LOOP_BESIDE_SERVER: u32 = 4096;
 
 pub(crate) struct Choice {
     /// Never [`EngineKind::Auto`].
@@ -16,6 +19,7 @@ pub(crate) struct Choice {
     loops: Option<u32>,
     connections: u32,
     cpus: u32,
+    is_beside_server: bool,
     why: String,
 }
 
@@ -23,6 +27,7 @@ pub(crate) struct Choice {
 pub(crate) fn choose(spec: &LoadSpec, connects: bool, cpus: u32) -> Result<Choice, LoadError> {
     let connections = spec.connections.unwrap_or(spec.users_max).min(spec.users_max);
     let shares = connections < spec.users_max;
+    let is_beside_server = spec.endpoints.iter().any(|endpoint| endpoint.target.address.is_this_machine());
     let (kind, why) = match spec.engine {
         EngineKind::Auto if shares => event_loops("users share connections, which event loops alone can do"),
         EngineKind::Auto if spec.loops.is_some() => event_loops("a number of event loops was asked for"),
@@ -42,7 +47,7 @@ pub(crate) fn choose(spec: &LoadSpec, connects: bool, cpus: u32) -> Result<Choic
         }
         other => (other, "it was asked for".to_string()),
     };
-    Ok(Choice { kind, loops: spec.loops, connections, cpus, why })
+    Ok(Choice { kind, loops: spec.loops, connections, cpus, is_beside_server, why })
 }
 
 /// io_uring where it can be had.
@@ -55,13 +60,14 @@ fn event_loops(why: &str) -> (EngineKind, String) {
 
 impl Choice {
     /// Event loops, or threads, of a level with so many users.
-    pub(crate) fn loops(&self, users: u32) -> u32 {
+    pub(crate) fn loops(&self, users: u32, asked: Option<u32>) -> u32 {
         if self.kind == EngineKind::Threads {
             return users;
         }
         let most = users.min(self.connections);
-        let chosen = self.loops.unwrap_or_else(|| users.div_ceil(USERS_PER_LOOP).min(self.cpus));
-        chosen.clamp(1, most)
+        let each = if self.is_beside_server { USERS_PER_LOOP_BESIDE_SERVER } else { USERS_PER_LOOP };
+        let best = if users <= FEW_USERS { users } else { users.div_ceil(each) };
+        asked.or(self.loops).unwrap_or(best.min(self.cpus)).clamp(1, most)
     }
 
     pub(crate) fn describe(&self, loops: u32) -> EngineUse {

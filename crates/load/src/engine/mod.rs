@@ -166,12 +166,17 @@ impl Engine {
         self.choice.kind
     }
 
+    /// Event loops, or threads, that a level of so many users would have.
+    pub fn loops(&self, users: u32) -> u32 {
+        self.choice.loops(users, None)
+    }
+
     fn begin_level(&mut self, level: &LevelSpec) -> Result<Running, LoadError> {
         let users = level.users;
         if users == 0 || users > self.spec.users_max {
             return Err(LoadError::Users { users, users_max: self.spec.users_max });
         }
-        let loops = self.choice.loops(users);
+        let loops = self.choice.loops(users, level.loops);
         let connections = {
             let mut sessions = self.pool.sessions.lock().unwrap_or_else(PoisonError::into_inner);
             let count = (sessions.len() as u32).min(users).max(loops);

@@ -170,7 +170,7 @@ mod tests {
     const S: i64 = 1_000_000_000;
 
     fn schedule(pacing: Pacing, transactions_max: Option<u64>) -> Schedule {
-        let spec = LevelSpec { users: 10, pacing, transactions_max, reconnect_every: None };
+        let spec = LevelSpec { users: 10, pacing, transactions_max, reconnect_every: None, loops: None };
         Schedule::new(&spec, 1, 0, 100 * S).unwrap()
     }
 
