@@ -115,6 +115,10 @@ impl Work for NativeWork {
         &self.preparations
     }
 
+    fn connects(&self) -> bool {
+        self.plan.program.reconnects()
+    }
+
     fn sends_files(&self) -> bool {
         self.plan.program.statements().iter().any(|statement| statement.local_rows.is_some())
     }

@@ -242,7 +242,8 @@ impl Cursor {
                 return Ok(Some(Turn::Reconnect));
             }
             Op::JumpUnless { condition, target } => {
-                if !condition.eval(variables, rng).map_err(failed("a condition"))?.holds() {
+                let value = condition.eval(variables, rng).map_err(failed("a condition"))?;
+                if !value.holds() {
                     self.next = *target;
                     return Ok(None);
                 }

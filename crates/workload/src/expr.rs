@@ -303,7 +303,7 @@ impl Function {
 }
 
 impl<'a> Scalar<'a> {
-    /// Whether it counts as true: not NULL, not 0, not a text that begins with no other number.
+    /// Whether it counts as true: a number other than 0, or a text of one.
     pub(crate) fn holds(self) -> bool {
         match self.number() {
             Ok(Scalar::Int(value)) => value != 0,
@@ -357,10 +357,10 @@ fn truth(holds: bool) -> Scalar<'static> {
 }
 
 fn binary<'a>(operator: Operator, left: Scalar<'a>, right: Scalar<'a>) -> Result<Scalar<'a>, EvalError> {
-    if let (Scalar::Text(left), Scalar::Text(right)) = (left, right) {
-        if let Some(holds) = compare(operator, left.cmp(right)) {
-            return Ok(truth(holds));
-        }
+    if let (Scalar::Text(left), Scalar::Text(right)) = (left, right)
+        && let Some(holds) = compare(operator, left.cmp(right))
+    {
+        return Ok(truth(holds));
     }
     let (left, right) = (left.number()?, right.number()?);
     if let (Scalar::Int(left), Scalar::Int(right)) = (left, right) {

@@ -106,6 +106,11 @@ impl Program {
             || self.statements.iter().any(in_local_rows)
     }
 
+    /// Whether a transaction makes connections.
+    pub fn reconnects(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, Op::Reconnect))
+    }
+
     /// What a transaction remembers.
     pub fn variables(&self) -> &[Variable] {
         &self.variables
