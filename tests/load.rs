@@ -275,6 +275,48 @@ fn a_schema_of_the_users_own_is_loaded_with_consent_alone() {
 }
 
 #[test]
+fn sql_of_the_users_own_reads_anywhere_and_writes_with_consent() {
+    let server = OwnServer::start();
+    let place = Place::new();
+    server.sql("CREATE DATABASE shop; CREATE TABLE shop.orders (id INT PRIMARY KEY, n INT); INSERT INTO shop.orders VALUES (1, 0)");
+    let dsn = server.dsn("root", "shop");
+    let query = |sql: &str, more: &[&str]| {
+        let mut args =
+            vec!["load", "--query", sql, "--dsn", &dsn, "--seconds", "0.5", "--warmup", "0", "--json"];
+        args.extend(more);
+        output(&mut place.whyso(&args))
+    };
+    let out = json_of(&query(
+        "SET sort_buffer_size = 1048576; SELECT n FROM orders WHERE id = 1",
+        &["--slo", "max=60s"],
+    ));
+    assert!(number(&out["levels"][0]["transactions"]) > 10.0, "{out}");
+    assert_eq!(out["levels"][0]["workload"], "query");
+
+    let write = "UPDATE orders SET n = n + 1 WHERE id = 1";
+    let message = failed_with(&query(write, &[]), 2);
+    assert!(message.contains("--allow-writes shop"), "{message}");
+    assert_eq!(server.sql("SELECT n FROM shop.orders"), "0");
+    json_of(&query(write, &["--allow-writes", "shop"]));
+    assert_ne!(server.sql("SELECT n FROM shop.orders"), "0");
+    assert_eq!(server.sql("SHOW TABLES FROM shop"), "orders");
+
+    // Two files side by side, with a value for their variable and a dictionary from a query.
+    fs::write(place.path().join("a.sql"), "SELECT n FROM orders WHERE id = :id;").unwrap();
+    let dictionary = "-- \\dictionary ids query SELECT id FROM orders\n-- \\set id random_from(ids)\nSELECT n + SLEEP(0.002) FROM orders WHERE id = :id;";
+    fs::write(place.path().join("b.sql"), dictionary).unwrap();
+    let mut both =
+        place.whyso(&["load", "a.sql", "b.sql", "--dsn", &dsn, "--option", "id=1", "--rounds", "2"]);
+    let out = json_of(&output(both.args(["--seconds", "0.5", "--warmup", "0", "--json"])));
+    let ratio = number(&out["comparison"]["quantities"]["transactions_per_s"]["ratio"]);
+    assert!(ratio < 0.5, "b sleeps for 2 ms in every transaction: {}", out["comparison"]);
+
+    fs::write(place.path().join("bad.sql"), "SELECT 1;\nSELECT :nothing;").unwrap();
+    let message = failed_with(&output(&mut place.whyso(&["load", "bad.sql", "--dsn", &dsn])), 2);
+    assert!(message.contains("bad.sql line 2"), "{message}");
+}
+
+#[test]
 fn a_password_in_the_command_line_is_gone_from_the_process_list() {
     let server = OwnServer::start();
     let place = Place::new();
