@@ -16,7 +16,8 @@ use crate::terminal::{aligned_with_words, wrapped};
 /// The text under the table, for a terminal of so many characters; empty where there is nothing to say.
 pub fn summary(result: &LoadResult, width: usize) -> String {
     let mut out = String::new();
-    out.push_str(&service_levels(result.levels.iter().map(|(level, _)| level)));
+    let judged = result.levels.iter().map(|(level, _)| level).filter(|level| is_end_of_search(result, level));
+    out.push_str(&service_levels(judged));
     endpoints(&mut out, &result.levels);
     if let Some(answer) = &result.capacity {
         capacity(&mut out, answer, width);
@@ -32,6 +33,13 @@ pub fn summary(result: &LoadResult, width: usize) -> String {
         out.push_str(&wrapped(&note, "  ", width));
     }
     out
+}
+
+/// Of a search, the levels at the ends of the answer alone are told in full: every probe has its row in the table.
+fn is_end_of_search(result: &LoadResult, level: &Level) -> bool {
+    let Some(answer) = &result.capacity else { return true };
+    let ends = [answer.bounds.holds_per_s, answer.bounds.fails_per_s];
+    answer.probes.iter().any(|probe| probe.level == level.index && ends.contains(&Some(probe.rate_per_s)))
 }
 
 /// As Faban prints it: average, maximum, 90th, what is required, and the verdict.
