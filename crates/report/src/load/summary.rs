@@ -216,12 +216,16 @@ fn errors(level: &Level) -> String {
         parts.push(part);
     }
     if result.retries > 0 {
-        parts.push(format!("{} retries", whole(result.retries)));
+        parts.push(counted(result.retries, "retry", "retries"));
     }
     if result.reconnects > 0 {
-        parts.push(format!("{} reconnects", whole(result.reconnects)));
+        parts.push(counted(result.reconnects, "reconnect", "reconnects"));
     }
     parts.join("; ")
+}
+
+fn counted(count: u64, one: &str, many: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{} {many}", whole(count)) }
 }
 
 /// What drove a level and why, in a sentence; empty where it was not recorded.
