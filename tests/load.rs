@@ -114,12 +114,13 @@ fn stages_change_the_users_at_work_within_a_level() {
         assert_eq!(cells.len(), head.len(), "{line}");
         if cells[column("kind")] == "transaction" {
             let value = |name: &str| cells[column(name)].parse::<f64>().unwrap();
-            by_time.push((value("begin_s"), value("count")));
+            by_time.push((value("begin_s"), value("count"), cells[column("measured")] == "true"));
         }
     }
-    let total: f64 = by_time.iter().map(|(_, count)| count).sum();
+    let total: f64 = by_time.iter().filter(|(_, _, measured)| *measured).map(|(_, count, _)| count).sum();
     assert_eq!(total, number(&level["transactions"]), "the lines add up to the level");
-    let at_rest: f64 = by_time.iter().filter(|(begin_s, _)| *begin_s >= 2.0).map(|(_, count)| count).sum();
+    let at_rest: f64 =
+        by_time.iter().filter(|(begin_s, ..)| *begin_s >= 2.0).map(|(_, count, _)| count).sum();
     assert!(at_rest < total / 100.0, "{by_time:?}");
     place.assert_nothing_left();
 }
@@ -272,6 +273,48 @@ fn a_schema_of_the_users_own_is_loaded_with_consent_alone() {
     let out = json_of(&output(&mut load(&place, &consented)));
     assert!(number(&out["levels"][0]["transactions"]) > 0.0);
     assert_eq!(server.sql("SHOW TABLES FROM shop"), "sbtest1", "nothing is marked or made");
+}
+
+#[test]
+fn sql_of_the_users_own_reads_anywhere_and_writes_with_consent() {
+    let server = OwnServer::start();
+    let place = Place::new();
+    server.sql("CREATE DATABASE shop; CREATE TABLE shop.orders (id INT PRIMARY KEY, n INT); INSERT INTO shop.orders VALUES (1, 0)");
+    let dsn = server.dsn("root", "shop");
+    let query = |sql: &str, more: &[&str]| {
+        let mut args =
+            vec!["load", "--query", sql, "--dsn", &dsn, "--seconds", "0.5", "--warmup", "0", "--json"];
+        args.extend(more);
+        output(&mut place.whyso(&args))
+    };
+    let out = json_of(&query(
+        "SET sort_buffer_size = 1048576; SELECT n FROM orders WHERE id = 1",
+        &["--slo", "max=60s"],
+    ));
+    assert!(number(&out["levels"][0]["transactions"]) > 10.0, "{out}");
+    assert_eq!(out["levels"][0]["workload"], "query");
+
+    let write = "UPDATE orders SET n = n + 1 WHERE id = 1";
+    let message = failed_with(&query(write, &[]), 2);
+    assert!(message.contains("--allow-writes shop"), "{message}");
+    assert_eq!(server.sql("SELECT n FROM shop.orders"), "0");
+    json_of(&query(write, &["--allow-writes", "shop"]));
+    assert_ne!(server.sql("SELECT n FROM shop.orders"), "0");
+    assert_eq!(server.sql("SHOW TABLES FROM shop"), "orders");
+
+    // Two files side by side, with a value for their variable and a dictionary from a query.
+    fs::write(place.path().join("a.sql"), "SELECT n FROM orders WHERE id = :id;").unwrap();
+    let dictionary = "-- \\dictionary ids query SELECT id FROM orders\n-- \\set id random_from(ids)\nSELECT n + SLEEP(0.002) FROM orders WHERE id = :id;";
+    fs::write(place.path().join("b.sql"), dictionary).unwrap();
+    let mut both =
+        place.whyso(&["load", "a.sql", "b.sql", "--dsn", &dsn, "--option", "id=1", "--rounds", "2"]);
+    let out = json_of(&output(both.args(["--seconds", "0.5", "--warmup", "0", "--json"])));
+    let ratio = number(&out["comparison"]["quantities"]["transactions_per_s"]["ratio"]);
+    assert!(ratio < 0.5, "b sleeps for 2 ms in every transaction: {}", out["comparison"]);
+
+    fs::write(place.path().join("bad.sql"), "SELECT 1;\nSELECT :nothing;").unwrap();
+    let message = failed_with(&output(&mut place.whyso(&["load", "bad.sql", "--dsn", &dsn])), 2);
+    assert!(message.contains("bad.sql line 2"), "{message}");
 }
 
 #[test]

@@ -15,7 +15,7 @@ pub(crate) struct Engine {
 impl Engine {
     /// Opens every connection of a load.
     pub(crate) fn open(spec: &LoadSpec, workload: &Workload) -> Result<Engine, Error> {
-        let work = Arc::new(NativeWork::new(workload, spec.seed));
+        let work = Arc::new(NativeWork::for_users(workload, spec.seed, spec.users_max));
         Ok(Engine { engine: whyso_load::Engine::open(spec, work)? })
     }
 

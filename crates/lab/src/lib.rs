@@ -30,6 +30,7 @@ mod facts;
 mod leave;
 mod level;
 pub mod load;
+mod own_data;
 mod pacing;
 mod plan;
 mod prepare;

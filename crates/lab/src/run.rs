@@ -20,6 +20,7 @@ use crate::engine::Engine;
 use crate::facts;
 use crate::leave::leave;
 use crate::level::Cut;
+use crate::own_data::set_up;
 use crate::plan::What;
 use crate::prepare::{self, AskPassword, Tested, Wanted};
 use crate::progress::{Listener, News, Stop};
@@ -67,6 +68,11 @@ pub fn run(
         allow_writes: plan.allow_writes.as_deref(),
     };
     let tested = prepare_server(&runtime, &wanted, listener, stop, ask_password)?;
+    let consented = plan.allow_writes.as_deref() == Some(tested.dsn.schema.as_str());
+    if let Err(error) = runtime.block_on(set_up(&tested.dsn, &workload, consented, listener)) {
+        runtime.block_on(leave(tested, listener));
+        return Err(error);
+    }
     let lab = Lab { plan, workload, client_cpus, tested, runtime, listener, stop };
     let outcome = lab.record();
     lab.leave();
@@ -117,8 +123,7 @@ pub(crate) fn prepare_server(
 /// Every kind that a service level names must be one of the workload's.
 pub(crate) fn check_kinds(slo: &[Requirement], workload: &Workload) -> Result<(), Error> {
     let mut kinds: Vec<&str> = vec![whyso_load::TRANSACTION];
-    kinds.extend(workload.statements().iter().map(|statement| statement.kind.as_str()));
-    kinds.dedup();
+    kinds.extend(workload.kinds());
     match slo.iter().find(|required| !kinds.contains(&required.kind.as_str())) {
         None => Ok(()),
         Some(required) => Err(Error::Plan(format!(

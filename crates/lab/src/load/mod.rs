@@ -17,6 +17,7 @@ use whyso_workload::Workload;
 pub use plan::{LoadPlan, Source};
 
 use crate::leave::leave;
+use crate::own_data::{fill_dictionaries, set_up};
 use crate::plan::ServerPlan;
 use crate::prepare::{AskPassword, Tested, Wanted};
 use crate::progress::{Listener, Stop};
@@ -67,7 +68,7 @@ pub fn load(
     ask_password: &AskPassword,
 ) -> Result<LoadOutcome, Error> {
     plan.check()?;
-    let workloads = plan.workloads()?;
+    let mut workloads = plan.workloads()?;
     for workload in &workloads {
         run::check_kinds(&plan.slo, workload)?;
     }
@@ -77,7 +78,7 @@ pub fn load(
     let mut weights = Vec::new();
     let mut refused = None;
     for server in &plan.servers {
-        match prepare_one(plan, server, &runtime, listener, stop, ask_password) {
+        match prepare_one(plan, &workloads, server, &runtime, listener, stop, ask_password) {
             Ok((one, weight)) => {
                 tested.push(one);
                 weights.push(weight);
@@ -87,6 +88,9 @@ pub fn load(
                 break;
             }
         }
+    }
+    if refused.is_none() {
+        refused = runtime.block_on(bring_data(plan, &tested, &mut workloads, listener)).err();
     }
     let done = match refused {
         Some(error) => Err(error),
@@ -103,9 +107,29 @@ pub fn load(
     done
 }
 
+/// The data that the workloads bring along, on every server, and what they take from the first one.
+async fn bring_data(
+    plan: &LoadPlan,
+    tested: &[Tested],
+    workloads: &mut [Workload],
+    listener: &dyn Listener,
+) -> Result<(), Error> {
+    for workload in workloads {
+        for server in tested {
+            let consented = plan.allow_writes.as_deref() == Some(server.dsn.schema.as_str());
+            set_up(&server.dsn, workload, consented, listener).await?;
+        }
+        if let Some(first) = tested.first() {
+            fill_dictionaries(&first.dsn, workload).await?;
+        }
+    }
+    Ok(())
+}
+
 /// A server made ready, and its weight among the endpoints.
 fn prepare_one(
     plan: &LoadPlan,
+    workloads: &[Workload],
     server: &ServerPlan,
     runtime: &tokio::runtime::Runtime,
     listener: &dyn Listener,
@@ -116,8 +140,8 @@ fn prepare_one(
     let wanted = Wanted {
         server: &server,
         dataset: Dataset { tables: plan.tables, rows: plan.rows, seed: plan.seed, ..Dataset::default() },
-        data_wanted: plan.needs_data_set(),
-        writes: plan.may_write(),
+        data_wanted: workloads.iter().any(|workload| workload.requirements().tables > 0),
+        writes: workloads.iter().any(|workload| !workload.only_reads() || workload.setup.is_some()),
         users_max: plan.connections_max(),
         allow_writes: plan.allow_writes.as_deref(),
     };

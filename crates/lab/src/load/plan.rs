@@ -6,7 +6,7 @@ use whyso_explain::slo::Requirement;
 use whyso_load::{
     Arrivals, Endpoint, EngineKind, LevelSpec, Limits, LoadSpec, Pacing, Placement, Profile, Target, Think,
 };
-use whyso_workload::Workload;
+use whyso_workload::{SqlOptions, Workload};
 
 use crate::Error;
 use crate::pacing::{Quantity, Stages};
@@ -14,6 +14,9 @@ use crate::plan::{
     ServerPlan, THINK_IN_OPEN_LOOP, USERS_MAX, check_data_set, check_rate, check_times, check_users,
 };
 use crate::run::RECONNECT_TIME_MAX;
+
+/// Run once on every connection of a load that only reads.
+const READ_ONLY: &str = "SET SESSION TRANSACTION READ ONLY";
 
 /// One load, as the user asked for it.
 #[derive(Clone, Debug)]
@@ -211,31 +214,40 @@ impl LoadPlan {
     }
 
     fn workload(&self, source: &Source) -> Result<Workload, Error> {
-        let mut options = whyso_workload::Options::default();
-        options.set("tables", &self.tables.to_string())?;
-        options.set("table-size", &self.rows.to_string())?;
-        for (name, value) in &self.options {
-            options.set(name, value)?;
-        }
-        let workload = match source {
-            Source::Builtin(name) => Workload::builtin(name, &options)?,
-            Source::File { .. } | Source::Query { .. } => {
-                return Err(Error::Plan("SQL files are not there".to_string()));
+        let mut workload = match source {
+            Source::Builtin(name) => {
+                let mut options = whyso_workload::Options::default();
+                options.set("tables", &self.tables.to_string())?;
+                options.set("table-size", &self.rows.to_string())?;
+                for (name, value) in &self.options {
+                    options.set(name, value)?;
+                }
+                let workload = Workload::builtin(name, &options)?;
+                workload.check_data(self.tables, self.rows)?;
+                workload
+            }
+            Source::File { name, text } => Workload::from_sql_file(name, text, &self.sql_options())?,
+            Source::Query { name, sql } => {
+                let workload = Workload::from_query(sql, &self.sql_options())?;
+                Workload { name: name.clone(), ..workload }
             }
         };
-        if self.needs_data_set() {
-            workload.check_data(self.tables, self.rows)?;
+        if self.is_read_only(&workload, source) {
+            workload.session.insert(0, READ_ONLY.to_string());
         }
         Ok(workload)
     }
 
-    /// Whether a server that runs already is to have sysbench's tables: where a built-in workload is among the sources.
-    pub(super) fn needs_data_set(&self) -> bool {
-        self.sources.iter().any(|source| matches!(source, Source::Builtin(_)))
+    /// In SQL of the user's own, an --option is a variable of every transaction.
+    fn sql_options(&self) -> SqlOptions {
+        SqlOptions { defines: self.options.clone(), ..SqlOptions::default() }
     }
 
-    pub(super) fn may_write(&self) -> bool {
-        true
+    /// SQL of the user's own that only reads, as far as its text tells, is kept to that on a server that runs already.
+    fn is_read_only(&self, workload: &Workload, source: &Source) -> bool {
+        let is_own = !matches!(source, Source::Builtin(_));
+        let is_remote = self.servers.iter().any(|server| matches!(server, ServerPlan::Dsn { .. }));
+        is_own && is_remote && self.allow_writes.is_none() && workload.only_reads()
     }
 
     /// Connections that a server must allow.

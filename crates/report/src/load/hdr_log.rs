@@ -9,8 +9,8 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use whyso_record::data::LoadInterval;
 
-/// Values are nanoseconds, told apart from a microsecond to an hour with three digits.
-const LOWEST_NS: u64 = 1_000;
+/// Values are nanoseconds, up to an hour, with three digits.
+const LOWEST_NS: u64 = 1;
 const HIGHEST_NS: u64 = 3_600_000_000_000;
 const DIGITS: u8 = 3;
 /// The column of largest values is in milliseconds, as that of other writers is.

@@ -16,7 +16,8 @@ use crate::terminal::{aligned_with_words, wrapped};
 /// The text under the table, for a terminal of so many characters; empty where there is nothing to say.
 pub fn summary(result: &LoadResult, width: usize) -> String {
     let mut out = String::new();
-    out.push_str(&service_levels(result.levels.iter().map(|(level, _)| level)));
+    let judged = result.levels.iter().map(|(level, _)| level).filter(|level| is_end_of_search(result, level));
+    out.push_str(&service_levels(judged));
     endpoints(&mut out, &result.levels);
     if let Some(answer) = &result.capacity {
         capacity(&mut out, answer, width);
@@ -32,6 +33,13 @@ pub fn summary(result: &LoadResult, width: usize) -> String {
         out.push_str(&wrapped(&note, "  ", width));
     }
     out
+}
+
+/// Of a search, the levels at the ends of the answer alone are told in full: every probe has its row in the table.
+fn is_end_of_search(result: &LoadResult, level: &Level) -> bool {
+    let Some(answer) = &result.capacity else { return true };
+    let ends = [answer.bounds.holds_per_s, answer.bounds.fails_per_s];
+    answer.probes.iter().any(|probe| probe.level == level.index && ends.contains(&Some(probe.rate_per_s)))
 }
 
 /// As Faban prints it: average, maximum, 90th, what is required, and the verdict.
@@ -208,12 +216,16 @@ fn errors(level: &Level) -> String {
         parts.push(part);
     }
     if result.retries > 0 {
-        parts.push(format!("{} retries", whole(result.retries)));
+        parts.push(counted(result.retries, "retry", "retries"));
     }
     if result.reconnects > 0 {
-        parts.push(format!("{} reconnects", whole(result.reconnects)));
+        parts.push(counted(result.reconnects, "reconnect", "reconnects"));
     }
     parts.join("; ")
+}
+
+fn counted(count: u64, one: &str, many: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{} {many}", whole(count)) }
 }
 
 /// What drove a level and why, in a sentence; empty where it was not recorded.
