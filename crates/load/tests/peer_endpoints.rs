@@ -7,7 +7,8 @@ use std::time::Duration;
 use support::engines::{LIMITS, engines, event_loops, open, run, spec, stop, wait_until};
 use support::peer::{Peer, Then, rows, send, server};
 use whyso_load::{
-    CONNECT, Endpoint, EngineKind, LevelOutcome, LevelSpec, Limits, LoadSpec, Placement, Running, Target,
+    CONNECT, Cause, Endpoint, EngineKind, LevelOutcome, LevelSpec, Limits, LoadSpec, Placement, Running,
+    Target,
 };
 
 fn quick_peer() -> Peer {
@@ -68,6 +69,30 @@ fn a_dead_server_is_left_and_rejoined_and_its_outage_timed() {
         let by_endpoint: u64 = outcome.endpoints.iter().map(|endpoint| endpoint.transactions).sum();
         assert_eq!(by_endpoint, outcome.transactions, "{engine}");
         assert!(outcome.endpoints[0].errors == 0 && outcome.endpoints[1].errors >= 1, "{engine}");
+    }
+}
+
+#[test]
+fn a_level_without_any_server_left_ends_within_the_bound_of_reconnecting() {
+    for engine in engines() {
+        let peers = [quick_peer(), quick_peer()];
+        let load = LoadSpec {
+            endpoints: endpoints([(peers[0].on_tcp(), 1), (peers[1].on_tcp(), 1)]),
+            limits: Limits { reconnect: Duration::from_millis(300), ..LIMITS },
+            ..spec(peers[0].on_tcp(), engine, 4)
+        };
+        let mut load = open(&load).unwrap();
+        let mut running = load.level_with(&LevelSpec::users(4)).unwrap();
+        running.begin_measuring();
+        go_on(&running, 100);
+        peers.each_ref().map(Peer::go_down);
+        wait_until(&running, "the end", |_| false);
+        let outcome = stop(running);
+        let failure = outcome.failure.as_ref().unwrap_or_else(|| panic!("{engine} goes on without a server"));
+        assert_eq!(failure.cause, Cause::ConnectionLost, "{engine}: {}", failure.message);
+        for endpoint in 0..2 {
+            assert_eq!(seconds_out(&outcome, endpoint), [None], "{engine}: its outage has not ended");
+        }
     }
 }
 

@@ -256,7 +256,8 @@ fn lost_connections_are_counted_and_made_anew_where_that_is_allowed() {
         assert!(outcome.reconnects >= 7, "{engine}: {}", outcome.reconnects);
         let lost = outcome.errors_by_code.iter().find(|(code, _)| code.errno == 2013);
         let lost = lost.map_or(0, |(_, count)| *count);
-        assert!(lost.abs_diff(outcome.reconnects) <= 2, "{engine}: {lost} of {}", outcome.reconnects);
+        // Reconnects are those of the whole level, errors those of its window.
+        assert!((1..=outcome.reconnects + 2).contains(&lost), "{engine}: {lost} of {}", outcome.reconnects);
         assert!(outcome.lost_ns_by_code.keys().any(|code| code.errno == 2013), "{engine}");
     }
 }

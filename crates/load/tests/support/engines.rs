@@ -65,10 +65,11 @@ pub(crate) fn stop(running: Running) -> LevelOutcome {
     outcome
 }
 
-/// Runs a level until it fails, is over, or has made so many transactions, measuring from its begin.
+/// Runs a level until it fails, is over, or has made so many transactions since it is measured.
 pub(crate) fn run(engine: &mut Engine, level: &LevelSpec, transactions: u64) -> LevelOutcome {
     let mut running = engine.level_with(level).unwrap();
     running.begin_measuring();
-    wait_until(&running, "progress", |running| running.live().transactions >= transactions);
+    let enough = running.live().transactions.saturating_add(transactions);
+    wait_until(&running, "progress", |running| running.live().transactions >= enough);
     stop(running)
 }
