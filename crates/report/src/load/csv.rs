@@ -82,7 +82,7 @@ mod tests {
             response: vec![(1_000_000, 3), (5_100_000, 1)],
             service: Vec::new(),
         };
-        let shown = csv_rows(&[row.clone()], 0, "SELECT 1, 2", 16, Some(7));
+        let shown = csv_rows(std::slice::from_ref(&row), 0, "SELECT 1, 2", 16, Some(7));
         assert_eq!(
             shown,
             "1.000,2.000,3,\"SELECT 1, 2\",16,true,transaction,4,4.0,1,8,2.0000,1.0000,5.0000,5.0000,5.0000,5.0000,1.0000,7\n"
