@@ -85,7 +85,7 @@ fn a_level_without_any_server_left_ends_within_the_bound_of_reconnecting() {
         let mut running = load.level_with(&LevelSpec::users(4)).unwrap();
         running.begin_measuring();
         go_on(&running, 100);
-        peers.each_ref().map(Peer::go_down);
+        peers.iter().for_each(Peer::go_down);
         wait_until(&running, "the end", |_| false);
         let outcome = stop(running);
         let failure = outcome.failure.as_ref().unwrap_or_else(|| panic!("{engine} goes on without a server"));

@@ -129,9 +129,10 @@ fn out_of_ports() -> String {
     let reuse = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_tw_reuse").unwrap_or_default();
     format!(
         "the client ran out of local ports: {ports} ports ({first} to {last}), each kept for {TIME_WAIT_S} s after its \
-         connection was closed, allow {} new connections a second to one address (net.ipv4.tcp_tw_reuse is {}); widen \
-         net.ipv4.ip_local_port_range, or use a Unix socket or several addresses",
-        ports / TIME_WAIT_S,
-        reuse.trim()
+         connection was closed (on the loopback for 1 s where net.ipv4.tcp_tw_reuse is 2; it is {}), allow {} new \
+         connections a second to one address; widen net.ipv4.ip_local_port_range, or use a Unix socket or several \
+         addresses",
+        reuse.trim(),
+        ports / TIME_WAIT_S
     )
 }

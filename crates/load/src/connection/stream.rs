@@ -82,6 +82,21 @@ impl Socket {
         usize::try_from(count).map_err(|_| io::Error::last_os_error())
     }
 
+    /// Why a connection on which nothing is due can't be used: it has ended, or bytes are there that nobody asked for.
+    pub(crate) fn unrest(&self) -> Option<io::Error> {
+        let mut byte = [0u8];
+        let flags = libc::MSG_DONTWAIT | libc::MSG_PEEK;
+        // SAFETY: the pointer and length are those of an array that is ours for the length of the call.
+        let count = unsafe { libc::recv(self.fd(), byte.as_mut_ptr().cast(), byte.len(), flags) };
+        match count {
+            0 => Some(io::Error::new(io::ErrorKind::UnexpectedEof, "the connection was closed")),
+            1.. => {
+                Some(io::Error::new(io::ErrorKind::InvalidData, "the server sent what nobody had asked for"))
+            }
+            _ => Some(io::Error::last_os_error()).filter(|error| error.kind() != io::ErrorKind::WouldBlock),
+        }
+    }
+
     /// Sends what the kernel takes without waiting: `WouldBlock` where it takes nothing.
     #[inline]
     pub(crate) fn try_send(&self, bytes: &[u8]) -> io::Result<usize> {

@@ -1,10 +1,9 @@
 //! The poller over epoll: for kernels without io_uring, and where it is forbidden.
 
 use std::io;
-use std::os::fd::{BorrowedFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
-use rustix::event::Timespec;
-use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
 
 use crate::connection::session::Session;
 use crate::engine::event_loop::{Core, Poller};
@@ -18,7 +17,7 @@ const WAKER: u64 = u64::MAX;
 pub(crate) struct Epoll {
     epoll: OwnedFd,
     waker: RawFd,
-    events: Vec<Event>,
+    events: Vec<libc::epoll_event>,
     received: Box<[u8]>,
     /// By slot: how much of what is to be sent the kernel has taken, where it did not take all at once.
     partly_sent: Vec<Option<usize>>,
@@ -67,7 +66,7 @@ impl Poller for Epoll {
         core.woken_ns = whyso_clock::monotonic_ns();
         for place in 0..self.events.len() {
             let event = self.events[place];
-            let (data, flags) = (event.data.u64(), event.flags);
+            let (data, flags) = (event.u64, EventFlags::from_bits_retain(event.events));
             if data == WAKER {
                 let mut count = [0; 8];
                 // SAFETY: as above.
@@ -94,20 +93,35 @@ impl Poller for Epoll {
 
 impl Epoll {
     fn wait_for_events(&mut self, timeout_ns: i64) -> io::Result<()> {
-        let fine = Timespec { tv_sec: timeout_ns / 1_000_000_000, tv_nsec: timeout_ns % 1_000_000_000 };
-        // Without them, to the millisecond, and rather late than over and over.
-        let coarse_ns = (timeout_ns + 999_999) / 1_000_000 * 1_000_000;
-        let coarse = Timespec { tv_sec: coarse_ns / 1_000_000_000, tv_nsec: coarse_ns % 1_000_000_000 };
-        let timeout = if self.has_fine_timeouts { fine } else { coarse };
-        let result =
-            epoll::wait(&self.epoll, rustix::buffer::spare_capacity(&mut self.events), Some(&timeout));
-        match result {
-            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-            Err(rustix::io::Errno::NOSYS) if self.has_fine_timeouts => {
-                self.has_fine_timeouts = false;
+        let room = self.events.spare_capacity_mut();
+        let (events, count) = (room.as_mut_ptr().cast::<libc::epoll_event>(), room.len() as i32);
+        let epoll = self.epoll.as_raw_fd();
+        let found = if self.has_fine_timeouts {
+            let timeout =
+                libc::timespec { tv_sec: timeout_ns / 1_000_000_000, tv_nsec: timeout_ns % 1_000_000_000 };
+            // SAFETY: the pointer and count are those of memory that is ours for the length of the call, as is the
+            // timeout; no signal mask is given.
+            unsafe { libc::epoll_pwait2(epoll, events, count, &timeout, std::ptr::null()) }
+        } else {
+            // To the millisecond, and rather late than over and over.
+            let timeout_ms = i32::try_from((timeout_ns + 999_999) / 1_000_000).unwrap_or(i32::MAX);
+            // SAFETY: as above.
+            unsafe { libc::epoll_wait(epoll, events, count, timeout_ms) }
+        };
+        match usize::try_from(found) {
+            Ok(found) => {
+                // SAFETY: the kernel has written so many.
+                unsafe { self.events.set_len(found) };
                 Ok(())
             }
-            Err(error) => Err(error.into()),
+            Err(_) => match io::Error::last_os_error() {
+                error if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+                error if error.raw_os_error() == Some(libc::ENOSYS) && self.has_fine_timeouts => {
+                    self.has_fine_timeouts = false;
+                    Ok(())
+                }
+                error => Err(error),
+            },
         }
     }
 

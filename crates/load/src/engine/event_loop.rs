@@ -410,8 +410,12 @@ impl<'l> Core<'l> {
             Some(user) if !self.users[user as usize].is_outside() => {
                 Some(self.users[user as usize].failed(&self.at, &mut session, error, now_ns))
             }
-            // Nothing is under way on it: the next transaction makes a new one.
-            _ => None,
+            // Nothing is under way on it: the next transaction makes a new one, where that is wanted.
+            user => {
+                let user = user.map(|user| &mut self.users[user as usize]);
+                lost_between(&self.at, user, &session, &error, now_ns);
+                None
+            }
         };
         self.closes.push((slot, session));
         if let (Some(user), Some(next)) = (user, next)
@@ -531,5 +535,29 @@ impl<'l> Core<'l> {
         }
         self.timers.clear();
         self.queue.clear();
+    }
+}
+
+/// A connection has ended on which nothing was under way.
+#[cold]
+fn lost_between(
+    at: &Teller<'_>,
+    user: Option<&mut User>,
+    session: &Session,
+    error: &ExchangeError,
+    now_ns: i64,
+) {
+    let shared = at.shared;
+    if shared.is_stopped() {
+        return;
+    }
+    if !shared.may_reconnect() {
+        let message = format!("the connection to the server was lost between two transactions: {error}");
+        shared.fail(Cause::ConnectionLost, message);
+        return;
+    }
+    shared.endpoints.mark_down(session.endpoint, now_ns);
+    if let Some(user) = user {
+        user.lost_between(at, session.endpoint, now_ns);
     }
 }

@@ -77,6 +77,7 @@ impl Worker<'_> {
                 Pace::Begin => {}
                 Pace::Wait { until_ns } => {
                     now_ns = self.rest_until(until_ns);
+                    self.look_at_connection(now_ns);
                     continue;
                 }
                 Pace::Out => return,
@@ -146,6 +147,23 @@ impl Worker<'_> {
             return Do::Out;
         }
         self.user.failed(&self.at, &mut session, error, now_ns)
+    }
+
+    /// After a rest: the server may have ended the connection, or sent what nobody had asked for.
+    fn look_at_connection(&mut self, now_ns: i64) {
+        let Some(error) = self.session.as_ref().and_then(|session| session.socket().unrest()) else { return };
+        let shared = self.at.shared;
+        if shared.is_stopped() {
+            return;
+        }
+        if !shared.may_reconnect() {
+            let message = format!("the connection to the server was lost between two transactions: {error}");
+            shared.fail(Cause::ConnectionLost, message);
+        }
+        if let Some(session) = self.session.take() {
+            shared.endpoints.mark_down(session.endpoint, now_ns);
+            self.user.lost_between(&self.at, session.endpoint, now_ns);
+        }
     }
 
     fn quit(&mut self) {

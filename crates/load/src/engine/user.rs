@@ -388,6 +388,13 @@ impl User {
         Do::Out
     }
 
+    /// The connection has ended while nothing was under way on it.
+    #[cold]
+    pub(crate) fn lost_between(&mut self, at: &Teller<'_>, endpoint: u16, now_ns: i64) {
+        self.tell_error(at, endpoint, at.shared.connect_kind(), SERVER_LOST, 0, now_ns);
+        self.lost = Some(SERVER_LOST);
+    }
+
     /// The new connection is there.
     pub(crate) fn connected(&mut self, at: &Teller<'_>, session: &mut Session, now_ns: i64) {
         let latency_ns = (now_ns - self.asked_ns).max(0) as u64;
