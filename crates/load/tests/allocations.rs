@@ -3,11 +3,12 @@
 mod support;
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use support::Server;
-use whyso_load::Engine;
+use whyso_load::{Engine, EngineKind, LoadSpec, NativeWork};
 use whyso_workload::{Options, Workload};
 
 /// Counts what every thread of the process allocates.
@@ -47,10 +48,16 @@ const ALLOWED_PER_SECOND: u64 = 300;
 fn a_warm_level_allocates_for_its_intervals_and_not_for_its_statements() {
     let server = Server::start(&[]);
     server.load_tables(2, 1000);
-    for name in ["oltp-read-write", "oltp-insert"] {
+    let engines = [EngineKind::Threads, EngineKind::Epoll, EngineKind::IoUring];
+    let wanted = engines
+        .map(|kind| ("oltp-read-write", kind))
+        .into_iter()
+        .chain([("oltp-insert", EngineKind::IoUring)]);
+    for (name, kind) in wanted {
         let options = Options { tables: 2, table_size: 1000, ..Options::default() };
         let workload = Workload::builtin(name, &options).unwrap();
-        let mut engine = Engine::connect(&server.target(), &workload, 4, 1, None).unwrap();
+        let spec = LoadSpec { engine: kind, ..LoadSpec::new(server.target(), 4, 1) };
+        let mut engine = Engine::open(&spec, Arc::new(NativeWork::new(&workload, 1))).unwrap();
         let mut level = engine.level(4).unwrap();
         level.begin_measuring();
         let wait_until = |queries: u64| {
@@ -70,8 +77,8 @@ fn a_warm_level_allocates_for_its_intervals_and_not_for_its_statements() {
         assert_eq!(level.stop().failure, None);
         assert!(
             allocations <= ALLOWED_PER_SECOND * seconds && allocations < queries / 5,
-            "{name}: {allocations} allocations in {queries} queries and less than {seconds} s"
+            "{name}, {kind}: {allocations} allocations in {queries} queries and less than {seconds} s"
         );
-        println!("{name}: {allocations} allocations in {queries} queries");
+        println!("{name}, {kind}: {allocations} allocations in {queries} queries");
     }
 }

@@ -222,10 +222,7 @@ impl Cursor {
     /// Carries out what the built-in workloads' steps seldom are, and goes on.
     fn rare<'p>(&mut self, program: &'p Program, step: &'p Op) -> Result<Option<Turn<'p>>, Stuck> {
         let Cursor { rng, variables, .. } = self;
-        let failed = |what: &str| {
-            let variable = what.to_string();
-            move |error| Stuck::Eval { variable, error }
-        };
+        let failed = |what: &'static str| move |error| Stuck::Eval { variable: what.to_string(), error };
         match step {
             Op::Set { variable, source } => {
                 self.set_from(program, *variable, source)?;
