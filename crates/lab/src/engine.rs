@@ -19,6 +19,12 @@ impl Engine {
         Ok(Engine { engine: whyso_load::Engine::open(spec, work)? })
     }
 
+    /// Event loops that a level of so many users has where it does not say.
+    pub(crate) fn loops(&self, users: u32) -> Option<u32> {
+        let has_loops = self.engine.engine() != whyso_load::EngineKind::Threads;
+        has_loops.then(|| self.engine.loops(users))
+    }
+
     /// Begins a level.
     pub(crate) fn begin(&mut self, level: &LevelSpec) -> Result<Running, Error> {
         Ok(self.engine.level_with(level)?)

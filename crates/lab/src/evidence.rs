@@ -23,7 +23,8 @@ pub fn explain(recording: &Recording) -> Result<Explanation, Error> {
 /// Where the recording's files can't be read.
 pub fn input(recording: &Recording) -> Result<Input, Error> {
     let run = recording.run();
-    let mut levels: Vec<LevelInput> = run.levels.iter().map(level_input).collect();
+    let swept = run.levels.iter().filter(|level| level.purpose != Purpose::Switch);
+    let mut levels: Vec<LevelInput> = swept.map(level_input).collect();
     if !levels.is_empty() {
         add_series(recording, &mut levels)?;
     }

@@ -25,7 +25,7 @@ use crate::plan::What;
 use crate::prepare::{self, AskPassword, Tested, Wanted};
 use crate::progress::{Listener, News, Stop};
 use crate::settle::wait_until_settled;
-use crate::sweep::{Sweep, best};
+use crate::sweep::{Sweep, Todo, best, todo};
 use crate::{Error, Plan};
 
 /// How long a lost connection is made anew, in runs that restart the server on purpose.
@@ -199,6 +199,7 @@ impl Lab<'_> {
         let throw_away = self.tested.throw_away.clone();
         let handle = self.runtime.handle().clone();
         let repeats = u32::from(plan.repeat_best && plan.users.len() > 1);
+        let mut todo = todo(&plan.users, |users| engine.loops(users));
         let mut sweep = Sweep {
             plan,
             recorder: recorder.clone(),
@@ -206,25 +207,24 @@ impl Lab<'_> {
             listener: self.listener,
             stop: self.stop,
             actions: Actions::new(&plan.actions, handle, dsn, self.tested.undo.clone(), throw_away),
-            levels_left: plan.users.len() as u32 + repeats,
+            levels_left: todo.len() as u32 + repeats,
             measured_before: Duration::ZERO,
         };
-        let mut todo: Vec<(u32, Purpose)> = plan.users.iter().map(|&users| (users, Purpose::Sweep)).collect();
         todo.reverse();
         let mut repeated = false;
         let mut failure = None;
         loop {
-            let (users, purpose) = match todo.pop() {
+            let next = match todo.pop() {
                 Some(next) => next,
                 None if plan.repeat_best && !repeated && info.levels.len() > 1 => {
                     repeated = true;
                     let Some(best) = best(&info.levels) else { break };
-                    (best.users, Purpose::Repeat)
+                    Todo { users: best.users, purpose: Purpose::Repeat, loops: None }
                 }
                 None => break,
             };
             sweep.levels_left = sweep.levels_left.saturating_sub(1);
-            let (level, cut) = match sweep.level(&mut engine, info.levels.len() as u32, users, purpose) {
+            let (level, cut) = match sweep.level(&mut engine, info.levels.len() as u32, next) {
                 Ok(done) => done,
                 Err(error) => {
                     failure = Some(self.with_death(error.to_string()));

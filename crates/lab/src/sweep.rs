@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use whyso_clock::monotonic_ns;
-use whyso_load::Interval;
+use whyso_load::{Interval, LevelSpec};
 use whyso_record::Recorder;
 use whyso_record::data::{Event, Kind, Reading, SeriesKey, Status, Value};
 use whyso_record::run::{Ended, Level, Purpose};
@@ -32,17 +32,41 @@ pub(crate) struct Sweep<'a> {
     pub(crate) measured_before: Duration,
 }
 
+/// A level that is still to be run.
+#[derive(Clone, Copy)]
+pub(crate) struct Todo {
+    pub(crate) users: u32,
+    pub(crate) purpose: Purpose,
+    /// Event loops, where it is not for the engine to choose.
+    pub(crate) loops: Option<u32>,
+}
+
+/// The levels of a sweep in order. Where the number of event loops falls from one to the next, the second is run with
+/// that of the first too, so that the generator's own step can be told from the server's.
+pub(crate) fn todo(users: &[u32], loops: impl Fn(u32) -> Option<u32>) -> Vec<Todo> {
+    let mut todo = Vec::new();
+    for (place, &users_here) in users.iter().enumerate() {
+        todo.push(Todo { users: users_here, purpose: Purpose::Sweep, loops: None });
+        let before = place.checked_sub(1).and_then(|before| loops(users[before]));
+        if let (Some(before), Some(here)) = (before, loops(users_here))
+            && here < before
+        {
+            todo.push(Todo { users: users_here, purpose: Purpose::Switch, loops: Some(before) });
+        }
+    }
+    todo
+}
+
 impl Sweep<'_> {
     /// Runs one level to its end.
     pub(crate) fn level(
         &mut self,
         engine: &mut Engine,
         index: u32,
-        users: u32,
-        purpose: Purpose,
+        Todo { users, purpose, loops }: Todo,
     ) -> Result<(Level, Cut), Error> {
         let plan = self.plan;
-        let spec = plan.level_spec(users);
+        let spec = LevelSpec { loops, ..plan.level_spec(users) };
         let pacing = pacing::words(&spec.pacing, None);
         let asked = Asked { workload: &plan.workload, pacing: &pacing, percentiles: &[], slo: &plan.slo };
         let timing = Timing {
@@ -130,3 +154,19 @@ pub(crate) fn best(levels: &[Level]) -> Option<&Level> {
 
 /// Shared so that an action may restart the server while the sweep asks whether it has died.
 pub(crate) type Shared<T> = Arc<tokio::sync::Mutex<T>>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_is_run_twice_where_the_number_of_event_loops_falls() {
+        let loops = |users: u32| Some(if users <= 4 { users.min(2) } else { 1 });
+        let told: Vec<(u32, Purpose, Option<u32>)> =
+            todo(&[1, 2, 4, 8, 16], loops).iter().map(|one| (one.users, one.purpose, one.loops)).collect();
+        let sweep = |users| (users, Purpose::Sweep, None);
+        let switch = (8, Purpose::Switch, Some(2));
+        assert_eq!(told, [sweep(1), sweep(2), sweep(4), sweep(8), switch, sweep(16)]);
+        assert_eq!(todo(&[4, 8], |_| None).len(), 2);
+    }
+}

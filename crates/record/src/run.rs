@@ -107,6 +107,9 @@ pub enum Purpose {
     Sweep,
     /// The best level once more, to see whether the server drifted.
     Repeat,
+    /// The level before once more with as many event loops as the one before that had: what differs is the load
+    /// generator's own step, and not the server's.
+    Switch,
 }
 
 /// One level of load: a warm-up and a measured window.

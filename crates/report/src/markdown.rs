@@ -7,7 +7,7 @@ use whyso_explain::slo::required_time;
 use whyso_record::run::{Ended, Level, Purpose, RunInfo};
 
 use crate::number::{amount, bytes, grouped, whole};
-use crate::terminal::engines;
+use crate::terminal::{engines, switches};
 
 /// The whole report but its time series: headline, findings, levels, growth, statements, facts.
 pub fn markdown(run: &RunInfo, explanation: &Explanation) -> String {
@@ -156,7 +156,7 @@ fn levels(out: &mut Markdown, run: &RunInfo, explanation: &Explanation) {
         let verdict = explanation.levels.iter().find(|verdict| verdict.index == level.index);
         out.row(&level_cells(level, verdict));
     }
-    for engine in engines(run) {
+    for engine in engines(run).into_iter().chain(switches(run)) {
         out.line(&format!("\n{}", escaped(&engine)));
     }
     service_levels(out, run);
@@ -191,6 +191,7 @@ fn level_cells(level: &Level, verdict: Option<&LevelVerdict>) -> Vec<String> {
     let interval = verdict.and_then(|verdict| verdict.transactions_per_s_ci95);
     let regime = match (level.purpose, verdict) {
         (Purpose::Repeat, _) => "repeat",
+        (Purpose::Switch, _) => "generator's step",
         (_, Some(verdict)) => regime_name(verdict.regime),
         _ => "–",
     };

@@ -45,8 +45,8 @@ fn levels_table(run: &RunInfo, explanation: &Explanation) -> String {
         out.push_str("CPU is of the whole machine. ");
     }
     out.push_str("Intervals hold within this one start of the server.\n");
-    for engine in engines(run) {
-        let _ = writeln!(out, "{engine}");
+    for line in engines(run).into_iter().chain(switches(run)) {
+        let _ = writeln!(out, "{line}");
     }
     out.push_str(&service_levels(run.levels.iter()));
     out
@@ -67,6 +67,28 @@ pub(crate) fn engines(run: &RunInfo) -> Vec<String> {
     told
 }
 
+/// What the load generator's own step is where the number of its event loops falls; a sentence each.
+pub(crate) fn switches(run: &RunInfo) -> Vec<String> {
+    let told = |switch: &Level| {
+        let same = |level: &&Level| level.purpose == Purpose::Sweep && level.users == switch.users;
+        let swept = run.levels.iter().find(same)?;
+        let ratio = swept.result.transactions_per_s / switch.result.transactions_per_s;
+        Some(format!(
+            "From {} users on the load has {} in place of {}: there this gave {} times the throughput of the \
+             latter, which is the generator's own step and not the server's.",
+            switch.users,
+            loops(swept.result.engine.loops),
+            loops(switch.result.engine.loops),
+            grouped(ratio),
+        ))
+    };
+    run.levels.iter().filter(|level| level.purpose == Purpose::Switch).filter_map(told).collect()
+}
+
+fn loops(count: u32) -> String {
+    if count == 1 { "1 event loop".to_string() } else { format!("{count} event loops") }
+}
+
 fn level_row(level: &Level, verdict: Option<&LevelVerdict>) -> Vec<String> {
     let result = &level.result;
     let per_s = verdict.map_or(result.transactions_per_s, |verdict| verdict.transactions_per_s);
@@ -80,6 +102,9 @@ fn level_row(level: &Level, verdict: Option<&LevelVerdict>) -> Vec<String> {
     let mut users = whole(u64::from(level.users));
     if level.purpose == Purpose::Repeat {
         users.push_str(" again");
+    }
+    if level.purpose == Purpose::Switch {
+        let _ = write!(users, " ({} loops)", level.result.engine.loops);
     }
     vec![
         users,

@@ -56,13 +56,14 @@ export interface LevelResult {
   service_ms: Latency;
   by_statement: StatementResult[];
   client: { cpu_s: number; cpu_us_per_query: number; max_rss_kb: number; saturated: boolean; saturated_why: string };
+  engine: { kind: string; loops: number; why: string };
   bins_100ms: number[];
 }
 
 export interface Level {
   index: number;
   users: number;
-  purpose: 'sweep' | 'repeat';
+  purpose: 'sweep' | 'repeat' | 'switch';
   warmup: Window;
   warmup_steady: boolean;
   window: Window;
