@@ -1,1 +1,33 @@
 //! sysbench, served: its command line, its Lua interface and its reports, on the load engine.
+//!
+//! [`main`] takes sysbench's arguments and gives an exit status. Scripts run unmodified: each user is a coroutine that
+//! yields for every query, many of them on one event loop, with one Lua state a loop; the script's code is compiled once
+//! a loop and run under an environment a user. What a script may call is in `lua/runtime.lua` and `lua/sql.lua`; what they
+//! call in turn is in `bridge.rs`.
+//!
+//! Nothing of sysbench's own is in here. Its bundled scripts are found where distributions put them.
+//!
+//! ```no_run
+//! let arguments = ["oltp_point_select", "--threads=4", "--time=10", "run"].map(str::to_string);
+//! std::process::exit(i32::from(whyso_sysbench::main(&arguments)));
+//! ```
+
+mod bridge;
+mod command_line;
+mod driver;
+mod facts;
+mod options;
+mod program;
+mod random;
+mod report;
+mod run;
+mod say;
+mod script;
+mod settings;
+mod state;
+mod user;
+mod watchdog;
+mod work;
+
+pub use program::main;
+pub use run::{interrupt, was_interrupted};

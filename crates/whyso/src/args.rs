@@ -26,6 +26,9 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     /// Only load a server: no samplers, no recording, a table or one JSON object
     Load(Box<LoadArgs>),
+    /// Run sysbench's own command line and Lua scripts: `whyso sysbench --help` lists its options
+    #[command(disable_help_flag = true)]
+    Sysbench(SysbenchArgs),
     /// Draw the report of a recorded run again, as HTML, Markdown, SVG or JSON
     Report(ReportArgs),
     /// Write a recorded run's samples as CSV or as one Parquet file
@@ -36,6 +39,13 @@ pub(crate) enum Command {
     Runs(RunsArgs),
     /// List or remove the snapshots of loaded throw-away servers
     Snapshots(SnapshotsArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct SysbenchArgs {
+    /// Everything that sysbench takes
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    pub(crate) arguments: Vec<String>,
 }
 
 #[derive(Args, Debug)]

@@ -8,6 +8,7 @@ mod load_args;
 mod load_view;
 mod progress;
 mod run;
+mod sysbench;
 mod terminal;
 
 use std::process::ExitCode;
@@ -27,6 +28,7 @@ fn main() -> ExitCode {
     let done = match cli.command {
         Command::Run(args) => run::run(*args),
         Command::Load(args) => load::run(*args),
+        Command::Sysbench(args) => sysbench::run(&args),
         Command::Report(args) => commands::report(&args),
         Command::Export(args) => commands::export(&args),
         Command::Sql(args) => commands::sql(&args),

@@ -358,6 +358,13 @@ impl QueryWriter<'_> {
         self.next_piece();
     }
 
+    /// Writes a number, or another literal, as it stands.
+    #[inline]
+    pub fn literal(&mut self, value: &[u8]) {
+        self.out.extend_from_slice(value);
+        self.next_piece();
+    }
+
     fn next_piece(&mut self) {
         if let Some(piece) = self.pieces.next() {
             self.out.extend_from_slice(piece);

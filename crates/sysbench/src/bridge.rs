@@ -1,0 +1,319 @@
+//! The functions that scripts reach through LuaJIT's FFI: plain C functions by address, which compiled traces call
+//! directly.
+//!
+//! Every one is called on the loop's own thread, inside [`Driver::next`](whyso_load::Driver::next), with the turnstile
+//! that the loop's state holds; its user is the one whose turn it is, or null in the global state.
+
+use std::ffi::c_char;
+use std::io::Write;
+
+use whyso_wire::{ExecuteTemplate, QueryTemplate, encode};
+
+use crate::random;
+use crate::say::say_fatal;
+use crate::user::{COUNTERS, Form, PARAM_INTEGER, PARAM_REAL, Param, Statement, Turnstile, User};
+
+/// Name, C type, and address of each function.
+pub(crate) fn functions() -> Vec<(&'static str, &'static str, usize)> {
+    const TEXT: &str = "void (*)(struct whyso_loop *, const char *, size_t)";
+    const ASK: &str = "int (*)(struct whyso_loop *)";
+    const OF_STATEMENT: &str = "int (*)(struct whyso_loop *, uint32_t)";
+    vec![
+        ("query", TEXT, query as *const () as usize),
+        ("prepare", TEXT, prepare as *const () as usize),
+        ("note_query", TEXT, note_query as *const () as usize),
+        ("random_text", TEXT, random_text as *const () as usize),
+        ("is_text_only", ASK, is_text_only as *const () as usize),
+        ("more_results", ASK, more_results as *const () as usize),
+        ("next_result", ASK, next_result as *const () as usize),
+        ("next_row", ASK, next_row as *const () as usize),
+        ("sql_state", ASK, sql_state as *const () as usize),
+        ("sql_message", ASK, sql_message as *const () as usize),
+        ("field", OF_STATEMENT, field as *const () as usize),
+        ("statement_params", OF_STATEMENT, statement_params as *const () as usize),
+        ("execute", OF_STATEMENT, execute as *const () as usize),
+        ("close", OF_STATEMENT, close as *const () as usize),
+        (
+            "new_statement",
+            "int (*)(struct whyso_loop *, const char *, size_t, int)",
+            new_statement as *const () as usize,
+        ),
+        (
+            "bind",
+            "void (*)(struct whyso_loop *, uint32_t, uint32_t, struct whyso_param *)",
+            bind as *const () as usize,
+        ),
+        (
+            "random_text_into",
+            "void (*)(struct whyso_loop *, struct whyso_param *, const char *, size_t)",
+            random_text_into as *const () as usize,
+        ),
+        ("draw", "double (*)(struct whyso_loop *, int, int64_t, int64_t)", draw as *const () as usize),
+        ("uniform", "double (*)(struct whyso_loop *, int64_t, int64_t)", uniform as *const () as usize),
+        ("unique", "double (*)(struct whyso_loop *)", unique as *const () as usize),
+        ("uniform_double", "double (*)(struct whyso_loop *)", uniform_double as *const () as usize),
+        ("uniform_uint64", "uint64_t (*)(struct whyso_loop *)", uniform_uint64 as *const () as usize),
+        ("count", "void (*)(struct whyso_loop *, int)", count as *const () as usize),
+    ]
+}
+
+/// Bytes of a script's text.
+///
+/// # Safety
+/// `text` points to `length` bytes.
+unsafe fn bytes<'a>(text: *const c_char, length: usize) -> &'a [u8] {
+    unsafe { std::slice::from_raw_parts(text.cast(), length) }
+}
+
+/// The user whose turn it is.
+///
+/// # Safety
+/// The turnstile is the loop's own; its user, where there is one, lives as long as its turn.
+unsafe fn user<'a>(turnstile: *mut Turnstile) -> Option<&'a mut User> {
+    unsafe { (*turnstile).user.as_mut() }
+}
+
+/// The user and the buffer for its next command; what tells the server to close statements may stand in it already.
+unsafe fn user_and_out<'a>(turnstile: *mut Turnstile) -> Option<(&'a mut User, &'a mut Vec<u8>)> {
+    let user = unsafe { user(turnstile) }?;
+    let out = unsafe { user.out.as_mut() }?;
+    Some((user, out))
+}
+
+extern "C" fn query(turnstile: *mut Turnstile, text: *const c_char, length: usize) {
+    if let Some((_, out)) = unsafe { user_and_out(turnstile) } {
+        encode::query(out, unsafe { bytes(text, length) });
+    }
+}
+
+extern "C" fn prepare(turnstile: *mut Turnstile, text: *const c_char, length: usize) {
+    if let Some((_, out)) = unsafe { user_and_out(turnstile) } {
+        encode::prepare(out, unsafe { bytes(text, length) });
+    }
+}
+
+/// Says which query it was that ends the run.
+extern "C" fn note_query(turnstile: *mut Turnstile, text: *const c_char, length: usize) {
+    let Some(user) = (unsafe { user(turnstile) }) else { return };
+    let query = String::from_utf8_lossy(unsafe { bytes(text, length) }).into_owned();
+    let message = String::from_utf8_lossy(&user.message).into_owned();
+    say_fatal(&format!(
+        "mysql_drv_query() returned error {} ({message}) for query '{query}'",
+        user.view.errno
+    ));
+}
+
+extern "C" fn is_text_only(turnstile: *mut Turnstile) -> i32 {
+    unsafe { user(turnstile) }.map_or(0, |user| i32::from(user.facts.text_only))
+}
+
+extern "C" fn more_results(turnstile: *mut Turnstile) -> i32 {
+    unsafe { user(turnstile) }.map_or(0, |user| i32::from(user.more_results()))
+}
+
+extern "C" fn next_result(turnstile: *mut Turnstile) -> i32 {
+    unsafe { user(turnstile) }.map_or(0, |user| i32::from(user.next_result()))
+}
+
+extern "C" fn next_row(turnstile: *mut Turnstile) -> i32 {
+    let columns = unsafe { user(turnstile) }.and_then(|user| user.next_row());
+    columns.and_then(|columns| i32::try_from(columns).ok()).unwrap_or(-1)
+}
+
+extern "C" fn field(turnstile: *mut Turnstile, place: u32) -> i32 {
+    unsafe { user(turnstile) }.map_or(0, |user| i32::from(user.leave_field(place as usize)))
+}
+
+extern "C" fn sql_state(turnstile: *mut Turnstile) -> i32 {
+    let Some(user) = (unsafe { user(turnstile) }) else { return 0 };
+    let state = user.sqlstate;
+    user.scratch.clear();
+    user.scratch.extend_from_slice(&state);
+    user.leave_scratch();
+    1
+}
+
+extern "C" fn sql_message(turnstile: *mut Turnstile) -> i32 {
+    let Some(user) = (unsafe { user(turnstile) }) else { return 0 };
+    user.scratch.clone_from(&user.message);
+    user.leave_scratch();
+    1
+}
+
+/// The place of a statement that was just prepared, or is to be sent as text.
+extern "C" fn new_statement(
+    turnstile: *mut Turnstile,
+    text: *const c_char,
+    length: usize,
+    as_text: i32,
+) -> i32 {
+    let Some(user) = (unsafe { user(turnstile) }) else { return -1 };
+    let (form, params_wanted) = if as_text == 0 {
+        let form = Form::Prepared {
+            id: user.view.statement_id,
+            template: ExecuteTemplate::new(&[]),
+            types_known: false,
+        };
+        (form, user.view.params as usize)
+    } else {
+        let template = QueryTemplate::new(&String::from_utf8_lossy(unsafe { bytes(text, length) }));
+        let params = template.params();
+        (Form::Text(template), params)
+    };
+    let statement =
+        Statement { form, generation: user.generation, params_wanted, params: Vec::new(), is_open: true };
+    // A closed statement's place is used again, so that reconnecting for hours takes no memory.
+    let free = user.statements.iter().position(|statement| !statement.is_open);
+    match free {
+        Some(place) => {
+            user.statements[place] = statement;
+            place as i32
+        }
+        None => {
+            user.statements.push(statement);
+            (user.statements.len() - 1) as i32
+        }
+    }
+}
+
+extern "C" fn statement_params(turnstile: *mut Turnstile, place: u32) -> i32 {
+    let Some(user) = (unsafe { user(turnstile) }) else { return -1 };
+    user.statements.get(place as usize).map_or(-1, |statement| statement.params_wanted as i32)
+}
+
+extern "C" fn bind(turnstile: *mut Turnstile, place: u32, param_place: u32, param: *const Param) {
+    let Some(user) = (unsafe { user(turnstile) }) else { return };
+    let Some(statement) = user.statements.get_mut(place as usize) else { return };
+    if param_place == 0 {
+        statement.params.clear();
+    }
+    statement.params.push(param);
+    if statement.params.len() == statement.params_wanted {
+        statement.make_template();
+    }
+}
+
+/// Encodes an execution: 0 as a prepared statement's, 1 as text; 2: it can't be executed.
+extern "C" fn execute(turnstile: *mut Turnstile, place: u32) -> i32 {
+    let Some((user, out)) = (unsafe { user_and_out(turnstile) }) else { return 2 };
+    let generation = user.generation;
+    let Some(statement) = user.statements.get_mut(place as usize) else { return 2 };
+    let is_of_old = matches!(statement.form, Form::Prepared { .. }) && statement.generation != generation;
+    if !statement.is_open || is_of_old || statement.params.len() != statement.params_wanted {
+        return 2;
+    }
+    match &mut statement.form {
+        Form::Prepared { id, template, types_known } => {
+            let mut writer = template.begin(out, *id, std::mem::replace(types_known, true));
+            for (at, param) in statement.params.iter().enumerate() {
+                // The script's statement keeps its parameters alive.
+                let (kind, is_null) = unsafe { ((**param).kind, (**param).is_null) };
+                if is_null != 0 {
+                    writer.null(at);
+                } else if kind == PARAM_INTEGER {
+                    writer.int64(unsafe { (**param).integer });
+                } else if kind == PARAM_REAL {
+                    writer.double(unsafe { (**param).real });
+                } else {
+                    writer.text(unsafe { Param::bytes(*param) });
+                }
+            }
+            writer.finish();
+            0
+        }
+        Form::Text(template) => {
+            let mut writer = template.begin(out);
+            let mut digits = Vec::new();
+            for param in &statement.params {
+                let (kind, is_null) = unsafe { ((**param).kind, (**param).is_null) };
+                digits.clear();
+                if is_null != 0 {
+                    writer.literal(b"NULL");
+                } else if kind == PARAM_INTEGER {
+                    // Writing to memory can't fail.
+                    let _ = write!(digits, "{}", unsafe { (**param).integer });
+                    writer.literal(&digits);
+                } else if kind == PARAM_REAL {
+                    let _ = write!(digits, "{:?}", unsafe { (**param).real });
+                    writer.literal(&digits);
+                } else {
+                    writer.text(unsafe { Param::bytes(*param) });
+                }
+            }
+            writer.finish();
+            1
+        }
+    }
+}
+
+/// Closes a statement; whether the server is to be told.
+extern "C" fn close(turnstile: *mut Turnstile, place: u32) -> i32 {
+    let Some((user, out)) = (unsafe { user_and_out(turnstile) }) else { return 0 };
+    let generation = user.generation;
+    let Some(statement) = user.statements.get_mut(place as usize) else { return 0 };
+    let was_open = std::mem::replace(&mut statement.is_open, false);
+    let is_of_now = statement.generation == generation;
+    statement.params.clear();
+    match statement.form {
+        Form::Prepared { id, .. } if was_open && is_of_now => {
+            encode::close(out, id);
+            1
+        }
+        _ => 0,
+    }
+}
+
+extern "C" fn random_text(turnstile: *mut Turnstile, format: *const c_char, length: usize) {
+    let Some(user) = (unsafe { user(turnstile) }) else { return };
+    let scratch = &mut user.scratch;
+    scratch.clear();
+    random::write_text(unsafe { bytes(format, length) }, &mut user.rng, |byte| scratch.push(byte));
+    user.leave_scratch();
+}
+
+extern "C" fn random_text_into(
+    turnstile: *mut Turnstile,
+    param: *mut Param,
+    format: *const c_char,
+    length: usize,
+) {
+    let Some(user) = (unsafe { user(turnstile) }) else { return };
+    let room = unsafe { (*param).length_max } as usize;
+    let length = length.min(room);
+    let text: *mut u8 = unsafe { (&raw mut (*param).text).cast() };
+    let mut at = 0;
+    random::write_text(unsafe { bytes(format, length) }, &mut user.rng, |byte| {
+        // One byte is written for each of the format, which was cut to what fits.
+        unsafe { text.add(at).write(byte) };
+        at += 1;
+    });
+    unsafe { (*param).length = at as u32 };
+}
+
+extern "C" fn draw(turnstile: *mut Turnstile, number: i32, a: i64, b: i64) -> f64 {
+    let Some(user) = (unsafe { user(turnstile) }) else { return a as f64 };
+    user.samplers.borrow_mut().draw(number, a, b, &mut user.rng) as f64
+}
+
+extern "C" fn uniform(turnstile: *mut Turnstile, a: i64, b: i64) -> f64 {
+    unsafe { user(turnstile) }.map_or(a as f64, |user| random::uniform(a, b, &mut user.rng) as f64)
+}
+
+extern "C" fn unique(turnstile: *mut Turnstile) -> f64 {
+    unsafe { user(turnstile) }.map_or(0.0, |user| f64::from(user.facts.next_unique()))
+}
+
+extern "C" fn uniform_double(turnstile: *mut Turnstile) -> f64 {
+    unsafe { user(turnstile) }.map_or(0.0, |user| user.rng.unit_f64())
+}
+
+extern "C" fn uniform_uint64(turnstile: *mut Turnstile) -> u64 {
+    unsafe { user(turnstile) }.map_or(0, |user| user.rng.next_u64())
+}
+
+extern "C" fn count(turnstile: *mut Turnstile, counter: i32) {
+    let Some(user) = (unsafe { user(turnstile) }) else { return };
+    if let Some(counter) = usize::try_from(counter).ok().filter(|counter| *counter < COUNTERS) {
+        user.counters[counter] += 1;
+    }
+}

@@ -1,0 +1,355 @@
+//! A user of a run: its coroutine, asked by the engine what comes next.
+
+use std::os::raw::c_int;
+use std::rc::Rc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use mlua::Thread;
+use mlua::ffi::{self, lua_State};
+use whyso_clock::monotonic_ns;
+use whyso_load::{Cause, Command, Driver, ErrorCode, Expects, Kind, Next, Reply, Turn};
+use whyso_wire::RowFormat;
+use whyso_workload::Rng;
+
+use crate::facts::{Job, ScriptFailure};
+use crate::state::{State, Want};
+use crate::user::{ENDS_AFTER_EVENT, ENDS_NOW, STATUS_FATAL, STATUS_IGNORABLE, STATUS_NONE, User, View};
+use crate::watchdog::{TOO_LONG, Watch};
+
+/// How often a user who is ready looks whether the others are.
+const READY_POLL: Duration = Duration::from_millis(1);
+/// ER_LOCK_DEADLOCK: the server has rolled the transaction back.
+const DEADLOCK: u16 = 1213;
+const CONNECTION_LOST: [u16; 4] = [2006, 2011, 2013, 2055];
+
+/// Where a user stands between two turns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stands {
+    /// Before its first turn.
+    AtBegin,
+    /// Ready, and waiting for the others.
+    Ready,
+    /// Before an event.
+    BeforeEvent,
+    /// Inside an event, or a command.
+    Inside,
+    /// A ROLLBACK is on its way; then the event is begun again because of this error.
+    RollingBack(ErrorCode),
+    /// The ROLLBACK met a lost connection, which is made anew; then as above.
+    Reconnecting(ErrorCode),
+    /// The event is to be begun again.
+    ToBeginAgain,
+    /// It has left.
+    Gone,
+}
+
+pub(crate) struct ScriptDriver {
+    state: Rc<State>,
+    watch: Rc<Watch>,
+    user: Box<User>,
+    number: u32,
+    /// Keeps the coroutine alive.
+    _thread: Thread,
+    coroutine: *mut lua_State,
+    stands: Stands,
+    last_error: Option<ErrorCode>,
+    by_arrival: bool,
+    /// For the report on how evenly users were served.
+    event_begin_ns: i64,
+}
+
+impl ScriptDriver {
+    pub(crate) fn new(state: Rc<State>, watch: Rc<Watch>, number: u32) -> Result<ScriptDriver, String> {
+        let rng = Rng::for_transaction(state.facts.seed, u64::from(number), u64::MAX);
+        let mut user = Box::new(User::new(state.facts.clone(), state.samplers.clone(), rng));
+        let thread = state.coroutine(&raw mut *user, number)?;
+        let coroutine = thread.to_pointer().cast_mut().cast();
+        Ok(ScriptDriver {
+            state,
+            watch,
+            user,
+            number,
+            _thread: thread,
+            coroutine,
+            stands: Stands::AtBegin,
+            last_error: None,
+            by_arrival: false,
+            event_begin_ns: 0,
+        })
+    }
+
+    /// Runs the coroutine until it wants something: that, and the number that came with it.
+    fn resume(&mut self, out: *mut Vec<u8>) -> (Want, f64) {
+        let user: *mut User = &raw mut *self.user;
+        self.user.out = out;
+        self.state.turn_to(user);
+        self.watch.begin_turn(self.coroutine);
+        let mut results: c_int = 0;
+        // The coroutine is the state's own, alive, and not running; what it calls reaches `user` alone.
+        let status = unsafe { ffi::lua_resume(self.coroutine, std::ptr::null_mut(), 0, &raw mut results) };
+        let was_struck = self.watch.was_struck();
+        self.watch.end_turn();
+        self.state.turn_to(std::ptr::null_mut());
+        self.user.out = std::ptr::null_mut();
+        if status != ffi::LUA_OK && status != ffi::LUA_YIELD {
+            let message = if was_struck {
+                format!("{}, and it caught the error that was to end it", TOO_LONG.to_string_lossy())
+            } else {
+                "the script's coroutine was ended by Lua: most likely it ran out of memory".to_string()
+            };
+            let trace = self.traceback();
+            self.state.facts.fail(ScriptFailure { function: "thread_run".to_string(), message, trace });
+            return (Want::Failed, 0.0);
+        }
+        // What was given lies on the coroutine's stack.
+        let (want, number) = unsafe {
+            let first = ffi::lua_gettop(self.coroutine) - results + 1;
+            let want = if results > 0 { ffi::lua_tonumber(self.coroutine, first) } else { 0.0 };
+            let number = if results > 1 { ffi::lua_tonumber(self.coroutine, first + 1) } else { 0.0 };
+            ffi::lua_settop(self.coroutine, first - 1);
+            (want, number)
+        };
+        match Want::from_number(want as i64) {
+            Some(Want::Failed) => {
+                self.state.facts.fail(ScriptFailure {
+                    function: self.state.failure_field("name"),
+                    message: self.state.failure_field("message"),
+                    trace: self.state.failure_field("trace"),
+                });
+                (Want::Failed, 0.0)
+            }
+            Some(want) => (want, number),
+            // A script's own coroutine.yield at its top level.
+            None => {
+                self.state.facts.fail(ScriptFailure {
+                    function: "thread_run".to_string(),
+                    message: "the script yielded outside a coroutine of its own".to_string(),
+                    trace: String::new(),
+                });
+                (Want::Failed, 0.0)
+            }
+        }
+    }
+
+    /// Where a coroutine stands that Lua has ended: its frames are still there.
+    fn traceback(&self) -> String {
+        unsafe {
+            ffi::luaL_traceback(self.coroutine, self.coroutine, std::ptr::null(), 0);
+            let text = ffi::lua_tostring(self.coroutine, -1);
+            if text.is_null() {
+                return String::new();
+            }
+            std::ffi::CStr::from_ptr(text).to_string_lossy().into_owned()
+        }
+    }
+
+    /// Tells the coroutine what became of what it asked for.
+    fn take_reply(&mut self, reply: &Reply<'_>) {
+        let view: &mut View = &mut self.user.view;
+        view.status = STATUS_NONE;
+        view.errno = 0;
+        match reply {
+            Reply::Nothing => {}
+            Reply::Fine(fine) => self.user.show_results(fine.captured),
+            Reply::Prepared { statement_id, params, .. } => {
+                view.statement_id = *statement_id;
+                view.params = u32::from(*params);
+            }
+            Reply::Error { code, message, .. } => self.take_error(*code, message, false),
+            Reply::Lost { code, message } => self.take_error(*code, message, true),
+            Reply::Connected { .. } => {
+                self.user.generation += 1;
+                self.user.forget_results();
+            }
+        }
+    }
+
+    fn take_error(&mut self, code: ErrorCode, message: &str, is_lost: bool) {
+        let is_ignored = self.state.facts.ignore_errors.contains(code.errno);
+        self.user.forget_results();
+        let view = &mut self.user.view;
+        view.status = if is_ignored { STATUS_IGNORABLE } else { STATUS_FATAL };
+        view.errno = i32::from(code.errno);
+        view.is_lost = u32::from(is_lost);
+        self.user.sqlstate = code.sqlstate;
+        self.user.message.clear();
+        self.user.message.extend_from_slice(message.as_bytes());
+        self.last_error = Some(code);
+    }
+
+    /// The connection went while the transaction was rolled back: the event is begun again on a new one, and the script is
+    /// told of the loss.
+    fn lost_in_rollback(&mut self, code: ErrorCode, lost: ErrorCode, message: &str) -> Next {
+        self.take_error(lost, message, true);
+        if self.user.view.status == STATUS_FATAL {
+            let message = format!("the connection was lost at ROLLBACK: {message} ({lost})");
+            self.state.facts.fail(ScriptFailure {
+                function: "thread_run".to_string(),
+                message: message.clone(),
+                trace: String::new(),
+            });
+            return Next::Fail { cause: Cause::ConnectionLost, message };
+        }
+        self.stands = Stands::Reconnecting(code);
+        Next::Reconnect
+    }
+
+    /// Before an event: whether there is to be one.
+    fn prepare_event(&mut self) {
+        let facts = &self.state.facts;
+        let is_over = facts.ending.load(Relaxed) || !facts.take_event();
+        if is_over {
+            self.user.view.ends = ENDS_AFTER_EVENT;
+        }
+        self.event_begin_ns = monotonic_ns();
+    }
+
+    fn leave(&mut self) -> Next {
+        self.stands = Stands::Gone;
+        self.state.facts.left.fetch_add(1, Relaxed);
+        Next::Leave
+    }
+
+    fn send(&mut self, format: RowFormat) -> Next {
+        Next::Send(Command { kind: Kind::ByAnswer(0), expects: Expects::Results(format), captures: true })
+    }
+
+    /// Runs the coroutine and says what it wants.
+    fn go_on(&mut self, out: &mut Vec<u8>) -> Next {
+        loop {
+            let (want, number) = self.resume(out);
+            match want {
+                Want::Query => return self.send(RowFormat::Text),
+                Want::Execute => return self.send(RowFormat::Binary),
+                Want::Prepare => {
+                    let kind = Kind::ByAnswer(0);
+                    return Next::Send(Command { kind, expects: Expects::Prepared, captures: false });
+                }
+                Want::Nothing => {
+                    self.user.keep_results();
+                    let kind = Kind::ByAnswer(0);
+                    return Next::Send(Command { kind, expects: Expects::Nothing, captures: false });
+                }
+                Want::Pause => {
+                    self.user.keep_results();
+                    return Next::Pause(Duration::from_nanos((number.max(0.0) * 1e3) as u64));
+                }
+                Want::Again => {
+                    let code = match self.last_error {
+                        Some(code) if f64::from(code.errno) == number => code,
+                        _ => ErrorCode { errno: number as u16, sqlstate: *b"HY000" },
+                    };
+                    let is_undone = code.errno == DEADLOCK || CONNECTION_LOST.contains(&code.errno);
+                    if is_undone || code.errno == 0 {
+                        self.stands = Stands::ToBeginAgain;
+                        return Next::Again(code);
+                    }
+                    // What the server has not undone itself would become part of the next transaction.
+                    self.stands = Stands::RollingBack(code);
+                    self.state.facts.rollbacks.fetch_add(1, Relaxed);
+                    whyso_wire::encode::query(out, b"ROLLBACK");
+                    return self.send(RowFormat::Text);
+                }
+                Want::Reconnect => return Next::Reconnect,
+                Want::Ready => {
+                    self.state.facts.ready.fetch_add(1, Relaxed);
+                    if !self.by_arrival {
+                        self.stands = Stands::Ready;
+                        return Next::Pause(Duration::ZERO);
+                    }
+                    // An arrival is not to be lost: it is served now.
+                    self.prepare_event();
+                }
+                Want::Done => {
+                    self.stands = Stands::BeforeEvent;
+                    self.state.facts.count_event(self.number, monotonic_ns() - self.event_begin_ns);
+                    return Next::Done { counted: true };
+                }
+                Want::Finished => return self.leave(),
+                Want::Failed => {
+                    self.stands = Stands::Gone;
+                    self.state.facts.left.fetch_add(1, Relaxed);
+                    let failure = self.state.facts.failure();
+                    let message = failure.map_or_else(String::new, |failure| failure.message);
+                    let message = format!("user {}: {message}", self.number);
+                    return Next::Fail { cause: Cause::Driver, message };
+                }
+            }
+        }
+    }
+}
+
+impl Driver for ScriptDriver {
+    fn begin(&mut self, number: u64, by_arrival: bool) {
+        self.by_arrival = by_arrival;
+        // What an event draws depends on the seed and its place alone, not on what was drawn before.
+        let user = if by_arrival { u64::MAX } else { u64::from(self.number) };
+        if self.state.facts.job == Job::Events {
+            self.user.rng = Rng::for_transaction(self.state.facts.seed, user, number);
+        }
+    }
+
+    fn next(&mut self, turn: &mut Turn<'_>) -> Next {
+        match self.stands {
+            Stands::Gone => return Next::Leave,
+            Stands::AtBegin | Stands::Inside => {}
+            Stands::Ready => {
+                let facts = &self.state.facts;
+                if !facts.go.load(Relaxed) && !facts.ending.load(Relaxed) {
+                    return Next::Pause(READY_POLL);
+                }
+                self.stands = Stands::BeforeEvent;
+                return Next::Done { counted: false };
+            }
+            Stands::BeforeEvent => self.prepare_event(),
+            Stands::RollingBack(code) => {
+                if let Reply::Lost { code: lost, message } = turn.reply {
+                    return self.lost_in_rollback(code, lost, message);
+                }
+                self.stands = Stands::ToBeginAgain;
+                return Next::Again(code);
+            }
+            Stands::Reconnecting(code) => {
+                self.user.generation += 1;
+                self.stands = Stands::ToBeginAgain;
+                return Next::Again(code);
+            }
+            // When the run is over, what would have to be begun again is left.
+            Stands::ToBeginAgain if self.state.facts.ending.load(Relaxed) => {
+                self.user.view.ends = ENDS_AFTER_EVENT;
+            }
+            Stands::ToBeginAgain => {}
+        }
+        // What was lost in a rollback is still to be told.
+        if self.stands != Stands::ToBeginAgain {
+            self.take_reply(&turn.reply);
+        }
+        self.stands = Stands::Inside;
+        let next = self.go_on(turn.out);
+        if !matches!(next, Next::Pause(_) | Next::Send(Command { expects: Expects::Nothing, .. })) {
+            // What was captured is the engine's again.
+            self.user.captured = std::ptr::null();
+        }
+        next
+    }
+
+    fn leaves_open(&self) -> bool {
+        self.stands == Stands::Inside
+    }
+}
+
+impl Drop for ScriptDriver {
+    /// A user that stands before an event when the level ends has its `thread_done` called all the same; its connection
+    /// is not there any more.
+    fn drop(&mut self) {
+        if self.stands == Stands::BeforeEvent && self.state.facts.failure().is_none() {
+            self.user.view.ends = ENDS_NOW;
+            self.user.forget_results();
+            let mut out = Vec::new();
+            // What it wants can't be had; a script that asks once is not asked again.
+            let _ = self.resume(&raw mut out);
+        }
+        self.state.facts.add_counters(&self.user.counters);
+    }
+}

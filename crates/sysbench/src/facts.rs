@@ -1,0 +1,187 @@
+//! What is the same for all users of a run, and what they tell each other and whoever watches them.
+
+use std::path::PathBuf;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::random::{RandomOptions, unique};
+use crate::user::COUNTERS;
+
+/// A value of an option, as scripts see it in `sysbench.opt`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum OptionValue {
+    Null,
+    Bool(bool),
+    Number(f64),
+    Text(String),
+    List(Vec<String>),
+}
+
+/// Where the script's text comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    File(PathBuf),
+    /// From standard input.
+    Text(String),
+}
+
+/// `--mysql-ignore-errors`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum IgnoreErrors {
+    All,
+    These(Vec<u16>),
+}
+
+impl IgnoreErrors {
+    pub(crate) fn contains(&self, errno: u16) -> bool {
+        match self {
+            IgnoreErrors::All => true,
+            IgnoreErrors::These(errnos) => errnos.contains(&errno),
+        }
+    }
+}
+
+/// What the users do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Job {
+    /// Events, until the run is over.
+    Events,
+    /// A command of the script, once a user.
+    Command(String),
+}
+
+/// Why a script gave up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ScriptFailure {
+    /// The function that failed, as sysbench names it.
+    pub(crate) function: String,
+    pub(crate) message: String,
+    /// Where it was, with files and lines; empty where that is not known.
+    pub(crate) trace: String,
+}
+
+/// What one user has done.
+#[derive(Debug, Default)]
+struct UserSums {
+    events: AtomicU64,
+    busy_ns: AtomicU64,
+}
+
+#[derive(Debug)]
+pub(crate) struct Facts {
+    pub(crate) job: Job,
+    pub(crate) source: Source,
+    /// As it was typed.
+    pub(crate) test: String,
+    pub(crate) package_path: String,
+    pub(crate) argv: Vec<String>,
+    pub(crate) options: Vec<(String, OptionValue)>,
+    pub(crate) ignore_errors: IgnoreErrors,
+    /// Statements are never prepared (`--db-ps-mode=disable`).
+    pub(crate) text_only: bool,
+    pub(crate) percentile: u32,
+    /// Events a second; 0 without a schedule.
+    pub(crate) rate: f64,
+    pub(crate) random: RandomOptions,
+    pub(crate) seed: u64,
+    /// 0 without a limit.
+    pub(crate) events_max: u64,
+    /// Longest time that a script may run without giving way.
+    pub(crate) turn_max: Duration,
+
+    unique: AtomicU32,
+    /// Events that have begun.
+    pub(crate) begun: AtomicU64,
+    /// Users whose `thread_init` is done.
+    pub(crate) ready: AtomicU32,
+    /// Users may begin events.
+    pub(crate) go: AtomicBool,
+    /// Users begin no further event.
+    pub(crate) ending: AtomicBool,
+    /// Users that have left.
+    pub(crate) left: AtomicU32,
+    /// Ignored errors after which we sent a ROLLBACK.
+    pub(crate) rollbacks: AtomicU64,
+    users: Vec<UserSums>,
+    counters: Mutex<[u64; COUNTERS]>,
+    failure: Mutex<Option<ScriptFailure>>,
+}
+
+impl Facts {
+    /// Facts with nothing said about the run yet.
+    pub(crate) fn new(job: Job, source: Source, test: String, random: RandomOptions, users: u32) -> Facts {
+        Facts {
+            job,
+            source,
+            test,
+            package_path: String::new(),
+            argv: Vec::new(),
+            options: Vec::new(),
+            ignore_errors: IgnoreErrors::These(vec![1213, 1020, 1205]),
+            text_only: false,
+            percentile: 95,
+            rate: 0.0,
+            random,
+            seed: 0,
+            events_max: 0,
+            turn_max: Duration::from_secs(10),
+            unique: AtomicU32::new(0),
+            begun: AtomicU64::new(0),
+            ready: AtomicU32::new(0),
+            go: AtomicBool::new(false),
+            ending: AtomicBool::new(false),
+            left: AtomicU32::new(0),
+            rollbacks: AtomicU64::new(0),
+            users: (0..users).map(|_| UserSums::default()).collect(),
+            counters: Mutex::new([0; COUNTERS]),
+            failure: Mutex::new(None),
+        }
+    }
+
+    pub(crate) fn next_unique(&self) -> u32 {
+        unique((self.seed as u32).wrapping_add(self.unique.fetch_add(1, Relaxed)))
+    }
+
+    /// Takes one of the events that may still begin; whether there was one.
+    pub(crate) fn take_event(&self) -> bool {
+        let number = self.begun.fetch_add(1, Relaxed);
+        self.events_max == 0 || number < self.events_max
+    }
+
+    /// Counts an event of a user; `busy_ns`: how long it took.
+    pub(crate) fn count_event(&self, user: u32, busy_ns: i64) {
+        if let Some(sums) = self.users.get(user as usize) {
+            // One thread alone writes to a user's sums.
+            sums.events.store(sums.events.load(Relaxed) + 1, Relaxed);
+            sums.busy_ns.store(sums.busy_ns.load(Relaxed) + busy_ns.max(0) as u64, Relaxed);
+        }
+    }
+
+    /// Events of each user so far, and the time that they took, in nanoseconds.
+    pub(crate) fn users(&self) -> Vec<(u64, u64)> {
+        self.users.iter().map(|sums| (sums.events.load(Relaxed), sums.busy_ns.load(Relaxed))).collect()
+    }
+
+    /// Keeps the first failure, which is the one to tell.
+    pub(crate) fn fail(&self, failure: ScriptFailure) {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
+    }
+
+    pub(crate) fn failure(&self) -> Option<ScriptFailure> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    pub(crate) fn add_counters(&self, counters: &[u64; COUNTERS]) {
+        let mut sums = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
+        for (sum, counter) in sums.iter_mut().zip(counters) {
+            *sum += counter;
+        }
+    }
+
+    /// What scripts have counted themselves, of the users that have left.
+    pub(crate) fn counters(&self) -> [u64; COUNTERS] {
+        *self.counters.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

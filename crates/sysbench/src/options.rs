@@ -1,0 +1,337 @@
+//! Options: what there is, and what was given.
+
+use crate::facts::OptionValue;
+
+/// What an option takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Type {
+    Bool,
+    Int,
+    /// A number of bytes: K, M, G and T may follow.
+    Size,
+    Double,
+    Text,
+    List,
+    File,
+}
+
+/// An option that may be given.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Declared {
+    /// As it is typed, without its dashes.
+    pub(crate) name: String,
+    pub(crate) kind: Type,
+    pub(crate) default: OptionValue,
+    pub(crate) description: String,
+}
+
+/// An option as it was given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Given {
+    pub(crate) name: String,
+    /// What stood after the equals sign.
+    pub(crate) value: Option<String>,
+}
+
+/// A heading of `--help`, and what stands under it: name, type, default, description.
+pub(crate) type Group = (&'static str, &'static [(&'static str, Type, &'static str, &'static str)]);
+
+/// The options that are there whatever the script.
+pub(crate) const GROUPS: [Group; 5] = [
+    (
+        "General options",
+        &[
+            ("threads", Type::Int, "1", "users, each with a connection of its own"),
+            ("events", Type::Int, "0", "end after so many events; 0: no limit"),
+            ("time", Type::Int, "10", "end after so many seconds; 0: no limit"),
+            ("warmup-time", Type::Int, "0", "run so many seconds before the measured time begins"),
+            (
+                "forced-shutdown",
+                Type::Text,
+                "off",
+                "seconds to wait for events after the time is up, a share of it such as 10%, or off",
+            ),
+            ("thread-stack-size", Type::Size, "64K", "taken and not used: users are coroutines here"),
+            ("thread-init-timeout", Type::Int, "30", "seconds that connecting and thread_init() may take"),
+            (
+                "rate",
+                Type::Double,
+                "0",
+                "events a second on average, as independent arrivals; 0: as many as go",
+            ),
+            ("report-interval", Type::Int, "0", "report every so many seconds; 0: never"),
+            (
+                "report-checkpoints",
+                Type::List,
+                "",
+                "seconds at which a full report is given and counting begins anew",
+            ),
+            ("debug", Type::Bool, "off", "taken and not used"),
+            ("validate", Type::Bool, "off", "for scripts that look at it"),
+            ("help", Type::Bool, "off", "print this and end"),
+            ("version", Type::Bool, "off", "print the version and end"),
+            ("config-file", Type::File, "", "file with one name=value a line"),
+            ("luajit-cmd", Type::Text, "", "a command for LuaJIT's compiler: off"),
+            ("turn-timeout", Type::Int, "10", "seconds that a script may run without a query (whyso's own)"),
+            ("json", Type::File, "", "also write the results as JSON, - for standard output (whyso's own)"),
+            ("engine", Type::Text, "auto", "auto, threads, epoll or io-uring (whyso's own)"),
+            ("tx-rate", Type::Double, "0", "old name of --rate"),
+            ("max-requests", Type::Int, "0", "old name of --events"),
+            ("max-time", Type::Int, "0", "old name of --time"),
+            ("num-threads", Type::Int, "1", "old name of --threads"),
+        ],
+    ),
+    (
+        "Options of random numbers",
+        &[
+            (
+                "rand-type",
+                Type::Text,
+                "special",
+                "distribution: uniform, gaussian, special, pareto or zipfian",
+            ),
+            ("rand-spec-iter", Type::Int, "12", "draws that are averaged, for gaussian and special"),
+            ("rand-spec-pct", Type::Int, "1", "per cent of the values that are special"),
+            ("rand-spec-res", Type::Int, "75", "per cent of the draws that fall on them"),
+            ("rand-seed", Type::Int, "0", "seed; 0: taken from the time"),
+            ("rand-pareto-h", Type::Double, "0.2", "parameter of the pareto distribution, between 0 and 1"),
+            ("rand-zipfian-exp", Type::Double, "0.8", "exponent of the zipfian distribution"),
+        ],
+    ),
+    (
+        "Options of the output",
+        &[
+            ("verbosity", Type::Int, "3", "5: everything, 3: notices, 0: only what is fatal"),
+            ("percentile", Type::Int, "95", "percentile of the latency, 1 to 100; 0: none"),
+            ("histogram", Type::Bool, "off", "print a histogram of the latency"),
+        ],
+    ),
+    (
+        "General database options",
+        &[
+            ("db-driver", Type::Text, "mysql", "mysql is the only one"),
+            ("db-ps-mode", Type::Text, "auto", "disable: send prepared statements as text"),
+            ("db-debug", Type::Bool, "off", "taken and not used"),
+        ],
+    ),
+    (
+        "mysql options",
+        &[
+            ("mysql-host", Type::List, "localhost", "servers' hosts, used in turn"),
+            ("mysql-port", Type::List, "3306", "servers' ports, used in turn"),
+            ("mysql-socket", Type::List, "", "servers' Unix sockets, used in turn"),
+            ("mysql-user", Type::Text, "sbtest", "account"),
+            ("mysql-password", Type::Text, "", "its password; MYSQL_PWD is safer"),
+            ("mysql-db", Type::Text, "sbtest", "database; the script may write there"),
+            ("mysql-ssl", Type::Bool, "off", "encrypt connections"),
+            ("mysql-ssl-key", Type::File, "", "not served: an account's own certificate"),
+            ("mysql-ssl-ca", Type::File, "", "certificates that the server's must be signed by"),
+            ("mysql-ssl-cert", Type::File, "", "not served: an account's own certificate"),
+            ("mysql-ssl-cipher", Type::Text, "", "taken and not used"),
+            ("mysql-compression", Type::Bool, "off", "compress what is sent"),
+            ("mysql-debug", Type::Bool, "off", "taken and not used"),
+            (
+                "mysql-ignore-errors",
+                Type::List,
+                "1213,1020,1205",
+                "errors after which an event is begun again, or all",
+            ),
+            ("mysql-dry-run", Type::Bool, "off", "not served"),
+        ],
+    ),
+];
+
+/// Old names, and today's.
+pub(crate) const OLD_NAMES: [(&str, &str); 4] =
+    [("num-threads", "threads"), ("max-requests", "events"), ("max-time", "time"), ("tx-rate", "rate")];
+
+/// The general options as declarations.
+pub(crate) fn general() -> Vec<Declared> {
+    let mut declared = Vec::new();
+    for (_, options) in GROUPS {
+        for (name, kind, default, description) in options {
+            let default = match default {
+                &"" if *kind == Type::Text => OptionValue::Text(String::new()),
+                // A default that stands in the table above can be read.
+                default => parse_value(name, *kind, Some(default)).unwrap_or(OptionValue::Null),
+            };
+            let description = (*description).to_string();
+            declared.push(Declared { name: (*name).to_string(), kind: *kind, default, description });
+        }
+    }
+    declared
+}
+
+/// The value of an option from its text.
+///
+/// # Errors
+/// What is wrong with it, as sysbench says it.
+pub(crate) fn parse_value(name: &str, kind: Type, text: Option<&str>) -> Result<OptionValue, String> {
+    let invalid = || format!("Invalid value for the '{name}' option: '{}'", text.unwrap_or(""));
+    Ok(match kind {
+        Type::Bool => match text {
+            None | Some("on" | "true" | "1") => OptionValue::Bool(true),
+            Some("off" | "false" | "0") => OptionValue::Bool(false),
+            Some(_) => return Err(invalid()),
+        },
+        Type::Int => {
+            let value: i64 = text.and_then(|text| text.trim().parse().ok()).ok_or_else(invalid)?;
+            OptionValue::Number(value as f64)
+        }
+        Type::Double => {
+            let value: f64 = text.and_then(|text| text.trim().parse().ok()).ok_or_else(invalid)?;
+            if !value.is_finite() {
+                return Err(invalid());
+            }
+            OptionValue::Number(value)
+        }
+        Type::Size => {
+            let text = text.ok_or_else(invalid)?;
+            let (digits, factor) = match text.char_indices().next_back() {
+                Some((at, unit)) if unit.is_ascii_alphabetic() => {
+                    let power = match unit.to_ascii_uppercase() {
+                        'K' => 1,
+                        'M' => 2,
+                        'G' => 3,
+                        'T' => 4,
+                        _ => return Err(invalid()),
+                    };
+                    (&text[..at], 1024f64.powi(power))
+                }
+                _ => (text, 1.0),
+            };
+            let value: u64 = digits.parse().map_err(|_| invalid())?;
+            OptionValue::Number(value as f64 * factor)
+        }
+        Type::Text | Type::File => match text {
+            Some("") if kind == Type::File => OptionValue::Null,
+            Some(text) => OptionValue::Text(text.to_string()),
+            None => OptionValue::Null,
+        },
+        Type::List => {
+            let items = text.unwrap_or("").split(',').map(str::trim).filter(|item| !item.is_empty());
+            OptionValue::List(items.map(str::to_string).collect())
+        }
+    })
+}
+
+/// Takes the given options apart into the values of those declared; the last one given counts.
+///
+/// # Errors
+/// The first that is not known, or whose value can't be read.
+pub(crate) fn resolve(declared: &[Declared], given: &[Given]) -> Result<Vec<(String, OptionValue)>, String> {
+    let mut values: Vec<(String, OptionValue)> =
+        declared.iter().map(|option| (option.name.clone(), option.default.clone())).collect();
+    for one in given {
+        let wanted = one.name.replace('_', "-");
+        let place = declared.iter().rposition(|option| option.name.replace('_', "-") == wanted);
+        let Some(place) = place else {
+            return Err(match &one.value {
+                Some(value) => format!("invalid option: --{}={value}", one.name),
+                None => format!("invalid option: --{}", one.name),
+            });
+        };
+        values[place].1 = parse_value(&one.name, declared[place].kind, one.value.as_deref())?;
+    }
+    Ok(values)
+}
+
+/// The options of a test, as its help lists them.
+pub(crate) fn help_of_test(test: &str, declared: &[Declared]) -> String {
+    let mut lines: Vec<(String, String)> = declared
+        .iter()
+        .map(|option| {
+            let left = format!("--{}{}", option.name, placeholder(option.kind));
+            let default = match &option.default {
+                OptionValue::Null => String::new(),
+                value => format!(" [{}]", shown(value)),
+            };
+            (left, format!("{}{default}", option.description))
+        })
+        .collect();
+    lines.sort();
+    let width = lines.iter().map(|(left, _)| left.len()).max().unwrap_or(0);
+    let mut text = format!("{test} options:\n");
+    for (left, right) in lines {
+        text.push_str(&format!("  {left:width$} {right}\n"));
+    }
+    text.push('\n');
+    text
+}
+
+/// `--help`.
+pub(crate) fn help() -> String {
+    let mut text =
+        "Usage:\n  whyso sysbench [options]... [testname] [command]\n\nCommands of most tests: prepare run \
+                    cleanup help\n\n"
+            .to_string();
+    for (heading, options) in GROUPS {
+        text.push_str(&format!("{heading}:\n"));
+        let left = |name: &str, kind: Type| format!("--{name}{}", placeholder(kind));
+        let width = options.iter().map(|(name, kind, ..)| left(name, *kind).len()).max().unwrap_or(0);
+        for (name, kind, default, description) in options {
+            text.push_str(&format!("  {:width$} {description} [{default}]\n", left(name, *kind)));
+        }
+        text.push('\n');
+    }
+    text.push_str("See 'whyso sysbench <testname> help' for the options of a test.\n\n");
+    text
+}
+
+fn placeholder(kind: Type) -> &'static str {
+    match kind {
+        Type::Bool => "[=on|off]",
+        Type::Int | Type::Double => "=N",
+        Type::Size => "=SIZE",
+        Type::Text => "=STRING",
+        Type::List => "=[LIST,...]",
+        Type::File => "=FILENAME",
+    }
+}
+
+fn shown(value: &OptionValue) -> String {
+    match value {
+        OptionValue::Null => String::new(),
+        OptionValue::Bool(true) => "on".to_string(),
+        OptionValue::Bool(false) => "off".to_string(),
+        OptionValue::Number(number) => format!("{number}"),
+        OptionValue::Text(text) => text.clone(),
+        OptionValue::List(items) => items.join(","),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn given(name: &str, value: Option<&str>) -> Given {
+        Given { name: name.to_string(), value: value.map(str::to_string) }
+    }
+
+    #[test]
+    fn values_are_read_by_their_type() {
+        for (kind, text, value) in [
+            (Type::Bool, None, OptionValue::Bool(true)),
+            (Type::Bool, Some("off"), OptionValue::Bool(false)),
+            (Type::Size, Some("64K"), OptionValue::Number(65536.0)),
+            (Type::Double, Some("1.5"), OptionValue::Number(1.5)),
+            (Type::List, Some("a, b"), OptionValue::List(vec!["a".to_string(), "b".to_string()])),
+        ] {
+            assert_eq!(parse_value("x", kind, text), Ok(value));
+        }
+        let refused = parse_value("threads", Type::Int, Some("x"));
+        assert_eq!(refused, Err("Invalid value for the 'threads' option: 'x'".to_string()));
+        assert!(parse_value("x", Type::Size, Some("1X")).is_err());
+        assert!(parse_value("x", Type::Size, Some("é")).is_err());
+    }
+
+    #[test]
+    fn dashes_and_underscores_are_the_same_and_the_last_value_counts() {
+        let declared = general();
+        let values =
+            resolve(&declared, &[given("rand_seed", Some("1")), given("rand-seed", Some("2"))]).unwrap();
+        assert!(values.contains(&("rand-seed".to_string(), OptionValue::Number(2.0))));
+        let refused = resolve(&declared, &[given("bogus", Some("1"))]);
+        assert_eq!(refused, Err("invalid option: --bogus=1".to_string()));
+    }
+}

@@ -1,0 +1,239 @@
+//! A script: where it is found, and its global state, which the main thread runs.
+
+use std::io::Read;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use mlua::{Function, Table, Value};
+
+use crate::facts::{Facts, OptionValue, Source};
+use crate::options::{Declared, Type};
+use crate::report::Stat;
+use crate::say::say;
+use crate::state::{State, options_table};
+
+/// Where distributions put sysbench's own scripts.
+const DATA_FOLDERS: [&str; 2] = ["/usr/share/sysbench", "/usr/local/share/sysbench"];
+/// Tests of sysbench that put no load on a server.
+const WITHOUT_SQL: [(&str, &str); 5] = [
+    ("cpu", "the machine's own CPU, for example with `perf bench` or `stress-ng --cpu`"),
+    ("fileio", "files, for example with `fio`"),
+    ("memory", "memory, for example with `perf bench mem` or `stress-ng --vm`"),
+    ("threads", "the scheduler, for example with `perf bench sched`"),
+    ("mutex", "locks, for example with `perf bench futex`"),
+];
+
+/// `package.path` of scripts.
+pub(crate) fn package_path() -> String {
+    let mut templates: Vec<String> =
+        std::env::var("LUA_PATH").ok().into_iter().flat_map(|path| split_path(&path)).collect();
+    templates.extend(["./?.lua", "./?/init.lua", "./src/lua/?.lua"].map(str::to_string));
+    if let Ok(home) = std::env::var("HOME") {
+        templates.push(format!("{home}/.luarocks/share/lua/5.1/?.lua"));
+        templates.push(format!("{home}/.luarocks/share/lua/5.1/?/init.lua"));
+    }
+    for folder in ["/usr/local/share/lua/5.1", "/usr/share/lua/5.1"] {
+        templates.push(format!("{folder}/?.lua"));
+        templates.push(format!("{folder}/?/init.lua"));
+    }
+    templates.extend(DATA_FOLDERS.map(|folder| format!("{folder}/?.lua")));
+    templates.join(";")
+}
+
+fn split_path(path: &str) -> Vec<String> {
+    path.split(';').filter(|template| !template.is_empty()).map(str::to_string).collect()
+}
+
+/// Finds a test: a file, or a module on the path; standard input where there is no name.
+///
+/// # Errors
+/// There is none of this name, or it is one without SQL.
+pub(crate) fn find(test: Option<&str>, package_path: &str) -> Result<Source, String> {
+    let Some(test) = test.filter(|test| *test != "-") else {
+        let mut text = String::new();
+        let read = std::io::stdin().read_to_string(&mut text);
+        read.map_err(|error| format!("the script can't be read from standard input: {error}"))?;
+        return Ok(Source::Text(text));
+    };
+    let path = PathBuf::from(test);
+    if path.is_file() {
+        return Ok(Source::File(path));
+    }
+    if let Some((name, instead)) = WITHOUT_SQL.iter().find(|(name, _)| *name == test) {
+        return Err(format!(
+            "the test '{name}' puts no load on a database server and is not served: measure {instead}, or install \
+             sysbench itself"
+        ));
+    }
+    let file_name = test.replace('.', "/");
+    let found = split_path(package_path)
+        .into_iter()
+        .map(|template| PathBuf::from(template.replace('?', &file_name)))
+        .find(|path| path.is_file());
+    found
+        .map(Source::File)
+        .ok_or_else(|| format!("Cannot find benchmark '{test}': no such built-in test, file or module"))
+}
+
+/// The script as the main thread has it: its options, commands and hooks.
+pub(crate) struct GlobalState {
+    state: State,
+    env: Table,
+}
+
+impl GlobalState {
+    /// Loads the script.
+    ///
+    /// # Errors
+    /// What it raises, with file and line.
+    pub(crate) fn load(facts: Facts) -> Result<GlobalState, String> {
+        let state = State::new(Arc::new(facts))?;
+        let load = || -> mlua::Result<Table> { state.runtime().get::<Function>("global_state")?.call(()) };
+        let env = load().map_err(|error| message_of(&error))?;
+        Ok(GlobalState { state, env })
+    }
+
+    fn sysbench(&self) -> mlua::Result<Table> {
+        self.env.get("sysbench")
+    }
+
+    /// What `sysbench.cmdline.options` declares.
+    ///
+    /// # Errors
+    /// An entry that is no table.
+    pub(crate) fn declared(&self) -> Result<Vec<Declared>, String> {
+        let read = || -> mlua::Result<Vec<Declared>> {
+            let cmdline: Table = self.sysbench()?.get("cmdline")?;
+            let Ok(options) = cmdline.get::<Table>("options") else { return Ok(Vec::new()) };
+            let mut declared = Vec::new();
+            for pair in options.pairs::<String, Table>() {
+                let (name, entry) = pair?;
+                declared.push(declaration(name, &entry)?);
+            }
+            Ok(declared)
+        };
+        read().map_err(|error| format!("sysbench.cmdline.options can't be read: {}", message_of(&error)))
+    }
+
+    /// Tells the script the values of its options.
+    ///
+    /// # Errors
+    /// What a validator of the script raises or refuses.
+    pub(crate) fn know_options(&self, values: &[(String, OptionValue)]) -> Result<(), String> {
+        let know = || -> mlua::Result<()> {
+            let table = options_table(&self.state.lua, values)?;
+            self.state.runtime().get::<Function>("know_options")?.call::<()>((&self.env, &table))?;
+            let cmdline: Table = self.sysbench()?.get("cmdline")?;
+            let Ok(options) = cmdline.get::<Table>("options") else { return Ok(()) };
+            for pair in options.pairs::<String, Table>() {
+                let (name, entry) = pair?;
+                if let Ok(validator) = entry.get::<Function>(4) {
+                    let value: Value = table.get(name.as_str())?;
+                    if !validator.call::<bool>((name.as_str(), value))? {
+                        return Err(mlua::Error::runtime(format!("Invalid value for the '{name}' option")));
+                    }
+                }
+            }
+            Ok(())
+        };
+        know().map_err(|error| message_of(&error))
+    }
+
+    /// Whether the script has this command, and whether users may run it in parallel.
+    pub(crate) fn command(&self, name: &str) -> Option<bool> {
+        let ask = |what: &str| -> mlua::Result<bool> {
+            let cmdline: Table = self.sysbench()?.get("cmdline")?;
+            cmdline.get::<Function>(what)?.call(name)
+        };
+        let is_there = ask("command_defined").unwrap_or(false);
+        is_there.then(|| ask("command_parallel").unwrap_or(false))
+    }
+
+    pub(crate) fn has_function(&self, name: &str) -> bool {
+        matches!(self.env.get::<Value>(name), Ok(Value::Function(_)))
+    }
+
+    /// Calls a function of the script that takes nothing, where there is one.
+    ///
+    /// # Errors
+    /// What it raises, with file and line.
+    pub(crate) fn call(&self, name: &str) -> Result<(), String> {
+        match self.env.get::<Value>(name) {
+            Ok(Value::Function(function)) => function.call::<()>(()).map_err(|error| message_of(&error)),
+            _ => Ok(()),
+        }
+    }
+
+    /// The help of the test: its own, or the list of its options.
+    ///
+    /// # Errors
+    /// What its own help raises.
+    pub(crate) fn help(&self, list: &str) -> Result<(), String> {
+        let has_options = self.state.runtime().set("test_help", list).is_ok();
+        if self.has_function("help") && has_options {
+            return self.call("help");
+        }
+        say(list);
+        Ok(())
+    }
+
+    /// Gives the script's hook what is to be reported; without a hook, prints an intermediate report as sysbench does.
+    /// Whether it was reported.
+    ///
+    /// # Errors
+    /// What the hook raises.
+    pub(crate) fn report(&self, hook: &str, stat: &Stat) -> Result<bool, String> {
+        let report = || -> mlua::Result<bool> {
+            let hooks: Table = self.sysbench()?.get("hooks")?;
+            let function = match hooks.get::<Value>(hook)? {
+                Value::Function(function) => function,
+                _ if hook == "report_intermediate" => self.state.runtime().get("report_default")?,
+                _ => return Ok(false),
+            };
+            let table = self.state.lua.create_table()?;
+            for (name, value) in stat.fields().iter().copied() {
+                table.set(name, value)?;
+            }
+            function.call::<()>(table)?;
+            Ok(true)
+        };
+        report().map_err(|error| message_of(&error))
+    }
+}
+
+fn declaration(name: String, entry: &Table) -> mlua::Result<Declared> {
+    let description = entry.get::<Option<String>>(1)?.unwrap_or_default();
+    let (mut kind, default) = match entry.get::<Value>(2)? {
+        Value::Boolean(value) => (Type::Bool, OptionValue::Bool(value)),
+        Value::Integer(value) => (Type::Double, OptionValue::Number(value as f64)),
+        Value::Number(value) => (Type::Double, OptionValue::Number(value)),
+        Value::String(value) => (Type::Text, OptionValue::Text(value.to_string_lossy().to_string())),
+        Value::Table(items) => {
+            let items = items.sequence_values::<String>().collect::<mlua::Result<Vec<String>>>()?;
+            (Type::List, OptionValue::List(items))
+        }
+        _ => (Type::Text, OptionValue::Null),
+    };
+    // The numbers of sysbench.cmdline.ARG_….
+    if let Ok(Some(number)) = entry.get::<Option<i64>>(3) {
+        kind = match number {
+            1 => Type::Bool,
+            2 => Type::Int,
+            3 => Type::Size,
+            4 => Type::Double,
+            6 => Type::List,
+            7 => Type::File,
+            _ => Type::Text,
+        };
+    }
+    Ok(Declared { name, kind, default, description })
+}
+
+/// Lua's own words: file, line and message.
+fn message_of(error: &mlua::Error) -> String {
+    match error {
+        mlua::Error::RuntimeError(message) | mlua::Error::SyntaxError { message, .. } => message.clone(),
+        mlua::Error::CallbackError { cause, .. } => message_of(cause),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,217 @@
+//! What the general options come to.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use whyso_load::{Address, Endpoint, EngineKind, Target, Tls};
+
+use crate::facts::{IgnoreErrors, OptionValue};
+use crate::random::{Kind, RandomOptions};
+
+/// Debian's place for the server's socket, which stands for the host "localhost".
+const SOCKET_OF_LOCALHOST: &str = "/run/mysqld/mysqld.sock";
+
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub(crate) threads: u32,
+    pub(crate) events: u64,
+    /// `None`: no limit.
+    pub(crate) time: Option<Duration>,
+    pub(crate) warmup: Duration,
+    /// How long events get to end when the time is up; `None`: as long as they take.
+    pub(crate) forced_shutdown: Option<Duration>,
+    pub(crate) init_timeout: Duration,
+    pub(crate) rate: f64,
+    pub(crate) report_interval: u64,
+    pub(crate) checkpoints: Vec<u64>,
+    pub(crate) turn_max: Duration,
+    pub(crate) json: Option<String>,
+    pub(crate) engine: EngineKind,
+    pub(crate) random: RandomOptions,
+    /// 0: from the time.
+    pub(crate) seed: u64,
+    pub(crate) verbosity: u32,
+    pub(crate) percentile: u32,
+    pub(crate) histogram: bool,
+    pub(crate) text_only: bool,
+    pub(crate) ignore_errors: IgnoreErrors,
+    pub(crate) compression: bool,
+    pub(crate) endpoints: Vec<Endpoint>,
+    /// Encrypted, but to whoever answers.
+    pub(crate) is_unverified: bool,
+}
+
+/// Looks values up by name; what is not of the type asked for can't be, since the options were read by their types.
+struct Values<'v>(&'v [(String, OptionValue)]);
+
+impl Values<'_> {
+    fn get(&self, name: &str) -> &OptionValue {
+        self.0.iter().find(|(known, _)| known == name).map_or(&OptionValue::Null, |(_, value)| value)
+    }
+
+    fn number(&self, name: &str) -> f64 {
+        if let OptionValue::Number(value) = self.get(name) { *value } else { 0.0 }
+    }
+
+    fn bounded(&self, name: &str, least: f64, most: f64) -> Result<f64, String> {
+        let value = self.number(name);
+        if value < least || value > most {
+            return Err(format!("Invalid value for --{name}: {value}. Give {least} to {most}."));
+        }
+        Ok(value)
+    }
+
+    fn seconds(&self, name: &str) -> Result<Duration, String> {
+        Ok(Duration::from_secs_f64(self.bounded(name, 0.0, 1e9)?))
+    }
+
+    fn is_on(&self, name: &str) -> bool {
+        matches!(self.get(name), OptionValue::Bool(true))
+    }
+
+    fn text(&self, name: &str) -> &str {
+        if let OptionValue::Text(value) = self.get(name) { value } else { "" }
+    }
+
+    fn list(&self, name: &str) -> &[String] {
+        if let OptionValue::List(values) = self.get(name) { values } else { &[] }
+    }
+}
+
+impl Settings {
+    /// # Errors
+    /// The first value that can't be used, as sysbench says it.
+    pub(crate) fn new(values: &[(String, OptionValue)]) -> Result<Settings, String> {
+        let values = Values(values);
+        for name in ["mysql-dry-run", "mysql-ssl-key", "mysql-ssl-cert"] {
+            if values.is_on(name) || !values.text(name).is_empty() {
+                return Err(format!("--{name} is not served: leave it out"));
+            }
+        }
+        if !matches!(values.text("db-driver"), "" | "mysql") {
+            return Err(format!("--db-driver={} is not served: mysql is", values.text("db-driver")));
+        }
+        let text_only = match values.text("db-ps-mode") {
+            "auto" | "" => false,
+            "disable" => true,
+            other => return Err(format!("Invalid value for --db-ps-mode: {other}. Give auto or disable.")),
+        };
+        let time = values.seconds("time")?;
+        let json = values.text("json");
+        let random = RandomOptions {
+            default: values.text("rand-type").parse::<Kind>()?,
+            iterations: values.bounded("rand-spec-iter", 1.0, 1e6)? as u32,
+            hot_rows_pct: values.bounded("rand-spec-pct", 1.0, 100.0)? as u32,
+            hot_draws_pct: values.bounded("rand-spec-res", 0.0, 100.0)? as u32,
+            pareto_h: values.bounded("rand-pareto-h", 1e-9, 1.0 - 1e-9)?,
+            zipfian_exponent: values.bounded("rand-zipfian-exp", 0.0, 1e3)?,
+        };
+        let checkpoints: Result<Vec<u64>, String> = values
+            .list("report-checkpoints")
+            .iter()
+            .map(|text| text.parse().map_err(|_| format!("Invalid value for --report-checkpoints: '{text}'")))
+            .collect();
+        let mut checkpoints = checkpoints?;
+        checkpoints.sort_unstable();
+        let tls = tls_of(&values);
+        Ok(Settings {
+            threads: values.bounded("threads", 1.0, 1e6)? as u32,
+            events: values.bounded("events", 0.0, 1e18)? as u64,
+            time: (time > Duration::ZERO).then_some(time),
+            warmup: values.seconds("warmup-time")?,
+            forced_shutdown: forced_shutdown(values.text("forced-shutdown"), time)?,
+            init_timeout: Duration::from_secs_f64(values.bounded("thread-init-timeout", 1.0, 1e6)?),
+            rate: values.bounded("rate", 0.0, 1e9)?,
+            report_interval: values.bounded("report-interval", 0.0, 1e9)? as u64,
+            checkpoints,
+            turn_max: Duration::from_secs_f64(values.bounded("turn-timeout", 1.0, 1e9)?),
+            json: (!json.is_empty()).then(|| json.to_string()),
+            engine: values.text("engine").parse()?,
+            random,
+            seed: values.bounded("rand-seed", 0.0, 9e15)? as u64,
+            verbosity: values.bounded("verbosity", 0.0, 5.0)? as u32,
+            percentile: values.bounded("percentile", 0.0, 100.0)? as u32,
+            histogram: values.is_on("histogram"),
+            text_only,
+            ignore_errors: ignore_errors(values.list("mysql-ignore-errors"))?,
+            compression: values.is_on("mysql-compression"),
+            endpoints: endpoints(&values, &tls)?,
+            is_unverified: tls == Tls::Insecure,
+        })
+    }
+}
+
+fn forced_shutdown(text: &str, time: Duration) -> Result<Option<Duration>, String> {
+    let invalid = || format!("Invalid value for --forced-shutdown: '{text}'");
+    match text {
+        "" | "off" => Ok(None),
+        text => {
+            let (number, unit) = match text.strip_suffix('%') {
+                Some(number) => (number, time.as_secs_f64() / 100.0),
+                None => (text, 1.0),
+            };
+            let number: f64 = number.parse().map_err(|_| invalid())?;
+            let is_fit = number.is_finite() && (0.0..1e9).contains(&number);
+            if is_fit { Ok(Some(Duration::from_secs_f64(number * unit))) } else { Err(invalid()) }
+        }
+    }
+}
+
+fn ignore_errors(list: &[String]) -> Result<IgnoreErrors, String> {
+    if list.iter().any(|text| text == "all") {
+        return Ok(IgnoreErrors::All);
+    }
+    let errnos: Result<Vec<u16>, String> = list
+        .iter()
+        .map(|text| text.parse().map_err(|_| format!("Invalid value for --mysql-ignore-errors: '{text}'")))
+        .collect();
+    Ok(IgnoreErrors::These(errnos?))
+}
+
+fn tls_of(values: &Values<'_>) -> Tls {
+    let ca = values.text("mysql-ssl-ca");
+    match (values.is_on("mysql-ssl"), ca) {
+        (false, _) => Tls::Off,
+        (true, "") => Tls::Insecure,
+        (true, ca) => Tls::Verify { ca: Some(PathBuf::from(ca)), host: String::new() },
+    }
+}
+
+fn endpoints(values: &Values<'_>, tls: &Tls) -> Result<Vec<Endpoint>, String> {
+    let password = match values.text("mysql-password") {
+        "" => std::env::var("MYSQL_PWD").unwrap_or_default(),
+        given => given.to_string(),
+    };
+    let target = |address: Address| {
+        let tls = match (&address, tls) {
+            (Address::Tcp { host, .. }, Tls::Verify { ca, .. }) => {
+                Tls::Verify { ca: ca.clone(), host: host.clone() }
+            }
+            (_, tls) => tls.clone(),
+        };
+        let target = Target {
+            address,
+            user: values.text("mysql-user").to_string(),
+            password: password.clone(),
+            schema: values.text("mysql-db").to_string(),
+            tls,
+        };
+        Endpoint { target, weight: 1 }
+    };
+    let sockets = values.list("mysql-socket");
+    if !sockets.is_empty() {
+        return Ok(sockets.iter().map(|socket| target(Address::Unix(PathBuf::from(socket)))).collect());
+    }
+    let mut endpoints = Vec::new();
+    for host in values.list("mysql-host") {
+        if host == "localhost" && std::path::Path::new(SOCKET_OF_LOCALHOST).exists() {
+            endpoints.push(target(Address::Unix(PathBuf::from(SOCKET_OF_LOCALHOST))));
+            continue;
+        }
+        for port in values.list("mysql-port") {
+            let port = port.parse().map_err(|_| format!("Invalid value for --mysql-port: '{port}'"))?;
+            endpoints.push(target(Address::Tcp { host: host.clone(), port }));
+        }
+    }
+    Ok(endpoints)
+}

@@ -1,0 +1,191 @@
+//! One Lua state for each loop, with the script's code compiled once for all its users.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use mlua::{Function, LightUserData, Lua, Table, Thread, Value};
+
+use crate::bridge;
+use crate::facts::{Facts, Job, OptionValue, Source};
+use crate::random::Samplers;
+use crate::user::{Turnstile, User};
+
+const DECLARATIONS: &str = include_str!("lua/declarations.h");
+const SQL: &str = include_str!("lua/sql.lua");
+const RUNTIME: &str = include_str!("lua/runtime.lua");
+
+/// The version of sysbench whose behaviour is served.
+pub(crate) const VERSION: &str = "1.0.20";
+
+/// What a coroutine yields for, or has come to; the first value that it gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Want {
+    Query = 1,
+    Execute = 2,
+    Prepare = 3,
+    Nothing = 4,
+    Pause = 5,
+    Again = 6,
+    Reconnect = 7,
+    Ready = 8,
+    Done = 9,
+    Finished = 10,
+    Failed = 11,
+}
+
+impl Want {
+    const ALL: [(Want, &'static str); 11] = [
+        (Want::Query, "QUERY"),
+        (Want::Execute, "EXECUTE"),
+        (Want::Prepare, "PREPARE"),
+        (Want::Nothing, "NOTHING"),
+        (Want::Pause, "PAUSE"),
+        (Want::Again, "AGAIN"),
+        (Want::Reconnect, "RECONNECT"),
+        (Want::Ready, "READY"),
+        (Want::Done, "DONE"),
+        (Want::Finished, "FINISHED"),
+        (Want::Failed, "FAILED"),
+    ];
+
+    pub(crate) fn from_number(number: i64) -> Option<Want> {
+        Want::ALL.into_iter().map(|(want, _)| want).find(|want| *want as i64 == number)
+    }
+}
+
+/// A loop's state.
+pub(crate) struct State {
+    pub(crate) lua: Lua,
+    pub(crate) facts: Arc<Facts>,
+    /// At an address that scripts' functions know.
+    turnstile: Box<RefCell<Turnstile>>,
+    pub(crate) samplers: Rc<RefCell<Samplers>>,
+    runtime: Table,
+}
+
+impl State {
+    /// A state with everything but the script in it.
+    ///
+    /// # Errors
+    /// Lua's, which would be a fault of ours.
+    pub(crate) fn new(facts: Arc<Facts>) -> Result<State, String> {
+        State::build(facts).map_err(|error| format!("the Lua state can't be made: {error}"))
+    }
+
+    fn build(facts: Arc<Facts>) -> mlua::Result<State> {
+        // Scripts use `ffi` and `debug`, which mlua counts as unsafe: a script may do what a program may.
+        let lua = unsafe { Lua::unsafe_new() };
+        let turnstile = Box::new(RefCell::new(Turnstile { user: std::ptr::null_mut() }));
+        let ffi: Table = lua.globals().get::<Function>("require")?.call("ffi")?;
+        ffi.get::<Function>("cdef")?.call::<()>(DECLARATIONS)?;
+        let cast: Function = ffi.get("cast")?;
+        let native = lua.create_table()?;
+        for (name, c_type, address) in bridge::functions() {
+            let address = LightUserData(address as *mut std::ffi::c_void);
+            native.set(name, cast.call::<Value>((c_type, address))?)?;
+        }
+        let address = LightUserData(turnstile.as_ptr().cast());
+        native.set("loop", cast.call::<Value>(("struct whyso_loop *", address))?)?;
+        native.set("user_type", ffi.get::<Function>("typeof")?.call::<Value>("struct whyso_user *")?)?;
+        let wants = lua.create_table()?;
+        for (want, name) in Want::ALL {
+            wants.set(name, want as i64)?;
+        }
+        let sql: Table = lua.load(SQL).set_name("=whyso").call((&native, &wants))?;
+        let told = facts_table(&lua, &facts)?;
+        let runtime: Table = lua.load(RUNTIME).set_name("=whyso").call((native, wants, sql, told))?;
+        let samplers = Rc::new(RefCell::new(Samplers::new(facts.random)));
+        Ok(State { lua, facts, turnstile, samplers, runtime })
+    }
+
+    /// Says whose turn it is; null at its end.
+    pub(crate) fn turn_to(&self, user: *mut User) {
+        self.turnstile.borrow_mut().user = user;
+    }
+
+    /// The coroutine of a user. `user` must outlive it.
+    ///
+    /// # Errors
+    /// Lua's: no memory.
+    pub(crate) fn coroutine(&self, user: *mut User, number: u32) -> Result<Thread, String> {
+        let body = match self.facts.job {
+            Job::Events => "worker",
+            Job::Command(_) => "command",
+        };
+        let make = || -> mlua::Result<Thread> {
+            let start: Function = self.runtime.get("start")?;
+            start.call((body, LightUserData(user.cast()), number))
+        };
+        make().map_err(|error| format!("user {number}'s coroutine can't be made: {error}"))
+    }
+
+    /// A value that the Lua side keeps: of the last failure.
+    pub(crate) fn failure_field(&self, name: &str) -> String {
+        let field = self.runtime.get::<Table>("failure").and_then(|failure| failure.get::<Value>(name));
+        match field {
+            Ok(Value::String(text)) => text.to_string_lossy().to_string(),
+            _ => String::new(),
+        }
+    }
+
+    pub(crate) fn runtime(&self) -> &Table {
+        &self.runtime
+    }
+}
+
+/// Everything that the Lua side is told about the run.
+fn facts_table(lua: &Lua, facts: &Facts) -> mlua::Result<Table> {
+    let told = lua.create_table()?;
+    told.set("version", VERSION)?;
+    told.set("test", facts.test.as_str())?;
+    told.set("percentile", facts.percentile)?;
+    told.set("rate", facts.rate)?;
+    told.set("package_path", facts.package_path.as_str())?;
+    let command = match &facts.job {
+        Job::Events => "run",
+        Job::Command(name) => name.as_str(),
+    };
+    told.set("command", command)?;
+    match &facts.source {
+        Source::File(path) => told.set("script_file", path.to_string_lossy().as_ref())?,
+        Source::Text(text) => told.set("script_text", text.as_str())?,
+    }
+    let cmdline = lua.create_table()?;
+    if !command.is_empty() {
+        cmdline.set("command", command)?;
+    }
+    cmdline.set("argv", facts.argv.clone())?;
+    cmdline.set("script_path", facts.test.as_str())?;
+    told.set("cmdline", cmdline)?;
+    told.set("options", options_table(lua, &facts.options)?)?;
+    Ok(told)
+}
+
+pub(crate) fn options_table(lua: &Lua, options: &[(String, OptionValue)]) -> mlua::Result<Table> {
+    let table = lua.create_table()?;
+    for (name, value) in options {
+        let name = name.replace('-', "_");
+        match value {
+            OptionValue::Null => {}
+            OptionValue::Bool(value) => table.set(name, *value)?,
+            OptionValue::Number(value) => table.set(name, *value)?,
+            OptionValue::Text(value) => table.set(name, value.as_str())?,
+            OptionValue::List(values) => table.set(name, values.clone())?,
+        }
+    }
+    Ok(table)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_want_is_known_by_its_number() {
+        for (want, _) in Want::ALL {
+            assert_eq!(Want::from_number(want as i64), Some(want));
+        }
+        assert_eq!(Want::from_number(0), None);
+    }
+}

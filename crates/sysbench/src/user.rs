@@ -1,0 +1,312 @@
+//! What one user's coroutine and its driver share: seen by scripts through C declarations (`lua/declarations.h`), so the
+//! layouts of both must stay the same.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use whyso_wire::{Captured, CapturedResult, ExecuteTemplate, ParamType, QueryTemplate};
+use whyso_workload::Rng;
+
+use crate::facts::Facts;
+use crate::random::Samplers;
+
+/// No error; as scripts see it in `con.error`.
+pub(crate) const STATUS_NONE: i32 = 0;
+/// An error after which the event is begun again.
+pub(crate) const STATUS_IGNORABLE: i32 = 1;
+/// An error that ends the run.
+pub(crate) const STATUS_FATAL: i32 = 2;
+
+/// The run goes on.
+pub(crate) const ENDS_NOT: u32 = 0;
+/// No further event is begun.
+pub(crate) const ENDS_AFTER_EVENT: u32 = 1;
+/// There is no connection any more.
+pub(crate) const ENDS_NOW: u32 = 2;
+
+/// `SB_CNT_MAX`.
+pub(crate) const COUNTERS: usize = 8;
+
+/// `sql_result`.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub(crate) struct ResultView {
+    pub(crate) nrows: u32,
+    pub(crate) nfields: u32,
+}
+
+/// `struct whyso_user`.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct View {
+    pub(crate) status: i32,
+    pub(crate) errno: i32,
+    /// Whether the current result has rows.
+    pub(crate) has_rows: u32,
+    pub(crate) statement_id: u32,
+    pub(crate) params: u32,
+    /// Whether the connection was lost.
+    pub(crate) is_lost: u32,
+    pub(crate) text_length: u32,
+    pub(crate) ends: u32,
+    pub(crate) text: *const u8,
+    pub(crate) result: ResultView,
+}
+
+/// `struct whyso_loop`: whose turn it is on a loop.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Turnstile {
+    pub(crate) user: *mut User,
+}
+
+/// `struct whyso_param`: `text` goes on for `length_max` bytes.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct Param {
+    pub(crate) kind: i32,
+    pub(crate) is_null: i32,
+    pub(crate) integer: i64,
+    pub(crate) real: f64,
+    pub(crate) length: u32,
+    pub(crate) length_max: u32,
+    pub(crate) text: [u8; 0],
+}
+
+pub(crate) const PARAM_INTEGER: i32 = 1;
+pub(crate) const PARAM_REAL: i32 = 2;
+
+impl Param {
+    /// The bytes of a text parameter.
+    ///
+    /// # Safety
+    /// `param` was made by the script side with room for `length_max` bytes, and lives.
+    pub(crate) unsafe fn bytes<'a>(param: *const Param) -> &'a [u8] {
+        unsafe {
+            let length = (*param).length.min((*param).length_max) as usize;
+            std::slice::from_raw_parts((&raw const (*param).text).cast(), length)
+        }
+    }
+}
+
+/// A statement that a script has prepared.
+#[derive(Debug)]
+pub(crate) struct Statement {
+    pub(crate) form: Form,
+    /// Of the connection on which it was prepared.
+    pub(crate) generation: u32,
+    pub(crate) params_wanted: usize,
+    /// In order; kept alive by the script's statement.
+    pub(crate) params: Vec<*const Param>,
+    pub(crate) is_open: bool,
+}
+
+#[derive(Debug)]
+pub(crate) enum Form {
+    Prepared {
+        id: u32,
+        template: ExecuteTemplate,
+        types_known: bool,
+    },
+    /// Sent as text with its parameters put in.
+    Text(QueryTemplate),
+}
+
+impl Statement {
+    /// Works out what every execution has in common, once the parameters are known.
+    pub(crate) fn make_template(&mut self) {
+        let types: Vec<ParamType> = self
+            .params
+            .iter()
+            .map(|param| match unsafe { param.as_ref() }.map(|param| param.kind) {
+                Some(PARAM_INTEGER) => ParamType::Int64,
+                Some(PARAM_REAL) => ParamType::Double,
+                _ => ParamType::Text,
+            })
+            .collect();
+        if let Form::Prepared { template, types_known, .. } = &mut self.form {
+            *template = ExecuteTemplate::new(&types);
+            *types_known = false;
+        }
+    }
+}
+
+/// One user; [`View`] comes first, so that a pointer to it is one to the view.
+#[derive(Debug)]
+#[repr(C)]
+pub(crate) struct User {
+    pub(crate) view: View,
+    pub(crate) facts: Arc<Facts>,
+    pub(crate) samplers: Rc<std::cell::RefCell<Samplers>>,
+    pub(crate) rng: Rng,
+    /// Where commands are encoded to; null outside a turn.
+    pub(crate) out: *mut Vec<u8>,
+    /// The last command's results; null where there are none.
+    pub(crate) captured: *const Captured,
+    /// Results that had to be kept beyond the turn in which they came.
+    kept: Box<Captured>,
+    result_place: usize,
+    row_place: usize,
+    /// Fields of the row that was fetched last, `None` for NULL.
+    fields: Vec<Option<(*const u8, u32)>>,
+    pub(crate) statements: Vec<Statement>,
+    pub(crate) generation: u32,
+    pub(crate) scratch: Vec<u8>,
+    pub(crate) sqlstate: [u8; 5],
+    pub(crate) message: Vec<u8>,
+    /// What the script itself has counted.
+    pub(crate) counters: [u64; COUNTERS],
+}
+
+impl User {
+    pub(crate) fn new(facts: Arc<Facts>, samplers: Rc<std::cell::RefCell<Samplers>>, rng: Rng) -> User {
+        let view = View {
+            status: STATUS_NONE,
+            errno: 0,
+            has_rows: 0,
+            statement_id: 0,
+            params: 0,
+            is_lost: 0,
+            text_length: 0,
+            ends: ENDS_NOT,
+            text: std::ptr::null(),
+            result: ResultView::default(),
+        };
+        User {
+            view,
+            facts,
+            samplers,
+            rng,
+            out: std::ptr::null_mut(),
+            captured: std::ptr::null(),
+            kept: Box::default(),
+            result_place: 0,
+            row_place: 0,
+            fields: Vec::new(),
+            statements: Vec::new(),
+            generation: 0,
+            scratch: Vec::new(),
+            sqlstate: *b"HY000",
+            message: Vec::new(),
+            counters: [0; COUNTERS],
+        }
+    }
+
+    /// Shows the script the first result of what was captured.
+    pub(crate) fn show_results(&mut self, captured: &Captured) {
+        self.captured = captured;
+        self.result_place = 0;
+        self.show_result();
+    }
+
+    pub(crate) fn forget_results(&mut self) {
+        self.captured = std::ptr::null();
+        self.view.has_rows = 0;
+        self.view.result = ResultView::default();
+    }
+
+    /// Takes a copy of results that a script may still read after the turn.
+    pub(crate) fn keep_results(&mut self) {
+        // Valid until the turn ends, or our own copy.
+        let Some(captured) = (unsafe { self.captured.as_ref() }) else { return };
+        let has_unread_rows = self.view.has_rows != 0 && self.row_place < self.view.result.nrows as usize;
+        let has_more = self.result_place + 1 < captured.len();
+        if std::ptr::eq(captured, &*self.kept) {
+            return;
+        }
+        if has_unread_rows || has_more {
+            *self.kept = captured.clone();
+            self.captured = &*self.kept;
+        } else {
+            self.captured = std::ptr::null();
+        }
+    }
+
+    fn show_result(&mut self) {
+        self.row_place = 0;
+        // Valid until the turn ends, or our own copy.
+        let captured = unsafe { self.captured.as_ref() };
+        let set = match captured.and_then(|captured| captured.get(self.result_place)) {
+            Some(CapturedResult::Rows(set)) => set,
+            _ => {
+                self.view.has_rows = 0;
+                self.view.result = ResultView::default();
+                return;
+            }
+        };
+        self.view.has_rows = 1;
+        self.view.result =
+            ResultView { nrows: set.len() as u32, nfields: u32::try_from(set.columns()).unwrap_or(0) };
+    }
+
+    pub(crate) fn more_results(&self) -> bool {
+        let captured = unsafe { self.captured.as_ref() };
+        captured.is_some_and(|captured| self.result_place + 1 < captured.len())
+    }
+
+    /// Goes on to the next result; whether there is one.
+    pub(crate) fn next_result(&mut self) -> bool {
+        let has_more = self.more_results();
+        if has_more {
+            self.result_place += 1;
+            self.show_result();
+        } else {
+            self.view.has_rows = 0;
+        }
+        has_more
+    }
+
+    /// Goes on to the next row: its number of columns.
+    pub(crate) fn next_row(&mut self) -> Option<usize> {
+        // Valid until the turn ends, or our own copy.
+        let captured = unsafe { self.captured.as_ref() }?;
+        let CapturedResult::Rows(set) = captured.get(self.result_place)? else { return None };
+        let row = set.row(self.row_place)?;
+        self.row_place += 1;
+        self.fields.clear();
+        if set.format() == whyso_wire::RowFormat::Text {
+            self.fields
+                .extend(row.fields().map(|field| field.map(|field| (field.as_ptr(), field.len() as u32))));
+            return Some(self.fields.len());
+        }
+        let mut text = whyso_wire::RowText::new();
+        if row.decode(set.types(), &mut text).is_err() || text.is_empty() {
+            return None;
+        }
+        self.scratch.clear();
+        let fields: Vec<Option<(usize, usize)>> = text
+            .fields()
+            .map(|field| {
+                field.map(|field| {
+                    let begin = self.scratch.len();
+                    self.scratch.extend_from_slice(field);
+                    (begin, field.len())
+                })
+            })
+            .collect();
+        let base = self.scratch.as_ptr();
+        self.fields.extend(fields.into_iter().map(|field| {
+            // Within the scratch buffer, which stays as it is until the next row.
+            field.map(|(begin, length)| (unsafe { base.add(begin) }, length as u32))
+        }));
+        Some(self.fields.len())
+    }
+
+    /// Leaves a field of the fetched row for the script; whether it is not NULL.
+    pub(crate) fn leave_field(&mut self, place: usize) -> bool {
+        match self.fields.get(place) {
+            Some(Some((text, length))) => {
+                self.view.text = *text;
+                self.view.text_length = *length;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// Leaves the scratch buffer's content for the script.
+    pub(crate) fn leave_scratch(&mut self) {
+        self.view.text = self.scratch.as_ptr();
+        self.view.text_length = self.scratch.len() as u32;
+    }
+}

@@ -1,0 +1,159 @@
+//! Ends scripts that do not give way.
+//!
+//! A thread looks at every loop; where a turn takes too long it sets a hook in the loop's Lua state, which raises an error
+//! at the script's next instruction. A script that catches it is struck again, and then at every instruction until its
+//! coroutine has ended. Compiled traces look for hooks where LuaJIT was built with `LUAJIT_ENABLE_CHECKHOOK`, which
+//! `.cargo/config.toml` asks for.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU32};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use mlua::ffi::{self, lua_Debug, lua_State};
+use whyso_clock::monotonic_ns;
+
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// What a script gets to end after it was struck.
+const STRIKE_EVERY_NS: i64 = 1_000_000_000;
+
+/// What a script that is struck is told.
+pub(crate) const TOO_LONG: &std::ffi::CStr =
+    c"the script ran for too long without a query: a loop that never ends? (--turn-timeout=SECONDS allows more)";
+
+/// What the watchdog sees of a loop.
+#[derive(Debug, Default)]
+struct Seen {
+    /// When the turn began; 0 between turns.
+    begin_ns: AtomicI64,
+    coroutine: AtomicPtr<lua_State>,
+    /// How often the turn was struck.
+    strikes: AtomicU32,
+    is_gone: AtomicBool,
+}
+
+/// A loop's side of the watchdog.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    seen: Arc<Seen>,
+}
+
+thread_local! {
+    /// The loop of this thread, for the hook.
+    static HERE: Cell<*const Seen> = const { Cell::new(std::ptr::null()) };
+}
+
+impl Watch {
+    #[inline]
+    pub(crate) fn begin_turn(&self, coroutine: *mut lua_State) {
+        self.seen.coroutine.store(coroutine, Relaxed);
+        self.seen.begin_ns.store(coarse_ns(), Release);
+    }
+
+    #[inline]
+    pub(crate) fn end_turn(&self) {
+        self.seen.begin_ns.store(0, Release);
+        if self.seen.strikes.load(Relaxed) != 0 {
+            self.seen.strikes.store(0, Relaxed);
+        }
+    }
+
+    /// Whether the present turn takes too long.
+    pub(crate) fn was_struck(&self) -> bool {
+        self.seen.strikes.load(Relaxed) != 0
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.seen.is_gone.store(true, Release);
+        HERE.set(std::ptr::null());
+    }
+}
+
+/// A clock that is cheap to read, exact to some milliseconds; never 0.
+#[inline]
+fn coarse_ns() -> i64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // The clock is there on every Linux, and the place to write to is ours.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &raw mut time) };
+    (time.tv_sec * 1_000_000_000 + time.tv_nsec).max(1)
+}
+
+/// The watchdog of a run; it ends when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Watchdog {
+    loops: Arc<Mutex<Vec<Arc<Seen>>>>,
+    is_over: Arc<AtomicBool>,
+}
+
+impl Watchdog {
+    /// Begins to watch; turns may take as long as `turn_max`.
+    ///
+    /// # Errors
+    /// No thread can be made.
+    pub(crate) fn new(turn_max: Duration) -> Result<Watchdog, String> {
+        let loops: Arc<Mutex<Vec<Arc<Seen>>>> = Arc::default();
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (watched, over) = (loops.clone(), is_over.clone());
+        let turn_max_ns = i64::try_from(turn_max.as_nanos()).unwrap_or(i64::MAX);
+        std::thread::Builder::new()
+            .name("sb-watchdog".to_string())
+            .spawn(move || {
+                while !over.load(Acquire) {
+                    std::thread::sleep(LOOK_EVERY);
+                    look(&mut watched.lock().unwrap_or_else(PoisonError::into_inner), turn_max_ns);
+                }
+            })
+            .map_err(|error| format!("the thread that watches scripts can't be made: {error}"))?;
+        Ok(Watchdog { loops, is_over })
+    }
+
+    /// Watches the loop of this thread.
+    pub(crate) fn watch(&self) -> Rc<Watch> {
+        let seen = Arc::new(Seen::default());
+        HERE.set(Arc::as_ptr(&seen));
+        self.loops.lock().unwrap_or_else(PoisonError::into_inner).push(seen.clone());
+        Rc::new(Watch { seen })
+    }
+}
+
+impl Drop for Watchdog {
+    fn drop(&mut self) {
+        self.is_over.store(true, Release);
+    }
+}
+
+fn look(loops: &mut Vec<Arc<Seen>>, turn_max_ns: i64) {
+    loops.retain(|seen| !seen.is_gone.load(Acquire));
+    let now_ns = monotonic_ns();
+    for seen in loops.iter() {
+        let begin_ns = seen.begin_ns.load(Acquire);
+        let strikes = seen.strikes.load(Relaxed);
+        let allowed_ns = turn_max_ns.saturating_add(i64::from(strikes) * STRIKE_EVERY_NS);
+        if begin_ns != 0 && now_ns - begin_ns > allowed_ns {
+            seen.strikes.store(strikes + 1, Relaxed);
+            let coroutine = seen.coroutine.load(Acquire);
+            // LuaJIT lets another thread set a hook, to interrupt one that runs.
+            unsafe { ffi::lua_sethook(coroutine, Some(hook), ffi::LUA_MASKCOUNT, 1) };
+        }
+    }
+}
+
+/// Raises an error in a script whose turn takes too long.
+unsafe extern "C-unwind" fn hook(state: *mut lua_State, _activation: *mut lua_Debug) {
+    // The loop's watch lives as long as its state.
+    let strikes = unsafe { HERE.get().as_ref() }.map_or(0, |seen| seen.strikes.load(Relaxed));
+    unsafe {
+        // The first error has to be told, which takes instructions too.
+        if strikes <= 1 {
+            ffi::lua_sethook(state, None, 0, 0);
+        }
+        if strikes > 0 {
+            // With the line at which the script is.
+            ffi::luaL_error(state, c"%s".as_ptr(), TOO_LONG.as_ptr());
+        }
+    }
+}

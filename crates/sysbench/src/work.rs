@@ -1,0 +1,44 @@
+//! The script as the engine sees it.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use whyso_load::{Driver, Work};
+
+use crate::driver::ScriptDriver;
+use crate::facts::Facts;
+use crate::state::State;
+use crate::watchdog::Watchdog;
+
+/// What a script's users do: events, or a command.
+pub(crate) struct ScriptWork {
+    facts: Arc<Facts>,
+    watchdog: Watchdog,
+    kinds: Vec<String>,
+}
+
+impl ScriptWork {
+    /// # Errors
+    /// No thread can be made for the watchdog.
+    pub(crate) fn new(facts: Arc<Facts>) -> Result<ScriptWork, String> {
+        let watchdog = Watchdog::new(facts.turn_max)?;
+        let kinds = ["read", "write", "other"].map(str::to_string).to_vec();
+        Ok(ScriptWork { facts, watchdog, kinds })
+    }
+}
+
+impl Work for ScriptWork {
+    fn kinds(&self) -> &[String] {
+        &self.kinds
+    }
+
+    fn drivers(&self, _loop_number: u32, users: &[u32]) -> Result<Vec<Box<dyn Driver>>, String> {
+        let state = Rc::new(State::new(self.facts.clone())?);
+        let watch = self.watchdog.watch();
+        let mut drivers: Vec<Box<dyn Driver>> = Vec::with_capacity(users.len());
+        for user in users {
+            drivers.push(Box::new(ScriptDriver::new(state.clone(), watch.clone(), *user)?));
+        }
+        Ok(drivers)
+    }
+}

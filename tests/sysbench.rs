@@ -1,0 +1,408 @@
+//! `whyso sysbench` from end to end: scripts on a real server, and what is printed.
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use common::{OwnServer, Place, finish, spawn};
+
+const BOUND: Duration = Duration::from_secs(60);
+
+/// A server of the test's own, with a database for scripts.
+struct Server {
+    place: Place,
+    own: OwnServer,
+}
+
+impl Server {
+    fn start() -> Server {
+        let own = OwnServer::start();
+        own.sql("CREATE DATABASE sbtest");
+        Server { place: Place::new(), own }
+    }
+
+    fn socket(&self) -> PathBuf {
+        self.own.socket()
+    }
+
+    fn sysbench(&self, arguments: &[&str]) -> Ran {
+        let socket = format!("--mysql-socket={}", self.socket().display());
+        let mut all = vec!["sysbench", socket.as_str(), "--mysql-user=root"];
+        all.extend(arguments);
+        Ran::of(&self.place, &all)
+    }
+
+    /// Writes a script and runs it.
+    fn script(&self, text: &str, arguments: &[&str]) -> Ran {
+        fs::write(self.place.path().join("test.lua"), text).unwrap();
+        let mut all = vec!["test.lua"];
+        all.extend(arguments);
+        self.sysbench(&all)
+    }
+}
+
+struct Ran {
+    status: Option<i32>,
+    out: String,
+    err: String,
+}
+
+impl Ran {
+    fn of(place: &Place, arguments: &[&str]) -> Ran {
+        let output = finish(spawn(&mut place.whyso(arguments)), BOUND);
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        Ran { status: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+    }
+
+    fn expect(&self, status: i32, parts: &[&str]) {
+        assert_eq!(self.status, Some(status), "{}\n{}", self.out, self.err);
+        for part in parts {
+            assert!(
+                self.out.contains(part) || self.err.contains(part),
+                "no '{part}' in:\n{}\n{}",
+                self.out,
+                self.err
+            );
+        }
+    }
+
+    /// The number behind a label of the report.
+    fn number(&self, label: &str) -> f64 {
+        let line = self.out.lines().find(|line| line.trim_start().starts_with(label));
+        let line = line.unwrap_or_else(|| panic!("no {label} in {}", self.out));
+        let value = line.split(label).nth(1).unwrap().split_whitespace().next().unwrap();
+        value.trim_end_matches('s').parse().unwrap()
+    }
+}
+
+/// What a script can call, each with what it must print.
+const SURFACE: &str = include_str!("../crates/sysbench/tests/surface.lua");
+
+#[test]
+fn a_script_finds_every_function_that_it_may_call() {
+    let server = Server::start();
+    for mode in ["auto", "disable"] {
+        let mode = format!("--db-ps-mode={mode}");
+        let ran =
+            server.script(SURFACE, &[&mode, "--flag", "--list=a,b", "--size=2K", "--rand-seed=1", "run"]);
+        ran.expect(
+            0,
+            &[
+                "body sees opt\tnil\n",
+                "objects\t<sql_driver>\t<sql_connection>\tmysql\t0\t0\t1.0.20\n",
+                "options\ttrue\t1.5\tx\tb\tnil\t2048\troot\t1\n",
+                "rows\t<sql_result>\t2\t3\t1\tnil\tx\t3\tnil\n",
+                "no result\t<sql_result>\ttrue\t0\n",
+                "query_row\t1\tnil\t2.50\n",
+                "query_row of none\tnil\n",
+                "execute\t<sql_statement>\t<sql_param>\ttrue\n",
+                "bound\t7\t1.5\thello\t1\n",
+                "null\tnil\tit's \n",
+                "closed\tfalse\t",
+                "bulk\t60000\t61000\n",
+                "first result\t1\ttrue\n",
+                "second result\t2\t3\n",
+                "error\tfalse\ttest.lua:42: SQL error, errno = 1146, state = '42S02': Table 'sbtest.missing' doesn't exist\n",
+                "error fields\t2\t1146\t42S02\tTable 'sbtest.missing' doesn't exist\n",
+                "dates and times are bound as VARCHAR",
+                "after reconnect\t5\n",
+                "random\ttrue\tcdata\ttrue\t5\n",
+                "legacy\t5\t0\n",
+                "|**************************************** 2\n",
+                "|********************                     1\n",
+                "globals\tabc\t3\t1\t2\n",
+                "unserved\tfalse\ttest.lua:65: the C symbol 'sb_event_start' is not served",
+                "second connection\tfalse\tone user has one connection here",
+                "done\t0\t4\t0\n",
+                "after disconnect\tfalse\tthe connection is closed",
+                "hook\t3\t",
+            ],
+        );
+    }
+}
+
+#[test]
+fn what_a_script_raises_is_told_with_its_file_and_line_and_what_ran_is_reported() {
+    let server = Server::start();
+    let ran = server.script("function event() error('boom') end", &["run"]);
+    ran.expect(
+        1,
+        &["FATAL: `thread_run' function failed: test.lua:1: boom", "stack traceback", "SQL statistics:"],
+    );
+    let ran = server
+        .script("con = nil\nfunction thread_init()\n missing.call()\nend\nfunction event() end", &["run"]);
+    ran.expect(1, &["`thread_init' function failed: test.lua:3: attempt to index global 'missing'"]);
+    let ran = server.script("function x( end", &["run"]);
+    ran.expect(1, &["FATAL: test.lua:1:"]);
+    let ran = server.script("function thread_init() end", &["run"]);
+    ran.expect(1, &["cannot find the event() function in test.lua"]);
+    let ran = server.script(
+        "function event() sysbench.sql.driver():connect():query('SELECT * FROM nothing_here') end",
+        &["run"],
+    );
+    ran.expect(1, &[
+        "FATAL: mysql_drv_query() returned error 1146 (Table 'sbtest.nothing_here' doesn't exist) for query",
+        "SQL error, errno = 1146, state = '42S02'",
+    ]);
+}
+
+#[test]
+fn a_script_that_never_gives_way_is_ended() {
+    let server = Server::start();
+    for text in [
+        "function event()\n local i = 0\n while true do i = i + 1 end\nend",
+        "function event()\n while true do pcall(string.rep, 'x', 10) end\nend",
+    ] {
+        let ran = server.script(text, &["--turn-timeout=1", "run"]);
+        ran.expect(1, &["test.lua:", "the script ran for too long without a query", "SQL statistics:"]);
+    }
+}
+
+#[test]
+fn ignored_errors_begin_the_event_again_after_the_hook() {
+    let server = Server::start();
+    let text = r#"
+function thread_init() con = sysbench.sql.driver():connect() count = 0 end
+function event()
+   count = count + 1
+   con:query("BEGIN")
+   if count % 2 == 1 then con:query("SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = 1205, MESSAGE_TEXT = 'made up'") end
+   con:query("COMMIT")
+end
+function sysbench.hooks.before_restart_event(err)
+   print("hook", err.sql_errno, err.sql_state, err.sql_errmsg, err.connection == con, err.errcode)
+end
+"#;
+    let ran = server.script(text, &["--events=3", "--time=0", "run"]);
+    ran.expect(0, &["hook\t1205\t45000\tmade up\ttrue\t1\n", "a ROLLBACK was sent"]);
+    assert_eq!((ran.number("transactions:"), ran.number("ignored errors:")), (3.0, 3.0), "{}", ran.out);
+    let hook = "function sysbench.hooks.sql_error_ignorable(err) return err.sql_errno == 1644 end\n";
+    let text = format!("{hook}{}", text.replace("1205", "1644"));
+    server.script(&text, &["--events=3", "--time=0", "run"]).expect(0, &["hook\t1644\t45000"]);
+}
+
+#[test]
+fn a_lost_connection_that_is_ignored_is_made_anew() {
+    let server = Server::start();
+    let text = r#"
+function thread_init() con = sysbench.sql.driver():connect() make() done = false end
+function make() stmt = con:prepare("SELECT 1") end
+function event()
+   if not done then done = true con:query("KILL CONNECTION_ID()") end
+   stmt:execute()
+end
+function sysbench.hooks.before_restart_event(err) print("hook", err.sql_errno) stmt:close() make() end
+"#;
+    let ran =
+        server.script(text, &["--mysql-ignore-errors=2013,2006,1317,1927", "--events=3", "--time=0", "run"]);
+    ran.expect(0, &["hook\t"]);
+    assert_eq!(ran.number("transactions:"), 3.0, "{}", ran.out);
+}
+
+#[test]
+fn commands_run_once_or_once_a_thread() {
+    let server = Server::start();
+    let text = r#"
+sysbench.cmdline.options = { what = {"what to say", "hello"} }
+function prepare() print("prepare", sysbench.tid, sysbench.opt.what) end
+function all() print("all", sysbench.tid) sysbench.sql.driver():connect():query("SELECT 1") end
+sysbench.cmdline.commands = { all = { all, sysbench.cmdline.PARALLEL_COMMAND } }
+"#;
+    let ran = server.script(text, &["--threads=3", "--what=you", "prepare"]);
+    ran.expect(0, &["prepare\t0\tyou\n"]);
+    assert_eq!(ran.out.matches("prepare\t").count(), 1);
+    let ran = server.script(text, &["--threads=3", "all"]);
+    ran.expect(0, &["all\t0\n", "all\t1\n", "all\t2\n"]);
+    server.script(text, &["help"]).expect(0, &["test.lua options:\n  --what=STRING what to say [hello]\n"]);
+    server
+        .script(text, &["cleanup"])
+        .expect(1, &["'test.lua' test does not implement the 'cleanup' command."]);
+    server.script(text, &["other"]).expect(1, &["Unknown command: other"]);
+    server.script(text, &["--bogus=1", "all"]).expect(1, &["invalid option: --bogus=1"]);
+}
+
+#[test]
+fn the_same_seed_sends_the_same_and_another_does_not() {
+    let server = Server::start();
+    let text = r##"
+function thread_init() con = sysbench.sql.driver():connect() end
+function event() io.write(sysbench.rand.default(1, 1000000), " ", sysbench.rand.string("#-#-#"), "\n") con:query("SELECT 1") end
+"##;
+    let drawn = |seed: &str| {
+        let ran = server.script(text, &["--events=20", "--time=0", seed, "--verbosity=0", "run"]);
+        assert_eq!(ran.out.lines().count(), 22, "{}", ran.out);
+        ran.out
+    };
+    assert_eq!(drawn("--rand-seed=7"), drawn("--rand-seed=7"));
+    assert_ne!(drawn("--rand-seed=7"), drawn("--rand-seed=8"));
+}
+
+/// What Percona's sysbench-tpcc uses, in a script of our own.
+#[test]
+fn a_script_like_the_tpcc_one_prepares_in_parallel_and_runs() {
+    let server = Server::start();
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/sysbench/tests/orders.lua");
+    let script = script.to_str().unwrap();
+    let common = ["--threads=4", "--scale=2"];
+    server.sysbench(&[&[script][..], &common, &["prepare"]].concat()).expect(0, &["loading warehouse 2"]);
+    let ran =
+        server.sysbench(&[&[script][..], &common, &["--time=2", "--report-interval=1", "run"]].concat());
+    ran.expect(0, &["[ 1s ] thds: 4 tps: ", "SQL statistics:", "Threads fairness:"]);
+    assert!(ran.number("transactions:") > 10.0, "{}", ran.out);
+    let consistent = "SELECT COUNT(*) FROM sbtest.district1 WHERE d_next <> (SELECT COUNT(*) + 1 FROM sbtest.orders1 WHERE o_district = d_id)";
+    assert_eq!(server.own.sql(consistent), "0");
+    server.sysbench(&[&[script][..], &common, &["cleanup"]].concat()).expect(0, &[]);
+}
+
+#[test]
+fn the_bundled_scripts_run_as_they_are_and_are_reported_as_sysbench_reports() {
+    let server = Server::start();
+    let common = ["--tables=2", "--table-size=500", "--threads=4"];
+    let with = |words: &[&str]| server.sysbench(&[&common[..], words].concat());
+    with(&["oltp_read_write", "prepare"]).expect(0, &["Creating a secondary index on 'sbtest2'..."]);
+    assert_eq!(server.own.sql("SELECT COUNT(*) FROM sbtest.sbtest2"), "500");
+    for test in [
+        "oltp_read_write",
+        "oltp_point_select",
+        "oltp_read_only",
+        "oltp_write_only",
+        "oltp_update_index",
+        "oltp_update_non_index",
+        "oltp_insert",
+        "oltp_delete",
+        "select_random_points",
+        "select_random_ranges",
+    ] {
+        let ran = with(&[test, "--events=200", "--time=0", "run"]);
+        ran.expect(0, &[]);
+        assert_eq!(ran.number("transactions:"), 200.0, "{test}\n{}", ran.out);
+    }
+    let theirs = Command::new("sysbench")
+        .args([
+            "--mysql-user=root",
+            "--events=100",
+            "--time=0",
+            "--rand-seed=3",
+            "--histogram",
+            "oltp_read_write",
+            "run",
+        ])
+        .args(common)
+        .arg(format!("--mysql-socket={}", server.socket().display()))
+        .output()
+        .unwrap();
+    let ours = with(&["oltp_read_write", "--events=100", "--time=0", "--rand-seed=3", "--histogram", "run"]);
+    assert_eq!(layout(&ours.out), layout(&String::from_utf8_lossy(&theirs.stdout)));
+    with(&["oltp_read_write", "cleanup"]).expect(0, &["Dropping table 'sbtest1'..."]);
+}
+
+/// A report without its numbers and without the histogram's lines, whose number is up to the latencies.
+fn layout(report: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    for line in report.lines().skip(1) {
+        let is_of_histogram = line.contains(" |");
+        if is_of_histogram {
+            continue;
+        }
+        let mut shape = String::new();
+        for letter in line.chars() {
+            match letter {
+                // Columns may shift by the length of a number.
+                '0'..='9' if shape.ends_with('9') => {}
+                '0'..='9' => shape.push('9'),
+                ' ' if shape.ends_with(' ') => {}
+                other => shape.push(other),
+            }
+        }
+        lines.push(shape);
+    }
+    lines
+}
+
+#[test]
+fn schedules_checkpoints_and_json_are_served() {
+    let server = Server::start();
+    let text = "function thread_init() con = sysbench.sql.driver():connect() end\nfunction event() con:query('SELECT 1') end";
+    let json = server.place.path().join("out.json");
+    let json_option = format!("--json={}", json.display());
+    let ran = server.script(
+        text,
+        &[
+            "--rate=200",
+            "--threads=2",
+            "--time=2",
+            "--report-interval=1",
+            "--report-checkpoints=1",
+            "--percentile=99",
+            &json_option,
+            "run",
+        ],
+    );
+    ran.expect(
+        0,
+        &[
+            "Target transaction rate: 200/sec",
+            "[ 1s ] queue length: ",
+            "[ 1s ] Checkpoint report:",
+            "99th percentile:",
+        ],
+    );
+    let object: serde_json::Value = serde_json::from_str(&fs::read_to_string(json).unwrap()).unwrap();
+    let level = &object["levels"][0];
+    assert!(
+        level["transactions"].as_f64().unwrap() > 300.0 && level["latency_ms"]["p99"].as_f64().unwrap() > 0.0,
+        "{level}"
+    );
+    for field in
+        ["workload", "users", "seconds", "queries", "errors", "queries_per_s", "service_ms", "client"]
+    {
+        assert!(!level[field].is_null(), "{field}");
+    }
+}
+
+#[test]
+fn the_old_command_line_is_translated_and_run() {
+    let server = Server::start();
+    let old = [
+        "--test=oltp",
+        "--oltp-table-size=500",
+        "--oltp-dist-type=uniform",
+        "--mysql-table-engine=innodb",
+        "--num-threads=2",
+        "--max-requests=50",
+    ];
+    server.sysbench(&[&old[..], &["prepare"]].concat()).expect(
+        0,
+        &["today it is: sysbench oltp_read_write --mysql-socket=", "--table_size=500 --rand-type=uniform"],
+    );
+    let ran = server.sysbench(&[&old[..], &["run"]].concat());
+    ran.expect(
+        0,
+        &[
+            "--rand-type=uniform",
+            "--events=50 --time=0",
+            "WARNING: --num-threads is deprecated, use --threads instead",
+        ],
+    );
+    assert_eq!(ran.number("transactions:"), 50.0);
+}
+
+#[test]
+fn what_is_not_served_says_so() {
+    let place = Place::new();
+    Ran::of(&place, &["sysbench", "cpu", "run"])
+        .expect(1, &["puts no load on a database server and is not served"]);
+    Ran::of(&place, &["sysbench", "--version"]).expect(0, &["sysbench 1.0.20\n"]);
+    Ran::of(&place, &["sysbench", "--help"])
+        .expect(0, &["--mysql-ignore-errors=[LIST,...]", "[1213,1020,1205]"]);
+    Ran::of(&place, &["sysbench", "no_such_test", "run"])
+        .expect(1, &["Cannot find benchmark 'no_such_test'"]);
+    Ran::of(&place, &["sysbench", "--threads=0", "no_such_test", "run"]).expect(1, &["--threads: 0"]);
+    let missing = place.path().join("missing");
+    fs::write(place.path().join("t.lua"), "function event() end").unwrap();
+    let socket = format!("--mysql-socket={}", missing.display());
+    Ran::of(&place, &["sysbench", &socket, "t.lua", "run"]).expect(1, &["FATAL: can't connect to"]);
+}
