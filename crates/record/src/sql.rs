@@ -143,6 +143,7 @@ fn levels_view(runs: &[RunSummary]) -> String {
             let purpose = match level.purpose {
                 Purpose::Sweep => "sweep",
                 Purpose::Repeat => "repeat",
+                Purpose::Switch => "switch",
             };
             vec![
                 text(&run.id),

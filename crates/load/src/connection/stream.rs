@@ -11,6 +11,9 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustls::ClientConnection;
 use socket2::SockRef;
+use whyso_wire::ProtocolError;
+
+use crate::connection::session::ExchangeError;
 
 /// The socket itself. It is shared, so that a level can shut it down under a thread that waits on it.
 #[derive(Debug)]
@@ -83,17 +86,18 @@ impl Socket {
     }
 
     /// Why a connection on which nothing is due can't be used: it has ended, or bytes are there that nobody asked for.
-    pub(crate) fn unrest(&self) -> Option<io::Error> {
+    pub(crate) fn unrest(&self) -> Option<ExchangeError> {
         let mut byte = [0u8];
         let flags = libc::MSG_DONTWAIT | libc::MSG_PEEK;
         // SAFETY: the pointer and length are those of an array that is ours for the length of the call.
         let count = unsafe { libc::recv(self.fd(), byte.as_mut_ptr().cast(), byte.len(), flags) };
         match count {
-            0 => Some(io::Error::new(io::ErrorKind::UnexpectedEof, "the connection was closed")),
-            1.. => {
-                Some(io::Error::new(io::ErrorKind::InvalidData, "the server sent what nobody had asked for"))
+            0 => Some(io::Error::new(io::ErrorKind::UnexpectedEof, "the connection was closed").into()),
+            1.. => Some(ProtocolError::AfterEnd.into()),
+            _ => {
+                let error = io::Error::last_os_error();
+                (error.kind() != io::ErrorKind::WouldBlock).then(|| error.into())
             }
-            _ => Some(io::Error::last_os_error()).filter(|error| error.kind() != io::ErrorKind::WouldBlock),
         }
     }
 

@@ -9,12 +9,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::Receiver;
 
 use whyso_clock::monotonic_ns;
+use whyso_wire::ProtocolError;
 
 use crate::connection::session::{ExchangeError, Session};
 use crate::engine::opener::{Opened, Opener};
 use crate::engine::shared::Shared;
 use crate::engine::threads::{announce, finish};
-use crate::engine::user::{Do, Pace, Teller, User};
+use crate::engine::user::{Do, Pace, Teller, User, lost_between};
 use crate::error::LoadError;
 use crate::outcome::Cause;
 
@@ -386,10 +387,7 @@ impl<'l> Core<'l> {
     #[cold]
     fn unasked(&mut self, slot: u32) {
         if self.slots[slot as usize].session.is_some() {
-            self.lost(
-                slot,
-                io::Error::new(io::ErrorKind::InvalidData, "the server sent what nobody had asked for"),
-            );
+            self.failed(slot, ProtocolError::AfterEnd.into());
         }
     }
 
@@ -413,7 +411,7 @@ impl<'l> Core<'l> {
             // Nothing is under way on it: the next transaction makes a new one, where that is wanted.
             user => {
                 let user = user.map(|user| &mut self.users[user as usize]);
-                lost_between(&self.at, user, &session, &error, now_ns);
+                lost_between(&self.at, user, session.endpoint, &error, now_ns);
                 None
             }
         };
@@ -535,29 +533,5 @@ impl<'l> Core<'l> {
         }
         self.timers.clear();
         self.queue.clear();
-    }
-}
-
-/// A connection has ended on which nothing was under way.
-#[cold]
-fn lost_between(
-    at: &Teller<'_>,
-    user: Option<&mut User>,
-    session: &Session,
-    error: &ExchangeError,
-    now_ns: i64,
-) {
-    let shared = at.shared;
-    if shared.is_stopped() {
-        return;
-    }
-    if !shared.may_reconnect() {
-        let message = format!("the connection to the server was lost between two transactions: {error}");
-        shared.fail(Cause::ConnectionLost, message);
-        return;
-    }
-    shared.endpoints.mark_down(session.endpoint, now_ns);
-    if let Some(user) = user {
-        user.lost_between(at, session.endpoint, now_ns);
     }
 }

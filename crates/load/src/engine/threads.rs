@@ -9,7 +9,7 @@ use whyso_clock::monotonic_ns;
 use crate::connection::connect::{self, RECEIVE_BYTES};
 use crate::connection::session::{ExchangeError, Session};
 use crate::engine::shared::Shared;
-use crate::engine::user::{Do, Pace, Teller, User};
+use crate::engine::user::{Do, Pace, Teller, User, lost_between};
 use crate::measure::ring::Ring;
 use crate::measure::usage::run_delay_ns_of;
 use crate::outcome::Cause;
@@ -152,17 +152,8 @@ impl Worker<'_> {
     /// After a rest: the server may have ended the connection, or sent what nobody had asked for.
     fn look_at_connection(&mut self, now_ns: i64) {
         let Some(error) = self.session.as_ref().and_then(|session| session.socket().unrest()) else { return };
-        let shared = self.at.shared;
-        if shared.is_stopped() {
-            return;
-        }
-        if !shared.may_reconnect() {
-            let message = format!("the connection to the server was lost between two transactions: {error}");
-            shared.fail(Cause::ConnectionLost, message);
-        }
         if let Some(session) = self.session.take() {
-            shared.endpoints.mark_down(session.endpoint, now_ns);
-            self.user.lost_between(&self.at, session.endpoint, now_ns);
+            lost_between(&self.at, Some(&mut self.user), session.endpoint, &error, now_ns);
         }
     }
 

@@ -388,13 +388,6 @@ impl User {
         Do::Out
     }
 
-    /// The connection has ended while nothing was under way on it.
-    #[cold]
-    pub(crate) fn lost_between(&mut self, at: &Teller<'_>, endpoint: u16, now_ns: i64) {
-        self.tell_error(at, endpoint, at.shared.connect_kind(), SERVER_LOST, 0, now_ns);
-        self.lost = Some(SERVER_LOST);
-    }
-
     /// The new connection is there.
     pub(crate) fn connected(&mut self, at: &Teller<'_>, session: &mut Session, now_ns: i64) {
         let latency_ns = (now_ns - self.asked_ns).max(0) as u64;
@@ -454,5 +447,37 @@ impl User {
     /// It ends here, whatever it was at.
     pub(crate) fn end(&mut self) {
         self.phase = Phase::Out;
+    }
+}
+
+/// A connection has ended, or can't be used any more, while nothing was under way on it.
+#[cold]
+pub(crate) fn lost_between(
+    at: &Teller<'_>,
+    user: Option<&mut User>,
+    endpoint: u16,
+    error: &ExchangeError,
+    now_ns: i64,
+) {
+    let shared = at.shared;
+    if shared.is_stopped() {
+        return;
+    }
+    match error {
+        ExchangeError::Io(_) if shared.may_reconnect() => {
+            shared.endpoints.mark_down(endpoint, now_ns);
+            if let Some(user) = user {
+                user.tell_error(at, endpoint, shared.connect_kind(), SERVER_LOST, 0, now_ns);
+                user.lost = Some(SERVER_LOST);
+            }
+        }
+        ExchangeError::Io(error) => shared.fail(
+            Cause::ConnectionLost,
+            format!("the connection to the server was lost between two transactions: {error}"),
+        ),
+        _ => shared.fail(
+            Cause::Protocol,
+            "the server sent something between two transactions that nobody had asked for".to_string(),
+        ),
     }
 }
