@@ -6,7 +6,7 @@ use crate::outcome::EngineUse;
 use crate::spec::{EngineKind, LoadSpec};
 
 /// Up to so many users, threads of their own are the best that was measured (bench/client-cost).
-const THREADS_USERS_MAX: u32 = 4;
+const THREADS_USERS_MAX: u32 = 2;
 /// Up to so many users a loop for each CPU is better than one for all, which the next answer finds asleep.
 const FEW_USERS: u32 = 4;
 /// Users for which one more event loop is worth having where the server has CPUs of its own: elsewhere each takes from it.
@@ -35,11 +35,10 @@ pub(crate) fn choose(spec: &LoadSpec, connects: bool, cpus: u32) -> Result<Choic
             EngineKind::Threads,
             "its transactions make connections, which each thread does for itself".to_string(),
         ),
-        EngineKind::Auto if spec.users_max <= THREADS_USERS_MAX => (
-            EngineKind::Threads,
-            format!("the largest level has {} users, no more than {THREADS_USERS_MAX}", spec.users_max),
-        ),
-        EngineKind::Auto => event_loops(&format!("the largest level has {} users", spec.users_max)),
+        EngineKind::Auto if spec.users_max <= THREADS_USERS_MAX => {
+            (EngineKind::Threads, format!("no level has more than {THREADS_USERS_MAX} users"))
+        }
+        EngineKind::Auto => event_loops(&format!("a level has {} users", spec.users_max)),
         EngineKind::IoUring => {
             let engine = EngineKind::IoUring;
             uring::try_it().map_err(|source| LoadError::Engine { engine, source })?;
