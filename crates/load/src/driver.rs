@@ -1,8 +1,8 @@
 //! What a user does: the contract between an engine, which sends and takes times, and whoever decides what is sent.
 //!
 //! An engine asks a [`Driver`] what comes next, carries it out, and asks again with the [`Reply`]. A driver never waits,
-//! reads no clock and knows no socket; it stays on the loop (or thread) that it was made on. Retries are a driver's own
-//! decision: it alone knows what has to be rolled back and which parameters to send again.
+//! decides nothing by a clock and knows no socket; it stays on the loop (or thread) that it was made on. Retries are a
+//! driver's own decision: it alone knows what has to be rolled back and which parameters to send again.
 
 use std::time::Duration;
 

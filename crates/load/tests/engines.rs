@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use support::Server;
 use whyso_load::{
-    Arrivals, CONNECT, Engine, EngineKind, LevelOutcome, LevelSpec, LoadSpec, NativeWork, Pacing, Profile,
-    Think,
+    Arrivals, CONNECT, Command, Driver, Engine, EngineKind, Expects, Kind, LevelOutcome, LevelSpec, LoadSpec,
+    NativeWork, Next, Pacing, Profile, Think, Turn, Work,
 };
 use whyso_workload::{Options, Workload};
 
@@ -180,4 +180,56 @@ fn idle_connections_are_held_beside_the_users() {
     let connected = server.sql("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE DB = 'whyso'");
     assert_eq!(connected.trim(), "32");
     drop(opened);
+}
+
+/// User 0's transactions send nothing; the others' a query each.
+struct Mixed(Vec<String>);
+
+struct MixedDriver {
+    sends: bool,
+    asked: bool,
+}
+
+impl Work for Mixed {
+    fn kinds(&self) -> &[String] {
+        &self.0
+    }
+
+    fn drivers(&self, _loop_number: u32, users: &[u32]) -> Result<Vec<Box<dyn Driver>>, String> {
+        let driver =
+            |user: &u32| -> Box<dyn Driver> { Box::new(MixedDriver { sends: *user != 0, asked: false }) };
+        Ok(users.iter().map(driver).collect())
+    }
+}
+
+impl Driver for MixedDriver {
+    fn begin(&mut self, _number: u64, _by_arrival: bool) {
+        self.asked = false;
+    }
+
+    fn next(&mut self, turn: &mut Turn<'_>) -> Next {
+        if !self.sends || self.asked {
+            return Next::Done { counted: true };
+        }
+        self.asked = true;
+        whyso_wire::encode::query(turn.out, b"DO 1");
+        let expects = Expects::Results(whyso_wire::RowFormat::Text);
+        Next::Send(Command { kind: Kind::One(0), expects, captures: false })
+    }
+}
+
+#[test]
+fn a_user_whose_transactions_send_nothing_leaves_the_others_their_turn() {
+    let server = server();
+    for engine in ENGINES {
+        let spec = LoadSpec { engine, loops: Some(1), ..LoadSpec::new(server.target(), 3, 1) };
+        let mut opened = Engine::open(&spec, Arc::new(Mixed(vec!["do".to_string()]))).unwrap();
+        let mut level = opened.level(3).unwrap();
+        level.begin_measuring();
+        std::thread::sleep(Duration::from_millis(400));
+        let outcome = level.stop();
+        assert_eq!(outcome.failure, None);
+        assert!(count(&outcome, "do") > 50, "{engine}: {} queries", count(&outcome, "do"));
+        assert!(outcome.transactions > 2 * outcome.queries, "{engine}: {}", outcome.transactions);
+    }
 }

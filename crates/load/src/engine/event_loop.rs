@@ -22,6 +22,9 @@ use crate::outcome::Cause;
 /// The longest that a loop waits without looking whether the level is over, and whether an answer is overdue.
 const LOOK_NS: i64 = 100_000_000;
 
+/// Transactions of one user that a loop carries out one after the other although they send nothing.
+const UNSENT_AT_ONCE: u32 = 64;
+
 /// Tells a loop what has become of its connections' sockets, and sends for it.
 pub(crate) trait Poller: Sized {
     /// `connections`: the most that there will be. `waker`: an eventfd that ends a wait.
@@ -255,9 +258,10 @@ impl<'l> Core<'l> {
         self.slots.get(slot as usize)?.session.as_ref()
     }
 
-    /// Brings a user to its next transaction, as far as that goes now.
-    fn advance(&mut self, user: u32, now_ns: i64) {
-        loop {
+    /// Brings a user to its next transaction, as far as that goes now. After so many transactions that sent nothing the
+    /// others come first.
+    fn advance(&mut self, user: u32, mut now_ns: i64) {
+        for _ in 0..UNSENT_AT_ONCE {
             match self.users[user as usize].pace(&self.at, now_ns) {
                 Pace::Begin => {}
                 Pace::Wait { until_ns } => {
@@ -290,7 +294,10 @@ impl<'l> Core<'l> {
             if !self.carry_on(user, slot, next) {
                 return;
             }
+            now_ns = monotonic_ns();
         }
+        // Later than whatever is being taken up now.
+        self.timers.push(Reverse((now_ns + 1, user)));
     }
 
     /// Does what a user wants done. `true`: its transaction has ended, and the next one is due.
