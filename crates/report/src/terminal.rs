@@ -72,14 +72,14 @@ pub(crate) fn switches(run: &RunInfo) -> Vec<String> {
     let told = |switch: &Level| {
         let same = |level: &&Level| level.purpose == Purpose::Sweep && level.users == switch.users;
         let swept = run.levels.iter().find(same)?;
-        let ratio = swept.result.transactions_per_s / switch.result.transactions_per_s;
+        let change = swept.result.transactions_per_s / switch.result.transactions_per_s - 1.0;
         Some(format!(
-            "From {} users on the load has {} in place of {}: there this gave {} times the throughput of the \
-             latter, which is the generator's own step and not the server's.",
+            "From {} users on the load has {} in place of {}. There this changed throughput by {:+.1} %: that is the \
+             generator's own step, and not the server's.",
             switch.users,
             loops(swept.result.engine.loops),
             loops(switch.result.engine.loops),
-            grouped(ratio),
+            change * 100.0,
         ))
     };
     run.levels.iter().filter(|level| level.purpose == Purpose::Switch).filter_map(told).collect()
