@@ -1,0 +1,222 @@
+//! The account of one thread, as the programs keep it, and how it is read while they write.
+
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::ptr::NonNull;
+use std::sync::atomic::{Ordering, fence};
+
+use crate::error::Error;
+use crate::state::{STATES, State};
+
+/// How many threads can be watched at a time; `bpf/account.h` has the same number.
+pub(crate) const ACCOUNTS_MAX: usize = 16_384;
+
+/// How often a reading is tried again while the programs write.
+const TRIES: u32 = 100;
+
+pub(crate) const SIDE_SERVER: u8 = 1;
+pub(crate) const SIDE_LOAD: u8 = 2;
+
+const REQUEST_PICKED: u8 = 1;
+
+/// `struct account` of `bpf/account.h`, byte for byte.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Account {
+    sequence: u32,
+    pub(crate) tid: u32,
+    pub(crate) tgid: u32,
+    pub(crate) side: u8,
+    state: u8,
+    request: u8,
+    of_load: u8,
+    visible: u8,
+    contended: u8,
+    pub(crate) gone: u8,
+    pub(crate) role: u8,
+    ready_idle: u8,
+    unused: [u8; 3],
+    pub(crate) name: [u8; 16],
+    pub(crate) born_ns: u64,
+    since_ns: u64,
+    waking_ns: u64,
+    ready_ns: u64,
+    ran_ns: u64,
+    file_inode: u64,
+    file_device: u32,
+    unused_too: u32,
+    edge_ns: u64,
+    sent_ns: u64,
+    pub(crate) sum: [u64; STATES],
+    mark: [u64; STATES],
+    pub(crate) inside: [u64; STATES],
+    pub(crate) requests: u64,
+    pub(crate) request_ns: u64,
+    pub(crate) transit_ns: u64,
+    pub(crate) transit_wakeup_ns: u64,
+    pub(crate) transit_runqueue_ns: u64,
+    pub(crate) others: u64,
+    pub(crate) unseen: u64,
+    pub(crate) user_samples: u64,
+    pub(crate) system_samples: u64,
+    pub(crate) answers: u64,
+    pub(crate) delay_ns: u64,
+    pub(crate) delay_wakeup_ns: u64,
+    pub(crate) delay_runqueue_ns: u64,
+    pub(crate) held_ns: u64,
+    pub(crate) wire_ns: u64,
+}
+
+impl Account {
+    /// The thread's own name, cut by the kernel to 15 bytes.
+    pub(crate) fn name(&self) -> String {
+        let end = self.name.iter().position(|byte| *byte == 0).unwrap_or(self.name.len());
+        String::from_utf8_lossy(&self.name[..end]).into_owned()
+    }
+
+    /// What it is in now.
+    pub(crate) fn state(&self) -> State {
+        State::of_number(self.state).unwrap_or(State::Other)
+    }
+
+    /// Enters what has not ended yet: the state that the thread is in, and the request that it works on.
+    pub(crate) fn carry_to(&mut self, now_ns: u64) {
+        let state = self.state();
+        let since_ns = self.since_ns.min(now_ns);
+        // A thread that was woken and has not run yet is ready.
+        let woken = !matches!(state, State::Cpu | State::Runqueue) && self.waking_ns > since_ns;
+        let left_ns = if woken { self.waking_ns.min(now_ns) } else { now_ns };
+        self.sum[state as usize] += left_ns - since_ns;
+        self.sum[State::Runqueue as usize] += now_ns - left_ns;
+        self.since_ns = now_ns;
+        if self.request == REQUEST_PICKED && self.of_load == 1 {
+            for place in 0..STATES {
+                self.inside[place] += self.sum[place].saturating_sub(self.mark[place]);
+            }
+            self.request_ns += now_ns.saturating_sub(self.edge_ns);
+        }
+    }
+}
+
+/// All accounts, in memory that the programs write to.
+pub(crate) struct Accounts {
+    memory: NonNull<Account>,
+    bytes: usize,
+}
+
+// SAFETY: the memory is the map's, valid until it is unmapped in `drop`; all access is by volatile copies.
+unsafe impl Send for Accounts {}
+
+impl Accounts {
+    /// Maps the memory of the programs' map of accounts.
+    pub(crate) fn map(fd: BorrowedFd<'_>, value_bytes: u32) -> Result<Accounts, Error> {
+        if value_bytes as usize != size_of::<Account>() {
+            return Err(Error::Layout { theirs: value_bytes as usize, ours: size_of::<Account>() });
+        }
+        let bytes = ACCOUNTS_MAX * size_of::<Account>();
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: the kernel chooses the address; the map is as large as what is asked for.
+        let memory = unsafe {
+            libc::mmap(std::ptr::null_mut(), bytes, protection, libc::MAP_SHARED, fd.as_raw_fd(), 0)
+        };
+        if memory == libc::MAP_FAILED {
+            return Err(Error::Map(std::io::Error::last_os_error()));
+        }
+        let memory = NonNull::new(memory.cast()).ok_or(Error::Map(std::io::ErrorKind::Other.into()))?;
+        Ok(Accounts { memory, bytes })
+    }
+
+    /// A consistent copy, or `None` where the account has no thread. One that is written without a pause is
+    /// given as it was seen last, which a thread that switches a million times a second can cause.
+    pub(crate) fn read(&self, place: usize) -> Option<Account> {
+        assert!(place < ACCOUNTS_MAX, "place {place} of {ACCOUNTS_MAX}");
+        // SAFETY: within the map.
+        let account = unsafe { self.memory.as_ptr().add(place) };
+        let mut tries = 0;
+        loop {
+            // SAFETY: within the map, aligned as the map's values are; any bytes are an `Account`.
+            let before = unsafe { (&raw const (*account).sequence).read_volatile() };
+            fence(Ordering::Acquire);
+            if before == 0 {
+                return None;
+            }
+            // SAFETY: as above.
+            let copy = unsafe { account.read_volatile() };
+            fence(Ordering::Acquire);
+            // SAFETY: as above.
+            let after = unsafe { (&raw const (*account).sequence).read_volatile() };
+            if before == after && before.is_multiple_of(2) {
+                return Some(copy);
+            }
+            tries += 1;
+            if tries == TRIES {
+                return Some(copy);
+            }
+            std::hint::spin_loop();
+        }
+    }
+
+    /// Says what the thread's role is, for what the programs count by role.
+    pub(crate) fn set_role(&self, place: usize, role: u8) {
+        assert!(place < ACCOUNTS_MAX, "place {place} of {ACCOUNTS_MAX}");
+        // SAFETY: within the map; the programs never write this byte of an account in use.
+        unsafe { (&raw mut (*self.memory.as_ptr().add(place)).role).write_volatile(role) };
+    }
+
+    /// Empties an account whose thread is gone.
+    pub(crate) fn clear(&self, place: usize) {
+        assert!(place < ACCOUNTS_MAX, "place {place} of {ACCOUNTS_MAX}");
+        // SAFETY: within the map; nobody writes the account of a thread that is gone.
+        unsafe { self.memory.as_ptr().add(place).write_bytes(0, 1) };
+    }
+}
+
+impl Drop for Accounts {
+    fn drop(&mut self) {
+        // SAFETY: mapped in `map` with this size.
+        let _ = unsafe { libc::munmap(self.memory.as_ptr().cast(), self.bytes) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn account() -> Account {
+        // SAFETY: all zeros are an `Account`.
+        unsafe { std::mem::zeroed() }
+    }
+
+    #[test]
+    fn a_thread_that_was_woken_and_has_not_run_is_ready() {
+        let mut one = Account { state: State::Lock as u8, since_ns: 100, waking_ns: 150, ..account() };
+        one.carry_to(180);
+        assert_eq!(one.sum[State::Lock as usize], 50);
+        assert_eq!(one.sum[State::Runqueue as usize], 30);
+    }
+
+    #[test]
+    fn a_request_in_flight_counts_up_to_now() {
+        let mut one =
+            Account { request: REQUEST_PICKED, of_load: 1, since_ns: 100, edge_ns: 90, ..account() };
+        one.sum[State::Cpu as usize] = 1_000;
+        one.mark[State::Cpu as usize] = 990;
+        one.carry_to(140);
+        assert_eq!(one.inside[State::Cpu as usize], 50);
+        assert_eq!(one.request_ns, 50);
+    }
+
+    #[test]
+    fn what_follows_a_reply_is_nobodys_until_the_next_receive() {
+        let mut one = Account { request: 2, of_load: 1, since_ns: 100, edge_ns: 90, ..account() };
+        one.carry_to(140);
+        assert_eq!((one.inside, one.request_ns), ([0; STATES], 0));
+        assert_eq!(one.sum[State::Cpu as usize], 40);
+    }
+
+    #[test]
+    fn a_clock_behind_the_programs_takes_nothing_away() {
+        let mut one = Account { since_ns: 200, waking_ns: 300, state: State::Sleep as u8, ..account() };
+        one.carry_to(150);
+        assert_eq!(one.sum, [0; STATES]);
+    }
+}

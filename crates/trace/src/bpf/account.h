@@ -1,0 +1,101 @@
+// What the programs and src/account.rs share: the account of one thread, byte for byte.
+#pragma once
+
+#define STATES 14
+#define ACCOUNTS_MAX 16384
+#define SYSCALLS_MAX 512
+
+// Where a thread is. src/state.rs gives the names in this order.
+enum state {
+	CPU = 0,
+	RUNQUEUE, // ready, while another task had the CPU
+	WAKEUP, // woken on a CPU that was idle, until it ran
+	LOCK, // futex
+	KERNEL_LOCK, // a sleeping lock inside the kernel
+	FILE_READ,
+	FILE_WRITE,
+	FILE_SYNC,
+	NET_SEND,
+	NET_RECEIVE, // waiting for the peer: poll, recv
+	PAGE_FAULT,
+	SLEEP,
+	AIO, // waiting for the completion of asynchronous input and output
+	OTHER,
+};
+
+// Whose thread it is.
+enum side {
+	NOBODY = 0,
+	SERVER,
+	LOAD, // the generator's threads that send and receive
+	OWN, // other threads of the program that watches
+};
+
+// How far a server's thread is with the request that it received last.
+enum request {
+	NONE = 0,
+	PICKED, // received, nothing sent yet
+	REPLIED, // something sent; whether it was the last, the next receive tells
+	SUSPENDED, // received, nothing sent, and waiting for more from the client
+};
+
+struct account {
+	// Odd while it is written. All but `waking_ns` and `role` is written on the CPU that the thread is on.
+	__u32 sequence;
+	__u32 tid;
+	__u32 tgid;
+	__u8 side;
+	__u8 state;
+	__u8 request;
+	__u8 of_load; // the request came over one of the load's connections
+	__u8 visible; // the last reply has arrived in the client's socket
+	__u8 contended; // inside the slow path of a kernel lock
+	__u8 gone;
+	__u8 role; // written by user space
+	__u8 ready_idle; // the last time that it became ready, its CPU was idle
+	__u8 unused[3];
+	char name[16];
+	__u64 born_ns;
+	__u64 since_ns; // since when it has been in `state`
+	__u64 waking_ns; // when it was woken last
+	__u64 ready_ns; // the last time that it was ready and did not run: from here
+	__u64 ran_ns; // to here
+	__u64 file_inode; // what it waits for, in a file state
+	__u32 file_device;
+	__u32 unused_too;
+	__u64 edge_ns; // the last edge of a request: picked, or part of a reply sent
+	__u64 sent_ns; // a generator's thread: when its last send arrived at the peer
+	__u64 sum[STATES];
+	__u64 mark[STATES]; // `sum` at the last edge
+	__u64 inside[STATES]; // within the load's requests
+	// A server's thread.
+	__u64 requests;
+	__u64 request_ns;
+	__u64 transit_ns;
+	__u64 transit_wakeup_ns;
+	__u64 transit_runqueue_ns;
+	__u64 others; // requests of connections that are not the load's
+	__u64 unseen; // requests whose arrival was not seen
+	__u64 user_samples;
+	__u64 system_samples;
+	// A generator's thread.
+	__u64 answers;
+	__u64 delay_ns;
+	__u64 delay_wakeup_ns;
+	__u64 delay_runqueue_ns;
+	__u64 held_ns;
+	__u64 wire_ns;
+};
+
+struct file_key {
+	__u64 inode;
+	__u32 device;
+	__u8 state;
+	__u8 role;
+	__u8 unused[2];
+};
+
+struct file_wait {
+	__u64 count;
+	__u64 ns;
+};

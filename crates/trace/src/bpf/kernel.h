@@ -1,0 +1,71 @@
+// The few kernel types that the programs look into. Only the named fields matter: where they lie is
+// looked up in the running kernel's BTF when the programs are loaded (CO-RE).
+#pragma once
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+struct super_block {
+	__u32 s_dev;
+};
+
+struct inode {
+	__u16 i_mode;
+	unsigned long i_ino;
+	struct super_block *i_sb;
+};
+
+struct file {
+	struct inode *f_inode;
+};
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
+struct task_struct {
+	int pid;
+	int tgid;
+	unsigned int flags;
+	char comm[16];
+	struct files_struct *files;
+};
+
+struct sock;
+
+#if defined(__TARGET_ARCH_x86)
+struct pt_regs {
+	unsigned long di;
+	unsigned long orig_ax;
+	unsigned long cs;
+};
+#define SYSCALL_NUMBER(regs) ((long)(regs)->orig_ax)
+#define SYSCALL_ARGUMENT(regs) ((regs)->di)
+#elif defined(__TARGET_ARCH_arm64)
+struct pt_regs {
+	__u64 regs[31];
+	__u64 pstate;
+	__u64 orig_x0;
+	__s32 syscallno;
+};
+#define SYSCALL_NUMBER(regs) ((long)(regs)->syscallno)
+#define SYSCALL_ARGUMENT(regs) ((regs)->orig_x0)
+#else
+#error "the registers of this architecture are not known here"
+#endif
+
+#pragma clang attribute pop
+
+// A sample begins with the registers, as the architecture's <asm/ptrace.h> lays them out.
+struct bpf_perf_event_data {
+	__u64 registers[34];
+};
+#if defined(__TARGET_ARCH_x86)
+#define IN_USER_MODE(sample) (((sample)->registers[17] & 3) == 3) // cs
+#else
+#define IN_USER_MODE(sample) (((sample)->registers[33] & 0xf) == 0) // pstate
+#endif

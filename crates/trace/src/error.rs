@@ -1,0 +1,36 @@
+//! What can go wrong when tracing begins.
+
+/// Why nothing is traced. Once it runs, tracing does not fail: what is lost is counted.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// The kernel has no types to find its fields by.
+    #[error("this kernel has no /sys/kernel/btf/vmlinux (it was built without CONFIG_DEBUG_INFO_BTF), which the tracer needs")]
+    NoBtf,
+    /// The rights are missing.
+    #[error(
+        "loading the tracer's programs is not allowed: run as root, or grant the program CAP_BPF, CAP_PERFMON and \
+         CAP_SYS_PTRACE (setcap cap_bpf,cap_perfmon,cap_sys_ptrace+ep PATH)"
+    )]
+    NotAllowed,
+    /// The kernel refused a program or a tracepoint that it does not have.
+    #[error("the kernel did not take the tracer's programs: {0}")]
+    Refused(#[source] libbpf_rs::Error),
+    /// Its memory could not be mapped.
+    #[error("the tracer's accounts can't be mapped: {0}")]
+    Map(#[source] std::io::Error),
+    /// The programs and the reader were not built from one source.
+    #[error("an account of the tracer's programs has {theirs} bytes, and {ours} here: build the project anew")]
+    Layout { theirs: usize, ours: usize },
+    /// More processes than can be watched.
+    #[error("at most {max} processes can be watched at a time")]
+    TooManyProcesses { max: usize },
+}
+
+impl Error {
+    pub(crate) fn of(error: libbpf_rs::Error) -> Error {
+        match error.kind() {
+            libbpf_rs::ErrorKind::PermissionDenied => Error::NotAllowed,
+            _ => Error::Refused(error),
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Where the time goes: the states of a server's threads, and the requests that waited in them.
+//!
+//! BPF programs on the scheduler's and the sockets' tracepoints keep an account a thread: how long it ran, waited
+//! for a CPU, for a lock, for a file, and how much of that lay within requests. A request lives on the server
+//! from when it was *picked* (received) to when its last reply was in the client's socket; the next receive tells which
+//! reply was the last. [`Tracer::read`] gives the sums up to now, those of what has not ended yet included, so that
+//! the difference of two readings accounts for all the time between them.
+//!
+//! Nothing here writes to the server, asks it anything, or attaches to `raw_syscalls`: the system call that a thread is in
+//! is read from its registers when it leaves its CPU.
+//!
+//! ```no_run
+//! use whyso_trace::{State, TraceSpec, Tracer};
+//!
+//! # fn main() -> Result<(), whyso_trace::Error> {
+//! let mut tracer = Tracer::start(&TraceSpec { servers: vec![4711], ..TraceSpec::default() })?;
+//! let before = tracer.read();
+//! std::thread::sleep(std::time::Duration::from_secs(10));
+//! let after = tracer.read();
+//! let requests = after.server.requests - before.server.requests;
+//! let lock_ns = after.server.inside[State::Lock as usize] - before.server.inside[State::Lock as usize];
+//! println!("{requests} requests waited {lock_ns} ns for locks");
+//! # Ok(())
+//! # }
+//! ```
+
+mod account;
+mod error;
+mod files;
+mod reading;
+pub mod role;
+pub mod state;
+mod tracer;
+
+/// Generated from `bpf/budget.bpf.c` by the build script.
+#[allow(unreachable_pub, clippy::all, clippy::pedantic, missing_docs)]
+mod skeleton {
+    include!(concat!(env!("OUT_DIR"), "/budget.skel.rs"));
+}
+
+pub use error::Error;
+pub use reading::{ClientSums, FileWait, Reading, ServerSums, ThreadSums};
+pub use role::Role;
+pub use state::{STATES, State};
+pub use tracer::{Cost, TraceSpec, Tracer};

@@ -1,0 +1,132 @@
+//! What the tracer has counted up to one moment.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::account::Account;
+use crate::role::Role;
+use crate::state::{STATES, State};
+
+/// Sums since the tracer started, in nanoseconds and counts; none ever falls.
+#[derive(Clone, Debug, Default)]
+pub struct Reading {
+    /// When it was taken: `CLOCK_MONOTONIC`, in nanoseconds.
+    pub at_ns: i64,
+    pub server: ServerSums,
+    pub client: ClientSums,
+    /// The server's threads by role: how many there are, and their time by state, those that are gone included.
+    pub roles: BTreeMap<Role, (u64, [u64; STATES])>,
+    /// The server's threads that live.
+    pub threads: Vec<ThreadSums>,
+    /// What could not be counted, by why.
+    pub lost: [(&'static str, u64); 3],
+}
+
+/// The server's side of the load's requests.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ServerSums {
+    /// Requests that were answered.
+    pub requests: u64,
+    /// From picked to replied.
+    pub request_ns: u64,
+    /// The same time by state of the thread.
+    pub inside: [u64; STATES],
+    /// From when a request was in the server's socket to when it was picked.
+    pub transit_ns: u64,
+    /// Of which the thread was already woken, on a CPU that was idle.
+    pub transit_wakeup_ns: u64,
+    /// Of which the thread was ready while another task had the CPU.
+    pub transit_runqueue_ns: u64,
+    /// Requests of connections that are not the load's.
+    pub others: u64,
+    /// Requests whose arrival was not seen.
+    pub unseen: u64,
+    /// Samples of the server's CPU time within requests, in user mode.
+    pub user_samples: u64,
+    /// The same in the kernel.
+    pub system_samples: u64,
+}
+
+/// The generator's side.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ClientSums {
+    /// Answers after which another request was sent on the same connection.
+    pub answers: u64,
+    /// From when an answer was in the generator's socket to when it was received.
+    pub delay_ns: u64,
+    pub delay_wakeup_ns: u64,
+    pub delay_runqueue_ns: u64,
+    /// From when an answer was received to when the next request was sent.
+    pub held_ns: u64,
+    /// From when a request was sent to when its answer was in the generator's socket.
+    pub wire_ns: u64,
+}
+
+/// One thread of the server.
+#[derive(Clone, Debug)]
+pub struct ThreadSums {
+    pub tid: u32,
+    pub name: String,
+    pub role: Role,
+    /// When it was seen first.
+    pub born_ns: u64,
+    pub requests: u64,
+    pub states: [u64; STATES],
+    /// What it is in now.
+    pub now: State,
+}
+
+/// Waits for one file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileWait {
+    /// `None`: no watched process has it open any more.
+    pub path: Option<PathBuf>,
+    pub inode: u64,
+    pub state: State,
+    pub role: Role,
+    pub count: u64,
+    pub ns: u64,
+}
+
+/// Sums of threads that are gone, and of those that live while a reading is made.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sums {
+    pub(crate) server: ServerSums,
+    pub(crate) client: ClientSums,
+    pub(crate) roles: BTreeMap<Role, (u64, [u64; STATES])>,
+}
+
+impl Sums {
+    pub(crate) fn add_server(&mut self, one: &Account, role: Role, lives: bool) {
+        let sums = &mut self.server;
+        sums.requests += one.requests;
+        sums.request_ns += one.request_ns;
+        add(&mut sums.inside, &one.inside);
+        sums.transit_ns += one.transit_ns;
+        sums.transit_wakeup_ns += one.transit_wakeup_ns;
+        sums.transit_runqueue_ns += one.transit_runqueue_ns;
+        sums.others += one.others;
+        sums.unseen += one.unseen;
+        sums.user_samples += one.user_samples;
+        sums.system_samples += one.system_samples;
+        let of_role = self.roles.entry(role).or_default();
+        of_role.0 += u64::from(lives);
+        add(&mut of_role.1, &one.sum);
+    }
+
+    pub(crate) fn add_client(&mut self, one: &Account) {
+        let sums = &mut self.client;
+        sums.answers += one.answers;
+        sums.delay_ns += one.delay_ns;
+        sums.delay_wakeup_ns += one.delay_wakeup_ns;
+        sums.delay_runqueue_ns += one.delay_runqueue_ns;
+        sums.held_ns += one.held_ns;
+        sums.wire_ns += one.wire_ns;
+    }
+}
+
+fn add(sums: &mut [u64; STATES], more: &[u64; STATES]) {
+    for (sum, more) in sums.iter_mut().zip(more) {
+        *sum += more;
+    }
+}

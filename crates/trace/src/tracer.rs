@@ -1,0 +1,320 @@
+//! The programs in the kernel, and what is read from them.
+
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+
+use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use libbpf_rs::{Link, MapCore, MapFlags, OpenObject, ProgramMut};
+
+use crate::account::{ACCOUNTS_MAX, Account, Accounts, SIDE_LOAD, SIDE_SERVER};
+use crate::error::Error;
+use crate::files::Paths;
+use crate::reading::{FileWait, Reading, Sums, ThreadSums};
+use crate::role::{self, Role};
+use crate::skeleton::{BudgetSkel, BudgetSkelBuilder};
+use crate::state::{State, state_of_syscall};
+
+/// Samples a second on each CPU: not a divisor of the rates at which kernels tick.
+pub const SAMPLES_PER_S: u64 = 99;
+
+/// What is watched.
+#[derive(Clone, Debug, Default)]
+pub struct TraceSpec {
+    /// Processes whose threads are a server's.
+    pub servers: Vec<u32>,
+    /// Processes whose threads are the generator's. This program's own threads that are named `load-N` always are.
+    pub generators: Vec<u32>,
+    /// Whether what the programs cost is counted, which itself costs some 40 ns a run of a program.
+    pub cost: bool,
+}
+
+/// What one program has cost since it was loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cost {
+    pub program: String,
+    pub runs: u64,
+    pub ns: u64,
+}
+
+/// Programs that are attached; they are gone when this is dropped.
+pub struct Tracer {
+    // Declared before what they refer to, so that they end first.
+    links: Vec<Link>,
+    accounts: Accounts,
+    skeleton: BudgetSkel<'static>,
+    _object: Box<MaybeUninit<OpenObject>>,
+    _samplers: Vec<OwnedFd>,
+    _stats: Option<OwnedFd>,
+    gone: Sums,
+    roles: Vec<Role>,
+    paths: Paths,
+    processes: Vec<u32>,
+}
+
+impl Tracer {
+    /// Loads the programs and attaches them.
+    ///
+    /// # Errors
+    /// Where the kernel or the rights do not allow it; the message says what is missing.
+    pub fn start(spec: &TraceSpec) -> Result<Tracer, Error> {
+        if !std::path::Path::new("/sys/kernel/btf/vmlinux").exists() {
+            return Err(Error::NoBtf);
+        }
+        libbpf_rs::set_print(None);
+        let mut object = Box::new(MaybeUninit::uninit());
+        // SAFETY: the box outlives the skeleton, which is declared before it, and its content does not move.
+        let place: &'static mut MaybeUninit<OpenObject> = unsafe { &mut *(&raw mut *object) };
+        let mut open = BudgetSkelBuilder::default().open(place).map_err(Error::of)?;
+        if let Some(constants) = open.maps.rodata_data.as_deref_mut() {
+            for (number, state) in constants.state_of_syscall.iter_mut().enumerate() {
+                *state = state_of_syscall(number as i64) as u8;
+            }
+        }
+        let skeleton = open.load().map_err(Error::of)?;
+        let accounts = Accounts::map(skeleton.maps.accounts.as_fd(), skeleton.maps.accounts.value_size())?;
+        for place in 0..ACCOUNTS_MAX as u32 {
+            free(&skeleton, place)?;
+        }
+        let mut tracer = Tracer {
+            links: Vec::new(),
+            accounts,
+            skeleton,
+            _object: object,
+            _samplers: Vec::new(),
+            _stats: if spec.cost { count_cost() } else { None },
+            gone: Sums::default(),
+            roles: vec![Role::Other; ACCOUNTS_MAX],
+            paths: Paths::default(),
+            processes: Vec::new(),
+        };
+        tracer.watch(&spec.servers, &spec.generators)?;
+        tracer.attach()?;
+        Ok(tracer)
+    }
+
+    /// Names the processes anew, after a server was started again. Threads that are known stay so.
+    ///
+    /// # Errors
+    /// Where there are more than four.
+    pub fn watch(&mut self, servers: &[u32], generators: &[u32]) -> Result<(), Error> {
+        let Some(data) = self.skeleton.maps.bss_data.as_deref_mut() else {
+            return Ok(());
+        };
+        let max = data.watched.tgid.len();
+        if servers.len() + generators.len() > max {
+            return Err(Error::TooManyProcesses { max });
+        }
+        let all = servers.iter().map(|pid| (*pid, SIDE_SERVER)).chain(generators.iter().map(|pid| (*pid, SIDE_LOAD)));
+        let mut all = all.collect::<Vec<_>>();
+        all.resize(max, (0, 0));
+        for (place, (pid, side)) in all.into_iter().enumerate() {
+            data.watched.side[place] = side;
+            data.watched.tgid[place] = pid;
+        }
+        data.own_tgid = std::process::id();
+        self.processes = servers.to_vec();
+        Ok(())
+    }
+
+    fn attach(&mut self) -> Result<(), Error> {
+        let programs = &mut self.skeleton.progs;
+        let mut plain: [&mut ProgramMut<'_>; 9] = [
+            &mut programs.on_switch,
+            &mut programs.on_waking,
+            &mut programs.on_exit,
+            &mut programs.on_free,
+            &mut programs.on_contention,
+            &mut programs.on_contention_end,
+            &mut programs.on_receive,
+            &mut programs.on_send,
+            &mut programs.on_arrival,
+        ];
+        for program in &mut plain {
+            self.links.push(program.attach().map_err(Error::of)?);
+        }
+        for cpu in 0..libbpf_rs::num_possible_cpus().map_err(Error::of)? {
+            // Without samples only the split of the CPU time is missing; a CPU that is offline has none.
+            let Ok(sampler) = open_sampler(cpu) else { continue };
+            self.links.push(programs.on_sample.attach_perf_event(sampler.as_raw_fd()).map_err(Error::of)?);
+            self._samplers.push(sampler);
+        }
+        Ok(())
+    }
+
+    /// All sums up to now.
+    pub fn read(&mut self) -> Reading {
+        let mut sums = self.gone.clone();
+        let mut threads = Vec::new();
+        for place in 0..ACCOUNTS_MAX {
+            let Some(mut account) = self.accounts.read(place) else {
+                self.roles[place] = Role::Other;
+                continue;
+            };
+            let role = self.role(place, &account);
+            if account.gone == 1 {
+                self.retire(place, &account, role);
+                // It counts in this reading as it will in all that follow.
+                enter(&mut sums, &account, role, false);
+                continue;
+            }
+            // The clock is read after the account: nothing in it is later.
+            account.carry_to(whyso_clock::monotonic_ns().unsigned_abs());
+            enter(&mut sums, &account, role, true);
+            if account.side == SIDE_SERVER {
+                threads.push(ThreadSums {
+                    tid: account.tid,
+                    name: account.name(),
+                    role,
+                    born_ns: account.born_ns,
+                    requests: account.requests,
+                    states: account.sum,
+                    now: account.state(),
+                });
+            }
+        }
+        Reading {
+            at_ns: whyso_clock::monotonic_ns(),
+            server: sums.server,
+            client: sums.client,
+            roles: sums.roles,
+            threads,
+            lost: self.lost(),
+        }
+    }
+
+    /// Waits for files, by file, since the tracer started.
+    pub fn files(&mut self) -> Vec<FileWait> {
+        for pid in &self.processes {
+            self.paths.look(*pid);
+        }
+        let map = &self.skeleton.maps.file_waits;
+        let mut waits = Vec::new();
+        for key in map.keys() {
+            let Ok(Some(value)) = map.lookup(&key, MapFlags::ANY) else { continue };
+            let (Some(inode), Some(device)) = (long(&key, 0), key.get(8..12)) else { continue };
+            let device = u32::from_ne_bytes(device.try_into().unwrap_or_default());
+            let (Some(state), Some(role)) = (key.get(12), key.get(13)) else { continue };
+            let (Some(count), Some(ns)) = (long(&value, 0), long(&value, 8)) else { continue };
+            waits.push(FileWait {
+                path: self.paths.of(device, inode).cloned(),
+                inode,
+                state: State::of_number(*state).unwrap_or(State::Other),
+                role: role::ALL.get(usize::from(*role)).copied().unwrap_or(Role::Other),
+                count,
+                ns,
+            });
+        }
+        waits
+    }
+
+    /// What the programs have cost; nothing unless [`TraceSpec::cost`] asked for it.
+    pub fn cost(&self) -> Vec<Cost> {
+        let programs = &self.skeleton.progs;
+        let all = [
+            ("sched_switch", programs.on_switch.as_fd()),
+            ("sched_waking", programs.on_waking.as_fd()),
+            ("sched_process_exit", programs.on_exit.as_fd()),
+            ("sched_process_free", programs.on_free.as_fd()),
+            ("contention_begin", programs.on_contention.as_fd()),
+            ("contention_end", programs.on_contention_end.as_fd()),
+            ("sock_recv_length", programs.on_receive.as_fd()),
+            ("sock_send_length", programs.on_send.as_fd()),
+            ("sk_data_ready", programs.on_arrival.as_fd()),
+            ("perf_event", programs.on_sample.as_fd()),
+        ];
+        let cost = |(name, fd): (&str, std::os::fd::BorrowedFd<'_>)| {
+            // SAFETY: all zeros are a `bpf_prog_info` that asks for nothing more.
+            let mut info: libbpf_rs::libbpf_sys::bpf_prog_info = unsafe { std::mem::zeroed() };
+            let mut bytes = size_of_val(&info) as u32;
+            // SAFETY: the descriptor is a program's, and `info` has `bytes` bytes.
+            let status = unsafe {
+                libbpf_rs::libbpf_sys::bpf_obj_get_info_by_fd(
+                    fd.as_raw_fd(),
+                    (&raw mut info).cast(),
+                    &raw mut bytes,
+                )
+            };
+            (status == 0).then(|| Cost { program: name.to_string(), runs: info.run_cnt, ns: info.run_time_ns })
+        };
+        all.into_iter().filter_map(cost).collect()
+    }
+
+    fn role(&mut self, place: usize, account: &Account) -> Role {
+        if self.roles[place] == Role::Other && account.side == SIDE_SERVER {
+            let of_name = Role::of_name(&account.name());
+            let works = account.requests + account.others > 0;
+            let role = if of_name == Role::Other && works { Role::Connection } else { of_name };
+            if role != Role::Other {
+                self.roles[place] = role;
+                self.accounts.set_role(place, role as u8);
+            }
+        }
+        self.roles[place]
+    }
+
+    fn retire(&mut self, place: usize, account: &Account, role: Role) {
+        enter(&mut self.gone, account, role, false);
+        self.roles[place] = Role::Other;
+        self.accounts.clear(place);
+        // Where it fails, one account less is left; the programs say when there is none.
+        let _ = free(&self.skeleton, place as u32);
+    }
+
+    fn lost(&self) -> [(&'static str, u64); 3] {
+        let lost = self.skeleton.maps.bss_data.as_deref().map(|data| data.lost).unwrap_or_default();
+        [("no account", lost.accounts), ("no storage", lost.storage), ("clock went back", lost.clock)]
+    }
+}
+
+fn enter(sums: &mut Sums, account: &Account, role: Role, lives: bool) {
+    match account.side {
+        SIDE_SERVER => sums.add_server(account, role, lives),
+        SIDE_LOAD => sums.add_client(account),
+        _ => {}
+    }
+}
+
+fn free(skeleton: &BudgetSkel<'_>, place: u32) -> Result<(), Error> {
+    skeleton.maps.free_accounts.update(&[], &place.to_ne_bytes(), MapFlags::ANY).map_err(Error::of)
+}
+
+fn long(bytes: &[u8], at: usize) -> Option<u64> {
+    Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
+}
+
+/// Has the kernel count what BPF programs cost, for as long as the descriptor is open.
+fn count_cost() -> Option<OwnedFd> {
+    // SAFETY: a plain system call, without pointers.
+    let fd = unsafe { libbpf_rs::libbpf_sys::bpf_enable_stats(libbpf_rs::libbpf_sys::BPF_STATS_RUN_TIME) };
+    // SAFETY: a descriptor that is ours alone.
+    (fd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Samples of one CPU, by the kernel's own clock.
+fn open_sampler(cpu: usize) -> std::io::Result<OwnedFd> {
+    // SAFETY: all zeros are attributes that ask for nothing.
+    let mut attributes: libbpf_rs::libbpf_sys::perf_event_attr = unsafe { std::mem::zeroed() };
+    attributes.size = size_of_val(&attributes) as u32;
+    attributes.type_ = libbpf_rs::libbpf_sys::PERF_TYPE_SOFTWARE;
+    attributes.config = u64::from(libbpf_rs::libbpf_sys::PERF_COUNT_SW_CPU_CLOCK);
+    attributes.__bindgen_anon_1.sample_freq = SAMPLES_PER_S;
+    attributes.set_freq(1);
+    let everyone: libc::pid_t = -1;
+    let no_group: libc::c_int = -1;
+    // SAFETY: the attributes live through the call, and say how large they are.
+    let fd = unsafe {
+        libc::syscall(
+            libc::SYS_perf_event_open,
+            &raw const attributes,
+            everyone,
+            cpu as libc::c_int,
+            no_group,
+            libc::c_ulong::from(libbpf_rs::libbpf_sys::PERF_FLAG_FD_CLOEXEC),
+        )
+    };
+    if fd < 0 {
+        return Err(std::io::Error::last_os_error());
+    }
+    // SAFETY: a descriptor that is ours alone.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
+}
