@@ -36,6 +36,8 @@ pub(crate) trait Watch {
     fn interval(&mut self, interval: &Interval);
     /// Twice a second.
     fn news(&mut self, running: Running);
+    /// The measured window begins, or has just ended.
+    fn window_edge(&mut self) {}
     /// Often, with the time since measuring began.
     fn measuring(&mut self, so_far: Duration) {
         let _ = so_far;
@@ -91,6 +93,7 @@ pub(crate) fn run(
     };
 
     running.begin_measuring();
+    watch.window_edge();
     let mut phase = Phase::begin(job, true);
     while phase.begin.elapsed() < timing.measure && !is_over(&running) {
         let rest = timing.measure.saturating_sub(phase.begin.elapsed());
@@ -99,6 +102,7 @@ pub(crate) fn run(
         phase.look(running.live(), watch);
         watch.measuring(phase.begin.elapsed());
     }
+    watch.window_edge();
     let (outcome, last_intervals) = running.stop_with_intervals();
     for interval in &last_intervals {
         watch.interval(interval);

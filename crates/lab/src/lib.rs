@@ -39,6 +39,7 @@ mod result;
 mod run;
 mod settle;
 mod sweep;
+mod tracing;
 mod warmup;
 
 pub use error::Error;

@@ -27,6 +27,8 @@ pub struct Plan {
     /// Bound on a level's warm-up.
     pub warmup_max: Duration,
     pub interval: Duration,
+    /// Account for the time of the server's threads and requests, where this machine allows it.
+    pub trace: bool,
     pub engine: EngineKind,
     /// Number of event loops; `None`: the engine chooses.
     pub loops: Option<u32>,

@@ -26,6 +26,7 @@ use crate::prepare::{self, AskPassword, Tested, Wanted};
 use crate::progress::{Listener, News, Stop};
 use crate::settle::wait_until_settled;
 use crate::sweep::{Sweep, Todo, best, todo};
+use crate::tracing::Tracing;
 use crate::{Error, Plan};
 
 /// How long a lost connection is made anew, in runs that restart the server on purpose.
@@ -182,8 +183,26 @@ impl Lab<'_> {
         let recorder = Recorder::create(&path, Options::default())?;
         recorder.set_run(&info);
         let watcher = Watcher::start(self.watch_spec(info.server.pid), recorder.clone())?;
-        let failure = self.levels(engine, &recorder, &watcher, &mut info);
+        let tracing = self.tracing(&recorder, &mut info);
+        let failure = self.levels(engine, &recorder, &watcher, tracing.as_ref(), &mut info);
+        drop(tracing);
         self.finish(recorder, watcher, info, failure, path)
+    }
+
+    /// The tracer, unless it was not wanted or this machine does not allow it: then the recording says why.
+    fn tracing(&self, recorder: &Recorder, info: &mut RunInfo) -> Option<Tracing> {
+        let started = match (self.plan.trace, info.server.pid) {
+            (false, _) => Err("--no-trace was given".to_string()),
+            (true, None) => Err("the server's process is not on this machine".to_string()),
+            (true, Some(pid)) => Tracing::start(pid, recorder),
+        };
+        match started {
+            Ok(tracing) => Some(tracing),
+            Err(why) => {
+                info.not_measured.push(format!("the time of the server's threads: {why}"));
+                None
+            }
+        }
     }
 
     /// Runs the sweep and the repeat. Gives why it was cut short by a failure.
@@ -192,6 +211,7 @@ impl Lab<'_> {
         mut engine: Engine,
         recorder: &Recorder,
         watcher: &Watcher,
+        tracing: Option<&Tracing>,
         info: &mut RunInfo,
     ) -> Option<String> {
         let plan = self.plan;
@@ -204,6 +224,7 @@ impl Lab<'_> {
             plan,
             recorder: recorder.clone(),
             watcher,
+            tracing,
             listener: self.listener,
             stop: self.stop,
             actions: Actions::new(&plan.actions, handle, dsn, self.tested.undo.clone(), throw_away),

@@ -16,6 +16,7 @@ use crate::level::{self, Cut, Job, Timing, Watch};
 use crate::pacing;
 use crate::progress::{Listener, News, Running, Stop};
 use crate::result::{Asked, load_intervals};
+use crate::tracing::Tracing;
 use crate::{Error, Plan};
 
 /// What is needed to run levels.
@@ -23,6 +24,8 @@ pub(crate) struct Sweep<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) recorder: Recorder,
     pub(crate) watcher: &'a Watcher,
+    /// `None` where the server's time can't be accounted for.
+    pub(crate) tracing: Option<&'a Tracing>,
     pub(crate) listener: &'a dyn Listener,
     pub(crate) stop: &'a Stop,
     pub(crate) actions: Actions,
@@ -115,12 +118,21 @@ impl Watch for RecordedLevel<'_, '_> {
         self.sweep.listener.hear(News::Level(running));
     }
 
+    fn window_edge(&mut self) {
+        if let Some(tracing) = self.sweep.tracing {
+            tracing.mark();
+        }
+    }
+
     fn measuring(&mut self, so_far: Duration) {
         self.measured = so_far;
         let sweep = &mut *self.sweep;
         sweep.actions.start_due(sweep.measured_before + so_far, self.purpose, &sweep.recorder);
         if let Some(pid) = sweep.actions.take_new_pid() {
             sweep.watcher.server_pid_changed(Some(pid));
+            if let Some(tracing) = sweep.tracing {
+                tracing.server_pid_changed(pid);
+            }
         }
     }
 }

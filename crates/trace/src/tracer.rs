@@ -15,7 +15,7 @@ use crate::skeleton::{BudgetSkel, BudgetSkelBuilder};
 use crate::state::{State, state_of_syscall};
 
 /// Samples a second on each CPU: not a divisor of the rates at which kernels tick.
-pub const SAMPLES_PER_S: u64 = 99;
+const SAMPLES_PER_S: u64 = 99;
 
 /// What is watched.
 #[derive(Clone, Debug, Default)]

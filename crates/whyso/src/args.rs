@@ -156,6 +156,10 @@ pub(crate) struct LevelArgs {
     #[arg(long, value_name = "MS", default_value_t = 1000)]
     pub(crate) interval_ms: u64,
 
+    /// Do not account for the time of the server's threads and requests (see `whyso why`)
+    #[arg(long)]
+    pub(crate) no_trace: bool,
+
     /// Do not repeat the best level at the end to look for drift
     #[arg(long)]
     pub(crate) no_repeat: bool,

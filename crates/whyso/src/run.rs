@@ -93,6 +93,7 @@ fn plan(args: &RunArgs) -> Result<Plan> {
         measure: seconds("--seconds", args.levels.seconds)?,
         warmup_max: seconds("--warmup", args.levels.warmup)?,
         interval: Duration::from_millis(args.levels.interval_ms),
+        trace: !args.levels.no_trace,
         engine: args.drive.engine,
         loops: args.drive.loops,
         think: think(&args.drive)?,
