@@ -1,8 +1,12 @@
 //! A level as the rest of the crate sees it: numbers that make no sense taken out, and what can be
 //! said of the level alone.
 
+use std::collections::BTreeMap;
+
 use crate::interval;
-use crate::model::{Counter, CpuUse, Evidence, LevelInput, LevelVerdict, Machine, Regime, Steadiness};
+use crate::model::{
+    Counter, CpuUse, Evidence, FileWait, Gauge, LevelInput, LevelVerdict, Machine, Pacing, Regime, Steadiness,
+};
 use crate::steady::{self, BINS_PER_S, Change};
 
 /// One level of the input with its verdict; `regime` and `valid` are filled in later.
@@ -26,6 +30,14 @@ pub(crate) struct Level<'a> {
     pub(crate) cpu: Option<CpuUse>,
     pub(crate) server_cpu_s: Option<f64>,
     pub(crate) counters: &'a [Counter],
+    pub(crate) gauges: &'a [Gauge],
+    pub(crate) file_waits: &'a [FileWait],
+    pub(crate) pacing: Pacing,
+    /// Mean time of a transaction's last attempt; `None` where it was not recorded.
+    pub(crate) service_mean_ms: Option<f64>,
+    /// Time that attempts of transactions lost to errors, all of them together.
+    pub(crate) lost_ms: f64,
+    pub(crate) lost_ms_by_code: &'a BTreeMap<String, f64>,
     /// Where throughput changed for good within the window.
     pub(crate) change: Option<Change>,
     pub(crate) verdict: LevelVerdict,
@@ -68,6 +80,12 @@ impl<'a> Level<'a> {
             cpu: input.cpu.and_then(clean_cpu),
             server_cpu_s: input.server_cpu_s.and_then(positive),
             counters: &input.counters,
+            gauges: &input.gauges,
+            file_waits: &input.file_waits,
+            pacing: input.pacing,
+            service_mean_ms: positive(input.service_mean_ms),
+            lost_ms: input.lost_ms_by_code.values().filter_map(|&ms| positive(ms)).sum(),
+            lost_ms_by_code: &input.lost_ms_by_code,
             change,
             verdict: LevelVerdict {
                 index: input.index,
@@ -108,6 +126,29 @@ impl<'a> Level<'a> {
             });
         }
         crate::generator::saturated_why(self, machine)
+    }
+
+    /// The counter of this name, whatever the host, where it grew by a number that makes sense.
+    pub(crate) fn counter(&self, source: &str, metric: &str, instance: &str) -> Option<&'a Counter> {
+        self.counters.iter().find(|counter| {
+            let series = &counter.series;
+            series.source == source
+                && series.metric.eq_ignore_ascii_case(metric)
+                && series.instance == instance
+                && (0.0..1e24).contains(&counter.increase)
+        })
+    }
+
+    /// The gauge of this name, whatever the host.
+    pub(crate) fn gauge(&self, source: &str, metric: &str, instance: &str) -> Option<&'a Gauge> {
+        self.gauges.iter().find(|gauge| {
+            let series = &gauge.series;
+            series.source == source
+                && series.metric.eq_ignore_ascii_case(metric)
+                && series.instance == instance
+                && gauge.mean.is_finite()
+                && gauge.mean.abs() < 1e24
+        })
     }
 
     pub(crate) fn per_s(&self) -> f64 {

@@ -30,6 +30,8 @@
 //! assert!(explanation.findings[0].text.starts_with("Throughput peaks at 2 users (anywhere from 2 to 4"));
 //! ```
 
+mod about;
+mod budget;
 pub mod capacity;
 mod cpu;
 mod drift;
@@ -59,11 +61,17 @@ pub use cpu::{cpu_use, server_cpu_s};
 pub use generator::rate_was_held;
 
 use level::Level;
-use model::{Explanation, Finding, Input};
+use model::{Budget, Explanation, Finding, Input};
 use regime::Shape;
 
 /// Explains a run. See the crate's page for what comes out; it never fails.
 pub fn explain(input: &Input) -> Explanation {
+    explain_at(input, None)
+}
+
+/// The same, with the cause asked about the level of so many users in place of the one where throughput stopped growing.
+/// Where no such level was measured, no cause is named.
+pub fn explain_at(input: &Input, users: Option<u32>) -> Explanation {
     let mut levels: Vec<Level> = input.levels.iter().map(|level| Level::new(level, &input.machine)).collect();
     let shape = Shape::new(&levels);
     if let Some(shape) = &shape {
@@ -78,6 +86,8 @@ pub fn explain(input: &Input) -> Explanation {
     let suspects = span.map_or(Vec::new(), |span| growth::suspects(&levels, span));
     let usl = shape.as_ref().and_then(|shape| law::fit(shape, &levels));
     let drift = drift::drift(&levels);
+    let about = about::position(&levels, shape.as_ref(), users);
+    let budgets: Vec<Budget> = levels.iter().filter_map(budget::budget).collect();
 
     let mut findings: Vec<Option<Finding>> = Vec::new();
     match &shape {
@@ -90,6 +100,7 @@ pub fn explain(input: &Input) -> Explanation {
             findings.push(wake::finding(shape, &levels));
         }
     }
+    findings.extend(budget::findings(&budgets, &levels, about, span).into_iter().map(Some));
     findings.push(service_level::finding(&input.levels));
     findings.push(generator::finding(&levels, &input.machine));
     findings.push(others::finding(&levels, &input.machine));
@@ -112,6 +123,8 @@ pub fn explain(input: &Input) -> Explanation {
         growth: suspects.into_iter().map(|suspect| suspect.growth).collect(),
         drift,
         actions,
+        about: about.map(|at| levels[at].index),
+        budgets,
         findings: findings.into_iter().flatten().collect(),
         levels: levels.into_iter().map(|level| level.verdict).collect(),
     }

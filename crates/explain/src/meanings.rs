@@ -110,6 +110,8 @@ use Kind::{
 static TABLE: &[Meaning] = &[
     // Our own readings, and clocks.
     line("watch", "*", Excluded, "", "", "what the readings themselves cost"),
+    line("trace*", "*", Excluded, "", "", "where the time of requests went; the time budget says it"),
+    line("threads", "*", Excluded, "", "", "where the time of the server's threads went; the time budget says it"),
     line("load*", "*", Excluded, "", "", "what the load did; the level's result says it"),
     line("*", "Uptime*", Excluded, "", "", "time since the server started"),
     line("*", "idle_ns", Excluded, "", "", "time that no CPU had work"),

@@ -1,6 +1,10 @@
 //! What goes into an explanation, and what comes out of it. Plain data.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
+
+pub use crate::budget::{Budget, CpuSplit, Part, PartTime};
 
 /// Everything that the explanation rests on. Made from a recording; holds no clock and no file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -13,6 +17,35 @@ pub struct Input {
     pub actions: Vec<ActionInput>,
     /// What was not measured, in plain words; repeated in the findings.
     pub not_measured: Vec<String>,
+    /// The server's global variables at the start of the run, as the server names them.
+    #[serde(default)]
+    pub variables: BTreeMap<String, String>,
+}
+
+/// When a user's next transaction begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Pacing {
+    /// As soon as the one before has ended.
+    #[default]
+    Closed,
+    /// After a pause.
+    ClosedWithPauses,
+    /// When it is due, whatever the server does.
+    Open,
+}
+
+/// What threads of one role waited for on one file, in one way.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct FileWait {
+    pub path: String,
+    /// "file_read", "file_write", "file_sync" or "kernel_lock".
+    pub state: String,
+    /// Role of the threads, such as "connection".
+    pub role: String,
+    pub count: f64,
+    /// Sum of the waits in the window.
+    pub ns: f64,
 }
 
 /// Something that was done in mid-run, such as a change of a setting.
@@ -70,6 +103,17 @@ pub struct LevelInput {
     pub counters: Vec<Counter>,
     /// Mean of every gauge over the window.
     pub gauges: Vec<Gauge>,
+    #[serde(default)]
+    pub pacing: Pacing,
+    /// Mean time of a transaction's last, successful attempt; 0 where it was not recorded.
+    #[serde(default)]
+    pub service_mean_ms: f64,
+    /// Time that attempts of transactions lost to each error, such as "1213 (40001)".
+    #[serde(default)]
+    pub lost_ms_by_code: BTreeMap<String, f64>,
+    /// Waits by file, where the server was traced.
+    #[serde(default)]
+    pub file_waits: Vec<FileWait>,
 }
 
 /// One requirement of a service level at one level.
@@ -134,6 +178,12 @@ pub struct Explanation {
     /// One an action of the input, same order.
     #[serde(default)]
     pub actions: Vec<ActionEffect>,
+    /// Where the time of transactions went: one a level that was traced, in the order of the levels.
+    #[serde(default)]
+    pub budgets: Vec<Budget>,
+    /// Index of the level that the cause is asked about; `None` where nothing was measured.
+    #[serde(default)]
+    pub about: Option<u32>,
     /// In reading order: peak, regimes, cause, warnings, what was not measured.
     pub findings: Vec<Finding>,
 }

@@ -134,7 +134,7 @@ proptest! {
         actions in vec(action(), 0..3),
     ) {
         let machine = Machine { server_cpus, client_cpus, shared };
-        let input = Input { levels, machine, not_measured, actions };
+        let input = Input { levels, machine, not_measured, actions, ..Input::default() };
         let explanation = explain(&input);
         prop_assert!(is_finite(&explanation), "{explanation:#?}");
         prop_assert_eq!(explanation.levels.len(), input.levels.len());

@@ -1,13 +1,15 @@
 //! From a recording to what the explanation rests on. The only bridge between files and findings.
 
 use whyso_explain::model::{
-    ActionInput, Counter, Explanation, Gauge, Input, LevelInput, LevelVerdict, Machine, SeriesName, SloInput,
+    ActionInput, Counter, Explanation, Gauge, Input, LevelInput, LevelVerdict, Machine, Pacing, SeriesName,
+    SloInput,
 };
 use whyso_record::Recording;
 use whyso_record::data::{Kind, SeriesId, SeriesKey};
 use whyso_record::run::{ActionRecord, Ended, Level, Purpose, RunInfo, SloResult};
 
 use crate::Error;
+use crate::file_waits;
 
 /// What `whyso_explain` makes of a recording.
 ///
@@ -15,6 +17,27 @@ use crate::Error;
 /// Where the recording's files can't be read.
 pub fn explain(recording: &Recording) -> Result<Explanation, Error> {
     Ok(whyso_explain::explain(&input(recording)?))
+}
+
+/// The same, with the cause asked about the level of so many users.
+///
+/// # Errors
+/// Where the recording's files can't be read, or no level of so many users was measured.
+pub fn explain_at(recording: &Recording, users: u32) -> Result<Explanation, Error> {
+    let measured = || recording.run().levels.iter().filter(|level| level.result.transactions > 0);
+    if !measured().any(|level| level.users == users) {
+        let mut numbers: Vec<u32> = measured().map(|level| level.users).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let numbers: Vec<String> = numbers.iter().map(u32::to_string).collect();
+        return Err(Error::Plan(match numbers.as_slice() {
+            [] => {
+                "this run has no level in which a transaction ended: there is nothing to explain".to_string()
+            }
+            _ => format!("this run has no level of {users} users; it has those of {}", numbers.join(", ")),
+        }));
+    }
+    Ok(whyso_explain::explain_at(&input(recording)?, Some(users)))
 }
 
 /// The evidence in a recording, level by level.
@@ -27,11 +50,13 @@ pub fn input(recording: &Recording) -> Result<Input, Error> {
     let mut levels: Vec<LevelInput> = swept.map(level_input).collect();
     if !levels.is_empty() {
         add_series(recording, &mut levels)?;
+        file_waits::add(recording, &mut levels)?;
     }
     let mut not_measured = run.not_measured.clone();
     not_measured.extend(recording.problems().iter().cloned());
     let actions = run.actions.iter().map(action_input).collect();
-    Ok(Input { levels, machine: machine(run), actions, not_measured })
+    let variables = run.server.variables.clone();
+    Ok(Input { levels, machine: machine(run), actions, not_measured, variables })
 }
 
 /// What can be said of a level without anything that was watched: its throughput's interval, whether it was steady, and
@@ -93,6 +118,21 @@ fn level_input(level: &Level) -> LevelInput {
         server_cpu_s: None,
         counters: Vec::new(),
         gauges: Vec::new(),
+        pacing: pacing(&result.pacing),
+        service_mean_ms: result.service_ms.mean,
+        lost_ms_by_code: result.lost_ms_by_code.clone(),
+        file_waits: Vec::new(),
+    }
+}
+
+/// From the words that a level's result has for it.
+fn pacing(words: &str) -> Pacing {
+    if words.starts_with("open loop") {
+        Pacing::Open
+    } else if words.contains("think") {
+        Pacing::ClosedWithPauses
+    } else {
+        Pacing::Closed
     }
 }
 

@@ -27,6 +27,7 @@ mod engine;
 mod error;
 mod evidence;
 mod facts;
+mod file_waits;
 mod leave;
 mod level;
 pub mod load;
@@ -43,7 +44,7 @@ mod tracing;
 mod warmup;
 
 pub use error::Error;
-pub use evidence::{explain, input, judge_alone};
+pub use evidence::{explain, explain_at, input, judge_alone};
 pub use pacing::{Quantity, Stages, parse_stages, parse_think};
 pub use plan::{Action, Plan, ServerPlan, USERS_MAX, What, parse_knob};
 pub use prepare::AskPassword;

@@ -29,12 +29,14 @@ pub mod source;
 mod svg;
 mod terminal;
 mod thin;
+mod why;
 
 pub use json::json;
 pub use markdown::markdown;
 pub use source::{Column, Source};
 pub use svg::svg;
 pub use terminal::{run_line, terminal};
+pub use why::{why, why_json};
 
 /// Why a report could not be made.
 #[derive(Debug, thiserror::Error)]

@@ -10,7 +10,7 @@ use crate::load::{engine, service_levels};
 use crate::number::{grouped, whole};
 
 /// Widest line of the findings, in characters.
-const TEXT_WIDTH: usize = 110;
+pub(crate) const TEXT_WIDTH: usize = 110;
 
 /// The table of levels, and the findings under it.
 pub fn terminal(run: &RunInfo, explanation: &Explanation) -> String {

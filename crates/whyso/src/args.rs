@@ -31,6 +31,8 @@ pub(crate) enum Command {
     Sysbench(SysbenchArgs),
     /// Draw the report of a recorded run again, as HTML, Markdown, SVG or JSON
     Report(ReportArgs),
+    /// Say where the time of a recorded run's transactions went, and why the server does not go faster
+    Why(WhyArgs),
     /// Write a recorded run's samples as CSV or as one Parquet file
     Export(ExportArgs),
     /// Open the DuckDB shell with views over every recorded run
@@ -308,6 +310,21 @@ pub(crate) struct ReportArgs {
     /// Where to write [default: report.html in the run's folder for HTML, standard output otherwise]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+    /// Folder that holds the recordings
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    pub(crate) runs: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct WhyArgs {
+    /// The run: its folder, or its id under --runs
+    pub(crate) run: PathBuf,
+    /// Ask about the level of so many users [default: the one where throughput stopped growing]
+    #[arg(long, value_name = "N")]
+    pub(crate) users: Option<u32>,
+    /// Print one JSON object on standard output, and nothing else there
+    #[arg(long)]
+    pub(crate) json: bool,
     /// Folder that holds the recordings
     #[arg(long, value_name = "DIR", default_value = "runs")]
     pub(crate) runs: PathBuf,

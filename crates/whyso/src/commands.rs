@@ -11,6 +11,7 @@ use whyso_server::snapshot::Store;
 
 use crate::args::{
     ExportArgs, ExportFormat, ReportArgs, ReportFormat, RunsArgs, SnapshotsArgs, SnapshotsCommand, SqlArgs,
+    WhyArgs,
 };
 
 /// A run by its folder, or by its id in the folder of runs.
@@ -61,6 +62,25 @@ pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode> {
     out.flush()?;
     if let (Some(path), None) = (target, &args.output) {
         println!("{}", path.display());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) fn why(args: &WhyArgs) -> Result<ExitCode> {
+    let (recording, _) = open(&args.run, &args.runs)?;
+    for problem in recording.problems() {
+        eprintln!("whyso: warning: {problem}");
+    }
+    let explanation = match args.users {
+        Some(users) => whyso_lab::explain_at(&recording, users)?,
+        None => whyso_lab::explain(&recording)?,
+    };
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        let object = whyso_report::why_json(recording.run(), &explanation);
+        writeln!(out, "{}", serde_json::to_string_pretty(&object)?)?;
+    } else {
+        write!(out, "{}", whyso_report::why(&explanation))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -30,6 +30,7 @@ fn main() -> ExitCode {
         Command::Load(args) => load::run(*args),
         Command::Sysbench(args) => sysbench::run(&args),
         Command::Report(args) => commands::report(&args),
+        Command::Why(args) => commands::why(&args),
         Command::Export(args) => commands::export(&args),
         Command::Sql(args) => commands::sql(&args),
         Command::Runs(args) => commands::runs(&args),

@@ -1,0 +1,60 @@
+//! The time budget as data.
+
+use serde::{Deserialize, Serialize};
+
+use super::part::Part;
+use crate::model::{Estimate, SeriesName};
+
+/// Where the time of a level's mean transaction went. `parts` and `unaccounted_ms` add up to `response_ms`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Budget {
+    /// Index of the level.
+    pub level: u32,
+    pub users: u32,
+    /// The best level once more.
+    pub repeat: bool,
+    /// Mean response time of a transaction, as the load generator measured it.
+    pub response_ms: f64,
+    /// Leaves in the order of [`Part::ALL`], a mean a transaction; 0 is listed, what was not measured is not.
+    pub parts: Vec<PartTime>,
+    /// What no leaf holds; below 0 where they hold more than the response time.
+    pub unaccounted_ms: f64,
+    /// `None` where no sample fell into a request.
+    pub cpu_split: Option<CpuSplit>,
+    /// The answer had arrived and a CPU was idle, until the load generator's thread ran: a part of `client_delay`.
+    pub client_wakeup_ms: f64,
+    /// The server is on another machine: the budget stops at the wire.
+    pub remote: bool,
+    /// What a reader must know about these numbers, a sentence each.
+    pub notes: Vec<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PartTime {
+    pub part: Part,
+    pub ms: f64,
+    /// The series that it rests on; empty where the load generator measured it itself.
+    pub series: Vec<SeriesName>,
+}
+
+/// `cpu` by mode, from samples of the threads that worked on requests: CPU accounting by ticks can't tell it.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CpuSplit {
+    pub samples: u64,
+    /// Share in user mode, 0 to 1, with its 95 % interval (E. B. Wilson's score interval, 1927).
+    pub user: Estimate,
+}
+
+impl Budget {
+    /// Time in one part; 0 where it was not measured.
+    pub fn ms(&self, part: Part) -> f64 {
+        self.parts.iter().find(|one| one.part == part).map_or(0.0, |one| one.ms)
+    }
+
+    /// The largest part first.
+    pub fn largest_first(&self) -> Vec<&PartTime> {
+        let mut parts: Vec<&PartTime> = self.parts.iter().collect();
+        parts.sort_by(|a, b| b.ms.total_cmp(&a.ms));
+        parts
+    }
+}

@@ -1,0 +1,179 @@
+//! The budget in sentences, each with the series and the windows that it rests on.
+
+use super::{Budget, Part, PartTime, busiest};
+use crate::growth::Span;
+use crate::level::{Level, levels_evidence};
+use crate::model::{Evidence, Finding, SeriesName};
+use crate::numbers;
+
+/// Parts from this share of what a sentence explains are named, and no more of them than this.
+const NAMED_SHARE_MIN: f64 = 0.08;
+const NAMED_MAX: usize = 4;
+
+/// A remainder beyond this share of the response time is a finding of its own.
+const UNACCOUNTED_MAX: f64 = 0.05;
+
+/// What the budgets say: of one level, of the growth to another, and whether they can be trusted. `about` is the position
+/// of the level that the sentences are about.
+pub(crate) fn findings(
+    budgets: &[Budget],
+    levels: &[Level],
+    about: Option<usize>,
+    span: Option<Span>,
+) -> Vec<Finding> {
+    let of = |level: &Level| budgets.iter().find(|budget| budget.level == level.index);
+    let mut findings = Vec::new();
+    if let Some(level) = about.map(|at| &levels[at])
+        && let Some(budget) = of(level)
+    {
+        findings.push(level_finding(budget, level));
+    }
+    if let Some(Span { best, last }) = span
+        && let (Some(from), Some(to)) = (of(best), of(last))
+    {
+        findings.extend(growth_finding(from, to, best, last));
+    }
+    findings.extend(unaccounted_finding(budgets, levels));
+    findings
+}
+
+/// "At 8 users a transaction took 2.1 ms: 1.2 ms waiting on locks (57 %), …"
+fn level_finding(budget: &Budget, level: &Level) -> Finding {
+    let named: Vec<&PartTime> = budget
+        .largest_first()
+        .into_iter()
+        .filter(|one| one.ms >= NAMED_SHARE_MIN * budget.response_ms)
+        .take(NAMED_MAX)
+        .collect();
+    let parts: Vec<String> = named
+        .iter()
+        .map(|one| {
+            format!(
+                "{} {} ({})",
+                numbers::milliseconds(one.ms),
+                one.part.words(),
+                numbers::percent(one.ms / budget.response_ms)
+            )
+        })
+        .collect();
+    let mut text = format!(
+        "At {} a transaction took {}",
+        numbers::users(budget.users),
+        numbers::milliseconds(budget.response_ms),
+    );
+    if !parts.is_empty() {
+        text.push_str(&format!(": {}", numbers::list(&parts)));
+    }
+    text.push_str(&format!(
+        "; {} of it is unaccounted for.",
+        numbers::percent(budget.unaccounted_ms / budget.response_ms).replace('-', "−")
+    ));
+    if let Some(split) = budget.cpu_split.filter(|_| named.iter().any(|one| one.part == Part::Cpu)) {
+        text.push_str(&format!(
+            " Of the time on a CPU {} was in the server's own code (95 % interval {} to {}) and the rest in the kernel, by {} samples.",
+            numbers::percent(split.user.value),
+            numbers::percent(split.user.low95),
+            numbers::percent(split.user.high95),
+            numbers::count(split.samples),
+        ));
+    }
+    for note in &budget.notes {
+        text.push(' ');
+        text.push_str(note);
+    }
+    let mut evidence = vec![levels_evidence("latency_mean_ms", &[level])];
+    for one in named {
+        evidence.extend(series_evidence(&one.series, &[level]));
+    }
+    Finding { id: "budget".to_string(), text, evidence }
+}
+
+/// "From 8 to 64 users a transaction grew from 2.1 to 11.8 ms; 8.9 ms of that is waiting on locks, while …"
+fn growth_finding(from: &Budget, to: &Budget, best: &Level, last: &Level) -> Option<Finding> {
+    let grown_ms = to.response_ms - from.response_ms;
+    if grown_ms <= 0.0 {
+        return None;
+    }
+    let mut grown: Vec<(&PartTime, f64)> =
+        to.parts.iter().map(|one| (one, one.ms - from.ms(one.part))).collect();
+    grown.retain(|(_, ms)| *ms >= NAMED_SHARE_MIN * grown_ms);
+    grown.sort_by(|a, b| b.1.total_cmp(&a.1));
+    grown.truncate(NAMED_MAX);
+    let mut text = format!(
+        "From {} to {} users a transaction grew from {}; ",
+        numbers::count(u64::from(from.users)),
+        numbers::count(u64::from(to.users)),
+        numbers::pair(from.response_ms, to.response_ms, "ms", " to "),
+    );
+    let parts: Vec<String> = grown
+        .iter()
+        .enumerate()
+        .map(|(at, (one, ms))| {
+            let of_that = if at == 0 { " of that is" } else { "" };
+            format!("{}{of_that} {}", numbers::milliseconds(*ms), one.part.words())
+        })
+        .collect();
+    text.push_str(&if parts.is_empty() {
+        "no part of the budget holds that growth".to_string()
+    } else {
+        numbers::list(&parts)
+    });
+    let mut evidence = vec![levels_evidence("latency_mean_ms", &[best, last])];
+    for (one, _) in &grown {
+        evidence.extend(series_evidence(&one.series, &[best, last]));
+    }
+    let waits_for_others = grown.first().is_some_and(|(one, _)| one.part.is_waiting());
+    if let Some(busy) = busiest(last).filter(|_| waits_for_others) {
+        text.push_str(&format!(
+            ", while the {} is {} {} of the time",
+            busy.role,
+            busy.state,
+            numbers::percent(busy.share)
+        ));
+        evidence.extend(series_evidence(&[busy.series], &[last]));
+    }
+    text.push('.');
+    Some(Finding { id: "budget-growth".to_string(), text, evidence })
+}
+
+fn unaccounted_finding(budgets: &[Budget], levels: &[Level]) -> Option<Finding> {
+    let share = |budget: &Budget| budget.unaccounted_ms / budget.response_ms;
+    let off: Vec<&Budget> = budgets.iter().filter(|budget| share(budget).abs() > UNACCOUNTED_MAX).collect();
+    let worst = off.iter().max_by(|a, b| share(a).abs().total_cmp(&share(b).abs()))?;
+    let shown: Vec<&Level> =
+        levels.iter().filter(|level| off.iter().any(|budget| budget.level == level.index)).collect();
+    let mut users: Vec<u32> = shown.iter().map(|level| level.users).collect();
+    users.sort_unstable();
+    users.dedup();
+    let (size, verb) = if share(worst) < 0.0 {
+        (-share(worst), "hold more than the response time, by")
+    } else {
+        (share(worst), "leave a part of the response time open:")
+    };
+    let text = format!(
+        "The parts of the time budget {verb} up to {} of it, at {}; beyond {} at {}. Shares there are to be read with that in mind.",
+        numbers::percent(size),
+        numbers::users(worst.users),
+        numbers::percent(UNACCOUNTED_MAX),
+        numbers::levels_of(&users),
+    );
+    Some(Finding {
+        id: "budget-unaccounted".to_string(),
+        text,
+        evidence: vec![levels_evidence("latency_mean_ms", &shown)],
+    })
+}
+
+pub(crate) fn series_evidence(series: &[SeriesName], levels: &[&Level]) -> Vec<Evidence> {
+    let mut evidence = Vec::new();
+    for one in series {
+        for level in levels {
+            evidence.push(Evidence::Series {
+                series: one.clone(),
+                begin_ns: level.begin_ns,
+                end_ns: level.end_ns,
+            });
+        }
+    }
+    evidence
+}

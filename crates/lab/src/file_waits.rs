@@ -1,0 +1,117 @@
+//! The tracer's tables of waits by file, as what they grew by over each level's window.
+
+use std::collections::BTreeMap;
+
+use whyso_explain::model::{FileWait, LevelInput};
+use whyso_record::Recording;
+use whyso_record::data::TextRows;
+
+use crate::Error;
+
+const SOURCE: &str = "file_waits";
+
+/// Path, state, role.
+type Key = [String; 3];
+
+/// # Errors
+/// Where the recording's files can't be read.
+pub(crate) fn add(recording: &Recording, levels: &mut [LevelInput]) -> Result<(), Error> {
+    if !recording.row_sources().iter().any(|source| source == SOURCE) {
+        return Ok(());
+    }
+    let tables = recording.rows(SOURCE)?;
+    for level in levels {
+        level.file_waits = in_window(&tables, level.begin_ns, level.end_ns);
+    }
+    Ok(())
+}
+
+/// From the tables that were read next to the window's edges; what lies between them stands for the whole window.
+fn in_window(tables: &[TextRows], begin_ns: i64, end_ns: i64) -> Vec<FileWait> {
+    let nearest = |t_ns: i64| tables.iter().min_by_key(|table| table.t_ns.abs_diff(t_ns));
+    let (Some(first), Some(last)) = (nearest(begin_ns), nearest(end_ns)) else {
+        return Vec::new();
+    };
+    let between_ns = last.t_ns.saturating_sub(first.t_ns);
+    if between_ns <= 0 {
+        return Vec::new();
+    }
+    let scale = end_ns.saturating_sub(begin_ns) as f64 / between_ns as f64;
+    let before = sums(first);
+    let mut waits = Vec::new();
+    for (key, [count, ns]) in sums(last) {
+        let [count_before, ns_before] = before.get(&key).copied().unwrap_or_default();
+        let [path, state, role] = key;
+        if ns > ns_before {
+            waits.push(FileWait {
+                path,
+                state,
+                role,
+                count: (count - count_before).max(0.0) * scale,
+                ns: (ns - ns_before) * scale,
+            });
+        }
+    }
+    waits.sort_by(|a, b| b.ns.total_cmp(&a.ns));
+    waits
+}
+
+fn sums(table: &TextRows) -> BTreeMap<Key, [f64; 2]> {
+    let column = |name: &str| table.columns.iter().position(|column| column == name);
+    let names = ["path", "state", "role", "count", "ns"].map(column);
+    let [Some(path), Some(state), Some(role), Some(count), Some(ns)] = names else {
+        return BTreeMap::new();
+    };
+    let mut sums: BTreeMap<Key, [f64; 2]> = BTreeMap::new();
+    for row in &table.rows {
+        let text = |at: usize| row.get(at).cloned().flatten().unwrap_or_default();
+        let number =
+            |at: usize| text(at).parse::<f64>().ok().filter(|number| number.is_finite()).unwrap_or(0.0);
+        let sum = sums.entry([text(path), text(state), text(role)]).or_default();
+        sum[0] += number(count);
+        sum[1] += number(ns);
+    }
+    sums
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(t_ns: i64, rows: &[(&str, &str, &str)]) -> TextRows {
+        TextRows {
+            source: SOURCE.to_string(),
+            t_ns,
+            columns: ["path", "state", "role", "count", "ns"].map(str::to_string).to_vec(),
+            rows: rows
+                .iter()
+                .map(|(path, count, ns)| {
+                    [path, "file_sync", "connection", count, ns].map(|cell| Some(cell.to_string())).to_vec()
+                })
+                .collect(),
+        }
+    }
+
+    #[test]
+    fn waits_are_what_grew_between_the_tables_at_the_windows_edges() {
+        let tables = [
+            table(0, &[("ib_logfile0", "5", "500")]),
+            table(10, &[("ib_logfile0", "10", "1000"), ("sbtest1.ibd", "1", "7")]),
+            table(20, &[("ib_logfile0", "30", "5000"), ("sbtest1.ibd", "1", "7"), ("ibdata1", "2", "40")]),
+        ];
+        let waits = in_window(&tables, 10, 20);
+        let told: Vec<(&str, f64, f64)> =
+            waits.iter().map(|wait| (wait.path.as_str(), wait.count, wait.ns)).collect();
+        assert_eq!(told, [("ib_logfile0", 20.0, 4000.0), ("ibdata1", 2.0, 40.0)]);
+    }
+
+    #[test]
+    fn tables_that_are_not_what_they_should_be_give_nothing() {
+        assert!(in_window(&[], 0, 10).is_empty());
+        assert!(in_window(&[table(5, &[("a", "1", "1")])], 0, 10).is_empty());
+        let odd = TextRows { columns: vec!["path".to_string()], ..table(5, &[]) };
+        assert!(in_window(&[odd.clone(), TextRows { t_ns: 9, ..odd }], 0, 10).is_empty());
+        let broken = [table(0, &[("a", "x", "")]), table(10, &[("a", "NaN", "-3")])];
+        assert!(in_window(&broken, 0, 10).is_empty());
+    }
+}

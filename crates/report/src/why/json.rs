@@ -1,0 +1,39 @@
+//! The budget as one JSON object, for programs. The names are fixed: other programs rely on them.
+
+use serde_json::{Map, Value, json};
+use whyso_explain::model::{Explanation, LevelVerdict};
+use whyso_record::run::{Purpose, RunInfo};
+
+/// The object that `whyso why --json` prints. `levels` are those of the sweep; one that was not traced has no part, and all
+/// of its response time unaccounted.
+pub fn why_json(run: &RunInfo, explanation: &Explanation) -> Value {
+    let swept = run.levels.iter().filter(|level| level.purpose == Purpose::Sweep);
+    let levels: Vec<Value> = swept
+        .filter_map(|level| {
+            explanation
+                .levels
+                .iter()
+                .find(|verdict| verdict.index == level.index)
+                .map(|verdict| (level, verdict))
+        })
+        .map(|(level, verdict)| level_object(verdict, level.result.latency_ms.mean, explanation))
+        .collect();
+    json!({ "levels": levels, "suspects": [] })
+}
+
+fn level_object(verdict: &LevelVerdict, response_ms: f64, explanation: &Explanation) -> Value {
+    let mut parts = Map::new();
+    let mut unaccounted_ms = response_ms;
+    if let Some(budget) = explanation.budgets.iter().find(|budget| budget.level == verdict.index) {
+        for one in &budget.parts {
+            parts.insert(one.part.name().to_string(), json!(one.ms));
+        }
+        unaccounted_ms = budget.unaccounted_ms;
+    }
+    json!({
+        "users": verdict.users,
+        "response_ms": response_ms,
+        "budget_ms": parts,
+        "unaccounted_ms": unaccounted_ms,
+    })
+}

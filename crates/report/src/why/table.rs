@@ -1,0 +1,93 @@
+//! The time budget for a terminal: a column a level, and one level as bars.
+
+use whyso_explain::model::{Budget, Explanation, Part};
+
+use crate::number::grouped;
+use crate::terminal::aligned_with_words;
+
+/// Length of a bar that is the whole response time, in characters.
+const BAR_WIDTH: f64 = 40.0;
+
+/// Parts below this share of the response time at every level are left out of the tables; the JSON has them all.
+const SHOWN_SHARE_MIN: f64 = 0.001;
+
+/// Of the level that the cause is asked about.
+pub(super) fn about(explanation: &Explanation) -> Option<&Budget> {
+    let index = explanation.about?;
+    explanation.budgets.iter().find(|budget| budget.level == index)
+}
+
+/// A line a part, a column a level, in milliseconds.
+pub(super) fn levels(budgets: &[Budget]) -> String {
+    let shown: Vec<&Budget> = budgets.iter().filter(|budget| !budget.repeat).collect();
+    let mut rows = vec![line("ms a transaction", &shown, |budget| budget.users.to_string())];
+    for part in parts_shown(&shown) {
+        rows.push(line(part.words(), &shown, |budget| grouped(budget.ms(part))));
+    }
+    rows.push(line("unaccounted", &shown, |budget| grouped(budget.unaccounted_ms)));
+    rows.push(line("response time", &shown, |budget| grouped(budget.response_ms)));
+    // The first column holds words, the last is flush right by a blank column after it.
+    rows.iter_mut().for_each(|row| row.push(String::new()));
+    format!("Time budget by users\n{}", aligned_with_words(&rows, &[0]))
+}
+
+/// One level: each part with its share as a bar.
+pub(super) fn bars(budget: &Budget) -> String {
+    let mut rows = Vec::new();
+    let mut push = |words: &str, ms: f64| {
+        let share = ms / budget.response_ms;
+        rows.push(vec![
+            words.to_string(),
+            grouped(ms),
+            format!("{:.1} %", share * 100.0).replace('-', "−"),
+            bar(share),
+        ]);
+    };
+    for part in parts_shown(&[budget]) {
+        push(part.words(), budget.ms(part));
+    }
+    push("unaccounted", budget.unaccounted_ms);
+    let users = if budget.users == 1 { "1 user".to_string() } else { format!("{} users", budget.users) };
+    format!(
+        "At {users} a transaction took {} ms\n{}",
+        grouped(budget.response_ms),
+        aligned_with_words(&rows, &[0])
+    )
+}
+
+fn line(name: &str, budgets: &[&Budget], cell: impl Fn(&Budget) -> String) -> Vec<String> {
+    std::iter::once(name.to_string()).chain(budgets.iter().map(|budget| cell(budget))).collect()
+}
+
+fn parts_shown(budgets: &[&Budget]) -> Vec<Part> {
+    let is_shown = |part: &Part| {
+        budgets
+            .iter()
+            .any(|budget| budget.ms(*part) >= SHOWN_SHARE_MIN * budget.response_ms && budget.ms(*part) > 0.0)
+    };
+    Part::ALL.into_iter().filter(is_shown).collect()
+}
+
+/// A share in eighths of a character; less than none is drawn as a minus.
+fn bar(share: f64) -> String {
+    const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
+    if share < 0.0 {
+        return "−".to_string();
+    }
+    let eighths = (share.min(1.5) * BAR_WIDTH * 8.0).round() as usize;
+    format!("{}{}", "█".repeat(eighths / 8), EIGHTHS[eighths % 8])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bar_is_as_long_as_its_share() {
+        assert_eq!(bar(0.5), "█".repeat(20));
+        assert_eq!(bar(1.0 / 320.0), "▏");
+        assert_eq!(bar(0.0), "");
+        assert_eq!(bar(-0.2), "−");
+        assert_eq!(bar(f64::MAX).chars().count(), 60);
+    }
+}
