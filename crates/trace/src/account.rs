@@ -44,6 +44,7 @@ pub(crate) struct Account {
     file_inode: u64,
     file_device: u32,
     unused_too: u32,
+    socket: u64,
     edge_ns: u64,
     sent_ns: u64,
     pub(crate) sum: [u64; STATES],

@@ -118,11 +118,12 @@ impl Tracer {
 
     fn attach(&mut self) -> Result<(), Error> {
         let programs = &mut self.skeleton.progs;
-        let mut plain: [&mut ProgramMut<'_>; 9] = [
+        let mut plain: [&mut ProgramMut<'_>; 10] = [
             &mut programs.on_switch,
             &mut programs.on_waking,
             &mut programs.on_exit,
             &mut programs.on_free,
+            &mut programs.on_rename,
             &mut programs.on_contention,
             &mut programs.on_contention_end,
             &mut programs.on_receive,
@@ -215,6 +216,7 @@ impl Tracer {
             ("sched_waking", programs.on_waking.as_fd()),
             ("sched_process_exit", programs.on_exit.as_fd()),
             ("sched_process_free", programs.on_free.as_fd()),
+            ("task_rename", programs.on_rename.as_fd()),
             ("contention_begin", programs.on_contention.as_fd()),
             ("contention_end", programs.on_contention_end.as_fd()),
             ("sock_recv_length", programs.on_receive.as_fd()),

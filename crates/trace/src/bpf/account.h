@@ -63,6 +63,7 @@ struct account {
 	__u64 file_inode; // what it waits for, in a file state
 	__u32 file_device;
 	__u32 unused_too;
+	__u64 socket; // where the request came from: an address, to compare with
 	__u64 edge_ns; // the last edge of a request: picked, or part of a reply sent
 	__u64 sent_ns; // a generator's thread: when its last send arrived at the peer
 	__u64 sum[STATES];

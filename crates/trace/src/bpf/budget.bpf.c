@@ -19,6 +19,9 @@ char LICENSE[] SEC("license") = "GPL";
 #define S_IFSOCK 0140000
 #define CONTENTION_SPIN 1
 #define MSG_PEEK 2
+#define PACKET_HEADER 4
+#define COM_QUIT 1
+#define COM_STMT_CLOSE 0x19
 #define PF_IO_WORKER 0x10
 
 // The watched processes, written by user space, also while the programs run.
@@ -122,10 +125,11 @@ static __always_inline struct account *known(struct task_struct *task)
 	return account_at(bpf_task_storage_get(&account_of, task, 0, 0));
 }
 
-static __always_inline __u8 side_of_name(struct task_struct *task)
+// A thread of the program that watches is the generator's if it is named load-N.
+static __always_inline __u8 side_of_name(const char *name)
 {
-	if (task->comm[0] == 'l' && task->comm[1] == 'o' && task->comm[2] == 'a' && task->comm[3] == 'd' &&
-	    task->comm[4] == '-' && task->comm[5] >= '0' && task->comm[5] <= '9')
+	if (name[0] == 'l' && name[1] == 'o' && name[2] == 'a' && name[3] == 'd' && name[4] == '-' && name[5] >= '0' &&
+	    name[5] <= '9')
 		return LOAD;
 	return OWN;
 }
@@ -137,7 +141,7 @@ static __always_inline __u8 side_of(struct task_struct *task)
 	if (!tgid)
 		return NOBODY;
 	if (tgid == own_tgid)
-		return side_of_name(task);
+		return side_of_name(task->comm);
 	if (tgid == watched.tgid[0])
 		return watched.side[0];
 	if (tgid == watched.tgid[1])
@@ -405,6 +409,22 @@ int BPF_PROG(on_free, struct task_struct *task)
 	return 0;
 }
 
+// A thread bears its parent's name until it gives itself its own, which is after it was seen first.
+SEC("tp_btf/task_rename")
+int BPF_PROG(on_rename, struct task_struct *task, const char *name)
+{
+	struct account *a = known(task);
+
+	if (!a)
+		return 0;
+	begin_write(a);
+	bpf_probe_read_kernel_str(a->name, sizeof(a->name), name);
+	if (a->side == OWN && a->tgid == own_tgid)
+		a->side = side_of_name(a->name);
+	end_write(a);
+	return 0;
+}
+
 SEC("tp_btf/contention_begin")
 int BPF_PROG(on_contention, void *lock, unsigned int flags)
 {
@@ -459,7 +479,21 @@ static __always_inline void reply(struct account *a, __u64 now)
 	end_write(a);
 }
 
-static __always_inline void server_received(struct account *a, struct sock *sk, __u64 now)
+// Two commands are never answered, and are alone in having these lengths without being a question that waits for long.
+static __always_inline _Bool is_never_answered(int length)
+{
+	struct pt_regs *regs;
+	__u8 command = 0;
+
+	if (length != PACKET_HEADER + 1 && length != PACKET_HEADER + 5)
+		return 0;
+	regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	if (bpf_probe_read_user(&command, 1, (void *)(SYSCALL_SECOND_ARGUMENT(regs) + PACKET_HEADER)))
+		return 0;
+	return command == (length == PACKET_HEADER + 1 ? COM_QUIT : COM_STMT_CLOSE);
+}
+
+static __always_inline void server_received(struct account *a, struct sock *sk, int length, __u64 now)
 {
 	struct end *e = end_of(sk, SERVER);
 	__u64 arrived;
@@ -471,7 +505,10 @@ static __always_inline void server_received(struct account *a, struct sock *sk, 
 	begin_write(a);
 	up_to(a, now);
 	a->visible = 0;
-	if (a->request != PICKED) {
+	if (is_never_answered(length)) {
+		to_outside(a);
+		a->request = NONE;
+	} else if (a->request != PICKED || a->socket != (__u64)sk) {
 		to_outside(a);
 		a->of_load = e->from_own <= e->from_load;
 		a->edge_ns = now;
@@ -489,6 +526,7 @@ static __always_inline void server_received(struct account *a, struct sock *sk, 
 			}
 		}
 		a->request = PICKED;
+		a->socket = (__u64)sk;
 	}
 	end_write(a);
 }
@@ -549,7 +587,7 @@ int BPF_PROG(on_receive, struct sock *sk, int length, int flags)
 	if (!a)
 		return 0;
 	if (a->side == SERVER)
-		server_received(a, sk, bpf_ktime_get_ns());
+		server_received(a, sk, length, bpf_ktime_get_ns());
 	else if (a->side == LOAD)
 		load_received(a, sk, bpf_ktime_get_ns());
 	return 0;

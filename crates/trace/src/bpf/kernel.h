@@ -39,12 +39,14 @@ struct sock;
 
 #if defined(__TARGET_ARCH_x86)
 struct pt_regs {
+	unsigned long si;
 	unsigned long di;
 	unsigned long orig_ax;
 	unsigned long cs;
 };
 #define SYSCALL_NUMBER(regs) ((long)(regs)->orig_ax)
 #define SYSCALL_ARGUMENT(regs) ((regs)->di)
+#define SYSCALL_SECOND_ARGUMENT(regs) ((regs)->si)
 #elif defined(__TARGET_ARCH_arm64)
 struct pt_regs {
 	__u64 regs[31];
@@ -54,6 +56,7 @@ struct pt_regs {
 };
 #define SYSCALL_NUMBER(regs) ((long)(regs)->syscallno)
 #define SYSCALL_ARGUMENT(regs) ((regs)->orig_x0)
+#define SYSCALL_SECOND_ARGUMENT(regs) ((regs)->regs[1])
 #else
 #error "the registers of this architecture are not known here"
 #endif
