@@ -6,13 +6,17 @@ use std::time::{Duration, Instant};
 
 use whyso_clock::{monotonic_ns, thread_cpu_ns};
 use whyso_record::Recorder;
-use whyso_record::data::{Kind, Reading, SeriesId, SeriesKey, Status, TextRows, Value};
-use whyso_trace::{ClientSums, FileWait, ServerSums, State, ThreadSums, TraceSpec, Tracer, state};
+use whyso_record::data::{self, Kind, SeriesId, SeriesKey, Status, TextRows, Value};
+use whyso_trace::{ClientSums, FileWait, Reading, ServerSums, State, ThreadSums, TraceSpec, Tracer, state};
+
+use crate::recording::Recording;
 
 /// Between two readings of the sums.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// Between two looks at every thread and file, which a window's ends have besides.
 const TABLES_INTERVAL: Duration = Duration::from_secs(10);
+/// Bound on the wait for the sums at a window's edge.
+const EDGE_TIME_MAX: Duration = Duration::from_secs(2);
 /// Requests to the tracing thread that wait, at most.
 const ASKED_MAX: usize = 16;
 
@@ -35,6 +39,10 @@ const IN_REQUESTS: [State; 12] = [
 enum Asked {
     /// A window begins or ends now.
     Mark,
+    /// The same, and somebody waits for the sums.
+    Edge(SyncSender<Reading>),
+    /// A process that loads the server, beside this one.
+    Generator(u32),
     /// The server was started anew.
     Server(u32),
 }
@@ -46,13 +54,30 @@ pub(crate) struct Tracing {
 }
 
 impl Tracing {
-    /// Begins to trace the server's process and this program's own load.
-    pub(crate) fn start(server_pid: u32, recorder: &Recorder) -> Result<Tracing, String> {
-        let spec = TraceSpec { servers: vec![server_pid], ..TraceSpec::default() };
+    /// Begins to trace, unless it is not wanted or this machine does not allow it: then the recording says why.
+    /// `generators` are processes that load the server, beside this one's own load.
+    pub(crate) fn begin(recording: &mut Recording, wanted: bool, generators: &[u32]) -> Option<Tracing> {
+        let started = match (wanted, recording.info.server.pid) {
+            (false, _) => Err("--no-trace was given".to_string()),
+            (true, None) => Err("the server's process is not on this machine".to_string()),
+            (true, Some(pid)) => Tracing::start(pid, generators, &recording.recorder),
+        };
+        match started {
+            Ok(tracing) => Some(tracing),
+            Err(why) => {
+                recording.info.not_measured.push(format!("the time of the server's threads: {why}"));
+                None
+            }
+        }
+    }
+
+    fn start(server_pid: u32, generators: &[u32], recorder: &Recorder) -> Result<Tracing, String> {
+        let spec =
+            TraceSpec { servers: vec![server_pid], generators: generators.to_vec(), ..TraceSpec::default() };
         let tracer = Tracer::start(&spec).map_err(|error| error.to_string())?;
         let (asked, asks) = sync_channel(ASKED_MAX);
-        let mut recording = Recording::new(tracer, recorder.clone());
-        let spawned = std::thread::Builder::new().name("trace".to_string()).spawn(move || recording.run(&asks));
+        let mut keeper = Keeper::new(tracer, spec, recorder.clone());
+        let spawned = std::thread::Builder::new().name("trace".to_string()).spawn(move || keeper.run(&asks));
         let thread = spawned.map_err(|error| format!("no thread could be started: {error}"))?;
         Ok(Tracing { asked: Some(asked), thread: Some(thread) })
     }
@@ -60,6 +85,18 @@ impl Tracing {
     /// A measured window begins or ends.
     pub(crate) fn mark(&self) {
         self.ask(Asked::Mark);
+    }
+
+    /// A measured window begins or ends: the sums up to now; `None` where the tracer does not answer.
+    pub(crate) fn edge(&self) -> Option<Reading> {
+        let (reply, answer) = sync_channel(1);
+        self.ask(Asked::Edge(reply));
+        answer.recv_timeout(EDGE_TIME_MAX).ok()
+    }
+
+    /// Another process loads the server.
+    pub(crate) fn generator(&self, pid: u32) {
+        self.ask(Asked::Generator(pid));
     }
 
     pub(crate) fn server_pid_changed(&self, pid: u32) {
@@ -85,17 +122,20 @@ impl Drop for Tracing {
 }
 
 /// What the tracing thread works with.
-struct Recording {
+struct Keeper {
     tracer: Tracer,
     recorder: Recorder,
+    servers: Vec<u32>,
+    generators: Vec<u32>,
     begun: Instant,
     tables_due: Instant,
 }
 
-impl Recording {
-    fn new(tracer: Tracer, recorder: Recorder) -> Recording {
+impl Keeper {
+    fn new(tracer: Tracer, spec: TraceSpec, recorder: Recorder) -> Keeper {
         let now = Instant::now();
-        Recording { tracer, recorder, begun: now, tables_due: now }
+        let TraceSpec { servers, generators, .. } = spec;
+        Keeper { tracer, recorder, servers, generators, begun: now, tables_due: now }
     }
 
     fn run(&mut self, asks: &Receiver<Asked>) {
@@ -103,10 +143,20 @@ impl Recording {
         self.read(true);
         loop {
             match asks.recv_timeout(next.saturating_duration_since(Instant::now())) {
-                Ok(Asked::Mark) => self.read(true),
+                Ok(Asked::Mark) => {
+                    self.read(true);
+                }
+                Ok(Asked::Edge(reply)) => {
+                    // Whoever asked may have given up.
+                    let _ = reply.try_send(self.read(true));
+                }
                 Ok(Asked::Server(pid)) => {
-                    // One process in place of another always fits.
-                    let _ = self.tracer.watch(&[pid], &[]);
+                    self.servers = vec![pid];
+                    self.watch();
+                }
+                Ok(Asked::Generator(pid)) => {
+                    self.generators = vec![pid];
+                    self.watch();
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     self.read(false);
@@ -120,7 +170,12 @@ impl Recording {
         self.read(true);
     }
 
-    fn read(&mut self, tables: bool) {
+    /// One server and one generator always fit.
+    fn watch(&mut self) {
+        let _ = self.tracer.watch(&self.servers, &self.generators);
+    }
+
+    fn read(&mut self, tables: bool) -> Reading {
         let begin_ns = monotonic_ns();
         let read = self.tracer.read();
         let end_ns = monotonic_ns();
@@ -152,6 +207,7 @@ impl Recording {
         }
         let id = self.series("client", "trace_cost", "tracer_cpu_ns", "", Kind::Counter, "ns");
         self.reading("trace_cost", begin_ns, end_ns, vec![(id, Value::Int(thread_cpu_ns()))]);
+        read
     }
 
     fn server_values(&self, sums: &ServerSums) -> Vec<(SeriesId, Value)> {
@@ -212,7 +268,7 @@ impl Recording {
 
     fn reading(&self, source: &str, begin_ns: i64, end_ns: i64, values: Vec<(SeriesId, Value)>) {
         let source = source.to_string();
-        self.recorder.reading(Reading { source, begin_ns, end_ns, status: Status::Ok, values });
+        self.recorder.reading(data::Reading { source, begin_ns, end_ns, status: Status::Ok, values });
     }
 }
 

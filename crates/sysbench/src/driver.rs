@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use mlua::Thread;
 use mlua::ffi::{self, lua_State};
-use whyso_clock::monotonic_ns;
 use whyso_load::{Cause, Command, Driver, ErrorCode, Expects, Kind, Next, Reply, Turn};
 use whyso_wire::RowFormat;
 use whyso_workload::Rng;
@@ -152,9 +151,11 @@ impl ScriptDriver {
         match reply {
             Reply::Nothing => {}
             Reply::Fine(fine) => self.user.show_results(fine.captured),
-            Reply::Prepared { statement_id, params, .. } => {
+            Reply::Prepared { statement_id, params, columns } => {
                 view.statement_id = *statement_id;
                 view.params = u32::from(*params);
+                self.user.prepared_columns.clear();
+                self.user.prepared_columns.extend_from_slice(columns);
             }
             Reply::Error { code, message, .. } => self.take_error(*code, message, false),
             Reply::Lost { code, message } => self.take_error(*code, message, true),
@@ -196,13 +197,13 @@ impl ScriptDriver {
     }
 
     /// Before an event: whether there is to be one.
-    fn prepare_event(&mut self) {
+    fn prepare_event(&mut self, now_ns: i64) {
         let facts = &self.state.facts;
         let is_over = facts.ending.load(Relaxed) || !facts.take_event();
         if is_over {
             self.user.view.ends = ENDS_AFTER_EVENT;
         }
-        self.event_begin_ns = monotonic_ns();
+        self.event_begin_ns = now_ns;
     }
 
     fn leave(&mut self) -> Next {
@@ -216,7 +217,7 @@ impl ScriptDriver {
     }
 
     /// Runs the coroutine and says what it wants.
-    fn go_on(&mut self, out: &mut Vec<u8>) -> Next {
+    fn go_on(&mut self, out: &mut Vec<u8>, now_ns: i64) -> Next {
         loop {
             let (want, number) = self.resume(out);
             match want {
@@ -224,7 +225,7 @@ impl ScriptDriver {
                 Want::Execute => return self.send(RowFormat::Binary),
                 Want::Prepare => {
                     let kind = Kind::ByAnswer(0);
-                    return Next::Send(Command { kind, expects: Expects::Prepared, captures: false });
+                    return Next::Send(Command { kind, expects: Expects::Prepared, captures: true });
                 }
                 Want::Nothing => {
                     self.user.keep_results();
@@ -259,11 +260,11 @@ impl ScriptDriver {
                         return Next::Pause(Duration::ZERO);
                     }
                     // An arrival is not to be lost: it is served now.
-                    self.prepare_event();
+                    self.prepare_event(now_ns);
                 }
                 Want::Done => {
                     self.stands = Stands::BeforeEvent;
-                    self.state.facts.count_event(self.number, monotonic_ns() - self.event_begin_ns);
+                    self.state.facts.count_event(self.number, now_ns - self.event_begin_ns);
                     return Next::Done { counted: true };
                 }
                 Want::Finished => return self.leave(),
@@ -302,7 +303,7 @@ impl Driver for ScriptDriver {
                 self.stands = Stands::BeforeEvent;
                 return Next::Done { counted: false };
             }
-            Stands::BeforeEvent => self.prepare_event(),
+            Stands::BeforeEvent => self.prepare_event(turn.now_ns),
             Stands::RollingBack(code) => {
                 if let Reply::Lost { code: lost, message } = turn.reply {
                     return self.lost_in_rollback(code, lost, message);
@@ -326,7 +327,7 @@ impl Driver for ScriptDriver {
             self.take_reply(&turn.reply);
         }
         self.stands = Stands::Inside;
-        let next = self.go_on(turn.out);
+        let next = self.go_on(turn.out, turn.now_ns);
         if !matches!(next, Next::Pause(_) | Next::Send(Command { expects: Expects::Nothing, .. })) {
             // What was captured is the engine's again.
             self.user.captured = std::ptr::null();

@@ -19,6 +19,20 @@ pub(crate) enum OptionValue {
     List(Vec<String>),
 }
 
+/// As it is typed.
+impl std::fmt::Display for OptionValue {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            OptionValue::Null => Ok(()),
+            OptionValue::Bool(true) => out.write_str("on"),
+            OptionValue::Bool(false) => out.write_str("off"),
+            OptionValue::Number(number) => write!(out, "{number}"),
+            OptionValue::Text(text) => out.write_str(text),
+            OptionValue::List(items) => out.write_str(&items.join(",")),
+        }
+    }
+}
+
 /// Where the script's text comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Source {

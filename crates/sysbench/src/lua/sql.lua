@@ -84,38 +84,36 @@ local function raise(con, query, level)
          level + 1)
 end
 
-local function check_open(con)
+-- `level`: the script's own line, as error() takes it from whoever calls this.
+local function check_open(con, level)
    if not con.is_open then
-      error("the connection is closed: call con:reconnect() or drv:connect() first", 3)
+      error("the connection is closed: call con:reconnect() or drv:connect() first", level + 1)
    end
    if con.user.ends == 2 then
-      error("the run is over: thread_done() is called without a connection", 3)
+      error("the run is over: thread_done() is called without a connection", level + 1)
    end
 end
 
-function Connection.query(con, query)
-   check_open(con)
-   local user = con.user
+-- Sends a query and waits for its answer; whether it has rows. `level` as above.
+local function ask(con, query, level)
+   check_open(con, level + 1)
    native.query(native.loop, query, #query)
    yield(wants.QUERY)
-   if user.status ~= 0 then
-      raise(con, query, 2)
+   if con.user.status ~= 0 then
+      raise(con, query, level + 1)
    end
-   if user.has_rows ~= 0 then
+   return con.user.has_rows ~= 0
+end
+
+function Connection.query(con, query)
+   if ask(con, query, 2) then
       return con.result
    end
    return no_result
 end
 
 function Connection.query_row(con, query)
-   check_open(con)
-   local user = con.user
-   native.query(native.loop, query, #query)
-   yield(wants.QUERY)
-   if user.status ~= 0 then
-      raise(con, query, 2)
-   end
-   if user.has_rows == 0 then
+   if not ask(con, query, 2) then
       return nil
    end
    local row, columns = con.result:fetch_row()
@@ -141,7 +139,7 @@ function Connection.check_error(con, result)
 end
 
 function Connection.prepare(con, query)
-   check_open(con)
+   check_open(con, 2)
    local user = con.user
    local statement = setmetatable({ connection = con, query = query, params = {} }, Statement)
    if native.is_text_only(native.loop) == 0 then
@@ -161,7 +159,7 @@ function Connection.prepare(con, query)
 end
 
 function Connection.bulk_insert_init(con, query)
-   check_open(con)
+   check_open(con, 2)
    con.bulk_head, con.bulk_rows, con.bulk_bytes, con.bulk_count = query, {}, 0, 0
 end
 
@@ -179,7 +177,7 @@ local function flush(con, level)
 end
 
 function Connection.bulk_insert_next(con, values)
-   check_open(con)
+   check_open(con, 2)
    if con.bulk_head == nil then
       error("bulk_insert_next() without bulk_insert_init()", 2)
    end
@@ -192,7 +190,7 @@ function Connection.bulk_insert_next(con, values)
 end
 
 function Connection.bulk_insert_done(con)
-   check_open(con)
+   check_open(con, 2)
    flush(con, 2)
    con.bulk_head, con.bulk_rows = nil, nil
 end
@@ -256,7 +254,7 @@ end
 
 function Statement.execute(statement)
    local con = statement.connection
-   check_open(con)
+   check_open(con, 2)
    local user = con.user
    local form = native.execute(native.loop, statement.place)
    if form == 0 then
