@@ -70,8 +70,9 @@ impl DrivenLoad {
 
     /// What a reader of the recording must know to be missing.
     fn not_measured(&self) -> Vec<String> {
-        let mut lines =
-            vec!["a server at rest: the load began without waiting for what the server still did".to_string()];
+        let mut lines = vec![
+            "a server at rest: the load began without waiting for what the server still did".to_string(),
+        ];
         if let [watched, _, ..] = &self.targets[..] {
             lines.push(format!("servers other than {}: they were loaded, and not watched", watched.address));
         }
@@ -178,12 +179,8 @@ mod tests {
         };
         let shown = "mysql://bench:***@db1:3307/sbtest?tls=verify&ssl-ca=/ca.pem";
         assert_eq!(dsn_of(&target).display_masked(), shown);
-        let target = Target {
-            address: Address::Unix("/s".into()),
-            password: String::new(),
-            tls: Tls::Off,
-            ..target
-        };
+        let target =
+            Target { address: Address::Unix("/s".into()), password: String::new(), tls: Tls::Off, ..target };
         assert_eq!(dsn_of(&target).display_masked(), "mysql://bench@localhost/sbtest?socket=/s");
     }
 }

@@ -25,6 +25,7 @@
 
 mod actions;
 mod beside;
+pub mod doctor;
 mod engine;
 mod error;
 mod evidence;
@@ -44,6 +45,7 @@ mod result;
 mod run;
 mod settle;
 mod sweep;
+mod threads;
 mod tracing;
 mod warmup;
 
@@ -56,6 +58,7 @@ pub use prepare::AskPassword;
 pub use progress::{IntervalNews, Listener, News, Running, Stop};
 pub use record::{RecordPlan, record};
 pub use run::{Outcome, run};
+pub use threads::{ThreadTime, state_names, threads_in, threads_now};
 
 /// What the plan's workload sends, as text for people.
 ///

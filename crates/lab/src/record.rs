@@ -79,7 +79,8 @@ pub fn record(
     }
     listener.hear(News::Step(&format!("connecting to {}", dsn.endpoint())));
     let mut prompt = |question: &str| {
-        ask_password(question).ok_or_else(|| std::io::Error::other("there is no terminal to ask at: set MYSQL_PWD"))
+        ask_password(question)
+            .ok_or_else(|| std::io::Error::other("there is no terminal to ask at: set MYSQL_PWD"))
     };
     runtime.block_on(async { dsn.log_in(&mut prompt).await?.disconnect().await.map_err(gone) })?;
     let server = facts::server_now(&dsn, false, None, &runtime)?;
@@ -99,8 +100,7 @@ pub fn record(
     );
     let pid = info.server.pid;
     let mut recording = Recording::begin(&plan.out, info)?;
-    let watcher =
-        Watcher::start(watch_spec(&dsn, pid, None, plan.interval), recording.recorder.clone())?;
+    let watcher = Watcher::start(watch_spec(&dsn, pid, None, plan.interval), recording.recorder.clone())?;
     let tracing = Tracing::begin(&mut recording, plan.trace, &[]);
     let attended = Attended { plan, listener, stop, dsn, runtime, tracing };
     attended.go(recording, watcher)
@@ -134,7 +134,8 @@ impl Attended<'_> {
         self.tracing = None;
         let variables = facts::variables_now(&self.dsn, &self.runtime);
         // Ctrl-C is how a recording without an end is ended: it is complete all the same.
-        let interrupted = self.stop.is_asked() && (self.plan.length.is_some() || !self.plan.command.is_empty());
+        let interrupted =
+            self.stop.is_asked() && (self.plan.length.is_some() || !self.plan.command.is_empty());
         let finished = recording.finish(watcher, variables, failure, interrupted);
         self.runtime.shutdown_timeout(GOODBYE_TIME_MAX);
         finished
@@ -180,8 +181,10 @@ impl Attended<'_> {
             .stdin(Stdio::null())
             // What it prints is not mixed with the table and the JSON that follow.
             .stdout(std::io::stderr())
+            .env_remove("MYSQL_PWD")
             .spawn();
-        let mut child = spawned.map_err(|error| Error::Failed(format!("{program} can't be started: {error}")))?;
+        let mut child =
+            spawned.map_err(|error| Error::Failed(format!("{program} can't be started: {error}")))?;
         if let Some(tracing) = &self.tracing {
             tracing.generator(child.id());
         }
@@ -264,7 +267,9 @@ impl Attended<'_> {
                 conn.disconnect().await.map_err(gone)?;
                 Ok(row.map_or(0, |(_, value)| value))
             });
-            asked.await.unwrap_or_else(|_| Err(Error::Failed("the server does not answer any more".to_string())))
+            asked
+                .await
+                .unwrap_or_else(|_| Err(Error::Failed("the server does not answer any more".to_string())))
         })
     }
 
@@ -292,7 +297,16 @@ impl Attended<'_> {
         result.transactions_per_s = result.transactions as f64 / seconds;
         result.queries_per_s = result.transactions_per_s;
         let no_warmup = Window { begin_ns: begin.at_ns, end_ns: begin.at_ns };
-        Level { index, users, purpose: Purpose::Sweep, warmup: no_warmup, warmup_steady: false, window, result, ended }
+        Level {
+            index,
+            users,
+            purpose: Purpose::Sweep,
+            warmup: no_warmup,
+            warmup_steady: false,
+            window,
+            result,
+            ended,
+        }
     }
 }
 
@@ -302,18 +316,24 @@ fn mean_of(from: &Reading, to: &Reading) -> Latency {
     let requests = to.server.requests - from.server.requests;
     let answers = to.client.answers - from.client.answers;
     let mean = |ns: u64, count: u64| if count == 0 { 0.0 } else { ns as f64 / count as f64 / NS_PER_MS };
-    let served_ns = to.server.request_ns - from.server.request_ns + to.server.transit_ns - from.server.transit_ns;
+    let served_ns =
+        to.server.request_ns - from.server.request_ns + to.server.transit_ns - from.server.transit_ns;
     let (was, is) = (&from.client, &to.client);
     let cycle_ns = (is.wire_ns - was.wire_ns) + (is.delay_ns - was.delay_ns) + (is.held_ns - was.held_ns);
     // A generator of which only a part of the connections was seen tells nothing of the others.
     let seen = answers > 0 && answers * 10 >= requests * 9;
-    Latency { mean: if seen { mean(cycle_ns, answers) } else { mean(served_ns, requests) }, ..Latency::default() }
+    Latency {
+        mean: if seen { mean(cycle_ns, answers) } else { mean(served_ns, requests) },
+        ..Latency::default()
+    }
 }
 
 /// Threads that answered a request between two readings: as many connections were at work, where each has a thread.
 fn at_work(from: &[ThreadSums], to: &[ThreadSums]) -> u32 {
     let before = |thread: &ThreadSums| {
-        from.iter().find(|one| one.tid == thread.tid && one.born_ns == thread.born_ns).map_or(0, |one| one.requests)
+        from.iter()
+            .find(|one| one.tid == thread.tid && one.born_ns == thread.born_ns)
+            .map_or(0, |one| one.requests)
     };
     to.iter().filter(|thread| thread.requests > before(thread)).count() as u32
 }

@@ -255,7 +255,15 @@ impl Keeper {
         named.iter().map(value).collect()
     }
 
-    fn series(&self, host: &str, source: &str, metric: &str, instance: &str, kind: Kind, unit: &str) -> SeriesId {
+    fn series(
+        &self,
+        host: &str,
+        source: &str,
+        metric: &str,
+        instance: &str,
+        kind: Kind,
+        unit: &str,
+    ) -> SeriesId {
         self.recorder.series(&SeriesKey {
             host: host.to_string(),
             source: source.to_string(),

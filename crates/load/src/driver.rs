@@ -99,11 +99,7 @@ pub enum Reply<'a> {
     /// The server did it.
     Fine(Fine<'a>),
     /// The server refused it. With several results, those before the error are in `captured`.
-    Error {
-        code: ErrorCode,
-        message: &'a str,
-        captured: &'a Captured,
-    },
+    Error { code: ErrorCode, message: &'a str, captured: &'a Captured },
     Prepared {
         statement_id: u32,
         params: u16,
@@ -113,14 +109,9 @@ pub enum Reply<'a> {
     },
     /// The new connection that was asked for is there; nothing of the old one is left. `lost`: what the old one ended
     /// with, where it was not closed by us.
-    Connected {
-        lost: Option<ErrorCode>,
-    },
+    Connected { lost: Option<ErrorCode> },
     /// The connection is lost, and what was asked with it: [`Next::Reconnect`] or [`Next::Fail`].
-    Lost {
-        code: ErrorCode,
-        message: &'a str,
-    },
+    Lost { code: ErrorCode, message: &'a str },
 }
 
 /// The sum over every result of the command.

@@ -19,6 +19,7 @@
 
 pub mod codec;
 mod derived;
+mod differences;
 pub mod html;
 mod json;
 pub mod load;
@@ -29,13 +30,16 @@ pub mod source;
 mod svg;
 mod terminal;
 mod thin;
+mod threads;
 mod why;
 
+pub use differences::differences;
 pub use json::json;
 pub use markdown::markdown;
 pub use source::{Column, Source};
 pub use svg::svg;
 pub use terminal::{run_line, terminal};
+pub use threads::{ThreadRow, threads};
 pub use why::{why, why_json};
 
 /// Why a report could not be made.

@@ -79,7 +79,12 @@ pub(crate) const GROUPS: [Group; 5] = [
             ("luajit-cmd", Type::Text, "", "a command for LuaJIT's compiler: off"),
             ("turn-timeout", Type::Int, "10", "seconds that a script may run without a query (whyso's own)"),
             ("json", Type::File, "", "also write the results as JSON, - for standard output (whyso's own)"),
-            ("record", Type::Folder, "", "also record the run, the server and this machine, in runs (whyso's own)"),
+            (
+                "record",
+                Type::Folder,
+                "",
+                "also record the run, the server and this machine, in runs (whyso's own)",
+            ),
             ("engine", Type::Text, "auto", "auto, threads, epoll or io-uring (whyso's own)"),
             ("tx-rate", Type::Double, "0", "old name of --rate"),
             ("max-requests", Type::Int, "0", "old name of --events"),

@@ -191,10 +191,9 @@ fn run_events(
         note("whyso: connections were encrypted, but to whoever answered; --mysql-ssl-ca=FILE verifies");
     }
     match ended.recorded {
-        Some(Ok(folder)) => note(&format!(
-            "whyso: recorded in {0}; `whyso report {0}` draws it",
-            folder.display()
-        )),
+        Some(Ok(folder)) => {
+            note(&format!("whyso: recorded in {0}; `whyso report {0}` draws it", folder.display()))
+        }
         Some(Err(problem)) => return Err(format!("the recording is not whole: {problem}")),
         None => {}
     }

@@ -15,7 +15,7 @@ use crate::args::{
 };
 
 /// A run by its folder, or by its id in the folder of runs.
-fn open(run: &Path, runs: &Path) -> Result<(Recording, PathBuf)> {
+pub(crate) fn open(run: &Path, runs: &Path) -> Result<(Recording, PathBuf)> {
     let path = if run.is_dir() { run.to_path_buf() } else { runs.join(run) };
     if !path.is_dir() {
         bail!("there is no run {}: `whyso runs` lists those in {}", run.display(), runs.display());

@@ -10,6 +10,7 @@ mod progress;
 mod run;
 mod sysbench;
 mod terminal;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -29,6 +30,9 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(*args),
         Command::Load(args) => load::run(*args),
         Command::Sysbench(args) => sysbench::run(&args),
+        Command::Record(args) => watch::record(&args),
+        Command::Threads(args) => watch::threads(&args),
+        Command::Doctor => watch::doctor(),
         Command::Report(args) => commands::report(&args),
         Command::Why(args) => commands::why(&args),
         Command::Export(args) => commands::export(&args),

@@ -55,7 +55,7 @@ pub(crate) fn run(args: RunArgs) -> Result<ExitCode> {
     Ok(if holds { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
 }
 
-fn write_report(
+pub(crate) fn write_report(
     recording: &Recording,
     explanation: &whyso_explain::model::Explanation,
     path: &std::path::Path,

@@ -62,12 +62,8 @@ impl Surroundings for Whyso {
             Ended::CutShort { why, .. } => Some(why.clone()),
         };
         let verdict = whyso_lab::judge_alone(&level);
-        let result = LoadResult {
-            levels: vec![(level, verdict)],
-            capacity: None,
-            comparison: None,
-            cut_short,
-        };
+        let result =
+            LoadResult { levels: vec![(level, verdict)], capacity: None, comparison: None, cut_short };
         format!("{:#}", load_json(&result))
     }
 }

@@ -1,0 +1,292 @@
+//! Is this machine fit to measure on? What can be watched here, and what would disturb a measurement.
+
+use std::io::Write;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use whyso_clock::monotonic_ns;
+use whyso_trace::{TraceSpec, Tracer};
+
+/// Reads of the clock that are timed.
+const CLOCK_READS: u32 = 100_000;
+/// A clock that takes longer is not read by the processor itself.
+const CLOCK_SLOW_NS: f64 = 150.0;
+/// How long other programs are looked at.
+const LOOK: Duration = Duration::from_secs(1);
+/// Share of the machine's CPU time that others may use.
+const OTHERS_MAX: f64 = 0.05;
+const FSYNCS: u32 = 20;
+/// A disk that syncs faster than this does not, or has a battery.
+const FSYNC_FREE_US: f64 = 20.0;
+/// Descriptors that a thousand users and their recording need.
+const DESCRIPTORS_MIN: u64 = 4_096;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    Good,
+    /// A measurement is possible, and what it says is to be read with this in mind.
+    Warning,
+    /// Something can't be done here.
+    Missing,
+}
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Check {
+    pub what: &'static str,
+    pub verdict: Verdict,
+    /// What was found, and what to do where it is not good.
+    pub text: String,
+}
+
+/// Looks at everything; takes about two seconds.
+pub fn doctor() -> Vec<Check> {
+    let facts = whyso_watch::host_facts(None);
+    vec![
+        server(),
+        tracer(),
+        clock(&facts.clocksource),
+        quiet(),
+        disk(),
+        memory(),
+        limits(),
+        Check {
+            what: "machine",
+            verdict: Verdict::Good,
+            text: format!(
+                "{}, {} CPUs, {:.1} GiB, {}, kernel {}{}",
+                facts.cpu_model,
+                facts.logical_cpus,
+                facts.memory_bytes as f64 / f64::from(1 << 30),
+                if facts.virtualization == "none" {
+                    "bare metal".to_string()
+                } else {
+                    facts.virtualization.clone()
+                },
+                facts.kernel,
+                facts.other.iter().map(|(name, value)| format!(", {name} {value}")).collect::<String>()
+            ),
+        },
+    ]
+}
+
+fn check(what: &'static str, verdict: Verdict, text: impl Into<String>) -> Check {
+    Check { what, verdict, text: text.into() }
+}
+
+fn server() -> Check {
+    match whyso_server::find(None) {
+        Ok(found) => check(
+            "server",
+            Verdict::Good,
+            format!("{} {} can be started as a throw-away server", found.flavor, found.version),
+        ),
+        Err(error) => check(
+            "server",
+            Verdict::Warning,
+            format!("{error}; a server of your own can be given with --dsn"),
+        ),
+    }
+}
+
+/// Whether the time budget can be measured: the programs are loaded and taken away again.
+fn tracer() -> Check {
+    let began = Instant::now();
+    match Tracer::start(&TraceSpec { servers: vec![std::process::id()], cost: true, ..TraceSpec::default() })
+    {
+        Ok(tracer) => {
+            std::thread::sleep(Duration::from_millis(200));
+            let (runs, ns) =
+                tracer.cost().iter().fold((0, 0), |(runs, ns), cost| (runs + cost.runs, ns + cost.ns));
+            let each = if runs == 0 { 0.0 } else { ns as f64 / runs as f64 };
+            check(
+                "time budget",
+                Verdict::Good,
+                format!(
+                    "thread states and requests can be traced (loaded in {:.1} s; {each:.0} ns a run of a program)",
+                    began.elapsed().as_secs_f64()
+                ),
+            )
+        }
+        Err(error) => {
+            check("time budget", Verdict::Missing, format!("{error}; without it runs say what counters tell"))
+        }
+    }
+}
+
+fn clock(source: &str) -> Check {
+    let begin = Instant::now();
+    for _ in 0..CLOCK_READS {
+        std::hint::black_box(monotonic_ns());
+    }
+    let each_ns = begin.elapsed().as_nanos() as f64 / f64::from(CLOCK_READS);
+    let text = format!("{source}, {each_ns:.0} ns a read");
+    if each_ns > CLOCK_SLOW_NS {
+        let why = "the kernel does not trust the processor's own clock: a server that times itself (the Performance Schema) \
+                   pays this twice an event";
+        check("clock", Verdict::Warning, format!("{text}: slow; {why}"))
+    } else {
+        check("clock", Verdict::Good, text)
+    }
+}
+
+/// What others use of the CPUs, over a second.
+fn quiet() -> Check {
+    let Some(before) = cpu_times() else {
+        return check(
+            "quiet",
+            Verdict::Warning,
+            "/proc/stat can't be read: it is not known what else runs here",
+        );
+    };
+    std::thread::sleep(LOOK);
+    let Some(after) = cpu_times() else {
+        return check(
+            "quiet",
+            Verdict::Warning,
+            "/proc/stat can't be read: it is not known what else runs here",
+        );
+    };
+    let all = (after.all - before.all).max(1.0);
+    let (busy, steal) = ((after.busy - before.busy) / all, (after.steal - before.steal) / all);
+    let text =
+        format!("{:.1} % of the CPUs busy, {:.1} % stolen by the hypervisor", busy * 100.0, steal * 100.0);
+    if busy > OTHERS_MAX || steal > OTHERS_MAX / 5.0 {
+        check(
+            "quiet",
+            Verdict::Warning,
+            format!("{text}: others disturb what is measured; end them, or repeat more often"),
+        )
+    } else {
+        check("quiet", Verdict::Good, text)
+    }
+}
+
+struct CpuTimes {
+    all: f64,
+    busy: f64,
+    steal: f64,
+}
+
+fn cpu_times() -> Option<CpuTimes> {
+    let stat = std::fs::read_to_string("/proc/stat").ok()?;
+    let ticks: Vec<f64> = stat
+        .lines()
+        .next()?
+        .split_whitespace()
+        .skip(1)
+        .take(8)
+        .filter_map(|tick| tick.parse().ok())
+        .collect();
+    let [user, nice, system, idle, iowait, irq, softirq, steal] = ticks[..] else { return None };
+    let busy = user + nice + system + irq + softirq;
+    Some(CpuTimes { all: busy + idle + iowait + steal, busy, steal })
+}
+
+/// How long a sync takes where throw-away servers keep their data.
+fn disk() -> Check {
+    let folder = match whyso_server::throwaway::default_parent_dir() {
+        Ok(folder) => folder,
+        Err(error) => return check("disk", Verdict::Warning, error.to_string()),
+    };
+    match fsync_us(&folder) {
+        Ok(us) if us < FSYNC_FREE_US => check(
+            "disk",
+            Verdict::Warning,
+            format!(
+                "a sync in {} takes {us:.0} µs: as good as none; findings about the disk would not hold elsewhere",
+                folder.display()
+            ),
+        ),
+        Ok(us) => {
+            check("disk", Verdict::Good, format!("a sync in {} takes {:.2} ms", folder.display(), us / 1e3))
+        }
+        Err(error) => check(
+            "disk",
+            Verdict::Missing,
+            format!("{} can't be written: {error}; name another with --server-dir", folder.display()),
+        ),
+    }
+}
+
+fn fsync_us(folder: &Path) -> std::io::Result<f64> {
+    std::fs::create_dir_all(folder)?;
+    let path = folder.join(format!("doctor-{}", std::process::id()));
+    let timed = (|| {
+        let mut file = std::fs::File::create(&path)?;
+        let mut times = Vec::new();
+        for _ in 0..FSYNCS {
+            file.write_all(&[1; 512])?;
+            let begin = Instant::now();
+            file.sync_data()?;
+            times.push(begin.elapsed().as_secs_f64() * 1e6);
+        }
+        times.sort_by(f64::total_cmp);
+        Ok(times[times.len() / 2])
+    })();
+    let removed = std::fs::remove_file(&path);
+    timed.and_then(|us| removed.map(|()| us))
+}
+
+fn memory() -> Check {
+    let read = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let kib = |name: &str| -> f64 {
+        let line = read.lines().find(|line| line.starts_with(name));
+        line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok()).unwrap_or(0.0)
+    };
+    let swapped = kib("SwapTotal:") - kib("SwapFree:");
+    let text = format!(
+        "{:.1} of {:.1} GiB available",
+        kib("MemAvailable:") / 1048576.0,
+        kib("MemTotal:") / 1048576.0
+    );
+    if swapped > 65_536.0 {
+        check(
+            "memory",
+            Verdict::Warning,
+            format!(
+                "{text}, {:.1} GiB swapped out: what is swapped in will be measured",
+                swapped / 1048576.0
+            ),
+        )
+    } else {
+        check("memory", Verdict::Good, text)
+    }
+}
+
+fn limits() -> Check {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile);
+    let most = limit.maximum.unwrap_or(u64::MAX);
+    if most < DESCRIPTORS_MIN {
+        return check(
+            "limits",
+            Verdict::Warning,
+            format!(
+                "at most {most} open files: a thousand users need more; raise it with ulimit -n {DESCRIPTORS_MIN}"
+            ),
+        );
+    }
+    check("limits", Verdict::Good, format!("at most {most} open files"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn everything_is_looked_at_once_and_says_something() {
+        let checks = doctor();
+        let mut names: Vec<&str> = checks.iter().map(|check| check.what).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), checks.len());
+        for check in checks {
+            assert!(check.text.len() > 5, "{check:?}");
+        }
+    }
+
+    #[test]
+    fn a_folder_that_can_not_be_written_is_told() {
+        assert!(fsync_us(Path::new("/proc/nowhere")).is_err());
+    }
+}
