@@ -35,6 +35,18 @@ pub fn json(run: &RunInfo, explanation: &Explanation, path: &Path) -> Value {
 }
 
 fn level_object(level: &Level, verdict: Option<&LevelVerdict>) -> Value {
+    let mut object = measured(level);
+    object["transactions_per_s_ci95"] = json!(verdict.and_then(|verdict| verdict.transactions_per_s_ci95));
+    object["regime"] = json!(verdict.map(|verdict| verdict.regime));
+    object["valid"] = json!(verdict.is_some_and(|verdict| verdict.valid));
+    object["invalid_why"] = json!(verdict.map(|verdict| verdict.invalid_why.as_str()).unwrap_or_default());
+    object["steadiness"] = json!(verdict.map(|verdict| verdict.steadiness));
+    object["repeat"] = json!(level.purpose == Purpose::Repeat);
+    object
+}
+
+/// What was measured of a level, as `whyso run --json` and `whyso load --json` both have it.
+pub(crate) fn measured(level: &Level) -> Value {
     let result = &level.result;
     let client = &result.client;
     json!({
@@ -45,28 +57,22 @@ fn level_object(level: &Level, verdict: Option<&LevelVerdict>) -> Value {
         "errors": result.errors,
         "transactions_per_s": result.transactions_per_s,
         "queries_per_s": result.queries_per_s,
-        "transactions_per_s_ci95": verdict.and_then(|verdict| verdict.transactions_per_s_ci95),
         "latency_ms": result.latency_ms,
+        "service_ms": result.service_ms,
         "client": {
             "cpu_s": client.cpu_s,
             "cpu_us_per_query": client.cpu_us_per_query,
             "max_rss_kb": client.max_rss_kb,
             "saturated": client.saturated,
         },
-        "regime": verdict.map(|verdict| verdict.regime),
-        "valid": verdict.is_some_and(|verdict| verdict.valid),
-        "invalid_why": verdict.map(|verdict| verdict.invalid_why.as_str()).unwrap_or_default(),
-        "steadiness": verdict.map(|verdict| verdict.steadiness),
-        "repeat": level.purpose == Purpose::Repeat,
-        "errors_by_code": result.errors_by_code,
-        "retries": result.retries,
-        "service_ms": result.service_ms,
-        "slo": result.slo,
-        "engine": result.engine,
-        "pacing": result.pacing,
-        "arrivals": result.arrivals,
         "client_limit": result.client_limit,
         "warmup_steady": level.warmup_steady,
+        "pacing": result.pacing,
+        "slo": result.slo,
+        "arrivals": result.arrivals,
+        "errors_by_code": result.errors_by_code,
+        "retries": result.retries,
+        "engine": result.engine,
         "cut_short": match &level.ended {
             Ended::Complete { .. } => None,
             Ended::CutShort { why, .. } => Some(why),

@@ -2,9 +2,10 @@
 
 use serde_json::{Map, Value, json};
 use whyso_explain::model::LevelVerdict;
-use whyso_record::run::{Ended, Latency, Level};
+use whyso_record::run::Level;
 
 use super::{LoadResult, invalid_why};
+use crate::json::measured;
 
 /// The object that `whyso load --json` prints.
 pub fn load_json(result: &LoadResult) -> Value {
@@ -49,49 +50,17 @@ pub fn load_json(result: &LoadResult) -> Value {
 
 fn level_object(level: &Level, verdict: &LevelVerdict) -> Value {
     let result = &level.result;
-    let client = &result.client;
     let invalid_why = invalid_why(level, verdict);
-    json!({
-        "workload": result.workload,
-        "users": level.users,
-        "seconds": result.seconds,
-        "transactions": result.transactions,
-        "queries": result.queries,
-        "errors": result.errors,
-        "transactions_per_s": result.transactions_per_s,
-        "queries_per_s": result.queries_per_s,
-        "latency_ms": latency(&result.latency_ms),
-        "service_ms": latency(&result.service_ms),
-        "client": {
-            "cpu_s": client.cpu_s,
-            "cpu_us_per_query": client.cpu_us_per_query,
-            "max_rss_kb": client.max_rss_kb,
-            "saturated": client.saturated,
-        },
-        "valid": invalid_why.is_empty(),
-        "invalid_why": invalid_why,
-        "client_limit": result.client_limit,
-        "transactions_per_s_ci95": verdict.transactions_per_s_ci95,
-        "warmup_steady": level.warmup_steady,
-        "pacing": result.pacing,
-        "percentiles": result.percentiles,
-        "slo": result.slo,
-        "arrivals": result.arrivals,
-        "by_kind": result.by_statement,
-        "errors_by_code": result.errors_by_code,
-        "lost_ms_by_code": result.lost_ms_by_code,
-        "retries": result.retries,
-        "retried_ms": latency(&result.retried_ms),
-        "reconnects": result.reconnects,
-        "endpoints": result.endpoints,
-        "engine": result.engine,
-        "cut_short": match &level.ended {
-            Ended::Complete { .. } => None,
-            Ended::CutShort { why, .. } => Some(why),
-        },
-    })
-}
-
-fn latency(latency: &Latency) -> Value {
-    json!(latency)
+    let mut object = measured(level);
+    object["workload"] = json!(result.workload);
+    object["valid"] = json!(invalid_why.is_empty());
+    object["invalid_why"] = json!(invalid_why);
+    object["transactions_per_s_ci95"] = json!(verdict.transactions_per_s_ci95);
+    object["percentiles"] = json!(result.percentiles);
+    object["by_kind"] = json!(result.by_statement);
+    object["lost_ms_by_code"] = json!(result.lost_ms_by_code);
+    object["retried_ms"] = json!(result.retried_ms);
+    object["reconnects"] = json!(result.reconnects);
+    object["endpoints"] = json!(result.endpoints);
+    object
 }
