@@ -1,14 +1,18 @@
 //! What a recording says of the run, the server and the machine before anything is measured.
 
+use std::collections::BTreeMap;
+use std::path::Path;
+
 use serde_json::json;
 use tokio::runtime::Runtime;
 use whyso_clock::{Anchor, wall_ns};
 use whyso_record::run::{RunInfo, ServerFacts};
-use whyso_server::CpuSet;
-use whyso_watch::{host_facts, server_facts};
+use whyso_server::{CpuSet, Dsn};
+use whyso_watch::{global_variables, host_facts, server_facts};
 use whyso_workload::Workload;
 
 use crate::prepare::Tested;
+use crate::run::GOODBYE_TIME_MAX;
 use crate::{Error, Plan};
 
 /// Said in every recording until stacks are recorded too.
@@ -25,7 +29,8 @@ pub(crate) fn run_info(
     tested: &Tested,
     runtime: &Runtime,
 ) -> Result<RunInfo, Error> {
-    let server = runtime.block_on(ask_server(tested))?;
+    let throw_away = tested.throw_away.is_some();
+    let server = server_now(&tested.dsn, throw_away, tested.pid, runtime)?;
     let server_cpus = tested.cpus.clone().unwrap_or_else(|| server.cpus.clone());
     let knob =
         |(name, value, why): &(String, String, String)| json!({"name": name, "value": value, "why": why});
@@ -51,29 +56,59 @@ pub(crate) fn run_info(
         "client_cpus_words": client_cpus.map_or(String::new(), ToString::to_string),
         "notes": tested.notes,
     });
-    Ok(RunInfo {
+    Ok(new_info(&plan.command, spec, server, tested.data_dir.as_deref()))
+}
+
+/// A recording's first facts, whatever drives the load.
+pub(crate) fn new_info(
+    command: &[String],
+    spec: serde_json::Value,
+    server: ServerFacts,
+    data_dir: Option<&Path>,
+) -> RunInfo {
+    RunInfo {
         id: new_id(),
         tool_version: env!("CARGO_PKG_VERSION").to_string(),
-        command: plan.command.clone(),
+        command: command.to_vec(),
         spec,
-        host: host_facts(tested.data_dir.as_deref()),
+        host: host_facts(data_dir),
         server,
         anchors: vec![Anchor::now()],
         not_measured: vec![COUNTERS_ALONE.to_string(), PERFORMANCE_SCHEMA.to_string()],
         ..RunInfo::default()
+    }
+}
+
+/// What the server says of itself.
+pub(crate) fn server_now(
+    dsn: &Dsn,
+    throw_away: bool,
+    pid: Option<u32>,
+    runtime: &Runtime,
+) -> Result<ServerFacts, Error> {
+    runtime.block_on(async {
+        let mut conn = dsn.connect().await?;
+        let facts = server_facts(&mut conn, &dsn.endpoint(), throw_away, pid).await?;
+        let _ = conn.disconnect().await;
+        Ok(facts)
     })
 }
 
-async fn ask_server(tested: &Tested) -> Result<ServerFacts, Error> {
-    let mut conn = tested.dsn.connect().await?;
-    let throw_away = tested.throw_away.is_some();
-    let facts = server_facts(&mut conn, &tested.dsn.endpoint(), throw_away, tested.pid).await?;
-    let _ = conn.disconnect().await;
-    Ok(facts)
+/// The server's variables; `None` where it does not answer any more.
+pub(crate) fn variables_now(dsn: &Dsn, runtime: &Runtime) -> Option<BTreeMap<String, String>> {
+    runtime.block_on(async {
+        let asked = tokio::time::timeout(GOODBYE_TIME_MAX, async {
+            let mut conn = dsn.connect().await.ok()?;
+            let variables = global_variables(&mut conn).await.ok();
+            let _ = conn.disconnect().await;
+            variables
+        });
+        asked.await.ok().flatten()
+    })
 }
 
 /// CPUs that this process may run on.
-fn allowed_cpus() -> Vec<u32> {
+pub(crate) fn allowed_cpus() -> Vec<u32> {
     let Ok(set) = rustix::thread::sched_getaffinity(None) else { return Vec::new() };
     (0..rustix::thread::CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).map(|cpu| cpu as u32).collect()
 }

@@ -60,6 +60,17 @@ pub(crate) enum Cut {
     Failed(String),
 }
 
+impl Cut {
+    /// `interrupted`: the user broke the level off.
+    pub(crate) fn of(outcome: &LevelOutcome, interrupted: bool) -> Cut {
+        match &outcome.failure {
+            Some(failure) => Cut::Failed(failure.message.clone()),
+            None if interrupted => Cut::Asked,
+            None => Cut::No,
+        }
+    }
+}
+
 /// Runs one level to its end.
 pub(crate) fn run(
     engine: &mut Engine,
@@ -103,16 +114,19 @@ pub(crate) fn run(
     for interval in &last_intervals {
         watch.interval(interval);
     }
-    let cut = match &outcome.failure {
-        Some(failure) => Cut::Failed(failure.message.clone()),
-        None if stop.is_asked() => Cut::Asked,
-        None => Cut::No,
+    let cut = Cut::of(&outcome, stop.is_asked());
+    let level = Level {
+        index: job.index,
+        purpose: job.purpose,
+        warmup: Window { begin_ns: warmup_begin_ns, end_ns: outcome.window_begin_ns },
+        warmup_steady,
+        ..only_level(&outcome, job.asked, &cut)
     };
-    let warmup = Window { begin_ns: warmup_begin_ns, end_ns: outcome.window_begin_ns };
-    Ok((to_level(job, warmup, warmup_steady, &outcome, &cut), cut))
+    Ok((level, cut))
 }
 
-fn to_level(job: &Job<'_>, warmup: Window, warmup_steady: bool, outcome: &LevelOutcome, cut: &Cut) -> Level {
+/// The level of a run that has no other, and that was not waited for to be steady.
+pub(crate) fn only_level(outcome: &LevelOutcome, asked: &Asked<'_>, cut: &Cut) -> Level {
     let at_ns = outcome.window_end_ns;
     let ended = match cut {
         Cut::No => Ended::Complete { at_ns },
@@ -120,13 +134,13 @@ fn to_level(job: &Job<'_>, warmup: Window, warmup_steady: bool, outcome: &LevelO
         Cut::Failed(why) => Ended::CutShort { at_ns, why: why.clone() },
     };
     Level {
-        index: job.index,
+        index: 0,
         users: outcome.users,
-        purpose: job.purpose,
-        warmup,
-        warmup_steady,
+        purpose: Purpose::Sweep,
+        warmup: Window { begin_ns: outcome.begin_ns, end_ns: outcome.window_begin_ns },
+        warmup_steady: false,
         window: Window { begin_ns: outcome.window_begin_ns, end_ns: outcome.window_end_ns },
-        result: level_result(outcome, job.asked),
+        result: level_result(outcome, asked),
         ended,
     }
 }

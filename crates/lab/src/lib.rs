@@ -1,7 +1,8 @@
 //! One run: server, load and watch on one clock, into one recording.
 //!
 //! [`run`] carries out a [`Plan`]: it starts or reaches the server, loads its data, opens a recording, starts the samplers, drives the
-//! load through its levels, and puts everything back. [`explain`] turns a recording into findings.
+//! load through its levels, and puts everything back. [`Beside`] records a load that something else drives. [`explain`]
+//! turns a recording into findings.
 //!
 //! This crate alone knows in which order things happen. It does no arithmetic on series and judges nothing: that is for
 //! `whyso_series` and `whyso_explain`.
@@ -23,6 +24,7 @@
 //! ```
 
 mod actions;
+mod beside;
 mod engine;
 mod error;
 mod evidence;
@@ -35,12 +37,14 @@ mod pacing;
 mod plan;
 mod prepare;
 mod progress;
+mod recording;
 mod result;
 mod run;
 mod settle;
 mod sweep;
 mod warmup;
 
+pub use beside::{Beside, DrivenLoad};
 pub use error::Error;
 pub use evidence::{explain, input, judge_alone};
 pub use pacing::{Quantity, Stages, parse_stages, parse_think};

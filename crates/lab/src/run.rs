@@ -4,15 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
-use whyso_clock::{Anchor, monotonic_ns};
 use whyso_explain::slo::Requirement;
 use whyso_load::LoadSpec;
-use whyso_record::data::Event;
-use whyso_record::run::{Ended, Purpose, RunInfo};
-use whyso_record::{Options, Recorder};
+use whyso_record::run::{Ended, Purpose};
 use whyso_server::CpuSet;
 use whyso_server::dataset::Dataset;
-use whyso_watch::{WatchSpec, Watcher, global_variables};
+use whyso_watch::Watcher;
 use whyso_workload::Workload;
 
 use crate::actions::Actions;
@@ -24,6 +21,7 @@ use crate::own_data::set_up;
 use crate::plan::What;
 use crate::prepare::{self, AskPassword, Tested, Wanted};
 use crate::progress::{Listener, News, Stop};
+use crate::recording::{Recording, watch_spec};
 use crate::settle::wait_until_settled;
 use crate::sweep::{Sweep, Todo, best, todo};
 use crate::{Error, Plan};
@@ -32,8 +30,6 @@ use crate::{Error, Plan};
 pub(crate) const RECONNECT_TIME_MAX: Duration = Duration::from_secs(60);
 /// Bound on the last questions to a server that may be gone.
 pub(crate) const GOODBYE_TIME_MAX: Duration = Duration::from_secs(10);
-/// Between two anchors of the clock to wall time.
-const ANCHOR_INTERVAL_NS: i64 = 60_000_000_000;
 
 /// Where a run was recorded, and how it ended.
 #[derive(Clone, Debug)]
@@ -178,22 +174,18 @@ impl Lab<'_> {
         self.listener.hear(News::Step("connecting the users"));
         let engine = Engine::open(&spec, &self.workload)?;
 
-        let path = self.plan.out.join(&info.id);
-        let recorder = Recorder::create(&path, Options::default())?;
-        recorder.set_run(&info);
-        let watcher = Watcher::start(self.watch_spec(info.server.pid), recorder.clone())?;
-        let failure = self.levels(engine, &recorder, &watcher, &mut info);
-        self.finish(recorder, watcher, info, failure, path)
+        let (pid, data_dir) = (info.server.pid, self.tested.data_dir.clone());
+        let mut recording = Recording::begin(&self.plan.out, info)?;
+        let spec = watch_spec(&self.tested.dsn, pid, data_dir, self.plan.interval);
+        let watcher = Watcher::start(spec, recording.recorder.clone())?;
+        let failure = self.levels(engine, &mut recording, &watcher);
+        self.keep_log(&recording.path);
+        let variables = facts::variables_now(&self.tested.dsn, &self.runtime);
+        recording.finish(watcher, variables, failure, self.stop.is_asked())
     }
 
     /// Runs the sweep and the repeat. Gives why it was cut short by a failure.
-    fn levels(
-        &self,
-        mut engine: Engine,
-        recorder: &Recorder,
-        watcher: &Watcher,
-        info: &mut RunInfo,
-    ) -> Option<String> {
+    fn levels(&self, mut engine: Engine, recording: &mut Recording, watcher: &Watcher) -> Option<String> {
         let plan = self.plan;
         let dsn = self.tested.dsn.clone();
         let throw_away = self.tested.throw_away.clone();
@@ -202,7 +194,7 @@ impl Lab<'_> {
         let mut todo = todo(&plan.users, |users| engine.loops(users));
         let mut sweep = Sweep {
             plan,
-            recorder: recorder.clone(),
+            recorder: recording.recorder.clone(),
             watcher,
             listener: self.listener,
             stop: self.stop,
@@ -216,32 +208,29 @@ impl Lab<'_> {
         loop {
             let next = match todo.pop() {
                 Some(next) => next,
-                None if plan.repeat_best && !repeated && info.levels.len() > 1 => {
+                None if plan.repeat_best && !repeated && recording.info.levels.len() > 1 => {
                     repeated = true;
-                    let Some(best) = best(&info.levels) else { break };
+                    let Some(best) = best(&recording.info.levels) else { break };
                     Todo { users: best.users, purpose: Purpose::Repeat, loops: None }
                 }
                 None => break,
             };
             sweep.levels_left = sweep.levels_left.saturating_sub(1);
-            let (level, cut) = match sweep.level(&mut engine, info.levels.len() as u32, next) {
+            let (level, cut) = match sweep.level(&mut engine, recording.info.levels.len() as u32, next) {
                 Ok(done) => done,
                 Err(error) => {
                     failure = Some(self.with_death(error.to_string()));
                     break;
                 }
             };
-            info.levels.push(level);
-            add_anchor(info);
-            recorder.set_run(info);
-            let sealed = recorder.seal();
+            let problem = recording.level(level);
             match cut {
                 Cut::No => {}
                 Cut::Asked => break,
                 Cut::Failed(why) => {
                     let why = self.with_death(why);
                     if let Some(Ended::CutShort { why: of_level, .. }) =
-                        info.levels.last_mut().map(|level| &mut level.ended)
+                        recording.info.levels.last_mut().map(|level| &mut level.ended)
                     {
                         of_level.clone_from(&why);
                     }
@@ -249,12 +238,12 @@ impl Lab<'_> {
                     break;
                 }
             }
-            if let Some(why) = recorder.failed().or(sealed.err().map(|error| error.to_string())) {
-                failure = Some(why);
+            if problem.is_some() {
+                failure = problem;
                 break;
             }
         }
-        info.actions = sweep.actions.finish(recorder);
+        recording.info.actions = sweep.actions.finish(&recording.recorder);
         failure
     }
 
@@ -276,55 +265,6 @@ impl Lab<'_> {
         message
     }
 
-    fn finish(
-        &self,
-        recorder: Recorder,
-        watcher: Watcher,
-        mut info: RunInfo,
-        failure: Option<String>,
-        path: PathBuf,
-    ) -> Result<Outcome, Error> {
-        let not_measured = watcher.stop();
-        for line in not_measured {
-            if !info.not_measured.contains(&line) {
-                info.not_measured.push(line);
-            }
-        }
-        if let Some(after) = self.variables_now() {
-            for (name, value) in after {
-                if info.server.variables.get(&name) != Some(&value) && !changes_by_itself(&name) {
-                    info.server.variables_changed.insert(name, value);
-                }
-            }
-        }
-        self.keep_log(&path);
-        add_anchor(&mut info);
-        let at_ns = monotonic_ns();
-        info.ended = Some(match &failure {
-            Some(why) => Ended::CutShort { at_ns, why: why.clone() },
-            None if self.stop.is_asked() => {
-                Ended::CutShort { at_ns, why: "interrupted by Ctrl-C".to_string() }
-            }
-            None => Ended::Complete { at_ns },
-        });
-        if let Some(why) = &failure {
-            let text = why.clone();
-            recorder.event(Event {
-                t_ns: at_ns,
-                host: "client".to_string(),
-                kind: "error".to_string(),
-                text,
-            });
-        }
-        recorder.set_run(&info);
-        let finished = recorder.finish();
-        if info.levels.is_empty() {
-            return Err(failure.map_or(Error::Interrupted, Error::Failed));
-        }
-        let failure = failure.or(finished.err().map(|error| error.to_string()));
-        Ok(Outcome { path, failure })
-    }
-
     /// The throw-away server's own log becomes a part of the recording.
     fn keep_log(&self, path: &std::path::Path) {
         let Some(log) = &self.tested.log else { return };
@@ -342,65 +282,10 @@ impl Lab<'_> {
         })
     }
 
-    fn variables_now(&self) -> Option<std::collections::BTreeMap<String, String>> {
-        self.runtime.block_on(async {
-            let asked = tokio::time::timeout(GOODBYE_TIME_MAX, async {
-                let mut conn = self.tested.dsn.connect().await.ok()?;
-                let variables = global_variables(&mut conn).await.ok();
-                let _ = conn.disconnect().await;
-                variables
-            });
-            asked.await.ok().flatten()
-        })
-    }
-
-    fn watch_spec(&self, server_pid: Option<u32>) -> WatchSpec {
-        let interval = self.plan.interval;
-        WatchSpec {
-            interval,
-            slow_interval: Duration::from_secs(60).max(interval),
-            server: Some(self.tested.dsn.opts()),
-            server_pid,
-            server_host: self
-                .tested
-                .dsn
-                .socket
-                .as_ref()
-                .map_or_else(|| self.tested.dsn.host.clone(), |_| "server".into()),
-            generator_pid: std::process::id(),
-            data_dir: self.tested.data_dir.clone(),
-        }
-    }
-
     /// Puts settings back and removes the throw-away server, whatever came before.
     fn leave(self) {
         let Lab { tested, runtime, listener, .. } = self;
         runtime.block_on(leave(tested, listener));
         runtime.shutdown_timeout(GOODBYE_TIME_MAX);
     }
-}
-
-fn add_anchor(info: &mut RunInfo) {
-    let last_ns = info.anchors.last().map_or(i64::MIN, |anchor| anchor.monotonic_ns);
-    let ended = info.ended.is_some();
-    if ended || monotonic_ns().saturating_sub(last_ns) >= ANCHOR_INTERVAL_NS || info.anchors.len() == 1 {
-        info.anchors.push(Anchor::now());
-    }
-}
-
-/// Variables whose value is a reading rather than a setting.
-fn changes_by_itself(name: &str) -> bool {
-    [
-        "timestamp",
-        "gtid_",
-        "last_",
-        "rand_seed",
-        "warning_count",
-        "error_count",
-        "identity",
-        "insert_id",
-        "pseudo_",
-    ]
-    .iter()
-    .any(|prefix| name.starts_with(prefix))
 }

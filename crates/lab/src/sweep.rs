@@ -3,10 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use whyso_clock::monotonic_ns;
 use whyso_load::{Interval, LevelSpec};
 use whyso_record::Recorder;
-use whyso_record::data::{Event, Kind, Reading, SeriesKey, Status, Value};
 use whyso_record::run::{Ended, Level, Purpose};
 use whyso_watch::Watcher;
 
@@ -15,7 +13,8 @@ use crate::engine::Engine;
 use crate::level::{self, Cut, Job, Timing, Watch};
 use crate::pacing;
 use crate::progress::{Listener, News, Running, Stop};
-use crate::result::{Asked, load_intervals};
+use crate::recording::{record_event, record_interval};
+use crate::result::Asked;
 use crate::{Error, Plan};
 
 /// What is needed to run levels.
@@ -75,20 +74,15 @@ impl Sweep<'_> {
             rest: (plan.warmup_max + plan.measure) * self.levels_left,
         };
         let job = Job { index, purpose, spec: &spec, timing, asked: &asked };
-        self.event("level_begin", format!("{users} users"));
+        record_event(&self.recorder, "level_begin", format!("{users} users"));
         let stop = self.stop;
         let mut looking_on = RecordedLevel { sweep: self, index, purpose, measured: Duration::ZERO };
         let (level, cut) = level::run(engine, &job, stop, &mut looking_on)?;
         let measured = looking_on.measured;
         self.measured_before += measured;
-        self.event("level_end", format!("{users} users"));
+        record_event(&self.recorder, "level_end", format!("{users} users"));
         self.listener.hear(News::LevelDone(&level));
         Ok((level, cut))
-    }
-
-    fn event(&self, kind: &str, text: String) {
-        let event = Event { t_ns: monotonic_ns(), host: "client".to_string(), kind: kind.to_string(), text };
-        self.recorder.event(event);
     }
 }
 
@@ -102,13 +96,7 @@ struct RecordedLevel<'s, 'a> {
 
 impl Watch for RecordedLevel<'_, '_> {
     fn interval(&mut self, interval: &Interval) {
-        let recorder = &self.sweep.recorder;
-        for row in load_intervals(self.index, interval) {
-            recorder.load(row);
-        }
-        if let Some(backlog) = interval.backlog {
-            record_backlog(recorder, interval, backlog);
-        }
+        record_interval(&self.sweep.recorder, self.index, interval);
     }
 
     fn news(&mut self, running: Running) {
@@ -123,25 +111,6 @@ impl Watch for RecordedLevel<'_, '_> {
             sweep.watcher.server_pid_changed(Some(pid));
         }
     }
-}
-
-/// Transactions that were due and not begun at an interval's end, as a series of its own.
-fn record_backlog(recorder: &Recorder, interval: &Interval, backlog: u64) {
-    let key = SeriesKey {
-        host: "client".to_string(),
-        source: "load".to_string(),
-        metric: "backlog".to_string(),
-        instance: String::new(),
-        kind: Kind::Gauge,
-        unit: "1".to_string(),
-    };
-    recorder.reading(Reading {
-        source: "load".to_string(),
-        begin_ns: interval.begin_ns,
-        end_ns: interval.end_ns,
-        status: Status::Ok,
-        values: vec![(recorder.series(&key), Value::Int(backlog as i64))],
-    });
 }
 
 /// The best level so far: the sweep's complete one with the highest throughput.

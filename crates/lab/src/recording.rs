@@ -1,0 +1,169 @@
+//! A recording that is being made: what is measured goes to its recorder, what is known of the run to `run.json`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use whyso_clock::{Anchor, monotonic_ns};
+use whyso_load::Interval;
+use whyso_record::data::{Event, Kind, Reading, SeriesKey, Status, Value};
+use whyso_record::run::{Ended, Level, RunInfo};
+use whyso_record::{Options, Recorder};
+use whyso_server::Dsn;
+use whyso_watch::{WatchSpec, Watcher};
+
+use crate::Error;
+use crate::result::load_intervals;
+use crate::run::Outcome;
+
+/// Between two anchors of the clock to wall time.
+const ANCHOR_INTERVAL_NS: i64 = 60_000_000_000;
+/// Between two readings of what rarely changes.
+const SLOW_INTERVAL: Duration = Duration::from_secs(60);
+
+pub(crate) struct Recording {
+    pub(crate) recorder: Recorder,
+    pub(crate) info: RunInfo,
+    pub(crate) path: PathBuf,
+}
+
+impl Recording {
+    /// Begins a recording in a folder of its own within `folder`.
+    ///
+    /// # Errors
+    /// The folder can't be made or written.
+    pub(crate) fn begin(folder: &Path, info: RunInfo) -> Result<Recording, Error> {
+        let path = folder.join(&info.id);
+        let recorder = Recorder::create(&path, Options::default())?;
+        recorder.set_run(&info);
+        Ok(Recording { recorder, info, path })
+    }
+
+    /// Takes in the result of a level that has ended. Gives why nothing more can be recorded.
+    pub(crate) fn level(&mut self, level: Level) -> Option<String> {
+        self.info.levels.push(level);
+        add_anchor(&mut self.info);
+        self.recorder.set_run(&self.info);
+        let sealed = self.recorder.seal();
+        self.recorder.failed().or(sealed.err().map(|error| error.to_string()))
+    }
+
+    /// Ends the recording, and the samplers that wrote to it. `variables`: the server's now, where they could be had;
+    /// `failure`: why the run was cut short.
+    ///
+    /// # Errors
+    /// Nothing was measured. What goes wrong with files alone is told in the outcome.
+    pub(crate) fn finish(
+        mut self,
+        watcher: Watcher,
+        variables: Option<BTreeMap<String, String>>,
+        failure: Option<String>,
+        interrupted: bool,
+    ) -> Result<Outcome, Error> {
+        let info = &mut self.info;
+        for line in watcher.stop() {
+            if !info.not_measured.contains(&line) {
+                info.not_measured.push(line);
+            }
+        }
+        for (name, value) in variables.into_iter().flatten() {
+            if info.server.variables.get(&name) != Some(&value) && !changes_by_itself(&name) {
+                info.server.variables_changed.insert(name, value);
+            }
+        }
+        let at_ns = monotonic_ns();
+        info.ended = Some(match &failure {
+            Some(why) => Ended::CutShort { at_ns, why: why.clone() },
+            None if interrupted => Ended::CutShort { at_ns, why: "interrupted by Ctrl-C".to_string() },
+            None => Ended::Complete { at_ns },
+        });
+        add_anchor(info);
+        if let Some(why) = &failure {
+            record_event(&self.recorder, "error", why.clone());
+        }
+        self.recorder.set_run(info);
+        let finished = self.recorder.finish();
+        if self.info.levels.is_empty() {
+            return Err(failure.map_or(Error::Interrupted, Error::Failed));
+        }
+        let failure = failure.or(finished.err().map(|error| error.to_string()));
+        Ok(Outcome { path: self.path, failure })
+    }
+}
+
+/// What is watched beside a load of this process on a server.
+pub(crate) fn watch_spec(
+    dsn: &Dsn,
+    server_pid: Option<u32>,
+    data_dir: Option<PathBuf>,
+    interval: Duration,
+) -> WatchSpec {
+    WatchSpec {
+        interval,
+        slow_interval: SLOW_INTERVAL.max(interval),
+        server: Some(dsn.opts()),
+        server_pid,
+        server_host: dsn.socket.as_ref().map_or_else(|| dsn.host.clone(), |_| "server".into()),
+        generator_pid: std::process::id(),
+        data_dir,
+    }
+}
+
+pub(crate) fn record_event(recorder: &Recorder, kind: &str, text: String) {
+    let event = Event { t_ns: monotonic_ns(), host: "client".to_string(), kind: kind.to_string(), text };
+    recorder.event(event);
+}
+
+/// Records what the load did in an interval.
+pub(crate) fn record_interval(recorder: &Recorder, level: u32, interval: &Interval) {
+    for row in load_intervals(level, interval) {
+        recorder.load(row);
+    }
+    if let Some(backlog) = interval.backlog {
+        record_backlog(recorder, interval, backlog);
+    }
+}
+
+/// Transactions that were due and not begun at an interval's end, as a series of its own.
+fn record_backlog(recorder: &Recorder, interval: &Interval, backlog: u64) {
+    let key = SeriesKey {
+        host: "client".to_string(),
+        source: "load".to_string(),
+        metric: "backlog".to_string(),
+        instance: String::new(),
+        kind: Kind::Gauge,
+        unit: "1".to_string(),
+    };
+    recorder.reading(Reading {
+        source: "load".to_string(),
+        begin_ns: interval.begin_ns,
+        end_ns: interval.end_ns,
+        status: Status::Ok,
+        values: vec![(recorder.series(&key), Value::Int(backlog as i64))],
+    });
+}
+
+fn add_anchor(info: &mut RunInfo) {
+    let last_ns = info.anchors.last().map_or(i64::MIN, |anchor| anchor.monotonic_ns);
+    let ended = info.ended.is_some();
+    if ended || monotonic_ns().saturating_sub(last_ns) >= ANCHOR_INTERVAL_NS || info.anchors.len() == 1 {
+        info.anchors.push(Anchor::now());
+    }
+}
+
+/// Variables whose value is a reading rather than a setting.
+fn changes_by_itself(name: &str) -> bool {
+    [
+        "timestamp",
+        "gtid_",
+        "last_",
+        "rand_seed",
+        "warning_count",
+        "error_count",
+        "identity",
+        "insert_id",
+        "pseudo_",
+    ]
+    .iter()
+    .any(|prefix| name.starts_with(prefix))
+}
