@@ -1,12 +1,12 @@
 //! What a user does: the contract between an engine, which sends and takes times, and whoever decides what is sent.
 //!
 //! An engine asks a [`Driver`] what comes next, carries it out, and asks again with the [`Reply`]. A driver never waits,
-//! decides nothing by a clock and knows no socket; it stays on the loop (or thread) that it was made on. Retries are a
+//! reads no clock and knows no socket; it stays on the loop (or thread) that it was made on. Retries are a
 //! driver's own decision: it alone knows what has to be rolled back and which parameters to send again.
 
 use std::time::Duration;
 
-use whyso_wire::{Captured, RowFormat};
+use whyso_wire::{Captured, ColumnType, RowFormat};
 
 use crate::outcome::{Cause, ErrorCode};
 
@@ -80,6 +80,9 @@ pub trait Driver {
 /// What a driver is given to decide what comes next.
 pub struct Turn<'a> {
     pub reply: Reply<'a>,
+    /// When the engine had the reply, or the transaction began, in monotonic nanoseconds: for what a driver reports, not
+    /// for what it decides.
+    pub now_ns: i64,
     /// The command's bytes go here, encoded by `whyso_wire::encode`; it is empty.
     pub out: &'a mut Vec<u8>,
     /// Statements that are prepared on this connection.
@@ -96,26 +99,19 @@ pub enum Reply<'a> {
     /// The server did it.
     Fine(Fine<'a>),
     /// The server refused it. With several results, those before the error are in `captured`.
-    Error {
-        code: ErrorCode,
-        message: &'a str,
-        captured: &'a Captured,
-    },
+    Error { code: ErrorCode, message: &'a str, captured: &'a Captured },
     Prepared {
         statement_id: u32,
         params: u16,
-        columns: u16,
+        /// Types of the columns of its rows; empty where it gives none, or the command did not ask to capture. Servers may
+        /// leave them out of the answers to its executions.
+        columns: &'a [ColumnType],
     },
     /// The new connection that was asked for is there; nothing of the old one is left. `lost`: what the old one ended
     /// with, where it was not closed by us.
-    Connected {
-        lost: Option<ErrorCode>,
-    },
+    Connected { lost: Option<ErrorCode> },
     /// The connection is lost, and what was asked with it: [`Next::Reconnect`] or [`Next::Fail`].
-    Lost {
-        code: ErrorCode,
-        message: &'a str,
-    },
+    Lost { code: ErrorCode, message: &'a str },
 }
 
 /// The sum over every result of the command.
@@ -156,7 +152,7 @@ pub struct Command {
     /// Place in [`Work::kinds`].
     pub kind: Kind,
     pub expects: Expects,
-    /// Keep column definitions and rows for [`Fine::captured`].
+    /// Keep column definitions and rows for [`Fine::captured`], and of a preparation the columns for [`Reply::Prepared`].
     pub captures: bool,
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 use whyso_wire::{
-    Agreed, Answer, Captured, Complete, PrepareAnswer, PrepareScanner, Prepared, ProtocolError,
+    Agreed, Answer, Captured, ColumnType, Complete, PrepareAnswer, PrepareScanner, Prepared, ProtocolError,
     ResponseScanner, encode,
 };
 
@@ -50,6 +50,17 @@ pub(crate) struct Sum {
     pub(crate) rows: u64,
     pub(crate) affected_rows: u64,
     failed: Option<ErrorCode>,
+}
+
+/// What a driver is shown of a connection.
+pub(crate) struct Parts<'s> {
+    pub(crate) captured: &'s Captured,
+    /// Of the statement that was prepared last, where they were to be captured.
+    pub(crate) prepared_columns: &'s [ColumnType],
+    /// Where it writes to.
+    pub(crate) out: &'s mut Vec<u8>,
+    /// The prepared statements.
+    pub(crate) handles: &'s mut Handles,
 }
 
 /// What a whole answer is.
@@ -243,10 +254,15 @@ impl Session {
         self.sum
     }
 
-    /// What a driver is shown of it: what was captured, where it writes to, and the prepared statements.
+    /// What a driver is shown of it.
     #[inline]
-    pub(crate) fn parts(&mut self) -> (&Captured, &mut Vec<u8>, &mut Handles) {
-        (self.scanner.captured(), &mut self.command, &mut self.handles)
+    pub(crate) fn parts(&mut self) -> Parts<'_> {
+        Parts {
+            captured: self.scanner.captured(),
+            prepared_columns: self.preparing.as_ref().map_or(&[], |scanner| scanner.columns().types()),
+            out: &mut self.command,
+            handles: &mut self.handles,
+        }
     }
 
     /// The server's words with the last error.

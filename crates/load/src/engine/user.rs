@@ -3,9 +3,10 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use whyso_wire::{Captured, Prepared, encode};
+use whyso_clock::monotonic_ns;
+use whyso_wire::{Captured, ColumnType, Prepared, encode};
 
-use crate::connection::session::{ExchangeError, Got, Session, Sum};
+use crate::connection::session::{ExchangeError, Got, Parts, Session, Sum};
 use crate::driver::{Command, Driver, Expects, FILE_BYTES_MAX, Fine, Kind, Next, Reply, Turn};
 use crate::engine::pace::Ticket;
 use crate::engine::shared::Shared;
@@ -104,7 +105,12 @@ pub(crate) enum Do {
 
 impl Heard {
     #[inline]
-    fn as_reply<'s>(self, message: &'s str, captured: &'s Captured) -> Reply<'s> {
+    fn as_reply<'s>(
+        self,
+        message: &'s str,
+        captured: &'s Captured,
+        prepared_columns: &'s [ColumnType],
+    ) -> Reply<'s> {
         match self {
             Heard::Nothing => Reply::Nothing,
             Heard::Fine(sum) => Reply::Fine(Fine {
@@ -117,7 +123,7 @@ impl Heard {
             Heard::Prepared(prepared) => Reply::Prepared {
                 statement_id: prepared.statement_id,
                 params: prepared.params,
-                columns: prepared.columns,
+                columns: prepared_columns,
             },
             Heard::Connected { lost } => Reply::Connected { lost },
             Heard::Lost(code) => Reply::Lost { code, message },
@@ -141,6 +147,12 @@ impl User {
             lost: None,
             message: String::new(),
         }
+    }
+
+    /// Whether its present attempt, or the last one, has asked for anything.
+    #[inline]
+    pub(crate) fn has_asked(&self) -> bool {
+        self.asked_ns >= self.attempt_ns
     }
 
     pub(crate) fn is_out(&self) -> bool {
@@ -208,10 +220,13 @@ impl User {
                 return self.leave(session);
             }
             let may_reconnect = at.shared.may_reconnect();
-            let (captured, out, handles) = session.parts();
-            let reply = self.heard.as_reply(&self.message, captured);
-            let next = self.driver.next(&mut Turn { reply, out, handles, may_reconnect });
+            let Parts { captured, prepared_columns, out, handles } = session.parts();
+            let reply = self.heard.as_reply(&self.message, captured, prepared_columns);
+            let next = self.driver.next(&mut Turn { reply, now_ns, out, handles, may_reconnect });
             let heard = std::mem::replace(&mut self.heard, Heard::Nothing);
+            // What waited for nothing took the driver's own time.
+            let is_unasked_end = matches!(next, Next::Done { .. }) && !self.has_asked();
+            let now_ns = if is_unasked_end { monotonic_ns() } else { now_ns };
             match next {
                 Next::Send(command) if command.expects == Expects::Nothing => {}
                 Next::Send(command) => {
