@@ -160,8 +160,9 @@ extern "C" fn new_statement(
         let params = template.params();
         (Form::Text(template), params)
     };
-    let statement =
-        Statement { form, generation: user.generation, params_wanted, params: Vec::new(), is_open: true };
+    let columns = if as_text == 0 { user.prepared_columns.as_slice().into() } else { Default::default() };
+    let (generation, params) = (user.generation, Vec::new());
+    let statement = Statement { form, generation, params_wanted, columns, params, is_open: true };
     // A closed statement's place is used again, so that reconnecting for hours takes no memory.
     let free = user.statements.iter().position(|statement| !statement.is_open);
     match free {
@@ -196,6 +197,7 @@ extern "C" fn bind(turnstile: *mut Turnstile, place: u32, param_place: u32, para
 /// Encodes an execution: 0 as a prepared statement's, 1 as text; 2: it can't be executed.
 extern "C" fn execute(turnstile: *mut Turnstile, place: u32) -> i32 {
     let Some((user, out)) = (unsafe { user_and_out(turnstile) }) else { return 2 };
+    user.executes(place as usize);
     let generation = user.generation;
     let Some(statement) = user.statements.get_mut(place as usize) else { return 2 };
     let is_of_old = matches!(statement.form, Form::Prepared { .. }) && statement.generation != generation;

@@ -19,6 +19,20 @@ pub(crate) enum OptionValue {
     List(Vec<String>),
 }
 
+/// As it is typed.
+impl std::fmt::Display for OptionValue {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            OptionValue::Null => Ok(()),
+            OptionValue::Bool(true) => out.write_str("on"),
+            OptionValue::Bool(false) => out.write_str("off"),
+            OptionValue::Number(number) => write!(out, "{number}"),
+            OptionValue::Text(text) => out.write_str(text),
+            OptionValue::List(items) => out.write_str(&items.join(",")),
+        }
+    }
+}
+
 /// Where the script's text comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Source {
@@ -92,7 +106,7 @@ pub(crate) struct Facts {
     pub(crate) turn_max: Duration,
 
     unique: AtomicU32,
-    /// Events that have begun.
+    /// Events that have begun, where their number is limited.
     pub(crate) begun: AtomicU64,
     /// Users whose `thread_init` is done.
     pub(crate) ready: AtomicU32,
@@ -146,8 +160,7 @@ impl Facts {
 
     /// Takes one of the events that may still begin; whether there was one.
     pub(crate) fn take_event(&self) -> bool {
-        let number = self.begun.fetch_add(1, Relaxed);
-        self.events_max == 0 || number < self.events_max
+        self.events_max == 0 || self.begun.fetch_add(1, Relaxed) < self.events_max
     }
 
     /// Counts an event of a user; `busy_ns`: how long it took.

@@ -4,7 +4,9 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use whyso_wire::{Captured, CapturedResult, ExecuteTemplate, ParamType, QueryTemplate};
+use whyso_wire::{
+    Captured, CapturedResult, ColumnType, ExecuteTemplate, ParamType, QueryTemplate, RowFormat,
+};
 use whyso_workload::Rng;
 
 use crate::facts::Facts;
@@ -16,13 +18,6 @@ pub(crate) const STATUS_NONE: i32 = 0;
 pub(crate) const STATUS_IGNORABLE: i32 = 1;
 /// An error that ends the run.
 pub(crate) const STATUS_FATAL: i32 = 2;
-
-/// The run goes on.
-pub(crate) const ENDS_NOT: u32 = 0;
-/// No further event is begun.
-pub(crate) const ENDS_AFTER_EVENT: u32 = 1;
-/// There is no connection any more.
-pub(crate) const ENDS_NOW: u32 = 2;
 
 /// `SB_CNT_MAX`.
 pub(crate) const COUNTERS: usize = 8;
@@ -47,9 +42,8 @@ pub(crate) struct View {
     pub(crate) params: u32,
     /// Whether the connection was lost.
     pub(crate) is_lost: u32,
-    pub(crate) text_length: u32,
-    pub(crate) ends: u32,
     pub(crate) text: *const u8,
+    pub(crate) text_length: u32,
     pub(crate) result: ResultView,
 }
 
@@ -96,6 +90,8 @@ pub(crate) struct Statement {
     /// Of the connection on which it was prepared.
     pub(crate) generation: u32,
     pub(crate) params_wanted: usize,
+    /// Of its rows, as the server told them last: it need not tell them again at every execution.
+    pub(crate) columns: Rc<[ColumnType]>,
     /// In order; kept alive by the script's statement.
     pub(crate) params: Vec<*const Param>,
     pub(crate) is_open: bool,
@@ -150,6 +146,11 @@ pub(crate) struct User {
     /// Fields of the row that was fetched last, `None` for NULL.
     fields: Vec<Option<(*const u8, u32)>>,
     pub(crate) statements: Vec<Statement>,
+    /// Columns of the statement that was prepared last.
+    pub(crate) prepared_columns: Vec<ColumnType>,
+    /// Place of the statement that was executed last, and the columns of its rows.
+    executed: usize,
+    row_columns: Rc<[ColumnType]>,
     pub(crate) generation: u32,
     pub(crate) scratch: Vec<u8>,
     pub(crate) sqlstate: [u8; 5],
@@ -167,9 +168,8 @@ impl User {
             statement_id: 0,
             params: 0,
             is_lost: 0,
-            text_length: 0,
-            ends: ENDS_NOT,
             text: std::ptr::null(),
+            text_length: 0,
             result: ResultView::default(),
         };
         User {
@@ -184,11 +184,22 @@ impl User {
             row_place: 0,
             fields: Vec::new(),
             statements: Vec::new(),
+            prepared_columns: Vec::new(),
+            executed: 0,
+            row_columns: Rc::default(),
             generation: 0,
             scratch: Vec::new(),
             sqlstate: *b"HY000",
             message: Vec::new(),
             counters: [0; COUNTERS],
+        }
+    }
+
+    /// A statement is executed: rows that come are its own.
+    pub(crate) fn executes(&mut self, place: usize) {
+        if let Some(statement) = self.statements.get(place) {
+            self.executed = place;
+            self.row_columns = statement.columns.clone();
         }
     }
 
@@ -237,6 +248,13 @@ impl User {
         self.view.has_rows = 1;
         self.view.result =
             ResultView { nrows: set.len() as u32, nfields: u32::try_from(set.columns()).unwrap_or(0) };
+        let columns = set.types();
+        if set.format() == RowFormat::Binary && !columns.is_empty() && *columns != *self.row_columns {
+            self.row_columns = columns.into();
+            if let (0, Some(statement)) = (self.result_place, self.statements.get_mut(self.executed)) {
+                statement.columns = self.row_columns.clone();
+            }
+        }
     }
 
     pub(crate) fn more_results(&self) -> bool {
@@ -264,13 +282,13 @@ impl User {
         let row = set.row(self.row_place)?;
         self.row_place += 1;
         self.fields.clear();
-        if set.format() == whyso_wire::RowFormat::Text {
+        if set.format() == RowFormat::Text {
             self.fields
                 .extend(row.fields().map(|field| field.map(|field| (field.as_ptr(), field.len() as u32))));
             return Some(self.fields.len());
         }
         let mut text = whyso_wire::RowText::new();
-        if row.decode(set.types(), &mut text).is_err() || text.is_empty() {
+        if row.decode(&self.row_columns, &mut text).is_err() || text.is_empty() {
             return None;
         }
         self.scratch.clear();
