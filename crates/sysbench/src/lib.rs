@@ -8,8 +8,9 @@
 //! Nothing of sysbench's own is in here. Its bundled scripts are found where distributions put them.
 //!
 //! ```no_run
+//! # fn surroundings() -> Box<dyn whyso_sysbench::Surroundings> { unimplemented!() }
 //! let arguments = ["oltp_point_select", "--threads=4", "--time=10", "run"].map(str::to_string);
-//! std::process::exit(i32::from(whyso_sysbench::main(&arguments)));
+//! std::process::exit(i32::from(whyso_sysbench::main(&arguments, &*surroundings())));
 //! ```
 
 mod bridge;
@@ -25,9 +26,11 @@ mod say;
 mod script;
 mod settings;
 mod state;
+mod surroundings;
 mod user;
 mod watchdog;
 mod work;
 
 pub use program::main;
 pub use run::{interrupt, was_interrupted};
+pub use surroundings::{Recording, Run, Surroundings};

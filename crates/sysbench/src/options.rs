@@ -2,6 +2,9 @@
 
 use crate::facts::OptionValue;
 
+/// The folder of recordings, where it is not named.
+const RUNS: &str = "runs";
+
 /// What an option takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Type {
@@ -13,6 +16,8 @@ pub(crate) enum Type {
     Text,
     List,
     File,
+    /// A folder that has a name where none is given.
+    Folder,
 }
 
 /// An option that may be given.
@@ -74,6 +79,12 @@ pub(crate) const GROUPS: [Group; 5] = [
             ("luajit-cmd", Type::Text, "", "a command for LuaJIT's compiler: off"),
             ("turn-timeout", Type::Int, "10", "seconds that a script may run without a query (whyso's own)"),
             ("json", Type::File, "", "also write the results as JSON, - for standard output (whyso's own)"),
+            (
+                "record",
+                Type::Folder,
+                "",
+                "also record the run, the server and this machine, in runs (whyso's own)",
+            ),
             ("engine", Type::Text, "auto", "auto, threads, epoll or io-uring (whyso's own)"),
             ("tx-rate", Type::Double, "0", "old name of --rate"),
             ("max-requests", Type::Int, "0", "old name of --events"),
@@ -208,6 +219,10 @@ pub(crate) fn parse_value(name: &str, kind: Type, text: Option<&str>) -> Result<
             Some(text) => OptionValue::Text(text.to_string()),
             None => OptionValue::Null,
         },
+        Type::Folder => match text {
+            Some("") => OptionValue::Null,
+            text => OptionValue::Text(text.unwrap_or(RUNS).to_string()),
+        },
         Type::List => {
             let items = text.unwrap_or("").split(',').map(str::trim).filter(|item| !item.is_empty());
             OptionValue::List(items.map(str::to_string).collect())
@@ -244,7 +259,7 @@ pub(crate) fn help_of_test(test: &str, declared: &[Declared]) -> String {
             let left = format!("--{}{}", option.name, placeholder(option.kind));
             let default = match &option.default {
                 OptionValue::Null => String::new(),
-                value => format!(" [{}]", shown(value)),
+                value => format!(" [{value}]"),
             };
             (left, format!("{}{default}", option.description))
         })
@@ -286,17 +301,7 @@ fn placeholder(kind: Type) -> &'static str {
         Type::Text => "=STRING",
         Type::List => "=[LIST,...]",
         Type::File => "=FILENAME",
-    }
-}
-
-fn shown(value: &OptionValue) -> String {
-    match value {
-        OptionValue::Null => String::new(),
-        OptionValue::Bool(true) => "on".to_string(),
-        OptionValue::Bool(false) => "off".to_string(),
-        OptionValue::Number(number) => format!("{number}"),
-        OptionValue::Text(text) => text.clone(),
-        OptionValue::List(items) => items.join(","),
+        Type::Folder => "[=FOLDER]",
     }
 }
 
@@ -316,6 +321,9 @@ mod tests {
             (Type::Size, Some("64K"), OptionValue::Number(65536.0)),
             (Type::Double, Some("1.5"), OptionValue::Number(1.5)),
             (Type::List, Some("a, b"), OptionValue::List(vec!["a".to_string(), "b".to_string()])),
+            (Type::Folder, None, OptionValue::Text("runs".to_string())),
+            (Type::Folder, Some("x"), OptionValue::Text("x".to_string())),
+            (Type::Folder, Some(""), OptionValue::Null),
         ] {
             assert_eq!(parse_value("x", kind, text), Ok(value));
         }

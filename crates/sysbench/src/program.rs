@@ -7,20 +7,20 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::command_line::{CommandLine, parse_config};
 use crate::facts::{Facts, Job, OptionValue, Source};
 use crate::options::{self, Declared, Given};
-use crate::report;
 use crate::run;
 use crate::say::{flush_lines, note, say, say_fatal};
 use crate::script::{self, GlobalState};
 use crate::settings::Settings;
 use crate::state::VERSION;
+use crate::surroundings::Surroundings;
 
 /// Runs sysbench's command line, without the program's own name. Results and notices go to standard output, what is
 /// wrong with the command line and what differs from sysbench to standard error.
 ///
 /// Returns the exit status: 0, or 1 where something failed.
-pub fn main(arguments: &[String]) -> u8 {
+pub fn main(arguments: &[String], surroundings: &dyn Surroundings) -> u8 {
     flush_lines();
-    match program(arguments) {
+    match program(arguments, surroundings) {
         Ok(went_well) => u8::from(!went_well),
         Err(problem) => {
             say_fatal(&problem);
@@ -29,7 +29,7 @@ pub fn main(arguments: &[String]) -> u8 {
     }
 }
 
-fn program(arguments: &[String]) -> Result<bool, String> {
+fn program(arguments: &[String], surroundings: &dyn Surroundings) -> Result<bool, String> {
     let mut line = CommandLine::parse(arguments)?;
     for warning in &line.warnings {
         note(warning);
@@ -71,7 +71,7 @@ fn program(arguments: &[String]) -> Result<bool, String> {
         say(&options::help());
         return Ok(true);
     }
-    with_script(&line, arguments, &general, &given, &settings)
+    with_script(&line, arguments, &general, &given, &settings, surroundings)
 }
 
 /// What is wrong with the command line goes to standard error, as with sysbench.
@@ -108,6 +108,7 @@ fn with_script(
     general: &[Declared],
     given: &[Given],
     settings: &Settings,
+    surroundings: &dyn Surroundings,
 ) -> Result<bool, String> {
     let source = script::find(line.test.as_deref(), &script::package_path())?;
     // A script on standard input is run without a command being named.
@@ -142,7 +143,7 @@ fn with_script(
     }
     let facts = Arc::new(facts);
     if command == "run" {
-        return run_events(settings, &facts, &script, test);
+        return run_events(settings, &facts, &script, surroundings);
     }
     let Some(is_parallel) = script.command(&command) else {
         return wrong_use(&match command.as_str() {
@@ -155,31 +156,29 @@ fn with_script(
     if users > 1 && settings.verbosity >= 3 {
         say("Initializing worker threads...\n\n");
     }
-    Ok(run::command(settings, users, &facts)?.went_well)
+    run::command(settings, users, &facts)
 }
 
 fn run_events(
     settings: &Settings,
     facts: &Arc<Facts>,
     script: &GlobalState,
-    test: &str,
+    surroundings: &dyn Surroundings,
 ) -> Result<bool, String> {
     if !script.has_function("event") && !script.has_function("thread_run") {
-        return Err(format!("cannot find the event() function in {test}"));
+        return Err(format!("cannot find the event() function in {}", facts.test));
     }
     if settings.verbosity >= 3 {
         say(&announcement(settings));
     }
     script.call("init")?;
-    let ended = run::events(settings, facts, script)?;
+    let ended = run::events(settings, facts, script, surroundings)?;
     script.call("done")?;
-    if let Some(outcome) = &ended.outcome {
-        if let Some(path) = &settings.json {
-            write_json(path, test, outcome)?;
-        }
-        if let Some(why) = outcome.client.saturated_why() {
-            note(&format!("whyso: this run measured the client: {why}"));
-        }
+    if let Some(path) = &settings.json {
+        write_json(path, &surroundings.json(&ended.run, &ended.outcome))?;
+    }
+    if let Some(why) = ended.outcome.client.saturated_why() {
+        note(&format!("whyso: this run measured the client: {why}"));
     }
     let rollbacks = facts.rollbacks.load(Relaxed);
     if rollbacks > 0 {
@@ -191,16 +190,22 @@ fn run_events(
     if settings.is_unverified {
         note("whyso: connections were encrypted, but to whoever answered; --mysql-ssl-ca=FILE verifies");
     }
+    match ended.recorded {
+        Some(Ok(folder)) => {
+            note(&format!("whyso: recorded in {0}; `whyso report {0}` draws it", folder.display()))
+        }
+        Some(Err(problem)) => return Err(format!("the recording is not whole: {problem}")),
+        None => {}
+    }
     Ok(ended.went_well)
 }
 
-fn write_json(path: &str, test: &str, outcome: &whyso_load::LevelOutcome) -> Result<(), String> {
-    let text = format!("{:#}\n", report::as_json(test, outcome));
+fn write_json(path: &str, object: &str) -> Result<(), String> {
     if path == "-" {
-        say(&text);
+        say(&format!("{object}\n"));
         return Ok(());
     }
-    std::fs::write(path, text).map_err(|error| format!("can't write {path}: {error}"))
+    std::fs::write(path, format!("{object}\n")).map_err(|error| format!("can't write {path}: {error}"))
 }
 
 /// What is said before a run.

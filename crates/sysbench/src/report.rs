@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use serde_json::{Value, json};
 use whyso_load::{CONNECT, Interval, LevelOutcome, TRANSACTION};
 
 use crate::facts::IgnoreErrors;
@@ -238,42 +237,6 @@ pub(crate) fn histogram(sums: &Sums) -> String {
     }
     text.push_str(" \n");
     text
-}
-
-/// The results as one object, in the form of `whyso load --json`.
-pub(crate) fn as_json(workload: &str, outcome: &LevelOutcome) -> Value {
-    let seconds = (outcome.window_end_ns - outcome.window_begin_ns) as f64 / 1e9;
-    let latency = |histogram: &whyso_load::Histogram| {
-        let ms = |quantile: f64| histogram.quantile_ns(quantile) as f64 / 1e6;
-        json!({
-            "mean": histogram.mean_ns() / 1e6,
-            "p50": ms(0.5),
-            "p95": ms(0.95),
-            "p99": ms(0.99),
-            "p999": ms(0.999),
-            "max": histogram.max_ns() as f64 / 1e6,
-        })
-    };
-    let each_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
-    let cpu_s = outcome.client.process_cpu_ns as f64 / 1e9;
-    json!({ "levels": [{
-        "workload": workload,
-        "users": outcome.users,
-        "seconds": seconds,
-        "transactions": outcome.transactions,
-        "queries": outcome.queries,
-        "errors": outcome.errors_by_code.values().sum::<u64>(),
-        "transactions_per_s": each_second(outcome.transactions),
-        "queries_per_s": each_second(outcome.queries),
-        "latency_ms": latency(&outcome.response),
-        "service_ms": latency(&outcome.service),
-        "client": {
-            "cpu_s": cpu_s,
-            "cpu_us_per_query": cpu_s * 1e6 / outcome.queries.max(1) as f64,
-            "max_rss_kb": outcome.client.max_rss_kb,
-            "saturated": outcome.client.saturated_why().is_some(),
-        },
-    }]})
 }
 
 #[cfg(test)]

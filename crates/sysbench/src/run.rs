@@ -1,5 +1,6 @@
 //! Runs a script's events, or one of its commands, on the load engine.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
@@ -14,9 +15,12 @@ use crate::report::{self, Stat, Sums};
 use crate::say::{note, say, say_fatal};
 use crate::script::GlobalState;
 use crate::settings::Settings;
+use crate::surroundings::{Run, Surroundings};
 use crate::work::ScriptWork;
 
 const POLL: Duration = Duration::from_millis(5);
+/// The same where time ends the run: looking costs the client CPU.
+const POLL_OF_TIMED: Duration = Duration::from_millis(50);
 /// Longest time that a statement may take: an index over a large table takes its time.
 const STATEMENT_MAX: Duration = Duration::from_secs(24 * 3600);
 /// Longest time that a lost connection is sought to be made anew.
@@ -28,8 +32,10 @@ static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// How a run ended.
 pub(crate) struct Ended {
-    /// `None`: it did not begin.
-    pub(crate) outcome: Option<LevelOutcome>,
+    pub(crate) run: Run,
+    pub(crate) outcome: LevelOutcome,
+    /// Where it was recorded, or why that failed; `None` where it was not to be.
+    pub(crate) recorded: Option<Result<PathBuf, String>>,
     pub(crate) went_well: bool,
 }
 
@@ -72,11 +78,11 @@ fn tell_failure(running: &Running, facts: &Facts) -> bool {
     }
 }
 
-/// Runs a command of the script, once a user.
+/// Runs a command of the script, once a user. Gives whether it went well.
 ///
 /// # Errors
 /// What keeps the load from being started.
-pub(crate) fn command(settings: &Settings, users: u32, facts: &Arc<Facts>) -> Result<Ended, String> {
+pub(crate) fn command(settings: &Settings, users: u32, facts: &Arc<Facts>) -> Result<bool, String> {
     let mut engine = open(settings, users, facts)?;
     let running = engine.level_with(&LevelSpec::users(users)).map_err(|error| error.to_string())?;
     while !is_ended(&running) {
@@ -84,14 +90,19 @@ pub(crate) fn command(settings: &Settings, users: u32, facts: &Arc<Facts>) -> Re
     }
     let failed = tell_failure(&running, facts);
     drop(running);
-    Ok(Ended { outcome: None, went_well: !failed && !was_interrupted() })
+    Ok(!failed && !was_interrupted())
 }
 
 /// Runs events until the run is over, and reports.
 ///
 /// # Errors
 /// What keeps the load from being started.
-pub(crate) fn events(settings: &Settings, facts: &Arc<Facts>, script: &GlobalState) -> Result<Ended, String> {
+pub(crate) fn events(
+    settings: &Settings,
+    facts: &Arc<Facts>,
+    script: &GlobalState,
+    surroundings: &dyn Surroundings,
+) -> Result<Ended, String> {
     let threads = settings.threads;
     if settings.verbosity >= 3 {
         say("Initializing worker threads...\n\n");
@@ -101,6 +112,9 @@ pub(crate) fn events(settings: &Settings, facts: &Arc<Facts>, script: &GlobalSta
     if settings.rate > 0.0 {
         level.pacing = Pacing::Open { arrivals: Arrivals::Poisson, rate: Profile::constant(settings.rate) };
     }
+    let run = Run::new(settings, facts, level.pacing.clone());
+    let begun = settings.record.as_ref().map(|folder| surroundings.record(&run, folder));
+    let mut recording = begun.transpose()?;
     let mut running = engine.level_with(&level).map_err(|error| error.to_string())?;
     let are_ready = await_ready(settings, facts, &running)?;
     if are_ready && settings.verbosity >= 3 {
@@ -114,10 +128,13 @@ pub(crate) fn events(settings: &Settings, facts: &Arc<Facts>, script: &GlobalSta
     let begin_ns = running.begin_measuring();
     let mut reporter = Reporter::new(settings, facts, script, begin_ns);
     let deadline = settings.time.map(|time| Instant::now() + time);
+    let poll = if settings.events == 0 { POLL_OF_TIMED } else { POLL };
     while are_ready && !is_ended(&running) && deadline.is_none_or(|deadline| Instant::now() < deadline) {
-        std::thread::sleep(POLL);
+        let rest = deadline.map_or(poll, |deadline| deadline.saturating_duration_since(Instant::now()));
+        std::thread::sleep(poll.min(rest));
         for interval in running.intervals().try_iter() {
             reporter.take(&interval)?;
+            recording.iter_mut().for_each(|recording| recording.interval(&interval));
         }
     }
     facts.ending.store(true, Relaxed);
@@ -139,11 +156,13 @@ pub(crate) fn events(settings: &Settings, facts: &Arc<Facts>, script: &GlobalSta
     let (outcome, intervals) = running.stop_with_intervals();
     for interval in &intervals {
         reporter.take(interval)?;
+        recording.iter_mut().for_each(|recording| recording.interval(interval));
     }
     if are_ready && settings.verbosity >= 3 {
         reporter.finish(&outcome)?;
     }
-    Ok(Ended { outcome: Some(outcome), went_well: !failed })
+    let recorded = recording.map(|recording| recording.finish(&outcome, was_interrupted()));
+    Ok(Ended { run, outcome, recorded, went_well: !failed })
 }
 
 fn is_ended(running: &Running) -> bool {

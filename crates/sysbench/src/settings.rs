@@ -26,6 +26,8 @@ pub(crate) struct Settings {
     pub(crate) checkpoints: Vec<u64>,
     pub(crate) turn_max: Duration,
     pub(crate) json: Option<String>,
+    /// Folder in which the run is recorded, in one of its own.
+    pub(crate) record: Option<PathBuf>,
     pub(crate) engine: EngineKind,
     pub(crate) random: RandomOptions,
     /// 0: from the time.
@@ -97,7 +99,7 @@ impl Settings {
             other => return Err(format!("Invalid value for --db-ps-mode: {other}. Give auto or disable.")),
         };
         let time = values.seconds("time")?;
-        let json = values.text("json");
+        let (json, record) = (values.text("json"), values.text("record"));
         let random = RandomOptions {
             default: values.text("rand-type").parse::<Kind>()?,
             iterations: values.bounded("rand-spec-iter", 1.0, 1e6)? as u32,
@@ -126,6 +128,7 @@ impl Settings {
             checkpoints,
             turn_max: Duration::from_secs_f64(values.bounded("turn-timeout", 1.0, 1e9)?),
             json: (!json.is_empty()).then(|| json.to_string()),
+            record: (!record.is_empty()).then(|| PathBuf::from(record)),
             engine: values.text("engine").parse()?,
             random,
             seed: values.bounded("rand-seed", 0.0, 9e15)? as u64,

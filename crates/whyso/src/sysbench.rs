@@ -1,17 +1,22 @@
-//! `whyso sysbench`: all arguments go to the library that serves them.
+//! `whyso sysbench`: all arguments go to the library that serves them; the lab records, and the report writes JSON.
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use whyso_lab::{Beside, DrivenLoad};
+use whyso_load::{Interval, LevelOutcome};
+use whyso_record::run::Ended;
+use whyso_report::load::{LoadResult, load_json};
+use whyso_sysbench::{Recording, Run, Surroundings};
 
 use crate::INTERRUPTED;
 use crate::args::SysbenchArgs;
 
-const PASSWORD: &str = "--mysql-password=";
+const PASSWORD: &str = "--mysql-password";
 
 pub(crate) fn run(args: &SysbenchArgs) -> Result<ExitCode> {
-    let passwords = args.arguments.iter().filter_map(|argument| argument.strip_prefix(PASSWORD));
-    for password in passwords {
+    for password in args.arguments.iter().filter_map(|argument| password(argument)) {
         if whyso_server::overwrite_in_arguments(password) {
             eprintln!(
                 "whyso: warning: a password on the command line can be seen by others; MYSQL_PWD is safer"
@@ -19,6 +24,76 @@ pub(crate) fn run(args: &SysbenchArgs) -> Result<ExitCode> {
         }
     }
     ctrlc::set_handler(whyso_sysbench::interrupt).context("can't prepare for Ctrl-C")?;
-    let status = whyso_sysbench::main(&args.arguments);
+    let status = whyso_sysbench::main(&args.arguments, &Whyso { command: command_line(&args.arguments) });
     Ok(ExitCode::from(if whyso_sysbench::was_interrupted() { INTERRUPTED } else { status }))
+}
+
+/// The password that an argument gives.
+fn password(argument: &str) -> Option<&str> {
+    let (name, value) = argument.split_once('=')?;
+    (name.replace('_', "-") == PASSWORD).then_some(value)
+}
+
+/// As it was typed, without the password.
+fn command_line(arguments: &[String]) -> Vec<String> {
+    let mut line = vec!["whyso".to_string(), "sysbench".to_string()];
+    for argument in arguments {
+        line.push(password(argument).map_or(argument.clone(), |_| format!("{PASSWORD}=***")));
+    }
+    line
+}
+
+/// What this program does with a run.
+struct Whyso {
+    command: Vec<String>,
+}
+
+impl Surroundings for Whyso {
+    fn record(&self, run: &Run, folder: &Path) -> Result<Box<dyn Recording>, String> {
+        let begun = Beside::begin(self.driven(run), folder);
+        let beside = begun.map_err(|error| format!("the run can't be recorded: {error}"))?;
+        Ok(Box::new(Recorded(beside)))
+    }
+
+    fn json(&self, run: &Run, outcome: &LevelOutcome) -> String {
+        let level = self.driven(run).level(outcome, whyso_sysbench::was_interrupted());
+        let cut_short = match &level.ended {
+            Ended::Complete { .. } => None,
+            Ended::CutShort { why, .. } => Some(why.clone()),
+        };
+        let verdict = whyso_lab::judge_alone(&level);
+        let result =
+            LoadResult { levels: vec![(level, verdict)], capacity: None, comparison: None, cut_short };
+        format!("{:#}", load_json(&result))
+    }
+}
+
+impl Whyso {
+    fn driven(&self, run: &Run) -> DrivenLoad {
+        DrivenLoad {
+            workload: run.test.clone(),
+            targets: run.endpoints.iter().map(|endpoint| endpoint.target.clone()).collect(),
+            users: run.threads,
+            pacing: run.pacing.clone(),
+            measure: run.time,
+            warmup: run.warmup,
+            seed: run.seed,
+            engine: run.engine,
+            options: run.options.clone(),
+            percentiles: run.percentile.map(f64::from).into_iter().collect(),
+            command: self.command.clone(),
+        }
+    }
+}
+
+struct Recorded(Beside);
+
+impl Recording for Recorded {
+    fn interval(&mut self, interval: &Interval) {
+        self.0.interval(interval);
+    }
+
+    fn finish(self: Box<Self>, outcome: &LevelOutcome, interrupted: bool) -> Result<PathBuf, String> {
+        self.0.finish(outcome, interrupted).map_err(|error| error.to_string())
+    }
 }
