@@ -49,7 +49,7 @@ fn a_script_finds_every_function_that_it_may_call() {
                 "prepared row\t3\t1\t3\t7\t1.5\thello\tnil\n",
                 "prepared row\t4\t7\t1.5\thello\n",
                 "prepared row\t5\t7\t1.5\thello\n",
-                "second connection\tfalse\tone user has one connection here",
+                "second connection\tfalse\tone user has one connection at a time here",
                 "done\t0\t4\t0\n",
                 "after disconnect\tfalse\tthe connection is closed",
                 "hook\t3\t",
@@ -240,6 +240,58 @@ fn the_old_command_line_is_translated_and_run() {
         ],
     );
     assert_eq!(ran.number("transactions:"), 50.0);
+}
+
+#[test]
+fn init_done_and_report_hooks_may_use_a_connection() {
+    let server = Server::start();
+    let text = r#"
+local function note(text)
+   sysbench.sql.driver():connect():query("INSERT INTO notes VALUES ('" .. text .. "')")
+end
+function init()
+   assert(sysbench.opt.threads == 2)
+   sysbench.sql.driver():connect():query("CREATE TABLE notes (note VARCHAR(20))")
+   greeting = "hello"
+end
+function thread_init() con = sysbench.sql.driver():connect() end
+function event() con:query("SELECT * FROM notes") end
+function sysbench.hooks.report_cumulative(stat) note("events " .. stat.events) end
+function done() note(greeting) end
+"#;
+    server.script(text, &["--threads=2", "--events=10", "--time=0", "run"]).expect(0, &[]);
+    let notes = server.own.sql("SELECT GROUP_CONCAT(note ORDER BY note) FROM sbtest.notes");
+    assert_eq!(notes, "events 10,hello");
+    let ran = server.script("function event() end\nfunction init()\n error('no')\nend", &["run"]);
+    ran.expect(1, &["FATAL: `init' function failed: test.lua:3: no", "stack traceback"]);
+    let failing =
+        "function event() end\nfunction done() sysbench.sql.driver():connect():query('SELECT oops') end";
+    server
+        .script(failing, &["--events=1", "run"])
+        .expect(1, &["FATAL: `done' function failed: test.lua:2: SQL error"]);
+    let ran = server.script("con = sysbench.sql.driver():connect()\nfunction event() end", &["run"]);
+    ran.expect(1, &["test.lua:1: no connection can be had while the script is loaded"]);
+}
+
+#[test]
+fn a_connection_that_nothing_refers_to_gives_way_to_the_next() {
+    let server = Server::start();
+    let text = r#"
+local function connection_id() return (sysbench.sql.driver():connect():query_row("SELECT CONNECTION_ID()")) end
+function prepare()
+   local first, second = connection_id(), connection_id()
+   print("another", first ~= second)
+   con = sysbench.sql.driver():connect()
+   print("beside", pcall(connection_id))
+   con:disconnect()
+   print("after", pcall(connection_id))
+end
+"#;
+    let ran = server.script(text, &["prepare"]);
+    ran.expect(
+        0,
+        &["another\ttrue", "beside\tfalse\t", "close it by con:disconnect() first", "after\ttrue\t"],
+    );
 }
 
 #[test]

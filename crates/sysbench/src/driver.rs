@@ -12,7 +12,7 @@ use whyso_wire::RowFormat;
 use whyso_workload::Rng;
 
 use crate::facts::{Job, ScriptFailure};
-use crate::state::{State, Want};
+use crate::state::{Body, State, Want};
 use crate::user::{STATUS_FATAL, STATUS_IGNORABLE, STATUS_NONE, User, View};
 use crate::watchdog::{TOO_LONG, Watch};
 
@@ -73,10 +73,15 @@ pub(crate) struct ScriptDriver {
 }
 
 impl ScriptDriver {
-    pub(crate) fn new(state: Rc<State>, watch: Rc<Watch>, number: u32) -> Result<ScriptDriver, String> {
+    pub(crate) fn new(
+        state: Rc<State>,
+        watch: Rc<Watch>,
+        number: u32,
+        body: Body,
+    ) -> Result<ScriptDriver, String> {
         let rng = Rng::for_transaction(state.facts.seed, u64::from(number), u64::MAX);
         let mut user = Box::new(User::new(state.facts.clone(), state.samplers.clone(), rng));
-        let thread = state.coroutine(&raw mut *user, number)?;
+        let thread = state.coroutine(&raw mut *user, number, body)?;
         let coroutine = thread.to_pointer().cast_mut().cast();
         Ok(ScriptDriver {
             state,

@@ -67,7 +67,7 @@ enum Phase {
 
 /// What became of the thing asked for before.
 #[derive(Clone, Copy, Debug)]
-enum Heard {
+pub(crate) enum Heard {
     Nothing,
     Fine(Sum),
     Error(ErrorCode),
@@ -105,7 +105,7 @@ pub(crate) enum Do {
 
 impl Heard {
     #[inline]
-    fn as_reply<'s>(
+    pub(crate) fn as_reply<'s>(
         self,
         message: &'s str,
         captured: &'s Captured,

@@ -7,6 +7,15 @@ local yield = coroutine.yield
 
 local runtime = {}
 
+-- A line at once: users of other loops print too.
+local function print(...)
+   local values = { ... }
+   for place = 1, select("#", ...) do
+      values[place] = tostring(values[place])
+   end
+   io.write(table.concat(values, "\t") .. "\n")
+end
+
 -- ffi ----------------------------------------------------------------------------------------------------------------
 
 local served = {
@@ -263,9 +272,10 @@ local globals = copy_of(_G)
 -- An environment for one user, and what is known of the user; `user` is nil in the global state, `tid` its number.
 function runtime.environment(user, tid)
    local env = copy_of(globals)
-   env._G = env
+   env._G, env.print = env, print
    local hooks = {}
-   local own = { user = user, hooks = hooks }
+   -- A connection is held for as long as the script refers to it.
+   local own = { user = user, hooks = hooks, held = setmetatable({}, { __mode = "v" }) }
    local cmdline = copy_of(facts.cmdline)
    cmdline.PARALLEL_COMMAND = true
    local types = { "NULL", "BOOL", "INT", "SIZE", "DOUBLE", "STRING", "LIST", "FILE", "MAX" }
@@ -352,7 +362,8 @@ end
 
 -- Runs the script's body for the global state; what fails is told as for a user.
 function runtime.global_state()
-   local env = runtime.environment(nil, 0)
+   local env, own = runtime.environment(nil, 0)
+   runtime.own_of_global_state = own
    local went_well, problem = xpcall(runtime.load_script, runtime.with_trace, env)
    if not went_well then
       error(tostring(problem), 0)
@@ -439,8 +450,9 @@ function runtime.worker(user, tid)
          ends = yield(DONE)
       end
    end
-   if ends == IS_OVER and own.con then
-      own.con.is_open, own.con.is_over = false, true
+   local con = own.held.con
+   if ends == IS_OVER and con then
+      con.is_open, con.is_over = false, true
    end
    if type(env.thread_done) == "function" then
       call("thread_done", env.thread_done, tid)
@@ -453,6 +465,16 @@ function runtime.command(user, tid)
    call("sysbench.load", runtime.load_script, env)
    runtime.set_options(env)
    call("sysbench.cmdline.call_command", env.sysbench.cmdline.call_command, facts.command)
+end
+
+-- What the coroutine of the global state does: calls what it is told to, as long as it is told to. `runtime.to_call`: the
+-- function's name, for messages, the function, and its argument.
+function runtime.caller(user)
+   runtime.own_of_global_state.user = user
+   repeat
+      local name, body, argument = unpack(runtime.to_call, 1, 3)
+      call(name, body, argument)
+   until yield(DONE) == IS_OVER
 end
 
 -- The coroutine of a user: what it gives at its end says how it went.

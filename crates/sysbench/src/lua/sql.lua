@@ -342,24 +342,30 @@ function Driver.name()
    return "mysql"
 end
 
--- The user's connection, which the engine has made.
+-- The user's connection. It has one at a time: another is made where the one before was closed, as sysbench does also
+-- where nothing refers to it any more.
 function Driver.connect(driver)
    local own = driver.own
    if own.user == nil then
-      error("no connection can be had here: connect in thread_init(), in event() or in a command", 2)
+      error("no connection can be had while the script is loaded: connect in a function, such as thread_init()", 2)
    end
-   if own.con ~= nil then
-      if own.con.is_open then
-         error("one user has one connection here, and this one has connected before: use that connection, or more "
-               .. "threads", 2)
+   if own.held.con ~= nil and own.held.con.is_open then
+      collectgarbage()
+      if own.held.con ~= nil then
+         error("one user has one connection at a time here, and this one has a connection that is open: use that one, "
+               .. "close it by con:disconnect() first, or run more threads", 2)
       end
+   end
+   if own.has_connected then
       yield(RECONNECT)
    end
+   own.has_connected = true
    local user = own.user
-   own.con = setmetatable({
+   local con = setmetatable({
       user = user, hooks = own.hooks, is_open = true, result = user.result, error = 0, sql_errno = 0,
    }, Connection)
-   return own.con
+   own.held.con = con
+   return con
 end
 
 -- `own`: what one environment knows of its user.
