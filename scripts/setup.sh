@@ -17,6 +17,8 @@ need mariadb mariadb-client
 need cc build-essential
 if [ "$purpose" = test ]; then
 	need chromium chromium
+	need sysbench sysbench
+	need openssl openssl
 	need python3 python3
 	python3 -c 'import venv, ensurepip' >/dev/null 2>&1 || packages+=(python3-venv)
 fi

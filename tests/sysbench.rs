@@ -3,80 +3,9 @@
 mod common;
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::time::Duration;
 
-use common::{OwnServer, Place, finish, spawn};
-
-const BOUND: Duration = Duration::from_secs(60);
-
-/// A server of the test's own, with a database for scripts.
-struct Server {
-    place: Place,
-    own: OwnServer,
-}
-
-impl Server {
-    fn start() -> Server {
-        let own = OwnServer::start();
-        own.sql("CREATE DATABASE sbtest");
-        Server { place: Place::new(), own }
-    }
-
-    fn socket(&self) -> PathBuf {
-        self.own.socket()
-    }
-
-    fn sysbench(&self, arguments: &[&str]) -> Ran {
-        let socket = format!("--mysql-socket={}", self.socket().display());
-        let mut all = vec!["sysbench", socket.as_str(), "--mysql-user=root"];
-        all.extend(arguments);
-        Ran::of(&self.place, &all)
-    }
-
-    /// Writes a script and runs it.
-    fn script(&self, text: &str, arguments: &[&str]) -> Ran {
-        fs::write(self.place.path().join("test.lua"), text).unwrap();
-        let mut all = vec!["test.lua"];
-        all.extend(arguments);
-        self.sysbench(&all)
-    }
-}
-
-struct Ran {
-    status: Option<i32>,
-    out: String,
-    err: String,
-}
-
-impl Ran {
-    fn of(place: &Place, arguments: &[&str]) -> Ran {
-        let output = finish(spawn(&mut place.whyso(arguments)), BOUND);
-        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        Ran { status: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
-    }
-
-    fn expect(&self, status: i32, parts: &[&str]) {
-        assert_eq!(self.status, Some(status), "{}\n{}", self.out, self.err);
-        for part in parts {
-            assert!(
-                self.out.contains(part) || self.err.contains(part),
-                "no '{part}' in:\n{}\n{}",
-                self.out,
-                self.err
-            );
-        }
-    }
-
-    /// The number behind a label of the report.
-    fn number(&self, label: &str) -> f64 {
-        let line = self.out.lines().find(|line| line.trim_start().starts_with(label));
-        let line = line.unwrap_or_else(|| panic!("no {label} in {}", self.out));
-        let value = line.split(label).nth(1).unwrap().split_whitespace().next().unwrap();
-        value.trim_end_matches('s').parse().unwrap()
-    }
-}
+use common::Place;
+use common::sysbench::{Ran, Server};
 
 /// What a script can call, each with what it must print.
 const SURFACE: &str = include_str!("../crates/sysbench/tests/surface.lua");
@@ -115,7 +44,12 @@ fn a_script_finds_every_function_that_it_may_call() {
                 "|********************                     1\n",
                 "globals\tabc\t3\t1\t2\n",
                 "unserved\tfalse\ttest.lua:65: the C symbol 'sb_event_start' is not served",
-                "second connection\tfalse\tone user has one connection here",
+                "prepared row\t1\t1\t3\t7\t1.5\thello\tnil\n",
+                "prepared row\t2\t1\t3\t7\t1.5\thello\tnil\n",
+                "prepared row\t3\t1\t3\t7\t1.5\thello\tnil\n",
+                "prepared row\t4\t7\t1.5\thello\n",
+                "prepared row\t5\t7\t1.5\thello\n",
+                "second connection\tfalse\tone user has one connection at a time here",
                 "done\t0\t4\t0\n",
                 "after disconnect\tfalse\tthe connection is closed",
                 "hook\t3\t",
@@ -240,88 +174,6 @@ function event() io.write(sysbench.rand.default(1, 1000000), " ", sysbench.rand.
     assert_ne!(drawn("--rand-seed=7"), drawn("--rand-seed=8"));
 }
 
-/// What Percona's sysbench-tpcc uses, in a script of our own.
-#[test]
-fn a_script_like_the_tpcc_one_prepares_in_parallel_and_runs() {
-    let server = Server::start();
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates/sysbench/tests/orders.lua");
-    let script = script.to_str().unwrap();
-    let common = ["--threads=4", "--scale=2"];
-    server.sysbench(&[&[script][..], &common, &["prepare"]].concat()).expect(0, &["loading warehouse 2"]);
-    let ran =
-        server.sysbench(&[&[script][..], &common, &["--time=2", "--report-interval=1", "run"]].concat());
-    ran.expect(0, &["[ 1s ] thds: 4 tps: ", "SQL statistics:", "Threads fairness:"]);
-    assert!(ran.number("transactions:") > 10.0, "{}", ran.out);
-    let consistent = "SELECT COUNT(*) FROM sbtest.district1 WHERE d_next <> (SELECT COUNT(*) + 1 FROM sbtest.orders1 WHERE o_district = d_id)";
-    assert_eq!(server.own.sql(consistent), "0");
-    server.sysbench(&[&[script][..], &common, &["cleanup"]].concat()).expect(0, &[]);
-}
-
-#[test]
-fn the_bundled_scripts_run_as_they_are_and_are_reported_as_sysbench_reports() {
-    let server = Server::start();
-    let common = ["--tables=2", "--table-size=500", "--threads=4"];
-    let with = |words: &[&str]| server.sysbench(&[&common[..], words].concat());
-    with(&["oltp_read_write", "prepare"]).expect(0, &["Creating a secondary index on 'sbtest2'..."]);
-    assert_eq!(server.own.sql("SELECT COUNT(*) FROM sbtest.sbtest2"), "500");
-    for test in [
-        "oltp_read_write",
-        "oltp_point_select",
-        "oltp_read_only",
-        "oltp_write_only",
-        "oltp_update_index",
-        "oltp_update_non_index",
-        "oltp_insert",
-        "oltp_delete",
-        "select_random_points",
-        "select_random_ranges",
-    ] {
-        let ran = with(&[test, "--events=200", "--time=0", "run"]);
-        ran.expect(0, &[]);
-        assert_eq!(ran.number("transactions:"), 200.0, "{test}\n{}", ran.out);
-    }
-    let theirs = Command::new("sysbench")
-        .args([
-            "--mysql-user=root",
-            "--events=100",
-            "--time=0",
-            "--rand-seed=3",
-            "--histogram",
-            "oltp_read_write",
-            "run",
-        ])
-        .args(common)
-        .arg(format!("--mysql-socket={}", server.socket().display()))
-        .output()
-        .unwrap();
-    let ours = with(&["oltp_read_write", "--events=100", "--time=0", "--rand-seed=3", "--histogram", "run"]);
-    assert_eq!(layout(&ours.out), layout(&String::from_utf8_lossy(&theirs.stdout)));
-    with(&["oltp_read_write", "cleanup"]).expect(0, &["Dropping table 'sbtest1'..."]);
-}
-
-/// A report without its numbers and without the histogram's lines, whose number is up to the latencies.
-fn layout(report: &str) -> Vec<String> {
-    let mut lines = Vec::new();
-    for line in report.lines().skip(1) {
-        let is_of_histogram = line.contains(" |");
-        if is_of_histogram {
-            continue;
-        }
-        let mut shape = String::new();
-        for letter in line.chars() {
-            match letter {
-                // Columns may shift by the length of a number.
-                '0'..='9' if shape.ends_with('9') => {}
-                '0'..='9' => shape.push('9'),
-                ' ' if shape.ends_with(' ') => {}
-                other => shape.push(other),
-            }
-        }
-        lines.push(shape);
-    }
-    lines
-}
-
 #[test]
 fn schedules_checkpoints_and_json_are_served() {
     let server = Server::start();
@@ -388,6 +240,58 @@ fn the_old_command_line_is_translated_and_run() {
         ],
     );
     assert_eq!(ran.number("transactions:"), 50.0);
+}
+
+#[test]
+fn init_done_and_report_hooks_may_use_a_connection() {
+    let server = Server::start();
+    let text = r#"
+local function note(text)
+   sysbench.sql.driver():connect():query("INSERT INTO notes VALUES ('" .. text .. "')")
+end
+function init()
+   assert(sysbench.opt.threads == 2)
+   sysbench.sql.driver():connect():query("CREATE TABLE notes (note VARCHAR(20))")
+   greeting = "hello"
+end
+function thread_init() con = sysbench.sql.driver():connect() end
+function event() con:query("SELECT * FROM notes") end
+function sysbench.hooks.report_cumulative(stat) note("events " .. stat.events) end
+function done() note(greeting) end
+"#;
+    server.script(text, &["--threads=2", "--events=10", "--time=0", "run"]).expect(0, &[]);
+    let notes = server.own.sql("SELECT GROUP_CONCAT(note ORDER BY note) FROM sbtest.notes");
+    assert_eq!(notes, "events 10,hello");
+    let ran = server.script("function event() end\nfunction init()\n error('no')\nend", &["run"]);
+    ran.expect(1, &["FATAL: `init' function failed: test.lua:3: no", "stack traceback"]);
+    let failing =
+        "function event() end\nfunction done() sysbench.sql.driver():connect():query('SELECT oops') end";
+    server
+        .script(failing, &["--events=1", "run"])
+        .expect(1, &["FATAL: `done' function failed: test.lua:2: SQL error"]);
+    let ran = server.script("con = sysbench.sql.driver():connect()\nfunction event() end", &["run"]);
+    ran.expect(1, &["test.lua:1: no connection can be had while the script is loaded"]);
+}
+
+#[test]
+fn a_connection_that_nothing_refers_to_gives_way_to_the_next() {
+    let server = Server::start();
+    let text = r#"
+local function connection_id() return (sysbench.sql.driver():connect():query_row("SELECT CONNECTION_ID()")) end
+function prepare()
+   local first, second = connection_id(), connection_id()
+   print("another", first ~= second)
+   con = sysbench.sql.driver():connect()
+   print("beside", pcall(connection_id))
+   con:disconnect()
+   print("after", pcall(connection_id))
+end
+"#;
+    let ran = server.script(text, &["prepare"]);
+    ran.expect(
+        0,
+        &["another\ttrue", "beside\tfalse\t", "close it by con:disconnect() first", "after\ttrue\t"],
+    );
 }
 
 #[test]

@@ -15,7 +15,7 @@ case "${1:-}" in
         exit 2
         ;;
 esac
-cargo build --release -p whyso -p whyso-load --examples
+cargo build --release -p whyso -p whyso-load --bins --examples
 bench=$CARGO_TARGET_DIR/release/examples/bench_client_cost
 # One descriptor a connection.
 ulimit -n "$(ulimit -Hn)"
@@ -45,6 +45,7 @@ measure null --engines "$engines" "${apart[@]}"
 measure many --engines "$engines"
 measure latency --engines epoll,io-uring
 measure calls --engines "$engines"
+measure lua
 cp "$writing" "$results"
 echo "written to $results"
 exit "$failed"

@@ -1,6 +1,8 @@
 //! What the end-to-end tests share: the program, a server that is not whyso's, and what must not be left behind.
 #![allow(dead_code)] // each test file uses its own part
 
+pub(crate) mod sysbench;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -174,6 +176,11 @@ pub(crate) struct OwnServer {
 
 impl OwnServer {
     pub(crate) fn start() -> OwnServer {
+        OwnServer::start_with(&[])
+    }
+
+    /// With options beside those that keep it to itself.
+    pub(crate) fn start_with(options: &[&str]) -> OwnServer {
         let folder = tempfile::Builder::new().prefix("whyso-own-").tempdir_in("/var/tmp").unwrap();
         let data = folder.path().join("data");
         let installed = Command::new("mariadb-install-db")
@@ -206,6 +213,7 @@ impl OwnServer {
             .arg(format!("--socket={}", folder.path().join("s").display()))
             .env("TMPDIR", folder.path())
             .arg(format!("--log-error={}", folder.path().join("log").display()))
+            .args(options)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())

@@ -56,6 +56,7 @@ pub use driver::{
     Command, Driver, Expects, FILE_BYTES_MAX, Fine, Handles, Kind, Next, Preparation, Reply, Turn, Work,
 };
 pub use engine::Engine;
+pub use engine::alone::Alone;
 pub use engine::level::Running;
 pub use error::LoadError;
 pub use measure::histogram::Histogram;

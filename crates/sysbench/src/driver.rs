@@ -12,8 +12,8 @@ use whyso_wire::RowFormat;
 use whyso_workload::Rng;
 
 use crate::facts::{Job, ScriptFailure};
-use crate::state::{State, Want};
-use crate::user::{ENDS_AFTER_EVENT, ENDS_NOW, STATUS_FATAL, STATUS_IGNORABLE, STATUS_NONE, User, View};
+use crate::state::{Body, State, Want};
+use crate::user::{STATUS_FATAL, STATUS_IGNORABLE, STATUS_NONE, User, View};
 use crate::watchdog::{TOO_LONG, Watch};
 
 /// How often a user who is ready looks whether the others are.
@@ -21,6 +21,20 @@ const READY_POLL: Duration = Duration::from_millis(1);
 /// ER_LOCK_DEADLOCK: the server has rolled the transaction back.
 const DEADLOCK: u16 = 1213;
 const CONNECTION_LOST: [u16; 4] = [2006, 2011, 2013, 2055];
+
+/// What a coroutine is resumed with: after a command, what became of it; before an event, whether there is to be one.
+/// The numbers are those in `lua/sql.lua` and `lua/runtime.lua`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told {
+    /// The command is done and gave no rows; the next event may begin.
+    GoOn = 0,
+    WithRows = 1,
+    Failed = 2,
+    /// No further event is begun.
+    NoMore = 3,
+    /// No further event is begun, and there is no connection any more.
+    IsOver = 4,
+}
 
 /// Where a user stands between two turns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,10 +73,15 @@ pub(crate) struct ScriptDriver {
 }
 
 impl ScriptDriver {
-    pub(crate) fn new(state: Rc<State>, watch: Rc<Watch>, number: u32) -> Result<ScriptDriver, String> {
+    pub(crate) fn new(
+        state: Rc<State>,
+        watch: Rc<Watch>,
+        number: u32,
+        body: Body,
+    ) -> Result<ScriptDriver, String> {
         let rng = Rng::for_transaction(state.facts.seed, u64::from(number), u64::MAX);
         let mut user = Box::new(User::new(state.facts.clone(), state.samplers.clone(), rng));
-        let thread = state.coroutine(&raw mut *user, number)?;
+        let thread = state.coroutine(&raw mut *user, number, body)?;
         let coroutine = thread.to_pointer().cast_mut().cast();
         Ok(ScriptDriver {
             state,
@@ -79,14 +98,17 @@ impl ScriptDriver {
     }
 
     /// Runs the coroutine until it wants something: that, and the number that came with it.
-    fn resume(&mut self, out: *mut Vec<u8>) -> (Want, f64) {
+    fn resume(&mut self, out: *mut Vec<u8>, told: Told) -> (Want, f64) {
         let user: *mut User = &raw mut *self.user;
         self.user.out = out;
         self.state.turn_to(user);
         self.watch.begin_turn(self.coroutine);
         let mut results: c_int = 0;
         // The coroutine is the state's own, alive, and not running; what it calls reaches `user` alone.
-        let status = unsafe { ffi::lua_resume(self.coroutine, std::ptr::null_mut(), 0, &raw mut results) };
+        let status = unsafe {
+            ffi::lua_pushnumber(self.coroutine, f64::from(told as i32));
+            ffi::lua_resume(self.coroutine, std::ptr::null_mut(), 1, &raw mut results)
+        };
         let was_struck = self.watch.was_struck();
         self.watch.end_turn();
         self.state.turn_to(std::ptr::null_mut());
@@ -143,27 +165,39 @@ impl ScriptDriver {
         }
     }
 
-    /// Tells the coroutine what became of what it asked for.
-    fn take_reply(&mut self, reply: &Reply<'_>) {
+    /// What the coroutine is to be told of what became of what it asked for.
+    fn take_reply(&mut self, reply: &Reply<'_>) -> Told {
         let view: &mut View = &mut self.user.view;
         view.status = STATUS_NONE;
         view.errno = 0;
         match reply {
             Reply::Nothing => {}
-            Reply::Fine(fine) => self.user.show_results(fine.captured),
+            Reply::Fine(fine) => {
+                self.user.show_results(fine.captured);
+                if self.user.view.has_rows != 0 {
+                    return Told::WithRows;
+                }
+            }
             Reply::Prepared { statement_id, params, columns } => {
                 view.statement_id = *statement_id;
                 view.params = u32::from(*params);
                 self.user.prepared_columns.clear();
                 self.user.prepared_columns.extend_from_slice(columns);
             }
-            Reply::Error { code, message, .. } => self.take_error(*code, message, false),
-            Reply::Lost { code, message } => self.take_error(*code, message, true),
+            Reply::Error { code, message, .. } => {
+                self.take_error(*code, message, false);
+                return Told::Failed;
+            }
+            Reply::Lost { code, message } => {
+                self.take_error(*code, message, true);
+                return Told::Failed;
+            }
             Reply::Connected { .. } => {
                 self.user.generation += 1;
                 self.user.forget_results();
             }
         }
+        Told::GoOn
     }
 
     fn take_error(&mut self, code: ErrorCode, message: &str, is_lost: bool) {
@@ -197,13 +231,13 @@ impl ScriptDriver {
     }
 
     /// Before an event: whether there is to be one.
-    fn prepare_event(&mut self, now_ns: i64) {
-        let facts = &self.state.facts;
-        let is_over = facts.ending.load(Relaxed) || !facts.take_event();
-        if is_over {
-            self.user.view.ends = ENDS_AFTER_EVENT;
-        }
+    fn prepare_event(&mut self, now_ns: i64) -> Told {
         self.event_begin_ns = now_ns;
+        let facts = &self.state.facts;
+        match facts.ending.load(Relaxed) || !facts.take_event() {
+            true => Told::NoMore,
+            false => Told::GoOn,
+        }
     }
 
     fn leave(&mut self) -> Next {
@@ -217,9 +251,9 @@ impl ScriptDriver {
     }
 
     /// Runs the coroutine and says what it wants.
-    fn go_on(&mut self, out: &mut Vec<u8>, now_ns: i64) -> Next {
+    fn go_on(&mut self, out: &mut Vec<u8>, mut told: Told, now_ns: i64) -> Next {
         loop {
-            let (want, number) = self.resume(out);
+            let (want, number) = self.resume(out, told);
             match want {
                 Want::Query => return self.send(RowFormat::Text),
                 Want::Execute => return self.send(RowFormat::Binary),
@@ -260,7 +294,7 @@ impl ScriptDriver {
                         return Next::Pause(Duration::ZERO);
                     }
                     // An arrival is not to be lost: it is served now.
-                    self.prepare_event(now_ns);
+                    told = self.prepare_event(now_ns);
                 }
                 Want::Done => {
                     self.stands = Stands::BeforeEvent;
@@ -292,9 +326,9 @@ impl Driver for ScriptDriver {
     }
 
     fn next(&mut self, turn: &mut Turn<'_>) -> Next {
-        match self.stands {
+        let told = match self.stands {
             Stands::Gone => return Next::Leave,
-            Stands::AtBegin | Stands::Inside => {}
+            Stands::AtBegin | Stands::Inside => self.take_reply(&turn.reply),
             Stands::Ready => {
                 let facts = &self.state.facts;
                 if !facts.go.load(Relaxed) && !facts.ending.load(Relaxed) {
@@ -317,17 +351,11 @@ impl Driver for ScriptDriver {
                 return Next::Again(code);
             }
             // When the run is over, what would have to be begun again is left.
-            Stands::ToBeginAgain if self.state.facts.ending.load(Relaxed) => {
-                self.user.view.ends = ENDS_AFTER_EVENT;
-            }
-            Stands::ToBeginAgain => {}
-        }
-        // What was lost in a rollback is still to be told.
-        if self.stands != Stands::ToBeginAgain {
-            self.take_reply(&turn.reply);
-        }
+            Stands::ToBeginAgain if self.state.facts.ending.load(Relaxed) => Told::NoMore,
+            Stands::ToBeginAgain => Told::GoOn,
+        };
         self.stands = Stands::Inside;
-        let next = self.go_on(turn.out, turn.now_ns);
+        let next = self.go_on(turn.out, told, turn.now_ns);
         if !matches!(next, Next::Pause(_) | Next::Send(Command { expects: Expects::Nothing, .. })) {
             // What was captured is the engine's again.
             self.user.captured = std::ptr::null();
@@ -345,11 +373,10 @@ impl Drop for ScriptDriver {
     /// is not there any more.
     fn drop(&mut self) {
         if self.stands == Stands::BeforeEvent && self.state.facts.failure().is_none() {
-            self.user.view.ends = ENDS_NOW;
             self.user.forget_results();
             let mut out = Vec::new();
             // What it wants can't be had; a script that asks once is not asked again.
-            let _ = self.resume(&raw mut out);
+            let _ = self.resume(&raw mut out, Told::IsOver);
         }
         self.state.facts.add_counters(&self.user.counters);
     }

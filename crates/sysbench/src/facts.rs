@@ -106,7 +106,7 @@ pub(crate) struct Facts {
     pub(crate) turn_max: Duration,
 
     unique: AtomicU32,
-    /// Events that have begun.
+    /// Events that have begun, where their number is limited.
     pub(crate) begun: AtomicU64,
     /// Users whose `thread_init` is done.
     pub(crate) ready: AtomicU32,
@@ -160,8 +160,7 @@ impl Facts {
 
     /// Takes one of the events that may still begin; whether there was one.
     pub(crate) fn take_event(&self) -> bool {
-        let number = self.begun.fetch_add(1, Relaxed);
-        self.events_max == 0 || number < self.events_max
+        self.events_max == 0 || self.begun.fetch_add(1, Relaxed) < self.events_max
     }
 
     /// Counts an event of a user; `busy_ns`: how long it took.

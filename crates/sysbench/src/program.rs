@@ -87,6 +87,7 @@ fn facts_of(
     settings: &Settings,
     source: &Source,
     job: Job,
+    seed: u64,
 ) -> Facts {
     let test = line.test.clone().unwrap_or_else(|| "-".to_string());
     let mut facts = Facts::new(job, source.clone(), test, settings.random, settings.threads);
@@ -96,7 +97,7 @@ fn facts_of(
     facts.text_only = settings.text_only;
     facts.percentile = settings.percentile;
     facts.rate = settings.rate;
-    facts.seed = settings.seed;
+    facts.seed = seed;
     facts.events_max = settings.events;
     facts.turn_max = settings.turn_max;
     facts
@@ -118,8 +119,12 @@ fn with_script(
         "run" => Job::Events,
         name => Job::Command(name.to_string()),
     };
-    let global_facts = facts_of(line, arguments, settings, &source, job.clone());
-    let script = GlobalState::load(global_facts)?;
+    let seed = match settings.seed {
+        0 => SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |time| time.as_nanos() as u64),
+        seed => seed,
+    };
+    let global_facts = facts_of(line, arguments, settings, &source, job.clone(), seed);
+    let mut script = GlobalState::load(global_facts, run::load_spec(settings, 1, seed)?)?;
     let test = line.test.as_deref().unwrap_or("-");
     let own = script.declared()?;
     if command == "help" {
@@ -136,14 +141,11 @@ fn with_script(
         Err(problem) => return wrong_use(&problem),
     };
     script.know_options(&values)?;
-    let mut facts = facts_of(line, arguments, settings, &source, job);
+    let mut facts = facts_of(line, arguments, settings, &source, job, seed);
     facts.options = values;
-    if facts.seed == 0 {
-        facts.seed = SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |time| time.as_nanos() as u64);
-    }
     let facts = Arc::new(facts);
     if command == "run" {
-        return run_events(settings, &facts, &script, surroundings);
+        return run_events(settings, &facts, &mut script, surroundings);
     }
     let Some(is_parallel) = script.command(&command) else {
         return wrong_use(&match command.as_str() {
@@ -162,7 +164,7 @@ fn with_script(
 fn run_events(
     settings: &Settings,
     facts: &Arc<Facts>,
-    script: &GlobalState,
+    script: &mut GlobalState,
     surroundings: &dyn Surroundings,
 ) -> Result<bool, String> {
     if !script.has_function("event") && !script.has_function("thread_run") {

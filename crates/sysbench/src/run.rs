@@ -19,6 +19,8 @@ use crate::surroundings::{Run, Surroundings};
 use crate::work::ScriptWork;
 
 const POLL: Duration = Duration::from_millis(5);
+/// The same where time ends the run: looking costs the client CPU.
+const POLL_OF_TIMED: Duration = Duration::from_millis(50);
 /// Longest time that a statement may take: an index over a large table takes its time.
 const STATEMENT_MAX: Duration = Duration::from_secs(24 * 3600);
 /// Longest time that a lost connection is sought to be made anew.
@@ -37,8 +39,9 @@ pub(crate) struct Ended {
     pub(crate) went_well: bool,
 }
 
-fn open(settings: &Settings, users: u32, facts: &Arc<Facts>) -> Result<Engine, String> {
-    let work = ScriptWork::new(facts.clone())?;
+/// # Errors
+/// No server is named.
+pub(crate) fn load_spec(settings: &Settings, users: u32, seed: u64) -> Result<LoadSpec, String> {
     let limits = Limits {
         connect: settings.init_timeout,
         stall: STATEMENT_MAX,
@@ -48,13 +51,18 @@ fn open(settings: &Settings, users: u32, facts: &Arc<Facts>) -> Result<Engine, S
     let Some(first) = settings.endpoints.first() else {
         return Err("no server is named: give --mysql-host or --mysql-socket".to_string());
     };
-    let spec = LoadSpec {
+    Ok(LoadSpec {
         endpoints: settings.endpoints.clone(),
         limits,
         engine: settings.engine,
         compression: settings.compression,
-        ..LoadSpec::new(first.target.clone(), users, facts.seed)
-    };
+        ..LoadSpec::new(first.target.clone(), users, seed)
+    })
+}
+
+fn open(settings: &Settings, users: u32, facts: &Arc<Facts>) -> Result<Engine, String> {
+    let work = ScriptWork::new(facts.clone())?;
+    let spec = load_spec(settings, users, facts.seed)?;
     Engine::open(&spec, Arc::new(work)).map_err(|error| error.to_string())
 }
 
@@ -98,7 +106,7 @@ pub(crate) fn command(settings: &Settings, users: u32, facts: &Arc<Facts>) -> Re
 pub(crate) fn events(
     settings: &Settings,
     facts: &Arc<Facts>,
-    script: &GlobalState,
+    script: &mut GlobalState,
     surroundings: &dyn Surroundings,
 ) -> Result<Ended, String> {
     let threads = settings.threads;
@@ -126,8 +134,10 @@ pub(crate) fn events(
     let begin_ns = running.begin_measuring();
     let mut reporter = Reporter::new(settings, facts, script, begin_ns);
     let deadline = settings.time.map(|time| Instant::now() + time);
+    let poll = if settings.events == 0 { POLL_OF_TIMED } else { POLL };
     while are_ready && !is_ended(&running) && deadline.is_none_or(|deadline| Instant::now() < deadline) {
-        std::thread::sleep(POLL);
+        let rest = deadline.map_or(poll, |deadline| deadline.saturating_duration_since(Instant::now()));
+        std::thread::sleep(poll.min(rest));
         for interval in running.intervals().try_iter() {
             reporter.take(&interval)?;
             recording.iter_mut().for_each(|recording| recording.interval(&interval));
@@ -202,7 +212,7 @@ fn await_ready(settings: &Settings, facts: &Facts, running: &Running) -> Result<
 struct Reporter<'r> {
     settings: &'r Settings,
     facts: &'r Facts,
-    script: &'r GlobalState,
+    script: &'r mut GlobalState,
     begin_ns: i64,
     /// Since the last intermediate report.
     since_report: Sums,
@@ -213,7 +223,12 @@ struct Reporter<'r> {
 }
 
 impl<'r> Reporter<'r> {
-    fn new(settings: &'r Settings, facts: &'r Facts, script: &'r GlobalState, begin_ns: i64) -> Reporter<'r> {
+    fn new(
+        settings: &'r Settings,
+        facts: &'r Facts,
+        script: &'r mut GlobalState,
+        begin_ns: i64,
+    ) -> Reporter<'r> {
         Reporter {
             settings,
             facts,

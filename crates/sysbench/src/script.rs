@@ -2,15 +2,19 @@
 
 use std::io::Read;
 use std::path::PathBuf;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use mlua::{Function, Table, Value};
+use whyso_load::{Alone, LoadSpec};
 
+use crate::driver::ScriptDriver;
 use crate::facts::{Facts, OptionValue, Source};
 use crate::options::{Declared, Type};
 use crate::report::Stat;
-use crate::say::say;
-use crate::state::{State, options_table};
+use crate::say::{note, say};
+use crate::state::{Body, State, options_table};
+use crate::watchdog::Watchdog;
 
 /// Where distributions put sysbench's own scripts.
 const DATA_FOLDERS: [&str; 2] = ["/usr/share/sysbench", "/usr/local/share/sysbench"];
@@ -77,8 +81,17 @@ pub(crate) fn find(test: Option<&str>, package_path: &str) -> Result<Source, Str
 
 /// The script as the main thread has it: its options, commands and hooks.
 pub(crate) struct GlobalState {
-    state: State,
+    state: Rc<State>,
     env: Table,
+    /// The connection of what it calls, made when it is first used.
+    connection: Alone,
+    /// What calls the script's functions; made when the first is called.
+    caller: Option<Caller>,
+}
+
+struct Caller {
+    driver: ScriptDriver,
+    _watchdog: Watchdog,
 }
 
 impl GlobalState {
@@ -86,11 +99,11 @@ impl GlobalState {
     ///
     /// # Errors
     /// What it raises, with file and line.
-    pub(crate) fn load(facts: Facts) -> Result<GlobalState, String> {
-        let state = State::new(Arc::new(facts))?;
+    pub(crate) fn load(facts: Facts, spec: LoadSpec) -> Result<GlobalState, String> {
+        let state = Rc::new(State::new(Arc::new(facts))?);
         let load = || -> mlua::Result<Table> { state.runtime().get::<Function>("global_state")?.call(()) };
         let env = load().map_err(|error| message_of(&error))?;
-        Ok(GlobalState { state, env })
+        Ok(GlobalState { state, env, connection: Alone::new(&spec), caller: None })
     }
 
     fn sysbench(&self) -> mlua::Result<Table> {
@@ -157,18 +170,41 @@ impl GlobalState {
     ///
     /// # Errors
     /// What it raises, with file and line.
-    pub(crate) fn call(&self, name: &str) -> Result<(), String> {
+    pub(crate) fn call(&mut self, name: &str) -> Result<(), String> {
         match self.env.get::<Value>(name) {
-            Ok(Value::Function(function)) => function.call::<()>(()).map_err(|error| message_of(&error)),
+            Ok(Value::Function(function)) => self.call_with(name, function, Value::Nil),
             _ => Ok(()),
         }
+    }
+
+    /// Calls a function as users' functions are called, so that it may use a connection.
+    fn call_with(&mut self, name: &str, function: Function, argument: Value) -> Result<(), String> {
+        let to_call = self.state.lua.create_table();
+        let is_told = to_call.and_then(|to_call| {
+            to_call.set(1, name)?;
+            to_call.set(2, function)?;
+            to_call.set(3, argument)?;
+            self.state.runtime().set("to_call", to_call)
+        });
+        is_told.map_err(|error| message_of(&error))?;
+        let caller = match &mut self.caller {
+            Some(caller) => caller,
+            None => self.caller.insert(Caller::new(&self.state)?),
+        };
+        self.connection.carry_out(&mut caller.driver).map_err(|message| {
+            let Some(failure) = self.state.facts.failure() else { return format!("{name}: {message}") };
+            if !failure.trace.is_empty() {
+                note(&failure.trace);
+            }
+            format!("`{}' function failed: {}", failure.function, failure.message)
+        })
     }
 
     /// The help of the test: its own, or the list of its options.
     ///
     /// # Errors
     /// What its own help raises.
-    pub(crate) fn help(&self, list: &str) -> Result<(), String> {
+    pub(crate) fn help(&mut self, list: &str) -> Result<(), String> {
         let has_options = self.state.runtime().set("test_help", list).is_ok();
         if self.has_function("help") && has_options {
             return self.call("help");
@@ -182,22 +218,31 @@ impl GlobalState {
     ///
     /// # Errors
     /// What the hook raises.
-    pub(crate) fn report(&self, hook: &str, stat: &Stat) -> Result<bool, String> {
-        let report = || -> mlua::Result<bool> {
+    pub(crate) fn report(&mut self, hook: &str, stat: &Stat) -> Result<bool, String> {
+        let find = || -> mlua::Result<Option<(Function, Table)>> {
             let hooks: Table = self.sysbench()?.get("hooks")?;
             let function = match hooks.get::<Value>(hook)? {
                 Value::Function(function) => function,
                 _ if hook == "report_intermediate" => self.state.runtime().get("report_default")?,
-                _ => return Ok(false),
+                _ => return Ok(None),
             };
             let table = self.state.lua.create_table()?;
             for (name, value) in stat.fields().iter().copied() {
                 table.set(name, value)?;
             }
-            function.call::<()>(table)?;
-            Ok(true)
+            Ok(Some((function, table)))
         };
-        report().map_err(|error| message_of(&error))
+        let Some((function, table)) = find().map_err(|error| message_of(&error))? else { return Ok(false) };
+        self.call_with(hook, function, Value::Table(table))?;
+        Ok(true)
+    }
+}
+
+impl Caller {
+    fn new(state: &Rc<State>) -> Result<Caller, String> {
+        let watchdog = Watchdog::new(state.facts.turn_max)?;
+        let driver = ScriptDriver::new(state.clone(), watchdog.watch(), u32::MAX, Body::Caller)?;
+        Ok(Caller { driver, _watchdog: watchdog })
     }
 }
 

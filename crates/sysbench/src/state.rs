@@ -54,6 +54,17 @@ impl Want {
     }
 }
 
+/// What a coroutine does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Body {
+    /// Events, until the run is over.
+    Worker,
+    /// The run's command.
+    Command,
+    /// What the main thread wants called in its own environment, one function after the other.
+    Caller,
+}
+
 /// A loop's state.
 pub(crate) struct State {
     pub(crate) lua: Lua,
@@ -108,10 +119,11 @@ impl State {
     ///
     /// # Errors
     /// Lua's: no memory.
-    pub(crate) fn coroutine(&self, user: *mut User, number: u32) -> Result<Thread, String> {
-        let body = match self.facts.job {
-            Job::Events => "worker",
-            Job::Command(_) => "command",
+    pub(crate) fn coroutine(&self, user: *mut User, number: u32, body: Body) -> Result<Thread, String> {
+        let body = match body {
+            Body::Worker => "worker",
+            Body::Command => "command",
+            Body::Caller => "caller",
         };
         let make = || -> mlua::Result<Thread> {
             let start: Function = self.runtime.get("start")?;

@@ -19,13 +19,6 @@ pub(crate) const STATUS_IGNORABLE: i32 = 1;
 /// An error that ends the run.
 pub(crate) const STATUS_FATAL: i32 = 2;
 
-/// The run goes on.
-pub(crate) const ENDS_NOT: u32 = 0;
-/// No further event is begun.
-pub(crate) const ENDS_AFTER_EVENT: u32 = 1;
-/// There is no connection any more.
-pub(crate) const ENDS_NOW: u32 = 2;
-
 /// `SB_CNT_MAX`.
 pub(crate) const COUNTERS: usize = 8;
 
@@ -49,9 +42,8 @@ pub(crate) struct View {
     pub(crate) params: u32,
     /// Whether the connection was lost.
     pub(crate) is_lost: u32,
-    pub(crate) text_length: u32,
-    pub(crate) ends: u32,
     pub(crate) text: *const u8,
+    pub(crate) text_length: u32,
     pub(crate) result: ResultView,
 }
 
@@ -176,9 +168,8 @@ impl User {
             statement_id: 0,
             params: 0,
             is_lost: 0,
-            text_length: 0,
-            ends: ENDS_NOT,
             text: std::ptr::null(),
+            text_length: 0,
             result: ResultView::default(),
         };
         User {

@@ -8,7 +8,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU32};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -26,12 +26,29 @@ pub(crate) const TOO_LONG: &std::ffi::CStr =
 /// What the watchdog sees of a loop.
 #[derive(Debug, Default)]
 struct Seen {
-    /// When the turn began; 0 between turns.
-    begin_ns: AtomicI64,
+    /// Turns that have begun or ended: odd within one.
+    edges: AtomicU64,
     coroutine: AtomicPtr<lua_State>,
     /// How often the turn was struck.
     strikes: AtomicU32,
     is_gone: AtomicBool,
+}
+
+impl Seen {
+    #[inline]
+    fn pass_edge(&self) {
+        // The loop's thread alone writes to it.
+        self.edges.store(self.edges.load(Relaxed) + 1, Release);
+    }
+}
+
+/// What the watchdog remembers of a loop between two looks.
+#[derive(Debug)]
+struct Watched {
+    seen: Arc<Seen>,
+    /// As they were found last, and when they had first been found so.
+    edges: u64,
+    since_ns: i64,
 }
 
 /// A loop's side of the watchdog.
@@ -49,12 +66,12 @@ impl Watch {
     #[inline]
     pub(crate) fn begin_turn(&self, coroutine: *mut lua_State) {
         self.seen.coroutine.store(coroutine, Relaxed);
-        self.seen.begin_ns.store(coarse_ns(), Release);
+        self.seen.pass_edge();
     }
 
     #[inline]
     pub(crate) fn end_turn(&self) {
-        self.seen.begin_ns.store(0, Release);
+        self.seen.pass_edge();
         if self.seen.strikes.load(Relaxed) != 0 {
             self.seen.strikes.store(0, Relaxed);
         }
@@ -73,19 +90,10 @@ impl Drop for Watch {
     }
 }
 
-/// A clock that is cheap to read, exact to some milliseconds; never 0.
-#[inline]
-fn coarse_ns() -> i64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // The clock is there on every Linux, and the place to write to is ours.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &raw mut time) };
-    (time.tv_sec * 1_000_000_000 + time.tv_nsec).max(1)
-}
-
 /// The watchdog of a run; it ends when it is dropped.
 #[derive(Debug)]
 pub(crate) struct Watchdog {
-    loops: Arc<Mutex<Vec<Arc<Seen>>>>,
+    loops: Arc<Mutex<Vec<Watched>>>,
     is_over: Arc<AtomicBool>,
 }
 
@@ -95,7 +103,7 @@ impl Watchdog {
     /// # Errors
     /// No thread can be made.
     pub(crate) fn new(turn_max: Duration) -> Result<Watchdog, String> {
-        let loops: Arc<Mutex<Vec<Arc<Seen>>>> = Arc::default();
+        let loops: Arc<Mutex<Vec<Watched>>> = Arc::default();
         let is_over = Arc::new(AtomicBool::new(false));
         let (watched, over) = (loops.clone(), is_over.clone());
         let turn_max_ns = i64::try_from(turn_max.as_nanos()).unwrap_or(i64::MAX);
@@ -115,7 +123,11 @@ impl Watchdog {
     pub(crate) fn watch(&self) -> Rc<Watch> {
         let seen = Arc::new(Seen::default());
         HERE.set(Arc::as_ptr(&seen));
-        self.loops.lock().unwrap_or_else(PoisonError::into_inner).push(seen.clone());
+        self.loops.lock().unwrap_or_else(PoisonError::into_inner).push(Watched {
+            seen: seen.clone(),
+            edges: 0,
+            since_ns: 0,
+        });
         Rc::new(Watch { seen })
     }
 }
@@ -126,14 +138,20 @@ impl Drop for Watchdog {
     }
 }
 
-fn look(loops: &mut Vec<Arc<Seen>>, turn_max_ns: i64) {
-    loops.retain(|seen| !seen.is_gone.load(Acquire));
+/// A turn's time counts from the first look that found it, so that turns need read no clock.
+fn look(loops: &mut Vec<Watched>, turn_max_ns: i64) {
+    loops.retain(|watched| !watched.seen.is_gone.load(Acquire));
     let now_ns = monotonic_ns();
-    for seen in loops.iter() {
-        let begin_ns = seen.begin_ns.load(Acquire);
+    for watched in loops.iter_mut() {
+        let seen = &watched.seen;
+        let edges = seen.edges.load(Acquire);
+        if edges != watched.edges {
+            (watched.edges, watched.since_ns) = (edges, now_ns);
+        }
+        let is_within = edges % 2 == 1;
         let strikes = seen.strikes.load(Relaxed);
         let allowed_ns = turn_max_ns.saturating_add(i64::from(strikes) * STRIKE_EVERY_NS);
-        if begin_ns != 0 && now_ns - begin_ns > allowed_ns {
+        if is_within && now_ns - watched.since_ns > allowed_ns {
             seen.strikes.store(strikes + 1, Relaxed);
             let coroutine = seen.coroutine.load(Acquire);
             // LuaJIT lets another thread set a hook, to interrupt one that runs.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use whyso_load::{Driver, Work};
 
 use crate::driver::ScriptDriver;
-use crate::facts::Facts;
-use crate::state::State;
+use crate::facts::{Facts, Job};
+use crate::state::{Body, State};
 use crate::watchdog::Watchdog;
 
 /// What a script's users do: events, or a command.
@@ -35,9 +35,13 @@ impl Work for ScriptWork {
     fn drivers(&self, _loop_number: u32, users: &[u32]) -> Result<Vec<Box<dyn Driver>>, String> {
         let state = Rc::new(State::new(self.facts.clone())?);
         let watch = self.watchdog.watch();
+        let body = match self.facts.job {
+            Job::Events => Body::Worker,
+            Job::Command(_) => Body::Command,
+        };
         let mut drivers: Vec<Box<dyn Driver>> = Vec::with_capacity(users.len());
         for user in users {
-            drivers.push(Box::new(ScriptDriver::new(state.clone(), watch.clone(), *user)?));
+            drivers.push(Box::new(ScriptDriver::new(state.clone(), watch.clone(), *user, body)?));
         }
         Ok(drivers)
     }

@@ -63,6 +63,21 @@ function thread_init(tid)
    ffi.C.sb_counter_inc(tid, ffi.C.SB_CNT_ERROR)
    ffi.C.usleep(1000)
    print("unserved", pcall(function() return ffi.C.sb_event_start end))
+   local select = con:prepare("SELECT a, b, c FROM t1 WHERE a = ?")
+   local wanted = select:bind_create(t.INT)
+   select:bind_param(wanted)
+   wanted:set(7)
+   for execution = 1, 3 do
+      rs = select:execute()
+      local row = rs:fetch_row()
+      print("prepared row", execution, rs.nrows, rs.nfields, row[1], row[2], row[3], rs:fetch_row())
+   end
+   con:query("ALTER TABLE t1 MODIFY b VARCHAR(10)")
+   for execution = 4, 5 do
+      local row = select:execute():fetch_row()
+      print("prepared row", execution, row[1], row[2], row[3])
+   end
+   select:close()
    print("second connection", pcall(drv.connect, drv))
 end
 local events = 0

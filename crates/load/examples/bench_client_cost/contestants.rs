@@ -1,4 +1,4 @@
-//! Who is measured: sysbench, whyso on each engine, and the floor.
+//! Who is measured: sysbench, whyso on each engine, whyso with sysbench's scripts, and the floor.
 
 use std::fmt;
 use std::path::Path;
@@ -20,6 +20,8 @@ const TIME_BESIDE: Duration = Duration::from_secs(120);
 pub(crate) enum Contestant {
     Sysbench,
     Whyso(EngineKind),
+    /// `whyso sysbench`.
+    Script,
     Floor(EngineKind),
 }
 
@@ -78,8 +80,11 @@ impl Contestant {
         load: &Load<'_>,
     ) -> Result<Command, String> {
         let mut command = match self {
-            Contestant::Sysbench => {
-                let mut command = sysbench(plan, place, link, load.workload)?;
+            Contestant::Sysbench | Contestant::Script => {
+                let mut command = match self {
+                    Contestant::Script => script(plan, place, link, load.workload)?,
+                    _ => sysbench(plan, place, link, load.workload)?,
+                };
                 command
                     .arg(format!("--threads={}", load.users))
                     .arg(format!("--time={}", load.seconds))
@@ -135,7 +140,7 @@ impl Contestant {
     /// Queries, seconds and what else is printed.
     pub(crate) fn read(self, printed: &str) -> Option<Run> {
         match self {
-            Contestant::Sysbench => {
+            Contestant::Sysbench | Contestant::Script => {
                 let after = |name: &str| printed.lines().find_map(|line| line.trim().strip_prefix(name));
                 // "    queries:                             123456 (12345.6 per sec.)"
                 let queries = after("queries:")?.split_whitespace().next()?.parse().ok()?;
@@ -152,11 +157,12 @@ impl Contestant {
     }
 }
 
-/// As in "sysbench", "whyso auto" and "floor epoll".
+/// As in "sysbench", "whyso auto", "whyso sysbench" and "floor epoll".
 impl fmt::Display for Contestant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Contestant::Sysbench => f.write_str("sysbench"),
+            Contestant::Script => f.write_str("whyso sysbench"),
             Contestant::Whyso(engine) => write!(f, "whyso {engine}"),
             Contestant::Floor(engine) => write!(f, "floor {engine}"),
         }
@@ -165,7 +171,32 @@ impl fmt::Display for Contestant {
 
 /// sysbench without its command (run or prepare).
 pub(crate) fn sysbench(plan: &Plan, place: &Place, link: Link, workload: &str) -> Result<Command, String> {
-    let mut command = with_cpus(Path::new("sysbench"), &plan.client_cpus);
+    let command = with_cpus(Path::new("sysbench"), &plan.client_cpus);
+    complete(command, plan, place, link, workload)
+}
+
+/// The same for `whyso sysbench`, whose program cargo puts into the folder above this one's.
+fn script(plan: &Plan, place: &Place, link: Link, workload: &str) -> Result<Command, String> {
+    let own = std::env::current_exe().map_err(|error| error.to_string())?;
+    let program = own.parent().and_then(Path::parent).map(|folder| folder.join("whyso"));
+    let program = program.filter(|program| program.exists()).ok_or_else(|| {
+        format!(
+            "there is no whyso in the folder above {}: cargo build --release -p whyso -p whyso-load",
+            own.display()
+        )
+    })?;
+    let mut command = with_cpus(&program, &plan.client_cpus);
+    command.arg("sysbench");
+    complete(command, plan, place, link, workload)
+}
+
+fn complete(
+    mut command: Command,
+    plan: &Plan,
+    place: &Place,
+    link: Link,
+    workload: &str,
+) -> Result<Command, String> {
     command.arg(workload.replace('-', "_")).args(["--db-driver=mysql", "--mysql-user=root"]);
     match link {
         Link::Unix => {

@@ -7,6 +7,7 @@ use crate::contestants::Run;
 pub(crate) enum Target {
     AtMost(f64),
     AtLeast(f64),
+    Below(f64),
     /// Nothing is asked for.
     None,
 }
@@ -51,6 +52,7 @@ impl Score {
         let (passes, asked) = match target {
             Target::None => return String::new(),
             Target::AtMost(most) => (value <= most, format!("≤ {most}")),
+            Target::Below(bound) => (value < bound, format!("< {bound}")),
             Target::AtLeast(least) => (value >= least, format!("≥ {least}")),
         };
         if passes {

@@ -1,5 +1,6 @@
 //! Connections that are ready to run levels, and the choice of what drives them.
 
+pub(crate) mod alone;
 mod buffers;
 mod choice;
 mod epoll;

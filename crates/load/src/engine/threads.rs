@@ -132,7 +132,12 @@ impl Worker<'_> {
                     let Some(session) = &mut self.session else { return false };
                     self.user.go(&self.at, session, *now_ns)
                 }
-                Do::Ended => return true,
+                Do::Ended => {
+                    if !self.user.has_asked() {
+                        *now_ns = monotonic_ns();
+                    }
+                    return true;
+                }
                 Do::Out => return false,
             };
         }

@@ -3,6 +3,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
+use whyso_clock::monotonic_ns;
 use whyso_wire::{Captured, ColumnType, Prepared, encode};
 
 use crate::connection::session::{ExchangeError, Got, Parts, Session, Sum};
@@ -66,7 +67,7 @@ enum Phase {
 
 /// What became of the thing asked for before.
 #[derive(Clone, Copy, Debug)]
-enum Heard {
+pub(crate) enum Heard {
     Nothing,
     Fine(Sum),
     Error(ErrorCode),
@@ -104,7 +105,7 @@ pub(crate) enum Do {
 
 impl Heard {
     #[inline]
-    fn as_reply<'s>(
+    pub(crate) fn as_reply<'s>(
         self,
         message: &'s str,
         captured: &'s Captured,
@@ -146,6 +147,12 @@ impl User {
             lost: None,
             message: String::new(),
         }
+    }
+
+    /// Whether its present attempt, or the last one, has asked for anything.
+    #[inline]
+    pub(crate) fn has_asked(&self) -> bool {
+        self.asked_ns >= self.attempt_ns
     }
 
     pub(crate) fn is_out(&self) -> bool {
@@ -217,6 +224,9 @@ impl User {
             let reply = self.heard.as_reply(&self.message, captured, prepared_columns);
             let next = self.driver.next(&mut Turn { reply, now_ns, out, handles, may_reconnect });
             let heard = std::mem::replace(&mut self.heard, Heard::Nothing);
+            // What waited for nothing took the driver's own time.
+            let is_unasked_end = matches!(next, Next::Done { .. }) && !self.has_asked();
+            let now_ns = if is_unasked_end { monotonic_ns() } else { now_ns };
             match next {
                 Next::Send(command) if command.expects == Expects::Nothing => {}
                 Next::Send(command) => {

@@ -7,8 +7,8 @@ typedef struct { uint32_t nrows; uint32_t nfields; } sql_result;
 
 struct whyso_user {
   int32_t status; int32_t sql_errno; uint32_t has_rows; uint32_t statement_id;
-  uint32_t params; uint32_t is_over; uint32_t text_length; uint32_t ends;
-  const char *text; sql_result result;
+  uint32_t params; uint32_t is_over; const char *text; uint32_t text_length;
+  sql_result result;
 };
 
 struct whyso_loop { struct whyso_user *user; };

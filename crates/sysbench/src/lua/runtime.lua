@@ -7,6 +7,15 @@ local yield = coroutine.yield
 
 local runtime = {}
 
+-- A line at once: users of other loops print too.
+local function print(...)
+   local values = { ... }
+   for place = 1, select("#", ...) do
+      values[place] = tostring(values[place])
+   end
+   io.write(table.concat(values, "\t") .. "\n")
+end
+
 -- ffi ----------------------------------------------------------------------------------------------------------------
 
 local served = {
@@ -260,12 +269,13 @@ end
 
 local globals = copy_of(_G)
 
--- An environment for one user; `user` is nil in the global state, `tid` its number.
+-- An environment for one user, and what is known of the user; `user` is nil in the global state, `tid` its number.
 function runtime.environment(user, tid)
    local env = copy_of(globals)
-   env._G = env
+   env._G, env.print = env, print
    local hooks = {}
-   local own = { user = user, hooks = hooks }
+   -- A connection is held for as long as the script refers to it.
+   local own = { user = user, hooks = hooks, held = setmetatable({}, { __mode = "v" }) }
    local cmdline = copy_of(facts.cmdline)
    cmdline.PARALLEL_COMMAND = true
    local types = { "NULL", "BOOL", "INT", "SIZE", "DOUBLE", "STRING", "LIST", "FILE", "MAX" }
@@ -318,7 +328,7 @@ function runtime.environment(user, tid)
    env.db_bulk_insert_init = function(query) return env.db_connection:bulk_insert_init(query) end
    env.db_bulk_insert_next = function(values) return env.db_connection:bulk_insert_next(values) end
    env.db_bulk_insert_done = function() return env.db_connection:bulk_insert_done() end
-   return env
+   return env, own
 end
 
 -- Runs the script's body in an environment.
@@ -352,7 +362,8 @@ end
 
 -- Runs the script's body for the global state; what fails is told as for a user.
 function runtime.global_state()
-   local env = runtime.environment(nil, 0)
+   local env, own = runtime.environment(nil, 0)
+   runtime.own_of_global_state = own
    local went_well, problem = xpcall(runtime.load_script, runtime.with_trace, env)
    if not went_well then
       error(tostring(problem), 0)
@@ -383,8 +394,13 @@ local function call(name, body, ...)
    error({ name = name, message = tostring(problem), trace = runtime.trace }, 0)
 end
 
+-- What a yield gives before an event; see Told in driver.rs.
+local GOES_ON, IS_OVER = 0, 4
+local AGAIN, DONE = wants.AGAIN, wants.DONE
+
 -- One event, begun again as often as ignored errors want it; its result.
-local function run_event(env, user, tid)
+local function run_event(env, own, tid)
+   local user = own.user
    while true do
       local went_well, result = xpcall(env.event, with_trace, tid)
       if went_well then
@@ -396,8 +412,7 @@ local function run_event(env, user, tid)
          end
          error({ name = "thread_run", message = tostring(result), trace = runtime.trace }, 0)
       end
-      yield(wants.AGAIN, tonumber(result.sql_errno) or 0)
-      if user.ends ~= 0 then
+      if yield(AGAIN, tonumber(result.sql_errno) or 0) ~= GOES_ON then
          return true
       end
       if user.is_over ~= 0 then
@@ -413,7 +428,7 @@ end
 
 -- What a worker's coroutine does.
 function runtime.worker(user, tid)
-   local env = runtime.environment(user, tid)
+   local env, own = runtime.environment(user, tid)
    call("sysbench.load", runtime.load_script, env)
    runtime.set_options(env)
    if type(env.event) ~= "function" then
@@ -422,17 +437,22 @@ function runtime.worker(user, tid)
    if type(env.thread_init) == "function" then
       call("thread_init", env.thread_init, tid)
    end
+   local ends = yield(wants.READY)
    if type(env.thread_run) == "function" then
-      yield(wants.READY)
-      call("thread_run", env.thread_run, tid)
+      if ends ~= IS_OVER then
+         call("thread_run", env.thread_run, tid)
+      end
    else
-      yield(wants.READY)
-      while user.ends == 0 do
-         if run_event(env, user, tid) then
+      while ends == GOES_ON do
+         if run_event(env, own, tid) then
             break
          end
-         yield(wants.DONE)
+         ends = yield(DONE)
       end
+   end
+   local con = own.held.con
+   if ends == IS_OVER and con then
+      con.is_open, con.is_over = false, true
    end
    if type(env.thread_done) == "function" then
       call("thread_done", env.thread_done, tid)
@@ -445,6 +465,16 @@ function runtime.command(user, tid)
    call("sysbench.load", runtime.load_script, env)
    runtime.set_options(env)
    call("sysbench.cmdline.call_command", env.sysbench.cmdline.call_command, facts.command)
+end
+
+-- What the coroutine of the global state does: calls what it is told to, as long as it is told to. `runtime.to_call`: the
+-- function's name, for messages, the function, and its argument.
+function runtime.caller(user)
+   runtime.own_of_global_state.user = user
+   repeat
+      local name, body, argument = unpack(runtime.to_call, 1, 3)
+      call(name, body, argument)
+   until yield(DONE) == IS_OVER
 end
 
 -- The coroutine of a user: what it gives at its end says how it went.

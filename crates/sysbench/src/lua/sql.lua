@@ -14,11 +14,27 @@ local sql = {
 }
 
 local IGNORABLE, FATAL = 1, 2
+-- What a yield for a command gives; see Told in driver.rs.
+local WITH_ROWS, FAILED = 1, 2
+local QUERY, EXECUTE, PREPARE, NOTHING, RECONNECT =
+   wants.QUERY, wants.EXECUTE, wants.PREPARE, wants.NOTHING, wants.RECONNECT
 local KIND_INTEGER, KIND_REAL, KIND_TEXT = 1, 2, 3
 local NO_PLACE = 0xffffffff
 local BULK_BYTES_MAX = 512 * 1024
 
 local no_result = ffi.cast("sql_result *", nil)
+
+-- What yields is interpreted, where calls of C and looks at its structures are slow. So each stands in a function that
+-- does not: LuaJIT compiles those.
+local loop, write_query_to, write_execution_to = native.loop, native.query, native.execute
+
+local function write_query(query)
+   write_query_to(loop, query, #query)
+end
+
+local function write_execution(place)
+   return write_execution_to(loop, place)
+end
 
 -- Text that Rust left for the user whose turn it is.
 local function left_text(user)
@@ -73,7 +89,7 @@ local function raise(con, query, level)
    if con.error == IGNORABLE or (con.error == FATAL and type(hook) == "function" and hook(err)) then
       con.error = IGNORABLE
       if user.is_over ~= 0 then
-         yield(wants.RECONNECT)
+         yield(RECONNECT)
          user.is_over = 0
       end
       err.errcode = 1
@@ -86,23 +102,22 @@ end
 
 -- `level`: the script's own line, as error() takes it from whoever calls this.
 local function check_open(con, level)
-   if not con.is_open then
-      error("the connection is closed: call con:reconnect() or drv:connect() first", level + 1)
-   end
-   if con.user.ends == 2 then
+   if con.is_over then
       error("the run is over: thread_done() is called without a connection", level + 1)
+   elseif not con.is_open then
+      error("the connection is closed: call con:reconnect() or drv:connect() first", level + 1)
    end
 end
 
 -- Sends a query and waits for its answer; whether it has rows. `level` as above.
 local function ask(con, query, level)
    check_open(con, level + 1)
-   native.query(native.loop, query, #query)
-   yield(wants.QUERY)
-   if con.user.status ~= 0 then
+   write_query(query)
+   local outcome = yield(QUERY)
+   if outcome == FAILED then
       raise(con, query, level + 1)
    end
-   return con.user.has_rows ~= 0
+   return outcome == WITH_ROWS
 end
 
 function Connection.query(con, query)
@@ -144,8 +159,7 @@ function Connection.prepare(con, query)
    local statement = setmetatable({ connection = con, query = query, params = {} }, Statement)
    if native.is_text_only(native.loop) == 0 then
       native.prepare(native.loop, query, #query)
-      yield(wants.PREPARE)
-      if user.status == 0 then
+      if yield(PREPARE) ~= FAILED then
          statement.place = native.new_statement(native.loop, query, #query, 0)
       elseif user.sql_errno ~= 1295 then
          raise(con, query, 2)
@@ -169,9 +183,8 @@ local function flush(con, level)
    end
    local query = con.bulk_head .. table.concat(con.bulk_rows, ",")
    con.bulk_rows, con.bulk_bytes, con.bulk_count = {}, 0, 0
-   native.query(native.loop, query, #query)
-   yield(wants.QUERY)
-   if con.user.status ~= 0 then
+   write_query(query)
+   if yield(QUERY) == FAILED then
       raise(con, con.bulk_head, level + 1)
    end
 end
@@ -201,10 +214,11 @@ function Connection.disconnect(con)
 end
 
 function Connection.reconnect(con)
-   con.is_open = true
-   if con.user.ends < 2 then
-      yield(wants.RECONNECT)
+   if con.is_over then
+      return 0
    end
+   con.is_open = true
+   yield(RECONNECT)
    forget_error(con)
    return 0
 end
@@ -255,20 +269,18 @@ end
 function Statement.execute(statement)
    local con = statement.connection
    check_open(con, 2)
-   local user = con.user
-   local form = native.execute(native.loop, statement.place)
+   local form, outcome = write_execution(statement.place), nil
    if form == 0 then
-      yield(wants.EXECUTE)
+      outcome = yield(EXECUTE)
    elseif form == 1 then
-      yield(wants.QUERY)
+      outcome = yield(QUERY)
    else
       error("the statement was closed, or its parameters are not bound: " .. statement.query, 2)
    end
-   if user.status ~= 0 then
-      raise(con, statement.query, 2)
-   end
-   if user.has_rows ~= 0 then
+   if outcome == WITH_ROWS then
       return con.result
+   elseif outcome == FAILED then
+      raise(con, statement.query, 2)
    end
    return no_result
 end
@@ -278,11 +290,10 @@ function Statement.next_result(statement)
 end
 
 function Statement.close(statement)
-   local user = statement.connection.user
    local place = statement.place
    statement.place = NO_PLACE
-   if native.close(native.loop, place) ~= 0 and user.ends < 2 then
-      yield(wants.NOTHING)
+   if native.close(native.loop, place) ~= 0 and not statement.connection.is_over then
+      yield(NOTHING)
    end
    return 0
 end
@@ -331,24 +342,30 @@ function Driver.name()
    return "mysql"
 end
 
--- The user's connection, which the engine has made.
+-- The user's connection. It has one at a time: another is made where the one before was closed, as sysbench does also
+-- where nothing refers to it any more.
 function Driver.connect(driver)
    local own = driver.own
    if own.user == nil then
-      error("no connection can be had here: connect in thread_init(), in event() or in a command", 2)
+      error("no connection can be had while the script is loaded: connect in a function, such as thread_init()", 2)
    end
-   if own.con ~= nil then
-      if own.con.is_open then
-         error("one user has one connection here, and this one has connected before: use that connection, or more "
-               .. "threads", 2)
+   if own.held.con ~= nil and own.held.con.is_open then
+      collectgarbage()
+      if own.held.con ~= nil then
+         error("one user has one connection at a time here, and this one has a connection that is open: use that one, "
+               .. "close it by con:disconnect() first, or run more threads", 2)
       end
-      yield(wants.RECONNECT)
    end
+   if own.has_connected then
+      yield(RECONNECT)
+   end
+   own.has_connected = true
    local user = own.user
-   own.con = setmetatable({
+   local con = setmetatable({
       user = user, hooks = own.hooks, is_open = true, result = user.result, error = 0, sql_errno = 0,
    }, Connection)
-   return own.con
+   own.held.con = con
+   return con
 end
 
 -- `own`: what one environment knows of its user.

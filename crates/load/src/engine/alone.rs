@@ -1,0 +1,131 @@
+//! One driver, carried out on the thread of whoever asks: for what stands beside a load. Nothing of it is measured.
+
+use whyso_clock::monotonic_ns;
+use whyso_wire::Captured;
+
+use crate::connection::connect::{self, RECEIVE_BYTES};
+use crate::connection::endpoints::Endpoints;
+use crate::connection::login::Wishes;
+use crate::connection::session::{ExchangeError, Got, Parts, Session};
+use crate::driver::{Driver, Expects, Handles, Next, Turn};
+use crate::engine::user::{Heard, SERVER_LOST};
+use crate::spec::LoadSpec;
+use crate::target::Limits;
+
+/// A connection to the first endpoint of a load, made when something is first sent; every wait is bounded by the limits of
+/// the load.
+pub struct Alone {
+    endpoints: Endpoints,
+    limits: Limits,
+    wishes: Wishes,
+    session: Option<Session>,
+    received: Vec<u8>,
+}
+
+impl Alone {
+    pub fn new(spec: &LoadSpec) -> Alone {
+        Alone {
+            endpoints: Endpoints::new(spec),
+            limits: spec.limits,
+            wishes: Wishes { compression: spec.compression, local_files: false },
+            session: None,
+            received: Vec::new(),
+        }
+    }
+
+    /// Carries out what the driver wants until its transaction ends, or it leaves.
+    ///
+    /// # Errors
+    /// One sentence: no connection can be had, the server breaks the protocol, or the driver gives up.
+    pub fn carry_out(&mut self, driver: &mut dyn Driver) -> Result<(), String> {
+        let (mut heard, mut message) = (Heard::Nothing, String::new());
+        loop {
+            let mut unsent = Vec::new();
+            let (nothing, mut handles) = (Captured::default(), Handles::default());
+            let parts = match &mut self.session {
+                Some(session) => session.parts(),
+                None => Parts {
+                    captured: &nothing,
+                    prepared_columns: &[],
+                    out: &mut unsent,
+                    handles: &mut handles,
+                },
+            };
+            let reply = heard.as_reply(&message, parts.captured, parts.prepared_columns);
+            let mut turn = Turn {
+                reply,
+                now_ns: monotonic_ns(),
+                out: parts.out,
+                handles: parts.handles,
+                may_reconnect: false,
+            };
+            let next = driver.next(&mut turn);
+            heard = Heard::Nothing;
+            match next {
+                Next::Send(command) => {
+                    if self.session.is_none() {
+                        let mut session = self.open()?;
+                        session.command = unsent;
+                        self.session = Some(session);
+                    }
+                    let Some(session) = &mut self.session else { continue };
+                    let answer = session.begin(&command).and_then(|()| {
+                        self.received.resize(RECEIVE_BYTES, 0);
+                        session.exchange(&mut self.received)
+                    });
+                    let is_of_preparation = command.expects == Expects::Prepared;
+                    session.command.clear();
+                    heard = match answer {
+                        Ok(None) => Heard::Nothing,
+                        Ok(Some(Got::Fine)) => Heard::Fine(session.sum()),
+                        Ok(Some(Got::Prepared(prepared))) => Heard::Prepared(prepared),
+                        Ok(Some(Got::Error(code))) => {
+                            message = session.message(is_of_preparation);
+                            Heard::Error(code)
+                        }
+                        Ok(Some(Got::LocalFile)) => {
+                            return Err(ExchangeError::LocalInfile(session.message(false)).to_string());
+                        }
+                        Err(ExchangeError::Io(error)) => {
+                            self.session = None;
+                            message = error.to_string();
+                            Heard::Lost(SERVER_LOST)
+                        }
+                        Err(error) => {
+                            return Err(format!("the server's answer breaks the protocol: {error}"));
+                        }
+                    };
+                }
+                Next::Reconnect => {
+                    self.quit();
+                    self.session = Some(self.open()?);
+                    heard = Heard::Connected { lost: None };
+                }
+                Next::Pause(pause) => std::thread::sleep(pause),
+                Next::Again(_) => {}
+                Next::Done { .. } | Next::Leave => return Ok(()),
+                Next::Fail { message, .. } => return Err(message),
+            }
+        }
+    }
+
+    fn open(&self) -> Result<Session, String> {
+        let opened = connect::open(&self.endpoints, 0, &[], self.wishes, &self.limits);
+        let session = opened.map_err(|error| connect::explained(error).to_string())?;
+        let bound = session.socket().bound_waits(Some(self.limits.stall));
+        bound.map_err(|error| format!("a bound on the waits can't be set: {error}"))?;
+        Ok(session)
+    }
+
+    fn quit(&mut self) {
+        if let Some(session) = self.session.take() {
+            session.quit();
+        }
+    }
+}
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        self.quit();
+    }
+}
