@@ -13,7 +13,7 @@ const SHARE_MIN: f64 = 0.1;
 const SPIN_ROUND_MS: f64 = 1e-3;
 
 /// CPU time of a transaction that grew by this without more work is suspect.
-const CPU_GROWN_MIN: f64 = 1.3;
+const CPU_GROWN_MIN: f64 = 1.5;
 
 pub(super) fn claims(case: &Case) -> Vec<Claim> {
     [cpu(case), runqueue(case), spin(case), preempted_holder(case), noisy_neighbour(case), observer(case)]
@@ -42,19 +42,15 @@ pub(super) fn pool_ms(case: &Case) -> f64 {
 /// Takes what of the pool no other cause asks for.
 fn cpu(case: &Case) -> Option<Claim> {
     let used = case.cpus_used()?;
-    let why = if case.are_cpus_full() {
-        format!(
-            "{} of the CPUs that the server may use were busy, and a transaction needs {} of the server's CPU time",
-            numbers::percent(used),
-            numbers::milliseconds(case.cpu_ms())
-        )
-    } else {
-        format!(
-            "a transaction needs {} of the server's CPU time, though only {} of the CPUs were busy",
-            numbers::milliseconds(case.cpu_ms()),
-            numbers::percent(used)
-        )
+    let only = if case.are_cpus_full() { "" } else { "only " };
+    let needs = match case.cpu_ms() {
+        ms if ms > 0.0 => {
+            format!(", and a transaction needs {} of the server's CPU time", numbers::milliseconds(ms))
+        }
+        _ => String::new(),
     };
+    let why =
+        format!("{only}{} of the CPUs that the server may use were busy{needs}", numbers::percent(used));
     let what = if case.are_cpus_full() {
         "work on full CPUs and the wait for them hold"
     } else {
@@ -162,7 +158,7 @@ fn preempted_holder(case: &Case) -> Option<Claim> {
     {
         return None;
     }
-    let strength = 0.6 * waited_ms / (waited_ms + ran_ms);
+    let strength = 0.9 * waited_ms / (waited_ms + ran_ms);
     let why = format!(
         "{} users a CPU take turns on full CPUs, so whoever holds a lock is put off its CPU while others wait for that lock",
         numbers::plain(threads_a_cpu)

@@ -21,6 +21,12 @@ pub(super) fn predict(case: &Case, cause: Cause, share: f64, certainty: f64, fre
     if cause == Cause::Unsaturated {
         return Gain { low: 1.0, high: at_most_of_cpus };
     }
+    if cause == Cause::Cpu {
+        // With a CPU for each user, the queues go and the work stays.
+        let queues = share - case.share(case.cpu_ms() + case.client_cpu_ms());
+        let high = without(queues.max(0.0));
+        return Gain { low: without(queues.max(0.0) * certainty * COMES_BACK).min(high), high };
+    }
     let bound = if frees_cpu { GAIN_MAX } else { at_most_of_cpus };
     let high = without(share).min(bound).max(1.0);
     let low = without(share * certainty * COMES_BACK).min(high).max(1.0);
@@ -44,6 +50,7 @@ pub(super) fn sentence(suspect: &Suspect) -> String {
         format!("throughput would be {} to {} times what it is", numbers::plain(low), numbers::plain(high))
     };
     match suspect.id {
+        Cause::Unknown => String::new(),
         Cause::Unsaturated => format!(" With more users {bounds}."),
         _ => format!(" Without it {bounds}."),
     }

@@ -120,6 +120,8 @@ fn generator(case: &Case) -> Option<Claim> {
     if let Some(why) = generator::saturated_why(case.level, case.machine) {
         let claim =
             Claim::new(Cause::Generator, "the load generator holds", why).holds(ms).certain(1.0).first();
+        // What neither works nor waits in the server waits for the generator.
+        let claim = if case.is_traced() { claim } else { claim.asks_for_locks(0.9) };
         return Some(claim.rests_on([case.level_quantity("client_cpu")]).rests_on(evidence));
     }
     let is_pooled = case.machine.shared && case.are_cpus_full();

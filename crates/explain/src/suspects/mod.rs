@@ -71,6 +71,7 @@ pub(crate) fn suspects(
     let runner_up = accused.get(1).filter(|second| {
         let first = &accused[0];
         !first.claim.is_first
+            && first.claim.cause != Cause::Unknown
             && second.score() >= CLOSE * first.score()
             && second.claim.cause != Cause::Unknown
     });
@@ -86,10 +87,15 @@ pub(crate) fn suspects(
 pub(crate) fn findings(suspects: &[Suspect]) -> Vec<Finding> {
     let told = suspects.iter().take(TOLD_MAX).enumerate();
     told.map(|(at, suspect)| {
-        let place = if at == 0 { "First suspect" } else { "Also suspected" };
+        let name = suspect.id.name();
+        let place = match suspect.id {
+            Cause::Unknown => "Unknown".to_string(),
+            _ if at == 0 => format!("First suspect, {name}"),
+            _ => format!("Also suspected, {name}"),
+        };
         Finding {
             id: if at == 0 { "suspect".to_string() } else { format!("suspect-{}", at + 1) },
-            text: format!("{place}, {}: {}{}", suspect.id.name(), suspect.text, gain::sentence(suspect)),
+            text: format!("{place}: {}{}", suspect.text, gain::sentence(suspect)),
             evidence: suspect.evidence.clone(),
         }
     })
@@ -197,7 +203,7 @@ impl Accused {
             self.claim.why
         );
         if !case.is_traced() {
-            text.push_str("; this is from counters alone, for the run was not traced");
+            text.push_str(" (from counters alone)");
         }
         if let Some(cause) = runner_up {
             text.push_str(&format!("; {} comes too close to be told apart from it", cause.name()));
