@@ -1,7 +1,7 @@
-//! The scalability chart alone, as SVG for a paper or a page.
+//! The scalability chart, as SVG for a paper or a page.
 //!
-//! With the time budget beneath it where the run was traced.
-//! Throughput with its 95 % intervals, the regimes, the peak and the fitted law above; latency below, on the same axis of users.
+//! Throughput with its 95 % intervals, the regimes, the peak and the fitted law above; latency below, on the same axis of users;
+//! beneath both, where the run was traced, the time budget.
 
 mod budget;
 mod scale;
