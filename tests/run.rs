@@ -82,7 +82,35 @@ fn a_run_on_a_throw_away_server_is_explained_and_leaves_nothing_behind() {
     let again = report_json(&place, run);
     assert_eq!(again["findings"], out["findings"], "the same recording gives the same findings");
     assert_eq!(again["levels"], out["levels"]);
+    assert_why_is_told(&place, run);
     place.assert_nothing_left();
+}
+
+/// `whyso why` of a run of 1, 2 and 4 users.
+fn assert_why_is_told(place: &Place, run: &Path) {
+    let run = run.to_str().unwrap();
+    let why = json_of(&output(&mut place.whyso(&["why", run, "--json"])));
+    assert_eq!(keys(&why), ["levels", "suspects"]);
+    let levels = why["levels"].as_array().unwrap();
+    assert_eq!(levels.iter().map(|level| level["users"].as_u64().unwrap()).collect::<Vec<_>>(), [1, 2, 4]);
+    for level in levels {
+        assert_eq!(keys(level), ["users", "response_ms", "budget_ms", "unaccounted_ms"]);
+        let parts: f64 = level["budget_ms"].as_object().unwrap().values().filter_map(Value::as_f64).sum();
+        let sum = parts + level["unaccounted_ms"].as_f64().unwrap();
+        assert!((sum / level["response_ms"].as_f64().unwrap() - 1.0).abs() < 1e-6, "{level}");
+    }
+    let suspects = why["suspects"].as_array().unwrap();
+    assert!(!suspects.is_empty());
+    for suspect in suspects {
+        assert_eq!(keys(suspect), ["id", "share", "predicted_gain", "evidence", "text"]);
+        assert!((0.0..=1.0).contains(&suspect["share"].as_f64().unwrap()), "{suspect}");
+        assert!(suspect["predicted_gain"]["low"].as_f64() <= suspect["predicted_gain"]["high"].as_f64());
+    }
+    let told = output(&mut place.whyso(&["why", run, "--users", "1"]));
+    assert!(told.status.success() && text(&told.stdout).contains("at 1 user"), "{}", text(&told.stdout));
+    let refused = output(&mut place.whyso(&["why", run, "--users", "3"]));
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("no level of 3 users; it has those of 1, 2, 4"));
 }
 
 #[test]

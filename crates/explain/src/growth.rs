@@ -1,4 +1,4 @@
-//! What grows per transaction from the best level to the last: the suspects.
+//! What grows per transaction from the best level to the last: counters that go with the change.
 //!
 //! A ratio alone accuses the wrong ones: a counter that went from 1 to 3 in a million transactions
 //! tripled. Here the lower end of the ratio's 95 % interval counts (counts vary as Poisson's law
@@ -38,7 +38,7 @@ pub(crate) struct Span<'a, 'b> {
 
 /// One counter between the two levels.
 #[derive(Clone, Debug)]
-pub(crate) struct Suspect {
+pub(crate) struct Grown {
     pub(crate) growth: Growth,
     pub(crate) meaning: &'static Meaning,
     /// Lower end of the 95 % interval of last ÷ best; the upper one where it shrank. 1 where it
@@ -64,7 +64,7 @@ pub(crate) fn span<'a, 'b>(levels: &'b [Level<'a>], shape: &Shape) -> Option<Spa
 }
 
 /// Every counter of the two levels, the most suspicious first.
-pub(crate) fn suspects(levels: &[Level], span: Span) -> Vec<Suspect> {
+pub(crate) fn counters(levels: &[Level], span: Span) -> Vec<Grown> {
     let sweep: Vec<(&Level, BTreeMap<&SeriesName, f64>)> =
         levels.iter().filter(|level| !level.repeat).map(|level| (level, increases(level))).collect();
     let best = increases(span.best);
@@ -76,7 +76,7 @@ pub(crate) fn suspects(levels: &[Level], span: Span) -> Vec<Suspect> {
         }
     }
 
-    let mut suspects = Vec::new();
+    let mut counters = Vec::new();
     for (series, recorded_unit) in units {
         let meaning = meaning_of(series);
         let best_increase = best.get(series).copied().unwrap_or(0.0);
@@ -104,18 +104,18 @@ pub(crate) fn suspects(levels: &[Level], span: Span) -> Vec<Suspect> {
                 .collect(),
             meaning: meaning.text.to_string(),
         };
-        suspects.push(judge(growth, meaning, [best_increase, last_increase], span));
+        counters.push(judge(growth, meaning, [best_increase, last_increase], span));
     }
-    suspects.sort_by(|a, b| {
+    counters.sort_by(|a, b| {
         b.suspicion
             .total_cmp(&a.suspicion)
             .then_with(|| b.meaning.kind.weight().total_cmp(&a.meaning.kind.weight()))
             .then_with(|| a.growth.series.cmp(&b.growth.series))
     });
-    suspects
+    counters
 }
 
-fn judge(growth: Growth, meaning: &'static Meaning, increases: [f64; 2], span: Span) -> Suspect {
+fn judge(growth: Growth, meaning: &'static Meaning, increases: [f64; 2], span: Span) -> Grown {
     let log_ratio_sure = log_ratio_sure(increases, &growth.unit, span);
     let matters = matters(&growth, span);
     let strength = log_ratio_sure.clamp(-RATIO_MAX.ln(), RATIO_MAX.ln());
@@ -132,7 +132,7 @@ fn judge(growth: Growth, meaning: &'static Meaning, increases: [f64; 2], span: S
     if meaning.kind == Kind::Bookkeeping {
         suspicion = suspicion.min(0.0);
     }
-    Suspect { growth, meaning, ratio_sure: strength.exp(), suspicion, matters }
+    Grown { growth, meaning, ratio_sure: strength.exp(), suspicion, matters }
 }
 
 /// The end of the 95 % interval of ln(last ÷ best) that is nearer to 0; 0 where the interval holds 0.
@@ -255,15 +255,15 @@ mod tests {
         }
     }
 
-    fn ranked(best: &[(&str, &str, f64)], last: &[(&str, &str, f64)]) -> Vec<Suspect> {
+    fn ranked(best: &[(&str, &str, f64)], last: &[(&str, &str, f64)]) -> Vec<Grown> {
         let inputs = [level_input(8, 12_000, 6.6, best), level_input(64, 11_000, 58.0, last)];
         let levels: Vec<Level> = inputs.iter().map(|input| Level::new(input, &Machine::default())).collect();
-        suspects(&levels, Span { best: &levels[0], last: &levels[1] })
+        counters(&levels, Span { best: &levels[0], last: &levels[1] })
     }
 
     #[test]
     fn a_large_ratio_of_next_to_nothing_is_no_suspect() {
-        let suspects = ranked(
+        let counters = ranked(
             &[
                 ("status", "Innodb_row_lock_time", 600.0),
                 ("status", "Innodb_log_waits", 0.0),
@@ -275,26 +275,26 @@ mod tests {
                 ("status", "Odd", 30.0),
             ],
         );
-        assert_eq!(suspects[0].growth.series.metric, "Innodb_row_lock_time");
-        assert_eq!(suspects[0].growth.unit, "ms");
-        assert!(suspects[0].suspicion > 50.0 * suspects[1].suspicion, "{suspects:#?}");
+        assert_eq!(counters[0].growth.series.metric, "Innodb_row_lock_time");
+        assert_eq!(counters[0].growth.unit, "ms");
+        assert!(counters[0].suspicion > 50.0 * counters[1].suspicion, "{counters:#?}");
     }
 
     #[test]
     fn poisson_noise_is_no_growth() {
-        let suspects =
+        let counters =
             ranked(&[("status", "Innodb_log_waits", 100.0)], &[("status", "Innodb_log_waits", 115.0)]);
-        assert_eq!(suspects[0].suspicion, 0.0);
-        assert_eq!(suspects[0].ratio_sure, 1.0);
+        assert_eq!(counters[0].suspicion, 0.0);
+        assert_eq!(counters[0].ratio_sure, 1.0);
     }
 
     #[test]
     fn bookkeeping_of_the_readings_stays_below() {
-        let suspects = ranked(
+        let counters = ranked(
             &[("status", "Com_show_status", 10.0), ("cpu", "context_switches", 50_000.0)],
             &[("status", "Com_show_status", 1_000.0), ("cpu", "context_switches", 130_000.0)],
         );
-        assert_eq!(suspects[0].growth.series.metric, "context_switches");
+        assert_eq!(counters[0].growth.series.metric, "context_switches");
     }
 
     #[test]
@@ -305,11 +305,11 @@ mod tests {
 
     #[test]
     fn what_shrinks_comes_last() {
-        let suspects = ranked(
+        let counters = ranked(
             &[("status", "Innodb_os_log_fsyncs", 12_000.0), ("status", "Rows_sent", 1_000.0)],
             &[("status", "Innodb_os_log_fsyncs", 1_000.0), ("status", "Rows_sent", 1_000.0)],
         );
-        assert_eq!(suspects[1].growth.series.metric, "Innodb_os_log_fsyncs");
-        assert!(suspects[1].suspicion < 0.0);
+        assert_eq!(counters[1].growth.series.metric, "Innodb_os_log_fsyncs");
+        assert!(counters[1].suspicion < 0.0);
     }
 }

@@ -50,6 +50,7 @@ mod regime;
 mod service_level;
 pub mod slo;
 mod steady;
+mod suspects;
 #[cfg(test)]
 mod testing;
 mod usl;
@@ -83,11 +84,13 @@ pub fn explain_at(input: &Input, users: Option<u32>) -> Explanation {
     }
 
     let span = shape.as_ref().and_then(|shape| growth::span(&levels, shape));
-    let suspects = span.map_or(Vec::new(), |span| growth::suspects(&levels, span));
+    let grown = span.map_or(Vec::new(), |span| growth::counters(&levels, span));
     let usl = shape.as_ref().and_then(|shape| law::fit(shape, &levels));
     let drift = drift::drift(&levels);
     let about = about::position(&levels, shape.as_ref(), users);
     let budgets: Vec<Budget> = levels.iter().filter_map(budget::budget).collect();
+
+    let suspected = suspects::suspects(about, &levels, shape.as_ref(), &budgets, input);
 
     let mut findings: Vec<Option<Finding>> = Vec::new();
     match &shape {
@@ -95,12 +98,13 @@ pub fn explain_at(input: &Input, users: Option<u32>) -> Explanation {
         Some(shape) => {
             findings.push(Some(regime::peak_finding(shape, &levels)));
             findings.push(regime::regimes_finding(shape, &levels));
-            findings.push(limit::finding(shape, &levels, &input.machine, span, &suspects));
-            findings.push(span.map(|span| limit::growth_finding(span, &suspects)));
+            findings.push(limit::finding(shape, &levels, &input.machine, span, &grown));
+            findings.push(span.map(|span| limit::growth_finding(span, &grown)));
             findings.push(wake::finding(shape, &levels));
         }
     }
     findings.extend(budget::findings(&budgets, &levels, about, span).into_iter().map(Some));
+    findings.extend(suspects::findings(&suspected).into_iter().map(Some));
     findings.push(service_level::finding(&input.levels));
     findings.push(generator::finding(&levels, &input.machine));
     findings.push(others::finding(&levels, &input.machine));
@@ -120,11 +124,12 @@ pub fn explain_at(input: &Input, users: Option<u32>) -> Explanation {
     Explanation {
         peak: shape.as_ref().map(Shape::peak),
         usl,
-        growth: suspects.into_iter().map(|suspect| suspect.growth).collect(),
+        growth: grown.into_iter().map(|counter| counter.growth).collect(),
         drift,
         actions,
         about: about.map(|at| levels[at].index),
         budgets,
+        suspects: suspected,
         findings: findings.into_iter().flatten().collect(),
         levels: levels.into_iter().map(|level| level.verdict).collect(),
     }

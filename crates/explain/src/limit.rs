@@ -1,7 +1,7 @@
 //! What stopped throughput: the CPU, or something else? And what grows per transaction?
 
 use crate::generator::IDLE_FULL;
-use crate::growth::{Span, Suspect, as_ms};
+use crate::growth::{Grown, Span, as_ms};
 use crate::level::{Level, levels_evidence};
 use crate::meanings::Kind;
 use crate::model::{Evidence, Finding, Machine};
@@ -24,7 +24,7 @@ const IOWAIT_MIN: f64 = 0.10;
 /// Suspects that a sentence names.
 const NAMED_MAX: usize = 4;
 
-/// A suspect is named when it surely grew by this.
+/// A counter is named when it surely grew by this.
 const NAMED_RATIO_MIN: f64 = 1.2;
 
 /// CPU time counts from less: 10 % more of it is 10 % less throughput on full CPUs.
@@ -65,7 +65,7 @@ pub(crate) fn finding(
     levels: &[Level],
     machine: &Machine,
     span: Option<Span>,
-    suspects: &[Suspect],
+    counters: &[Grown],
 ) -> Option<Finding> {
     let best = &levels[*shape.best_point().positions.first()?];
     let shares = shares(best, machine);
@@ -86,10 +86,10 @@ pub(crate) fn finding(
         }
         _ if shape.still_rising || shape.points.len() < 2 => return None,
         Cpus::NotFull | Cpus::NearlyFull => {
-            let named = named(suspects);
+            let named = named(counters);
             let instead = match (named.first(), span) {
                 (Some(_), Some(span)) => {
-                    let names: Vec<String> = named.iter().map(|suspect| name(suspect)).collect();
+                    let names: Vec<String> = named.iter().map(|counter| name(counter)).collect();
                     format!(
                         "As far as the counters tell, what grows per transaction from {} to {} users is: {}.",
                         span.best.users,
@@ -119,13 +119,13 @@ pub(crate) fn finding(
     };
     let mut evidence = vec![levels_evidence("cpu", &shown)];
     if matches!(id, "limit-not-cpu" | "server-cpu-nearly-full") {
-        evidence.extend(series_evidence(&named(suspects), span));
+        evidence.extend(series_evidence(&named(counters), span));
     }
     Some(Finding { id: id.to_string(), text, evidence })
 }
 
 /// Response time and throughput from the best level to the last, and the counters that grow.
-pub(crate) fn growth_finding(span: Span, suspects: &[Suspect]) -> Finding {
+pub(crate) fn growth_finding(span: Span, counters: &[Grown]) -> Finding {
     let Span { best, last } = span;
     let mut text = format!("From {} to {} users ", best.users, last.users);
     if last.is_unstable() {
@@ -155,13 +155,13 @@ pub(crate) fn growth_finding(span: Span, suspects: &[Suspect]) -> Finding {
             numbers::percent(last_cpu.idle.max(0.0)),
         ));
     }
-    let named = named(suspects);
-    if suspects.is_empty() {
+    let named = named(counters);
+    if counters.is_empty() {
         text.push_str("; no counters were recorded that could tell more.");
     } else if named.is_empty() {
         text.push_str("; no counter grew per transaction in a way that stands out.");
     } else {
-        let parts: Vec<String> = named.iter().map(|suspect| change(suspect, span)).collect();
+        let parts: Vec<String> = named.iter().map(|counter| change(counter, span)).collect();
         text.push_str(&format!("; per transaction, {}.", numbers::list(&parts)));
         text.push_str(" These counters go with the change; they don't prove its cause.");
     }
@@ -203,10 +203,10 @@ fn mean_per_s(level: &Level) -> f64 {
 }
 
 /// "context switches grew 3.1-fold (4 → 12.4)"
-fn change(suspect: &Suspect, span: Span) -> String {
-    let growth = &suspect.growth;
-    let name = name(suspect);
-    let covered = share_covered(suspect, span);
+fn change(counter: &Grown, span: Span) -> String {
+    let growth = &counter.growth;
+    let name = name(counter);
+    let covered = share_covered(counter, span);
     let pair = |between| {
         numbers::pair(growth.best_per_transaction, growth.last_per_transaction, &growth.unit, between)
     };
@@ -223,11 +223,11 @@ fn change(suspect: &Suspect, span: Span) -> String {
 }
 
 /// "as much as 85 % of the growth in response time", for a waiting time that covers a good part of it.
-fn share_covered(suspect: &Suspect, span: Span) -> Option<String> {
-    if suspect.meaning.kind != Kind::WaitTime {
+fn share_covered(counter: &Grown, span: Span) -> Option<String> {
+    if counter.meaning.kind != Kind::WaitTime {
         return None;
     }
-    let growth = &suspect.growth;
+    let growth = &counter.growth;
     let grown_ms = as_ms(growth.last_per_transaction - growth.best_per_transaction, &growth.unit)?;
     let share = ratio(grown_ms, span.last.latency_mean_ms? - span.best.latency_mean_ms?);
     // Past all of it the waiting is not the transactions' own alone.
@@ -240,18 +240,18 @@ fn share_covered(suspect: &Suspect, span: Span) -> Option<String> {
 const RATIO_AS_FOLD_MAX: f64 = 20.0;
 
 /// The first few that surely grew, one for each thing that they stand for.
-fn named(suspects: &[Suspect]) -> Vec<&Suspect> {
-    let mut named: Vec<&Suspect> = Vec::new();
-    for suspect in suspects {
-        let ratio_min = match suspect.meaning.kind {
+fn named(counters: &[Grown]) -> Vec<&Grown> {
+    let mut named: Vec<&Grown> = Vec::new();
+    for counter in counters {
+        let ratio_min = match counter.meaning.kind {
             Kind::Bookkeeping | Kind::Statement | Kind::Network => continue,
             Kind::Cpu => NAMED_RATIO_MIN_CPU,
             _ => NAMED_RATIO_MIN,
         };
-        let is_named = suspect.ratio_sure >= ratio_min && suspect.matters >= NAMED_MATTERS_MIN;
-        let is_repeated = named.iter().any(|other| name(other) == name(suspect));
+        let is_named = counter.ratio_sure >= ratio_min && counter.matters >= NAMED_MATTERS_MIN;
+        let is_repeated = named.iter().any(|other| name(other) == name(counter));
         if is_named && !is_repeated {
-            named.push(suspect);
+            named.push(counter);
         }
         if named.len() == NAMED_MAX {
             break;
@@ -260,9 +260,9 @@ fn named(suspects: &[Suspect]) -> Vec<&Suspect> {
     named
 }
 
-fn name(suspect: &Suspect) -> String {
-    let series = &suspect.growth.series;
-    if suspect.meaning.name.is_empty() {
+fn name(counter: &Grown) -> String {
+    let series = &counter.growth.series;
+    if counter.meaning.name.is_empty() {
         return match series.instance.as_str() {
             "" => series.metric.clone(),
             instance => format!("{} of {instance}", series.metric),
@@ -274,18 +274,18 @@ fn name(suspect: &Suspect) -> String {
         "memory" => "memory",
         _ => "this resource",
     };
-    suspect.meaning.name.replace("this resource", resource)
+    counter.meaning.name.replace("this resource", resource)
 }
 
-fn series_evidence(named: &[&Suspect], span: Option<Span>) -> Vec<Evidence> {
+fn series_evidence(named: &[&Grown], span: Option<Span>) -> Vec<Evidence> {
     let Some(span) = span else {
         return Vec::new();
     };
     let mut evidence = Vec::new();
-    for suspect in named {
+    for counter in named {
         for level in [span.best, span.last] {
             evidence.push(Evidence::Series {
-                series: suspect.growth.series.clone(),
+                series: counter.growth.series.clone(),
                 begin_ns: level.begin_ns,
                 end_ns: level.end_ns,
             });

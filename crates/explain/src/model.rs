@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use crate::budget::{Budget, CpuSplit, Part, PartTime};
+pub use crate::suspects::{Cause, Gain, Suspect};
 
 /// Everything that the explanation rests on. Made from a recording; holds no clock and no file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -184,6 +185,9 @@ pub struct Explanation {
     /// Index of the level that the cause is asked about; `None` where nothing was measured.
     #[serde(default)]
     pub about: Option<u32>,
+    /// Who is suspected at that level, the first suspect first.
+    #[serde(default)]
+    pub suspects: Vec<Suspect>,
     /// In reading order: peak, regimes, cause, warnings, what was not measured.
     pub findings: Vec<Finding>,
 }

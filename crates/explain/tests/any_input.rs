@@ -5,7 +5,7 @@ use proptest::option;
 use proptest::prelude::*;
 use whyso_explain::explain;
 use whyso_explain::model::{
-    ActionInput, Counter, CpuUse, Explanation, Input, LevelInput, Machine, SeriesName,
+    ActionInput, Counter, CpuUse, Explanation, FileWait, Input, LevelInput, Machine, Pacing, SeriesName,
 };
 
 /// Ordinary numbers, and those that break formulas.
@@ -60,21 +60,43 @@ fn counters() -> impl Strategy<Value = Vec<Counter>> {
         ("pressure", "some_ns"),
         ("status", "Com_show_status"),
         ("unheard", "öf"),
+        ("trace", "request_ns"),
+        ("trace", "request_cpu_ns"),
+        ("trace", "request_lock_ns"),
+        ("trace", "transit_in_ns"),
+        ("trace", "transit_in_runqueue_ns"),
+        ("trace", "client_held_ns"),
+        ("trace", "wire_ns"),
+        ("trace", "cpu_user_samples"),
+        ("trace", "cpu_system_samples"),
+        ("trace", "lost"),
+        ("threads", "file_sync_ns"),
+        ("disk", "flush_ns"),
+        ("status", "Connections"),
+        ("status", "Handler_read_rnd_next"),
+        ("status", "Handler_write"),
+        ("status", "Handler_commit"),
+        ("status", "Innodb_buffer_pool_reads"),
+        ("status", "Innodb_log_waits"),
+        ("status", "Sort_rows"),
+        ("status", "Rows_read"),
     ];
-    vec((0..names.len(), number(), prop_oneof!["1", "ns", "bytes", "ms", ""]), 0..8).prop_map(move |picked| {
-        picked
-            .into_iter()
-            .map(|(at, increase, unit)| Counter {
-                series: SeriesName {
-                    source: names[at].0.to_string(),
-                    metric: names[at].1.to_string(),
-                    ..SeriesName::default()
-                },
-                unit,
-                increase,
-            })
-            .collect()
-    })
+    vec((0..names.len(), number(), prop_oneof!["1", "ns", "bytes", "ms", ""]), 0..14).prop_map(
+        move |picked| {
+            picked
+                .into_iter()
+                .map(|(at, increase, unit)| Counter {
+                    series: SeriesName {
+                        source: names[at].0.to_string(),
+                        metric: names[at].1.to_string(),
+                        ..SeriesName::default()
+                    },
+                    unit,
+                    increase,
+                })
+                .collect()
+        },
+    )
 }
 
 prop_compose! {
@@ -94,10 +116,18 @@ prop_compose! {
         (why, cut) in (prop_oneof!["", "it had no CPU"], prop_oneof!["", "the server died"]),
         cpu in option::of(cpu()),
         counters in counters(),
+        (pacing, service_mean_ms, lost_ms) in (
+            prop_oneof![Just(Pacing::Closed), Just(Pacing::ClosedWithPauses), Just(Pacing::Open)],
+            number(),
+            number(),
+        ),
+        (wait_ns, state) in (number(), prop_oneof!["file_sync", "kernel_lock"]),
     ) -> LevelInput {
         LevelInput {
             index, users, repeat, begin_ns, end_ns, transactions, errors, latency_mean_ms, bins_100ms, client_cpu_s,
-            client_saturated_why: why, cut_short: cut, cpu, server_cpu_s, counters,
+            client_saturated_why: why, cut_short: cut, cpu, server_cpu_s, counters, pacing, service_mean_ms,
+            lost_ms_by_code: [("1213 (40001)".to_string(), lost_ms)].into(),
+            file_waits: vec![FileWait { path: "ib_logfile0".to_string(), state, ns: wait_ns, ..FileWait::default() }],
             ..LevelInput::default()
         }
     }
@@ -113,6 +143,24 @@ prop_compose! {
     ) -> ActionInput {
         ActionInput { begin_ns, end_ns, error, text: "SET GLOBAL x = 1".to_string() }
     }
+}
+
+fn variable() -> impl Strategy<Value = (String, String)> {
+    let names = [
+        "version",
+        "log_bin",
+        "sync_binlog",
+        "innodb_flush_log_at_trx_commit",
+        "innodb_thread_concurrency",
+        "query_cache_type",
+        "query_cache_size",
+        "thread_handling",
+        "innodb_autoinc_lock_mode",
+        "metadata_locks_hash_instances",
+    ];
+    let value =
+        prop_oneof!["0", "1", "2", "ON", "5.5.9", "10.11.14-MariaDB", "pool-of-threads", "nan", ".{0,6}"];
+    (0..names.len(), value).prop_map(move |(at, value)| (names[at].to_string(), value))
 }
 
 /// A number that is none becomes null in JSON: what comes back differs or does not parse.
@@ -132,9 +180,11 @@ proptest! {
         (server_cpus, client_cpus, shared) in (0_u32..4, 0_u32..4, any::<bool>()),
         not_measured in vec(".{0,12}", 0..3),
         actions in vec(action(), 0..3),
+        variables in vec(variable(), 0..6),
     ) {
         let machine = Machine { server_cpus, client_cpus, shared };
-        let input = Input { levels, machine, not_measured, actions, ..Input::default() };
+        let variables = variables.into_iter().collect();
+        let input = Input { levels, machine, not_measured, actions, variables };
         let explanation = explain(&input);
         prop_assert!(is_finite(&explanation), "{explanation:#?}");
         prop_assert_eq!(explanation.levels.len(), input.levels.len());
@@ -145,6 +195,19 @@ proptest! {
         for growth in &explanation.growth {
             let sweep = input.levels.iter().filter(|level| !level.repeat).count();
             prop_assert_eq!(growth.by_level.len(), sweep);
+        }
+        for budget in &explanation.budgets {
+            let parts: f64 = budget.parts.iter().map(|one| one.ms).sum();
+            let sum = parts + budget.unaccounted_ms;
+            prop_assert!((sum - budget.response_ms).abs() <= 1e-9 * parts.max(budget.response_ms), "{budget:#?}");
+            prop_assert!(budget.parts.iter().all(|one| one.ms >= 0.0), "{budget:#?}");
+        }
+        prop_assert_eq!(explanation.about.is_some(), input.levels.iter().any(|level| level.transactions > 0 && !level.repeat));
+        for suspect in &explanation.suspects {
+            prop_assert!((0.0..=1.0).contains(&suspect.share), "{suspect:#?}");
+            let gain = suspect.predicted_gain;
+            prop_assert!(1.0 <= gain.low && gain.low <= gain.high && gain.high <= 100.0, "{suspect:#?}");
+            prop_assert!(!suspect.text.contains("NaN") && !suspect.text.contains("inf "), "{}", suspect.text);
         }
         prop_assert_eq!(explain(&input), explanation);
     }

@@ -57,7 +57,7 @@ fn told(explanation: &Explanation) -> String {
         }
     }
     if !explanation.growth.is_empty() {
-        told.push_str("\nsuspects\n");
+        told.push_str("\nwhat grows\n");
     }
     for growth in explanation.growth.iter().take(8) {
         writeln!(
@@ -68,6 +68,19 @@ fn told(explanation: &Explanation) -> String {
             growth.series.instance,
             growth.best_per_transaction,
             growth.last_per_transaction
+        )
+        .unwrap();
+    }
+    told.push_str("\nsuspects\n");
+    for suspect in &explanation.suspects {
+        let gain = suspect.predicted_gain;
+        writeln!(
+            told,
+            "    {} {:.2}, gain {:.2} to {:.2}",
+            suspect.id.name(),
+            suspect.share,
+            gain.low,
+            gain.high
         )
         .unwrap();
     }

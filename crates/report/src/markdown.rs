@@ -2,12 +2,13 @@
 
 use std::fmt::Write;
 
-use whyso_explain::model::{Estimate, Explanation, LevelVerdict, Regime, Steadiness};
+use whyso_explain::model::{Budget, Estimate, Explanation, LevelVerdict, Regime, Steadiness};
 use whyso_explain::slo::required_time;
 use whyso_record::run::{Ended, Level, Purpose, RunInfo};
 
 use crate::number::{amount, bytes, grouped, whole};
 use crate::terminal::{engines, switches};
+use crate::why::parts_shown;
 
 /// The whole report but its time series: headline, findings, levels, growth, statements, facts.
 pub fn markdown(run: &RunInfo, explanation: &Explanation) -> String {
@@ -16,6 +17,7 @@ pub fn markdown(run: &RunInfo, explanation: &Explanation) -> String {
     findings(&mut out, explanation);
     levels(&mut out, run, explanation);
     actions(&mut out, explanation);
+    budget(&mut out, explanation);
     growth(&mut out, explanation);
     statements(&mut out, run);
     facts(&mut out, run);
@@ -245,6 +247,29 @@ fn actions(out: &mut Markdown, explanation: &Explanation) {
             estimate(&effect.after),
         ]);
     }
+}
+
+/// A row a part, a column a level: in a ticket or a chat nothing draws bars.
+fn budget(out: &mut Markdown, explanation: &Explanation) {
+    let budgets: Vec<&Budget> = explanation.budgets.iter().filter(|budget| !budget.repeat).collect();
+    if budgets.is_empty() {
+        return;
+    }
+    out.heading("Time budget: ms a transaction, by users");
+    let users: Vec<String> = budgets.iter().map(|budget| budget.users.to_string()).collect();
+    let mut head = vec!["what it is"];
+    head.extend(users.iter().map(String::as_str));
+    out.table(&head);
+    let mut row = |name: &str, ms: &dyn Fn(&Budget) -> f64| {
+        let mut cells = vec![name.to_string()];
+        cells.extend(budgets.iter().map(|budget| grouped(ms(budget))));
+        out.row(&cells);
+    };
+    for part in parts_shown(&budgets) {
+        row(part.words(), &|budget| budget.ms(part));
+    }
+    row("unaccounted", &|budget| budget.unaccounted_ms);
+    row("response time", &|budget| budget.response_ms);
 }
 
 const GROWTH_SHOWN: usize = 15;

@@ -1,7 +1,9 @@
-//! The scalability chart alone, as SVG for a paper or a page.
+//! The scalability chart, as SVG for a paper or a page.
 //!
-//! Throughput with its 95 % intervals, the regimes, the peak and the fitted law above; latency below, on the same axis of users.
+//! Throughput with its 95 % intervals, the regimes, the peak and the fitted law above; latency below, on the same axis of users;
+//! beneath both, where the run was traced, the time budget.
 
+mod budget;
 mod scale;
 
 use std::fmt::Write;
@@ -48,6 +50,7 @@ pub fn svg(run: &RunInfo, explanation: &Explanation) -> String {
     plot.latency(&mut drawing);
     plot.users_axis(&mut drawing);
     plot.legend(&mut drawing, explanation);
+    budget::draw(&mut drawing, &explanation.budgets);
     drawing.finish()
 }
 
@@ -304,6 +307,8 @@ fn path(points: &[(f64, f64)]) -> String {
 #[derive(Default)]
 struct Drawing {
     body: String,
+    /// What is drawn beneath the first chart adds to the height.
+    more_height: f64,
 }
 
 impl Drawing {
@@ -317,7 +322,7 @@ impl Drawing {
                 "\n{body}</svg>\n"
             ),
             w = WIDTH,
-            h = HEIGHT,
+            h = HEIGHT + self.more_height,
             body = self.body
         )
     }

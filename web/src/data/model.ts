@@ -158,6 +158,37 @@ export interface ActionEffect {
   after: Estimate | null;
 }
 
+export type Part =
+  | 'client_queue'
+  | 'client_cpu'
+  | 'client_delay'
+  | 'transit_in'
+  | 'wakeup'
+  | 'runqueue'
+  | 'cpu'
+  | 'lock'
+  | 'kernel_lock'
+  | 'file_read'
+  | 'file_write'
+  | 'file_sync'
+  | 'net_send'
+  | 'page_fault'
+  | 'sleep'
+  | 'other'
+  | 'transit_out'
+  | 'server_and_network';
+
+/** Where the time of a level's mean transaction went; the parts and the remainder add up to the response time. */
+export interface Budget {
+  level: number;
+  users: number;
+  repeat: boolean;
+  response_ms: number;
+  parts: { part: Part; ms: number; series: SeriesName[] }[];
+  unaccounted_ms: number;
+  notes: string[];
+}
+
 export interface Explanation {
   levels: Verdict[];
   peak: { users: number; users_interval: [number, number]; transactions_per_s: number; witnesses: string[] } | null;
@@ -173,6 +204,8 @@ export interface Explanation {
   growth: Growth[];
   drift: { users: number; first_per_s: number; repeat_per_s: number; ratio: number; significant: boolean } | null;
   actions?: ActionEffect[];
+  /** None where the run was not traced. */
+  budgets?: Budget[];
   findings: Finding[];
 }
 

@@ -41,6 +41,23 @@ describe.each([
   });
 });
 
+test('the time budget is drawn level by level, with its remainder, and a part leads to what it rests on', async () => {
+  const { page, complaints } = await open(browser, reportUrl);
+  const budget = page.locator('#budget');
+  const height = async (part: string) =>
+    (await budget.locator(`rect[data-part="${part}"]`).evaluateAll((all) => all.map((one) => Number(one.getAttribute('height'))))).reduce((sum, one) => sum + one, 0);
+  expect(await budget.locator('rect[data-part="lock"]').count()).toBe(sweep.length);
+  expect(await height('lock')).toBeGreaterThan(50);
+  expect(await height('unaccounted')).toBeGreaterThan(1);
+  const before = await height('wakeup');
+  await budget.getByRole('button', { name: 'share' }).click();
+  expect(await height('wakeup')).toBeGreaterThan(before);
+  await budget.locator('rect[data-part="lock"]').last().hover();
+  await expect.poll(() => budget.locator('li.whole').count()).toBe(1);
+  expect(complaints).toEqual([]);
+  await page.close();
+});
+
 test('dragging over one chart zooms all of them, a double click shows everything again', async () => {
   const { page } = await open(browser, reportUrl);
   const whole = await viewText(page);

@@ -28,13 +28,22 @@ pub(crate) fn findings(
     {
         findings.push(level_finding(budget, level));
     }
-    if let Some(Span { best, last }) = span
+    if let Some(Span { best, last }) = span.or_else(|| widest(budgets, levels))
         && let (Some(from), Some(to)) = (of(best), of(last))
     {
         findings.extend(growth_finding(from, to, best, last));
     }
     findings.extend(unaccounted_finding(budgets, levels));
     findings
+}
+
+/// From the fewest users to the most, where throughput rose to the last.
+fn widest<'a, 'b>(budgets: &[Budget], levels: &'b [Level<'a>]) -> Option<Span<'a, 'b>> {
+    let is_traced = |level: &&Level| budgets.iter().any(|budget| budget.level == level.index);
+    let sweep = || levels.iter().filter(|level| !level.repeat && level.verdict.valid).filter(is_traced);
+    let best = sweep().min_by_key(|level| level.users)?;
+    let last = sweep().max_by_key(|level| level.users)?;
+    (best.users < last.users).then_some(Span { best, last })
 }
 
 /// "At 8 users a transaction took 2.1 ms: 1.2 ms waiting on locks (57 %), …"

@@ -172,6 +172,8 @@ pub(crate) fn explanation(made: &Made) -> Explanation {
             significant: false,
         }),
         findings,
+        budgets: super::budget::budgets(levels),
+        about: Some(5),
         ..Explanation::default()
     }
 }

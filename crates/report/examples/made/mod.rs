@@ -1,5 +1,6 @@
 //! A made run of oltp-read-write on a two-core machine: seven levels and a repeat.
 
+mod budget;
 mod found;
 mod load;
 

@@ -1,7 +1,7 @@
-//! The budget as one JSON object, for programs. The names are fixed: other programs rely on them.
+//! The budget and the suspects as one JSON object, for programs. The names are fixed: other programs rely on them.
 
 use serde_json::{Map, Value, json};
-use whyso_explain::model::{Explanation, LevelVerdict};
+use whyso_explain::model::{Explanation, LevelVerdict, Suspect};
 use whyso_record::run::{Purpose, RunInfo};
 
 /// The object that `whyso why --json` prints. `levels` are those of the sweep; one that was not traced has no part, and all
@@ -18,7 +18,17 @@ pub fn why_json(run: &RunInfo, explanation: &Explanation) -> Value {
         })
         .map(|(level, verdict)| level_object(verdict, level.result.latency_ms.mean, explanation))
         .collect();
-    json!({ "levels": levels, "suspects": [] })
+    json!({ "levels": levels, "suspects": explanation.suspects.iter().map(suspect_object).collect::<Vec<_>>() })
+}
+
+fn suspect_object(suspect: &Suspect) -> Value {
+    json!({
+        "id": suspect.id,
+        "share": suspect.share,
+        "predicted_gain": {"low": suspect.predicted_gain.low, "high": suspect.predicted_gain.high},
+        "evidence": suspect.evidence,
+        "text": suspect.text,
+    })
 }
 
 fn level_object(verdict: &LevelVerdict, response_ms: f64, explanation: &Explanation) -> Value {

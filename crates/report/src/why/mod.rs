@@ -4,8 +4,11 @@ mod json;
 mod table;
 
 pub use json::why_json;
+pub(crate) use table::parts_shown;
 
-use whyso_explain::model::Explanation;
+use std::fmt::Write as _;
+
+use whyso_explain::model::{Evidence, Explanation, Gain, Suspect};
 
 use crate::terminal::{TEXT_WIDTH, wrapped};
 
@@ -26,5 +29,53 @@ pub fn why(explanation: &Explanation) -> String {
     for finding in explanation.findings.iter().filter(|finding| finding.id.starts_with("budget")) {
         out.push_str(&wrapped(&finding.text, "  ", TEXT_WIDTH));
     }
+    out.push_str(&suspects(&explanation.suspects));
     out
+}
+
+/// Each suspect with its share, what would be gained without it, its sentence, and what it rests on.
+fn suspects(suspects: &[Suspect]) -> String {
+    if suspects.is_empty() {
+        return "Nobody is suspected: nothing was measured at that level.\n".to_string();
+    }
+    let mut out = String::from("\nSuspects\n");
+    for (at, suspect) in suspects.iter().enumerate() {
+        let Gain { low, high } = suspect.predicted_gain;
+        let (name, share) = (suspect.id.name(), suspect.share * 100.0);
+        let _ = writeln!(
+            out,
+            "{}. {name}: {share:.0} % of the response time; without it throughput × {low:.2} to {high:.2}",
+            at + 1
+        );
+        out.push_str(&indented(&suspect.text));
+        let rests_on = evidence(&suspect.evidence);
+        if !rests_on.is_empty() {
+            out.push_str(&indented(&format!("Rests on {rests_on}.")));
+        }
+    }
+    out
+}
+
+fn indented(text: &str) -> String {
+    wrapped(text, "   ", TEXT_WIDTH).replacen(" • ", "   ", 1)
+}
+
+/// Names of series, results and settings, each once.
+fn evidence(evidence: &[Evidence]) -> String {
+    let mut names: Vec<String> = Vec::new();
+    for one in evidence {
+        let name = match one {
+            Evidence::Levels { quantity, .. } => quantity.clone(),
+            Evidence::Fact { path, value } => {
+                format!("{} = {value}", path.strip_prefix("server.variables.").unwrap_or(path))
+            }
+            Evidence::Series { series, .. } => {
+                format!("{} {} {}", series.source, series.metric, series.instance).trim_end().to_string()
+            }
+        };
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names.join(", ")
 }

@@ -59,7 +59,8 @@ fn line(name: &str, budgets: &[&Budget], cell: impl Fn(&Budget) -> String) -> Ve
     std::iter::once(name.to_string()).chain(budgets.iter().map(|budget| cell(budget))).collect()
 }
 
-fn parts_shown(budgets: &[&Budget]) -> Vec<Part> {
+/// Parts that hold a share worth a line at some level.
+pub(crate) fn parts_shown(budgets: &[&Budget]) -> Vec<Part> {
     let is_shown = |part: &Part| {
         budgets
             .iter()

@@ -1,0 +1,222 @@
+//! Causes that lie with the CPUs: full ones, queues for them, who else uses them, and what is burnt on them in vain.
+
+use super::case::Case;
+use super::claim::Claim;
+use super::model::Cause;
+use crate::model::Part;
+use crate::numbers;
+
+/// Below this share of the response time a queue is not worth a word.
+const SHARE_MIN: f64 = 0.1;
+
+/// Time of one round of spinning in InnoDB, in ms: some hundred PAUSE instructions; an order of magnitude.
+const SPIN_ROUND_MS: f64 = 1e-3;
+
+/// CPU time of a transaction that grew by this without more work is suspect.
+const CPU_GROWN_MIN: f64 = 1.5;
+
+pub(super) fn claims(case: &Case) -> Vec<Claim> {
+    [cpu(case), runqueue(case), spin(case), preempted_holder(case), noisy_neighbour(case), observer(case)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// The pool of time that full CPUs hold: work on them, and every queue in front of them. With the generator on the same
+/// CPUs, its queues are those of the same CPUs.
+pub(super) fn pool_ms(case: &Case) -> f64 {
+    let own = case.cpu_ms() + if case.are_cpus_full() { case.runqueue_ms() } else { 0.0 };
+    if !case.are_cpus_full() {
+        return own;
+    }
+    if !case.is_traced() {
+        // On full CPUs what is neither work nor a queue in the server is mostly the queue of its sockets and the generator's.
+        let is_waiting_elsewhere = case.counts(&["Innodb_row_lock_time"]).0;
+        return (case.response_ms - is_waiting_elsewhere).max(own);
+    }
+    let waits_for_sockets = case.ms(Part::TransitIn) + case.ms(Part::TransitOut);
+    let of_generator = case.ms(Part::ClientCpu) + case.ms(Part::ClientDelay);
+    if case.machine.shared { own + waits_for_sockets + of_generator } else { own + case.ms(Part::TransitIn) }
+}
+
+/// Takes what of the pool no other cause asks for.
+fn cpu(case: &Case) -> Option<Claim> {
+    let used = case.cpus_used()?;
+    let only = if case.are_cpus_full() { "" } else { "only " };
+    let needs = match case.cpu_ms() {
+        ms if ms > 0.0 => {
+            format!(", and a transaction needs {} of the server's CPU time", numbers::milliseconds(ms))
+        }
+        _ => String::new(),
+    };
+    let why =
+        format!("{only}{} of the CPUs that the server may use were busy{needs}", numbers::percent(used));
+    let what = if case.are_cpus_full() {
+        "work on full CPUs and the wait for them hold"
+    } else {
+        "work on a CPU holds"
+    };
+    let certainty = match used {
+        _ if used >= 0.95 => 1.0,
+        _ if case.are_cpus_full() => 0.8,
+        // Work that nothing waits for is what a transaction is there for.
+        _ => 0.4,
+    };
+    let evidence = case.parts(&[Part::Cpu, Part::Runqueue]);
+    Some(
+        Claim::new(Cause::Cpu, what, why)
+            .certain(certainty)
+            .rests_on(evidence)
+            .rests_on([case.level_quantity("cpu")]),
+    )
+}
+
+/// Threads wait for a CPU although the CPUs are not full.
+fn runqueue(case: &Case) -> Option<Claim> {
+    let waited_ms = case.runqueue_ms();
+    if case.are_cpus_full() || case.share(waited_ms) < SHARE_MIN {
+        return None;
+    }
+    let used = case.cpus_used().map_or(String::new(), |used| {
+        format!(" although only {} of the machine's CPUs were busy on average", numbers::percent(used))
+    });
+    let throttled = case.measure("cgroup", "cpu_throttled_ns", "").filter(|measure| measure.per_s > 1e6);
+    let quota =
+        if throttled.is_some() { ": the quota of its control group held the server back" } else { "" };
+    let why = format!("the server's threads were ready to run and waited{used}{quota}");
+    let claim = Claim::new(Cause::Runqueue, "queues for a CPU hold", why)
+        .holds(waited_ms)
+        .certain(0.8)
+        .rests_on(case.parts(&[Part::Runqueue]));
+    Some(claim.rests_on(throttled.map(|measure| case.series(&measure.series))))
+}
+
+fn spin(case: &Case) -> Option<Claim> {
+    const ROUNDS: [&str; 7] = [
+        "innodb_rwlock_s_spin_rounds",
+        "innodb_rwlock_x_spin_rounds",
+        "innodb_rwlock_sx_spin_rounds",
+        "Innodb_mutex_spin_rounds",
+        "Innodb_s_lock_spin_rounds",
+        "Innodb_x_lock_spin_rounds",
+        "Innodb_sx_lock_spin_rounds",
+    ];
+    let (rounds, series) = case.counts(&ROUNDS);
+    let spun_ms = rounds * SPIN_ROUND_MS;
+    let grown = cpu_growth(case).unwrap_or(1.0);
+    let grown_share = if grown >= CPU_GROWN_MIN { 1.0 - 1.0 / grown } else { 0.0 };
+    let cpu_ms = case.cpu_ms();
+    let counted_share = if cpu_ms > 0.0 { spun_ms / cpu_ms } else { 0.0 };
+    // Growth alone may be caches that more threads share: it counts half.
+    let strength = if rounds > 0.0 {
+        counted_share.min(0.9).max(grown_share.min(counted_share * 3.0))
+    } else {
+        grown_share / 2.0
+    };
+    if strength < 0.1 {
+        return None;
+    }
+    let why = if rounds > 0.0 {
+        format!("{} rounds of spinning on InnoDB's locks a transaction burn CPU time", numbers::plain(rounds))
+    } else {
+        format!(
+            "a transaction takes {} times the CPU time that it takes with few users, for the same work: spinning, or caches that threads take from each other",
+            numbers::plain(grown)
+        )
+    };
+    let evidence = if series.is_empty() { case.parts(&[Part::Cpu]) } else { case.all_series(&series) };
+    Some(
+        Claim::new(Cause::Spin, "spinning for locks holds", why)
+            .asks_for_cpu(strength)
+            .certain(0.7)
+            .rests_on(evidence),
+    )
+}
+
+/// CPU time of a transaction here ÷ with the fewest users that keep more than one CPU awake, where both read as many rows.
+fn cpu_growth(case: &Case) -> Option<f64> {
+    let fewest = case.fewest()?;
+    let rows = |level: &crate::level::Level| {
+        let counter =
+            level.counter("status", "Innodb_rows_read", "").or(level.counter("status", "Rows_read", ""))?;
+        Some(counter.increase / level.transactions as f64)
+    };
+    let rows_ratio = rows(case.level)? / rows(fewest)?;
+    let here = case.level.server_cpu_ms_per_transaction()?;
+    let there = fewest.server_cpu_ms_per_transaction()?;
+    let ratio = here / there / rows_ratio.max(1.0);
+    ratio.is_finite().then_some(ratio)
+}
+
+/// Whoever holds a lock is put off its CPU, and all others sleep until it is back.
+fn preempted_holder(case: &Case) -> Option<Claim> {
+    let waited_ms = case.runqueue_ms();
+    let ran_ms = case.cpu_ms();
+    let threads_a_cpu = f64::from(case.level.users) / f64::from(case.machine.server_cpus.max(1));
+    let locked = case.share(case.ms(Part::Lock));
+    if !case.are_cpus_full() || threads_a_cpu < 2.0 || case.share(waited_ms) < SHARE_MIN || locked < SHARE_MIN
+    {
+        return None;
+    }
+    let strength = 0.9 * waited_ms / (waited_ms + ran_ms);
+    let why = format!(
+        "{} users a CPU take turns on full CPUs, so whoever holds a lock is put off its CPU while others wait for that lock",
+        numbers::plain(threads_a_cpu)
+    );
+    Some(
+        Claim::new(Cause::PreemptedHolder, "locks whose holders were put off their CPU hold as much as", why)
+            .asks_for_locks(strength)
+            .certain(0.5)
+            .rests_on(case.parts(&[Part::Lock, Part::Runqueue])),
+    )
+}
+
+fn noisy_neighbour(case: &Case) -> Option<Claim> {
+    let others = case.others_share();
+    if others < 0.1 {
+        return None;
+    }
+    let steal = case.level.cpu.map_or(0.0, |cpu| cpu.steal);
+    let who = if steal > others / 2.0 { "the hypervisor's other machines" } else { "other programs" };
+    let why = format!("{who} used {} of the CPUs meanwhile", numbers::percent(others));
+    // Whoever is served in turn with others waits for as long as they run: their share of the busy time, twice where they
+    // are served first half of the time.
+    let strength = 2.0 * others / case.cpus_used().unwrap_or(1.0).max(others).max(0.01);
+    let claim = Claim::new(Cause::NoisyNeighbour, "CPU time that went to others holds as much as", why)
+        .asks_for_cpu(strength)
+        .certain(0.9);
+    let claim = if case.are_cpus_full() { claim } else { claim.certain(0.4) };
+    Some(claim.rests_on([case.level_quantity("cpu")]))
+}
+
+/// What whyso's own samplers and tracer used.
+fn observer(case: &Case) -> Option<Claim> {
+    let is_cost = |source: &str, metric: &str| {
+        matches!((source, metric), ("watch", "cpu_ns") | ("trace_cost", "program_ns" | "tracer_cpu_ns"))
+    };
+    let mut cost_ns = 0.0;
+    let mut evidence = Vec::new();
+    for counter in case.level.counters {
+        let series = &counter.series;
+        if is_cost(&series.source, &series.metric) && counter.increase > 0.0 && counter.increase < 1e24 {
+            cost_ns += counter.increase;
+            evidence.push(case.series(series));
+        }
+    }
+    let cpus = f64::from(case.machine.server_cpus.max(1));
+    let busy_ns = case.cpus_used()? * cpus * case.level.seconds * 1e9;
+    let share = cost_ns / busy_ns.max(1.0);
+    if share < 0.05 || busy_ns < 1.0 {
+        return None;
+    }
+    let why = format!(
+        "whyso's own samplers and tracer used {} of the CPU time that was used",
+        numbers::percent(share.min(1.0))
+    );
+    Some(
+        Claim::new(Cause::Observer, "the observer holds", why)
+            .asks_for_cpu(share)
+            .certain(0.9)
+            .rests_on(evidence),
+    )
+}

@@ -1,0 +1,199 @@
+//! Causes that lie outside of the server's work: idle CPUs to wake, too little load, a full generator, connections, the network.
+
+use super::case::Case;
+use super::claim::Claim;
+use super::model::Cause;
+use crate::generator;
+use crate::model::{Pacing, Part};
+use crate::numbers;
+
+/// CPUs that are idle this much are not what users wait for.
+const IDLE_MIN: f64 = 0.3;
+
+/// Users that wait for each other less than this share of the time do not queue.
+const QUEUEING_MAX: f64 = 0.3;
+
+pub(super) fn claims(case: &Case) -> Vec<Claim> {
+    [wakeup_latency(case), unsaturated(case), generator(case), network(case), connection_churn(case)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+fn wakeup_latency(case: &Case) -> Option<Claim> {
+    let idle = 1.0 - case.cpus_used()?;
+    if let Some(budget) = case.budget {
+        let ms = budget.ms(Part::Wakeup) + budget.client_wakeup_ms;
+        if case.share(ms) < 0.1 {
+            return None;
+        }
+        let why = format!(
+            "{} of the CPU time was idle, and from a thread's being woken on an idle CPU until it ran took {} a transaction",
+            numbers::percent(idle),
+            numbers::milliseconds(ms),
+        );
+        let claim = Claim::new(Cause::WakeupLatency, "waking idle CPUs holds", why).holds(ms).certain(1.0);
+        return Some(claim.rests_on(case.parts(&[Part::Wakeup, Part::ClientDelay])));
+    }
+    // Without a trace: what a lone user waits for is neither work, nor other users, nor a disk.
+    if case.level.users > 1 || idle < IDLE_MIN || is_disk_bound(case) {
+        return None;
+    }
+    let rest_ms = case.lock_ms();
+    let why = format!(
+        "a lone user has nobody to wait for, {} of the CPU time was idle, and neither server nor generator worked for {} of a transaction: \
+         most likely the wake-up of idle CPUs, at every statement",
+        numbers::percent(idle),
+        numbers::milliseconds(rest_ms),
+    );
+    let claim = Claim::new(Cause::WakeupLatency, "waking idle CPUs holds as much as", why);
+    let evidence = [case.level_quantity("cpu"), case.level_quantity("latency_mean_ms")];
+    Some(claim.holds_lock(rest_ms).certain(0.6).rests_on(evidence))
+}
+
+/// Whether disks were busy for much of the window, by their own counters.
+fn is_disk_bound(case: &Case) -> bool {
+    let busy = |counter: &&crate::model::Counter| {
+        counter.series.source == "disk"
+            && matches!(counter.series.metric.as_str(), "flush_ns" | "read_ns" | "busy_ns")
+    };
+    case.level.counters.iter().filter(busy).any(|counter| counter.increase / 1e9 / case.level.seconds > 0.2)
+}
+
+/// The server would do more if it were asked for more.
+fn unsaturated(case: &Case) -> Option<Claim> {
+    let used = case.cpus_used()?;
+    let level = case.level;
+    let pauses =
+        1.0 - case.transactions * case.response_ms / (f64::from(level.users).max(1.0) * level.seconds * 1e3);
+    let paused = level.pacing != Pacing::Closed && pauses > 0.5;
+    if 1.0 - used < IDLE_MIN || generator::saturated_why(level, case.machine).is_some() {
+        return None;
+    }
+    let queueing_ms = match case.budget {
+        Some(budget) => budget.parts.iter().filter(|one| one.part.is_waiting()).map(|one| one.ms).sum(),
+        None => case.counts(&["Innodb_row_lock_time"]).0,
+    };
+    let queueing = case.share(queueing_ms);
+    if queueing >= QUEUEING_MAX || case.still_rising == Some(false) && !paused {
+        return None;
+    }
+    if level.users == 1 && !paused {
+        // Nobody else is there to be waited for: what holds a lone user is its own transaction.
+        return None;
+    }
+    let rises = match case.still_rising {
+        Some(true) => "throughput still rises with users",
+        _ => "nothing says that more users would not give more",
+    };
+    let of_pauses = if paused {
+        format!("users were out of transactions {} of the time, ", numbers::percent(pauses.clamp(0.0, 1.0)))
+    } else {
+        String::new()
+    };
+    let why = format!(
+        "{of_pauses}{} of the CPU time was idle, users waited for each other {} of a transaction, and {rises}: give it more users",
+        numbers::percent(1.0 - used),
+        numbers::percent(queueing),
+    );
+    let certainty = match (case.still_rising, case.is_traced()) {
+        _ if paused => 1.0,
+        (Some(true), true) => 0.9,
+        (Some(true), false) => 0.6,
+        _ => 0.5,
+    };
+    let own_ms = (case.response_ms - queueing_ms).max(0.0);
+    let claim =
+        Claim::new(Cause::Unsaturated, "the transaction's own work, which nothing queues for, holds", why)
+            .certain(certainty)
+            .rests_on([case.level_quantity("cpu"), case.level_quantity("transactions_per_s")]);
+    Some(claim.holds(own_ms))
+}
+
+fn generator(case: &Case) -> Option<Claim> {
+    let parts = [Part::ClientQueue, Part::ClientCpu, Part::ClientDelay];
+    let ms = match case.budget {
+        Some(budget) => parts.iter().map(|part| budget.ms(*part)).sum(),
+        None => case.client_cpu_ms(),
+    };
+    let evidence = case.parts(&parts);
+    if let Some(why) = generator::saturated_why(case.level, case.machine) {
+        let claim =
+            Claim::new(Cause::Generator, "the load generator holds", why).holds(ms).certain(1.0).first();
+        // What neither works nor waits in the server waits for the generator.
+        let claim = if case.is_traced() { claim } else { claim.asks_for_locks(0.9) };
+        return Some(claim.rests_on([case.level_quantity("client_cpu")]).rests_on(evidence));
+    }
+    let is_pooled = case.machine.shared && case.are_cpus_full();
+    let own_ms = ms - case.ms(Part::ClientQueue) - case.budget.map_or(0.0, |budget| budget.client_wakeup_ms);
+    if !case.is_traced() || is_pooled || case.share(own_ms) < 0.15 {
+        return None;
+    }
+    let why = "answers had arrived and the generator had yet to come to them, or to send what came next"
+        .to_string();
+    Some(
+        Claim::new(Cause::Generator, "the load generator holds", why)
+            .holds(own_ms)
+            .certain(0.7)
+            .rests_on(evidence),
+    )
+}
+
+fn network(case: &Case) -> Option<Claim> {
+    if case.are_cpus_full() && case.machine.shared {
+        return None;
+    }
+    let parts = if case.variable("thread_handling") == Some("pool-of-threads") {
+        // There a request waits in its socket for a thread of the pool.
+        vec![Part::NetSend, Part::TransitOut]
+    } else {
+        vec![Part::TransitIn, Part::NetSend, Part::TransitOut]
+    };
+    let ms: f64 = parts.iter().map(|part| case.ms(*part)).sum();
+    if case.share(ms) < 0.1 {
+        return None;
+    }
+    let retransmitted =
+        case.measure("net", "retransmitted_segments", "").filter(|measure| measure.per_s > 1.0);
+    let again = retransmitted.as_ref().map_or(String::new(), |measure| {
+        format!("; {} segments a second had to be sent again", numbers::plain(measure.per_s))
+    });
+    let why = format!(
+        "{} a transaction went by between sending and the other side's picking up, with CPUs at hand{again}",
+        numbers::milliseconds(ms)
+    );
+    let evidence = case.parts(&parts);
+    let claim =
+        Claim::new(Cause::Network, "the way between client and server holds", why).holds(ms).certain(0.8);
+    Some(claim.rests_on(evidence).rests_on(retransmitted.map(|measure| case.series(&measure.series))))
+}
+
+fn connection_churn(case: &Case) -> Option<Claim> {
+    let connections = case.count(&["Connections"])?;
+    // whyso's own samplers hold their connections open.
+    if connections.per_transaction < 0.2 {
+        return None;
+    }
+    let made = case.count(&["Threads_created"]).filter(|made| made.per_transaction > 0.05);
+    let threads = made.as_ref().map_or(String::new(), |made| {
+        format!(
+            ", {} of them with a new thread",
+            numbers::percent((made.per_transaction / connections.per_transaction).min(1.0))
+        )
+    });
+    let why = format!(
+        "{} connections are made a transaction{threads}",
+        numbers::plain(connections.per_transaction)
+    );
+    let often = connections.per_transaction.min(1.0);
+    let unaccounted_ms = case.budget.map_or(0.0, |budget| budget.unaccounted_ms.max(0.0));
+    Some(
+        Claim::new(Cause::ConnectionChurn, "making connections holds as much as", why)
+            .holds(unaccounted_ms * often)
+            .asks_for_cpu(0.9 * often)
+            .asks_for_locks(0.7 * often)
+            .certain(0.9)
+            .rests_on([case.series(&connections.series)])
+            .rests_on(made.map(|made| case.series(&made.series))),
+    )
+}

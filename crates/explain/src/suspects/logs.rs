@@ -1,0 +1,180 @@
+//! Causes that lie with the logs: the redo log's writes, flushes and checkpoints, and the binary log.
+
+use super::case::{Case, FileTime};
+use super::claim::Claim;
+use super::model::Cause;
+use crate::model::Part;
+use crate::numbers;
+
+/// A log whose one file is synced from this share of the time on is what commits wait for.
+const BUSY: f64 = 0.5;
+
+/// The checkpoint's age as a share of its limit from which InnoDB makes transactions wait.
+const CHECKPOINT_AGE_MIN: f64 = 0.9;
+
+pub(super) fn claims(case: &Case) -> Vec<Claim> {
+    [redo_flush(case), redo_write(case), binlog(case), checkpoint(case)].into_iter().flatten().collect()
+}
+
+pub(super) fn is_redo(path: &str) -> bool {
+    path.contains("ib_logfile") || path.contains("#innodb_redo") || path.contains("#ib_redo")
+}
+
+fn is_binlog(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let (stem, number) = name.rsplit_once('.').unwrap_or((name, ""));
+    let is_numbered = number.len() >= 6 && number.bytes().all(|byte| byte.is_ascii_digit());
+    is_numbered && !stem.contains("relay")
+}
+
+/// Commits of transactions that wrote something, for one transaction of the load.
+fn commits(case: &Case) -> f64 {
+    let (begun, _) = case.counts(&["Handler_commit"]);
+    if case.writes() > 0.0 { begun.max(1e-9) } else { 0.0 }
+}
+
+fn redo_flush(case: &Case) -> Option<Claim> {
+    let at_commit = case.variable("innodb_flush_log_at_trx_commit");
+    if at_commit.is_some_and(|value| value != "1") || commits(case) == 0.0 {
+        return None;
+    }
+    let (own_ms, busy, what) = if case.has_file_waits() {
+        let FileTime { busy, connection_ms } = case.file_waits("file_sync", is_redo);
+        (connection_ms.min(case.ms(Part::FileSync)), busy, "the redo log was in fsync")
+    } else if case.is_traced() {
+        let ms = if case.is_on("log_bin") { case.ms(Part::FileSync) / 2.0 } else { case.ms(Part::FileSync) };
+        (ms, ms * case.transactions / case.level.seconds / 1e3, "connections were in fsync")
+    } else {
+        (0.0, disk_flushes_busy(case), "a disk was flushing its cache")
+    };
+    let strength = 0.8 * (busy / BUSY).min(1.0);
+    if strength < 0.1 && case.share(own_ms) < 0.03 {
+        return None;
+    }
+    let setting = at_commit.map_or("", |_| ", and innodb_flush_log_at_trx_commit is 1");
+    let why = format!(
+        "{what} {} of the time{setting}: each commit waits for the log to be on disk",
+        numbers::percent(busy.min(1.0))
+    );
+    Some(
+        Claim::new(Cause::RedoFlush, "flushes of the redo log hold as much as", why)
+            .holds(own_ms)
+            .asks_for_locks(strength)
+            .certain(if case.has_file_waits() { 0.9 } else { 0.7 })
+            .rests_on(case.parts(&[Part::FileSync, Part::Lock]))
+            .rests_on(case.fact("innodb_flush_log_at_trx_commit")),
+    )
+}
+
+/// Disks' time in flushes as a share of the window, the busiest of them.
+fn disk_flushes_busy(case: &Case) -> f64 {
+    let is_flush = |counter: &&crate::model::Counter| {
+        counter.series.source == "disk" && counter.series.metric == "flush_ns" && counter.increase < 1e24
+    };
+    let busy = |counter: &crate::model::Counter| counter.increase / 1e9 / case.level.seconds;
+    case.level.counters.iter().filter(is_flush).map(busy).fold(0.0, f64::max)
+}
+
+fn redo_write(case: &Case) -> Option<Claim> {
+    let waits = case.count(&["Innodb_log_waits", "log_waits"]);
+    let waited = waits.as_ref().map_or(0.0, |waits| waits.per_transaction);
+    let written = case.file_waits("file_write", is_redo);
+    if waited < 1e-3 && case.share(written.connection_ms) < 0.03 && written.busy < BUSY {
+        return None;
+    }
+    let strength = (waited * 20.0).min(0.9).max(0.8 * (written.busy / BUSY / 2.0).min(1.0));
+    let mut parts = Vec::new();
+    if waited >= 1e-3 {
+        parts.push(format!("the redo log's buffer was full {} times a transaction", numbers::plain(waited)));
+    }
+    if written.busy > 0.0 {
+        parts.push(format!(
+            "threads were in writes to the redo log {} of the time",
+            numbers::percent(written.busy.min(1.0))
+        ));
+    }
+    Some(
+        Claim::new(Cause::RedoWrite, "writes of the redo log hold as much as", numbers::list(&parts))
+            .holds(written.connection_ms.min(case.ms(Part::FileWrite)))
+            .asks_for_locks(strength)
+            .rests_on(case.parts(&[Part::FileWrite, Part::Lock]))
+            .rests_on(waits.map(|waits| case.series(&waits.series)))
+            .rests_on(case.fact("innodb_log_buffer_size")),
+    )
+}
+
+fn binlog(case: &Case) -> Option<Claim> {
+    let is_synced = case.number("sync_binlog").is_some_and(|every| every >= 1.0);
+    if !case.is_on("log_bin") || commits(case) == 0.0 {
+        return None;
+    }
+    let synced = case.file_waits("file_sync", is_binlog);
+    let written = case.file_waits("file_write", is_binlog);
+    let busy = synced.busy + written.busy;
+    let (own_ms, strength) = if case.has_file_waits() {
+        let synced_ms = synced.connection_ms.min(case.ms(Part::FileSync));
+        (synced_ms + written.connection_ms.min(case.ms(Part::FileWrite)), 0.8 * (busy / BUSY).min(1.0))
+    } else if is_synced {
+        (case.ms(Part::FileSync) / 2.0, 0.7 * (disk_flushes_busy(case) / BUSY).min(1.0).max(0.4))
+    } else {
+        return None;
+    };
+    if strength < 0.1 && case.share(own_ms) < 0.03 {
+        return None;
+    }
+    let setting =
+        case.variable("sync_binlog").map_or(String::new(), |value| format!(", and sync_binlog is {value}"));
+    let why = if case.has_file_waits() {
+        format!(
+            "threads were in writes and syncs of the binary log {} of the time{setting}",
+            numbers::percent(busy.min(1.0))
+        )
+    } else {
+        format!("the binary log is on{setting}: commits wait for it, one group after the other")
+    };
+    Some(
+        Claim::new(Cause::Binlog, "the binary log holds as much as", why)
+            .holds(own_ms)
+            .asks_for_locks(strength)
+            .certain(if case.has_file_waits() { 0.9 } else { 0.6 })
+            .rests_on(case.parts(&[Part::FileSync, Part::FileWrite, Part::Lock]))
+            .rests_on(case.fact("sync_binlog"))
+            .rests_on(case.fact("log_bin")),
+    )
+}
+
+fn checkpoint(case: &Case) -> Option<Claim> {
+    const AGES: [[&str; 2]; 2] = [
+        ["Innodb_checkpoint_age", "Innodb_checkpoint_max_age"],
+        ["log_lsn_checkpoint_age", "log_max_modified_age_sync"],
+    ];
+    let (age, limit) = AGES.iter().find_map(|[age, limit]| Some((case.gauge(age)?, case.gauge(limit)?)))?;
+    let share = age.1 / limit.0;
+    if share < CHECKPOINT_AGE_MIN || !share.is_finite() {
+        return None;
+    }
+    let why = format!(
+        "the redo log was {} full of changes that no checkpoint covers, so transactions wait until pages are flushed",
+        numbers::percent(share.min(1.0))
+    );
+    Some(
+        Claim::new(Cause::Checkpoint, "waits for the checkpoint hold as much as", why)
+            .holds(case.ms(Part::Sleep))
+            .asks_for_locks(0.9)
+            .rests_on([case.series(&age.2), case.series(&limit.2)])
+            .rests_on(case.fact("innodb_log_file_size").or_else(|| case.fact("innodb_redo_log_capacity"))),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logs_are_known_by_their_files() {
+        assert!(is_redo("/data/ib_logfile0") && is_redo("/data/#innodb_redo/#ib_redo12"));
+        assert!(is_binlog("/data/mysql-bin.000003") && is_binlog("binlog.1000001"));
+        assert!(!is_binlog("/data/sbtest/sbtest1.ibd") && !is_binlog("/data/relay-bin.000002"));
+        assert!(!is_redo("/data/ibdata1") && !is_binlog("/data/mysql-bin.index"));
+    }
+}

@@ -1,0 +1,117 @@
+//! A suspect as data, and the names of the causes, which are fixed.
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::Evidence;
+
+/// Something that may keep the server from going faster.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Suspect {
+    pub id: Cause,
+    /// Share of the mean response time that it holds, 0 to 1.
+    pub share: f64,
+    /// What throughput would be without it, as a multiple of what it is, with the same users.
+    pub predicted_gain: Gain,
+    pub evidence: Vec<Evidence>,
+    /// One sentence.
+    pub text: String,
+}
+
+/// Bounds, not an estimate with an interval of confidence; 1 is no gain.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Gain {
+    pub low: f64,
+    pub high: f64,
+}
+
+/// Every cause that whyso can name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cause {
+    Cpu,
+    Runqueue,
+    WakeupLatency,
+    PreemptedHolder,
+    Spin,
+    Swap,
+    RedoWrite,
+    RedoFlush,
+    Doublewrite,
+    RowLock,
+    Deadlock,
+    LockSys,
+    MetadataLock,
+    MdlMap,
+    GrantLock,
+    TableLock,
+    KernelInodeLock,
+    AutoIncrement,
+    BufferPoolMiss,
+    PageFlush,
+    Checkpoint,
+    IndexLatch,
+    PageLatch,
+    AdaptiveHash,
+    TrxSys,
+    PurgeLag,
+    ThreadConcurrency,
+    TableCache,
+    QueryCache,
+    TmpTableSort,
+    FullScan,
+    ConnectionChurn,
+    Network,
+    Binlog,
+    NoisyNeighbour,
+    Observer,
+    Generator,
+    Unsaturated,
+    Unknown,
+}
+
+impl Cause {
+    /// As programs know it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Cause::Cpu => "cpu",
+            Cause::Runqueue => "runqueue",
+            Cause::WakeupLatency => "wakeup-latency",
+            Cause::PreemptedHolder => "preempted-holder",
+            Cause::Spin => "spin",
+            Cause::Swap => "swap",
+            Cause::RedoWrite => "redo-write",
+            Cause::RedoFlush => "redo-flush",
+            Cause::Doublewrite => "doublewrite",
+            Cause::RowLock => "row-lock",
+            Cause::Deadlock => "deadlock",
+            Cause::LockSys => "lock-sys",
+            Cause::MetadataLock => "metadata-lock",
+            Cause::MdlMap => "mdl-map",
+            Cause::GrantLock => "grant-lock",
+            Cause::TableLock => "table-lock",
+            Cause::KernelInodeLock => "kernel-inode-lock",
+            Cause::AutoIncrement => "auto-increment",
+            Cause::BufferPoolMiss => "buffer-pool-miss",
+            Cause::PageFlush => "page-flush",
+            Cause::Checkpoint => "checkpoint",
+            Cause::IndexLatch => "index-latch",
+            Cause::PageLatch => "page-latch",
+            Cause::AdaptiveHash => "adaptive-hash",
+            Cause::TrxSys => "trx-sys",
+            Cause::PurgeLag => "purge-lag",
+            Cause::ThreadConcurrency => "thread-concurrency",
+            Cause::TableCache => "table-cache",
+            Cause::QueryCache => "query-cache",
+            Cause::TmpTableSort => "tmp-table-sort",
+            Cause::FullScan => "full-scan",
+            Cause::ConnectionChurn => "connection-churn",
+            Cause::Network => "network",
+            Cause::Binlog => "binlog",
+            Cause::NoisyNeighbour => "noisy-neighbour",
+            Cause::Observer => "observer",
+            Cause::Generator => "generator",
+            Cause::Unsaturated => "unsaturated",
+            Cause::Unknown => "unknown",
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! Causes that lie with rows and transactions: their locks, deadlocks, numbers, and versions that nobody needs any more.
+
+use super::case::Case;
+use super::claim::Claim;
+use super::model::Cause;
+use crate::model::{Evidence, Part};
+use crate::numbers;
+
+/// MySQL's number of the error that a deadlock's victim gets.
+const DEADLOCK: &str = "1213";
+
+/// Old row versions from which readers have a long way.
+const HISTORY_MIN: f64 = 20_000.0;
+
+pub(super) fn claims(case: &Case) -> Vec<Claim> {
+    [row_lock(case), deadlock(case), lock_sys(case), auto_increment(case), purge_lag(case)]
+        .into_iter()
+        .flatten()
+        .collect()
+}
+
+/// Time that attempts lost to deadlocks, for one transaction that ended well.
+fn deadlocked_ms(case: &Case) -> f64 {
+    let lost = case.level.lost_ms_by_code.iter().filter(|(code, _)| code.starts_with(DEADLOCK));
+    lost.map(|(_, ms)| ms).filter(|ms| (0.0..1e18).contains(*ms)).sum::<f64>() / case.transactions
+}
+
+fn row_lock(case: &Case) -> Option<Claim> {
+    let time = case.count(&["Innodb_row_lock_time", "lock_row_lock_time"])?;
+    // What ends in a deadlock is counted there.
+    let waited_ms = (time.per_transaction - deadlocked_ms(case)).max(0.0).min(case.lock_ms());
+    if case.share(waited_ms) < 0.02 {
+        return None;
+    }
+    let waits = case.count(&["Innodb_row_lock_waits", "lock_row_lock_waits"]);
+    let often = waits.as_ref().filter(|waits| waits.per_transaction > 0.0).map_or(String::new(), |waits| {
+        format!(
+            ", {} waits of {} each",
+            numbers::plain(waits.per_transaction),
+            numbers::milliseconds(time.per_transaction / waits.per_transaction)
+        )
+    });
+    let why = format!(
+        "statements waited {} a transaction for rows that other transactions had locked{often}",
+        numbers::milliseconds(waited_ms)
+    );
+    Some(
+        Claim::new(Cause::RowLock, "waits for row locks hold", why)
+            .holds_lock(waited_ms)
+            .certain(0.95)
+            .rests_on([case.series(&time.series)])
+            .rests_on(waits.map(|waits| case.series(&waits.series)))
+            .rests_on(case.parts(&[Part::Lock])),
+    )
+}
+
+fn deadlock(case: &Case) -> Option<Claim> {
+    let lost_ms = deadlocked_ms(case);
+    if case.share(lost_ms) < 0.02 {
+        return None;
+    }
+    let counted = case.count(&["Innodb_deadlocks", "lock_deadlocks"]);
+    let often = counted.as_ref().map_or(String::new(), |counted| {
+        format!(", {} deadlocks a transaction", numbers::plain(counted.per_transaction))
+    });
+    let why = format!(
+        "attempts that a deadlock ended took {} a transaction, and were begun again{often}",
+        numbers::milliseconds(lost_ms)
+    );
+    Some(
+        Claim::new(Cause::Deadlock, "deadlocks hold", why)
+            .holds_lock(lost_ms.min(case.lock_ms()))
+            .holds((lost_ms - case.lock_ms()).max(0.0))
+            .certain(0.95)
+            .rests_on([case.level_quantity("errors")])
+            .rests_on(counted.map(|counted| case.series(&counted.series))),
+    )
+}
+
+/// The lock system's own latches: many waiting transactions, each looked through whenever one asks.
+fn lock_sys(case: &Case) -> Option<Claim> {
+    let waits = case.count(&["Innodb_row_lock_waits", "lock_row_lock_waits"])?;
+    if waits.per_transaction < 0.3 || case.level.users < 16 {
+        return None;
+    }
+    let why = format!(
+        "{} users wait for row locks {} times a transaction, and each wait makes InnoDB look through the waiting transactions for a deadlock",
+        numbers::count(u64::from(case.level.users)),
+        numbers::plain(waits.per_transaction)
+    );
+    let strength = 0.2 + 0.3 * (f64::from(case.level.users) / 256.0).min(1.0);
+    Some(
+        Claim::new(Cause::LockSys, "InnoDB's lock system holds as much as", why)
+            .asks_for_locks(strength)
+            .certain(0.5)
+            .rests_on([case.series(&waits.series)])
+            .rests_on(case.parts(&[Part::Lock]))
+            .rests_on(case.fact("innodb_deadlock_detect")),
+    )
+}
+
+fn auto_increment(case: &Case) -> Option<Claim> {
+    let mode = case.variable("innodb_autoinc_lock_mode")?;
+    let (single, mut series) = case.counts(&["Com_insert", "Com_replace"]);
+    let (bulk, of_bulk) = case.counts(&["Com_insert_select", "Com_load", "Com_replace_select"]);
+    let strength = match mode {
+        "0" if single + bulk >= 0.1 => 0.9,
+        "1" if bulk >= 0.1 => 0.7,
+        _ => return None,
+    };
+    series.extend(of_bulk);
+    let why = format!(
+        "with innodb_autoinc_lock_mode {mode} a table gives numbers to one INSERT at a time, until its end, and a transaction sends {} of them",
+        numbers::plain(single + bulk)
+    );
+    Some(
+        Claim::new(Cause::AutoIncrement, "locks on AUTO_INCREMENT columns hold as much as", why)
+            .asks_for_locks(strength)
+            .certain(0.8)
+            .rests_on(case.all_series(&series))
+            .rests_on(case.parts(&[Part::Lock]))
+            .rests_on(case.fact("innodb_autoinc_lock_mode")),
+    )
+}
+
+fn purge_lag(case: &Case) -> Option<Claim> {
+    let history = case.gauge("Innodb_history_list_length").or_else(|| case.gauge("trx_rseg_history_len"))?;
+    let evidence: Vec<Evidence> = vec![case.series(&history.2)];
+    let slept_ms = case.ms(Part::Sleep);
+    let limit = case.number("innodb_max_purge_lag").filter(|limit| *limit > 0.0);
+    if let Some(limit) = limit.filter(|limit| history.1 > *limit) {
+        let why = format!(
+            "{} old row versions wait for purge, more than innodb_max_purge_lag ({}), and InnoDB puts off every change for it",
+            numbers::plain(history.0),
+            numbers::plain(limit)
+        );
+        let claim = Claim::new(Cause::PurgeLag, "purge that lags behind holds", why).rests_on(evidence);
+        let claim = claim.rests_on(case.fact("innodb_max_purge_lag")).rests_on(case.parts(&[Part::Sleep]));
+        return Some(if case.is_traced() {
+            claim.holds(slept_ms).certain(0.95)
+        } else {
+            claim.asks_for_locks(0.9)
+        });
+    }
+    if history.0 < HISTORY_MIN {
+        return None;
+    }
+    let why = format!(
+        "{} old row versions wait for purge, and readers have to step over them",
+        numbers::plain(history.0)
+    );
+    Some(
+        Claim::new(Cause::PurgeLag, "purge that lags behind holds as much as", why)
+            .asks_for_cpu(0.6 * (history.0 / 200_000.0).min(1.0))
+            .certain(0.6)
+            .rests_on(evidence),
+    )
+}

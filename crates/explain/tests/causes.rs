@@ -1,0 +1,503 @@
+//! The cause, named: for each that whyso knows, a small made run in which it is the cause, and the first suspect must be it.
+
+use whyso_explain::explain_at;
+use whyso_explain::model::{
+    Cause, Counter, CpuUse, Evidence, Explanation, FileWait, Gauge, Input, LevelInput, Machine, Pacing,
+    SeriesName,
+};
+
+const SECONDS: f64 = 10.0;
+
+/// A run that is put together piece by piece, on a machine of two CPUs that server and generator share.
+struct Made(Input);
+
+fn name(host: &str, source: &str, metric: &str, instance: &str) -> SeriesName {
+    SeriesName {
+        host: host.to_string(),
+        source: source.to_string(),
+        metric: metric.to_string(),
+        instance: instance.to_string(),
+    }
+}
+
+impl Made {
+    fn new() -> Made {
+        let machine = Machine { server_cpus: 2, client_cpus: 2, shared: true };
+        Made(Input { machine, ..Input::default() })
+    }
+
+    /// A level of so many users at this response time, in a closed loop, on CPUs that are idle by so much.
+    fn level(mut self, users: u32, response_ms: f64, idle: f64) -> Made {
+        let transactions = (f64::from(users) * SECONDS * 1e3 / response_ms) as u64;
+        let begin_ns = 100_000_000_000 * (1 + self.0.levels.len() as i64);
+        let busy_s = (1.0 - idle) * 2.0 * SECONDS;
+        self.0.levels.push(LevelInput {
+            index: self.0.levels.len() as u32,
+            users,
+            begin_ns,
+            end_ns: begin_ns + 10_000_000_000,
+            transactions,
+            latency_mean_ms: response_ms,
+            bins_100ms: vec![(transactions / 100) as u32; 100],
+            client_cpu_s: busy_s * 0.25,
+            server_cpu_s: Some(busy_s * 0.72),
+            cpu: Some(CpuUse {
+                user: 0.7 * (1.0 - idle),
+                system: 0.3 * (1.0 - idle),
+                idle,
+                ..CpuUse::default()
+            }),
+            ..LevelInput::default()
+        });
+        self
+    }
+
+    fn last(&mut self) -> &mut LevelInput {
+        self.0.levels.last_mut().unwrap()
+    }
+
+    /// What the tracer saw of the last level: shares of the response time.
+    fn traced(mut self, shares: &[(&str, f64)]) -> Made {
+        let level = self.last();
+        let response_ns = level.latency_mean_ms * 1e6 * level.transactions as f64;
+        for (metric, share) in [("request_ns", 0.9)].iter().chain(shares) {
+            let series = name("server", "trace", metric, "");
+            level.counters.push(Counter { series, unit: "ns".to_string(), increase: share * response_ns });
+        }
+        self
+    }
+
+    /// Counters of the server, as they grow by a transaction of the last level.
+    fn status(mut self, counters: &[(&str, f64)]) -> Made {
+        let level = self.last();
+        for (metric, per_transaction) in counters {
+            let increase = per_transaction * level.transactions as f64;
+            level.counters.push(Counter {
+                series: name("server", "status", metric, ""),
+                unit: "1".to_string(),
+                increase,
+            });
+        }
+        self
+    }
+
+    /// A counter of any source, as it grows a second.
+    fn counter(mut self, source: &str, metric: &str, instance: &str, per_s: f64) -> Made {
+        let series = name("server", source, metric, instance);
+        self.last().counters.push(Counter { series, unit: "1".to_string(), increase: per_s * SECONDS });
+        self
+    }
+
+    fn gauge(mut self, metric: &str, mean: f64) -> Made {
+        let series = name("server", "status", metric, "");
+        self.last().gauges.push(Gauge { series, unit: "1".to_string(), mean, max: mean });
+        self
+    }
+
+    /// A file that threads of a role were in, this share of the time.
+    fn file(mut self, path: &str, state: &str, role: &str, busy: f64) -> Made {
+        self.last().file_waits.push(FileWait {
+            path: path.to_string(),
+            state: state.to_string(),
+            role: role.to_string(),
+            count: 100.0,
+            ns: busy * SECONDS * 1e9,
+        });
+        self
+    }
+
+    fn set(mut self, variable: &str, value: &str) -> Made {
+        self.0.variables.insert(variable.to_string(), value.to_string());
+        self
+    }
+
+    fn pacing(mut self, pacing: Pacing, transactions: u64) -> Made {
+        let level = self.last();
+        level.pacing = pacing;
+        level.transactions = transactions;
+        level.bins_100ms = vec![(transactions / 100) as u32; 100];
+        self
+    }
+
+    fn explained(&self) -> Explanation {
+        explain_at(&self.0, None)
+    }
+
+    #[track_caller]
+    fn is(&self, expected: Cause) -> Explanation {
+        let explanation = self.explained();
+        let told: Vec<String> = explanation
+            .suspects
+            .iter()
+            .map(|suspect| format!("{:.2} {}", suspect.share, suspect.text))
+            .collect();
+        let named = explanation.suspects.first().map(|suspect| suspect.id);
+        assert_eq!(named, Some(expected), "{told:#?}");
+        let first = &explanation.suspects[0];
+        assert!(!first.evidence.is_empty(), "{first:#?}");
+        assert!(
+            first.text.ends_with('.') && first.text.matches(". ").count() == 0,
+            "one sentence: {}",
+            first.text
+        );
+        explanation
+    }
+}
+
+/// Throughput rose until this level, which stands above the best one.
+fn stopped(users: u32, response_ms: f64, idle: f64) -> Made {
+    Made::new().level(users / 8, response_ms / 8.0, idle).level(users, response_ms, idle)
+}
+
+/// The same, with threads that sleep on locks for most of the time on idle CPUs.
+fn locked(users: u32) -> Made {
+    stopped(users, 20.0, 0.6).traced(&[
+        ("request_cpu_ns", 0.1),
+        ("request_lock_ns", 0.75),
+        ("request_runqueue_ns", 0.05),
+        ("transit_in_ns", 0.02),
+        ("client_held_ns", 0.04),
+    ])
+}
+
+#[test]
+fn full_cpus() {
+    let shares = [
+        ("request_cpu_ns", 0.1),
+        ("request_runqueue_ns", 0.55),
+        ("transit_in_ns", 0.2),
+        ("client_delay_ns", 0.1),
+        ("request_lock_ns", 0.02),
+    ];
+    let explanation = stopped(64, 20.0, 0.01).traced(&shares).is(Cause::Cpu);
+    assert!(explanation.suspects[0].share > 0.9);
+    // The same without a trace.
+    let explanation = stopped(64, 20.0, 0.01).is(Cause::Cpu);
+    assert!(explanation.suspects[0].text.contains("from counters alone"));
+}
+
+#[test]
+fn queues_for_cpus_that_are_not_full() {
+    let shares = [("request_cpu_ns", 0.2), ("request_runqueue_ns", 0.6), ("request_lock_ns", 0.1)];
+    stopped(16, 5.0, 0.4).traced(&shares).counter("cgroup", "cpu_throttled_ns", "", 4e8).is(Cause::Runqueue);
+}
+
+#[test]
+fn a_lone_user_on_an_idle_machine() {
+    let shares = [
+        ("request_cpu_ns", 0.15),
+        ("request_wakeup_ns", 0.05),
+        ("transit_in_ns", 0.42),
+        ("transit_in_wakeup_ns", 0.4),
+        ("client_delay_ns", 0.3),
+        ("client_delay_wakeup_ns", 0.28),
+        ("client_held_ns", 0.05),
+    ];
+    Made::new().level(1, 0.17, 0.7).traced(&shares).is(Cause::WakeupLatency);
+    // Without a trace, too.
+    Made::new().level(1, 0.17, 0.7).is(Cause::WakeupLatency);
+}
+
+#[test]
+fn too_few_users() {
+    let shares = [
+        ("request_cpu_ns", 0.6),
+        ("request_wakeup_ns", 0.1),
+        ("client_held_ns", 0.1),
+        ("request_lock_ns", 0.05),
+    ];
+    let made = Made::new().level(1, 1.0, 0.9).level(2, 1.0, 0.8).level(4, 1.0, 0.6).traced(&shares);
+    let explanation = made.is(Cause::Unsaturated);
+    assert!(
+        (explanation.suspects[0].predicted_gain.high - 2.5).abs() < 0.01,
+        "{:?}",
+        explanation.suspects[0]
+    );
+    // Users that pause most of the time wake idle CPUs at each statement; what is missing is users all the same.
+    let shares = [("request_cpu_ns", 0.3), ("transit_in_ns", 0.5), ("transit_in_wakeup_ns", 0.45)];
+    let paused = Made::new().level(8, 0.5, 0.9).pacing(Pacing::ClosedWithPauses, 7_500).traced(&shares);
+    paused.is(Cause::Unsaturated);
+}
+
+#[test]
+fn a_full_generator() {
+    let mut made = stopped(64, 4.0, 0.3).traced(&[("request_cpu_ns", 0.1), ("client_delay_ns", 0.6)]);
+    made.last().client_saturated_why = "its event loop was busy 99 % of the time".to_string();
+    made.is(Cause::Generator);
+}
+
+#[test]
+fn holders_of_locks_that_are_put_off_their_cpu() {
+    let shares = [
+        ("request_cpu_ns", 0.03),
+        ("request_runqueue_ns", 0.17),
+        ("request_lock_ns", 0.75),
+        ("client_held_ns", 0.03),
+    ];
+    stopped(256, 40.0, 0.02).traced(&shares).is(Cause::PreemptedHolder);
+}
+
+#[test]
+fn spinning() {
+    let shares = [("request_cpu_ns", 0.5), ("request_runqueue_ns", 0.4), ("request_lock_ns", 0.05)];
+    stopped(64, 20.0, 0.01)
+        .traced(&shares)
+        .counter("innodb_metrics", "innodb_rwlock_x_spin_rounds", "", 30_000_000.0)
+        .is(Cause::Spin);
+}
+
+#[test]
+fn memory_that_is_swapped() {
+    let shares = [("request_cpu_ns", 0.1), ("request_page_fault_ns", 0.7), ("request_lock_ns", 0.1)];
+    stopped(16, 20.0, 0.7)
+        .traced(&shares)
+        .counter("memory", "pswpin", "", 4_000.0)
+        .counter("memory", "pswpout", "", 4_000.0)
+        .is(Cause::Swap);
+}
+
+const WRITES: [(&str, f64); 2] = [("Handler_commit", 1.0), ("Handler_update", 2.0)];
+
+#[test]
+fn flushes_of_the_redo_log() {
+    // One commits for all; the others sleep until it is done.
+    let made = locked(64).status(&WRITES).set("innodb_flush_log_at_trx_commit", "1");
+    let made = made.file("/data/ib_logfile0", "file_sync", "connection", 0.95);
+    let explanation = made.is(Cause::RedoFlush);
+    assert!(
+        explanation.suspects[0].text.contains("in fsync 95 % of the time"),
+        "{}",
+        explanation.suspects[0].text
+    );
+    // MySQL 8 has a thread of its own for it.
+    let made = locked(64).status(&WRITES).set("innodb_flush_log_at_trx_commit", "1");
+    made.file("/data/#innodb_redo/#ib_redo7", "file_sync", "log flusher", 0.9).is(Cause::RedoFlush);
+    // Without a trace, by the disk's own counters.
+    let made = stopped(64, 20.0, 0.6).status(&WRITES).set("innodb_flush_log_at_trx_commit", "1");
+    made.counter("disk", "flush_ns", "vda", 0.9e9).is(Cause::RedoFlush);
+}
+
+#[test]
+fn writes_of_the_redo_log() {
+    locked(64).status(&WRITES).status(&[("Innodb_log_waits", 0.2)]).is(Cause::RedoWrite);
+}
+
+#[test]
+fn the_binary_log() {
+    let made = locked(64).status(&WRITES).set("log_bin", "ON").set("sync_binlog", "1");
+    let made = made.set("innodb_flush_log_at_trx_commit", "2");
+    made.file("/data/mysql-bin.000002", "file_sync", "connection", 0.9).is(Cause::Binlog);
+}
+
+#[test]
+fn a_checkpoint_that_holds_writers_back() {
+    locked(64)
+        .status(&WRITES)
+        .set("innodb_flush_log_at_trx_commit", "2")
+        .gauge("Innodb_checkpoint_age", 7.9e6)
+        .gauge("Innodb_checkpoint_max_age", 8.0e6)
+        .is(Cause::Checkpoint);
+}
+
+#[test]
+fn the_doublewrite_buffer() {
+    let shares = [("request_cpu_ns", 0.1), ("request_file_write_ns", 0.4), ("request_file_sync_ns", 0.4)];
+    let made = stopped(16, 20.0, 0.7).traced(&shares).status(&[("Innodb_buffer_pool_wait_free", 0.01)]);
+    made.file("/data/#ib_16384_0.dblwr", "file_sync", "connection", 6.4)
+        .file("/data/#ib_16384_0.dblwr", "file_write", "connection", 6.4)
+        .is(Cause::Doublewrite);
+}
+
+#[test]
+fn pages_that_are_not_in_memory() {
+    let shares = [("request_cpu_ns", 0.1), ("request_file_read_ns", 0.8)];
+    let reads = [("Innodb_buffer_pool_reads", 8.0), ("Innodb_buffer_pool_read_requests", 90.0)];
+    stopped(16, 10.0, 0.7).traced(&shares).status(&reads).is(Cause::BufferPoolMiss);
+}
+
+#[test]
+fn pages_that_must_be_written_first() {
+    locked(64).status(&WRITES).status(&[("Innodb_buffer_pool_wait_free", 0.5)]).is(Cause::PageFlush);
+}
+
+#[test]
+fn locks_of_an_inode() {
+    let shares = [("request_cpu_ns", 0.1), ("request_kernel_lock_ns", 0.7), ("request_file_write_ns", 0.1)];
+    let made = stopped(32, 10.0, 0.7).traced(&shares);
+    let explanation =
+        made.file("/data/sbtest/sbtest1.ibd", "kernel_lock", "connection", 20.0).is(Cause::KernelInodeLock);
+    assert!(explanation.suspects[0].text.contains("sbtest1.ibd"));
+}
+
+#[test]
+fn rows_that_others_have_locked() {
+    // Milliseconds, as the server counts them: 14 of a response time of 20.
+    let waits = [("Innodb_row_lock_time", 14.0), ("Innodb_row_lock_waits", 1.0)];
+    let explanation = locked(64).status(&waits).is(Cause::RowLock);
+    assert!((explanation.suspects[0].share - 0.7).abs() < 0.01);
+    let gain = explanation.suspects[0].predicted_gain;
+    assert!(gain.low > 1.2 && (gain.high - 2.5).abs() < 0.01, "bounded by the CPUs, 40 % used: {gain:?}");
+    stopped(64, 20.0, 0.6).status(&waits).is(Cause::RowLock);
+}
+
+#[test]
+fn deadlocks() {
+    let mut made = locked(64).status(&[("Innodb_row_lock_time", 13.0), ("Innodb_deadlocks", 0.4)]);
+    let transactions = made.last().transactions as f64;
+    made.last().lost_ms_by_code = [("1213 (40001)".to_string(), 10.0 * transactions)].into();
+    made.is(Cause::Deadlock);
+}
+
+#[test]
+fn numbers_of_rows() {
+    locked(64).status(&[("Com_insert", 1.0)]).set("innodb_autoinc_lock_mode", "0").is(Cause::AutoIncrement);
+}
+
+#[test]
+fn purge_that_lags_behind() {
+    let shares = [("request_cpu_ns", 0.1), ("request_sleep_ns", 0.8)];
+    let made = stopped(16, 10.0, 0.8).traced(&shares).gauge("Innodb_history_list_length", 400_000.0);
+    made.set("innodb_max_purge_lag", "100000").is(Cause::PurgeLag);
+}
+
+#[test]
+fn locks_of_tables_and_of_their_definitions() {
+    locked(64).status(&[("Table_locks_waited", 0.9)]).is(Cause::TableLock);
+    locked(64).counter("status", "Com_alter_table", "", 2.0).is(Cause::MetadataLock);
+    locked(64).counter("status", "Com_grant", "", 5.0).is(Cause::GrantLock);
+    locked(64).set("version", "5.5.9").set("metadata_locks_hash_instances", "1").set("x", "y").explained();
+}
+
+#[test]
+fn caches_of_the_sql_layer() {
+    let opened = [("Table_open_cache_misses", 0.95), ("Table_open_cache_overflows", 0.95)];
+    locked(64).status(&opened).set("table_open_cache", "10").is(Cause::TableCache);
+    let cached = [("Qcache_inserts", 1.0), ("Qcache_hits", 3.0)];
+    locked(64)
+        .status(&cached)
+        .set("query_cache_type", "ON")
+        .set("query_cache_size", "67108864")
+        .is(Cause::QueryCache);
+}
+
+#[test]
+fn limits_on_threads() {
+    locked(64).set("innodb_thread_concurrency", "2").is(Cause::ThreadConcurrency);
+    let shares = [("request_cpu_ns", 0.1), ("transit_in_ns", 0.8)];
+    stopped(64, 20.0, 0.6)
+        .traced(&shares)
+        .set("thread_handling", "pool-of-threads")
+        .is(Cause::ThreadConcurrency);
+}
+
+#[test]
+fn latches_and_the_adaptive_hash() {
+    let searches = [("Innodb_adaptive_hash_hash_searches", 9.0)];
+    let made = locked(64).status(&searches).set("innodb_adaptive_hash_index", "ON");
+    made.set("innodb_adaptive_hash_index_parts", "1").is(Cause::AdaptiveHash);
+    locked(64).status(&[("Innodb_x_lock_os_waits", 2.0)]).explained();
+}
+
+#[test]
+fn scans_and_sorts() {
+    let busy = [("request_cpu_ns", 0.5), ("request_runqueue_ns", 0.45)];
+    stopped(16, 80.0, 0.02).traced(&busy).status(&[("Handler_read_rnd_next", 250_000.0)]).is(Cause::FullScan);
+    let sorted = [("Handler_read_rnd_next", 100_000.0), ("Sort_rows", 100_000.0), ("Sort_scan", 1.0)];
+    stopped(16, 80.0, 0.02).traced(&busy).status(&sorted).is(Cause::TmpTableSort);
+}
+
+#[test]
+fn a_connection_for_each_transaction() {
+    let busy = [("request_cpu_ns", 0.2), ("request_runqueue_ns", 0.2)];
+    stopped(16, 2.0, 0.05)
+        .traced(&busy)
+        .status(&[("Connections", 1.0), ("Threads_created", 0.2)])
+        .is(Cause::ConnectionChurn);
+}
+
+#[test]
+fn a_slow_network() {
+    let shares = [("request_cpu_ns", 0.05), ("transit_in_ns", 0.85), ("client_held_ns", 0.03)];
+    stopped(16, 10.0, 0.9).traced(&shares).is(Cause::Network);
+}
+
+#[test]
+fn other_programs() {
+    let shares = [("request_cpu_ns", 0.1), ("request_runqueue_ns", 0.6), ("transit_in_ns", 0.2)];
+    let mut made = stopped(16, 10.0, 0.0).traced(&shares);
+    made.last().server_cpu_s = Some(7.0);
+    made.last().client_cpu_s = 3.0;
+    made.is(Cause::NoisyNeighbour);
+}
+
+#[test]
+fn the_observer_itself() {
+    let shares = [("request_cpu_ns", 0.4), ("request_runqueue_ns", 0.5)];
+    let made = stopped(16, 10.0, 0.02).traced(&shares);
+    made.counter("trace_cost", "program_ns", "switch", 0.8e9)
+        .counter("trace_cost", "tracer_cpu_ns", "", 0.5e9)
+        .is(Cause::Observer);
+}
+
+#[test]
+fn what_nothing_explains_is_unknown_and_says_what_to_measure_next() {
+    let explanation = locked(64).is(Cause::Unknown);
+    assert!(
+        explanation.suspects[0].text.contains("stacks of their waits"),
+        "{}",
+        explanation.suspects[0].text
+    );
+    let untraced = stopped(64, 20.0, 0.6).is(Cause::Unknown);
+    assert!(untraced.suspects[0].text.contains("trace the run next"), "{}", untraced.suspects[0].text);
+}
+
+#[test]
+fn two_that_are_close_are_said_to_be() {
+    let made = locked(64)
+        .status(&WRITES)
+        .set("innodb_flush_log_at_trx_commit", "1")
+        .set("log_bin", "ON")
+        .set("sync_binlog", "1");
+    let made = made.file("/data/ib_logfile0", "file_sync", "connection", 0.5).file(
+        "/data/mysql-bin.000002",
+        "file_sync",
+        "connection",
+        0.5,
+    );
+    let explanation = made.explained();
+    let text = &explanation.suspects[0].text;
+    assert!(text.contains("comes too close to be told apart from it"), "{text}");
+}
+
+#[test]
+fn a_level_can_be_asked_about_and_one_that_was_not_measured_has_no_suspects() {
+    let made = locked(64).status(&[("Innodb_row_lock_time", 14.0)]);
+    let asked = |users| explain_at(&made.0, Some(users));
+    assert_eq!(asked(64).about, Some(1));
+    assert_eq!(asked(8).about, Some(0));
+    assert!(asked(8).suspects.iter().all(|suspect| suspect.id != Cause::RowLock));
+    assert!(asked(9).suspects.is_empty() && asked(9).about.is_none());
+}
+
+#[test]
+fn evidence_lies_in_the_window_that_it_is_about() {
+    let explanation = locked(64).status(&[("Innodb_row_lock_time", 14.0)]).explained();
+    for evidence in explanation.suspects.iter().flat_map(|suspect| &suspect.evidence) {
+        match evidence {
+            Evidence::Series { begin_ns, end_ns, .. } => {
+                assert_eq!((*begin_ns, *end_ns), (200_000_000_000, 210_000_000_000));
+            }
+            Evidence::Levels { levels, .. } => assert_eq!(levels, &[1]),
+            Evidence::Fact { path, .. } => assert!(path.starts_with("server.variables.")),
+        }
+    }
+}
+
+#[test]
+fn names_are_those_that_scripts_rely_on() {
+    let json = serde_json::to_value([Cause::MdlMap, Cause::KernelInodeLock, Cause::NoisyNeighbour]).unwrap();
+    assert_eq!(json, serde_json::json!(["mdl-map", "kernel-inode-lock", "noisy-neighbour"]));
+    for cause in [Cause::Cpu, Cause::WakeupLatency, Cause::TmpTableSort, Cause::TrxSys, Cause::Unknown] {
+        assert_eq!(serde_json::to_value(cause).unwrap(), cause.name());
+    }
+}

@@ -1,0 +1,70 @@
+/** The time budget's bars: which part is drawn where, and in which colour. Pure. */
+
+import type { Budget, Evidence, Part, Window } from '../data/model.ts';
+
+export const UNACCOUNTED = 'unaccounted';
+
+export interface PartStyle {
+  /** As a sentence says it. */
+  words: string;
+  meaning: string;
+  color: string;
+}
+
+/** In the order in which they are stacked, from the client's side through the server and back. */
+export const PARTS: Record<Part, PartStyle> = {
+  client_queue: { words: 'due, not yet sent', meaning: 'the transaction was due and no user was free to send it (open loop)', color: '#8d979f' },
+  client_cpu: { words: "generator's own time", meaning: 'the load generator had an answer and had not yet sent what came next', color: '#a88900' },
+  client_delay: { words: 'waiting for the generator', meaning: "the answer had arrived, and the load generator's thread had yet to run or came to it later", color: '#d8bd4a' },
+  transit_in: { words: 'waiting to be picked up', meaning: 'sent, and not yet picked up by a thread of the server, its wake-up and its wait for a CPU left out', color: '#7fb8e0' },
+  wakeup: { words: 'waking idle CPUs', meaning: "the server's thread was woken on a CPU that was idle, until it ran", color: '#14a3a0' },
+  runqueue: { words: 'waiting for a CPU', meaning: "the server's thread was ready to run, and another task had the CPU", color: '#e08a1e' },
+  cpu: { words: 'work on a CPU', meaning: "the server's thread ran", color: '#2f7fb8' },
+  lock: { words: 'waiting on locks', meaning: "the server's thread slept on a lock or a condition of the server (futex), row locks and group commits included", color: '#a2559c' },
+  kernel_lock: { words: 'locks inside the kernel', meaning: "the server's thread slept on a lock inside the kernel, such as a file's inode lock", color: '#6f4083' },
+  file_read: { words: 'reads of files', meaning: "the server's thread slept in a read of a file", color: '#6cae58' },
+  file_write: { words: 'writes to files', meaning: "the server's thread slept in a write to a file", color: '#2f7d4f' },
+  file_sync: { words: 'syncs of files', meaning: "the server's thread slept in fsync or its like", color: '#9c4331' },
+  net_send: { words: 'waiting to send', meaning: "the server's thread slept in sending: the socket's buffer was full", color: '#5a73d6' },
+  page_fault: { words: 'memory pages', meaning: "the server's thread slept in a page fault", color: '#d66a8b' },
+  sleep: { words: 'sleeping', meaning: "the server's thread slept by the clock, on purpose", color: '#66788a' },
+  other: { words: 'other waits', meaning: "the server's thread slept in none of these", color: '#9aa4ac' },
+  transit_out: { words: 'answers on their way', meaning: "replied, and not yet arrived at the load generator's machine", color: '#a9d0ec' },
+  server_and_network: { words: 'server and network', meaning: "sent, and not yet answered, as the load generator's machine saw it: the budget stops at the wire", color: '#2f7fb8' },
+};
+
+export interface Segment {
+  part: Part | typeof UNACCOUNTED;
+  ms: number;
+  /** Milliseconds at which it begins and ends; below 0 where the parts hold more than the response time. */
+  from: number;
+  to: number;
+}
+
+/** One bar: its parts on top of each other, then the remainder; a remainder below 0 hangs from the axis. */
+export function segmentsOf(budget: Budget): Segment[] {
+  const segments: Segment[] = [];
+  let top = 0;
+  for (const { part, ms } of budget.parts) {
+    if (ms <= 0) continue;
+    segments.push({ part, ms, from: top, to: top + ms });
+    top += ms;
+  }
+  const rest = budget.unaccounted_ms;
+  if (rest !== 0) segments.push({ part: UNACCOUNTED, ms: rest, from: rest > 0 ? top : 0, to: rest > 0 ? top + rest : rest });
+  return segments;
+}
+
+/** Parts that some bar shows at least a sliver of, in order. */
+export function partsShown(budgets: Budget[]): Part[] {
+  const isShown = (part: Part) =>
+    budgets.some((budget) => budget.parts.some((one) => one.part === part && one.ms > 0.001 * budget.response_ms));
+  return (Object.keys(PARTS) as Part[]).filter(isShown);
+}
+
+/** The tracer's series that a segment rests on; for what the generator measured itself, the level. */
+export function evidenceOfPart(budget: Budget, part: Segment['part'], window: Window): Evidence {
+  const series = budget.parts.find((one) => one.part === part)?.series[0];
+  if (series) return { is: 'series', series, begin_ns: window.begin_ns, end_ns: window.end_ns };
+  return { is: 'levels', quantity: 'latency_mean_ms', levels: [budget.level] };
+}
