@@ -62,7 +62,7 @@ fn assert_absent(name: &str, forbidden: &[&str]) {
 
 #[test]
 fn data_goes_one_way() {
-    let allowed: [(&str, &[&str]); 12] = [
+    let allowed: [(&str, &[&str]); 13] = [
         ("clock", &[]),
         ("wire", &[]),
         ("workload", &[]),
@@ -72,9 +72,16 @@ fn data_goes_one_way() {
         ("server", &["clock", "workload"]),
         ("record", &["clock", "series"]),
         ("watch", &["clock", "record"]),
+        ("trace", &["clock"]),
         ("explain", &["series"]),
         ("report", &["record", "series", "explain"]),
-        ("lab", &["clock", "workload", "load", "server", "watch", "record", "series", "explain", "report"]),
+        (
+            "lab",
+            &[
+                "clock", "workload", "load", "server", "watch", "trace", "record", "series", "explain",
+                "report",
+            ],
+        ),
     ];
     for (name, may_use) in allowed {
         let may_use: BTreeSet<String> = may_use.iter().map(|name| name.to_string()).collect();

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use whyso_clock::{monotonic_ns, thread_cpu_ns};
 use whyso_record::Recorder;
 use whyso_record::data::{self, Kind, SeriesId, SeriesKey, Status, TextRows, Value};
-use whyso_trace::{ClientSums, FileWait, Reading, ServerSums, State, ThreadSums, TraceSpec, Tracer, state};
+use whyso_trace::{
+    ClientSums, FileWait, Reading, Sampler, ServerSums, State, ThreadSums, TraceSpec, Tracer, state,
+};
 
 use crate::recording::Recording;
 
@@ -60,7 +62,7 @@ impl Tracing {
         let started = match (wanted, recording.info.server.pid) {
             (false, _) => Err("--no-trace was given".to_string()),
             (true, None) => Err("the server's process is not on this machine".to_string()),
-            (true, Some(pid)) => Tracing::start(pid, generators, &recording.recorder),
+            (true, Some(pid)) => Tracing::start(pid, generators, recording),
         };
         match started {
             Ok(tracing) => Some(tracing),
@@ -71,12 +73,24 @@ impl Tracing {
         }
     }
 
-    fn start(server_pid: u32, generators: &[u32], recorder: &Recorder) -> Result<Tracing, String> {
+    fn start(server_pid: u32, generators: &[u32], recording: &mut Recording) -> Result<Tracing, String> {
         let spec =
             TraceSpec { servers: vec![server_pid], generators: generators.to_vec(), ..TraceSpec::default() };
-        let tracer = Tracer::start(&spec).map_err(|error| error.to_string())?;
+        let counting = match Tracer::start(&spec) {
+            Ok(tracer) => Counting::Traced(Box::new(tracer)),
+            Err(error) => {
+                let sampler = Sampler::start(server_pid)
+                    .map_err(|second| format!("{error}; nor can its threads be looked at: {second}"))?;
+                recording.info.not_measured.push(format!(
+                    "where requests begin and end, and waits by file: {error}. The states of the server's threads are \
+                     samples from /proc, some times a second: what its connections' threads do besides waiting for \
+                     their clients stands for their requests"
+                ));
+                Counting::Sampled(Box::new(sampler))
+            }
+        };
         let (asked, asks) = sync_channel(ASKED_MAX);
-        let mut keeper = Keeper::new(tracer, spec, recorder.clone());
+        let mut keeper = Keeper::new(counting, spec, recording.recorder.clone());
         let spawned = std::thread::Builder::new().name("trace".to_string()).spawn(move || keeper.run(&asks));
         let thread = spawned.map_err(|error| format!("no thread could be started: {error}"))?;
         Ok(Tracing { asked: Some(asked), thread: Some(thread) })
@@ -121,9 +135,55 @@ impl Drop for Tracing {
     }
 }
 
+/// What counts: the programs in the kernel, or looks at /proc where those are not allowed.
+enum Counting {
+    Traced(Box<Tracer>),
+    Sampled(Box<Sampler>),
+}
+
+impl Counting {
+    fn read(&mut self) -> Reading {
+        match self {
+            Counting::Traced(tracer) => tracer.read(),
+            Counting::Sampled(sampler) => sampler.read(),
+        }
+    }
+
+    fn files(&mut self) -> Vec<FileWait> {
+        match self {
+            Counting::Traced(tracer) => tracer.files(),
+            Counting::Sampled(_) => Vec::new(),
+        }
+    }
+
+    /// Between two looks, where there is more to do than to read sums.
+    fn look_interval(&self) -> Option<Duration> {
+        match self {
+            Counting::Traced(_) => None,
+            Counting::Sampled(sampler) => Some(sampler.interval()),
+        }
+    }
+
+    fn look(&mut self) {
+        if let Counting::Sampled(sampler) = self {
+            sampler.look();
+        }
+    }
+
+    fn watch(&mut self, servers: &[u32], generators: &[u32]) {
+        match self {
+            // One server and one generator always fit.
+            Counting::Traced(tracer) => {
+                let _ = tracer.watch(servers, generators);
+            }
+            Counting::Sampled(sampler) => servers.iter().for_each(|pid| sampler.watch(*pid)),
+        }
+    }
+}
+
 /// What the tracing thread works with.
 struct Keeper {
-    tracer: Tracer,
+    counting: Counting,
     recorder: Recorder,
     servers: Vec<u32>,
     generators: Vec<u32>,
@@ -132,17 +192,20 @@ struct Keeper {
 }
 
 impl Keeper {
-    fn new(tracer: Tracer, spec: TraceSpec, recorder: Recorder) -> Keeper {
+    fn new(counting: Counting, spec: TraceSpec, recorder: Recorder) -> Keeper {
         let now = Instant::now();
         let TraceSpec { servers, generators, .. } = spec;
-        Keeper { tracer, recorder, servers, generators, begun: now, tables_due: now }
+        Keeper { counting, recorder, servers, generators, begun: now, tables_due: now }
     }
 
     fn run(&mut self, asks: &Receiver<Asked>) {
         let mut next = self.begun + INTERVAL;
         self.read(true);
         loop {
-            match asks.recv_timeout(next.saturating_duration_since(Instant::now())) {
+            let rest = next.saturating_duration_since(Instant::now());
+            let look = self.counting.look_interval().filter(|look| *look < rest);
+            match asks.recv_timeout(look.unwrap_or(rest)) {
+                Err(RecvTimeoutError::Timeout) if look.is_some() => self.counting.look(),
                 Ok(Asked::Mark) => {
                     self.read(true);
                 }
@@ -170,14 +233,13 @@ impl Keeper {
         self.read(true);
     }
 
-    /// One server and one generator always fit.
     fn watch(&mut self) {
-        let _ = self.tracer.watch(&self.servers, &self.generators);
+        self.counting.watch(&self.servers, &self.generators);
     }
 
     fn read(&mut self, tables: bool) -> Reading {
         let begin_ns = monotonic_ns();
-        let read = self.tracer.read();
+        let read = self.counting.read();
         let end_ns = monotonic_ns();
         let mut values = self.server_values(&read.server);
         values.extend(self.client_values(&read.client));
@@ -202,7 +264,7 @@ impl Keeper {
         if tables || Instant::now() >= self.tables_due {
             self.tables_due = Instant::now() + TABLES_INTERVAL;
             self.recorder.rows(threads_table(end_ns, &read.threads));
-            let files = self.tracer.files();
+            let files = self.counting.files();
             self.recorder.rows(files_table(end_ns, &files));
         }
         let id = self.series("client", "trace_cost", "tracer_cpu_ns", "", Kind::Counter, "ns");

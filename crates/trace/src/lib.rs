@@ -29,6 +29,7 @@ mod error;
 mod files;
 mod reading;
 pub mod role;
+mod sampled;
 pub mod state;
 mod tracer;
 
@@ -41,5 +42,6 @@ mod skeleton {
 pub use error::Error;
 pub use reading::{ClientSums, FileWait, Reading, ServerSums, ThreadSums};
 pub use role::Role;
+pub use sampled::Sampler;
 pub use state::{STATES, State};
 pub use tracer::{Cost, TraceSpec, Tracer};

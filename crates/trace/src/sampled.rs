@@ -1,0 +1,313 @@
+//! Where the time goes without BPF: what /proc tells of each thread, several times a second.
+//!
+//! CPU time and the wait for a CPU are the kernel's own sums. The rest of a thread's time goes to the state that it was
+//! found in. Requests are not seen: what the threads of connections do besides waiting for their clients stands for them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Read;
+use std::time::Duration;
+
+use whyso_clock::monotonic_ns;
+
+use crate::reading::{Reading, Sums, ThreadSums};
+use crate::role::Role;
+use crate::state::{STATES, State, state_of_syscall};
+
+/// Between two looks, at first.
+const INTERVAL: Duration = Duration::from_millis(50);
+/// Share of one CPU that looking may take; above it looks become rarer.
+const COST_MAX: f64 = 0.02;
+/// Looks never become rarer than this.
+const INTERVAL_MAX: Duration = Duration::from_secs(2);
+/// Functions of the kernel in which a thread waits for one of the kernel's own locks.
+const KERNEL_LOCKS: [&str; 3] = ["rwsem_down", "__mutex_lock", "percpu_rwsem_wait"];
+
+struct Thread {
+    name: String,
+    role: Role,
+    born_ns: u64,
+    looked_ns: u64,
+    run_ns: u64,
+    wait_ns: u64,
+    state: State,
+    states: [u64; STATES],
+}
+
+/// Looks at the threads of one process.
+pub struct Sampler {
+    pid: u32,
+    threads: HashMap<u32, Thread>,
+    gone: Sums,
+    interval: Duration,
+    path: String,
+    text: String,
+}
+
+impl Sampler {
+    /// Begins with what the process's threads did so far left out.
+    ///
+    /// # Errors
+    /// There is no such process, or its threads can't be looked at.
+    pub fn start(pid: u32) -> std::io::Result<Sampler> {
+        let mut sampler = Sampler {
+            pid,
+            threads: HashMap::new(),
+            gone: Sums::default(),
+            interval: INTERVAL,
+            path: String::new(),
+            text: String::new(),
+        };
+        sampler.try_look()?;
+        Ok(sampler)
+    }
+
+    /// How long to wait until the next look.
+    pub fn interval(&self) -> Duration {
+        self.interval
+    }
+
+    /// Another process takes the place of the one before.
+    pub fn watch(&mut self, pid: u32) {
+        self.retire(|_| true);
+        self.pid = pid;
+    }
+
+    /// Enters what the threads did since the last look. A process that is gone has no threads.
+    pub fn look(&mut self) {
+        let began_ns = monotonic_ns();
+        if self.try_look().is_err() {
+            self.retire(|_| true);
+        }
+        let took_ns = (monotonic_ns() - began_ns).max(0) as f64;
+        let wanted = Duration::from_nanos((took_ns / COST_MAX) as u64);
+        self.interval = wanted.clamp(INTERVAL, INTERVAL_MAX);
+    }
+
+    /// All sums up to the last look.
+    pub fn read(&mut self) -> Reading {
+        self.look();
+        let mut sums = self.gone.clone();
+        let mut threads = Vec::new();
+        for (tid, thread) in &self.threads {
+            enter(&mut sums, thread, true);
+            threads.push(ThreadSums {
+                tid: *tid,
+                name: thread.name.clone(),
+                role: thread.role,
+                born_ns: thread.born_ns,
+                requests: 0,
+                states: thread.states,
+                now: thread.state,
+            });
+        }
+        threads.sort_by_key(|thread| thread.tid);
+        let lost = [("no account", 0), ("no storage", 0), ("clock went back", 0)];
+        Reading {
+            at_ns: monotonic_ns(),
+            server: sums.server,
+            client: sums.client,
+            roles: sums.roles,
+            threads,
+            lost,
+        }
+    }
+
+    fn try_look(&mut self) -> std::io::Result<()> {
+        let mut seen = Vec::new();
+        for entry in std::fs::read_dir(format!("/proc/{}/task", self.pid))?.flatten() {
+            let Some(tid) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+            if self.look_at(tid).is_some() {
+                seen.push(tid);
+            }
+        }
+        seen.sort_unstable();
+        self.retire(|tid| seen.binary_search(&tid).is_err());
+        Ok(())
+    }
+
+    fn look_at(&mut self, tid: u32) -> Option<()> {
+        let (run_ns, wait_ns) = {
+            let mut numbers = self.file(tid, "schedstat")?.split_whitespace().map(str::parse::<u64>);
+            (numbers.next()?.ok()?, numbers.next()?.ok()?)
+        };
+        let blocked = self.blocked_in(tid);
+        let now_ns = monotonic_ns().unsigned_abs();
+        if let Some(thread) = self.threads.get_mut(&tid) {
+            thread.enter(now_ns, run_ns, wait_ns, blocked);
+        } else {
+            let name = self.file(tid, "comm")?.trim().to_string();
+            let role = Role::of_name(&name);
+            let state = blocked.unwrap_or(State::Cpu);
+            let states = [0; STATES];
+            let thread =
+                Thread { name, role, born_ns: now_ns, looked_ns: now_ns, run_ns, wait_ns, state, states };
+            self.threads.insert(tid, thread);
+        }
+        let is_main = tid == self.pid;
+        let thread = self.threads.get_mut(&tid)?;
+        // The main thread listens; any other that waits for a client works for it.
+        if thread.role == Role::Other && thread.state == State::NetReceive && !is_main {
+            thread.role = Role::Connection;
+        }
+        Some(())
+    }
+
+    /// What the thread is blocked in; `None` while it is on a CPU or ready.
+    fn blocked_in(&mut self, tid: u32) -> Option<State> {
+        let text = self.file(tid, "syscall")?;
+        let number = text.split_whitespace().next()?;
+        if number == "running" {
+            return None;
+        }
+        let number: i64 = number.parse().ok()?;
+        if number < 0 {
+            return Some(State::PageFault);
+        }
+        let state = state_of_syscall(number);
+        if matches!(state, State::FileRead | State::FileWrite | State::FileSync) {
+            let function = self.file(tid, "wchan").unwrap_or_default();
+            if KERNEL_LOCKS.iter().any(|lock| function.starts_with(lock)) {
+                return Some(State::KernelLock);
+            }
+        }
+        Some(state)
+    }
+
+    fn file(&mut self, tid: u32, name: &str) -> Option<&str> {
+        self.path.clear();
+        // Writing to a string never fails.
+        let _ = write!(self.path, "/proc/{}/task/{tid}/{name}", self.pid);
+        self.text.clear();
+        File::open(&self.path).ok()?.read_to_string(&mut self.text).ok()?;
+        Some(&self.text)
+    }
+
+    fn retire(&mut self, is_gone: impl Fn(u32) -> bool) {
+        let gone = &mut self.gone;
+        self.threads.retain(|tid, thread| {
+            let over = is_gone(*tid);
+            if over {
+                enter(gone, thread, false);
+            }
+            !over
+        });
+    }
+}
+
+impl Thread {
+    fn enter(&mut self, now_ns: u64, run_ns: u64, wait_ns: u64, blocked: Option<State>) {
+        let passed_ns = now_ns.saturating_sub(self.looked_ns);
+        let ran_ns = run_ns.saturating_sub(self.run_ns).min(passed_ns);
+        let waited_ns = wait_ns.saturating_sub(self.wait_ns).min(passed_ns - ran_ns);
+        if let Some(state) = blocked {
+            self.state = state;
+        }
+        self.states[State::Cpu as usize] += ran_ns;
+        self.states[State::Runqueue as usize] += waited_ns;
+        let rest_ns = passed_ns - ran_ns - waited_ns;
+        // Found running: what it was blocked in meanwhile was not seen; the last that was seen stands for it.
+        let rest = if self.state == State::Cpu { State::Other } else { self.state };
+        self.states[rest as usize] += rest_ns;
+        (self.looked_ns, self.run_ns, self.wait_ns) = (now_ns, run_ns, wait_ns);
+    }
+}
+
+fn enter(sums: &mut Sums, thread: &Thread, lives: bool) {
+    let of_role: &mut (u64, [u64; STATES]) = sums.roles.entry(thread.role).or_default();
+    of_role.0 += u64::from(lives);
+    for (sum, ns) in of_role.1.iter_mut().zip(thread.states) {
+        *sum += ns;
+    }
+    if thread.role == Role::Connection {
+        for (place, ns) in thread.states.iter().enumerate() {
+            if place != State::NetReceive as usize {
+                sums.server.inside[place] += ns;
+                sums.server.request_ns += ns;
+            }
+        }
+    }
+}
+
+/// Time by role without its threads, for tests.
+#[cfg(test)]
+fn of_role(reading: &Reading, role: Role, state: State) -> u64 {
+    let roles: &BTreeMap<Role, (u64, [u64; STATES])> = &reading.roles;
+    roles.get(&role).map_or(0, |(_, states)| states[state as usize])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Instant;
+
+    #[test]
+    fn sleeping_spinning_and_receiving_are_told_apart() {
+        let over = AtomicBool::new(false);
+        let (mut ours, mut theirs) = UnixStream::pair().unwrap();
+        let reading = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+            });
+            scope.spawn(|| while !over.load(Ordering::Relaxed) {});
+            scope.spawn(move || {
+                let _ = theirs.read(&mut [0; 1]);
+            });
+            let mut sampler = Sampler::start(std::process::id()).unwrap();
+            let before = sampler.read();
+            let began = Instant::now();
+            while began.elapsed() < Duration::from_millis(500) {
+                std::thread::sleep(sampler.interval());
+                sampler.look();
+            }
+            let after = sampler.read();
+            over.store(true, Ordering::Relaxed);
+            ours.write_all(b"x").unwrap();
+            let sum = |state| {
+                let of = |reading: &Reading| {
+                    [Role::Other, Role::Connection].map(|role| of_role(reading, role, state))
+                };
+                of(&after).iter().sum::<u64>() - of(&before).iter().sum::<u64>()
+            };
+            [State::Sleep, State::Cpu].map(sum)
+        });
+        let [sleep_ns, cpu_ns] = reading;
+        assert!(sleep_ns > 300_000_000, "slept {sleep_ns} ns of 500,000,000");
+        assert!(cpu_ns > 50_000_000, "span {cpu_ns} ns of 500,000,000");
+    }
+
+    #[test]
+    fn a_process_that_is_not_there_is_an_error_and_one_that_goes_is_not() {
+        assert!(Sampler::start(u32::MAX).is_err());
+        let mut sampler = Sampler::start(std::process::id()).unwrap();
+        sampler.watch(u32::MAX);
+        assert!(sampler.read().threads.is_empty());
+    }
+
+    #[test]
+    fn all_of_a_threads_time_is_accounted_for() {
+        let mut thread = Thread {
+            name: "x".to_string(),
+            role: Role::Connection,
+            born_ns: 0,
+            looked_ns: 1_000,
+            run_ns: 50,
+            wait_ns: 10,
+            state: State::Lock,
+            states: [0; STATES],
+        };
+        thread.enter(2_000, 350, 110, None);
+        assert_eq!(thread.states[State::Cpu as usize], 300);
+        assert_eq!(thread.states[State::Runqueue as usize], 100);
+        assert_eq!(thread.states[State::Lock as usize], 600);
+        // The kernel's sums may run ahead of our clock.
+        thread.enter(2_100, 1_000, 1_000, Some(State::Sleep));
+        assert_eq!(thread.states.iter().sum::<u64>(), 1_100);
+    }
+}
