@@ -238,9 +238,9 @@ fn every_engine_drives_the_same_load_and_says_which_it_is() {
         let out = json_of(&output(&mut load(&place, &args)));
         let level = &out["levels"][0];
         assert_eq!(level["engine"]["kind"], engine);
-        let transactions = number(&level["transactions"]);
-        // Those of the first milliseconds, before the window was opened, are not in the result.
-        assert!((500.0..=2002.0).contains(&transactions), "{engine}: {transactions}");
+        assert_eq!(number(&level["transactions"]), 2000.0, "{engine}");
+        let per_s = number(&level["transactions_per_s"]);
+        assert!((per_s - 2000.0 / number(&level["seconds"])).abs() < 1.0, "{engine}: {per_s}");
     }
     place.assert_nothing_left();
 }

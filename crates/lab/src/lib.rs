@@ -37,6 +37,7 @@ mod prepare;
 mod progress;
 mod result;
 mod run;
+mod service_level;
 mod settle;
 mod sweep;
 mod warmup;

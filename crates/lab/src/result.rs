@@ -1,11 +1,11 @@
 //! From what the load gives to what the recording holds.
 
 use whyso_explain::slo::Requirement;
-use whyso_load::{EndpointOutcome, Histogram, Interval, IntervalRow, KindOutcome, LevelOutcome, TRANSACTION};
+use whyso_load::{EndpointOutcome, Histogram, Interval, IntervalRow, KindOutcome, LevelOutcome, TransactionOutcome};
 use whyso_record::data::LoadInterval;
 use whyso_record::run::{
     ArrivalsResult, Client, EndpointResult, EngineResult, Latency, LevelResult, OutageResult,
-    PercentileResult, SloResult, StatementResult,
+    PercentileResult, SloResult, StatementResult, TransactionResult,
 };
 
 const NS_PER_MS: f64 = 1e6;
@@ -44,6 +44,11 @@ pub(crate) fn level_result(outcome: &LevelOutcome, asked: &Asked<'_>) -> LevelRe
         queries_per_s: per_second(outcome.queries),
         latency_ms: latency_ms(&outcome.response),
         service_ms: latency_ms(&outcome.service),
+        by_transaction: outcome
+            .by_transaction
+            .iter()
+            .map(|transaction| transaction_result(transaction, &per_second))
+            .collect(),
         by_statement: outcome.kinds.iter().map(statement_result).collect(),
         client: client(outcome),
         bins_100ms: outcome.bins_100ms.clone(),
@@ -71,6 +76,20 @@ pub(crate) fn level_result(outcome: &LevelOutcome, asked: &Asked<'_>) -> LevelRe
         client_limit: outcome.client_limit.clone().unwrap_or_default(),
         slo: asked.slo.iter().map(|required| slo_result(outcome, required)).collect(),
         intervals_lost: outcome.intervals_lost,
+    }
+}
+
+fn transaction_result(
+    transaction: &TransactionOutcome,
+    per_second: &dyn Fn(u64) -> f64,
+) -> TransactionResult {
+    TransactionResult {
+        kind: transaction.kind.clone(),
+        transactions: transaction.response.count(),
+        transactions_per_s: per_second(transaction.response.count()),
+        latency_ms: latency_ms(&transaction.response),
+        p90_ms: transaction.response.quantile_ns(0.9) as f64 / NS_PER_MS,
+        service_ms: latency_ms(&transaction.service),
     }
 }
 
@@ -118,13 +137,21 @@ fn endpoint_result(endpoint: &EndpointOutcome, per_second: &dyn Fn(u64) -> f64) 
     }
 }
 
+/// The times of all transactions, or of a kind of them or of statements.
+fn times_of<'o>(outcome: &'o LevelOutcome, required: &Requirement) -> Option<&'o Histogram> {
+    if required.is_of_all() {
+        return Some(&outcome.response);
+    }
+    let of_transaction = outcome.by_transaction.iter().find(|one| required.is_of_transaction(&one.kind));
+    match of_transaction {
+        Some(one) => Some(&one.response),
+        None => outcome.kinds.iter().find(|one| one.kind == required.kind).map(|one| &one.latency),
+    }
+}
+
 /// What was measured of a requirement's kind, and whether it holds.
 fn slo_result(outcome: &LevelOutcome, required: &Requirement) -> SloResult {
-    let times = match required.kind.as_str() {
-        TRANSACTION => Some(&outcome.response),
-        kind => outcome.kinds.iter().find(|one| one.kind == kind).map(|one| &one.latency),
-    };
-    let times = times.filter(|times| times.count() > 0);
+    let times = times_of(outcome, required).filter(|times| times.count() > 0);
     let ms = |quantile: f64| times.map_or(0.0, |times| times.quantile_ns(quantile) as f64 / NS_PER_MS);
     let measured_ms = times.map(|times| match required.measure.quantile() {
         Some(quantile) => ms(quantile),

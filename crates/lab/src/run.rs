@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use tokio::runtime::Runtime;
 use whyso_clock::{Anchor, monotonic_ns};
-use whyso_explain::slo::Requirement;
 use whyso_load::LoadSpec;
 use whyso_record::data::Event;
 use whyso_record::run::{Ended, Purpose, RunInfo};
@@ -24,6 +23,7 @@ use crate::own_data::set_up;
 use crate::plan::What;
 use crate::prepare::{self, AskPassword, Tested, Wanted};
 use crate::progress::{Listener, News, Stop};
+use crate::service_level::check_kinds;
 use crate::settle::wait_until_settled;
 use crate::sweep::{Sweep, Todo, best, todo};
 use crate::{Error, Plan};
@@ -118,21 +118,6 @@ pub(crate) fn prepare_server(
         listener.hear(News::Warning(note));
     }
     Ok(tested)
-}
-
-/// Every kind that a service level names must be one of the workload's.
-pub(crate) fn check_kinds(slo: &[Requirement], workload: &Workload) -> Result<(), Error> {
-    let mut kinds: Vec<&str> = vec![whyso_load::TRANSACTION];
-    kinds.extend(workload.kinds());
-    match slo.iter().find(|required| !kinds.contains(&required.kind.as_str())) {
-        None => Ok(()),
-        Some(required) => Err(Error::Plan(format!(
-            "--slo {}:… names a kind of statement that {} does not send: it sends {}",
-            required.kind,
-            workload.name,
-            kinds.join(", ")
-        ))),
-    }
 }
 
 async fn stop_asked(stop: &Stop) {

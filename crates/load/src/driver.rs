@@ -18,6 +18,12 @@ pub trait Work: Send + Sync {
     /// The kinds of statements that results are given by. A [`Command`] names one by its place in this list.
     fn kinds(&self) -> &[String];
 
+    /// The kinds of transactions that results are given by too, where there are several. [`Next::Done`] names one by its
+    /// place in this list.
+    fn transactions(&self) -> &[String] {
+        &[]
+    }
+
     /// Statements that are prepared on every connection before it is used; a driver finds their ids in
     /// [`Turn::handles`], in this order.
     fn preparations(&self) -> &[Preparation] {
@@ -139,8 +145,9 @@ pub enum Next {
     /// The attempt is given up because of this error, and the transaction begins anew: service time counts from here.
     /// Asked again at once.
     Again(ErrorCode),
-    /// The transaction has ended: well and counted, or neither. [`Driver::begin`] follows, unless the level is over.
-    Done { counted: bool },
+    /// The transaction has ended: well and counted, or neither. `transaction`: its place in [`Work::transactions`],
+    /// where there are any. [`Driver::begin`] follows, unless the level is over.
+    Done { transaction: u16, counted: bool },
     /// Close the connection and make a new one, prepared as at the begin. Answered by [`Reply::Connected`]; where none can be made within
     /// the limits, the level ends.
     Reconnect,

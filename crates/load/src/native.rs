@@ -30,6 +30,10 @@ struct Plan {
     encoders: Vec<Encoder>,
     /// The workload's own in order, then "rollback".
     kinds: Vec<String>,
+    /// Those transactions that are ever drawn; empty where that is one alone.
+    transactions: Vec<String>,
+    /// By the workload's transactions: the place among these.
+    transaction_places: Vec<u16>,
     /// By statement: its place among the preparations, and whether every table has one.
     places: Vec<(usize, bool)>,
     /// Where the statements that are run once on every connection begin among the preparations, and how many they are.
@@ -97,6 +101,8 @@ impl NativeWork {
             program,
             encoders,
             kinds,
+            transactions: workload.transaction_kinds().into_iter().map(str::to_string).collect(),
+            transaction_places: transaction_places(workload),
             places,
             session,
             retry_errors: workload.retry_errors.clone(),
@@ -109,6 +115,10 @@ impl NativeWork {
 impl Work for NativeWork {
     fn kinds(&self) -> &[String] {
         &self.plan.kinds
+    }
+
+    fn transactions(&self) -> &[String] {
+        &self.plan.transactions
     }
 
     fn preparations(&self) -> &[Preparation] {
@@ -137,6 +147,17 @@ impl Work for NativeWork {
         };
         Ok(users.iter().map(driver).collect())
     }
+}
+
+/// By the workload's transactions: the place of each among those that are ever drawn.
+fn transaction_places(workload: &Workload) -> Vec<u16> {
+    let mut drawn = 0;
+    let mut places = Vec::new();
+    for transaction in &workload.transactions {
+        places.push(drawn);
+        drawn += u16::from(transaction.weight > 0);
+    }
+    places
 }
 
 fn form_of(statement: &Statement, workload: &Workload) -> Form {
@@ -246,7 +267,8 @@ impl NativeDriver {
             }
             Ok(Step::End) => {
                 self.last = None;
-                Next::Done { counted: true }
+                let transaction = self.plan.transaction_places.get(self.cursor.transaction()).copied();
+                Next::Done { transaction: transaction.unwrap_or(0), counted: true }
             }
             Ok(Step::Pause(time)) => Next::Pause(time),
             Ok(Step::Reconnect) => {

@@ -21,7 +21,8 @@ impl fmt::Display for ErrorCode {
     }
 }
 
-/// The kind under which whole transactions appear among an interval's rows.
+/// The kind under which whole transactions appear among an interval's rows; those of one kind alone appear under
+/// "transaction:" and its name.
 pub const TRANSACTION: &str = "transaction";
 /// The kind under which the making of connections in mid-level is counted, from the first packet to the prepared
 /// statements; not a query.
@@ -55,6 +56,8 @@ pub struct LevelOutcome {
     pub service: Histogram,
     /// Response of those transactions alone that needed more than one attempt.
     pub retried: Histogram,
+    /// One for each kind of transaction, in the workload's order; empty where there is only one kind.
+    pub by_transaction: Vec<TransactionOutcome>,
     /// In the workload's order; "rollback" and "connect" last, where there was one.
     pub kinds: Vec<KindOutcome>,
     /// Transactions that ended in each 100 ms from `window_begin_ns` on; the last bin may be shorter.
@@ -107,6 +110,16 @@ impl LevelOutcome {
             )
         })
     }
+}
+
+/// One kind of transaction.
+#[derive(Clone, Debug)]
+pub struct TransactionOutcome {
+    pub kind: String,
+    /// As [`LevelOutcome::response`], of this kind alone.
+    pub response: Histogram,
+    /// As [`LevelOutcome::service`], of this kind alone.
+    pub service: Histogram,
 }
 
 /// One kind of statement.
@@ -258,7 +271,8 @@ pub struct Interval {
     pub end_ns: i64,
     /// Whether it lies in the measured window; the window's edges are always edges of intervals.
     pub measured: bool,
-    /// [`TRANSACTION`] first, then every kind of statement that was sent at least once.
+    /// [`TRANSACTION`] first, then, where there are several, every kind of transaction that ended at least once, then
+    /// every kind of statement that was sent at least once.
     pub rows: Vec<IntervalRow>,
     /// Transactions that were due and not begun at its end; `None` in a closed loop.
     pub backlog: Option<u64>,

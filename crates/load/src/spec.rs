@@ -90,7 +90,7 @@ pub struct LevelSpec {
     /// Users, and so the most transactions that are under way at once.
     pub users: u32,
     pub pacing: Pacing,
-    /// The level ends by itself after so many transactions, warm-up included.
+    /// The level ends by itself after so many transactions. It has no warm-up: all of them are measured.
     pub transactions_max: Option<u64>,
     /// Each connection is closed and made anew after so many transactions.
     pub reconnect_every: Option<u32>,

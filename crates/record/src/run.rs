@@ -145,6 +145,9 @@ pub struct LevelResult {
     pub latency_ms: Latency,
     /// Of a transaction's last, successful attempt.
     pub service_ms: Latency,
+    /// One a kind of transaction; empty where there is only one kind.
+    #[serde(default)]
+    pub by_transaction: Vec<TransactionResult>,
     pub by_statement: Vec<StatementResult>,
     pub client: Client,
     /// Transactions that ended in each 100 ms of the window, in order.
@@ -246,7 +249,7 @@ pub struct OutageResult {
 /// One requirement of a service level, and what was measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SloResult {
-    /// "transaction", or a kind of statement.
+    /// "transaction", or a kind of transaction or of statement.
     pub kind: String,
     /// "avg", "max", or a percentile such as "p99".
     pub measure: String,
@@ -267,6 +270,19 @@ pub struct Latency {
     pub p99: f64,
     pub p999: f64,
     pub max: f64,
+}
+
+/// One kind of transaction; times as those of all of them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TransactionResult {
+    /// Its name, such as "new_order".
+    pub kind: String,
+    pub transactions: u64,
+    pub transactions_per_s: f64,
+    pub latency_ms: Latency,
+    /// Of its latency, the time that 90 of 100 did not exceed.
+    pub p90_ms: f64,
+    pub service_ms: Latency,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -62,6 +62,7 @@ fn level_object(level: &Level, verdict: Option<&LevelVerdict>) -> Value {
         "retries": result.retries,
         "service_ms": result.service_ms,
         "slo": result.slo,
+        "kinds": result.by_transaction,
         "engine": result.engine,
         "pacing": result.pacing,
         "arrivals": result.arrivals,

@@ -3,9 +3,9 @@
 use std::fmt::Write;
 
 use whyso_explain::model::{Estimate, Explanation, LevelVerdict, Regime, Steadiness};
-use whyso_explain::slo::required_time;
 use whyso_record::run::{Ended, Level, Purpose, RunInfo};
 
+use crate::load::transactions;
 use crate::number::{amount, bytes, grouped, whole};
 use crate::terminal::{engines, switches};
 
@@ -60,7 +60,7 @@ impl Markdown {
     fn table(&mut self, head: &[&str]) {
         self.row(&head.iter().map(|cell| cell.to_string()).collect::<Vec<_>>());
         let is_words = |cell: &str| {
-            matches!(cell, "regime" | "validity" | "verdict" | "counter" | "kind" | "action" | "what it is")
+            matches!(cell, "regime" | "validity" | "verdict" | "counter" | "kind" | "transaction" | "action" | "what it is")
         };
         let rule = |cell: &&str| if is_words(cell) { "---".to_string() } else { "---:".to_string() };
         let _ = writeln!(self.text, "| {} |", head.iter().map(rule).collect::<Vec<_>>().join(" | "));
@@ -159,30 +159,46 @@ fn levels(out: &mut Markdown, run: &RunInfo, explanation: &Explanation) {
     for engine in engines(run).into_iter().chain(switches(run)) {
         out.line(&format!("\n{}", escaped(&engine)));
     }
+    kinds_of_transactions(out, run);
     service_levels(out, run);
 }
 
+fn kinds_of_transactions(out: &mut Markdown, run: &RunInfo) {
+    let lines = transactions::lines(run.levels.iter());
+    if lines.is_empty() {
+        return;
+    }
+    out.heading("Transactions by kind");
+    let head = transactions::head(&lines);
+    out.table(&[&["users"], &head[..]].concat());
+    for line in &lines {
+        let cells = line.cells(&head).into_iter().map(|cell| escaped(&cell));
+        out.row(&std::iter::once(line.level.users.to_string()).chain(cells).collect::<Vec<_>>());
+    }
+}
+
 fn service_levels(out: &mut Markdown, run: &RunInfo) {
-    if run.levels.iter().all(|level| level.result.slo.is_empty()) {
+    let all = run.levels.iter().flat_map(|level| level.result.slo.iter().map(move |slo| (level, slo)));
+    // Those of one kind of transaction stand in that kind's line.
+    let told: Vec<_> = all.filter(|(level, slo)| !transactions::is_of_transaction(level, slo)).collect();
+    if told.is_empty() {
         return;
     }
     out.heading("Service level");
     out.table(&["users", "kind", "average", "max", "90th", "required", "measured", "verdict"]);
-    for level in &run.levels {
-        for slo in &level.result.slo {
-            let ms =
-                |value: f64| if slo.measured_ms.is_some() { amount(value, "ms") } else { "–".to_string() };
-            out.row(&[
-                level.users.to_string(),
-                escaped(&slo.kind),
-                ms(slo.mean_ms),
-                ms(slo.max_ms),
-                ms(slo.p90_ms),
-                format!("{} ≤ {}", escaped(&slo.measure), required_time(slo.required_ms)),
-                slo.measured_ms.map_or("nothing".to_string(), |measured| amount(measured, "ms")),
-                if slo.held { "PASS" } else { "FAIL" }.to_string(),
-            ]);
-        }
+    for (level, slo) in told {
+        let ms = |value: f64| if slo.measured_ms.is_some() { amount(value, "ms") } else { "–".to_string() };
+        let [required, measured, verdict] = transactions::requirement(slo);
+        out.row(&[
+            level.users.to_string(),
+            escaped(&slo.kind),
+            ms(slo.mean_ms),
+            ms(slo.max_ms),
+            ms(slo.p90_ms),
+            escaped(&required),
+            measured,
+            verdict,
+        ]);
     }
 }
 

@@ -6,7 +6,7 @@ use whyso_explain::model::{CpuUse, Explanation, LevelVerdict, Regime, Steadiness
 use whyso_record::RunSummary;
 use whyso_record::run::{Ended, Level, Purpose, RunInfo};
 
-use crate::load::{engine, service_levels};
+use crate::load::{engine, kinds_of_transactions, service_levels};
 use crate::number::{grouped, whole};
 
 /// Widest line of the findings, in characters.
@@ -48,6 +48,7 @@ fn levels_table(run: &RunInfo, explanation: &Explanation) -> String {
     for line in engines(run).into_iter().chain(switches(run)) {
         let _ = writeln!(out, "{line}");
     }
+    out.push_str(&kinds_of_transactions(run.levels.iter()));
     out.push_str(&service_levels(run.levels.iter()));
     out
 }

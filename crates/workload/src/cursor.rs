@@ -75,6 +75,7 @@ pub struct Cursor {
     k: u64,
     /// Index of the next step; [`BEFORE`] until the transaction is drawn.
     next: usize,
+    transaction: usize,
     table: u32,
     slots: [i32; DRAWS_MAX],
     digits: [u8; DIGITS_BYTES_MAX],
@@ -148,6 +149,7 @@ impl Cursor {
             user,
             k,
             next: BEFORE,
+            transaction: 0,
             table: 1,
             slots: [1; DRAWS_MAX],
             digits: [b'-'; DIGITS_BYTES_MAX],
@@ -332,15 +334,15 @@ impl Cursor {
         if self.counters.len() < program.counters {
             self.counters.resize(program.counters, 0);
         }
-        self.next = match program.entries.as_slice() {
-            [] => 0,
-            [(_, entry)] => *entry,
+        self.transaction = match program.entries.as_slice() {
+            [] | [_] => 0,
             entries => {
                 let total = entries[entries.len() - 1].0;
                 let drawn = self.rng.below(total);
-                entries.iter().find(|(weights, _)| drawn < *weights).map_or(0, |(_, entry)| *entry)
+                entries.iter().position(|(weights, _)| drawn < *weights).unwrap_or(0)
             }
         };
+        self.next = program.entries.get(self.transaction).map_or(0, |(_, entry)| *entry);
     }
 
     #[inline]
@@ -348,6 +350,13 @@ impl Cursor {
         let known = &program.statements()[statement];
         self.local_rows_left = known.local_rows.as_ref().map_or(0, |local| local.rows);
         Call { statement, table: self.table, params: &known.params }
+    }
+
+    /// Place in [`Workload::transactions`](crate::Workload::transactions) of the one that was drawn; known from the first
+    /// [`next`](Cursor::next) after [`start`](Cursor::start) on.
+    #[inline]
+    pub fn transaction(&self) -> usize {
+        self.transaction
     }
 
     /// Tells what became of the statement that was sent last, for [`ROW_COUNT`].

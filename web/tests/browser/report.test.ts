@@ -189,6 +189,29 @@ test('whatever a server said is shown as text', async () => {
   changed.remove();
 });
 
+test('several kinds of transactions have a table of their own', async () => {
+  const changed = variant((made) => {
+    for (const level of made.run.levels) {
+      const { latency_ms, service_ms, transactions, transactions_per_s } = level.result;
+      const share = (part: number) => ({ transactions: transactions * part, transactions_per_s: transactions_per_s * part, latency_ms, service_ms, p90_ms: 3 });
+      level.result.by_transaction = [
+        { kind: 'new_order', ...share(0.75) },
+        { kind: `pay ${HOSTILE}`, ...share(0.25) },
+      ];
+    }
+  });
+  const { page, complaints } = await open(browser, changed.url);
+  const table = page.locator('section', { has: page.getByRole('heading', { name: 'Transactions by kind' }) });
+  await table.getByRole('button', { name: 'mix' }).click();
+  expect(await table.locator('tbody tr').first().locator('td').allTextContents()).toEqual(['new_order', ...sweep.map(() => '75.0')]);
+  expect(await table.locator('tbody tr').count()).toBe(2);
+  const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  expect(overflow).toBeLessThanOrEqual(0);
+  expect(complaints).toEqual([]);
+  await page.close();
+  changed.remove();
+});
+
 test('a run without levels, findings and series is still a page', async () => {
   const changed = variant((made) => {
     made.run.levels = [];

@@ -41,7 +41,7 @@ pub struct LoadPlan {
     pub stages: Option<Stages>,
     pub measure: Duration,
     pub warmup_max: Duration,
-    /// A level ends after so many transactions, warm-up included.
+    /// A level ends after so many transactions, all of which are measured.
     pub transactions_max: Option<u64>,
     /// Each connection is made anew after so many transactions.
     pub reconnect_every: Option<u32>,

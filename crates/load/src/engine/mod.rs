@@ -215,7 +215,11 @@ impl Engine {
             collecting: Some(collecting),
             intervals,
             usage_at_begin: None,
+            measures_all: false,
         };
+        if level.transactions_max.is_some() {
+            running.measure_all();
+        }
         let collector = Collector::new(shared.clone(), interval_sender);
         let spawned =
             thread::Builder::new().name("load-collect".to_string()).spawn(move || collector.run(over));

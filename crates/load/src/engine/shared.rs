@@ -14,6 +14,7 @@ use crate::driver::Work;
 use crate::engine::pace::Schedule;
 use crate::measure::ledger::Ledger;
 use crate::measure::ring::{CAPACITY_OF_LOOP, CAPACITY_OF_ONE, Ring};
+use crate::measure::tally::{Names, Sizes};
 use crate::outcome::{CONNECT, Cause, Failure, TRANSACTION};
 use crate::target::Limits;
 
@@ -26,6 +27,9 @@ pub(crate) struct Shared {
     pub(crate) reconnect_every: u32,
     /// "transaction", the work's own, "connect".
     pub(crate) kinds: Vec<String>,
+    /// The work's kinds of transactions; empty where there is only one.
+    pub(crate) transactions: Vec<String>,
+    pub(crate) sizes: Sizes,
     /// One a loop, or thread.
     pub(crate) rings: Vec<Ring>,
     /// With threads: each one's socket, to be shut down under it.
@@ -61,7 +65,10 @@ impl Shared {
         kinds.extend_from_slice(parts.work.kinds());
         kinds.push(CONNECT.to_string());
         let capacity = if parts.has_event_loops { CAPACITY_OF_LOOP } else { CAPACITY_OF_ONE };
-        let ledger = Ledger::new(parts.begin_ns, kinds.len(), parts.endpoints.len());
+        let transactions = parts.work.transactions().to_vec();
+        let sizes =
+            Sizes { kinds: kinds.len(), transactions: transactions.len(), endpoints: parts.endpoints.len() };
+        let ledger = Ledger::new(parts.begin_ns, sizes);
         let flags = EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC;
         let wakers = if parts.has_event_loops { parts.loops } else { 0 };
         let wakers: Result<Vec<OwnedFd>, _> = (0..wakers).map(|_| eventfd(0, flags)).collect();
@@ -73,6 +80,8 @@ impl Shared {
             schedule: parts.schedule,
             reconnect_every: parts.reconnect_every.unwrap_or(u32::MAX),
             kinds,
+            transactions,
+            sizes,
             rings: (0..parts.loops).map(|_| Ring::new(capacity)).collect(),
             sockets: (0..parts.loops).map(|_| Mutex::new(None)).collect(),
             wakers: wakers?,
@@ -83,6 +92,10 @@ impl Shared {
             reconnects: AtomicU64::new(0),
             client_limit: Mutex::new(None),
         })
+    }
+
+    pub(crate) fn names(&self) -> Names<'_> {
+        Names { kinds: &self.kinds, transactions: &self.transactions }
     }
 
     /// Place of "connect" among the kinds.

@@ -232,9 +232,9 @@ impl User {
                     self.attempt_ns = now_ns;
                     self.was_retried = true;
                 }
-                Next::Done { counted } => {
+                Next::Done { transaction, counted } => {
                     if counted {
-                        self.tell_transaction(at, session, now_ns);
+                        self.tell_transaction(at, session, transaction, now_ns);
                     }
                     self.phase = Phase::Idle;
                     return Do::Ended;
@@ -256,13 +256,14 @@ impl User {
     }
 
     #[inline]
-    fn tell_transaction(&mut self, at: &Teller<'_>, session: &mut Session, now_ns: i64) {
+    fn tell_transaction(&mut self, at: &Teller<'_>, session: &mut Session, transaction: u16, now_ns: i64) {
         session.age = session.age.saturating_add(1);
         at.shared.endpoints.served(session.endpoint, now_ns);
         let response_ns = (now_ns - self.ticket.due_ns).max(0) as u64;
         let service_ns = (now_ns - self.attempt_ns).max(0) as u64;
         let was_retried = self.was_retried;
-        at.tell(now_ns, session.endpoint, What::Transaction { response_ns, service_ns, was_retried });
+        let what = What::Transaction { transaction, response_ns, service_ns, was_retried };
+        at.tell(now_ns, session.endpoint, what);
         let transactions = &at.ring.totals.transactions;
         transactions.store(transactions.load(Relaxed) + 1, Relaxed);
     }

@@ -77,6 +77,7 @@ fn level_object(level: &Level, verdict: &LevelVerdict) -> Value {
         "percentiles": result.percentiles,
         "slo": result.slo,
         "arrivals": result.arrivals,
+        "kinds": result.by_transaction,
         "by_kind": result.by_statement,
         "errors_by_code": result.errors_by_code,
         "lost_ms_by_code": result.lost_ms_by_code,
