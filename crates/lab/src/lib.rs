@@ -40,6 +40,7 @@ mod run;
 mod service_level;
 mod settle;
 mod sweep;
+mod tuning;
 mod warmup;
 
 pub use error::Error;
@@ -49,6 +50,7 @@ pub use plan::{Action, Plan, ServerPlan, USERS_MAX, What, parse_knob};
 pub use prepare::AskPassword;
 pub use progress::{IntervalNews, Listener, News, Running, Stop};
 pub use run::{Outcome, run};
+pub use tuning::{parse_busy_poll, parse_min_complete};
 
 /// What the plan's workload sends, as text for people.
 ///

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use whyso_explain::slo::Requirement;
-use whyso_load::{Arrivals, EngineKind, LevelSpec, Pacing, Profile, Think};
+use whyso_load::{Arrivals, EngineKind, LevelSpec, Pacing, Profile, Think, Tuning};
 
 use crate::Error;
 
@@ -30,6 +30,7 @@ pub struct Plan {
     pub engine: EngineKind,
     /// Number of event loops; `None`: the engine chooses.
     pub loops: Option<u32>,
+    pub tuning: Tuning,
     /// Pause between a user's transactions, in a closed loop.
     pub think: Think,
     /// Transactions due a second at every level; `None`: a closed loop.

@@ -1,7 +1,10 @@
 //! From what the load gives to what the recording holds.
 
 use whyso_explain::slo::Requirement;
-use whyso_load::{EndpointOutcome, Histogram, Interval, IntervalRow, KindOutcome, LevelOutcome, TransactionOutcome};
+use whyso_load::{
+    EndpointOutcome, EngineUse, Histogram, Interval, IntervalRow, KindOutcome, LevelOutcome, TransactionOutcome,
+    Tuning,
+};
 use whyso_record::data::LoadInterval;
 use whyso_record::run::{
     ArrivalsResult, Client, EndpointResult, EngineResult, Latency, LevelResult, OutageResult,
@@ -58,11 +61,7 @@ pub(crate) fn level_result(outcome: &LevelOutcome, asked: &Asked<'_>) -> LevelRe
         retried_ms: latency_ms(&outcome.retried),
         lost_ms_by_code: lost.map(|(code, ns)| (code.to_string(), *ns as f64 / NS_PER_MS)).collect(),
         reconnects: outcome.reconnects,
-        engine: EngineResult {
-            kind: outcome.engine.kind.to_string(),
-            loops: outcome.engine.loops,
-            why: outcome.engine.why.clone(),
-        },
+        engine: engine_result(&outcome.engine),
         arrivals: outcome.arrivals.as_ref().map(|arrivals| ArrivalsResult {
             due: arrivals.due,
             due_per_s: per_second(arrivals.due),
@@ -101,6 +100,19 @@ fn statement_result(kind: &KindOutcome) -> StatementResult {
         rows: kind.rows,
         latency_ms: latency_ms(&kind.latency),
         error_ms: latency_ms(&kind.error_latency),
+    }
+}
+
+fn engine_result(engine: &EngineUse) -> EngineResult {
+    let Tuning { min_complete, scheduling_policy, busy_poll } = engine.tuning;
+    EngineResult {
+        kind: engine.kind.to_string(),
+        loops: engine.loops,
+        why: engine.why.clone(),
+        min_complete: min_complete.map_or(0, |wait| wait.completions),
+        min_complete_at_most_ns: min_complete.map_or(0, |wait| wait.at_most.as_nanos() as u64),
+        busy_poll_ns: busy_poll.as_nanos() as u64,
+        scheduling_policy: scheduling_policy.map_or(String::new(), |policy| policy.to_string()),
     }
 }
 

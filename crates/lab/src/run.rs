@@ -157,6 +157,7 @@ impl Lab<'_> {
         spec.cpus = self.client_cpus.as_ref().map(|cpus| cpus.cpus().to_vec());
         spec.engine = self.plan.engine;
         spec.loops = self.plan.loops;
+        spec.tuning = self.plan.tuning;
         if self.plan.actions.iter().any(|a| matches!(a.what, What::Restart | What::Shell(_))) {
             spec.limits.reconnect = RECONNECT_TIME_MAX;
         }

@@ -51,9 +51,10 @@ mod native;
 mod outcome;
 mod spec;
 mod target;
+mod tuning;
 
 pub use driver::{
-    Command, Driver, Expects, FILE_BYTES_MAX, Fine, Handles, Kind, Next, Preparation, Reply, Turn, Work,
+    Command, Driver, Expects, Fine, Handles, Kind, Next, Preparation, Reply, Turn, Work,
 };
 pub use engine::Engine;
 pub use engine::level::Running;
@@ -67,3 +68,4 @@ pub use outcome::{
 };
 pub use spec::{Arrivals, Endpoint, EngineKind, LevelSpec, LoadSpec, Pacing, Placement, Profile, Think};
 pub use target::{Address, Limits, Target, Tls};
+pub use tuning::{MinComplete, SchedulingPolicy, Tuning};

@@ -5,6 +5,7 @@ use std::fmt;
 
 use crate::measure::histogram::Histogram;
 use crate::spec::EngineKind;
+use crate::tuning::Tuning;
 
 /// A server's error number and SQL state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -146,6 +147,8 @@ pub struct EngineUse {
     pub loops: u32,
     /// One sentence.
     pub why: String,
+    /// What was asked for beside.
+    pub tuning: Tuning,
 }
 
 /// How an open loop's schedule was kept.
@@ -205,6 +208,9 @@ pub struct ClientUse {
     /// that they waited, together. 0 with threads.
     pub answers: u64,
     pub answer_delay_ns: u64,
+    /// CPU that event loops spent on looking for news before they slept; a part of `threads_cpu_ns`. 0 without
+    /// [`Tuning::busy_poll`].
+    pub busy_poll_cpu_ns: u64,
 }
 
 /// Share of the CPUs that they may use, above which the load's threads are held to be the bottleneck.
@@ -216,12 +222,13 @@ impl ClientUse {
     /// Why the load generator is held to have been the bottleneck; `None` where there is no sign of it: its threads
     /// used 90 % of the CPUs that they may run on, or were on a CPU for 80 % of their time on average (each waits
     /// for its server less than a fifth of the time). Waiting for a CPU is given as evidence in `run_delay_ns`, but
-    /// not judged, since a server on the same CPUs causes it too.
+    /// not judged, since a server on the same CPUs causes it too; nor is looking for news in place of sleeping.
     pub fn saturated_why(&self) -> Option<String> {
         if self.window_ns == 0 || self.threads == 0 || self.cpus_allowed == 0 {
             return None;
         }
-        let cpus_used = self.threads_cpu_ns as f64 / self.window_ns as f64;
+        let worked_ns = self.threads_cpu_ns.saturating_sub(self.busy_poll_cpu_ns);
+        let cpus_used = worked_ns as f64 / self.window_ns as f64;
         if cpus_used >= CPU_SHARE_MAX * f64::from(self.cpus_allowed) {
             return Some(format!(
                 "the load's {} threads used {cpus_used:.2} of the {} CPUs that they may run on",
@@ -322,6 +329,13 @@ mod tests {
         assert!(used(850, 1, 8).saturated_why().unwrap().contains("85 %"));
         assert_eq!(used(500, 1, 8).saturated_why(), None);
         assert_eq!(ClientUse::default().saturated_why(), None);
+    }
+
+    #[test]
+    fn looking_for_news_in_place_of_sleeping_is_not_held_against_the_generator() {
+        let polled = ClientUse { busy_poll_cpu_ns: 600_000_000, ..used(990, 1, 2) };
+        assert_eq!(polled.saturated_why(), None);
+        assert!(ClientUse { busy_poll_cpu_ns: 100_000_000, ..polled }.saturated_why().is_some());
     }
 
     #[test]

@@ -206,6 +206,18 @@ pub struct EngineResult {
     pub loops: u32,
     /// Why this one, in a sentence.
     pub why: String,
+    /// Completions that an event loop waits for at a time, where that was asked for; else 0.
+    #[serde(default)]
+    pub min_complete: u32,
+    /// How long it waits for them at most.
+    #[serde(default)]
+    pub min_complete_at_most_ns: u64,
+    /// How long it looks for news before it sleeps.
+    #[serde(default)]
+    pub busy_poll_ns: u64,
+    /// Of its threads, where one was asked for, such as "batch"; else empty.
+    #[serde(default)]
+    pub scheduling_policy: String,
 }
 
 /// How the schedule of an open loop was kept.

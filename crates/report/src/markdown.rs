@@ -5,9 +5,9 @@ use std::fmt::Write;
 use whyso_explain::model::{Estimate, Explanation, LevelVerdict, Regime, Steadiness};
 use whyso_record::run::{Ended, Level, Purpose, RunInfo};
 
-use crate::load::transactions;
+use crate::load::{engines, transactions};
 use crate::number::{amount, bytes, grouped, whole};
-use crate::terminal::{engines, switches};
+use crate::terminal::switches;
 
 /// The whole report but its time series: headline, findings, levels, growth, statements, facts.
 pub fn markdown(run: &RunInfo, explanation: &Explanation) -> String {
@@ -156,7 +156,7 @@ fn levels(out: &mut Markdown, run: &RunInfo, explanation: &Explanation) {
         let verdict = explanation.levels.iter().find(|verdict| verdict.index == level.index);
         out.row(&level_cells(level, verdict));
     }
-    for engine in engines(run).into_iter().chain(switches(run)) {
+    for engine in engines(run.levels.iter()).into_iter().chain(switches(run)) {
         out.line(&format!("\n{}", escaped(&engine)));
     }
     kinds_of_transactions(out, run);

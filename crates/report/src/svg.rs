@@ -96,6 +96,8 @@ fn points<'a>(run: &'a RunInfo, explanation: &'a Explanation) -> Vec<Point<'a>> 
 struct Plot<'a> {
     sweep: Vec<&'a Point<'a>>,
     repeats: Vec<&'a Point<'a>>,
+    /// Levels that were run again with the event loops of the level before.
+    switches: Vec<&'a Point<'a>>,
     x: UsersScale,
     y: Scale,
     y_ticks: Vec<f64>,
@@ -103,8 +105,8 @@ struct Plot<'a> {
 
 impl<'a> Plot<'a> {
     fn new(points: &'a [Point<'a>]) -> Plot<'a> {
-        let (sweep, repeats): (Vec<_>, Vec<_>) =
-            points.iter().partition(|point| point.level.purpose == Purpose::Sweep);
+        let of = |purpose: Purpose| points.iter().filter(|point| point.level.purpose == purpose).collect();
+        let (sweep, repeats, switches) = (of(Purpose::Sweep), of(Purpose::Repeat), of(Purpose::Switch));
         let users = points.iter().map(|point| f64::from(point.level.users));
         let x = UsersScale::new(users, LEFT, RIGHT);
         let top =
@@ -117,7 +119,7 @@ impl<'a> Plot<'a> {
             bottom: THROUGHPUT_FOOT,
             top: TOP,
         };
-        Plot { sweep, repeats, x, y, y_ticks }
+        Plot { sweep, repeats, switches, x, y, y_ticks }
     }
 
     fn at(&self, point: &Point) -> (f64, f64) {
@@ -189,6 +191,9 @@ impl<'a> Plot<'a> {
         for point in &self.repeats {
             let (x, y) = self.at(point);
             drawing.path(&format!("M{x:.1},{:.1}l7,7l-7,7l-7,-7z", y - 7.0), PURPLE, 1.5, "");
+        }
+        for point in &self.switches {
+            drawing.square(self.at(point));
         }
     }
 
@@ -274,7 +279,7 @@ impl<'a> Plot<'a> {
     }
 
     fn legend(&self, drawing: &mut Drawing, explanation: &Explanation) {
-        let y = HEIGHT - 18.0;
+        let mut y = HEIGHT - 24.0;
         let mut x = LEFT;
         drawing.circle(x, y, 3.8, BLUE, true);
         x = drawing.legend_text(x, y, "measured, 95 % interval within this run");
@@ -289,6 +294,16 @@ impl<'a> Plot<'a> {
         if !self.repeats.is_empty() {
             drawing.path(&format!("M{x:.1},{:.1}l5,5l-5,5l-5,-5z", y - 5.0), PURPLE, 1.5, "");
             drawing.legend_text(x, y, "repeated at the end");
+        }
+        if !self.switches.is_empty() {
+            // The row above has no room left for it.
+            (x, y) = (LEFT, y + 16.0);
+            drawing.square((x, y));
+            drawing.legend_text(
+                x,
+                y,
+                "with the event loops of the level before: the difference is the load generator's own step",
+            );
         }
     }
 }
@@ -406,6 +421,10 @@ impl Drawing {
         let mut outline = upper.to_vec();
         outline.extend(lower.iter().rev());
         let _ = writeln!(self.body, r#"<path d="{}Z" fill="{BLUE}" opacity="0.16"/>"#, path(&outline));
+    }
+
+    fn square(&mut self, (x, y): (f64, f64)) {
+        self.path(&format!("M{:.1},{:.1}h9v9h-9z", x - 4.5, y - 4.5), PURPLE, 1.5, "");
     }
 
     fn circle(&mut self, x: f64, y: f64, radius: f64, color: &str, solid: bool) {

@@ -6,7 +6,7 @@ use whyso_explain::model::{CpuUse, Explanation, LevelVerdict, Regime, Steadiness
 use whyso_record::RunSummary;
 use whyso_record::run::{Ended, Level, Purpose, RunInfo};
 
-use crate::load::{engine, kinds_of_transactions, service_levels};
+use crate::load::{engines, kinds_of_transactions, service_levels};
 use crate::number::{grouped, whole};
 
 /// Widest line of the findings, in characters.
@@ -45,27 +45,12 @@ fn levels_table(run: &RunInfo, explanation: &Explanation) -> String {
         out.push_str("CPU is of the whole machine. ");
     }
     out.push_str("Intervals hold within this one start of the server.\n");
-    for line in engines(run).into_iter().chain(switches(run)) {
+    for line in engines(run.levels.iter()).into_iter().chain(switches(run)) {
         let _ = writeln!(out, "{line}");
     }
     out.push_str(&kinds_of_transactions(run.levels.iter()));
     out.push_str(&service_levels(run.levels.iter()));
     out
-}
-
-/// What drove the load; one sentence, unless levels were driven by different ones.
-pub(crate) fn engines(run: &RunInfo) -> Vec<String> {
-    let mut told: Vec<String> = Vec::new();
-    let mut kinds: Vec<&str> = Vec::new();
-    for level in &run.levels {
-        let kind = level.result.engine.kind.as_str();
-        // The number of threads follows that of the users, and needs no line of its own.
-        if !kind.is_empty() && !kinds.contains(&kind) {
-            kinds.push(kind);
-            told.push(engine(level));
-        }
-    }
-    told
 }
 
 /// What the load generator's own step is where the number of its event loops falls; a sentence each.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use whyso_explain::slo::Requirement;
-use whyso_load::EngineKind;
+use whyso_load::{EngineKind, SchedulingPolicy};
 
 pub(crate) use crate::load_args::LoadArgs;
 
@@ -177,6 +177,20 @@ pub(crate) struct DriveArgs {
     #[arg(long, value_name = "N")]
     pub(crate) loops: Option<u32>,
 
+    /// Have an event loop wait for so many completions at a time, for up to TIME [default of TIME: 100us]
+    ///
+    /// Fewer wake-ups, for answers that wait for others. Of io_uring alone; the default is to go on with the first.
+    #[arg(long, value_name = "N[,TIME]")]
+    pub(crate) min_complete: Option<String>,
+
+    /// Have an event loop look for news for so long before it sleeps, such as 50us: a CPU for a shorter wait
+    #[arg(long, value_name = "TIME")]
+    pub(crate) busy_poll: Option<String>,
+
+    /// Scheduling policy of the load's threads: batch, idle, fifo or rr [default: as whyso was started]
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) scheduling_policy: Option<SchedulingPolicy>,
+
     /// Pause between a user's transactions: 10ms, or exp:10ms for pauses that vary around this mean
     #[arg(long, value_name = "TIME")]
     pub(crate) think: Option<String>,
@@ -185,8 +199,8 @@ pub(crate) struct DriveArgs {
     #[arg(long, value_enum, value_name = "PROCESS")]
     pub(crate) arrivals: Option<ArrivalsArg>,
 
-    /// Response time that is required: p99=20ms, avg=5ms, max=1s, or of one kind of statement point_select:p95=2ms;
-    /// may be given more than once
+    /// Response time that is required: p99=20ms, avg=5ms, max=1s, or of one kind of transaction or
+    /// statement new_order:p90=50ms; may be given more than once
     #[arg(long, value_name = "[KIND:]MEASURE=TIME")]
     pub(crate) slo: Vec<Requirement>,
 }

@@ -4,8 +4,8 @@ use std::io::IsTerminal;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use whyso_lab::{Error, ServerPlan, Stop, parse_knob, parse_think};
-use whyso_load::{Arrivals, Think};
+use whyso_lab::{Error, ServerPlan, Stop, parse_busy_poll, parse_knob, parse_min_complete, parse_think};
+use whyso_load::{Arrivals, Think, Tuning};
 
 use crate::INTERRUPTED;
 use crate::args::{ArrivalsArg, DriveArgs, ServerArgs, WorkloadArgs};
@@ -65,6 +65,14 @@ pub(crate) fn think(args: &DriveArgs) -> Result<Think> {
     Ok(match &args.think {
         Some(text) => parse_think(text)?,
         None => Think::None,
+    })
+}
+
+pub(crate) fn tuning(args: &DriveArgs) -> Result<Tuning> {
+    Ok(Tuning {
+        min_complete: args.min_complete.as_deref().map(parse_min_complete).transpose()?,
+        scheduling_policy: args.scheduling_policy,
+        busy_poll: args.busy_poll.as_deref().map(parse_busy_poll).transpose()?.unwrap_or_default(),
     })
 }
 

@@ -12,7 +12,8 @@ use whyso_report::load::LoadResult;
 
 use crate::args::LoadArgs;
 use crate::given::{
-    arrivals, ask_password, hide_passwords, knobs, seconds, take_ctrl_c, think, throw_away, workload_options,
+    arrivals, ask_password, hide_passwords, knobs, seconds, take_ctrl_c, think, throw_away, tuning,
+    workload_options,
 };
 use crate::load_args::PlacementArg;
 use crate::load_view::{LoadView, Shown};
@@ -129,6 +130,7 @@ fn plan(args: &LoadArgs) -> Result<LoadPlan> {
         reconnect_every: args.connections.reconnect_every,
         engine: args.drive.engine,
         loops: args.drive.loops,
+        tuning: tuning(&args.drive)?,
         connections: args.connections.connections,
         idle_connections: args.connections.idle_connections,
         compression: args.connections.compress,

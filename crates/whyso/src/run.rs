@@ -10,7 +10,8 @@ use whyso_record::Recording;
 
 use crate::args::RunArgs;
 use crate::given::{
-    arrivals, ask_password, hide_passwords, knobs, seconds, take_ctrl_c, think, throw_away, workload_options,
+    arrivals, ask_password, hide_passwords, knobs, seconds, take_ctrl_c, think, throw_away, tuning,
+    workload_options,
 };
 use crate::progress::Bars;
 use crate::{FAILED, INTERRUPTED};
@@ -95,6 +96,7 @@ fn plan(args: &RunArgs) -> Result<Plan> {
         interval: Duration::from_millis(args.levels.interval_ms),
         engine: args.drive.engine,
         loops: args.drive.loops,
+        tuning: tuning(&args.drive)?,
         think: think(&args.drive)?,
         rate_per_s: args.rate,
         arrivals: arrivals(args.drive.arrivals),

@@ -5,6 +5,7 @@ use std::time::Duration;
 use whyso_explain::slo::Requirement;
 use whyso_load::{
     Arrivals, Endpoint, EngineKind, LevelSpec, Limits, LoadSpec, Pacing, Placement, Profile, Target, Think,
+    Tuning,
 };
 use whyso_workload::{SqlOptions, Workload};
 
@@ -47,6 +48,7 @@ pub struct LoadPlan {
     pub reconnect_every: Option<u32>,
     pub engine: EngineKind,
     pub loops: Option<u32>,
+    pub tuning: Tuning,
     /// Connections that all users share; `None`: each has its own.
     pub connections: Option<u32>,
     pub idle_connections: u32,
@@ -277,6 +279,7 @@ impl LoadPlan {
             cpus,
             engine: self.engine,
             loops: self.loops,
+            tuning: self.tuning,
             connections: self.connections,
             idle_connections: self.idle_connections,
             compression: self.compression,

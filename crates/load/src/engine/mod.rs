@@ -17,6 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
+use std::time::Duration;
 
 use rustix::thread::CpuSet;
 use whyso_clock::monotonic_ns;
@@ -26,8 +27,8 @@ use crate::connection::connect;
 use crate::connection::endpoints::Endpoints;
 use crate::connection::login::Wishes;
 use crate::connection::session::Session;
-use crate::driver::Work;
-use crate::engine::choice::{Choice, choose};
+use crate::driver::{Nothing, Work};
+use crate::engine::choice::{Choice, NEEDS_IO_URING, choose};
 use crate::engine::epoll::Epoll;
 use crate::engine::event_loop::Connections;
 use crate::engine::level::Running;
@@ -39,6 +40,7 @@ use crate::measure::collector::Collector;
 use crate::native::NativeWork;
 use crate::spec::{EngineKind, LevelSpec, LoadSpec};
 use crate::target::{Limits, Target};
+use crate::tuning::{MinComplete, SchedulingPolicy};
 
 /// Much more than a thread of the load needs; only what it touches is taken from memory. Scripts need more than
 /// programs do.
@@ -50,6 +52,9 @@ const CONNECTING_MAX: usize = 8;
 const FILES_BESIDE: u64 = 512;
 /// Levels get numbers of transactions of their own, so that none repeats what another did.
 const TRANSACTIONS_PER_LEVEL: u64 = 1 << 40;
+/// Most completions that a loop may wait for, and the longest that it may wait for them, or look for news.
+const COMPLETIONS_MAX: u32 = 4096;
+const AT_MOST_MAX: Duration = Duration::from_secs(1);
 /// Largest weight of an endpoint.
 const WEIGHT_MAX: u32 = 1_000;
 
@@ -105,7 +110,7 @@ impl Engine {
         limits: Limits,
     ) -> Result<Engine, LoadError> {
         let spec = LoadSpec { cpus, limits, ..LoadSpec::new(target.clone(), users_max, seed) };
-        Engine::open(&spec, Arc::new(NativeWork::new(workload, seed)))
+        Engine::open(&spec, Arc::new(NativeWork::for_users(workload, seed, users_max)))
     }
 
     /// Opens the connections of a load, and prepares the work's statements on each.
@@ -197,6 +202,7 @@ impl Engine {
             reconnect_every: level.reconnect_every,
             loops,
             has_event_loops: self.choice.kind != EngineKind::Threads,
+            tuning: self.spec.tuning,
             begin_ns,
         });
         let failed = |user: u32, source| LoadError::Thread { user, users, source };
@@ -248,12 +254,17 @@ impl Engine {
     ) -> io::Result<()> {
         let cpus = self.spec.cpus.as_deref().map(cpu_set);
         let kind = self.choice.kind;
+        let policy = self.spec.tuning.scheduling_policy;
         let shared = shared.clone();
         let builder = thread::Builder::new().name(format!("load-{number}")).stack_size(STACK_BYTES);
         let thread = builder.spawn(move || {
             if let Some(cpus) = cpus {
                 // That these CPUs can be had was tried when the engine was made.
                 let _ = rustix::thread::sched_setaffinity(None, &cpus);
+            }
+            if let Some(policy) = policy {
+                // That it can be had was tried too.
+                let _ = policy.apply();
             }
             let Share { users, mut connections } = share;
             match kind {
@@ -292,19 +303,6 @@ fn share_out(connections: Vec<Option<Session>>, users: u32, loops: u32) -> Vec<S
     shares
 }
 
-/// Work that is never done.
-struct Nothing;
-
-impl Work for Nothing {
-    fn kinds(&self) -> &[String] {
-        &[]
-    }
-
-    fn drivers(&self, _loop_number: u32, _users: &[u32]) -> Result<Vec<Box<dyn crate::Driver>>, String> {
-        Ok(Vec::new())
-    }
-}
-
 fn check(spec: &LoadSpec) -> Result<(), LoadError> {
     let wrong = |why: String| Err(LoadError::Spec(why));
     if spec.users_max == 0 {
@@ -332,7 +330,45 @@ fn check(spec: &LoadSpec) -> Result<(), LoadError> {
             "users that share connections need event loops: leave --engine threads out".to_string(),
         );
     }
-    Ok(())
+    check_tuning(spec)
+}
+
+fn check_tuning(LoadSpec { tuning, engine, .. }: &LoadSpec) -> Result<(), LoadError> {
+    let wrong = |why: &str| Err(LoadError::Spec(why.to_string()));
+    let polls = !tuning.busy_poll.is_zero();
+    if let Some(MinComplete { completions, at_most }) = tuning.min_complete {
+        if matches!(engine, EngineKind::Threads | EngineKind::Epoll) {
+            return wrong(NEEDS_IO_URING);
+        }
+        if polls {
+            return wrong(
+                "an event loop either looks for the next completion or waits for several: give --busy-poll or --min-complete",
+            );
+        }
+        if completions == 0 || completions > COMPLETIONS_MAX || at_most.is_zero() || at_most > AT_MOST_MAX {
+            return Err(LoadError::Spec(format!(
+                "{completions} completions within {} µs can't be waited for: give 1 to {COMPLETIONS_MAX} completions, and up to 1 s",
+                at_most.as_micros()
+            )));
+        }
+    }
+    if polls && *engine == EngineKind::Threads {
+        return wrong("busy polling needs event loops: leave --busy-poll or --engine threads out");
+    }
+    if tuning.busy_poll > AT_MOST_MAX {
+        return wrong("a loop that busy polls for more than 1 s never sleeps: give --busy-poll less, such as 50us");
+    }
+    match tuning.scheduling_policy {
+        Some(policy) => try_policy(policy),
+        None => Ok(()),
+    }
+}
+
+/// On a thread of its own, since a policy can't always be left again.
+fn try_policy(policy: SchedulingPolicy) -> Result<(), LoadError> {
+    let tried = thread::spawn(move || policy.apply()).join();
+    let applied = tried.unwrap_or_else(|_| Err(io::Error::from_raw_os_error(libc::EINVAL)));
+    applied.map_err(|source| LoadError::SchedulingPolicy { policy, source })
 }
 
 impl Drop for Engine {
@@ -362,7 +398,7 @@ fn open_missing(
             openers.push(scope.spawn(move || -> Result<(), LoadError> {
                 for (number, place) in share {
                     let endpoint = endpoints.choose(*number);
-                    let opened = connect::open(endpoints, endpoint, work.preparations(), wishes, limits);
+                    let opened = connect::open(endpoints, endpoint, work, wishes, limits);
                     **place = Some(opened.map_err(connect::explained)?);
                 }
                 Ok(())

@@ -17,6 +17,7 @@ use crate::measure::ring::{CAPACITY_OF_LOOP, CAPACITY_OF_ONE, Ring};
 use crate::measure::tally::{Names, Sizes};
 use crate::outcome::{CONNECT, Cause, Failure, TRANSACTION};
 use crate::target::Limits;
+use crate::tuning::Tuning;
 
 pub(crate) struct Shared {
     pub(crate) work: Arc<dyn Work>,
@@ -25,6 +26,7 @@ pub(crate) struct Shared {
     pub(crate) wishes: Wishes,
     pub(crate) schedule: Schedule,
     pub(crate) reconnect_every: u32,
+    pub(crate) tuning: Tuning,
     /// "transaction", the work's own, "connect".
     pub(crate) kinds: Vec<String>,
     /// The work's kinds of transactions; empty where there is only one.
@@ -56,6 +58,7 @@ pub(crate) struct Parts {
     pub(crate) loops: u32,
     /// Event loops, and not threads.
     pub(crate) has_event_loops: bool,
+    pub(crate) tuning: Tuning,
     pub(crate) begin_ns: i64,
 }
 
@@ -79,6 +82,7 @@ impl Shared {
             wishes: parts.wishes,
             schedule: parts.schedule,
             reconnect_every: parts.reconnect_every.unwrap_or(u32::MAX),
+            tuning: parts.tuning,
             kinds,
             transactions,
             sizes,

@@ -136,6 +136,10 @@ pub(crate) struct Ring {
     /// Answers that waited for their turn in an event loop, and how long they did, together.
     pub(crate) answers: AtomicU64,
     pub(crate) answer_delay_ns: AtomicU64,
+    /// Pieces of local files that were sent.
+    pub(crate) pieces: AtomicU64,
+    /// CPU spent on looking for news before sleeping.
+    pub(crate) busy_poll_cpu_ns: AtomicU64,
 }
 
 /// Counts since the level began, written by the thread alone.
@@ -162,13 +166,15 @@ impl Ring {
             at_rest: AtomicBool::new(false),
             answers: AtomicU64::new(0),
             answer_delay_ns: AtomicU64::new(0),
+            pieces: AtomicU64::new(0),
+            busy_poll_cpu_ns: AtomicU64::new(0),
             stalled: AtomicBool::new(false),
         }
     }
 
-    /// Number of events so far: it grows while the connection makes progress.
+    /// Number of events and pieces so far: it grows while the connection makes progress.
     pub(crate) fn progress(&self) -> u64 {
-        self.head.0.load(Relaxed)
+        self.head.0.load(Relaxed) + self.pieces.load(Relaxed)
     }
 
     /// Adds an event. Only the connection's own thread may call it. `false`: the ring is full, drain it first.

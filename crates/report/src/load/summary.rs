@@ -9,7 +9,7 @@ use whyso_explain::versus::Comparison;
 use whyso_record::run::{Level, SloResult};
 
 use super::transactions::{self, is_of_transaction, requirement};
-use super::{LoadResult, invalid_why};
+use super::{LoadResult, engines, invalid_why};
 use crate::number::{amount, grouped, whole};
 use crate::terminal::{aligned_with_words, wrapped};
 
@@ -175,7 +175,6 @@ fn notes(result: &LoadResult) -> Vec<String> {
     if let Some(why) = &result.cut_short {
         notes.push(format!("Cut short: {why}."));
     }
-    let mut engines: Vec<String> = Vec::new();
     for (level, verdict) in &result.levels {
         let of = &level.result;
         let name = level_name(level);
@@ -197,12 +196,8 @@ fn notes(result: &LoadResult) -> Vec<String> {
         if of.intervals_lost > 0 {
             notes.push(format!("At {name} {} intervals were lost.", whole(of.intervals_lost)));
         }
-        let engine = engine(level);
-        if !engine.is_empty() && !engines.contains(&engine) {
-            engines.push(engine);
-        }
     }
-    notes.extend(engines);
+    notes.extend(engines(result.levels.iter().map(|(level, _)| level)));
     notes
 }
 
@@ -231,20 +226,4 @@ fn errors(level: &Level) -> String {
 
 fn counted(count: u64, one: &str, many: &str) -> String {
     if count == 1 { format!("1 {one}") } else { format!("{} {many}", whole(count)) }
-}
-
-/// What drove a level and why, in a sentence; empty where it was not recorded.
-pub(crate) fn engine(level: &Level) -> String {
-    let engine = &level.result.engine;
-    let why =
-        if engine.why.is_empty() { String::new() } else { format!(": {}", engine.why.trim_end_matches('.')) };
-    match engine.kind.as_str() {
-        "" => String::new(),
-        "threads" => format!("Driven by threads, one a connection{why}."),
-        kind => {
-            let loops =
-                if engine.loops == 1 { "1 loop".to_string() } else { format!("{} loops", engine.loops) };
-            format!("Driven by {kind}, {loops}{why}.")
-        }
-    }
 }

@@ -95,7 +95,7 @@ fn what_makes_a_number_doubtful_stands_under_the_table() {
     level.result.arrivals =
         Some(ArrivalsResult { due: 1000, due_per_s: 1000.0, backlog_end: 400, ..ArrivalsResult::default() });
     level.result.engine =
-        EngineResult { kind: "io-uring".to_string(), loops: 2, why: "it was asked for".to_string() };
+        EngineResult { kind: "io-uring".to_string(), loops: 2, why: "it was asked for".to_string(), ..Default::default() };
     let expected = "
 • INVALID at 1,000/s: the local ports ran out.
 • At 1,000/s the rate could not be held: the backlog grew from 0 to 400 transactions.

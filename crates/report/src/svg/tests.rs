@@ -68,6 +68,19 @@ fn a_level_that_does_not_count_is_hollow_and_says_why() {
 }
 
 #[test]
+fn the_load_generators_own_step_is_drawn_beside_the_level_that_it_belongs_to() {
+    let (mut run, mut explanation) = made();
+    assert!(!svg(&run, &explanation).contains("own step"));
+    run.levels.push(Level { purpose: Purpose::Switch, ..level(3, 4, 1000.0) });
+    explanation.levels.push(verdict(3, 4, 1000.0, Regime::Unknown));
+    let chart = svg(&run, &explanation);
+    assert!(chart.contains("the load generator's own step"));
+    // Its square and the legend's; no diamond, which is a level that was repeated.
+    assert_eq!(chart.matches("h9v9h-9z").count(), 2);
+    assert!(!chart.contains("repeated at the end"));
+}
+
+#[test]
 fn a_run_without_levels_says_so() {
     let chart = svg(&RunInfo::default(), &Explanation::default());
     assert!(chart.contains("No level was measured."));
