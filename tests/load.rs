@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use common::{OwnServer, Place, SOON, finish, json_of, kill, output, spawn, text};
+use common::{OwnServer, Place, SOON, finish, json_of, kill, output, spawn, text, wait_until};
 use serde_json::Value;
 
 /// `whyso load` of point selects on a small throw-away server, plus `more`.
@@ -170,6 +170,95 @@ fn a_search_for_capacity_shows_every_probe_and_what_bounds_it() {
     assert!(!probes.is_empty() && probes.len() == out["levels"].as_array().unwrap().len());
     assert!(probes.iter().all(|probe| probe["held"] == false && probe["why"] != ""), "{probes:?}");
     place.assert_nothing_left();
+}
+
+#[test]
+fn a_search_for_capacity_finds_what_the_server_can_do_and_prints_the_interval() {
+    let place = Place::new();
+    let servers = place.servers();
+    // Two at a time, 10 ms each: 200 a second, and somewhat less.
+    let mut search = place.whyso(&["load", "--query", "SELECT SLEEP(0.01)", "--users", "2", "--find-capacity"]);
+    search.args(["--slo", "p90=100ms", "--rate", "80", "--seconds", "1", "--warmup", "0"]);
+    let done = output(search.args(["--server-dir", servers.to_str().unwrap()]));
+    let shown = text(&done.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(done.status.success(), "{shown}\n{}", text(&done.stderr));
+    let number_after = |words: &str| -> f64 {
+        let at = shown.find(words).unwrap_or_else(|| panic!("'{words}' is missing: {shown}")) + words.len();
+        shown[at..].split_whitespace().next().unwrap().trim_end_matches(',').replace(',', "").parse().unwrap()
+    };
+    let (holds, fails) = (number_after("The service level holds up to"), number_after("and fails from"));
+    assert!((60.0..=230.0).contains(&holds) && holds < fails && fails <= 340.0, "{holds} to {fails}: {shown}");
+    assert!(shown.contains("What bounds it: ") && shown.contains("100 ms required"), "{shown}");
+    assert!(shown.matches("PASS").count() >= 3 && shown.matches("FAIL").count() >= 3, "{shown}");
+    place.assert_nothing_left();
+}
+
+#[test]
+fn an_endpoint_that_dies_is_left_and_the_time_until_its_recovery_is_told() {
+    let (healthy, mut dying) = (OwnServer::start(), OwnServer::start());
+    let place = Place::new();
+    let dsns = [healthy.dsn("root", ""), dying.dsn("root", "")];
+    let args = ["--dsn", &dsns[0], "--dsn", &dsns[1], "--users", "4", "--seconds", "12", "--json"];
+    let child = spawn(&mut load(&place, &args));
+    let reads = |server: &OwnServer| -> u64 {
+        let told = server.sql("SHOW GLOBAL STATUS LIKE 'Com_stmt_execute'");
+        told.split_whitespace().last().unwrap().parse().unwrap()
+    };
+    assert!(wait_until(SOON, || reads(&dying) > 100), "the load does not begin");
+    dying.crash();
+    std::thread::sleep(Duration::from_secs(1));
+    let before = reads(&healthy);
+    assert!(wait_until(SOON, || reads(&healthy) > before + 100), "the other endpoint goes on alone");
+    dying.start_again();
+    assert!(wait_until(SOON, || reads(&dying) > 100), "the load does not come back");
+
+    let out = json_of(&finish(child, SOON));
+    let level = &out["levels"][0];
+    let [kept, left] = [0, 1].map(|endpoint| &level["endpoints"][endpoint]);
+    assert_eq!(kept["outages"].as_array().unwrap().len(), 0, "{kept}");
+    let outages = left["outages"].as_array().unwrap();
+    assert_eq!(outages.len(), 1, "{left}");
+    let recovery_s = number(&outages[0]["seconds"]);
+    assert!((1.0..12.0).contains(&recovery_s), "{left}");
+    assert!(number(&level["errors"]) >= 2.0 && number(&level["reconnects"]) >= 2.0, "{level}");
+    assert!(number(&left["transactions"]) > 200.0 && number(&kept["transactions"]) > 200.0, "{level}");
+    assert_eq!(level["cut_short"], Value::Null);
+}
+
+#[test]
+fn kinds_of_transactions_are_told_apart_and_each_may_have_a_service_level() {
+    let server = OwnServer::start();
+    let place = Place::new();
+    server.sql("CREATE DATABASE shop");
+    let file = "-- \\transaction look@9\nSELECT 1;\n-- \\transaction pay@1\n-- \\kind sleep\nSELECT SLEEP(0.005);\n";
+    fs::write(place.path().join("shop.sql"), file).unwrap();
+    let dsn = server.dsn("root", "shop");
+    let run = |more: &[&str]| {
+        let args = ["load", "shop.sql", "--dsn", &dsn, "--users", "2", "--transactions", "500"];
+        output(place.whyso(&args).args(more))
+    };
+    let failed = run(&["--slo", "look:p90=1s", "--slo", "transaction:pay:p90=1ms", "--slo", "p99=1s", "--json"]);
+    failed_with(&failed, 1);
+    let out: Value = serde_json::from_slice(&failed.stdout).unwrap();
+    let level = &out["levels"][0];
+    let held: Vec<_> = (0..3).map(|place| level["slo"][place]["held"].as_bool().unwrap()).collect();
+    assert_eq!(held, [true, false, true], "{level}");
+    let kinds = level["kinds"].as_array().unwrap();
+    assert_eq!((kinds.len(), &kinds[0]["kind"], &kinds[1]["kind"]), (2, &"look".into(), &"pay".into()));
+    let total: f64 = kinds.iter().map(|kind| number(&kind["transactions"])).sum();
+    assert_eq!((total, number(&level["transactions"])), (500.0, 500.0));
+    assert!(number(&kinds[1]["latency_ms"]["mean"]) >= 5.0 && number(&kinds[1]["service_ms"]["p50"]) >= 5.0);
+
+    let csv = place.path().join("out.csv");
+    let shown = run(&["--slo", "pay:p90=1s", "--csv", csv.to_str().unwrap()]);
+    assert!(shown.status.success(), "{}", text(&shown.stderr));
+    let table = text(&shown.stdout);
+    let line = |name: &str| table.lines().find(|line| line.contains(name)).unwrap_or_else(|| panic!("{table}"));
+    assert!(line("look").contains('–') && line("pay").ends_with("PASS"), "{table}");
+    let lines = fs::read_to_string(&csv).unwrap();
+    assert!(lines.contains(",transaction:look,") && lines.contains(",sleep,"), "{lines}");
+    let message = failed_with(&run(&["--slo", "order:p90=1s"]), 2);
+    assert!(message.contains("it has transaction, look, pay"), "{message}");
 }
 
 #[test]

@@ -58,6 +58,8 @@ pub(crate) struct Uring {
     news: Vec<cqueue::Entry>,
     wait_flags: u32,
     min_complete: Option<MinComplete>,
+    /// Sends that the kernel has not told the end of.
+    sending: u32,
     /// How long it looks for completions before it sleeps.
     busy_poll_ns: i64,
 }
@@ -105,6 +107,7 @@ impl Poller for Uring {
                 completions: wait.completions.min(connections as u32),
                 ..wait
             }),
+            sending: 0,
             busy_poll_ns,
         };
         uring.listen_to_waker()?;
@@ -142,6 +145,7 @@ impl Poller for Uring {
     fn send(&mut self, slot: u32, session: &Session) -> io::Result<bool> {
         let key = self.key_of[slot as usize];
         self.keys[key as usize].is_sending = true;
+        self.sending += 1;
         let bytes = session.to_send();
         // All of it: what the kernel does not take at once it takes later, without a word in between.
         let send = opcode::Send::new(Fixed(key), bytes.as_ptr(), bytes.len() as u32)
@@ -247,7 +251,8 @@ impl Uring {
         }
         if let Some(MinComplete { completions, at_most }) = self.min_complete {
             let at_most_ns = left_ns.min(at_most.as_nanos() as i64);
-            self.wait_for(completions, at_most_ns)?;
+            // The end of a send is a completion too, and not what is waited for.
+            self.wait_for(completions + self.sending, at_most_ns)?;
             if !self.ring.completion().is_empty() {
                 return Ok(());
             }
@@ -376,6 +381,7 @@ impl Uring {
     fn sent(&mut self, key: u32, result: i32, core: &mut Core<'_>) {
         let state = &mut self.keys[key as usize];
         state.is_sending = false;
+        self.sending -= 1;
         let Some(slot) = state.slot else {
             self.free_if_done(key);
             return;
