@@ -335,6 +335,23 @@ fn every_engine_drives_the_same_load_and_says_which_it_is() {
 }
 
 #[test]
+fn what_the_loops_are_asked_to_do_beside_is_in_the_result() {
+    let place = Place::new();
+    let asked = ["--engine", "io-uring", "--min-complete", "2,1ms", "--scheduling-policy", "batch"];
+    let args = [&asked[..], &["--users", "4", "--transactions", "500"]].concat();
+    let shown = text(&output(&mut load(&place, &args)).stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = "As asked for, it waits for 2 completions at a time, for up to 1000 µs, and its threads have the \
+                 scheduling policy batch.";
+    assert!(shown.contains(words), "{shown}");
+    let args = ["--engine", "epoll", "--busy-poll", "50us", "--transactions", "500", "--json"];
+    let out = json_of(&output(&mut load(&place, &args)));
+    let engine = &out["levels"][0]["engine"];
+    assert_eq!((&engine["busy_poll_ns"], &engine["min_complete"]), (&50_000.into(), &0.into()), "{engine}");
+    assert_eq!(engine["scheduling_policy"], "");
+    place.assert_nothing_left();
+}
+
+#[test]
 fn ctrl_c_ends_the_load_and_still_reports() {
     let place = Place::new();
     let child = spawn(&mut load(&place, &["--seconds", "60", "--json"]));
@@ -445,6 +462,12 @@ fn bad_input_gets_one_sentence_that_says_what_to_do() {
         (&["--engine", "threads", "--loops", "2"], "event loops"),
         (&["--engine", "threads", "--connections", "2"], "event loops"),
         (&["--connections", "0"], "--connections 0"),
+        (&["--min-complete", "0"], "such as 8,50us"),
+        (&["--min-complete", "8,2s"], "up to 1 s"),
+        (&["--min-complete", "8", "--engine", "epoll"], "give --engine io-uring"),
+        (&["--min-complete", "8", "--busy-poll", "50us"], "give --busy-poll or --min-complete"),
+        (&["--busy-poll", "50us", "--engine", "threads"], "leave --busy-poll or --engine threads out"),
+        (&["--scheduling-policy", "deadline"], "batch, idle, fifo or rr"),
         (&["--transactions", "0"], "--transactions 0"),
         (&["--reconnect-every", "0"], "--reconnect-every 0"),
         (&["--percentiles", "50,101"], "at most 100"),

@@ -45,6 +45,7 @@ measure null --engines "$engines" "${apart[@]}"
 measure many --engines "$engines"
 measure latency --engines epoll,io-uring
 measure calls --engines "$engines"
+measure loops "${apart[@]}"
 cp "$writing" "$results"
 echo "written to $results"
 exit "$failed"

@@ -118,6 +118,7 @@ impl Plan {
             )));
         }
         check_data_set(self.tables, self.rows)?;
+        self.tuning.check(self.engine).map_err(Error::Plan)?;
         let measured = self.measure * self.users.len() as u32;
         for action in &self.actions {
             if action.after >= measured {

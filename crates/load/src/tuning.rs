@@ -4,6 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use crate::spec::EngineKind;
+
 /// Off where it is the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tuning {
@@ -15,8 +17,8 @@ pub struct Tuning {
     pub busy_poll: Duration,
 }
 
-/// How many completions an event loop waits for at a time: fewer wake-ups, and answers that wait for others. io_uring's
-/// `min_complete`, with a bound.
+/// How many receives must have completed before an event loop goes on: fewer wake-ups, and answers that wait for others.
+/// io_uring's `min_complete`, with a bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MinComplete {
     /// At least 1, which is what loops wait for anyway. A loop with fewer connections waits for as many as it has.
@@ -38,10 +40,46 @@ pub enum SchedulingPolicy {
     RoundRobin,
 }
 
+/// Most completions that a loop may wait for, and the longest that it may wait for them, or look for news.
+const COMPLETIONS_MAX: u32 = 4096;
+const AT_MOST_MAX: Duration = Duration::from_secs(1);
+/// Why completions to wait for are refused elsewhere.
+pub(crate) const NEEDS_IO_URING: &str =
+    "completions to wait for need io_uring: leave --min-complete out, or give --engine io-uring";
+
 impl Tuning {
-    /// Whether anything is other than the default.
-    pub fn is_on(&self) -> bool {
-        *self != Tuning::default()
+    /// Checks it against the engine that was asked for.
+    ///
+    /// # Errors
+    /// One sentence on what can't be, or not together.
+    pub fn check(&self, engine: EngineKind) -> Result<(), String> {
+        let wrong = |why: &str| Err(why.to_string());
+        let polls = !self.busy_poll.is_zero();
+        if let Some(MinComplete { completions, at_most }) = self.min_complete {
+            if matches!(engine, EngineKind::Threads | EngineKind::Epoll) {
+                return wrong(NEEDS_IO_URING);
+            }
+            if polls {
+                return wrong(
+                    "an event loop either looks for the next completion or waits for several: give --busy-poll or \
+                     --min-complete",
+                );
+            }
+            if !(1..=COMPLETIONS_MAX).contains(&completions) || at_most.is_zero() || at_most > AT_MOST_MAX {
+                return Err(format!(
+                    "{completions} completions within {} µs can't be waited for: give 1 to {COMPLETIONS_MAX} completions, \
+                     and up to 1 s",
+                    at_most.as_micros()
+                ));
+            }
+        }
+        if polls && engine == EngineKind::Threads {
+            return wrong("busy polling needs event loops: leave --busy-poll or --engine threads out");
+        }
+        if self.busy_poll > AT_MOST_MAX {
+            return wrong("a loop that busy polls for more than 1 s never sleeps: give --busy-poll less, such as 50us");
+        }
+        Ok(())
     }
 }
 

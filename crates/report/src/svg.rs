@@ -40,7 +40,7 @@ pub fn svg(run: &RunInfo, explanation: &Explanation) -> String {
         drawing.text(WIDTH / 2.0, HEIGHT / 2.0, MUTED, "middle", "No level was measured.");
         return drawing.finish();
     }
-    let plot = Plot::new(&points);
+    let plot = Plot::new(&points, switches(run));
     plot.zones(&mut drawing);
     plot.throughput_axis(&mut drawing);
     plot.peak(&mut drawing, explanation);
@@ -93,25 +93,35 @@ fn points<'a>(run: &'a RunInfo, explanation: &'a Explanation) -> Vec<Point<'a>> 
     points
 }
 
+/// The levels that were run again with the event loops of the level before. Nothing is held of them but what they gave.
+fn switches(run: &RunInfo) -> Vec<&Level> {
+    let is_drawn = |level: &&Level| {
+        let per_s = level.result.transactions_per_s;
+        level.purpose == Purpose::Switch && level.users > 0 && per_s.is_finite() && per_s > 0.0
+    };
+    run.levels.iter().filter(is_drawn).collect()
+}
+
 struct Plot<'a> {
     sweep: Vec<&'a Point<'a>>,
     repeats: Vec<&'a Point<'a>>,
-    /// Levels that were run again with the event loops of the level before.
-    switches: Vec<&'a Point<'a>>,
+    switches: Vec<&'a Level>,
     x: UsersScale,
     y: Scale,
     y_ticks: Vec<f64>,
 }
 
 impl<'a> Plot<'a> {
-    fn new(points: &'a [Point<'a>]) -> Plot<'a> {
+    fn new(points: &'a [Point<'a>], switches: Vec<&'a Level>) -> Plot<'a> {
         let of = |purpose: Purpose| points.iter().filter(|point| point.level.purpose == purpose).collect();
-        let (sweep, repeats, switches) = (of(Purpose::Sweep), of(Purpose::Repeat), of(Purpose::Switch));
-        let users = points.iter().map(|point| f64::from(point.level.users));
+        let (sweep, repeats) = (of(Purpose::Sweep), of(Purpose::Repeat));
+        let users = points.iter().map(|point| point.level).chain(switches.iter().copied());
+        let users = users.map(|level| f64::from(level.users));
         let x = UsersScale::new(users, LEFT, RIGHT);
         let top =
             |point: &Point| point.verdict.transactions_per_s_ci95.map_or(point.per_s(), |[_, high]| high);
-        let most = points.iter().map(top).filter(|per_s| per_s.is_finite()).fold(0.0, f64::max);
+        let stepped = switches.iter().map(|level| level.result.transactions_per_s);
+        let most = points.iter().map(top).chain(stepped).filter(|per_s| per_s.is_finite()).fold(0.0, f64::max);
         let y_ticks = ticks(most * 1.08, 5);
         let y = Scale {
             from: 0.0,
@@ -192,8 +202,9 @@ impl<'a> Plot<'a> {
             let (x, y) = self.at(point);
             drawing.path(&format!("M{x:.1},{:.1}l7,7l-7,7l-7,-7z", y - 7.0), PURPLE, 1.5, "");
         }
-        for point in &self.switches {
-            drawing.square(self.at(point));
+        for level in &self.switches {
+            let per_s = level.result.transactions_per_s;
+            drawing.square((self.x.at(f64::from(level.users)), self.y.at(per_s)));
         }
     }
 

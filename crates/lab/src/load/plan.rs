@@ -141,6 +141,7 @@ impl LoadPlan {
     }
 
     fn check_engine(&self) -> Result<(), Error> {
+        self.tuning.check(self.engine).map_err(Error::Plan)?;
         let wrong = |text: &str| Err(Error::Plan(text.to_string()));
         let needs_loops = |flag: &str| {
             Err(Error::Plan(format!(

@@ -8,13 +8,15 @@
 //!
 //! Sections: `server` (against sysbench on a MariaDB), `null` (on a server that answers at once, against sysbench and
 //! the floor), `many` (memory of 10,000 connections), `latency` (the event loop's delay at half of capacity), `calls`
-//! (system calls and context switches a query); all of them where none is named. It prints Markdown.
+//! (system calls and context switches a query), `loops` (throughput by number of event loops, the null server on CPUs of
+//! its own); all of them where none is named. It prints Markdown.
 //! `bench/client-cost/README.md` explains the tables.
 
 mod calls;
 mod child;
 mod contestants;
 mod latency;
+mod loops;
 mod many;
 mod null;
 mod options;
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
             Section::Many => many::run(&plan),
             Section::Latency => latency::run(&plan),
             Section::Calls => calls::run(&plan),
+            Section::Loops => loops::run(&plan),
         };
         if let Err(message) = outcome {
             eprintln!("bench_client_cost: {section}: {message}");

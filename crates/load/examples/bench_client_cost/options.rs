@@ -11,10 +11,11 @@ pub(crate) enum Section {
     Many,
     Latency,
     Calls,
+    Loops,
 }
 
-const SECTIONS: [Section; 5] =
-    [Section::Server, Section::Null, Section::Many, Section::Latency, Section::Calls];
+const SECTIONS: [Section; 6] =
+    [Section::Server, Section::Null, Section::Many, Section::Latency, Section::Calls, Section::Loops];
 
 /// How the server is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +101,7 @@ fn list<T>(name: &str, value: &str, read: impl Fn(&str) -> Option<T>) -> Result<
 
 fn section(name: &str) -> Result<Section, String> {
     let known = SECTIONS.into_iter().find(|section| section.to_string() == name);
-    known.ok_or_else(|| format!("there is no section '{name}': give server, null, many, latency or calls"))
+    known.ok_or_else(|| format!("there is no section '{name}': give server, null, many, latency, calls or loops"))
 }
 
 fn link(name: &str) -> Option<Link> {
@@ -115,6 +116,7 @@ impl fmt::Display for Section {
             Section::Many => "many",
             Section::Latency => "latency",
             Section::Calls => "calls",
+            Section::Loops => "loops",
         })
     }
 }

@@ -4,7 +4,7 @@ use crate::engine::uring;
 use crate::error::LoadError;
 use crate::outcome::EngineUse;
 use crate::spec::{EngineKind, LoadSpec};
-use crate::tuning::Tuning;
+use crate::tuning::{NEEDS_IO_URING, Tuning};
 
 /// Up to so many users, threads of their own are the best that was measured (bench/client-cost).
 const THREADS_USERS_MAX: u32 = 2;
@@ -13,10 +13,6 @@ const FEW_USERS: u32 = 4;
 /// Users for which one more event loop is worth having where the server has CPUs of its own: elsewhere each takes from it.
 const USERS_PER_LOOP: u32 = 64;
 const USERS_PER_LOOP_BESIDE_SERVER: u32 = 4096;
-
-/// Why completions to wait for are refused elsewhere.
-pub(crate) const NEEDS_IO_URING: &str =
-    "completions to wait for need io_uring: leave --min-complete out, or give --engine io-uring";
 
 pub(crate) struct Choice {
     /// Never [`EngineKind::Auto`].

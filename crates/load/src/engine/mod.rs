@@ -17,7 +17,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{channel, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
 
 use rustix::thread::CpuSet;
 use whyso_clock::monotonic_ns;
@@ -28,7 +27,7 @@ use crate::connection::endpoints::Endpoints;
 use crate::connection::login::Wishes;
 use crate::connection::session::Session;
 use crate::driver::{Nothing, Work};
-use crate::engine::choice::{Choice, NEEDS_IO_URING, choose};
+use crate::engine::choice::{Choice, choose};
 use crate::engine::epoll::Epoll;
 use crate::engine::event_loop::Connections;
 use crate::engine::level::Running;
@@ -40,7 +39,7 @@ use crate::measure::collector::Collector;
 use crate::native::NativeWork;
 use crate::spec::{EngineKind, LevelSpec, LoadSpec};
 use crate::target::{Limits, Target};
-use crate::tuning::{MinComplete, SchedulingPolicy};
+use crate::tuning::SchedulingPolicy;
 
 /// Much more than a thread of the load needs; only what it touches is taken from memory. Scripts need more than
 /// programs do.
@@ -52,9 +51,6 @@ const CONNECTING_MAX: usize = 8;
 const FILES_BESIDE: u64 = 512;
 /// Levels get numbers of transactions of their own, so that none repeats what another did.
 const TRANSACTIONS_PER_LEVEL: u64 = 1 << 40;
-/// Most completions that a loop may wait for, and the longest that it may wait for them, or look for news.
-const COMPLETIONS_MAX: u32 = 4096;
-const AT_MOST_MAX: Duration = Duration::from_secs(1);
 /// Largest weight of an endpoint.
 const WEIGHT_MAX: u32 = 1_000;
 
@@ -330,38 +326,8 @@ fn check(spec: &LoadSpec) -> Result<(), LoadError> {
             "users that share connections need event loops: leave --engine threads out".to_string(),
         );
     }
-    check_tuning(spec)
-}
-
-fn check_tuning(LoadSpec { tuning, engine, .. }: &LoadSpec) -> Result<(), LoadError> {
-    let wrong = |why: &str| Err(LoadError::Spec(why.to_string()));
-    let polls = !tuning.busy_poll.is_zero();
-    if let Some(MinComplete { completions, at_most }) = tuning.min_complete {
-        if matches!(engine, EngineKind::Threads | EngineKind::Epoll) {
-            return wrong(NEEDS_IO_URING);
-        }
-        if polls {
-            return wrong(
-                "an event loop either looks for the next completion or waits for several: give --busy-poll or --min-complete",
-            );
-        }
-        if completions == 0 || completions > COMPLETIONS_MAX || at_most.is_zero() || at_most > AT_MOST_MAX {
-            return Err(LoadError::Spec(format!(
-                "{completions} completions within {} µs can't be waited for: give 1 to {COMPLETIONS_MAX} completions, and up to 1 s",
-                at_most.as_micros()
-            )));
-        }
-    }
-    if polls && *engine == EngineKind::Threads {
-        return wrong("busy polling needs event loops: leave --busy-poll or --engine threads out");
-    }
-    if tuning.busy_poll > AT_MOST_MAX {
-        return wrong("a loop that busy polls for more than 1 s never sleeps: give --busy-poll less, such as 50us");
-    }
-    match tuning.scheduling_policy {
-        Some(policy) => try_policy(policy),
-        None => Ok(()),
-    }
+    spec.tuning.check(spec.engine).map_err(LoadError::Spec)?;
+    spec.tuning.scheduling_policy.map_or(Ok(()), try_policy)
 }
 
 /// On a thread of its own, since a policy can't always be left again.

@@ -69,10 +69,11 @@ fn a_level_that_does_not_count_is_hollow_and_says_why() {
 
 #[test]
 fn the_load_generators_own_step_is_drawn_beside_the_level_that_it_belongs_to() {
-    let (mut run, mut explanation) = made();
+    let (mut run, explanation) = made();
     assert!(!svg(&run, &explanation).contains("own step"));
-    run.levels.push(Level { purpose: Purpose::Switch, ..level(3, 4, 1000.0) });
-    explanation.levels.push(verdict(3, 4, 1000.0, Regime::Unknown));
+    let mut step = Level { purpose: Purpose::Switch, ..level(3, 4, 1000.0) };
+    step.result.transactions_per_s = 1000.0;
+    run.levels.push(step);
     let chart = svg(&run, &explanation);
     assert!(chart.contains("the load generator's own step"));
     // Its square and the legend's; no diamond, which is a level that was repeated.
