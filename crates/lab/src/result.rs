@@ -17,6 +17,8 @@ const NS_PER_S: f64 = 1e9;
 /// What a level's result is to tell beside the numbers themselves.
 pub(crate) struct Asked<'a> {
     pub(crate) workload: &'a str,
+    /// Transactions due a second, where that is the same all the time.
+    pub(crate) rate_per_s: Option<f64>,
     /// When transactions began, in words.
     pub(crate) pacing: &'a str,
     /// Percentiles, above 0, at most 100.
@@ -62,6 +64,7 @@ pub(crate) fn level_result(outcome: &LevelOutcome, asked: &Asked<'_>) -> LevelRe
         lost_ms_by_code: lost.map(|(code, ns)| (code.to_string(), *ns as f64 / NS_PER_MS)).collect(),
         reconnects: outcome.reconnects,
         engine: engine_result(&outcome.engine),
+        rate_per_s: asked.rate_per_s,
         arrivals: outcome.arrivals.as_ref().map(|arrivals| ArrivalsResult {
             due: arrivals.due,
             due_per_s: per_second(arrivals.due),

@@ -184,8 +184,11 @@ impl Lab<'_> {
         let dsn = self.tested.dsn.clone();
         let throw_away = self.tested.throw_away.clone();
         let handle = self.runtime.handle().clone();
-        let repeats = u32::from(plan.repeat_best && plan.users.len() > 1);
-        let mut todo = todo(&plan.users, |users| engine.loops(users));
+        let swept = plan.sweep();
+        // At a fixed rate throughput is what was asked for, whatever the server has become.
+        let repeats_best = plan.repeat_best && plan.rates_per_s.len() < 2;
+        let repeats = u32::from(repeats_best && swept.len() > 1);
+        let mut todo = todo(&swept, |users| engine.loops(users));
         let mut sweep = Sweep {
             plan,
             recorder: recorder.clone(),
@@ -202,10 +205,15 @@ impl Lab<'_> {
         loop {
             let next = match todo.pop() {
                 Some(next) => next,
-                None if plan.repeat_best && !repeated && info.levels.len() > 1 => {
+                None if repeats_best && !repeated && info.levels.len() > 1 => {
                     repeated = true;
                     let Some(best) = best(&info.levels) else { break };
-                    Todo { users: best.users, purpose: Purpose::Repeat, loops: None }
+                    Todo {
+                        users: best.users,
+                        rate_per_s: best.result.rate_per_s,
+                        purpose: Purpose::Repeat,
+                        loops: None,
+                    }
                 }
                 None => break,
             };

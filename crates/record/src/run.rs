@@ -29,6 +29,15 @@ pub struct RunInfo {
     pub ended: Option<Ended>,
 }
 
+impl RunInfo {
+    /// Whether the sweep's levels differ in the rate of transactions that were due, and not in their users.
+    pub fn sweeps_rates(&self) -> bool {
+        let swept = self.levels.iter().filter(|level| level.purpose == Purpose::Sweep);
+        let rates: Vec<Option<f64>> = swept.map(|level| level.result.rate_per_s).collect();
+        rates.iter().all(Option::is_some) && rates.windows(2).any(|pair| pair[0] != pair[1])
+    }
+}
+
 /// Facts about the machine that whyso runs on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostFacts {
@@ -172,6 +181,9 @@ pub struct LevelResult {
     pub reconnects: u64,
     #[serde(default)]
     pub engine: EngineResult,
+    /// Transactions that were asked to be due a second, where that was the same all the time; `None` in a closed loop.
+    #[serde(default)]
+    pub rate_per_s: Option<f64>,
     /// `None` in a closed loop.
     #[serde(default)]
     pub arrivals: Option<ArrivalsResult>,

@@ -65,6 +65,7 @@ fn level_object(level: &Level, verdict: Option<&LevelVerdict>) -> Value {
         "kinds": result.by_transaction,
         "engine": result.engine,
         "pacing": result.pacing,
+        "rate_per_s": result.rate_per_s,
         "arrivals": result.arrivals,
         "client_limit": result.client_limit,
         "warmup_steady": level.warmup_steady,

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use whyso_explain::model::{Estimate, Explanation, LevelVerdict, Regime, Steadiness};
 use whyso_record::run::{Ended, Level, Purpose, RunInfo};
 
+use crate::axis::Axis;
 use crate::load::{engines, transactions};
 use crate::number::{amount, bytes, grouped, whole};
 use crate::terminal::switches;
@@ -138,8 +139,9 @@ fn levels(out: &mut Markdown, run: &RunInfo, explanation: &Explanation) {
         return;
     }
     out.heading("Levels");
+    let axis = Axis::of(run);
     out.table(&[
-        "users",
+        axis.head(),
         "TPS",
         "95 % interval",
         "QPS",
@@ -154,7 +156,7 @@ fn levels(out: &mut Markdown, run: &RunInfo, explanation: &Explanation) {
     ]);
     for level in &run.levels {
         let verdict = explanation.levels.iter().find(|verdict| verdict.index == level.index);
-        out.row(&level_cells(level, verdict));
+        out.row(&level_cells(axis, level, verdict));
     }
     for engine in engines(run.levels.iter()).into_iter().chain(switches(run)) {
         out.line(&format!("\n{}", escaped(&engine)));
@@ -170,10 +172,11 @@ fn kinds_of_transactions(out: &mut Markdown, run: &RunInfo) {
     }
     out.heading("Transactions by kind");
     let head = transactions::head(&lines);
-    out.table(&[&["users"], &head[..]].concat());
+    let axis = Axis::of(run);
+    out.table(&[&[axis.head()], &head[..]].concat());
     for line in &lines {
         let cells = line.cells(&head).into_iter().map(|cell| escaped(&cell));
-        out.row(&std::iter::once(line.level.users.to_string()).chain(cells).collect::<Vec<_>>());
+        out.row(&std::iter::once(axis.number(line.level)).chain(cells).collect::<Vec<_>>());
     }
 }
 
@@ -185,12 +188,13 @@ fn service_levels(out: &mut Markdown, run: &RunInfo) {
         return;
     }
     out.heading("Service level");
-    out.table(&["users", "kind", "average", "max", "90th", "required", "measured", "verdict"]);
+    let axis = Axis::of(run);
+    out.table(&[axis.head(), "kind", "average", "max", "90th", "required", "measured", "verdict"]);
     for (level, slo) in told {
         let ms = |value: f64| if slo.measured_ms.is_some() { amount(value, "ms") } else { "–".to_string() };
         let [required, measured, verdict] = transactions::requirement(slo);
         out.row(&[
-            level.users.to_string(),
+            axis.number(level),
             escaped(&slo.kind),
             ms(slo.mean_ms),
             ms(slo.max_ms),
@@ -202,17 +206,21 @@ fn service_levels(out: &mut Markdown, run: &RunInfo) {
     }
 }
 
-fn level_cells(level: &Level, verdict: Option<&LevelVerdict>) -> Vec<String> {
+fn level_cells(axis: Axis, level: &Level, verdict: Option<&LevelVerdict>) -> Vec<String> {
     let result = &level.result;
     let interval = verdict.and_then(|verdict| verdict.transactions_per_s_ci95);
     let regime = match (level.purpose, verdict) {
         (Purpose::Repeat, _) => "repeat",
         (Purpose::Switch, _) => "generator's step",
+        _ if axis == Axis::Rates => match &level.result.arrivals {
+            Some(arrivals) if !arrivals.held => "behind",
+            _ => "held",
+        },
         (_, Some(verdict)) => regime_name(verdict.regime),
         _ => "–",
     };
     vec![
-        level.users.to_string(),
+        axis.number(level),
         grouped(verdict.map_or(result.transactions_per_s, |verdict| verdict.transactions_per_s)),
         interval.map_or("–".to_string(), |[low, high]| format!("{} … {}", grouped(low), grouped(high))),
         grouped(result.queries_per_s),
@@ -298,10 +306,11 @@ fn statements(out: &mut Markdown, run: &RunInfo) {
     if kinds.is_empty() {
         return;
     }
-    out.heading("Statements: mean latency in ms, by users");
-    let users: Vec<String> = sweep.iter().map(|level| level.users.to_string()).collect();
+    let axis = Axis::of(run);
+    out.heading(&format!("Statements: mean latency in ms, by {}", axis.head()));
+    let names: Vec<String> = sweep.iter().map(|level| axis.number(level)).collect();
     let mut head = vec!["kind"];
-    head.extend(users.iter().map(String::as_str));
+    head.extend(names.iter().map(String::as_str));
     out.table(&head);
     for kind in kinds {
         let mut cells = vec![escaped(kind)];

@@ -1,6 +1,6 @@
 //! The scalability chart alone, as SVG for a paper or a page.
 //!
-//! Throughput with its 95 % intervals, the regimes, the peak and the fitted law above; latency below, on the same axis of users.
+//! Throughput with its 95 % intervals, the regimes, the peak and the fitted law above; latency below, on the same axis of users, or of rates.
 
 mod scale;
 
@@ -9,9 +9,10 @@ use std::fmt::Write;
 use whyso_explain::model::{Explanation, LevelVerdict, Regime, Steadiness};
 use whyso_record::run::{Ended, Level, Purpose, RunInfo};
 
+use crate::axis::Axis;
 use crate::markdown::{regime_name, verdict, workload};
 use crate::number::grouped;
-use scale::{LogScale, Scale, UsersScale, log_ticks, short, spread, ticks};
+use scale::{LogScale, Scale, LevelScale, log_ticks, short, spread, ticks};
 
 const WIDTH: f64 = 820.0;
 const HEIGHT: f64 = 600.0;
@@ -40,13 +41,13 @@ pub fn svg(run: &RunInfo, explanation: &Explanation) -> String {
         drawing.text(WIDTH / 2.0, HEIGHT / 2.0, MUTED, "middle", "No level was measured.");
         return drawing.finish();
     }
-    let plot = Plot::new(&points, switches(run));
+    let plot = Plot::new(Axis::of(run), &points, switches(run));
     plot.zones(&mut drawing);
     plot.throughput_axis(&mut drawing);
     plot.peak(&mut drawing, explanation);
     plot.throughput(&mut drawing, explanation);
     plot.latency(&mut drawing);
-    plot.users_axis(&mut drawing);
+    plot.level_axis(&mut drawing);
     plot.legend(&mut drawing, explanation);
     drawing.finish()
 }
@@ -89,7 +90,8 @@ fn points<'a>(run: &'a RunInfo, explanation: &'a Explanation) -> Vec<Point<'a>> 
         };
         points.push(Point { level, verdict, note });
     }
-    points.sort_by_key(|point| (point.level.users, point.level.index));
+    let axis = Axis::of(run);
+    points.sort_by(|a, b| axis.at(a.level).total_cmp(&axis.at(b.level)).then(a.level.index.cmp(&b.level.index)));
     points
 }
 
@@ -103,21 +105,21 @@ fn switches(run: &RunInfo) -> Vec<&Level> {
 }
 
 struct Plot<'a> {
+    axis: Axis,
     sweep: Vec<&'a Point<'a>>,
     repeats: Vec<&'a Point<'a>>,
     switches: Vec<&'a Level>,
-    x: UsersScale,
+    x: LevelScale,
     y: Scale,
     y_ticks: Vec<f64>,
 }
 
 impl<'a> Plot<'a> {
-    fn new(points: &'a [Point<'a>], switches: Vec<&'a Level>) -> Plot<'a> {
+    fn new(axis: Axis, points: &'a [Point<'a>], switches: Vec<&'a Level>) -> Plot<'a> {
         let of = |purpose: Purpose| points.iter().filter(|point| point.level.purpose == purpose).collect();
         let (sweep, repeats) = (of(Purpose::Sweep), of(Purpose::Repeat));
-        let users = points.iter().map(|point| point.level).chain(switches.iter().copied());
-        let users = users.map(|level| f64::from(level.users));
-        let x = UsersScale::new(users, LEFT, RIGHT);
+        let levels = points.iter().map(|point| point.level).chain(switches.iter().copied());
+        let x = LevelScale::new(levels.map(|level| axis.at(level)), LEFT, RIGHT);
         let top =
             |point: &Point| point.verdict.transactions_per_s_ci95.map_or(point.per_s(), |[_, high]| high);
         let stepped = switches.iter().map(|level| level.result.transactions_per_s);
@@ -129,11 +131,11 @@ impl<'a> Plot<'a> {
             bottom: THROUGHPUT_FOOT,
             top: TOP,
         };
-        Plot { sweep, repeats, switches, x, y, y_ticks }
+        Plot { axis, sweep, repeats, switches, x, y, y_ticks }
     }
 
     fn at(&self, point: &Point) -> (f64, f64) {
-        (self.x.at(f64::from(point.level.users)), self.y.at(point.per_s()))
+        (self.x.at(self.axis.at(point.level)), self.y.at(point.per_s()))
     }
 
     fn zones(&self, drawing: &mut Drawing) {
@@ -204,7 +206,7 @@ impl<'a> Plot<'a> {
         }
         for level in &self.switches {
             let per_s = level.result.transactions_per_s;
-            drawing.square((self.x.at(f64::from(level.users)), self.y.at(per_s)));
+            drawing.square((self.x.at(self.axis.at(level)), self.y.at(per_s)));
         }
     }
 
@@ -268,7 +270,7 @@ impl<'a> Plot<'a> {
         }
     }
 
-    fn users_axis(&self, drawing: &mut Drawing) {
+    fn level_axis(&self, drawing: &mut Drawing) {
         let mut label_end = f64::NEG_INFINITY;
         for point in &self.sweep {
             let x = self.at(point).0;
@@ -276,17 +278,11 @@ impl<'a> Plot<'a> {
             if x - label_end < 26.0 {
                 continue;
             }
-            drawing.text(x, LATENCY_FOOT + 16.0, MUTED, "middle", &point.level.users.to_string());
+            drawing.text(x, LATENCY_FOOT + 16.0, MUTED, "middle", &self.axis.number(point.level));
             label_end = x;
         }
         let middle = (LEFT + RIGHT) / 2.0;
-        drawing.text(
-            middle,
-            LATENCY_FOOT + 35.0,
-            INK,
-            "middle",
-            "users (concurrent connections, logarithmic)",
-        );
+        drawing.text(middle, LATENCY_FOOT + 35.0, INK, "middle", self.axis.title());
     }
 
     fn legend(&self, drawing: &mut Drawing, explanation: &Explanation) {

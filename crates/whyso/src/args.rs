@@ -67,9 +67,10 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) drive: DriveArgs,
 
-    /// Open loop: transactions that are due a second at every level, with --users as the most under way at once
-    #[arg(long, value_name = "R", help_heading = "How it is driven")]
-    pub(crate) rate: Option<f64>,
+    /// Open loop: transactions that are due a second, with --users as the most under way at once (128); several are a sweep
+    /// over rates, a level each
+    #[arg(long, value_name = "R,R,…", value_delimiter = ',', help_heading = "How it is driven")]
+    pub(crate) rate: Vec<f64>,
 
     #[command(flatten)]
     pub(crate) data: DataArgs,
@@ -133,8 +134,8 @@ pub(crate) struct ServerArgs {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Levels")]
 pub(crate) struct LevelArgs {
-    /// Users at each level, in order
-    #[arg(long, value_name = "N,N,…", value_delimiter = ',', default_value = "1,2,4,8,16,32,64")]
+    /// Users at each level, in order [default: 1,2,4,8,16,32,64; with --rate 128]
+    #[arg(long, value_name = "N,N,…", value_delimiter = ',')]
     pub(crate) users: Vec<u32>,
 
     /// Length of each level's measured window, in seconds

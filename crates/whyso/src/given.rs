@@ -10,6 +10,9 @@ use whyso_load::{Arrivals, Think, Tuning};
 use crate::INTERRUPTED;
 use crate::args::{ArrivalsArg, DriveArgs, ServerArgs, WorkloadArgs};
 
+/// Most transactions under way in an open loop, where it is not said.
+pub(crate) const OPEN_USERS: u32 = 128;
+
 static STOP: Stop = Stop::new();
 
 /// The first Ctrl-C ends the level and still reports, the second ends at once.

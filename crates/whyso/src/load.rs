@@ -12,7 +12,7 @@ use whyso_report::load::LoadResult;
 
 use crate::args::LoadArgs;
 use crate::given::{
-    arrivals, ask_password, hide_passwords, knobs, seconds, take_ctrl_c, think, throw_away, tuning,
+    OPEN_USERS, arrivals, ask_password, hide_passwords, knobs, seconds, take_ctrl_c, think, throw_away, tuning,
     workload_options,
 };
 use crate::load_args::PlacementArg;
@@ -25,8 +25,6 @@ const WARMUP_SECONDS: f64 = 10.0;
 const WARMUP_SECONDS_A_ROUND: f64 = 1.0;
 /// The most that a level may take where a number of transactions ends it.
 const DAY_SECONDS: f64 = 86_400.0;
-/// Most transactions under way in an open loop, where it is not said.
-const OPEN_USERS: u32 = 128;
 
 pub(crate) fn run(args: LoadArgs) -> Result<ExitCode> {
     hide_passwords(&args.server.dsn);

@@ -74,6 +74,7 @@ fn level_object(level: &Level, verdict: &LevelVerdict) -> Value {
         "transactions_per_s_ci95": verdict.transactions_per_s_ci95,
         "warmup_steady": level.warmup_steady,
         "pacing": result.pacing,
+        "rate_per_s": result.rate_per_s,
         "percentiles": result.percentiles,
         "slo": result.slo,
         "arrivals": result.arrivals,

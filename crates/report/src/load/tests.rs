@@ -53,10 +53,10 @@ fn kinds_of_transactions_stand_with_their_mix_and_what_is_required_of_each() {
     };
     level.result.by_transaction = vec![kind("new_order", 900), kind("pay", 100), kind("never_drawn", 0)];
     let expected = "
-level     transaction   TPS     mix  average      max     90th
+level     transaction   TPS     mix  average      max  90th
 16 users  new_order    90.0  90.0 %  2.00 ms  40.0 ms  8.00 ms
 16 users  pay          10.0  10.0 %  2.00 ms  40.0 ms  8.00 ms
-16 users  never_drawn     0   0.0 %        –        –        –
+16 users  never_drawn     0   0.0 %        –        –  –
 ";
     assert_eq!(summary(&judged(level.clone()), 80), expected);
 

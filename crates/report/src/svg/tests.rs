@@ -82,6 +82,21 @@ fn the_load_generators_own_step_is_drawn_beside_the_level_that_it_belongs_to() {
 }
 
 #[test]
+fn a_sweep_over_rates_is_drawn_against_rates() {
+    let (mut run, explanation) = made();
+    for (level, rate_per_s) in run.levels.iter_mut().zip([500.0, 1000.0, 2000.0]) {
+        level.users = 128;
+        level.result.rate_per_s = Some(rate_per_s);
+    }
+    let chart = svg(&run, &explanation);
+    assert!(chart.contains("transactions due per second (open loop") && !chart.contains("users (concurrent"));
+    assert!(chart.contains(">1,000<") && !chart.contains(">128<"));
+    // The same rate at every level is a sweep over users, though an open loop's.
+    run.levels.iter_mut().for_each(|level| level.result.rate_per_s = Some(500.0));
+    assert!(svg(&run, &explanation).contains("users (concurrent"));
+}
+
+#[test]
 fn a_run_without_levels_says_so() {
     let chart = svg(&RunInfo::default(), &Explanation::default());
     assert!(chart.contains("No level was measured."));
