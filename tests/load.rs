@@ -176,9 +176,9 @@ fn a_search_for_capacity_shows_every_probe_and_what_bounds_it() {
 fn a_search_for_capacity_finds_what_the_server_can_do_and_prints_the_interval() {
     let place = Place::new();
     let servers = place.servers();
-    // Two at a time, 10 ms each: 200 a second, and somewhat less.
-    let mut search = place.whyso(&["load", "--query", "SELECT SLEEP(0.01)", "--users", "2", "--find-capacity"]);
-    search.args(["--slo", "p90=100ms", "--rate", "80", "--seconds", "1", "--warmup", "0"]);
+    // Ten at a time, 50 ms each: 200 a second, and somewhat less.
+    let mut search = place.whyso(&["load", "--query", "SELECT SLEEP(0.05)", "--users", "10", "--find-capacity"]);
+    search.args(["--slo", "p90=250ms", "--rate", "80", "--seconds", "1", "--warmup", "0"]);
     let done = output(search.args(["--server-dir", servers.to_str().unwrap()]));
     let shown = text(&done.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(done.status.success(), "{shown}\n{}", text(&done.stderr));
@@ -188,8 +188,9 @@ fn a_search_for_capacity_finds_what_the_server_can_do_and_prints_the_interval() 
     };
     let (holds, fails) = (number_after("The service level holds up to"), number_after("and fails from"));
     assert!((60.0..=230.0).contains(&holds) && holds < fails && fails <= 340.0, "{holds} to {fails}: {shown}");
-    assert!(shown.contains("What bounds it: ") && shown.contains("100 ms required"), "{shown}");
-    assert!(shown.matches("PASS").count() >= 3 && shown.matches("FAIL").count() >= 3, "{shown}");
+    assert!(shown.contains("250 ms required") || shown.contains("the backlog grew"), "{shown}");
+    let failed = shown.matches("FAIL").count() + shown.matches("behind").count();
+    assert!(shown.matches("PASS").count() >= 3 && failed >= 3, "{shown}");
     place.assert_nothing_left();
 }
 
