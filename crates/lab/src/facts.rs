@@ -30,7 +30,7 @@ pub(crate) fn run_info(
     let knob =
         |(name, value, why): &(String, String, String)| json!({"name": name, "value": value, "why": why});
     let spec = json!({
-        "workload": plan.workload,
+        "workload": plan.source.name(),
         "options": plan.options.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>(),
         "describe": workload.describe(),
         "tables": plan.tables,

@@ -39,6 +39,7 @@ mod result;
 mod run;
 mod service_level;
 mod settle;
+mod source;
 mod sweep;
 mod tuning;
 mod warmup;
@@ -50,6 +51,7 @@ pub use plan::{Action, Plan, ServerPlan, USERS_MAX, What, parse_knob};
 pub use prepare::AskPassword;
 pub use progress::{IntervalNews, Listener, News, Running, Stop};
 pub use run::{Outcome, run};
+pub use source::Source;
 pub use tuning::{parse_busy_poll, parse_min_complete};
 
 /// What the plan's workload sends, as text for people.

@@ -7,6 +7,7 @@ use whyso_explain::slo::Requirement;
 use whyso_load::{Arrivals, EngineKind, LevelSpec, Pacing, Profile, Think, Tuning};
 
 use crate::Error;
+use crate::source::Source;
 
 /// Most users that one run may ask for.
 pub const USERS_MAX: u32 = 20_000;
@@ -14,7 +15,7 @@ pub const USERS_MAX: u32 = 20_000;
 /// One run, as the user asked for it.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    pub workload: String,
+    pub source: Source,
     /// Options of the workload, (name, value).
     pub options: Vec<(String, String)>,
     pub tables: u32,

@@ -19,12 +19,13 @@ use crate::engine::Engine;
 use crate::facts;
 use crate::leave::leave;
 use crate::level::Cut;
-use crate::own_data::set_up;
+use crate::own_data::{fill_dictionaries, set_up};
 use crate::plan::What;
 use crate::prepare::{self, AskPassword, Tested, Wanted};
 use crate::progress::{Listener, News, Stop};
 use crate::service_level::check_kinds;
 use crate::settle::wait_until_settled;
+use crate::source::Around;
 use crate::sweep::{Sweep, Todo, best, todo};
 use crate::{Error, Plan};
 
@@ -54,7 +55,7 @@ pub fn run(
     ask_password: &AskPassword,
 ) -> Result<Outcome, Error> {
     plan.check()?;
-    let workload = workload(plan)?;
+    let mut workload = workload(plan)?;
     let client_cpus = plan.client_cpus.as_deref().map(CpuSet::resolve).transpose()?;
     check_kinds(&plan.slo, &workload)?;
     let runtime = runtime()?;
@@ -62,14 +63,18 @@ pub fn run(
     let wanted = Wanted {
         server: &plan.server,
         dataset,
-        data_wanted: true,
-        writes: true,
+        data_wanted: workload.requirements().tables > 0,
+        writes: !workload.only_reads() || workload.setup.is_some(),
         users_max: plan.users.iter().copied().max().unwrap_or(1),
         allow_writes: plan.allow_writes.as_deref(),
     };
     let tested = prepare_server(&runtime, &wanted, listener, stop, ask_password)?;
     let consented = plan.allow_writes.as_deref() == Some(tested.dsn.schema.as_str());
-    if let Err(error) = runtime.block_on(set_up(&tested.dsn, &workload, consented, listener)) {
+    let brought = runtime.block_on(async {
+        set_up(&tested.dsn, &workload, consented, listener).await?;
+        fill_dictionaries(&tested.dsn, &mut workload).await
+    });
+    if let Err(error) = brought {
         runtime.block_on(leave(tested, listener));
         return Err(error);
     }
@@ -81,15 +86,13 @@ pub fn run(
 
 /// The workload of a plan, checked against its data set.
 pub(crate) fn workload(plan: &Plan) -> Result<Workload, Error> {
-    let mut options = whyso_workload::Options::default();
-    options.set("tables", &plan.tables.to_string())?;
-    options.set("table-size", &plan.rows.to_string())?;
-    for (name, value) in &plan.options {
-        options.set(name, value)?;
-    }
-    let workload = Workload::builtin(&plan.workload, &options)?;
-    workload.check_data(plan.tables, plan.rows)?;
-    Ok(workload)
+    plan.source.workload(&Around {
+        options: &plan.options,
+        tables: plan.tables,
+        rows: plan.rows,
+        servers: std::slice::from_ref(&plan.server),
+        allow_writes: plan.allow_writes.as_deref(),
+    })
 }
 
 /// The threads for control connections and samplers.

@@ -72,7 +72,7 @@ impl Sweep<'_> {
         let spec = LevelSpec { loops, ..plan.level_spec(users, rate_per_s) };
         let pacing = pacing::words(&spec.pacing, None);
         let asked = Asked {
-            workload: &plan.workload,
+            workload: plan.source.name(),
             rate_per_s,
             pacing: &pacing,
             percentiles: &[],

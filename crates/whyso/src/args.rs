@@ -50,8 +50,8 @@ pub(crate) struct SysbenchArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct RunArgs {
-    /// The workload, named as sysbench names it, such as oltp-read-write or oltp-point-select
-    #[arg(default_value = "oltp-read-write")]
+    /// The workload, named as sysbench names it, such as oltp-read-write or oltp-point-select, or a file of SQL
+    #[arg(value_name = "WORKLOAD|FILE.sql", default_value = "oltp-read-write")]
     pub(crate) workload: String,
 
     /// Print what the workload sends, and end

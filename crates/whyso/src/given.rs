@@ -1,10 +1,11 @@
 //! What `run` and `load` have in common between what was typed and a plan.
 
 use std::io::IsTerminal;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use whyso_lab::{Error, ServerPlan, Stop, parse_busy_poll, parse_knob, parse_min_complete, parse_think};
+use whyso_lab::{Error, ServerPlan, Source, Stop, parse_busy_poll, parse_knob, parse_min_complete, parse_think};
 use whyso_load::{Arrivals, Think, Tuning};
 
 use crate::INTERRUPTED;
@@ -33,6 +34,18 @@ pub(crate) fn hide_passwords(dsns: &[String]) {
     for password in dsns.iter().filter_map(|dsn| whyso_server::dsn::password_as_typed(dsn)) {
         whyso_server::overwrite_in_arguments(password);
     }
+}
+
+/// A workload by its name, or a file of SQL.
+pub(crate) fn source(name: &str) -> Result<Source> {
+    let is_file = name.ends_with(".sql") || name.contains('/');
+    if !is_file {
+        return Ok(Source::Builtin(name.to_string()));
+    }
+    let text = std::fs::read_to_string(name).with_context(|| format!("can't read {name}"))?;
+    let short =
+        Path::new(name).file_name().map_or(name.to_string(), |name| name.to_string_lossy().into_owned());
+    Ok(Source::File { name: short, text })
 }
 
 pub(crate) fn workload_options(args: &WorkloadArgs) -> Result<Vec<(String, String)>> {

@@ -1,18 +1,17 @@
 //! `whyso load`: from what was typed to a plan, and from its outcome to what is printed.
 
 use std::io::Write;
-use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
-use whyso_lab::load::{LoadOutcome, LoadPlan, Source, describe, load};
-use whyso_lab::{Error, Quantity, ServerPlan, parse_stages};
+use anyhow::{Result, bail};
+use whyso_lab::load::{LoadOutcome, LoadPlan, describe, load};
+use whyso_lab::{Error, Quantity, ServerPlan, Source, parse_stages};
 use whyso_load::{Arrivals, Placement};
 use whyso_report::load::LoadResult;
 
 use crate::args::LoadArgs;
 use crate::given::{
-    OPEN_USERS, arrivals, ask_password, hide_passwords, knobs, seconds, take_ctrl_c, think, throw_away, tuning,
+    OPEN_USERS, arrivals, ask_password, hide_passwords, knobs, seconds, source, take_ctrl_c, think, throw_away, tuning,
     workload_options,
 };
 use crate::load_args::PlacementArg;
@@ -76,11 +75,7 @@ fn print(args: &LoadArgs, view: &LoadView, outcome: LoadOutcome) -> Result<()> {
 }
 
 fn shown(plan: &LoadPlan) -> Shown {
-    let names = plan.sources.iter().map(|source| match source {
-        Source::Builtin(name) | Source::File { name, .. } | Source::Query { name, .. } => {
-            name.chars().count()
-        }
-    });
+    let names = plan.sources.iter().map(|source| source.name().chars().count());
     Shown {
         is_open: plan.is_open(),
         percentiles: plan.percentiles.clone(),
@@ -168,15 +163,4 @@ fn sources(args: &LoadArgs) -> Result<Vec<Source>> {
         sources.push(Source::Builtin("oltp-read-write".to_string()));
     }
     Ok(sources)
-}
-
-fn source(name: &str) -> Result<Source> {
-    let is_file = name.ends_with(".sql") || name.contains('/');
-    if !is_file {
-        return Ok(Source::Builtin(name.to_string()));
-    }
-    let text = std::fs::read_to_string(name).with_context(|| format!("can't read {name}"))?;
-    let short =
-        Path::new(name).file_name().map_or(name.to_string(), |name| name.to_string_lossy().into_owned());
-    Ok(Source::File { name: short, text })
 }

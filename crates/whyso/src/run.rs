@@ -10,7 +10,7 @@ use whyso_record::Recording;
 
 use crate::args::RunArgs;
 use crate::given::{
-    OPEN_USERS, arrivals, ask_password, hide_passwords, knobs, seconds, take_ctrl_c, think, throw_away, tuning,
+    OPEN_USERS, arrivals, ask_password, hide_passwords, knobs, seconds, source, take_ctrl_c, think, throw_away, tuning,
     workload_options,
 };
 use crate::progress::Bars;
@@ -93,7 +93,7 @@ fn plan(args: &RunArgs) -> Result<Plan> {
         (users, _) => users.to_vec(),
     };
     let plan = Plan {
-        workload: args.workload.clone(),
+        source: source(&args.workload)?,
         options: workload_options(&args.options)?,
         tables: args.data.tables,
         rows: args.data.rows,

@@ -14,7 +14,7 @@ use whyso_server::CpuSet;
 use whyso_server::dataset::Dataset;
 use whyso_workload::Workload;
 
-pub use plan::{LoadPlan, Source};
+pub use plan::LoadPlan;
 
 use crate::leave::leave;
 use crate::own_data::{fill_dictionaries, set_up};
