@@ -9,6 +9,7 @@ use crate::dictionary::{DictionaryValues, Order};
 use crate::expr::{EvalError, Scalar, Scope, ValueType};
 use crate::program::{Op, Program};
 use crate::rng::Rng;
+use crate::variables::Variables;
 use crate::workload::{CLIENT_ID, DIGIT_GROUPS_MAX, DRAWS_MAX, LocalRows, Param, ROW_COUNT, Source};
 
 const DIGITS_PER_GROUP: usize = 11;
@@ -87,59 +88,6 @@ pub struct Cursor {
 }
 
 const BEFORE: usize = usize::MAX;
-
-/// Values of the variables; each keeps its room for a text.
-#[derive(Clone, Debug, Default)]
-struct Variables {
-    values: Vec<Held>,
-    texts: Vec<Vec<u8>>,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Held {
-    Null,
-    Int(i64),
-    Double(f64),
-    Text,
-}
-
-impl Scope for Variables {
-    #[inline]
-    fn variable(&self, place: u16) -> Scalar<'_> {
-        let place = usize::from(place);
-        match self.values.get(place) {
-            Some(Held::Int(value)) => Scalar::Int(*value),
-            Some(Held::Double(value)) => Scalar::Double(*value),
-            Some(Held::Text) => Scalar::Text(&self.texts[place]),
-            Some(Held::Null) | None => Scalar::Null,
-        }
-    }
-}
-
-impl Variables {
-    fn clear(&mut self, count: usize) {
-        self.values.clear();
-        self.values.resize(count, Held::Null);
-        if self.texts.len() < count {
-            self.texts.resize(count, Vec::new());
-        }
-    }
-
-    #[inline]
-    fn set(&mut self, place: usize, value: Scalar<'_>) {
-        let Some(held) = self.values.get_mut(place) else { return };
-        *held = match value {
-            Scalar::Null => Held::Null,
-            Scalar::Int(value) => Held::Int(value),
-            Scalar::Double(value) => Held::Double(value),
-            Scalar::Text(text) => {
-                self.texts[place].clear();
-                self.texts[place].extend_from_slice(text);
-                Held::Text
-            }
-        };
-    }
-}
 
 impl Cursor {
     /// A cursor that stands before transaction `k` of user `user` (see [`Rng::for_transaction`]).
