@@ -177,7 +177,8 @@ fn a_search_for_capacity_finds_what_the_server_can_do_and_prints_the_interval() 
     let place = Place::new();
     let servers = place.servers();
     // Ten at a time, 50 ms each: 200 a second, and somewhat less.
-    let mut search = place.whyso(&["load", "--query", "SELECT SLEEP(0.05)", "--users", "10", "--find-capacity"]);
+    let mut search =
+        place.whyso(&["load", "--query", "SELECT SLEEP(0.05)", "--users", "10", "--find-capacity"]);
     search.args(["--slo", "p90=250ms", "--rate", "80", "--seconds", "1", "--warmup", "0"]);
     let done = output(search.args(["--server-dir", servers.to_str().unwrap()]));
     let shown = text(&done.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
@@ -187,7 +188,10 @@ fn a_search_for_capacity_finds_what_the_server_can_do_and_prints_the_interval() 
         shown[at..].split_whitespace().next().unwrap().trim_end_matches(',').replace(',', "").parse().unwrap()
     };
     let (holds, fails) = (number_after("The service level holds up to"), number_after("and fails from"));
-    assert!((60.0..=230.0).contains(&holds) && holds < fails && fails <= 340.0, "{holds} to {fails}: {shown}");
+    assert!(
+        (60.0..=230.0).contains(&holds) && holds < fails && fails <= 340.0,
+        "{holds} to {fails}: {shown}"
+    );
     assert!(shown.contains("250 ms required") || shown.contains("the backlog grew"), "{shown}");
     let failed = shown.matches("FAIL").count() + shown.matches("behind").count();
     assert!(shown.matches("PASS").count() >= 3 && failed >= 3, "{shown}");
@@ -231,14 +235,16 @@ fn kinds_of_transactions_are_told_apart_and_each_may_have_a_service_level() {
     let server = OwnServer::start();
     let place = Place::new();
     server.sql("CREATE DATABASE shop");
-    let file = "-- \\transaction look@9\nSELECT 1;\n-- \\transaction pay@1\n-- \\kind sleep\nSELECT SLEEP(0.005);\n";
+    let file =
+        "-- \\transaction look@9\nSELECT 1;\n-- \\transaction pay@1\n-- \\kind sleep\nSELECT SLEEP(0.005);\n";
     fs::write(place.path().join("shop.sql"), file).unwrap();
     let dsn = server.dsn("root", "shop");
     let run = |more: &[&str]| {
         let args = ["load", "shop.sql", "--dsn", &dsn, "--users", "2", "--transactions", "500"];
         output(place.whyso(&args).args(more))
     };
-    let failed = run(&["--slo", "look:p90=1s", "--slo", "transaction:pay:p90=1ms", "--slo", "p99=1s", "--json"]);
+    let failed =
+        run(&["--slo", "look:p90=1s", "--slo", "transaction:pay:p90=1ms", "--slo", "p99=1s", "--json"]);
     failed_with(&failed, 1);
     let out: Value = serde_json::from_slice(&failed.stdout).unwrap();
     let level = &out["levels"][0];
@@ -254,7 +260,8 @@ fn kinds_of_transactions_are_told_apart_and_each_may_have_a_service_level() {
     let shown = run(&["--slo", "pay:p90=1s", "--csv", csv.to_str().unwrap()]);
     assert!(shown.status.success(), "{}", text(&shown.stderr));
     let table = text(&shown.stdout);
-    let line = |name: &str| table.lines().find(|line| line.contains(name)).unwrap_or_else(|| panic!("{table}"));
+    let line =
+        |name: &str| table.lines().find(|line| line.contains(name)).unwrap_or_else(|| panic!("{table}"));
     assert!(line("look").contains('–') && line("pay").ends_with("PASS"), "{table}");
     let lines = fs::read_to_string(&csv).unwrap();
     assert!(lines.contains(",transaction:look,") && lines.contains(",sleep,"), "{lines}");
@@ -340,7 +347,8 @@ fn what_the_loops_are_asked_to_do_beside_is_in_the_result() {
     let place = Place::new();
     let asked = ["--engine", "io-uring", "--min-complete", "2,1ms", "--scheduling-policy", "batch"];
     let args = [&asked[..], &["--users", "4", "--transactions", "500"]].concat();
-    let shown = text(&output(&mut load(&place, &args)).stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    let shown =
+        text(&output(&mut load(&place, &args)).stdout).split_whitespace().collect::<Vec<_>>().join(" ");
     let words = "As asked for, it waits for 2 completions at a time, for up to 1000 µs, and its threads have the \
                  scheduling policy batch.";
     assert!(shown.contains(words), "{shown}");

@@ -22,7 +22,8 @@ pub(crate) fn names(levels: &[&Level]) -> String {
     match levels {
         [only] => only.name(),
         _ => {
-            let users: Vec<String> = levels.iter().map(|level| numbers::count(u64::from(level.users))).collect();
+            let users: Vec<String> =
+                levels.iter().map(|level| numbers::count(u64::from(level.users))).collect();
             format!("{} users", numbers::list(&users))
         }
     }
@@ -233,8 +234,11 @@ mod tests {
 
     #[test]
     fn levels_are_named_by_what_they_differ_in() {
-        let inputs = [(1, None), (4, None), (128, Some(1000.0))]
-            .map(|(users, rate_per_s)| LevelInput { users, rate_per_s, ..input() });
+        let inputs = [(1, None), (4, None), (128, Some(1000.0))].map(|(users, rate_per_s)| LevelInput {
+            users,
+            rate_per_s,
+            ..input()
+        });
         let levels: Vec<Level> = inputs.iter().map(|input| Level::new(input, &Machine::default())).collect();
         let [one, four, rate] = &levels[..] else { unreachable!("there are three") };
         assert_eq!((one.name(), rate.name()), ("1 user".to_string(), "1,000/s".to_string()));

@@ -6,7 +6,8 @@ use crate::numbers;
 
 /// Up to which rate the server kept up, and what it did of the others.
 pub(crate) fn finding(levels: &[Level]) -> Finding {
-    let mut judged: Vec<&Level> = levels.iter().filter(|level| level.verdict.valid && !level.repeat).collect();
+    let mut judged: Vec<&Level> =
+        levels.iter().filter(|level| level.verdict.valid && !level.repeat).collect();
     judged.sort_by(|a, b| a.rate_per_s.unwrap_or(0.0).total_cmp(&b.rate_per_s.unwrap_or(0.0)));
     let (held, missed): (Vec<&Level>, Vec<&Level>) = judged.iter().partition(|level| level.rate_held);
     let mut sentences = Vec::new();
@@ -14,7 +15,10 @@ pub(crate) fn finding(levels: &[Level]) -> Finding {
         sentences.push("No level can be judged, so nothing can be said of the rates.".to_string());
     }
     if !held.is_empty() {
-        let times = match (held.first().and_then(|level| level.latency_mean_ms), held.last().and_then(|level| level.latency_mean_ms)) {
+        let times = match (
+            held.first().and_then(|level| level.latency_mean_ms),
+            held.last().and_then(|level| level.latency_mean_ms),
+        ) {
             (Some(first), Some(last)) if held.len() > 1 => format!(
                 "; the mean response time was {} at the lowest of them and {} at the highest",
                 numbers::with_unit(first, "ms"),
@@ -61,7 +65,8 @@ mod tests {
 
     #[test]
     fn a_sweep_over_rates_tells_which_were_kept_up_with_and_no_peak() {
-        let levels = vec![level(0, 500.0, 500, true), level(1, 1000.0, 1000, true), level(2, 2000.0, 1500, false)];
+        let levels =
+            vec![level(0, 500.0, 500, true), level(1, 1000.0, 1000, true), level(2, 2000.0, 1500, false)];
         let explained = explain(&Input { levels, ..Input::default() });
         let text = &explained.findings[0].text;
         assert_eq!(

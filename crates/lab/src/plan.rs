@@ -161,8 +161,7 @@ pub(crate) const THINK_IN_OPEN_LOOP: &str =
     "--think is a pause in a closed loop, and --rate says when transactions are due: give one of them";
 
 /// Why several rates and several numbers of users don't go together.
-pub(crate) const RATES_AND_USERS: &str =
-    "with several rates, --users is the most transactions that are under way at once: give one number, and several rates for \
+pub(crate) const RATES_AND_USERS: &str = "with several rates, --users is the most transactions that are under way at once: give one number, and several rates for \
      several levels";
 
 pub(crate) fn check_users(levels: &[u32]) -> Result<(), Error> {

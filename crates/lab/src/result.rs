@@ -2,8 +2,8 @@
 
 use whyso_explain::slo::Requirement;
 use whyso_load::{
-    EndpointOutcome, EngineUse, Histogram, Interval, IntervalRow, KindOutcome, LevelOutcome, TransactionOutcome,
-    Tuning,
+    EndpointOutcome, EngineUse, Histogram, Interval, IntervalRow, KindOutcome, LevelOutcome,
+    TransactionOutcome, Tuning,
 };
 use whyso_record::data::LoadInterval;
 use whyso_record::run::{

@@ -52,7 +52,9 @@ mod tests {
 
     #[test]
     fn a_requirement_names_a_kind_of_transaction_or_of_statement() {
-        for slo in ["p99=1s", "read:p99=1s", "look:p99=1s", "transaction:read:p99=1s", "transaction:pay:p99=1s"] {
+        for slo in
+            ["p99=1s", "read:p99=1s", "look:p99=1s", "transaction:read:p99=1s", "transaction:pay:p99=1s"]
+        {
             assert_eq!(check(slo), Ok(()), "{slo}");
         }
     }

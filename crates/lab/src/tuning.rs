@@ -33,7 +33,9 @@ pub fn parse_min_complete(text: &str) -> Result<MinComplete, Error> {
 /// One sentence that says what it could be.
 pub fn parse_busy_poll(text: &str) -> Result<Duration, Error> {
     parse_duration(text).filter(|time| !time.is_zero()).ok_or_else(|| {
-        Error::Plan(format!("--busy-poll {text}: give the time to look for news before sleeping, such as 50us"))
+        Error::Plan(format!(
+            "--busy-poll {text}: give the time to look for news before sleeping, such as 50us"
+        ))
     })
 }
 
@@ -43,7 +45,8 @@ mod tests {
 
     #[test]
     fn completions_are_waited_for_within_a_bound() {
-        let read = |text| parse_min_complete(text).map(|wait| (wait.completions, wait.at_most.as_micros())).unwrap();
+        let read =
+            |text| parse_min_complete(text).map(|wait| (wait.completions, wait.at_most.as_micros())).unwrap();
         assert_eq!((read("8"), read("4,50us")), ((8, 100), (4, 50)));
         for bad in ["", "0", "x", "8,", "8,0us", "8,soon", "-1", "8,1us,2"] {
             assert!(parse_min_complete(bad).unwrap_err().to_string().contains("such as 8,50us"), "{bad}");

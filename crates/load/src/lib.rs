@@ -53,9 +53,7 @@ mod spec;
 mod target;
 mod tuning;
 
-pub use driver::{
-    Command, Driver, Expects, Fine, Handles, Kind, Next, Preparation, Reply, Turn, Work,
-};
+pub use driver::{Command, Driver, Expects, Fine, Handles, Kind, Next, Preparation, Reply, Turn, Work};
 pub use engine::Engine;
 pub use engine::level::Running;
 pub use error::LoadError;
@@ -63,8 +61,7 @@ pub use measure::histogram::Histogram;
 pub use native::NativeWork;
 pub use outcome::{
     ArrivalsOutcome, CONNECT, Cause, ClientUse, EndpointOutcome, EngineUse, ErrorCode, Failure, Interval,
-    IntervalRow, KindOutcome, LevelOutcome, Live, Outage, ROLLBACK, TRANSACTION,
-    TransactionOutcome,
+    IntervalRow, KindOutcome, LevelOutcome, Live, Outage, ROLLBACK, TRANSACTION, TransactionOutcome,
 };
 pub use spec::{Arrivals, Endpoint, EngineKind, LevelSpec, LoadSpec, Pacing, Placement, Profile, Think};
 pub use target::{Address, Limits, Target, Tls};

@@ -77,15 +77,21 @@ impl Tuning {
             return wrong("busy polling needs event loops: leave --busy-poll or --engine threads out");
         }
         if self.busy_poll > AT_MOST_MAX {
-            return wrong("a loop that busy polls for more than 1 s never sleeps: give --busy-poll less, such as 50us");
+            return wrong(
+                "a loop that busy polls for more than 1 s never sleeps: give --busy-poll less, such as 50us",
+            );
         }
         Ok(())
     }
 }
 
 impl SchedulingPolicy {
-    const ALL: [SchedulingPolicy; 4] =
-        [SchedulingPolicy::Batch, SchedulingPolicy::Idle, SchedulingPolicy::Fifo, SchedulingPolicy::RoundRobin];
+    const ALL: [SchedulingPolicy; 4] = [
+        SchedulingPolicy::Batch,
+        SchedulingPolicy::Idle,
+        SchedulingPolicy::Fifo,
+        SchedulingPolicy::RoundRobin,
+    ];
 
     /// Has the calling thread, and those that it will start, scheduled so.
     pub(crate) fn apply(self) -> std::io::Result<()> {

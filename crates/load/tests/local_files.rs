@@ -9,12 +9,14 @@ use std::time::{Duration, Instant};
 use support::Server;
 use support::engines::engines;
 use whyso_load::{
-    Command, Driver, Engine, EngineKind, Expects, Kind, LevelOutcome, LevelSpec, LoadSpec, Next, Reply, Turn, Work,
+    Command, Driver, Engine, EngineKind, Expects, Kind, LevelOutcome, LevelSpec, LoadSpec, Next, Reply, Turn,
+    Work,
 };
 
 const PIECES: u64 = 60;
 const LINES_A_PIECE: u64 = 1_000;
-const LINE: &[u8] = b"7\twords that make the line longer, so that a piece has a hundred kilobytes or so, as pieces have\n";
+const LINE: &[u8] =
+    b"7\twords that make the line longer, so that a piece has a hundred kilobytes or so, as pieces have\n";
 
 /// User 0 loads one file; the others ask for 1 over and over.
 struct Loads {

@@ -61,7 +61,17 @@ impl Markdown {
     fn table(&mut self, head: &[&str]) {
         self.row(&head.iter().map(|cell| cell.to_string()).collect::<Vec<_>>());
         let is_words = |cell: &str| {
-            matches!(cell, "regime" | "validity" | "verdict" | "counter" | "kind" | "transaction" | "action" | "what it is")
+            matches!(
+                cell,
+                "regime"
+                    | "validity"
+                    | "verdict"
+                    | "counter"
+                    | "kind"
+                    | "transaction"
+                    | "action"
+                    | "what it is"
+            )
         };
         let rule = |cell: &&str| if is_words(cell) { "---".to_string() } else { "---:".to_string() };
         let _ = writeln!(self.text, "| {} |", head.iter().map(rule).collect::<Vec<_>>().join(" | "));

@@ -12,7 +12,7 @@ use whyso_record::run::{Ended, Level, Purpose, RunInfo};
 use crate::axis::Axis;
 use crate::markdown::{regime_name, verdict, workload};
 use crate::number::grouped;
-use scale::{LogScale, Scale, LevelScale, log_ticks, short, spread, ticks};
+use scale::{LevelScale, LogScale, Scale, log_ticks, short, spread, ticks};
 
 const WIDTH: f64 = 820.0;
 const HEIGHT: f64 = 600.0;
@@ -91,7 +91,9 @@ fn points<'a>(run: &'a RunInfo, explanation: &'a Explanation) -> Vec<Point<'a>> 
         points.push(Point { level, verdict, note });
     }
     let axis = Axis::of(run);
-    points.sort_by(|a, b| axis.at(a.level).total_cmp(&axis.at(b.level)).then(a.level.index.cmp(&b.level.index)));
+    points.sort_by(|a, b| {
+        axis.at(a.level).total_cmp(&axis.at(b.level)).then(a.level.index.cmp(&b.level.index))
+    });
     points
 }
 
@@ -123,7 +125,8 @@ impl<'a> Plot<'a> {
         let top =
             |point: &Point| point.verdict.transactions_per_s_ci95.map_or(point.per_s(), |[_, high]| high);
         let stepped = switches.iter().map(|level| level.result.transactions_per_s);
-        let most = points.iter().map(top).chain(stepped).filter(|per_s| per_s.is_finite()).fold(0.0, f64::max);
+        let most =
+            points.iter().map(top).chain(stepped).filter(|per_s| per_s.is_finite()).fold(0.0, f64::max);
         let y_ticks = ticks(most * 1.08, 5);
         let y = Scale {
             from: 0.0,

@@ -5,7 +5,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use whyso_lab::{Error, ServerPlan, Source, Stop, parse_busy_poll, parse_knob, parse_min_complete, parse_think};
+use whyso_lab::{
+    Error, ServerPlan, Source, Stop, parse_busy_poll, parse_knob, parse_min_complete, parse_think,
+};
 use whyso_load::{Arrivals, Think, Tuning};
 
 use crate::INTERRUPTED;

@@ -11,8 +11,8 @@ use whyso_report::load::LoadResult;
 
 use crate::args::LoadArgs;
 use crate::given::{
-    OPEN_USERS, arrivals, ask_password, hide_passwords, knobs, seconds, source, take_ctrl_c, think, throw_away, tuning,
-    workload_options,
+    OPEN_USERS, arrivals, ask_password, hide_passwords, knobs, seconds, source, take_ctrl_c, think,
+    throw_away, tuning, workload_options,
 };
 use crate::load_args::PlacementArg;
 use crate::load_view::{LoadView, Shown};

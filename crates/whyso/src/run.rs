@@ -10,8 +10,8 @@ use whyso_record::Recording;
 
 use crate::args::RunArgs;
 use crate::given::{
-    OPEN_USERS, arrivals, ask_password, hide_passwords, knobs, seconds, source, take_ctrl_c, think, throw_away, tuning,
-    workload_options,
+    OPEN_USERS, arrivals, ask_password, hide_passwords, knobs, seconds, source, take_ctrl_c, think,
+    throw_away, tuning, workload_options,
 };
 use crate::progress::Bars;
 use crate::{FAILED, INTERRUPTED};

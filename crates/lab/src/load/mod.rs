@@ -16,12 +16,12 @@ use whyso_workload::Workload;
 
 pub use plan::LoadPlan;
 
+use crate::Error;
 use crate::leave::leave;
 use crate::own_data::{fill_dictionaries, set_up};
 use crate::plan::ServerPlan;
 use crate::prepare::{AskPassword, Tested, Wanted};
 use crate::progress::{Listener, Stop};
-use crate::Error;
 use crate::run::{GOODBYE_TIME_MAX, prepare_server, runtime};
 use crate::service_level::check_kinds;
 use session::Session;

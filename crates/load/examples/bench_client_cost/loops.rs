@@ -21,7 +21,16 @@ pub(crate) fn run(plan: &Plan) -> Result<(), String> {
             named(&plan.null_cpus),
             named(&plan.client_cpus)
         ),
-        &["link", "#users", "engine", "#queries/s", "over 1 loop's", "#CPU µs/query", "over 1 loop's", "#p99 µs"],
+        &[
+            "link",
+            "#users",
+            "engine",
+            "#queries/s",
+            "over 1 loop's",
+            "#CPU µs/query",
+            "over 1 loop's",
+            "#p99 µs",
+        ],
     );
     for link in &plan.links {
         for users in &plan.users {

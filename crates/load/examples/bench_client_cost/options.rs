@@ -101,7 +101,9 @@ fn list<T>(name: &str, value: &str, read: impl Fn(&str) -> Option<T>) -> Result<
 
 fn section(name: &str) -> Result<Section, String> {
     let known = SECTIONS.into_iter().find(|section| section.to_string() == name);
-    known.ok_or_else(|| format!("there is no section '{name}': give server, null, many, latency, calls or loops"))
+    known.ok_or_else(|| {
+        format!("there is no section '{name}': give server, null, many, latency, calls or loops")
+    })
 }
 
 fn link(name: &str) -> Option<Link> {

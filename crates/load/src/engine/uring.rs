@@ -103,10 +103,9 @@ impl Poller for Uring {
             key_of: vec![u32::MAX; connections],
             news: Vec::with_capacity(entries * 4),
             wait_flags: ENTER_GETEVENTS | ENTER_EXT_ARG | ENTER_NO_IOWAIT,
-            min_complete: tuning.min_complete.map(|wait| MinComplete {
-                completions: wait.completions.min(connections as u32),
-                ..wait
-            }),
+            min_complete: tuning
+                .min_complete
+                .map(|wait| MinComplete { completions: wait.completions.min(connections as u32), ..wait }),
             sending: 0,
             busy_poll_ns,
         };
@@ -296,7 +295,8 @@ impl Uring {
         let to_submit = self.ring.submission().len() as u32;
         // SAFETY: the flags say that the argument is what it is, and it lives for the length of the call; what the
         // requests point to is looked after by `push`.
-        let entered = unsafe { self.ring.submitter().enter(to_submit, completions, self.wait_flags, Some(args)) };
+        let entered =
+            unsafe { self.ring.submitter().enter(to_submit, completions, self.wait_flags, Some(args)) };
         match entered {
             Err(error)
                 if error.raw_os_error() == Some(libc::EINVAL) && self.wait_flags & ENTER_NO_IOWAIT != 0 =>

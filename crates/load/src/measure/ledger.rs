@@ -171,10 +171,7 @@ impl Ledger {
         if let Some(last) = self.open.back_mut() {
             last.end_ns = now_ns.max(last.begin_ns);
         }
-        (
-            self.open.drain(..).collect(),
-            std::mem::replace(&mut self.late, Tally::new(self.sizes)),
-        )
+        (self.open.drain(..).collect(), std::mem::replace(&mut self.late, Tally::new(self.sizes)))
     }
 
     /// Gives a tally back to be used again.
@@ -203,7 +200,8 @@ mod tests {
     const SIZES: Sizes = Sizes { kinds: 2, transactions: 0, endpoints: 1 };
 
     fn transaction(end_ns: i64) -> Event {
-        let what = What::Transaction { transaction: 0, response_ns: 1_000, service_ns: 1_000, was_retried: false };
+        let what =
+            What::Transaction { transaction: 0, response_ns: 1_000, service_ns: 1_000, was_retried: false };
         Event { end_ns, endpoint: 0, what }
     }
 

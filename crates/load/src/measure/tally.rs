@@ -172,7 +172,11 @@ impl Tally {
             }
         }
         let row_count = self.kinds.iter().map(|kind| kind.rows).sum();
-        let whole = IntervalRow { rows: row_count, errors: all_errors, ..transactions(&self.response, &self.service) };
+        let whole = IntervalRow {
+            rows: row_count,
+            errors: all_errors,
+            ..transactions(&self.response, &self.service)
+        };
         rows.push(IntervalRow { statement: names.kinds.first().cloned().unwrap_or_default(), ..whole });
         for (name, one) in names.transactions.iter().zip(&self.transactions) {
             if one.response.count() > 0 {

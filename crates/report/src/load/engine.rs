@@ -6,7 +6,9 @@ use whyso_record::run::{EngineResult, Level, Purpose};
 /// recorded are left out, as are those of the load generator's own step.
 pub(crate) fn engines<'l>(levels: impl Iterator<Item = &'l Level>) -> Vec<String> {
     let mut driven: Vec<Vec<&Level>> = Vec::new();
-    for level in levels.filter(|level| level.purpose != Purpose::Switch && !level.result.engine.kind.is_empty()) {
+    for level in
+        levels.filter(|level| level.purpose != Purpose::Switch && !level.result.engine.kind.is_empty())
+    {
         match driven.iter_mut().find(|same| is_same(&same[0].result.engine, &level.result.engine)) {
             Some(same) => same.push(level),
             None => driven.push(vec![level]),
@@ -94,8 +96,12 @@ mod tests {
 
     fn driven(users: u32, loops: u32) -> Level {
         let mut level = crate::svg::tests::level(users, users, 100.0);
-        level.result.engine =
-            EngineResult { kind: "io-uring".to_string(), loops, why: "so it is".to_string(), ..Default::default() };
+        level.result.engine = EngineResult {
+            kind: "io-uring".to_string(),
+            loops,
+            why: "so it is".to_string(),
+            ..Default::default()
+        };
         level
     }
 
@@ -109,15 +115,17 @@ mod tests {
         assert_eq!(told(&levels), ["Driven by io-uring, 1 loop: so it is."]);
         let mut step = driven(8, 2);
         step.purpose = Purpose::Switch;
-        let levels = [driven(1, 1), driven(2, 2), driven(4, 2), driven(8, 1), step, driven(16, 1), driven(4, 2)];
+        let levels =
+            [driven(1, 1), driven(2, 2), driven(4, 2), driven(8, 1), step, driven(16, 1), driven(4, 2)];
         assert_eq!(
             told(&levels),
             ["Driven by io-uring, 1 loop at 1 user, 2 loops at 2 and 4 users, 1 loop at 8 and 16 users: so \
              it is."]
         );
-        assert_eq!(told(&[driven(1, 1), driven(2, 3)]), [
-            "Driven by io-uring, 1 loop at 1 user, 3 loops at 2 users: so it is."
-        ]);
+        assert_eq!(
+            told(&[driven(1, 1), driven(2, 3)]),
+            ["Driven by io-uring, 1 loop at 1 user, 3 loops at 2 users: so it is."]
+        );
     }
 
     #[test]
@@ -126,8 +134,11 @@ mod tests {
         level.result.engine.min_complete = 4;
         level.result.engine.min_complete_at_most_ns = 50_000;
         level.result.engine.scheduling_policy = "batch".to_string();
-        assert_eq!(told(&[level]), ["Driven by io-uring, 1 loop: so it is. As asked for, it waits for 4 completions at a \
-                                     time, for up to 50 µs, and its threads have the scheduling policy batch."]);
+        assert_eq!(
+            told(&[level]),
+            ["Driven by io-uring, 1 loop: so it is. As asked for, it waits for 4 completions at a \
+                                     time, for up to 50 µs, and its threads have the scheduling policy batch."]
+        );
     }
 
     #[test]

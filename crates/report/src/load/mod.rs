@@ -10,11 +10,11 @@ mod table;
 pub(crate) mod transactions;
 
 pub use csv::{CSV_HEADER, csv_rows};
+pub(crate) use engine::engines;
 pub use hdr_log::HdrLog;
 pub use json::load_json;
 pub use lines::interval_line;
 pub use summary::summary;
-pub(crate) use engine::engines;
 pub(crate) use summary::{kinds_of_transactions, service_levels};
 pub use table::{Row, Table};
 

@@ -1,7 +1,9 @@
 use whyso_explain::capacity::{Answer, Bounds, ProbeResult};
 use whyso_explain::model::LevelVerdict;
 use whyso_explain::versus::{Measured, compare};
-use whyso_record::run::{ArrivalsResult, EndpointResult, EngineResult, Latency, OutageResult, SloResult, TransactionResult};
+use whyso_record::run::{
+    ArrivalsResult, EndpointResult, EngineResult, Latency, OutageResult, SloResult, TransactionResult,
+};
 
 use super::*;
 use crate::svg::tests::level;
@@ -94,8 +96,12 @@ fn what_makes_a_number_doubtful_stands_under_the_table() {
     level.result.retries = 13;
     level.result.arrivals =
         Some(ArrivalsResult { due: 1000, due_per_s: 1000.0, backlog_end: 400, ..ArrivalsResult::default() });
-    level.result.engine =
-        EngineResult { kind: "io-uring".to_string(), loops: 2, why: "it was asked for".to_string(), ..Default::default() };
+    level.result.engine = EngineResult {
+        kind: "io-uring".to_string(),
+        loops: 2,
+        why: "it was asked for".to_string(),
+        ..Default::default()
+    };
     let expected = "
 • INVALID at 1,000/s: the local ports ran out.
 • At 1,000/s the rate could not be held: the backlog grew from 0 to 400 transactions.

@@ -23,7 +23,8 @@ pub(crate) fn lines<'l>(levels: impl Iterator<Item = &'l Level>) -> Vec<Line<'l>
     let mut lines = Vec::new();
     for level in levels {
         for transaction in &level.result.by_transaction {
-            let mut required = level.result.slo.iter().filter(|slo| is_kind_of_transaction(&slo.kind, &transaction.kind));
+            let mut required =
+                level.result.slo.iter().filter(|slo| is_kind_of_transaction(&slo.kind, &transaction.kind));
             lines.push(Line { level, transaction, required: required.next() });
             lines.extend(required.map(|slo| Line { level, transaction, required: Some(slo) }));
         }

@@ -38,8 +38,8 @@ pub(super) struct LevelScale(Scale);
 impl LevelScale {
     /// `levels` are above 0.
     pub(super) fn new(levels: impl Iterator<Item = f64>, left: f64, right: f64) -> LevelScale {
-        let (low, high) = levels
-            .fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), one| (low.min(one), high.max(one)));
+        let (low, high) =
+            levels.fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), one| (low.min(one), high.max(one)));
         LevelScale(Scale { from: low.log2() - 0.45, to: high.log2() + 0.45, bottom: left, top: right })
     }
 
