@@ -178,7 +178,7 @@ pub(crate) struct DriveArgs {
     #[arg(long, value_name = "N")]
     pub(crate) loops: Option<u32>,
 
-    /// Have an event loop wait for so many completions at a time, for up to TIME [default of TIME: 100us]
+    /// Have an event loop wait until so many receives have completed, for up to TIME [default of TIME: 100us]
     ///
     /// Fewer wake-ups, for answers that wait for others. Of io_uring alone; the default is to go on with the first.
     #[arg(long, value_name = "N[,TIME]")]
