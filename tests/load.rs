@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 use std::time::Duration;
 
-use common::{OwnServer, Place, SOON, finish, json_of, kill, output, spawn, text};
+use common::{OwnServer, Place, SOON, finish, json_of, kill, output, spawn, text, wait_until};
 use serde_json::Value;
 
 /// `whyso load` of point selects on a small throw-away server, plus `more`.
@@ -173,6 +173,103 @@ fn a_search_for_capacity_shows_every_probe_and_what_bounds_it() {
 }
 
 #[test]
+fn a_search_for_capacity_finds_what_the_server_can_do_and_prints_the_interval() {
+    let place = Place::new();
+    let servers = place.servers();
+    // Ten at a time, 50 ms each: 200 a second, and somewhat less.
+    let mut search =
+        place.whyso(&["load", "--query", "SELECT SLEEP(0.05)", "--users", "10", "--find-capacity"]);
+    search.args(["--slo", "p90=250ms", "--rate", "80", "--seconds", "1", "--warmup", "0"]);
+    let done = output(search.args(["--server-dir", servers.to_str().unwrap()]));
+    let shown = text(&done.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(done.status.success(), "{shown}\n{}", text(&done.stderr));
+    let number_after = |words: &str| -> f64 {
+        let at = shown.find(words).unwrap_or_else(|| panic!("'{words}' is missing: {shown}")) + words.len();
+        shown[at..].split_whitespace().next().unwrap().trim_end_matches(',').replace(',', "").parse().unwrap()
+    };
+    let (holds, fails) = (number_after("The service level holds up to"), number_after("and fails from"));
+    assert!(
+        (60.0..=230.0).contains(&holds) && holds < fails && fails <= 340.0,
+        "{holds} to {fails}: {shown}"
+    );
+    assert!(shown.contains("250 ms required") || shown.contains("the backlog grew"), "{shown}");
+    let failed = shown.matches("FAIL").count() + shown.matches("behind").count();
+    assert!(shown.matches("PASS").count() >= 3 && failed >= 3, "{shown}");
+    place.assert_nothing_left();
+}
+
+#[test]
+fn an_endpoint_that_dies_is_left_and_the_time_until_its_recovery_is_told() {
+    let (healthy, mut dying) = (OwnServer::start(), OwnServer::start());
+    let place = Place::new();
+    let dsns = [healthy.dsn("root", ""), dying.dsn("root", "")];
+    let args = ["--dsn", &dsns[0], "--dsn", &dsns[1], "--users", "4", "--seconds", "12", "--json"];
+    let child = spawn(&mut load(&place, &args));
+    let reads = |server: &OwnServer| -> u64 {
+        let told = server.sql("SHOW GLOBAL STATUS LIKE 'Com_stmt_execute'");
+        told.split_whitespace().last().unwrap().parse().unwrap()
+    };
+    assert!(wait_until(SOON, || reads(&dying) > 100), "the load does not begin");
+    dying.crash();
+    std::thread::sleep(Duration::from_secs(1));
+    let before = reads(&healthy);
+    assert!(wait_until(SOON, || reads(&healthy) > before + 100), "the other endpoint goes on alone");
+    dying.start_again();
+    assert!(wait_until(SOON, || reads(&dying) > 100), "the load does not come back");
+
+    let out = json_of(&finish(child, SOON));
+    let level = &out["levels"][0];
+    let [kept, left] = [0, 1].map(|endpoint| &level["endpoints"][endpoint]);
+    assert_eq!(kept["outages"].as_array().unwrap().len(), 0, "{kept}");
+    let outages = left["outages"].as_array().unwrap();
+    assert_eq!(outages.len(), 1, "{left}");
+    let recovery_s = number(&outages[0]["seconds"]);
+    assert!((1.0..12.0).contains(&recovery_s), "{left}");
+    assert!(number(&level["errors"]) >= 2.0 && number(&level["reconnects"]) >= 2.0, "{level}");
+    assert!(number(&left["transactions"]) > 200.0 && number(&kept["transactions"]) > 200.0, "{level}");
+    assert_eq!(level["cut_short"], Value::Null);
+}
+
+#[test]
+fn kinds_of_transactions_are_told_apart_and_each_may_have_a_service_level() {
+    let server = OwnServer::start();
+    let place = Place::new();
+    server.sql("CREATE DATABASE shop");
+    let file =
+        "-- \\transaction look@9\nSELECT 1;\n-- \\transaction pay@1\n-- \\kind sleep\nSELECT SLEEP(0.005);\n";
+    fs::write(place.path().join("shop.sql"), file).unwrap();
+    let dsn = server.dsn("root", "shop");
+    let run = |more: &[&str]| {
+        let args = ["load", "shop.sql", "--dsn", &dsn, "--users", "2", "--transactions", "500"];
+        output(place.whyso(&args).args(more))
+    };
+    let failed =
+        run(&["--slo", "look:p90=1s", "--slo", "transaction:pay:p90=1ms", "--slo", "p99=1s", "--json"]);
+    failed_with(&failed, 1);
+    let out: Value = serde_json::from_slice(&failed.stdout).unwrap();
+    let level = &out["levels"][0];
+    let held: Vec<_> = (0..3).map(|place| level["slo"][place]["held"].as_bool().unwrap()).collect();
+    assert_eq!(held, [true, false, true], "{level}");
+    let kinds = level["kinds"].as_array().unwrap();
+    assert_eq!((kinds.len(), &kinds[0]["kind"], &kinds[1]["kind"]), (2, &"look".into(), &"pay".into()));
+    let total: f64 = kinds.iter().map(|kind| number(&kind["transactions"])).sum();
+    assert_eq!((total, number(&level["transactions"])), (500.0, 500.0));
+    assert!(number(&kinds[1]["latency_ms"]["mean"]) >= 5.0 && number(&kinds[1]["service_ms"]["p50"]) >= 5.0);
+
+    let csv = place.path().join("out.csv");
+    let shown = run(&["--slo", "pay:p90=1s", "--csv", csv.to_str().unwrap()]);
+    assert!(shown.status.success(), "{}", text(&shown.stderr));
+    let table = text(&shown.stdout);
+    let line =
+        |name: &str| table.lines().find(|line| line.contains(name)).unwrap_or_else(|| panic!("{table}"));
+    assert!(line("look").contains('–') && line("pay").ends_with("PASS"), "{table}");
+    let lines = fs::read_to_string(&csv).unwrap();
+    assert!(lines.contains(",transaction:look,") && lines.contains(",sleep,"), "{lines}");
+    let message = failed_with(&run(&["--slo", "order:p90=1s"]), 2);
+    assert!(message.contains("it has transaction, look, pay"), "{message}");
+}
+
+#[test]
 fn two_workloads_are_run_in_alternating_rounds_and_compared() {
     let place = Place::new();
     let servers = place.servers();
@@ -238,10 +335,28 @@ fn every_engine_drives_the_same_load_and_says_which_it_is() {
         let out = json_of(&output(&mut load(&place, &args)));
         let level = &out["levels"][0];
         assert_eq!(level["engine"]["kind"], engine);
-        let transactions = number(&level["transactions"]);
-        // Those of the first milliseconds, before the window was opened, are not in the result.
-        assert!((500.0..=2002.0).contains(&transactions), "{engine}: {transactions}");
+        assert_eq!(number(&level["transactions"]), 2000.0, "{engine}");
+        let per_s = number(&level["transactions_per_s"]);
+        assert!((per_s - 2000.0 / number(&level["seconds"])).abs() < 1.0, "{engine}: {per_s}");
     }
+    place.assert_nothing_left();
+}
+
+#[test]
+fn what_the_loops_are_asked_to_do_beside_is_in_the_result() {
+    let place = Place::new();
+    let asked = ["--engine", "io-uring", "--min-complete", "2,1ms", "--scheduling-policy", "batch"];
+    let args = [&asked[..], &["--users", "4", "--transactions", "500"]].concat();
+    let shown =
+        text(&output(&mut load(&place, &args)).stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    let words = "As asked for, it waits for 2 completions at a time, for up to 1000 µs, and its threads have the \
+                 scheduling policy batch.";
+    assert!(shown.contains(words), "{shown}");
+    let args = ["--engine", "epoll", "--busy-poll", "50us", "--transactions", "500", "--json"];
+    let out = json_of(&output(&mut load(&place, &args)));
+    let engine = &out["levels"][0]["engine"];
+    assert_eq!((&engine["busy_poll_ns"], &engine["min_complete"]), (&50_000.into(), &0.into()), "{engine}");
+    assert_eq!(engine["scheduling_policy"], "");
     place.assert_nothing_left();
 }
 
@@ -356,6 +471,12 @@ fn bad_input_gets_one_sentence_that_says_what_to_do() {
         (&["--engine", "threads", "--loops", "2"], "event loops"),
         (&["--engine", "threads", "--connections", "2"], "event loops"),
         (&["--connections", "0"], "--connections 0"),
+        (&["--min-complete", "0"], "such as 8,50us"),
+        (&["--min-complete", "8,2s"], "up to 1 s"),
+        (&["--min-complete", "8", "--engine", "epoll"], "give --engine io-uring"),
+        (&["--min-complete", "8", "--busy-poll", "50us"], "give --busy-poll or --min-complete"),
+        (&["--busy-poll", "50us", "--engine", "threads"], "leave --busy-poll or --engine threads out"),
+        (&["--scheduling-policy", "deadline"], "batch, idle, fifo or rr"),
         (&["--transactions", "0"], "--transactions 0"),
         (&["--reconnect-every", "0"], "--reconnect-every 0"),
         (&["--percentiles", "50,101"], "at most 100"),

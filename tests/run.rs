@@ -177,6 +177,71 @@ fn an_open_loop_is_recorded_with_its_backlog() {
 }
 
 #[test]
+fn a_sweep_over_rates_is_told_and_drawn_against_rates() {
+    let place = Place::new();
+    let args = ["--users", "4", "--rate", "20,100000", "--arrivals", "uniform", "--seconds", "2"];
+    let done = output(&mut place.run(&args));
+    let shown = text(&done.stdout);
+    assert!(done.status.success(), "{}", text(&done.stderr));
+    assert!(
+        shown.trim_start().starts_with("due/s") && shown.contains("held") && shown.contains("behind"),
+        "{shown}"
+    );
+    assert!(shown.contains("The server kept up with 20/s") && !shown.contains("peaks at"), "{shown}");
+    let run = place.only_run();
+    let out = report_json(&place, &run);
+    let rates: Vec<_> = (0..2).map(|level| out["levels"][level]["rate_per_s"].as_f64().unwrap()).collect();
+    assert_eq!(
+        (rates, out["levels"].as_array().unwrap().len()),
+        (vec![20.0, 100_000.0], 2),
+        "no level is repeated"
+    );
+    assert_eq!(out["peak"], Value::Null);
+    let told = out["findings"][0]["text"].as_str().unwrap();
+    assert!(
+        told.contains("With 100,000/s due it did not keep up") && told.contains("at most 4 at a time"),
+        "{told}"
+    );
+    for (format, words) in [("svg", "transactions due per second (open loop"), ("md", "| due/s | TPS |")] {
+        let report = output(&mut place.whyso(&["report", run.to_str().unwrap(), "--format", format]));
+        assert!(text(&report.stdout).contains(words), "{format}: {}", text(&report.stdout));
+    }
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_file_of_sql_is_swept_and_its_kinds_of_transactions_are_told_apart() {
+    let place = Place::new();
+    let servers = place.servers();
+    let file = "-- \\transaction look@3\n-- \\set id random(1, 3)\nSELECT :id;\n-- \\transaction pay@1\nSELECT SLEEP(0.001);\n";
+    fs::write(place.path().join("shop.sql"), file).unwrap();
+    let args =
+        ["run", "shop.sql", "--users", "1,2", "--seconds", "2", "--warmup", "1", "--no-repeat", "--json"];
+    let slo = ["--slo", "look:p90=10s", "--slo", "pay:p90=10s"];
+    let out =
+        json_of(&output(place.whyso(&args).args(slo).args(["--server-dir", servers.to_str().unwrap()])));
+    for level in out["levels"].as_array().unwrap() {
+        let kinds: Vec<_> =
+            level["kinds"].as_array().unwrap().iter().map(|kind| kind["kind"].as_str().unwrap()).collect();
+        assert_eq!(kinds, ["look", "pay"]);
+        let of_kinds: u64 = (0..2).map(|kind| level["kinds"][kind]["transactions"].as_u64().unwrap()).sum();
+        assert_eq!(of_kinds, level["transactions"].as_u64().unwrap());
+    }
+    let run = place.only_run();
+    let markdown =
+        text(&output(&mut place.whyso(&["report", run.to_str().unwrap(), "--format", "md"])).stdout);
+    assert!(markdown.contains("## Transactions by kind") && markdown.contains("| pay |"), "{markdown}");
+    assert!(markdown.contains("p90 ≤ 10 s") && !markdown.contains("## Service level"), "{markdown}");
+    // The page's own series of each kind, from the recording.
+    let html = fs::read_to_string(run.join("report.html")).unwrap();
+    assert!(
+        html.contains("transaction:look") && html.contains("\"by_transaction\""),
+        "the page is given the kinds"
+    );
+    place.assert_nothing_left();
+}
+
+#[test]
 fn ctrl_c_ends_the_level_and_still_reports() {
     let place = Place::new();
     let child = spawn(&mut place.run(&["--users", "2,4", "--seconds", "60", "--json"]));
@@ -363,6 +428,9 @@ fn bad_input_gets_one_sentence_and_the_right_exit_status() {
         (&["run", "--dsn", "mysql://a/", "--dsn", "mysql://b/"], 2, "whyso load"),
         (&["run", "--think", "soon"], 2, "exp:10ms"),
         (&["run", "--rate", "5", "--think", "1ms"], 2, "give one of them"),
+        (&["run", "--rate", "5,10", "--users", "1,2"], 2, "give one number"),
+        (&["run", "--min-complete", "4", "--engine", "threads"], 2, "give --engine io-uring"),
+        (&["run", "no/such.sql"], 1, "can't read no/such.sql"),
         (&["run", "--slo", "p99=20"], 2, "20ms"),
         (&["run", "--slo", "nothing:p99=20ms"], 2, "point_select"),
         (&["run", "--dsn", "mysql://root@127.0.0.1:1/"], 1, "127.0.0.1:1"),

@@ -46,6 +46,7 @@ measure many --engines "$engines"
 measure latency --engines epoll,io-uring
 measure calls --engines "$engines"
 measure lua
+measure loops "${apart[@]}"
 cp "$writing" "$results"
 echo "written to $results"
 exit "$failed"

@@ -172,6 +172,7 @@ pub(crate) struct OwnServer {
     child: Child,
     folder: tempfile::TempDir,
     pub(crate) port: u16,
+    options: Vec<String>,
 }
 
 impl OwnServer {
@@ -199,8 +200,21 @@ impl OwnServer {
             .expect("mariadb-install-db is needed: apt-get install mariadb-server-core");
         assert!(installed.success());
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let options: Vec<String> = options.iter().map(ToString::to_string).collect();
+        let child = OwnServer::spawn(folder.path(), port, &options);
+        let server = OwnServer { child, folder, port, options };
+        server.wait_until_it_answers();
+        server
+    }
+
+    fn wait_until_it_answers(&self) {
+        let ready = wait_until(SOON, || self.try_sql("SELECT 1").is_ok());
+        assert!(ready, "the server did not start");
+    }
+
+    fn spawn(folder: &Path, port: u16, options: &[String]) -> Child {
         let server = if Path::new("/usr/sbin/mariadbd").exists() { "/usr/sbin/mariadbd" } else { "mariadbd" };
-        let child = Command::new(server)
+        Command::new(server)
             .args([
                 "--no-defaults",
                 "--user=root",
@@ -209,20 +223,28 @@ impl OwnServer {
             ])
             .args(["--skip-name-resolve", "--innodb-log-file-size=32M"])
             .arg(format!("--port={port}"))
-            .arg(format!("--datadir={}", data.display()))
-            .arg(format!("--socket={}", folder.path().join("s").display()))
-            .env("TMPDIR", folder.path())
-            .arg(format!("--log-error={}", folder.path().join("log").display()))
+            .arg(format!("--datadir={}", folder.join("data").display()))
+            .arg(format!("--socket={}", folder.join("s").display()))
+            .env("TMPDIR", folder)
+            .arg(format!("--log-error={}", folder.join("log").display()))
             .args(options)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .spawn()
-            .unwrap();
-        let server = OwnServer { child, folder, port };
-        let ready = wait_until(SOON, || server.try_sql("SELECT 1").is_ok());
-        assert!(ready, "the server did not start");
-        server
+            .unwrap()
+    }
+
+    /// Ends it at once, as a crash does.
+    pub(crate) fn crash(&mut self) {
+        kill(self.pid(), libc::SIGKILL);
+        self.child.wait().unwrap();
+    }
+
+    /// Starts it again over the same data, socket and port.
+    pub(crate) fn start_again(&mut self) {
+        self.child = OwnServer::spawn(self.folder.path(), self.port, &self.options);
+        self.wait_until_it_answers();
     }
 
     pub(crate) fn socket(&self) -> PathBuf {

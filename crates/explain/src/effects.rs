@@ -101,7 +101,7 @@ fn sentence(action: &ActionInput, effect: &ActionEffect, level: Option<&Level>) 
     let mut text = format!(
         "In mid-run, {at_s:.1} s into the level of {}, \"{}\": transactions/s before {}, during the {:.1} s until steady {}, \
          after {}",
-        crate::numbers::users(level.users),
+        level.name(),
         action.text,
         part(&effect.before),
         effect.during_s,

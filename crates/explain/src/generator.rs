@@ -1,6 +1,6 @@
 //! Was it the generator that limited a level? Then the level says nothing about the server.
 
-use crate::level::{Level, levels_evidence};
+use crate::level::{Level, levels_evidence, names};
 use crate::model::{Finding, Machine};
 use crate::numbers;
 
@@ -53,11 +53,10 @@ pub(crate) fn finding(levels: &[Level], machine: &Machine) -> Option<Finding> {
         .filter(|level| level.transactions > 0 && saturated_why(level, machine).is_some())
         .collect();
     let worst = limited.last()?;
-    let users: Vec<String> = limited.iter().map(|level| numbers::count(u64::from(level.users))).collect();
     let text = format!(
-        "At {} users {}. {} not valid: it says how fast the generator is, not the server. \
+        "At {} {}. {} not valid: it says how fast the generator is, not the server. \
          Give the generator more CPUs, or another machine.",
-        numbers::list(&users),
+        names(&limited),
         worst.verdict.invalid_why,
         if limited.len() == 1 { "This level is" } else { "These levels are" },
     );

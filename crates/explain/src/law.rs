@@ -1,6 +1,6 @@
 //! The scalability law over the levels of a run: which of them are fitted, and what the fit says.
 
-use crate::level::{Level, levels_evidence};
+use crate::level::{Level, levels_evidence, levels_of};
 use crate::model::{Finding, UslFit};
 use crate::numbers;
 use crate::regime::{Point, Shape};
@@ -56,13 +56,10 @@ pub(crate) fn finding(fit: &UslFit, shape: &Shape, levels: &[Level]) -> Finding 
             fitted_peak(fit, shape),
         )
     };
-    let outside: Vec<u32> = levels
-        .iter()
-        .filter(|level| !level.repeat && fit.outside.contains(&level.index))
-        .map(|level| level.users)
-        .collect();
+    let outside: Vec<&Level> =
+        levels.iter().filter(|level| !level.repeat && fit.outside.contains(&level.index)).collect();
     if !outside.is_empty() {
-        text.push_str(&format!(" Outside the fit: {}.", numbers::levels_of(&outside)));
+        text.push_str(&format!(" Outside the fit: {}.", levels_of(&outside)));
     }
     let shown: Vec<&Level> = shape
         .points

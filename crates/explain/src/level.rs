@@ -7,13 +7,45 @@ use crate::interval;
 use crate::model::{
     Counter, CpuUse, Evidence, FileWait, Gauge, LevelInput, LevelVerdict, Machine, Pacing, Regime, Steadiness,
 };
+use crate::numbers;
 use crate::steady::{self, BINS_PER_S, Change};
+
+/// "8 users", or "1,000/s" in a sweep over rates.
+pub(crate) fn name(users: u32, rate_per_s: Option<f64>) -> String {
+    match rate_per_s {
+        Some(rate_per_s) => format!("{}/s", numbers::plain(rate_per_s)),
+        None => numbers::users(users),
+    }
+}
+
+/// "1, 2 and 4 users", or "500/s and 1,000/s".
+pub(crate) fn names(levels: &[&Level]) -> String {
+    if levels.iter().any(|level| level.rate_per_s.is_some()) {
+        return numbers::list(&levels.iter().map(|level| level.name()).collect::<Vec<_>>());
+    }
+    match levels {
+        [only] => only.name(),
+        _ => {
+            let users: Vec<String> =
+                levels.iter().map(|level| numbers::count(u64::from(level.users))).collect();
+            format!("{} users", numbers::list(&users))
+        }
+    }
+}
+
+/// "the level of 1 user", "the levels of 1 and 2 users".
+pub(crate) fn levels_of(levels: &[&Level]) -> String {
+    format!("the {} of {}", if levels.len() == 1 { "level" } else { "levels" }, names(levels))
+}
 
 /// One level of the input with its verdict; `regime` and `valid` are filled in later.
 #[derive(Clone, Debug)]
 pub(crate) struct Level<'a> {
     pub(crate) index: u32,
     pub(crate) users: u32,
+    /// Of a sweep over rates.
+    pub(crate) rate_per_s: Option<f64>,
+    pub(crate) rate_held: bool,
     pub(crate) repeat: bool,
     pub(crate) begin_ns: i64,
     pub(crate) end_ns: i64,
@@ -67,6 +99,8 @@ impl<'a> Level<'a> {
         let mut level = Level {
             index: input.index,
             users: input.users,
+            rate_per_s: input.rate_per_s.and_then(positive),
+            rate_held: input.rate_held,
             repeat: input.repeat,
             begin_ns: input.begin_ns,
             end_ns: input.end_ns,
@@ -126,6 +160,11 @@ impl<'a> Level<'a> {
             });
         }
         crate::generator::saturated_why(self, machine)
+    }
+
+    /// What it differs from the others in: "8 users", or "1,000/s" in a sweep over rates.
+    pub(crate) fn name(&self) -> String {
+        name(self.users, self.rate_per_s)
     }
 
     /// The counter of this name, whatever the host, where it grew by a number that makes sense.
@@ -232,6 +271,21 @@ mod tests {
         assert_eq!(level.bins.len(), 100);
         assert_eq!(level.verdict.transactions_per_s, 100.0);
         assert_eq!(level.verdict.transactions_per_s_ci95, Some([99.9, 100.1]));
+    }
+
+    #[test]
+    fn levels_are_named_by_what_they_differ_in() {
+        let inputs = [(1, None), (4, None), (128, Some(1000.0))].map(|(users, rate_per_s)| LevelInput {
+            users,
+            rate_per_s,
+            ..input()
+        });
+        let levels: Vec<Level> = inputs.iter().map(|input| Level::new(input, &Machine::default())).collect();
+        let [one, four, rate] = &levels[..] else { unreachable!("there are three") };
+        assert_eq!((one.name(), rate.name()), ("1 user".to_string(), "1,000/s".to_string()));
+        assert_eq!(levels_of(&[one]), "the level of 1 user");
+        assert_eq!(levels_of(&[one, four]), "the levels of 1 and 4 users");
+        assert_eq!(levels_of(&[rate]), "the level of 1,000/s");
     }
 
     #[test]

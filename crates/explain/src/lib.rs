@@ -46,6 +46,7 @@ mod meanings;
 pub mod model;
 mod numbers;
 mod others;
+mod rates;
 mod regime;
 mod service_level;
 pub mod slo;
@@ -74,7 +75,9 @@ pub fn explain(input: &Input) -> Explanation {
 /// Where no such level was measured, no cause is named.
 pub fn explain_at(input: &Input, users: Option<u32>) -> Explanation {
     let mut levels: Vec<Level> = input.levels.iter().map(|level| Level::new(level, &input.machine)).collect();
-    let shape = Shape::new(&levels);
+    // Peak, regimes, growth and the law are of a sweep over users.
+    let is_over_rates = levels.iter().any(|level| level.rate_per_s.is_some());
+    let shape = if is_over_rates { None } else { Shape::new(&levels) };
     if let Some(shape) = &shape {
         for level in &mut levels {
             if level.verdict.valid && !level.is_unstable() {
@@ -94,6 +97,7 @@ pub fn explain_at(input: &Input, users: Option<u32>) -> Explanation {
 
     let mut findings: Vec<Option<Finding>> = Vec::new();
     match &shape {
+        None if is_over_rates => findings.push(Some(rates::finding(&levels))),
         None => findings.push(Some(warnings::no_result(&levels))),
         Some(shape) => {
             findings.push(Some(regime::peak_finding(shape, &levels)));

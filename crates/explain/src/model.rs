@@ -74,6 +74,12 @@ pub struct LevelInput {
     /// Index of the level in the recording.
     pub index: u32,
     pub users: u32,
+    /// Transactions that were due a second, where the levels of the sweep differ in that and not in their users.
+    #[serde(default)]
+    pub rate_per_s: Option<f64>,
+    /// Of such a level, whether the rate was kept up with: the backlog did not grow.
+    #[serde(default)]
+    pub rate_held: bool,
     /// The best level once more, for drift; no part of the sweep.
     pub repeat: bool,
     /// The measured window, monotonic ns.
@@ -120,7 +126,7 @@ pub struct LevelInput {
 /// One requirement of a service level at one level.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SloInput {
-    /// "transaction", or a kind of statement.
+    /// "transaction", or a kind of transaction or of statement.
     pub kind: String,
     /// Such as "p99".
     pub measure: String,

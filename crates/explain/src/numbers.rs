@@ -97,15 +97,6 @@ pub(crate) fn pair(before: f64, after: f64, unit: &str, between: &str) -> String
     format!("{shortened}{between}{after}")
 }
 
-/// "the level of 1 user", "the levels of 1 and 2 users"
-pub(crate) fn levels_of(users: &[u32]) -> String {
-    if let [only] = users {
-        return format!("the level of {}", self::users(*only));
-    }
-    let numbers: Vec<String> = users.iter().map(|&number| count(u64::from(number))).collect();
-    format!("the levels of {} users", list(&numbers))
-}
-
 /// "1, 2 and 4"
 pub(crate) fn list(parts: &[String]) -> String {
     match parts {
@@ -182,8 +173,6 @@ mod tests {
         assert_eq!(growth(1.12), "by 12 %");
         assert_eq!(users(1), "1 user");
         assert_eq!(percent(0.00352), "0.4 %");
-        assert_eq!(levels_of(&[1]), "the level of 1 user");
-        assert_eq!(levels_of(&[1, 2]), "the levels of 1 and 2 users");
         assert_eq!(pair(6.41, 58.3, "ms", " → "), "6.41 → 58.3 ms");
         assert_eq!(pair(0.0403, 4.4, "ms", " → "), "40.3 µs → 4.4 ms");
         assert_eq!(pair(4.0, 12.4, "1", " → "), "4 → 12.4");

@@ -1,7 +1,7 @@
 //! Did something else use the machine's CPUs meanwhile? Neither the server nor the generator: a
 //! backup, a build, a neighbour behind the hypervisor. It disturbs every level that it meets.
 
-use crate::level::{Level, levels_evidence};
+use crate::level::{Level, levels_evidence, levels_of};
 use crate::model::{Finding, Machine};
 use crate::numbers;
 
@@ -31,16 +31,16 @@ pub(crate) fn finding(levels: &[Level], machine: &Machine) -> Option<Finding> {
     let disturbed = if shown.len() == levels.len() {
         "every level".to_string()
     } else {
-        let mut users: Vec<u32> = shown.iter().map(|level| level.users).collect();
-        users.sort_unstable();
-        users.dedup();
-        numbers::levels_of(&users)
+        let mut disturbed = shown.clone();
+        disturbed.sort_by_key(|level| level.users);
+        disturbed.dedup_by(|one, other| one.name() == other.name());
+        levels_of(&disturbed)
     };
     let text = format!(
         "Other programs used the machine's CPUs meanwhile, neither the server nor the generator: up to {} CPUs, at {}. \
          That disturbed {}; measure again on a quiet machine.",
         numbers::plain(most),
-        numbers::users(level.users),
+        level.name(),
         disturbed,
     );
     Some(Finding { id: "other-load".to_string(), text, evidence: vec![levels_evidence("cpu", &shown)] })

@@ -1,5 +1,6 @@
 //! Which levels hold what is required of response times.
 
+use crate::level;
 use crate::model::{Evidence, Finding, LevelInput};
 use crate::numbers;
 use crate::slo::required_time;
@@ -14,7 +15,7 @@ pub(crate) fn finding(levels: &[LevelInput]) -> Option<Finding> {
         for level in levels {
             let Some(slo) = level.slo.get(place) else { continue };
             let again = if level.repeat { " (repeated)" } else { "" };
-            let users = format!("{}{again}", numbers::users(level.users));
+            let users = format!("{}{again}", level::name(level.users, level.rate_per_s));
             match (slo.held, slo.measured_ms) {
                 (true, _) => holds.push(users),
                 (false, Some(measured_ms)) => {

@@ -8,19 +8,22 @@ use serde::{Deserialize, Serialize};
 /// The kind that stands for whole transactions.
 const TRANSACTION: &str = "transaction";
 
-/// One requirement, written as `p99=20ms` or, for one kind of statement, as `point_select:p95=2ms`.
+/// One requirement, written as `p99=20ms` or, for one kind of transaction or of statement, as `new_order:p90=50ms`. Where
+/// both have a kind of this name, `transaction:new_order:p90=50ms` is that of the transaction.
 ///
 /// ```
 /// use whyso_explain::slo::Requirement;
 ///
 /// let required: Requirement = "point_select:p95=2ms".parse().unwrap();
 /// assert_eq!(required.kind, "point_select");
+/// assert!(required.is_of_transaction("point_select") && !required.is_of_all());
 /// assert_eq!(required.to_string(), "p95 ≤ 2 ms");
 /// assert!(required.holds(Some(1.9)) && !required.holds(Some(2.1)));
 /// ```
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Requirement {
-    /// "transaction", or a kind of statement.
+    /// "transaction" for all of them, a kind of transaction (its name, or "transaction:" and its name), or a kind of
+    /// statement.
     pub kind: String,
     pub measure: Measure,
     /// Longest time that is allowed, in milliseconds.
@@ -38,10 +41,26 @@ pub enum Measure {
 }
 
 impl Requirement {
+    /// Whether it is of all transactions together.
+    pub fn is_of_all(&self) -> bool {
+        self.kind == TRANSACTION
+    }
+
+    /// Whether it is of the kind of transactions that has this name.
+    pub fn is_of_transaction(&self, name: &str) -> bool {
+        is_kind_of_transaction(&self.kind, name)
+    }
+
     /// Whether a measured time holds it. Where nothing was measured, it is not held.
     pub fn holds(&self, measured_ms: Option<f64>) -> bool {
         measured_ms.is_some_and(|measured| measured <= self.required_ms)
     }
+}
+
+/// Whether a requirement's kind is the kind of transactions that has this name.
+pub fn is_kind_of_transaction(kind: &str, name: &str) -> bool {
+    let rest = kind.strip_prefix(TRANSACTION).and_then(|rest| rest.strip_prefix(':'));
+    rest.unwrap_or(kind) == name
 }
 
 impl Measure {
@@ -106,9 +125,9 @@ impl FromStr for Requirement {
 
     fn from_str(text: &str) -> Result<Requirement, String> {
         let shape =
-            || "give MEASURE=TIME, such as p99=20ms, or KIND:MEASURE=TIME, such as point_select:p95=2ms";
+            || "give MEASURE=TIME, such as p99=20ms, or KIND:MEASURE=TIME, such as new_order:p90=50ms";
         let (left, right) = text.split_once('=').ok_or_else(|| format!("it has no '=': {}", shape()))?;
-        let (kind, measure) = match left.split_once(':') {
+        let (kind, measure) = match left.rsplit_once(':') {
             Some((kind, measure)) if !kind.trim().is_empty() => (kind.trim(), measure),
             Some(_) => return Err(format!("the kind before the ':' is missing: {}", shape())),
             None => (TRANSACTION, left),
@@ -151,6 +170,7 @@ mod tests {
         assert_eq!(read("p99.9 = 1.5s"), "transaction: p99.9 ≤ 1.5 s");
         assert_eq!(read("point_select:p95=500us"), "point_select: p95 ≤ 500 µs");
         assert_eq!(read("commit:avg=2ms"), "commit: avg ≤ 2 ms");
+        assert_eq!(read("transaction:new_order:p90=50ms"), "transaction:new_order: p90 ≤ 50 ms");
         assert_eq!(read("mean=2ms"), "transaction: avg ≤ 2 ms");
         assert_eq!(read("max=1s"), "transaction: max ≤ 1 s");
     }

@@ -1,7 +1,7 @@
 //! What a reader must know before trusting the numbers: levels that were unstable, stalled, too
 //! short or cut short, errors, and what was not measured.
 
-use crate::level::{Level, levels_evidence};
+use crate::level::{Level, levels_evidence, levels_of};
 use crate::model::{Evidence, Finding, Input, Steadiness};
 use crate::numbers;
 use crate::steady::{self, BINS_PER_S};
@@ -15,7 +15,7 @@ pub(crate) fn no_result(levels: &[Level]) -> Finding {
         } else {
             &level.verdict.invalid_why
         };
-        parts.push(format!("at {} {why}", numbers::users(level.users)));
+        parts.push(format!("at {} {why}", level.name()));
     }
     let text = if parts.is_empty() {
         "Nothing can be explained: no level was measured.".to_string()
@@ -81,11 +81,10 @@ pub(crate) fn too_short(levels: &[Level]) -> Option<Finding> {
         .iter()
         .filter(|level| level.verdict.valid && level.verdict.steadiness == Steadiness::TooShort)
         .collect();
-    let users: Vec<u32> = shown.iter().map(|level| level.users).collect();
     let text = format!(
         "Too short, or with too few transactions, to say whether throughput was steady and how sure its mean is: {}. \
          Measure longer (--seconds).",
-        numbers::levels_of(&users),
+        levels_of(&shown),
     );
     finding("too-short", &shown, "bins_100ms", text)
 }
@@ -101,7 +100,7 @@ pub(crate) fn errors(levels: &[Level]) -> Option<Finding> {
             1.0 => "One attempt".to_string(),
             _ => format!("{} attempts", numbers::plain(total)),
         },
-        numbers::users(worst.users),
+        worst.name(),
         numbers::count(worst.errors),
         if worst.errors == 1 { "error" } else { "errors" },
         numbers::count(worst.transactions),
@@ -160,7 +159,7 @@ fn finding(id: &str, shown: &[&Level], quantity: &str, text: String) -> Option<F
 
 fn name(level: &Level) -> String {
     let again = if level.repeat { " (repeated)" } else { "" };
-    format!("at {}{again}", numbers::users(level.users))
+    format!("at {}{again}", level.name())
 }
 
 /// Joined by semicolons, the first letter a capital.

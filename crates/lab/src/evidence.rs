@@ -48,6 +48,9 @@ pub fn input(recording: &Recording) -> Result<Input, Error> {
     let run = recording.run();
     let swept = run.levels.iter().filter(|level| level.purpose != Purpose::Switch);
     let mut levels: Vec<LevelInput> = swept.map(level_input).collect();
+    if run.sweeps_rates() {
+        name_by_rates(run, &mut levels);
+    }
     if !levels.is_empty() {
         add_series(recording, &mut levels)?;
         file_waits::add(recording, &mut levels)?;
@@ -90,11 +93,23 @@ fn action_input(action: &ActionRecord) -> ActionInput {
     }
 }
 
+/// The levels of a sweep over rates differ in those.
+fn name_by_rates(run: &RunInfo, levels: &mut [LevelInput]) {
+    for level in levels {
+        let recorded = run.levels.iter().find(|recorded| recorded.index == level.index);
+        let Some(result) = recorded.map(|recorded| &recorded.result) else { continue };
+        level.rate_per_s = result.rate_per_s;
+        level.rate_held = result.arrivals.is_some_and(|arrivals| arrivals.held);
+    }
+}
+
 fn level_input(level: &Level) -> LevelInput {
     let result = &level.result;
     LevelInput {
         index: level.index,
         users: level.users,
+        rate_per_s: None,
+        rate_held: false,
         repeat: level.purpose == Purpose::Repeat,
         begin_ns: level.window.begin_ns,
         end_ns: level.window.end_ns,

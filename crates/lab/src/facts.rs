@@ -36,19 +36,20 @@ pub(crate) fn run_info(
     let knob =
         |(name, value, why): &(String, String, String)| json!({"name": name, "value": value, "why": why});
     let spec = json!({
-        "workload": plan.workload,
+        "workload": plan.source.name(),
         "options": plan.options.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>(),
         "describe": workload.describe(),
         "tables": plan.tables,
         "rows": plan.rows,
         "seed": plan.seed,
         "users": plan.users,
+        "rates_per_s": plan.rates_per_s,
         "seconds": plan.measure.as_secs_f64(),
         "warmup_seconds_max": plan.warmup_max.as_secs_f64(),
         "interval_ms": plan.interval.as_millis() as u64,
         "engine_asked": plan.engine.to_string(),
         "loops_asked": plan.loops,
-        "pacing": crate::pacing::words(&plan.level_spec(1).pacing, None),
+        "pacing": crate::pacing::words(&plan.level_spec(1, plan.rates_per_s.first().copied()).pacing, None),
         "slo": plan.slo,
         "settings": tested.settings.iter().map(knob).collect::<Vec<_>>(),
         "server_cpus": server_cpus,

@@ -43,10 +43,13 @@ mod record;
 mod recording;
 mod result;
 mod run;
+mod service_level;
 mod settle;
+mod source;
 mod sweep;
 mod threads;
 mod tracing;
+mod tuning;
 mod warmup;
 
 pub use beside::{Beside, DrivenLoad};
@@ -59,6 +62,8 @@ pub use progress::{IntervalNews, Listener, News, Running, Stop};
 pub use record::{RecordPlan, record};
 pub use run::{Outcome, run};
 pub use threads::{ThreadTime, state_names, threads_in, threads_now};
+pub use source::Source;
+pub use tuning::{parse_busy_poll, parse_min_complete};
 
 /// What the plan's workload sends, as text for people.
 ///

@@ -185,6 +185,14 @@ fn length(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// Transactions due a second, where that is the same all the time of an open loop.
+pub(crate) fn rate_per_s(pacing: &Pacing) -> Option<f64> {
+    match pacing {
+        Pacing::Open { rate, .. } if rate.is_constant() => Some(rate.max()),
+        _ => None,
+    }
+}
+
 /// A level's pacing in words, such as "open loop, 1000/s, poisson"; `stages` as they were typed.
 pub(crate) fn words(pacing: &Pacing, stages: Option<&Stages>) -> String {
     match pacing {

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use whyso_explain::slo::Requirement;
-use whyso_load::{Arrivals, EngineKind, LevelSpec, Pacing, Profile, Think};
+use whyso_load::{Arrivals, EngineKind, LevelSpec, Pacing, Profile, Think, Tuning};
 
 use crate::Error;
+use crate::source::Source;
 
 /// Most users that one run may ask for.
 pub const USERS_MAX: u32 = 20_000;
@@ -14,7 +15,7 @@ pub const USERS_MAX: u32 = 20_000;
 /// One run, as the user asked for it.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    pub workload: String,
+    pub source: Source,
     /// Options of the workload, (name, value).
     pub options: Vec<(String, String)>,
     pub tables: u32,
@@ -32,10 +33,12 @@ pub struct Plan {
     pub engine: EngineKind,
     /// Number of event loops; `None`: the engine chooses.
     pub loops: Option<u32>,
+    pub tuning: Tuning,
     /// Pause between a user's transactions, in a closed loop.
     pub think: Think,
-    /// Transactions due a second at every level; `None`: a closed loop.
-    pub rate_per_s: Option<f64>,
+    /// Transactions due a second: of every level where it is one, of a level each where they are several (and `users` is
+    /// one number); empty: a closed loop.
+    pub rates_per_s: Vec<f64>,
     pub arrivals: Arrivals,
     /// Response times that are required at each level.
     pub slo: Vec<Requirement>,
@@ -90,9 +93,21 @@ pub enum What {
 }
 
 impl Plan {
-    /// The level of so many users.
-    pub(crate) fn level_spec(&self, users: u32) -> LevelSpec {
-        let pacing = match self.rate_per_s {
+    /// The levels of the sweep in order: users, and the rate of an open loop.
+    pub(crate) fn sweep(&self) -> Vec<(u32, Option<f64>)> {
+        match (&self.rates_per_s[..], &self.users[..]) {
+            ([], users) => users.iter().map(|&users| (users, None)).collect(),
+            ([rate_per_s], users) => users.iter().map(|&users| (users, Some(*rate_per_s))).collect(),
+            (rates, users) => {
+                let users = users.first().copied().unwrap_or(1);
+                rates.iter().map(|&rate_per_s| (users, Some(rate_per_s))).collect()
+            }
+        }
+    }
+
+    /// The level of so many users, at a rate where it is one of an open loop.
+    pub(crate) fn level_spec(&self, users: u32, rate_per_s: Option<f64>) -> LevelSpec {
+        let pacing = match rate_per_s {
             Some(rate_per_s) => Pacing::Open { arrivals: self.arrivals, rate: Profile::constant(rate_per_s) },
             None => Pacing::Closed { think: self.think, active: None },
         };
@@ -106,11 +121,12 @@ impl Plan {
     pub fn check(&self) -> Result<(), Error> {
         check_users(&self.users)?;
         check_times(self.measure, self.warmup_max)?;
-        if let Some(rate_per_s) = self.rate_per_s {
-            check_rate(rate_per_s)?;
-            if self.think != Think::None {
-                return Err(Error::Plan(THINK_IN_OPEN_LOOP.into()));
-            }
+        self.rates_per_s.iter().try_for_each(|rate_per_s| check_rate(*rate_per_s))?;
+        if !self.rates_per_s.is_empty() && self.think != Think::None {
+            return Err(Error::Plan(THINK_IN_OPEN_LOOP.into()));
+        }
+        if self.rates_per_s.len() > 1 && self.users.len() > 1 {
+            return Err(Error::Plan(RATES_AND_USERS.into()));
         }
         if self.interval < Duration::from_millis(100) || self.interval > Duration::from_secs(60) {
             return Err(Error::Plan(format!(
@@ -119,7 +135,8 @@ impl Plan {
             )));
         }
         check_data_set(self.tables, self.rows)?;
-        let measured = self.measure * self.users.len() as u32;
+        self.tuning.check(self.engine).map_err(Error::Plan)?;
+        let measured = self.measure * self.sweep().len() as u32;
         for action in &self.actions {
             if action.after >= measured {
                 return Err(Error::Plan(format!(
@@ -144,6 +161,10 @@ impl Plan {
 /// Why a think time and a rate don't go together.
 pub(crate) const THINK_IN_OPEN_LOOP: &str =
     "--think is a pause in a closed loop, and --rate says when transactions are due: give one of them";
+
+/// Why several rates and several numbers of users don't go together.
+pub(crate) const RATES_AND_USERS: &str = "with several rates, --users is the most transactions that are under way at once: give one number, and several rates for \
+     several levels";
 
 pub(crate) fn check_users(levels: &[u32]) -> Result<(), Error> {
     if levels.is_empty() {

@@ -1,11 +1,14 @@
 //! From what the load gives to what the recording holds.
 
 use whyso_explain::slo::Requirement;
-use whyso_load::{EndpointOutcome, Histogram, Interval, IntervalRow, KindOutcome, LevelOutcome, TRANSACTION};
+use whyso_load::{
+    EndpointOutcome, EngineUse, Histogram, Interval, IntervalRow, KindOutcome, LevelOutcome,
+    TransactionOutcome, Tuning,
+};
 use whyso_record::data::LoadInterval;
 use whyso_record::run::{
     ArrivalsResult, Client, EndpointResult, EngineResult, Latency, LevelResult, OutageResult,
-    PercentileResult, SloResult, StatementResult,
+    PercentileResult, SloResult, StatementResult, TransactionResult,
 };
 
 const NS_PER_MS: f64 = 1e6;
@@ -14,6 +17,8 @@ const NS_PER_S: f64 = 1e9;
 /// What a level's result is to tell beside the numbers themselves.
 pub(crate) struct Asked<'a> {
     pub(crate) workload: &'a str,
+    /// Transactions due a second, where that is the same all the time.
+    pub(crate) rate_per_s: Option<f64>,
     /// When transactions began, in words.
     pub(crate) pacing: &'a str,
     /// Percentiles, above 0, at most 100.
@@ -44,6 +49,11 @@ pub(crate) fn level_result(outcome: &LevelOutcome, asked: &Asked<'_>) -> LevelRe
         queries_per_s: per_second(outcome.queries),
         latency_ms: latency_ms(&outcome.response),
         service_ms: latency_ms(&outcome.service),
+        by_transaction: outcome
+            .by_transaction
+            .iter()
+            .map(|transaction| transaction_result(transaction, &per_second))
+            .collect(),
         by_statement: outcome.kinds.iter().map(statement_result).collect(),
         client: client(outcome),
         bins_100ms: outcome.bins_100ms.clone(),
@@ -53,11 +63,8 @@ pub(crate) fn level_result(outcome: &LevelOutcome, asked: &Asked<'_>) -> LevelRe
         retried_ms: latency_ms(&outcome.retried),
         lost_ms_by_code: lost.map(|(code, ns)| (code.to_string(), *ns as f64 / NS_PER_MS)).collect(),
         reconnects: outcome.reconnects,
-        engine: EngineResult {
-            kind: outcome.engine.kind.to_string(),
-            loops: outcome.engine.loops,
-            why: outcome.engine.why.clone(),
-        },
+        engine: engine_result(&outcome.engine),
+        rate_per_s: asked.rate_per_s,
         arrivals: outcome.arrivals.as_ref().map(|arrivals| ArrivalsResult {
             due: arrivals.due,
             due_per_s: per_second(arrivals.due),
@@ -74,6 +81,20 @@ pub(crate) fn level_result(outcome: &LevelOutcome, asked: &Asked<'_>) -> LevelRe
     }
 }
 
+fn transaction_result(
+    transaction: &TransactionOutcome,
+    per_second: &dyn Fn(u64) -> f64,
+) -> TransactionResult {
+    TransactionResult {
+        kind: transaction.kind.clone(),
+        transactions: transaction.response.count(),
+        transactions_per_s: per_second(transaction.response.count()),
+        latency_ms: latency_ms(&transaction.response),
+        p90_ms: transaction.response.quantile_ns(0.9) as f64 / NS_PER_MS,
+        service_ms: latency_ms(&transaction.service),
+    }
+}
+
 fn statement_result(kind: &KindOutcome) -> StatementResult {
     StatementResult {
         kind: kind.kind.clone(),
@@ -82,6 +103,19 @@ fn statement_result(kind: &KindOutcome) -> StatementResult {
         rows: kind.rows,
         latency_ms: latency_ms(&kind.latency),
         error_ms: latency_ms(&kind.error_latency),
+    }
+}
+
+fn engine_result(engine: &EngineUse) -> EngineResult {
+    let Tuning { min_complete, scheduling_policy, busy_poll } = engine.tuning;
+    EngineResult {
+        kind: engine.kind.to_string(),
+        loops: engine.loops,
+        why: engine.why.clone(),
+        min_complete: min_complete.map_or(0, |wait| wait.completions),
+        min_complete_at_most_ns: min_complete.map_or(0, |wait| wait.at_most.as_nanos() as u64),
+        busy_poll_ns: busy_poll.as_nanos() as u64,
+        scheduling_policy: scheduling_policy.map_or(String::new(), |policy| policy.to_string()),
     }
 }
 
@@ -118,13 +152,21 @@ fn endpoint_result(endpoint: &EndpointOutcome, per_second: &dyn Fn(u64) -> f64) 
     }
 }
 
+/// The times of all transactions, or of a kind of them or of statements.
+fn times_of<'o>(outcome: &'o LevelOutcome, required: &Requirement) -> Option<&'o Histogram> {
+    if required.is_of_all() {
+        return Some(&outcome.response);
+    }
+    let of_transaction = outcome.by_transaction.iter().find(|one| required.is_of_transaction(&one.kind));
+    match of_transaction {
+        Some(one) => Some(&one.response),
+        None => outcome.kinds.iter().find(|one| one.kind == required.kind).map(|one| &one.latency),
+    }
+}
+
 /// What was measured of a requirement's kind, and whether it holds.
 fn slo_result(outcome: &LevelOutcome, required: &Requirement) -> SloResult {
-    let times = match required.kind.as_str() {
-        TRANSACTION => Some(&outcome.response),
-        kind => outcome.kinds.iter().find(|one| one.kind == kind).map(|one| &one.latency),
-    };
-    let times = times.filter(|times| times.count() > 0);
+    let times = times_of(outcome, required).filter(|times| times.count() > 0);
     let ms = |quantile: f64| times.map_or(0.0, |times| times.quantile_ns(quantile) as f64 / NS_PER_MS);
     let measured_ms = times.map(|times| match required.measure.quantile() {
         Some(quantile) => ms(quantile),

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
-use whyso_explain::slo::Requirement;
 use whyso_load::LoadSpec;
 use whyso_record::run::{Ended, Purpose};
 use whyso_server::CpuSet;
@@ -17,12 +16,14 @@ use crate::engine::Engine;
 use crate::facts;
 use crate::leave::leave;
 use crate::level::Cut;
-use crate::own_data::set_up;
+use crate::own_data::{fill_dictionaries, set_up};
 use crate::plan::What;
 use crate::prepare::{self, AskPassword, Tested, Wanted};
 use crate::progress::{Listener, News, Stop};
 use crate::recording::{Recording, watch_spec};
+use crate::service_level::check_kinds;
 use crate::settle::wait_until_settled;
+use crate::source::Around;
 use crate::sweep::{Sweep, Todo, best, todo};
 use crate::tracing::Tracing;
 use crate::{Error, Plan};
@@ -51,7 +52,7 @@ pub fn run(
     ask_password: &AskPassword,
 ) -> Result<Outcome, Error> {
     plan.check()?;
-    let workload = workload(plan)?;
+    let mut workload = workload(plan)?;
     let client_cpus = plan.client_cpus.as_deref().map(CpuSet::resolve).transpose()?;
     check_kinds(&plan.slo, &workload)?;
     let runtime = runtime()?;
@@ -59,14 +60,18 @@ pub fn run(
     let wanted = Wanted {
         server: &plan.server,
         dataset,
-        data_wanted: true,
-        writes: true,
+        data_wanted: workload.requirements().tables > 0,
+        writes: !workload.only_reads() || workload.setup.is_some(),
         users_max: plan.users.iter().copied().max().unwrap_or(1),
         allow_writes: plan.allow_writes.as_deref(),
     };
     let tested = prepare_server(&runtime, &wanted, listener, stop, ask_password)?;
     let consented = plan.allow_writes.as_deref() == Some(tested.dsn.schema.as_str());
-    if let Err(error) = runtime.block_on(set_up(&tested.dsn, &workload, consented, listener)) {
+    let brought = runtime.block_on(async {
+        set_up(&tested.dsn, &workload, consented, listener).await?;
+        fill_dictionaries(&tested.dsn, &mut workload).await
+    });
+    if let Err(error) = brought {
         runtime.block_on(leave(tested, listener));
         return Err(error);
     }
@@ -78,15 +83,13 @@ pub fn run(
 
 /// The workload of a plan, checked against its data set.
 pub(crate) fn workload(plan: &Plan) -> Result<Workload, Error> {
-    let mut options = whyso_workload::Options::default();
-    options.set("tables", &plan.tables.to_string())?;
-    options.set("table-size", &plan.rows.to_string())?;
-    for (name, value) in &plan.options {
-        options.set(name, value)?;
-    }
-    let workload = Workload::builtin(&plan.workload, &options)?;
-    workload.check_data(plan.tables, plan.rows)?;
-    Ok(workload)
+    plan.source.workload(&Around {
+        options: &plan.options,
+        tables: plan.tables,
+        rows: plan.rows,
+        servers: std::slice::from_ref(&plan.server),
+        allow_writes: plan.allow_writes.as_deref(),
+    })
 }
 
 /// The threads for control connections and samplers.
@@ -115,21 +118,6 @@ pub(crate) fn prepare_server(
         listener.hear(News::Warning(note));
     }
     Ok(tested)
-}
-
-/// Every kind that a service level names must be one of the workload's.
-pub(crate) fn check_kinds(slo: &[Requirement], workload: &Workload) -> Result<(), Error> {
-    let mut kinds: Vec<&str> = vec![whyso_load::TRANSACTION];
-    kinds.extend(workload.kinds());
-    match slo.iter().find(|required| !kinds.contains(&required.kind.as_str())) {
-        None => Ok(()),
-        Some(required) => Err(Error::Plan(format!(
-            "--slo {}:… names a kind of statement that {} does not send: it sends {}",
-            required.kind,
-            workload.name,
-            kinds.join(", ")
-        ))),
-    }
 }
 
 async fn stop_asked(stop: &Stop) {
@@ -169,6 +157,7 @@ impl Lab<'_> {
         spec.cpus = self.client_cpus.as_ref().map(|cpus| cpus.cpus().to_vec());
         spec.engine = self.plan.engine;
         spec.loops = self.plan.loops;
+        spec.tuning = self.plan.tuning;
         if self.plan.actions.iter().any(|a| matches!(a.what, What::Restart | What::Shell(_))) {
             spec.limits.reconnect = RECONNECT_TIME_MAX;
         }
@@ -199,8 +188,11 @@ impl Lab<'_> {
         let dsn = self.tested.dsn.clone();
         let throw_away = self.tested.throw_away.clone();
         let handle = self.runtime.handle().clone();
-        let repeats = u32::from(plan.repeat_best && plan.users.len() > 1);
-        let mut todo = todo(&plan.users, |users| engine.loops(users));
+        let swept = plan.sweep();
+        // At a fixed rate throughput is what was asked for, whatever the server has become.
+        let repeats_best = plan.repeat_best && plan.rates_per_s.len() < 2;
+        let repeats = u32::from(repeats_best && swept.len() > 1);
+        let mut todo = todo(&swept, |users| engine.loops(users));
         let mut sweep = Sweep {
             plan,
             recorder: recording.recorder.clone(),
@@ -218,10 +210,15 @@ impl Lab<'_> {
         loop {
             let next = match todo.pop() {
                 Some(next) => next,
-                None if plan.repeat_best && !repeated && recording.info.levels.len() > 1 => {
+                None if repeats_best && !repeated && recording.info.levels.len() > 1 => {
                     repeated = true;
                     let Some(best) = best(&recording.info.levels) else { break };
-                    Todo { users: best.users, purpose: Purpose::Repeat, loops: None }
+                    Todo {
+                        users: best.users,
+                        rate_per_s: best.result.rate_per_s,
+                        purpose: Purpose::Repeat,
+                        loops: None,
+                    }
                 }
                 None => break,
             };

@@ -38,6 +38,8 @@ pub(crate) struct Sweep<'a> {
 #[derive(Clone, Copy)]
 pub(crate) struct Todo {
     pub(crate) users: u32,
+    /// Of an open loop.
+    pub(crate) rate_per_s: Option<f64>,
     pub(crate) purpose: Purpose,
     /// Event loops, where it is not for the engine to choose.
     pub(crate) loops: Option<u32>,
@@ -45,15 +47,16 @@ pub(crate) struct Todo {
 
 /// The levels of a sweep in order. Where the number of event loops falls from one to the next, the second is run with
 /// that of the first too, so that the generator's own step can be told from the server's.
-pub(crate) fn todo(users: &[u32], loops: impl Fn(u32) -> Option<u32>) -> Vec<Todo> {
+pub(crate) fn todo(sweep: &[(u32, Option<f64>)], loops: impl Fn(u32) -> Option<u32>) -> Vec<Todo> {
     let mut todo = Vec::new();
-    for (place, &users_here) in users.iter().enumerate() {
-        todo.push(Todo { users: users_here, purpose: Purpose::Sweep, loops: None });
-        let before = place.checked_sub(1).and_then(|before| loops(users[before]));
-        if let (Some(before), Some(here)) = (before, loops(users_here))
+    for (place, &(users, rate_per_s)) in sweep.iter().enumerate() {
+        let swept = Todo { users, rate_per_s, purpose: Purpose::Sweep, loops: None };
+        todo.push(swept);
+        let before = place.checked_sub(1).and_then(|before| loops(sweep[before].0));
+        if let (Some(before), Some(here)) = (before, loops(users))
             && here < before
         {
-            todo.push(Todo { users: users_here, purpose: Purpose::Switch, loops: Some(before) });
+            todo.push(Todo { purpose: Purpose::Switch, loops: Some(before), ..swept });
         }
     }
     todo
@@ -65,25 +68,35 @@ impl Sweep<'_> {
         &mut self,
         engine: &mut Engine,
         index: u32,
-        Todo { users, purpose, loops }: Todo,
+        Todo { users, rate_per_s, purpose, loops }: Todo,
     ) -> Result<(Level, Cut), Error> {
         let plan = self.plan;
-        let spec = LevelSpec { loops, ..plan.level_spec(users) };
+        let spec = LevelSpec { loops, ..plan.level_spec(users, rate_per_s) };
         let pacing = pacing::words(&spec.pacing, None);
-        let asked = Asked { workload: &plan.workload, pacing: &pacing, percentiles: &[], slo: &plan.slo };
+        let asked = Asked {
+            workload: plan.source.name(),
+            rate_per_s,
+            pacing: &pacing,
+            percentiles: &[],
+            slo: &plan.slo,
+        };
         let timing = Timing {
             warmup_max: plan.warmup_max,
             measure: plan.measure,
             rest: (plan.warmup_max + plan.measure) * self.levels_left,
         };
         let job = Job { index, purpose, spec: &spec, timing, asked: &asked };
-        record_event(&self.recorder, "level_begin", format!("{users} users"));
+        let name = match rate_per_s.filter(|_| plan.rates_per_s.len() > 1) {
+            Some(rate_per_s) => format!("{rate_per_s}/s"),
+            None => format!("{users} users"),
+        };
+        record_event(&self.recorder, "level_begin", name.clone());
         let stop = self.stop;
         let mut looking_on = RecordedLevel { sweep: self, index, purpose, measured: Duration::ZERO };
         let (level, cut) = level::run(engine, &job, stop, &mut looking_on)?;
         let measured = looking_on.measured;
         self.measured_before += measured;
-        record_event(&self.recorder, "level_end", format!("{users} users"));
+        record_event(&self.recorder, "level_end", name);
         self.listener.hear(News::LevelDone(&level));
         Ok((level, cut))
     }
@@ -144,10 +157,13 @@ mod tests {
     fn a_level_is_run_twice_where_the_number_of_event_loops_falls() {
         let loops = |users: u32| Some(if users <= 4 { users.min(2) } else { 1 });
         let told: Vec<(u32, Purpose, Option<u32>)> =
-            todo(&[1, 2, 4, 8, 16], loops).iter().map(|one| (one.users, one.purpose, one.loops)).collect();
+            todo(&[1, 2, 4, 8, 16].map(|users| (users, None)), loops)
+                .iter()
+                .map(|one| (one.users, one.purpose, one.loops))
+                .collect();
         let sweep = |users| (users, Purpose::Sweep, None);
         let switch = (8, Purpose::Switch, Some(2));
         assert_eq!(told, [sweep(1), sweep(2), sweep(4), sweep(8), switch, sweep(16)]);
-        assert_eq!(todo(&[4, 8], |_| None).len(), 2);
+        assert_eq!(todo(&[(4, None), (8, None)], |_| None).len(), 2);
     }
 }

@@ -10,17 +10,26 @@ use whyso_wire::{Captured, ColumnType, RowFormat};
 
 use crate::outcome::{Cause, ErrorCode};
 
-/// The most that one LOAD DATA LOCAL may send.
-pub const FILE_BYTES_MAX: usize = 256 << 20;
-
 /// What a level's users do. Shared by its loops.
 pub trait Work: Send + Sync {
     /// The kinds of statements that results are given by. A [`Command`] names one by its place in this list.
     fn kinds(&self) -> &[String];
 
+    /// The kinds of transactions that results are given by too, where there are several. [`Next::Done`] names one by its
+    /// place in this list.
+    fn transactions(&self) -> &[String] {
+        &[]
+    }
+
     /// Statements that are prepared on every connection before it is used; a driver finds their ids in
     /// [`Turn::handles`], in this order.
     fn preparations(&self) -> &[Preparation] {
+        &[]
+    }
+
+    /// Statements that are run once on every connection, before its preparations: what they take is the connection's time,
+    /// and no transaction's.
+    fn session(&self) -> &[String] {
         &[]
     }
 
@@ -41,6 +50,19 @@ pub trait Work: Send + Sync {
     }
 }
 
+/// Work that is never done: for connections that are only held, or looked at.
+pub(crate) struct Nothing;
+
+impl Work for Nothing {
+    fn kinds(&self) -> &[String] {
+        &[]
+    }
+
+    fn drivers(&self, _loop_number: u32, _users: &[u32]) -> Result<Vec<Box<dyn Driver>>, String> {
+        Ok(Vec::new())
+    }
+}
+
 /// A statement to be prepared on every connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Preparation {
@@ -58,8 +80,9 @@ pub trait Driver {
     /// Says what comes next. `turn.reply` tells what became of what was asked for before.
     fn next(&mut self, turn: &mut Turn<'_>) -> Next;
 
-    /// Bytes for the file that the server asked for in answer to our own LOAD DATA LOCAL: appends some
-    /// content and says whether more is to come; [`FILE_BYTES_MAX`] in all. Nothing that the server names is ever read.
+    /// The next piece of the file that the server asked for in answer to our own LOAD DATA LOCAL: appends some content to
+    /// `content`, which is empty, and says whether more is to come; no content is the end. It is asked again once the
+    /// piece is sent. Nothing that the server names is ever read.
     fn local_file(&mut self, content: &mut Vec<u8>) -> bool {
         let _ = content;
         false
@@ -135,8 +158,9 @@ pub enum Next {
     /// The attempt is given up because of this error, and the transaction begins anew: service time counts from here.
     /// Asked again at once.
     Again(ErrorCode),
-    /// The transaction has ended: well and counted, or neither. [`Driver::begin`] follows, unless the level is over.
-    Done { counted: bool },
+    /// The transaction has ended: well and counted, or neither. `transaction`: its place in [`Work::transactions`],
+    /// where there are any. [`Driver::begin`] follows, unless the level is over.
+    Done { transaction: u16, counted: bool },
     /// Close the connection and make a new one, prepared as at the begin. Answered by [`Reply::Connected`]; where none can be made within
     /// the limits, the level ends.
     Reconnect,

@@ -24,6 +24,8 @@ pub enum LoadError {
     Certificates { path: PathBuf, why: String },
     #[error("the server refused to prepare the statement {kind} ({sql}): {message}")]
     Prepare { kind: String, sql: String, message: String },
+    #[error("the server refused '{sql}', which is run once on every connection: {message}")]
+    Session { sql: String, message: String },
     #[error(
         "can't start a thread for user {user} of {users}: {source}; ask for fewer users or raise the limit on threads"
     )]
@@ -40,6 +42,11 @@ pub enum LoadError {
     Drivers(String),
     #[error("the engine {engine} can't be had: {source}; leave --engine out, or take another one")]
     Engine { engine: crate::spec::EngineKind, source: io::Error },
+    #[error(
+        "the load can't run under the scheduling policy {policy}: {source}; fifo and rr need the capability CAP_SYS_NICE, batch and \
+         idle do not"
+    )]
+    SchedulingPolicy { policy: crate::tuning::SchedulingPolicy, source: io::Error },
     #[error("a level is still running: stop it before the next one is begun")]
     Busy,
     #[error(

@@ -51,10 +51,9 @@ mod native;
 mod outcome;
 mod spec;
 mod target;
+mod tuning;
 
-pub use driver::{
-    Command, Driver, Expects, FILE_BYTES_MAX, Fine, Handles, Kind, Next, Preparation, Reply, Turn, Work,
-};
+pub use driver::{Command, Driver, Expects, Fine, Handles, Kind, Next, Preparation, Reply, Turn, Work};
 pub use engine::Engine;
 pub use engine::alone::Alone;
 pub use engine::level::Running;
@@ -63,7 +62,8 @@ pub use measure::histogram::Histogram;
 pub use native::NativeWork;
 pub use outcome::{
     ArrivalsOutcome, CONNECT, Cause, ClientUse, EndpointOutcome, EngineUse, ErrorCode, Failure, Interval,
-    IntervalRow, KindOutcome, LevelOutcome, Live, Outage, ROLLBACK, TRANSACTION,
+    IntervalRow, KindOutcome, LevelOutcome, Live, Outage, ROLLBACK, TRANSACTION, TransactionOutcome,
 };
 pub use spec::{Arrivals, Endpoint, EngineKind, LevelSpec, LoadSpec, Pacing, Placement, Profile, Think};
 pub use target::{Address, Limits, Target, Tls};
+pub use tuning::{MinComplete, SchedulingPolicy, Tuning};

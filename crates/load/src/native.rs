@@ -15,13 +15,12 @@ use crate::outcome::{Cause, ErrorCode, ROLLBACK};
 /// Errors with which a server says that the connection ends: shutdown in progress (1053), connection killed (1927 in
 /// MariaDB; 3169, 4031 in MySQL).
 const CONNECTION_ENDS: [u16; 4] = [1053, 1927, 3169, 4031];
-/// What the statements that are run once on every connection are counted as.
-const SESSION: &str = "session";
 
 /// A [`Workload`] with everything worked out that sending it needs.
 pub struct NativeWork {
     plan: Arc<Plan>,
     preparations: Vec<Preparation>,
+    session: Vec<String>,
     seed: u64,
 }
 
@@ -30,11 +29,12 @@ struct Plan {
     encoders: Vec<Encoder>,
     /// The workload's own in order, then "rollback".
     kinds: Vec<String>,
+    /// Those transactions that are ever drawn; empty where that is one alone.
+    transactions: Vec<String>,
+    /// By the workload's transactions: the place among these.
+    transaction_places: Vec<u16>,
     /// By statement: its place among the preparations, and whether every table has one.
     places: Vec<(usize, bool)>,
-    /// Where the statements that are run once on every connection begin among the preparations, and how many they are.
-    /// Being prepared, a connection's own [`Handles`] tell whether they were run on it.
-    session: (usize, usize),
     retry_errors: Vec<u16>,
     opens_transaction: bool,
 }
@@ -71,9 +71,6 @@ impl NativeWork {
             });
             encoders.push(Encoder { kind: kind as u16, form: form_of(statement, workload) });
         }
-        if !workload.session.is_empty() {
-            kinds.push(SESSION.to_string());
-        }
         kinds.push(ROLLBACK.to_string());
         let program = Program::new(workload, users);
         let mut preparations = Vec::new();
@@ -89,20 +86,17 @@ impl NativeWork {
                 preparations.push(Preparation { kind: statement.kind.clone(), sql });
             }
         }
-        let session = (preparations.len(), workload.session.len());
-        for sql in &workload.session {
-            preparations.push(Preparation { kind: SESSION.to_string(), sql: sql.clone() });
-        }
         let plan = Plan {
             program,
             encoders,
             kinds,
+            transactions: workload.transaction_kinds().into_iter().map(str::to_string).collect(),
+            transaction_places: transaction_places(workload),
             places,
-            session,
             retry_errors: workload.retry_errors.clone(),
             opens_transaction: workload.opens_transaction(),
         };
-        NativeWork { plan: Arc::new(plan), preparations, seed }
+        NativeWork { plan: Arc::new(plan), preparations, session: workload.session.clone(), seed }
     }
 }
 
@@ -111,8 +105,16 @@ impl Work for NativeWork {
         &self.plan.kinds
     }
 
+    fn transactions(&self) -> &[String] {
+        &self.plan.transactions
+    }
+
     fn preparations(&self) -> &[Preparation] {
         &self.preparations
+    }
+
+    fn session(&self) -> &[String] {
+        &self.session
     }
 
     fn connects(&self) -> bool {
@@ -137,6 +139,17 @@ impl Work for NativeWork {
         };
         Ok(users.iter().map(driver).collect())
     }
+}
+
+/// By the workload's transactions: the place of each among those that are ever drawn.
+fn transaction_places(workload: &Workload) -> Vec<u16> {
+    let mut drawn = 0;
+    let mut places = Vec::new();
+    for transaction in &workload.transactions {
+        places.push(drawn);
+        drawn += u16::from(transaction.weight > 0);
+    }
+    places
 }
 
 fn form_of(statement: &Statement, workload: &Workload) -> Form {
@@ -185,8 +198,6 @@ struct NativeDriver {
     last: Option<(usize, u32)>,
     /// The transaction itself asked for a new connection.
     reconnecting: bool,
-    /// A statement that is run once on every connection was sent last.
-    in_session: bool,
     /// Why the lines of a LOAD DATA LOCAL could not be made up.
     stuck: Option<Stuck>,
     /// The text of a composed statement.
@@ -204,7 +215,6 @@ impl NativeDriver {
             rolling_back: None,
             last: None,
             reconnecting: false,
-            in_session: false,
             stuck: None,
             composed: Vec::new(),
         }
@@ -215,25 +225,6 @@ impl NativeDriver {
         self.rolling_back = None;
         self.last = None;
         self.reconnecting = false;
-        self.in_session = false;
-    }
-
-    /// The first statement that is still to be run once on this connection.
-    #[inline]
-    fn session_statement(&mut self, handles: &mut Handles, out: &mut Vec<u8>) -> Option<Next> {
-        let (begin, count) = self.plan.session;
-        if count == 0 {
-            return None;
-        }
-        for place in begin..begin + count {
-            let (statement_id, was_run) = handles.execute(place);
-            if !was_run {
-                self.in_session = true;
-                ExecuteTemplate::new(&[]).begin(out, statement_id, false).finish();
-                return Some(send((self.plan.kinds.len() - 2) as u16, RowFormat::Binary, false));
-            }
-        }
-        None
     }
 
     /// Encodes the next statement of the transaction, or ends it.
@@ -246,7 +237,8 @@ impl NativeDriver {
             }
             Ok(Step::End) => {
                 self.last = None;
-                Next::Done { counted: true }
+                let transaction = self.plan.transaction_places.get(self.cursor.transaction()).copied();
+                Next::Done { transaction: transaction.unwrap_or(0), counted: true }
             }
             Ok(Step::Pause(time)) => Next::Pause(time),
             Ok(Step::Reconnect) => {
@@ -261,8 +253,7 @@ impl NativeDriver {
     /// Tells the cursor what the server answered to the statement that was sent last.
     #[inline]
     fn answered(&mut self, fine: &Fine<'_>) -> Result<(), String> {
-        let in_session = std::mem::replace(&mut self.in_session, false);
-        let Some((statement, _)) = self.last.filter(|_| !in_session) else { return Ok(()) };
+        let Some((statement, _)) = self.last else { return Ok(()) };
         self.cursor.answered(fine.rows, fine.affected_rows);
         let statement = &self.plan.program.statements()[statement];
         match &statement.capture {
@@ -278,7 +269,7 @@ impl NativeDriver {
             return Next::Reconnect;
         }
         let is_retried = self.plan.retry_errors.contains(&code.errno);
-        if self.rolling_back.is_some() || self.in_session || !is_retried {
+        if self.rolling_back.is_some() || !is_retried {
             let statement = self.last_sent();
             let message = format!("the server answered {statement} with error {code}: {message}");
             return Next::Fail { cause: Cause::ServerError(code), message };
@@ -421,9 +412,6 @@ impl Driver for NativeDriver {
             self.start();
             return Next::Again(code);
         }
-        if let Some(next) = self.session_statement(turn.handles, turn.out) {
-            return next;
-        }
         self.step(turn.handles, turn.out)
     }
 
@@ -442,7 +430,6 @@ impl Driver for NativeDriver {
 
     fn last_sent(&self) -> String {
         match self.last {
-            _ if self.in_session => "a statement that is run once a connection".to_string(),
             Some((number, table)) => {
                 let statement = &self.plan.program.statements()[number];
                 format!("{} ({})", statement.kind, statement.sql_for_table(table))

@@ -5,6 +5,7 @@ use std::fmt;
 
 use crate::measure::histogram::Histogram;
 use crate::spec::EngineKind;
+use crate::tuning::Tuning;
 
 /// A server's error number and SQL state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -21,7 +22,8 @@ impl fmt::Display for ErrorCode {
     }
 }
 
-/// The kind under which whole transactions appear among an interval's rows.
+/// The kind under which whole transactions appear among an interval's rows; those of one kind alone appear under
+/// "transaction:" and its name.
 pub const TRANSACTION: &str = "transaction";
 /// The kind under which the making of connections in mid-level is counted, from the first packet to the prepared
 /// statements; not a query.
@@ -55,6 +57,8 @@ pub struct LevelOutcome {
     pub service: Histogram,
     /// Response of those transactions alone that needed more than one attempt.
     pub retried: Histogram,
+    /// One for each kind of transaction, in the workload's order; empty where there is only one kind.
+    pub by_transaction: Vec<TransactionOutcome>,
     /// In the workload's order; "rollback" and "connect" last, where there was one.
     pub kinds: Vec<KindOutcome>,
     /// Transactions that ended in each 100 ms from `window_begin_ns` on; the last bin may be shorter.
@@ -109,6 +113,16 @@ impl LevelOutcome {
     }
 }
 
+/// One kind of transaction.
+#[derive(Clone, Debug)]
+pub struct TransactionOutcome {
+    pub kind: String,
+    /// As [`LevelOutcome::response`], of this kind alone.
+    pub response: Histogram,
+    /// As [`LevelOutcome::service`], of this kind alone.
+    pub service: Histogram,
+}
+
 /// One kind of statement.
 #[derive(Clone, Debug)]
 pub struct KindOutcome {
@@ -133,6 +147,8 @@ pub struct EngineUse {
     pub loops: u32,
     /// One sentence.
     pub why: String,
+    /// What was asked for beside.
+    pub tuning: Tuning,
 }
 
 /// How an open loop's schedule was kept.
@@ -192,6 +208,9 @@ pub struct ClientUse {
     /// that they waited, together. 0 with threads.
     pub answers: u64,
     pub answer_delay_ns: u64,
+    /// CPU that event loops spent on looking for news before they slept; a part of `threads_cpu_ns`. 0 without
+    /// [`Tuning::busy_poll`].
+    pub busy_poll_cpu_ns: u64,
 }
 
 /// Share of the CPUs that they may use, above which the load's threads are held to be the bottleneck.
@@ -203,12 +222,13 @@ impl ClientUse {
     /// Why the load generator is held to have been the bottleneck; `None` where there is no sign of it: its threads
     /// used 90 % of the CPUs that they may run on, or were on a CPU for 80 % of their time on average (each waits
     /// for its server less than a fifth of the time). Waiting for a CPU is given as evidence in `run_delay_ns`, but
-    /// not judged, since a server on the same CPUs causes it too.
+    /// not judged, since a server on the same CPUs causes it too; nor is looking for news in place of sleeping.
     pub fn saturated_why(&self) -> Option<String> {
         if self.window_ns == 0 || self.threads == 0 || self.cpus_allowed == 0 {
             return None;
         }
-        let cpus_used = self.threads_cpu_ns as f64 / self.window_ns as f64;
+        let worked_ns = self.threads_cpu_ns.saturating_sub(self.busy_poll_cpu_ns);
+        let cpus_used = worked_ns as f64 / self.window_ns as f64;
         if cpus_used >= CPU_SHARE_MAX * f64::from(self.cpus_allowed) {
             return Some(format!(
                 "the load's {} threads used {cpus_used:.2} of the {} CPUs that they may run on",
@@ -258,7 +278,8 @@ pub struct Interval {
     pub end_ns: i64,
     /// Whether it lies in the measured window; the window's edges are always edges of intervals.
     pub measured: bool,
-    /// [`TRANSACTION`] first, then every kind of statement that was sent at least once.
+    /// [`TRANSACTION`] first, then, where there are several, every kind of transaction that ended at least once, then
+    /// every kind of statement that was sent at least once.
     pub rows: Vec<IntervalRow>,
     /// Transactions that were due and not begun at its end; `None` in a closed loop.
     pub backlog: Option<u64>,
@@ -308,6 +329,13 @@ mod tests {
         assert!(used(850, 1, 8).saturated_why().unwrap().contains("85 %"));
         assert_eq!(used(500, 1, 8).saturated_why(), None);
         assert_eq!(ClientUse::default().saturated_why(), None);
+    }
+
+    #[test]
+    fn looking_for_news_in_place_of_sleeping_is_not_held_against_the_generator() {
+        let polled = ClientUse { busy_poll_cpu_ns: 600_000_000, ..used(990, 1, 2) };
+        assert_eq!(polled.saturated_why(), None);
+        assert!(ClientUse { busy_poll_cpu_ns: 100_000_000, ..polled }.saturated_why().is_some());
     }
 
     #[test]

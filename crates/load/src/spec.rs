@@ -6,6 +6,7 @@ use std::time::Duration;
 pub use whyso_workload::ArrivalProcess as Arrivals;
 
 use crate::target::{Limits, Target};
+use crate::tuning::Tuning;
 
 /// How connections are driven.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,6 +38,7 @@ pub struct LoadSpec {
     pub engine: EngineKind,
     /// Number of event loops; `None`: chosen. Not for [`EngineKind::Threads`].
     pub loops: Option<u32>,
+    pub tuning: Tuning,
     /// Connections that all users share; `None`: each has its own. Needs event loops, at least one connection a loop.
     pub connections: Option<u32>,
     /// The compressed protocol, where the server has it.
@@ -57,6 +59,7 @@ impl LoadSpec {
             limits: Limits::default(),
             engine: EngineKind::Auto,
             loops: None,
+            tuning: Tuning::default(),
             connections: None,
             compression: false,
             idle_connections: 0,
@@ -90,7 +93,7 @@ pub struct LevelSpec {
     /// Users, and so the most transactions that are under way at once.
     pub users: u32,
     pub pacing: Pacing,
-    /// The level ends by itself after so many transactions, warm-up included.
+    /// The level ends by itself after so many transactions. It has no warm-up: all of them are measured.
     pub transactions_max: Option<u64>,
     /// Each connection is closed and made anew after so many transactions.
     pub reconnect_every: Option<u32>,

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use support::Server;
 use whyso_load::{Engine, EngineKind, LoadSpec, NativeWork};
-use whyso_workload::{Options, Workload};
+use whyso_workload::{Options, SqlOptions, Workload};
 
 /// Counts what every thread of the process allocates.
 struct Counting;
@@ -41,6 +41,10 @@ static ALLOCATOR: Counting = Counting;
 
 const QUERIES: u64 = 20_000;
 
+/// Each has histograms of its own.
+const TWO_KINDS: &str = "\\set id random(1, 1000)\n\\transaction read@3\nSELECT c FROM sbtest1 WHERE id = :id;\n\
+                         \\transaction sum\nSELECT SUM(k) FROM sbtest2 WHERE id < :id;\n";
+
 /// An interval a second is told meanwhile: a dozen rows, their names and their buckets.
 const ALLOWED_PER_SECOND: u64 = 300;
 
@@ -52,10 +56,13 @@ fn a_warm_level_allocates_for_its_intervals_and_not_for_its_statements() {
     let wanted = engines
         .map(|kind| ("oltp-read-write", kind))
         .into_iter()
-        .chain([("oltp-insert", EngineKind::IoUring)]);
+        .chain([("oltp-insert", EngineKind::IoUring), ("two-kinds", EngineKind::Epoll)]);
     for (name, kind) in wanted {
         let options = Options { tables: 2, table_size: 1000, ..Options::default() };
-        let workload = Workload::builtin(name, &options).unwrap();
+        let workload = match name {
+            "two-kinds" => Workload::from_sql_file(name, TWO_KINDS, &SqlOptions::default()).unwrap(),
+            name => Workload::builtin(name, &options).unwrap(),
+        };
         let spec = LoadSpec { engine: kind, ..LoadSpec::new(server.target(), 4, 1) };
         let mut engine = Engine::open(&spec, Arc::new(NativeWork::new(&workload, 1))).unwrap();
         let mut level = engine.level(4).unwrap();

@@ -161,14 +161,20 @@ fn a_level_ends_by_itself_after_so_many_transactions() {
         let mut opened = Engine::open(&spec, work("oltp-point-select")).unwrap();
         let level = LevelSpec { transactions_max: Some(57), ..LevelSpec::users(4) };
         let mut running = opened.level_with(&level).unwrap();
-        running.begin_measuring();
         let deadline = Instant::now() + Duration::from_secs(10);
         while !running.is_over() {
             assert!(Instant::now() < deadline, "{engine} does not end");
             std::thread::sleep(Duration::from_millis(5));
         }
+        // All are measured, though measuring is asked for when all are done; and the time ends with the last.
+        running.begin_measuring();
+        let ended_ns = whyso_clock::monotonic_ns();
+        std::thread::sleep(Duration::from_millis(200));
         assert_eq!(running.live().transactions, 57);
-        running.stop();
+        let outcome = running.stop();
+        assert_eq!((outcome.transactions, outcome.queries), (57, 57), "{engine}");
+        assert_eq!(outcome.window_begin_ns, outcome.begin_ns);
+        assert!(outcome.window_end_ns < ended_ns, "{engine}");
     }
 }
 
@@ -209,7 +215,7 @@ impl Driver for MixedDriver {
 
     fn next(&mut self, turn: &mut Turn<'_>) -> Next {
         if !self.sends || self.asked {
-            return Next::Done { counted: true };
+            return Next::Done { transaction: 0, counted: true };
         }
         self.asked = true;
         whyso_wire::encode::query(turn.out, b"DO 1");

@@ -110,6 +110,38 @@ fn everything_that_a_file_can_say_reaches_the_server_and_repeats_from_the_seed()
     assert!(checksums.iter().all(|checksum| *checksum == checksums[0]), "{checksums:?}");
 }
 
+const MIXED: &str = "\
+-- \\session
+SELECT SLEEP(0.3);
+-- \\transaction look@3
+SELECT 1;
+-- \\transaction never@0
+SELECT 2;
+-- \\transaction change@1
+SELECT SLEEP(0.01);
+";
+
+#[test]
+fn each_kind_of_transaction_has_times_of_its_own_and_connecting_is_none_of_them() {
+    let server = Server::start(&[]);
+    for kind in ENGINES {
+        let outcome = run(&server, &read(MIXED), kind, 3, 200);
+        assert_eq!((outcome.failure.clone(), outcome.transactions), (None, 200), "{kind}");
+        let told: Vec<_> = outcome.by_transaction.iter().map(|one| one.kind.as_str()).collect();
+        assert_eq!(told, ["look", "change"], "{kind}");
+        let [look, change] = &outcome.by_transaction[..] else { unreachable!("there are two") };
+        assert_eq!(look.response.count() + change.response.count(), 200, "{kind}");
+        assert!((30..=75).contains(&change.response.count()), "a quarter: {}", change.response.count());
+        assert!(change.response.min_ns() >= 10_000_000 && change.service.min_ns() >= 10_000_000, "{kind}");
+        assert!(look.response.quantile_ns(0.5) < 10_000_000, "{kind}");
+        let sum_ns = look.response.sum_ns() + change.response.sum_ns();
+        assert_eq!(sum_ns, outcome.response.sum_ns(), "{kind}");
+        // What a connection is begun with takes 300 ms.
+        assert!(outcome.response.max_ns() < 250_000_000, "{kind}: {}", outcome.response.max_ns());
+        assert_eq!(outcome.queries, 200, "{kind}");
+    }
+}
+
 #[test]
 fn unique_values_end_the_load_when_they_are_used_up() {
     let server = Server::start(&[]);

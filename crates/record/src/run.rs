@@ -29,6 +29,15 @@ pub struct RunInfo {
     pub ended: Option<Ended>,
 }
 
+impl RunInfo {
+    /// Whether the sweep's levels differ in the rate of transactions that were due, and not in their users.
+    pub fn sweeps_rates(&self) -> bool {
+        let swept = self.levels.iter().filter(|level| level.purpose == Purpose::Sweep);
+        let rates: Vec<Option<f64>> = swept.map(|level| level.result.rate_per_s).collect();
+        rates.iter().all(Option::is_some) && rates.windows(2).any(|pair| pair[0] != pair[1])
+    }
+}
+
 /// Facts about the machine that whyso runs on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostFacts {
@@ -145,6 +154,9 @@ pub struct LevelResult {
     pub latency_ms: Latency,
     /// Of a transaction's last, successful attempt.
     pub service_ms: Latency,
+    /// One a kind of transaction; empty where there is only one kind.
+    #[serde(default)]
+    pub by_transaction: Vec<TransactionResult>,
     pub by_statement: Vec<StatementResult>,
     pub client: Client,
     /// Transactions that ended in each 100 ms of the window, in order.
@@ -169,6 +181,9 @@ pub struct LevelResult {
     pub reconnects: u64,
     #[serde(default)]
     pub engine: EngineResult,
+    /// Transactions that were asked to be due a second, where that was the same all the time; `None` in a closed loop.
+    #[serde(default)]
+    pub rate_per_s: Option<f64>,
     /// `None` in a closed loop.
     #[serde(default)]
     pub arrivals: Option<ArrivalsResult>,
@@ -203,6 +218,18 @@ pub struct EngineResult {
     pub loops: u32,
     /// Why this one, in a sentence.
     pub why: String,
+    /// Completions that an event loop waits for at a time, where that was asked for; else 0.
+    #[serde(default)]
+    pub min_complete: u32,
+    /// How long it waits for them at most.
+    #[serde(default)]
+    pub min_complete_at_most_ns: u64,
+    /// How long it looks for news before it sleeps.
+    #[serde(default)]
+    pub busy_poll_ns: u64,
+    /// Of its threads, where one was asked for, such as "batch"; else empty.
+    #[serde(default)]
+    pub scheduling_policy: String,
 }
 
 /// How the schedule of an open loop was kept.
@@ -246,7 +273,7 @@ pub struct OutageResult {
 /// One requirement of a service level, and what was measured.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SloResult {
-    /// "transaction", or a kind of statement.
+    /// "transaction", or a kind of transaction or of statement.
     pub kind: String,
     /// "avg", "max", or a percentile such as "p99".
     pub measure: String,
@@ -267,6 +294,19 @@ pub struct Latency {
     pub p99: f64,
     pub p999: f64,
     pub max: f64,
+}
+
+/// One kind of transaction; times as those of all of them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TransactionResult {
+    /// Its name, such as "new_order".
+    pub kind: String,
+    pub transactions: u64,
+    pub transactions_per_s: f64,
+    pub latency_ms: Latency,
+    /// Of its latency, the time that 90 of 100 did not exceed.
+    pub p90_ms: f64,
+    pub service_ms: Latency,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

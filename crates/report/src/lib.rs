@@ -17,6 +17,7 @@
 //! assert!(text.starts_with("# "));
 //! ```
 
+mod axis;
 pub mod codec;
 mod derived;
 mod differences;

@@ -3,11 +3,12 @@
 use std::fmt::Write;
 
 use whyso_explain::model::{Budget, Estimate, Explanation, LevelVerdict, Regime, Steadiness};
-use whyso_explain::slo::required_time;
 use whyso_record::run::{Ended, Level, Purpose, RunInfo};
 
+use crate::axis::Axis;
+use crate::load::{engines, transactions};
 use crate::number::{amount, bytes, grouped, whole};
-use crate::terminal::{engines, switches};
+use crate::terminal::switches;
 use crate::why::parts_shown;
 
 /// The whole report but its time series: headline, findings, levels, growth, statements, facts.
@@ -62,7 +63,17 @@ impl Markdown {
     fn table(&mut self, head: &[&str]) {
         self.row(&head.iter().map(|cell| cell.to_string()).collect::<Vec<_>>());
         let is_words = |cell: &str| {
-            matches!(cell, "regime" | "validity" | "verdict" | "counter" | "kind" | "action" | "what it is")
+            matches!(
+                cell,
+                "regime"
+                    | "validity"
+                    | "verdict"
+                    | "counter"
+                    | "kind"
+                    | "transaction"
+                    | "action"
+                    | "what it is"
+            )
         };
         let rule = |cell: &&str| if is_words(cell) { "---".to_string() } else { "---:".to_string() };
         let _ = writeln!(self.text, "| {} |", head.iter().map(rule).collect::<Vec<_>>().join(" | "));
@@ -140,8 +151,9 @@ fn levels(out: &mut Markdown, run: &RunInfo, explanation: &Explanation) {
         return;
     }
     out.heading("Levels");
+    let axis = Axis::of(run);
     out.table(&[
-        "users",
+        axis.head(),
         "TPS",
         "95 % interval",
         "QPS",
@@ -156,49 +168,71 @@ fn levels(out: &mut Markdown, run: &RunInfo, explanation: &Explanation) {
     ]);
     for level in &run.levels {
         let verdict = explanation.levels.iter().find(|verdict| verdict.index == level.index);
-        out.row(&level_cells(level, verdict));
+        out.row(&level_cells(axis, level, verdict));
     }
-    for engine in engines(run).into_iter().chain(switches(run)) {
+    for engine in engines(run.levels.iter()).into_iter().chain(switches(run)) {
         out.line(&format!("\n{}", escaped(&engine)));
     }
+    kinds_of_transactions(out, run);
     service_levels(out, run);
 }
 
-fn service_levels(out: &mut Markdown, run: &RunInfo) {
-    if run.levels.iter().all(|level| level.result.slo.is_empty()) {
+fn kinds_of_transactions(out: &mut Markdown, run: &RunInfo) {
+    let lines = transactions::lines(run.levels.iter());
+    if lines.is_empty() {
         return;
     }
-    out.heading("Service level");
-    out.table(&["users", "kind", "average", "max", "90th", "required", "measured", "verdict"]);
-    for level in &run.levels {
-        for slo in &level.result.slo {
-            let ms =
-                |value: f64| if slo.measured_ms.is_some() { amount(value, "ms") } else { "–".to_string() };
-            out.row(&[
-                level.users.to_string(),
-                escaped(&slo.kind),
-                ms(slo.mean_ms),
-                ms(slo.max_ms),
-                ms(slo.p90_ms),
-                format!("{} ≤ {}", escaped(&slo.measure), required_time(slo.required_ms)),
-                slo.measured_ms.map_or("nothing".to_string(), |measured| amount(measured, "ms")),
-                if slo.held { "PASS" } else { "FAIL" }.to_string(),
-            ]);
-        }
+    out.heading("Transactions by kind");
+    let head = transactions::head(&lines);
+    let axis = Axis::of(run);
+    out.table(&[&[axis.head()], &head[..]].concat());
+    for line in &lines {
+        let cells = line.cells(&head).into_iter().map(|cell| escaped(&cell));
+        out.row(&std::iter::once(axis.number(line.level)).chain(cells).collect::<Vec<_>>());
     }
 }
 
-fn level_cells(level: &Level, verdict: Option<&LevelVerdict>) -> Vec<String> {
+fn service_levels(out: &mut Markdown, run: &RunInfo) {
+    let all = run.levels.iter().flat_map(|level| level.result.slo.iter().map(move |slo| (level, slo)));
+    // Those of one kind of transaction stand in that kind's line.
+    let told: Vec<_> = all.filter(|(level, slo)| !transactions::is_of_transaction(level, slo)).collect();
+    if told.is_empty() {
+        return;
+    }
+    out.heading("Service level");
+    let axis = Axis::of(run);
+    out.table(&[axis.head(), "kind", "average", "max", "90th", "required", "measured", "verdict"]);
+    for (level, slo) in told {
+        let ms = |value: f64| if slo.measured_ms.is_some() { amount(value, "ms") } else { "–".to_string() };
+        let [required, measured, verdict] = transactions::requirement(slo);
+        out.row(&[
+            axis.number(level),
+            escaped(&slo.kind),
+            ms(slo.mean_ms),
+            ms(slo.max_ms),
+            ms(slo.p90_ms),
+            escaped(&required),
+            measured,
+            verdict,
+        ]);
+    }
+}
+
+fn level_cells(axis: Axis, level: &Level, verdict: Option<&LevelVerdict>) -> Vec<String> {
     let result = &level.result;
     let interval = verdict.and_then(|verdict| verdict.transactions_per_s_ci95);
     let regime = match (level.purpose, verdict) {
         (Purpose::Repeat, _) => "repeat",
         (Purpose::Switch, _) => "generator's step",
+        _ if axis == Axis::Rates => match &level.result.arrivals {
+            Some(arrivals) if !arrivals.held => "behind",
+            _ => "held",
+        },
         (_, Some(verdict)) => regime_name(verdict.regime),
         _ => "–",
     };
     vec![
-        level.users.to_string(),
+        axis.number(level),
         grouped(verdict.map_or(result.transactions_per_s, |verdict| verdict.transactions_per_s)),
         interval.map_or("–".to_string(), |[low, high]| format!("{} … {}", grouped(low), grouped(high))),
         grouped(result.queries_per_s),
@@ -307,10 +341,11 @@ fn statements(out: &mut Markdown, run: &RunInfo) {
     if kinds.is_empty() {
         return;
     }
-    out.heading("Statements: mean latency in ms, by users");
-    let users: Vec<String> = sweep.iter().map(|level| level.users.to_string()).collect();
+    let axis = Axis::of(run);
+    out.heading(&format!("Statements: mean latency in ms, by {}", axis.head()));
+    let names: Vec<String> = sweep.iter().map(|level| axis.number(level)).collect();
     let mut head = vec!["kind"];
-    head.extend(users.iter().map(String::as_str));
+    head.extend(names.iter().map(String::as_str));
     out.table(&head);
     for kind in kinds {
         let mut cells = vec![escaped(kind)];

@@ -1,7 +1,7 @@
 //! The scalability chart, as SVG for a paper or a page.
 //!
-//! Throughput with its 95 % intervals, the regimes, the peak and the fitted law above; latency below, on the same axis of users;
-//! beneath both, where the run was traced, the time budget.
+//! Throughput with its 95 % intervals, the regimes, the peak and the fitted law above; latency below, on the same axis of users, or
+//! of rates; beneath both, where the run was traced, the time budget.
 
 mod budget;
 mod scale;
@@ -11,9 +11,10 @@ use std::fmt::Write;
 use whyso_explain::model::{Explanation, LevelVerdict, Regime, Steadiness};
 use whyso_record::run::{Ended, Level, Purpose, RunInfo};
 
+use crate::axis::Axis;
 use crate::markdown::{regime_name, verdict, workload};
 use crate::number::grouped;
-use scale::{LogScale, Scale, UsersScale, log_ticks, short, spread, ticks};
+use scale::{LevelScale, LogScale, Scale, log_ticks, short, spread, ticks};
 
 const WIDTH: f64 = 820.0;
 const HEIGHT: f64 = 600.0;
@@ -42,13 +43,13 @@ pub fn svg(run: &RunInfo, explanation: &Explanation) -> String {
         drawing.text(WIDTH / 2.0, HEIGHT / 2.0, MUTED, "middle", "No level was measured.");
         return drawing.finish();
     }
-    let plot = Plot::new(&points);
+    let plot = Plot::new(Axis::of(run), &points, switches(run));
     plot.zones(&mut drawing);
     plot.throughput_axis(&mut drawing);
     plot.peak(&mut drawing, explanation);
     plot.throughput(&mut drawing, explanation);
     plot.latency(&mut drawing);
-    plot.users_axis(&mut drawing);
+    plot.level_axis(&mut drawing);
     plot.legend(&mut drawing, explanation);
     budget::draw(&mut drawing, &explanation.budgets);
     drawing.finish()
@@ -92,27 +93,43 @@ fn points<'a>(run: &'a RunInfo, explanation: &'a Explanation) -> Vec<Point<'a>> 
         };
         points.push(Point { level, verdict, note });
     }
-    points.sort_by_key(|point| (point.level.users, point.level.index));
+    let axis = Axis::of(run);
+    points.sort_by(|a, b| {
+        axis.at(a.level).total_cmp(&axis.at(b.level)).then(a.level.index.cmp(&b.level.index))
+    });
     points
 }
 
+/// The levels that were run again with the event loops of the level before. Nothing is held of them but what they gave.
+fn switches(run: &RunInfo) -> Vec<&Level> {
+    let is_drawn = |level: &&Level| {
+        let per_s = level.result.transactions_per_s;
+        level.purpose == Purpose::Switch && level.users > 0 && per_s.is_finite() && per_s > 0.0
+    };
+    run.levels.iter().filter(is_drawn).collect()
+}
+
 struct Plot<'a> {
+    axis: Axis,
     sweep: Vec<&'a Point<'a>>,
     repeats: Vec<&'a Point<'a>>,
-    x: UsersScale,
+    switches: Vec<&'a Level>,
+    x: LevelScale,
     y: Scale,
     y_ticks: Vec<f64>,
 }
 
 impl<'a> Plot<'a> {
-    fn new(points: &'a [Point<'a>]) -> Plot<'a> {
-        let (sweep, repeats): (Vec<_>, Vec<_>) =
-            points.iter().partition(|point| point.level.purpose == Purpose::Sweep);
-        let users = points.iter().map(|point| f64::from(point.level.users));
-        let x = UsersScale::new(users, LEFT, RIGHT);
+    fn new(axis: Axis, points: &'a [Point<'a>], switches: Vec<&'a Level>) -> Plot<'a> {
+        let of = |purpose: Purpose| points.iter().filter(|point| point.level.purpose == purpose).collect();
+        let (sweep, repeats) = (of(Purpose::Sweep), of(Purpose::Repeat));
+        let levels = points.iter().map(|point| point.level).chain(switches.iter().copied());
+        let x = LevelScale::new(levels.map(|level| axis.at(level)), LEFT, RIGHT);
         let top =
             |point: &Point| point.verdict.transactions_per_s_ci95.map_or(point.per_s(), |[_, high]| high);
-        let most = points.iter().map(top).filter(|per_s| per_s.is_finite()).fold(0.0, f64::max);
+        let stepped = switches.iter().map(|level| level.result.transactions_per_s);
+        let most =
+            points.iter().map(top).chain(stepped).filter(|per_s| per_s.is_finite()).fold(0.0, f64::max);
         let y_ticks = ticks(most * 1.08, 5);
         let y = Scale {
             from: 0.0,
@@ -120,11 +137,11 @@ impl<'a> Plot<'a> {
             bottom: THROUGHPUT_FOOT,
             top: TOP,
         };
-        Plot { sweep, repeats, x, y, y_ticks }
+        Plot { axis, sweep, repeats, switches, x, y, y_ticks }
     }
 
     fn at(&self, point: &Point) -> (f64, f64) {
-        (self.x.at(f64::from(point.level.users)), self.y.at(point.per_s()))
+        (self.x.at(self.axis.at(point.level)), self.y.at(point.per_s()))
     }
 
     fn zones(&self, drawing: &mut Drawing) {
@@ -193,6 +210,10 @@ impl<'a> Plot<'a> {
             let (x, y) = self.at(point);
             drawing.path(&format!("M{x:.1},{:.1}l7,7l-7,7l-7,-7z", y - 7.0), PURPLE, 1.5, "");
         }
+        for level in &self.switches {
+            let per_s = level.result.transactions_per_s;
+            drawing.square((self.x.at(self.axis.at(level)), self.y.at(per_s)));
+        }
     }
 
     /// One side of the interval, 0 the low one, 1 the high one.
@@ -255,7 +276,7 @@ impl<'a> Plot<'a> {
         }
     }
 
-    fn users_axis(&self, drawing: &mut Drawing) {
+    fn level_axis(&self, drawing: &mut Drawing) {
         let mut label_end = f64::NEG_INFINITY;
         for point in &self.sweep {
             let x = self.at(point).0;
@@ -263,21 +284,15 @@ impl<'a> Plot<'a> {
             if x - label_end < 26.0 {
                 continue;
             }
-            drawing.text(x, LATENCY_FOOT + 16.0, MUTED, "middle", &point.level.users.to_string());
+            drawing.text(x, LATENCY_FOOT + 16.0, MUTED, "middle", &self.axis.number(point.level));
             label_end = x;
         }
         let middle = (LEFT + RIGHT) / 2.0;
-        drawing.text(
-            middle,
-            LATENCY_FOOT + 35.0,
-            INK,
-            "middle",
-            "users (concurrent connections, logarithmic)",
-        );
+        drawing.text(middle, LATENCY_FOOT + 35.0, INK, "middle", self.axis.title());
     }
 
     fn legend(&self, drawing: &mut Drawing, explanation: &Explanation) {
-        let y = HEIGHT - 18.0;
+        let mut y = HEIGHT - 24.0;
         let mut x = LEFT;
         drawing.circle(x, y, 3.8, BLUE, true);
         x = drawing.legend_text(x, y, "measured, 95 % interval within this run");
@@ -292,6 +307,16 @@ impl<'a> Plot<'a> {
         if !self.repeats.is_empty() {
             drawing.path(&format!("M{x:.1},{:.1}l5,5l-5,5l-5,-5z", y - 5.0), PURPLE, 1.5, "");
             drawing.legend_text(x, y, "repeated at the end");
+        }
+        if !self.switches.is_empty() {
+            // The row above has no room left for it.
+            (x, y) = (LEFT, y + 16.0);
+            drawing.square((x, y));
+            drawing.legend_text(
+                x,
+                y,
+                "with the event loops of the level before: the difference is the load generator's own step",
+            );
         }
     }
 }
@@ -411,6 +436,10 @@ impl Drawing {
         let mut outline = upper.to_vec();
         outline.extend(lower.iter().rev());
         let _ = writeln!(self.body, r#"<path d="{}Z" fill="{BLUE}" opacity="0.16"/>"#, path(&outline));
+    }
+
+    fn square(&mut self, (x, y): (f64, f64)) {
+        self.path(&format!("M{:.1},{:.1}h9v9h-9z", x - 4.5, y - 4.5), PURPLE, 1.5, "");
     }
 
     fn circle(&mut self, x: f64, y: f64, radius: f64, color: &str, solid: bool) {

@@ -6,7 +6,8 @@ use whyso_explain::model::{CpuUse, Explanation, LevelVerdict, Regime, Steadiness
 use whyso_record::RunSummary;
 use whyso_record::run::{Ended, Level, Purpose, RunInfo};
 
-use crate::load::{engine, service_levels};
+use crate::axis::Axis;
+use crate::load::{engines, kinds_of_transactions, service_levels};
 use crate::number::{grouped, whole};
 
 /// Widest line of the findings, in characters.
@@ -18,8 +19,9 @@ pub fn terminal(run: &RunInfo, explanation: &Explanation) -> String {
 }
 
 fn levels_table(run: &RunInfo, explanation: &Explanation) -> String {
+    let axis = Axis::of(run);
     let header = [
-        "users",
+        axis.head(),
         "TPS",
         "95 % interval",
         "QPS",
@@ -37,7 +39,7 @@ fn levels_table(run: &RunInfo, explanation: &Explanation) -> String {
     let mut rows = vec![header.map(str::to_string).to_vec()];
     for level in &run.levels {
         let verdict = explanation.levels.iter().find(|verdict| verdict.index == level.index);
-        rows.push(level_row(level, verdict));
+        rows.push(level_row(axis, level, verdict));
     }
     let mut out = aligned(&rows);
     let has_cpu = explanation.levels.iter().any(|verdict| verdict.cpu.is_some());
@@ -45,26 +47,12 @@ fn levels_table(run: &RunInfo, explanation: &Explanation) -> String {
         out.push_str("CPU is of the whole machine. ");
     }
     out.push_str("Intervals hold within this one start of the server.\n");
-    for line in engines(run).into_iter().chain(switches(run)) {
+    for line in engines(run.levels.iter()).into_iter().chain(switches(run)) {
         let _ = writeln!(out, "{line}");
     }
+    out.push_str(&kinds_of_transactions(run.levels.iter()));
     out.push_str(&service_levels(run.levels.iter()));
     out
-}
-
-/// What drove the load; one sentence, unless levels were driven by different ones.
-pub(crate) fn engines(run: &RunInfo) -> Vec<String> {
-    let mut told: Vec<String> = Vec::new();
-    let mut kinds: Vec<&str> = Vec::new();
-    for level in &run.levels {
-        let kind = level.result.engine.kind.as_str();
-        // The number of threads follows that of the users, and needs no line of its own.
-        if !kind.is_empty() && !kinds.contains(&kind) {
-            kinds.push(kind);
-            told.push(engine(level));
-        }
-    }
-    told
 }
 
 /// What the load generator's own step is where the number of its event loops falls; a sentence each.
@@ -89,7 +77,7 @@ fn loops(count: u32) -> String {
     if count == 1 { "1 event loop".to_string() } else { format!("{count} event loops") }
 }
 
-fn level_row(level: &Level, verdict: Option<&LevelVerdict>) -> Vec<String> {
+fn level_row(axis: Axis, level: &Level, verdict: Option<&LevelVerdict>) -> Vec<String> {
     let result = &level.result;
     let per_s = verdict.map_or(result.transactions_per_s, |verdict| verdict.transactions_per_s);
     let interval = match verdict.and_then(|verdict| verdict.transactions_per_s_ci95) {
@@ -99,15 +87,15 @@ fn level_row(level: &Level, verdict: Option<&LevelVerdict>) -> Vec<String> {
     let cpu = verdict.and_then(|verdict| verdict.cpu);
     let percent =
         |part: fn(&CpuUse) -> f64| cpu.map_or("–".to_string(), |cpu| format!("{:.0}", part(&cpu) * 100.0));
-    let mut users = whole(u64::from(level.users));
+    let mut name = axis.number(level);
     if level.purpose == Purpose::Repeat {
-        users.push_str(" again");
+        name.push_str(" again");
     }
     if level.purpose == Purpose::Switch {
-        let _ = write!(users, " ({} loops)", level.result.engine.loops);
+        let _ = write!(name, " ({} loops)", level.result.engine.loops);
     }
     vec![
-        users,
+        name,
         grouped(per_s),
         interval,
         grouped(result.queries_per_s),
@@ -120,14 +108,18 @@ fn level_row(level: &Level, verdict: Option<&LevelVerdict>) -> Vec<String> {
         percent(|cpu| cpu.idle),
         grouped(result.client.cpu_us_per_query),
         whole(result.errors),
-        remark(level, verdict),
+        remark(axis, level, verdict),
     ]
 }
 
-fn remark(level: &Level, verdict: Option<&LevelVerdict>) -> String {
+fn remark(axis: Axis, level: &Level, verdict: Option<&LevelVerdict>) -> String {
     let Some(verdict) = verdict else { return String::new() };
     let mut remark = match (level.purpose, verdict.regime) {
         (Purpose::Repeat, _) => "repeat",
+        _ if axis == Axis::Rates => match &level.result.arrivals {
+            Some(arrivals) if !arrivals.held => "behind",
+            _ => "held",
+        },
         (_, Regime::RampingUp) => "ramping up",
         (_, Regime::Peak) => "peak",
         (_, Regime::Degrading) => "degrading",

@@ -299,7 +299,7 @@ impl ScriptDriver {
                 Want::Done => {
                     self.stands = Stands::BeforeEvent;
                     self.state.facts.count_event(self.number, now_ns - self.event_begin_ns);
-                    return Next::Done { counted: true };
+                    return Next::Done { transaction: 0, counted: true };
                 }
                 Want::Finished => return self.leave(),
                 Want::Failed => {
@@ -335,7 +335,7 @@ impl Driver for ScriptDriver {
                     return Next::Pause(READY_POLL);
                 }
                 self.stands = Stands::BeforeEvent;
-                return Next::Done { counted: false };
+                return Next::Done { transaction: 0, counted: false };
             }
             Stands::BeforeEvent => self.prepare_event(turn.now_ns),
             Stands::RollingBack(code) => {

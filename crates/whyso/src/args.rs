@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use whyso_explain::slo::Requirement;
-use whyso_load::EngineKind;
+use whyso_load::{EngineKind, SchedulingPolicy};
 
 pub(crate) use crate::load_args::LoadArgs;
 
@@ -149,8 +149,8 @@ impl std::str::FromStr for Length {
 
 #[derive(Args, Debug)]
 pub(crate) struct RunArgs {
-    /// The workload, named as sysbench names it, such as oltp-read-write or oltp-point-select
-    #[arg(default_value = "oltp-read-write")]
+    /// The workload, named as sysbench names it, such as oltp-read-write or oltp-point-select, or a file of SQL
+    #[arg(value_name = "WORKLOAD|FILE.sql", default_value = "oltp-read-write")]
     pub(crate) workload: String,
 
     /// Print what the workload sends, and end
@@ -166,9 +166,10 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) drive: DriveArgs,
 
-    /// Open loop: transactions that are due a second at every level, with --users as the most under way at once
-    #[arg(long, value_name = "R", help_heading = "How it is driven")]
-    pub(crate) rate: Option<f64>,
+    /// Open loop: transactions that are due a second, with --users as the most under way at once (128); several are a sweep
+    /// over rates, a level each
+    #[arg(long, value_name = "R,R,…", value_delimiter = ',', help_heading = "How it is driven")]
+    pub(crate) rate: Vec<f64>,
 
     #[command(flatten)]
     pub(crate) data: DataArgs,
@@ -232,8 +233,8 @@ pub(crate) struct ServerArgs {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Levels")]
 pub(crate) struct LevelArgs {
-    /// Users at each level, in order
-    #[arg(long, value_name = "N,N,…", value_delimiter = ',', default_value = "1,2,4,8,16,32,64")]
+    /// Users at each level, in order [default: 1,2,4,8,16,32,64; with --rate 128]
+    #[arg(long, value_name = "N,N,…", value_delimiter = ',')]
     pub(crate) users: Vec<u32>,
 
     /// Length of each level's measured window, in seconds
@@ -280,6 +281,20 @@ pub(crate) struct DriveArgs {
     #[arg(long, value_name = "N")]
     pub(crate) loops: Option<u32>,
 
+    /// Have an event loop wait until so many receives have completed, for up to TIME [default of TIME: 100us]
+    ///
+    /// Fewer wake-ups, for answers that wait for others. Of io_uring alone; the default is to go on with the first.
+    #[arg(long, value_name = "N[,TIME]")]
+    pub(crate) min_complete: Option<String>,
+
+    /// Have an event loop look for news for so long before it sleeps, such as 50us: a CPU for a shorter wait
+    #[arg(long, value_name = "TIME")]
+    pub(crate) busy_poll: Option<String>,
+
+    /// Scheduling policy of the load's threads: batch, idle, fifo or rr [default: as whyso was started]
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) scheduling_policy: Option<SchedulingPolicy>,
+
     /// Pause between a user's transactions: 10ms, or exp:10ms for pauses that vary around this mean
     #[arg(long, value_name = "TIME")]
     pub(crate) think: Option<String>,
@@ -288,8 +303,8 @@ pub(crate) struct DriveArgs {
     #[arg(long, value_enum, value_name = "PROCESS")]
     pub(crate) arrivals: Option<ArrivalsArg>,
 
-    /// Response time that is required: p99=20ms, avg=5ms, max=1s, or of one kind of statement point_select:p95=2ms;
-    /// may be given more than once
+    /// Response time that is required: p99=20ms, avg=5ms, max=1s, or of one kind of transaction or
+    /// statement new_order:p90=50ms; may be given more than once
     #[arg(long, value_name = "[KIND:]MEASURE=TIME")]
     pub(crate) slo: Vec<Requirement>,
 }

@@ -1,14 +1,20 @@
 //! What `run` and `load` have in common between what was typed and a plan.
 
 use std::io::IsTerminal;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use whyso_lab::{Error, ServerPlan, Stop, parse_knob, parse_think};
-use whyso_load::{Arrivals, Think};
+use whyso_lab::{
+    Error, ServerPlan, Source, Stop, parse_busy_poll, parse_knob, parse_min_complete, parse_think,
+};
+use whyso_load::{Arrivals, Think, Tuning};
 
 use crate::INTERRUPTED;
 use crate::args::{ArrivalsArg, DriveArgs, ServerArgs, WorkloadArgs};
+
+/// Most transactions under way in an open loop, where it is not said.
+pub(crate) const OPEN_USERS: u32 = 128;
 
 static STOP: Stop = Stop::new();
 
@@ -30,6 +36,18 @@ pub(crate) fn hide_passwords(dsns: &[String]) {
     for password in dsns.iter().filter_map(|dsn| whyso_server::dsn::password_as_typed(dsn)) {
         whyso_server::overwrite_in_arguments(password);
     }
+}
+
+/// A workload by its name, or a file of SQL.
+pub(crate) fn source(name: &str) -> Result<Source> {
+    let is_file = name.ends_with(".sql") || name.contains('/');
+    if !is_file {
+        return Ok(Source::Builtin(name.to_string()));
+    }
+    let text = std::fs::read_to_string(name).with_context(|| format!("can't read {name}"))?;
+    let short =
+        Path::new(name).file_name().map_or(name.to_string(), |name| name.to_string_lossy().into_owned());
+    Ok(Source::File { name: short, text })
 }
 
 pub(crate) fn workload_options(args: &WorkloadArgs) -> Result<Vec<(String, String)>> {
@@ -65,6 +83,14 @@ pub(crate) fn think(args: &DriveArgs) -> Result<Think> {
     Ok(match &args.think {
         Some(text) => parse_think(text)?,
         None => Think::None,
+    })
+}
+
+pub(crate) fn tuning(args: &DriveArgs) -> Result<Tuning> {
+    Ok(Tuning {
+        min_complete: args.min_complete.as_deref().map(parse_min_complete).transpose()?,
+        scheduling_policy: args.scheduling_policy,
+        busy_poll: args.busy_poll.as_deref().map(parse_busy_poll).transpose()?.unwrap_or_default(),
     })
 }
 

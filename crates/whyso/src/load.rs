@@ -1,18 +1,18 @@
 //! `whyso load`: from what was typed to a plan, and from its outcome to what is printed.
 
 use std::io::Write;
-use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
-use whyso_lab::load::{LoadOutcome, LoadPlan, Source, describe, load};
-use whyso_lab::{Error, Quantity, ServerPlan, parse_stages};
+use anyhow::{Result, bail};
+use whyso_lab::load::{LoadOutcome, LoadPlan, describe, load};
+use whyso_lab::{Error, Quantity, ServerPlan, Source, parse_stages};
 use whyso_load::{Arrivals, Placement};
 use whyso_report::load::LoadResult;
 
 use crate::args::LoadArgs;
 use crate::given::{
-    arrivals, ask_password, hide_passwords, knobs, seconds, take_ctrl_c, think, throw_away, workload_options,
+    OPEN_USERS, arrivals, ask_password, hide_passwords, knobs, seconds, source, take_ctrl_c, think,
+    throw_away, tuning, workload_options,
 };
 use crate::load_args::PlacementArg;
 use crate::load_view::{LoadView, Shown};
@@ -24,8 +24,6 @@ const WARMUP_SECONDS: f64 = 10.0;
 const WARMUP_SECONDS_A_ROUND: f64 = 1.0;
 /// The most that a level may take where a number of transactions ends it.
 const DAY_SECONDS: f64 = 86_400.0;
-/// Most transactions under way in an open loop, where it is not said.
-const OPEN_USERS: u32 = 128;
 
 pub(crate) fn run(args: LoadArgs) -> Result<ExitCode> {
     hide_passwords(&args.server.dsn);
@@ -77,11 +75,7 @@ fn print(args: &LoadArgs, view: &LoadView, outcome: LoadOutcome) -> Result<()> {
 }
 
 fn shown(plan: &LoadPlan) -> Shown {
-    let names = plan.sources.iter().map(|source| match source {
-        Source::Builtin(name) | Source::File { name, .. } | Source::Query { name, .. } => {
-            name.chars().count()
-        }
-    });
+    let names = plan.sources.iter().map(|source| source.name().chars().count());
     Shown {
         is_open: plan.is_open(),
         percentiles: plan.percentiles.clone(),
@@ -129,6 +123,7 @@ fn plan(args: &LoadArgs) -> Result<LoadPlan> {
         reconnect_every: args.connections.reconnect_every,
         engine: args.drive.engine,
         loops: args.drive.loops,
+        tuning: tuning(&args.drive)?,
         connections: args.connections.connections,
         idle_connections: args.connections.idle_connections,
         compression: args.connections.compress,
@@ -168,15 +163,4 @@ fn sources(args: &LoadArgs) -> Result<Vec<Source>> {
         sources.push(Source::Builtin("oltp-read-write".to_string()));
     }
     Ok(sources)
-}
-
-fn source(name: &str) -> Result<Source> {
-    let is_file = name.ends_with(".sql") || name.contains('/');
-    if !is_file {
-        return Ok(Source::Builtin(name.to_string()));
-    }
-    let text = std::fs::read_to_string(name).with_context(|| format!("can't read {name}"))?;
-    let short =
-        Path::new(name).file_name().map_or(name.to_string(), |name| name.to_string_lossy().into_owned());
-    Ok(Source::File { name: short, text })
 }

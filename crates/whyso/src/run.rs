@@ -10,10 +10,14 @@ use whyso_record::Recording;
 
 use crate::args::RunArgs;
 use crate::given::{
-    arrivals, ask_password, hide_passwords, knobs, seconds, take_ctrl_c, think, throw_away, workload_options,
+    OPEN_USERS, arrivals, ask_password, hide_passwords, knobs, seconds, source, take_ctrl_c, think,
+    throw_away, tuning, workload_options,
 };
 use crate::progress::Bars;
 use crate::{FAILED, INTERRUPTED};
+
+/// The sweep, where it is not said.
+const SWEEP_USERS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 
 pub(crate) fn run(args: RunArgs) -> Result<ExitCode> {
     hide_passwords(&args.server.dsn);
@@ -80,24 +84,30 @@ fn plan(args: &RunArgs) -> Result<Plan> {
             "whyso run watches one server: give one --dsn, or load several with whyso load".to_string()
         )),
     };
-    if args.drive.arrivals.is_some() && args.rate.is_none() {
+    if args.drive.arrivals.is_some() && args.rate.is_empty() {
         bail!(Error::Plan("--arrivals is for an open loop: give --rate".to_string()));
     }
+    let users = match (&args.levels.users[..], &args.rate[..]) {
+        ([], []) => SWEEP_USERS.to_vec(),
+        ([], _) => vec![OPEN_USERS],
+        (users, _) => users.to_vec(),
+    };
     let plan = Plan {
-        workload: args.workload.clone(),
+        source: source(&args.workload)?,
         options: workload_options(&args.options)?,
         tables: args.data.tables,
         rows: args.data.rows,
         seed: args.levels.seed,
-        users: args.levels.users.clone(),
+        users,
         measure: seconds("--seconds", args.levels.seconds)?,
         warmup_max: seconds("--warmup", args.levels.warmup)?,
         interval: Duration::from_millis(args.levels.interval_ms),
         trace: !args.levels.no_trace,
         engine: args.drive.engine,
         loops: args.drive.loops,
+        tuning: tuning(&args.drive)?,
         think: think(&args.drive)?,
-        rate_per_s: args.rate,
+        rates_per_s: args.rate.clone(),
         arrivals: arrivals(args.drive.arrivals),
         slo: args.drive.slo.clone(),
         repeat_best: !args.levels.no_repeat,

@@ -9,6 +9,7 @@ use crate::dictionary::{DictionaryValues, Order};
 use crate::expr::{EvalError, Scalar, Scope, ValueType};
 use crate::program::{Op, Program};
 use crate::rng::Rng;
+use crate::variables::Variables;
 use crate::workload::{CLIENT_ID, DIGIT_GROUPS_MAX, DRAWS_MAX, LocalRows, Param, ROW_COUNT, Source};
 
 const DIGITS_PER_GROUP: usize = 11;
@@ -75,6 +76,7 @@ pub struct Cursor {
     k: u64,
     /// Index of the next step; [`BEFORE`] until the transaction is drawn.
     next: usize,
+    transaction: usize,
     table: u32,
     slots: [i32; DRAWS_MAX],
     digits: [u8; DIGITS_BYTES_MAX],
@@ -87,59 +89,6 @@ pub struct Cursor {
 
 const BEFORE: usize = usize::MAX;
 
-/// Values of the variables; each keeps its room for a text.
-#[derive(Clone, Debug, Default)]
-struct Variables {
-    values: Vec<Held>,
-    texts: Vec<Vec<u8>>,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Held {
-    Null,
-    Int(i64),
-    Double(f64),
-    Text,
-}
-
-impl Scope for Variables {
-    #[inline]
-    fn variable(&self, place: u16) -> Scalar<'_> {
-        let place = usize::from(place);
-        match self.values.get(place) {
-            Some(Held::Int(value)) => Scalar::Int(*value),
-            Some(Held::Double(value)) => Scalar::Double(*value),
-            Some(Held::Text) => Scalar::Text(&self.texts[place]),
-            Some(Held::Null) | None => Scalar::Null,
-        }
-    }
-}
-
-impl Variables {
-    fn clear(&mut self, count: usize) {
-        self.values.clear();
-        self.values.resize(count, Held::Null);
-        if self.texts.len() < count {
-            self.texts.resize(count, Vec::new());
-        }
-    }
-
-    #[inline]
-    fn set(&mut self, place: usize, value: Scalar<'_>) {
-        let Some(held) = self.values.get_mut(place) else { return };
-        *held = match value {
-            Scalar::Null => Held::Null,
-            Scalar::Int(value) => Held::Int(value),
-            Scalar::Double(value) => Held::Double(value),
-            Scalar::Text(text) => {
-                self.texts[place].clear();
-                self.texts[place].extend_from_slice(text);
-                Held::Text
-            }
-        };
-    }
-}
-
 impl Cursor {
     /// A cursor that stands before transaction `k` of user `user` (see [`Rng::for_transaction`]).
     pub fn new(seed: u64, user: u64, k: u64) -> Cursor {
@@ -148,6 +97,7 @@ impl Cursor {
             user,
             k,
             next: BEFORE,
+            transaction: 0,
             table: 1,
             slots: [1; DRAWS_MAX],
             digits: [b'-'; DIGITS_BYTES_MAX],
@@ -332,15 +282,15 @@ impl Cursor {
         if self.counters.len() < program.counters {
             self.counters.resize(program.counters, 0);
         }
-        self.next = match program.entries.as_slice() {
-            [] => 0,
-            [(_, entry)] => *entry,
+        self.transaction = match program.entries.as_slice() {
+            [] | [_] => 0,
             entries => {
                 let total = entries[entries.len() - 1].0;
                 let drawn = self.rng.below(total);
-                entries.iter().find(|(weights, _)| drawn < *weights).map_or(0, |(_, entry)| *entry)
+                entries.iter().position(|(weights, _)| drawn < *weights).unwrap_or(0)
             }
         };
+        self.next = program.entries.get(self.transaction).map_or(0, |(_, entry)| *entry);
     }
 
     #[inline]
@@ -348,6 +298,13 @@ impl Cursor {
         let known = &program.statements()[statement];
         self.local_rows_left = known.local_rows.as_ref().map_or(0, |local| local.rows);
         Call { statement, table: self.table, params: &known.params }
+    }
+
+    /// Place in [`Workload::transactions`](crate::Workload::transactions) of the one that was drawn; known from the first
+    /// [`next`](Cursor::next) after [`start`](Cursor::start) on.
+    #[inline]
+    pub fn transaction(&self) -> usize {
+        self.transaction
     }
 
     /// Tells what became of the statement that was sent last, for [`ROW_COUNT`].

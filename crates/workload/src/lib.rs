@@ -50,6 +50,7 @@ mod seeds;
 mod sql;
 mod suggest;
 mod text;
+mod variables;
 mod workload;
 
 pub use arrival::{ARRIVALS_USER, ArrivalClock, ArrivalProcess, exponential_think};

@@ -266,6 +266,13 @@ impl Workload {
         }
     }
 
+    /// The names of those transactions that are ever drawn, in order; empty where that is one alone.
+    pub fn transaction_kinds(&self) -> Vec<&str> {
+        let drawn = self.transactions.iter().filter(|transaction| transaction.weight > 0);
+        let names: Vec<&str> = drawn.map(|transaction| transaction.name.as_str()).collect();
+        if names.len() > 1 { names } else { Vec::new() }
+    }
+
     /// The kinds of its statements in order, each once.
     pub fn kinds(&self) -> Vec<&str> {
         let mut kinds: Vec<&str> = Vec::new();

@@ -43,6 +43,15 @@ export interface StatementResult {
   latency_ms: Latency;
 }
 
+export interface TransactionResult {
+  kind: string;
+  transactions: number;
+  transactions_per_s: number;
+  latency_ms: Latency;
+  p90_ms: number;
+  service_ms: Latency;
+}
+
 export interface LevelResult {
   seconds: number;
   transactions: number;
@@ -54,10 +63,15 @@ export interface LevelResult {
   queries_per_s: number;
   latency_ms: Latency;
   service_ms: Latency;
+  /** Empty, or missing in older recordings, where there is one kind of transaction. */
+  by_transaction?: TransactionResult[];
   by_statement: StatementResult[];
   client: { cpu_s: number; cpu_us_per_query: number; max_rss_kb: number; saturated: boolean; saturated_why: string };
   engine: { kind: string; loops: number; why: string };
   bins_100ms: number[];
+  /** Transactions that were to be due a second, in an open loop of one rate. */
+  rate_per_s?: number | null;
+  arrivals?: { due: number; held: boolean } | null;
 }
 
 export interface Level {

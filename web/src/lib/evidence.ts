@@ -1,7 +1,8 @@
 /** What a finding rests on, said so that links to the same thing stand together. Pure. */
 
 import type { Evidence, Head, Level, SeriesName, Window } from '../data/model.ts';
-import { clock, users } from './format.ts';
+import { type Axis, axisOf } from './axis.ts';
+import { clock } from './format.ts';
 
 export interface Link {
   text: string;
@@ -62,7 +63,8 @@ function levelsText(indexes: number[], head: Head): string {
   const levels = indexes.flatMap((index) => head.run.levels.find((level) => level.index === index) ?? []);
   const swept = head.run.levels.filter((level) => level.purpose === 'sweep').length;
   if (levels.length > NAMED_LEVELS) return levels.length >= swept ? 'at all levels' : `at ${levels.length} levels`;
-  const names = levels.map((level, order) => (order === levels.length - 1 ? levelName(level) : shortName(level)));
+  const axis = axisOf(head.run);
+  const names = levels.map((level, order) => (order === levels.length - 1 ? levelName(level, axis) : shortName(level, axis)));
   return `at ${names.join(', ')}`;
 }
 
@@ -74,13 +76,15 @@ function isSameSeries(one: Evidence, next: Evidence | undefined): boolean {
 function windowText({ begin_ns, end_ns }: Window, isFollowed: boolean, head: Head): string {
   const middle = (begin_ns + end_ns) / 2;
   const level = head.run.levels.find((one) => one.window.begin_ns <= middle && middle <= one.window.end_ns);
-  if (level) return `at ${isFollowed ? shortName(level) : levelName(level)}`;
+  const axis = axisOf(head.run);
+  if (level) return `at ${isFollowed ? shortName(level, axis) : levelName(level, axis)}`;
   const seconds = (ns: number) => clock((ns - head.origin_ns) / 1e9);
   return `from ${seconds(begin_ns)} to ${seconds(end_ns)}`;
 }
 
-const shortName = (level: Level) => (level.purpose === 'repeat' ? `${level.users} again` : String(level.users));
-const levelName = (level: Level) => (level.purpose === 'repeat' ? `${users(level.users)} again` : users(level.users));
+const again = (level: Level) => (level.purpose === 'repeat' ? ' again' : '');
+const shortName = (level: Level, axis: Axis) => `${axis.short(level)}${again(level)}`;
+const levelName = (level: Level, axis: Axis) => `${axis.name(level)}${again(level)}`;
 
 function meaningOf(series: SeriesName, head: Head): string {
   return head.explanation.growth.find((one) => isSame(one.series, series))?.meaning ?? '';

@@ -1,13 +1,13 @@
-/** Geometry of the charts against users. Pure. */
+/** Geometry of the charts against users or rates. Pure. */
 
 import type { Regime, Verdict } from '../data/model.ts';
 
 export type Scale = (value: number) => number;
 
-/** Users on a log2 axis from `left` to `right`, with room for a marker at either end. */
-export function usersScale(users: number[], left: number, right: number): Scale {
-  const low = Math.log2(Math.min(...users)) - 0.45;
-  const high = Math.log2(Math.max(...users)) + 0.45;
+/** Users, or rates, on a log2 axis from `left` to `right`, with room for a marker at either end. */
+export function levelScale(levels: number[], left: number, right: number): Scale {
+  const low = Math.log2(Math.min(...levels)) - 0.45;
+  const high = Math.log2(Math.max(...levels)) + 0.45;
   return (count) => left + ((Math.log2(count) - low) / (high - low)) * (right - left);
 }
 

@@ -1,6 +1,7 @@
 /** What the headline says: made of what was found, never judged anew. Pure. */
 
-import type { Explanation, Head, RunInfo } from '../data/model.ts';
+import type { Head, RunInfo, Verdict } from '../data/model.ts';
+import { axisOf } from './axis.ts';
 import { num, users } from './format.ts';
 
 export interface Badge {
@@ -26,10 +27,11 @@ export function machineKind(virtualization: string): string {
   return virtualization.includes('virtual machine') ? virtualization : `a ${virtualization} virtual machine`;
 }
 
-export function verdictOf(explanation: Explanation): string {
+export function verdictOf({ run, explanation }: Pick<Head, 'run' | 'explanation'>): string {
   const { peak } = explanation;
   const [only, ...others] = explanation.levels;
   if (!only) return 'No level of load was measured.';
+  if (axisOf(run).head === 'due/s') return ratesVerdict(run);
   if (others.every((level) => level.users === only.users)) {
     return `${users(only.users)}: ${num(only.transactions_per_s)} transactions a second.`;
   }
@@ -39,9 +41,24 @@ export function verdictOf(explanation: Explanation): string {
   return `Throughput peaks ${where}: ${num(peak.transactions_per_s)} transactions a second.`;
 }
 
+/** How far the server kept up with a sweep over rates. */
+function ratesVerdict(run: RunInfo): string {
+  const axis = axisOf(run);
+  const swept = run.levels.filter((level) => level.purpose === 'sweep').sort((a, b) => axis.at(a) - axis.at(b));
+  const missed = swept.find((level) => level.result.arrivals?.held === false);
+  const held = swept.filter((level) => level.result.arrivals?.held !== false && (!missed || axis.at(level) < axis.at(missed))).at(-1);
+  if (!held) return `No rate was kept up with: ${swept.map(axis.name).join(', ')}.`;
+  return `The server kept up with ${axis.name(held)}${missed ? `, and not with ${axis.name(missed)}` : ''}.`;
+}
+
 export function badgesOf(head: Head): Badge[] {
   const { run, explanation, problems } = head;
   const badges: Badge[] = [];
+  const axis = axisOf(run);
+  const named = (verdict: Verdict) => {
+    const level = run.levels.find((one) => one.index === verdict.index);
+    return level ? axis.name(level) : users(verdict.users);
+  };
   if (run.ended === null) {
     badges.push({ text: 'not ended', tone: 'bad', why: 'The recording stops without an end: the run goes on, or it was killed.' });
   } else if (run.ended.how === 'cut_short') {
@@ -54,12 +71,12 @@ export function badgesOf(head: Head): Badge[] {
     badges.push({
       text: `${invalid.length} of ${explanation.levels.length} levels invalid`,
       tone: 'bad',
-      why: invalid.map((level) => `${users(level.users)}: ${level.invalid_why}`).join('\n'),
+      why: invalid.map((level) => `${named(level)}: ${level.invalid_why}`).join('\n'),
     });
   }
   const unstable = explanation.levels.filter((level) => level.steadiness.is === 'unstable_from');
   if (unstable.length > 0) {
-    badges.push({ text: `${unstable.length} ${unstable.length === 1 ? 'level' : 'levels'} unstable`, tone: 'bad', why: unstable.map((level) => users(level.users)).join(', ') });
+    badges.push({ text: `${unstable.length} ${unstable.length === 1 ? 'level' : 'levels'} unstable`, tone: 'bad', why: unstable.map(named).join(', ') });
   }
   if (explanation.drift?.significant) {
     const { drift } = explanation;

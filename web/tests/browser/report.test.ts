@@ -206,6 +206,49 @@ test('whatever a server said is shown as text', async () => {
   changed.remove();
 });
 
+test('several kinds of transactions have a table of their own', async () => {
+  const changed = variant((made) => {
+    for (const level of made.run.levels) {
+      const { latency_ms, service_ms, transactions, transactions_per_s } = level.result;
+      const share = (part: number) => ({ transactions: transactions * part, transactions_per_s: transactions_per_s * part, latency_ms, service_ms, p90_ms: 3 });
+      level.result.by_transaction = [
+        { kind: 'new_order', ...share(0.75) },
+        { kind: `pay ${HOSTILE}`, ...share(0.25) },
+      ];
+    }
+  });
+  const { page, complaints } = await open(browser, changed.url);
+  const table = page.locator('section', { has: page.getByRole('heading', { name: 'Transactions by kind' }) });
+  await table.getByRole('button', { name: 'mix' }).click();
+  expect(await table.locator('tbody tr').first().locator('td').allTextContents()).toEqual(['new_order', ...sweep.map(() => '75.0')]);
+  expect(await table.locator('tbody tr').count()).toBe(2);
+  const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  expect(overflow).toBeLessThanOrEqual(0);
+  expect(complaints).toEqual([]);
+  await page.close();
+  changed.remove();
+});
+
+test('a sweep over rates is drawn and told against rates', async () => {
+  const changed = variant((made) => {
+    for (const [place, level] of made.run.levels.entries()) {
+      level.users = 128;
+      level.result.rate_per_s = 500 * 2 ** place;
+      level.result.arrivals = { due: 1, held: place === 0 };
+    }
+    made.explanation.peak = null;
+  });
+  const { page, complaints } = await open(browser, changed.url);
+  expect(await page.getByRole('heading', { name: 'Throughput and latency against the rate that is due' }).count()).toBe(1);
+  expect(await page.getByRole('heading', { level: 1 }).textContent()).toContain('kept up with 500/s, and not with 1,000/s');
+  expect(await page.locator('svg text', { hasText: 'transactions due per second (open loop' }).count()).toBe(1);
+  expect(await page.getByRole('button', { name: '500', exact: true }).count()).toBeGreaterThan(0);
+  expect(await page.locator('td.regime', { hasText: 'behind' }).count()).toBeGreaterThan(0);
+  expect(complaints).toEqual([]);
+  await page.close();
+  changed.remove();
+});
+
 test('a run without levels, findings and series is still a page', async () => {
   const changed = variant((made) => {
     made.run.levels = [];

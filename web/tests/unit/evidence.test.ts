@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest';
 import type { Evidence, Growth, Head, Level, SeriesName, Verdict } from '../../src/data/model.ts';
+import { axisOf } from '../../src/lib/axis.ts';
 import { evidenceOf } from '../../src/lib/evidence.ts';
 import { amountOf, growthRows } from '../../src/lib/growth.ts';
 import { machineKind, verdictOf } from '../../src/lib/summary.ts';
 
 const window = (index: number) => ({ begin_ns: index * 10e9 + 2e9, end_ns: index * 10e9 + 10e9 });
-const level = (index: number, users: number, purpose: Level['purpose'] = 'sweep') => ({ index, users, purpose, window: window(index) }) as Level;
+const level = (index: number, users: number, purpose: Level['purpose'] = 'sweep') => ({ index, users, purpose, window: window(index), result: {} }) as Level;
 const head = {
   origin_ns: 0,
   run: { levels: [level(0, 1), level(1, 8), level(2, 64), level(3, 128), level(4, 256), level(5, 8, 'repeat')] },
@@ -52,7 +53,19 @@ test('one level has no peak in its headline', () => {
   const levels = [{ users: 8, transactions_per_s: 846 }] as Verdict[];
   const peak = { users: 8, users_interval: [8, 8] as [number, number], transactions_per_s: 846, witnesses: [] };
   const explanation = { levels, peak, usl: null, growth: [], drift: null, findings: [] };
-  expect(verdictOf(explanation)).toBe('8 users: 846 transactions a second.');
+  const { run } = head;
+  expect(verdictOf({ run, explanation })).toBe('8 users: 846 transactions a second.');
   const more = [...levels, { users: 16, transactions_per_s: 700 }] as Verdict[];
-  expect(verdictOf({ ...explanation, levels: more })).toBe('Throughput peaks at 8 users: 846 transactions a second.');
+  expect(verdictOf({ run, explanation: { ...explanation, levels: more } })).toBe('Throughput peaks at 8 users: 846 transactions a second.');
+});
+
+test('a sweep over rates is against rates, and its headline says how far the server kept up', () => {
+  const at = (index: number, rate_per_s: number, held: boolean) => ({ ...level(index, 128), result: { rate_per_s, arrivals: { due: 1, held } } }) as Level;
+  const run = { ...head.run, levels: [at(0, 500, true), at(1, 1000, true), at(2, 2000, false)] };
+  const explanation = { ...head.explanation, levels: [{ users: 128 }] as Verdict[], peak: null };
+  expect(verdictOf({ run, explanation })).toBe('The server kept up with 1,000/s, and not with 2,000/s.');
+  expect(run.levels.map(axisOf(run).name)).toEqual(['500/s', '1,000/s', '2,000/s']);
+  expect(axisOf(head.run).head).toBe('users');
+  const same = { ...run, levels: [at(0, 500, true), at(1, 500, true)] };
+  expect(axisOf(same).head).toBe('users');
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { clock, ms, num, percent, short, unitOf, withUnit } from '../../src/lib/format.ts';
-import { linear, logTicks, spread, ticks, usersScale, zones } from '../../src/lib/scale.ts';
+import { levelScale, linear, logTicks, spread, ticks, zones } from '../../src/lib/scale.ts';
 import type { Verdict } from '../../src/data/model.ts';
 
 test.each([
@@ -36,7 +36,7 @@ describe('axes', () => {
   });
 
   test('give every doubling of users the same room', () => {
-    const x = usersScale([1, 2, 4, 64], 0, 100);
+    const x = levelScale([1, 2, 4, 64], 0, 100);
     expect(x(4) - x(2)).toBeCloseTo(x(64) - x(32));
     expect(linear(0, 10, 100, 0)(5)).toBe(50);
   });

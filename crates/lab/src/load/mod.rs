@@ -14,15 +14,16 @@ use whyso_server::CpuSet;
 use whyso_server::dataset::Dataset;
 use whyso_workload::Workload;
 
-pub use plan::{LoadPlan, Source};
+pub use plan::LoadPlan;
 
+use crate::Error;
 use crate::leave::leave;
 use crate::own_data::{fill_dictionaries, set_up};
 use crate::plan::ServerPlan;
 use crate::prepare::{AskPassword, Tested, Wanted};
 use crate::progress::{Listener, Stop};
 use crate::run::{GOODBYE_TIME_MAX, prepare_server, runtime};
-use crate::{Error, run};
+use crate::service_level::check_kinds;
 use session::Session;
 
 /// What a load came to.
@@ -70,7 +71,7 @@ pub fn load(
     plan.check()?;
     let mut workloads = plan.workloads()?;
     for workload in &workloads {
-        run::check_kinds(&plan.slo, workload)?;
+        check_kinds(&plan.slo, workload)?;
     }
     let client_cpus = plan.client_cpus.as_deref().map(CpuSet::resolve).transpose()?;
     let runtime = runtime()?;

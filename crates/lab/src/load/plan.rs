@@ -5,8 +5,9 @@ use std::time::Duration;
 use whyso_explain::slo::Requirement;
 use whyso_load::{
     Arrivals, Endpoint, EngineKind, LevelSpec, Limits, LoadSpec, Pacing, Placement, Profile, Target, Think,
+    Tuning,
 };
-use whyso_workload::{SqlOptions, Workload};
+use whyso_workload::Workload;
 
 use crate::Error;
 use crate::pacing::{Quantity, Stages};
@@ -14,9 +15,7 @@ use crate::plan::{
     ServerPlan, THINK_IN_OPEN_LOOP, USERS_MAX, check_data_set, check_rate, check_times, check_users,
 };
 use crate::run::RECONNECT_TIME_MAX;
-
-/// Run once on every connection of a load that only reads.
-const READ_ONLY: &str = "SET SESSION TRANSACTION READ ONLY";
+use crate::source::{Around, Source};
 
 /// One load, as the user asked for it.
 #[derive(Clone, Debug)]
@@ -41,12 +40,13 @@ pub struct LoadPlan {
     pub stages: Option<Stages>,
     pub measure: Duration,
     pub warmup_max: Duration,
-    /// A level ends after so many transactions, warm-up included.
+    /// A level ends after so many transactions, all of which are measured.
     pub transactions_max: Option<u64>,
     /// Each connection is made anew after so many transactions.
     pub reconnect_every: Option<u32>,
     pub engine: EngineKind,
     pub loops: Option<u32>,
+    pub tuning: Tuning,
     /// Connections that all users share; `None`: each has its own.
     pub connections: Option<u32>,
     pub idle_connections: u32,
@@ -61,17 +61,6 @@ pub struct LoadPlan {
     pub rounds: u32,
     /// Above 0, at most 100.
     pub percentiles: Vec<f64>,
-}
-
-/// Where a workload comes from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// One of whyso's own.
-    Builtin(String),
-    /// A file of SQL, already read.
-    File { name: String, text: String },
-    /// A single statement.
-    Query { name: String, sql: String },
 }
 
 /// A level to be run.
@@ -139,6 +128,7 @@ impl LoadPlan {
     }
 
     fn check_engine(&self) -> Result<(), Error> {
+        self.tuning.check(self.engine).map_err(Error::Plan)?;
         let wrong = |text: &str| Err(Error::Plan(text.to_string()));
         let needs_loops = |flag: &str| {
             Err(Error::Plan(format!(
@@ -210,44 +200,14 @@ impl LoadPlan {
 
     /// The workloads, checked against the data set.
     pub(super) fn workloads(&self) -> Result<Vec<Workload>, Error> {
-        self.sources.iter().map(|source| self.workload(source)).collect()
-    }
-
-    fn workload(&self, source: &Source) -> Result<Workload, Error> {
-        let mut workload = match source {
-            Source::Builtin(name) => {
-                let mut options = whyso_workload::Options::default();
-                options.set("tables", &self.tables.to_string())?;
-                options.set("table-size", &self.rows.to_string())?;
-                for (name, value) in &self.options {
-                    options.set(name, value)?;
-                }
-                let workload = Workload::builtin(name, &options)?;
-                workload.check_data(self.tables, self.rows)?;
-                workload
-            }
-            Source::File { name, text } => Workload::from_sql_file(name, text, &self.sql_options())?,
-            Source::Query { name, sql } => {
-                let workload = Workload::from_query(sql, &self.sql_options())?;
-                Workload { name: name.clone(), ..workload }
-            }
+        let around = Around {
+            options: &self.options,
+            tables: self.tables,
+            rows: self.rows,
+            servers: &self.servers,
+            allow_writes: self.allow_writes.as_deref(),
         };
-        if self.is_read_only(&workload, source) {
-            workload.session.insert(0, READ_ONLY.to_string());
-        }
-        Ok(workload)
-    }
-
-    /// In SQL of the user's own, an --option is a variable of every transaction.
-    fn sql_options(&self) -> SqlOptions {
-        SqlOptions { defines: self.options.clone(), ..SqlOptions::default() }
-    }
-
-    /// SQL of the user's own that only reads, as far as its text tells, is kept to that on a server that runs already.
-    fn is_read_only(&self, workload: &Workload, source: &Source) -> bool {
-        let is_own = !matches!(source, Source::Builtin(_));
-        let is_remote = self.servers.iter().any(|server| matches!(server, ServerPlan::Dsn { .. }));
-        is_own && is_remote && self.allow_writes.is_none() && workload.only_reads()
+        self.sources.iter().map(|source| source.workload(&around)).collect()
     }
 
     /// Connections that a server must allow.
@@ -277,6 +237,7 @@ impl LoadPlan {
             cpus,
             engine: self.engine,
             loops: self.loops,
+            tuning: self.tuning,
             connections: self.connections,
             idle_connections: self.idle_connections,
             compression: self.compression,

@@ -81,7 +81,9 @@ impl<'a> Session<'a> {
         let index = self.outcome.levels.len() as u32;
         let pacing = pacing::words(&level.spec.pacing, self.plan.stages.as_ref());
         let plan = self.plan;
-        let asked = Asked { workload, pacing: &pacing, percentiles: &plan.percentiles, slo: &plan.slo };
+        let rate_per_s = pacing::rate_per_s(&level.spec.pacing);
+        let asked =
+            Asked { workload, rate_per_s, pacing: &pacing, percentiles: &plan.percentiles, slo: &plan.slo };
         let timing = Timing { warmup_max: level.warmup_max, measure: level.measure, rest };
         let job = Job { index, purpose: Purpose::Sweep, spec: &level.spec, timing, asked: &asked };
         let mut looking_on = Told { listener: self.listener, index, users: level.spec.users, workload };

@@ -8,13 +8,16 @@
 //!
 //! Sections: `server` (against sysbench on a MariaDB), `null` (on a server that answers at once, against sysbench and
 //! the floor), `many` (memory of 10,000 connections), `latency` (the event loop's delay at half of capacity), `calls`
-//! (system calls and context switches a query), `lua` (sysbench's bundled scripts through `whyso sysbench`); all of them where none is named. It prints Markdown.
+//! (system calls and context switches a query), `lua` (sysbench's bundled scripts through `whyso sysbench`), `loops`
+//! (throughput by number of event loops, the null server on CPUs of its own); all of them where none is named. It
+//! prints Markdown.
 //! `bench/client-cost/README.md` explains the tables.
 
 mod calls;
 mod child;
 mod contestants;
 mod latency;
+mod loops;
 mod lua;
 mod many;
 mod null;
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
             Section::Latency => latency::run(&plan),
             Section::Calls => calls::run(&plan),
             Section::Lua => lua::run(&plan),
+            Section::Loops => loops::run(&plan),
         };
         if let Err(message) = outcome {
             eprintln!("bench_client_cost: {section}: {message}");

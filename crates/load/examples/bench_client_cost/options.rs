@@ -12,10 +12,18 @@ pub(crate) enum Section {
     Latency,
     Calls,
     Lua,
+    Loops,
 }
 
-const SECTIONS: [Section; 6] =
-    [Section::Server, Section::Null, Section::Many, Section::Latency, Section::Calls, Section::Lua];
+const SECTIONS: [Section; 7] = [
+    Section::Server,
+    Section::Null,
+    Section::Many,
+    Section::Latency,
+    Section::Calls,
+    Section::Lua,
+    Section::Loops,
+];
 
 /// How the server is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,7 +110,7 @@ fn list<T>(name: &str, value: &str, read: impl Fn(&str) -> Option<T>) -> Result<
 fn section(name: &str) -> Result<Section, String> {
     let known = SECTIONS.into_iter().find(|section| section.to_string() == name);
     known.ok_or_else(|| {
-        format!("there is no section '{name}': give server, null, many, latency, calls or lua")
+        format!("there is no section '{name}': give server, null, many, latency, calls, lua or loops")
     })
 }
 
@@ -119,6 +127,7 @@ impl fmt::Display for Section {
             Section::Latency => "latency",
             Section::Calls => "calls",
             Section::Lua => "lua",
+            Section::Loops => "loops",
         })
     }
 }

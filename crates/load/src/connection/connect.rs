@@ -9,7 +9,7 @@ use whyso_wire::{RowFormat, encode};
 use crate::connection::endpoints::Endpoints;
 use crate::connection::login::{Wishes, log_in};
 use crate::connection::session::{Got, Session};
-use crate::driver::{Command, Expects, Kind, Preparation};
+use crate::driver::{Command, Expects, Kind, Nothing, Work};
 use crate::engine::shared::Shared;
 use crate::error::LoadError;
 use crate::target::Limits;
@@ -22,11 +22,11 @@ const RECONNECT_TRY: Duration = Duration::from_secs(2);
 /// How long the kernel keeps the port of a connection that we closed: TCP_TIMEWAIT_LEN of Linux.
 const TIME_WAIT_S: u64 = 60;
 
-/// Connects to an endpoint, logs in and prepares the work's statements.
+/// Connects to an endpoint, logs in, runs what is run once on every connection, and prepares the work's statements.
 pub(crate) fn open(
     endpoints: &Endpoints,
     endpoint: u16,
-    preparations: &[Preparation],
+    work: &dyn Work,
     wishes: Wishes,
     limits: &Limits,
 ) -> Result<Session, LoadError> {
@@ -34,9 +34,13 @@ pub(crate) fn open(
     let address = target.address.to_string();
     let mut session = Session::new(log_in(target, wishes, limits)?, endpoint);
     let broken = |source| LoadError::Broken { address: address.clone(), source };
-    if !preparations.is_empty() {
+    if !work.session().is_empty() || !work.preparations().is_empty() {
+        let mut received = vec![0; RECEIVE_BYTES];
         session.socket().bound_waits(Some(limits.connect)).map_err(broken)?;
-        session.prepare(preparations, &address, &mut vec![0; RECEIVE_BYTES])?;
+        for sql in work.session() {
+            session.run_once(sql, &address, &mut received)?;
+        }
+        session.prepare(work.preparations(), &address, &mut received)?;
     }
     // From here on the level watches over stalls: a bound on the socket costs a timer at every wait.
     session.socket().bound_waits(None).map_err(broken)?;
@@ -57,14 +61,13 @@ pub(crate) fn reopen(shared: &Shared, connection: u32) -> Result<Option<Session>
             return Ok(None);
         }
         let endpoint = shared.endpoints.choose(connection);
-        let error =
-            match open(&shared.endpoints, endpoint, shared.work.preparations(), shared.wishes, &limits) {
-                Ok(session) => {
-                    shared.endpoints.mark_up(endpoint);
-                    return Ok(Some(session));
-                }
-                Err(error) => error,
-            };
+        let error = match open(&shared.endpoints, endpoint, &*shared.work, shared.wishes, &limits) {
+            Ok(session) => {
+                shared.endpoints.mark_up(endpoint);
+                return Ok(Some(session));
+            }
+            Err(error) => error,
+        };
         match &error {
             LoadError::Connect { source, .. } if is_out_of_ports(source) => {
                 shared.limited_by_client(out_of_ports());
@@ -88,7 +91,7 @@ pub(crate) fn reopen(shared: &Shared, connection: u32) -> Result<Option<Session>
 /// Whether it answers a login again: then it is up.
 pub(crate) fn probe(endpoints: &Endpoints, endpoint: u16, limits: &Limits) {
     let limits = Limits { connect: limits.connect.min(RECONNECT_TRY), ..*limits };
-    if let Ok(session) = open(endpoints, endpoint, &[], Wishes::default(), &limits) {
+    if let Ok(session) = open(endpoints, endpoint, &Nothing, Wishes::default(), &limits) {
         session.quit();
         endpoints.mark_up(endpoint);
     }

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use thiserror::Error;
 use whyso_wire::{
     Agreed, Answer, Captured, ColumnType, Complete, PrepareAnswer, PrepareScanner, Prepared, ProtocolError,
-    ResponseScanner, encode,
+    ResponseScanner, RowFormat, encode,
 };
 
 use crate::connection::layers::Layers;
 use crate::connection::login::LoggedIn;
 use crate::connection::stream::{Socket, Stream};
-use crate::driver::{Command, Expects, Handles, Preparation};
+use crate::driver::{Command, Expects, Handles, Kind, Preparation};
 use crate::error::LoadError;
 use crate::outcome::ErrorCode;
 
@@ -41,6 +41,8 @@ pub(crate) struct Session {
     agreed: Agreed,
     expects: Expects,
     sum: Sum,
+    /// While the content of a local file is being sent: the number of its next packet.
+    file_sequence: Option<u8>,
 }
 
 /// The sum over the results of a command so far.
@@ -109,6 +111,7 @@ impl Session {
             agreed: logged_in.agreed,
             expects: Expects::Nothing,
             sum: Sum::default(),
+            file_sequence: None,
         }
     }
 
@@ -125,6 +128,7 @@ impl Session {
     pub(crate) fn begin(&mut self, command: &Command) -> Result<(), ExchangeError> {
         self.expects = command.expects;
         self.sum = Sum::default();
+        self.file_sequence = None;
         match command.expects {
             Expects::Results(format) => {
                 self.scanner.begin(format);
@@ -162,14 +166,34 @@ impl Session {
         }
     }
 
-    /// Gets ready to send the content of a local file that the server asked for, and to read what follows it.
-    pub(crate) fn begin_local_file(&mut self, content: &[u8]) -> Result<(), ExchangeError> {
-        let first = self.scanner.sequence_next();
+    /// The content of a local file that the server asked for follows, a [piece](Session::local_file_piece) at a time.
+    pub(crate) fn begin_local_file(&mut self) {
+        self.file_sequence = Some(self.scanner.sequence_next());
+    }
+
+    /// Gets ready to send a piece of the content and, with the last one, to read what follows it.
+    pub(crate) fn local_file_piece(&mut self, content: &[u8], is_last: bool) -> Result<(), ExchangeError> {
+        let Some(first) = self.file_sequence.take() else { return Ok(()) };
         self.command.clear();
-        let end = encode::local_file(&mut self.command, first, content);
-        let next = encode::local_file_end(&mut self.command, end);
-        self.scanner.resume(next);
+        let next = encode::local_file(&mut self.command, first, content);
+        if is_last {
+            let answer = encode::local_file_end(&mut self.command, next);
+            self.scanner.resume(answer);
+        } else {
+            self.file_sequence = Some(next);
+        }
         self.wrap(false)
+    }
+
+    /// Whether another piece of a local file follows what is to be sent now, and no answer.
+    #[inline]
+    pub(crate) fn sends_more(&self) -> bool {
+        self.file_sequence.is_some()
+    }
+
+    /// Sends what is to be sent, on a socket that blocks.
+    pub(crate) fn send_all(&self) -> io::Result<()> {
+        self.socket.send_all(self.to_send())
     }
 
     /// Takes bytes that were received: the answer, once it is whole.
@@ -277,7 +301,7 @@ impl Session {
     /// watches over.
     #[inline]
     pub(crate) fn exchange(&mut self, received: &mut [u8]) -> Result<Option<Got>, ExchangeError> {
-        self.socket.send_all(self.to_send())?;
+        self.send_all()?;
         if self.expects == Expects::Nothing {
             return Ok(None);
         }
@@ -286,6 +310,27 @@ impl Session {
             if let Some(got) = self.feed(&received[..count])? {
                 return Ok(Some(got));
             }
+        }
+    }
+
+    /// Runs a statement whose results are of no interest.
+    pub(crate) fn run_once(
+        &mut self,
+        sql: &str,
+        address: &str,
+        received: &mut [u8],
+    ) -> Result<(), LoadError> {
+        self.command.clear();
+        encode::query(&mut self.command, sql.as_bytes());
+        let expects = Expects::Results(RowFormat::Text);
+        let refused = |message: String| LoadError::Session { sql: sql.to_string(), message };
+        let begun = self.begin(&Command { kind: Kind::One(0), expects, captures: false });
+        match begun.and_then(|()| self.exchange(received)) {
+            Ok(Some(Got::Error(code))) => Err(refused(format!("error {code}: {}", self.message(false)))),
+            Ok(Some(Got::LocalFile)) => Err(refused("it asked for a local file".to_string())),
+            Ok(_) => Ok(()),
+            Err(ExchangeError::Io(source)) => Err(LoadError::Broken { address: address.to_string(), source }),
+            Err(error) => Err(refused(error.to_string())),
         }
     }
 

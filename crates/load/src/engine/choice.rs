@@ -4,6 +4,7 @@ use crate::engine::uring;
 use crate::error::LoadError;
 use crate::outcome::EngineUse;
 use crate::spec::{EngineKind, LoadSpec};
+use crate::tuning::{NEEDS_IO_URING, Tuning};
 
 /// Up to so many users, threads of their own are the best that was measured (bench/client-cost).
 const THREADS_USERS_MAX: u32 = 2;
@@ -21,6 +22,7 @@ pub(crate) struct Choice {
     cpus: u32,
     is_beside_server: bool,
     why: String,
+    tuning: Tuning,
 }
 
 /// Chooses by the load's largest level, so that one engine drives all of them.
@@ -31,6 +33,12 @@ pub(crate) fn choose(spec: &LoadSpec, connects: bool, cpus: u32) -> Result<Choic
     let (kind, why) = match spec.engine {
         EngineKind::Auto if shares => event_loops("users share connections, which event loops alone can do"),
         EngineKind::Auto if spec.loops.is_some() => event_loops("a number of event loops was asked for"),
+        EngineKind::Auto if spec.tuning.min_complete.is_some() => {
+            io_uring("completions to wait for were asked for, which io_uring alone does")?
+        }
+        EngineKind::Auto if !spec.tuning.busy_poll.is_zero() => {
+            event_loops("busy polling was asked for, which event loops alone do")
+        }
         EngineKind::Auto if connects => (
             EngineKind::Threads,
             "its transactions make connections, which each thread does for itself".to_string(),
@@ -39,14 +47,20 @@ pub(crate) fn choose(spec: &LoadSpec, connects: bool, cpus: u32) -> Result<Choic
             (EngineKind::Threads, format!("no level has more than {THREADS_USERS_MAX} users"))
         }
         EngineKind::Auto => event_loops(&format!("a level has {} users", spec.users_max)),
-        EngineKind::IoUring => {
-            let engine = EngineKind::IoUring;
-            uring::try_it().map_err(|source| LoadError::Engine { engine, source })?;
-            (engine, "it was asked for".to_string())
-        }
+        EngineKind::IoUring => io_uring("it was asked for")?,
         other => (other, "it was asked for".to_string()),
     };
-    Ok(Choice { kind, loops: spec.loops, connections, cpus, is_beside_server, why })
+    if spec.tuning.min_complete.is_some() && kind != EngineKind::IoUring {
+        // Users that share connections fall back to epoll where io_uring can't be had.
+        return Err(LoadError::Spec(NEEDS_IO_URING.to_string()));
+    }
+    Ok(Choice { kind, loops: spec.loops, connections, cpus, is_beside_server, why, tuning: spec.tuning })
+}
+
+fn io_uring(why: &str) -> Result<(EngineKind, String), LoadError> {
+    let engine = EngineKind::IoUring;
+    uring::try_it().map_err(|source| LoadError::Engine { engine, source })?;
+    Ok((engine, why.to_string()))
 }
 
 /// io_uring where it can be had.
@@ -70,6 +84,6 @@ impl Choice {
     }
 
     pub(crate) fn describe(&self, loops: u32) -> EngineUse {
-        EngineUse { kind: self.kind, loops, why: self.why.clone() }
+        EngineUse { kind: self.kind, loops, why: self.why.clone(), tuning: self.tuning }
     }
 }

@@ -4,9 +4,11 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
 use rustix::event::epoll::{self, CreateFlags, EventData, EventFlags};
+use whyso_clock::{monotonic_ns, thread_cpu_ns};
 
 use crate::connection::session::Session;
 use crate::engine::event_loop::{Core, Poller};
+use crate::tuning::Tuning;
 
 /// What a loop receives into: one buffer for all its connections.
 const RECEIVE_BYTES: usize = 64 * 1024;
@@ -23,10 +25,12 @@ pub(crate) struct Epoll {
     partly_sent: Vec<Option<usize>>,
     /// The wait with a bound in nanoseconds is there (Linux 5.11).
     has_fine_timeouts: bool,
+    /// How long it looks for events before it sleeps.
+    busy_poll_ns: i64,
 }
 
 impl Poller for Epoll {
-    fn new(connections: usize, waker: RawFd) -> io::Result<Epoll> {
+    fn new(connections: usize, waker: RawFd, tuning: &Tuning) -> io::Result<Epoll> {
         let epoll = epoll::create(CreateFlags::CLOEXEC)?;
         // SAFETY: the level keeps the eventfd open until its loops have ended.
         let fd = unsafe { BorrowedFd::borrow_raw(waker) };
@@ -38,6 +42,7 @@ impl Poller for Epoll {
             received: vec![0; RECEIVE_BYTES].into_boxed_slice(),
             partly_sent: vec![None; connections],
             has_fine_timeouts: true,
+            busy_poll_ns: tuning.busy_poll.as_nanos() as i64,
         })
     }
 
@@ -56,14 +61,17 @@ impl Poller for Epoll {
     }
 
     #[inline]
-    fn send(&mut self, slot: u32, session: &Session) -> io::Result<()> {
+    fn send(&mut self, slot: u32, session: &Session) -> io::Result<bool> {
         self.send_from(slot, session, 0)
     }
 
     fn wait(&mut self, timeout_ns: i64, core: &mut Core<'_>) -> io::Result<()> {
         self.events.clear();
-        self.wait_for_events(timeout_ns)?;
-        core.woken_ns = whyso_clock::monotonic_ns();
+        let looked_ns = if self.busy_poll_ns > 0 { self.look_for_events(timeout_ns, core)? } else { 0 };
+        if self.events.is_empty() {
+            self.wait_for_events((timeout_ns - looked_ns).max(0))?;
+        }
+        core.woken_ns = monotonic_ns();
         for place in 0..self.events.len() {
             let event = self.events[place];
             let (data, flags) = (event.u64, EventFlags::from_bits_retain(event.events));
@@ -92,6 +100,19 @@ impl Poller for Epoll {
 }
 
 impl Epoll {
+    /// Looks for events over and over, for as long as it may; gives how long it did.
+    fn look_for_events(&mut self, timeout_ns: i64, core: &mut Core<'_>) -> io::Result<i64> {
+        let begin_ns = monotonic_ns();
+        let begin_cpu_ns = thread_cpu_ns();
+        let mut looked_ns = 0;
+        while self.events.is_empty() && looked_ns < self.busy_poll_ns.min(timeout_ns) {
+            self.wait_for_events(0)?;
+            looked_ns = monotonic_ns() - begin_ns;
+        }
+        core.busy_poll_cpu_ns += (thread_cpu_ns() - begin_cpu_ns) as u64;
+        Ok(looked_ns)
+    }
+
     fn wait_for_events(&mut self, timeout_ns: i64) -> io::Result<()> {
         let room = self.events.spare_capacity_mut();
         let (events, count) = (room.as_mut_ptr().cast::<libc::epoll_event>(), room.len() as i32);
@@ -151,30 +172,33 @@ impl Epoll {
         }
     }
 
+    /// Gives whether the kernel has taken everything.
     #[inline]
-    fn send_from(&mut self, slot: u32, session: &Session, mut sent: usize) -> io::Result<()> {
+    fn send_from(&mut self, slot: u32, session: &Session, mut sent: usize) -> io::Result<bool> {
         let bytes = session.to_send();
         while sent < bytes.len() {
             match session.socket().try_send(&bytes[sent..]) {
                 Ok(count) => sent += count,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     self.partly_sent[slot as usize] = Some(sent);
-                    return Ok(());
+                    return Ok(false);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
         self.partly_sent[slot as usize] = None;
-        Ok(())
+        Ok(true)
     }
 
     /// Goes on where the kernel did not take all.
     fn send_rest(&mut self, slot: u32, core: &mut Core<'_>) {
         let Some(sent) = self.partly_sent[slot as usize] else { return };
         let Some(session) = core.session(slot) else { return };
-        if let Err(error) = self.send_from(slot, session, sent) {
-            core.lost(slot, error);
+        match self.send_from(slot, session, sent) {
+            Ok(true) => core.sent(slot),
+            Ok(false) => {}
+            Err(error) => core.lost(slot, error),
         }
     }
 }

@@ -1,5 +1,7 @@
 //! A loop that drives many users over one poller: what happens between the poller's news and what is sent next.
 
+mod connections;
+
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::io;
@@ -9,15 +11,15 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::Receiver;
 
 use whyso_clock::monotonic_ns;
-use whyso_wire::ProtocolError;
 
-use crate::connection::session::{ExchangeError, Session};
+use self::connections::Slot;
+use crate::connection::session::Session;
 use crate::engine::opener::{Opened, Opener};
 use crate::engine::shared::Shared;
 use crate::engine::threads::{announce, finish};
-use crate::engine::user::{Do, Pace, Teller, User, lost_between};
-use crate::error::LoadError;
+use crate::engine::user::{Do, Pace, Teller, User};
 use crate::outcome::Cause;
+use crate::tuning::Tuning;
 
 /// The longest that a loop waits without looking whether the level is over, and whether an answer is overdue.
 const LOOK_NS: i64 = 100_000_000;
@@ -28,31 +30,19 @@ const UNSENT_AT_ONCE: u32 = 64;
 /// Tells a loop what has become of its connections' sockets, and sends for it.
 pub(crate) trait Poller: Sized {
     /// `connections`: the most that there will be. `waker`: an eventfd that ends a wait.
-    fn new(connections: usize, waker: RawFd) -> io::Result<Self>;
+    fn new(connections: usize, waker: RawFd, tuning: &Tuning) -> io::Result<Self>;
     /// Watches a connection from now on.
     fn add(&mut self, slot: u32, session: &Session) -> io::Result<()>;
     /// Says goodbye on a connection and closes it, as soon as nothing of it is in the kernel's hands.
     fn close(&mut self, slot: u32, session: Session);
-    /// Sends what the session has to send. The bytes stay as they are until the answer is there.
-    fn send(&mut self, slot: u32, session: &Session) -> io::Result<()>;
+    /// Sends what the session has to send; gives whether it is out already, else [`Core::sent`] is told when it is. The
+    /// bytes stay as they are until then, or until the answer is there.
+    fn send(&mut self, slot: u32, session: &Session) -> io::Result<bool>;
     /// Waits until something happens, at most so long, and tells the core of it.
     fn wait(&mut self, timeout_ns: i64, core: &mut Core<'_>) -> io::Result<()>;
     /// Gives up all connections, so that their sockets can be used by others. Those that the kernel does not give back
     /// are told.
     fn finish(self) -> Vec<u32>;
-}
-
-/// A connection's place.
-struct Slot {
-    session: Option<Session>,
-    /// Number among all connections of the load.
-    connection: u32,
-    /// Who uses it.
-    user: Option<u32>,
-    /// Something was sent whose answer has not come.
-    is_asked: bool,
-    /// A connection for it is being made.
-    is_opening: bool,
 }
 
 pub(crate) struct Core<'l> {
@@ -74,8 +64,12 @@ pub(crate) struct Core<'l> {
     pub(crate) woken_ns: i64,
     answers: u64,
     answer_delay_ns: u64,
+    /// CPU that the poller spent on looking for news before it slept.
+    pub(crate) busy_poll_cpu_ns: u64,
     /// What the poller has to do next.
     pub(crate) sends: Vec<u32>,
+    /// Slots whose last piece of a local file is out.
+    pieces: Vec<u32>,
     closes: Vec<(u32, Session)>,
     adds: Vec<u32>,
 }
@@ -95,7 +89,7 @@ pub(crate) fn run<P: Poller>(
     let at = Teller { shared, ring };
     let waker = shared.waker(loop_number);
     let drivers = shared.work.drivers(loop_number, users);
-    let poller = P::new(connections.len(), waker);
+    let poller = P::new(connections.len(), waker, &shared.tuning);
     let connections = match (drivers, poller) {
         (Ok(drivers), Ok(poller)) => {
             let users =
@@ -127,16 +121,8 @@ impl<'l> Core<'l> {
     ) -> Core<'l> {
         let is_shared = connections.len() != users.len();
         let (opener, opened) = Opener::new(shared, loop_number);
-        let slots: Vec<Slot> = connections
-            .into_iter()
-            .map(|(connection, session)| Slot {
-                session,
-                connection,
-                user: None,
-                is_asked: false,
-                is_opening: false,
-            })
-            .collect();
+        let slots: Vec<Slot> =
+            connections.into_iter().map(|(connection, session)| Slot::new(connection, session)).collect();
         Core {
             at,
             held: vec![None; users.len()],
@@ -151,7 +137,9 @@ impl<'l> Core<'l> {
             woken_ns: monotonic_ns(),
             answers: 0,
             answer_delay_ns: 0,
+            busy_poll_cpu_ns: 0,
             sends: Vec::with_capacity(slots.len()),
+            pieces: Vec::new(),
             closes: Vec::new(),
             adds: (0..slots.len() as u32).filter(|slot| slots[*slot as usize].session.is_some()).collect(),
             users,
@@ -175,7 +163,8 @@ impl<'l> Core<'l> {
             self.carry_out(&mut poller);
             let mut now_ns = monotonic_ns();
             let next_timer_ns = self.timers.peek().map_or(i64::MAX, |Reverse((at_ns, _))| *at_ns);
-            let timeout_ns = (next_timer_ns.min(next_look_ns) - now_ns).max(0);
+            let has_to_send = !self.pieces.is_empty();
+            let timeout_ns = if has_to_send { 0 } else { (next_timer_ns.min(next_look_ns) - now_ns).max(0) };
             if let Err(error) = poller.wait(timeout_ns, &mut self) {
                 self.at.shared.fail(Cause::Driver, format!("the event loop can't go on: {error}"));
                 break;
@@ -185,6 +174,9 @@ impl<'l> Core<'l> {
             }
             now_ns = monotonic_ns();
             self.take_due(now_ns);
+            if !self.pieces.is_empty() {
+                self.send_pieces(now_ns);
+            }
             if now_ns >= next_look_ns || self.at.shared.is_stopped() {
                 next_look_ns = now_ns + LOOK_NS;
                 self.look(now_ns);
@@ -195,20 +187,7 @@ impl<'l> Core<'l> {
         }
         self.carry_out(&mut poller);
         let kept = poller.finish();
-        let give_back = |(number, slot): (usize, Slot)| {
-            let is_usable = !slot.is_asked && !kept.contains(&(number as u32));
-            match slot.session {
-                Some(session) if is_usable => (slot.connection, Some(session)),
-                Some(session) => {
-                    session.socket().shutdown();
-                    // The kernel may still read from, or write to, what belongs to it.
-                    std::mem::forget(session);
-                    (slot.connection, None)
-                }
-                None => (slot.connection, None),
-            }
-        };
-        self.slots.into_iter().enumerate().map(give_back).collect()
+        self.give_back(&kept)
     }
 
     /// Has the poller do what is due.
@@ -233,10 +212,35 @@ impl<'l> Core<'l> {
     #[inline]
     fn send<P: Poller>(&mut self, poller: &mut P, failed: &mut Vec<(u32, io::Error)>) {
         for slot in self.sends.drain(..) {
-            if let Some(session) = &self.slots[slot as usize].session
-                && let Err(error) = poller.send(slot, session)
-            {
-                failed.push((slot, error));
+            let Some(session) = &self.slots[slot as usize].session else { continue };
+            match poller.send(slot, session) {
+                Ok(is_out) if is_out && session.sends_more() => self.pieces.push(slot),
+                Ok(_) => {}
+                Err(error) => failed.push((slot, error)),
+            }
+        }
+    }
+
+    /// What was to be sent on a connection is out.
+    #[inline]
+    pub(crate) fn sent(&mut self, slot: u32) {
+        if self.session(slot).is_some_and(Session::sends_more) {
+            self.pieces.push(slot);
+        }
+    }
+
+    /// The next piece of each local file: one, and the others' turn.
+    #[cold]
+    fn send_pieces(&mut self, now_ns: i64) {
+        for slot in std::mem::take(&mut self.pieces) {
+            let state = &mut self.slots[slot as usize];
+            let (Some(session), Some(user)) = (&mut state.session, state.user) else { continue };
+            if !session.sends_more() {
+                continue;
+            }
+            let next = self.users[user as usize].send_piece(&self.at, session, now_ns);
+            if self.carry_on(user, slot, next) {
+                self.advance(user, now_ns);
             }
         }
     }
@@ -331,33 +335,6 @@ impl<'l> Core<'l> {
         }
     }
 
-    /// The connection that a user goes on with, where there is one.
-    fn acquire(&mut self, user: u32) -> Option<u32> {
-        if let Some(slot) = self.held[user as usize] {
-            return Some(slot);
-        }
-        let Some(slot) = self.free.pop() else {
-            self.queue.push_back(user);
-            return None;
-        };
-        self.held[user as usize] = Some(slot);
-        self.slots[slot as usize].user = Some(user);
-        Some(slot)
-    }
-
-    /// Gives a shared connection up, to whoever waits for one.
-    fn release(&mut self, user: u32, now_ns: i64) {
-        if !self.is_shared {
-            return;
-        }
-        let Some(slot) = self.held[user as usize].take() else { return };
-        self.slots[slot as usize].user = None;
-        self.free.push(slot);
-        if let Some(waiting) = self.queue.pop_front() {
-            self.advance(waiting, now_ns);
-        }
-    }
-
     /// Bytes have come on a connection.
     #[inline]
     pub(crate) fn bytes(&mut self, slot: u32, bytes: &[u8]) {
@@ -389,98 +366,6 @@ impl<'l> Core<'l> {
         }
     }
 
-    /// Something has come that nobody asked for: a connection between two transactions that the server ends, which is
-    /// found out at its next use, or a server that does not keep to the protocol.
-    #[cold]
-    fn unasked(&mut self, slot: u32) {
-        if self.slots[slot as usize].session.is_some() {
-            self.failed(slot, ProtocolError::AfterEnd.into());
-        }
-    }
-
-    /// A connection has ended.
-    #[cold]
-    pub(crate) fn lost(&mut self, slot: u32, error: io::Error) {
-        self.failed(slot, ExchangeError::Io(error));
-    }
-
-    #[cold]
-    fn failed(&mut self, slot: u32, error: ExchangeError) {
-        let now_ns = monotonic_ns();
-        let state = &mut self.slots[slot as usize];
-        let Some(mut session) = state.session.take() else { return };
-        state.is_asked = false;
-        let user = state.user.filter(|user| !self.users[*user as usize].is_out());
-        let next = match user {
-            Some(user) if !self.users[user as usize].is_outside() => {
-                Some(self.users[user as usize].failed(&self.at, &mut session, error, now_ns))
-            }
-            // Nothing is under way on it: the next transaction makes a new one, where that is wanted.
-            user => {
-                let user = user.map(|user| &mut self.users[user as usize]);
-                lost_between(&self.at, user, session.endpoint, &error, now_ns);
-                None
-            }
-        };
-        self.closes.push((slot, session));
-        if let (Some(user), Some(next)) = (user, next)
-            && self.carry_on(user, slot, next)
-        {
-            self.advance(user, now_ns);
-        }
-    }
-
-    fn close(&mut self, slot: u32) {
-        let state = &mut self.slots[slot as usize];
-        state.is_asked = false;
-        if let Some(session) = state.session.take() {
-            self.closes.push((slot, session));
-        }
-    }
-
-    /// Has a connection made, which takes its time elsewhere.
-    fn open(&mut self, slot: u32) {
-        let state = &mut self.slots[slot as usize];
-        if state.is_opening {
-            return;
-        }
-        state.is_opening = true;
-        self.pending_opens += 1;
-        self.opener.open(slot, state.connection);
-    }
-
-    fn take_opened(&mut self) {
-        while let Ok(Opened { slot, result }) = self.opened.try_recv() {
-            self.pending_opens -= 1;
-            self.slots[slot as usize].is_opening = false;
-            let Some(user) = self.slots[slot as usize].user else { continue };
-            self.take_session(slot, user, result);
-        }
-    }
-
-    fn take_session(&mut self, slot: u32, user: u32, result: Result<Option<Session>, LoadError>) {
-        let now_ns = monotonic_ns();
-        if self.users[user as usize].is_out() {
-            // The level was over first; the next one may use it.
-            self.slots[slot as usize].session = result.ok().flatten();
-            return;
-        }
-        match result {
-            Ok(Some(mut session)) => {
-                self.users[user as usize].connected(&self.at, &mut session, now_ns);
-                self.slots[slot as usize].session = Some(session);
-                self.adds.push(slot);
-            }
-            Ok(None) => self.users[user as usize].end(),
-            Err(error) => {
-                let message = format!("no connection could be made again: {error}");
-                self.at.shared.fail(Cause::ConnectionLost, message);
-                self.users[user as usize].end();
-            }
-        }
-        self.advance(user, now_ns);
-    }
-
     /// Users whose time has come.
     fn take_due(&mut self, now_ns: i64) {
         while let Some(Reverse((at_ns, user))) = self.timers.peek().copied()
@@ -495,6 +380,7 @@ impl<'l> Core<'l> {
     fn look(&mut self, now_ns: i64) {
         self.at.ring.answers.store(self.answers, Relaxed);
         self.at.ring.answer_delay_ns.store(self.answer_delay_ns, Relaxed);
+        self.at.ring.busy_poll_cpu_ns.store(self.busy_poll_cpu_ns, Relaxed);
         let shared = self.at.shared;
         if shared.is_stopped() {
             self.stop(now_ns);
@@ -503,7 +389,7 @@ impl<'l> Core<'l> {
         let stall_ns = i64::try_from(shared.limits.stall.as_nanos()).unwrap_or(i64::MAX);
         let asked = self.slots.iter().filter(|slot| slot.is_asked).filter_map(|slot| slot.user);
         let is_overdue =
-            |user: &u32| now_ns.saturating_sub(self.users[*user as usize].asked_ns()) >= stall_ns;
+            |user: &u32| now_ns.saturating_sub(self.users[*user as usize].waits_since_ns()) >= stall_ns;
         if let Some(user) = { asked }.find(is_overdue) {
             self.users[user as usize].stalled(shared);
         }

@@ -13,10 +13,11 @@ use crate::engine::Pool;
 use crate::engine::event_loop::Connections;
 use crate::engine::shared::Shared;
 use crate::measure::collector::Collected;
+use crate::measure::tally::TransactionTally;
 use crate::measure::usage::Usage;
 use crate::outcome::{
     ArrivalsOutcome, CONNECT, EndpointOutcome, EngineUse, Failure, Interval, KindOutcome, LevelOutcome, Live,
-    ROLLBACK,
+    ROLLBACK, TransactionOutcome,
 };
 
 const POLL: Duration = Duration::from_millis(1);
@@ -36,11 +37,15 @@ pub struct Running {
     pub(crate) collecting: Option<Sender<()>>,
     pub(crate) intervals: Receiver<Interval>,
     pub(crate) usage_at_begin: Option<Usage>,
+    /// A number of transactions bounds it: it is measured from its begin to the last of them.
+    pub(crate) measures_all: bool,
 }
 
 impl Running {
     /// Ends the warm-up: what is completed from now on counts into the result. The load goes on without a pause.
-    /// Gives the exact begin of the window, in monotonic nanoseconds; a second call changes nothing.
+    /// Gives the exact begin of the window, in monotonic nanoseconds; a second call changes nothing, nor does the first
+    /// in a level of so many transactions ([`LevelSpec::transactions_max`](crate::LevelSpec::transactions_max)), which is
+    /// measured from its begin.
     pub fn begin_measuring(&mut self) -> i64 {
         if self.usage_at_begin.is_none() {
             self.usage_at_begin = Some(Usage::read(&self.shared.rings));
@@ -48,6 +53,13 @@ impl Running {
         let mut ledger = self.shared.ledger();
         let now_ns = monotonic_ns();
         ledger.begin_window(now_ns)
+    }
+
+    /// Opens the window at the level's begin; to be called before anything runs.
+    pub(crate) fn measure_all(&mut self) {
+        self.measures_all = true;
+        self.usage_at_begin = Some(Usage::read(&self.shared.rings));
+        self.shared.ledger().begin_window(self.begin_ns);
     }
 
     /// What has been done since the level began, warm-up included. Cheap; may be called as often as wanted.
@@ -94,18 +106,15 @@ impl Running {
         self.users
     }
 
-    /// Ends the window here, then the level. Statements in flight get `Limits::stop` to be answered.
+    /// Ends the window here, then the level; the window of a level whose number of transactions
+    /// ([`LevelSpec::transactions_max`](crate::LevelSpec::transactions_max)) was reached ended with the last of them. Statements in flight get `Limits::stop` to be answered.
     pub fn stop(self) -> LevelOutcome {
         self.stop_with_intervals().0
     }
 
     /// The same, and the intervals that were not taken from the channel yet, the last ones included.
     pub fn stop_with_intervals(mut self) -> (LevelOutcome, Vec<Interval>) {
-        let (window_begin_ns, window_end_ns) = {
-            let mut ledger = self.shared.ledger();
-            let now_ns = monotonic_ns();
-            ledger.end_window(now_ns)
-        };
+        let (window_begin_ns, window_end_ns) = self.end_window();
         let usage_at_end = Usage::read(&self.shared.rings);
         let collected = self.wind_up();
         let window_ns = (window_end_ns - window_begin_ns) as u64;
@@ -124,6 +133,7 @@ impl Running {
             retries: 0,
             response: Default::default(),
             service: Default::default(),
+            by_transaction: Vec::new(),
             kinds: Vec::new(),
             bins_100ms: Vec::new(),
             lost_ns_by_code: BTreeMap::new(),
@@ -143,6 +153,20 @@ impl Running {
         (outcome, self.intervals.try_iter().collect())
     }
 
+    /// Ends the window: here and now or, where all transactions that were asked for have ended, with the last of them.
+    fn end_window(&self) -> (i64, i64) {
+        let is_over = self.measures_all && self.is_over();
+        let mut ledger = self.shared.ledger();
+        let now_ns = monotonic_ns();
+        if !is_over {
+            return ledger.end_window(now_ns);
+        }
+        for ring in &self.shared.rings {
+            ring.drain(|event| ledger.enter(event));
+        }
+        ledger.end_window_with_work(now_ns)
+    }
+
     fn fill(&self, outcome: &mut LevelOutcome, collected: Collected) {
         let window = collected.window;
         outcome.transactions = window.response.count();
@@ -153,6 +177,10 @@ impl Running {
         outcome.lost_ns_by_code = window.lost.into_iter().collect();
         outcome.bins_100ms = collected.bins_100ms;
         outcome.intervals_lost = collected.intervals_lost;
+        for (name, one) in self.shared.transactions.iter().zip(window.transactions) {
+            let TransactionTally { response, service } = one;
+            outcome.by_transaction.push(TransactionOutcome { kind: name.clone(), response, service });
+        }
         for (name, kind) in self.shared.kinds.iter().zip(window.kinds).skip(1) {
             let errors = kind.errors.iter().map(|(_, count)| count).sum();
             for (code, count) in kind.errors {

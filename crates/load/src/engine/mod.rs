@@ -27,7 +27,7 @@ use crate::connection::connect;
 use crate::connection::endpoints::Endpoints;
 use crate::connection::login::Wishes;
 use crate::connection::session::Session;
-use crate::driver::Work;
+use crate::driver::{Nothing, Work};
 use crate::engine::choice::{Choice, choose};
 use crate::engine::epoll::Epoll;
 use crate::engine::event_loop::Connections;
@@ -40,6 +40,7 @@ use crate::measure::collector::Collector;
 use crate::native::NativeWork;
 use crate::spec::{EngineKind, LevelSpec, LoadSpec};
 use crate::target::{Limits, Target};
+use crate::tuning::SchedulingPolicy;
 
 /// Much more than a thread of the load needs; only what it touches is taken from memory. Scripts need more than
 /// programs do.
@@ -106,7 +107,7 @@ impl Engine {
         limits: Limits,
     ) -> Result<Engine, LoadError> {
         let spec = LoadSpec { cpus, limits, ..LoadSpec::new(target.clone(), users_max, seed) };
-        Engine::open(&spec, Arc::new(NativeWork::new(workload, seed)))
+        Engine::open(&spec, Arc::new(NativeWork::for_users(workload, seed, users_max)))
     }
 
     /// Opens the connections of a load, and prepares the work's statements on each.
@@ -198,6 +199,7 @@ impl Engine {
             reconnect_every: level.reconnect_every,
             loops,
             has_event_loops: self.choice.kind != EngineKind::Threads,
+            tuning: self.spec.tuning,
             begin_ns,
         });
         let failed = |user: u32, source| LoadError::Thread { user, users, source };
@@ -216,7 +218,11 @@ impl Engine {
             collecting: Some(collecting),
             intervals,
             usage_at_begin: None,
+            measures_all: false,
         };
+        if level.transactions_max.is_some() {
+            running.measure_all();
+        }
         let collector = Collector::new(shared.clone(), interval_sender);
         let spawned =
             thread::Builder::new().name("load-collect".to_string()).spawn(move || collector.run(over));
@@ -245,12 +251,17 @@ impl Engine {
     ) -> io::Result<()> {
         let cpus = self.spec.cpus.as_deref().map(cpu_set);
         let kind = self.choice.kind;
+        let policy = self.spec.tuning.scheduling_policy;
         let shared = shared.clone();
         let builder = thread::Builder::new().name(format!("load-{number}")).stack_size(STACK_BYTES);
         let thread = builder.spawn(move || {
             if let Some(cpus) = cpus {
                 // That these CPUs can be had was tried when the engine was made.
                 let _ = rustix::thread::sched_setaffinity(None, &cpus);
+            }
+            if let Some(policy) = policy {
+                // That it can be had was tried too.
+                let _ = policy.apply();
             }
             let Share { users, mut connections } = share;
             match kind {
@@ -289,19 +300,6 @@ fn share_out(connections: Vec<Option<Session>>, users: u32, loops: u32) -> Vec<S
     shares
 }
 
-/// Work that is never done.
-struct Nothing;
-
-impl Work for Nothing {
-    fn kinds(&self) -> &[String] {
-        &[]
-    }
-
-    fn drivers(&self, _loop_number: u32, _users: &[u32]) -> Result<Vec<Box<dyn crate::Driver>>, String> {
-        Ok(Vec::new())
-    }
-}
-
 fn check(spec: &LoadSpec) -> Result<(), LoadError> {
     let wrong = |why: String| Err(LoadError::Spec(why));
     if spec.users_max == 0 {
@@ -329,7 +327,15 @@ fn check(spec: &LoadSpec) -> Result<(), LoadError> {
             "users that share connections need event loops: leave --engine threads out".to_string(),
         );
     }
-    Ok(())
+    spec.tuning.check(spec.engine).map_err(LoadError::Spec)?;
+    spec.tuning.scheduling_policy.map_or(Ok(()), try_policy)
+}
+
+/// On a thread of its own, since a policy can't always be left again.
+fn try_policy(policy: SchedulingPolicy) -> Result<(), LoadError> {
+    let tried = thread::spawn(move || policy.apply()).join();
+    let applied = tried.unwrap_or_else(|_| Err(io::Error::from_raw_os_error(libc::EINVAL)));
+    applied.map_err(|source| LoadError::SchedulingPolicy { policy, source })
 }
 
 impl Drop for Engine {
@@ -359,7 +365,7 @@ fn open_missing(
             openers.push(scope.spawn(move || -> Result<(), LoadError> {
                 for (number, place) in share {
                     let endpoint = endpoints.choose(*number);
-                    let opened = connect::open(endpoints, endpoint, work.preparations(), wishes, limits);
+                    let opened = connect::open(endpoints, endpoint, work, wishes, limits);
                     **place = Some(opened.map_err(connect::explained)?);
                 }
                 Ok(())

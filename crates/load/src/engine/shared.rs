@@ -14,8 +14,10 @@ use crate::driver::Work;
 use crate::engine::pace::Schedule;
 use crate::measure::ledger::Ledger;
 use crate::measure::ring::{CAPACITY_OF_LOOP, CAPACITY_OF_ONE, Ring};
+use crate::measure::tally::{Names, Sizes};
 use crate::outcome::{CONNECT, Cause, Failure, TRANSACTION};
 use crate::target::Limits;
+use crate::tuning::Tuning;
 
 pub(crate) struct Shared {
     pub(crate) work: Arc<dyn Work>,
@@ -24,8 +26,12 @@ pub(crate) struct Shared {
     pub(crate) wishes: Wishes,
     pub(crate) schedule: Schedule,
     pub(crate) reconnect_every: u32,
+    pub(crate) tuning: Tuning,
     /// "transaction", the work's own, "connect".
     pub(crate) kinds: Vec<String>,
+    /// The work's kinds of transactions; empty where there is only one.
+    pub(crate) transactions: Vec<String>,
+    pub(crate) sizes: Sizes,
     /// One a loop, or thread.
     pub(crate) rings: Vec<Ring>,
     /// With threads: each one's socket, to be shut down under it.
@@ -52,6 +58,7 @@ pub(crate) struct Parts {
     pub(crate) loops: u32,
     /// Event loops, and not threads.
     pub(crate) has_event_loops: bool,
+    pub(crate) tuning: Tuning,
     pub(crate) begin_ns: i64,
 }
 
@@ -61,7 +68,10 @@ impl Shared {
         kinds.extend_from_slice(parts.work.kinds());
         kinds.push(CONNECT.to_string());
         let capacity = if parts.has_event_loops { CAPACITY_OF_LOOP } else { CAPACITY_OF_ONE };
-        let ledger = Ledger::new(parts.begin_ns, kinds.len(), parts.endpoints.len());
+        let transactions = parts.work.transactions().to_vec();
+        let sizes =
+            Sizes { kinds: kinds.len(), transactions: transactions.len(), endpoints: parts.endpoints.len() };
+        let ledger = Ledger::new(parts.begin_ns, sizes);
         let flags = EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC;
         let wakers = if parts.has_event_loops { parts.loops } else { 0 };
         let wakers: Result<Vec<OwnedFd>, _> = (0..wakers).map(|_| eventfd(0, flags)).collect();
@@ -72,7 +82,10 @@ impl Shared {
             wishes: parts.wishes,
             schedule: parts.schedule,
             reconnect_every: parts.reconnect_every.unwrap_or(u32::MAX),
+            tuning: parts.tuning,
             kinds,
+            transactions,
+            sizes,
             rings: (0..parts.loops).map(|_| Ring::new(capacity)).collect(),
             sockets: (0..parts.loops).map(|_| Mutex::new(None)).collect(),
             wakers: wakers?,
@@ -83,6 +96,10 @@ impl Shared {
             reconnects: AtomicU64::new(0),
             client_limit: Mutex::new(None),
         })
+    }
+
+    pub(crate) fn names(&self) -> Names<'_> {
+        Names { kinds: &self.kinds, transactions: &self.transactions }
     }
 
     /// Place of "connect" among the kinds.

@@ -109,6 +109,7 @@ impl Worker<'_> {
         let mut next = self.user.go(&self.at, session, *now_ns);
         loop {
             next = match next {
+                Do::Send if self.session.as_ref().is_some_and(Session::sends_more) => self.send_piece(now_ns),
                 Do::Send => {
                     let Some(session) = &mut self.session else { return false };
                     let answer = session.exchange(&mut self.received);
@@ -140,6 +141,19 @@ impl Worker<'_> {
                 }
                 Do::Out => return false,
             };
+        }
+    }
+
+    /// Sends a piece of a local file, and comes to the next.
+    #[cold]
+    fn send_piece(&mut self, now_ns: &mut i64) -> Do {
+        let Some(session) = &mut self.session else { return Do::Out };
+        let sent = session.send_all();
+        *now_ns = monotonic_ns();
+        self.at.ring.pieces.fetch_add(1, Relaxed);
+        match sent {
+            Ok(()) => self.user.send_piece(&self.at, session, *now_ns),
+            Err(error) => self.failed(error.into(), *now_ns),
         }
     }
 

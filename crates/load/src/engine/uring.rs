@@ -6,10 +6,12 @@ use std::os::fd::RawFd;
 
 use io_uring::types::{CancelBuilder, Fd, Fixed, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
+use whyso_clock::{monotonic_ns, thread_cpu_ns};
 
 use crate::connection::session::Session;
 use crate::engine::buffers::Buffers;
 use crate::engine::event_loop::{Core, Poller};
+use crate::tuning::{MinComplete, Tuning};
 
 /// Each buffer takes what a server sends at once with its default `net_buffer_length`.
 const BUFFER_BYTES: usize = 16 * 1024;
@@ -55,31 +57,38 @@ pub(crate) struct Uring {
     key_of: Vec<u32>,
     news: Vec<cqueue::Entry>,
     wait_flags: u32,
+    min_complete: Option<MinComplete>,
+    /// Sends that the kernel has not told the end of.
+    sending: u32,
+    /// How long it looks for completions before it sleeps.
+    busy_poll_ns: i64,
 }
 
 /// Whether this kernel has it, and lets us.
 pub(crate) fn try_it() -> io::Result<()> {
-    let ring = new_ring(8)?;
+    let ring = new_ring(8, false)?;
     Buffers::new(&ring.submitter(), 1, 4096)?;
     Ok(())
 }
 
-fn new_ring(entries: u32) -> io::Result<IoUring> {
+/// `tells_of_work`: a flag in shared memory says when the kernel has something to do for us.
+fn new_ring(entries: u32, tells_of_work: bool) -> io::Result<IoUring> {
+    let mut builder = IoUring::builder();
     // One thread submits, and the kernel works for it when it waits: no interrupts between.
-    IoUring::builder()
-        .setup_single_issuer()
-        .setup_defer_taskrun()
-        .setup_clamp()
-        .setup_cqsize(entries * 4)
-        .build(entries)
+    builder.setup_single_issuer().setup_defer_taskrun().setup_clamp().setup_cqsize(entries * 4);
+    if tells_of_work {
+        builder.setup_taskrun_flag();
+    }
+    builder.build(entries)
 }
 
 impl Poller for Uring {
-    fn new(connections: usize, waker: RawFd) -> io::Result<Uring> {
+    fn new(connections: usize, waker: RawFd, tuning: &Tuning) -> io::Result<Uring> {
         // Twice as many keys: a connection may be closing while the next one in its place is at work.
         let keys = connections.max(1) * 2;
         let entries = (connections * 2 + 8).next_power_of_two().min(ENTRIES_MAX);
-        let ring = new_ring(entries as u32)?;
+        let busy_poll_ns = tuning.busy_poll.as_nanos() as i64;
+        let ring = new_ring(entries as u32, busy_poll_ns > 0)?;
         ring.submitter().register_files_sparse(keys as u32)?;
         let count = connections.next_power_of_two().clamp(16, BUFFERS_MAX);
         let buffers = Buffers::new(&ring.submitter(), count as u16, BUFFER_BYTES)?;
@@ -94,6 +103,11 @@ impl Poller for Uring {
             key_of: vec![u32::MAX; connections],
             news: Vec::with_capacity(entries * 4),
             wait_flags: ENTER_GETEVENTS | ENTER_EXT_ARG | ENTER_NO_IOWAIT,
+            min_complete: tuning
+                .min_complete
+                .map(|wait| MinComplete { completions: wait.completions.min(connections as u32), ..wait }),
+            sending: 0,
+            busy_poll_ns,
         };
         uring.listen_to_waker()?;
         Ok(uring)
@@ -127,29 +141,23 @@ impl Poller for Uring {
     }
 
     #[inline]
-    fn send(&mut self, slot: u32, session: &Session) -> io::Result<()> {
+    fn send(&mut self, slot: u32, session: &Session) -> io::Result<bool> {
         let key = self.key_of[slot as usize];
         self.keys[key as usize].is_sending = true;
+        self.sending += 1;
         let bytes = session.to_send();
         // All of it: what the kernel does not take at once it takes later, without a word in between.
         let send = opcode::Send::new(Fixed(key), bytes.as_ptr(), bytes.len() as u32)
             .flags(libc::MSG_NOSIGNAL | libc::MSG_WAITALL)
             .build()
             .user_data(tag(key, OP_SEND));
-        self.push(&send)
+        self.push(&send)?;
+        Ok(false)
     }
 
     fn wait(&mut self, timeout_ns: i64, core: &mut Core<'_>) -> io::Result<()> {
-        let timeout = Timespec::new()
-            .sec((timeout_ns / 1_000_000_000) as u64)
-            .nsec((timeout_ns % 1_000_000_000) as u32);
-        let args = SubmitArgs::new().timespec(&timeout);
-        match self.enter(&args) {
-            Ok(_) => {}
-            Err(error) if matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EBUSY)) => {}
-            Err(error) => return Err(error),
-        }
-        core.woken_ns = whyso_clock::monotonic_ns();
+        self.wait_for_news(timeout_ns, core)?;
+        core.woken_ns = monotonic_ns();
         let mut news = std::mem::take(&mut self.news);
         news.extend(self.ring.completion());
         let mut answers = 0;
@@ -176,9 +184,9 @@ impl Poller for Uring {
     }
 
     fn finish(mut self) -> Vec<u32> {
-        let deadline_ns = whyso_clock::monotonic_ns() + FINISH_NS;
+        let deadline_ns = monotonic_ns() + FINISH_NS;
         let timeout = Timespec::new().nsec(100_000_000);
-        while self.is_busy() && whyso_clock::monotonic_ns() < deadline_ns {
+        while self.is_busy() && monotonic_ns() < deadline_ns {
             let cancelled = self.ring.submitter().register_sync_cancel(Some(timeout), CancelBuilder::any());
             // Nothing to cancel is fine: then it has ended already, and is told below.
             let _ = cancelled;
@@ -230,19 +238,71 @@ impl Uring {
         Ok(())
     }
 
-    /// Hands over what is to be done, and waits for the next news.
+    /// Hands over what is to be done, and waits for the next news, as it was asked to.
     #[inline]
-    fn enter(&mut self, args: &SubmitArgs<'_, '_>) -> io::Result<usize> {
+    fn wait_for_news(&mut self, timeout_ns: i64, core: &mut Core<'_>) -> io::Result<()> {
+        let mut left_ns = timeout_ns;
+        if self.busy_poll_ns > 0 {
+            left_ns = (timeout_ns - self.look_for_news(timeout_ns, core)?).max(0);
+            if !self.ring.completion().is_empty() {
+                return Ok(());
+            }
+        }
+        if let Some(MinComplete { completions, at_most }) = self.min_complete {
+            let at_most_ns = left_ns.min(at_most.as_nanos() as i64);
+            // The end of a send is a completion too, and not what is waited for.
+            self.wait_for(completions + self.sending, at_most_ns)?;
+            if !self.ring.completion().is_empty() {
+                return Ok(());
+            }
+            left_ns -= at_most_ns;
+        }
+        self.wait_for(1, left_ns)
+    }
+
+    /// Looks for news over and over, for as long as it may; gives how long it did.
+    fn look_for_news(&mut self, timeout_ns: i64, core: &mut Core<'_>) -> io::Result<i64> {
+        let (begin_ns, begin_cpu_ns) = (monotonic_ns(), thread_cpu_ns());
+        let mut looked_ns = 0;
+        self.wait_for(0, 0)?;
+        while self.ring.completion().is_empty() && looked_ns < self.busy_poll_ns.min(timeout_ns) {
+            if self.ring.submission().taskrun() {
+                self.wait_for(0, 0)?;
+            }
+            std::hint::spin_loop();
+            looked_ns = monotonic_ns() - begin_ns;
+        }
+        core.busy_poll_cpu_ns += (thread_cpu_ns() - begin_cpu_ns) as u64;
+        Ok(looked_ns)
+    }
+
+    /// Hands over what is to be done, and waits for so many completions, so long at most.
+    #[inline]
+    fn wait_for(&mut self, completions: u32, timeout_ns: i64) -> io::Result<()> {
+        let timeout = Timespec::new()
+            .sec((timeout_ns / 1_000_000_000) as u64)
+            .nsec((timeout_ns % 1_000_000_000) as u32);
+        match self.enter(completions, &SubmitArgs::new().timespec(&timeout)) {
+            Err(error) if !matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EBUSY)) => {
+                Err(error)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    #[inline]
+    fn enter(&mut self, completions: u32, args: &SubmitArgs<'_, '_>) -> io::Result<usize> {
         let to_submit = self.ring.submission().len() as u32;
         // SAFETY: the flags say that the argument is what it is, and it lives for the length of the call; what the
         // requests point to is looked after by `push`.
-        let entered = unsafe { self.ring.submitter().enter(to_submit, 1, self.wait_flags, Some(args)) };
+        let entered =
+            unsafe { self.ring.submitter().enter(to_submit, completions, self.wait_flags, Some(args)) };
         match entered {
             Err(error)
                 if error.raw_os_error() == Some(libc::EINVAL) && self.wait_flags & ENTER_NO_IOWAIT != 0 =>
             {
                 self.wait_flags &= !ENTER_NO_IOWAIT;
-                self.ring.submitter().submit_with_args(1, args)
+                self.ring.submitter().submit_with_args(completions as usize, args)
             }
             entered => entered,
         }
@@ -321,13 +381,17 @@ impl Uring {
     fn sent(&mut self, key: u32, result: i32, core: &mut Core<'_>) {
         let state = &mut self.keys[key as usize];
         state.is_sending = false;
+        self.sending -= 1;
         let Some(slot) = state.slot else {
             self.free_if_done(key);
             return;
         };
         if result < 0 {
             core.lost(slot, io::Error::from_raw_os_error(-result));
-        } else if !state.early.is_empty() {
+            return;
+        }
+        core.sent(slot);
+        if !state.early.is_empty() {
             let early = std::mem::take(&mut state.early);
             core.bytes(slot, &early);
             core.send_now(self);

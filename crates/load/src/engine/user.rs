@@ -7,7 +7,7 @@ use whyso_clock::monotonic_ns;
 use whyso_wire::{Captured, ColumnType, Prepared, encode};
 
 use crate::connection::session::{ExchangeError, Got, Parts, Session, Sum};
-use crate::driver::{Command, Driver, Expects, FILE_BYTES_MAX, Fine, Kind, Next, Reply, Turn};
+use crate::driver::{Command, Driver, Expects, Fine, Kind, Next, Reply, Turn};
 use crate::engine::pace::Ticket;
 use crate::engine::shared::Shared;
 use crate::measure::ring::{Event, Ring, What};
@@ -45,6 +45,10 @@ pub(crate) struct User {
     was_retried: bool,
     /// When the command was handed over to be sent, or the connection to be made.
     asked_ns: i64,
+    /// When what it waits for last made progress that it knows of.
+    waits_since_ns: i64,
+    /// A piece of a local file.
+    piece: Vec<u8>,
     command: Command,
     heard: Heard,
     /// What the connection was given up with, until there is a new one.
@@ -142,6 +146,8 @@ impl User {
             attempt_ns: 0,
             was_retried: false,
             asked_ns: 0,
+            waits_since_ns: 0,
+            piece: Vec::new(),
             command: Command { kind: Kind::One(0), expects: Expects::Nothing, captures: false },
             heard: Heard::Nothing,
             lost: None,
@@ -164,9 +170,9 @@ impl User {
         matches!(self.phase, Phase::Idle | Phase::Waiting)
     }
 
-    /// When it began to wait for an answer, or for a connection.
-    pub(crate) fn asked_ns(&self) -> i64 {
-        self.asked_ns
+    /// Since when it waits for an answer, or for a connection; each piece of a local file that was taken counts.
+    pub(crate) fn waits_since_ns(&self) -> i64 {
+        self.asked_ns.max(self.waits_since_ns)
     }
 
     /// Comes to the next transaction.
@@ -247,9 +253,9 @@ impl User {
                     self.attempt_ns = now_ns;
                     self.was_retried = true;
                 }
-                Next::Done { counted } => {
+                Next::Done { transaction, counted } => {
                     if counted {
-                        self.tell_transaction(at, session, now_ns);
+                        self.tell_transaction(at, session, transaction, now_ns);
                     }
                     self.phase = Phase::Idle;
                     return Do::Ended;
@@ -271,13 +277,14 @@ impl User {
     }
 
     #[inline]
-    fn tell_transaction(&mut self, at: &Teller<'_>, session: &mut Session, now_ns: i64) {
+    fn tell_transaction(&mut self, at: &Teller<'_>, session: &mut Session, transaction: u16, now_ns: i64) {
         session.age = session.age.saturating_add(1);
         at.shared.endpoints.served(session.endpoint, now_ns);
         let response_ns = (now_ns - self.ticket.due_ns).max(0) as u64;
         let service_ns = (now_ns - self.attempt_ns).max(0) as u64;
         let was_retried = self.was_retried;
-        at.tell(now_ns, session.endpoint, What::Transaction { response_ns, service_ns, was_retried });
+        let what = What::Transaction { transaction, response_ns, service_ns, was_retried };
+        at.tell(now_ns, session.endpoint, what);
         let transactions = &at.ring.totals.transactions;
         transactions.store(transactions.load(Relaxed) + 1, Relaxed);
     }
@@ -314,22 +321,24 @@ impl User {
         self.go(at, session, now_ns)
     }
 
-    /// Sends the content for our own LOAD DATA LOCAL; where none was sent, refuses.
+    /// Begins to send the content for our own LOAD DATA LOCAL; where none was sent, refuses.
     #[cold]
     fn send_file(&mut self, at: &Teller<'_>, session: &mut Session, now_ns: i64) -> Do {
         if !at.shared.wishes.local_files {
             let refused = ExchangeError::LocalInfile(session.message(false));
             return self.failed(at, session, refused, now_ns);
         }
-        let mut content = Vec::new();
-        while self.driver.local_file(&mut content) {
-            if content.len() > FILE_BYTES_MAX {
-                let message = format!("LOAD DATA LOCAL would send more than {} MiB", FILE_BYTES_MAX >> 20);
-                at.shared.fail(Cause::Driver, message);
-                break;
-            }
-        }
-        match session.begin_local_file(&content) {
+        session.begin_local_file();
+        self.send_piece(at, session, now_ns)
+    }
+
+    /// The next piece of the local file: the one before is sent.
+    #[cold]
+    pub(crate) fn send_piece(&mut self, at: &Teller<'_>, session: &mut Session, now_ns: i64) -> Do {
+        self.waits_since_ns = now_ns;
+        self.piece.clear();
+        let more = self.driver.local_file(&mut self.piece);
+        match session.local_file_piece(&self.piece, !more || self.piece.is_empty()) {
             Ok(()) => Do::Send,
             Err(error) => self.failed(at, session, error, now_ns),
         }

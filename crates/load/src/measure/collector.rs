@@ -49,7 +49,7 @@ struct Watched {
 
 impl Collector {
     pub(crate) fn new(shared: Arc<Shared>, intervals: SyncSender<Interval>) -> Collector {
-        let window = Tally::new(shared.kinds.len(), shared.endpoints.len());
+        let window = Tally::new(shared.sizes);
         let watched = vec![Watched { progress: 0, since_ns: monotonic_ns() }; shared.rings.len()];
         let backlog = shared.schedule.backlog();
         Collector {
@@ -105,7 +105,7 @@ impl Collector {
             begin_ns: stretch.begin_ns,
             end_ns: stretch.end_ns,
             measured: stretch.measured,
-            rows: stretch.tally.rows(&self.shared.kinds),
+            rows: stretch.tally.rows(self.shared.names()),
             backlog: self.backlog_at(stretch.end_ns),
         };
         if self.intervals.try_send(interval).is_err() {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::measure::ring::{Event, What};
-use crate::measure::tally::Tally;
+use crate::measure::tally::{Sizes, Tally};
 
 /// Length of an interval, where no edge of the window cuts it.
 pub(crate) const INTERVAL_NS: i64 = 1_000_000_000;
@@ -25,8 +25,7 @@ pub(crate) struct Stretch {
 }
 
 pub(crate) struct Ledger {
-    kinds: usize,
-    endpoints: usize,
+    sizes: Sizes,
     /// Ascending, without gaps, never empty while the level runs.
     open: VecDeque<Stretch>,
     spare: Vec<Tally>,
@@ -34,21 +33,23 @@ pub(crate) struct Ledger {
     late: Tally,
     window_begin_ns: Option<i64>,
     window_end_ns: Option<i64>,
+    /// End of what was done last.
+    last_ns: i64,
     bins_100ms: Vec<u32>,
 }
 
 impl Ledger {
-    pub(crate) fn new(begin_ns: i64, kinds: usize, endpoints: usize) -> Ledger {
-        let tally = || Tally::new(kinds, endpoints);
+    pub(crate) fn new(begin_ns: i64, sizes: Sizes) -> Ledger {
+        let tally = || Tally::new(sizes);
         let first = Stretch { begin_ns, end_ns: begin_ns + INTERVAL_NS, measured: false, tally: tally() };
         Ledger {
-            kinds,
-            endpoints,
+            sizes,
             open: VecDeque::from([first]),
             spare: vec![tally()],
             late: tally(),
             window_begin_ns: None,
             window_end_ns: None,
+            last_ns: begin_ns,
             bins_100ms: Vec::new(),
         }
     }
@@ -78,6 +79,23 @@ impl Ledger {
         (begin_ns, now_ns)
     }
 
+    /// Ends the window, where it has begun and not ended, just after what was done last: nothing more will be done. Its
+    /// edges, as [`end_window`](Ledger::end_window) gives them.
+    pub(crate) fn end_window_with_work(&mut self, now_ns: i64) -> (i64, i64) {
+        if self.window_end_ns.is_none()
+            && let Some(begin_ns) = self.window_begin_ns
+        {
+            // Intervals that have been told stay as they are.
+            let told_ns = self.open.front().map_or(begin_ns, |first| first.begin_ns);
+            let end_ns = (self.last_ns + 1).max(begin_ns).max(told_ns).min(now_ns);
+            while self.open.len() > 1 && self.open.back().is_some_and(|last| last.begin_ns >= end_ns) {
+                self.open.pop_back();
+            }
+            return self.end_window(end_ns);
+        }
+        self.end_window(now_ns)
+    }
+
     /// Ends the current interval here and begins another.
     fn cut(&mut self, at_ns: i64, measured: bool) {
         self.extend(at_ns);
@@ -88,7 +106,7 @@ impl Ledger {
     }
 
     fn push(&mut self, begin_ns: i64, measured: bool) {
-        let tally = self.spare.pop().unwrap_or_else(|| Tally::new(self.kinds, self.endpoints));
+        let tally = self.spare.pop().unwrap_or_else(|| Tally::new(self.sizes));
         self.open.push_back(Stretch { begin_ns, end_ns: begin_ns + INTERVAL_NS, measured, tally });
     }
 
@@ -105,6 +123,7 @@ impl Ledger {
     /// Enters an event. Allocates nothing, but at the beginning of an interval.
     pub(crate) fn enter(&mut self, event: Event) {
         let end_ns = event.end_ns;
+        self.last_ns = self.last_ns.max(end_ns);
         let is_transaction = matches!(event.what, What::Transaction { .. });
         if is_transaction && self.is_measured(end_ns) {
             self.bin(end_ns);
@@ -152,10 +171,7 @@ impl Ledger {
         if let Some(last) = self.open.back_mut() {
             last.end_ns = now_ns.max(last.begin_ns);
         }
-        (
-            self.open.drain(..).collect(),
-            std::mem::replace(&mut self.late, Tally::new(self.kinds, self.endpoints)),
-        )
+        (self.open.drain(..).collect(), std::mem::replace(&mut self.late, Tally::new(self.sizes)))
     }
 
     /// Gives a tally back to be used again.
@@ -181,15 +197,17 @@ mod tests {
     use proptest::prelude::*;
 
     const S: i64 = INTERVAL_NS;
+    const SIZES: Sizes = Sizes { kinds: 2, transactions: 0, endpoints: 1 };
 
     fn transaction(end_ns: i64) -> Event {
-        let what = What::Transaction { response_ns: 1_000, service_ns: 1_000, was_retried: false };
+        let what =
+            What::Transaction { transaction: 0, response_ns: 1_000, service_ns: 1_000, was_retried: false };
         Event { end_ns, endpoint: 0, what }
     }
 
     #[test]
     fn the_window_counts_what_was_completed_in_it_and_nothing_else() {
-        let mut ledger = Ledger::new(0, 2, 1);
+        let mut ledger = Ledger::new(0, SIZES);
         ledger.enter(transaction(S / 2));
         assert_eq!(ledger.begin_window(S / 2 + 1), S / 2 + 1);
         assert_eq!(ledger.begin_window(S), S / 2 + 1);
@@ -210,7 +228,7 @@ mod tests {
 
     #[test]
     fn an_event_that_comes_after_its_interval_was_closed_still_counts_into_the_window() {
-        let mut ledger = Ledger::new(0, 2, 1);
+        let mut ledger = Ledger::new(0, SIZES);
         ledger.begin_window(0);
         ledger.extend(2 * S);
         let mut closed = Vec::new();
@@ -225,8 +243,26 @@ mod tests {
     }
 
     #[test]
+    fn a_window_that_ends_with_the_work_ends_just_after_what_was_done_last() {
+        let mut ledger = Ledger::new(0, SIZES);
+        ledger.begin_window(0);
+        ledger.enter(transaction(S / 2));
+        ledger.enter(transaction(S + 7));
+        // Somebody has looked later, and what was empty until then is open.
+        ledger.extend(4 * S);
+        assert_eq!(ledger.end_window_with_work(4 * S), (0, S + 8));
+        assert_eq!(ledger.end_window(5 * S), (0, S + 8));
+        assert_eq!(ledger.take_bins().iter().sum::<u32>(), 2);
+        let (stretches, _) = ledger.take_all(5 * S);
+        assert!(stretches.windows(2).all(|pair| pair[0].end_ns == pair[1].begin_ns));
+        let measured: Vec<_> = stretches.iter().filter(|s| s.measured).collect();
+        assert_eq!(measured.last().map(|s| (s.begin_ns, s.end_ns)), Some((S, S + 8)));
+        assert_eq!(measured.iter().map(|s| s.tally.response.count()).sum::<u64>(), 2);
+    }
+
+    #[test]
     fn a_window_that_never_began_is_empty() {
-        let mut ledger = Ledger::new(0, 2, 1);
+        let mut ledger = Ledger::new(0, SIZES);
         ledger.enter(transaction(5));
         assert_eq!(ledger.end_window(9), (9, 9));
         assert!(ledger.take_bins().is_empty());
@@ -245,7 +281,7 @@ mod tests {
             let end = begin + length;
             let mut times = times;
             times.sort_unstable();
-            let mut ledger = Ledger::new(0, 2, 1);
+            let mut ledger = Ledger::new(0, SIZES);
             let mut stretches = Vec::new();
             let edges = [(begin, true), (end, false), (5 * S, false)];
             let mut entered = 0;

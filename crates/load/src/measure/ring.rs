@@ -36,6 +36,8 @@ pub(crate) enum What {
     },
     /// Response and service time are the same where it was neither late nor retried.
     Transaction {
+        /// Place in [`Work::transactions`](crate::Work::transactions).
+        transaction: u16,
         response_ns: u64,
         service_ns: u64,
         was_retried: bool,
@@ -59,7 +61,7 @@ const GIVEN_UP: u64 = 4;
 
 impl Event {
     /// Words: end; value; a second value, or an error's state; and from the top: tag (8 bits), endpoint (16), free (8),
-    /// kind or error's kind (16), error number (16) or, over both of these, rows (32).
+    /// kind or error's kind (16), error number (16) or, over both of these, rows (32) or a transaction's kind.
     #[inline]
     fn pack(self) -> [u64; 4] {
         let end = self.end_ns as u64;
@@ -72,9 +74,9 @@ impl Event {
             What::Error { kind, latency_ns, code } => {
                 [end, latency_ns, state(code), tagged(ERROR) | u64::from(kind) << 16 | u64::from(code.errno)]
             }
-            What::Transaction { response_ns, service_ns, was_retried } => {
+            What::Transaction { transaction, response_ns, service_ns, was_retried } => {
                 let tag = if was_retried { RETRIED_TRANSACTION } else { TRANSACTION };
-                [end, response_ns, service_ns, tagged(tag)]
+                [end, response_ns, service_ns, tagged(tag) | u64::from(transaction)]
             }
             What::GivenUp { code, lost_ns } => {
                 [end, lost_ns, state(code), tagged(GIVEN_UP) | u64::from(code.errno)]
@@ -90,6 +92,7 @@ impl Event {
             ERROR => What::Error { kind: (word >> 16) as u16, latency_ns: value, code: code(word, second) },
             GIVEN_UP => What::GivenUp { code: code(word, second), lost_ns: value },
             tag @ (TRANSACTION | RETRIED_TRANSACTION) => What::Transaction {
+                transaction: word as u16,
                 response_ns: value,
                 service_ns: second,
                 was_retried: tag == RETRIED_TRANSACTION,
@@ -133,6 +136,10 @@ pub(crate) struct Ring {
     /// Answers that waited for their turn in an event loop, and how long they did, together.
     pub(crate) answers: AtomicU64,
     pub(crate) answer_delay_ns: AtomicU64,
+    /// Pieces of local files that were sent.
+    pub(crate) pieces: AtomicU64,
+    /// CPU spent on looking for news before sleeping.
+    pub(crate) busy_poll_cpu_ns: AtomicU64,
 }
 
 /// Counts since the level began, written by the thread alone.
@@ -159,13 +166,15 @@ impl Ring {
             at_rest: AtomicBool::new(false),
             answers: AtomicU64::new(0),
             answer_delay_ns: AtomicU64::new(0),
+            pieces: AtomicU64::new(0),
+            busy_poll_cpu_ns: AtomicU64::new(0),
             stalled: AtomicBool::new(false),
         }
     }
 
-    /// Number of events so far: it grows while the connection makes progress.
+    /// Number of events and pieces so far: it grows while the connection makes progress.
     pub(crate) fn progress(&self) -> u64 {
-        self.head.0.load(Relaxed)
+        self.head.0.load(Relaxed) + self.pieces.load(Relaxed)
     }
 
     /// Adds an event. Only the connection's own thread may call it. `false`: the ring is full, drain it first.
@@ -226,9 +235,14 @@ mod tests {
                 latency_ns,
                 code
             }),
-            (any::<u64>(), any::<u64>(), any::<bool>()).prop_map(|(response_ns, service_ns, was_retried)| {
-                What::Transaction { response_ns, service_ns, was_retried }
-            }),
+            (any::<u16>(), any::<u64>(), any::<u64>(), any::<bool>()).prop_map(
+                |(transaction, response_ns, service_ns, was_retried)| What::Transaction {
+                    transaction,
+                    response_ns,
+                    service_ns,
+                    was_retried
+                }
+            ),
             (code, any::<u64>()).prop_map(|(code, lost_ns)| What::GivenUp { code, lost_ns }),
             any::<u64>().prop_map(|late_ns| What::Late { late_ns }),
         ]

@@ -2,7 +2,24 @@
 
 use crate::measure::histogram::Histogram;
 use crate::measure::ring::{Event, What};
-use crate::outcome::{ErrorCode, IntervalRow};
+use crate::outcome::{ErrorCode, IntervalRow, TRANSACTION};
+
+/// How many of each there are to be told apart.
+#[derive(Clone, Copy)]
+pub(crate) struct Sizes {
+    /// Of statements, whole transactions before and "connect" after them.
+    pub(crate) kinds: usize,
+    /// Kinds of transactions; 0 where there is only one.
+    pub(crate) transactions: usize,
+    pub(crate) endpoints: usize,
+}
+
+/// The names that go with a tally's places.
+#[derive(Clone, Copy)]
+pub(crate) struct Names<'n> {
+    pub(crate) kinds: &'n [String],
+    pub(crate) transactions: &'n [String],
+}
 
 /// Everything that is counted. The kinds are those of the work, whole transactions before and "connect" after them.
 pub(crate) struct Tally {
@@ -14,6 +31,7 @@ pub(crate) struct Tally {
     pub(crate) lost: Vec<(ErrorCode, u64)>,
     /// The first, of whole transactions, stays empty.
     pub(crate) kinds: Vec<KindTally>,
+    pub(crate) transactions: Vec<TransactionTally>,
     pub(crate) endpoints: Vec<EndpointTally>,
 }
 
@@ -25,6 +43,13 @@ pub(crate) struct KindTally {
     pub(crate) error_latency: Histogram,
 }
 
+/// One kind of transaction.
+#[derive(Default)]
+pub(crate) struct TransactionTally {
+    pub(crate) response: Histogram,
+    pub(crate) service: Histogram,
+}
+
 #[derive(Default)]
 pub(crate) struct EndpointTally {
     pub(crate) errors: u64,
@@ -32,7 +57,7 @@ pub(crate) struct EndpointTally {
 }
 
 impl Tally {
-    pub(crate) fn new(kinds: usize, endpoints: usize) -> Tally {
+    pub(crate) fn new(sizes: Sizes) -> Tally {
         Tally {
             response: Histogram::new(),
             service: Histogram::new(),
@@ -40,8 +65,9 @@ impl Tally {
             late: Histogram::new(),
             retries: 0,
             lost: Vec::new(),
-            kinds: (0..kinds).map(|_| KindTally::default()).collect(),
-            endpoints: (0..endpoints).map(|_| EndpointTally::default()).collect(),
+            kinds: (0..sizes.kinds).map(|_| KindTally::default()).collect(),
+            transactions: (0..sizes.transactions).map(|_| TransactionTally::default()).collect(),
+            endpoints: (0..sizes.endpoints).map(|_| EndpointTally::default()).collect(),
         }
     }
 
@@ -63,9 +89,13 @@ impl Tally {
                     add_errors(&mut kind.errors, code, 1);
                 }
             }
-            What::Transaction { response_ns, service_ns, was_retried } => {
+            What::Transaction { transaction, response_ns, service_ns, was_retried } => {
                 self.response.record(response_ns);
                 self.service.record(service_ns);
+                if let Some(one) = self.transactions.get_mut(usize::from(transaction)) {
+                    one.response.record(response_ns);
+                    one.service.record(service_ns);
+                }
                 if was_retried {
                     self.retried.record(response_ns);
                 }
@@ -90,6 +120,10 @@ impl Tally {
         for (code, lost_ns) in &other.lost {
             add_errors(&mut self.lost, *code, *lost_ns);
         }
+        for (mine, theirs) in self.transactions.iter_mut().zip(&other.transactions) {
+            mine.response.merge(&theirs.response);
+            mine.service.merge(&theirs.service);
+        }
         for (mine, theirs) in self.endpoints.iter_mut().zip(&other.endpoints) {
             mine.response.merge(&theirs.response);
             mine.errors += theirs.errors;
@@ -111,6 +145,10 @@ impl Tally {
         self.late.clear();
         self.retries = 0;
         self.lost.clear();
+        for transaction in &mut self.transactions {
+            transaction.response.clear();
+            transaction.service.clear();
+        }
         for endpoint in &mut self.endpoints {
             endpoint.response.clear();
             endpoint.errors = 0;
@@ -123,8 +161,9 @@ impl Tally {
         }
     }
 
-    /// As an interval shows it: whole transactions first, then each kind that something happened to.
-    pub(crate) fn rows(&self, names: &[String]) -> Vec<IntervalRow> {
+    /// As an interval shows it: whole transactions first, then each kind of them, and of statements, that something
+    /// happened to.
+    pub(crate) fn rows(&self, names: Names<'_>) -> Vec<IntervalRow> {
         let mut rows = Vec::new();
         let mut all_errors = Vec::new();
         for kind in &self.kinds {
@@ -132,18 +171,20 @@ impl Tally {
                 add_errors(&mut all_errors, *code, *count);
             }
         }
-        rows.push(IntervalRow {
-            statement: names.first().cloned().unwrap_or_default(),
-            count: self.response.count(),
-            rows: self.kinds.iter().map(|kind| kind.rows).sum(),
+        let row_count = self.kinds.iter().map(|kind| kind.rows).sum();
+        let whole = IntervalRow {
+            rows: row_count,
             errors: all_errors,
-            response_sum_ns: self.response.sum_ns(),
-            service_sum_ns: self.service.sum_ns(),
-            response_max_ns: self.response.max_ns(),
-            response: self.response.buckets().collect(),
-            service: self.service.buckets().collect(),
-        });
-        for (name, kind) in names.iter().zip(&self.kinds).skip(1) {
+            ..transactions(&self.response, &self.service)
+        };
+        rows.push(IntervalRow { statement: names.kinds.first().cloned().unwrap_or_default(), ..whole });
+        for (name, one) in names.transactions.iter().zip(&self.transactions) {
+            if one.response.count() > 0 {
+                let statement = format!("{TRANSACTION}:{name}");
+                rows.push(IntervalRow { statement, ..transactions(&one.response, &one.service) });
+            }
+        }
+        for (name, kind) in names.kinds.iter().zip(&self.kinds).skip(1) {
             if kind.latency.count() == 0 && kind.errors.is_empty() {
                 continue;
             }
@@ -160,6 +201,21 @@ impl Tally {
             });
         }
         rows
+    }
+}
+
+/// Transactions of one kind, or of all.
+fn transactions(response: &Histogram, service: &Histogram) -> IntervalRow {
+    IntervalRow {
+        statement: String::new(),
+        count: response.count(),
+        rows: 0,
+        errors: Vec::new(),
+        response_sum_ns: response.sum_ns(),
+        service_sum_ns: service.sum_ns(),
+        response_max_ns: response.max_ns(),
+        response: response.buckets().collect(),
+        service: service.buckets().collect(),
     }
 }
 

@@ -11,6 +11,7 @@ pub(crate) struct Usage {
     process_cpu_ns: i64,
     answers: u64,
     answer_delay_ns: u64,
+    busy_poll_cpu_ns: u64,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -26,6 +27,7 @@ impl Usage {
             process_cpu_ns: whyso_clock::process_cpu_ns(),
             answers: rings.iter().map(|ring| ring.answers.load(Relaxed)).sum(),
             answer_delay_ns: rings.iter().map(|ring| ring.answer_delay_ns.load(Relaxed)).sum(),
+            busy_poll_cpu_ns: rings.iter().map(|ring| ring.busy_poll_cpu_ns.load(Relaxed)).sum(),
         }
     }
 
@@ -39,6 +41,7 @@ impl Usage {
             window_ns,
             answers: end.answers - self.answers,
             answer_delay_ns: end.answer_delay_ns - self.answer_delay_ns,
+            busy_poll_cpu_ns: end.busy_poll_cpu_ns - self.busy_poll_cpu_ns,
             ..ClientUse::default()
         };
         for (before, after) in self.threads.iter().zip(&end.threads) {

@@ -16,8 +16,8 @@ const DIGITS: u8 = 3;
 /// The column of largest values is in milliseconds, as that of other writers is.
 const NS_PER_MS: f64 = 1e6;
 
-/// Writes a log. Transactions' response times have no tag, their service times the tag "service", and each kind of
-/// statement the tag of its name.
+/// Writes a log. Transactions' response times have no tag, their service times the tag "service"; those of one kind of
+/// transaction "transaction:" and "service:" with its name; and each kind of statement the tag of its name.
 pub struct HdrLog<W: Write> {
     out: W,
     serializer: V2DeflateSerializer,
@@ -50,8 +50,11 @@ impl<W: Write> HdrLog<W> {
             if row.statement == "transaction" {
                 self.line(row, "", &row.response)?;
                 self.line(row, "service", &row.service)?;
-            } else {
-                self.line(row, &row.statement, &row.response)?;
+                continue;
+            }
+            self.line(row, &row.statement, &row.response)?;
+            if let Some(kind) = row.statement.strip_prefix("transaction:") {
+                self.line(row, &format!("service:{kind}"), &row.service)?;
             }
         }
         Ok(())

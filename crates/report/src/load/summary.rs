@@ -5,11 +5,11 @@ use std::fmt::Write;
 
 use whyso_explain::capacity::Answer;
 use whyso_explain::model::LevelVerdict;
-use whyso_explain::slo::required_time;
 use whyso_explain::versus::Comparison;
 use whyso_record::run::{Level, SloResult};
 
-use super::{LoadResult, invalid_why};
+use super::transactions::{self, is_of_transaction, requirement};
+use super::{LoadResult, engines, invalid_why};
 use crate::number::{amount, grouped, whole};
 use crate::terminal::{aligned_with_words, wrapped};
 
@@ -17,7 +17,9 @@ use crate::terminal::{aligned_with_words, wrapped};
 pub fn summary(result: &LoadResult, width: usize) -> String {
     let mut out = String::new();
     let judged = result.levels.iter().map(|(level, _)| level).filter(|level| is_end_of_search(result, level));
-    out.push_str(&service_levels(judged));
+    let judged: Vec<&Level> = judged.collect();
+    out.push_str(&kinds_of_transactions(judged.iter().copied()));
+    out.push_str(&service_levels(judged.into_iter()));
     endpoints(&mut out, &result.levels);
     if let Some(answer) = &result.capacity {
         capacity(&mut out, answer, width);
@@ -44,32 +46,35 @@ fn is_end_of_search(result: &LoadResult, level: &Level) -> bool {
 
 /// As Faban prints it: average, maximum, 90th, what is required, and the verdict.
 pub(crate) fn service_levels<'l>(levels: impl Iterator<Item = &'l Level>) -> String {
-    let judged: Vec<&Level> = levels.filter(|level| !level.result.slo.is_empty()).collect();
-    if judged.is_empty() {
-        return String::new();
-    }
     let head = ["level", "kind", "average", "max", "90th", "required", "measured", "verdict"];
     let mut rows = vec![head.map(str::to_string).to_vec()];
-    for level in judged {
-        for slo in &level.result.slo {
+    for level in levels {
+        // Those of one kind of transaction stand in that kind's line.
+        for slo in level.result.slo.iter().filter(|slo| !is_of_transaction(level, slo)) {
             rows.push(slo_row(level, slo));
         }
+    }
+    if rows.len() == 1 { String::new() } else { format!("\n{}", aligned_with_words(&rows, &[0, 1])) }
+}
+
+/// The kinds of transactions, where there are several: how often, how long, and what is required of each.
+pub(crate) fn kinds_of_transactions<'l>(levels: impl Iterator<Item = &'l Level>) -> String {
+    let lines = transactions::lines(levels);
+    if lines.is_empty() {
+        return String::new();
+    }
+    let head = transactions::head(&lines);
+    let mut rows = vec![std::iter::once("level").chain(head.iter().copied()).map(str::to_string).collect()];
+    for line in &lines {
+        rows.push(std::iter::once(level_name(line.level)).chain(line.cells(&head)).collect());
     }
     format!("\n{}", aligned_with_words(&rows, &[0, 1]))
 }
 
 fn slo_row(level: &Level, slo: &SloResult) -> Vec<String> {
     let ms = |value: f64| if slo.measured_ms.is_some() { amount(value, "ms") } else { "–".to_string() };
-    vec![
-        level_name(level),
-        slo.kind.clone(),
-        ms(slo.mean_ms),
-        ms(slo.max_ms),
-        ms(slo.p90_ms),
-        format!("{} ≤ {}", slo.measure, required_time(slo.required_ms)),
-        slo.measured_ms.map_or("nothing".to_string(), |measured| amount(measured, "ms")),
-        if slo.held { "PASS" } else { "FAIL" }.to_string(),
-    ]
+    let times = [ms(slo.mean_ms), ms(slo.max_ms), ms(slo.p90_ms)];
+    [level_name(level), slo.kind.clone()].into_iter().chain(times).chain(requirement(slo)).collect()
 }
 
 /// "16 users", or the rate of an open loop.
@@ -170,7 +175,6 @@ fn notes(result: &LoadResult) -> Vec<String> {
     if let Some(why) = &result.cut_short {
         notes.push(format!("Cut short: {why}."));
     }
-    let mut engines: Vec<String> = Vec::new();
     for (level, verdict) in &result.levels {
         let of = &level.result;
         let name = level_name(level);
@@ -192,12 +196,8 @@ fn notes(result: &LoadResult) -> Vec<String> {
         if of.intervals_lost > 0 {
             notes.push(format!("At {name} {} intervals were lost.", whole(of.intervals_lost)));
         }
-        let engine = engine(level);
-        if !engine.is_empty() && !engines.contains(&engine) {
-            engines.push(engine);
-        }
     }
-    notes.extend(engines);
+    notes.extend(engines(result.levels.iter().map(|(level, _)| level)));
     notes
 }
 
@@ -226,20 +226,4 @@ fn errors(level: &Level) -> String {
 
 fn counted(count: u64, one: &str, many: &str) -> String {
     if count == 1 { format!("1 {one}") } else { format!("{} {many}", whole(count)) }
-}
-
-/// What drove a level and why, in a sentence; empty where it was not recorded.
-pub(crate) fn engine(level: &Level) -> String {
-    let engine = &level.result.engine;
-    let why =
-        if engine.why.is_empty() { String::new() } else { format!(": {}", engine.why.trim_end_matches('.')) };
-    match engine.kind.as_str() {
-        "" => String::new(),
-        "threads" => format!("Driven by threads, one a connection{why}."),
-        kind => {
-            let loops =
-                if engine.loops == 1 { "1 loop".to_string() } else { format!("{} loops", engine.loops) };
-            format!("Driven by {kind}, {loops}{why}.")
-        }
-    }
 }

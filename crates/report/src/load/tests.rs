@@ -1,7 +1,9 @@
 use whyso_explain::capacity::{Answer, Bounds, ProbeResult};
 use whyso_explain::model::LevelVerdict;
 use whyso_explain::versus::{Measured, compare};
-use whyso_record::run::{ArrivalsResult, EndpointResult, EngineResult, Latency, OutageResult, SloResult};
+use whyso_record::run::{
+    ArrivalsResult, EndpointResult, EngineResult, Latency, OutageResult, SloResult, TransactionResult,
+};
 
 use super::*;
 use crate::svg::tests::level;
@@ -40,6 +42,51 @@ level     kind         average      max     90th      required  measured  verdic
 }
 
 #[test]
+fn kinds_of_transactions_stand_with_their_mix_and_what_is_required_of_each() {
+    let mut level = level(0, 16, 100.0);
+    level.result.transactions = 1000;
+    let kind = |name: &str, transactions: u64| TransactionResult {
+        kind: name.to_string(),
+        transactions,
+        transactions_per_s: transactions as f64 / 10.0,
+        latency_ms: Latency { mean: 2.0, max: 40.0, ..Latency::default() },
+        p90_ms: 8.0,
+        service_ms: Latency::default(),
+    };
+    level.result.by_transaction = vec![kind("new_order", 900), kind("pay", 100), kind("never_drawn", 0)];
+    let expected = "
+level     transaction   TPS     mix  average      max  90th
+16 users  new_order    90.0  90.0 %  2.00 ms  40.0 ms  8.00 ms
+16 users  pay          10.0  10.0 %  2.00 ms  40.0 ms  8.00 ms
+16 users  never_drawn     0   0.0 %        –        –  –
+";
+    assert_eq!(summary(&judged(level.clone()), 80), expected);
+
+    let slo = |kind: &str, held: bool| SloResult {
+        kind: kind.to_string(),
+        measure: "p90".to_string(),
+        required_ms: 10.0,
+        measured_ms: Some(8.0),
+        mean_ms: 2.0,
+        p90_ms: 8.0,
+        max_ms: 40.0,
+        held,
+    };
+    level.result.slo = vec![slo("transaction", true), slo("new_order", true), slo("transaction:pay", false)];
+    let expected = "
+level     transaction   TPS     mix  average      max     90th     required  measured  verdict
+16 users  new_order    90.0  90.0 %  2.00 ms  40.0 ms  8.00 ms  p90 ≤ 10 ms   8.00 ms  PASS
+16 users  pay          10.0  10.0 %  2.00 ms  40.0 ms  8.00 ms  p90 ≤ 10 ms   8.00 ms  FAIL
+16 users  never_drawn     0   0.0 %        –        –        –            –         –  –
+
+level     kind         average      max     90th     required  measured  verdict
+16 users  transaction  2.00 ms  40.0 ms  8.00 ms  p90 ≤ 10 ms   8.00 ms  PASS
+";
+    assert_eq!(summary(&judged(level.clone()), 80), expected);
+    assert_eq!(load_json(&judged(level))["levels"][0]["kinds"][1]["kind"], "pay");
+}
+
+#[test]
 fn what_makes_a_number_doubtful_stands_under_the_table() {
     let mut level = level(0, 1, 100.0);
     level.result.client_limit = "the local ports ran out".to_string();
@@ -49,8 +96,12 @@ fn what_makes_a_number_doubtful_stands_under_the_table() {
     level.result.retries = 13;
     level.result.arrivals =
         Some(ArrivalsResult { due: 1000, due_per_s: 1000.0, backlog_end: 400, ..ArrivalsResult::default() });
-    level.result.engine =
-        EngineResult { kind: "io-uring".to_string(), loops: 2, why: "it was asked for".to_string() };
+    level.result.engine = EngineResult {
+        kind: "io-uring".to_string(),
+        loops: 2,
+        why: "it was asked for".to_string(),
+        ..Default::default()
+    };
     let expected = "
 • INVALID at 1,000/s: the local ports ran out.
 • At 1,000/s the rate could not be held: the backlog grew from 0 to 400 transactions.

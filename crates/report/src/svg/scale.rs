@@ -32,19 +32,19 @@ impl LogScale {
     }
 }
 
-/// Users on a binary logarithm, with room for a marker at either end.
-pub(super) struct UsersScale(Scale);
+/// Users, or rates, on a binary logarithm, with room for a marker at either end.
+pub(super) struct LevelScale(Scale);
 
-impl UsersScale {
-    /// `users` are 1 or more.
-    pub(super) fn new(users: impl Iterator<Item = f64>, left: f64, right: f64) -> UsersScale {
-        let (low, high) = users
-            .fold((f64::INFINITY, 1.0), |(low, high): (f64, f64), users| (low.min(users), high.max(users)));
-        UsersScale(Scale { from: low.log2() - 0.45, to: high.log2() + 0.45, bottom: left, top: right })
+impl LevelScale {
+    /// `levels` are above 0.
+    pub(super) fn new(levels: impl Iterator<Item = f64>, left: f64, right: f64) -> LevelScale {
+        let (low, high) =
+            levels.fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), one| (low.min(one), high.max(one)));
+        LevelScale(Scale { from: low.log2() - 0.45, to: high.log2() + 0.45, bottom: left, top: right })
     }
 
-    pub(super) fn at(&self, users: f64) -> f64 {
-        self.0.at(users.log2())
+    pub(super) fn at(&self, level: f64) -> f64 {
+        self.0.at(level.log2())
     }
 }
 

@@ -68,6 +68,35 @@ fn a_level_that_does_not_count_is_hollow_and_says_why() {
 }
 
 #[test]
+fn the_load_generators_own_step_is_drawn_beside_the_level_that_it_belongs_to() {
+    let (mut run, explanation) = made();
+    assert!(!svg(&run, &explanation).contains("own step"));
+    let mut step = Level { purpose: Purpose::Switch, ..level(3, 4, 1000.0) };
+    step.result.transactions_per_s = 1000.0;
+    run.levels.push(step);
+    let chart = svg(&run, &explanation);
+    assert!(chart.contains("the load generator's own step"));
+    // Its square and the legend's; no diamond, which is a level that was repeated.
+    assert_eq!(chart.matches("h9v9h-9z").count(), 2);
+    assert!(!chart.contains("repeated at the end"));
+}
+
+#[test]
+fn a_sweep_over_rates_is_drawn_against_rates() {
+    let (mut run, explanation) = made();
+    for (level, rate_per_s) in run.levels.iter_mut().zip([500.0, 1000.0, 2000.0]) {
+        level.users = 128;
+        level.result.rate_per_s = Some(rate_per_s);
+    }
+    let chart = svg(&run, &explanation);
+    assert!(chart.contains("transactions due per second (open loop") && !chart.contains("users (concurrent"));
+    assert!(chart.contains(">1,000<") && !chart.contains(">128<"));
+    // The same rate at every level is a sweep over users, though an open loop's.
+    run.levels.iter_mut().for_each(|level| level.result.rate_per_s = Some(500.0));
+    assert!(svg(&run, &explanation).contains("users (concurrent"));
+}
+
+#[test]
 fn a_run_without_levels_says_so() {
     let chart = svg(&RunInfo::default(), &Explanation::default());
     assert!(chart.contains("No level was measured."));

@@ -1,0 +1,79 @@
+//! A sweep over rates: which of them the server kept up with.
+
+use crate::level::{Level, levels_evidence, names};
+use crate::model::Finding;
+use crate::numbers;
+
+/// Up to which rate the server kept up, and what it did of the others.
+pub(crate) fn finding(levels: &[Level]) -> Finding {
+    let mut judged: Vec<&Level> =
+        levels.iter().filter(|level| level.verdict.valid && !level.repeat).collect();
+    judged.sort_by(|a, b| a.rate_per_s.unwrap_or(0.0).total_cmp(&b.rate_per_s.unwrap_or(0.0)));
+    let (held, missed): (Vec<&Level>, Vec<&Level>) = judged.iter().partition(|level| level.rate_held);
+    let mut sentences = Vec::new();
+    if judged.is_empty() {
+        sentences.push("No level can be judged, so nothing can be said of the rates.".to_string());
+    }
+    if !held.is_empty() {
+        let times = match (
+            held.first().and_then(|level| level.latency_mean_ms),
+            held.last().and_then(|level| level.latency_mean_ms),
+        ) {
+            (Some(first), Some(last)) if held.len() > 1 => format!(
+                "; the mean response time was {} at the lowest of them and {} at the highest",
+                numbers::with_unit(first, "ms"),
+                numbers::with_unit(last, "ms")
+            ),
+            (Some(only), _) => format!("; the mean response time was {}", numbers::with_unit(only, "ms")),
+            _ => String::new(),
+        };
+        sentences.push(format!("The server kept up with {}{times}.", names(&held)));
+    }
+    for level in missed {
+        sentences.push(format!(
+            "With {} due it did not keep up: it did {}/s, with at most {} at a time, and the backlog grew.",
+            level.name(),
+            numbers::plain(level.per_s()),
+            numbers::count(u64::from(level.users)),
+        ));
+    }
+    Finding {
+        id: "rates".to_string(),
+        text: sentences.join(" "),
+        evidence: vec![levels_evidence("transactions_per_s", &judged)],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::explain;
+    use crate::model::{Input, LevelInput};
+
+    fn level(index: u32, rate_per_s: f64, did_per_s: u32, rate_held: bool) -> LevelInput {
+        LevelInput {
+            index,
+            users: 128,
+            rate_per_s: Some(rate_per_s),
+            rate_held,
+            end_ns: 10_000_000_000,
+            transactions: u64::from(did_per_s) * 10,
+            latency_mean_ms: 2.0 + f64::from(index),
+            bins_100ms: (0..100).map(|bin| did_per_s / 10 + bin % 3).collect(),
+            ..LevelInput::default()
+        }
+    }
+
+    #[test]
+    fn a_sweep_over_rates_tells_which_were_kept_up_with_and_no_peak() {
+        let levels =
+            vec![level(0, 500.0, 500, true), level(1, 1000.0, 1000, true), level(2, 2000.0, 1500, false)];
+        let explained = explain(&Input { levels, ..Input::default() });
+        let text = &explained.findings[0].text;
+        assert_eq!(
+            text,
+            "The server kept up with 500/s and 1,000/s; the mean response time was 2 ms at the lowest of them and 3 ms at the \
+             highest. With 2,000/s due it did not keep up: it did 1,500/s, with at most 128 at a time, and the backlog grew."
+        );
+        assert_eq!((explained.peak, explained.usl), (None, None));
+    }
+}

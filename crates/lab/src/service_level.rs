@@ -1,0 +1,69 @@
+//! Whether a workload has what a service level requires something of.
+
+use whyso_explain::slo::Requirement;
+use whyso_load::TRANSACTION;
+use whyso_workload::Workload;
+
+use crate::Error;
+
+/// Every kind that a service level names must be one of the workload's: of its transactions or of its statements.
+///
+/// # Errors
+/// One sentence on the first that is neither, or both.
+pub(crate) fn check_kinds(slo: &[Requirement], workload: &Workload) -> Result<(), Error> {
+    let transactions = workload.transaction_kinds();
+    let statements = workload.kinds();
+    for required in slo.iter().filter(|required| !required.is_of_all()) {
+        let kind = required.kind.as_str();
+        let is_of_transaction = transactions.iter().any(|name| required.is_of_transaction(name));
+        match (is_of_transaction, statements.contains(&kind)) {
+            (true, false) | (false, true) => {}
+            (true, true) => {
+                return Err(Error::Plan(format!(
+                    "--slo {kind}:… may be the transaction or the statement {kind}: write {TRANSACTION}:{kind}:… for the \
+                     transaction, or give the statement another name with \\kind"
+                )));
+            }
+            (false, false) => {
+                let known = [&[TRANSACTION][..], &transactions[..], &statements[..]].concat();
+                return Err(Error::Plan(format!(
+                    "--slo {kind}:… names a kind of transaction or statement that {} does not have: it has {}",
+                    workload.name,
+                    known.join(", ")
+                )));
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use whyso_workload::SqlOptions;
+
+    const SHOP: &str = "\\transaction read\n\\kind look\nSELECT 1;\n\\transaction pay\n\\kind pay\nSELECT 2;\n\
+                        \\transaction never@0\nSELECT 3;";
+
+    fn check(slo: &str) -> Result<(), String> {
+        let workload = Workload::from_sql_file("shop.sql", SHOP, &SqlOptions::default()).unwrap();
+        check_kinds(&[slo.parse().unwrap()], &workload).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_requirement_names_a_kind_of_transaction_or_of_statement() {
+        for slo in
+            ["p99=1s", "read:p99=1s", "look:p99=1s", "transaction:read:p99=1s", "transaction:pay:p99=1s"]
+        {
+            assert_eq!(check(slo), Ok(()), "{slo}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_nothing_or_two_things_is_told_with_what_there_is() {
+        let message = check("write:p99=1s").unwrap_err();
+        assert!(message.contains("it has transaction, read, pay, look, pay"), "{message}");
+        assert!(check("never:p99=1s").unwrap_err().contains("does not have"));
+        assert!(check("pay:p99=1s").unwrap_err().contains("write transaction:pay:…"));
+    }
+}

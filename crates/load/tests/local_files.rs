@@ -1,0 +1,126 @@
+//! LOAD DATA LOCAL is sent a piece at a time, on every engine.
+
+mod support;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use support::Server;
+use support::engines::engines;
+use whyso_load::{
+    Command, Driver, Engine, EngineKind, Expects, Kind, LevelOutcome, LevelSpec, LoadSpec, Next, Reply, Turn,
+    Work,
+};
+
+const PIECES: u64 = 60;
+const LINES_A_PIECE: u64 = 1_000;
+const LINE: &[u8] =
+    b"7\twords that make the line longer, so that a piece has a hundred kilobytes or so, as pieces have\n";
+
+/// User 0 loads one file; the others ask for 1 over and over.
+struct Loads {
+    kinds: Vec<String>,
+    /// Transactions of the others that ended while the file was being sent.
+    meanwhile: Arc<AtomicU64>,
+}
+
+struct Loader {
+    pieces_left: u64,
+    asked: bool,
+    meanwhile: Arc<AtomicU64>,
+    of_others: u64,
+    is_other: bool,
+}
+
+impl Work for Loads {
+    fn kinds(&self) -> &[String] {
+        &self.kinds
+    }
+
+    fn sends_files(&self) -> bool {
+        true
+    }
+
+    fn drivers(&self, _loop_number: u32, users: &[u32]) -> Result<Vec<Box<dyn Driver>>, String> {
+        let driver = |user: &u32| -> Box<dyn Driver> {
+            Box::new(Loader {
+                pieces_left: PIECES,
+                asked: false,
+                meanwhile: self.meanwhile.clone(),
+                of_others: 0,
+                is_other: *user > 0,
+            })
+        };
+        Ok(users.iter().map(driver).collect())
+    }
+}
+
+impl Driver for Loader {
+    fn begin(&mut self, _number: u64, _by_arrival: bool) {
+        self.asked = false;
+    }
+
+    fn next(&mut self, turn: &mut Turn<'_>) -> Next {
+        if let Reply::Error { message, .. } = turn.reply {
+            panic!("the server refused it: {message}");
+        }
+        if self.asked {
+            if self.is_other {
+                self.meanwhile.fetch_add(1, Relaxed);
+            }
+            return Next::Done { transaction: 0, counted: true };
+        }
+        if !self.is_other && self.pieces_left == 0 {
+            return Next::Leave;
+        }
+        self.asked = true;
+        let sql = if self.is_other { "DO 1" } else { "LOAD DATA LOCAL INFILE 'any' INTO TABLE loaded" };
+        whyso_wire::encode::query(turn.out, sql.as_bytes());
+        let expects = Expects::Results(whyso_wire::RowFormat::Text);
+        Next::Send(Command { kind: Kind::One(u16::from(self.is_other)), expects, captures: false })
+    }
+
+    fn local_file(&mut self, content: &mut Vec<u8>) -> bool {
+        assert!(content.is_empty(), "a piece is gone before the next one is asked for");
+        if self.pieces_left == PIECES {
+            self.of_others = self.meanwhile.load(Relaxed);
+        }
+        self.pieces_left -= 1;
+        (0..LINES_A_PIECE).for_each(|_| content.extend_from_slice(LINE));
+        if self.pieces_left == 0 {
+            self.of_others = self.meanwhile.load(Relaxed) - self.of_others;
+            assert!(self.of_others > 10, "the others had no turn: {}", self.of_others);
+        }
+        self.pieces_left > 0
+    }
+}
+
+fn run(server: &Server, engine: EngineKind, compression: bool) -> LevelOutcome {
+    let mut spec = LoadSpec { engine, compression, ..LoadSpec::new(server.target(), 3, 1) };
+    spec.loops = (engine != EngineKind::Threads).then_some(1);
+    let kinds = vec!["load".to_string(), "do".to_string()];
+    let work = Arc::new(Loads { kinds, meanwhile: Arc::default() });
+    let mut opened = Engine::open(&spec, work).unwrap();
+    let mut level = opened.level_with(&LevelSpec::users(3)).unwrap();
+    level.begin_measuring();
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while level.failure().is_none() && server.sql("SELECT COUNT(*) FROM whyso.loaded") == "0" {
+        assert!(Instant::now() < deadline, "{engine}: nothing is loaded");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    level.stop()
+}
+
+#[test]
+fn a_long_file_arrives_whole_while_others_have_their_turn() {
+    let server = Server::start(&[]);
+    for (engine, compression) in engines().into_iter().flat_map(|engine| [(engine, false), (engine, true)]) {
+        server.sql("USE whyso; CREATE OR REPLACE TABLE loaded (n INT, words VARCHAR(200)) ENGINE=InnoDB");
+        let outcome = run(&server, engine, compression);
+        assert_eq!(outcome.failure, None, "{engine}, compression {compression}");
+        let whole = format!("{}\t{}", PIECES * LINES_A_PIECE, 7 * PIECES * LINES_A_PIECE);
+        assert_eq!(server.sql("SELECT COUNT(*), SUM(n) FROM whyso.loaded"), whole, "{engine}");
+        assert_eq!(outcome.kinds[0].count, 1, "{engine}");
+    }
+}

@@ -1,0 +1,150 @@
+//! What drove a load, in sentences.
+
+use whyso_record::run::{EngineResult, Level, Purpose};
+
+/// What drove the levels and why: a sentence each engine, and one on what was asked for beside. Levels whose engine was not
+/// recorded are left out, as are those of the load generator's own step.
+pub(crate) fn engines<'l>(levels: impl Iterator<Item = &'l Level>) -> Vec<String> {
+    let mut driven: Vec<Vec<&Level>> = Vec::new();
+    for level in
+        levels.filter(|level| level.purpose != Purpose::Switch && !level.result.engine.kind.is_empty())
+    {
+        match driven.iter_mut().find(|same| is_same(&same[0].result.engine, &level.result.engine)) {
+            Some(same) => same.push(level),
+            None => driven.push(vec![level]),
+        }
+    }
+    driven.iter().map(|levels| sentence(levels)).collect()
+}
+
+/// Whether they differ in the number of loops at most.
+fn is_same(one: &EngineResult, other: &EngineResult) -> bool {
+    *one == EngineResult { loops: one.loops, ..other.clone() }
+}
+
+fn sentence(levels: &[&Level]) -> String {
+    let engine = &levels[0].result.engine;
+    let how = match engine.kind.as_str() {
+        // Their number follows that of the users.
+        "threads" => "threads, one a connection".to_string(),
+        kind => format!("{kind}, {}", loops(levels)),
+    };
+    let why =
+        if engine.why.is_empty() { String::new() } else { format!(": {}", engine.why.trim_end_matches('.')) };
+    let tuning = match tuning(engine) {
+        tuned if tuned.is_empty() => String::new(),
+        tuned => format!(" As asked for, {}.", tuned.join(", and ")),
+    };
+    format!("Driven by {how}{why}.{tuning}")
+}
+
+/// "1 loop", or "2 loops at 2 and 4 users, 1 loop at 8 to 64 users": a stretch of levels each.
+fn loops(levels: &[&Level]) -> String {
+    let mut by_users: Vec<(u32, u32)> =
+        levels.iter().map(|level| (level.users, level.result.engine.loops)).collect();
+    by_users.sort_unstable();
+    by_users.dedup();
+    let mut stretches: Vec<(u32, Vec<u32>)> = Vec::new();
+    for (users, loops) in by_users {
+        match stretches.last_mut() {
+            Some((known, stretch)) if *known == loops => stretch.push(users),
+            _ => stretches.push((loops, vec![users])),
+        }
+    }
+    let counted = |loops: u32| if loops == 1 { "1 loop".to_string() } else { format!("{loops} loops") };
+    if let [(loops, _)] = stretches[..] {
+        return counted(loops);
+    }
+    let told = |(loops, users): &(u32, Vec<u32>)| format!("{} at {}", counted(*loops), users_of(users));
+    stretches.iter().map(told).collect::<Vec<_>>().join(", ")
+}
+
+/// "1 user", "2 and 4 users", "8 to 64 users" of three or more; ascending.
+fn users_of(users: &[u32]) -> String {
+    match users {
+        [1] => "1 user".to_string(),
+        [one] => format!("{one} users"),
+        [one, other] => format!("{one} and {other} users"),
+        [first, .., last] => format!("{first} to {last} users"),
+        [] => "no users".to_string(),
+    }
+}
+
+/// What was asked for beside the engine, in words.
+fn tuning(engine: &EngineResult) -> Vec<String> {
+    let us = |ns: u64| format!("{} µs", ns as f64 / 1e3);
+    let mut tuned = Vec::new();
+    if engine.min_complete > 0 {
+        tuned.push(format!(
+            "it waits for {} completions at a time, for up to {}",
+            engine.min_complete,
+            us(engine.min_complete_at_most_ns)
+        ));
+    }
+    if engine.busy_poll_ns > 0 {
+        tuned.push(format!("it looks for news for {} before it sleeps", us(engine.busy_poll_ns)));
+    }
+    if !engine.scheduling_policy.is_empty() {
+        tuned.push(format!("its threads have the scheduling policy {}", engine.scheduling_policy));
+    }
+    tuned
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn driven(users: u32, loops: u32) -> Level {
+        let mut level = crate::svg::tests::level(users, users, 100.0);
+        level.result.engine = EngineResult {
+            kind: "io-uring".to_string(),
+            loops,
+            why: "so it is".to_string(),
+            ..Default::default()
+        };
+        level
+    }
+
+    fn told(levels: &[Level]) -> Vec<String> {
+        engines(levels.iter())
+    }
+
+    #[test]
+    fn every_number_of_loops_is_told_with_the_users_that_it_was_for() {
+        let levels = [driven(1, 1), driven(2, 1)];
+        assert_eq!(told(&levels), ["Driven by io-uring, 1 loop: so it is."]);
+        let mut step = driven(8, 2);
+        step.purpose = Purpose::Switch;
+        let levels =
+            [driven(1, 1), driven(2, 2), driven(4, 2), driven(8, 1), step, driven(16, 1), driven(4, 2)];
+        assert_eq!(
+            told(&levels),
+            ["Driven by io-uring, 1 loop at 1 user, 2 loops at 2 and 4 users, 1 loop at 8 and 16 users: so \
+             it is."]
+        );
+        assert_eq!(
+            told(&[driven(1, 1), driven(2, 3)]),
+            ["Driven by io-uring, 1 loop at 1 user, 3 loops at 2 users: so it is."]
+        );
+    }
+
+    #[test]
+    fn what_was_asked_for_beside_is_told() {
+        let mut level = driven(8, 1);
+        level.result.engine.min_complete = 4;
+        level.result.engine.min_complete_at_most_ns = 50_000;
+        level.result.engine.scheduling_policy = "batch".to_string();
+        assert_eq!(
+            told(&[level]),
+            ["Driven by io-uring, 1 loop: so it is. As asked for, it waits for 4 completions at a \
+                                     time, for up to 50 µs, and its threads have the scheduling policy batch."]
+        );
+    }
+
+    #[test]
+    fn an_engine_that_was_not_recorded_is_not_told() {
+        let mut level = driven(8, 1);
+        level.result.engine = EngineResult::default();
+        assert!(told(&[level]).is_empty());
+    }
+}
