@@ -35,6 +35,7 @@ struct Plan {
     /// Where the statements that are run once on every connection begin among the preparations, and how many they are.
     /// Being prepared, a connection's own [`Handles`] tell whether they were run on it.
     session: (usize, usize),
+    session_sql: Vec<String>,
     retry_errors: Vec<u16>,
     opens_transaction: bool,
 }
@@ -45,7 +46,11 @@ struct Encoder {
 }
 
 enum Form {
-    Prepared(ExecuteTemplate),
+    Prepared {
+        template: ExecuteTemplate,
+        /// Where it has neither parameters nor a table's name: what is sent where the server can't prepare it.
+        text: Vec<u8>,
+    },
     /// One for each table, or a single one where the text names none.
     Text(Vec<QueryTemplate>),
     /// With values of every type, and such that are a part of the text.
@@ -86,12 +91,13 @@ impl NativeWork {
             let last_table = if statement.is_per_table() { program.tables() } else { 1 };
             for table in 1..=last_table {
                 let sql = statement.sql_for_table(table);
-                preparations.push(Preparation { kind: statement.kind.clone(), sql });
+                let or_as_text = can_be_text(statement);
+                preparations.push(Preparation { kind: statement.kind.clone(), sql, or_as_text });
             }
         }
         let session = (preparations.len(), workload.session.len());
         for sql in &workload.session {
-            preparations.push(Preparation { kind: SESSION.to_string(), sql: sql.clone() });
+            preparations.push(Preparation { kind: SESSION.to_string(), sql: sql.clone(), or_as_text: true });
         }
         let plan = Plan {
             program,
@@ -99,6 +105,7 @@ impl NativeWork {
             kinds,
             places,
             session,
+            session_sql: workload.session.clone(),
             retry_errors: workload.retry_errors.clone(),
             opens_transaction: workload.opens_transaction(),
         };
@@ -153,9 +160,15 @@ fn form_of(statement: &Statement, workload: &Workload) -> Form {
         Protocol::Prepared => {
             let types: Vec<ParamType> =
                 statement.params.iter().map(|param| type_of(param, workload)).collect();
-            Form::Prepared(ExecuteTemplate::new(&types))
+            let text = if can_be_text(statement) { statement.sql.clone().into_bytes() } else { Vec::new() };
+            Form::Prepared { template: ExecuteTemplate::new(&types), text }
         }
     }
+}
+
+/// Whether a prepared statement can be sent as it stands.
+fn can_be_text(statement: &Statement) -> bool {
+    statement.params.is_empty() && !statement.is_per_table()
 }
 
 fn type_of(param: &Param, workload: &Workload) -> ParamType {
@@ -229,8 +242,17 @@ impl NativeDriver {
             let (statement_id, was_run) = handles.execute(place);
             if !was_run {
                 self.in_session = true;
-                ExecuteTemplate::new(&[]).begin(out, statement_id, false).finish();
-                return Some(send((self.plan.kinds.len() - 2) as u16, RowFormat::Binary, false));
+                let format = match statement_id {
+                    Some(statement_id) => {
+                        ExecuteTemplate::new(&[]).begin(out, statement_id, false).finish();
+                        RowFormat::Binary
+                    }
+                    None => {
+                        encode::query(out, self.plan.session_sql[place - begin].as_bytes());
+                        RowFormat::Text
+                    }
+                };
+                return Some(send((self.plan.kinds.len() - 2) as u16, format, false));
             }
         }
         None
@@ -304,11 +326,16 @@ fn statement(
     out: &mut Vec<u8>,
 ) -> Next {
     let encoder = &plan.encoders[call.statement];
+    let captures = plan.program.statements()[call.statement].capture.is_some();
     let format = match &encoder.form {
-        Form::Prepared(template) => {
+        Form::Prepared { template, text } => {
             let (first, is_per_table) = plan.places[call.statement];
             let place = if is_per_table { first + call.table as usize - 1 } else { first };
             let (statement_id, types_known) = handles.execute(place);
+            let Some(statement_id) = statement_id else {
+                encode::query(out, text);
+                return send(encoder.kind, RowFormat::Text, captures);
+            };
             let mut writer = template.begin(out, statement_id, types_known);
             for (place, param) in call.params.iter().enumerate() {
                 match cursor.value(&plan.program, *param) {
@@ -343,7 +370,6 @@ fn statement(
             RowFormat::Text
         }
     };
-    let captures = plan.program.statements()[call.statement].capture.is_some();
     send(encoder.kind, format, captures)
 }
 

@@ -1,5 +1,6 @@
 //! How a program out of an unpacked tree is run, where the machine's own libraries do not serve it.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -63,29 +64,29 @@ impl Launch {
     pub(crate) fn command(&self, program: &Path) -> Command {
         let Some(loader) = &self.loader else {
             let mut command = Command::new(program);
-            if let Some(path) = self.library_path(std::env::var_os("LD_LIBRARY_PATH")) {
+            if let Some(path) = self.library_path() {
                 command.env("LD_LIBRARY_PATH", path);
             }
             return command;
         };
         let mut command = Command::new(loader);
-        if let Some(path) = self.library_path(None) {
-            command.arg("--library-path").arg(path);
-        }
+        command.arg("--library-path").arg(joined(self.libraries.clone()));
         // what the program believes to be called, in its messages and in the process list
         command.arg("--argv0").arg(program).arg(program);
         command
     }
 
-    fn library_path(&self, before: Option<std::ffi::OsString>) -> Option<std::ffi::OsString> {
-        if self.libraries.is_empty() {
+    /// For `LD_LIBRARY_PATH`; nothing where it can stay as it is, and for a tree with a loader of its
+    /// own, whose libraries no other program must see.
+    pub(crate) fn library_path(&self) -> Option<OsString> {
+        if self.libraries.is_empty() || self.loader.is_some() {
             return None;
         }
         let mut all = self.libraries.clone();
-        if let Some(before) = before {
+        if let Some(before) = std::env::var_os("LD_LIBRARY_PATH") {
             all.extend(std::env::split_paths(&before));
         }
-        std::env::join_paths(all).ok()
+        Some(joined(all))
     }
 
     /// Options that a server of the tree needs to find its own files.
@@ -99,6 +100,12 @@ impl Launch {
         }
         options
     }
+}
+
+/// Folders as the loader reads them. One with a colon in its name can't be written so, and is left out.
+fn joined(folders: Vec<PathBuf>) -> OsString {
+    let writable = folders.into_iter().filter(|folder| !folder.to_string_lossy().contains(':'));
+    std::env::join_paths(writable).unwrap_or_default()
 }
 
 fn existing(basedir: &Path, below: &[&str]) -> Vec<PathBuf> {

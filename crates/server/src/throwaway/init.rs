@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::child::{Watched, how_it_ended};
 use super::home::Home;
-use super::log;
+use super::{log, wrapped};
 use crate::error::{Error, Result, io};
 use crate::find::{Binary, Flavor, is_program};
 use crate::snapshot::copy::copy_folder;
@@ -102,7 +102,10 @@ fn run_script(binary: &Binary, script: &Path, home: &Home, options: &[String]) -
     let (first, rest) = split(options);
     let text = std::fs::read(script).map_err(io("cannot read", script))?;
     let understands = |option: &str| text.windows(option.len()).any(|window| window == option.as_bytes());
-    let mut command = binary.launch.command(script);
+    let mut command = Command::new(script);
+    if let Some(path) = binary.launch.library_path() {
+        command.env("LD_LIBRARY_PATH", path);
+    }
     command.args(first);
     if understands("--auth-root-authentication-method") {
         command.arg("--auth-root-authentication-method=normal");
@@ -116,6 +119,11 @@ fn run_script(binary: &Binary, script: &Path, home: &Home, options: &[String]) -
     // no look-ups of this machine's name; the first of the two also in old versions
     command.arg("--force").arg(format!("--datadir={}", home.data().display()));
     command.args(rest.into_iter().filter(|option| !option.starts_with("--datadir")));
+    if binary.launch.loader.is_some() {
+        // of two, the last counts
+        let wrapped = wrapped::tree(binary, &home.folder.join("install"))?;
+        command.arg(format!("--basedir={}", wrapped.display()));
+    }
     Ok(command)
 }
 

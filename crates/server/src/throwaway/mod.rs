@@ -10,6 +10,7 @@ mod spec;
 pub(crate) mod state;
 mod supervise;
 mod sweep;
+mod wrapped;
 
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
