@@ -157,6 +157,7 @@ fn build_object(one: &Listed) -> serde_json::Value {
         "flavor": manifest.map(|found| found.flavor.to_string()),
         "from": manifest.map_or_else(|| one.known.map(|known| known.source.words()).unwrap_or_default(), |found| found.from.clone()),
         "symbols": manifest.map(|found| found.symbols),
+        "tree": manifest.map(|found| found.tree.clone()),
         "program": manifest.map(|found| found.program.clone()),
         "checked": manifest.map(|found| found.checked.clone()),
     })

