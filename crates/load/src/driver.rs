@@ -69,6 +69,9 @@ pub struct Preparation {
     /// For messages.
     pub kind: String,
     pub sql: String,
+    /// Whether a server that can't prepare it (error 1295) is no failure: then [`Handles::execute`] gives no id, and
+    /// the driver sends it as text.
+    pub or_as_text: bool,
 }
 
 /// One user.
@@ -202,20 +205,21 @@ pub enum Expects {
 /// What one connection knows of the statements that were prepared on it by [`Work::preparations`].
 #[derive(Clone, Debug, Default)]
 pub struct Handles {
-    statement_ids: Vec<u32>,
+    /// None where the server can't prepare the statement.
+    statement_ids: Vec<Option<u32>>,
     /// The statement was executed before on this connection, so that the server knows its parameters' types.
     types_known: Vec<bool>,
 }
 
 impl Handles {
-    pub(crate) fn push(&mut self, statement_id: u32) {
+    pub(crate) fn push(&mut self, statement_id: Option<u32>) {
         self.statement_ids.push(statement_id);
         self.types_known.push(false);
     }
 
-    /// Id of a statement, and whether it was executed before; from now on it was.
+    /// Id of a statement, none where it is to be sent as text, and whether it was executed before; from now on it was.
     #[inline]
-    pub fn execute(&mut self, place: usize) -> (u32, bool) {
+    pub fn execute(&mut self, place: usize) -> (Option<u32>, bool) {
         (self.statement_ids[place], std::mem::replace(&mut self.types_known[place], true))
     }
 }

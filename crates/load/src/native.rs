@@ -45,7 +45,11 @@ struct Encoder {
 }
 
 enum Form {
-    Prepared(ExecuteTemplate),
+    Prepared {
+        template: ExecuteTemplate,
+        /// Where it has neither parameters nor a table's name: what is sent where the server can't prepare it.
+        text: Vec<u8>,
+    },
     /// One for each table, or a single one where the text names none.
     Text(Vec<QueryTemplate>),
     /// With values of every type, and such that are a part of the text.
@@ -83,7 +87,8 @@ impl NativeWork {
             let last_table = if statement.is_per_table() { program.tables() } else { 1 };
             for table in 1..=last_table {
                 let sql = statement.sql_for_table(table);
-                preparations.push(Preparation { kind: statement.kind.clone(), sql });
+                let or_as_text = can_be_text(statement);
+                preparations.push(Preparation { kind: statement.kind.clone(), sql, or_as_text });
             }
         }
         let plan = Plan {
@@ -166,9 +171,15 @@ fn form_of(statement: &Statement, workload: &Workload) -> Form {
         Protocol::Prepared => {
             let types: Vec<ParamType> =
                 statement.params.iter().map(|param| type_of(param, workload)).collect();
-            Form::Prepared(ExecuteTemplate::new(&types))
+            let text = if can_be_text(statement) { statement.sql.clone().into_bytes() } else { Vec::new() };
+            Form::Prepared { template: ExecuteTemplate::new(&types), text }
         }
     }
+}
+
+/// Whether a prepared statement can be sent as it stands.
+fn can_be_text(statement: &Statement) -> bool {
+    statement.params.is_empty() && !statement.is_per_table()
 }
 
 fn type_of(param: &Param, workload: &Workload) -> ParamType {
@@ -295,11 +306,16 @@ fn statement(
     out: &mut Vec<u8>,
 ) -> Next {
     let encoder = &plan.encoders[call.statement];
+    let captures = plan.program.statements()[call.statement].capture.is_some();
     let format = match &encoder.form {
-        Form::Prepared(template) => {
+        Form::Prepared { template, text } => {
             let (first, is_per_table) = plan.places[call.statement];
             let place = if is_per_table { first + call.table as usize - 1 } else { first };
             let (statement_id, types_known) = handles.execute(place);
+            let Some(statement_id) = statement_id else {
+                encode::query(out, text);
+                return send(encoder.kind, RowFormat::Text, captures);
+            };
             let mut writer = template.begin(out, statement_id, types_known);
             for (place, param) in call.params.iter().enumerate() {
                 match cursor.value(&plan.program, *param) {
@@ -334,7 +350,6 @@ fn statement(
             RowFormat::Text
         }
     };
-    let captures = plan.program.statements()[call.statement].capture.is_some();
     send(encoder.kind, format, captures)
 }
 

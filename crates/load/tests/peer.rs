@@ -5,9 +5,10 @@ mod support;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use support::engines::{LIMITS, point_select};
-use support::peer::{OK, Peer, Then, greeting, packet, read_packet, rows, send, server};
-use whyso_load::{Engine, Target};
+use support::engines::{LIMITS, engines, point_select, run, spec};
+use support::peer::{OK, Peer, Then, greeting, let_in, packet, read_packet, rows, send, server};
+use whyso_load::{Engine, LevelSpec, NativeWork, Target};
+use whyso_workload::{Options, Workload};
 
 fn connect(target: &Target) -> Result<Engine, String> {
     let began = Instant::now();
@@ -107,6 +108,51 @@ fn logins_that_can_t_be_are_refused_in_one_sentence() {
         std::thread::sleep(Duration::from_secs(3));
     });
     assert!(connect(&endless.on_unix()).err().unwrap().contains("too many steps"));
+}
+
+#[test]
+fn what_a_server_cannot_prepare_is_sent_as_text_unless_it_has_values() {
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let heard_by_peer = heard.clone();
+    let peer = Peer::start(move |stream| {
+        let_in(stream);
+        for statement in 1.. {
+            let payload = read_packet(stream);
+            let text = String::from_utf8_lossy(payload.get(1..).unwrap_or_default()).into_owned();
+            match payload.first() {
+                Some(0x16) if text == "BEGIN" => {
+                    send(stream, &packet(1, b"\xff\x0f\x05#HY000can't be prepared"));
+                }
+                Some(0x16) => send(stream, &packet(1, &[0, statement, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0])),
+                Some(0x17) => send(stream, &rows()),
+                Some(0x03) => {
+                    heard_by_peer.lock().unwrap().push(text);
+                    send(stream, &packet(1, OK));
+                }
+                _ => return,
+            }
+        }
+    });
+    let options = Options { tables: 1, ..Options::default() };
+    let workload = Workload::builtin("oltp-read-only", &options).unwrap();
+    for engine in engines() {
+        let work = Arc::new(NativeWork::new(&workload, 1));
+        let mut opened = Engine::open(&spec(peer.on_unix(), engine, 1), work).unwrap();
+        heard.lock().unwrap().clear();
+        let outcome = run(&mut opened, &LevelSpec::closed(1), 3);
+        assert_eq!(outcome.failure, None);
+        let heard = heard.lock().unwrap();
+        assert!(heard.len() >= 3 && heard.iter().all(|text| text == "BEGIN"), "{engine}: {heard:?}");
+    }
+
+    let peer = Peer::start(|stream| {
+        let_in(stream);
+        while !read_packet(stream).is_empty() {
+            send(stream, &packet(1, b"\xff\x0f\x05#HY000can't be prepared"));
+        }
+    });
+    let message = connect(&peer.on_unix()).err().unwrap();
+    assert!(message.contains("refused to prepare") && message.contains("error 1295"), "{message}");
 }
 
 #[test]

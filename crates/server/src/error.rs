@@ -27,6 +27,14 @@ pub enum Error {
     #[error("{0}")]
     Binary(String),
 
+    /// A server build that can't be had.
+    #[error("{0}")]
+    Build(String),
+
+    /// A name that is no build's.
+    #[error("{0}")]
+    BuildName(String),
+
     /// A server option that the server does not know.
     #[error("the server does not know the knob '{name}': check its spelling, or whether {server} has it")]
     UnknownKnob { name: String, server: String },
@@ -70,6 +78,7 @@ impl Error {
                 | Error::ReadOnlyKnob { .. }
                 | Error::KnobValue { .. }
                 | Error::Cpus(_)
+                | Error::BuildName(_)
                 | Error::NotOurs(_)
                 | Error::Dataset(_)
         )

@@ -21,6 +21,7 @@
 //! ```
 
 mod argv;
+pub mod builds;
 pub mod cpus;
 pub mod dataset;
 pub mod dsn;
@@ -37,6 +38,6 @@ pub use cpus::CpuSet;
 pub use dataset::Dataset;
 pub use dsn::Dsn;
 pub use error::{Error, Result};
-pub use find::{Binary, Flavor, find};
+pub use find::{Binary, Flavor, Launch, find};
 pub use paths::{FileSystem, cache_dir, file_system, state_dir};
 pub use throwaway::{Death, StartSpec, ThrowAway, sweep};

@@ -217,8 +217,9 @@ impl Watcher {
         lines
     }
 
-    /// Takes a last reading of the server and ends every sampler. Returns within two seconds: a
-    /// sampler that hangs is left behind, ends when its source answers, and is named by the result.
+    /// Takes a last reading of the server and ends every sampler. Gives what was not measured, as
+    /// [`not_measured`](Watcher::not_measured) does. Returns within two seconds: a sampler that hangs is
+    /// left behind, ends when its source answers, and is named too.
     pub fn stop(mut self) -> Vec<String> {
         self.stop.stop();
         let deadline = Instant::now() + STOP_TIME_MAX;
@@ -233,7 +234,9 @@ impl Watcher {
                 left_behind.push(name);
             }
         }
-        left_behind
+        let mut lines = self.not_measured();
+        lines.extend(left_behind);
+        lines
     }
 }
 
@@ -279,7 +282,8 @@ mod tests {
         while sink.readings.lock().unwrap().len() < 10 && begin.elapsed().as_secs() < 10 {
             std::thread::sleep(Duration::from_millis(10));
         }
-        watcher.stop();
+        let at_the_end = watcher.stop();
+        assert!(lines.iter().all(|line| at_the_end.contains(line)), "{at_the_end:?}");
         let keys = sink.keys.lock().unwrap();
         assert!(keys.iter().any(|key| key.source == "cpu"), "{keys:?}");
         assert!(keys.iter().all(|key| key.host == "client"), "{keys:?}");

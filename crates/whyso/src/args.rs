@@ -7,6 +7,7 @@ use whyso_explain::slo::Requirement;
 use whyso_load::{EngineKind, SchedulingPolicy};
 
 pub(crate) use crate::load_args::LoadArgs;
+pub(crate) use crate::server::BuildsArgs;
 
 #[derive(Parser, Debug)]
 #[command(
@@ -45,6 +46,8 @@ pub(crate) enum Command {
     Sql(SqlArgs),
     /// List the recorded runs
     Runs(RunsArgs),
+    /// Server builds: list them, fetch one, give a folder of your own a name, start and stop one
+    Server(BuildsArgs),
     /// List or remove the snapshots of loaded throw-away servers
     Snapshots(SnapshotsArgs),
 }
@@ -197,8 +200,8 @@ pub(crate) struct ServerArgs {
     #[arg(long, value_name = "DSN")]
     pub(crate) dsn: Vec<String>,
 
-    /// Folder of an unpacked server build to start, with bin/mysqld or sbin/mariadbd in it
-    #[arg(long, value_name = "DIR", conflicts_with = "dsn")]
+    /// Server build to start: a folder with bin/mysqld or sbin/mariadbd in it, or a name of `whyso server list`
+    #[arg(long, value_name = "DIR|NAME", conflicts_with = "dsn")]
     pub(crate) server: Option<PathBuf>,
 
     /// Setting of the server, such as innodb_flush_log_at_trx_commit=2; may be given more than once

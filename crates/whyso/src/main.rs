@@ -8,6 +8,7 @@ mod load_args;
 mod load_view;
 mod progress;
 mod run;
+mod server;
 mod sysbench;
 mod terminal;
 mod watch;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         Command::Export(args) => commands::export(&args),
         Command::Sql(args) => commands::sql(&args),
         Command::Runs(args) => commands::runs(&args),
+        Command::Server(args) => server::run(args),
         Command::Snapshots(args) => commands::snapshots(args),
     };
     match done {

@@ -23,6 +23,24 @@ pub(crate) fn workload(name: &str, options: &Options) -> Option<Workload> {
     })
 }
 
+/// SQL for 32 digits that differ with a value as if by chance. CRC32() is on every server: MySQL 9 has no MD5() any more,
+/// and 5.5 may be built with a SHA2() that only ever gives NULL.
+macro_rules! random_text {
+    ($value:literal) => {
+        concat!(
+            "CONCAT(LPAD(HEX(CRC32(CONCAT(",
+            $value,
+            ", 'a'))), 8, '0'), LPAD(HEX(CRC32(CONCAT(",
+            $value,
+            ", 'bc'))), 8, '0'), LPAD(HEX(CRC32(CONCAT(",
+            $value,
+            ", 'def'))), 8, '0'), LPAD(HEX(CRC32(CONCAT(",
+            $value,
+            ", 'ghij'))), 8, '0'))"
+        )
+    };
+}
+
 /// Connections a second, and nothing else.
 fn connect(options: &Options) -> Workload {
     build("connect", "a new connection each time, and no statement", vec![Step::Reconnect], options)
@@ -35,7 +53,7 @@ fn primary_key_read(options: &Options) -> Workload {
     let rows = options.table_size;
     let columns = "id, data1, data2";
     // 8 × 32 digits in each column, of which only half of the room is used.
-    let values = "n, REPEAT(MD5(n), 8), REPEAT(MD5(-n), 8)";
+    let values = concat!("n, REPEAT(", random_text!("n"), ", 8), REPEAT(", random_text!("-n"), ", 8)");
     let mut statements = vec![
         "CREATE TABLE IF NOT EXISTS t1 (id INT NOT NULL AUTO_INCREMENT, data1 VARCHAR(512) DEFAULT NULL, \
          data2 VARCHAR(512) DEFAULT NULL, PRIMARY KEY (id)) DEFAULT CHARSET=latin1"
@@ -90,23 +108,30 @@ const CUSTOMER_SETUP: [&str; 7] = [
     "CREATE TABLE IF NOT EXISTS account_entry (id BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY, account_id BIGINT NOT NULL, \
      amount DECIMAL(12,2) NOT NULL, note VARCHAR(64) NOT NULL, KEY account (account_id))",
     "DROP PROCEDURE IF EXISTS create_customer",
-    "CREATE PROCEDURE create_customer(IN seed INT) MODIFIES SQL DATA BEGIN \
+    concat!(
+        "CREATE PROCEDURE create_customer(IN seed INT) MODIFIES SQL DATA BEGIN \
      DECLARE new_customer, new_account BIGINT; DECLARE left_to_make INT; DECLARE random_text CHAR(32); \
      DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END; \
-     SET random_text = MD5(seed); \
+     SET random_text = ",
+        random_text!("seed"),
+        "; \
      START TRANSACTION; \
      INSERT INTO customer (first_name, last_name, born) VALUES (LEFT(random_text, 8), SUBSTRING(random_text, 9, 12), \
      DATE_ADD('1930-01-01', INTERVAL seed % 28000 DAY)); \
      SET new_customer = LAST_INSERT_ID(), left_to_make = 1 + seed % 3; \
      WHILE left_to_make > 0 DO \
-     SET random_text = MD5(CONCAT(random_text, 'address')); \
+     SET random_text = ",
+        random_text!("CONCAT(random_text, 'address')"),
+        "; \
      INSERT INTO customer_address (customer_id, street, town, postcode) VALUES (new_customer, \
      CONCAT(LEFT(random_text, 20), ' ', left_to_make), SUBSTRING(random_text, 21, 10), LPAD(seed % 100000, 5, '0')); \
      SET left_to_make = left_to_make - 1; \
      END WHILE; \
      SET left_to_make = 1 + seed % 4; \
      WHILE left_to_make > 0 DO \
-     SET random_text = MD5(CONCAT(random_text, 'contact')); \
+     SET random_text = ",
+        random_text!("CONCAT(random_text, 'contact')"),
+        "; \
      INSERT INTO customer_contact (customer_id, kind, value) VALUES (new_customer, left_to_make, \
      CONCAT(LEFT(random_text, 12), '@', RIGHT(random_text, 8), '.example')); \
      SET left_to_make = left_to_make - 1; \
@@ -119,7 +144,8 @@ const CUSTOMER_SETUP: [&str; 7] = [
      SET left_to_make = left_to_make - 1; \
      END WHILE; \
      COMMIT; \
-     END",
+     END"
+    ),
 ];
 
 /// One row by primary key, from a table drawn anew each time. As text, so that thousands of tables need no prepared
@@ -152,7 +178,11 @@ fn sort_limit_offset(options: &Options) -> Workload {
          DEFAULT CHARSET=latin1"
             .to_string(),
     ];
-    let uuid = "n, INSERT(INSERT(INSERT(INSERT(MD5(n), 21, 0, '-'), 17, 0, '-'), 13, 0, '-'), 9, 0, '-')";
+    let uuid = concat!(
+        "n, INSERT(INSERT(INSERT(INSERT(",
+        random_text!("n"),
+        ", 21, 0, '-'), 17, 0, '-'), 13, 0, '-'), 9, 0, '-')"
+    );
     statements.extend(fill("sorttest", "id, data", uuid, rows));
     let select = Statement { protocol: Protocol::Text, ..statement("sort_limit_offset", &sql, Vec::new()) };
     Workload {

@@ -7,11 +7,12 @@ mod plan;
 mod session;
 mod versus;
 
+use mysql_async::prelude::Queryable;
 use whyso_explain::capacity::Answer;
 use whyso_explain::versus::Comparison;
 use whyso_record::run::Level;
-use whyso_server::CpuSet;
 use whyso_server::dataset::Dataset;
+use whyso_server::{CpuSet, Dsn};
 use whyso_workload::Workload;
 
 pub use plan::LoadPlan;
@@ -108,6 +109,21 @@ pub fn load(
     done
 }
 
+/// Whether a server can keep a session to reading.
+async fn check_read_only(dsn: &Dsn) -> Result<(), Error> {
+    let mut conn = dsn.connect_without_schema().await?;
+    let done = conn.query_drop(plan::READ_ONLY).await;
+    let _ = conn.disconnect().await;
+    done.map_err(|error| {
+        Error::Plan(format!(
+            "{} has no READ ONLY sessions, which came with MySQL 5.6 and MariaDB 10.0 ({error}), so nothing would keep your \
+             SQL from writing: if it may, say so with --allow-writes {}",
+            dsn.endpoint(),
+            dsn.schema
+        ))
+    })
+}
+
 /// The data that the workloads bring along, on every server, and what they take from the first one.
 async fn bring_data(
     plan: &LoadPlan,
@@ -115,6 +131,11 @@ async fn bring_data(
     workloads: &mut [Workload],
     listener: &dyn Listener,
 ) -> Result<(), Error> {
+    if workloads.iter().any(|workload| workload.session.iter().any(|sql| sql == plan::READ_ONLY)) {
+        for server in tested {
+            check_read_only(&server.dsn).await?;
+        }
+    }
     for workload in workloads {
         for server in tested {
             let consented = plan.allow_writes.as_deref() == Some(server.dsn.schema.as_str());

@@ -22,6 +22,8 @@ const SEND_BYTES: usize = 256;
 /// How many preparations are sent before the first answer is read. Small, so that neither side's socket buffer fills
 /// up while both want to send.
 const PREPARED_AT_ONCE: usize = 16;
+/// "This command is not supported in the prepared statement protocol yet": BEGIN on MySQL, among others.
+const NOT_PREPARABLE: u16 = 1295;
 
 pub(crate) struct Session {
     socket: Arc<Socket>,
@@ -373,13 +375,18 @@ impl Session {
                     match answer {
                         None => {}
                         Some(PrepareAnswer::Prepared(prepared)) => {
-                            self.handles.push(prepared.statement_id);
+                            self.handles.push(Some(prepared.statement_id));
+                            next = waiting.next();
+                            scanner.begin();
+                        }
+                        Some(PrepareAnswer::Err { code: NOT_PREPARABLE, .. }) if preparation.or_as_text => {
+                            self.handles.push(None);
                             next = waiting.next();
                             scanner.begin();
                         }
                         Some(PrepareAnswer::Err { code, .. }) => {
                             let message = format!("error {code}: {}", scanner.message());
-                            let Preparation { kind, sql } = preparation.clone();
+                            let Preparation { kind, sql, .. } = preparation.clone();
                             return Err(LoadError::Prepare { kind, sql, message });
                         }
                     }

@@ -15,15 +15,15 @@ const MAX_COPIERS: usize = 8;
 
 /// What a copy came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Copied {
+pub(crate) struct Copied {
     /// Allocated on disk; holes are left out.
-    pub(super) bytes: u64,
-    pub(super) files: u64,
-    pub(super) reflinked_files: u64,
+    pub(crate) bytes: u64,
+    pub(crate) files: u64,
+    pub(crate) reflinked_files: u64,
 }
 
 /// Copies the content of `from` into the existing folder `to`, leaving out what `skip` names.
-pub(super) fn copy_folder(from: &Path, to: &Path, skip: fn(&str) -> bool) -> Result<Copied> {
+pub(crate) fn copy_folder(from: &Path, to: &Path, skip: fn(&str) -> bool) -> Result<Copied> {
     let mut files = Vec::new();
     list(from, Path::new(""), to, skip, MAX_DEPTH, &mut files)?;
     // the longest first, so that no copier is left alone with one at the end

@@ -4,7 +4,7 @@
 //! by everything that its bytes depend on: the server program, the data set, and those knobs that
 //! change what lies on disk.
 
-mod copy;
+pub(crate) mod copy;
 
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
@@ -386,6 +386,7 @@ mod tests {
             basedir: "/x".into(),
             version: "8.4.3".into(),
             flavor: Flavor::MySQL,
+            launch: Default::default(),
         };
         let dataset = Dataset { rows, ..Dataset::default() };
         Facts { format: FORMAT, binary, binary_bytes: 1, binary_changed_s: 2, dataset, knobs: Vec::new() }

@@ -4,14 +4,16 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use super::state::{ProcessId, State};
+use super::state::{KeptAs, ProcessId, State};
 use super::supervise::Supervisor;
 use crate::cpus::{Cgroup, CpuSet, Means};
 use crate::error::{Error, Result, io};
 use crate::paths::{FileSystem, cache_dir, file_system, unique_name};
 
 /// Folders of throw-away servers begin with this.
-pub(super) const FOLDER_PREFIX: &str = "whyso-server";
+pub(crate) const FOLDER_PREFIX: &str = "whyso-server";
+/// Name of the socket in it.
+pub(super) const SOCKET: &str = "s.sock";
 /// `sun_path` of unix(7), with its terminating zero.
 const MAX_SOCKET_PATH: usize = 107;
 
@@ -73,7 +75,7 @@ impl Home {
         }
         let name = unique_name(FOLDER_PREFIX);
         let folder = parent.join(&name);
-        if folder.join("s.sock").as_os_str().len() > MAX_SOCKET_PATH {
+        if folder.join(SOCKET).as_os_str().len() > MAX_SOCKET_PATH {
             return Err(Error::Binary(format!(
                 "the folder '{}' has too long a path for a Unix socket in it (at most {MAX_SOCKET_PATH} bytes): name one with a shorter path",
                 parent.display()
@@ -113,6 +115,18 @@ impl Home {
         Ok(Home { folder, supervisor, file_system, cgroup, means, state })
     }
 
+    /// Leaves the folder to the server in it, which lives on: it is written down as kept, and nobody
+    /// watches over it any more.
+    pub(super) fn keep(mut self, kept: KeptAs) -> Result<()> {
+        self.state.owner = None;
+        self.state.kept = Some(kept);
+        self.state.write(&self.folder)?;
+        self.supervisor.done();
+        // its end would remove the folder
+        std::mem::forget(self);
+        Ok(())
+    }
+
     /// Writes down which server belongs to the folder, for a sweep after a crash.
     pub(super) fn note_server(&mut self, pid: Option<u32>) -> Result<()> {
         self.state.server = pid.and_then(ProcessId::of);
@@ -124,7 +138,7 @@ impl Home {
     }
 
     pub(super) fn socket(&self) -> PathBuf {
-        self.folder.join("s.sock")
+        self.folder.join(SOCKET)
     }
 
     pub(super) fn log(&self) -> PathBuf {

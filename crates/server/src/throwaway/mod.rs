@@ -1,18 +1,20 @@
 //! Servers of our own: started in a folder of their own on a Unix socket, removed without a trace.
 
 mod child;
-mod home;
+pub(crate) mod home;
 mod init;
+mod keep;
 mod log;
 pub(crate) mod option_file;
 mod spec;
 pub(crate) mod state;
 mod supervise;
 mod sweep;
+mod wrapped;
 
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use mysql_async::prelude::Queryable;
@@ -21,12 +23,13 @@ use rustix::process::Signal;
 use crate::cpus::{CpuSet, Means};
 use crate::dsn::{DEFAULT_SCHEMA, Dsn};
 use crate::error::{Error, Result, io, refused};
-use crate::find::{Binary, set_library_path};
+use crate::find::Binary;
 use crate::paths::FileSystem;
 use child::{Watched, how_it_ended};
 use home::Home;
 
 pub use home::default_parent_dir;
+pub use keep::{Kept, Stopped, kept, stop_kept};
 pub(crate) use spec::normal_name;
 pub use spec::{Origin, Setting, StartSpec};
 pub use sweep::{Swept, sweep};
@@ -122,7 +125,7 @@ impl ThrowAway {
                 .open(&log_path)
                 .map_err(io("cannot write", &log_path))
         };
-        let mut command = Command::new(&self.spec.binary.path);
+        let mut command = self.spec.binary.command();
         command
             .args(&self.options)
             .arg(format!("--log-error={}", log_path.display()))
@@ -131,7 +134,6 @@ impl ThrowAway {
             .stderr(open_log()?)
             .current_dir(self.home.data())
             .env_remove("MYSQL_PWD");
-        set_library_path(&mut command, &self.spec.binary.library_folders());
         let server = Watched::spawn(command, &self.home, self.spec.cpus.as_ref())
             .map_err(io("cannot run", &self.spec.binary.path))?;
         let pid = server.pid();
@@ -306,6 +308,7 @@ fn place(binary: &Binary, home: &Home) -> Vec<String> {
         format!("--pid-file={}", home.folder.join("server.pid").display()),
         "--skip-networking".to_string(),
     ];
+    options.extend(binary.launch.options());
     if rustix::process::geteuid().is_root() {
         options.push("--user=root".to_string());
     }

@@ -196,6 +196,7 @@ mod tests {
             basedir: "/x".into(),
             version: version.to_string(),
             flavor,
+            launch: Default::default(),
         })
     }
 

@@ -62,11 +62,22 @@ pub(super) struct State {
     /// `None` where the owner could not tell, which a sweep takes for alive.
     pub(super) owner: Option<ProcessId>,
     pub(super) server: Option<ProcessId>,
+    /// Where the server outlives who started it, until it is stopped on purpose.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) kept: Option<KeptAs>,
+}
+
+/// What a kept server is called, and what it is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct KeptAs {
+    pub(crate) name: String,
+    /// Such as "MySQL 9.7.4".
+    pub(crate) server: String,
 }
 
 impl State {
     pub(super) fn of_this_process() -> State {
-        State { owner: ProcessId::of(std::process::id()), server: None }
+        State { owner: ProcessId::of(std::process::id()), server: None, kept: None }
     }
 
     /// Writes the state so that a reader sees the old one or the new one.

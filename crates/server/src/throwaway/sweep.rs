@@ -48,7 +48,7 @@ pub fn sweep(parent: &Path) -> Result<Vec<Swept>> {
     Ok(swept)
 }
 
-fn is_ours(folder: &Path) -> bool {
+pub(super) fn is_ours(folder: &Path) -> bool {
     let Ok(facts) = std::fs::symlink_metadata(folder) else { return false };
     let closed_to_others = facts.permissions().mode() & 0o077 == 0;
     facts.is_dir() && closed_to_others && facts.uid() == rustix::process::geteuid().as_raw()
@@ -76,7 +76,7 @@ fn sweep_one(folder: &Path) -> Option<Swept> {
     }
     let mut ended_pid = None;
     if let Some(server) = state.server.filter(ProcessId::is_alive) {
-        if !end(&server) {
+        if !end(&server, END_BOUND) {
             return left(format!("its server, process {}, can't be ended", server.pid));
         }
         ended_pid = Some(server.pid);
@@ -94,8 +94,9 @@ fn owner_in_name(folder: &Path) -> Option<u32> {
 }
 
 /// Ends the process through a handle that was taken before its identity was checked once more, so
-/// that no other can be hit. Returns whether it is gone.
-fn end(server: &ProcessId) -> bool {
+/// that no other can be hit: first asked to end, then killed, within `bound` each. Returns whether it
+/// is gone.
+pub(super) fn end(server: &ProcessId, bound: Duration) -> bool {
     let Some(pid) = Pid::from_raw(server.pid as i32) else { return false };
     let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else { return !server.is_alive() };
     if !server.is_alive() {
@@ -103,7 +104,7 @@ fn end(server: &ProcessId) -> bool {
     }
     for signal in [Signal::TERM, Signal::KILL] {
         let _ = pidfd_send_signal(&handle, signal);
-        let deadline = Instant::now() + END_BOUND;
+        let deadline = Instant::now() + bound;
         while Instant::now() < deadline {
             if !server.is_alive() {
                 return true;

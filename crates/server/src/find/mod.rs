@@ -1,12 +1,16 @@
 //! Finds server programs and asks them what they are.
 
+mod launch;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use crate::builds;
 use crate::error::{Error, Result, io};
+pub use launch::Launch;
 
 /// Bound on `--version`.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(15);
@@ -42,6 +46,9 @@ pub struct Binary {
     /// Such as "10.11.14-MariaDB-0+deb12u2" or "8.4.3".
     pub version: String,
     pub flavor: Flavor,
+    /// What its tree brings along to run it.
+    #[serde(default, skip_serializing_if = "Launch::is_plain")]
+    pub launch: Launch,
 }
 
 impl Binary {
@@ -55,30 +62,22 @@ impl Binary {
         (next(), next(), next())
     }
 
-    /// Folders with libraries that a tarball brings along, for `LD_LIBRARY_PATH`.
-    pub(crate) fn library_folders(&self) -> Vec<PathBuf> {
-        if self.basedir == Path::new("/usr") || self.basedir == Path::new("/usr/local") {
-            return Vec::new();
-        }
-        library_folders_of(&self.basedir)
+    /// A command that runs the server.
+    pub(crate) fn command(&self) -> Command {
+        self.launch.command(&self.path)
     }
 }
 
-fn library_folders_of(basedir: &Path) -> Vec<PathBuf> {
-    ["libs", "lib/private", "lib64/private"]
-        .iter()
-        .map(|name| basedir.join(name))
-        .filter(|folder| folder.is_dir())
-        .collect()
-}
-
-/// The server in an unpacked tree (`DIR`, `DIR/bin`, `DIR/sbin`, `DIR/libexec`, …), or else on the
-/// PATH and in the usual folders; `mariadbd` before `mysqld`.
+/// The server in an unpacked tree (`DIR`, `DIR/bin`, `DIR/sbin`, `DIR/libexec`, …) or of a build at hand
+/// ([`builds`]), given by its name; or else on the PATH and in the usual folders; `mariadbd` before
+/// `mysqld`.
 ///
 /// # Errors
 ///
 /// [`Error::Binary`] where there is none, or it does not run.
-pub fn find(tree: Option<&Path>) -> Result<Binary> {
+pub fn find(tree_or_name: Option<&Path>) -> Result<Binary> {
+    let named = tree_or_name.map(builds::tree_of).transpose()?;
+    let tree = named.as_deref();
     let folders = match tree {
         Some(tree) if tree.is_file() => return probe(tree),
         Some(tree) => FOLDERS_OF_A_TREE.iter().map(|below| tree.join(below)).collect(),
@@ -107,9 +106,9 @@ pub fn find(tree: Option<&Path>) -> Result<Binary> {
 pub fn probe(path: &Path) -> Result<Binary> {
     let path = path.canonicalize().map_err(io("cannot find the server", path))?;
     let basedir = basedir_of(&path);
-    let mut command = Command::new(&path);
+    let launch = Launch::of(&basedir);
+    let mut command = launch.command(&path);
     command.args(["--no-defaults", "--version"]);
-    set_library_path(&mut command, &library_folders_of(&basedir));
     let output = output_within(command, PROBE_TIMEOUT)
         .map_err(|error| Error::Binary(format!("the server '{}' does not run: {error}", path.display())))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -117,7 +116,7 @@ pub fn probe(path: &Path) -> Result<Binary> {
     match version {
         Some(version) if version.starts_with(|first: char| first.is_ascii_digit()) => {
             let flavor = if text.contains("MariaDB") { Flavor::MariaDB } else { Flavor::MySQL };
-            Ok(Binary { path, basedir, version: version.to_string(), flavor })
+            Ok(Binary { path, basedir, version: version.to_string(), flavor, launch })
         }
         _ => {
             let said = [text, String::from_utf8_lossy(&output.stderr).into_owned()].concat();
@@ -127,19 +126,6 @@ pub fn probe(path: &Path) -> Result<Binary> {
                 path.display()
             )))
         }
-    }
-}
-
-pub(crate) fn set_library_path(command: &mut Command, folders: &[PathBuf]) {
-    if folders.is_empty() {
-        return;
-    }
-    let mut all = folders.to_vec();
-    if let Some(before) = std::env::var_os("LD_LIBRARY_PATH") {
-        all.extend(std::env::split_paths(&before));
-    }
-    if let Ok(joined) = std::env::join_paths(all) {
-        command.env("LD_LIBRARY_PATH", joined);
     }
 }
 

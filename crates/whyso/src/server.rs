@@ -1,0 +1,248 @@
+//! `whyso server`: the builds at hand, and servers that are started to stay.
+
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use whyso_lab::{Error, parse_knob};
+use whyso_server::builds::{self, Listed, Manifest, Progress};
+use whyso_server::throwaway::{self, Kept, Stopped};
+use whyso_server::{StartSpec, ThrowAway};
+
+/// What a server that was started without a name is called.
+const OWN: &str = "own";
+/// Room for the connections of whatever will use a server that stays.
+const CONNECTIONS: u32 = 2000;
+
+#[derive(Args, Debug)]
+pub(crate) struct BuildsArgs {
+    #[command(subcommand)]
+    command: Option<BuildsCommand>,
+}
+
+#[derive(Subcommand, Debug)]
+enum BuildsCommand {
+    /// List the builds that can be fetched, those at hand, and the servers that were started (what `whyso server`
+    /// alone does)
+    List {
+        /// Print one JSON object on standard output, and nothing else there
+        #[arg(long)]
+        json: bool,
+    },
+    /// Download a build, through this machine's own Maven or apt, into ~/.cache/whyso/servers
+    Fetch {
+        /// Name as `whyso server list` prints it; several are fetched one after the other
+        #[arg(required = true)]
+        name: Vec<String>,
+    },
+    /// Give the folder of an unpacked server a name, to be used with --server
+    Add { name: String, folder: PathBuf },
+    /// Forget a build, and remove what was fetched of it; an added folder itself stays
+    Remove { name: String },
+    /// Start a server with an empty data directory of its own, which stays until `whyso server stop`
+    Start {
+        /// Name of a build, or folder of an unpacked one [default: the server on the PATH]
+        build: Option<PathBuf>,
+        /// What to call it [default: the build's name]
+        #[arg(long = "as", value_name = "NAME")]
+        name: Option<String>,
+        /// Setting of the server; may be given more than once
+        #[arg(long = "set", value_name = "KNOB=VALUE")]
+        set: Vec<String>,
+    },
+    /// Stop a server that was started to stay, and remove its data
+    Stop {
+        /// Its name; needed where there are several
+        name: Option<String>,
+    },
+}
+
+pub(crate) fn run(args: BuildsArgs) -> Result<ExitCode> {
+    match args.command.unwrap_or(BuildsCommand::List { json: false }) {
+        BuildsCommand::List { json } => list(json)?,
+        BuildsCommand::Fetch { name } => {
+            for name in name {
+                fetch(&name)?;
+            }
+        }
+        BuildsCommand::Add { name, folder } => {
+            let manifest = builds::add(&name, &folder).map_err(Error::Server)?;
+            println!("{name}: {} {}, {}", manifest.flavor, manifest.version, manifest.symbols);
+        }
+        BuildsCommand::Remove { name } => {
+            let removed = builds::remove(&name).map_err(Error::Server)?;
+            println!("{}", if removed { format!("removed {name}") } else { format!("{name} was not here") });
+        }
+        BuildsCommand::Start { build, name, set } => start(build, name, &set)?,
+        BuildsCommand::Stop { name } => stop(name)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn list(json: bool) -> Result<()> {
+    let listed = builds::list().map_err(Error::Server)?;
+    let kept = throwaway::kept().map_err(Error::Server)?;
+    let mut out = std::io::stdout().lock();
+    if json {
+        let builds: Vec<_> = listed.iter().map(build_object).collect();
+        let started: Vec<_> = kept
+            .iter()
+            .map(|one| {
+                serde_json::json!({"name": one.name, "server": one.server, "dsn": one.dsn().display_masked(), "pid": one.pid})
+            })
+            .collect();
+        let object = serde_json::json!({"builds": builds, "started": started});
+        writeln!(out, "{}", serde_json::to_string_pretty(&object)?)?;
+        return Ok(());
+    }
+    writeln!(out, "{:16} {:34} {:8} {}", "NAME", "VERSION", "SYMBOLS", "FROM")?;
+    for one in &listed {
+        writeln!(out, "{}", build_line(one))?;
+    }
+    for one in &kept {
+        writeln!(out, "{}", kept_line(one))?;
+    }
+    Ok(())
+}
+
+fn build_line(one: &Listed) -> String {
+    let (version, symbols, from) = match (&one.at_hand, one.known) {
+        (Some(Ok(manifest)), _) => (
+            format!("{} {}", manifest.flavor, manifest.version),
+            manifest.symbols.to_string(),
+            manifest.from.clone(),
+        ),
+        (Some(Err(why)), _) => ("can't be read".to_string(), String::new(), why.clone()),
+        (None, Some(known)) => (
+            known.version.to_string(),
+            String::new(),
+            format!(
+                "{}; for {} (not here: whyso server fetch {})",
+                known.source.words(),
+                known.good_for,
+                known.name
+            ),
+        ),
+        (None, None) => (String::new(), String::new(), String::new()),
+    };
+    format!("{:16} {version:34} {symbols:8} {from}", one.name)
+}
+
+fn kept_line(one: &Kept) -> String {
+    match one.pid {
+        Some(pid) => {
+            format!(
+                "started: {} ({}, process {pid}): --dsn '{}'",
+                one.name,
+                one.server,
+                one.dsn().display_masked()
+            )
+        }
+        None => format!(
+            "ended by itself: {} ({}): `whyso server stop {}` removes its data",
+            one.name, one.server, one.name
+        ),
+    }
+}
+
+fn build_object(one: &Listed) -> serde_json::Value {
+    let manifest: Option<&Manifest> = one.at_hand.as_ref().and_then(|read| read.as_ref().ok());
+    serde_json::json!({
+        "name": one.name,
+        "at_hand": manifest.is_some(),
+        "version": manifest.map_or_else(|| one.known.map_or("", |known| known.version).to_string(), |found| found.version.clone()),
+        "flavor": manifest.map(|found| found.flavor.to_string()),
+        "from": manifest.map_or_else(|| one.known.map(|known| known.source.words()).unwrap_or_default(), |found| found.from.clone()),
+        "symbols": manifest.map(|found| found.symbols),
+        "tree": manifest.map(|found| found.tree.clone()),
+        "program": manifest.map(|found| found.program.clone()),
+        "checked": manifest.map(|found| found.checked.clone()),
+    })
+}
+
+fn fetch(name: &str) -> Result<()> {
+    let on_terminal = std::io::stderr().is_terminal();
+    let target =
+        if on_terminal { ProgressDrawTarget::stderr_with_hz(8) } else { ProgressDrawTarget::hidden() };
+    let bar = ProgressBar::with_draw_target(None, target);
+    let last_said = std::cell::Cell::new(String::new());
+    let hear = |progress: Progress<'_>| {
+        let template = if progress.total_bytes > 0 {
+            "  {msg:36} {bar:30} {bytes} of {total_bytes}, {eta} left"
+        } else {
+            "  {spinner} {msg}"
+        };
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style.progress_chars("━╸ "));
+        }
+        bar.set_length(progress.total_bytes);
+        bar.set_position(progress.done_bytes.min(progress.total_bytes));
+        bar.set_message(format!("{name}: {}", progress.step));
+        let said = last_said.take();
+        if !on_terminal && said != progress.step {
+            eprintln!("whyso: {name}: {}", progress.step);
+        }
+        last_said.set(progress.step.to_string());
+    };
+    let fetched = builds::fetch(name, &hear);
+    bar.finish_and_clear();
+    let manifest = fetched.map_err(Error::Server)?;
+    println!(
+        "{name}: {} {}, {}, in {}",
+        manifest.flavor,
+        manifest.version,
+        manifest.symbols,
+        manifest.tree.display()
+    );
+    Ok(())
+}
+
+fn start(build: Option<PathBuf>, name: Option<String>, set: &[String]) -> Result<()> {
+    let name = name.unwrap_or_else(|| match build.as_deref().and_then(std::path::Path::file_name) {
+        Some(last) => last.to_string_lossy().into_owned(),
+        None => OWN.to_string(),
+    });
+    let mut spec = StartSpec::new(whyso_server::find(build.as_deref()).map_err(Error::Server)?);
+    for knob in set {
+        spec.set.push(parse_knob(knob)?);
+    }
+    spec.connections = CONNECTIONS;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let kept = runtime.block_on(ThrowAway::start_kept(spec, &name)).map_err(Error::Server)?;
+    println!("{}", kept_line(&kept));
+    Ok(())
+}
+
+fn stop(name: Option<String>) -> Result<()> {
+    let name = match name {
+        Some(name) => name,
+        None => {
+            let kept = throwaway::kept().map_err(Error::Server)?;
+            match &kept[..] {
+                [only] => only.name.clone(),
+                [] => {
+                    println!("no server was started to stay");
+                    return Ok(());
+                }
+                several => {
+                    let names: Vec<&str> = several.iter().map(|one| one.name.as_str()).collect();
+                    anyhow::bail!(Error::Plan(format!(
+                        "several servers were started: say which of {}",
+                        names.join(", ")
+                    )));
+                }
+            }
+        }
+    };
+    println!(
+        "{}",
+        match throwaway::stop_kept(&name).map_err(Error::Server)? {
+            Stopped::Now => format!("stopped {name}"),
+            Stopped::Before => format!("{name} had ended by itself; its data are removed"),
+        }
+    );
+    Ok(())
+}

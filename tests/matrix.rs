@@ -1,0 +1,197 @@
+//! Every server build at hand, from end to end: start, run, load, sysbench, watch.
+//!
+//! Builds that are not here are printed as not tested; `make matrix` fetches them first.
+
+mod common;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use common::{Place, finish, json_of, output, spawn, text};
+use serde_json::Value;
+
+/// Bound on any one command.
+const BOUND: Duration = Duration::from_secs(60);
+/// Bound on all builds together: past it, the rest is not tested.
+const ALL: Duration = Duration::from_secs(220);
+
+/// What a server has and lacks, which was found out by trying.
+struct Facts {
+    /// `information_schema.INNODB_METRICS`.
+    innodb_metrics: bool,
+    /// `SET SESSION TRANSACTION READ ONLY`.
+    read_only_sessions: bool,
+}
+
+const MYSQL_5_5: Facts = Facts { innodb_metrics: false, read_only_sessions: false };
+const ANY_OTHER: Facts = Facts { innodb_metrics: true, read_only_sessions: true };
+
+#[test]
+fn every_server_at_hand_is_started_loaded_watched_and_stopped() {
+    let begin = Instant::now();
+    // the user's own cache, and not that of a test
+    let listed =
+        Command::new(env!("CARGO_BIN_EXE_whyso")).args(["server", "list", "--json"]).output().unwrap();
+    let listed = json_of(&listed);
+    let mut tested = 0;
+    for build in listed["builds"].as_array().unwrap() {
+        let name = build["name"].as_str().unwrap();
+        if build["at_hand"] != true {
+            println!("not tested: {name} (not here: whyso server fetch {name})");
+            continue;
+        }
+        if begin.elapsed() > ALL {
+            println!("not tested: {name} ({} s were up)", ALL.as_secs());
+            continue;
+        }
+        let one = Instant::now();
+        let facts = if name == "mysql-5.5" { &MYSQL_5_5 } else { &ANY_OTHER };
+        Tested::start(name, build["tree"].as_str().unwrap()).everything(facts);
+        tested += 1;
+        println!(
+            "tested: {name} ({}), in {:.0} s",
+            build["version"].as_str().unwrap(),
+            one.elapsed().as_secs_f64()
+        );
+    }
+    println!("{tested} server builds tested in {:.0} s", begin.elapsed().as_secs_f64());
+}
+
+/// A server that was started to stay; it is stopped when this is dropped.
+struct Tested {
+    name: String,
+    place: Place,
+    dsn: String,
+    socket: PathBuf,
+}
+
+impl Drop for Tested {
+    fn drop(&mut self) {
+        let _ = self.place.whyso(&["server", "stop", "tested"]).output();
+    }
+}
+
+impl Tested {
+    fn start(name: &str, tree: &str) -> Tested {
+        let place = Place::new();
+        let started = output(&mut place.whyso(&["server", "start", tree, "--as", "tested"]));
+        assert!(started.status.success(), "{name}: {}", text(&started.stderr));
+        let listed = json_of(&output(&mut place.whyso(&["server", "list", "--json"])));
+        let dsn = listed["started"][0]["dsn"].as_str().unwrap().to_string();
+        let socket = PathBuf::from(dsn.split("socket=").nth(1).unwrap());
+        Tested { name: name.to_string(), place, dsn, socket }
+    }
+
+    fn everything(&self, facts: &Facts) {
+        self.run(facts);
+        self.load(facts);
+        self.sysbench();
+        let stopped = output(&mut self.place.whyso(&["server", "stop", "tested"]));
+        assert_eq!(text(&stopped.stdout), "stopped tested\n", "{}", self.name);
+        assert!(!self.socket.exists(), "{}: its folder is gone", self.name);
+    }
+
+    /// A whole run on a throw-away server: its levels, and what was seen meanwhile.
+    fn run(&self, facts: &Facts) {
+        let arguments = ["--users", "1,4", "--seconds", "2", "--warmup", "1", "--no-repeat", "--json"];
+        let mut all = vec!["run", "oltp-read-only", "--tables", "2", "--rows", "2000", "--dsn", &self.dsn];
+        all.extend(arguments);
+        let object = json_of(&finish(spawn(&mut self.place.whyso(&all)), BOUND));
+        self.check_levels("whyso run", &object, 2);
+        let recording = self.place.only_run();
+        let has = |filter: [&str; 2]| {
+            let mut export = self.place.whyso(&["export", recording.to_str().unwrap(), filter[0], filter[1]]);
+            text(&output(&mut export).stdout).lines().count() > 2
+        };
+        for metric in ["Questions", "Innodb_rows_read", "Threads_running"] {
+            assert!(has(["--metric", metric]), "{}: no {metric}", self.name);
+        }
+        assert!(has(["--source", "server_process"]), "{}: the server's process was not seen", self.name);
+        assert_eq!(has(["--source", "innodb_metrics"]), facts.innodb_metrics, "{}", self.name);
+        let told = fs::read_to_string(recording.join("run.json")).unwrap();
+        assert_eq!(
+            told.contains("this server has no INNODB_METRICS"),
+            !facts.innodb_metrics,
+            "{}",
+            self.name
+        );
+    }
+
+    fn load(&self, facts: &Facts) {
+        let load = |what: &[&str]| {
+            let mut all = vec!["load"];
+            all.extend(what);
+            all.extend(["--dsn", &self.dsn, "--tables", "2", "--rows", "2000", "--users", "2"]);
+            all.extend(["--seconds", "0.5", "--warmup", "0", "--json"]);
+            finish(spawn(&mut self.place.whyso(&all)), BOUND)
+        };
+        for workload in
+            ["oltp-point-select", "connect", "pk-read-2x256", "customer-create", "sort-limit-offset"]
+        {
+            self.check_levels(workload, &json_of(&load(&[workload])), 1);
+        }
+        for engine in ["threads", "epoll", "io-uring"] {
+            self.check_levels(engine, &json_of(&load(&["oltp-read-only", "--engine", engine])), 1);
+        }
+        self.check_levels("--compress", &json_of(&load(&["oltp-read-only", "--compress"])), 1);
+
+        fs::write(self.place.path().join("own.sql"), "SELECT c FROM sbtest1 WHERE id = 5;\n").unwrap();
+        let reading = load(&["own.sql"]);
+        if facts.read_only_sessions {
+            self.check_levels("own.sql", &json_of(&reading), 1);
+        } else {
+            assert_eq!(reading.status.code(), Some(2), "{}", self.name);
+            assert!(text(&reading.stderr).contains("--allow-writes whyso"), "{}", text(&reading.stderr));
+        }
+        self.check_levels("own.sql", &json_of(&load(&["own.sql", "--allow-writes", "whyso"])), 1);
+    }
+
+    /// As `sysbench … prepare`, `run` and `cleanup`, with prepared statements and without.
+    fn sysbench(&self) {
+        let socket = format!("--mysql-socket={}", self.socket.display());
+        let sysbench = |more: &[&str]| {
+            let mut all =
+                vec!["sysbench", "oltp_read_write", &socket, "--mysql-user=root", "--mysql-db=whyso"];
+            all.extend(["--tables=1", "--table-size=500", "--threads=1", "--time=1"]);
+            all.extend(more);
+            let done = finish(spawn(&mut self.place.whyso(&all)), BOUND);
+            assert!(
+                done.status.success(),
+                "{} {more:?}: {}{}",
+                self.name,
+                text(&done.stdout),
+                text(&done.stderr)
+            );
+            text(&done.stdout)
+        };
+        sysbench(&["cleanup"]);
+        sysbench(&["prepare"]);
+        for mode in ["auto", "disable"] {
+            let report = sysbench(&[&format!("--db-ps-mode={mode}"), "run"]);
+            let count = |label: &str| -> f64 {
+                let line =
+                    report.lines().find(|line| line.trim_start().starts_with(label)).unwrap_or_default();
+                line.split(':')
+                    .nth(1)
+                    .and_then(|rest| rest.split_whitespace().next())
+                    .unwrap()
+                    .parse()
+                    .unwrap()
+            };
+            assert!(count("transactions:") > 0.0, "{} {mode}: {report}", self.name);
+            assert_eq!(count("ignored errors:"), 0.0, "{} {mode}: {report}", self.name);
+        }
+        sysbench(&["cleanup"]);
+    }
+
+    fn check_levels(&self, what: &str, object: &Value, count: usize) {
+        let levels = object["levels"].as_array().unwrap();
+        assert_eq!(levels.len(), count, "{} {what}", self.name);
+        for level in levels {
+            assert!(level["transactions"].as_f64().unwrap() > 0.0, "{} {what}: {level}", self.name);
+            assert_eq!(level["errors"], 0, "{} {what}: {level}", self.name);
+        }
+    }
+}
