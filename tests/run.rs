@@ -187,7 +187,9 @@ fn a_sweep_over_rates_is_told_and_drawn_against_rates() {
         shown.trim_start().starts_with("due/s") && shown.contains("held") && shown.contains("behind"),
         "{shown}"
     );
-    assert!(shown.contains("The server kept up with 20/s") && !shown.contains("peaks at"), "{shown}");
+    // On a machine that others use up, the generator itself is late, and the level says so.
+    let is_judged = shown.contains("The server kept up with 20/s") || shown.contains("held, INVALID");
+    assert!(is_judged && !shown.contains("peaks at"), "{shown}");
     let run = place.only_run();
     let out = report_json(&place, &run);
     let rates: Vec<_> = (0..2).map(|level| out["levels"][level]["rate_per_s"].as_f64().unwrap()).collect();

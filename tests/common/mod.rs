@@ -102,6 +102,13 @@ pub(crate) fn server_pids_under(folder: &Path) -> Vec<i32> {
     pids
 }
 
+/// Whether the program has a thread of a running level.
+pub(crate) fn drives_a_level(pid: u32) -> bool {
+    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return false };
+    let name = |task: &fs::DirEntry| fs::read_to_string(task.path().join("comm")).unwrap_or_default();
+    tasks.flatten().any(|task| name(&task).trim() == "load-0")
+}
+
 /// Ends a process whatever it is doing.
 pub(crate) fn kill(pid: i32, signal: i32) {
     // SAFETY: kill has no memory effects; the pid is one that this test started or found under its own folder.

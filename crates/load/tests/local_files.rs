@@ -3,17 +3,17 @@
 mod support;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use support::Server;
 use support::engines::engines;
 use whyso_load::{
-    Command, Driver, Engine, EngineKind, Expects, Kind, LevelOutcome, LevelSpec, LoadSpec, Next, Reply, Turn,
-    Work,
+    Cause, Command, Driver, Engine, EngineKind, Expects, Kind, LevelOutcome, LevelSpec, LoadSpec, Next,
+    Reply, Turn, Work,
 };
 
-const PIECES: u64 = 60;
+const PIECES: u64 = 100;
 const LINES_A_PIECE: u64 = 1_000;
 const LINE: &[u8] =
     b"7\twords that make the line longer, so that a piece has a hundred kilobytes or so, as pieces have\n";
@@ -21,15 +21,24 @@ const LINE: &[u8] =
 /// User 0 loads one file; the others ask for 1 over and over.
 struct Loads {
     kinds: Vec<String>,
-    /// Transactions of the others that ended while the file was being sent.
-    meanwhile: Arc<AtomicU64>,
+    seen: Arc<Seen>,
+}
+
+#[derive(Default)]
+struct Seen {
+    /// Transactions of the others that ended.
+    of_others: AtomicU64,
+    /// Of those, the ones before the first piece of the file was asked for, and until the last one was.
+    before_first: AtomicU64,
+    until_last: AtomicU64,
+    /// A piece was not gone when the next one was asked for.
+    is_gathered: AtomicBool,
 }
 
 struct Loader {
     pieces_left: u64,
     asked: bool,
-    meanwhile: Arc<AtomicU64>,
-    of_others: u64,
+    seen: Arc<Seen>,
     is_other: bool,
 }
 
@@ -47,8 +56,7 @@ impl Work for Loads {
             Box::new(Loader {
                 pieces_left: PIECES,
                 asked: false,
-                meanwhile: self.meanwhile.clone(),
-                of_others: 0,
+                seen: self.seen.clone(),
                 is_other: *user > 0,
             })
         };
@@ -63,11 +71,11 @@ impl Driver for Loader {
 
     fn next(&mut self, turn: &mut Turn<'_>) -> Next {
         if let Reply::Error { message, .. } = turn.reply {
-            panic!("the server refused it: {message}");
+            return Next::Fail { cause: Cause::Driver, message: format!("the server refused it: {message}") };
         }
         if self.asked {
             if self.is_other {
-                self.meanwhile.fetch_add(1, Relaxed);
+                self.seen.of_others.fetch_add(1, Relaxed);
             }
             return Next::Done { transaction: 0, counted: true };
         }
@@ -82,25 +90,26 @@ impl Driver for Loader {
     }
 
     fn local_file(&mut self, content: &mut Vec<u8>) -> bool {
-        assert!(content.is_empty(), "a piece is gone before the next one is asked for");
-        if self.pieces_left == PIECES {
-            self.of_others = self.meanwhile.load(Relaxed);
+        let of_others = self.seen.of_others.load(Relaxed);
+        if !content.is_empty() {
+            self.seen.is_gathered.store(true, Relaxed);
         }
+        if self.pieces_left == PIECES {
+            self.seen.before_first.store(of_others, Relaxed);
+        }
+        self.seen.until_last.store(of_others, Relaxed);
         self.pieces_left -= 1;
         (0..LINES_A_PIECE).for_each(|_| content.extend_from_slice(LINE));
-        if self.pieces_left == 0 {
-            self.of_others = self.meanwhile.load(Relaxed) - self.of_others;
-            assert!(self.of_others > 10, "the others had no turn: {}", self.of_others);
-        }
         self.pieces_left > 0
     }
 }
 
-fn run(server: &Server, engine: EngineKind, compression: bool) -> LevelOutcome {
+fn run(server: &Server, engine: EngineKind, compression: bool) -> (LevelOutcome, Arc<Seen>) {
     let mut spec = LoadSpec { engine, compression, ..LoadSpec::new(server.target(), 3, 1) };
     spec.loops = (engine != EngineKind::Threads).then_some(1);
     let kinds = vec!["load".to_string(), "do".to_string()];
-    let work = Arc::new(Loads { kinds, meanwhile: Arc::default() });
+    let seen = Arc::new(Seen::default());
+    let work = Arc::new(Loads { kinds, seen: seen.clone() });
     let mut opened = Engine::open(&spec, work).unwrap();
     let mut level = opened.level_with(&LevelSpec::users(3)).unwrap();
     level.begin_measuring();
@@ -109,7 +118,7 @@ fn run(server: &Server, engine: EngineKind, compression: bool) -> LevelOutcome {
         assert!(Instant::now() < deadline, "{engine}: nothing is loaded");
         std::thread::sleep(Duration::from_millis(50));
     }
-    level.stop()
+    (level.stop(), seen)
 }
 
 #[test]
@@ -117,8 +126,14 @@ fn a_long_file_arrives_whole_while_others_have_their_turn() {
     let server = Server::start(&[]);
     for (engine, compression) in engines().into_iter().flat_map(|engine| [(engine, false), (engine, true)]) {
         server.sql("USE whyso; CREATE OR REPLACE TABLE loaded (n INT, words VARCHAR(200)) ENGINE=InnoDB");
-        let outcome = run(&server, engine, compression);
+        let (outcome, seen) = run(&server, engine, compression);
         assert_eq!(outcome.failure, None, "{engine}, compression {compression}");
+        assert!(
+            !seen.is_gathered.load(Relaxed),
+            "{engine}: a piece is gone before the next one is asked for"
+        );
+        let meanwhile = seen.until_last.load(Relaxed) - seen.before_first.load(Relaxed);
+        assert!(meanwhile > 0, "{engine}, compression {compression}: the others had no turn");
         let whole = format!("{}\t{}", PIECES * LINES_A_PIECE, 7 * PIECES * LINES_A_PIECE);
         assert_eq!(server.sql("SELECT COUNT(*), SUM(n) FROM whyso.loaded"), whole, "{engine}");
         assert_eq!(outcome.kinds[0].count, 1, "{engine}");
