@@ -47,8 +47,13 @@ impl DrivenLoad {
     /// Its result as that of a run's only level. `interrupted`: somebody broke it off.
     pub fn level(&self, outcome: &LevelOutcome, interrupted: bool) -> Level {
         let pacing = pacing::words(&self.pacing, None);
-        let asked =
-            Asked { workload: &self.workload, pacing: &pacing, percentiles: &self.percentiles, slo: &[] };
+        let asked = Asked {
+            workload: &self.workload,
+            pacing: &pacing,
+            percentiles: &self.percentiles,
+            slo: &[],
+            rate_per_s: None,
+        };
         only_level(outcome, &asked, &Cut::of(outcome, interrupted))
     }
 

@@ -6,7 +6,7 @@ use crate::Error;
 use crate::plan::ServerPlan;
 
 /// Run once on every connection of a load that only reads.
-const READ_ONLY: &str = "SET SESSION TRANSACTION READ ONLY";
+pub(crate) const READ_ONLY: &str = "SET SESSION TRANSACTION READ ONLY";
 
 /// Where a workload comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 //! CPU time and the wait for a CPU are the kernel's own sums. The rest of a thread's time goes to the state that it was
 //! found in. Requests are not seen: what the threads of connections do besides waiting for their clients stands for them.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Read;
@@ -233,8 +233,7 @@ fn enter(sums: &mut Sums, thread: &Thread, lives: bool) {
 /// Time by role without its threads, for tests.
 #[cfg(test)]
 fn of_role(reading: &Reading, role: Role, state: State) -> u64 {
-    let roles: &BTreeMap<Role, (u64, [u64; STATES])> = &reading.roles;
-    roles.get(&role).map_or(0, |(_, states)| states[state as usize])
+    reading.roles.get(&role).map_or(0, |(_, states)| states[state as usize])
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::{Budget, Part, PartTime, busiest};
 use crate::growth::Span;
-use crate::level::{Level, levels_evidence};
+use crate::level::{Level, levels_evidence, levels_of};
 use crate::model::{Evidence, Finding, SeriesName};
 use crate::numbers;
 
@@ -151,9 +151,6 @@ fn unaccounted_finding(budgets: &[Budget], levels: &[Level]) -> Option<Finding> 
     let worst = off.iter().max_by(|a, b| share(a).abs().total_cmp(&share(b).abs()))?;
     let shown: Vec<&Level> =
         levels.iter().filter(|level| off.iter().any(|budget| budget.level == level.index)).collect();
-    let mut users: Vec<u32> = shown.iter().map(|level| level.users).collect();
-    users.sort_unstable();
-    users.dedup();
     let (size, verb) = if share(worst) < 0.0 {
         (-share(worst), "hold more than the response time, by")
     } else {
@@ -164,7 +161,7 @@ fn unaccounted_finding(budgets: &[Budget], levels: &[Level]) -> Option<Finding> 
         numbers::percent(size),
         numbers::users(worst.users),
         numbers::percent(UNACCOUNTED_MAX),
-        numbers::levels_of(&users),
+        levels_of(&shown),
     );
     Some(Finding {
         id: "budget-unaccounted".to_string(),

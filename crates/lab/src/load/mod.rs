@@ -25,6 +25,7 @@ use crate::prepare::{AskPassword, Tested, Wanted};
 use crate::progress::{Listener, Stop};
 use crate::run::{GOODBYE_TIME_MAX, prepare_server, runtime};
 use crate::service_level::check_kinds;
+use crate::source::READ_ONLY;
 use session::Session;
 
 /// What a load came to.
@@ -112,7 +113,7 @@ pub fn load(
 /// Whether a server can keep a session to reading.
 async fn check_read_only(dsn: &Dsn) -> Result<(), Error> {
     let mut conn = dsn.connect_without_schema().await?;
-    let done = conn.query_drop(plan::READ_ONLY).await;
+    let done = conn.query_drop(READ_ONLY).await;
     let _ = conn.disconnect().await;
     done.map_err(|error| {
         Error::Plan(format!(
@@ -131,7 +132,7 @@ async fn bring_data(
     workloads: &mut [Workload],
     listener: &dyn Listener,
 ) -> Result<(), Error> {
-    if workloads.iter().any(|workload| workload.session.iter().any(|sql| sql == plan::READ_ONLY)) {
+    if workloads.iter().any(|workload| workload.session.iter().any(|sql| sql == READ_ONLY)) {
         for server in tested {
             check_read_only(&server.dsn).await?;
         }

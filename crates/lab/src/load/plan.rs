@@ -17,9 +17,6 @@ use crate::plan::{
 use crate::run::RECONNECT_TIME_MAX;
 use crate::source::{Around, Source};
 
-/// Run once on every connection of a load that only reads.
-pub(super) const READ_ONLY: &str = "SET SESSION TRANSACTION READ ONLY";
-
 /// One load, as the user asked for it.
 #[derive(Clone, Debug)]
 pub struct LoadPlan {

@@ -7,7 +7,7 @@ use crate::connection::connect::{self, RECEIVE_BYTES};
 use crate::connection::endpoints::Endpoints;
 use crate::connection::login::Wishes;
 use crate::connection::session::{ExchangeError, Got, Parts, Session};
-use crate::driver::{Driver, Expects, Handles, Next, Turn};
+use crate::driver::{Driver, Expects, Handles, Next, Nothing, Turn};
 use crate::engine::user::{Heard, SERVER_LOST};
 use crate::spec::LoadSpec;
 use crate::target::Limits;
@@ -110,7 +110,7 @@ impl Alone {
     }
 
     fn open(&self) -> Result<Session, String> {
-        let opened = connect::open(&self.endpoints, 0, &[], self.wishes, &self.limits);
+        let opened = connect::open(&self.endpoints, 0, &Nothing, self.wishes, &self.limits);
         let session = opened.map_err(|error| connect::explained(error).to_string())?;
         let bound = session.socket().bound_waits(Some(self.limits.stall));
         bound.map_err(|error| format!("a bound on the waits can't be set: {error}"))?;
