@@ -105,7 +105,7 @@ impl Tested {
             let mut export = self.place.whyso(&["export", recording.to_str().unwrap(), filter[0], filter[1]]);
             text(&output(&mut export).stdout).lines().count() > 2
         };
-        for metric in ["Questions", "Innodb_rows_read", "Threads_running"] {
+        for metric in ["Questions", "Innodb_data_read", "Threads_running"] {
             assert!(has(["--metric", metric]), "{}: no {metric}", self.name);
         }
         assert!(has(["--source", "server_process"]), "{}: the server's process was not seen", self.name);

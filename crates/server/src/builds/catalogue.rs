@@ -76,7 +76,7 @@ pub const ALL: [Known; 6] = [
                 Part { from: "5-5-9/data_dir.jar", to: "data" },
             ],
         },
-        good_for: "the Performance Schema of 2011; function names",
+        good_for: "the Performance Schema of 2011; function, file and line names",
     },
     Known {
         name: "mariadb-11.4",

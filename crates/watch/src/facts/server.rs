@@ -84,8 +84,20 @@ fn find_local_pid(variables: &BTreeMap<String, String>) -> Option<u32> {
     let pid_file = Path::new(variables.get("datadir")?).join(variables.get("pid_file")?);
     let pid: u32 = std::fs::read_to_string(pid_file).ok()?.trim().parse().ok()?;
     let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
-    let is_server = ["mysqld", "mariadbd"].contains(&name.trim());
-    is_server.then_some(pid)
+    let arguments = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    is_server(name.trim(), &arguments).then_some(pid)
+}
+
+/// Whether a process is a server, by the kernel's name of it, or, where a server was run by a loader
+/// of its own, by the program that the loader was given.
+fn is_server(name: &str, arguments: &[u8]) -> bool {
+    const NAMES: [&str; 2] = ["mysqld", "mariadbd"];
+    let is_program = |argument: &[u8]| {
+        let path = String::from_utf8_lossy(argument).into_owned();
+        Path::new(&path).file_name().is_some_and(|last| NAMES.iter().any(|name| last == *name))
+    };
+    let by_loader = name.starts_with("ld-") || name.starts_with("ld.so");
+    NAMES.contains(&name) || (by_loader && arguments.split(|byte| *byte == 0).any(is_program))
 }
 
 fn allowed_cpus(pid: u32) -> Vec<u32> {
@@ -107,6 +119,15 @@ mod tests {
         assert_eq!(flavor("10.11.14-MariaDB-0+deb12u2", "Debian 12"), "MariaDB");
         assert_eq!(flavor("10.0.1", "mariadb.org binary"), "MariaDB");
         assert_eq!(flavor("9.7.4", "(Debian)"), "MySQL");
+    }
+
+    #[test]
+    fn a_server_is_known_by_its_name_or_by_what_its_loader_was_given() {
+        assert!(is_server("mysqld", b"") && is_server("mariadbd", b""));
+        let by_loader = b"/r/ld-linux-x86-64.so.2\0--library-path\0/r/lib\0/r/usr/sbin/mysqld\0--port=1\0";
+        assert!(is_server("ld-linux-x86-64", by_loader));
+        assert!(!is_server("ld-linux-x86-64", b"/lib/ld-linux-x86-64.so.2\0/bin/cat\0/etc/mysqld.cnf\0"));
+        assert!(!is_server("vim", b"vim\0/usr/sbin/mysqld\0"));
     }
 
     #[test]
