@@ -2,8 +2,9 @@
 //!
 //! [`explain`] takes what was measured at each level ([`model::Input`]) and gives, for each level,
 //! its throughput with an interval, whether it was steady, valid, and in which regime; where
-//! throughput peaks; the Universal Scalability Law's fit; what grows per transaction; and sentences,
-//! each with the evidence that it rests on.
+//! throughput peaks; the Universal Scalability Law's fit; what grows per transaction; where a transaction's
+//! time went, part by part; who is suspected of holding throughput back; and sentences, each with the evidence
+//! that it rests on.
 //!
 //! It does no I/O and reads no clock: the same input gives the same findings on any machine. It never
 //! fails, whatever the numbers; what makes no sense is left out, and every number that comes out is

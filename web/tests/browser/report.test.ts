@@ -41,21 +41,50 @@ describe.each([
   });
 });
 
-test('the time budget is drawn level by level, with its remainder, and a part leads to what it rests on', async () => {
-  const { page, complaints } = await open(browser, reportUrl);
+test('the time budget is drawn level by level, with its remainder, and says what a bar holds', async () => {
+  const changed = variant((made) => {
+    const series = { host: 'server', source: 'trace', metric: 'request_lock_ns', instance: '' };
+    made.explanation.budgets = sweep.map((level, at) => ({
+      level: level.index,
+      users: level.users,
+      repeat: false,
+      response_ms: 1 + at * 4,
+      parts: [
+        { part: 'wakeup', ms: 0.4, series: [] },
+        { part: 'lock', ms: 0.5 + at * 4, series: [series] },
+      ],
+      // Where the parts hold more than the response time, the remainder hangs from the axis.
+      unaccounted_ms: at === 1 ? -0.3 : 0.1,
+      notes: ['A note.'],
+    }));
+  });
+  const { page, complaints } = await open(browser, changed.url);
   const budget = page.locator('#budget');
   const height = async (part: string) =>
     (await budget.locator(`rect[data-part="${part}"]`).evaluateAll((all) => all.map((one) => Number(one.getAttribute('height'))))).reduce((sum, one) => sum + one, 0);
   expect(await budget.locator('rect[data-part="lock"]').count()).toBe(sweep.length);
+  expect(await budget.locator('rect[data-part="unaccounted"]').count()).toBe(sweep.length);
   expect(await height('lock')).toBeGreaterThan(50);
-  expect(await height('unaccounted')).toBeGreaterThan(1);
+  expect(await height('unaccounted')).toBeGreaterThan(0.5);
   const before = await height('wakeup');
   await budget.getByRole('button', { name: 'share' }).click();
-  expect(await height('wakeup')).toBeGreaterThan(before);
+  await expect.poll(() => height('wakeup')).toBeGreaterThan(before);
   await budget.locator('rect[data-part="lock"]').last().hover();
   await expect.poll(() => budget.locator('li.whole').count()).toBe(1);
+  expect(await budget.textContent()).toContain('A note.');
   expect(complaints).toEqual([]);
   await page.close();
+  changed.remove();
+});
+
+test('a run that was not traced has no empty chart of its budget', async () => {
+  const changed = variant((made) => {
+    made.explanation.budgets = [];
+  });
+  const { page } = await open(browser, changed.url);
+  expect(await page.locator('#budget').count()).toBe(0);
+  await page.close();
+  changed.remove();
 });
 
 test('dragging over one chart zooms all of them, a double click shows everything again', async () => {

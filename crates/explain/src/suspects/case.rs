@@ -71,9 +71,9 @@ impl<'a, 'b> Case<'a, 'b> {
 
     /// The first of these counters of the server that was recorded.
     pub(super) fn count(&self, names: &[&str]) -> Option<Measure> {
-        let sources =
+        let mut named =
             COUNTER_SOURCES.iter().flat_map(|source| names.iter().map(move |name| (*source, *name)));
-        sources.into_iter().find_map(|(source, name)| self.measure(source, name, ""))
+        named.find_map(|(source, name)| self.measure(source, name, ""))
     }
 
     pub(super) fn measure(&self, source: &str, metric: &str, instance: &str) -> Option<Measure> {

@@ -22,8 +22,10 @@ pub(super) fn predict(case: &Case, cause: Cause, share: f64, certainty: f64, fre
         return Gain { low: 1.0, high: at_most_of_cpus };
     }
     if cause == Cause::Cpu {
-        // With a CPU for each user, the queues go and the work stays.
-        let queues = share - case.share(case.cpu_ms() + case.client_cpu_ms());
+        // With a CPU for each user, the queues go and the work stays: of N users' time, what m CPUs worked is U·m ÷ N.
+        let by_law = used * f64::from(case.machine.server_cpus) / f64::from(case.level.users.max(1));
+        let work = case.share(case.cpu_ms() + case.client_cpu_ms()).max(by_law);
+        let queues = share - work;
         let high = without(queues.max(0.0));
         return Gain { low: without(queues.max(0.0) * certainty * COMES_BACK).min(high), high };
     }
@@ -42,6 +44,9 @@ fn without(share: f64) -> f64 {
 /// " Without it throughput would be 1.2 to 2.1 times what it is."
 pub(super) fn sentence(suspect: &Suspect) -> String {
     let Gain { low, high } = suspect.predicted_gain;
+    if suspect.id == Cause::Cpu && high < 1.01 {
+        return " More CPUs would change nothing, for next to nothing queues for them.".to_string();
+    }
     let bounds = if high < 1.01 {
         "throughput would be the same, for the CPUs are full".to_string()
     } else if numbers::plain(low) == numbers::plain(high) {

@@ -75,7 +75,8 @@ fn unsaturated(case: &Case) -> Option<Claim> {
         None => case.counts(&["Innodb_row_lock_time"]).0,
     };
     let queueing = case.share(queueing_ms);
-    if queueing >= QUEUEING_MAX || case.still_rising == Some(false) && !paused {
+    let has_stopped = case.still_rising == Some(false) && !paused;
+    if queueing >= QUEUEING_MAX || has_stopped {
         return None;
     }
     if level.users == 1 && !paused {

@@ -115,7 +115,7 @@ fn binlog(case: &Case) -> Option<Claim> {
         let synced_ms = synced.connection_ms.min(case.ms(Part::FileSync));
         (synced_ms + written.connection_ms.min(case.ms(Part::FileWrite)), 0.8 * (busy / BUSY).min(1.0))
     } else if is_synced {
-        (case.ms(Part::FileSync) / 2.0, 0.7 * (disk_flushes_busy(case) / BUSY).min(1.0).max(0.4))
+        (case.ms(Part::FileSync) / 2.0, 0.7 * (disk_flushes_busy(case) / BUSY).clamp(0.4, 1.0))
     } else {
         return None;
     };

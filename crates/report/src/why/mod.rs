@@ -8,7 +8,7 @@ pub(crate) use table::parts_shown;
 
 use std::fmt::Write as _;
 
-use whyso_explain::model::{Evidence, Explanation, Gain, Suspect};
+use whyso_explain::model::{Cause, Evidence, Explanation, Gain, Suspect};
 
 use crate::terminal::{TEXT_WIDTH, wrapped};
 
@@ -42,9 +42,10 @@ fn suspects(suspects: &[Suspect]) -> String {
     for (at, suspect) in suspects.iter().enumerate() {
         let Gain { low, high } = suspect.predicted_gain;
         let (name, share) = (suspect.id.name(), suspect.share * 100.0);
+        let then = if suspect.id == Cause::Unsaturated { "with more users" } else { "without it" };
         let _ = writeln!(
             out,
-            "{}. {name}: {share:.0} % of the response time; without it throughput × {low:.2} to {high:.2}",
+            "{}. {name}: {share:.0} % of the response time; throughput × {low:.2} to {high:.2} {then}",
             at + 1
         );
         out.push_str(&indented(&suspect.text));

@@ -1,148 +1,10 @@
 //! The cause, named: for each that whyso knows, a small made run in which it is the cause, and the first suspect must be it.
 
+mod made;
+
+use made::Made;
 use whyso_explain::explain_at;
-use whyso_explain::model::{
-    Cause, Counter, CpuUse, Evidence, Explanation, FileWait, Gauge, Input, LevelInput, Machine, Pacing,
-    SeriesName,
-};
-
-const SECONDS: f64 = 10.0;
-
-/// A run that is put together piece by piece, on a machine of two CPUs that server and generator share.
-struct Made(Input);
-
-fn name(host: &str, source: &str, metric: &str, instance: &str) -> SeriesName {
-    SeriesName {
-        host: host.to_string(),
-        source: source.to_string(),
-        metric: metric.to_string(),
-        instance: instance.to_string(),
-    }
-}
-
-impl Made {
-    fn new() -> Made {
-        let machine = Machine { server_cpus: 2, client_cpus: 2, shared: true };
-        Made(Input { machine, ..Input::default() })
-    }
-
-    /// A level of so many users at this response time, in a closed loop, on CPUs that are idle by so much.
-    fn level(mut self, users: u32, response_ms: f64, idle: f64) -> Made {
-        let transactions = (f64::from(users) * SECONDS * 1e3 / response_ms) as u64;
-        let begin_ns = 100_000_000_000 * (1 + self.0.levels.len() as i64);
-        let busy_s = (1.0 - idle) * 2.0 * SECONDS;
-        self.0.levels.push(LevelInput {
-            index: self.0.levels.len() as u32,
-            users,
-            begin_ns,
-            end_ns: begin_ns + 10_000_000_000,
-            transactions,
-            latency_mean_ms: response_ms,
-            bins_100ms: vec![(transactions / 100) as u32; 100],
-            client_cpu_s: busy_s * 0.25,
-            server_cpu_s: Some(busy_s * 0.72),
-            cpu: Some(CpuUse {
-                user: 0.7 * (1.0 - idle),
-                system: 0.3 * (1.0 - idle),
-                idle,
-                ..CpuUse::default()
-            }),
-            ..LevelInput::default()
-        });
-        self
-    }
-
-    fn last(&mut self) -> &mut LevelInput {
-        self.0.levels.last_mut().unwrap()
-    }
-
-    /// What the tracer saw of the last level: shares of the response time.
-    fn traced(mut self, shares: &[(&str, f64)]) -> Made {
-        let level = self.last();
-        let response_ns = level.latency_mean_ms * 1e6 * level.transactions as f64;
-        for (metric, share) in [("request_ns", 0.9)].iter().chain(shares) {
-            let series = name("server", "trace", metric, "");
-            level.counters.push(Counter { series, unit: "ns".to_string(), increase: share * response_ns });
-        }
-        self
-    }
-
-    /// Counters of the server, as they grow by a transaction of the last level.
-    fn status(mut self, counters: &[(&str, f64)]) -> Made {
-        let level = self.last();
-        for (metric, per_transaction) in counters {
-            let increase = per_transaction * level.transactions as f64;
-            level.counters.push(Counter {
-                series: name("server", "status", metric, ""),
-                unit: "1".to_string(),
-                increase,
-            });
-        }
-        self
-    }
-
-    /// A counter of any source, as it grows a second.
-    fn counter(mut self, source: &str, metric: &str, instance: &str, per_s: f64) -> Made {
-        let series = name("server", source, metric, instance);
-        self.last().counters.push(Counter { series, unit: "1".to_string(), increase: per_s * SECONDS });
-        self
-    }
-
-    fn gauge(mut self, metric: &str, mean: f64) -> Made {
-        let series = name("server", "status", metric, "");
-        self.last().gauges.push(Gauge { series, unit: "1".to_string(), mean, max: mean });
-        self
-    }
-
-    /// A file that threads of a role were in, this share of the time.
-    fn file(mut self, path: &str, state: &str, role: &str, busy: f64) -> Made {
-        self.last().file_waits.push(FileWait {
-            path: path.to_string(),
-            state: state.to_string(),
-            role: role.to_string(),
-            count: 100.0,
-            ns: busy * SECONDS * 1e9,
-        });
-        self
-    }
-
-    fn set(mut self, variable: &str, value: &str) -> Made {
-        self.0.variables.insert(variable.to_string(), value.to_string());
-        self
-    }
-
-    fn pacing(mut self, pacing: Pacing, transactions: u64) -> Made {
-        let level = self.last();
-        level.pacing = pacing;
-        level.transactions = transactions;
-        level.bins_100ms = vec![(transactions / 100) as u32; 100];
-        self
-    }
-
-    fn explained(&self) -> Explanation {
-        explain_at(&self.0, None)
-    }
-
-    #[track_caller]
-    fn is(&self, expected: Cause) -> Explanation {
-        let explanation = self.explained();
-        let told: Vec<String> = explanation
-            .suspects
-            .iter()
-            .map(|suspect| format!("{:.2} {}", suspect.share, suspect.text))
-            .collect();
-        let named = explanation.suspects.first().map(|suspect| suspect.id);
-        assert_eq!(named, Some(expected), "{told:#?}");
-        let first = &explanation.suspects[0];
-        assert!(!first.evidence.is_empty(), "{first:#?}");
-        assert!(
-            first.text.ends_with('.') && first.text.matches(". ").count() == 0,
-            "one sentence: {}",
-            first.text
-        );
-        explanation
-    }
-}
+use whyso_explain::model::{Cause, Evidence, Pacing};
 
 /// Throughput rose until this level, which stands above the best one.
 fn stopped(users: u32, response_ms: f64, idle: f64) -> Made {
@@ -365,7 +227,10 @@ fn locks_of_tables_and_of_their_definitions() {
     locked(64).status(&[("Table_locks_waited", 0.9)]).is(Cause::TableLock);
     locked(64).counter("status", "Com_alter_table", "", 2.0).is(Cause::MetadataLock);
     locked(64).counter("status", "Com_grant", "", 5.0).is(Cause::GrantLock);
-    locked(64).set("version", "5.5.9").set("metadata_locks_hash_instances", "1").set("x", "y").explained();
+    let old = locked(64).set("version", "5.5.9");
+    old.suspects(Cause::MdlMap);
+    old.suspects(Cause::TrxSys);
+    locked(64).status(&[("Innodb_row_lock_waits", 1.0)]).suspects(Cause::LockSys);
 }
 
 #[test]
@@ -395,7 +260,8 @@ fn latches_and_the_adaptive_hash() {
     let searches = [("Innodb_adaptive_hash_hash_searches", 9.0)];
     let made = locked(64).status(&searches).set("innodb_adaptive_hash_index", "ON");
     made.set("innodb_adaptive_hash_index_parts", "1").is(Cause::AdaptiveHash);
-    locked(64).status(&[("Innodb_x_lock_os_waits", 2.0)]).explained();
+    locked(64).status(&[("Innodb_x_lock_os_waits", 2.0)]).suspects(Cause::PageLatch);
+    locked(64).status(&[("index_page_splits", 0.2)]).suspects(Cause::IndexLatch);
 }
 
 #[test]

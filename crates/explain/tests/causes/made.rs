@@ -1,0 +1,151 @@
+//! A run that is put together piece by piece.
+
+use whyso_explain::explain_at;
+use whyso_explain::model::{
+    Cause, Counter, CpuUse, Explanation, FileWait, Gauge, Input, LevelInput, Machine, Pacing, SeriesName,
+};
+
+const SECONDS: f64 = 10.0;
+
+/// A run on a machine of two CPUs that server and generator share.
+pub(crate) struct Made(pub(crate) Input);
+
+fn name(host: &str, source: &str, metric: &str, instance: &str) -> SeriesName {
+    SeriesName {
+        host: host.to_string(),
+        source: source.to_string(),
+        metric: metric.to_string(),
+        instance: instance.to_string(),
+    }
+}
+
+impl Made {
+    pub(crate) fn new() -> Made {
+        let machine = Machine { server_cpus: 2, client_cpus: 2, shared: true };
+        Made(Input { machine, ..Input::default() })
+    }
+
+    /// A level of so many users at this response time, in a closed loop, on CPUs that are idle by so much.
+    pub(crate) fn level(mut self, users: u32, response_ms: f64, idle: f64) -> Made {
+        let transactions = (f64::from(users) * SECONDS * 1e3 / response_ms) as u64;
+        let begin_ns = 100_000_000_000 * (1 + self.0.levels.len() as i64);
+        let busy_s = (1.0 - idle) * 2.0 * SECONDS;
+        self.0.levels.push(LevelInput {
+            index: self.0.levels.len() as u32,
+            users,
+            begin_ns,
+            end_ns: begin_ns + 10_000_000_000,
+            transactions,
+            latency_mean_ms: response_ms,
+            bins_100ms: vec![(transactions / 100) as u32; 100],
+            client_cpu_s: busy_s * 0.25,
+            server_cpu_s: Some(busy_s * 0.72),
+            cpu: Some(CpuUse {
+                user: 0.7 * (1.0 - idle),
+                system: 0.3 * (1.0 - idle),
+                idle,
+                ..CpuUse::default()
+            }),
+            ..LevelInput::default()
+        });
+        self
+    }
+
+    pub(crate) fn last(&mut self) -> &mut LevelInput {
+        self.0.levels.last_mut().unwrap()
+    }
+
+    /// What the tracer saw of the last level: shares of the response time.
+    pub(crate) fn traced(mut self, shares: &[(&str, f64)]) -> Made {
+        let level = self.last();
+        let response_ns = level.latency_mean_ms * 1e6 * level.transactions as f64;
+        for (metric, share) in [("request_ns", 0.9)].iter().chain(shares) {
+            let series = name("server", "trace", metric, "");
+            level.counters.push(Counter { series, unit: "ns".to_string(), increase: share * response_ns });
+        }
+        self
+    }
+
+    /// Counters of the server, as they grow by a transaction of the last level.
+    pub(crate) fn status(mut self, counters: &[(&str, f64)]) -> Made {
+        let level = self.last();
+        for (metric, per_transaction) in counters {
+            let increase = per_transaction * level.transactions as f64;
+            level.counters.push(Counter {
+                series: name("server", "status", metric, ""),
+                unit: "1".to_string(),
+                increase,
+            });
+        }
+        self
+    }
+
+    /// A counter of any source, as it grows a second.
+    pub(crate) fn counter(mut self, source: &str, metric: &str, instance: &str, per_s: f64) -> Made {
+        let series = name("server", source, metric, instance);
+        self.last().counters.push(Counter { series, unit: "1".to_string(), increase: per_s * SECONDS });
+        self
+    }
+
+    pub(crate) fn gauge(mut self, metric: &str, mean: f64) -> Made {
+        let series = name("server", "status", metric, "");
+        self.last().gauges.push(Gauge { series, unit: "1".to_string(), mean, max: mean });
+        self
+    }
+
+    /// A file that threads of a role were in, this share of the time.
+    pub(crate) fn file(mut self, path: &str, state: &str, role: &str, busy: f64) -> Made {
+        self.last().file_waits.push(FileWait {
+            path: path.to_string(),
+            state: state.to_string(),
+            role: role.to_string(),
+            count: 100.0,
+            ns: busy * SECONDS * 1e9,
+        });
+        self
+    }
+
+    pub(crate) fn set(mut self, variable: &str, value: &str) -> Made {
+        self.0.variables.insert(variable.to_string(), value.to_string());
+        self
+    }
+
+    pub(crate) fn pacing(mut self, pacing: Pacing, transactions: u64) -> Made {
+        let level = self.last();
+        level.pacing = pacing;
+        level.transactions = transactions;
+        level.bins_100ms = vec![(transactions / 100) as u32; 100];
+        self
+    }
+
+    pub(crate) fn explained(&self) -> Explanation {
+        explain_at(&self.0, None)
+    }
+
+    /// Counters that tell too little for a first suspect name one all the same.
+    #[track_caller]
+    pub(crate) fn suspects(&self, expected: Cause) {
+        let suspects = self.explained().suspects;
+        assert!(suspects.iter().any(|suspect| suspect.id == expected), "{suspects:#?}");
+    }
+
+    #[track_caller]
+    pub(crate) fn is(&self, expected: Cause) -> Explanation {
+        let explanation = self.explained();
+        let told: Vec<String> = explanation
+            .suspects
+            .iter()
+            .map(|suspect| format!("{:.2} {}", suspect.share, suspect.text))
+            .collect();
+        let named = explanation.suspects.first().map(|suspect| suspect.id);
+        assert_eq!(named, Some(expected), "{told:#?}");
+        let first = &explanation.suspects[0];
+        assert!(!first.evidence.is_empty(), "{first:#?}");
+        assert!(
+            first.text.ends_with('.') && first.text.matches(". ").count() == 0,
+            "one sentence: {}",
+            first.text
+        );
+        explanation
+    }
+}
