@@ -308,21 +308,6 @@ static __always_inline void enter_file_wait(struct account *a, __u8 state, __u64
 	__sync_fetch_and_add(&all->ns, ns);
 }
 
-static __always_inline void leave_cpu(struct account *a, struct task_struct *task, _Bool runnable, __u64 now)
-{
-	begin_write(a);
-	up_to(a, now);
-	a->state = runnable ? RUNQUEUE : blocked_in(a, task);
-	// It waits for more of what it received: what it did so far was for the request.
-	if (a->state == NET_RECEIVE && a->request == PICKED) {
-		if (a->of_load && now > a->edge_ns)
-			a->request_ns += now - a->edge_ns;
-		to_inside(a);
-		a->request = SUSPENDED;
-	}
-	end_write(a);
-}
-
 static __always_inline void take_cpu(struct account *a, _Bool was_idle, __u64 now)
 {
 	__u64 ready = a->since_ns;
@@ -334,7 +319,8 @@ static __always_inline void take_cpu(struct account *a, _Bool was_idle, __u64 no
 		now = a->since_ns;
 	}
 	if (state == CPU) {
-		// Opened while it ran; or its switch out was not seen.
+		// Opened just now; or it left its CPU unseen, and nobody knows for what.
+		enter(a, OTHER, now - ready);
 		ready = now;
 	} else if (state != RUNQUEUE) {
 		// Woken before it had left its CPU: it never waited.
@@ -355,6 +341,28 @@ static __always_inline void take_cpu(struct account *a, _Bool was_idle, __u64 no
 	a->ready_idle = state != RUNQUEUE && was_idle;
 	a->state = CPU;
 	a->since_ns = now;
+	end_write(a);
+}
+
+static __always_inline void leave_cpu(struct account *a, struct task_struct *task, _Bool runnable, __u64 now)
+{
+	// It took its CPU unseen: there are machines that trace no switch away from some tasks. The kernel knows how
+	// long it ran.
+	if (a->state != CPU) {
+		__u64 ran = task->se.sum_exec_runtime - task->se.prev_sum_exec_runtime;
+
+		take_cpu(a, 0, ran < now - a->since_ns ? now - ran : a->since_ns);
+	}
+	begin_write(a);
+	up_to(a, now);
+	a->state = runnable ? RUNQUEUE : blocked_in(a, task);
+	// It waits for more of what it received: what it did so far was for the request.
+	if (a->state == NET_RECEIVE && a->request == PICKED) {
+		if (a->of_load && now > a->edge_ns)
+			a->request_ns += now - a->edge_ns;
+		to_inside(a);
+		a->request = SUSPENDED;
+	}
 	end_write(a);
 }
 
@@ -391,8 +399,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	if (!a)
 		return 0;
 	begin_write(a);
-	up_to(a, bpf_ktime_get_ns());
-	a->state = OTHER;
+	// What it still has to do is not for a request.
 	a->request = NONE;
 	end_write(a);
 	return 0;
