@@ -487,22 +487,25 @@ static __always_inline void reply(struct account *a, __u64 now)
 }
 
 // Two commands are never answered, and are alone in having these lengths without being a question that waits for long.
-static __always_inline _Bool is_never_answered(int length)
+// Their header may have been received before them.
+static __always_inline _Bool is_never_answered(int length, _Bool headed)
 {
+	int header = headed ? 0 : PACKET_HEADER;
 	struct pt_regs *regs;
 	__u8 command = 0;
 
-	if (length != PACKET_HEADER + 1 && length != PACKET_HEADER + 5)
+	if (length != header + 1 && length != header + 5)
 		return 0;
 	regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
-	if (bpf_probe_read_user(&command, 1, (void *)(SYSCALL_SECOND_ARGUMENT(regs) + PACKET_HEADER)))
+	if (bpf_probe_read_user(&command, 1, (void *)(SYSCALL_SECOND_ARGUMENT(regs) + header)))
 		return 0;
-	return command == (length == PACKET_HEADER + 1 ? COM_QUIT : COM_STMT_CLOSE);
+	return command == (length == header + 1 ? COM_QUIT : COM_STMT_CLOSE);
 }
 
 static __always_inline void server_received(struct account *a, struct sock *sk, int length, __u64 now)
 {
 	struct end *e = end_of(sk, SERVER);
+	_Bool headed = a->headed && a->request != REPLIED && a->socket == (__u64)sk;
 	__u64 arrived;
 
 	if (!e)
@@ -512,7 +515,8 @@ static __always_inline void server_received(struct account *a, struct sock *sk, 
 	begin_write(a);
 	up_to(a, now);
 	a->visible = 0;
-	if (is_never_answered(length)) {
+	a->headed = length == PACKET_HEADER && !headed;
+	if (is_never_answered(length, headed)) {
 		to_outside(a);
 		a->request = NONE;
 	} else if (a->request != PICKED || a->socket != (__u64)sk) {
@@ -618,6 +622,8 @@ int BPF_PROG(on_send, struct sock *sk, int length, int flags)
 			a->visible = 0;
 		else if (a->request != NONE)
 			reply(a, bpf_ktime_get_ns());
+		else
+			end_of(sk, SERVER); // a greeting: what comes in turn is a request
 	}
 	return 0;
 }

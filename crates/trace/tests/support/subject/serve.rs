@@ -12,6 +12,8 @@ use std::time::Duration;
 use crate::{now_ns, spin_ns};
 
 const HEADER: usize = 4;
+/// A server speaks first.
+const GREETING: &[u8] = b"greeting";
 const COM_QUIT: u8 = 1;
 const COM_STMT_CLOSE: u8 = 0x19;
 
@@ -114,6 +116,7 @@ pub(crate) fn serve(plan: &Plan) {
 
 /// A thread a connection.
 fn serve_one(plan: &Plan, mut socket: Box<dyn Socket>) {
+    socket.write_all(GREETING).unwrap();
     let mut packet = Vec::new();
     while receive(plan, &mut *socket, &mut packet) {
         let received_ns = now_ns();
@@ -147,11 +150,13 @@ fn receive(plan: &Plan, socket: &mut dyn Socket, packet: &mut Vec<u8>) -> bool {
 /// One thread for all: it waits for any connection, and serves those that are ready in turn.
 fn serve_all(plan: &Plan, accept: &dyn Fn() -> Box<dyn Socket>) {
     let mut sockets: Vec<Box<dyn Socket>> = (0..plan.together).map(|_| accept()).collect();
-    for socket in &sockets {
+    for socket in &mut sockets {
+        socket.write_all(GREETING).unwrap();
         socket.block(false);
     }
     let mut packet = [0; 1 << 16];
-    loop {
+    while !sockets.is_empty() {
+        let mut ended = Vec::new();
         let mut ready: Vec<libc::pollfd> = sockets
             .iter()
             .map(|socket| libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLIN, revents: 0 })
@@ -163,17 +168,15 @@ fn serve_all(plan: &Plan, accept: &dyn Fn() -> Box<dyn Socket>) {
                 continue;
             }
             match sockets[place].read(&mut packet) {
-                Ok(0) => return,
-                Ok(_) => {}
-                Err(error) if error.kind() == ErrorKind::WouldBlock => continue,
-                Err(_) => return,
+                Ok(1..) if packet[HEADER] == COM_QUIT => ended.push(place),
+                Ok(1..) if packet[HEADER] == COM_STMT_CLOSE => {}
+                Ok(1..) => plan.answer(&mut sockets[place], now_ns()),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                _ => ended.push(place),
             }
-            let received_ns = now_ns();
-            match packet[HEADER] {
-                COM_QUIT => return,
-                COM_STMT_CLOSE => {}
-                _ => plan.answer(&mut sockets[place], received_ns),
-            }
+        }
+        for place in ended.into_iter().rev() {
+            sockets.remove(place);
         }
     }
 }
