@@ -121,6 +121,7 @@ struct Counted {
 impl Counted {
     fn of(before: &Reading, after: &Reading) -> Counted {
         let (s, t, c, d) = (&before.server, &after.server, &before.client, &after.client);
+        assert_eq!(after.lost, before.lost);
         let mut inside = t.inside;
         for (state, before) in inside.iter_mut().zip(s.inside) {
             *state -= before;

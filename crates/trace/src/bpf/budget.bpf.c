@@ -344,6 +344,21 @@ static __always_inline void take_cpu(struct account *a, _Bool was_idle, __u64 no
 	end_write(a);
 }
 
+// The thread runs now, and took its CPU unseen (see leave_cpu): since when, nobody knows.
+static __noinline void took_unseen(struct account *a, __u64 now)
+{
+	take_cpu(a, 0, now);
+}
+
+// Begins to write the account of the thread that runs, with all that it ran so far.
+static __always_inline void begin_running(struct account *a, __u64 now)
+{
+	if (a->state != CPU)
+		took_unseen(a, now);
+	begin_write(a);
+	up_to(a, now);
+}
+
 static __always_inline void leave_cpu(struct account *a, struct task_struct *task, _Bool runnable, __u64 now)
 {
 	// It took its CPU unseen: there are machines that trace no switch away from some tasks. The kernel knows how
@@ -470,8 +485,7 @@ static __always_inline struct end *end_of(struct sock *sk, __u8 side)
 // A part of the answer is with the client.
 static __always_inline void reply(struct account *a, __u64 now)
 {
-	begin_write(a);
-	up_to(a, now);
+	begin_running(a, now);
 	if (a->of_load) {
 		if (now > a->edge_ns && a->request != SUSPENDED)
 			a->request_ns += now - a->edge_ns;
@@ -512,8 +526,7 @@ static __always_inline void server_received(struct account *a, struct sock *sk, 
 		return;
 	arrived = e->arrived_ns;
 	e->arrived_ns = 0;
-	begin_write(a);
-	up_to(a, now);
+	begin_running(a, now);
 	a->visible = 0;
 	a->headed = length == PACKET_HEADER && !headed;
 	if (is_never_answered(length, headed)) {
@@ -591,16 +604,18 @@ SEC("tp_btf/sock_recv_length")
 int BPF_PROG(on_receive, struct sock *sk, int length, int flags)
 {
 	struct account *a;
+	__u64 now;
 
 	if (length <= 0 || flags & MSG_PEEK)
 		return 0;
-	a = known(bpf_get_current_task_btf());
+	now = bpf_ktime_get_ns();
+	a = account(bpf_get_current_task_btf(), now);
 	if (!a)
 		return 0;
 	if (a->side == SERVER)
-		server_received(a, sk, length, bpf_ktime_get_ns());
+		server_received(a, sk, length, now);
 	else if (a->side == LOAD)
-		load_received(a, sk, bpf_ktime_get_ns());
+		load_received(a, sk, now);
 	return 0;
 }
 
@@ -608,20 +623,22 @@ SEC("tp_btf/sock_send_length")
 int BPF_PROG(on_send, struct sock *sk, int length, int flags)
 {
 	struct account *a;
+	__u64 now;
 
 	if (length <= 0)
 		return 0;
-	a = known(bpf_get_current_task_btf());
+	now = bpf_ktime_get_ns();
+	a = account(bpf_get_current_task_btf(), now);
 	if (!a)
 		return 0;
 	if (a->side == LOAD) {
-		load_sent(a, sk, bpf_ktime_get_ns());
+		load_sent(a, sk, now);
 	} else if (a->side == SERVER) {
 		// The woken client may have run before this send returned: then the arrival was the end.
 		if (a->visible)
 			a->visible = 0;
 		else if (a->request != NONE)
-			reply(a, bpf_ktime_get_ns());
+			reply(a, now);
 		else
 			end_of(sk, SERVER); // a greeting: what comes in turn is a request
 	}
