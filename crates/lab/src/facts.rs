@@ -12,7 +12,8 @@ use crate::prepare::Tested;
 use crate::{Error, Plan};
 
 /// Said in every recording until stacks are recorded too.
-const COUNTERS_ALONE: &str = "where inside the server the time goes: which function, and which lock (no stacks were taken)";
+const COUNTERS_ALONE: &str =
+    "where inside the server the time goes: which function, and which lock (no stacks were taken)";
 
 /// Said in every recording until it is read.
 const PERFORMANCE_SCHEMA: &str = "the Performance Schema: what the server itself knows of waits, stages and statement digests was not read";

@@ -52,7 +52,8 @@ impl Tracing {
         let tracer = Tracer::start(&spec).map_err(|error| error.to_string())?;
         let (asked, asks) = sync_channel(ASKED_MAX);
         let mut recording = Recording::new(tracer, recorder.clone());
-        let spawned = std::thread::Builder::new().name("trace".to_string()).spawn(move || recording.run(&asks));
+        let spawned =
+            std::thread::Builder::new().name("trace".to_string()).spawn(move || recording.run(&asks));
         let thread = spawned.map_err(|error| format!("no thread could be started: {error}"))?;
         Ok(Tracing { asked: Some(asked), thread: Some(thread) })
     }
@@ -199,7 +200,15 @@ impl Recording {
         named.iter().map(value).collect()
     }
 
-    fn series(&self, host: &str, source: &str, metric: &str, instance: &str, kind: Kind, unit: &str) -> SeriesId {
+    fn series(
+        &self,
+        host: &str,
+        source: &str,
+        metric: &str,
+        instance: &str,
+        kind: Kind,
+        unit: &str,
+    ) -> SeriesId {
         self.recorder.series(&SeriesKey {
             host: host.to_string(),
             source: source.to_string(),

@@ -14,7 +14,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let now = tracer.read();
         let requests = (now.server.requests - before.server.requests).max(1);
         let us = |ns: u64| ns as f64 / requests as f64 / 1e3;
-        print!("{} requests, {:.1} us each: ", requests, us(now.server.request_ns - before.server.request_ns));
+        print!(
+            "{} requests, {:.1} us each: ",
+            requests,
+            us(now.server.request_ns - before.server.request_ns)
+        );
         for (place, one) in state::ALL.iter().enumerate() {
             let ns = now.server.inside[place] - before.server.inside[place];
             if ns > 0 {
@@ -47,7 +51,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         before = now;
     }
     for cost in tracer.cost() {
-        println!("{:20} {:10} runs {:6.0} ns each", cost.program, cost.runs, cost.ns as f64 / cost.runs.max(1) as f64);
+        println!(
+            "{:20} {:10} runs {:6.0} ns each",
+            cost.program,
+            cost.runs,
+            cost.ns as f64 / cost.runs.max(1) as f64
+        );
     }
     for file in tracer.files() {
         println!("{:?}", file);

@@ -4,7 +4,9 @@
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// The kernel has no types to find its fields by.
-    #[error("this kernel has no /sys/kernel/btf/vmlinux (it was built without CONFIG_DEBUG_INFO_BTF), which the tracer needs")]
+    #[error(
+        "this kernel has no /sys/kernel/btf/vmlinux (it was built without CONFIG_DEBUG_INFO_BTF), which the tracer needs"
+    )]
     NoBtf,
     /// The rights are missing.
     #[error(
@@ -19,7 +21,9 @@ pub enum Error {
     #[error("the tracer's accounts can't be mapped: {0}")]
     Map(#[source] std::io::Error),
     /// The programs and the reader were not built from one source.
-    #[error("an account of the tracer's programs has {theirs} bytes, and {ours} here: build the project anew")]
+    #[error(
+        "an account of the tracer's programs has {theirs} bytes, and {ours} here: build the project anew"
+    )]
     Layout { theirs: usize, ours: usize },
     /// More processes than can be watched.
     #[error("at most {max} processes can be watched at a time")]

@@ -104,7 +104,10 @@ impl Tracer {
         if servers.len() + generators.len() > max {
             return Err(Error::TooManyProcesses { max });
         }
-        let all = servers.iter().map(|pid| (*pid, SIDE_SERVER)).chain(generators.iter().map(|pid| (*pid, SIDE_LOAD)));
+        let all = servers
+            .iter()
+            .map(|pid| (*pid, SIDE_SERVER))
+            .chain(generators.iter().map(|pid| (*pid, SIDE_LOAD)));
         let mut all = all.collect::<Vec<_>>();
         all.resize(max, (0, 0));
         for (place, (pid, side)) in all.into_iter().enumerate() {
@@ -236,7 +239,11 @@ impl Tracer {
                     &raw mut bytes,
                 )
             };
-            (status == 0).then(|| Cost { program: name.to_string(), runs: info.run_cnt, ns: info.run_time_ns })
+            (status == 0).then(|| Cost {
+                program: name.to_string(),
+                runs: info.run_cnt,
+                ns: info.run_time_ns,
+            })
         };
         all.into_iter().filter_map(cost).collect()
     }

@@ -39,7 +39,8 @@ impl Kernel {
         let (ran_ns, ready_ns) = (numbers.next().unwrap(), numbers.next().unwrap());
         let status = read("status");
         let switches = status.lines().filter(|line| line.contains("_ctxt_switches:"));
-        let switches = switches.map(|line| line.split_whitespace().last().unwrap().parse::<u64>().unwrap()).sum();
+        let switches =
+            switches.map(|line| line.split_whitespace().last().unwrap().parse::<u64>().unwrap()).sum();
         let stat = std::fs::read_to_string("/proc/stat").unwrap();
         let ticks = stat.split_whitespace().nth(8).map_or(0, |word| word.parse::<u64>().unwrap());
         Kernel { ran_ns, ready_ns, switches, stolen_ns: ticks * 10_000_000 }
@@ -103,9 +104,16 @@ fn time_on_a_cpu_and_ready_for_one_agrees_with_the_kernels_own() {
     for Job { name, counted, kernel, .. } in jobs {
         let (cpu, ready) = (counted.ns(State::Cpu), counted.ready_ns());
         let beside = APART_NS + kernel.switches * PER_SWITCH_NS + kernel.stolen_ns;
-        assert!(agree(cpu, kernel.ran_ns, 0.01, beside), "{name}: {cpu} ns on a CPU, the kernel says {}", kernel.ran_ns);
+        assert!(
+            agree(cpu, kernel.ran_ns, 0.01, beside),
+            "{name}: {cpu} ns on a CPU, the kernel says {}",
+            kernel.ran_ns
+        );
         let both = kernel.ran_ns + kernel.ready_ns;
-        assert!(agree(cpu + ready, both, 0.01, beside), "{name}: {cpu} + {ready} ns ready, the kernel says {both}");
+        assert!(
+            agree(cpu + ready, both, 0.01, beside),
+            "{name}: {cpu} + {ready} ns ready, the kernel says {both}"
+        );
     }
 }
 
@@ -127,7 +135,10 @@ fn a_wait_lands_in_its_state_and_all_states_sum_to_the_threads_age() {
         let beside = beside + counted.ns(State::KernelLock);
         assert!(truth_ns > 100_000_000 || name == "sync", "{name} waited {truth_ns} ns");
         assert!(waited <= truth_ns, "{name}: {waited} ns in {state:?}, measured {truth_ns}");
-        assert!(waited + beside >= truth_ns, "{name}: {waited} + {beside} ns in {state:?}, measured {truth_ns}");
+        assert!(
+            waited + beside >= truth_ns,
+            "{name}: {waited} + {beside} ns in {state:?}, measured {truth_ns}"
+        );
     }
 }
 
@@ -232,7 +243,10 @@ fn readings_are_consistent_while_threads_switch_all_the_time() {
             // It was copied at some time of this reading.
             let sum = one.states.iter().sum::<u64>();
             let (least, most) = (begun_ns.saturating_sub(one.born_ns), reading.at_ns as u64 - one.born_ns);
-            assert!(sum >= least - least / 1000 && sum <= most + most / 1000, "{sum} of {least} to {most}: {one:?}");
+            assert!(
+                sum >= least - least / 1000 && sum <= most + most / 1000,
+                "{sum} of {least} to {most}: {one:?}"
+            );
             let earlier = before.insert(one.tid, sum).unwrap_or(0);
             assert!(sum >= earlier, "{earlier} fell to {sum}: {one:?}");
         }

@@ -73,7 +73,7 @@ struct end {
 	__u32 from_load;
 	__u32 from_own;
 	__u32 cycles;
-	__u64 arrived_ns; // the oldest data that was not received yet; 0: none
+	__u64 arrived_ns; // data that was not received yet: the server's oldest, the generator's newest; 0: none
 	__u64 sent_ns;
 	__u64 received_ns;
 	__u64 delay_ns; // of the last receive
@@ -656,7 +656,8 @@ int BPF_PROG(on_arrival, struct sock *sk)
 	if (!e)
 		return 0;
 	now = bpf_ktime_get_ns();
-	if (!e->arrived_ns)
+	// An answer is complete with its last part; a request has begun with its first.
+	if (!e->arrived_ns || e->side == LOAD)
 		e->arrived_ns = now;
 	a = known(bpf_get_current_task_btf());
 	if (!a)

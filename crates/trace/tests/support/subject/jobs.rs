@@ -41,7 +41,10 @@ pub(crate) fn all() {
         timed(|| file.sync_data().unwrap())
     }));
     // SAFETY: a plain system call.
-    jobs.extend(["yield-a", "yield-b"].map(|name| job(name, || (0..100).map(|_| unsafe { libc::sched_yield() as u64 }).sum())));
+    jobs.extend(
+        ["yield-a", "yield-b"]
+            .map(|name| job(name, || (0..100).map(|_| unsafe { libc::sched_yield() as u64 }).sum())),
+    );
     for job in jobs {
         job.join().unwrap();
     }

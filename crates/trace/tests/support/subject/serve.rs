@@ -110,40 +110,44 @@ pub(crate) fn serve(plan: &Plan) {
     }
     loop {
         let (plan, socket) = (plan.clone(), accept());
-        std::thread::Builder::new().name("one_connection".into()).spawn(move || serve_one(&plan, socket)).unwrap();
+        std::thread::Builder::new()
+            .name("one_connection".into())
+            .spawn(move || serve_one(&plan, socket))
+            .unwrap();
     }
 }
 
 /// A thread a connection.
 fn serve_one(plan: &Plan, mut socket: Box<dyn Socket>) {
     socket.write_all(GREETING).unwrap();
-    let mut packet = Vec::new();
-    while receive(plan, &mut *socket, &mut packet) {
+    let mut received = Vec::new();
+    while let Some(length) = receive(plan, &mut *socket, &mut received) {
         let received_ns = now_ns();
-        match packet[HEADER] {
+        match received[HEADER] {
             COM_QUIT => return,
             COM_STMT_CLOSE => {}
             _ => plan.answer(&mut socket, received_ns),
         }
+        // Another packet may have come with it.
+        received.drain(..length);
     }
 }
 
-/// One packet, as many receives as the plan says and the kernel makes; false at the end.
-fn receive(plan: &Plan, socket: &mut dyn Socket, packet: &mut Vec<u8>) -> bool {
-    packet.clear();
-    let mut wanted = if plan.apart { HEADER } else { 1 << 16 };
+/// Receives until there is a whole packet, as often as the plan says and the kernel makes it; gives its length.
+/// `None`: the client has gone.
+fn receive(plan: &Plan, socket: &mut dyn Socket, received: &mut Vec<u8>) -> Option<usize> {
+    let mut buffer = [0; 1 << 16];
     loop {
-        let mut buffer = [0; 1 << 16];
-        let Ok(count @ 1..) = socket.read(&mut buffer[..wanted]) else { return false };
-        packet.extend_from_slice(&buffer[..count]);
-        if packet.len() < HEADER {
-            continue;
+        let mut wanted = if plan.apart { HEADER } else { buffer.len() };
+        if received.len() >= HEADER {
+            let length = HEADER + usize::from(received[0]) + (usize::from(received[1]) << 8);
+            if received.len() >= length {
+                return Some(length);
+            }
+            wanted = length - received.len();
         }
-        let length = HEADER + usize::from(packet[0]) + (usize::from(packet[1]) << 8);
-        if packet.len() >= length {
-            return true;
-        }
-        wanted = length - packet.len();
+        let Ok(count @ 1..) = socket.read(&mut buffer[..wanted]) else { return None };
+        received.extend_from_slice(&buffer[..count]);
     }
 }
 
