@@ -43,7 +43,7 @@ pub struct Tracer {
     accounts: Accounts,
     skeleton: BudgetSkel<'static>,
     _object: Box<MaybeUninit<OpenObject>>,
-    _samplers: Vec<OwnedFd>,
+    samplers: Vec<OwnedFd>,
     _stats: Option<OwnedFd>,
     gone: Sums,
     roles: Vec<Role>,
@@ -63,7 +63,8 @@ impl Tracer {
         libbpf_rs::set_print(None);
         let mut object = Box::new(MaybeUninit::uninit());
         // SAFETY: the box outlives the skeleton, which is declared before it, and its content does not move.
-        let place: &'static mut MaybeUninit<OpenObject> = unsafe { &mut *(&raw mut *object) };
+        let place: &'static mut MaybeUninit<OpenObject> =
+            unsafe { &mut *std::ptr::from_mut(object.as_mut()) };
         let mut open = BudgetSkelBuilder::default().open(place).map_err(Error::of)?;
         if let Some(constants) = open.maps.rodata_data.as_deref_mut() {
             for (number, state) in constants.state_of_syscall.iter_mut().enumerate() {
@@ -80,7 +81,7 @@ impl Tracer {
             accounts,
             skeleton,
             _object: object,
-            _samplers: Vec::new(),
+            samplers: Vec::new(),
             _stats: if spec.cost { count_cost() } else { None },
             gone: Sums::default(),
             roles: vec![Role::Other; ACCOUNTS_MAX],
@@ -140,9 +141,24 @@ impl Tracer {
             // Without samples only the split of the CPU time is missing; a CPU that is offline has none.
             let Ok(sampler) = open_sampler(cpu) else { continue };
             self.links.push(programs.on_sample.attach_perf_event(sampler.as_raw_fd()).map_err(Error::of)?);
-            self._samplers.push(sampler);
+            self.samplers.push(sampler);
         }
         Ok(())
+    }
+
+    /// Takes the programs off their tracepoints, so that they cost nothing; what they have counted stays. For measuring
+    /// what they cost: once they are back, the time between is entered in what each thread was in when they went.
+    pub fn pause(&mut self) {
+        self.links.clear();
+        self.samplers.clear();
+    }
+
+    /// Puts the programs back after [`Tracer::pause`].
+    ///
+    /// # Errors
+    /// Where the kernel does not take them again.
+    pub fn resume(&mut self) -> Result<(), Error> {
+        if self.links.is_empty() { self.attach() } else { Ok(()) }
     }
 
     /// All sums up to now.

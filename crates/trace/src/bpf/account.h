@@ -53,7 +53,8 @@ struct account {
 	__u8 gone;
 	__u8 role; // written by user space
 	__u8 ready_idle; // the last time that it became ready, its CPU was idle
-	__u8 unused[3];
+	__u8 headed; // what was received last was a packet's header alone
+	__u8 unused[2];
 	char name[16];
 	__u64 born_ns;
 	__u64 since_ns; // since when it has been in `state`

@@ -73,7 +73,7 @@ struct end {
 	__u32 from_load;
 	__u32 from_own;
 	__u32 cycles;
-	__u64 arrived_ns; // the oldest data that was not received yet; 0: none
+	__u64 arrived_ns; // data that was not received yet: the server's oldest, the generator's newest; 0: none
 	__u64 sent_ns;
 	__u64 received_ns;
 	__u64 delay_ns; // of the last receive
@@ -308,21 +308,6 @@ static __always_inline void enter_file_wait(struct account *a, __u8 state, __u64
 	__sync_fetch_and_add(&all->ns, ns);
 }
 
-static __always_inline void leave_cpu(struct account *a, struct task_struct *task, _Bool runnable, __u64 now)
-{
-	begin_write(a);
-	up_to(a, now);
-	a->state = runnable ? RUNQUEUE : blocked_in(a, task);
-	// It waits for more of what it received: what it did so far was for the request.
-	if (a->state == NET_RECEIVE && a->request == PICKED) {
-		if (a->of_load && now > a->edge_ns)
-			a->request_ns += now - a->edge_ns;
-		to_inside(a);
-		a->request = SUSPENDED;
-	}
-	end_write(a);
-}
-
 static __always_inline void take_cpu(struct account *a, _Bool was_idle, __u64 now)
 {
 	__u64 ready = a->since_ns;
@@ -334,7 +319,8 @@ static __always_inline void take_cpu(struct account *a, _Bool was_idle, __u64 no
 		now = a->since_ns;
 	}
 	if (state == CPU) {
-		// Opened while it ran; or its switch out was not seen.
+		// Opened just now; or it left its CPU unseen, and nobody knows for what.
+		enter(a, OTHER, now - ready);
 		ready = now;
 	} else if (state != RUNQUEUE) {
 		// Woken before it had left its CPU: it never waited.
@@ -355,6 +341,43 @@ static __always_inline void take_cpu(struct account *a, _Bool was_idle, __u64 no
 	a->ready_idle = state != RUNQUEUE && was_idle;
 	a->state = CPU;
 	a->since_ns = now;
+	end_write(a);
+}
+
+// The thread runs now, and took its CPU unseen (see leave_cpu): since when, nobody knows.
+static __noinline void took_unseen(struct account *a, __u64 now)
+{
+	take_cpu(a, 0, now);
+}
+
+// Begins to write the account of the thread that runs, with all that it ran so far.
+static __always_inline void begin_running(struct account *a, __u64 now)
+{
+	if (a->state != CPU)
+		took_unseen(a, now);
+	begin_write(a);
+	up_to(a, now);
+}
+
+static __always_inline void leave_cpu(struct account *a, struct task_struct *task, _Bool runnable, __u64 now)
+{
+	// It took its CPU unseen: there are machines that trace no switch away from some tasks. The kernel knows how
+	// long it ran.
+	if (a->state != CPU) {
+		__u64 ran = task->se.sum_exec_runtime - task->se.prev_sum_exec_runtime;
+
+		take_cpu(a, 0, ran < now - a->since_ns ? now - ran : a->since_ns);
+	}
+	begin_write(a);
+	up_to(a, now);
+	a->state = runnable ? RUNQUEUE : blocked_in(a, task);
+	// It waits for more of what it received: what it did so far was for the request.
+	if (a->state == NET_RECEIVE && a->request == PICKED) {
+		if (a->of_load && now > a->edge_ns)
+			a->request_ns += now - a->edge_ns;
+		to_inside(a);
+		a->request = SUSPENDED;
+	}
 	end_write(a);
 }
 
@@ -391,8 +414,7 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	if (!a)
 		return 0;
 	begin_write(a);
-	up_to(a, bpf_ktime_get_ns());
-	a->state = OTHER;
+	// What it still has to do is not for a request.
 	a->request = NONE;
 	end_write(a);
 	return 0;
@@ -463,8 +485,7 @@ static __always_inline struct end *end_of(struct sock *sk, __u8 side)
 // A part of the answer is with the client.
 static __always_inline void reply(struct account *a, __u64 now)
 {
-	begin_write(a);
-	up_to(a, now);
+	begin_running(a, now);
 	if (a->of_load) {
 		if (now > a->edge_ns && a->request != SUSPENDED)
 			a->request_ns += now - a->edge_ns;
@@ -480,32 +501,35 @@ static __always_inline void reply(struct account *a, __u64 now)
 }
 
 // Two commands are never answered, and are alone in having these lengths without being a question that waits for long.
-static __always_inline _Bool is_never_answered(int length)
+// Their header may have been received before them.
+static __always_inline _Bool is_never_answered(int length, _Bool headed)
 {
+	int header = headed ? 0 : PACKET_HEADER;
 	struct pt_regs *regs;
 	__u8 command = 0;
 
-	if (length != PACKET_HEADER + 1 && length != PACKET_HEADER + 5)
+	if (length != header + 1 && length != header + 5)
 		return 0;
 	regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
-	if (bpf_probe_read_user(&command, 1, (void *)(SYSCALL_SECOND_ARGUMENT(regs) + PACKET_HEADER)))
+	if (bpf_probe_read_user(&command, 1, (void *)(SYSCALL_SECOND_ARGUMENT(regs) + header)))
 		return 0;
-	return command == (length == PACKET_HEADER + 1 ? COM_QUIT : COM_STMT_CLOSE);
+	return command == (length == header + 1 ? COM_QUIT : COM_STMT_CLOSE);
 }
 
 static __always_inline void server_received(struct account *a, struct sock *sk, int length, __u64 now)
 {
 	struct end *e = end_of(sk, SERVER);
+	_Bool headed = a->headed && a->request != REPLIED && a->socket == (__u64)sk;
 	__u64 arrived;
 
 	if (!e)
 		return;
 	arrived = e->arrived_ns;
 	e->arrived_ns = 0;
-	begin_write(a);
-	up_to(a, now);
+	begin_running(a, now);
 	a->visible = 0;
-	if (is_never_answered(length)) {
+	a->headed = length == PACKET_HEADER && !headed;
+	if (is_never_answered(length, headed)) {
 		to_outside(a);
 		a->request = NONE;
 	} else if (a->request != PICKED || a->socket != (__u64)sk) {
@@ -580,16 +604,18 @@ SEC("tp_btf/sock_recv_length")
 int BPF_PROG(on_receive, struct sock *sk, int length, int flags)
 {
 	struct account *a;
+	__u64 now;
 
 	if (length <= 0 || flags & MSG_PEEK)
 		return 0;
-	a = known(bpf_get_current_task_btf());
+	now = bpf_ktime_get_ns();
+	a = account(bpf_get_current_task_btf(), now);
 	if (!a)
 		return 0;
 	if (a->side == SERVER)
-		server_received(a, sk, length, bpf_ktime_get_ns());
+		server_received(a, sk, length, now);
 	else if (a->side == LOAD)
-		load_received(a, sk, bpf_ktime_get_ns());
+		load_received(a, sk, now);
 	return 0;
 }
 
@@ -597,20 +623,24 @@ SEC("tp_btf/sock_send_length")
 int BPF_PROG(on_send, struct sock *sk, int length, int flags)
 {
 	struct account *a;
+	__u64 now;
 
 	if (length <= 0)
 		return 0;
-	a = known(bpf_get_current_task_btf());
+	now = bpf_ktime_get_ns();
+	a = account(bpf_get_current_task_btf(), now);
 	if (!a)
 		return 0;
 	if (a->side == LOAD) {
-		load_sent(a, sk, bpf_ktime_get_ns());
+		load_sent(a, sk, now);
 	} else if (a->side == SERVER) {
 		// The woken client may have run before this send returned: then the arrival was the end.
 		if (a->visible)
 			a->visible = 0;
 		else if (a->request != NONE)
-			reply(a, bpf_ktime_get_ns());
+			reply(a, now);
+		else
+			end_of(sk, SERVER); // a greeting: what comes in turn is a request
 	}
 	return 0;
 }
@@ -626,7 +656,8 @@ int BPF_PROG(on_arrival, struct sock *sk)
 	if (!e)
 		return 0;
 	now = bpf_ktime_get_ns();
-	if (!e->arrived_ns)
+	// An answer is complete with its last part; a request has begun with its first.
+	if (!e->arrived_ns || e->side == LOAD)
 		e->arrived_ns = now;
 	a = known(bpf_get_current_task_btf());
 	if (!a)

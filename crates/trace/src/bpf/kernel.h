@@ -27,12 +27,18 @@ struct files_struct {
 	struct fdtable *fdt;
 };
 
+struct sched_entity {
+	__u64 sum_exec_runtime;
+	__u64 prev_sum_exec_runtime; // when it took its CPU last
+};
+
 struct task_struct {
 	int pid;
 	int tgid;
 	unsigned int flags;
 	char comm[16];
 	struct files_struct *files;
+	struct sched_entity se;
 };
 
 struct sock;

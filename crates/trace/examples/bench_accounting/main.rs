@@ -1,0 +1,82 @@
+//! Whether the tracer's account is right, and what it costs.
+//!
+//! ```text
+//! bench_accounting planted DRIVER [SECONDS]         what a server spent by its own clocks, against what the tracer counted
+//! bench_accounting server WHYSO PID DSN USERS,…     requests and parts of the response time on a MariaDB
+//! bench_accounting observer PID SOCKET [SECONDS]    what the programs cost, directly and by their effect on throughput
+//! ```
+//!
+//! DRIVER is `bench_client_cost` of crates/load, WHYSO the program itself. `bench/accounting/README.md` and
+//! `bench/observer-cost/README.md` say how they are used.
+
+mod observer;
+mod planted;
+mod server;
+
+use std::process::ExitCode;
+
+use whyso_trace::{Reading, STATES};
+
+type Outcome = Result<(), Box<dyn std::error::Error>>;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let outcome = match words.as_slice() {
+        ["planted", driver, seconds @ ..] => planted::run(driver, number(seconds.first(), 4)),
+        ["server", whyso, pid, dsn, users] => server::run(whyso, pid, dsn, users),
+        ["observer", pid, socket, seconds @ ..] => observer::run(pid, socket, number(seconds.first(), 40)),
+        _ => {
+            eprintln!("bench_accounting: give planted, server or observer, with what each needs");
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bench_accounting: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The default where it is missing or no number.
+fn number(word: Option<&&str>, default: u64) -> u64 {
+    word.and_then(|word| word.parse().ok()).unwrap_or(default)
+}
+
+/// What was counted between two readings, in nanoseconds.
+struct Counted {
+    requests: u64,
+    request_ns: u64,
+    transit_ns: u64,
+    inside: [u64; STATES],
+    answers: u64,
+    delay_ns: u64,
+    held_ns: u64,
+    wire_ns: u64,
+    samples: [u64; 2],
+    lost: u64,
+}
+
+impl Counted {
+    fn between(before: &Reading, after: &Reading) -> Counted {
+        let (s, t, c, d) = (&before.server, &after.server, &before.client, &after.client);
+        let mut inside = t.inside;
+        for (ns, before) in inside.iter_mut().zip(s.inside) {
+            *ns -= before;
+        }
+        Counted {
+            requests: t.requests - s.requests,
+            request_ns: t.request_ns - s.request_ns,
+            transit_ns: t.transit_ns - s.transit_ns,
+            inside,
+            answers: d.answers - c.answers,
+            delay_ns: d.delay_ns - c.delay_ns,
+            held_ns: d.held_ns - c.held_ns,
+            wire_ns: d.wire_ns - c.wire_ns,
+            samples: [t.user_samples - s.user_samples, t.system_samples - s.system_samples],
+            lost: after.lost.iter().map(|(_, count)| count).sum(),
+        }
+    }
+}

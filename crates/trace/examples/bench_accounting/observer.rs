@@ -1,0 +1,183 @@
+//! What the programs cost: their own run time, and what throughput does without them, in one run.
+
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use whyso_trace::{TraceSpec, Tracer};
+
+use crate::Outcome;
+
+const USERS: usize = 4;
+const WINDOW: Duration = Duration::from_millis(500);
+/// What follows a change is left out.
+const SETTLE: Duration = Duration::from_millis(100);
+const RESAMPLES: usize = 10_000;
+/// The client's half of the handshake: 4.1 protocol, plugins, a schema, no password.
+const CAPABILITIES: u32 = 0x0008 | 0x0200 | 0x8000 | 0x8_0000;
+const ROWS: u64 = 100_000;
+
+pub(crate) fn run(pid: &str, socket: &str, seconds: u64) -> Outcome {
+    let pid = pid.parse()?;
+    let count = Arc::new(AtomicU64::new(0));
+    let ends = Arc::new(AtomicBool::new(false));
+    let mut users = Vec::new();
+    for number in 0..USERS {
+        let (count, ends, socket) = (count.clone(), ends.clone(), login(socket)?);
+        let name = format!("load-{number}");
+        users.push(std::thread::Builder::new().name(name).spawn(move || query(socket, &count, &ends))?);
+    }
+    let outcome = direct(pid, &count).and_then(|()| switched(pid, &count, seconds));
+    ends.store(true, Ordering::Relaxed);
+    for user in users {
+        user.join().map_err(|_| "a user panicked")??;
+    }
+    outcome
+}
+
+/// The programs' own run time, as the kernel measures it.
+fn direct(pid: u32, count: &AtomicU64) -> Outcome {
+    let mut tracer = Tracer::start(&TraceSpec { servers: vec![pid], cost: true, ..TraceSpec::default() })?;
+    let (queries, busy_ns, begun) = (count.load(Ordering::Relaxed), busy_ns()?, Instant::now());
+    let before = tracer.cost();
+    std::thread::sleep(10 * WINDOW);
+    let after = tracer.cost();
+    let elapsed = begun.elapsed();
+    let queries = count.load(Ordering::Relaxed) - queries;
+    let busy_ns = busy_ns_since(busy_ns)?;
+    let read_begun = Instant::now();
+    tracer.read();
+    let read_us = read_begun.elapsed().as_secs_f64() * 1e6;
+    println!("{:.0} queries/s, one reading takes {read_us:.0} us\n", queries as f64 / elapsed.as_secs_f64());
+    println!("| program | runs a query | ns a run | ns a query |");
+    println!("| --- | ---: | ---: | ---: |");
+    let mut all_ns = 0;
+    for (before, after) in before.iter().zip(&after) {
+        let (runs, ns) = (after.runs - before.runs, after.ns - before.ns);
+        all_ns += ns;
+        let per = |of: u64, what: u64| of as f64 / what.max(1) as f64;
+        println!(
+            "| {} | {:.2} | {:.0} | {:.0} |",
+            after.program,
+            per(runs, queries),
+            per(ns, runs),
+            per(ns, queries)
+        );
+    }
+    println!("| all | | | {:.0} |\n", all_ns as f64 / queries.max(1) as f64);
+    println!("{:.2} % of all CPU time that was used.\n", all_ns as f64 / busy_ns as f64 * 100.0);
+    Ok(())
+}
+
+/// Throughput with and without the programs, in windows in random order.
+fn switched(pid: u32, count: &AtomicU64, seconds: u64) -> Outcome {
+    let mut tracer = Tracer::start(&TraceSpec { servers: vec![pid], ..TraceSpec::default() })?;
+    let mut random = std::process::id() as u64 | 1;
+    // Each pair of windows has one with and one without, in random order: what drifts meets both alike.
+    let mut ratios = Vec::new();
+    let end = Instant::now() + Duration::from_secs(seconds);
+    while Instant::now() < end {
+        let first_on = next(&mut random).is_multiple_of(2);
+        let mut rates = [0.0; 2];
+        for on in [first_on, !first_on] {
+            match on {
+                true => tracer.resume()?,
+                false => tracer.pause(),
+            }
+            std::thread::sleep(SETTLE);
+            let (queries, begun) = (count.load(Ordering::Relaxed), Instant::now());
+            std::thread::sleep(WINDOW);
+            let queries = count.load(Ordering::Relaxed) - queries;
+            rates[usize::from(on)] = queries as f64 / begun.elapsed().as_secs_f64();
+        }
+        ratios.push(rates[1] / rates[0]);
+    }
+    let mut means: Vec<f64> = (0..RESAMPLES)
+        .map(|_| {
+            let sample = (0..ratios.len()).map(|_| ratios[next(&mut random) as usize % ratios.len()]);
+            sample.map(f64::ln).sum::<f64>() / ratios.len() as f64
+        })
+        .collect();
+    means.sort_by(f64::total_cmp);
+    let per_cent = |log: f64| (log.exp() - 1.0) * 100.0;
+    let mean = ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64;
+    println!(
+        "Throughput with the programs: {:+.2} % ({:+.2} to {:+.2}, 95 % interval by bootstrap over {} pairs of windows of {} ms).",
+        per_cent(mean),
+        per_cent(means[RESAMPLES / 40]),
+        per_cent(means[RESAMPLES - 1 - RESAMPLES / 40]),
+        ratios.len(),
+        WINDOW.as_millis()
+    );
+    Ok(())
+}
+
+/// xorshift64.
+fn next(state: &mut u64) -> u64 {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    *state
+}
+
+/// CPU time that all CPUs used since boot, of the machine's own clock ticks of 10 ms.
+fn busy_ns() -> io::Result<u64> {
+    let stat = std::fs::read_to_string("/proc/stat")?;
+    let numbers: Vec<u64> =
+        stat.split_whitespace().skip(1).take(8).filter_map(|word| word.parse().ok()).collect();
+    // user, nice, system, idle, iowait, irq, softirq, steal
+    let busy = [0, 1, 2, 5, 6].iter().filter_map(|place| numbers.get(*place)).sum::<u64>();
+    Ok(busy * 10_000_000)
+}
+
+fn busy_ns_since(before: u64) -> io::Result<u64> {
+    Ok(busy_ns()? - before)
+}
+
+fn login(socket: &str) -> io::Result<UnixStream> {
+    let mut stream = UnixStream::connect(socket)?;
+    packet(&mut stream)?;
+    let mut login = CAPABILITIES.to_le_bytes().to_vec();
+    login.extend_from_slice(&[0, 0, 0, 1, 45]);
+    login.extend_from_slice(&[0; 23]);
+    login.extend_from_slice(b"root\0\0whyso\0mysql_native_password\0");
+    send(&mut stream, 1, &login)?;
+    match packet(&mut stream)?.first() {
+        Some(0) => Ok(stream),
+        _ => Err(io::Error::other("the server refused root without a password, or has no schema whyso")),
+    }
+}
+
+/// Point selects until the end.
+fn query(mut stream: UnixStream, count: &AtomicU64, ends: &AtomicBool) -> io::Result<()> {
+    let mut random = 88_172_645_463_325_252;
+    let mut answer = vec![0; 16 * 1024];
+    while !ends.load(Ordering::Relaxed) {
+        let id = next(&mut random) % ROWS + 1;
+        send(&mut stream, 0, format!("\x03SELECT c FROM sbtest1 WHERE id={id}").as_bytes())?;
+        // The answer is shorter than the server's buffer and comes at once.
+        let length = stream.read(&mut answer)?;
+        if length < 5 || answer[4] == 0xff {
+            return Err(io::Error::other("the server answered a point select with an error"));
+        }
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+    Ok(())
+}
+
+fn send(stream: &mut UnixStream, sequence: u8, payload: &[u8]) -> io::Result<()> {
+    let mut bytes = (payload.len() as u32).to_le_bytes().to_vec();
+    bytes[3] = sequence;
+    bytes.extend_from_slice(payload);
+    stream.write_all(&bytes)
+}
+
+fn packet(stream: &mut UnixStream) -> io::Result<Vec<u8>> {
+    let mut header = [0; 4];
+    stream.read_exact(&mut header)?;
+    let mut payload = vec![0; u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize];
+    stream.read_exact(&mut payload)?;
+    Ok(payload)
+}

@@ -1,0 +1,352 @@
+//! Requests as the tracer counts them agree with what client and server measured themselves, whatever a socket is,
+//! however many parts a request or an answer has, and whoever serves it.
+
+mod support;
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use support::{Subject, agree, alone, tracer};
+use whyso_trace::{Reading, State, Tracer};
+
+const REQUESTS: usize = 300;
+const COM_QUIT: &[u8] = &[1, 0, 0, 0, 1];
+const COM_STMT_CLOSE: &[u8] = &[5, 0, 0, 0, 0x19, 1, 0, 0, 0];
+const COM_QUERY: &[u8] = b"\x09\0\0\0\x03SELECT 1";
+const ANSWER: usize = 64;
+const GREETING: usize = 8;
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+
+trait Socket: Read + Write + Send {}
+impl<T: Read + Write + Send> Socket for T {}
+
+/// A server under the tracer, and how to connect to it.
+struct Peer {
+    subject: Subject,
+    tracer: Tracer,
+    address: Address,
+}
+
+enum Address {
+    Unix(std::path::PathBuf),
+    Port(u16),
+}
+
+impl Peer {
+    fn start(folder: &Path, link: Link, options: &[&str]) -> Option<Peer> {
+        let socket = folder.join("s");
+        let unix = format!("unix={}", socket.display());
+        let mut arguments = vec!["serve", if link == Link::Unix { &unix } else { "tcp" }];
+        arguments.extend_from_slice(options);
+        let mut subject = Subject::start(&arguments, folder);
+        let address = match link {
+            Link::Unix => Address::Unix(socket),
+            Link::Tcp => Address::Port(subject.line()[1].parse().unwrap()),
+        };
+        assert_eq!(subject.line()[0], "ready");
+        let tracer = tracer(&[subject.pid()])?;
+        Some(Peer { subject, tracer, address })
+    }
+}
+
+impl Address {
+    fn connect(&self) -> Box<dyn Socket> {
+        let mut socket: Box<dyn Socket> = match self {
+            Address::Unix(path) => {
+                let stream = UnixStream::connect(path).unwrap();
+                stream.set_read_timeout(Some(ANSWER_TIMEOUT)).unwrap();
+                Box::new(stream)
+            }
+            Address::Port(port) => {
+                let stream = TcpStream::connect(("127.0.0.1", *port)).unwrap();
+                stream.set_nodelay(true).unwrap();
+                stream.set_read_timeout(Some(ANSWER_TIMEOUT)).unwrap();
+                Box::new(stream)
+            }
+        };
+        socket.read_exact(&mut [0; GREETING]).unwrap();
+        socket
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Link {
+    Unix,
+    Tcp,
+}
+
+const LINKS: [Link; 2] = [Link::Unix, Link::Tcp];
+
+/// When a request was sent and answered, as the client and the server saw it.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    sending_ns: u64,
+    picked_ns: u64,
+    replying_ns: u64,
+    received_ns: u64,
+}
+
+fn exchange(socket: &mut dyn Socket, answer_bytes: usize) -> Seen {
+    let sending_ns = now_ns();
+    socket.write_all(COM_QUERY).unwrap();
+    let mut answer = vec![0; answer_bytes];
+    socket.read_exact(&mut answer).unwrap();
+    let received_ns = now_ns();
+    let number = |at: usize| u64::from_le_bytes(answer[at..at + 8].try_into().unwrap());
+    Seen {
+        sending_ns,
+        picked_ns: number(answer_bytes - 16),
+        replying_ns: number(answer_bytes - 8),
+        received_ns,
+    }
+}
+
+fn now_ns() -> u64 {
+    whyso_clock::monotonic_ns() as u64
+}
+
+/// Runs in a thread that the tracer takes for the generator's.
+fn as_load<T: Send>(number: usize, work: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| {
+        let name = format!("load-{number}");
+        std::thread::Builder::new().name(name).spawn_scoped(scope, work).unwrap().join().unwrap()
+    })
+}
+
+/// What the tracer counted between two readings.
+#[derive(Debug)]
+struct Counted {
+    requests: u64,
+    request_ns: u64,
+    transit_ns: u64,
+    inside: [u64; whyso_trace::STATES],
+    answers: u64,
+    cycle_ns: u64,
+    wire_ns: u64,
+    unseen: u64,
+    others: u64,
+}
+
+impl Counted {
+    fn of(before: &Reading, after: &Reading) -> Counted {
+        let (s, t, c, d) = (&before.server, &after.server, &before.client, &after.client);
+        assert_eq!(after.lost, before.lost);
+        let mut inside = t.inside;
+        for (state, before) in inside.iter_mut().zip(s.inside) {
+            *state -= before;
+        }
+        Counted {
+            requests: t.requests - s.requests,
+            request_ns: t.request_ns - s.request_ns,
+            transit_ns: t.transit_ns - s.transit_ns,
+            inside,
+            answers: d.answers - c.answers,
+            cycle_ns: (d.held_ns + d.wire_ns + d.delay_ns) - (c.held_ns + c.wire_ns + c.delay_ns),
+            wire_ns: d.wire_ns - c.wire_ns,
+            unseen: t.unseen - s.unseen,
+            others: t.others - s.others,
+        }
+    }
+
+    fn ns(&self, state: State) -> u64 {
+        self.inside[state as usize]
+    }
+
+    /// What holds whatever is served: all parts add up, on both sides of the wire.
+    fn check(&self, requests: usize) {
+        assert_eq!((self.requests, self.unseen, self.others), (requests as u64, 0, 0), "{self:?}");
+        assert_eq!(self.answers, requests as u64, "{self:?}");
+        assert!(
+            agree(self.inside.iter().sum(), self.request_ns, 0.001, 1000),
+            "states do not add up: {self:?}"
+        );
+        let whole = self.transit_ns + self.request_ns;
+        assert!(agree(self.wire_ns, whole, 0.01, 100_000), "wire is not transit and request: {self:?}");
+    }
+}
+
+fn run(link: Link, options: &[&str], answer_bytes: usize) -> Option<(Counted, Vec<Seen>)> {
+    let folder = tempfile::tempdir().unwrap();
+    let mut peer = Peer::start(folder.path(), link, options)?;
+    let before = peer.tracer.read();
+    let mut socket = peer.address.connect();
+    let seen = as_load(0, || {
+        let seen = (0..REQUESTS).map(|_| exchange(&mut *socket, answer_bytes)).collect();
+        // An answer counts once something follows it.
+        socket.write_all(COM_STMT_CLOSE).unwrap();
+        seen
+    });
+    let after = peer.tracer.read();
+    Some((Counted::of(&before, &after), seen))
+}
+
+#[test]
+fn a_request_lies_between_the_times_that_client_and_server_saw() {
+    let _alone = alone();
+    for link in LINKS {
+        let Some((counted, seen)) = run(link, &["sleep=200", "spin=100"], ANSWER) else { return };
+        counted.check(REQUESTS);
+        let sum = |of: fn(&Seen) -> u64| seen.iter().map(of).sum::<u64>();
+        let within = sum(|one| one.replying_ns - one.picked_ns);
+        let around = sum(|one| one.received_ns - one.sending_ns);
+        assert!((within..around).contains(&counted.request_ns), "{within} to {around}: {counted:?}");
+        assert!(counted.transit_ns <= sum(|one| one.picked_ns - one.sending_ns), "{counted:?}");
+        let slept = REQUESTS as u64 * 200_000;
+        assert!(
+            counted.ns(State::Sleep) >= slept && counted.ns(State::Sleep) < within,
+            "{slept}: {counted:?}"
+        );
+        assert!(counted.ns(State::Cpu) < within - slept, "{counted:?}");
+        let cycles = seen[REQUESTS - 1].received_ns - seen[0].sending_ns;
+        assert!(agree(counted.cycle_ns, cycles, 0.01, 200_000), "cycles of {cycles}: {counted:?}");
+    }
+}
+
+/// For each request: the sums before it and after it are read, and compared with both sides' own times.
+#[test]
+fn sent_picked_replied_and_received_come_in_this_order_in_each_request() {
+    let _alone = alone();
+    for link in LINKS {
+        let folder = tempfile::tempdir().unwrap();
+        let Some(mut peer) = Peer::start(folder.path(), link, &["sleep=50"]) else { return };
+        let mut socket = peer.address.connect();
+        let tracer = &mut peer.tracer;
+        let good = as_load(0, || {
+            exchange(&mut *socket, ANSWER);
+            let mut before = tracer.read();
+            let mut good = 0;
+            for _ in 0..REQUESTS {
+                let seen = exchange(&mut *socket, ANSWER);
+                let after = tracer.read();
+                let counted = Counted::of(&before, &after);
+                before = after;
+                good += usize::from(
+                    counted.requests == 1
+                        && counted.transit_ns > 0
+                        && counted.transit_ns <= seen.picked_ns - seen.sending_ns
+                        && counted.request_ns >= seen.replying_ns - seen.picked_ns
+                        && counted.transit_ns + counted.request_ns <= seen.received_ns - seen.sending_ns,
+                );
+            }
+            good
+        });
+        assert!(good * 1000 >= REQUESTS * 999, "{link:?}: {good} of {REQUESTS} requests are in order");
+    }
+}
+
+#[test]
+fn an_answer_in_parts_ends_with_its_last() {
+    let _alone = alone();
+    for link in LINKS {
+        let Some((counted, seen)) = run(link, &["parts=4", "spin=50"], ANSWER) else { return };
+        let within: u64 = seen.iter().map(|one| one.replying_ns - one.picked_ns).sum();
+        counted.check(REQUESTS);
+        assert!(counted.request_ns >= within, "{within}: {counted:?}");
+    }
+}
+
+#[test]
+fn an_answer_of_many_segments_is_one() {
+    let _alone = alone();
+    for link in LINKS {
+        let bytes = 300_000;
+        let Some((counted, _)) = run(link, &["bytes=300000"], bytes) else { return };
+        assert_eq!(
+            (counted.requests, counted.unseen, counted.others),
+            (REQUESTS as u64, 0, 0),
+            "{link:?} {counted:?}"
+        );
+        assert!(agree(counted.inside.iter().sum(), counted.request_ns, 0.001, 1000), "{counted:?}");
+    }
+}
+
+#[test]
+fn a_request_that_is_received_in_two_parts_is_one() {
+    let _alone = alone();
+    for link in LINKS {
+        let Some((counted, _)) = run(link, &["apart", "spin=50"], ANSWER) else { return };
+        counted.check(REQUESTS);
+    }
+}
+
+#[test]
+fn one_thread_that_serves_several_connections_has_each_request_once() {
+    const CONNECTIONS: usize = 4;
+    let _alone = alone();
+    for link in LINKS {
+        let folder = tempfile::tempdir().unwrap();
+        let Some(mut peer) = Peer::start(folder.path(), link, &["together=4", "spin=100", "sleep=100"])
+        else {
+            return;
+        };
+        let before = peer.tracer.read();
+        std::thread::scope(|scope| {
+            for number in 0..CONNECTIONS {
+                let address = &peer.address;
+                let requests = move || {
+                    let mut socket = address.connect();
+                    for _ in 0..REQUESTS {
+                        exchange(&mut *socket, ANSWER);
+                    }
+                    socket.write_all(COM_STMT_CLOSE).unwrap();
+                };
+                let name = format!("load-{number}");
+                std::thread::Builder::new().name(name).spawn_scoped(scope, requests).unwrap();
+            }
+        });
+        let counted = Counted::of(&before, &peer.tracer.read());
+        counted.check(REQUESTS * CONNECTIONS);
+        assert!(counted.ns(State::NetReceive) == 0, "waiting for requests is in none: {counted:?}");
+    }
+}
+
+#[test]
+fn commands_that_are_never_answered_are_no_requests() {
+    let requests = 100;
+    let _alone = alone();
+    for link in LINKS {
+        for options in [&["sleep=100"][..], &["apart", "sleep=100"]] {
+            let folder = tempfile::tempdir().unwrap();
+            let Some(mut peer) = Peer::start(folder.path(), link, options) else { return };
+            let mut socket = peer.address.connect();
+            let before = peer.tracer.read();
+            let seen = as_load(0, || {
+                let mut seen = Vec::new();
+                for _ in 0..requests {
+                    seen.push(exchange(&mut *socket, ANSWER));
+                    socket.write_all(COM_STMT_CLOSE).unwrap();
+                    // The server is back in its receive: the close is not part of the next request's transit.
+                    std::thread::sleep(Duration::from_millis(3));
+                }
+                socket.write_all(COM_QUIT).unwrap();
+                std::thread::sleep(Duration::from_millis(20));
+                seen
+            });
+            let counted = Counted::of(&before, &peer.tracer.read());
+            let what = format!("{link:?} {options:?}: {counted:?}");
+            assert_eq!((counted.requests, counted.unseen, counted.others), (requests, 0, 0), "{what}");
+            let most: u64 = seen.iter().map(|one| one.received_ns - one.picked_ns).sum();
+            assert!(counted.request_ns < most, "{most}: {what}");
+            assert!(agree(counted.inside.iter().sum(), counted.request_ns, 0.001, 1000), "{what}");
+            assert!(counted.ns(State::NetReceive) == 0, "{what}");
+            drop(peer.subject);
+        }
+    }
+}
+
+#[test]
+fn requests_of_this_programs_other_threads_are_not_the_loads() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let Some(mut peer) = Peer::start(folder.path(), Link::Unix, &[]) else { return };
+    let mut socket = peer.address.connect();
+    let before = peer.tracer.read();
+    for _ in 0..10 {
+        exchange(&mut *socket, ANSWER);
+    }
+    let counted = Counted::of(&before, &peer.tracer.read());
+    assert_eq!((counted.requests, counted.others), (0, 10), "{counted:?}");
+}

@@ -1,0 +1,138 @@
+//! Threads of known behaviour. Each times its own waits by the clock, and prints their sum at its end.
+
+use std::fs::File;
+use std::io::Write;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+use crate::{clock_ns, now_ns, spin_ns};
+
+const JOB: Duration = Duration::from_millis(1200);
+const WAIT: Duration = Duration::from_millis(1);
+const SHORT_THREAD_NS: u64 = 20_000;
+
+/// Starts every job, and never ends.
+pub(crate) fn all() {
+    let mutex = Arc::new(Mutex::new(()));
+    let bell = Arc::new((Mutex::new(()), Condvar::new()));
+    let (lock_a, lock_b, waited, rung) = (mutex.clone(), mutex, bell.clone(), bell);
+    let mut jobs = vec![
+        job("spin", || {
+            spin_ns(1_000_000);
+            0
+        }),
+        job("sleep", || timed(|| std::thread::sleep(WAIT))),
+        job("mutex-a", move || hold(&lock_a)),
+        job("mutex-b", move || hold(&lock_b)),
+        job("condvar", move || {
+            let held = waited.0.lock().unwrap();
+            timed(|| drop(waited.1.wait_timeout(held, 10 * WAIT)))
+        }),
+        job("ringer", move || {
+            let slept = timed(|| std::thread::sleep(WAIT));
+            rung.1.notify_all();
+            slept
+        }),
+        job("poll", || timed(poll_nothing)),
+    ];
+    let mut file = tempfile();
+    jobs.push(job("sync", move || {
+        file.write_all(&[1; 4096]).unwrap();
+        timed(|| file.sync_data().unwrap())
+    }));
+    // SAFETY: a plain system call.
+    jobs.extend(
+        ["yield-a", "yield-b"]
+            .map(|name| job(name, || (0..100).map(|_| unsafe { libc::sched_yield() as u64 }).sum())),
+    );
+    for job in jobs {
+        job.join().unwrap();
+    }
+}
+
+/// A thread that waits for its byte, does `turn` again and again, prints the sum of what the turns give, and stays.
+fn job(name: &'static str, mut turn: impl FnMut() -> u64 + Send + 'static) -> std::thread::JoinHandle<()> {
+    let work = move || {
+        // SAFETY: a plain system call.
+        println!("job {name} {}", unsafe { libc::gettid() });
+        wait_for_byte();
+        let end = now_ns() + JOB.as_nanos() as u64;
+        let mut sum = 0;
+        while now_ns() < end {
+            sum += turn();
+        }
+        println!("done {name} {sum}");
+        loop {
+            // SAFETY: a plain system call.
+            unsafe { libc::pause() };
+        }
+    };
+    std::thread::Builder::new().name(format!("job-{name}")).spawn(work).unwrap()
+}
+
+/// Holds the lock for a while; gives how long it waited for it.
+fn hold(lock: &Mutex<()>) -> u64 {
+    let begun = now_ns();
+    let held = lock.lock().unwrap();
+    let waited = now_ns() - begun;
+    std::thread::sleep(WAIT);
+    drop(held);
+    spin_ns(100_000);
+    waited
+}
+
+fn timed(wait: impl FnOnce()) -> u64 {
+    let begun = now_ns();
+    wait();
+    now_ns() - begun
+}
+
+fn poll_nothing() {
+    // SAFETY: no descriptors are given.
+    unsafe { libc::poll(std::ptr::null_mut(), 0, WAIT.as_millis() as i32) };
+}
+
+/// An open file without a name, in the folder that the test gave.
+fn tempfile() -> File {
+    let path = std::path::Path::new("synced");
+    let file = File::create(path).unwrap();
+    std::fs::remove_file(path).unwrap();
+    file
+}
+
+/// Short threads, one after the other; prints the CPU time that they used, as they read it last.
+pub(crate) fn churn(threads: u32) {
+    wait_for_byte();
+    let mut cpu_ns = 0;
+    for _ in 0..threads {
+        let short = std::thread::spawn(|| {
+            spin_ns(SHORT_THREAD_NS);
+            clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
+        });
+        cpu_ns += short.join().unwrap();
+    }
+    println!("done churn {cpu_ns}");
+    wait_for_byte();
+}
+
+pub(crate) fn rename() {
+    let renamed = || {
+        // SAFETY: a plain system call.
+        println!("job rename {}", unsafe { libc::gettid() });
+        wait_for_byte();
+        // SAFETY: the name ends in a zero.
+        unsafe { libc::prctl(libc::PR_SET_NAME, c"ib_log_writer".as_ptr()) };
+        println!("done rename 0");
+        wait_for_byte();
+    };
+    std::thread::Builder::new().name("before".to_string()).spawn(renamed).unwrap().join().unwrap();
+}
+
+pub(crate) fn wait_for_byte() {
+    let mut byte = 0_u8;
+    // SAFETY: one byte is written to `byte`.
+    let count = unsafe { libc::read(0, (&raw mut byte).cast(), 1) };
+    if count != 1 {
+        std::process::exit(0);
+    }
+}

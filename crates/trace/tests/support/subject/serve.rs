@@ -1,0 +1,186 @@
+//! A server whose requests take a known time: a packet of a MySQL client in, a packet with its own times out.
+//!
+//! Answers end with when the request was received and when the last part was about to be sent: two little-endian
+//! numbers of `CLOCK_MONOTONIC`. Filler stands before them.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsRawFd;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::time::Duration;
+
+use crate::{now_ns, spin_ns};
+
+const HEADER: usize = 4;
+/// A server speaks first.
+const GREETING: &[u8] = b"greeting";
+const COM_QUIT: u8 = 1;
+const COM_STMT_CLOSE: u8 = 0x19;
+
+/// How requests are served.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Plan {
+    unix: Option<String>,
+    /// Headers and payloads are received apart.
+    apart: bool,
+    /// Sends an answer.
+    parts: usize,
+    answer_bytes: usize,
+    sleep_us: u64,
+    spin_us: u64,
+    /// One thread serves so many connections; 0: each has a thread of its own.
+    together: usize,
+}
+
+impl Plan {
+    pub(crate) fn of(options: &[&str]) -> Plan {
+        let mut plan = Plan { parts: 1, answer_bytes: 64, ..Plan::default() };
+        for option in options {
+            let (name, value) = option.split_once('=').unwrap_or((option, ""));
+            match name {
+                "unix" => plan.unix = Some(value.to_string()),
+                "tcp" => plan.unix = None,
+                "apart" => plan.apart = true,
+                "parts" => plan.parts = value.parse().unwrap(),
+                "bytes" => plan.answer_bytes = value.parse().unwrap(),
+                "sleep" => plan.sleep_us = value.parse().unwrap(),
+                "spin" => plan.spin_us = value.parse().unwrap(),
+                "together" => plan.together = value.parse().unwrap(),
+                _ => panic!("no option {name}"),
+            }
+        }
+        plan
+    }
+
+    /// Does what a request asks for, and answers it.
+    fn answer(&self, socket: &mut impl Write, received_ns: u64) {
+        std::thread::sleep(Duration::from_micros(self.sleep_us));
+        spin_ns(self.spin_us * 1000);
+        let mut answer = vec![7; self.answer_bytes];
+        let part = self.answer_bytes / self.parts;
+        for begin in 0..self.parts - 1 {
+            socket.write_all(&answer[begin * part..(begin + 1) * part]).unwrap();
+        }
+        // The times are in the last part, which begins behind all the others.
+        let last = &mut answer[(self.parts - 1) * part..];
+        let at = last.len() - 16;
+        last[at..at + 8].copy_from_slice(&received_ns.to_le_bytes());
+        last[at + 8..].copy_from_slice(&now_ns().to_le_bytes());
+        socket.write_all(last).unwrap();
+    }
+}
+
+trait Socket: Read + Write + AsRawFd + Send {
+    fn block(&self, blocks: bool);
+}
+
+impl Socket for UnixStream {
+    fn block(&self, blocks: bool) {
+        self.set_nonblocking(!blocks).unwrap();
+    }
+}
+
+impl Socket for TcpStream {
+    fn block(&self, blocks: bool) {
+        self.set_nonblocking(!blocks).unwrap();
+    }
+}
+
+/// Prints where it listens, and serves until it is ended.
+pub(crate) fn serve(plan: &Plan) {
+    let accept: Box<dyn Fn() -> Box<dyn Socket> + Send> = match &plan.unix {
+        Some(path) => {
+            let listener = UnixListener::bind(path).unwrap();
+            Box::new(move || Box::new(listener.accept().unwrap().0))
+        }
+        None => {
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            println!("port {}", listener.local_addr().unwrap().port());
+            Box::new(move || {
+                let stream = listener.accept().unwrap().0;
+                stream.set_nodelay(true).unwrap();
+                Box::new(stream)
+            })
+        }
+    };
+    println!("ready");
+    if plan.together > 0 {
+        serve_all(plan, &*accept);
+        return;
+    }
+    loop {
+        let (plan, socket) = (plan.clone(), accept());
+        std::thread::Builder::new()
+            .name("one_connection".into())
+            .spawn(move || serve_one(&plan, socket))
+            .unwrap();
+    }
+}
+
+/// A thread a connection.
+fn serve_one(plan: &Plan, mut socket: Box<dyn Socket>) {
+    socket.write_all(GREETING).unwrap();
+    let mut received = Vec::new();
+    while let Some(length) = receive(plan, &mut *socket, &mut received) {
+        let received_ns = now_ns();
+        match received[HEADER] {
+            COM_QUIT => return,
+            COM_STMT_CLOSE => {}
+            _ => plan.answer(&mut socket, received_ns),
+        }
+        // Another packet may have come with it.
+        received.drain(..length);
+    }
+}
+
+/// Receives until there is a whole packet, as often as the plan says and the kernel makes it; gives its length.
+/// `None`: the client has gone.
+fn receive(plan: &Plan, socket: &mut dyn Socket, received: &mut Vec<u8>) -> Option<usize> {
+    let mut buffer = [0; 1 << 16];
+    loop {
+        let mut wanted = if plan.apart { HEADER } else { buffer.len() };
+        if received.len() >= HEADER {
+            let length = HEADER + usize::from(received[0]) + (usize::from(received[1]) << 8);
+            if received.len() >= length {
+                return Some(length);
+            }
+            wanted = length - received.len();
+        }
+        let Ok(count @ 1..) = socket.read(&mut buffer[..wanted]) else { return None };
+        received.extend_from_slice(&buffer[..count]);
+    }
+}
+
+/// One thread for all: it waits for any connection, and serves those that are ready in turn.
+fn serve_all(plan: &Plan, accept: &dyn Fn() -> Box<dyn Socket>) {
+    let mut sockets: Vec<Box<dyn Socket>> = (0..plan.together).map(|_| accept()).collect();
+    for socket in &mut sockets {
+        socket.write_all(GREETING).unwrap();
+        socket.block(false);
+    }
+    let mut packet = [0; 1 << 16];
+    while !sockets.is_empty() {
+        let mut ended = Vec::new();
+        let mut ready: Vec<libc::pollfd> = sockets
+            .iter()
+            .map(|socket| libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLIN, revents: 0 })
+            .collect();
+        // SAFETY: as many as the vector holds.
+        unsafe { libc::poll(ready.as_mut_ptr(), ready.len() as libc::nfds_t, -1) };
+        for place in 0..ready.len() {
+            if ready[place].revents == 0 {
+                continue;
+            }
+            match sockets[place].read(&mut packet) {
+                Ok(1..) if packet[HEADER] == COM_QUIT => ended.push(place),
+                Ok(1..) if packet[HEADER] == COM_STMT_CLOSE => {}
+                Ok(1..) => plan.answer(&mut sockets[place], now_ns()),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {}
+                _ => ended.push(place),
+            }
+        }
+        for place in ended.into_iter().rev() {
+            sockets.remove(place);
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! The accounts of threads agree with the kernel's own, and with what the threads themselves measured.
+
+mod support;
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use support::{Between, Subject, agree, alone, thread, tracer};
+use whyso_trace::{Reading, Role, State};
+
+/// A thread of the subject that does one known thing.
+struct Job {
+    name: String,
+    /// What it measured itself.
+    truth_ns: u64,
+    /// What the tracer counted.
+    counted: Between,
+    age_ns: u64,
+    /// The kernel's own.
+    kernel: Kernel,
+}
+
+/// What the kernel counted for a thread.
+#[derive(Clone, Copy)]
+struct Kernel {
+    ran_ns: u64,
+    /// Ready, and not running.
+    ready_ns: u64,
+    switches: u64,
+    /// What a hypervisor took from all CPUs: the kernel leaves it out, and to the tracer a thread ran.
+    stolen_ns: u64,
+}
+
+impl Kernel {
+    fn of(pid: u32, tid: u32) -> Kernel {
+        let read = |name| std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/{name}")).unwrap();
+        let schedstat = read("schedstat");
+        let mut numbers = schedstat.split_whitespace().map(|word| word.parse().unwrap());
+        let (ran_ns, ready_ns) = (numbers.next().unwrap(), numbers.next().unwrap());
+        let status = read("status");
+        let switches = status.lines().filter(|line| line.contains("_ctxt_switches:"));
+        let switches =
+            switches.map(|line| line.split_whitespace().last().unwrap().parse::<u64>().unwrap()).sum();
+        let stat = std::fs::read_to_string("/proc/stat").unwrap();
+        let ticks = stat.split_whitespace().nth(8).map_or(0, |word| word.parse::<u64>().unwrap());
+        Kernel { ran_ns, ready_ns, switches, stolen_ns: ticks * 10_000_000 }
+    }
+
+    fn since(self, before: Kernel) -> Kernel {
+        Kernel {
+            ran_ns: self.ran_ns - before.ran_ns,
+            ready_ns: self.ready_ns - before.ready_ns,
+            switches: self.switches - before.switches,
+            stolen_ns: self.stolen_ns - before.stolen_ns,
+        }
+    }
+}
+
+/// The kernel reckons with a clock that it read before the switch, often when the next thread was woken: what it
+/// takes to get to the switch is the next thread's to the kernel, and the last one's here. Measured: 1 to 3 us.
+const PER_SWITCH_NS: u64 = 6_000;
+/// What the kernel's numbers and ours are apart by being read one after the other.
+const APART_NS: u64 = 500_000;
+
+const JOBS: usize = 10;
+
+/// All jobs, done under the tracer. Every thread is blocked when it is read, so that the kernel's numbers are
+/// complete: those of a thread that runs are as old as the last tick.
+fn jobs() -> Option<Vec<Job>> {
+    let folder = tempfile::tempdir().unwrap();
+    let mut subject = Subject::start(&["jobs"], folder.path());
+    let mut tids = Vec::new();
+    for _ in 0..JOBS {
+        let line = subject.line();
+        tids.push((line[1].clone(), line[2].parse().unwrap()));
+    }
+    let mut tracer = tracer(&[subject.pid()])?;
+    // Those that print their names last may not wait yet.
+    std::thread::sleep(Duration::from_millis(50));
+    let before: Vec<_> = tids.iter().map(|(_, tid)| Kernel::of(subject.pid(), *tid)).collect();
+    subject.go(JOBS);
+    let mut truths = HashMap::new();
+    for _ in 0..JOBS {
+        let line = subject.line();
+        truths.insert(line[1].clone(), line[2].parse().unwrap());
+    }
+    // The last of them is about to wait for ever.
+    std::thread::sleep(Duration::from_millis(50));
+    let ended = tracer.read();
+    let jobs = tids.into_iter().zip(before).map(|((name, tid), before)| Job {
+        truth_ns: truths[&name],
+        counted: Between(thread(&ended, tid).states),
+        age_ns: ended.at_ns as u64 - thread(&ended, tid).born_ns,
+        kernel: Kernel::of(subject.pid(), tid).since(before),
+        name,
+    });
+    Some(jobs.collect())
+}
+
+#[test]
+fn time_on_a_cpu_and_ready_for_one_agrees_with_the_kernels_own() {
+    let _alone = alone();
+    let Some(jobs) = jobs() else { return };
+    for Job { name, counted, kernel, .. } in jobs {
+        let (cpu, ready) = (counted.ns(State::Cpu), counted.ready_ns());
+        let beside = APART_NS + kernel.switches * PER_SWITCH_NS + kernel.stolen_ns;
+        assert!(
+            agree(cpu, kernel.ran_ns, 0.01, beside),
+            "{name}: {cpu} ns on a CPU, the kernel says {}",
+            kernel.ran_ns
+        );
+        let both = kernel.ran_ns + kernel.ready_ns;
+        assert!(
+            agree(cpu + ready, both, 0.01, beside),
+            "{name}: {cpu} + {ready} ns ready, the kernel says {both}"
+        );
+    }
+}
+
+#[test]
+fn a_wait_lands_in_its_state_and_all_states_sum_to_the_threads_age() {
+    let _alone = alone();
+    let Some(jobs) = jobs() else { return };
+    for Job { name, counted, truth_ns, age_ns, .. } in jobs {
+        assert!(agree(counted.sum_ns(), age_ns, 0.001, 0), "{name}: {:?} is not {age_ns}", counted.0);
+        let state = match name.as_str() {
+            "sleep" | "ringer" => State::Sleep,
+            "mutex-a" | "mutex-b" | "condvar" => State::Lock,
+            "poll" => State::NetReceive,
+            "sync" => State::FileSync,
+            _ => continue,
+        };
+        // A thread that times its wait sees also how long it took to run again.
+        let (waited, beside) = (counted.ns(state), counted.ready_ns() + counted.ns(State::Cpu));
+        let beside = beside + counted.ns(State::KernelLock);
+        assert!(truth_ns > 100_000_000 || name == "sync", "{name} waited {truth_ns} ns");
+        assert!(waited <= truth_ns, "{name}: {waited} ns in {state:?}, measured {truth_ns}");
+        assert!(
+            waited + beside >= truth_ns,
+            "{name}: {waited} + {beside} ns in {state:?}, measured {truth_ns}"
+        );
+    }
+}
+
+#[test]
+fn threads_that_come_and_go_lose_no_account() {
+    const THREADS: usize = 20_000; // more than there are accounts
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let mut subject = Subject::start(&["churn", &THREADS.to_string()], folder.path());
+    let Some(mut tracer) = tracer(&[subject.pid()]) else { return };
+    let mut cpu_ns = cpu_of_all(&tracer.read());
+    subject.go(1);
+    let reading = std::thread::scope(|scope| {
+        let done = scope.spawn(|| subject.line());
+        while !done.is_finished() {
+            std::thread::sleep(Duration::from_millis(100));
+            let reading = tracer.read();
+            assert!(cpu_of_all(&reading) >= cpu_ns, "no sum ever falls");
+            cpu_ns = cpu_of_all(&reading);
+        }
+        let truth_ns: u64 = done.join().unwrap()[2].parse().unwrap();
+        (truth_ns, tracer.read())
+    });
+    let (truth_ns, reading) = reading;
+    assert_eq!(reading.lost.map(|(_, count)| count), [0; 3]);
+    // Each thread read its own time before its end, and the main thread made them.
+    let counted = cpu_of_all(&reading);
+    assert!(counted >= truth_ns, "{counted} ns counted, the threads themselves say {truth_ns}");
+    assert!(reading.threads.len() < 100, "{} threads live", reading.threads.len());
+    let whole = process_cpu_ns(subject.pid());
+    assert!(agree(counted, whole, 0.03, 10_000_000), "{counted} ns counted, the kernel says {whole}");
+}
+
+fn cpu_of_all(reading: &Reading) -> u64 {
+    reading.roles.values().map(|(_, states)| states[State::Cpu as usize]).sum()
+}
+
+/// Of all its threads, those that are gone included.
+fn process_cpu_ns(pid: u32) -> u64 {
+    let mut clock = 0;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: both are written to, and live through the calls.
+    let failed = unsafe {
+        libc::clock_getcpuclockid(pid as i32, &raw mut clock) + libc::clock_gettime(clock, &raw mut time)
+    };
+    assert_eq!(failed, 0);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+#[test]
+fn a_thread_bears_the_name_that_it_took_last_and_the_role_of_it() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let mut subject = Subject::start(&["rename"], folder.path());
+    let Some(mut tracer) = tracer(&[subject.pid()]) else { return };
+    let tid = subject.line()[2].parse().unwrap();
+    subject.go(1);
+    subject.line();
+    let reading = tracer.read();
+    let renamed = thread(&reading, tid);
+    assert_eq!((renamed.name.as_str(), renamed.role), ("ib_log_writer", Role::LogWriter));
+}
+
+#[test]
+fn a_server_that_was_started_again_is_watched_anew() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let mut first = Subject::start(&["rename"], folder.path());
+    let Some(mut tracer) = tracer(&[first.pid()]) else { return };
+    first.line();
+    first.go(1);
+    first.line();
+    let before = cpu_of_all(&tracer.read());
+    drop(first);
+    let mut second = Subject::start(&["rename"], folder.path());
+    tracer.watch(&[second.pid()], &[]).unwrap();
+    let tid = second.line()[2].parse().unwrap();
+    second.go(1);
+    second.line();
+    let reading = tracer.read();
+    assert_eq!(thread(&reading, tid).name, "ib_log_writer");
+    assert!(cpu_of_all(&reading) > before, "the first server's time stays in the sums");
+}
+
+#[test]
+fn readings_are_consistent_while_threads_switch_all_the_time() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let mut subject = Subject::start(&["jobs"], folder.path());
+    for _ in 0..JOBS {
+        subject.line();
+    }
+    let Some(mut tracer) = tracer(&[subject.pid()]) else { return };
+    subject.go(JOBS);
+    let end = Instant::now() + Duration::from_secs(1);
+    let mut before = HashMap::new();
+    let mut readings = 0;
+    while Instant::now() < end {
+        let begun_ns = whyso_clock::monotonic_ns() as u64;
+        let reading = tracer.read();
+        for one in &reading.threads {
+            // It was copied at some time of this reading.
+            let sum = one.states.iter().sum::<u64>();
+            let (least, most) = (begun_ns.saturating_sub(one.born_ns), reading.at_ns as u64 - one.born_ns);
+            assert!(
+                sum >= least - least / 1000 && sum <= most + most / 1000,
+                "{sum} of {least} to {most}: {one:?}"
+            );
+            let earlier = before.insert(one.tid, sum).unwrap_or(0);
+            assert!(sum >= earlier, "{earlier} fell to {sum}: {one:?}");
+        }
+        readings += 1;
+    }
+    assert!(readings > 20, "{readings} readings");
+}
