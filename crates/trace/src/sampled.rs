@@ -254,7 +254,11 @@ mod tests {
                     std::thread::sleep(Duration::from_millis(5));
                 }
             });
-            scope.spawn(|| while !over.load(Ordering::Relaxed) {});
+            scope.spawn(|| {
+                while !over.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
             scope.spawn(move || {
                 let _ = theirs.read(&mut [0; 1]);
             });
