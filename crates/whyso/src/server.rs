@@ -98,7 +98,7 @@ fn list(json: bool) -> Result<()> {
         writeln!(out, "{}", serde_json::to_string_pretty(&object)?)?;
         return Ok(());
     }
-    writeln!(out, "{:16} {:34} {:8} {}", "NAME", "VERSION", "SYMBOLS", "FROM")?;
+    writeln!(out, "{:16} {:34} {:8} FROM", "NAME", "VERSION", "SYMBOLS")?;
     for one in &listed {
         writeln!(out, "{}", build_line(one))?;
     }
