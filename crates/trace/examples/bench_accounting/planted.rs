@@ -7,8 +7,9 @@ use whyso_trace::{State, TraceSpec, Tracer};
 
 use crate::{Counted, Outcome};
 
-/// What is planted, alone and mixed.
+/// What is planted: nothing first, then each part alone, then mixed.
 const CASES: &[&[(&str, u64)]] = &[
+    &[],
     &[("sleep-us", 500)],
     &[("lock-us", 500)],
     &[("sync", 1)],
@@ -37,8 +38,13 @@ pub(crate) fn run(driver: &str, seconds: u64) -> Outcome {
     let mut missed = 0;
     for tcp in [false, true] {
         for users in [1, 4] {
+            let mut beside = Beside::default();
             for case in CASES {
-                missed += one(driver, seconds, case, tcp, users)?;
+                let spent = one(driver, seconds, case, tcp, users)?;
+                if case.is_empty() {
+                    beside = spent.beside();
+                }
+                missed += spent.print(case, tcp, users, &beside);
             }
         }
     }
@@ -46,14 +52,14 @@ pub(crate) fn run(driver: &str, seconds: u64) -> Outcome {
     Ok(())
 }
 
-/// Prints the rows of one case; gives how many parts differ by more than is allowed.
+/// Runs one case.
 fn one(
     driver: &str,
     seconds: u64,
     case: &[(&str, u64)],
     tcp: bool,
     users: u32,
-) -> Result<u32, Box<dyn std::error::Error>> {
+) -> Result<Case, Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
     let socket = folder.path().join("s");
     let program = std::env::current_exe()?.with_file_name("planted_server");
@@ -79,14 +85,14 @@ fn one(
         }
     }
     let (option, value) = address.split_once('=').ok_or("an address has two parts")?;
+    // Before the load: what both count is the same requests.
+    let mut tracer = Tracer::start(&TraceSpec { servers: vec![server.id()], ..TraceSpec::default() })?;
+    let before = tracer.read();
     let mut load = Command::new(driver)
         .args(["child", option, value, "--workload", "oltp-point-select"])
         .args(["--users", &users.to_string(), "--seconds", &seconds.to_string()])
         .stdout(Stdio::null())
         .spawn()?;
-    let mut tracer =
-        Tracer::start(&TraceSpec { servers: vec![server.id()], generators: vec![load.id()], cost: false })?;
-    let before = tracer.read();
     let outcome = load.wait()?;
     let counted = Counted::between(&before, &tracer.read());
     drop(server.stdin.take());
@@ -96,48 +102,80 @@ fn one(
     if !outcome.success() {
         return Err(format!("{driver} failed: {outcome}").into());
     }
-    Ok(print(case, tcp, users, &spent, &counted))
+    Ok(Case { spent, counted })
 }
 
-fn print(case: &[(&str, u64)], tcp: bool, users: u32, spent: &str, counted: &Counted) -> u32 {
-    let of = |name: &str| {
-        let value = spent.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<f64>().ok());
+/// What both sides say of one case.
+struct Case {
+    /// As the server printed it.
+    spent: String,
+    counted: Counted,
+}
+
+/// Of a request for which nothing is planted, in nanoseconds: receiving and sending are part of a request, and the
+/// server's own clocks do not see them.
+#[derive(Default)]
+struct Beside {
+    cpu_ns: f64,
+    elapsed_ns: f64,
+}
+
+impl Case {
+    /// A part a request, in nanoseconds, as the server measured it.
+    fn planted_ns(&self, part: &str) -> f64 {
+        let value = self.spent.lines().find_map(|line| line.strip_prefix(part)?.trim().parse::<f64>().ok());
         value.unwrap_or(f64::NAN)
-    };
-    let requests = of("requests");
-    let ns =
-        |states: &[State]| states.iter().map(|state| counted.inside[*state as usize]).sum::<u64>() as f64;
-    let parts = [
-        ("sleep", ns(&[State::Sleep])),
-        ("lock", ns(&[State::Lock])),
-        ("sync", ns(&[State::FileWrite, State::FileSync, State::KernelLock])),
-        ("cpu", ns(&[State::Cpu])),
-        ("ready", ns(&[State::Runqueue, State::Wakeup])),
-        ("elapsed", counted.request_ns as f64),
-    ];
-    let name: Vec<String> = case.iter().map(|(name, value)| format!("{name} {value}")).collect();
-    let mut missed = 0;
-    for (part, measured) in parts {
-        let (planted, measured) = (of(part) / requests, measured / requests);
-        if planted < 1000.0 && measured < 1000.0 {
-            continue;
+    }
+
+    fn measured_ns(&self, states: &[State]) -> f64 {
+        states.iter().map(|state| self.counted.inside[*state as usize]).sum::<u64>() as f64
+    }
+
+    fn beside(&self) -> Beside {
+        let requests = self.planted_ns("requests");
+        Beside {
+            cpu_ns: (self.measured_ns(&[State::Cpu]) - self.planted_ns("cpu")) / requests,
+            elapsed_ns: (self.counted.request_ns as f64 - self.planted_ns("elapsed")) / requests,
         }
-        let share = (measured - planted) / planted;
-        let misses = part != "ready" && planted >= JUDGED_NS && share.abs() > SHARE_MAX;
-        missed += u32::from(misses);
-        println!(
-            "| {} | {} | {users} | {requests} | {part} | {:.1} | {:.1} | {:+.1} %{} |",
-            name.join(", "),
-            if tcp { "tcp" } else { "unix" },
-            planted / 1e3,
-            measured / 1e3,
-            share * 100.0,
-            if misses { " ✗" } else { "" }
-        );
     }
-    let [user, system] = counted.samples;
-    if user + system > 0 {
-        println!("| | | | {} | samples user, system | | {user}, {system} | |", counted.requests);
+
+    /// Prints the rows of a case; gives how many parts differ by more than is allowed.
+    fn print(&self, case: &[(&str, u64)], tcp: bool, users: u32, beside: &Beside) -> u32 {
+        let requests = self.planted_ns("requests");
+        let parts = [
+            ("sleep", self.measured_ns(&[State::Sleep]), 0.0),
+            ("lock", self.measured_ns(&[State::Lock]), 0.0),
+            ("sync", self.measured_ns(&[State::FileWrite, State::FileSync, State::KernelLock]), 0.0),
+            ("cpu", self.measured_ns(&[State::Cpu]), beside.cpu_ns),
+            ("ready", self.measured_ns(&[State::Runqueue, State::Wakeup]), 0.0),
+            ("elapsed", self.counted.request_ns as f64, beside.elapsed_ns),
+        ];
+        let name: Vec<String> = case.iter().map(|(name, value)| format!("{name} {value}")).collect();
+        let name = if name.is_empty() { "nothing".to_string() } else { name.join(", ") };
+        let link = if tcp { "tcp" } else { "unix" };
+        let mut missed = 0;
+        for (part, measured, beside) in parts {
+            let (planted, measured) = (self.planted_ns(part) / requests, measured / requests - beside);
+            if planted < 1000.0 && measured < 1000.0 {
+                continue;
+            }
+            let share = (measured - planted) / planted;
+            let misses = part != "ready" && planted >= JUDGED_NS && share.abs() > SHARE_MAX;
+            missed += u32::from(misses);
+            println!(
+                "| {name} | {link} | {users} | {requests} | {part} | {:.1} | {:.1} | {:+.1} %{} |",
+                planted / 1e3,
+                measured / 1e3,
+                share * 100.0,
+                if misses { " ✗" } else { "" }
+            );
+        }
+        let [user, system] = self.counted.samples;
+        if user + system > 0 {
+            println!(
+                "| {name} | {link} | {users} | {requests} | samples user, system | | {user}, {system} | |"
+            );
+        }
+        missed
     }
-    missed
 }

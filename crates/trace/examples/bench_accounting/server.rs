@@ -1,6 +1,7 @@
 //! On a MariaDB: requests against queries, and what the parts leave of the response time.
 
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use whyso_trace::{TraceSpec, Tracer};
 
@@ -9,6 +10,11 @@ use crate::{Counted, Outcome};
 /// Transactions a level, at most; fewer where queries are many.
 const WORKLOADS: [(&str, u64); 3] =
     [("oltp-point-select", 100_000), ("oltp-read-only", 8_000), ("oltp-read-write", 5_000)];
+
+/// Answers a user has had when all are at work: to its login and its preparations, and some more.
+const ANSWERS_BEFORE: u64 = 8;
+const CONNECTING_MAX: Duration = Duration::from_secs(30);
+const LOOK: Duration = Duration::from_millis(20);
 
 pub(crate) fn run(whyso: &str, pid: &str, dsn: &str, users: &str) -> Outcome {
     let pid = pid.parse()?;
@@ -27,13 +33,28 @@ pub(crate) fn run(whyso: &str, pid: &str, dsn: &str, users: &str) -> Outcome {
 fn one(whyso: &str, pid: u32, dsn: &str, workload: &str, users: u64, transactions: u64) -> Outcome {
     let mut command = Command::new(whyso);
     command.args(["load", workload, "--dsn", dsn, "--tables", "1", "--rows", "100000", "--json"]);
-    command.args(["--users", &users.to_string(), "--transactions", &transactions.max(users * 5).to_string()]);
-    let load = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
-    let mut tracer =
-        Tracer::start(&TraceSpec { servers: vec![pid], generators: vec![load.id()], cost: false })?;
+    command.args([
+        "--users",
+        &users.to_string(),
+        "--transactions",
+        &transactions.max(users * 20).to_string(),
+    ]);
+    let mut tracer = Tracer::start(&TraceSpec { servers: vec![pid], ..TraceSpec::default() })?;
     let before = tracer.read();
+    let load = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+    // It has not connected yet.
+    tracer.watch(&[pid], &[load.id()])?;
+    // Means are without logins, preparations and what lies between them; sums of requests are of all.
+    let begun = Instant::now();
+    let mut steady = tracer.read();
+    while steady.client.answers < users * ANSWERS_BEFORE && begun.elapsed() < CONNECTING_MAX {
+        std::thread::sleep(LOOK);
+        steady = tracer.read();
+    }
     let output = load.wait_with_output()?;
-    let counted = Counted::between(&before, &tracer.read());
+    let after = tracer.read();
+    let requests = after.server.requests - before.server.requests;
+    let counted = Counted::between(&steady, &after);
     let printed: serde_json::Value = serde_json::from_slice(&output.stdout)?;
     let level = &printed["levels"][0];
     let field = |name: &str| level[name].as_f64().ok_or_else(|| format!("{whyso} printed no {name}"));
@@ -47,7 +68,7 @@ fn one(whyso: &str, pid: u32, dsn: &str, workload: &str, users: u64, transaction
     let unaccounted = response_us - (transit + request + delay + held);
     println!(
         "| {workload} | {users} | {queries} | {:+} | {response_us:.1} | {transit:.1} | {request:.1} | {delay:.1} | {held:.1} | {:.3} | {:+.1} % |",
-        counted.requests as f64 - queries,
+        requests as f64 - queries,
         wire / (transit + request),
         unaccounted / response_us * 100.0
     );
