@@ -142,7 +142,9 @@ fn what_a_server_cannot_prepare_is_sent_as_text_unless_it_has_values() {
         let outcome = run(&mut opened, &LevelSpec::users(1), 3);
         assert_eq!(outcome.failure, None);
         let heard = heard.lock().unwrap();
-        assert!(heard.len() >= 3 && heard.iter().all(|text| text == "BEGIN"), "{engine}: {heard:?}");
+        // a ROLLBACK ends what is open when the level is stopped
+        let begins = heard.iter().filter(|text| *text == "BEGIN").count();
+        assert!(begins >= 3 && heard.len() <= begins + 1, "{engine}: {heard:?}");
     }
 
     let peer = Peer::start(|stream| {
