@@ -95,7 +95,6 @@ fn each_part_is_what_the_server_spent() {
     let parts = [
         ("sleep", counted(&[State::Sleep])),
         ("lock", counted(&[State::Lock])),
-        ("sync", counted(&[State::FileWrite, State::FileSync, State::KernelLock])),
         ("cpu", counted(&[State::Cpu])),
         ("elapsed", after.request_ns - before.request_ns),
     ];

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! bench_accounting planted DRIVER [SECONDS]         what a server spent by its own clocks, against what the tracer counted
-//! bench_accounting server WHYSO PID DSN USERS,…     requests and parts of the response time on a MariaDB
+//! bench_accounting server WHYSO PID DSN USERS,… [WORKLOAD…]
+//!                                                   requests and parts of the response time on a MariaDB
 //! bench_accounting observer PID SOCKET [SECONDS]    what the programs cost, directly and by their effect on throughput
 //! ```
 //!
@@ -24,7 +25,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match words.as_slice() {
         ["planted", driver, seconds @ ..] => planted::run(driver, number(seconds.first(), 4)),
-        ["server", whyso, pid, dsn, users] => server::run(whyso, pid, dsn, users),
+        ["server", whyso, pid, dsn, users, workloads @ ..] => server::run(whyso, pid, dsn, users, workloads),
         ["observer", pid, socket, seconds @ ..] => observer::run(pid, socket, number(seconds.first(), 40)),
         _ => {
             eprintln!("bench_accounting: give planted, server or observer, with what each needs");

@@ -16,13 +16,16 @@ const ANSWERS_BEFORE: u64 = 8;
 const CONNECTING_MAX: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(20);
 
-pub(crate) fn run(whyso: &str, pid: &str, dsn: &str, users: &str) -> Outcome {
+pub(crate) fn run(whyso: &str, pid: &str, dsn: &str, users: &str, only: &[&str]) -> Outcome {
     let pid = pid.parse()?;
     println!(
         "| workload | users | queries | requests more | response us | transit | request | delay | held | wire over transit + request | unaccounted |"
     );
     println!("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
     for (workload, transactions) in WORKLOADS {
+        if !only.is_empty() && !only.contains(&workload) {
+            continue;
+        }
         for users in users.split(',') {
             one(whyso, pid, dsn, workload, users.parse()?, transactions)?;
         }
