@@ -5,7 +5,7 @@ mod support;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use support::{Between, Subject, agree, alone, thread, tracer};
+use support::{Between, Subject, agree, alone, stolen_ns, thread, tracer};
 use whyso_trace::{Reading, Role, State};
 
 /// A thread of the subject that does one known thing.
@@ -41,9 +41,7 @@ impl Kernel {
         let switches = status.lines().filter(|line| line.contains("_ctxt_switches:"));
         let switches =
             switches.map(|line| line.split_whitespace().last().unwrap().parse::<u64>().unwrap()).sum();
-        let stat = std::fs::read_to_string("/proc/stat").unwrap();
-        let ticks = stat.split_whitespace().nth(8).map_or(0, |word| word.parse::<u64>().unwrap());
-        Kernel { ran_ns, ready_ns, switches, stolen_ns: ticks * 10_000_000 }
+        Kernel { ran_ns, ready_ns, switches, stolen_ns: stolen_ns() }
     }
 
     fn since(self, before: Kernel) -> Kernel {

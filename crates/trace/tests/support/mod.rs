@@ -106,3 +106,11 @@ impl Between {
 pub(crate) fn agree(one: u64, other: u64, share: f64, ns: u64) -> bool {
     one.abs_diff(other) as f64 <= other as f64 * share + ns as f64
 }
+
+/// What a hypervisor took from all CPUs since boot, in nanoseconds: the kernel leaves it out of what a thread ran, and
+/// to the tracer the thread ran.
+pub(crate) fn stolen_ns() -> u64 {
+    let stat = std::fs::read_to_string("/proc/stat").unwrap();
+    let ticks = stat.split_whitespace().nth(8).map_or(0, |word| word.parse::<u64>().unwrap());
+    ticks * 10_000_000
+}
