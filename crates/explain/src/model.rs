@@ -34,6 +34,8 @@ pub enum Pacing {
     ClosedWithPauses,
     /// When it is due, whatever the server does.
     Open,
+    /// As it came: something else loaded the server, and requests stand in for transactions.
+    Recorded,
 }
 
 /// What threads of one role waited for on one file, in one way.

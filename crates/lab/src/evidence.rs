@@ -146,6 +146,8 @@ fn pacing(words: &str) -> Pacing {
         Pacing::Open
     } else if words.contains("think") {
         Pacing::ClosedWithPauses
+    } else if words == crate::record::PACING {
+        Pacing::Recorded
     } else {
         Pacing::Closed
     }

@@ -27,6 +27,8 @@ const LOOK: Duration = Duration::from_millis(20);
 const COMMAND_END_TIME_MAX: Duration = Duration::from_secs(10);
 /// Read by every MySQL and MariaDB, and holds nobody's data.
 const NEUTRAL_SCHEMA: &str = "information_schema";
+/// What a level's result has for when its transactions began.
+pub(crate) const PACING: &str = "as it came";
 const NS_PER_MS: f64 = 1e6;
 
 /// What is recorded, and for how long.
@@ -280,7 +282,7 @@ impl Attended<'_> {
         let mut result = LevelResult {
             seconds,
             workload: self.plan.command.first().map_or_else(|| "recorded".to_string(), Clone::clone),
-            pacing: "as it came".to_string(),
+            pacing: PACING.to_string(),
             ..LevelResult::default()
         };
         let mut users = 0;

@@ -55,6 +55,7 @@ pub(crate) fn budget(level: &Level) -> Option<Budget> {
         repeat: level.repeat,
         response_ms,
         remote: !is_server_traced,
+        recorded: level.pacing == Pacing::Recorded,
         ..Budget::default()
     };
     let client_queue_ms = client_queue_ms(level, response_ms);
@@ -62,7 +63,7 @@ pub(crate) fn budget(level: &Level) -> Option<Budget> {
     if let Some(held) = sums.of("client_held_ns") {
         let outside_ms = outside_ms(level, response_ms - client_queue_ms);
         budget.push(Part::ClientCpu, (held.ms - outside_ms).max(0.0), vec![held.series]);
-        if level.pacing != Pacing::Closed {
+        if !matches!(level.pacing, Pacing::Closed | Pacing::Recorded) {
             budget.notes.push(
                 "client_cpu is derived: the time between a user's transactions is taken off what the generator held \
                  connections for, and both are large."
@@ -135,7 +136,7 @@ fn client_queue_ms(level: &Level, response_ms: f64) -> f64 {
 
 /// Time of the users out of transactions, for one transaction. `sent_ms` is that within one.
 fn outside_ms(level: &Level, sent_ms: f64) -> f64 {
-    if level.pacing == Pacing::Closed {
+    if matches!(level.pacing, Pacing::Closed | Pacing::Recorded) {
         return 0.0;
     }
     let users_ms = f64::from(level.users) * level.seconds * 1e3 / level.transactions as f64;

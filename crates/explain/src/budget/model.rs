@@ -25,6 +25,9 @@ pub struct Budget {
     pub client_wakeup_ms: f64,
     /// The server is on another machine: the budget stops at the wire.
     pub remote: bool,
+    /// Something else loaded the server: requests stand in for transactions.
+    #[serde(default)]
+    pub recorded: bool,
     /// What a reader must know about these numbers, a sentence each.
     pub notes: Vec<String>,
 }
@@ -46,6 +49,11 @@ pub struct CpuSplit {
 }
 
 impl Budget {
+    /// What the times are a mean of: "transaction" or "request".
+    pub fn unit(&self) -> &'static str {
+        if self.recorded { "request" } else { "transaction" }
+    }
+
     /// Time in one part; 0 where it was not measured.
     pub fn ms(&self, part: Part) -> f64 {
         self.parts.iter().find(|one| one.part == part).map_or(0.0, |one| one.ms)

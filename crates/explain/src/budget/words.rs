@@ -66,8 +66,9 @@ fn level_finding(budget: &Budget, level: &Level) -> Finding {
         })
         .collect();
     let mut text = format!(
-        "At {} a transaction took {}",
+        "At {} a {} took {}",
         numbers::users(budget.users),
+        budget.unit(),
         numbers::milliseconds(budget.response_ms),
     );
     if !parts.is_empty() {
@@ -109,9 +110,10 @@ fn growth_finding(from: &Budget, to: &Budget, best: &Level, last: &Level) -> Opt
     grown.sort_by(|a, b| b.1.total_cmp(&a.1));
     grown.truncate(NAMED_MAX);
     let mut text = format!(
-        "From {} to {} users a transaction grew from {}; ",
+        "From {} to {} users a {} grew from {}; ",
         numbers::count(u64::from(from.users)),
         numbers::count(u64::from(to.users)),
+        to.unit(),
         numbers::pair(from.response_ms, to.response_ms, "ms", " to "),
     );
     let parts: Vec<String> = grown

@@ -20,7 +20,8 @@ pub(super) fn about(explanation: &Explanation) -> Option<&Budget> {
 /// A line a part, a column a level, in milliseconds.
 pub(super) fn levels(budgets: &[Budget]) -> String {
     let shown: Vec<&Budget> = budgets.iter().filter(|budget| !budget.repeat).collect();
-    let mut rows = vec![line("ms a transaction", &shown, |budget| budget.users.to_string())];
+    let unit = shown.first().map_or("transaction", |budget| budget.unit());
+    let mut rows = vec![line(&format!("ms a {unit}"), &shown, |budget| budget.users.to_string())];
     for part in parts_shown(&shown) {
         rows.push(line(part.words(), &shown, |budget| grouped(budget.ms(part))));
     }
@@ -49,7 +50,8 @@ pub(super) fn bars(budget: &Budget) -> String {
     push("unaccounted", budget.unaccounted_ms);
     let users = if budget.users == 1 { "1 user".to_string() } else { format!("{} users", budget.users) };
     format!(
-        "At {users} a transaction took {} ms\n{}",
+        "At {users} a {} took {} ms\n{}",
+        budget.unit(),
         grouped(budget.response_ms),
         aligned_with_words(&rows, &[0])
     )
