@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
-use mysql_async::prelude::Queryable;
 use whyso_record::Recording;
 use whyso_record::data::TextRows;
 use whyso_record::run::Window;
 use whyso_server::Dsn;
 use whyso_trace::{STATES, ThreadSums, TraceSpec, Tracer, state};
+use whyso_watch::{Connection, connections};
 
 use crate::prepare::AskPassword;
 use crate::progress::Stop;
@@ -16,6 +16,7 @@ use crate::run::{GOODBYE_TIME_MAX, runtime};
 use crate::{Error, facts};
 
 const SOURCE: &str = "threads";
+const CONNECTIONS: &str = "connections";
 /// How often it is looked whether the user wants to end.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -60,7 +61,17 @@ pub fn threads_in(recording: &Recording, window: Window) -> Result<Vec<ThreadTim
     let tables = recording.rows(SOURCE)?;
     let nearest = |t_ns: i64| tables.iter().min_by_key(|table| table.t_ns.abs_diff(t_ns));
     match (nearest(window.begin_ns), nearest(window.end_ns)) {
-        (Some(first), Some(last)) if last.t_ns > first.t_ns => Ok(between(first, last)),
+        (Some(first), Some(last)) if last.t_ns > first.t_ns => {
+            let connections = connections_in(recording, window)?;
+            let mut threads = between(first, last);
+            for thread in &mut threads {
+                if let Some(told) = connections.get(&thread.tid) {
+                    thread.connection = Some(told.id);
+                    thread.statement.clone_from(&told.statement);
+                }
+            }
+            Ok(threads)
+        }
         _ => {
             Err(Error::Failed("the tracer looked at the threads less than twice in this window".to_string()))
         }
@@ -94,8 +105,8 @@ fn rows(table: &TextRows) -> Vec<ThreadTime> {
             tid: number("tid").unwrap_or(0) as u32,
             name: text("name").unwrap_or_default(),
             role: text("role").unwrap_or_default(),
-            connection: number("connection"),
-            statement: text("statement"),
+            connection: None,
+            statement: None,
             requests: number("requests").unwrap_or(0),
             window_ns: 0,
             states_ns: states_ns.to_vec(),
@@ -143,7 +154,7 @@ pub fn threads_now(
         std::thread::sleep(LOOK.min(length));
     }
     let last = tracer.read();
-    let connections = runtime.block_on(connections(&dsn));
+    let connections = runtime.block_on(connections_now(&dsn));
     runtime.shutdown_timeout(GOODBYE_TIME_MAX);
     let before: HashMap<u32, &ThreadSums> = first.threads.iter().map(|thread| (thread.tid, thread)).collect();
     let window_ns = last.at_ns.abs_diff(first.at_ns);
@@ -157,8 +168,8 @@ pub fn threads_now(
             tid: thread.tid,
             name: thread.name.clone(),
             role: thread.role.name().to_string(),
-            connection: told.map(|(id, _)| *id),
-            statement: told.and_then(|(_, statement)| statement.clone()),
+            connection: told.map(|told| told.id),
+            statement: told.and_then(|told| told.statement.clone()),
             requests: thread.requests - then.map_or(0, |then| then.requests),
             window_ns: window_ns.min(states_ns.iter().sum()),
             states_ns,
@@ -167,78 +178,38 @@ pub fn threads_now(
     Ok(last.threads.iter().map(time).collect())
 }
 
-/// Which connection a thread works for, by the server's own word, and what it executes now.
-type Connections = HashMap<u32, (u64, Option<String>)>;
-
-/// MariaDB tells the kernel's number of a thread in its process list, MySQL in the Performance Schema; older servers nowhere.
-async fn connections(dsn: &Dsn) -> Connections {
-    const ASKED: [&str; 2] = [
-        "SELECT TID, ID, INFO FROM information_schema.PROCESSLIST WHERE TID IS NOT NULL",
-        "SELECT THREAD_OS_ID, PROCESSLIST_ID, PROCESSLIST_INFO FROM performance_schema.threads \
-         WHERE THREAD_OS_ID IS NOT NULL AND PROCESSLIST_ID IS NOT NULL",
-    ];
+/// What the server says of its connections now, by the thread that works for each.
+async fn connections_now(dsn: &Dsn) -> HashMap<u32, Connection> {
     let asked = tokio::time::timeout(GOODBYE_TIME_MAX, async {
         let mut conn = dsn.connect().await.ok()?;
-        for question in ASKED {
-            let rows: Result<Vec<(u32, u64, Option<String>)>, _> = conn.query(question).await;
-            if let Ok(rows) = rows.map(|rows| rows.into_iter()) {
-                let told = rows.map(|(tid, id, text)| (tid, (id, text.map(|text| without_literals(&text)))));
-                let told: Connections = told.collect();
-                let _ = conn.disconnect().await;
-                return Some(told);
-            }
-        }
+        let told = connections(&mut conn).await.ok().flatten();
         let _ = conn.disconnect().await;
-        None
+        told
     });
-    asked.await.ok().flatten().unwrap_or_default()
+    let told = asked.await.ok().flatten().unwrap_or_default();
+    told.into_iter().map(|one| (one.tid, one)).collect()
 }
 
-/// What a statement says without what it says it of: quoted text and numbers are somebody's data.
-fn without_literals(statement: &str) -> String {
-    let mut digest = String::with_capacity(statement.len());
-    let mut rest = statement.chars().peekable();
-    let mut in_word = false;
-    while let Some(one) = rest.next() {
-        match one {
-            '\'' | '"' => {
-                while let Some(inner) = rest.next() {
-                    if inner == '\\' {
-                        rest.next();
-                    } else if inner == one {
-                        break;
-                    }
-                }
-                digest.push('?');
-                in_word = false;
-            }
-            '0'..='9' if !in_word => {
-                while rest.peek().is_some_and(|next| next.is_ascii_alphanumeric() || *next == '.') {
-                    rest.next();
-                }
-                digest.push('?');
-            }
-            _ => {
-                in_word = one.is_alphanumeric() || one == '_' || one == '`';
-                digest.push(if one.is_control() { ' ' } else { one });
-            }
-        }
+/// What the server said of its connections nearest to the window's end.
+fn connections_in(recording: &Recording, window: Window) -> Result<HashMap<u32, Connection>, Error> {
+    if !recording.row_sources().iter().any(|source| source == CONNECTIONS) {
+        return Ok(HashMap::new());
     }
-    digest
+    let tables = recording.rows(CONNECTIONS)?;
+    let Some(table) = tables.iter().min_by_key(|table| table.t_ns.abs_diff(window.end_ns)) else {
+        return Ok(HashMap::new());
+    };
+    let one = |row: &Vec<Option<String>>| {
+        let [Some(tid), Some(id), statement] = row.as_slice() else { return None };
+        let one = Connection { tid: tid.parse().ok()?, id: id.parse().ok()?, statement: statement.clone() };
+        Some((one.tid, one))
+    };
+    Ok(table.rows.iter().filter_map(one).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_statement_is_told_without_its_literals() {
-        assert_eq!(
-            without_literals("SELECT c FROM sbtest1 WHERE id = 42 AND name = 'O\\'Hara' AND x=1.5e3"),
-            "SELECT c FROM sbtest1 WHERE id = ? AND name = ? AND x=?"
-        );
-        assert_eq!(without_literals("SET x = \"a'b\", y='never ends"), "SET x = ?, y=?");
-    }
 
     #[test]
     fn a_thread_that_took_the_number_of_another_starts_from_nothing() {

@@ -348,7 +348,7 @@ fn to_value(sum: u64) -> Value {
 
 /// Every thread of the server, with its time by state since the tracing began.
 fn threads_table(t_ns: i64, threads: &[ThreadSums]) -> TextRows {
-    let fixed = ["tid", "name", "role", "connection", "statement", "now", "requests"];
+    let fixed = ["tid", "name", "role", "now", "requests"];
     let mut columns: Vec<String> = fixed.map(str::to_string).to_vec();
     columns.extend(state::ALL.map(|state| format!("{}_ns", state.name())));
     let row = |thread: &ThreadSums| {
@@ -356,8 +356,6 @@ fn threads_table(t_ns: i64, threads: &[ThreadSums]) -> TextRows {
             Some(thread.tid.to_string()),
             Some(thread.name.clone()),
             Some(thread.role.name().to_string()),
-            None,
-            None,
             Some(thread.now.name().to_string()),
             Some(thread.requests.to_string()),
         ];

@@ -16,6 +16,7 @@
 //! | `cgroup` | limits of the server's group, throttling | `/sys/fs/cgroup`, v1 and v2 |
 //! | `status` | every numeric status variable | `SHOW GLOBAL STATUS` |
 //! | `innodb_metrics` | InnoDB's enabled counters | `information_schema.INNODB_METRICS` |
+//! | `connections` | thread and statement of each connection, as a table | the process list |
 //! | `variables` | changes of global variables, as events | `SHOW GLOBAL VARIABLES` |
 //! | `watch` | cost, missed and failed readings of each sampler | itself |
 //!
@@ -50,6 +51,7 @@
 //! ```
 
 mod cgroup;
+mod connections;
 mod cost;
 mod cpu;
 mod disk;
@@ -72,6 +74,7 @@ mod text;
 mod variables;
 mod watcher;
 
+pub use connections::{Connection, connections};
 pub use error::Error;
 pub use facts::{global_variables, host_facts, server_facts};
 pub use metric::{Metric, describe};

@@ -9,6 +9,7 @@ use mysql_async::Opts;
 use whyso_clock::monotonic_ns;
 
 use crate::cgroup::Cgroup;
+use crate::connections::Connections;
 use crate::cost::{Cost, CostSampler};
 use crate::cpu::Cpu;
 use crate::disk::Disk;
@@ -26,6 +27,8 @@ use crate::stop::Stop;
 use crate::text::Machine;
 use crate::variables::Variables;
 
+/// Between two readings of what costs more than a glance, and is looked up rather than drawn.
+const NOW_AND_THEN: Duration = Duration::from_secs(5);
 const INTERVAL_MIN: Duration = Duration::from_millis(100);
 /// How long `stop` waits for readings that are under way and for the last ones.
 const STOP_TIME_MAX: Duration = Duration::from_millis(1_900);
@@ -97,6 +100,7 @@ impl std::fmt::Debug for Watcher {
 enum Place {
     Machine,
     Server,
+    ServerNowAndThen,
     ServerSlowly,
     Generator,
 }
@@ -163,6 +167,7 @@ impl Watcher {
             let sql = || Sql::new(opts, self.stop.clone());
             samplers.push((Place::Server, Box::new(Status::new(sql()))));
             samplers.push((Place::Server, Box::new(InnodbMetrics::new(sql()))));
+            samplers.push((Place::ServerNowAndThen, Box::new(Connections::new(sql()))));
             samplers.push((Place::ServerSlowly, Box::new(Variables::new(sql()))));
         }
         samplers
@@ -180,9 +185,12 @@ impl Watcher {
         let host = match place {
             Place::Generator => "client",
             Place::Machine if !self.server_pid_expected => "client",
-            Place::Machine | Place::Server | Place::ServerSlowly => &spec.server_host,
+            Place::Machine | Place::Server | Place::ServerNowAndThen | Place::ServerSlowly => {
+                &spec.server_host
+            }
         };
         let interval = match place {
+            Place::ServerNowAndThen => NOW_AND_THEN.max(spec.interval),
             Place::ServerSlowly => spec.slow_interval.max(spec.interval),
             Place::Machine | Place::Server | Place::Generator => spec.interval,
         };
