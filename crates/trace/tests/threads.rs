@@ -60,7 +60,7 @@ const PER_SWITCH_NS: u64 = 6_000;
 /// What the kernel's numbers and ours are apart by being read one after the other.
 const APART_NS: u64 = 500_000;
 
-const JOBS: usize = 10;
+const JOBS: usize = 12;
 
 /// All jobs, done under the tracer. Every thread is blocked when it is read, so that the kernel's numbers are
 /// complete: those of a thread that runs are as old as the last tick.
@@ -125,6 +125,7 @@ fn a_wait_lands_in_its_state_and_all_states_sum_to_the_threads_age() {
             "sleep" | "ringer" => State::Sleep,
             "mutex-a" | "mutex-b" | "condvar" => State::Lock,
             "poll" => State::NetReceive,
+            "pipe" | "timer" => State::Other,
             "sync" => State::FileSync,
             _ => continue,
         };

@@ -116,20 +116,13 @@ static __noinline __u32 take_account(void)
 	return index + 1;
 }
 
-// The account of a thread of a watched process, opened where there is none yet.
-static __always_inline struct account *account(struct task_struct *task, __u64 now)
+// Not inlined: it runs once a thread.
+static __noinline struct account *open_account(struct task_struct *task, __u8 side)
 {
 	struct account *a;
-	__u32 *place;
-	__u8 side;
+	__u64 now;
+	__u32 *place = bpf_task_storage_get(&account_of, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 
-	place = bpf_task_storage_get(&account_of, task, 0, 0);
-	if (place)
-		return account_at(place);
-	side = side_of(task);
-	if (side == NOBODY)
-		return 0;
-	place = bpf_task_storage_get(&account_of, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!place) {
 		__sync_fetch_and_add(&lost.storage, 1);
 		return 0;
@@ -138,6 +131,7 @@ static __always_inline struct account *account(struct task_struct *task, __u64 n
 	a = account_at(place);
 	if (!a)
 		return 0;
+	now = bpf_ktime_get_ns();
 	begin_write(a);
 	a->tid = task->pid;
 	a->tgid = task->tgid;
@@ -148,4 +142,20 @@ static __always_inline struct account *account(struct task_struct *task, __u64 n
 	bpf_probe_read_kernel(a->name, sizeof(a->name), task->comm);
 	end_write(a);
 	return a;
+}
+
+// The account of a thread of a watched process, opened where there is none yet.
+static __always_inline struct account *account(struct task_struct *task)
+{
+	__u32 *place;
+	__u8 side;
+
+	// The idle task before all.
+	if (task->flags & PF_KTHREAD)
+		return 0;
+	place = bpf_task_storage_get(&account_of, task, 0, 0);
+	if (place)
+		return account_at(place);
+	side = side_of(task);
+	return side == NOBODY ? 0 : open_account(task, side);
 }

@@ -22,15 +22,25 @@ char LICENSE[] SEC("license") = "GPL";
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, _Bool preempt, struct task_struct *prev, struct task_struct *next, unsigned int prev_state)
 {
-	__u64 now = bpf_ktime_get_ns();
-	struct account *a;
+	// Both before the clock: what is opened here begins no later than what is entered in it.
+	struct account *left = account(prev), *took = account(next);
+	__u64 now = 0;
 
-	a = account(prev, now);
-	if (a)
-		leave_cpu(a, prev, preempt || !prev_state, now);
-	a = account(next, now);
-	if (a)
-		take_cpu(a, !prev->pid, now);
+	if (left) {
+		now = bpf_ktime_get_ns();
+		if (left->side == SERVER)
+			leave_cpu(left, prev, preempt || !prev_state, now);
+		else if (left->side == LOAD)
+			load_leave_cpu(left, preempt || !prev_state, now);
+	}
+	if (took) {
+		if (!now)
+			now = bpf_ktime_get_ns();
+		if (took->side == SERVER)
+			take_cpu(took, !prev->pid, now);
+		else if (took->side == LOAD)
+			load_take_cpu(took, !prev->pid, now);
+	}
 	return 0;
 }
 
@@ -112,18 +122,17 @@ SEC("tp_btf/sock_recv_length")
 int BPF_PROG(on_receive, struct sock *sk, int length, int flags)
 {
 	struct account *a;
-	__u64 now;
 
+	// Nothing was there yet, as in every other receive of a server that tries before it waits.
 	if (length <= 0 || flags & MSG_PEEK)
 		return 0;
-	now = bpf_ktime_get_ns();
-	a = account(bpf_get_current_task_btf(), now);
+	a = account(bpf_get_current_task_btf());
 	if (!a)
 		return 0;
 	if (a->side == SERVER)
-		server_received(a, sk, length, now);
+		server_received(a, sk, length);
 	else if (a->side == LOAD)
-		load_received(a, sk, now);
+		load_received(a, sk);
 	return 0;
 }
 
@@ -131,22 +140,20 @@ SEC("tp_btf/sock_send_length")
 int BPF_PROG(on_send, struct sock *sk, int length, int flags)
 {
 	struct account *a;
-	__u64 now;
 
 	if (length <= 0)
 		return 0;
-	now = bpf_ktime_get_ns();
-	a = account(bpf_get_current_task_btf(), now);
+	a = account(bpf_get_current_task_btf());
 	if (!a)
 		return 0;
 	if (a->side == LOAD) {
-		load_sent(a, sk, now);
+		load_sent(a, sk);
 	} else if (a->side == SERVER) {
 		// The woken client may have run before this send returned: then the arrival was the end.
 		if (a->visible)
 			a->visible = 0;
 		else if (a->request != NONE)
-			reply(a, now);
+			reply(a, bpf_ktime_get_ns());
 		else
 			end_of(sk, SERVER); // a greeting: what comes in turn is a request
 	}

@@ -17,7 +17,8 @@ struct {
 	__type(value, struct file_wait);
 } file_waits SEC(".maps");
 
-// A file state for a descriptor that is a socket's is one of the network.
+// A file state is one of the network where the descriptor is a socket's, and `OTHER` where it is nothing that is stored:
+// a pipe, a terminal, a timer.
 static __always_inline __u8 look_at_file(struct account *a, struct task_struct *task, unsigned long descriptor, __u8 state)
 {
 	struct files_struct *files = task->files;
@@ -25,6 +26,7 @@ static __always_inline __u8 look_at_file(struct account *a, struct task_struct *
 	struct file **slot;
 	struct file *file = 0;
 	struct inode *inode;
+	__u16 type;
 
 	a->file_inode = 0;
 	if (!files)
@@ -38,8 +40,14 @@ static __always_inline __u8 look_at_file(struct account *a, struct task_struct *
 	inode = BPF_CORE_READ(file, f_inode);
 	if (!inode)
 		return state;
-	if ((BPF_CORE_READ(inode, i_mode) & S_IFMT) == S_IFSOCK)
+	type = BPF_CORE_READ(inode, i_mode) & S_IFMT;
+	if (type == S_IFSOCK)
 		return state == FILE_READ ? NET_RECEIVE : NET_SEND;
+	if (type != S_IFREG && type != S_IFBLK && type != S_IFDIR)
+		return OTHER;
+	// Timers and events: newer kernels have them as regular files.
+	if (BPF_CORE_READ(inode, i_sb, s_magic) == ANON_INODE_FS_MAGIC)
+		return OTHER;
 	a->file_inode = BPF_CORE_READ(inode, i_ino);
 	a->file_device = BPF_CORE_READ(inode, i_sb, s_dev);
 	return state;

@@ -39,7 +39,8 @@ static __always_inline struct end *end_of(struct sock *sk, __u8 side)
 		__sync_fetch_and_add(&lost.storage, 1);
 		return 0;
 	}
-	e->side = side;
+	if (e->side != side)
+		e->side = side;
 	return e;
 }
 
@@ -77,14 +78,15 @@ static __always_inline _Bool is_never_answered(int length, _Bool headed)
 	return command == (length == header + 1 ? COM_QUIT : COM_STMT_CLOSE);
 }
 
-static __always_inline void server_received(struct account *a, struct sock *sk, int length, __u64 now)
+static __always_inline void server_received(struct account *a, struct sock *sk, int length)
 {
 	struct end *e = end_of(sk, SERVER);
 	_Bool headed = a->headed && a->request != REPLIED && a->socket == (__u64)sk;
-	__u64 arrived;
+	__u64 arrived, now;
 
 	if (!e)
 		return;
+	now = bpf_ktime_get_ns();
 	arrived = e->arrived_ns;
 	e->arrived_ns = 0;
 	begin_running(a, now);
@@ -116,13 +118,14 @@ static __always_inline void server_received(struct account *a, struct sock *sk, 
 	end_write(a);
 }
 
-static __always_inline void load_received(struct account *a, struct sock *sk, __u64 now)
+static __always_inline void load_received(struct account *a, struct sock *sk)
 {
 	struct end *e = end_of(sk, LOAD);
-	__u64 arrived, ready;
+	__u64 arrived, now, ready;
 
 	if (!e)
 		return;
+	now = bpf_ktime_get_ns();
 	arrived = e->arrived_ns;
 	e->arrived_ns = 0;
 	e->received_ns = now;
@@ -140,10 +143,10 @@ static __always_inline void load_received(struct account *a, struct sock *sk, __
 }
 
 // A request is on its way: what came before it, since the one before, is complete.
-static __always_inline void load_sent(struct account *a, struct sock *sk, __u64 now)
+static __always_inline void load_sent(struct account *a, struct sock *sk)
 {
 	struct end *e = end_of(sk, LOAD);
-	__u64 sent = a->sent_ns ? a->sent_ns : now;
+	__u64 sent = a->sent_ns ? a->sent_ns : bpf_ktime_get_ns();
 
 	a->sent_ns = 0;
 	if (!e)

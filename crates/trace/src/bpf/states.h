@@ -11,33 +11,53 @@ const volatile __u8 state_of_syscall[SYSCALLS_MAX];
 
 static __always_inline void enter(struct account *a, __u8 state, __u64 ns)
 {
-	if (state < STATES)
-		a->sum[state] += ns;
+	if (state >= STATES)
+		return;
+	a->sum[state] += ns;
+	a->entered |= 1 << state;
 }
 
 // The thread runs: what it ran since is its CPU time.
 static __always_inline void up_to(struct account *a, __u64 now)
 {
 	if (now > a->since_ns && a->state == CPU)
-		a->sum[CPU] += now - a->since_ns;
+		enter(a, CPU, now - a->since_ns);
 	a->since_ns = now;
+}
+
+static __always_inline void state_to_edge(struct account *a, __u8 state, _Bool inside)
+{
+	if (inside)
+		a->inside[state] += a->sum[state] - a->mark[state];
+	a->mark[state] = a->sum[state];
+}
+
+// An edge of a request: what was entered since the last one was within a request of the load's, or was not.
+static __always_inline void to_edge(struct account *a, _Bool inside)
+{
+	__u16 entered = a->entered;
+
+	a->entered = 0;
+	// Most often it only ran.
+	if (entered & 1 << CPU)
+		state_to_edge(a, CPU, inside);
+	if (!(entered & ~(1 << CPU)))
+		return;
+#pragma unroll
+	for (int state = CPU + 1; state < STATES; state++) {
+		if (entered & 1 << state)
+			state_to_edge(a, state, inside);
+	}
 }
 
 static __always_inline void to_inside(struct account *a)
 {
-#pragma unroll
-	for (int i = 0; i < STATES; i++) {
-		if (a->of_load)
-			a->inside[i] += a->sum[i] - a->mark[i];
-		a->mark[i] = a->sum[i];
-	}
+	to_edge(a, a->of_load);
 }
 
 static __always_inline void to_outside(struct account *a)
 {
-#pragma unroll
-	for (int i = 0; i < STATES; i++)
-		a->mark[i] = a->sum[i];
+	to_edge(a, 0);
 }
 
 // How much of the last time that the thread was ready and did not run lies after `from`.
@@ -141,4 +161,27 @@ static __always_inline void leave_cpu(struct account *a, struct task_struct *tas
 		a->request = SUSPENDED;
 	}
 	end_write(a);
+}
+
+// A thread of the generator's: only when it was ready and did not run is asked for.
+static __always_inline void load_leave_cpu(struct account *a, _Bool runnable, __u64 now)
+{
+	a->state = runnable ? RUNQUEUE : OTHER;
+	a->since_ns = now;
+}
+
+static __always_inline void load_take_cpu(struct account *a, _Bool was_idle, __u64 now)
+{
+	__u64 waking = ONCE(a->waking_ns);
+	__u8 state = a->state;
+
+	// It may have been woken before it had left its CPU, and may have left it unseen.
+	a->ready_ns = a->since_ns;
+	if (state == CPU)
+		a->ready_ns = now;
+	else if (state != RUNQUEUE && waking > a->since_ns)
+		a->ready_ns = waking;
+	a->ran_ns = now;
+	a->ready_idle = state != RUNQUEUE && was_idle;
+	a->state = CPU;
 }
