@@ -35,7 +35,7 @@ pub(crate) struct Account {
     pub(crate) role: u8,
     ready_idle: u8,
     headed: u8,
-    unused: [u8; 2],
+    entered: u16,
     pub(crate) name: [u8; 16],
     pub(crate) born_ns: u64,
     since_ns: u64,

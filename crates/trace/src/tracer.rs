@@ -202,7 +202,7 @@ impl Tracer {
         }
     }
 
-    /// Waits for files, by file, since the tracer started.
+    /// The server's waits for files, by file, since the tracer started.
     pub fn files(&mut self) -> Vec<FileWait> {
         for pid in &self.processes {
             self.paths.look(*pid);

@@ -54,7 +54,7 @@ struct account {
 	__u8 role; // written by user space
 	__u8 ready_idle; // the last time that it became ready, its CPU was idle
 	__u8 headed; // what was received last was a packet's header alone
-	__u8 unused[2];
+	__u16 entered; // states that time was entered in since the last edge, a bit each
 	char name[16];
 	__u64 born_ns;
 	__u64 since_ns; // since when it has been in `state`

@@ -1,7 +1,8 @@
 //! Threads of known behaviour. Each times its own waits by the clock, and prints their sum at its end.
 
 use std::fs::File;
-use std::io::Write;
+use std::io::{Read, Write};
+use std::os::fd::FromRawFd;
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
@@ -35,6 +36,10 @@ pub(crate) fn all() {
         }),
         job("poll", || timed(poll_nothing)),
     ];
+    let mut pipe = fed_pipe();
+    jobs.push(job("pipe", move || timed(|| pipe.read_exact(&mut [0; 1]).unwrap())));
+    let mut timer = periodic_timer();
+    jobs.push(job("timer", move || timed(|| timer.read_exact(&mut [0; 8]).unwrap())));
     let mut file = tempfile();
     jobs.push(job("sync", move || {
         file.write_all(&[1; 4096]).unwrap();
@@ -90,6 +95,30 @@ fn timed(wait: impl FnOnce()) -> u64 {
 fn poll_nothing() {
     // SAFETY: no descriptors are given.
     unsafe { libc::poll(std::ptr::null_mut(), 0, WAIT.as_millis() as i32) };
+}
+
+/// The reading end of a pipe that gets a byte every millisecond, for ever.
+fn fed_pipe() -> std::io::PipeReader {
+    let (reader, mut writer) = std::io::pipe().unwrap();
+    std::thread::spawn(move || {
+        loop {
+            std::thread::sleep(WAIT);
+            writer.write_all(&[0]).unwrap();
+        }
+    });
+    reader
+}
+
+/// A descriptor that gives eight bytes every millisecond, for ever.
+fn periodic_timer() -> File {
+    let period = libc::timespec { tv_sec: 0, tv_nsec: WAIT.as_nanos() as i64 };
+    let times = libc::itimerspec { it_interval: period, it_value: period };
+    // SAFETY: the times are read during the call alone, and the descriptor is ours alone.
+    unsafe {
+        let timer = libc::timerfd_create(libc::CLOCK_MONOTONIC, 0);
+        assert_eq!(libc::timerfd_settime(timer, 0, &raw const times, std::ptr::null_mut()), 0);
+        File::from_raw_fd(timer)
+    }
 }
 
 /// An open file without a name, in the folder that the test gave.

@@ -1,0 +1,161 @@
+// The accounts of the watched threads: where they are kept, how one is found, opened and written.
+#pragma once
+
+#include "kernel.h"
+#include "account.h"
+
+#define PROCESSES_MAX 4
+#define PF_KTHREAD 0x00200000
+
+// The watched processes, written by user space, also while the programs run.
+struct watched {
+	__u32 tgid[PROCESSES_MAX];
+	__u8 side[PROCESSES_MAX];
+} watched;
+
+// The program's own process: threads named load-N are the generator's.
+__u32 own_tgid;
+
+// What could not be accounted for.
+struct lost {
+	__u64 accounts; // threads that found no free account
+	__u64 storage; // threads or sockets without memory for theirs
+	__u64 clock; // a time that went backwards
+} lost;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, ACCOUNTS_MAX);
+	__type(key, __u32);
+	__type(value, struct account);
+} accounts SEC(".maps");
+
+// Accounts that are free: all of them at first, and those of threads that are gone once user space has read them.
+struct {
+	__uint(type, BPF_MAP_TYPE_QUEUE);
+	__uint(max_entries, ACCOUNTS_MAX);
+	__type(value, __u32);
+} free_accounts SEC(".maps");
+
+// Which account is a thread's, plus one.
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, __u32);
+} account_of SEC(".maps");
+
+#define ONCE(x) (*(volatile typeof(x) *)&(x))
+#define BARRIER() asm volatile("" ::: "memory")
+
+static __always_inline void begin_write(struct account *a)
+{
+	ONCE(a->sequence) = a->sequence + 1;
+	BARRIER();
+}
+
+static __always_inline void end_write(struct account *a)
+{
+	BARRIER();
+	ONCE(a->sequence) = a->sequence + 1;
+}
+
+static __always_inline struct account *account_at(__u32 *place)
+{
+	__u32 index;
+
+	if (!place || !*place)
+		return 0;
+	index = *place - 1;
+	return bpf_map_lookup_elem(&accounts, &index);
+}
+
+static __always_inline struct account *known(struct task_struct *task)
+{
+	return account_at(bpf_task_storage_get(&account_of, task, 0, 0));
+}
+
+// A thread of the program that watches is the generator's if it is named load-N.
+static __always_inline __u8 side_of_name(const char *name)
+{
+	if (name[0] == 'l' && name[1] == 'o' && name[2] == 'a' && name[3] == 'd' && name[4] == '-' && name[5] >= '0' &&
+	    name[5] <= '9')
+		return LOAD;
+	return OWN;
+}
+
+static __always_inline __u8 side_of(struct task_struct *task)
+{
+	__u32 tgid = task->tgid;
+
+	if (!tgid)
+		return NOBODY;
+	if (tgid == own_tgid)
+		return side_of_name(task->comm);
+	if (tgid == watched.tgid[0])
+		return watched.side[0];
+	if (tgid == watched.tgid[1])
+		return watched.side[1];
+	if (tgid == watched.tgid[2])
+		return watched.side[2];
+	if (tgid == watched.tgid[3])
+		return watched.side[3];
+	return NOBODY;
+}
+
+// Not inlined: it runs once a thread.
+static __noinline __u32 take_account(void)
+{
+	__u32 index = 0;
+
+	if (bpf_map_pop_elem(&free_accounts, &index)) {
+		__sync_fetch_and_add(&lost.accounts, 1);
+		return 0;
+	}
+	return index + 1;
+}
+
+// Not inlined: it runs once a thread.
+static __noinline struct account *open_account(struct task_struct *task, __u8 side)
+{
+	struct account *a;
+	__u64 now;
+	__u32 *place = bpf_task_storage_get(&account_of, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+
+	if (!place) {
+		__sync_fetch_and_add(&lost.storage, 1);
+		return 0;
+	}
+	*place = take_account();
+	a = account_at(place);
+	if (!a)
+		return 0;
+	now = bpf_ktime_get_ns();
+	begin_write(a);
+	a->tid = task->pid;
+	a->tgid = task->tgid;
+	a->side = side;
+	a->state = CPU;
+	a->born_ns = now;
+	a->since_ns = now;
+	bpf_probe_read_kernel(a->name, sizeof(a->name), task->comm);
+	end_write(a);
+	return a;
+}
+
+// The account of a thread of a watched process, opened where there is none yet.
+static __always_inline struct account *account(struct task_struct *task)
+{
+	__u32 *place;
+	__u8 side;
+
+	// The idle task before all.
+	if (task->flags & PF_KTHREAD)
+		return 0;
+	place = bpf_task_storage_get(&account_of, task, 0, 0);
+	if (place)
+		return account_at(place);
+	side = side_of(task);
+	return side == NOBODY ? 0 : open_account(task, side);
+}
