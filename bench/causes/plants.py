@@ -58,26 +58,30 @@ PLANTS = [
     ),
     Plant(
         "row-lock",
-        "all update one row, and hold it for 2 ms",
-        "BEGIN;\nUPDATE sbtest1 SET k = k + 1 WHERE id = 1;\n-- \\sleep 2 ms\nCOMMIT;\n",
+        "all update one row, and read ten others before they commit",
+        "BEGIN;\nUPDATE sbtest1 SET k = k + 1 WHERE id = 1;\n-- \\repeat 10\n"
+        "SELECT c FROM sbtest1 WHERE id = 2;\n-- \\endrepeat\nCOMMIT;\n",
         users="1,8",
         settings=NO_SYNC,
     ),
     Plant(
         "deadlock",
-        "two rows, locked in opposite orders",
+        "two users update two rows in opposite orders, and read ten others in between",
         "-- \\set first 1 + :client_id % 2\n-- \\set second 3 - :first\nBEGIN;\n"
-        "UPDATE sbtest1 SET k = k + 1 WHERE id = :first;\n-- \\sleep 2 ms\n"
+        "UPDATE sbtest1 SET k = k + 1 WHERE id = :first;\n-- \\repeat 10\n"
+        "SELECT c FROM sbtest1 WHERE id = 9;\n-- \\endrepeat\n"
         "UPDATE sbtest1 SET k = k + 1 WHERE id = :second;\nCOMMIT;\n",
         users="1,2",
         settings=NO_SYNC,
     ),
     Plant(
         "buffer-pool-miss",
-        "point selects anywhere in 200,000 rows (45 MB) with a buffer pool of 8 MB and O_DIRECT",
+        "20 rows from anywhere in 200,000 (45 MB) a statement, with a buffer pool of 8 MB and O_DIRECT",
+        "".join(f"-- \\set id{n} random(1, 200000)\n" for n in range(20))
+        + f"SELECT SUM(k) FROM sbtest1 WHERE id IN ({', '.join(f':id{n}' for n in range(20))});\n",
+        users="1,2",
         rows=200_000,
         settings=["innodb_buffer_pool_size=8M", "innodb_flush_method=O_DIRECT"],
-        flags=["--rand-type", "uniform"],
     ),
     Plant(
         "full-scan",
@@ -113,7 +117,7 @@ PLANTS = [
     Plant("connection-churn", "a connection for each statement", "connect", users="1,4"),
     Plant(
         "metadata-lock",
-        "LOCK TABLES … WRITE for 0.6 of each second, beside point selects",
+        "a table of 50,000 rows made anew each second by ALTER TABLE … FORCE, beside point selects in it",
         users="1,4",
         flags=[
             part

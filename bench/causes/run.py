@@ -33,7 +33,7 @@ def command(whyso: str, plant: Plant, folder: Path) -> list[str]:
         workload = str(folder / f"{plant.cause}.sql")
         Path(workload).write_text(plant.workload)
     typed = [whyso, "run", workload, "--users", plant.users, "--tables", str(plant.tables), "--rows", str(plant.rows)]
-    typed += ["--seconds", "4", "--warmup", "1", "--no-repeat", "--json", "--out", str(folder)]
+    typed += ["--seconds", "3", "--warmup", "1", "--no-repeat", "--json", "--out", str(folder)]
     if plant.cpus:
         typed += ["--server-cpus", "0", "--client-cpus", "1"]
     for setting in plant.settings:
