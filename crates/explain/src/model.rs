@@ -65,6 +65,9 @@ pub struct ActionInput {
 pub struct Machine {
     /// CPUs that the server may use; 0 where unknown (a remote server).
     pub server_cpus: u32,
+    /// Their numbers, as the operating system counts them; empty where unknown.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub server_cpu_numbers: Vec<u32>,
     /// CPUs that the generator may use.
     pub client_cpus: u32,
     /// Generator and server may run on the same CPU.

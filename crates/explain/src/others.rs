@@ -57,6 +57,23 @@ pub(crate) fn disturbing_cpus(level: &Level, machine: &Machine) -> Option<f64> {
     others_cpus(level, machine).filter(|&cpus| cpus >= least)
 }
 
+/// Seconds in which CPUs of the server's own were not idle, all of them together; `None` where their numbers or their
+/// accounts are not known.
+pub(crate) fn busy_s_of_server_cpus(level: &Level, machine: &Machine) -> Option<f64> {
+    let is_server_cpu = |instance: &str| {
+        let number = instance.strip_prefix("cpu").and_then(|number| number.parse::<u32>().ok());
+        number.is_some_and(|number| machine.server_cpu_numbers.contains(&number))
+    };
+    let is_busy = |counter: &&crate::model::Counter| {
+        let series = &counter.series;
+        series.source == "cpu" && is_server_cpu(&series.instance) && BUSY.contains(&series.metric.as_str())
+    };
+    let busy: Vec<f64> =
+        level.counters.iter().filter(is_busy).map(|counter| counter.increase.max(0.0) / 1e9).collect();
+    let busy_s: f64 = busy.iter().sum();
+    (!busy.is_empty() && busy_s.is_finite()).then_some(busy_s)
+}
+
 /// CPUs' worth of time that was neither the server's nor the generator's; `None` where a part is unknown.
 fn others_cpus(level: &Level, machine: &Machine) -> Option<f64> {
     let server_cpu_s = level.server_cpu_s?;

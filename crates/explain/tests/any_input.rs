@@ -178,11 +178,12 @@ proptest! {
     fn any_input_is_explained_in_finite_numbers(
         levels in vec(level(), 0..9),
         (server_cpus, client_cpus, shared) in (0_u32..4, 0_u32..4, any::<bool>()),
+        server_cpu_numbers in vec(0_u32..4, 0..4),
         not_measured in vec(".{0,12}", 0..3),
         actions in vec(action(), 0..3),
         variables in vec(variable(), 0..6),
     ) {
-        let machine = Machine { server_cpus, client_cpus, shared };
+        let machine = Machine { server_cpus, server_cpu_numbers, client_cpus, shared };
         let variables = variables.into_iter().collect();
         let input = Input { levels, machine, not_measured, actions, variables };
         let explanation = explain(&input);

@@ -79,6 +79,7 @@ fn machine(run: &RunInfo) -> Machine {
     let server_cpus = cpus("server_cpus");
     Machine {
         server_cpus: server_cpus.len() as u32,
+        server_cpu_numbers: server_cpus.iter().filter_map(|cpu| u32::try_from(*cpu).ok()).collect(),
         client_cpus: client_cpus.len() as u32,
         shared: server_cpus.iter().any(|cpu| client_cpus.contains(cpu)),
     }

@@ -116,12 +116,21 @@ impl<'a, 'b> Case<'a, 'b> {
     pub(super) fn cpus_used(&self) -> Option<f64> {
         let of_server = self.level.server_cpu_share(self.machine);
         if !self.machine.shared
-            && let Some(share) = of_server
+            && let Some(share) = self.own_cpus_busy().or(of_server)
         {
             return Some(share.clamp(0.0, 1.0));
         }
         let of_machine = self.level.cpu.map(|cpu| (1.0 - cpu.idle - cpu.iowait).clamp(0.0, 1.0));
         of_machine.or(of_server.map(|share| share.clamp(0.0, 1.0)))
+    }
+
+    /// Share of the time in which the CPUs that the server has to itself were busy, with whatever ran there.
+    fn own_cpus_busy(&self) -> Option<f64> {
+        if self.machine.shared || self.machine.server_cpus == 0 || self.level.seconds <= 0.0 {
+            return None;
+        }
+        let busy_s = others::busy_s_of_server_cpus(self.level, self.machine)?;
+        Some(busy_s / f64::from(self.machine.server_cpus) / self.level.seconds)
     }
 
     pub(super) fn are_cpus_full(&self) -> bool {
@@ -163,7 +172,10 @@ impl<'a, 'b> Case<'a, 'b> {
     /// CPUs' worth of other programs' work, the hypervisor's other machines included, as a share of the server's CPUs.
     pub(super) fn others_share(&self) -> f64 {
         let cpus = f64::from(self.machine.server_cpus.max(1));
-        let programs = others::disturbing_cpus(self.level, self.machine).unwrap_or(0.0) / cpus;
+        let programs = match (self.own_cpus_busy(), self.level.server_cpu_share(self.machine)) {
+            (Some(busy), Some(of_server)) => busy - of_server,
+            _ => others::disturbing_cpus(self.level, self.machine).unwrap_or(0.0) / cpus,
+        };
         let steal = self.level.cpu.map_or(0.0, |cpu| cpu.steal.max(0.0));
         (programs + steal).clamp(0.0, 1.0)
     }

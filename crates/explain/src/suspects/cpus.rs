@@ -78,7 +78,10 @@ fn runqueue(case: &Case) -> Option<Claim> {
         return None;
     }
     let used = case.cpus_used().map_or(String::new(), |used| {
-        format!(" although only {} of the machine's CPUs were busy on average", numbers::percent(used))
+        format!(
+            " although only {} of the CPUs that they may use were busy on average",
+            numbers::percent(used)
+        )
     });
     let throttled = case.measure("cgroup", "cpu_throttled_ns", "").filter(|measure| measure.per_s > 1e6);
     let quota =

@@ -124,7 +124,10 @@ fn accuse(case: &Case) -> Vec<Accused> {
     // Without a trace, what is left of a response on full CPUs is mostly the queue for them.
     let has_pool_of_locks = case.is_traced() || !case.are_cpus_full();
     let rest_lock_ms = if has_pool_of_locks { (case.lock_ms() - own_lock_ms).max(0.0) } else { 0.0 };
-    let pool_cpu_ms = cpus::pool_ms(case);
+    // The CPUs' pool can't hold what was measured to be someone's own, such as the attempts that a deadlock ended.
+    let own_ms: f64 =
+        claims.iter().filter(|claim| claim.cause != Cause::Unsaturated).map(|claim| claim.ms).sum();
+    let pool_cpu_ms = cpus::pool_ms(case).min((case.response_ms - own_ms).max(0.0));
     let asked_lock: f64 = claims.iter().map(|claim| claim.lock_strength).sum();
     let asked_cpu: f64 = claims.iter().map(|claim| claim.cpu_strength).sum();
 

@@ -21,7 +21,7 @@ fn name(host: &str, source: &str, metric: &str, instance: &str) -> SeriesName {
 
 impl Made {
     pub(crate) fn new() -> Made {
-        let machine = Machine { server_cpus: 2, client_cpus: 2, shared: true };
+        let machine = Machine { server_cpus: 2, client_cpus: 2, shared: true, ..Machine::default() };
         Made(Input { machine, ..Input::default() })
     }
 

@@ -359,6 +359,40 @@ fn evidence_lies_in_the_window_that_it_is_about() {
     }
 }
 
+/// The server alone on CPU 0, where it used so much of it, and CPU 1 half idle.
+fn alone_on_one_cpu(server_cpu_s: f64) -> Made {
+    let shares = [("request_cpu_ns", 0.1), ("request_runqueue_ns", 0.6), ("client_delay_ns", 0.25)];
+    let mut made = stopped(16, 10.0, 0.25).traced(&shares);
+    let machine = &mut made.0.machine;
+    (machine.server_cpus, machine.client_cpus, machine.shared) = (1, 1, false);
+    machine.server_cpu_numbers = vec![0];
+    made.last().server_cpu_s = Some(server_cpu_s);
+    made.last().client_cpu_s = 5.0;
+    made.counter("cpu", "user_ns", "cpu0", 0.99e9).counter("cpu", "user_ns", "cpu1", 0.5e9)
+}
+
+#[test]
+fn the_server_s_own_cpu_is_full_although_others_are_idle() {
+    let explanation = alone_on_one_cpu(9.8).is(Cause::Cpu);
+    assert!(explanation.suspects.iter().all(|suspect| suspect.id != Cause::Runqueue));
+}
+
+#[test]
+fn another_program_on_the_server_s_own_cpu() {
+    alone_on_one_cpu(4.5).is(Cause::NoisyNeighbour);
+}
+
+#[test]
+fn what_is_measured_and_the_cpus_hold_no_more_than_the_response_time() {
+    let shares = [("request_cpu_ns", 0.1), ("request_runqueue_ns", 0.3), ("client_held_ns", 0.6)];
+    let mut made = stopped(16, 10.0, 0.0).traced(&shares);
+    let lost_ms = 6.0 * made.last().transactions as f64;
+    made.last().lost_ms_by_code = [("1213 40001".to_string(), lost_ms)].into();
+    let explanation = made.is(Cause::Deadlock);
+    let held: f64 = explanation.suspects.iter().map(|suspect| suspect.share).sum();
+    assert!(held < 1.001, "{held}");
+}
+
 #[test]
 fn names_are_those_that_scripts_rely_on() {
     let json = serde_json::to_value([Cause::MdlMap, Cause::KernelInodeLock, Cause::NoisyNeighbour]).unwrap();
