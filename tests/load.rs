@@ -83,7 +83,14 @@ fn a_service_level_passes_or_fails_in_the_table_and_in_the_exit_status() {
 fn an_open_loop_begins_what_is_due_and_says_when_it_falls_behind() {
     let place = Place::new();
     let args = ["--rate", "200", "--seconds", "2", "--arrivals", "uniform", "--json"];
-    let out = json_of(&output(&mut load(&place, &args)));
+    // On a machine that is busy with something else, a backlog may stand at the end by chance.
+    let mut out = Value::Null;
+    for _ in 0..3 {
+        out = json_of(&output(&mut load(&place, &args)));
+        if out["levels"][0]["arrivals"]["held"] == true {
+            break;
+        }
+    }
     let level = &out["levels"][0];
     assert!((number(&level["arrivals"]["due"]) - 400.0).abs() < 20.0, "{level}");
     assert!((number(&level["transactions"]) - 400.0).abs() < 20.0, "{level}");
@@ -178,12 +185,20 @@ fn a_search_for_capacity_shows_every_probe_and_what_bounds_it() {
 fn a_search_for_capacity_finds_what_the_server_can_do_and_prints_the_interval() {
     let place = Place::new();
     let servers = place.servers();
-    // Ten at a time, 50 ms each: 200 a second, and somewhat less.
-    let mut search =
-        place.whyso(&["load", "--query", "SELECT SLEEP(0.05)", "--users", "10", "--find-capacity"]);
-    search.args(["--slo", "p90=250ms", "--rate", "80", "--seconds", "1", "--warmup", "0"]);
-    let done = output(search.args(["--server-dir", servers.to_str().unwrap()]));
-    let shown = text(&done.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+    // Ten at a time, 50 ms each: 200 a second, and somewhat less. Where something else keeps the generator from its work
+    // whyso says so, and nothing was found out about the server: then it is tried again.
+    let mut tried = 0;
+    let (done, shown) = loop {
+        let mut search =
+            place.whyso(&["load", "--query", "SELECT SLEEP(0.05)", "--users", "10", "--find-capacity"]);
+        search.args(["--slo", "p90=250ms", "--rate", "80", "--seconds", "1", "--warmup", "0"]);
+        let done = output(search.args(["--server-dir", servers.to_str().unwrap()]));
+        let shown = text(&done.stdout).split_whitespace().collect::<Vec<_>>().join(" ");
+        tried += 1;
+        if tried == 3 || !shown.contains("INVALID") {
+            break (done, shown);
+        }
+    };
     assert!(done.status.success(), "{shown}\n{}", text(&done.stderr));
     let number_after = |words: &str| -> f64 {
         let at = shown.find(words).unwrap_or_else(|| panic!("'{words}' is missing: {shown}")) + words.len();

@@ -33,8 +33,17 @@ pub enum Error {
 impl Error {
     pub(crate) fn of(error: libbpf_rs::Error) -> Error {
         match error.kind() {
-            libbpf_rs::ErrorKind::PermissionDenied => Error::NotAllowed,
+            libbpf_rs::ErrorKind::PermissionDenied if !has_rights() => Error::NotAllowed,
             _ => Error::Refused(error),
         }
     }
+}
+
+/// Whether this process has CAP_BPF and CAP_PERFMON. The verifier's refusal of a program is told as a missing permission too.
+fn has_rights() -> bool {
+    const BPF_AND_PERFMON: u64 = 1 << 39 | 1 << 38;
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let effective = effective.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
+    effective.is_some_and(|effective| effective & BPF_AND_PERFMON == BPF_AND_PERFMON)
 }
