@@ -71,8 +71,8 @@ mod tests {
         let text = differences(&Input { levels: vec![level], ..Input::default() });
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "100 statements in 2.00 s, 50.0/s");
-        assert!(lines[2].starts_with("Handler_read_key") && lines[2].ends_with('4'), "{text}");
-        assert!(lines[3].starts_with("Com_select") && lines[3].ends_with('1'), "{text}");
+        assert!(lines[2].starts_with("Handler_read_key") && lines[2].ends_with("4.00"), "{text}");
+        assert!(lines[3].starts_with("Com_select") && lines[3].ends_with("1.00"), "{text}");
         assert_eq!(lines.len(), 4);
     }
 }
