@@ -1,10 +1,12 @@
 //! `whyso run`: from what was typed to a plan, and from its outcome to what is printed.
 
 use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use whyso_explain::model::Explanation;
 use whyso_lab::{Action, Error, Plan, ServerPlan};
 use whyso_record::Recording;
 
@@ -33,15 +35,10 @@ pub(crate) fn run(args: RunArgs) -> Result<ExitCode> {
     bars.clear();
     let outcome = outcome?;
 
-    let recording = Recording::open(&outcome.path)?;
-    let explanation = whyso_lab::explain(&recording)?;
-    let report = outcome.path.join("report.html");
-    let written = write_report(&recording, &explanation, &report);
+    let Explained { recording, explanation, report, written } = explained(&outcome.path)?;
     let mut out = std::io::stdout().lock();
     if args.json {
-        let path = std::path::absolute(&outcome.path)?;
-        let object = whyso_report::json(recording.run(), &explanation, &path);
-        writeln!(out, "{}", serde_json::to_string_pretty(&object)?)?;
+        print_json(&mut out, &outcome.path, &recording, &explanation)?;
     } else {
         writeln!(out, "\n{}", whyso_report::terminal(recording.run(), &explanation))?;
         if written.is_ok() {
@@ -59,11 +56,36 @@ pub(crate) fn run(args: RunArgs) -> Result<ExitCode> {
     Ok(if holds { ExitCode::SUCCESS } else { ExitCode::from(FAILED) })
 }
 
-pub(crate) fn write_report(
+/// A recording with its findings and its report.
+pub(crate) struct Explained {
+    pub(crate) recording: Recording,
+    pub(crate) explanation: Explanation,
+    pub(crate) report: PathBuf,
+    /// Whether the report could be written.
+    pub(crate) written: Result<()>,
+}
+
+/// Explains what was recorded, and writes its report beside it.
+pub(crate) fn explained(path: &Path) -> Result<Explained> {
+    let recording = Recording::open(path)?;
+    let explanation = whyso_lab::explain(&recording)?;
+    let report = path.join("report.html");
+    let written = write_report(&recording, &explanation, &report);
+    Ok(Explained { recording, explanation, report, written })
+}
+
+pub(crate) fn print_json(
+    out: &mut impl Write,
+    path: &Path,
     recording: &Recording,
-    explanation: &whyso_explain::model::Explanation,
-    path: &std::path::Path,
+    explanation: &Explanation,
 ) -> Result<()> {
+    let object = whyso_report::json(recording.run(), explanation, &std::path::absolute(path)?);
+    writeln!(out, "{}", serde_json::to_string_pretty(&object)?)?;
+    Ok(())
+}
+
+fn write_report(recording: &Recording, explanation: &Explanation, path: &Path) -> Result<()> {
     let file = std::fs::File::create(path).with_context(|| format!("can't write {}", path.display()))?;
     let mut out = std::io::BufWriter::new(file);
     whyso_report::html::write(recording, explanation, &mut out)?;

@@ -15,7 +15,7 @@ use crate::args::{RecordArgs, ThreadsArgs};
 use crate::commands::open;
 use crate::given::{ask_password, hide_passwords, take_ctrl_c};
 use crate::progress::Bars;
-use crate::run::write_report;
+use crate::run::{Explained, explained, print_json};
 use crate::{FAILED, INTERRUPTED};
 
 pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
@@ -36,15 +36,10 @@ pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
     bars.clear();
     let outcome = outcome?;
 
-    let recording = Recording::open(&outcome.path)?;
-    let explanation = whyso_lab::explain(&recording)?;
-    let report = outcome.path.join("report.html");
-    let written = write_report(&recording, &explanation, &report);
+    let Explained { recording, explanation, report, written } = explained(&outcome.path)?;
     let mut out = std::io::stdout().lock();
     if args.json {
-        let path = std::path::absolute(&outcome.path)?;
-        let object = whyso_report::json(recording.run(), &explanation, &path);
-        writeln!(out, "{}", serde_json::to_string_pretty(&object)?)?;
+        print_json(&mut out, &outcome.path, &recording, &explanation)?;
     } else {
         let differences = whyso_report::differences(&whyso_lab::input(&recording)?);
         writeln!(out, "\n{differences}")?;
