@@ -156,13 +156,17 @@ impl Counted {
     }
 
     /// What holds whatever is served: all parts add up, on both sides of the wire.
-    fn check(&self, requests: usize) {
-        self.check_but_wire(requests);
+    ///
+    /// Over a Unix socket the answer's arrival is one event for both sides. Over TCP a part of it that arrives while the client holds the
+    /// socket waits in the socket's backlog, and arrives in the client's own time: some microseconds from the server's send.
+    fn check(&self, link: Link, requests: usize) {
         let whole = self.transit_ns + self.request_ns;
-        assert!(agree(self.wire_ns, whole, 0.03, 100_000), "wire is not transit and request: {self:?}");
-    }
-
-    fn check_but_wire(&self, requests: usize) {
+        let backlog_ns = match link {
+            Link::Unix => 0,
+            Link::Tcp => 8_000 * requests as u64,
+        };
+        let difference = self.wire_ns.abs_diff(whole);
+        assert!(difference <= whole / 1000 + backlog_ns, "wire is not transit and request: {self:?}");
         self.all_seen(requests as u64, "");
         assert_eq!(self.answers, requests as u64, "{self:?}");
         assert!(
@@ -180,12 +184,21 @@ impl Counted {
 }
 
 fn run(link: Link, options: &[&str], answer_bytes: usize) -> Option<(Counted, Vec<Seen>)> {
+    run_many(REQUESTS, link, options, answer_bytes)
+}
+
+fn run_many(
+    requests: usize,
+    link: Link,
+    options: &[&str],
+    answer_bytes: usize,
+) -> Option<(Counted, Vec<Seen>)> {
     let folder = tempfile::tempdir().unwrap();
     let mut peer = Peer::start(folder.path(), link, options)?;
     let before = peer.tracer.read();
     let mut socket = peer.address.connect();
     let seen = as_load(0, || {
-        let seen = (0..REQUESTS).map(|_| exchange(&mut *socket, answer_bytes)).collect();
+        let seen = (0..requests).map(|_| exchange(&mut *socket, answer_bytes)).collect();
         // An answer counts once something follows it.
         socket.write_all(COM_STMT_CLOSE).unwrap();
         seen
@@ -199,7 +212,7 @@ fn a_request_lies_between_the_times_that_client_and_server_saw() {
     let _alone = alone();
     for link in LINKS {
         let Some((counted, seen)) = run(link, &["sleep=200", "spin=100"], ANSWER) else { return };
-        counted.check(REQUESTS);
+        counted.check(link, REQUESTS);
         let sum = |of: fn(&Seen) -> u64| seen.iter().map(of).sum::<u64>();
         let within = sum(|one| one.replying_ns - one.picked_ns);
         let around = sum(|one| one.received_ns - one.sending_ns);
@@ -254,14 +267,8 @@ fn an_answer_in_parts_ends_with_its_last() {
     for link in LINKS {
         let Some((counted, seen)) = run(link, &["parts=4", "spin=50"], ANSWER) else { return };
         let within: u64 = seen.iter().map(|one| one.replying_ns - one.picked_ns).sum();
-        counted.check_but_wire(REQUESTS);
+        counted.check(link, REQUESTS);
         assert!(counted.request_ns >= within, "{within}: {counted:?}");
-        // With the client on a CPU of its own `wire` has some us a request more here than both of the server's together; it is not
-        // known yet why.
-        let whole = counted.transit_ns + counted.request_ns;
-        let more_ns = counted.wire_ns.saturating_sub(whole);
-        assert!(counted.wire_ns * 100 >= whole * 97, "wire is less than transit and request: {counted:?}");
-        assert!(more_ns < 20_000 * REQUESTS as u64, "{more_ns} ns more: {counted:?}");
     }
 }
 
@@ -281,7 +288,18 @@ fn a_request_that_is_received_in_two_parts_is_one() {
     let _alone = alone();
     for link in LINKS {
         let Some((counted, _)) = run(link, &["apart", "spin=50"], ANSWER) else { return };
-        counted.check(REQUESTS);
+        counted.check(link, REQUESTS);
+    }
+}
+
+/// Once in some thousand times it receives a request before its arrival is told: enough of them to see it.
+#[test]
+fn a_server_that_does_not_wait_for_requests_has_each_once() {
+    let requests = 20_000;
+    let _alone = alone();
+    for link in LINKS {
+        let Some((counted, _)) = run_many(requests, link, &["eager", "spin=20"], ANSWER) else { return };
+        counted.check(link, requests);
     }
 }
 
@@ -311,7 +329,7 @@ fn one_thread_that_serves_several_connections_has_each_request_once() {
             }
         });
         let counted = Counted::of(&before, &peer.tracer.read());
-        counted.check(REQUESTS * CONNECTIONS);
+        counted.check(link, REQUESTS * CONNECTIONS);
         assert!(counted.ns(State::NetReceive) == 0, "waiting for requests is in none: {counted:?}");
     }
 }

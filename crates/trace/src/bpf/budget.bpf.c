@@ -171,8 +171,9 @@ int BPF_PROG(on_arrival, struct sock *sk)
 	if (!e)
 		return 0;
 	now = bpf_ktime_get_ns();
-	// An answer is complete with its last part; a request has begun with its first.
-	if (!e->arrived_ns || e->side == LOAD)
+	// An answer is complete with its last part; a request has begun with its first. A server that does not wait in its receive may
+	// have it before this is called: then nothing is there.
+	if (e->side == LOAD || (!e->arrived_ns && sk->sk_receive_queue.qlen))
 		e->arrived_ns = now;
 	a = known(bpf_get_current_task_btf());
 	if (!a)

@@ -42,7 +42,13 @@ struct task_struct {
 	struct sched_entity se;
 };
 
-struct sock;
+struct sk_buff_head {
+	__u32 qlen;
+};
+
+struct sock {
+	struct sk_buff_head sk_receive_queue;
+};
 
 #if defined(__TARGET_ARCH_x86)
 struct pt_regs {

@@ -16,10 +16,15 @@ struct end {
 	__u32 from_load;
 	__u32 from_own;
 	__u32 cycles;
-	__u64 arrived_ns; // data that was not received yet: the server's oldest, the generator's newest; 0: none
+	__u64 arrived_ns; // the server's: the oldest data not received yet, 0: none; the generator's: the newest data
 	__u64 sent_ns;
 	__u64 received_ns;
-	__u64 delay_ns; // of the last receive
+	// A server's: of the request that was picked last.
+	__u64 transit_ns;
+	__u64 transit_wakeup_ns;
+	__u64 transit_runqueue_ns;
+	// The generator's: of the last receive.
+	__u64 delay_ns;
 	__u64 delay_wakeup_ns;
 	__u64 delay_runqueue_ns;
 };
@@ -78,6 +83,36 @@ static __always_inline _Bool is_never_answered(int length, _Bool headed)
 	return command == (length == header + 1 ? COM_QUIT : COM_STMT_CLOSE);
 }
 
+// What a request waited before it was picked is entered when it is picked, and taken back if it turns out to be none.
+static __always_inline void enter_transit(struct account *a, struct end *e, __u64 arrived, __u64 now)
+{
+	__u64 ready;
+
+	e->transit_ns = 0;
+	e->transit_wakeup_ns = 0;
+	e->transit_runqueue_ns = 0;
+	if (!arrived || arrived > now) {
+		a->unseen++;
+		return;
+	}
+	ready = ready_after(a, arrived);
+	e->transit_ns = now - arrived;
+	if (a->ready_idle)
+		e->transit_wakeup_ns = ready;
+	else
+		e->transit_runqueue_ns = ready;
+	a->transit_ns += e->transit_ns;
+	a->transit_wakeup_ns += e->transit_wakeup_ns;
+	a->transit_runqueue_ns += e->transit_runqueue_ns;
+}
+
+static __always_inline void take_transit_back(struct account *a, struct end *e)
+{
+	a->transit_ns -= e->transit_ns;
+	a->transit_wakeup_ns -= e->transit_wakeup_ns;
+	a->transit_runqueue_ns -= e->transit_runqueue_ns;
+}
+
 static __always_inline void server_received(struct account *a, struct sock *sk, int length)
 {
 	struct end *e = end_of(sk, SERVER);
@@ -94,24 +129,15 @@ static __always_inline void server_received(struct account *a, struct sock *sk, 
 	a->headed = length == PACKET_HEADER && !headed;
 	if (is_never_answered(length, headed)) {
 		to_outside(a);
+		if (headed && a->of_load)
+			take_transit_back(a, e);
 		a->request = NONE;
 	} else if (a->request != PICKED || a->socket != (__u64)sk) {
 		to_outside(a);
 		a->of_load = e->from_own <= e->from_load;
 		a->edge_ns = now;
-		if (a->of_load && a->request != SUSPENDED) {
-			if (arrived && arrived <= now) {
-				__u64 ready = ready_after(a, arrived);
-
-				a->transit_ns += now - arrived;
-				if (a->ready_idle)
-					a->transit_wakeup_ns += ready;
-				else
-					a->transit_runqueue_ns += ready;
-			} else {
-				a->unseen++;
-			}
-		}
+		if (a->of_load && a->request != SUSPENDED)
+			enter_transit(a, e, arrived, now);
 		a->request = PICKED;
 		a->socket = (__u64)sk;
 	}
@@ -126,13 +152,13 @@ static __always_inline void load_received(struct account *a, struct sock *sk)
 	if (!e)
 		return;
 	now = bpf_ktime_get_ns();
-	arrived = e->arrived_ns;
-	e->arrived_ns = 0;
+	// Not cleared: while one part of an answer is received, the next may arrive.
+	arrived = ONCE(e->arrived_ns);
 	e->received_ns = now;
 	e->delay_ns = 0;
 	e->delay_wakeup_ns = 0;
 	e->delay_runqueue_ns = 0;
-	if (arrived && arrived <= now) {
+	if (arrived > e->sent_ns && arrived <= now) {
 		ready = ready_after(a, arrived);
 		e->delay_ns = now - arrived;
 		if (a->ready_idle)

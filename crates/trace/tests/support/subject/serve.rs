@@ -23,6 +23,8 @@ pub(crate) struct Plan {
     unix: Option<String>,
     /// Headers and payloads are received apart.
     apart: bool,
+    /// Tries to receive again and again, without waiting in the kernel.
+    eager: bool,
     /// Sends an answer.
     parts: usize,
     answer_bytes: usize,
@@ -41,6 +43,7 @@ impl Plan {
                 "unix" => plan.unix = Some(value.to_string()),
                 "tcp" => plan.unix = None,
                 "apart" => plan.apart = true,
+                "eager" => plan.eager = true,
                 "parts" => plan.parts = value.parse().unwrap(),
                 "bytes" => plan.answer_bytes = value.parse().unwrap(),
                 "sleep" => plan.sleep_us = value.parse().unwrap(),
@@ -120,6 +123,7 @@ pub(crate) fn serve(plan: &Plan) {
 /// A thread a connection.
 fn serve_one(plan: &Plan, mut socket: Box<dyn Socket>) {
     socket.write_all(GREETING).unwrap();
+    socket.block(!plan.eager);
     let mut received = Vec::new();
     while let Some(length) = receive(plan, &mut *socket, &mut received) {
         let received_ns = now_ns();
@@ -146,8 +150,11 @@ fn receive(plan: &Plan, socket: &mut dyn Socket, received: &mut Vec<u8>) -> Opti
             }
             wanted = length - received.len();
         }
-        let Ok(count @ 1..) = socket.read(&mut buffer[..wanted]) else { return None };
-        received.extend_from_slice(&buffer[..count]);
+        match socket.read(&mut buffer[..wanted]) {
+            Ok(count @ 1..) => received.extend_from_slice(&buffer[..count]),
+            Err(error) if plan.eager && error.kind() == ErrorKind::WouldBlock => {}
+            _ => return None,
+        }
     }
 }
 
