@@ -1,14 +1,15 @@
 //! A server that spends a known time in each request, and measures by its own clocks what it spent.
 //!
 //! ```text
-//! planted_server (--unix PATH | --tcp ADDRESS:PORT) [--sleep-us N] [--lock-us N] [--sync N] [--spin-us N]
+//! planted_server (--unix PATH | --tcp ADDRESS:PORT) [--sleep-us N] [--lock-us N] [--sync-kib N] [--spin-us N]
 //!                [--user-us N] [--kernel-us N]
 //! ```
 //!
 //! It speaks the protocol as the null server does (crates/load/examples/null_server), a thread a connection. Each query and each
-//! execution sleeps, waits for a condition that another thread makes true, writes 4 KiB and syncs it so many times, spins on an
+//! execution sleeps, waits for a condition that another thread makes true, writes a file and syncs it, spins on an
 //! atomic that another thread sets, and computes in user space and in the kernel. It prints where it listens, then `ready`,
-//! runs until its standard input ends, and prints what it spent: `requests N`, then a line `NAME NANOSECONDS` a part.
+//! runs until its standard input ends, and prints what it spent: `requests N`, then a line `NAME NANOSECONDS` a part. What the sends of the answers spent
+//! (`send-cpu`, `send-ready`, `send-elapsed`) is in no other part: an answer arrives somewhere within its send.
 
 #[path = "../../../load/examples/null_server/answers.rs"]
 mod answers;
@@ -95,7 +96,7 @@ fn parse(arguments: &[String]) -> Result<(Listener, Plan), String> {
             }
             "--sleep-us" => plan.sleep_us = number()?,
             "--lock-us" => plan.lock_us = number()?,
-            "--sync" => plan.syncs = number()?,
+            "--sync-kib" => plan.sync_kib = number()?,
             "--spin-us" => plan.spin_us = number()?,
             "--user-us" => plan.user_us = number()?,
             "--kernel-us" => plan.kernel_us = number()?,
@@ -144,14 +145,20 @@ fn serve(mut socket: Box<dyn Socket>, plan: Plan, canned: &Canned, spent: &Mutex
             return Ok(());
         }
         let asks = matches!(received[..count].get(COMMAND_PLACE), Some(&(COM_QUERY | COM_STMT_EXECUTE)));
-        if logged_in && asks && !out.is_empty() {
-            let request = parts.spend(begun)?;
-            // Before the answer: who has it may look at the sums.
-            spent.lock().unwrap_or_else(std::sync::PoisonError::into_inner).add(&request);
+        if out.is_empty() {
+            continue;
         }
-        logged_in |= !out.is_empty();
-        if !out.is_empty() {
+        if !(logged_in && asks) {
+            logged_in = true;
             socket.write_all(&out)?;
+            continue;
         }
+        let (request, ended) = parts.spend(begun)?;
+        let all = || spent.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        // Before the answer: who has it may look at the sums.
+        all().add(&request);
+        socket.write_all(&out)?;
+        let sent = parts.now()?;
+        all().add_send(&ended, &sent);
     }
 }

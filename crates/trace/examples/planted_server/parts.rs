@@ -9,12 +9,12 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-/// What each request does, in microseconds; `syncs` is a number.
+/// What each request does, in microseconds; `sync_kib` is what is written to a file and synced, in KiB.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Plan {
     pub(crate) sleep_us: u64,
     pub(crate) lock_us: u64,
-    pub(crate) syncs: u64,
+    pub(crate) sync_kib: u64,
     pub(crate) spin_us: u64,
     pub(crate) user_us: u64,
     pub(crate) kernel_us: u64,
@@ -31,9 +31,26 @@ pub(crate) struct Spent {
     cpu_ns: u64,
     ready_ns: u64,
     elapsed_ns: u64,
+    /// The send of the answer, which a request ends within.
+    send: Sending,
+}
+
+/// What the send of an answer spent, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sending {
+    cpu_ns: u64,
+    ready_ns: u64,
+    elapsed_ns: u64,
 }
 
 impl Spent {
+    /// The answer was sent from `ended` to `sent`.
+    pub(crate) fn add_send(&mut self, ended: &Moment, sent: &Moment) {
+        self.send.cpu_ns += sent.cpu_ns - ended.cpu_ns;
+        self.send.ready_ns += sent.ready_ns - ended.ready_ns;
+        self.send.elapsed_ns += (sent.at - ended.at).as_nanos() as u64;
+    }
+
     pub(crate) fn add(&mut self, more: &Spent) {
         self.requests += more.requests;
         self.sleep_ns += more.sleep_ns;
@@ -49,7 +66,13 @@ impl fmt::Display for Spent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "requests {}", self.requests)?;
         writeln!(f, "sleep {}\nlock {}\nsync {}", self.sleep_ns, self.lock_ns, self.sync_ns)?;
-        writeln!(f, "cpu {}\nready {}\nelapsed {}", self.cpu_ns, self.ready_ns, self.elapsed_ns)
+        writeln!(f, "cpu {}\nready {}\nelapsed {}", self.cpu_ns, self.ready_ns, self.elapsed_ns)?;
+        let send = &self.send;
+        writeln!(
+            f,
+            "send-cpu {}\nsend-ready {}\nsend-elapsed {}",
+            send.cpu_ns, send.ready_ns, send.elapsed_ns
+        )
     }
 }
 
@@ -119,6 +142,7 @@ pub(crate) struct Parts {
     zeros: File,
     schedstat: File,
     buffer: Vec<u8>,
+    written: Vec<u8>,
 }
 
 impl Parts {
@@ -134,6 +158,7 @@ impl Parts {
             zeros: File::open("/dev/zero")?,
             schedstat: File::open("/proc/thread-self/schedstat")?,
             buffer: vec![0; 64 * 1024],
+            written: vec![1; plan.sync_kib as usize * 1024],
         })
     }
 
@@ -151,11 +176,11 @@ impl Parts {
         Ok(Moment { at: Instant::now(), cpu_ns, ready_ns })
     }
 
-    /// Does all that the plan says; the request began at `begun`.
+    /// Does all that the plan says; the request began at `begun`. Gives what was spent, and when it ended.
     ///
     /// # Errors
     /// Where a file can't be written, synced or read.
-    pub(crate) fn spend(&mut self, begun: Moment) -> io::Result<Spent> {
+    pub(crate) fn spend(&mut self, begun: Moment) -> io::Result<(Spent, Moment)> {
         let plan = self.plan;
         let mut spent = Spent { requests: 1, ..Spent::default() };
         if plan.sleep_us > 0 {
@@ -176,13 +201,10 @@ impl Parts {
                 Ok(())
             })?;
         }
-        if plan.syncs > 0 {
+        if plan.sync_kib > 0 {
             spent.sync_ns = self.timed(|parts| {
-                for _ in 0..plan.syncs {
-                    parts.file.write_all_at(&parts.buffer[..4096], 0)?;
-                    parts.file.sync_data()?;
-                }
-                Ok(())
+                parts.file.write_all_at(&parts.written, 0)?;
+                parts.file.sync_data()
             })?;
         }
         if plan.spin_us > 0 {
@@ -196,7 +218,7 @@ impl Parts {
         spent.cpu_ns = ended.cpu_ns - begun.cpu_ns;
         spent.ready_ns = ended.ready_ns - begun.ready_ns;
         spent.elapsed_ns = (ended.at - begun.at).as_nanos() as u64;
-        Ok(spent)
+        Ok((spent, ended))
     }
 
     /// On the CPU, in user space and then in the kernel.
