@@ -20,6 +20,8 @@ class Plant:
     tables: int = 1
     settings: list[str] = field(default_factory=list)
     flags: list[str] = field(default_factory=list)
+    writes_per_second: int = 0
+    """How many writes the disk takes, by a cgroup's limit; 0: as many as it can."""
     beside: str = ""
     """A program that runs on the server's CPU meanwhile, of Python's."""
 
@@ -46,9 +48,10 @@ PLANTS = [
     ),
     Plant(
         "redo-flush",
-        "updates by primary key, innodb_flush_log_at_trx_commit = 1, no binary log",
+        "updates by primary key, innodb_flush_log_at_trx_commit = 1, no binary log, on a disk of 500 writes a second",
         "oltp-update-non-index",
         settings=["innodb_flush_log_at_trx_commit=1"],
+        writes_per_second=500,
     ),
     Plant(
         "binlog",

@@ -10,6 +10,7 @@ import tempfile
 from pathlib import Path
 
 from plants import PLANTS, Plant
+from slow_disk import slow_disk
 
 RUNS = 2
 RUN_SECONDS_MAX = 120
@@ -48,9 +49,14 @@ def suspects(whyso: str, plant: Plant, folder: Path) -> list[dict]:
         beside = subprocess.Popen(["taskset", "-c", "0", sys.executable, "-c", plant.beside])
     try:
         before = set(folder.iterdir())
-        done = subprocess.run(
-            command(whyso, plant, folder), capture_output=True, text=True, timeout=RUN_SECONDS_MAX
-        )
+        with slow_disk(folder, plant.writes_per_second) as enter:
+            done = subprocess.run(
+                command(whyso, plant, folder),
+                capture_output=True,
+                text=True,
+                timeout=RUN_SECONDS_MAX,
+                preexec_fn=enter,
+            )
     finally:
         if beside:
             beside.kill()
@@ -84,7 +90,7 @@ def main() -> None:
             for _ in range(RUNS):
                 try:
                     found = suspects(given.whyso, plant, folder)
-                except (RuntimeError, subprocess.TimeoutExpired) as error:
+                except (OSError, RuntimeError, subprocess.TimeoutExpired) as error:
                     print(f"{plant.cause}: {error}", file=sys.stderr)
                     found = []
                 hits += bool(found) and found[0]["id"] == plant.cause
