@@ -5,7 +5,8 @@ use proptest::option;
 use proptest::prelude::*;
 use whyso_explain::explain;
 use whyso_explain::model::{
-    ActionInput, Counter, CpuUse, Explanation, FileWait, Input, LevelInput, Machine, Pacing, SeriesName,
+    ActionInput, Cause, Counter, CpuUse, Explanation, FileWait, Input, LevelInput, Machine, Pacing,
+    SeriesName,
 };
 
 /// Ordinary numbers, and those that break formulas.
@@ -210,6 +211,10 @@ proptest! {
             prop_assert!(1.0 <= gain.low && gain.low <= gain.high && gain.high <= 100.0, "{suspect:#?}");
             prop_assert!(!suspect.text.contains("NaN") && !suspect.text.contains("inf "), "{}", suspect.text);
         }
+        // What nothing queues for is counted by the others, too.
+        let queued = explanation.suspects.iter().filter(|suspect| suspect.id != Cause::Unsaturated);
+        let held: f64 = queued.map(|suspect| suspect.share).sum();
+        prop_assert!(held <= 1.0 + 1e-9, "{held}: {:#?}", explanation.suspects);
         prop_assert_eq!(explain(&input), explanation);
     }
 }

@@ -66,7 +66,7 @@ pub(crate) fn suspects(
     });
     accused.truncate(LISTED_MAX);
     if accused.is_empty() {
-        accused.push(Accused { claim: unknown(&case, 0.0), share: 0.0, cpu_ms: 0.0 });
+        accused.push(Accused { claim: unknown(&case, 0.0), share: 0.0, ms: 0.0, cpu_ms: 0.0 });
     }
     let runner_up = accused.get(1).filter(|second| {
         let first = &accused[0];
@@ -106,6 +106,8 @@ pub(crate) fn findings(suspects: &[Suspect]) -> Vec<Finding> {
 struct Accused {
     claim: Claim,
     share: f64,
+    /// Time of the mean transaction, in ms.
+    ms: f64,
     /// Of what it got, time from the CPUs' pool, in ms.
     cpu_ms: f64,
 }
@@ -144,12 +146,20 @@ fn accuse(case: &Case) -> Vec<Accused> {
         if claim.cause != Cause::Unsaturated {
             known_ms += ms;
         }
-        accused.push(Accused { share: case.share(ms), cpu_ms, claim });
+        accused.push(Accused { share: case.share(ms), cpu_ms, ms, claim });
+    }
+    // Requests that began before the window or end after it bring more time than those that were answered in it took.
+    let fits = case.response_ms / known_ms;
+    if fits < 1.0 {
+        for one in accused.iter_mut().filter(|one| one.claim.cause != Cause::Unsaturated) {
+            one.share = case.share(one.ms * fits);
+            one.cpu_ms *= fits;
+        }
     }
     let open_ms = (case.response_ms - known_ms).max(0.0);
     if case.share(open_ms) >= SHARE_MIN {
         let claim = unknown(case, rest_lock_ms * (1.0 - asked_lock).max(0.0));
-        accused.push(Accused { share: case.share(open_ms), cpu_ms: 0.0, claim });
+        accused.push(Accused { share: case.share(open_ms), ms: open_ms, cpu_ms: 0.0, claim });
     }
     accused
 }
