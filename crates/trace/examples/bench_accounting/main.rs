@@ -4,7 +4,8 @@
 //! bench_accounting planted DRIVER [SECONDS]         what a server spent by its own clocks, against what the tracer counted
 //! bench_accounting server WHYSO PID DSN USERS,… [WORKLOAD…]
 //!                                                   requests and parts of the response time on a MariaDB
-//! bench_accounting observer PID SOCKET [SECONDS]    what the programs cost, directly and by their effect on throughput
+//! bench_accounting observer PID SOCKET [SECONDS]    what the programs cost, directly and by their effect on throughput;
+//!                                                   the Performance Schema's effect beside it
 //! ```
 //!
 //! DRIVER is `bench_client_cost` of crates/load, WHYSO the program itself. `bench/accounting/README.md` and
@@ -13,6 +14,7 @@
 mod observer;
 mod planted;
 mod server;
+mod windows;
 
 use std::process::ExitCode;
 

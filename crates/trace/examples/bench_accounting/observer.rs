@@ -9,12 +9,11 @@ use std::time::{Duration, Instant};
 use whyso_trace::{TraceSpec, Tracer};
 
 use crate::Outcome;
+use crate::windows::{self, next};
 
 const USERS: usize = 4;
-const WINDOW: Duration = Duration::from_millis(500);
-/// What follows a change is left out.
-const SETTLE: Duration = Duration::from_millis(100);
-const RESAMPLES: usize = 10_000;
+/// In which the programs' own run time is counted.
+const DIRECT: Duration = Duration::from_secs(5);
 /// The client's half of the handshake: 4.1 protocol, plugins, a schema, no password.
 const CAPABILITIES: u32 = 0x0008 | 0x0200 | 0x8000 | 0x8_0000;
 const ROWS: u64 = 100_000;
@@ -29,7 +28,9 @@ pub(crate) fn run(pid: &str, socket: &str, seconds: u64) -> Outcome {
         let name = format!("load-{number}");
         users.push(std::thread::Builder::new().name(name).spawn(move || query(socket, &count, &ends))?);
     }
-    let outcome = direct(pid, &count).and_then(|()| switched(pid, &count, seconds));
+    let outcome = direct(pid, &count)
+        .and_then(|()| switched(pid, &count, seconds))
+        .and_then(|()| performance_schema(socket, &count, seconds));
     ends.store(true, Ordering::Relaxed);
     for user in users {
         user.join().map_err(|_| "a user panicked")??;
@@ -42,7 +43,7 @@ fn direct(pid: u32, count: &AtomicU64) -> Outcome {
     let mut tracer = Tracer::start(&TraceSpec { servers: vec![pid], cost: true, ..TraceSpec::default() })?;
     let (queries, busy_ns, begun) = (count.load(Ordering::Relaxed), busy_ns()?, Instant::now());
     let before = tracer.cost();
-    std::thread::sleep(10 * WINDOW);
+    std::thread::sleep(DIRECT);
     let after = tracer.cost();
     let elapsed = begun.elapsed();
     let queries = count.load(Ordering::Relaxed) - queries;
@@ -71,55 +72,58 @@ fn direct(pid: u32, count: &AtomicU64) -> Outcome {
     Ok(())
 }
 
-/// Throughput with and without the programs, in windows in random order.
+/// Throughput with and without the programs.
 fn switched(pid: u32, count: &AtomicU64, seconds: u64) -> Outcome {
     let mut tracer = Tracer::start(&TraceSpec { servers: vec![pid], ..TraceSpec::default() })?;
-    let mut random = std::process::id() as u64 | 1;
-    // Each pair of windows has one with and one without, in random order: what drifts meets both alike.
-    let mut ratios = Vec::new();
-    let end = Instant::now() + Duration::from_secs(seconds);
-    while Instant::now() < end {
-        let first_on = next(&mut random).is_multiple_of(2);
-        let mut rates = [0.0; 2];
-        for on in [first_on, !first_on] {
-            match on {
-                true => tracer.resume()?,
-                false => tracer.pause(),
-            }
-            std::thread::sleep(SETTLE);
-            let (queries, begun) = (count.load(Ordering::Relaxed), Instant::now());
-            std::thread::sleep(WINDOW);
-            let queries = count.load(Ordering::Relaxed) - queries;
-            rates[usize::from(on)] = queries as f64 / begun.elapsed().as_secs_f64();
+    windows::compare(&["without the programs", "with the programs"], count, seconds, |mode| match mode {
+        0 => {
+            tracer.pause();
+            Ok(())
         }
-        ratios.push(rates[1] / rates[0]);
-    }
-    let mut means: Vec<f64> = (0..RESAMPLES)
-        .map(|_| {
-            let sample = (0..ratios.len()).map(|_| ratios[next(&mut random) as usize % ratios.len()]);
-            sample.map(f64::ln).sum::<f64>() / ratios.len() as f64
-        })
-        .collect();
-    means.sort_by(f64::total_cmp);
-    let per_cent = |log: f64| (log.exp() - 1.0) * 100.0;
-    let mean = ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / ratios.len() as f64;
-    println!(
-        "Throughput with the programs: {:+.2} % ({:+.2} to {:+.2}, 95 % interval by bootstrap over {} pairs of windows of {} ms).",
-        per_cent(mean),
-        per_cent(means[RESAMPLES / 40]),
-        per_cent(means[RESAMPLES - 1 - RESAMPLES / 40]),
-        ratios.len(),
-        WINDOW.as_millis()
-    );
-    Ok(())
+        _ => Ok(tracer.resume()?),
+    })
 }
 
-/// xorshift64.
-fn next(state: &mut u64) -> u64 {
-    *state ^= *state << 13;
-    *state ^= *state >> 7;
-    *state ^= *state << 17;
-    *state
+/// Throughput by what the Performance Schema does, where it is started.
+fn performance_schema(socket: &str, count: &AtomicU64, seconds: u64) -> Outcome {
+    let mut server = login(socket)?;
+    let mut ask = |sql: &str| -> io::Result<()> {
+        send(&mut server, 0, format!("\x03{sql}").as_bytes())?;
+        match packet(&mut server)?.as_slice() {
+            [0xff, error @ ..] => Err(io::Error::other(format!("{sql}: {}", String::from_utf8_lossy(error)))),
+            _ => Ok(()),
+        }
+    };
+    for table in ["setup_instruments", "setup_consumers"] {
+        let sql = format!("CREATE TEMPORARY TABLE {table} AS SELECT * FROM performance_schema.{table}");
+        if let Err(error) = ask(&sql) {
+            println!("\nThe Performance Schema's cost is not measured: {error}");
+            return Ok(());
+        }
+    }
+    let mut set = |mode: usize| -> Outcome {
+        if mode == 1 {
+            ask("UPDATE performance_schema.setup_instruments s JOIN setup_instruments d USING (NAME) \
+                 SET s.ENABLED = d.ENABLED, s.TIMED = d.TIMED")?;
+            ask("UPDATE performance_schema.setup_consumers s JOIN setup_consumers d USING (NAME) \
+                 SET s.ENABLED = d.ENABLED")?;
+        } else {
+            let word = if mode == 0 { "NO" } else { "YES" };
+            ask(&format!(
+                "UPDATE performance_schema.setup_instruments SET ENABLED = '{word}', TIMED = '{word}'"
+            ))?;
+            ask(&format!("UPDATE performance_schema.setup_consumers SET ENABLED = '{word}'"))?;
+        }
+        Ok(())
+    };
+    let modes = [
+        "with every instrument and consumer of the Performance Schema off",
+        "with the Performance Schema as it was started",
+        "with all of them on, and timed",
+    ];
+    let outcome = windows::compare(&modes, count, seconds, &mut set);
+    set(1)?;
+    outcome
 }
 
 /// CPU time that all CPUs used since boot, of the machine's own clock ticks of 10 ms.
