@@ -23,13 +23,18 @@ pub(super) fn levels(budgets: &[Budget]) -> String {
     let unit = shown.first().map_or("transaction", |budget| budget.unit());
     let mut rows = vec![line(&format!("ms a {unit}"), &shown, |budget| budget.users.to_string())];
     for part in parts_shown(&shown) {
-        rows.push(line(part.words(), &shown, |budget| grouped(budget.ms(part))));
+        rows.push(line(part.words(), &shown, |budget| milliseconds(budget.ms(part))));
     }
-    rows.push(line("unaccounted", &shown, |budget| grouped(budget.unaccounted_ms)));
+    rows.push(line("unaccounted", &shown, |budget| milliseconds(budget.unaccounted_ms)));
     rows.push(line("response time", &shown, |budget| grouped(budget.response_ms)));
     // The first column holds words, the last is flush right by a blank column after it.
     rows.iter_mut().for_each(|row| row.push(String::new()));
     format!("Time budget by users\n{}", aligned_with_words(&rows, &[0]))
+}
+
+/// A part: less than half a microsecond is none that a table should show the digits of.
+fn milliseconds(ms: f64) -> String {
+    if ms.abs() < 0.0005 { "0.000".to_string() } else { grouped(ms) }
 }
 
 /// One level: each part with its share as a bar.
@@ -39,7 +44,7 @@ pub(super) fn bars(budget: &Budget) -> String {
         let share = ms / budget.response_ms;
         rows.push(vec![
             words.to_string(),
-            grouped(ms),
+            milliseconds(ms),
             format!("{:.1} %", share * 100.0).replace('-', "−"),
             bar(share),
         ]);
