@@ -8,7 +8,8 @@ use crate::connection::endpoints::Endpoints;
 use crate::connection::login::Wishes;
 use crate::connection::session::{ExchangeError, Got, Parts, Session};
 use crate::driver::{Driver, Expects, Handles, Next, Nothing, Turn};
-use crate::engine::user::{Heard, SERVER_LOST};
+use crate::engine::heard::Heard;
+use crate::engine::user::SERVER_LOST;
 use crate::spec::LoadSpec;
 use crate::target::Limits;
 

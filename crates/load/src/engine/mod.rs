@@ -5,6 +5,7 @@ mod buffers;
 mod choice;
 mod epoll;
 pub(crate) mod event_loop;
+pub(crate) mod heard;
 pub(crate) mod level;
 mod opener;
 pub(crate) mod pace;

@@ -4,10 +4,11 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use whyso_clock::monotonic_ns;
-use whyso_wire::{Captured, ColumnType, Prepared, encode};
+use whyso_wire::encode;
 
 use crate::connection::session::{ExchangeError, Got, Parts, Session, Sum};
-use crate::driver::{Command, Driver, Expects, Fine, Kind, Next, Reply, Turn};
+use crate::driver::{Command, Driver, Expects, Kind, Next, Turn};
+use crate::engine::heard::Heard;
 use crate::engine::pace::Ticket;
 use crate::engine::shared::Shared;
 use crate::measure::ring::{Event, Ring, What};
@@ -69,17 +70,6 @@ enum Phase {
     Out,
 }
 
-/// What became of the thing asked for before.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Heard {
-    Nothing,
-    Fine(Sum),
-    Error(ErrorCode),
-    Prepared(Prepared),
-    Connected { lost: Option<ErrorCode> },
-    Lost(ErrorCode),
-}
-
 /// What a user needs before its next transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pace {
@@ -105,34 +95,6 @@ pub(crate) enum Do {
     Ended,
     /// Nothing more.
     Out,
-}
-
-impl Heard {
-    #[inline]
-    pub(crate) fn as_reply<'s>(
-        self,
-        message: &'s str,
-        captured: &'s Captured,
-        prepared_columns: &'s [ColumnType],
-    ) -> Reply<'s> {
-        match self {
-            Heard::Nothing => Reply::Nothing,
-            Heard::Fine(sum) => Reply::Fine(Fine {
-                result_sets: sum.result_sets,
-                rows: sum.rows,
-                affected_rows: sum.affected_rows,
-                captured,
-            }),
-            Heard::Error(code) => Reply::Error { code, message, captured },
-            Heard::Prepared(prepared) => Reply::Prepared {
-                statement_id: prepared.statement_id,
-                params: prepared.params,
-                columns: prepared_columns,
-            },
-            Heard::Connected { lost } => Reply::Connected { lost },
-            Heard::Lost(code) => Reply::Lost { code, message },
-        }
-    }
 }
 
 impl User {
