@@ -90,6 +90,13 @@ pub(crate) fn budget(level: &Level) -> Option<Budget> {
                 .to_string(),
         );
     }
+    if is_server_traced && !is_client_traced {
+        budget.notes.push(
+            "The server's parts are samples of its threads' states; what lies between client and server was not seen, and is in \
+             what is unaccounted for."
+                .to_string(),
+        );
+    }
     budget.parts.sort_by_key(|one| one.part);
     budget.unaccounted_ms = response_ms - budget.parts.iter().map(|one| one.ms).sum::<f64>();
     budget.cpu_split = cpu_split(level);
