@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::level::{Level, levels_evidence};
-use crate::model::{Budget, Evidence, FileWait, Machine, Part, SeriesName};
+use crate::model::{Budget, Counter, Evidence, FileWait, Machine, Part, SeriesName};
 use crate::others;
 use crate::regime::Shape;
 
@@ -82,6 +82,15 @@ impl<'a, 'b> Case<'a, 'b> {
             per_transaction: counter.increase / self.transactions,
             per_s: counter.increase / self.level.seconds,
             series: counter.series.clone(),
+        })
+    }
+
+    /// This counter of each disk of the server's machine.
+    pub(super) fn disks(&self, metric: &str) -> impl Iterator<Item = &'a Counter> {
+        self.level.counters.iter().filter(move |counter| {
+            let series = &counter.series;
+            let is_disk = series.source == "disk" && series.metric == metric;
+            is_disk && counter.increase < 1e24 && !series.is_of_generator()
         })
     }
 
