@@ -180,6 +180,7 @@ pub(crate) struct OwnServer {
     folder: tempfile::TempDir,
     pub(crate) port: u16,
     options: Vec<String>,
+    wrapper: Vec<String>,
 }
 
 impl OwnServer {
@@ -189,6 +190,11 @@ impl OwnServer {
 
     /// With options beside those that keep it to itself.
     pub(crate) fn start_with(options: &[&str]) -> OwnServer {
+        OwnServer::start_by(&[], options)
+    }
+
+    /// By a program that starts it, such as `unshare`, which must end with it.
+    pub(crate) fn start_by(wrapper: &[&str], options: &[&str]) -> OwnServer {
         let folder = tempfile::Builder::new().prefix("whyso-own-").tempdir_in("/var/tmp").unwrap();
         let data = folder.path().join("data");
         let installed = Command::new("mariadb-install-db")
@@ -208,8 +214,9 @@ impl OwnServer {
         assert!(installed.success());
         let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
         let options: Vec<String> = options.iter().map(ToString::to_string).collect();
-        let child = OwnServer::spawn(folder.path(), port, &options);
-        let server = OwnServer { child, folder, port, options };
+        let wrapper: Vec<String> = wrapper.iter().map(ToString::to_string).collect();
+        let child = OwnServer::spawn(folder.path(), port, &wrapper, &options);
+        let server = OwnServer { child, folder, port, options, wrapper };
         server.wait_until_it_answers();
         server
     }
@@ -219,9 +226,11 @@ impl OwnServer {
         assert!(ready, "the server did not start");
     }
 
-    fn spawn(folder: &Path, port: u16, options: &[String]) -> Child {
+    fn spawn(folder: &Path, port: u16, wrapper: &[String], options: &[String]) -> Child {
         let server = if Path::new("/usr/sbin/mariadbd").exists() { "/usr/sbin/mariadbd" } else { "mariadbd" };
-        Command::new(server)
+        let program = wrapper.iter().map(String::as_str).chain([server]).collect::<Vec<_>>();
+        Command::new(program[0])
+            .args(&program[1..])
             .args([
                 "--no-defaults",
                 "--user=root",
@@ -250,7 +259,7 @@ impl OwnServer {
 
     /// Starts it again over the same data, socket and port.
     pub(crate) fn start_again(&mut self) {
-        self.child = OwnServer::spawn(self.folder.path(), self.port, &self.options);
+        self.child = OwnServer::spawn(self.folder.path(), self.port, &self.wrapper, &self.options);
         self.wait_until_it_answers();
     }
 

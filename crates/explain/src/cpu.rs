@@ -4,13 +4,14 @@ use crate::model::{Counter, CpuUse, SeriesName};
 
 const NS_PER_S: f64 = 1e9;
 
-/// The machine's CPU use as fractions of all its CPUs' time, from the counters of source "cpu", instance "all".
-/// `None` where they were not recorded.
+/// The use of the CPUs of the server's machine, as fractions of all its CPUs' time, from the counters of source "cpu",
+/// instance "all". `None` where they were not recorded: those of the generator's machine tell nothing of the server.
 pub fn cpu_use(counters: &[Counter]) -> Option<CpuUse> {
     let mut parts = CpuUse::default();
     let mut total = 0.0;
     for counter in counters {
-        if counter.series.source != "cpu" || counter.series.instance != "all" {
+        let is_all = counter.series.source == "cpu" && counter.series.instance == "all";
+        if !is_all || counter.series.is_of_generator() {
             continue;
         }
         let part = match counter.series.metric.as_str() {
@@ -71,5 +72,10 @@ mod tests {
         assert_eq!((cpu.user, cpu.system, cpu.idle), (0.6, 0.1, 0.3));
         assert_eq!(server_cpu_s(&counters), Some(2.5));
         assert_eq!(cpu_use(&[]), None);
+        let elsewhere = counters.map(|mut counter| {
+            counter.series.host = "client".to_string();
+            counter
+        });
+        assert_eq!(cpu_use(&elsewhere), None, "the server is on another machine");
     }
 }

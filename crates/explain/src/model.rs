@@ -160,6 +160,13 @@ pub struct SeriesName {
     pub instance: String,
 }
 
+impl SeriesName {
+    /// Whether it tells of the generator, or of its machine where the server is on another one.
+    pub(crate) fn is_of_generator(&self) -> bool {
+        self.host == "client"
+    }
+}
+
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Counter {
     pub series: SeriesName,

@@ -11,14 +11,14 @@ use tokio::runtime::Runtime;
 use whyso_clock::monotonic_ns;
 use whyso_record::run::{Ended, Latency, Level, LevelResult, Purpose, Window};
 use whyso_server::Dsn;
-use whyso_trace::{Reading, ThreadSums};
+use whyso_trace::{Reading, Role, State, ThreadSums};
 use whyso_watch::Watcher;
 
 use crate::prepare::AskPassword;
 use crate::progress::{Listener, News, Stop};
 use crate::recording::{Recording, record_event, watch_spec};
 use crate::run::{GOODBYE_TIME_MAX, Outcome, runtime};
-use crate::tracing::Tracing;
+use crate::tracing::{Sight, Tracing};
 use crate::{Error, facts};
 
 /// How often it is looked whether a window is to begin or to end.
@@ -103,7 +103,7 @@ pub fn record(
     let pid = info.server.pid;
     let mut recording = Recording::begin(&plan.out, info)?;
     let watcher = Watcher::start(watch_spec(&dsn, pid, None, plan.interval), recording.recorder.clone())?;
-    let tracing = Tracing::begin(&mut recording, plan.trace, &[]);
+    let tracing = Tracing::begin(&mut recording, plan.trace, !plan.command.is_empty());
     let attended = Attended { plan, listener, stop, dsn, runtime, tracing };
     attended.go(recording, watcher)
 }
@@ -248,12 +248,13 @@ impl Attended<'_> {
         }
     }
 
+    fn sees_requests(&self) -> bool {
+        self.tracing.as_ref().is_some_and(|tracing| tracing.sight() == Sight::Requests)
+    }
+
     fn edge(&self) -> Result<Edge, Error> {
         let read = self.tracing.as_ref().and_then(Tracing::edge);
-        let questions = match &read {
-            Some(_) => 0,
-            None => self.questions()?,
-        };
+        let questions = if self.sees_requests() { 0 } else { self.questions()? };
         let at_ns = read.as_ref().map_or_else(monotonic_ns, |read| read.at_ns);
         Ok(Edge { at_ns, read, questions })
     }
@@ -287,10 +288,15 @@ impl Attended<'_> {
         };
         let mut users = 0;
         match (&begin.read, &end.read) {
-            (Some(from), Some(to)) => {
+            (Some(from), Some(to)) if self.sees_requests() => {
                 result.transactions = to.server.requests - from.server.requests;
                 result.latency_ms = mean_of(from, to);
                 users = at_work(&from.threads, &to.threads);
+            }
+            (Some(from), Some(to)) => {
+                let asked = end.questions.saturating_sub(begin.questions);
+                (result.transactions, result.latency_ms) = mean_without_requests(from, to, asked);
+                users = ran(&from.threads, &to.threads);
             }
             _ => result.transactions = end.questions.saturating_sub(begin.questions),
         }
@@ -328,6 +334,26 @@ fn mean_of(from: &Reading, to: &Reading) -> Latency {
         mean: if seen { mean(cycle_ns, answers) } else { mean(served_ns, requests) },
         ..Latency::default()
     }
+}
+
+/// Requests and their mean time where the tracer does not see the server's side of them: as the generator had them where
+/// that was traced, else as many as the server counted, and as long as samples of its connections' threads make them.
+fn mean_without_requests(from: &Reading, to: &Reading, asked: u64) -> (u64, Latency) {
+    let answers = to.client.answers - from.client.answers;
+    if answers > 0 {
+        return (answers, mean_of(from, to));
+    }
+    let served_ns = to.server.request_ns - from.server.request_ns;
+    let mean = if asked == 0 { 0.0 } else { served_ns as f64 / asked as f64 / NS_PER_MS };
+    (asked, Latency { mean, ..Latency::default() })
+}
+
+/// Threads of connections that ran between two readings.
+fn ran(from: &[ThreadSums], to: &[ThreadSums]) -> u32 {
+    let cpu_ns = |thread: &ThreadSums| thread.states[State::Cpu as usize];
+    let before = |thread: &ThreadSums| from.iter().find(|one| one.tid == thread.tid).map_or(0, cpu_ns);
+    let of_connections = to.iter().filter(|thread| thread.role == Role::Connection);
+    of_connections.filter(|thread| cpu_ns(thread) > before(thread)).count() as u32
 }
 
 /// Threads that answered a request between two readings: as many connections were at work, where each has a thread.

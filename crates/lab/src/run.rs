@@ -168,7 +168,7 @@ impl Lab<'_> {
         let mut recording = Recording::begin(&self.plan.out, info)?;
         let spec = watch_spec(&self.tested.dsn, pid, data_dir, self.plan.interval);
         let watcher = Watcher::start(spec, recording.recorder.clone())?;
-        let tracing = Tracing::begin(&mut recording, self.plan.trace, &[]);
+        let tracing = Tracing::begin(&mut recording, self.plan.trace, true);
         let failure = self.levels(engine, &mut recording, &watcher, tracing.as_ref());
         drop(tracing);
         self.keep_log(&recording.path);

@@ -7,12 +7,13 @@ use whyso_record::Recording;
 use whyso_record::data::TextRows;
 use whyso_record::run::Window;
 use whyso_server::Dsn;
-use whyso_trace::{STATES, ThreadSums, TraceSpec, Tracer, state};
+use whyso_trace::{STATES, ThreadSums, state};
 use whyso_watch::{Connection, connections};
 
 use crate::prepare::AskPassword;
 use crate::progress::Stop;
 use crate::run::{GOODBYE_TIME_MAX, runtime};
+use crate::tracing::Counting;
 use crate::{Error, facts};
 
 const SOURCE: &str = "threads";
@@ -146,14 +147,14 @@ pub fn threads_now(
             "the server's process is not on this machine: its threads can't be seen from here".to_string(),
         )
     })?;
-    let spec = TraceSpec { servers: vec![pid], ..TraceSpec::default() };
-    let mut tracer = Tracer::start(&spec).map_err(|error| Error::Failed(error.to_string()))?;
-    let first = tracer.read();
+    let (mut counting, _) = Counting::of(pid).map_err(Error::Failed)?;
+    let first = counting.read();
     let began = Instant::now();
     while began.elapsed() < length && !stop.is_asked() {
-        std::thread::sleep(LOOK.min(length));
+        std::thread::sleep(counting.look_interval().unwrap_or(LOOK).min(length));
+        counting.look();
     }
-    let last = tracer.read();
+    let last = counting.read();
     let connections = runtime.block_on(connections_now(&dsn));
     runtime.shutdown_timeout(GOODBYE_TIME_MAX);
     let before: HashMap<u32, &ThreadSums> = first.threads.iter().map(|thread| (thread.tid, thread)).collect();

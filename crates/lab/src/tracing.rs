@@ -8,7 +8,7 @@ use whyso_clock::{monotonic_ns, thread_cpu_ns};
 use whyso_record::Recorder;
 use whyso_record::data::{self, Kind, SeriesId, SeriesKey, Status, TextRows, Value};
 use whyso_trace::{
-    ClientSums, FileWait, Reading, Sampler, ServerSums, State, ThreadSums, TraceSpec, Tracer, state,
+    ClientSums, Cost, FileWait, Reading, Sampler, ServerSums, State, ThreadSums, TraceSpec, Tracer, state,
 };
 
 use crate::recording::Recording;
@@ -21,6 +21,9 @@ const TABLES_INTERVAL: Duration = Duration::from_secs(10);
 const EDGE_TIME_MAX: Duration = Duration::from_secs(2);
 /// Requests to the tracing thread that wait, at most.
 const ASKED_MAX: usize = 16;
+
+const THREADS: &str = "the time of the server's threads";
+const NOT_HERE: &str = "its process is not on this machine, or can't be found from here";
 
 /// The states of a thread that works on a request; it receives and reaps elsewhere.
 const IN_REQUESTS: [State; 12] = [
@@ -49,51 +52,62 @@ enum Asked {
     Server(u32),
 }
 
+/// What is seen of a server's work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sight {
+    /// Every request, and every state of its thread.
+    Requests,
+    /// Samples of the threads' states.
+    Threads,
+    /// Of the threads only when they ran and were ready to.
+    Cpu,
+    /// The load's side of the wire alone.
+    Wire,
+}
+
 /// A tracer in a thread of its own.
 pub(crate) struct Tracing {
     asked: Option<SyncSender<Asked>>,
     thread: Option<JoinHandle<()>>,
+    sight: Sight,
 }
 
 impl Tracing {
     /// Begins to trace, unless it is not wanted or this machine does not allow it: then the recording says why.
-    /// `generators` are processes that load the server, beside this one's own load.
-    pub(crate) fn begin(recording: &mut Recording, wanted: bool, generators: &[u32]) -> Option<Tracing> {
-        let started = match (wanted, recording.info.server.pid) {
+    /// `load_is_here`: the load comes from this program, or from a command that it will start.
+    pub(crate) fn begin(recording: &mut Recording, wanted: bool, load_is_here: bool) -> Option<Tracing> {
+        let counting = match (wanted, recording.info.server.pid) {
             (false, _) => Err("--no-trace was given".to_string()),
-            (true, None) => Err("the server's process is not on this machine".to_string()),
-            (true, Some(pid)) => Tracing::start(pid, generators, recording),
+            (true, None) if load_is_here => Counting::of_the_wire(),
+            (true, None) => Err(NOT_HERE.to_string()),
+            (true, Some(pid)) => Counting::of(pid),
         };
+        let started = counting.and_then(|(counting, lost)| {
+            recording.info.not_measured.extend(lost);
+            Tracing::start(counting, recording)
+        });
         match started {
             Ok(tracing) => Some(tracing),
             Err(why) => {
-                recording.info.not_measured.push(format!("the time of the server's threads: {why}"));
+                recording.info.not_measured.push(format!("{THREADS}: {why}"));
                 None
             }
         }
     }
 
-    fn start(server_pid: u32, generators: &[u32], recording: &mut Recording) -> Result<Tracing, String> {
-        let spec =
-            TraceSpec { servers: vec![server_pid], generators: generators.to_vec(), ..TraceSpec::default() };
-        let counting = match Tracer::start(&spec) {
-            Ok(tracer) => Counting::Traced(Box::new(tracer)),
-            Err(error) => {
-                let sampler = Sampler::start(server_pid)
-                    .map_err(|second| format!("{error}; nor can its threads be looked at: {second}"))?;
-                recording.info.not_measured.push(format!(
-                    "where requests begin and end, and waits by file: {error}. The states of the server's threads are \
-                     samples from /proc, some times a second: what its connections' threads do besides waiting for \
-                     their clients stands for their requests"
-                ));
-                Counting::Sampled(Box::new(sampler))
-            }
-        };
+    fn start(counting: Counting, recording: &Recording) -> Result<Tracing, String> {
         let (asked, asks) = sync_channel(ASKED_MAX);
-        let mut keeper = Keeper::new(counting, spec, recording.recorder.clone());
+        let servers = recording.info.server.pid.into_iter().collect();
+        let sight = counting.sight();
+        let mut keeper = Keeper::new(counting, servers, recording.recorder.clone());
         let spawned = std::thread::Builder::new().name("trace".to_string()).spawn(move || keeper.run(&asks));
         let thread = spawned.map_err(|error| format!("no thread could be started: {error}"))?;
-        Ok(Tracing { asked: Some(asked), thread: Some(thread) })
+        Ok(Tracing { asked: Some(asked), thread: Some(thread), sight })
+    }
+
+    /// What the readings hold.
+    pub(crate) fn sight(&self) -> Sight {
+        self.sight
     }
 
     /// A measured window begins or ends.
@@ -136,15 +150,67 @@ impl Drop for Tracing {
 }
 
 /// What counts: the programs in the kernel, or looks at /proc where those are not allowed.
-enum Counting {
+pub(crate) enum Counting {
     Traced(Box<Tracer>),
     Sampled(Box<Sampler>),
+    /// The server's process is not to be seen.
+    Wire(Box<Tracer>),
 }
 
 impl Counting {
-    fn read(&mut self) -> Reading {
+    /// The best that this machine allows of a server's process, and what is lost by it, for a report.
+    pub(crate) fn of(pid: u32) -> Result<(Counting, Option<String>), String> {
+        let error = match Tracer::start(&TraceSpec { servers: vec![pid], ..TraceSpec::default() }) {
+            Ok(tracer) => return Ok((Counting::Traced(Box::new(tracer)), None)),
+            Err(error) => error,
+        };
+        let sampler = Sampler::start(pid)
+            .map_err(|second| format!("{error}; nor can its threads be looked at: {second}"))?;
+        let lost = if sampler.sees_waits() {
+            format!(
+                "where requests begin and end, what lies between client and server, and waits by file: {error}. The states \
+                 of the server's threads are samples from /proc, some times a second: what its connections' threads do \
+                 besides waiting for their clients stands for their requests"
+            )
+        } else {
+            format!(
+                "{THREADS}, but for how long they ran and were ready to: {error}. What they wait for may not be read in \
+                 /proc either: that takes CAP_SYS_PTRACE, or to be the server's user"
+            )
+        };
+        Ok((Counting::Sampled(Box::new(sampler)), Some(lost)))
+    }
+
+    /// The load's side alone.
+    fn of_the_wire() -> Result<(Counting, Option<String>), String> {
+        let tracer = Tracer::start(&TraceSpec::default())
+            .map_err(|error| format!("{NOT_HERE}; nor is what lies past the wire told apart: {error}"))?;
+        let lost = format!(
+            "{THREADS}: {NOT_HERE}. The time budget stops at the wire, and causes are told from counters alone"
+        );
+        Ok((Counting::Wire(Box::new(tracer)), Some(lost)))
+    }
+
+    fn sight(&self) -> Sight {
         match self {
-            Counting::Traced(tracer) => tracer.read(),
+            Counting::Traced(_) => Sight::Requests,
+            Counting::Sampled(sampler) if sampler.sees_waits() => Sight::Threads,
+            Counting::Sampled(_) => Sight::Cpu,
+            Counting::Wire(_) => Sight::Wire,
+        }
+    }
+
+    /// What the programs have cost, where the kernel counts it.
+    fn cost(&self) -> Vec<Cost> {
+        match self {
+            Counting::Traced(tracer) | Counting::Wire(tracer) => tracer.cost(),
+            Counting::Sampled(_) => Vec::new(),
+        }
+    }
+
+    pub(crate) fn read(&mut self) -> Reading {
+        match self {
+            Counting::Traced(tracer) | Counting::Wire(tracer) => tracer.read(),
             Counting::Sampled(sampler) => sampler.read(),
         }
     }
@@ -152,19 +218,19 @@ impl Counting {
     fn files(&mut self) -> Vec<FileWait> {
         match self {
             Counting::Traced(tracer) => tracer.files(),
-            Counting::Sampled(_) => Vec::new(),
+            Counting::Sampled(_) | Counting::Wire(_) => Vec::new(),
         }
     }
 
     /// Between two looks, where there is more to do than to read sums.
-    fn look_interval(&self) -> Option<Duration> {
+    pub(crate) fn look_interval(&self) -> Option<Duration> {
         match self {
-            Counting::Traced(_) => None,
+            Counting::Traced(_) | Counting::Wire(_) => None,
             Counting::Sampled(sampler) => Some(sampler.interval()),
         }
     }
 
-    fn look(&mut self) {
+    pub(crate) fn look(&mut self) {
         if let Counting::Sampled(sampler) = self {
             sampler.look();
         }
@@ -173,7 +239,7 @@ impl Counting {
     fn watch(&mut self, servers: &[u32], generators: &[u32]) {
         match self {
             // One server and one generator always fit.
-            Counting::Traced(tracer) => {
+            Counting::Traced(tracer) | Counting::Wire(tracer) => {
                 let _ = tracer.watch(servers, generators);
             }
             Counting::Sampled(sampler) => servers.iter().for_each(|pid| sampler.watch(*pid)),
@@ -192,10 +258,9 @@ struct Keeper {
 }
 
 impl Keeper {
-    fn new(counting: Counting, spec: TraceSpec, recorder: Recorder) -> Keeper {
+    fn new(counting: Counting, servers: Vec<u32>, recorder: Recorder) -> Keeper {
         let now = Instant::now();
-        let TraceSpec { servers, generators, .. } = spec;
-        Keeper { counting, recorder, servers, generators, begun: now, tables_due: now }
+        Keeper { counting, recorder, servers, generators: Vec::new(), begun: now, tables_due: now }
     }
 
     fn run(&mut self, asks: &Receiver<Asked>) {
@@ -241,8 +306,14 @@ impl Keeper {
         let begin_ns = monotonic_ns();
         let read = self.counting.read();
         let end_ns = monotonic_ns();
-        let mut values = self.server_values(&read.server);
-        values.extend(self.client_values(&read.client));
+        let mut values = Vec::new();
+        let sight = self.counting.sight();
+        if sight != Sight::Wire {
+            values.extend(self.server_values(&read.server, sight));
+        }
+        if matches!(sight, Sight::Requests | Sight::Wire) {
+            values.extend(self.client_values(&read.client));
+        }
         for (why, count) in read.lost {
             let id = self.series("server", "trace", "lost", why, Kind::Counter, "1");
             values.push((id, to_value(count)));
@@ -268,14 +339,28 @@ impl Keeper {
             self.recorder.rows(files_table(end_ns, &files));
         }
         let id = self.series("client", "trace_cost", "tracer_cpu_ns", "", Kind::Counter, "ns");
-        self.reading("trace_cost", begin_ns, end_ns, vec![(id, Value::Int(thread_cpu_ns()))]);
+        let mut values = vec![(id, Value::Int(thread_cpu_ns()))];
+        values.extend(self.program_values());
+        self.reading("trace_cost", begin_ns, end_ns, values);
         read
     }
 
-    fn server_values(&self, sums: &ServerSums) -> Vec<(SeriesId, Value)> {
+    /// What each program in the kernel cost; nothing where the kernel does not count it (`kernel.bpf_stats_enabled`), as
+    /// counting costs more than most programs.
+    fn program_values(&self) -> Vec<(SeriesId, Value)> {
+        let counted = self.counting.cost().into_iter().filter(|cost| cost.runs > 0);
+        let values = counted.flat_map(|cost| {
+            [("program_runs", "1", cost.runs), ("program_ns", "ns", cost.ns)].map(|(metric, unit, sum)| {
+                let id = self.series("client", "trace_cost", metric, &cost.program, Kind::Counter, unit);
+                (id, to_value(sum))
+            })
+        });
+        values.collect()
+    }
+
+    fn server_values(&self, sums: &ServerSums, sight: Sight) -> Vec<(SeriesId, Value)> {
         let mut named = vec![
             ("requests".to_string(), "1", sums.requests),
-            ("request_ns".to_string(), "ns", sums.request_ns),
             ("transit_in_ns".to_string(), "ns", sums.transit_ns),
             ("transit_in_wakeup_ns".to_string(), "ns", sums.transit_wakeup_ns),
             ("transit_in_runqueue_ns".to_string(), "ns", sums.transit_runqueue_ns),
@@ -286,7 +371,18 @@ impl Keeper {
             ("cpu_user_samples".to_string(), "1", sums.user_samples),
             ("cpu_system_samples".to_string(), "1", sums.system_samples),
         ];
+        match sight {
+            Sight::Requests => {}
+            // Samples know nothing of single requests.
+            Sight::Threads => named.clear(),
+            Sight::Cpu | Sight::Wire => return Vec::new(),
+        }
+        named.push(("request_ns".to_string(), "ns", sums.request_ns));
         for state in IN_REQUESTS {
+            // To /proc a thread that was woken is ready, whatever its CPU did.
+            if sight == Sight::Threads && state == State::Wakeup {
+                continue;
+            }
             let mut ns = sums.inside[state as usize];
             if state == State::Other {
                 ns += sums.inside[State::Aio as usize] + sums.inside[State::NetReceive as usize];

@@ -11,7 +11,8 @@ pub enum Error {
     /// The rights are missing.
     #[error(
         "loading the tracer's programs is not allowed: run as root, or grant the program CAP_BPF, CAP_PERFMON and \
-         CAP_SYS_PTRACE (setcap cap_bpf,cap_perfmon,cap_sys_ptrace+ep PATH)"
+         CAP_SYS_PTRACE (as root: setcap cap_bpf,cap_perfmon,cap_sys_ptrace+ep {})",
+        own_path()
     )]
     NotAllowed,
     /// The kernel refused a program or a tracepoint that it does not have.
@@ -37,6 +38,11 @@ impl Error {
             _ => Error::Refused(error),
         }
     }
+}
+
+/// Of the program that runs, to be granted capabilities.
+pub(crate) fn own_path() -> String {
+    std::env::current_exe().map_or_else(|_| "PROGRAM".to_string(), |path| path.display().to_string())
 }
 
 /// Whether this process has CAP_BPF and CAP_PERFMON. The verifier's refusal of a program is told as a missing permission too.

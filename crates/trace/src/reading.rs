@@ -47,6 +47,17 @@ pub struct ServerSums {
     pub system_samples: u64,
 }
 
+impl ServerSums {
+    /// A request that its thread leaves for another one to answer counts again when that one does; meanwhile its time in
+    /// flight is nobody's, and the sums stay what they were.
+    pub(crate) fn keep_at_least(&mut self, before: &ServerSums) {
+        self.request_ns = self.request_ns.max(before.request_ns);
+        for (sum, before) in self.inside.iter_mut().zip(before.inside) {
+            *sum = (*sum).max(before);
+        }
+    }
+}
+
 /// The generator's side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClientSums {

@@ -1,7 +1,9 @@
 //! Where the time goes without BPF: what /proc tells of each thread, several times a second.
 //!
-//! CPU time and the wait for a CPU are the kernel's own sums. The rest of a thread's time goes to the state that it was
-//! found in. Requests are not seen: what the threads of connections do besides waiting for their clients stands for them.
+//! CPU time and the wait for a CPU are the kernel's own sums, which everybody may read. The rest of a thread's time goes to
+//! the state that it was found in; that takes CAP_SYS_PTRACE, or to be the server's user (see [`Sampler::sees_waits`]).
+//! Requests are not seen: what the threads of connections do besides waiting for their clients stands for them. A thread
+//! that a server keeps for connections to come waits as one that waits for a lock does, but for longer (see [`PARKED_NS`]).
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -21,6 +23,9 @@ const INTERVAL: Duration = Duration::from_millis(50);
 const COST_MAX: f64 = 0.02;
 /// Looks never become rarer than this.
 const INTERVAL_MAX: Duration = Duration::from_secs(2);
+/// A connection's thread that has waited for a lock for so long without ever running has no connection: none of that wait
+/// counts for requests. Servers keep threads (`thread_cache_size`) for minutes.
+const PARKED_NS: u64 = 5_000_000_000;
 /// Functions of the kernel in which a thread waits for one of the kernel's own locks.
 const KERNEL_LOCKS: [&str; 3] = ["rwsem_down", "__mutex_lock", "percpu_rwsem_wait"];
 
@@ -33,6 +38,10 @@ struct Thread {
     wait_ns: u64,
     state: State,
     states: [u64; STATES],
+    /// What of `states` is the requests'.
+    inside: [u64; STATES],
+    /// Waited for a lock since it ran last: for its request, or without a connection.
+    waits_ns: u64,
 }
 
 /// Looks at the threads of one process.
@@ -40,6 +49,7 @@ pub struct Sampler {
     pid: u32,
     threads: HashMap<u32, Thread>,
     gone: Sums,
+    sees_waits: bool,
     interval: Duration,
     path: String,
     text: String,
@@ -55,12 +65,19 @@ impl Sampler {
             pid,
             threads: HashMap::new(),
             gone: Sums::default(),
+            sees_waits: std::fs::read(format!("/proc/{pid}/task/{pid}/syscall")).is_ok(),
             interval: INTERVAL,
             path: String::new(),
             text: String::new(),
         };
         sampler.try_look()?;
         Ok(sampler)
+    }
+
+    /// Whether it may be read what the threads wait for. Where not, only their time on a CPU and ready for one is known,
+    /// all else is [`State::Other`], and nothing is known of requests.
+    pub fn sees_waits(&self) -> bool {
+        self.sees_waits
     }
 
     /// How long to wait until the next look.
@@ -139,10 +156,19 @@ impl Sampler {
         } else {
             let name = self.file(tid, "comm")?.trim().to_string();
             let role = Role::of_name(&name);
-            let state = blocked.unwrap_or(State::Cpu);
-            let states = [0; STATES];
-            let thread =
-                Thread { name, role, born_ns: now_ns, looked_ns: now_ns, run_ns, wait_ns, state, states };
+            let state = blocked.unwrap_or(if self.sees_waits { State::Cpu } else { State::Other });
+            let thread = Thread {
+                name,
+                role,
+                born_ns: now_ns,
+                looked_ns: now_ns,
+                run_ns,
+                wait_ns,
+                state,
+                states: [0; STATES],
+                inside: [0; STATES],
+                waits_ns: 0,
+            };
             self.threads.insert(tid, thread);
         }
         let is_main = tid == self.pid;
@@ -204,13 +230,36 @@ impl Thread {
         if let Some(state) = blocked {
             self.state = state;
         }
-        self.states[State::Cpu as usize] += ran_ns;
-        self.states[State::Runqueue as usize] += waited_ns;
-        let rest_ns = passed_ns - ran_ns - waited_ns;
         // Found running: what it was blocked in meanwhile was not seen; the last that was seen stands for it.
         let rest = if self.state == State::Cpu { State::Other } else { self.state };
-        self.states[rest as usize] += rest_ns;
+        let rest_ns = passed_ns - ran_ns - waited_ns;
+        let spent = [(State::Cpu, ran_ns), (State::Runqueue, waited_ns), (rest, rest_ns)];
+        for (state, ns) in spent {
+            self.states[state as usize] += ns;
+        }
+        if self.role == Role::Connection {
+            self.enter_inside(spent);
+        }
         (self.looked_ns, self.run_ns, self.wait_ns) = (now_ns, run_ns, wait_ns);
+    }
+
+    /// Enters what a connection's thread did for its request.
+    fn enter_inside(&mut self, [cpu, runqueue, (rest, rest_ns)]: [(State, u64); 3]) {
+        let ran = cpu.1 > 0;
+        if ran {
+            // It goes on: what it waited for was its request's, unless it waited for a connection.
+            if self.waits_ns < PARKED_NS {
+                self.inside[State::Lock as usize] += self.waits_ns;
+            }
+            self.waits_ns = 0;
+        }
+        self.inside[State::Cpu as usize] += cpu.1;
+        self.inside[State::Runqueue as usize] += runqueue.1;
+        match rest {
+            State::Lock => self.waits_ns += rest_ns,
+            State::NetReceive => {}
+            rest => self.inside[rest as usize] += rest_ns,
+        }
     }
 }
 
@@ -220,13 +269,9 @@ fn enter(sums: &mut Sums, thread: &Thread, lives: bool) {
     for (sum, ns) in of_role.1.iter_mut().zip(thread.states) {
         *sum += ns;
     }
-    if thread.role == Role::Connection {
-        for (place, ns) in thread.states.iter().enumerate() {
-            if place != State::NetReceive as usize {
-                sums.server.inside[place] += ns;
-                sums.server.request_ns += ns;
-            }
-        }
+    for (sum, ns) in sums.server.inside.iter_mut().zip(thread.inside) {
+        *sum += ns;
+        sums.server.request_ns += ns;
     }
 }
 
@@ -293,18 +338,48 @@ mod tests {
         assert!(sampler.read().threads.is_empty());
     }
 
-    #[test]
-    fn all_of_a_threads_time_is_accounted_for() {
-        let mut thread = Thread {
+    fn connection(state: State) -> Thread {
+        Thread {
             name: "x".to_string(),
             role: Role::Connection,
             born_ns: 0,
-            looked_ns: 1_000,
-            run_ns: 50,
-            wait_ns: 10,
-            state: State::Lock,
+            looked_ns: 0,
+            run_ns: 0,
+            wait_ns: 0,
+            state,
             states: [0; STATES],
-        };
+            inside: [0; STATES],
+            waits_ns: 0,
+        }
+    }
+
+    #[test]
+    fn a_wait_for_a_lock_is_the_requests_and_one_for_a_connection_is_not() {
+        let locked = State::Lock as usize;
+        let mut thread = connection(State::Lock);
+        for look in 1..=10 {
+            thread.enter(look * 50_000_000, 0, 0, Some(State::Lock));
+        }
+        assert_eq!(thread.inside[locked], 0, "whether it has a connection is not known yet");
+        thread.enter(501_000_000, 1_000_000, 0, Some(State::NetReceive));
+        assert_eq!((thread.inside[locked], thread.inside[State::Cpu as usize]), (500_000_000, 1_000_000));
+        thread.enter(502_000_000, 1_500_000, 0, Some(State::Lock));
+        // Kept for another connection, for a while longer than any lock takes.
+        thread.enter(502_000_000 + 2 * PARKED_NS, 1_500_000, 0, Some(State::Lock));
+        thread.enter(503_000_000 + 2 * PARKED_NS, 1_600_000, 0, Some(State::NetReceive));
+        assert_eq!(thread.inside[locked], 500_000_000);
+        assert_eq!(
+            thread.inside[State::NetReceive as usize],
+            0,
+            "waiting for its client is no part of a request"
+        );
+        let all: u64 = thread.states.iter().sum();
+        assert_eq!(all, 503_000_000 + 2 * PARKED_NS, "all of its time is in its states");
+    }
+
+    #[test]
+    fn all_of_a_threads_time_is_accounted_for() {
+        let mut thread = Thread { looked_ns: 1_000, run_ns: 50, wait_ns: 10, ..connection(State::Lock) };
         thread.enter(2_000, 350, 110, None);
         assert_eq!(thread.states[State::Cpu as usize], 300);
         assert_eq!(thread.states[State::Runqueue as usize], 100);

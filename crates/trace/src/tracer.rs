@@ -9,7 +9,7 @@ use libbpf_rs::{Link, MapCore, MapFlags, OpenObject, ProgramMut};
 use crate::account::{ACCOUNTS_MAX, Account, Accounts, SIDE_LOAD, SIDE_SERVER};
 use crate::error::Error;
 use crate::files::Paths;
-use crate::reading::{FileWait, Reading, Sums, ThreadSums};
+use crate::reading::{FileWait, Reading, ServerSums, Sums, ThreadSums};
 use crate::role::{self, Role};
 use crate::skeleton::{BudgetSkel, BudgetSkelBuilder};
 use crate::state::{State, state_of_syscall};
@@ -46,6 +46,7 @@ pub struct Tracer {
     samplers: Vec<OwnedFd>,
     _stats: Option<OwnedFd>,
     gone: Sums,
+    read_last: ServerSums,
     roles: Vec<Role>,
     paths: Paths,
     processes: Vec<u32>,
@@ -84,6 +85,7 @@ impl Tracer {
             samplers: Vec::new(),
             _stats: if spec.cost { count_cost() } else { None },
             gone: Sums::default(),
+            read_last: ServerSums::default(),
             roles: vec![Role::Other; ACCOUNTS_MAX],
             paths: Paths::default(),
             processes: Vec::new(),
@@ -192,6 +194,8 @@ impl Tracer {
                 });
             }
         }
+        sums.server.keep_at_least(&self.read_last);
+        self.read_last = sums.server;
         Reading {
             at_ns: whyso_clock::monotonic_ns(),
             server: sums.server,

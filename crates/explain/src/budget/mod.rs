@@ -39,6 +39,9 @@ const SERVER_SUMS: [(Part, &[&str]); 14] = [
     (Part::ClientDelay, &["client_delay_ns"]),
 ];
 
+/// A remainder below this share of the response time is what rounding leaves.
+const ROUNDING: f64 = 1e-6;
+
 /// The budget of a level; `None` where it was not traced.
 pub(crate) fn budget(level: &Level) -> Option<Budget> {
     let response_ms = level.latency_mean_ms?;
@@ -90,8 +93,20 @@ pub(crate) fn budget(level: &Level) -> Option<Budget> {
                 .to_string(),
         );
     }
+    if is_server_traced && !is_client_traced {
+        let between = match budget.recorded {
+            true => "is in no part and not in the mean",
+            false => "is in what is unaccounted for",
+        };
+        budget.notes.push(format!(
+            "The server's parts are samples of its threads' states; what lies between client and server was not seen, and {between}."
+        ));
+    }
     budget.parts.sort_by_key(|one| one.part);
     budget.unaccounted_ms = response_ms - budget.parts.iter().map(|one| one.ms).sum::<f64>();
+    if budget.unaccounted_ms.abs() < ROUNDING * response_ms {
+        budget.unaccounted_ms = 0.0;
+    }
     budget.cpu_split = cpu_split(level);
     budget.client_wakeup_ms = sums.of("client_delay_wakeup_ns").map_or(0.0, |sum| sum.ms);
     budget.notes.extend(lost(level));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::level::{Level, levels_evidence};
-use crate::model::{Budget, Evidence, FileWait, Machine, Part, SeriesName};
+use crate::model::{Budget, Counter, Evidence, FileWait, Machine, Part, SeriesName};
 use crate::others;
 use crate::regime::Shape;
 
@@ -17,6 +17,8 @@ pub(super) struct Case<'a, 'b> {
     pub(super) level: &'b Level<'a>,
     pub(super) levels: &'b [Level<'a>],
     pub(super) budget: Option<&'b Budget>,
+    /// The server is on another machine, or its process can't be found.
+    pub(super) is_elsewhere: bool,
     pub(super) machine: &'b Machine,
     pub(super) variables: &'b BTreeMap<String, String>,
     pub(super) response_ms: f64,
@@ -49,9 +51,21 @@ impl<'a, 'b> Case<'a, 'b> {
         let still_rising = shape
             .filter(|shape| shape.points.len() > 1)
             .map(|shape| shape.still_rising || level.users < shape.points[shape.same.0].users);
-        let budget = budgets.iter().find(|budget| budget.level == level.index && !budget.remote);
+        let budget = budgets.iter().find(|budget| budget.level == level.index);
+        let is_elsewhere = budget.is_some_and(|budget| budget.remote);
+        let budget = budget.filter(|budget| !budget.remote);
         let transactions = level.transactions as f64;
-        Some(Case { level, levels, budget, machine, variables, response_ms, transactions, still_rising })
+        Some(Case {
+            is_elsewhere,
+            level,
+            levels,
+            budget,
+            machine,
+            variables,
+            response_ms,
+            transactions,
+            still_rising,
+        })
     }
 
     pub(super) fn is_traced(&self) -> bool {
@@ -82,6 +96,15 @@ impl<'a, 'b> Case<'a, 'b> {
             per_transaction: counter.increase / self.transactions,
             per_s: counter.increase / self.level.seconds,
             series: counter.series.clone(),
+        })
+    }
+
+    /// This counter of each disk of the server's machine.
+    pub(super) fn disks(&self, metric: &str) -> impl Iterator<Item = &'a Counter> {
+        self.level.counters.iter().filter(move |counter| {
+            let series = &counter.series;
+            let is_disk = series.source == "disk" && series.metric == metric;
+            is_disk && counter.increase < 1e24 && !series.is_of_generator()
         })
     }
 

@@ -53,11 +53,8 @@ fn wakeup_latency(case: &Case) -> Option<Claim> {
 
 /// Whether disks were busy for much of the window, by their own counters.
 fn is_disk_bound(case: &Case) -> bool {
-    let busy = |counter: &&crate::model::Counter| {
-        counter.series.source == "disk"
-            && matches!(counter.series.metric.as_str(), "flush_ns" | "read_ns" | "busy_ns")
-    };
-    case.level.counters.iter().filter(busy).any(|counter| counter.increase / 1e9 / case.level.seconds > 0.2)
+    let times = ["flush_ns", "read_ns", "busy_ns"].into_iter().flat_map(|metric| case.disks(metric));
+    times.into_iter().any(|counter| counter.increase / 1e9 / case.level.seconds > 0.2)
 }
 
 /// The server would do more if it were asked for more.

@@ -68,11 +68,8 @@ fn redo_flush(case: &Case) -> Option<Claim> {
 
 /// Disks' time in flushes as a share of the window, the busiest of them.
 fn disk_flushes_busy(case: &Case) -> f64 {
-    let is_flush = |counter: &&crate::model::Counter| {
-        counter.series.source == "disk" && counter.series.metric == "flush_ns" && counter.increase < 1e24
-    };
     let busy = |counter: &crate::model::Counter| counter.increase / 1e9 / case.level.seconds;
-    case.level.counters.iter().filter(is_flush).map(busy).fold(0.0, f64::max)
+    case.disks("flush_ns").map(busy).fold(0.0, f64::max)
 }
 
 fn redo_write(case: &Case) -> Option<Claim> {

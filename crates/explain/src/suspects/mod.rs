@@ -176,7 +176,9 @@ fn unknown(case: &Case, lock_ms: f64) -> Claim {
         Part::TransitIn,
     ];
     let largest = open.into_iter().max_by(|a, b| case.ms(*a).total_cmp(&case.ms(*b))).unwrap_or(Part::Other);
-    let why = if !case.is_traced() {
+    let why = if case.is_elsewhere {
+        "the counters do not say what it was waited for; record the server on its own machine next, where its threads can be traced".to_string()
+    } else if !case.is_traced() {
         "the counters do not say what it was waited for; trace the run next, so that each thread's states are known".to_string()
     } else if lock_ms > case.ms(largest) {
         "threads slept on locks, and no counter says on which; record the stacks of their waits next"

@@ -53,12 +53,7 @@ fn buffer_pool_miss(case: &Case) -> Option<Claim> {
 
 /// Mean time of a read on the disks that were read from.
 fn disk_read_ms(case: &Case) -> f64 {
-    let sum = |metric: &str| -> f64 {
-        let of_disks = case.level.counters.iter().filter(|counter| {
-            counter.series.source == "disk" && counter.series.metric == metric && counter.increase < 1e24
-        });
-        of_disks.map(|counter| counter.increase.max(0.0)).sum()
-    };
+    let sum = |metric: &str| -> f64 { case.disks(metric).map(|counter| counter.increase.max(0.0)).sum() };
     let reads = sum("reads");
     if reads > 0.0 { sum("read_ns") / reads / 1e6 } else { 0.0 }
 }
@@ -122,8 +117,11 @@ fn doublewrite(case: &Case) -> Option<Claim> {
 }
 
 fn swap(case: &Case) -> Option<Claim> {
-    let moved: Vec<_> =
-        ["pswpin", "pswpout"].iter().filter_map(|metric| case.measure("memory", metric, "")).collect();
+    let moved: Vec<_> = ["pswpin", "pswpout"]
+        .iter()
+        .filter_map(|metric| case.measure("memory", metric, ""))
+        .filter(|measure| !measure.series.is_of_generator())
+        .collect();
     let per_s: f64 = moved.iter().map(|measure| measure.per_s).sum();
     if per_s < SWAPPED_PER_S_MIN {
         return None;

@@ -54,6 +54,8 @@ struct account {
 	__u8 role; // written by user space
 	__u8 ready_idle; // the last time that it became ready, its CPU was idle
 	__u8 headed; // what was received last was a packet's header alone
+	__u8 shared; // one of several threads that work for the same connections, in turns: a thread pool's
+	__u8 unused[3];
 	__u16 entered; // states that time was entered in since the last edge, a bit each
 	char name[16];
 	__u64 born_ns;
@@ -63,8 +65,11 @@ struct account {
 	__u64 ran_ns; // to here
 	__u64 file_inode; // what it waits for, in a file state
 	__u32 file_device;
-	__u32 unused_too;
+	__u32 place; // of this account, plus one
 	__u64 socket; // where the request came from: an address, to compare with
+	__u64 client; // the socket that what it sent last arrived in: an address, to compare with
+	__u64 server; // the socket that an answer to `client` was sent from before, by whichever thread
+	__u64 strange_ns; // what it sends has arrived, and is no answer to the request from `socket`
 	__u64 edge_ns; // the last edge of a request: picked, or part of a reply sent
 	__u64 sent_ns; // a generator's thread: when its last send arrived at the peer
 	__u64 sum[STATES];

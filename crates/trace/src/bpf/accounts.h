@@ -133,6 +133,7 @@ static __noinline struct account *open_account(struct task_struct *task, __u8 si
 		return 0;
 	now = bpf_ktime_get_ns();
 	begin_write(a);
+	a->place = *place;
 	a->tid = task->pid;
 	a->tgid = task->tgid;
 	a->side = side;

@@ -146,17 +146,10 @@ int BPF_PROG(on_send, struct sock *sk, int length, int flags)
 	a = account(bpf_get_current_task_btf());
 	if (!a)
 		return 0;
-	if (a->side == LOAD) {
+	if (a->side == LOAD)
 		load_sent(a, sk);
-	} else if (a->side == SERVER) {
-		// The woken client may have run before this send returned: then the arrival was the end.
-		if (a->visible)
-			a->visible = 0;
-		else if (a->request != NONE)
-			reply(a, bpf_ktime_get_ns());
-		else
-			end_of(sk, SERVER); // a greeting: what comes in turn is a request
-	}
+	else if (a->side == SERVER)
+		server_sent(a, sk);
 	return 0;
 }
 
@@ -185,9 +178,8 @@ int BPF_PROG(on_arrival, struct sock *sk)
 		} else if (a->side == OWN) {
 			e->from_own++;
 		}
-	} else if (a->side == SERVER && a->request != NONE) {
-		reply(a, now);
-		a->visible = 1;
+	} else if (a->side == SERVER) {
+		server_arrived(a, sk, now);
 	}
 	return 0;
 }

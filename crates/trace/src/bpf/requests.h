@@ -15,7 +15,8 @@ struct end {
 	// Arrivals sent by the generator's threads, and by the program's other threads.
 	__u32 from_load;
 	__u32 from_own;
-	__u32 cycles;
+	__u32 picker; // the server's: the account of the thread that received last
+	__u64 picked_ns; // when that was
 	__u64 arrived_ns; // the server's: the oldest data not received yet, 0: none; the generator's: the newest data
 	__u64 sent_ns;
 	__u64 received_ns;
@@ -35,6 +36,23 @@ struct {
 	__type(key, int);
 	__type(value, struct end);
 } ends SEC(".maps");
+
+// Requests that their thread left for another one to answer: the server's socket, and up to when the thread that picked
+// the request accounted for it.
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 8192);
+	__type(key, __u64);
+	__type(value, __u64);
+} left SEC(".maps");
+
+// From which of the server's sockets data comes that arrives in a client's, by addresses; of threads that are shared alone.
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u64);
+	__type(value, __u64);
+} server_of SEC(".maps");
 
 static __always_inline struct end *end_of(struct sock *sk, __u8 side)
 {
@@ -67,6 +85,154 @@ static __always_inline void reply(struct account *a, __u64 now)
 	end_write(a);
 }
 
+static __always_inline _Bool is_unanswered(struct account *a)
+{
+	return a->request == PICKED || a->request == SUSPENDED;
+}
+
+// A thread goes on to another connection, and has not answered what it picked: another thread will.
+static __noinline void leave_request(struct account *a)
+{
+	__u64 socket = a->socket, from = a->edge_ns;
+
+	bpf_map_update_elem(&left, &socket, &from, BPF_ANY);
+}
+
+// A connection's request is picked by another thread than the one before.
+static __noinline void take_turns(struct account *a, struct end *e)
+{
+	struct account *before = account_at(&e->picker);
+
+	e->picker = a->place;
+	if (!before)
+		return;
+	ONCE(before->shared) = 1;
+	a->shared = 1;
+}
+
+// Up to when the thread that picked it accounted for the request from a socket that another thread answers; 0: there is none.
+static __always_inline __u64 take_left(struct end *e, __u64 socket)
+{
+	__u64 *from = bpf_map_lookup_elem(&left, &socket), at = 0;
+	struct account *picker;
+
+	if (from) {
+		at = *from;
+		bpf_map_delete_elem(&left, &socket);
+		// That of a socket which had this address before.
+		return at < e->picked_ns ? 0 : at;
+	}
+	picker = account_at(&e->picker);
+	if (!picker || picker->socket != socket || !is_unanswered(picker))
+		return 0;
+	// Its thread waits for another request.
+	at = picker->edge_ns;
+	ONCE(picker->request) = NONE;
+	return at;
+}
+
+// A thread sends to a connection that it did not receive from last: it answers what another one picked, as a thread pool's
+// does when what the request waited for is done. Meanwhile the request waited for the server's own work without a thread.
+static __noinline void answer_for_other(struct account *a, struct end *e, __u64 socket, __u64 arrived)
+{
+	__u64 now = bpf_ktime_get_ns(), from;
+
+	if (!e->picker)
+		return; // a greeting
+	from = take_left(e, socket);
+	if (!from)
+		return;
+	if (!arrived)
+		arrived = now;
+	// What it picked itself is for yet another one to answer.
+	if (is_unanswered(a))
+		leave_request(a);
+	a->shared = 1;
+	begin_running(a, now);
+	to_outside(a);
+	a->of_load = e->from_own <= e->from_load;
+	if (a->of_load) {
+		a->requests++;
+		if (arrived > from) {
+			a->request_ns += arrived - from;
+			a->inside[LOCK] += arrived - from;
+		}
+	} else {
+		a->others++;
+	}
+	a->socket = socket;
+	a->edge_ns = now;
+	a->request = REPLIED;
+	end_write(a);
+}
+
+// Whether what a thread sends, and has arrived at a client, is no answer to the request that it picked last.
+static __always_inline _Bool is_strange(struct account *a, __u64 client)
+{
+	__u64 *server;
+
+	a->server = 0;
+	if (a->request == NONE)
+		return 1;
+	if (!a->shared)
+		return a->request == REPLIED && a->client != client;
+	server = bpf_map_lookup_elem(&server_of, &client);
+	if (server)
+		a->server = *server;
+	// Another thread may have picked a request from the same socket since.
+	return a->request == REPLIED || (server && *server != a->socket);
+}
+
+// What a server's thread sends has arrived in a client's socket.
+static __always_inline void server_arrived(struct account *a, struct sock *sk, __u64 now)
+{
+	if (is_strange(a, (__u64)sk)) {
+		// Whose answer it is, the end of the send tells.
+		a->strange_ns = now;
+	} else {
+		reply(a, now);
+		a->visible = 1;
+	}
+	a->client = (__u64)sk;
+}
+
+// Not inlined: threads that work for one connection never come here.
+static __noinline void learn_server(struct account *a, __u64 socket)
+{
+	__u64 client = a->client;
+
+	bpf_map_update_elem(&server_of, &client, &socket, BPF_ANY);
+}
+
+// A server's thread has sent.
+static __always_inline void server_sent(struct account *a, struct sock *sk)
+{
+	__u64 socket = (__u64)sk, arrived = a->strange_ns;
+	struct end *e;
+	_Bool is_own;
+
+	a->strange_ns = 0;
+	if (a->shared && (a->visible || arrived) && a->server != socket)
+		learn_server(a, socket);
+	if (a->visible) {
+		// The woken client may have run before this send returned: then the arrival was the end.
+		a->visible = 0;
+		return;
+	}
+	is_own = a->request != NONE && a->socket == socket;
+	if (is_own && !(a->shared && a->request == REPLIED)) {
+		reply(a, bpf_ktime_get_ns());
+		return;
+	}
+	e = end_of(sk, SERVER); // after a greeting: what comes in turn is a request
+	if (!e)
+		return;
+	if (is_own && e->picker == a->place)
+		reply(a, bpf_ktime_get_ns());
+	else
+		answer_for_other(a, e, socket, arrived);
+}
+
 // Two commands are never answered, and are alone in having these lengths without being a question that waits for long.
 // Their header may have been received before them.
 static __always_inline _Bool is_never_answered(int length, _Bool headed)
@@ -74,10 +240,15 @@ static __always_inline _Bool is_never_answered(int length, _Bool headed)
 	int header = headed ? 0 : PACKET_HEADER;
 	struct pt_regs *regs;
 	__u8 command = 0;
+	__u32 says = 0;
 
 	if (length != header + 1 && length != header + 5)
 		return 0;
 	regs = (struct pt_regs *)bpf_task_pt_regs(bpf_get_current_task_btf());
+	// What TLS puts in front of each record is as long as the shorter one.
+	if (!headed && (bpf_probe_read_user(&says, 3, (void *)SYSCALL_SECOND_ARGUMENT(regs)) ||
+			says != (__u32)(length - PACKET_HEADER)))
+		return 0;
 	if (bpf_probe_read_user(&command, 1, (void *)(SYSCALL_SECOND_ARGUMENT(regs) + header)))
 		return 0;
 	return command == (length == header + 1 ? COM_QUIT : COM_STMT_CLOSE);
@@ -116,7 +287,8 @@ static __always_inline void take_transit_back(struct account *a, struct end *e)
 static __always_inline void server_received(struct account *a, struct sock *sk, int length)
 {
 	struct end *e = end_of(sk, SERVER);
-	_Bool headed = a->headed && a->request != REPLIED && a->socket == (__u64)sk;
+	_Bool is_other = a->socket != (__u64)sk;
+	_Bool headed = a->headed && a->request != REPLIED && !is_other;
 	__u64 arrived, now;
 
 	if (!e)
@@ -132,14 +304,21 @@ static __always_inline void server_received(struct account *a, struct sock *sk, 
 		if (headed && a->of_load)
 			take_transit_back(a, e);
 		a->request = NONE;
-	} else if (a->request != PICKED || a->socket != (__u64)sk) {
+	} else if (a->request != PICKED || is_other) {
+		if (is_other && is_unanswered(a))
+			leave_request(a);
+		if (is_other && a->request != NONE)
+			a->shared = 1;
+		if (e->picker != a->place)
+			take_turns(a, e);
 		to_outside(a);
 		a->of_load = e->from_own <= e->from_load;
 		a->edge_ns = now;
-		if (a->of_load && a->request != SUSPENDED)
+		if (a->of_load && (a->request != SUSPENDED || is_other))
 			enter_transit(a, e, arrived, now);
 		a->request = PICKED;
 		a->socket = (__u64)sk;
+		e->picked_ns = now;
 	}
 	end_write(a);
 }

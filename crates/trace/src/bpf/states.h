@@ -158,6 +158,7 @@ static __always_inline void leave_cpu(struct account *a, struct task_struct *tas
 		if (a->of_load && now > a->edge_ns)
 			a->request_ns += now - a->edge_ns;
 		to_inside(a);
+		a->edge_ns = now;
 		a->request = SUSPENDED;
 	}
 	end_write(a);

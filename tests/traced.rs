@@ -1,0 +1,213 @@
+//! Real servers in every shape, traced: each query that the load sent is a request that the tracer saw, and the parts of the
+//! time budget add up, whatever the sockets, the threads and the protocol are.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use common::{OwnServer, Place, json_of, output, text};
+use serde_json::Value;
+
+const USERS: u64 = 8;
+const TRANSACTIONS: u64 = 10_000;
+/// Connections that set the load up (its data set, its schema), and their questions.
+const SET_UP_MAX: u64 = 80;
+/// Of the mean time of a request.
+const UNACCOUNTED_MAX: f64 = 0.05;
+
+/// What was recorded of a load.
+struct Recorded {
+    run: Value,
+    why: Value,
+    requests: f64,
+    unseen: f64,
+    text: String,
+}
+
+impl Recorded {
+    fn part(&self, name: &str) -> Option<f64> {
+        self.why["levels"][0]["budget_ms"][name].as_f64()
+    }
+
+    fn unaccounted(&self) -> f64 {
+        let level = &self.why["levels"][0];
+        level["unaccounted_ms"].as_f64().unwrap() / level["response_ms"].as_f64().unwrap()
+    }
+
+    /// So many requests as queries, and `beside` of each user's, such as logins.
+    fn assert_adds_up(&self, queries: u64, beside: u64) {
+        let (least, most) = (queries as f64, (queries + beside + SET_UP_MAX) as f64);
+        assert!((least..=most).contains(&self.requests), "{} requests, {least} to {most}", self.requests);
+        assert!(self.unseen <= 0.005 * self.requests + 20.0, "{} arrivals were not seen", self.unseen);
+        assert!(self.unaccounted().abs() <= UNACCOUNTED_MAX, "{}\n{}", self.unaccounted(), self.text);
+    }
+}
+
+/// The last of a counter that the tracer began with.
+fn counted(place: &Place, run: &Path, metric: &str) -> f64 {
+    let run = run.to_str().unwrap();
+    let csv = output(&mut place.whyso(&["export", run, "--source", "trace", "--metric", metric]));
+    let last = text(&csv.stdout).lines().last().and_then(|line| line.rsplit(',').next()?.parse().ok());
+    last.unwrap_or_else(|| panic!("no {metric}: {}", text(&csv.stderr)))
+}
+
+/// Records `whyso load` on a server for as long as it takes.
+fn record(dsn: &str, workload: &str, more: &[&str]) -> Recorded {
+    let place = Place::new();
+    let program = env!("CARGO_BIN_EXE_whyso");
+    let (users, transactions) = (USERS.to_string(), TRANSACTIONS.to_string());
+    let mut record = place.whyso(&["record", "--dsn", dsn, "--json", "--", program, "load", workload]);
+    record.args(["--dsn", dsn, "--users", &users, "--transactions", &transactions]);
+    record.args(["--tables", "1", "--rows", "1000"]).args(more);
+    let out = json_of(&output(&mut record));
+    let path = Path::new(out["path"].as_str().unwrap());
+    let run = path.to_str().unwrap();
+    let why = json_of(&output(&mut place.whyso(&["why", run, "--json"])));
+    Recorded {
+        run: serde_json::from_str(&fs::read_to_string(path.join("run.json")).unwrap()).unwrap(),
+        requests: if is_traced(&why) { counted(&place, path, "requests") } else { 0.0 },
+        unseen: if is_traced(&why) { counted(&place, path, "unseen_arrivals") } else { 0.0 },
+        text: text(&output(&mut place.whyso(&["why", run])).stdout),
+        why,
+    }
+}
+
+fn is_traced(why: &Value) -> bool {
+    why["levels"][0]["budget_ms"]["cpu"].is_number()
+}
+
+/// Whether this machine lets programs be loaded into its kernel.
+fn may_trace() -> bool {
+    let doctor = output(&mut Place::new().whyso(&["doctor"]));
+    let allowed =
+        text(&doctor.stdout).lines().any(|line| line.starts_with("ok") && line.contains("time budget"));
+    if !allowed {
+        eprintln!("NOT TESTED: the tracer needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE");
+    }
+    allowed
+}
+
+#[test]
+fn a_thread_pool_answers_what_its_threads_picked_for_each_other() {
+    if !may_trace() {
+        return;
+    }
+    for groups in ["--thread-pool-size=2", "--thread-pool-size=32"] {
+        let server = OwnServer::start_with(&["--thread-handling=pool-of-threads", groups]);
+        let dsn = server.dsn("root", "");
+        // A commit's answer is sent by another thread than the one that received it, once the log is written.
+        let commits = record(&dsn, "oltp-update-non-index", &[]);
+        commits.assert_adds_up(TRANSACTIONS, 3 * USERS);
+        assert!(commits.part("lock").unwrap() > 0.0, "{}", commits.text);
+        record(&dsn, "oltp-point-select", &[]).assert_adds_up(TRANSACTIONS, 3 * USERS);
+    }
+}
+
+#[test]
+fn connections_that_come_and_go_are_counted_with_and_without_a_thread_cache() {
+    if !may_trace() {
+        return;
+    }
+    for cache in ["--thread-cache-size=0", "--thread-cache-size=64"] {
+        let server = OwnServer::start_with(&[cache]);
+        // A login, a preparation and an execution for each transaction.
+        let churn = record(&server.dsn("root", ""), "oltp-point-select", &["--reconnect-every", "1"]);
+        churn.assert_adds_up(3 * TRANSACTIONS, 3 * USERS);
+    }
+}
+
+#[test]
+fn both_kinds_of_sockets_tls_and_compression_are_counted_alike() {
+    if !may_trace() {
+        return;
+    }
+    let place = Place::new();
+    let key = place.path().join("key.pem");
+    let certificate = place.path().join("certificate.pem");
+    let made = Command::new("openssl")
+        .args(["req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"])
+        .arg("-keyout")
+        .arg(&key)
+        .arg("-out")
+        .arg(&certificate)
+        .output();
+    assert!(made.is_ok_and(|made| made.status.success()), "openssl is needed: apt-get install openssl");
+    let options = [format!("--ssl-key={}", key.display()), format!("--ssl-cert={}", certificate.display())];
+    let server = OwnServer::start_with(&[&options[0], &options[1]]);
+    let tcp = format!("mysql://root@127.0.0.1:{}/", server.port);
+    let tls = format!("{tcp}?tls=insecure");
+    let ways: [(&str, &[&str]); 4] =
+        [(&server.dsn("root", ""), &[]), (&tcp, &[]), (&tls, &[]), (&tcp, &["--compress"])];
+    for (dsn, more) in ways {
+        // TLS begins with a packet and a handshake of its own.
+        record(dsn, "oltp-point-select", more).assert_adds_up(TRANSACTIONS, 6 * USERS);
+    }
+    // Answers of many packets, in several parts.
+    let ranges = record(&tls, "oltp-simple-ranges", &[]);
+    ranges.assert_adds_up(TRANSACTIONS, 6 * USERS);
+    let accepted = server.sql("SHOW GLOBAL STATUS LIKE 'Ssl_finished_accepts'");
+    let accepted: u64 = accepted.split_whitespace().last().unwrap().parse().unwrap();
+    assert!(accepted >= 2 * USERS, "{accepted} TLS connections");
+}
+
+#[test]
+fn the_budget_of_a_server_whose_process_is_not_found_stops_at_the_wire() {
+    if !may_trace() {
+        return;
+    }
+    // In a namespace of its own its process has another number here than it says.
+    let wrapper = ["unshare", "--pid", "--fork", "--kill-child"];
+    let server = OwnServer::start_by(&wrapper, &[]);
+    let recorded = record(&format!("mysql://root@127.0.0.1:{}/", server.port), "oltp-point-select", &[]);
+    let wire = recorded.part("server_and_network").unwrap();
+    assert!(wire > 0.0 && recorded.part("cpu").is_none(), "{}", recorded.why);
+    assert!(recorded.unaccounted().abs() <= UNACCOUNTED_MAX, "{}", recorded.text);
+    assert!(recorded.text.contains("The budget stops at the wire"), "{}", recorded.text);
+    let lost = recorded.run["not_measured"].to_string();
+    assert!(lost.contains("its process is not on this machine, or can't be found from here"), "{lost}");
+    let of_load = recorded.run["levels"][0]["result"]["transactions"].as_u64().unwrap();
+    assert!(of_load >= TRANSACTIONS, "{of_load} answers of {TRANSACTIONS} queries");
+}
+
+/// A network namespace with a pair of devices to it; gone with this.
+struct Namespace(String);
+
+impl Namespace {
+    fn new(address: &str, server: &str) -> Option<Namespace> {
+        let name = format!("whyso{}", std::process::id() % 100_000);
+        let ip = |words: &str| {
+            let words: Vec<&str> = words.split_whitespace().collect();
+            Command::new("ip").args(words).output().is_ok_and(|output| output.status.success())
+        };
+        let namespace = Namespace(name.clone());
+        let made = ip(&format!("netns add {name}"))
+            && ip(&format!("link add {name}a type veth peer name {name}b netns {name}"))
+            && ip(&format!("addr add {address}/30 dev {name}a"))
+            && ip(&format!("link set {name}a up"))
+            && ip(&format!("-n {name} addr add {server}/30 dev {name}b"))
+            && ip(&format!("-n {name} link set {name}b up"));
+        made.then_some(namespace)
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        // The devices go with it.
+        let _ = Command::new("ip").args(["netns", "del", &self.0]).status();
+    }
+}
+
+#[test]
+fn a_server_in_a_network_of_its_own_on_this_machine_is_traced() {
+    let Some(namespace) = Namespace::new("10.201.77.1", "10.201.77.2").filter(|_| may_trace()) else {
+        eprintln!("NOT TESTED: a network namespace needs root and ip(8)");
+        return;
+    };
+    let wrapper = ["ip", "netns", "exec", &namespace.0];
+    let server = OwnServer::start_by(&wrapper, &["--bind-address=10.201.77.2"]);
+    server.sql("CREATE USER bench@'%'; GRANT ALL ON *.* TO bench@'%'");
+    let dsn = format!("mysql://bench@10.201.77.2:{}/", server.port);
+    record(&dsn, "oltp-point-select", &[]).assert_adds_up(TRANSACTIONS, 3 * USERS);
+}
