@@ -15,6 +15,7 @@ const TRIES: u32 = 100;
 
 pub(crate) const SIDE_SERVER: u8 = 1;
 pub(crate) const SIDE_LOAD: u8 = 2;
+pub(crate) const SIDE_OWN: u8 = 3;
 
 const REQUEST_PICKED: u8 = 1;
 
@@ -44,7 +45,9 @@ pub(crate) struct Account {
     ran_ns: u64,
     file_inode: u64,
     file_device: u32,
-    unused_too: u32,
+    call: u16,
+    client: u8,
+    unused: u8,
     socket: u64,
     edge_ns: u64,
     sent_ns: u64,

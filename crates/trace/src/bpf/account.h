@@ -4,6 +4,7 @@
 #define STATES 14
 #define ACCOUNTS_MAX 16384
 #define SYSCALLS_MAX 512
+#define NO_CALL 0xffff
 
 // Where a thread is. src/state.rs gives the names in this order.
 enum state {
@@ -63,7 +64,9 @@ struct account {
 	__u64 ran_ns; // to here
 	__u64 file_inode; // what it waits for, in a file state
 	__u32 file_device;
-	__u32 unused_too;
+	__u16 call; // the system call that it is in while it waits, or NO_CALL
+	__u8 client; // a side: who was seen to send on the connection of the last request
+	__u8 unused;
 	__u64 socket; // where the request came from: an address, to compare with
 	__u64 edge_ns; // the last edge of a request: picked, or part of a reply sent
 	__u64 sent_ns; // a generator's thread: when its last send arrived at the peer
@@ -100,4 +103,29 @@ struct file_key {
 struct file_wait {
 	__u64 count;
 	__u64 ns;
+};
+
+// Pauses of one kind: the thread, by when it was seen first, for numbers are given again.
+struct pause_key {
+	__u64 born_ns;
+	__u32 tid;
+	__u16 call;
+	__u8 state;
+	__u8 in_request;
+};
+
+// Squares are of microseconds, so that years of them fit.
+struct pauses {
+	__u64 began_ns; // the last one
+	__u64 count;
+	__u64 us;
+	__u64 squares;
+	// From the begin of one to the begin of the next, where that is no longer than PAUSE_MAX_NS.
+	__u64 periods;
+	__u64 period_us;
+	__u64 period_squares;
+	char name[16];
+	__u8 role;
+	__u8 client;
+	__u8 unused[6];
 };

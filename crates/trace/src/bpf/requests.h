@@ -98,6 +98,7 @@ static __always_inline void server_received(struct account *a, struct sock *sk, 
 	} else if (a->request != PICKED || a->socket != (__u64)sk) {
 		to_outside(a);
 		a->of_load = e->from_own <= e->from_load;
+		a->client = !a->of_load ? OWN : e->from_load ? LOAD : NOBODY;
 		a->edge_ns = now;
 		if (a->of_load && a->request != SUSPENDED) {
 			if (arrived && arrived <= now) {
