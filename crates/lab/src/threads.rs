@@ -59,9 +59,8 @@ pub fn threads_in(recording: &Recording, window: Window) -> Result<Vec<ThreadTim
         return Err(Error::Failed(format!("this run holds no threads: {why}")));
     }
     let tables = recording.rows(SOURCE)?;
-    let nearest = |t_ns: i64| tables.iter().min_by_key(|table| table.t_ns.abs_diff(t_ns));
-    match (nearest(window.begin_ns), nearest(window.end_ns)) {
-        (Some(first), Some(last)) if last.t_ns > first.t_ns => {
+    match next_to(&tables, window) {
+        Some((first, last)) => {
             let connections = connections_in(recording, window)?;
             let mut threads = between(first, last);
             for thread in &mut threads {
@@ -72,9 +71,42 @@ pub fn threads_in(recording: &Recording, window: Window) -> Result<Vec<ThreadTim
             }
             Ok(threads)
         }
-        _ => {
+        None => {
             Err(Error::Failed("the tracer looked at the threads less than twice in this window".to_string()))
         }
+    }
+}
+
+/// The looks nearest to a window's ends.
+fn next_to(tables: &[TextRows], window: Window) -> Option<(&TextRows, &TextRows)> {
+    let nearest = |t_ns: i64| tables.iter().min_by_key(|table| table.t_ns.abs_diff(t_ns));
+    let (first, last) = (nearest(window.begin_ns)?, nearest(window.end_ns)?);
+    (last.t_ns > first.t_ns).then_some((first, last))
+}
+
+/// The looks at threads in a recording: their times, and what each thread did between two of them.
+pub(crate) struct Looks {
+    tables: Vec<TextRows>,
+}
+
+impl Looks {
+    /// # Errors
+    /// Where the recording's files can't be read.
+    pub(crate) fn of(recording: &Recording) -> Result<Looks, Error> {
+        let is_there = recording.row_sources().iter().any(|source| source == SOURCE);
+        Ok(Looks { tables: if is_there { recording.rows(SOURCE)? } else { Vec::new() } })
+    }
+
+    #[cfg(test)]
+    pub(crate) fn made(tables: impl Into<Vec<TextRows>>) -> Looks {
+        Looks { tables: tables.into() }
+    }
+
+    /// The times of the looks nearest to a window's ends, and the requests that each thread answered between them.
+    pub(crate) fn requests(&self, window: Window) -> Option<(Window, HashMap<u32, u64>)> {
+        let (first, last) = next_to(&self.tables, window)?;
+        let requests = between(first, last).into_iter().map(|thread| (thread.tid, thread.requests)).collect();
+        Some((Window { begin_ns: first.t_ns, end_ns: last.t_ns }, requests))
     }
 }
 
@@ -191,7 +223,10 @@ async fn connections_now(dsn: &Dsn) -> HashMap<u32, Connection> {
 }
 
 /// What the server said of its connections nearest to the window's end.
-fn connections_in(recording: &Recording, window: Window) -> Result<HashMap<u32, Connection>, Error> {
+pub(crate) fn connections_in(
+    recording: &Recording,
+    window: Window,
+) -> Result<HashMap<u32, Connection>, Error> {
     if !recording.row_sources().iter().any(|source| source == CONNECTIONS) {
         return Ok(HashMap::new());
     }

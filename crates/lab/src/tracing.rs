@@ -8,9 +8,10 @@ use whyso_clock::{monotonic_ns, thread_cpu_ns};
 use whyso_record::Recorder;
 use whyso_record::data::{self, Kind, SeriesId, SeriesKey, Status, TextRows, Value};
 use whyso_trace::{
-    ClientSums, FileWait, Reading, Sampler, ServerSums, State, ThreadSums, TraceSpec, Tracer, state,
+    ClientSums, FileWait, Pauses, Reading, Sampler, ServerSums, State, ThreadSums, TraceSpec, Tracer, state,
 };
 
+use crate::pauses;
 use crate::recording::Recording;
 
 /// Between two readings of the sums.
@@ -156,6 +157,13 @@ impl Counting {
         }
     }
 
+    fn pauses(&mut self, reading: &Reading) -> Vec<Pauses> {
+        match self {
+            Counting::Traced(tracer) => tracer.pauses(reading),
+            Counting::Sampled(_) => Vec::new(),
+        }
+    }
+
     /// Between two looks, where there is more to do than to read sums.
     fn look_interval(&self) -> Option<Duration> {
         match self {
@@ -266,6 +274,10 @@ impl Keeper {
             self.recorder.rows(threads_table(end_ns, &read.threads));
             let files = self.counting.files();
             self.recorder.rows(files_table(end_ns, &files));
+            let pauses = self.counting.pauses(&read);
+            if !pauses.is_empty() {
+                self.recorder.rows(pauses::table(end_ns, &pauses));
+            }
         }
         let id = self.series("client", "trace_cost", "tracer_cpu_ns", "", Kind::Counter, "ns");
         self.reading("trace_cost", begin_ns, end_ns, vec![(id, Value::Int(thread_cpu_ns()))]);
