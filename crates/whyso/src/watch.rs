@@ -56,27 +56,35 @@ pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
 }
 
 pub(crate) fn threads(args: &ThreadsArgs) -> Result<ExitCode> {
-    let found = match (&args.run, &args.dsn) {
+    let (found, mut pauses, window_ns) = match (&args.run, &args.dsn) {
         (Some(run), None) => {
             let (recording, _) = open(run, &args.runs)?;
-            whyso_lab::threads_in(&recording, window(&recording, args.users)?)?
+            let window = window(&recording, args.users)?;
+            let pauses = whyso_lab::pauses_in(&recording, window)?;
+            (whyso_lab::threads_in(&recording, window)?, pauses, window.end_ns.abs_diff(window.begin_ns))
         }
         (None, Some(dsn)) => {
             hide_passwords(std::slice::from_ref(dsn));
             let stop = take_ctrl_c()?;
-            whyso_lab::threads_now(dsn, args.length.0, stop, &ask_password)?
+            (whyso_lab::threads_now(dsn, args.length.0, stop, &ask_password)?, Vec::new(), 0)
         }
         _ => bail!(Error::Plan("give a recorded run, or a server with --dsn".to_string())),
     };
-    let wanted = |thread: &&ThreadTime| {
-        args.role.as_ref().is_none_or(|role| thread.role == *role)
-            && (args.thread.is_empty() || args.thread.contains(&thread.tid))
+    let wanted = |tid: u32, own_role: &str| {
+        args.role.as_ref().is_none_or(|role| own_role == role)
+            && (args.thread.is_empty() || args.thread.contains(&tid))
     };
-    let rows: Vec<ThreadRow<'_>> = found.iter().filter(wanted).map(row).collect();
+    pauses.retain(|one| wanted(one.tid, &one.role));
+    let rows: Vec<ThreadRow<'_>> =
+        found.iter().filter(|thread| wanted(thread.tid, &thread.role)).map(row).collect();
     if rows.is_empty() {
         bail!("no thread is left: leave --role and --thread away to see all {}", found.len());
     }
     print!("{}", whyso_report::threads(&rows, &whyso_lab::state_names()));
+    let pauses = whyso_report::pauses(&pauses, window_ns);
+    if !pauses.is_empty() {
+        print!("\n{pauses}");
+    }
     Ok(ExitCode::SUCCESS)
 }
 
