@@ -91,6 +91,8 @@ pub struct Regular {
 pub enum Kind {
     /// A connection's thread waits for its client.
     NextCommand,
+    /// A connection's thread has a part of what its client sends, and waits for more.
+    RestOfRequest,
     /// A connection's thread waits while a client waits for it.
     InRequest,
     /// A background thread; most of them sleep by design.
@@ -106,6 +108,7 @@ impl Kind {
     pub fn name(self) -> &'static str {
         match self {
             Kind::NextCommand => "next command",
+            Kind::RestOfRequest => "rest of a request",
             Kind::InRequest => "in a request",
             Kind::Timer => "timer",
             Kind::Own => "whyso's own",
@@ -120,12 +123,13 @@ impl Pauses {
             Kind::Timer
         } else if self.client == "own" {
             Kind::Own
-        } else if self.in_request {
-            Kind::InRequest
-        } else if self.state == "net_receive" {
-            Kind::NextCommand
         } else {
-            Kind::Idle
+            match (self.in_request, self.state == "net_receive") {
+                (true, true) => Kind::RestOfRequest,
+                (true, false) => Kind::InRequest,
+                (false, true) => Kind::NextCommand,
+                (false, false) => Kind::Idle,
+            }
         }
     }
 

@@ -47,13 +47,14 @@ impl Pattern {
     fn takes(&self, pauses: &Pauses, regular: Regular) -> bool {
         self.kind == pauses.kind()
             && (&self.role, &self.state, &self.call) == (&pauses.role, &pauses.state, &pauses.call)
-            && self.regular == regular
+            && self.regular.length == regular.length
             && is_alike(self.length.mean_ns, pauses.length.mean_ns)
-            && (!regular.period || is_alike(self.period.mean_ns, pauses.period.mean_ns))
+            && (regular.length || is_alike(self.period.mean_ns, pauses.period.mean_ns))
     }
 
-    fn add(&mut self, pauses: &Pauses) {
+    fn add(&mut self, pauses: &Pauses, regular: Regular) {
         self.threads += 1;
+        self.regular.period &= regular.period;
         self.requests += pauses.requests.max(0.0);
         self.length = self.length.and(pauses.length);
         self.period = self.period.and(pauses.period);
@@ -67,7 +68,7 @@ impl Pattern {
     /// Whether it is the same at another level.
     pub(super) fn is_like(&self, other: &Pattern) -> bool {
         (self.kind, &self.state, &self.call) == (other.kind, &other.state, &other.call)
-            && self.regular == other.regular
+            && self.regular.length == other.regular.length
             && is_alike(self.length.mean_ns, other.length.mean_ns)
     }
 }
@@ -88,7 +89,7 @@ pub(super) fn patterns(level: &Level) -> Vec<Pattern> {
             patterns.push(Pattern::of(pauses, regular));
             patterns.len() - 1
         });
-        patterns[at].add(pauses);
+        patterns[at].add(pauses, regular);
     }
     patterns
 }
@@ -104,6 +105,7 @@ pub(super) fn unmeant(level: &Level) -> Vec<Pattern> {
     found.retain(|pattern| pattern.share(level) >= SHARE_MIN);
     found.retain(|pattern| match pattern.kind {
         Kind::NextCommand => matches!(level.pacing, Pacing::Closed | Pacing::Recorded),
+        Kind::RestOfRequest => true,
         Kind::InRequest => pattern.regular.period && pattern.period.mean_ns >= stall_period_min_ns(level),
         Kind::Timer | Kind::Own | Kind::Idle => false,
     });

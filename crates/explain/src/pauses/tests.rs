@@ -156,6 +156,21 @@ fn a_stall_once_a_second_is_found_with_the_timer_that_has_its_period() {
     assert!(text.ends_with("of the server's own background threads it is that of: page cleaner."), "{text}");
 }
 
+#[test]
+fn a_request_that_comes_in_pieces_is_found_however_the_load_is_paced() {
+    let pieces = Pauses { in_request: true, length: moments(20.0, 41.0, 0.8), requests: 20.5, ..waiting(1) };
+    let text = only(LevelInput { pacing: Pacing::Open, ..level(vec![pieces]) });
+    let told =
+        "1 of 64 connection threads waits 41 ms (± 0.8 ms) for the rest of a request (in poll), each time";
+    assert!(text.contains(told) && text.ends_with("TCP_NODELAY ends)."), "{text}");
+}
+
+#[test]
+fn a_thread_whose_waits_also_begin_evenly_pauses_as_the_others_do() {
+    let even = Pauses { period: moments(9.0, 500.0, 0.1), ..waiting(2) };
+    assert!(only(level(vec![waiting(1), even, waiting(3)])).contains("3 of 64"));
+}
+
 /// With a queue for one lock, each transaction waits about as long.
 #[test]
 fn a_wait_in_each_transaction_is_work_and_no_stall() {

@@ -83,11 +83,11 @@ fn sentence(pattern: &Pattern, level: &Level) -> String {
 }
 
 fn words(pattern: &Pattern) -> (&'static str, &'static str) {
-    if pattern.kind == Kind::NextCommand {
-        return (
-            "wait",
-            if pattern.threads == 1 { " for its next command" } else { " for their next command" },
-        );
+    match pattern.kind {
+        Kind::NextCommand if pattern.threads == 1 => return ("wait", " for its next command"),
+        Kind::NextCommand => return ("wait", " for their next command"),
+        Kind::RestOfRequest => return ("wait", " for the rest of a request"),
+        Kind::InRequest | Kind::Timer | Kind::Own | Kind::Idle => {}
     }
     let purpose = match pattern.state.as_str() {
         "sleep" => return ("sleep", " within a request"),
@@ -97,7 +97,6 @@ fn words(pattern: &Pattern) -> (&'static str, &'static str) {
         "file_write" => " for a file to be written, within a request",
         "file_sync" => " for a file to be synced, within a request",
         "net_send" => " for the client to take an answer",
-        "net_receive" => " for the rest of a request",
         "page_fault" => " for memory pages, within a request",
         "runqueue" => " for a CPU, within a request",
         _ => " within a request",
@@ -116,22 +115,33 @@ fn time(mean_ns: f64, spread_ns: Option<f64>) -> String {
 
 fn how_often(pattern: &Pattern) -> String {
     let of_commands = pattern.length.count / pattern.requests;
-    if pattern.kind == Kind::NextCommand && of_commands >= EACH_TIME {
+    let is_for_client = matches!(pattern.kind, Kind::NextCommand | Kind::RestOfRequest);
+    if is_for_client && of_commands >= EACH_TIME {
         return ", each time".to_string();
     }
     if pattern.regular.period {
         return format!(", once every {}", time(pattern.period.mean_ns, Some(pattern.period.spread_ns)));
     }
-    if pattern.kind == Kind::NextCommand && of_commands.is_finite() {
-        return format!(", before {} of the commands", numbers::percent(of_commands));
+    match pattern.kind {
+        Kind::NextCommand if of_commands.is_finite() => {
+            format!(", before {} of the commands", numbers::percent(of_commands))
+        }
+        Kind::RestOfRequest if of_commands.is_finite() => {
+            format!(", in {} of them", numbers::percent(of_commands))
+        }
+        _ => String::new(),
     }
-    String::new()
 }
 
 /// Where to look, and what says so.
 fn advice(pattern: &Pattern, beside: &[Pattern], level: &Level) -> (String, Vec<Evidence>) {
     if pattern.kind == Kind::InRequest {
         return (same_period(pattern, level), Vec::new());
+    }
+    if pattern.kind == Kind::RestOfRequest {
+        let advice = "Either the client sends in pieces that far apart, as it may with LOAD DATA LOCAL; or a piece waits until \
+                      the one before is acknowledged (Nagle's algorithm, which TCP_NODELAY ends).";
+        return (advice.to_string(), Vec::new());
     }
     if level.pacing == Pacing::Recorded {
         let advice = "The load is not whyso's own: this may be how its clients work, or a timer of theirs, or the network's \
