@@ -84,11 +84,10 @@ mod tests {
         let lines: Vec<&str> = table.lines().collect();
         assert_eq!(lines[0], "Pauses");
         assert!(lines[2].contains("4711") && lines[2].contains("next command"), "{table}");
-        assert!(lines[2].ends_with("400.0    3.0                 80.0"), "{table}");
-        assert!(
-            lines[3].contains("4712") && lines[3].ends_with("990.0  400.0    2000.0  0.5    99.0"),
-            "{table}"
-        );
+        let last = |line: &str, cells: &[&str]| line.split_whitespace().collect::<Vec<_>>().ends_with(cells);
+        assert!(last(lines[2], &["20", "400.0", "3.0", "80.0"]), "{table}");
+        assert!(lines[3].contains("4712"), "{table}");
+        assert!(last(lines[3], &["10", "990.0", "400.0", "2000.0", "0.5", "99.0"]), "{table}");
         assert!(!table.contains("4713") && !table.contains('\u{1b}'), "{table}");
         assert_eq!(pauses(&[irregular], 10_000_000_000), "");
     }
