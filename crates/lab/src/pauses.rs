@@ -30,29 +30,41 @@ const COLUMNS: [&str; 14] = [
     "born_ns",
 ];
 
+/// Waits of a thread, of which neither the requests nor the connection are known yet.
+pub(crate) fn told(one: &whyso_trace::Pauses) -> Pauses {
+    let call = one.call.map_or(String::new(), |call| {
+        name_of_syscall(i64::from(call)).map_or_else(|| format!("system call {call}"), str::to_string)
+    });
+    let moments = |of: &whyso_trace::Moments| Moments {
+        count: of.count as f64,
+        mean_ns: of.mean_ns(),
+        spread_ns: of.spread_ns(),
+    };
+    Pauses {
+        tid: one.tid,
+        name: one.name.clone(),
+        role: one.role.name().to_string(),
+        connection: None,
+        state: one.state.name().to_string(),
+        call,
+        in_request: one.in_request,
+        client: one.client.name().to_string(),
+        requests: 0.0,
+        length: moments(&one.length),
+        period: moments(&one.period),
+    }
+}
+
 /// What was counted since the table before.
 pub(crate) fn table(t_ns: i64, pauses: &[whyso_trace::Pauses]) -> TextRows {
     let row = |one: &whyso_trace::Pauses| {
-        let call = one.call.map_or(String::new(), |call| {
-            name_of_syscall(i64::from(call)).map_or_else(|| format!("system call {call}"), str::to_string)
-        });
-        let cells = [
-            one.tid.to_string(),
-            one.name.clone(),
-            one.role.name().to_string(),
-            one.state.name().to_string(),
-            call,
-            u8::from(one.in_request).to_string(),
-            one.client.name().to_string(),
-            one.length.count.to_string(),
-            format!("{:.0}", one.length.mean_ns()),
-            format!("{:.0}", one.length.spread_ns()),
-            one.period.count.to_string(),
-            format!("{:.0}", one.period.mean_ns()),
-            format!("{:.0}", one.period.spread_ns()),
-            one.born_ns.to_string(),
-        ];
-        cells.map(Some).to_vec()
+        let Pauses { tid, name, role, state, call, in_request, client, length, period, .. } = told(one);
+        let [tid, in_request] = [tid, u32::from(in_request)].map(|number| number.to_string());
+        let numbers =
+            [length, period].map(|of| [of.count, of.mean_ns, of.spread_ns].map(|one| format!("{one:.0}")));
+        let words = [tid, name, role, state, call, in_request, client];
+        let cells = words.into_iter().chain(numbers.into_iter().flatten()).chain([one.born_ns.to_string()]);
+        cells.map(Some).collect()
     };
     let columns = COLUMNS.map(str::to_string).to_vec();
     TextRows { source: SOURCE.to_string(), t_ns, columns, rows: pauses.iter().map(row).collect() }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
+use whyso_explain::model::Pauses;
 use whyso_record::Recording;
 use whyso_record::data::TextRows;
 use whyso_record::run::Window;
@@ -10,6 +11,7 @@ use whyso_server::Dsn;
 use whyso_trace::{STATES, ThreadSums, TraceSpec, Tracer, state};
 use whyso_watch::{Connection, connections};
 
+use crate::pauses::told;
 use crate::prepare::AskPassword;
 use crate::progress::Stop;
 use crate::run::{GOODBYE_TIME_MAX, runtime};
@@ -147,6 +149,15 @@ fn rows(table: &TextRows) -> Vec<ThreadTime> {
     table.rows.iter().map(row).collect()
 }
 
+/// A server's threads over a time, and their long waits in it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ThreadsNow {
+    pub threads: Vec<ThreadTime>,
+    pub pauses: Vec<Pauses>,
+    /// Length of that time, in nanoseconds.
+    pub window_ns: u64,
+}
+
 /// The threads of a server on this machine, over the time from now on.
 ///
 /// # Errors
@@ -156,7 +167,7 @@ pub fn threads_now(
     length: Duration,
     stop: &Stop,
     ask_password: &AskPassword,
-) -> Result<Vec<ThreadTime>, Error> {
+) -> Result<ThreadsNow, Error> {
     let runtime = runtime()?;
     let mut dsn = Dsn::resolve(dsn)?;
     if !dsn.schema_given {
@@ -186,6 +197,7 @@ pub fn threads_now(
         std::thread::sleep(LOOK.min(length));
     }
     let last = tracer.read();
+    let waited = tracer.pauses(&last);
     let connections = runtime.block_on(connections_now(&dsn));
     runtime.shutdown_timeout(GOODBYE_TIME_MAX);
     let before: HashMap<u32, &ThreadSums> = first.threads.iter().map(|thread| (thread.tid, thread)).collect();
@@ -207,7 +219,20 @@ pub fn threads_now(
             states_ns,
         }
     };
-    Ok(last.threads.iter().map(time).collect())
+    let threads: Vec<ThreadTime> = last.threads.iter().map(time).collect();
+    let pauses = waited.iter().map(|one| pauses_of(&threads, one)).collect();
+    Ok(ThreadsNow { threads, pauses, window_ns })
+}
+
+/// Waits with what was learnt of their thread meanwhile.
+fn pauses_of(threads: &[ThreadTime], waited: &whyso_trace::Pauses) -> Pauses {
+    let mut pauses = told(waited);
+    if let Some(thread) = threads.iter().find(|thread| thread.tid == waited.tid) {
+        pauses.role.clone_from(&thread.role);
+        pauses.connection = thread.connection;
+        pauses.requests = thread.requests as f64;
+    }
+    pauses
 }
 
 /// What the server says of its connections now, by the thread that works for each.

@@ -83,7 +83,7 @@ impl Tracing {
                 let sampler = Sampler::start(server_pid)
                     .map_err(|second| format!("{error}; nor can its threads be looked at: {second}"))?;
                 recording.info.not_measured.push(format!(
-                    "where requests begin and end, and waits by file: {error}. The states of the server's threads are \
+                    "where requests begin and end, waits by file, and pauses: {error}. The states of the server's threads are \
                      samples from /proc, some times a second: what its connections' threads do besides waiting for \
                      their clients stands for their requests"
                 ));

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use whyso_lab::doctor::Verdict;
-use whyso_lab::{Error, RecordPlan, ThreadTime};
+use whyso_lab::{Error, RecordPlan, ThreadTime, ThreadsNow};
 use whyso_record::Recording;
 use whyso_record::run::Window;
 use whyso_report::ThreadRow;
@@ -56,17 +56,18 @@ pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
 }
 
 pub(crate) fn threads(args: &ThreadsArgs) -> Result<ExitCode> {
-    let (found, mut pauses, window_ns) = match (&args.run, &args.dsn) {
+    let ThreadsNow { threads: found, mut pauses, window_ns } = match (&args.run, &args.dsn) {
         (Some(run), None) => {
             let (recording, _) = open(run, &args.runs)?;
             let window = window(&recording, args.users)?;
             let pauses = whyso_lab::pauses_in(&recording, window)?;
-            (whyso_lab::threads_in(&recording, window)?, pauses, window.end_ns.abs_diff(window.begin_ns))
+            let threads = whyso_lab::threads_in(&recording, window)?;
+            ThreadsNow { threads, pauses, window_ns: window.end_ns.abs_diff(window.begin_ns) }
         }
         (None, Some(dsn)) => {
             hide_passwords(std::slice::from_ref(dsn));
             let stop = take_ctrl_c()?;
-            (whyso_lab::threads_now(dsn, args.length.0, stop, &ask_password)?, Vec::new(), 0)
+            whyso_lab::threads_now(dsn, args.length.0, stop, &ask_password)?
         }
         _ => bail!(Error::Plan("give a recorded run, or a server with --dsn".to_string())),
     };
