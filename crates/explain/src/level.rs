@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use crate::interval;
 use crate::model::{
-    Counter, CpuUse, Evidence, FileWait, Gauge, LevelInput, LevelVerdict, Machine, Pacing, Regime, Steadiness,
+    Counter, CpuUse, Evidence, FileWait, Gauge, LevelInput, LevelVerdict, Machine, Pacing, Pauses, Regime,
+    Steadiness,
 };
 use crate::numbers;
 use crate::steady::{self, BINS_PER_S, Change};
@@ -64,6 +65,7 @@ pub(crate) struct Level<'a> {
     pub(crate) counters: &'a [Counter],
     pub(crate) gauges: &'a [Gauge],
     pub(crate) file_waits: &'a [FileWait],
+    pub(crate) pauses: &'a [Pauses],
     pub(crate) pacing: Pacing,
     /// Mean time of a transaction's last attempt; `None` where it was not recorded.
     pub(crate) service_mean_ms: Option<f64>,
@@ -116,6 +118,7 @@ impl<'a> Level<'a> {
             counters: &input.counters,
             gauges: &input.gauges,
             file_waits: &input.file_waits,
+            pauses: &input.pauses,
             pacing: input.pacing,
             service_mean_ms: positive(input.service_mean_ms),
             lost_ms: input.lost_ms_by_code.values().filter_map(|&ms| positive(ms)).sum(),

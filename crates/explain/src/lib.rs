@@ -47,6 +47,7 @@ mod meanings;
 pub mod model;
 mod numbers;
 mod others;
+mod pauses;
 mod rates;
 mod regime;
 mod service_level;
@@ -110,6 +111,7 @@ pub fn explain_at(input: &Input, users: Option<u32>) -> Explanation {
     }
     findings.extend(budget::findings(&budgets, &levels, about, span).into_iter().map(Some));
     findings.extend(suspects::findings(&suspected).into_iter().map(Some));
+    findings.extend(pauses::findings(&levels, about).into_iter().map(Some));
     findings.push(service_level::finding(&input.levels));
     findings.push(generator::finding(&levels, &input.machine));
     findings.push(others::finding(&levels, &input.machine));

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use crate::budget::{Budget, CpuSplit, Part, PartTime};
+pub use crate::pauses::{Kind as PauseKind, Moments, Pauses, Regular};
 pub use crate::suspects::{Cause, Gain, Suspect};
 
 /// Everything that the explanation rests on. Made from a recording; holds no clock and no file.
@@ -126,6 +127,9 @@ pub struct LevelInput {
     /// Waits by file, where the server was traced.
     #[serde(default)]
     pub file_waits: Vec<FileWait>,
+    /// Long waits of the server's threads, where it was traced.
+    #[serde(default)]
+    pub pauses: Vec<Pauses>,
 }
 
 /// One requirement of a service level at one level.

@@ -5,8 +5,8 @@ use proptest::option;
 use proptest::prelude::*;
 use whyso_explain::explain;
 use whyso_explain::model::{
-    ActionInput, Cause, Counter, CpuUse, Explanation, FileWait, Input, LevelInput, Machine, Pacing,
-    SeriesName,
+    ActionInput, Cause, Counter, CpuUse, Explanation, FileWait, Input, LevelInput, Machine, Moments, Pacing,
+    Pauses, SeriesName,
 };
 
 /// Ordinary numbers, and those that break formulas.
@@ -101,6 +101,30 @@ fn counters() -> impl Strategy<Value = Vec<Counter>> {
 }
 
 prop_compose! {
+    fn moments()(count in number(), mean_ns in number(), spread_ns in number()) -> Moments {
+        Moments { count, mean_ns, spread_ns }
+    }
+}
+
+prop_compose! {
+    fn pauses()(
+        (tid, requests, in_request) in (0_u32..4, number(), any::<bool>()),
+        state in prop_oneof!["net_receive", "lock", "sleep", "öf"],
+        role in prop_oneof!["connection", "page cleaner"],
+        client in prop_oneof!["load", "own", "unknown", ""],
+        (length, period) in prop_oneof![
+            (moments(), moments()),
+            (8.0..1e4_f64, 2e7..1e9_f64).prop_map(|(count, mean_ns)| {
+                let regular = Moments { count, mean_ns, spread_ns: 0.0 };
+                (regular, Moments { mean_ns: mean_ns * 10.0, ..regular })
+            }),
+        ],
+    ) -> Pauses {
+        Pauses { tid, role, state, client, in_request, requests, length, period, ..Pauses::default() }
+    }
+}
+
+prop_compose! {
     fn level()(
         (index, users) in (0_u32..20, prop_oneof![4 => 0_u32..100, 1 => any::<u32>()]),
         repeat in prop::bool::weighted(0.15),
@@ -118,16 +142,18 @@ prop_compose! {
         cpu in option::of(cpu()),
         counters in counters(),
         (pacing, service_mean_ms, lost_ms) in (
-            prop_oneof![Just(Pacing::Closed), Just(Pacing::ClosedWithPauses), Just(Pacing::Open)],
+            prop_oneof![Just(Pacing::Closed), Just(Pacing::ClosedWithPauses), Just(Pacing::Open), Just(Pacing::Recorded)],
             number(),
             number(),
         ),
         (wait_ns, state) in (number(), prop_oneof!["file_sync", "kernel_lock"]),
+        pauses in vec(pauses(), 0..6),
     ) -> LevelInput {
         LevelInput {
             index, users, repeat, begin_ns, end_ns, transactions, errors, latency_mean_ms, bins_100ms, client_cpu_s,
             client_saturated_why: why, cut_short: cut, cpu, server_cpu_s, counters, pacing, service_mean_ms,
             lost_ms_by_code: [("1213 (40001)".to_string(), lost_ms)].into(),
+            pauses,
             file_waits: vec![FileWait { path: "ib_logfile0".to_string(), state, ns: wait_ns, ..FileWait::default() }],
             ..LevelInput::default()
         }

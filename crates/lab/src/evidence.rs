@@ -8,8 +8,7 @@ use whyso_record::Recording;
 use whyso_record::data::{Kind, SeriesId, SeriesKey};
 use whyso_record::run::{ActionRecord, Ended, Level, Purpose, RunInfo, SloResult};
 
-use crate::Error;
-use crate::file_waits;
+use crate::{Error, file_waits, pauses};
 
 /// What `whyso_explain` makes of a recording.
 ///
@@ -54,6 +53,7 @@ pub fn input(recording: &Recording) -> Result<Input, Error> {
     if !levels.is_empty() {
         add_series(recording, &mut levels)?;
         file_waits::add(recording, &mut levels)?;
+        pauses::add(recording, &mut levels)?;
     }
     let mut not_measured = run.not_measured.clone();
     not_measured.extend(recording.problems().iter().cloned());
@@ -138,6 +138,7 @@ fn level_input(level: &Level) -> LevelInput {
         service_mean_ms: result.service_ms.mean,
         lost_ms_by_code: result.lost_ms_by_code.clone(),
         file_waits: Vec::new(),
+        pauses: Vec::new(),
     }
 }
 

@@ -36,6 +36,7 @@ mod level;
 pub mod load;
 mod own_data;
 mod pacing;
+mod pauses;
 mod plan;
 mod prepare;
 mod progress;
@@ -56,13 +57,14 @@ pub use beside::{Beside, DrivenLoad};
 pub use error::Error;
 pub use evidence::{explain, explain_at, input, judge_alone};
 pub use pacing::{Quantity, Stages, parse_stages, parse_think};
+pub use pauses::pauses_in;
 pub use plan::{Action, Plan, ServerPlan, USERS_MAX, What, parse_knob};
 pub use prepare::AskPassword;
 pub use progress::{IntervalNews, Listener, News, Running, Stop};
 pub use record::{RecordPlan, record};
 pub use run::{Outcome, run};
 pub use source::Source;
-pub use threads::{ThreadTime, state_names, threads_in, threads_now};
+pub use threads::{ThreadTime, ThreadsNow, state_names, threads_in, threads_now};
 pub use tuning::{parse_busy_poll, parse_min_complete};
 
 /// What the plan's workload sends, as text for people.

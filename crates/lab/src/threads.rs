@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::{Duration, Instant};
 
+use whyso_explain::model::Pauses;
 use whyso_record::Recording;
 use whyso_record::data::TextRows;
 use whyso_record::run::Window;
@@ -10,6 +11,7 @@ use whyso_server::Dsn;
 use whyso_trace::{STATES, ThreadSums, state};
 use whyso_watch::{Connection, connections};
 
+use crate::pauses::told;
 use crate::prepare::AskPassword;
 use crate::progress::Stop;
 use crate::run::{GOODBYE_TIME_MAX, runtime};
@@ -60,9 +62,8 @@ pub fn threads_in(recording: &Recording, window: Window) -> Result<Vec<ThreadTim
         return Err(Error::Failed(format!("this run holds no threads: {why}")));
     }
     let tables = recording.rows(SOURCE)?;
-    let nearest = |t_ns: i64| tables.iter().min_by_key(|table| table.t_ns.abs_diff(t_ns));
-    match (nearest(window.begin_ns), nearest(window.end_ns)) {
-        (Some(first), Some(last)) if last.t_ns > first.t_ns => {
+    match next_to(&tables, window) {
+        Some((first, last)) => {
             let connections = connections_in(recording, window)?;
             let mut threads = between(first, last);
             for thread in &mut threads {
@@ -73,9 +74,42 @@ pub fn threads_in(recording: &Recording, window: Window) -> Result<Vec<ThreadTim
             }
             Ok(threads)
         }
-        _ => {
+        None => {
             Err(Error::Failed("the tracer looked at the threads less than twice in this window".to_string()))
         }
+    }
+}
+
+/// The looks nearest to a window's ends.
+fn next_to(tables: &[TextRows], window: Window) -> Option<(&TextRows, &TextRows)> {
+    let nearest = |t_ns: i64| tables.iter().min_by_key(|table| table.t_ns.abs_diff(t_ns));
+    let (first, last) = (nearest(window.begin_ns)?, nearest(window.end_ns)?);
+    (last.t_ns > first.t_ns).then_some((first, last))
+}
+
+/// The looks at threads in a recording: their times, and what each thread did between two of them.
+pub(crate) struct Looks {
+    tables: Vec<TextRows>,
+}
+
+impl Looks {
+    /// # Errors
+    /// Where the recording's files can't be read.
+    pub(crate) fn of(recording: &Recording) -> Result<Looks, Error> {
+        let is_there = recording.row_sources().iter().any(|source| source == SOURCE);
+        Ok(Looks { tables: if is_there { recording.rows(SOURCE)? } else { Vec::new() } })
+    }
+
+    #[cfg(test)]
+    pub(crate) fn made(tables: impl Into<Vec<TextRows>>) -> Looks {
+        Looks { tables: tables.into() }
+    }
+
+    /// The times of the looks nearest to a window's ends, and the requests that each thread answered between them.
+    pub(crate) fn requests(&self, window: Window) -> Option<(Window, HashMap<u32, u64>)> {
+        let (first, last) = next_to(&self.tables, window)?;
+        let requests = between(first, last).into_iter().map(|thread| (thread.tid, thread.requests)).collect();
+        Some((Window { begin_ns: first.t_ns, end_ns: last.t_ns }, requests))
     }
 }
 
@@ -116,6 +150,15 @@ fn rows(table: &TextRows) -> Vec<ThreadTime> {
     table.rows.iter().map(row).collect()
 }
 
+/// A server's threads over a time, and their long waits in it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ThreadsNow {
+    pub threads: Vec<ThreadTime>,
+    pub pauses: Vec<Pauses>,
+    /// Length of that time, in nanoseconds.
+    pub window_ns: u64,
+}
+
 /// The threads of a server on this machine, over the time from now on.
 ///
 /// # Errors
@@ -125,7 +168,7 @@ pub fn threads_now(
     length: Duration,
     stop: &Stop,
     ask_password: &AskPassword,
-) -> Result<Vec<ThreadTime>, Error> {
+) -> Result<ThreadsNow, Error> {
     let runtime = runtime()?;
     let mut dsn = Dsn::resolve(dsn)?;
     if !dsn.schema_given {
@@ -155,6 +198,7 @@ pub fn threads_now(
         counting.look();
     }
     let last = counting.read();
+    let waited = counting.pauses(&last);
     let connections = runtime.block_on(connections_now(&dsn));
     runtime.shutdown_timeout(GOODBYE_TIME_MAX);
     let before: HashMap<u32, &ThreadSums> = first.threads.iter().map(|thread| (thread.tid, thread)).collect();
@@ -176,7 +220,20 @@ pub fn threads_now(
             states_ns,
         }
     };
-    Ok(last.threads.iter().map(time).collect())
+    let threads: Vec<ThreadTime> = last.threads.iter().map(time).collect();
+    let pauses = waited.iter().map(|one| pauses_of(&threads, one)).collect();
+    Ok(ThreadsNow { threads, pauses, window_ns })
+}
+
+/// Waits with what was learnt of their thread meanwhile.
+fn pauses_of(threads: &[ThreadTime], waited: &whyso_trace::Pauses) -> Pauses {
+    let mut pauses = told(waited);
+    if let Some(thread) = threads.iter().find(|thread| thread.tid == waited.tid) {
+        pauses.role.clone_from(&thread.role);
+        pauses.connection = thread.connection;
+        pauses.requests = thread.requests as f64;
+    }
+    pauses
 }
 
 /// What the server says of its connections now, by the thread that works for each.
@@ -192,7 +249,10 @@ async fn connections_now(dsn: &Dsn) -> HashMap<u32, Connection> {
 }
 
 /// What the server said of its connections nearest to the window's end.
-fn connections_in(recording: &Recording, window: Window) -> Result<HashMap<u32, Connection>, Error> {
+pub(crate) fn connections_in(
+    recording: &Recording,
+    window: Window,
+) -> Result<HashMap<u32, Connection>, Error> {
     if !recording.row_sources().iter().any(|source| source == CONNECTIONS) {
         return Ok(HashMap::new());
     }

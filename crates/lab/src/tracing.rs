@@ -8,9 +8,11 @@ use whyso_clock::{monotonic_ns, thread_cpu_ns};
 use whyso_record::Recorder;
 use whyso_record::data::{self, Kind, SeriesId, SeriesKey, Status, TextRows, Value};
 use whyso_trace::{
-    ClientSums, Cost, FileWait, Reading, Sampler, ServerSums, State, ThreadSums, TraceSpec, Tracer, state,
+    ClientSums, Cost, FileWait, Pauses, Reading, Sampler, ServerSums, State, ThreadSums, TraceSpec, Tracer,
+    state,
 };
 
+use crate::pauses;
 use crate::recording::Recording;
 
 /// Between two readings of the sums.
@@ -168,7 +170,7 @@ impl Counting {
             .map_err(|second| format!("{error}; nor can its threads be looked at: {second}"))?;
         let lost = if sampler.sees_waits() {
             format!(
-                "where requests begin and end, what lies between client and server, and waits by file: {error}. The states \
+                "where requests begin and end, what lies between client and server, waits by file, and pauses: {error}. The states \
                  of the server's threads are samples from /proc, some times a second: what its connections' threads do \
                  besides waiting for their clients stands for their requests"
             )
@@ -218,6 +220,13 @@ impl Counting {
     fn files(&mut self) -> Vec<FileWait> {
         match self {
             Counting::Traced(tracer) => tracer.files(),
+            Counting::Sampled(_) | Counting::Wire(_) => Vec::new(),
+        }
+    }
+
+    pub(crate) fn pauses(&mut self, reading: &Reading) -> Vec<Pauses> {
+        match self {
+            Counting::Traced(tracer) => tracer.pauses(reading),
             Counting::Sampled(_) | Counting::Wire(_) => Vec::new(),
         }
     }
@@ -337,6 +346,10 @@ impl Keeper {
             self.recorder.rows(threads_table(end_ns, &read.threads));
             let files = self.counting.files();
             self.recorder.rows(files_table(end_ns, &files));
+            let pauses = self.counting.pauses(&read);
+            if !pauses.is_empty() {
+                self.recorder.rows(pauses::table(end_ns, &pauses));
+            }
         }
         let id = self.series("client", "trace_cost", "tracer_cpu_ns", "", Kind::Counter, "ns");
         let mut values = vec![(id, Value::Int(thread_cpu_ns()))];

@@ -59,7 +59,7 @@ fn percent(share: f64) -> String {
 }
 
 /// What a server says never reaches the terminal as more than text.
-fn clean(text: &str) -> String {
+pub(crate) fn clean(text: &str) -> String {
     text.chars().map(|one| if one.is_control() { '?' } else { one }).collect()
 }
 

@@ -15,6 +15,7 @@ const TRIES: u32 = 100;
 
 pub(crate) const SIDE_SERVER: u8 = 1;
 pub(crate) const SIDE_LOAD: u8 = 2;
+pub(crate) const SIDE_OWN: u8 = 3;
 
 const REQUEST_PICKED: u8 = 1;
 
@@ -36,7 +37,8 @@ pub(crate) struct Account {
     ready_idle: u8,
     headed: u8,
     shared: u8,
-    unused: [u8; 3],
+    sender: u8,
+    call: u16,
     entered: u16,
     pub(crate) name: [u8; 16],
     pub(crate) born_ns: u64,

@@ -27,6 +27,7 @@
 mod account;
 mod error;
 mod files;
+mod pauses;
 mod reading;
 pub mod role;
 mod sampled;
@@ -40,6 +41,7 @@ mod skeleton {
 }
 
 pub use error::Error;
+pub use pauses::{Client, Moments, Pauses};
 pub use reading::{ClientSums, FileWait, Reading, ServerSums, ThreadSums};
 pub use role::Role;
 pub use sampled::Sampler;

@@ -19,7 +19,7 @@ pub struct Reading {
     /// The server's threads that live.
     pub threads: Vec<ThreadSums>,
     /// What could not be counted, by why.
-    pub lost: [(&'static str, u64); 3],
+    pub lost: [(&'static str, u64); 4],
 }
 
 /// The server's side of the load's requests.

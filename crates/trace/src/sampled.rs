@@ -120,7 +120,8 @@ impl Sampler {
             });
         }
         threads.sort_by_key(|thread| thread.tid);
-        let lost = [("no account", 0), ("no storage", 0), ("clock went back", 0)];
+        let lost =
+            [("no account", 0), ("no storage", 0), ("clock went back", 0), ("no place for a pause", 0)];
         Reading {
             at_ns: monotonic_ns(),
             server: sums.server,

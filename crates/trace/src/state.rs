@@ -76,51 +76,65 @@ impl State {
 
 /// What a thread is in when it blocks inside a system call, by the call's number on this machine.
 pub fn state_of_syscall(number: i64) -> State {
-    CALLS.iter().find(|(call, _)| *call == number).map_or(State::Other, |(_, state)| *state)
+    CALLS.iter().find(|(call, _, _)| *call == number).map_or(State::Other, |(_, _, state)| *state)
+}
+
+/// The name of a system call in which threads block, by its number on this machine; `None` of all others.
+pub fn name_of_syscall(number: i64) -> Option<&'static str> {
+    CALLS.iter().find(|(call, _, _)| *call == number).map(|(_, name, _)| name.trim_start_matches("SYS_"))
+}
+
+macro_rules! call {
+    ($number:ident, $state:ident) => {
+        (libc::$number, stringify!($number), State::$state)
+    };
 }
 
 /// All others are [`State::Other`].
 #[rustfmt::skip]
-const CALLS: &[(i64, State)] = &[
-    (libc::SYS_futex, State::Lock),
-    (libc::SYS_futex_waitv, State::Lock),
-    (libc::SYS_read, State::FileRead),
-    (libc::SYS_pread64, State::FileRead),
-    (libc::SYS_readv, State::FileRead),
-    (libc::SYS_preadv, State::FileRead),
-    (libc::SYS_preadv2, State::FileRead),
-    (libc::SYS_getdents64, State::FileRead),
-    (libc::SYS_write, State::FileWrite),
-    (libc::SYS_pwrite64, State::FileWrite),
-    (libc::SYS_writev, State::FileWrite),
-    (libc::SYS_pwritev, State::FileWrite),
-    (libc::SYS_pwritev2, State::FileWrite),
-    (libc::SYS_fallocate, State::FileWrite),
-    (libc::SYS_ftruncate, State::FileWrite),
-    (libc::SYS_fsync, State::FileSync),
-    (libc::SYS_fdatasync, State::FileSync),
-    (libc::SYS_sync_file_range, State::FileSync),
-    (libc::SYS_syncfs, State::FileSync),
-    (libc::SYS_msync, State::FileSync),
-    (libc::SYS_sendto, State::NetSend),
-    (libc::SYS_sendmsg, State::NetSend),
-    (libc::SYS_sendmmsg, State::NetSend),
-    (libc::SYS_recvfrom, State::NetReceive),
-    (libc::SYS_recvmsg, State::NetReceive),
-    (libc::SYS_recvmmsg, State::NetReceive),
-    (libc::SYS_accept, State::NetReceive),
-    (libc::SYS_accept4, State::NetReceive),
-    (libc::SYS_ppoll, State::NetReceive),
-    (libc::SYS_pselect6, State::NetReceive),
-    (libc::SYS_epoll_pwait, State::NetReceive),
-    (libc::SYS_epoll_pwait2, State::NetReceive),
-    #[cfg(target_arch = "x86_64")] (libc::SYS_poll, State::NetReceive),
-    #[cfg(target_arch = "x86_64")] (libc::SYS_select, State::NetReceive),
-    #[cfg(target_arch = "x86_64")] (libc::SYS_epoll_wait, State::NetReceive),
-    (libc::SYS_nanosleep, State::Sleep),
-    (libc::SYS_clock_nanosleep, State::Sleep),
-    (libc::SYS_io_getevents, State::Aio),
-    (libc::SYS_io_uring_enter, State::Aio),
+const CALLS: &[(i64, &str, State)] = &[
+    call!(SYS_futex, Lock),
+    call!(SYS_futex_waitv, Lock),
+    call!(SYS_read, FileRead),
+    call!(SYS_pread64, FileRead),
+    call!(SYS_readv, FileRead),
+    call!(SYS_preadv, FileRead),
+    call!(SYS_preadv2, FileRead),
+    call!(SYS_getdents64, FileRead),
+    call!(SYS_write, FileWrite),
+    call!(SYS_pwrite64, FileWrite),
+    call!(SYS_writev, FileWrite),
+    call!(SYS_pwritev, FileWrite),
+    call!(SYS_pwritev2, FileWrite),
+    call!(SYS_fallocate, FileWrite),
+    call!(SYS_ftruncate, FileWrite),
+    call!(SYS_fsync, FileSync),
+    call!(SYS_fdatasync, FileSync),
+    call!(SYS_sync_file_range, FileSync),
+    call!(SYS_syncfs, FileSync),
+    call!(SYS_msync, FileSync),
+    call!(SYS_sendto, NetSend),
+    call!(SYS_sendmsg, NetSend),
+    call!(SYS_sendmmsg, NetSend),
+    call!(SYS_recvfrom, NetReceive),
+    call!(SYS_recvmsg, NetReceive),
+    call!(SYS_recvmmsg, NetReceive),
+    call!(SYS_accept, NetReceive),
+    call!(SYS_accept4, NetReceive),
+    call!(SYS_ppoll, NetReceive),
+    call!(SYS_pselect6, NetReceive),
+    call!(SYS_epoll_pwait, NetReceive),
+    call!(SYS_epoll_pwait2, NetReceive),
+    #[cfg(target_arch = "x86_64")] call!(SYS_poll, NetReceive),
+    #[cfg(target_arch = "x86_64")] call!(SYS_select, NetReceive),
+    #[cfg(target_arch = "x86_64")] call!(SYS_epoll_wait, NetReceive),
+    call!(SYS_nanosleep, Sleep),
+    call!(SYS_clock_nanosleep, Sleep),
+    call!(SYS_io_getevents, Aio),
+    call!(SYS_io_uring_enter, Aio),
+    call!(SYS_rt_sigtimedwait, Other),
+    call!(SYS_wait4, Other),
+    #[cfg(target_arch = "x86_64")] call!(SYS_pause, Other),
 ];
 
 #[cfg(test)]
@@ -138,8 +152,8 @@ mod tests {
 
     #[test]
     fn no_system_call_has_two_states() {
-        for (place, (call, _)) in CALLS.iter().enumerate() {
-            assert!(CALLS[..place].iter().all(|(other, _)| other != call), "call {call} twice");
+        for (place, (call, _, _)) in CALLS.iter().enumerate() {
+            assert!(CALLS[..place].iter().all(|(other, _, _)| other != call), "call {call} twice");
         }
     }
 
@@ -148,5 +162,7 @@ mod tests {
         assert_eq!(state_of_syscall(libc::SYS_futex), State::Lock);
         assert_eq!(state_of_syscall(libc::SYS_getpid), State::Other);
         assert_eq!(state_of_syscall(-1), State::Other);
+        assert_eq!(name_of_syscall(libc::SYS_clock_nanosleep), Some("clock_nanosleep"));
+        assert_eq!(name_of_syscall(libc::SYS_getpid), None);
     }
 }

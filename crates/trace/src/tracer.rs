@@ -9,6 +9,7 @@ use libbpf_rs::{Link, MapCore, MapFlags, OpenObject, ProgramMut};
 use crate::account::{ACCOUNTS_MAX, Account, Accounts, SIDE_LOAD, SIDE_SERVER};
 use crate::error::Error;
 use crate::files::Paths;
+use crate::pauses::{Pauses, Told};
 use crate::reading::{FileWait, Reading, ServerSums, Sums, ThreadSums};
 use crate::role::{self, Role};
 use crate::skeleton::{BudgetSkel, BudgetSkelBuilder};
@@ -49,6 +50,7 @@ pub struct Tracer {
     read_last: ServerSums,
     roles: Vec<Role>,
     paths: Paths,
+    pauses: Told,
     processes: Vec<u32>,
 }
 
@@ -88,6 +90,7 @@ impl Tracer {
             read_last: ServerSums::default(),
             roles: vec![Role::Other; ACCOUNTS_MAX],
             paths: Paths::default(),
+            pauses: Told::default(),
             processes: Vec::new(),
         };
         tracer.watch(&spec.servers, &spec.generators)?;
@@ -231,6 +234,21 @@ impl Tracer {
         waits
     }
 
+    /// The pauses of the server's threads since the last call. `reading` says which threads live.
+    pub fn pauses(&mut self, reading: &Reading) -> Vec<Pauses> {
+        let map = &self.skeleton.maps.pauses;
+        let entry = |key: Vec<u8>| {
+            let value = map.lookup(&key, MapFlags::ANY).ok().flatten()?;
+            Some((key, value))
+        };
+        let grown = self.pauses.grown(map.keys().filter_map(entry).collect());
+        for key in self.pauses.departed(&reading.threads) {
+            // Where it fails, a place is taken for longer; the programs say when there is none.
+            let _ = map.delete(&key);
+        }
+        grown
+    }
+
     /// What the programs have cost; nothing unless [`TraceSpec::cost`] asked for it.
     pub fn cost(&self) -> Vec<Cost> {
         let programs = &self.skeleton.progs;
@@ -289,9 +307,14 @@ impl Tracer {
         let _ = free(&self.skeleton, place as u32);
     }
 
-    fn lost(&self) -> [(&'static str, u64); 3] {
+    fn lost(&self) -> [(&'static str, u64); 4] {
         let lost = self.skeleton.maps.bss_data.as_deref().map(|data| data.lost).unwrap_or_default();
-        [("no account", lost.accounts), ("no storage", lost.storage), ("clock went back", lost.clock)]
+        [
+            ("no account", lost.accounts),
+            ("no storage", lost.storage),
+            ("clock went back", lost.clock),
+            ("no place for a pause", lost.pauses),
+        ]
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use whyso_lab::doctor::Verdict;
-use whyso_lab::{Error, RecordPlan, ThreadTime};
+use whyso_lab::{Error, RecordPlan, ThreadTime, ThreadsNow};
 use whyso_record::Recording;
 use whyso_record::run::Window;
 use whyso_report::ThreadRow;
@@ -56,10 +56,13 @@ pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
 }
 
 pub(crate) fn threads(args: &ThreadsArgs) -> Result<ExitCode> {
-    let found = match (&args.run, &args.dsn) {
+    let ThreadsNow { threads: found, mut pauses, window_ns } = match (&args.run, &args.dsn) {
         (Some(run), None) => {
             let (recording, _) = open(run, &args.runs)?;
-            whyso_lab::threads_in(&recording, window(&recording, args.users)?)?
+            let window = window(&recording, args.users)?;
+            let pauses = whyso_lab::pauses_in(&recording, window)?;
+            let threads = whyso_lab::threads_in(&recording, window)?;
+            ThreadsNow { threads, pauses, window_ns: window.end_ns.abs_diff(window.begin_ns) }
         }
         (None, Some(dsn)) => {
             hide_passwords(std::slice::from_ref(dsn));
@@ -68,15 +71,21 @@ pub(crate) fn threads(args: &ThreadsArgs) -> Result<ExitCode> {
         }
         _ => bail!(Error::Plan("give a recorded run, or a server with --dsn".to_string())),
     };
-    let wanted = |thread: &&ThreadTime| {
-        args.role.as_ref().is_none_or(|role| thread.role == *role)
-            && (args.thread.is_empty() || args.thread.contains(&thread.tid))
+    let wanted = |tid: u32, own_role: &str| {
+        args.role.as_ref().is_none_or(|role| own_role == role)
+            && (args.thread.is_empty() || args.thread.contains(&tid))
     };
-    let rows: Vec<ThreadRow<'_>> = found.iter().filter(wanted).map(row).collect();
+    pauses.retain(|one| wanted(one.tid, &one.role));
+    let rows: Vec<ThreadRow<'_>> =
+        found.iter().filter(|thread| wanted(thread.tid, &thread.role)).map(row).collect();
     if rows.is_empty() {
         bail!("no thread is left: leave --role and --thread away to see all {}", found.len());
     }
     print!("{}", whyso_report::threads(&rows, &whyso_lab::state_names()));
+    let pauses = whyso_report::pauses(&pauses, window_ns);
+    if !pauses.is_empty() {
+        print!("\n{pauses}");
+    }
     Ok(ExitCode::SUCCESS)
 }
 

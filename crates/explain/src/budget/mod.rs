@@ -13,7 +13,7 @@ pub use model::{Budget, CpuSplit, PartTime};
 pub use part::Part;
 
 pub(crate) use background::busiest;
-pub(crate) use words::findings;
+pub(crate) use words::{findings, series_evidence};
 
 use crate::level::Level;
 use crate::model::{Estimate, Pacing, SeriesName};

@@ -1,7 +1,7 @@
 //! The budget and the suspects as one JSON object, for programs. The names are fixed: other programs rely on them.
 
 use serde_json::{Map, Value, json};
-use whyso_explain::model::{Explanation, LevelVerdict, Suspect};
+use whyso_explain::model::{Explanation, Finding, LevelVerdict, Suspect};
 use whyso_record::run::{Purpose, RunInfo};
 
 /// The object that `whyso why --json` prints. `levels` are those of the sweep; one that was not traced has no part, and all
@@ -18,7 +18,20 @@ pub fn why_json(run: &RunInfo, explanation: &Explanation) -> Value {
         })
         .map(|(level, verdict)| level_object(verdict, level.result.latency_ms.mean, explanation))
         .collect();
-    json!({ "levels": levels, "suspects": explanation.suspects.iter().map(suspect_object).collect::<Vec<_>>() })
+    json!({
+        "levels": levels,
+        "suspects": explanation.suspects.iter().map(suspect_object).collect::<Vec<_>>(),
+        "pauses": pauses(&explanation.findings),
+    })
+}
+
+/// Threads that pause periodically, in sentences.
+fn pauses(findings: &[Finding]) -> Vec<Value> {
+    findings
+        .iter()
+        .filter(|finding| finding.id == "pauses")
+        .map(|finding| json!({ "text": finding.text, "evidence": finding.evidence }))
+        .collect()
 }
 
 fn suspect_object(suspect: &Suspect) -> Value {

@@ -8,7 +8,7 @@ pub(crate) use table::parts_shown;
 
 use std::fmt::Write as _;
 
-use whyso_explain::model::{Cause, Evidence, Explanation, Gain, Suspect};
+use whyso_explain::model::{Cause, Evidence, Explanation, Finding, Gain, Suspect};
 
 use crate::terminal::{TEXT_WIDTH, wrapped};
 
@@ -26,7 +26,8 @@ pub fn why(explanation: &Explanation) -> String {
         }
     }
     out.push('\n');
-    for finding in explanation.findings.iter().filter(|finding| finding.id.starts_with("budget")) {
+    let is_told = |finding: &&Finding| finding.id.starts_with("budget") || finding.id == "pauses";
+    for finding in explanation.findings.iter().filter(is_told) {
         out.push_str(&wrapped(&finding.text, "  ", TEXT_WIDTH));
     }
     out.push_str(&suspects(&explanation.suspects));

@@ -4,6 +4,7 @@
 #define STATES 14
 #define ACCOUNTS_MAX 16384
 #define SYSCALLS_MAX 512
+#define NO_CALL 0xffff
 
 // Where a thread is. src/state.rs gives the names in this order.
 enum state {
@@ -55,7 +56,8 @@ struct account {
 	__u8 ready_idle; // the last time that it became ready, its CPU was idle
 	__u8 headed; // what was received last was a packet's header alone
 	__u8 shared; // one of several threads that work for the same connections, in turns: a thread pool's
-	__u8 unused[3];
+	__u8 sender; // a side: who was seen to send on the connection of the last request
+	__u16 call; // the system call that it is in while it waits, or NO_CALL
 	__u16 entered; // states that time was entered in since the last edge, a bit each
 	char name[16];
 	__u64 born_ns;
@@ -105,4 +107,29 @@ struct file_key {
 struct file_wait {
 	__u64 count;
 	__u64 ns;
+};
+
+// Pauses of one kind: the thread, by when it was seen first, for numbers are given again.
+struct pause_key {
+	__u64 born_ns;
+	__u32 tid;
+	__u16 call;
+	__u8 state;
+	__u8 in_request;
+};
+
+// Squares are of microseconds, so that years of them fit.
+struct pauses {
+	__u64 began_ns; // the last one
+	__u64 count;
+	__u64 us;
+	__u64 squares;
+	// From the begin of one to the begin of the next, where that is no longer than PAUSE_MAX_NS.
+	__u64 periods;
+	__u64 period_us;
+	__u64 period_squares;
+	char name[16];
+	__u8 role;
+	__u8 client;
+	__u8 unused[6];
 };

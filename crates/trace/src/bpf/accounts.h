@@ -21,6 +21,7 @@ struct lost {
 	__u64 accounts; // threads that found no free account
 	__u64 storage; // threads or sockets without memory for theirs
 	__u64 clock; // a time that went backwards
+	__u64 pauses; // that found no place
 } lost;
 
 struct {

@@ -313,6 +313,7 @@ static __always_inline void server_received(struct account *a, struct sock *sk, 
 			take_turns(a, e);
 		to_outside(a);
 		a->of_load = e->from_own <= e->from_load;
+		a->sender = !a->of_load ? OWN : e->from_load ? LOAD : NOBODY;
 		a->edge_ns = now;
 		if (a->of_load && (a->request != SUSPENDED || is_other))
 			enter_transit(a, e, arrived, now);

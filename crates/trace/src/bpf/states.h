@@ -3,6 +3,7 @@
 
 #include "accounts.h"
 #include "files.h"
+#include "pauses.h"
 
 #define PF_IO_WORKER 0x10
 
@@ -76,6 +77,7 @@ static __always_inline __u8 blocked_in(struct account *a, struct task_struct *ta
 	__u8 state;
 
 	a->file_inode = 0;
+	a->call = NO_CALL;
 	// It has no system call of its own.
 	if (task->flags & PF_IO_WORKER)
 		return AIO;
@@ -84,7 +86,7 @@ static __always_inline __u8 blocked_in(struct account *a, struct task_struct *ta
 	if (number < 0 || number >= SYSCALLS_MAX)
 		state = PAGE_FAULT;
 	else
-		state = state_of_syscall[number];
+		state = state_of_syscall[a->call = number];
 	if (state == FILE_READ || state == FILE_WRITE || state == FILE_SYNC)
 		state = look_at_file(a, task, SYSCALL_ARGUMENT(regs), state);
 	return a->contended ? KERNEL_LOCK : state;
@@ -100,6 +102,8 @@ static __always_inline void take_cpu(struct account *a, _Bool was_idle, __u64 no
 		__sync_fetch_and_add(&lost.clock, 1);
 		now = a->since_ns;
 	}
+	if (now - a->since_ns >= PAUSE_MIN_NS)
+		enter_pause(a, now);
 	if (state == CPU) {
 		// Opened just now; or it left its CPU unseen, and nobody knows for what.
 		enter(a, OTHER, now - ready);

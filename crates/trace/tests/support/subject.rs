@@ -3,12 +3,15 @@
 //! ```text
 //! trace-subject jobs                  threads that wait for a byte on standard input, then do what they are named for
 //! trace-subject churn THREADS         so many short threads, one after the other, once there is a byte
+//! trace-subject pauses                threads that pause, each in its own way, once there is a byte
 //! trace-subject rename                a thread that takes another name once there is a byte
 //! trace-subject serve OPTIONS…        a server; see `subject/serve.rs`
 //! ```
 
 #[path = "subject/jobs.rs"]
 mod jobs;
+#[path = "subject/pauses.rs"]
+mod pauses;
 #[path = "subject/serve.rs"]
 mod serve;
 
@@ -20,10 +23,11 @@ fn main() -> ExitCode {
     match words.as_slice() {
         ["jobs"] => jobs::all(),
         ["churn", threads] => jobs::churn(threads.parse().expect("a number of threads")),
+        ["pauses"] => pauses::all(),
         ["rename"] => jobs::rename(),
         ["serve", options @ ..] => serve::serve(&serve::Plan::of(options)),
         _ => {
-            eprintln!("trace-subject: give jobs, churn, rename or serve");
+            eprintln!("trace-subject: give jobs, churn, pauses, rename or serve");
             return ExitCode::from(2);
         }
     }

@@ -1,0 +1,16 @@
+//! Threads that pause periodically: which of the server's long waits are regular, and which of those are worth a word.
+//!
+//! The tracer counts each thread's waits of 20 ms to a minute by what they were spent in, with the times between them. A
+//! wait that always takes as long is a timer's, not work's: 40 ms are a delayed acknowledgement, 400 ms somebody's sleep.
+//! What is by design is told apart: background threads have timers, and clients that think leave their threads idle.
+
+mod model;
+mod pattern;
+mod words;
+
+pub use model::{Kind, Moments, Pauses, Regular};
+
+pub(crate) use words::findings;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,145 @@
+//! Long waits of one thread, and whether they are regular.
+
+use serde::{Deserialize, Serialize};
+
+/// Waits shorter than this are not counted; `bpf/pauses.h` of `whyso_trace` has the same number.
+const LENGTH_MIN_NS: f64 = 20e6;
+
+/// So many waits, or times between them, make a pattern.
+///
+/// Of lengths that know no pattern (exponential ones), eight in a row are as close to each other as [`SPREAD_MAX`] asks in
+/// one thread of 100,000; five in one of 900, which a server with 1,000 threads has.
+const COUNT_MIN: f64 = 8.0;
+
+/// Largest standard deviation of what is regular, as a share of how far its mean lies above the least that it can be: 1
+/// for a wait that ends by chance, 0.58 for one that ends anywhere within a fixed time. A timer's is a few per cent.
+const SPREAD_MAX: f64 = 0.15;
+
+/// Waits of 20 ms to a minute of one of the server's threads, of one kind, within a window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Pauses {
+    pub tid: u32,
+    pub name: String,
+    /// Such as "connection".
+    pub role: String,
+    /// The server's number of the connection that the thread works for, where it works for one and the server tells.
+    pub connection: Option<u64>,
+    /// As the tracer names states, such as "net_receive".
+    pub state: String,
+    /// Name of the system call, such as "poll"; empty where it was none.
+    pub call: String,
+    /// The thread had received a request and had yet to answer it.
+    pub in_request: bool,
+    /// Who sent the request before: "load", "own" (whyso itself, asking the server something) or "unknown".
+    pub client: String,
+    /// Requests that the thread answered in the window.
+    pub requests: f64,
+    /// How long each wait lasted.
+    pub length: Moments,
+    /// From the begin of one to the begin of the next.
+    pub period: Moments,
+}
+
+/// Count, mean and standard deviation of times, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Moments {
+    pub count: f64,
+    pub mean_ns: f64,
+    pub spread_ns: f64,
+}
+
+impl Moments {
+    /// Of both together.
+    #[must_use]
+    pub fn and(self, other: Moments) -> Moments {
+        let count = self.count + other.count;
+        if count <= 0.0 {
+            return Moments::default();
+        }
+        let apart_ns = other.mean_ns - self.mean_ns;
+        let mean_ns = self.mean_ns + apart_ns * other.count / count;
+        let within = self.count * self.spread_ns.powi(2) + other.count * other.spread_ns.powi(2);
+        let between = apart_ns.powi(2) * self.count * other.count / count;
+        Moments { count, mean_ns, spread_ns: ((within + between) / count).sqrt() }
+    }
+
+    pub(super) fn sum_ns(&self) -> f64 {
+        self.count * self.mean_ns
+    }
+
+    fn is_regular(&self, least_ns: f64) -> bool {
+        let above_ns = self.mean_ns - least_ns;
+        self.is_sane() && self.count >= COUNT_MIN && self.spread_ns <= SPREAD_MAX * above_ns
+    }
+
+    pub(super) fn is_sane(&self) -> bool {
+        [self.count, self.mean_ns, self.spread_ns].iter().all(|number| (0.0..1e18).contains(number))
+    }
+}
+
+/// What is regular about a thread's waits; one of them at least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Regular {
+    /// Each lasts as long.
+    pub length: bool,
+    /// They begin at even intervals.
+    pub period: bool,
+}
+
+/// What a wait stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// A connection's thread waits for its client.
+    NextCommand,
+    /// A connection's thread has a part of what its client sends, and waits for more.
+    RestOfRequest,
+    /// A connection's thread waits while a client waits for it.
+    InRequest,
+    /// A background thread; most of them sleep by design.
+    Timer,
+    /// A thread waits for what whyso itself asks next.
+    Own,
+    /// A connection's thread without a request waits for something else: in a cache of threads, or in a pool.
+    Idle,
+}
+
+impl Kind {
+    /// In words, as tables have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::NextCommand => "next command",
+            Kind::RestOfRequest => "rest of a request",
+            Kind::InRequest => "in a request",
+            Kind::Timer => "timer",
+            Kind::Own => "whyso's own",
+            Kind::Idle => "idle",
+        }
+    }
+}
+
+impl Pauses {
+    pub fn kind(&self) -> Kind {
+        if self.role != "connection" {
+            Kind::Timer
+        } else if self.client == "own" {
+            Kind::Own
+        } else {
+            match (self.in_request, self.state == "net_receive") {
+                (true, true) => Kind::RestOfRequest,
+                (true, false) => Kind::InRequest,
+                (false, true) => Kind::NextCommand,
+                (false, false) => Kind::Idle,
+            }
+        }
+    }
+
+    /// `None` where nothing about them is regular, or there are too few to say.
+    pub fn regular(&self) -> Option<Regular> {
+        // The next wait can't begin before this one has ended: only the time between them can vary.
+        let regular = Regular {
+            length: self.length.is_regular(LENGTH_MIN_NS),
+            period: self.period.is_regular(self.length.mean_ns),
+        };
+        (self.length.is_sane() && (regular.length || regular.period)).then_some(regular)
+    }
+}

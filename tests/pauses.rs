@@ -1,0 +1,55 @@
+//! Threads that pause periodically, from a load that pauses to the sentence that says so.
+
+mod common;
+
+use std::fs;
+use std::io::Write as _;
+
+use common::{Place, json_of, output, text};
+use serde_json::Value;
+
+/// One transaction of two statements, with a pause between them.
+const PAUSING: &str = "SELECT 1;\n\\sleep 200 ms\nSELECT 2;\n";
+
+#[test]
+fn a_load_that_pauses_within_its_transactions_is_found_and_its_threads_are_listed() {
+    let place = Place::new();
+    let servers = place.servers();
+    fs::write(place.path().join("pausing.sql"), PAUSING).unwrap();
+    let args = ["run", "pausing.sql", "--users", "4", "--seconds", "4", "--warmup", "1", "--json"];
+    let out = json_of(&output(place.whyso(&args).args(["--server-dir", servers.to_str().unwrap()])));
+    let findings = out["findings"].as_array().unwrap();
+    let of = |id: &str| findings.iter().filter(|finding| finding["id"] == id).collect::<Vec<_>>();
+    let not_measured = of("not-measured").iter().map(|one| one["text"].to_string()).collect::<String>();
+    if not_measured.contains("where requests begin and end") || not_measured.contains("server's threads") {
+        // Past the test harness, which shows what a test prints only where it fails.
+        let _ = writeln!(std::io::stderr(), "not tested: {not_measured}");
+        return;
+    }
+
+    let [found] = of("pauses")[..] else { panic!("one finding is expected: {findings:?}") };
+    let told = found["text"].as_str().unwrap();
+    // Where much else runs, some milliseconds more.
+    assert!(told.starts_with("At 4 users 4 of 4 connection threads wait 20"), "{told}");
+    assert!(told.contains("for their next command (in p") && told.contains("poll)"), "{told}");
+    assert!(told.contains("the load generator had the answers and held the next command"), "{told}");
+    let series = |evidence: &Value| evidence["series"]["metric"].as_str().map(str::to_string);
+    let rests_on: Vec<_> = found["evidence"].as_array().unwrap().iter().filter_map(series).collect();
+    assert_eq!(rests_on, ["net_receive_ns", "client_held_ns"]);
+
+    let run = place.only_run();
+    let run = run.to_str().unwrap();
+    let why = json_of(&output(&mut place.whyso(&["why", run, "--json"])));
+    assert_eq!(why["pauses"][0]["text"].as_str(), Some(told));
+    let shown = text(&output(&mut place.whyso(&["why", run])).stdout);
+    assert!(shown.contains("4 of 4 connection threads wait 20"), "{shown}");
+    let markdown = text(&output(&mut place.whyso(&["report", run, "--format", "md"])).stdout);
+    assert!(markdown.contains("4 of 4 connection threads wait 20"), "{markdown}");
+
+    let threads = text(&output(&mut place.whyso(&["threads", run])).stdout);
+    let (_, pauses) = threads.split_once("\nPauses\n").expect("a section of pauses");
+    assert_eq!(pauses.matches("next command").count(), 4, "{pauses}");
+    let nobody = text(&output(&mut place.whyso(&["threads", run, "--role", "other"])).stdout);
+    assert!(!nobody.contains("next command"), "{nobody}");
+    place.assert_nothing_left();
+}
