@@ -150,7 +150,7 @@ fn a_stall_once_a_second_is_found_with_the_timer_that_has_its_period() {
         ),
         "{text}"
     );
-    assert!(text.contains("none of the server's own background threads"), "{text}");
+    assert!(text.contains("none of the server's own background threads has it"), "{text}");
     let cleaner = Pauses { role: "page cleaner".to_string(), state: "lock".to_string(), ..stalling(9) };
     let text = only(level([pauses, vec![cleaner]].concat()));
     assert!(text.ends_with("of the server's own background threads it is that of: page cleaner."), "{text}");

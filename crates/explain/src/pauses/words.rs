@@ -206,11 +206,9 @@ fn same_period(pattern: &Pattern, level: &Level) -> String {
     roles.sort();
     roles.dedup();
     match roles.as_slice() {
-        [] => {
-            "Something with that period holds them up; none of the server's own background threads has it. \
-               Look for it on the machine."
-                .to_string()
-        }
+        [] => "Something with that period holds them up, and none of the server's own background threads has it: look for it on \
+               the machine."
+            .to_string(),
         _ => format!(
             "Something with that period holds them up; of the server's own background threads it is that of: {}.",
             numbers::list(&roles)
