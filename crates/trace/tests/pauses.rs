@@ -8,7 +8,7 @@ use std::time::Duration;
 use support::{Subject, alone, tracer};
 use whyso_trace::{Client, Moments, Pauses, Role, State, state};
 
-const THREADS: usize = 6;
+const THREADS: usize = 7;
 const MS: f64 = 1e6;
 
 /// Whether a mean is that many milliseconds, some for timers that are late included.
@@ -53,6 +53,11 @@ fn who_pauses_how_long_how_often_and_in_which_call_is_counted() {
         assert!(!one.in_request && one.client == Client::Unknown && one.role == Role::Other, "{one:?}");
         assert_eq!(one.name, format!("pauses-{name}"));
     }
+    let serve = of("serve");
+    let (within, between): (Vec<&Pauses>, Vec<&Pauses>) = serve.iter().partition(|one| one.in_request);
+    let ([within], [between]) = (&within[..], &between[..]) else { panic!("{serve:?}") };
+    assert!(within.state == State::Sleep && is_about(&within.length, 30.0), "{within:?}");
+    assert!(is_about(&within.period, 400.5) && between.state == State::NetReceive, "{serve:?}");
     let [stall] = of("stall")[..] else { panic!("{:?}", of("stall")) };
     assert!((7..=9).contains(&stall.length.count) && is_about(&stall.length, 50.0), "{stall:?}");
     assert!(is_about(&stall.period, 500.5) && stall.period.spread_ns() < 25.0 * MS, "{stall:?}");

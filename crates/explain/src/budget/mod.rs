@@ -178,7 +178,10 @@ fn share_of_samples(hits: f64, all: f64) -> Estimate {
 
 /// What the tracer could not count, by why.
 fn lost(level: &Level) -> Vec<String> {
-    let is_lost = |series: &SeriesName| series.source == SOURCE && series.metric == "lost";
+    // Of a long wait that found no place only the pattern is lost: its time is in the sums.
+    let is_lost = |series: &SeriesName| {
+        series.source == SOURCE && series.metric == "lost" && series.instance != crate::pauses::LOST
+    };
     let lost = level.counters.iter().filter(|counter| is_lost(&counter.series) && counter.increase >= 0.5);
     lost.filter(|counter| counter.increase < 1e18)
         .map(|counter| {

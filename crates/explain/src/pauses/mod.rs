@@ -10,7 +10,7 @@ mod words;
 
 pub use model::{Kind, Moments, Pauses, Regular};
 
-pub(crate) use words::findings;
+pub(crate) use words::{LOST, findings};
 
 #[cfg(test)]
 mod tests;

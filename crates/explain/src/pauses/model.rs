@@ -118,6 +118,7 @@ impl Kind {
 }
 
 impl Pauses {
+    /// What these waits stand for.
     pub fn kind(&self) -> Kind {
         if self.role != "connection" {
             Kind::Timer

@@ -11,7 +11,7 @@ const ALIKE: f64 = 1.2;
 const SHARE_MIN: f64 = 0.01;
 
 /// A wait within requests that comes back with each transaction is a part of its work, or of a queue, which the time budget
-/// tells of: a stall comes more rarely than every so manieth.
+/// tells of. A stall comes more rarely: so many transactions lie between two, at least.
 const TRANSACTIONS_BETWEEN_MIN: f64 = 5.0;
 
 /// Threads of one role whose regular pauses are alike.

@@ -150,7 +150,7 @@ fn a_stall_once_a_second_is_found_with_the_timer_that_has_its_period() {
         ),
         "{text}"
     );
-    assert!(text.contains("none of the server's own background threads"), "{text}");
+    assert!(text.contains("none of the server's own background threads has it"), "{text}");
     let cleaner = Pauses { role: "page cleaner".to_string(), state: "lock".to_string(), ..stalling(9) };
     let text = only(level([pauses, vec![cleaner]].concat()));
     assert!(text.ends_with("of the server's own background threads it is that of: page cleaner."), "{text}");
@@ -190,8 +190,10 @@ fn a_wait_in_each_transaction_is_work_and_no_stall() {
 fn what_pauses_at_several_levels_is_told_once() {
     let few = LevelInput { users: 16, transactions: 16_000, ..level(vec![waiting(1), waiting(2)]) };
     let many = LevelInput { index: 1, ..level((0..12).map(waiting).collect()) };
-    let [only] = &found(vec![few, many])[..] else { panic!("one finding is expected") };
-    assert!(only.text.contains("So it is at "), "{}", only.text);
+    let again = LevelInput { index: 2, repeat: true, ..few.clone() };
+    let [only] = &found(vec![few, many, again])[..] else { panic!("one finding is expected") };
+    assert_eq!(only.text.matches("So it is at ").count(), 1, "{}", only.text);
+    assert!(!only.text.contains("and 16 users"), "{}", only.text);
 }
 
 #[test]
@@ -217,6 +219,16 @@ fn waits_that_end_by_chance_are_regular_in_one_thread_of_many_thousands() {
         regular += u32::from(pauses.regular().is_some());
     }
     assert!(regular <= 3, "{regular} of 20,000");
+}
+
+#[test]
+fn waits_that_found_no_place_are_told() {
+    let mut lost = sum("lost", 0.0);
+    lost.series.instance = LOST.to_string();
+    lost.increase = 1_200.0;
+    let mut level = level(Vec::new());
+    level.counters.push(lost);
+    assert!(only(level).starts_with("The tracer had no place for 1,200 long waits at 64 users"));
 }
 
 #[test]

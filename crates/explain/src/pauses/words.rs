@@ -13,6 +13,9 @@ const TOLD_MAX: usize = 3;
 /// A thread that pauses before this share of its commands does so each time.
 const EACH_TIME: f64 = 0.9;
 
+/// Why a long wait was not counted, as the tracer names it.
+pub(crate) const LOST: &str = "no place for a pause";
+
 /// Sampler of the threads' states; the instance is their role.
 const THREADS: &str = "threads";
 
@@ -27,7 +30,9 @@ pub(crate) fn findings(levels: &[Level], about: Option<usize>) -> Vec<Finding> {
             if told.len() < TOLD_MAX && !told.iter().any(|one| one.is_like(pattern)) {
                 told.push(pattern);
                 let is_there = |(other, _): &(usize, &Level)| {
-                    *other != at && found[*other].iter().any(|one| one.is_like(pattern))
+                    *other != at
+                        && !levels[*other].repeat
+                        && found[*other].iter().any(|one| one.is_like(pattern))
                 };
                 let too: Vec<&Level> =
                     levels.iter().enumerate().filter(is_there).map(|(_, level)| level).collect();
@@ -35,7 +40,24 @@ pub(crate) fn findings(levels: &[Level], about: Option<usize>) -> Vec<Finding> {
             }
         }
     }
+    findings.extend(lost(levels));
     findings
+}
+
+/// Long waits that the tracer had no place for: patterns among them are not seen.
+fn lost(levels: &[Level]) -> Option<Finding> {
+    let count = |level: &Level| {
+        Some(level.counter(SOURCE, "lost", LOST).filter(|lost| lost.increase >= 0.5)?.increase)
+    };
+    let shown: Vec<&Level> = levels.iter().filter(|level| count(level).is_some()).collect();
+    let all: f64 = shown.iter().filter_map(|level| count(level)).sum();
+    let text = format!(
+        "The tracer had no place for {} long waits at {}: threads that pause periodically may be among them.",
+        numbers::plain(all.round()),
+        names(&shown)
+    );
+    let series = shown.first().and_then(|level| level.counter(SOURCE, "lost", LOST))?.series.clone();
+    Some(Finding { id: "pauses".to_string(), text, evidence: series_evidence(&[series], &shown) })
 }
 
 fn finding(pattern: &Pattern, beside: &[Pattern], level: &Level, too: &[&Level]) -> Finding {
@@ -184,11 +206,9 @@ fn same_period(pattern: &Pattern, level: &Level) -> String {
     roles.sort();
     roles.dedup();
     match roles.as_slice() {
-        [] => {
-            "Something with that period holds them up; none of the server's own background threads has it. \
-               Look for it on the machine."
-                .to_string()
-        }
+        [] => "Something with that period holds them up, and none of the server's own background threads has it: look for it on \
+               the machine."
+            .to_string(),
         _ => format!(
             "Something with that period holds them up; of the server's own background threads it is that of: {}.",
             numbers::list(&roles)

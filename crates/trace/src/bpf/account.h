@@ -118,7 +118,7 @@ struct pause_key {
 	__u8 in_request;
 };
 
-// Squares are of microseconds, so that years of them fit.
+// Squares are of microseconds. They wrap, after three days of the longest waits: differences are taken in the same way.
 struct pauses {
 	__u64 began_ns; // the last one
 	__u64 count;

@@ -34,7 +34,8 @@ static __always_inline struct pauses *pauses_of(struct account *a)
 	return all;
 }
 
-// The thread takes its CPU after it had left it for long. Written on the CPU that the thread is on alone. Not inlined: it is rare.
+// The thread takes its CPU, which it had left for long. Written on the CPU that the thread is on, as its account is. Not
+// inlined: it is rare.
 static __noinline void enter_pause(struct account *a, __u64 now)
 {
 	__u64 began = a->since_ns, waking = ONCE(a->waking_ns), us;

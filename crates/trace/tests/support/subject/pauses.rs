@@ -8,6 +8,7 @@ use crate::jobs::wait_for_byte;
 use crate::spin_ns;
 
 const PAUSE: Duration = Duration::from_millis(400);
+const WORK: Duration = Duration::from_millis(30);
 const STALL: Duration = Duration::from_millis(50);
 const STALL_EVERY: Duration = Duration::from_millis(500);
 const SHORT: Duration = Duration::from_millis(5);
@@ -18,12 +19,18 @@ const IRREGULAR_MS: [u64; 10] = [25, 310, 90, 40, 520, 30, 150, 380, 60, 230];
 /// Starts all of them, and never ends.
 pub(crate) fn all() {
     let (sender, mut receiver) = UnixStream::pair().unwrap();
+    let (asker, mut server) = UnixStream::pair().unwrap();
     let mut irregular = IRREGULAR_MS.iter().cycle();
     let threads = vec![
         pausing("receive", move || {
             receiver.read_exact(&mut [0]).unwrap();
             // An answer: what it waits for next is another request.
             receiver.write_all(b"y").unwrap();
+        }),
+        pausing("serve", move || {
+            server.read_exact(&mut [0]).unwrap();
+            std::thread::sleep(WORK);
+            server.write_all(b"y").unwrap();
         }),
         pausing("poll", || {
             // SAFETY: no descriptors are given.
@@ -44,6 +51,7 @@ pub(crate) fn all() {
         pausing("sender", move || {
             std::thread::sleep(PAUSE);
             (&sender).write_all(b"x").unwrap();
+            (&asker).write_all(b"x").unwrap();
         }),
     ];
     for thread in threads {
