@@ -62,7 +62,7 @@ pub use progress::{IntervalNews, Listener, News, Running, Stop};
 pub use record::{RecordPlan, record};
 pub use run::{Outcome, run};
 pub use source::Source;
-pub use threads::{ThreadTime, state_names, threads_in, threads_now};
+pub use threads::{ThreadFilter, ThreadsOver, threads_in, threads_now};
 pub use tuning::{parse_busy_poll, parse_min_complete};
 
 /// What the plan's workload sends, as text for people.

@@ -13,6 +13,7 @@ use whyso_record::data::{Event, LoadInterval, SeriesKey};
 use whyso_record::run::RunInfo;
 
 use crate::source::Source;
+use crate::threads::{self, ThreadsHead};
 use crate::{Error, codec, derived, thin};
 
 /// Written into every head; a page that knows another says so instead of drawing nonsense.
@@ -43,6 +44,9 @@ struct Head<'a> {
     cpu_by_level: Vec<derived::LevelCpu>,
     axes: Vec<Place>,
     series: Vec<SeriesHead>,
+    /// Absent where nothing traced the server's threads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    threads: Option<ThreadsHead>,
 }
 
 /// Where in the blocks something lies.
@@ -101,6 +105,7 @@ pub fn build(source: &dyn Source, explanation: &Explanation) -> Result<Payload, 
     }
 
     let axis_places = axes.write(&mut blocks)?;
+    let threads = add_threads(&mut blocks, run, source)?;
     let head = Head {
         format: FORMAT,
         run,
@@ -113,6 +118,7 @@ pub fn build(source: &dyn Source, explanation: &Explanation) -> Result<Payload, 
         cpu_by_level: derived::cpu_by_level(explanation),
         axes: axis_places,
         series,
+        threads,
     };
     Ok(Payload { head_json: script_safe(&serde_json::to_string(&head)?), blocks_base64: blocks.done })
 }
@@ -135,8 +141,24 @@ fn add(
     SeriesHead { key, axis, place, form: thinned.form, flat }
 }
 
+/// The server's threads in a block of their own, with what the head says of them.
+fn add_threads(blocks: &mut Blocks, run: &RunInfo, source: &dyn Source) -> Result<Option<ThreadsHead>, Error> {
+    let table = source.threads()?;
+    if table.t_ns.len() < 2 || table.threads.is_empty() {
+        return Ok(None);
+    }
+    let edges: Vec<i64> =
+        run.levels.iter().flat_map(|level| [level.window.begin_ns, level.window.end_ns]).collect();
+    let (head, columns) = threads::columns(&table, &edges, blocks.place().block);
+    for column in &columns {
+        blocks.push(column);
+    }
+    blocks.close()?;
+    Ok(Some(head))
+}
+
 /// The report's zero: when the first level began to warm up, or the load began, or the run did.
-fn origin_ns(run: &RunInfo, load: &[LoadInterval]) -> i64 {
+pub fn origin_ns(run: &RunInfo, load: &[LoadInterval]) -> i64 {
     let from_levels =
         run.levels.iter().map(|level| level.warmup.begin_ns).filter(|begin_ns| *begin_ns > 0).min();
     let from_load = load.iter().map(|interval| interval.begin_ns).min();
