@@ -249,6 +249,26 @@ export interface Head {
   cpu_by_level: LevelCpu[];
   axes: { block: number; slot: number }[];
   series: SeriesHead[];
+  /** Absent where nothing traced the server's threads. */
+  threads?: ThreadsHead;
+}
+
+export interface ThreadHead {
+  tid: number;
+  name: string;
+  role: string;
+}
+
+/** The server's threads, and where their columns lie: see `crates/report/src/threads/columns.rs`. */
+export interface ThreadsHead {
+  states: string[];
+  /** When they were looked at. */
+  t_ns: number[];
+  unit_ns: number;
+  list: ThreadHead[];
+  statements: string[];
+  block: number;
+  note: string;
 }
 
 /** The samples of one series. A bucket of an envelope has its least, quartiles and greatest value beside the median. */
