@@ -178,7 +178,11 @@ mod tests {
             role: role.to_string(),
             ..ThreadTime::default()
         };
-        vec![one(1, "mariadbd", "listener"), one(2, "One_Connection", "connection"), one(3, "ib_purge", "purge")]
+        vec![
+            one(1, "mariadbd", "listener"),
+            one(2, "One_Connection", "connection"),
+            one(3, "ib_purge", "purge"),
+        ]
     }
 
     #[test]

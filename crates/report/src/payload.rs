@@ -142,7 +142,11 @@ fn add(
 }
 
 /// The server's threads in a block of their own, with what the head says of them.
-fn add_threads(blocks: &mut Blocks, run: &RunInfo, source: &dyn Source) -> Result<Option<ThreadsHead>, Error> {
+fn add_threads(
+    blocks: &mut Blocks,
+    run: &RunInfo,
+    source: &dyn Source,
+) -> Result<Option<ThreadsHead>, Error> {
     let table = source.threads()?;
     if table.t_ns.len() < 2 || table.threads.is_empty() {
         return Ok(None);

@@ -166,7 +166,7 @@ pub(crate) struct ServerArgs {
     ///
     /// Without it whyso starts a throw-away server of its own. The password comes from the DSN, MYSQL_PWD,
     /// ~/.my.cnf or a prompt, in this order. `whyso load` takes several: then each is an endpoint, with its share of
-    /// the connections as the parameter weight=N (see --placement).
+    /// the connections as the parameter weight=N says (1 where there is none).
     #[arg(long, value_name = "DSN")]
     pub(crate) dsn: Vec<String>,
 

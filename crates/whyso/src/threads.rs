@@ -75,7 +75,9 @@ impl std::str::FromStr for Stretch {
         let ends = text.split_once('-').and_then(|(begin, end)| Some((time_s(begin)?, time_s(end)?)));
         match ends {
             Some((begin_s, end_s)) if begin_s < end_s => Ok(Stretch { begin_s, end_s }),
-            _ => Err(format!("{text:?} is no stretch of a run: give two times, such as 10s-25s or 1:10-1:25")),
+            _ => {
+                Err(format!("{text:?} is no stretch of a run: give two times, such as 10s-25s or 1:10-1:25"))
+            }
         }
     }
 }
@@ -111,8 +113,7 @@ pub(crate) fn threads(args: &ThreadsArgs) -> Result<ExitCode> {
         _ => bail!(Error::Plan("give a recorded run, or a server with --dsn".to_string())),
     };
     let ThreadsOver { window, states, threads } = &found;
-    let filter =
-        ThreadFilter { role: args.role.clone(), name: args.name.clone(), tids: args.thread.clone() };
+    let filter = ThreadFilter { role: args.role.clone(), name: args.name.clone(), tids: args.thread.clone() };
     let rows = filter.choose(threads)?;
     let told = ThreadsWindow {
         begin_s: origin_ns.map(|origin_ns| (window.begin_ns - origin_ns) as f64 / 1e9),
@@ -144,7 +145,9 @@ fn asked(recording: &Recording, args: &ThreadsArgs, origin_ns: i64) -> Result<Wi
     match level {
         Some(level) => Ok(level.window),
         None if levels.is_empty() => {
-            bail!(Error::Plan("no level of this run ended: say which part of it with --window A-B".to_string()))
+            bail!(Error::Plan(
+                "no level of this run ended: say which part of it with --window A-B".to_string()
+            ))
         }
         None => {
             let one = |level: &Level| format!("{} ({} users)", level.index, level.users);

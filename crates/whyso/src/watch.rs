@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use whyso_lab::doctor::Verdict;
 use whyso_lab::RecordPlan;
+use whyso_lab::doctor::Verdict;
 
 use crate::args::RecordArgs;
 use crate::given::{ask_password, hide_passwords, take_ctrl_c};

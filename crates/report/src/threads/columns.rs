@@ -59,8 +59,7 @@ pub(crate) fn columns(table: &ThreadTable, kept_ns: &[i64], block: u32) -> (Thre
     columns.push(sums(&table.running_requests, 1));
     let at = |(thread, look): (usize, usize)| thread * all + look;
     columns.push(cells().map(|cell| table.connection[at(cell)].map_or(f64::NAN, |id| id as f64)).collect());
-    columns
-        .push(cells().map(|cell| table.statement[at(cell)].map_or(f64::NAN, f64::from)).collect());
+    columns.push(cells().map(|cell| table.statement[at(cell)].map_or(f64::NAN, f64::from)).collect());
 
     let mut note = String::new();
     if looks.len() < all {

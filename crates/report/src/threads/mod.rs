@@ -83,10 +83,9 @@ fn heading(window: ThreadsWindow, shown: usize) -> String {
         shown => format!("{shown} of {}", grouped(window.of as f64)),
     };
     let when = match window.begin_s {
-        Some(begin_s) => format!(
-            "from {begin_s:.1} to {:.1} s of the run, from look to look",
-            begin_s + window.seconds
-        ),
+        Some(begin_s) => {
+            format!("from {begin_s:.1} to {:.1} s of the run, from look to look", begin_s + window.seconds)
+        }
         None => format!("over {:.1} s", window.seconds),
     };
     format!("Per cent of each thread's time, {when}: {count} threads.")
