@@ -88,6 +88,11 @@ impl ThreadTable {
     pub fn new(states: Vec<String>, mut looks: Vec<Look>, told: &[Told]) -> ThreadTable {
         looks.sort_by_key(|look| look.t_ns);
         looks.dedup_by_key(|look| look.t_ns);
+        let mut told: Vec<&Told> = told.iter().collect();
+        told.sort_by_key(|one| one.t_ns);
+        let said: Vec<Said<'_>> = (0..looks.len())
+            .map(|look| Said::new(&told, before_ns(&looks, look), looks[look].t_ns))
+            .collect();
         let mut table = ThreadTable {
             t_ns: looks.iter().map(|look| look.t_ns).collect(),
             states,
@@ -121,9 +126,9 @@ impl ThreadTable {
                     }
                 }
                 table.running_requests.push(requests);
-                let said = seen.and_then(|_| nearest_told(told, looks[look].t_ns)?.by_tid.get(&first.tid));
-                table.connection.push(said.map(|(connection, _)| *connection));
-                let text = said.and_then(|(_, statement)| statement.as_deref());
+                let said = seen.map(|_| &said[look]);
+                table.connection.push(said.and_then(|said| said.connection(first.tid)));
+                let text = said.and_then(|said| said.statement(first.tid));
                 table.statement.push(text.map(|text| {
                     let next = table.statements.len() as u32;
                     *numbers.entry(text).or_insert_with(|| {
@@ -215,8 +220,36 @@ fn is_same(then: &Seen, now: &Seen) -> bool {
     then.born_ns == now.born_ns && then.name == now.name && then.requests <= now.requests && never_falls
 }
 
-fn nearest_told(told: &[Told], t_ns: i64) -> Option<&Told> {
-    told.iter().min_by_key(|one| one.t_ns.abs_diff(t_ns))
+/// When the look before this one was.
+fn before_ns(looks: &[Look], look: usize) -> i64 {
+    look.checked_sub(1).map_or(i64::MIN, |before| looks[before].t_ns)
+}
+
+/// What the server said around a look.
+struct Said<'a> {
+    nearest: Option<&'a Told>,
+    /// Since the look before, ascending in time.
+    since: &'a [&'a Told],
+}
+
+impl<'a> Said<'a> {
+    fn new(told: &'a [&'a Told], before_ns: i64, t_ns: i64) -> Said<'a> {
+        let [begin, end] = [before_ns, t_ns].map(|at| told.partition_point(|one| one.t_ns <= at));
+        let around = told.get(end.saturating_sub(1)..(end + 1).min(told.len())).unwrap_or_default();
+        let nearest = around.iter().min_by_key(|one| one.t_ns.abs_diff(t_ns)).copied();
+        Said { nearest, since: &told[begin..end] }
+    }
+
+    fn connection(&self, tid: u32) -> Option<u64> {
+        let last = self.since.iter().rev().copied().chain(self.nearest);
+        last.filter_map(|told| told.by_tid.get(&tid)).map(|(connection, _)| *connection).next()
+    }
+
+    /// What was executed when it was last asked, of the times at which it executed anything.
+    fn statement(&self, tid: u32) -> Option<&'a str> {
+        let last = self.since.iter().rev().copied().chain(self.nearest);
+        last.filter_map(|told| told.by_tid.get(&tid)).find_map(|(_, statement)| statement.as_deref())
+    }
 }
 
 #[cfg(test)]
@@ -287,12 +320,13 @@ mod tests {
             by_tid: HashMap::from([(1, (40, statement.map(str::to_string)))]),
         };
         let look = |t_ns| Look { t_ns, threads: vec![seen(1, "a", 0, &[t_ns as u64, 0])] };
-        let told = [at(9, Some("SELECT ?")), at(21, Some("COMMIT")), at(31, None)];
+        let told = [at(31, None), at(9, Some("SELECT ?")), at(12, Some("COMMIT")), at(16, None)];
         let made =
             ThreadTable::new(vec!["cpu".to_string()], vec![look(30), look(0), look(10), look(20)], &told);
         let statement = |from, to| made.between(from, to)[0].statement.clone();
         assert_eq!(statement(0, 1).as_deref(), Some("SELECT ?"));
         assert_eq!(statement(0, 3).as_deref(), Some("COMMIT"));
+        assert_eq!(statement(1, 2).as_deref(), Some("COMMIT"));
         assert_eq!(statement(2, 3), None);
         assert_eq!(made.between(2, 3)[0].connection, Some(40));
     }

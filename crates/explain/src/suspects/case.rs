@@ -54,6 +54,11 @@ impl<'a, 'b> Case<'a, 'b> {
         Some(Case { level, levels, budget, machine, variables, response_ms, transactions, still_rising })
     }
 
+    /// What a user does over and over, as the sentences name it.
+    pub(super) fn unit(&self) -> &'static str {
+        self.level.unit()
+    }
+
     pub(super) fn is_traced(&self) -> bool {
         self.budget.is_some()
     }

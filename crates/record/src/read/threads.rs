@@ -1,6 +1,6 @@
 //! The server's threads, from the text tables that the tracer and the sampler of connections write.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use whyso_series::{Look, Seen, ThreadTable, Told};
 
@@ -37,10 +37,20 @@ impl Recording {
         Ok(ThreadTable::new(names, looks, &told))
     }
 
-    /// Hands over the tables of a source one after the other, so that never all of them are in memory as text.
+    /// Hands over the tables of a source one after the other, so that never all of them are in memory as text; then those
+    /// that were read and had no row.
     fn each_table(&self, source: &str, mut take: impl FnMut(TextRows)) -> Result<()> {
-        for batch in self.batches(&layout::rows_stream(source))? {
-            table::rows_of(&batch, source).unwrap_or_default().into_iter().for_each(&mut take);
+        let stream = layout::rows_stream(source);
+        let mut seen: HashSet<i64> = HashSet::new();
+        for batch in self.batches(&stream)? {
+            for rows in table::rows_of(&batch, source).unwrap_or_default() {
+                seen.insert(rows.t_ns);
+                take(rows);
+            }
+        }
+        let Some(readings) = self.collections.named(&stream) else { return Ok(()) };
+        for t_ns in readings.read_at_ns().filter(|t_ns| !seen.contains(t_ns)) {
+            take(TextRows { source: source.to_string(), t_ns, columns: Vec::new(), rows: Vec::new() });
         }
         Ok(())
     }

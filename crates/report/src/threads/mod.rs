@@ -7,7 +7,7 @@ pub(crate) use columns::{ThreadsHead, columns};
 use serde_json::{Value, json};
 use whyso_series::ThreadTime;
 
-use crate::number::grouped;
+use crate::number::whole;
 use crate::terminal::aligned_with_words;
 
 /// Statements are cut to so many characters in the terminal.
@@ -80,7 +80,7 @@ pub fn threads_json(window: ThreadsWindow, rows: &[&ThreadTime], states: &[Strin
 fn heading(window: ThreadsWindow, shown: usize) -> String {
     let count = match shown {
         shown if shown == window.of => format!("all {shown}"),
-        shown => format!("{shown} of {}", grouped(window.of as f64)),
+        shown => format!("{shown} of {}", whole(window.of as u64)),
     };
     let when = match window.begin_s {
         Some(begin_s) => {
@@ -94,7 +94,7 @@ fn heading(window: ThreadsWindow, shown: usize) -> String {
 fn cells(row: &ThreadTime, shown: &[usize]) -> Vec<String> {
     let mut cells = vec![row.tid.to_string(), clean(&row.name), row.role.clone()];
     cells.extend(shown.iter().map(|&at| percent(share(row, at))));
-    cells.push(grouped(row.requests as f64));
+    cells.push(whole(row.requests));
     cells.push(row.connection.map_or(String::new(), |id| id.to_string()));
     let statement = row.statement.as_deref().unwrap_or_default();
     cells.push(clean(statement).chars().take(STATEMENT_MAX).collect());
