@@ -32,6 +32,7 @@ mod svg;
 mod terminal;
 mod thin;
 mod threads;
+mod unit;
 mod why;
 
 pub use differences::differences;

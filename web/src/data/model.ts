@@ -69,6 +69,8 @@ export interface LevelResult {
   client: { cpu_s: number; cpu_us_per_query: number; max_rss_kb: number; saturated: boolean; saturated_why: string };
   engine: { kind: string; loops: number; why: string };
   bins_100ms: number[];
+  /** When transactions began, in words. */
+  pacing?: string;
   /** Transactions that were to be due a second, in an open loop of one rate. */
   rate_per_s?: number | null;
   arrivals?: { due: number; held: boolean } | null;
