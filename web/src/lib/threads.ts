@@ -10,8 +10,10 @@ export interface Threads {
   statements: string[];
   /** When they were looked at, in seconds since the head's origin, ascending. */
   t: number[];
-  /** By state: seconds summed up to each cell. */
+  /** By state: time summed up to each cell, in whole units, so that equal times are equal numbers. */
   running: Float64Array[];
+  /** Seconds that a unit is long. */
+  unit_s: number;
   requests: Float64Array;
   connection: Float64Array;
   statement: Float64Array;
@@ -33,13 +35,13 @@ export interface ThreadTime extends ThreadHead {
 export function threadsOf(head: ThreadsHead, originNs: number, columns: Float64Array[]): Threads {
   const count = head.states.length;
   const column = (slot: number) => columns[slot] ?? new Float64Array(0);
-  const factor = head.unit_ns / 1e9;
   return {
     states: head.states,
     list: head.list,
     statements: head.statements,
     t: head.t_ns.map((ns) => (ns - originNs) / 1e9),
-    running: head.states.map((_, state) => column(state).map((units) => units * factor)),
+    running: head.states.map((_, state) => column(state)),
+    unit_s: head.unit_ns / 1e9,
     requests: column(count),
     connection: column(count + 1),
     statement: column(count + 2),
@@ -66,8 +68,8 @@ export function between(threads: Threads, from: number, to: number): ThreadTime[
     const begin = place * looks + from;
     const end = place * looks + to;
     const times = threads.running.map((sums) => (sums[end] as number) - (sums[begin] as number));
-    const seconds = times.reduce((sum, one) => sum + one, 0);
-    if (seconds <= 0) continue;
+    const time = times.reduce((sum, one) => sum + one, 0);
+    if (time <= 0) continue;
     const connection = lastKnown(threads.connection, begin + 1, end);
     const statement = lastKnown(threads.statement, begin + 1, end);
     found.push({
@@ -76,8 +78,8 @@ export function between(threads: Threads, from: number, to: number): ThreadTime[
       connection,
       statement: statement === null ? '' : (threads.statements[statement] ?? ''),
       requests: (threads.requests[end] as number) - (threads.requests[begin] as number),
-      seconds,
-      shares: times.map((time) => time / seconds),
+      seconds: time * threads.unit_s,
+      shares: times.map((one) => one / time),
     });
   }
   return found;
@@ -97,9 +99,9 @@ export function overTime(threads: Threads, places: number[]): number[][] {
   return threads.t.slice(1).map((end, look) => {
     const length = end - (threads.t[look] as number);
     return threads.running.map((sums) => {
-      let seconds = 0;
-      for (const place of places) seconds += (sums[place * looks + look + 1] as number) - (sums[place * looks + look] as number);
-      return seconds / length;
+      let units = 0;
+      for (const place of places) units += (sums[place * looks + look + 1] as number) - (sums[place * looks + look] as number);
+      return (units * threads.unit_s) / length;
     });
   });
 }
