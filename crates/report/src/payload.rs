@@ -303,4 +303,37 @@ mod tests {
         blocks.close().unwrap();
         assert_eq!((blocks.place().block, blocks.place().slot), (1, 0));
     }
+
+    #[test]
+    fn a_thousand_threads_for_ten_minutes_take_few_bytes_of_the_page() {
+        use whyso_series::{Look, Seen, ThreadTable};
+        // splitmix64: shares that wander, of ten states a thread.
+        let mut seed = 1u64;
+        let mut random = move |most: u64| {
+            seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mixed = (seed ^ (seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            (mixed ^ (mixed >> 31)) % most
+        };
+        let mut seen: Vec<Seen> =
+            (0..1_000).map(|tid| Seen { tid, states_ns: vec![0; 14], ..Seen::default() }).collect();
+        let mut look = |t_ns: i64| {
+            for thread in &mut seen {
+                thread.requests += 5_000 + random(500);
+                for (state, ns) in thread.states_ns.iter_mut().enumerate().take(10) {
+                    *ns += 2_000_000_000 >> state;
+                    *ns += random(200_000_000 >> state);
+                }
+            }
+            Look { t_ns, threads: seen.clone() }
+        };
+        let looks = (0..61).map(|number| look(number * 10_000_000_000)).collect();
+        let table = ThreadTable::new((0..14).map(|state| format!("state{state}")).collect(), looks, &[]);
+        let (head, columns) = threads::columns(&table, &[], 0);
+        assert_eq!((head.t_ns.len(), head.note.as_str()), (61, ""));
+        let mut blocks = Blocks::default();
+        columns.iter().for_each(|column| blocks.push(column));
+        blocks.close().unwrap();
+        let bytes = blocks.done[0].len() + serde_json::to_string(&head).unwrap().len();
+        assert!(bytes < 1_600_000, "{bytes}");
+    }
 }
