@@ -23,8 +23,10 @@ const STATES: [&str; 14] = [
     "aio",
     "other",
 ];
-/// Name, role, and the states that it spends its time in, as (place, share).
-const BACKGROUND: [(&str, &str, &[(usize, f64)]); 7] = [
+/// States that a thread spends its time in: place in [`STATES`], share.
+type Shares = &'static [(usize, f64)];
+/// Name and role.
+const BACKGROUND: [(&str, &str, Shares); 7] = [
     ("mariadbd", "listener", &[(9, 1.0)]),
     ("ib_log_flush", "log flusher", &[(7, 0.93), (3, 0.05), (0, 0.02)]),
     ("ib_log_wr", "log writer", &[(3, 0.8), (6, 0.15), (0, 0.05)]),
