@@ -317,19 +317,7 @@ fn several_endpoints_take_their_share_and_are_told_apart() {
     let place = Place::new();
     let socket = server.dsn("root", "");
     let tcp = format!("mysql://root@127.0.0.1:{}/?weight=3", server.port);
-    let args = [
-        "--dsn",
-        &socket,
-        "--dsn",
-        &tcp,
-        "--placement",
-        "weighted",
-        "--users",
-        "4",
-        "--seconds",
-        "1",
-        "--json",
-    ];
+    let args = ["--dsn", &socket, "--dsn", &tcp, "--users", "4", "--seconds", "1", "--json"];
     let out = json_of(&output(&mut load(&place, &args)));
     let level = &out["levels"][0];
     let endpoints = level["endpoints"].as_array().unwrap();
@@ -339,6 +327,12 @@ fn several_endpoints_take_their_share_and_are_told_apart() {
     let address = endpoints[1]["address"].as_str().unwrap();
     assert!(address.contains(&server.port.to_string()), "{address}");
     assert!(endpoints.iter().all(|endpoint| number(&endpoint["transactions"]) > 0.0), "{endpoints:?}");
+    // Three of four users, one each: a weight needs no --placement, and goes with no other.
+    let [one, three] = [0, 1].map(|at| number(&endpoints[at]["transactions"]));
+    assert!(three > 1.5 * one, "{one} and {three}");
+    let refused = load(&place, &[&args[..4], &["--placement", "pinned"]].concat()).output().unwrap();
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("leave --placement out, or the weights"));
 }
 
 #[test]

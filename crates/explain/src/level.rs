@@ -158,11 +158,16 @@ impl<'a> Level<'a> {
         }
         if self.transactions == 0 {
             return Some(match self.errors {
-                0 => "no transaction ended within the window".to_string(),
+                0 => format!("no {} ended within the window", self.unit()),
                 _ => "no transaction succeeded within the window".to_string(),
             });
         }
         crate::generator::saturated_why(self, machine)
+    }
+
+    /// What throughput and times are of: a transaction, or a request where something else loaded the server.
+    pub(crate) fn unit(&self) -> &'static str {
+        if self.pacing == Pacing::Recorded { "request" } else { "transaction" }
     }
 
     /// What it differs from the others in: "8 users", or "1,000/s" in a sweep over rates.

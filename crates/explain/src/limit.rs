@@ -91,7 +91,8 @@ pub(crate) fn finding(
                 (Some(_), Some(span)) => {
                     let names: Vec<String> = named.iter().map(|counter| name(counter)).collect();
                     format!(
-                        "As far as the counters tell, what grows per transaction from {} to {} users is: {}.",
+                        "As far as the counters tell, what grows per {} from {} to {} users is: {}.",
+                        best.unit(),
                         span.best.users,
                         span.last.users,
                         numbers::list(&names),
@@ -127,6 +128,7 @@ pub(crate) fn finding(
 /// Response time and throughput from the best level to the last, and the counters that grow.
 pub(crate) fn growth_finding(span: Span, counters: &[Grown]) -> Finding {
     let Span { best, last } = span;
+    let unit = last.unit();
     let mut text = format!("From {} to {} users ", best.users, last.users);
     if last.is_unstable() {
         text.push_str("(which was unstable; these numbers are of its whole window) ");
@@ -134,7 +136,7 @@ pub(crate) fn growth_finding(span: Span, counters: &[Grown]) -> Finding {
     if let (Some(best_ms), Some(last_ms)) = (best.latency_mean_ms, last.latency_mean_ms) {
         let verb = if last_ms >= best_ms { "grew" } else { "went" };
         text.push_str(&format!(
-            "a transaction's response time {verb} from {} while ",
+            "a {unit}'s response time {verb} from {} while ",
             numbers::pair(best_ms, last_ms, "ms", " to "),
         ));
     }
@@ -159,10 +161,10 @@ pub(crate) fn growth_finding(span: Span, counters: &[Grown]) -> Finding {
     if counters.is_empty() {
         text.push_str("; no counters were recorded that could tell more.");
     } else if named.is_empty() {
-        text.push_str("; no counter grew per transaction in a way that stands out.");
+        text.push_str(&format!("; no counter grew per {unit} in a way that stands out."));
     } else {
         let parts: Vec<String> = named.iter().map(|counter| change(counter, span)).collect();
-        text.push_str(&format!("; per transaction, {}.", numbers::list(&parts)));
+        text.push_str(&format!("; per {unit}, {}.", numbers::list(&parts)));
         text.push_str(" These counters go with the change; they don't prove its cause.");
     }
     text.push_str(&waiting_for_a_turn(span).unwrap_or_default());
@@ -304,7 +306,8 @@ fn cpu_per_transaction(span: Span) -> Option<String> {
     }
     let sign = if rise < 0.0 { "−" } else { "+" };
     Some(format!(
-        " One transaction took {} of the server's CPU time at {} and {} at {} ({sign}{}).",
+        " One {} took {} of the server's CPU time at {} and {} at {} ({sign}{}).",
+        span.last.unit(),
         numbers::milliseconds(best_ms),
         numbers::users(span.best.users),
         numbers::milliseconds(last_ms),

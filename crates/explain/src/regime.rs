@@ -2,7 +2,7 @@
 //! degrading.
 
 use crate::level::{Level, levels_evidence};
-use crate::model::{Finding, Peak, Regime};
+use crate::model::{Finding, Pacing, Peak, Regime};
 use crate::numbers;
 use crate::steady::BINS_PER_S;
 
@@ -135,6 +135,7 @@ impl Shape {
 pub(crate) fn peak_finding(shape: &Shape, levels: &[Level]) -> Finding {
     let peak = shape.peak();
     let top = shape.best_point();
+    let top_level = top.positions.first().and_then(|&position| levels.get(position));
     let per_s = numbers::plain(peak.transactions_per_s);
     let interval = if top.has_interval {
         format!(
@@ -142,29 +143,32 @@ pub(crate) fn peak_finding(shape: &Shape, levels: &[Level]) -> Finding {
             numbers::plain((top.per_s - top.half_width).max(0.0)),
             numbers::plain(top.per_s + top.half_width),
         )
+    } else if top_level.is_some_and(|level| level.pacing == Pacing::Recorded) {
+        String::new()
     } else {
         " (the level was too short for an interval)".to_string()
     };
+    let unit = top_level.map_or("transaction", Level::unit);
     let [low, high] = peak.users_interval;
     let users = numbers::users(peak.users);
     let text = if shape.points.len() == 1 {
         format!(
-            "{users} did {per_s} transactions/s{interval}. One level alone does not tell where throughput peaks."
+            "{users} did {per_s} {unit}s/s{interval}. One level alone does not tell where throughput peaks."
         )
     } else if shape.still_rising {
         let before = &shape.points[shape.best - 1];
         format!(
-            "Throughput was still rising at {users}, the most that could be judged: {per_s} transactions/s{interval}, \
+            "Throughput was still rising at {users}, the most that could be judged: {per_s} {unit}s/s{interval}, \
              {} more than at {}. The peak lies at {users} or beyond.",
             numbers::percent(ratio(top.per_s, before.per_s) - 1.0),
             numbers::users(before.users),
         )
     } else if low == high {
-        format!("Throughput peaks at {users}: {per_s} transactions/s{interval}.")
+        format!("Throughput peaks at {users}: {per_s} {unit}s/s{interval}.")
     } else {
         format!(
             "Throughput peaks at {users} (anywhere from {low} to {high} can't be told apart): \
-             {per_s} transactions/s{interval}."
+             {per_s} {unit}s/s{interval}."
         )
     };
     let text = text + &did_more_before(top, levels);

@@ -2,7 +2,7 @@
 //! short or cut short, errors, and what was not measured.
 
 use crate::level::{Level, levels_evidence, levels_of};
-use crate::model::{Evidence, Finding, Input, Steadiness};
+use crate::model::{Evidence, Finding, Input, Pacing, Steadiness};
 use crate::numbers;
 use crate::steady::{self, BINS_PER_S};
 
@@ -80,6 +80,8 @@ pub(crate) fn too_short(levels: &[Level]) -> Option<Finding> {
     let shown: Vec<&Level> = levels
         .iter()
         .filter(|level| level.verdict.valid && level.verdict.steadiness == Steadiness::TooShort)
+        // What was recorded has no throughput from tenth to tenth of a second, however long it is.
+        .filter(|level| level.pacing != Pacing::Recorded)
         .collect();
     let text = format!(
         "Too short, or with too few transactions, to say whether throughput was steady and how sure its mean is: {}. \
@@ -138,7 +140,7 @@ pub(crate) fn not_measured(input: &Input, levels: &[Level]) -> Option<Finding> {
         parts.push("the CPU use of the machine".to_string());
     }
     if !levels.is_empty() && levels.iter().all(|level| level.counters.is_empty()) {
-        parts.push("any counter, so that nothing is known of what grows per transaction".to_string());
+        parts.push(format!("any counter, so that nothing is known of what grows per {}", levels[0].unit()));
     }
     if parts.is_empty() {
         return None;

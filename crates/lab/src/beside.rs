@@ -123,6 +123,13 @@ impl Beside {
         record_interval(&self.recording.recorder, 0, interval);
     }
 
+    /// The measured window begins, or is about to end: the server's threads are looked at.
+    pub fn window_edge(&self) {
+        if let Some(tracing) = &self.tracing {
+            tracing.mark();
+        }
+    }
+
     /// Ends the recording with the load's result. `interrupted`: somebody broke it off.
     ///
     /// # Errors

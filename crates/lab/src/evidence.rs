@@ -148,7 +148,7 @@ fn pacing(words: &str) -> Pacing {
         Pacing::Open
     } else if words.contains("think") {
         Pacing::ClosedWithPauses
-    } else if words == crate::record::PACING {
+    } else if words == whyso_record::run::AS_IT_CAME {
         Pacing::Recorded
     } else {
         Pacing::Closed

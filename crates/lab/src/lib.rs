@@ -57,14 +57,13 @@ pub use beside::{Beside, DrivenLoad};
 pub use error::Error;
 pub use evidence::{explain, explain_at, input, judge_alone};
 pub use pacing::{Quantity, Stages, parse_stages, parse_think};
-pub use pauses::pauses_in;
 pub use plan::{Action, Plan, ServerPlan, USERS_MAX, What, parse_knob};
 pub use prepare::AskPassword;
 pub use progress::{IntervalNews, Listener, News, Running, Stop};
 pub use record::{RecordPlan, record};
 pub use run::{Outcome, run};
 pub use source::Source;
-pub use threads::{ThreadTime, ThreadsNow, state_names, threads_in, threads_now};
+pub use threads::{ThreadFilter, ThreadsOver, threads_in, threads_now};
 pub use tuning::{parse_busy_poll, parse_min_complete};
 
 /// What the plan's workload sends, as text for people.

@@ -1,15 +1,15 @@
 //! The tracer's table of long waits by thread: how it is written, and what it holds of a window.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use whyso_explain::model::{LevelInput, Moments, Pauses};
 use whyso_record::Recording;
 use whyso_record::data::TextRows;
 use whyso_record::run::Window;
+use whyso_series::{ThreadTable, ThreadTime};
 use whyso_trace::state::name_of_syscall;
 
 use crate::Error;
-use crate::threads::{Looks, connections_in};
 
 const SOURCE: &str = "pauses";
 
@@ -73,56 +73,61 @@ pub(crate) fn table(t_ns: i64, pauses: &[whyso_trace::Pauses]) -> TextRows {
 /// # Errors
 /// Where the recording's files can't be read.
 pub(crate) fn add(recording: &Recording, levels: &mut [LevelInput]) -> Result<(), Error> {
-    let Some(tables) = Tables::of(recording)? else { return Ok(()) };
+    let tables = tables(recording)?;
+    if tables.is_empty() {
+        return Ok(());
+    }
+    let threads = recording.threads()?;
     for level in levels {
-        level.pauses = tables.within(Window { begin_ns: level.begin_ns, end_ns: level.end_ns });
+        level.pauses = within(&tables, &threads, level.begin_ns, level.end_ns);
     }
     Ok(())
 }
 
-/// The long waits of the server's threads over a window of a recording, with the connections that they worked for. As with
-/// [`crate::threads_in`], what lies between the looks nearest to the window's ends is told.
-///
-/// # Errors
-/// Where the recording's files can't be read.
-pub fn pauses_in(recording: &Recording, window: Window) -> Result<Vec<Pauses>, Error> {
-    let Some(tables) = Tables::of(recording)? else { return Ok(Vec::new()) };
-    let mut pauses = tables.within(window);
-    let connections = connections_in(recording, window)?;
-    for one in &mut pauses {
-        one.connection = connections.get(&one.tid).map(|told| told.id);
-    }
+/// The long waits of these threads between two looks at them.
+pub(crate) fn of(
+    recording: &Recording,
+    window: Window,
+    threads: &[ThreadTime],
+) -> Result<Vec<Pauses>, Error> {
+    let mut pauses = between(&tables(recording)?, window);
+    learn(&mut pauses, threads);
     Ok(pauses)
 }
 
-struct Tables {
-    tables: Vec<TextRows>,
-    looks: Looks,
+/// Adds what is known of the threads that waited.
+pub(crate) fn learn(pauses: &mut [Pauses], threads: &[ThreadTime]) {
+    let by_tid: HashMap<u32, &ThreadTime> = threads.iter().map(|thread| (thread.tid, thread)).collect();
+    for one in pauses {
+        if let Some(thread) = by_tid.get(&one.tid) {
+            one.role.clone_from(&thread.role);
+            one.connection = thread.connection;
+            one.requests = thread.requests as f64;
+        }
+    }
 }
 
-impl Tables {
-    /// `None` where the recording has none.
-    fn of(recording: &Recording) -> Result<Option<Tables>, Error> {
-        if !recording.row_sources().iter().any(|source| source == SOURCE) {
-            return Ok(None);
-        }
-        Ok(Some(Tables { tables: recording.rows(SOURCE)?, looks: Looks::of(recording)? }))
-    }
+fn tables(recording: &Recording) -> Result<Vec<TextRows>, Error> {
+    let is_there = recording.row_sources().iter().any(|source| source == SOURCE);
+    Ok(if is_there { recording.rows(SOURCE)? } else { Vec::new() })
+}
 
-    fn within(&self, window: Window) -> Vec<Pauses> {
-        // Both tables are written at a look; this one only where there is something to tell.
-        let Some((looks, requests)) = self.looks.requests(window) else { return Vec::new() };
-        let mut all: BTreeMap<Key, Pauses> = BTreeMap::new();
-        for table in &self.tables {
-            if table.t_ns > looks.begin_ns && table.t_ns <= looks.end_ns {
-                add_rows(&mut all, table);
-            }
-        }
-        for one in all.values_mut() {
-            one.requests = requests.get(&one.tid).map_or(0.0, |requests| *requests as f64);
-        }
-        all.into_values().collect()
+/// Between the looks at the threads nearest to a window's ends: both tables are written at a look, this one only where there
+/// is something to tell.
+fn within(tables: &[TextRows], threads: &ThreadTable, begin_ns: i64, end_ns: i64) -> Vec<Pauses> {
+    let Some((from, to)) = threads.covering(begin_ns, end_ns) else { return Vec::new() };
+    let window = Window { begin_ns: threads.t_ns[from], end_ns: threads.t_ns[to] };
+    let mut pauses = between(tables, window);
+    learn(&mut pauses, &threads.between(from, to));
+    pauses
+}
+
+fn between(tables: &[TextRows], window: Window) -> Vec<Pauses> {
+    let mut all: BTreeMap<Key, Pauses> = BTreeMap::new();
+    for table in tables.iter().filter(|table| table.t_ns > window.begin_ns && table.t_ns <= window.end_ns) {
+        add_rows(&mut all, table);
     }
+    all.into_values().collect()
 }
 
 /// Number of the thread, when it was seen first, state, call, whether in a request, client.
@@ -169,6 +174,7 @@ fn add_rows(all: &mut BTreeMap<Key, Pauses>, table: &TextRows) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use whyso_series::{Look, Seen};
     use whyso_trace::{Client, Role, State};
 
     fn pauses(tid: u32, born_ns: u64, lengths_us: &[u64]) -> whyso_trace::Pauses {
@@ -191,27 +197,27 @@ mod tests {
         }
     }
 
-    fn look(t_ns: i64, requests: &str) -> TextRows {
-        TextRows {
-            source: "threads".to_string(),
-            t_ns,
-            columns: ["tid", "name", "requests"].map(str::to_string).to_vec(),
-            rows: vec![["7", "one_connection", requests].map(|cell| Some(cell.to_string())).to_vec()],
-        }
+    fn looks(requests: &[(i64, u64)]) -> ThreadTable {
+        let look = |&(t_ns, requests): &(i64, u64)| {
+            let name = "one_connection".to_string();
+            let states_ns = vec![t_ns as u64];
+            Look {
+                t_ns,
+                threads: vec![Seen { tid: 7, born_ns: 1, name, requests, states_ns, ..Seen::default() }],
+            }
+        };
+        ThreadTable::new(vec!["cpu".to_string()], requests.iter().map(look).collect(), &[])
     }
 
     #[test]
     fn a_window_has_what_was_told_at_the_looks_within_it() {
-        let tables = Tables {
-            tables: vec![
-                table(10, &[pauses(7, 1, &[90_000])]),
-                table(20, &[pauses(7, 1, &[400_000, 400_000])]),
-                table(30, &[pauses(7, 1, &[700_000]), pauses(7, 25, &[50_000])]),
-                table(40, &[pauses(7, 1, &[90_000])]),
-            ],
-            looks: Looks::made([look(10, "100"), look(20, "150"), look(30, "190")]),
-        };
-        let found = tables.within(Window { begin_ns: 11, end_ns: 29 });
+        let tables = [
+            table(10, &[pauses(7, 1, &[90_000])]),
+            table(20, &[pauses(7, 1, &[400_000, 400_000])]),
+            table(30, &[pauses(7, 1, &[700_000]), pauses(7, 25, &[50_000])]),
+            table(40, &[pauses(7, 1, &[90_000])]),
+        ];
+        let found = within(&tables, &looks(&[(10, 100), (20, 150), (30, 190)]), 11, 29);
         let [first, second] = &found[..] else { panic!("{found:?}") };
         assert_eq!((first.length.count, first.length.mean_ns, first.requests), (3.0, 500e6, 90.0));
         assert!((first.length.spread_ns - 141.42e6).abs() < 0.01e6, "{first:?}");
@@ -221,14 +227,11 @@ mod tests {
 
     #[test]
     fn tables_that_are_not_what_they_should_be_give_nothing() {
-        let looks = || Looks::made([look(10, "x"), look(30, "")]);
         let mut odd = table(20, &[pauses(7, 1, &[90_000])]);
         odd.columns[7] = "number".to_string();
         let mut broken = table(20, &[pauses(7, 1, &[90_000])]);
         broken.rows[0][8] = Some("NaN".to_string());
-        let tables = Tables { tables: vec![odd, broken], looks: looks() };
-        assert_eq!(tables.within(Window { begin_ns: 10, end_ns: 30 }), []);
-        let no_looks = Tables { tables: vec![table(20, &[pauses(7, 1, &[90_000])])], looks: Looks::made([]) };
-        assert_eq!(no_looks.within(Window { begin_ns: 10, end_ns: 30 }), []);
+        assert_eq!(within(&[odd, broken], &looks(&[(10, 0), (30, 0)]), 10, 30), []);
+        assert_eq!(within(&[table(20, &[pauses(7, 1, &[90_000])])], &looks(&[]), 10, 30), []);
     }
 }

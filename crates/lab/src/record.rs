@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use tokio::runtime::Runtime;
 use whyso_clock::monotonic_ns;
-use whyso_record::run::{Ended, Latency, Level, LevelResult, Purpose, Window};
+use whyso_record::run::{AS_IT_CAME, Ended, Latency, Level, LevelResult, Purpose, Window};
 use whyso_server::Dsn;
 use whyso_trace::{Reading, Role, State, ThreadSums};
 use whyso_watch::Watcher;
@@ -27,8 +27,6 @@ const LOOK: Duration = Duration::from_millis(20);
 const COMMAND_END_TIME_MAX: Duration = Duration::from_secs(10);
 /// Read by every MySQL and MariaDB, and holds nobody's data.
 const NEUTRAL_SCHEMA: &str = "information_schema";
-/// What a level's result has for when its transactions began.
-pub(crate) const PACING: &str = "as it came";
 const NS_PER_MS: f64 = 1e6;
 
 /// What is recorded, and for how long.
@@ -283,7 +281,7 @@ impl Attended<'_> {
         let mut result = LevelResult {
             seconds,
             workload: self.plan.command.first().map_or_else(|| "recorded".to_string(), Clone::clone),
-            pacing: PACING.to_string(),
+            pacing: AS_IT_CAME.to_string(),
             ..LevelResult::default()
         };
         let mut users = 0;

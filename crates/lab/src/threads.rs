@@ -1,49 +1,76 @@
 //! Each thread of a server: where its time went, over a window of a recording, or just now.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use whyso_clock::monotonic_ns;
 use whyso_explain::model::Pauses;
 use whyso_record::Recording;
-use whyso_record::data::TextRows;
 use whyso_record::run::Window;
+use whyso_series::{Look, Seen, ThreadTable, ThreadTime, Told};
 use whyso_server::Dsn;
-use whyso_trace::{STATES, ThreadSums, state};
-use whyso_watch::{Connection, connections};
+use whyso_trace::{Reading, ThreadSums, state};
+use whyso_watch::connections;
 
-use crate::pauses::told;
+use crate::pauses::{self, told as told_of};
 use crate::prepare::AskPassword;
 use crate::progress::Stop;
 use crate::run::{GOODBYE_TIME_MAX, runtime};
 use crate::tracing::Counting;
 use crate::{Error, facts};
 
-const SOURCE: &str = "threads";
-const CONNECTIONS: &str = "connections";
 /// How often it is looked whether the user wants to end.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// A thread's time over a window.
+/// The threads of a server over a window.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct ThreadTime {
-    pub tid: u32,
-    pub name: String,
-    pub role: String,
-    /// The server's number of its connection, where it works for one and the server tells.
-    pub connection: Option<u64>,
-    /// What it executed when it was asked, literals replaced by `?`.
-    pub statement: Option<String>,
-    /// Requests that it answered.
-    pub requests: u64,
-    /// Length of the window, in nanoseconds; shorter for a thread that began within it.
-    pub window_ns: u64,
-    /// Time by state, in nanoseconds, in the order of [`state_names`].
-    pub states_ns: Vec<u64>,
+pub struct ThreadsOver {
+    /// From look to look: what the times are of.
+    pub window: Window,
+    /// The states, in the order in which they are told.
+    pub states: Vec<String>,
+    pub threads: Vec<ThreadTime>,
+    /// Their long waits.
+    pub pauses: Vec<Pauses>,
 }
 
-/// The states of a thread, in the order in which they are told.
-pub fn state_names() -> Vec<&'static str> {
-    state::ALL.map(whyso_trace::State::name).to_vec()
+/// Which threads are asked for: all that meet every condition.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ThreadFilter {
+    /// This role alone.
+    pub role: Option<String>,
+    /// Names that contain this text, in any case.
+    pub name: Option<String>,
+    /// These numbers of the kernel's alone; empty: any.
+    pub tids: Vec<u32>,
+}
+
+impl ThreadFilter {
+    /// The threads that are asked for.
+    ///
+    /// # Errors
+    /// There is none; the sentence says what there is.
+    pub fn choose<'a>(&self, threads: &'a [ThreadTime]) -> Result<Vec<&'a ThreadTime>, Error> {
+        let roles: BTreeSet<&str> = threads.iter().map(|thread| thread.role.as_str()).collect();
+        if let Some(role) = self.role.as_deref().filter(|role| !roles.contains(role)) {
+            let there = roles.into_iter().collect::<Vec<_>>().join(", ");
+            return Err(Error::Plan(format!("no thread has the role {role:?}; there are: {there}")));
+        }
+        let name = self.name.as_ref().map(|name| name.to_lowercase());
+        let wanted = |thread: &&ThreadTime| {
+            self.role.as_ref().is_none_or(|role| thread.role == *role)
+                && name.as_ref().is_none_or(|name| thread.name.to_lowercase().contains(name))
+                && (self.tids.is_empty() || self.tids.contains(&thread.tid))
+        };
+        let chosen: Vec<&ThreadTime> = threads.iter().filter(wanted).collect();
+        if chosen.is_empty() {
+            return Err(Error::Plan(format!(
+                "no thread is left of {}: leave some of --role, --name and --thread away",
+                threads.len()
+            )));
+        }
+        Ok(chosen)
+    }
 }
 
 /// The server's threads over a window of a recording. The tracer looks at threads at both ends of each measured window and
@@ -51,8 +78,9 @@ pub fn state_names() -> Vec<&'static str> {
 ///
 /// # Errors
 /// The run was not traced, or its files can't be read.
-pub fn threads_in(recording: &Recording, window: Window) -> Result<Vec<ThreadTime>, Error> {
-    if !recording.row_sources().iter().any(|source| source == SOURCE) {
+pub fn threads_in(recording: &Recording, window: Window) -> Result<ThreadsOver, Error> {
+    let table = recording.threads()?;
+    if table.t_ns.is_empty() {
         let because = recording
             .run()
             .not_measured
@@ -61,102 +89,20 @@ pub fn threads_in(recording: &Recording, window: Window) -> Result<Vec<ThreadTim
         let why = because.map_or("whyso traces since version 0.1.0, where it may", String::as_str);
         return Err(Error::Failed(format!("this run holds no threads: {why}")));
     }
-    let tables = recording.rows(SOURCE)?;
-    match next_to(&tables, window) {
-        Some((first, last)) => {
-            let connections = connections_in(recording, window)?;
-            let mut threads = between(first, last);
-            for thread in &mut threads {
-                if let Some(told) = connections.get(&thread.tid) {
-                    thread.connection = Some(told.id);
-                    thread.statement.clone_from(&told.statement);
-                }
-            }
-            Ok(threads)
+    match table.covering(window.begin_ns, window.end_ns) {
+        Some((from, to)) => {
+            let mut over = over(table, from, to);
+            over.pauses = pauses::of(recording, over.window, &over.threads)?;
+            Ok(over)
         }
-        None => {
-            Err(Error::Failed("the tracer looked at the threads less than twice in this window".to_string()))
-        }
+        None => Err(Error::Failed("the tracer looked at the threads only once in this run".to_string())),
     }
 }
 
-/// The looks nearest to a window's ends.
-fn next_to(tables: &[TextRows], window: Window) -> Option<(&TextRows, &TextRows)> {
-    let nearest = |t_ns: i64| tables.iter().min_by_key(|table| table.t_ns.abs_diff(t_ns));
-    let (first, last) = (nearest(window.begin_ns)?, nearest(window.end_ns)?);
-    (last.t_ns > first.t_ns).then_some((first, last))
-}
-
-/// The looks at threads in a recording: their times, and what each thread did between two of them.
-pub(crate) struct Looks {
-    tables: Vec<TextRows>,
-}
-
-impl Looks {
-    /// # Errors
-    /// Where the recording's files can't be read.
-    pub(crate) fn of(recording: &Recording) -> Result<Looks, Error> {
-        let is_there = recording.row_sources().iter().any(|source| source == SOURCE);
-        Ok(Looks { tables: if is_there { recording.rows(SOURCE)? } else { Vec::new() } })
-    }
-
-    #[cfg(test)]
-    pub(crate) fn made(tables: impl Into<Vec<TextRows>>) -> Looks {
-        Looks { tables: tables.into() }
-    }
-
-    /// The times of the looks nearest to a window's ends, and the requests that each thread answered between them.
-    pub(crate) fn requests(&self, window: Window) -> Option<(Window, HashMap<u32, u64>)> {
-        let (first, last) = next_to(&self.tables, window)?;
-        let requests = between(first, last).into_iter().map(|thread| (thread.tid, thread.requests)).collect();
-        Some((Window { begin_ns: first.t_ns, end_ns: last.t_ns }, requests))
-    }
-}
-
-fn between(first: &TextRows, last: &TextRows) -> Vec<ThreadTime> {
-    let before: HashMap<u32, ThreadTime> = rows(first).into_iter().map(|row| (row.tid, row)).collect();
-    let window_ns = last.t_ns.abs_diff(first.t_ns);
-    let difference = |mut now: ThreadTime| {
-        if let Some(then) = before.get(&now.tid).filter(|then| then.name == now.name) {
-            now.requests = now.requests.saturating_sub(then.requests);
-            for (ns, before) in now.states_ns.iter_mut().zip(&then.states_ns) {
-                *ns = ns.saturating_sub(*before);
-            }
-        }
-        now.window_ns = window_ns.min(now.states_ns.iter().sum());
-        now
-    };
-    rows(last).into_iter().map(difference).collect()
-}
-
-fn rows(table: &TextRows) -> Vec<ThreadTime> {
-    let places: BTreeMap<&str, usize> =
-        table.columns.iter().enumerate().map(|(place, name)| (name.as_str(), place)).collect();
-    let row = |row: &Vec<Option<String>>| {
-        let text = |name: &str| places.get(name).and_then(|place| row.get(*place)?.clone());
-        let number = |name: &str| text(name).and_then(|text| text.parse::<u64>().ok());
-        let states_ns = state::ALL.map(|state| number(&format!("{}_ns", state.name())).unwrap_or(0));
-        ThreadTime {
-            tid: number("tid").unwrap_or(0) as u32,
-            name: text("name").unwrap_or_default(),
-            role: text("role").unwrap_or_default(),
-            connection: None,
-            statement: None,
-            requests: number("requests").unwrap_or(0),
-            window_ns: 0,
-            states_ns: states_ns.to_vec(),
-        }
-    };
-    table.rows.iter().map(row).collect()
-}
-
-/// A server's threads over a time, and their long waits in it.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ThreadsNow {
-    pub threads: Vec<ThreadTime>,
-    pub pauses: Vec<Pauses>,
-    /// Length of that time, in nanoseconds.
-    pub window_ns: u64,
+fn over(table: ThreadTable, from: usize, to: usize) -> ThreadsOver {
+    let threads = table.between(from, to);
+    let window = Window { begin_ns: table.t_ns[from], end_ns: table.t_ns[to] };
+    ThreadsOver { window, states: table.states, threads, pauses: Vec::new() }
 }
 
 /// The threads of a server on this machine, over the time from now on.
@@ -168,7 +114,7 @@ pub fn threads_now(
     length: Duration,
     stop: &Stop,
     ask_password: &AskPassword,
-) -> Result<ThreadsNow, Error> {
+) -> Result<ThreadsOver, Error> {
     let runtime = runtime()?;
     let mut dsn = Dsn::resolve(dsn)?;
     if !dsn.schema_given {
@@ -199,45 +145,30 @@ pub fn threads_now(
     }
     let last = counting.read();
     let waited = counting.pauses(&last);
-    let connections = runtime.block_on(connections_now(&dsn));
+    let told = runtime.block_on(connections_now(&dsn));
     runtime.shutdown_timeout(GOODBYE_TIME_MAX);
-    let before: HashMap<u32, &ThreadSums> = first.threads.iter().map(|thread| (thread.tid, thread)).collect();
-    let window_ns = last.at_ns.abs_diff(first.at_ns);
-    let time = |thread: &ThreadSums| {
-        let then = before.get(&thread.tid).filter(|then| then.born_ns == thread.born_ns);
-        let before = then.map_or([0; STATES], |then| then.states);
-        let states_ns: Vec<u64> =
-            thread.states.iter().zip(before).map(|(now, then)| now.saturating_sub(then)).collect();
-        let told = connections.get(&thread.tid);
-        ThreadTime {
-            tid: thread.tid,
-            name: thread.name.clone(),
-            role: thread.role.name().to_string(),
-            connection: told.map(|told| told.id),
-            statement: told.and_then(|told| told.statement.clone()),
-            requests: thread.requests - then.map_or(0, |then| then.requests),
-            window_ns: window_ns.min(states_ns.iter().sum()),
-            states_ns,
-        }
-    };
-    let threads: Vec<ThreadTime> = last.threads.iter().map(time).collect();
-    let pauses = waited.iter().map(|one| pauses_of(&threads, one)).collect();
-    Ok(ThreadsNow { threads, pauses, window_ns })
+    let looks = vec![look(&first), look(&last)];
+    let states = state::ALL.map(|state| state.name().to_string()).to_vec();
+    let mut over = over(ThreadTable::new(states, looks, &[told]), 0, 1);
+    over.pauses = waited.iter().map(told_of).collect();
+    pauses::learn(&mut over.pauses, &over.threads);
+    Ok(over)
 }
 
-/// Waits with what was learnt of their thread meanwhile.
-fn pauses_of(threads: &[ThreadTime], waited: &whyso_trace::Pauses) -> Pauses {
-    let mut pauses = told(waited);
-    if let Some(thread) = threads.iter().find(|thread| thread.tid == waited.tid) {
-        pauses.role.clone_from(&thread.role);
-        pauses.connection = thread.connection;
-        pauses.requests = thread.requests as f64;
-    }
-    pauses
+fn look(reading: &Reading) -> Look {
+    let seen = |thread: &ThreadSums| Seen {
+        tid: thread.tid,
+        born_ns: thread.born_ns,
+        name: thread.name.clone(),
+        role: thread.role.name().to_string(),
+        requests: thread.requests,
+        states_ns: thread.states.to_vec(),
+    };
+    Look { t_ns: reading.at_ns, threads: reading.threads.iter().map(seen).collect() }
 }
 
 /// What the server says of its connections now, by the thread that works for each.
-async fn connections_now(dsn: &Dsn) -> HashMap<u32, Connection> {
+async fn connections_now(dsn: &Dsn) -> Told {
     let asked = tokio::time::timeout(GOODBYE_TIME_MAX, async {
         let mut conn = dsn.connect().await.ok()?;
         let told = connections(&mut conn).await.ok().flatten();
@@ -245,44 +176,46 @@ async fn connections_now(dsn: &Dsn) -> HashMap<u32, Connection> {
         told
     });
     let told = asked.await.ok().flatten().unwrap_or_default();
-    told.into_iter().map(|one| (one.tid, one)).collect()
-}
-
-/// What the server said of its connections nearest to the window's end.
-pub(crate) fn connections_in(
-    recording: &Recording,
-    window: Window,
-) -> Result<HashMap<u32, Connection>, Error> {
-    if !recording.row_sources().iter().any(|source| source == CONNECTIONS) {
-        return Ok(HashMap::new());
-    }
-    let tables = recording.rows(CONNECTIONS)?;
-    let Some(table) = tables.iter().min_by_key(|table| table.t_ns.abs_diff(window.end_ns)) else {
-        return Ok(HashMap::new());
-    };
-    let one = |row: &Vec<Option<String>>| {
-        let [Some(tid), Some(id), statement] = row.as_slice() else { return None };
-        let one = Connection { tid: tid.parse().ok()?, id: id.parse().ok()?, statement: statement.clone() };
-        Some((one.tid, one))
-    };
-    Ok(table.rows.iter().filter_map(one).collect())
+    let by_tid = told.into_iter().map(|one| (one.tid, (one.id, one.statement))).collect();
+    Told { t_ns: monotonic_ns(), by_tid }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_thread_that_took_the_number_of_another_starts_from_nothing() {
-        let table = |t_ns, name: &str, cpu: &str| TextRows {
-            source: SOURCE.to_string(),
-            t_ns,
-            columns: ["tid", "name", "requests", "cpu_ns"].map(str::to_string).to_vec(),
-            rows: vec![vec![Some("7".into()), Some(name.into()), Some("5".into()), Some(cpu.into())]],
+    fn threads() -> Vec<ThreadTime> {
+        let one = |tid, name: &str, role: &str| ThreadTime {
+            tid,
+            name: name.to_string(),
+            role: role.to_string(),
+            ..ThreadTime::default()
         };
-        let same = between(&table(0, "a", "100"), &table(1_000, "a", "700"));
-        assert_eq!((same[0].states_ns[0], same[0].requests, same[0].window_ns), (600, 0, 600));
-        let other = between(&table(0, "a", "100"), &table(1_000, "b", "70"));
-        assert_eq!((other[0].states_ns[0], other[0].requests), (70, 5));
+        vec![
+            one(1, "mariadbd", "listener"),
+            one(2, "One_Connection", "connection"),
+            one(3, "ib_purge", "purge"),
+        ]
+    }
+
+    #[test]
+    fn threads_are_chosen_by_role_by_a_part_of_their_name_and_by_number() {
+        let chosen = |filter: ThreadFilter| {
+            filter.choose(&threads()).unwrap().iter().map(|thread| thread.tid).collect::<Vec<_>>()
+        };
+        assert_eq!(chosen(ThreadFilter::default()), [1, 2, 3]);
+        let text = |text: &str| Some(text.to_string());
+        assert_eq!(chosen(ThreadFilter { role: text("purge"), ..ThreadFilter::default() }), [3]);
+        assert_eq!(chosen(ThreadFilter { name: text("connect"), ..ThreadFilter::default() }), [2]);
+        assert_eq!(chosen(ThreadFilter { tids: vec![1, 3], ..ThreadFilter::default() }), [1, 3]);
+    }
+
+    #[test]
+    fn what_is_not_there_is_told_with_what_is() {
+        let refused = |filter: ThreadFilter| filter.choose(&threads()).unwrap_err().to_string();
+        let role = refused(ThreadFilter { role: Some("purger".to_string()), ..ThreadFilter::default() });
+        assert_eq!(role, "no thread has the role \"purger\"; there are: connection, listener, purge");
+        let name = refused(ThreadFilter { name: Some("x".to_string()), ..ThreadFilter::default() });
+        assert!(name.starts_with("no thread is left of 3"), "{name}");
     }
 }

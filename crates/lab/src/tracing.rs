@@ -457,12 +457,13 @@ fn to_value(sum: u64) -> Value {
 
 /// Every thread of the server, with its time by state since the tracing began.
 fn threads_table(t_ns: i64, threads: &[ThreadSums]) -> TextRows {
-    let fixed = ["tid", "name", "role", "now", "requests"];
+    let fixed = ["tid", "born_ns", "name", "role", "now", "requests"];
     let mut columns: Vec<String> = fixed.map(str::to_string).to_vec();
     columns.extend(state::ALL.map(|state| format!("{}_ns", state.name())));
     let row = |thread: &ThreadSums| {
         let mut row = vec![
             Some(thread.tid.to_string()),
+            Some(thread.born_ns.to_string()),
             Some(thread.name.clone()),
             Some(thread.role.name().to_string()),
             Some(thread.now.name().to_string()),

@@ -200,6 +200,17 @@ pub struct LevelResult {
     pub intervals_lost: u64,
 }
 
+/// What [`LevelResult::pacing`] is where something else than whyso loaded the server.
+pub const AS_IT_CAME: &str = "as it came";
+
+impl LevelResult {
+    /// Something else loaded the server. Requests that the kernel saw, or else the server's own `Questions`, stand in for transactions and
+    /// for queries; of their time the mean alone is known, and of the generator nothing.
+    pub fn is_recorded(&self) -> bool {
+        self.pacing == AS_IT_CAME
+    }
+}
+
 /// One percentile of a transaction's times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PercentileResult {

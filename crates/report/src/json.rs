@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use whyso_explain::model::{Explanation, LevelVerdict};
-use whyso_record::run::{Ended, Level, Purpose, RunInfo};
+use whyso_record::run::{Ended, Level, LevelResult, Purpose, RunInfo};
 
 /// The object that `whyso run --json` prints. `path` is the recording's folder.
 pub fn json(run: &RunInfo, explanation: &Explanation, path: &Path) -> Value {
@@ -49,7 +49,7 @@ fn level_object(level: &Level, verdict: Option<&LevelVerdict>) -> Value {
 pub(crate) fn measured(level: &Level) -> Value {
     let result = &level.result;
     let client = &result.client;
-    json!({
+    let mut object = json!({
         "users": level.users,
         "seconds": result.seconds,
         "transactions": result.transactions,
@@ -79,5 +79,23 @@ pub(crate) fn measured(level: &Level) -> Value {
             Ended::Complete { .. } => None,
             Ended::CutShort { why, .. } => Some(why),
         },
-    })
+    });
+    if result.is_recorded() {
+        leave_out_unknown(&mut object, result);
+    }
+    object
+}
+
+/// Of a load that something else drove, requests are counted and their mean is known: what else there is of a load is null.
+fn leave_out_unknown(object: &mut Value, result: &LevelResult) {
+    let mean = Some(result.latency_ms.mean).filter(|mean| *mean > 0.0);
+    let names = ["p50", "p95", "p99", "p999", "max"];
+    let unknown = names.iter().map(|name| (name.to_string(), Value::Null));
+    object["latency_ms"] = unknown.chain([("mean".to_string(), json!(mean))]).collect();
+    for name in ["service_ms", "client", "errors", "errors_by_code", "retries", "engine"] {
+        object[name] = Value::Null;
+    }
+    if result.latency_ms.mean <= 0.0 {
+        object["users"] = Value::Null;
+    }
 }

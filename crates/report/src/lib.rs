@@ -33,16 +33,18 @@ mod svg;
 mod terminal;
 mod thin;
 mod threads;
+mod unit;
 mod why;
 
 pub use differences::differences;
 pub use json::json;
 pub use markdown::markdown;
 pub use pauses::pauses;
+pub use payload::origin_ns;
 pub use source::{Column, Source};
 pub use svg::svg;
 pub use terminal::{run_line, terminal};
-pub use threads::{ThreadRow, threads};
+pub use threads::{ThreadsWindow, threads, threads_json};
 pub use why::{why, why_json};
 
 /// Why a report could not be made.

@@ -9,6 +9,7 @@ use crate::axis::Axis;
 use crate::load::{engines, transactions};
 use crate::number::{amount, bytes, grouped, whole};
 use crate::terminal::switches;
+use crate::unit::{is_recorded, unit};
 use crate::why::parts_shown;
 
 /// The whole report but its time series: headline, findings, levels, growth, statements, facts.
@@ -18,8 +19,8 @@ pub fn markdown(run: &RunInfo, explanation: &Explanation) -> String {
     findings(&mut out, explanation);
     levels(&mut out, run, explanation);
     actions(&mut out, explanation);
-    budget(&mut out, explanation);
-    growth(&mut out, explanation);
+    budget(&mut out, run, explanation);
+    growth(&mut out, run, explanation);
     statements(&mut out, run);
     facts(&mut out, run);
     out.text
@@ -122,7 +123,7 @@ fn headline(out: &mut Markdown, run: &RunInfo, explanation: &Explanation) {
     ));
     out.line("");
     if let Some(verdict) = verdict(explanation) {
-        out.line(&format!("**{verdict} transactions a second.**\n"));
+        out.line(&format!("**{verdict} {}s a second.**\n", unit(run)));
     }
     let ended = match &run.ended {
         Some(Ended::Complete { .. }) => "complete".to_string(),
@@ -151,6 +152,10 @@ fn levels(out: &mut Markdown, run: &RunInfo, explanation: &Explanation) {
         return;
     }
     out.heading("Levels");
+    if is_recorded(run) {
+        recorded_levels(out, run, explanation);
+        return;
+    }
     let axis = Axis::of(run);
     out.table(&[
         axis.head(),
@@ -175,6 +180,41 @@ fn levels(out: &mut Markdown, run: &RunInfo, explanation: &Explanation) {
     }
     kinds_of_transactions(out, run);
     service_levels(out, run);
+}
+
+/// What is known of levels that something else loaded: no percentiles, no errors, nothing of the generator.
+fn recorded_levels(out: &mut Markdown, run: &RunInfo, explanation: &Explanation) {
+    out.table(&[
+        "users",
+        "seconds",
+        "requests",
+        "requests/s",
+        "mean ms",
+        "user %",
+        "system %",
+        "idle %",
+        "server CPUs",
+    ]);
+    for level in &run.levels {
+        let result = &level.result;
+        let known = |value: f64| if value > 0.0 { grouped(value) } else { "–".to_string() };
+        let verdict = explanation.levels.iter().find(|verdict| verdict.index == level.index);
+        let cpu = verdict.and_then(|verdict| verdict.cpu);
+        let percent =
+            |share: Option<f64>| share.map_or("–".to_string(), |share| format!("{:.0}", share * 100.0));
+        out.row(&[
+            if level.users > 0 { whole(u64::from(level.users)) } else { "–".to_string() },
+            grouped(result.seconds),
+            whole(result.transactions),
+            grouped(result.transactions_per_s),
+            known(result.latency_ms.mean),
+            percent(cpu.map(|cpu| cpu.user)),
+            percent(cpu.map(|cpu| cpu.system)),
+            percent(cpu.map(|cpu| cpu.idle)),
+            verdict.and_then(|verdict| verdict.server_cpus).map_or("–".to_string(), grouped),
+        ]);
+    }
+    out.line("\nUsers are connections that were at work. Requests are what the kernel saw of them; their mean time is known, how it was spread is not.");
 }
 
 fn kinds_of_transactions(out: &mut Markdown, run: &RunInfo) {
@@ -284,12 +324,12 @@ fn actions(out: &mut Markdown, explanation: &Explanation) {
 }
 
 /// A row a part, a column a level: in a ticket or a chat nothing draws bars.
-fn budget(out: &mut Markdown, explanation: &Explanation) {
+fn budget(out: &mut Markdown, run: &RunInfo, explanation: &Explanation) {
     let budgets: Vec<&Budget> = explanation.budgets.iter().filter(|budget| !budget.repeat).collect();
     if budgets.is_empty() {
         return;
     }
-    out.heading("Time budget: ms a transaction, by users");
+    out.heading(&format!("Time budget: ms a {}, by users", unit(run)));
     let users: Vec<String> = budgets.iter().map(|budget| budget.users.to_string()).collect();
     let mut head = vec!["what it is"];
     head.extend(users.iter().map(String::as_str));
@@ -308,9 +348,9 @@ fn budget(out: &mut Markdown, explanation: &Explanation) {
 
 const GROWTH_SHOWN: usize = 15;
 
-fn growth(out: &mut Markdown, explanation: &Explanation) {
+fn growth(out: &mut Markdown, run: &RunInfo, explanation: &Explanation) {
     let Some(first) = explanation.growth.first() else { return };
-    out.heading("What grows per transaction");
+    out.heading(&format!("What grows per {}", unit(run)));
     out.line(&format!(
         "From the best level ({}) to the last ({}), most suspicious first.\n",
         users(first.best_users),

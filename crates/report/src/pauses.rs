@@ -1,5 +1,6 @@
 //! A table of threads that pause periodically.
 
+use serde_json::{Value, json};
 use whyso_explain::model::{Moments, Pauses};
 
 use crate::terminal::aligned_with_words;
@@ -43,6 +44,27 @@ pub fn pauses(pauses: &[Pauses], window_ns: u64) -> String {
         ]);
     }
     format!("Pauses\n{}", aligned_with_words(&table, &[1, 2, 4, 5, 6]))
+}
+
+/// The same as a list of objects; times in milliseconds. `every` is there where the time from start to start is regular.
+pub(crate) fn pauses_json(pauses: &[Pauses]) -> Value {
+    let moments = |of: &Moments| json!({"mean_ms": of.mean_ns / 1e6, "spread_ms": of.spread_ns / 1e6});
+    let one = |one: &Pauses| {
+        let is = one.regular()?;
+        Some(json!({
+            "tid": one.tid,
+            "name": one.name,
+            "role": one.role,
+            "connection": one.connection,
+            "kind": one.kind().name(),
+            "state": one.state,
+            "call": one.call,
+            "count": one.length.count,
+            "each": moments(&one.length),
+            "every": is.period.then(|| moments(&one.period)),
+        }))
+    };
+    pauses.iter().filter_map(one).collect()
 }
 
 /// Mean and standard deviation, in milliseconds.

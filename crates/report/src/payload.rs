@@ -13,6 +13,7 @@ use whyso_record::data::{Event, LoadInterval, SeriesKey};
 use whyso_record::run::RunInfo;
 
 use crate::source::Source;
+use crate::threads::{self, ThreadsHead};
 use crate::{Error, codec, derived, thin};
 
 /// Written into every head; a page that knows another says so instead of drawing nonsense.
@@ -43,6 +44,9 @@ struct Head<'a> {
     cpu_by_level: Vec<derived::LevelCpu>,
     axes: Vec<Place>,
     series: Vec<SeriesHead>,
+    /// Absent where nothing traced the server's threads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    threads: Option<ThreadsHead>,
 }
 
 /// Where in the blocks something lies.
@@ -101,6 +105,7 @@ pub fn build(source: &dyn Source, explanation: &Explanation) -> Result<Payload, 
     }
 
     let axis_places = axes.write(&mut blocks)?;
+    let threads = add_threads(&mut blocks, run, source)?;
     let head = Head {
         format: FORMAT,
         run,
@@ -113,6 +118,7 @@ pub fn build(source: &dyn Source, explanation: &Explanation) -> Result<Payload, 
         cpu_by_level: derived::cpu_by_level(explanation),
         axes: axis_places,
         series,
+        threads,
     };
     Ok(Payload { head_json: script_safe(&serde_json::to_string(&head)?), blocks_base64: blocks.done })
 }
@@ -135,8 +141,28 @@ fn add(
     SeriesHead { key, axis, place, form: thinned.form, flat }
 }
 
+/// The server's threads in a block of their own, with what the head says of them.
+fn add_threads(
+    blocks: &mut Blocks,
+    run: &RunInfo,
+    source: &dyn Source,
+) -> Result<Option<ThreadsHead>, Error> {
+    let table = source.threads()?;
+    if table.t_ns.len() < 2 || table.threads.is_empty() {
+        return Ok(None);
+    }
+    let edges: Vec<i64> =
+        run.levels.iter().flat_map(|level| [level.window.begin_ns, level.window.end_ns]).collect();
+    let (head, columns) = threads::columns(&table, &edges, blocks.place().block);
+    for column in &columns {
+        blocks.push(column);
+    }
+    blocks.close()?;
+    Ok(Some(head))
+}
+
 /// The report's zero: when the first level began to warm up, or the load began, or the run did.
-fn origin_ns(run: &RunInfo, load: &[LoadInterval]) -> i64 {
+pub fn origin_ns(run: &RunInfo, load: &[LoadInterval]) -> i64 {
     let from_levels =
         run.levels.iter().map(|level| level.warmup.begin_ns).filter(|begin_ns| *begin_ns > 0).min();
     let from_load = load.iter().map(|interval| interval.begin_ns).min();
@@ -276,5 +302,38 @@ mod tests {
         assert_eq!((blocks.place().block, blocks.place().slot), (0, 1));
         blocks.close().unwrap();
         assert_eq!((blocks.place().block, blocks.place().slot), (1, 0));
+    }
+
+    #[test]
+    fn a_thousand_threads_for_ten_minutes_take_few_bytes_of_the_page() {
+        use whyso_series::{Look, Seen, ThreadTable};
+        // splitmix64: shares that wander, of ten states a thread.
+        let mut seed = 1u64;
+        let mut random = move |most: u64| {
+            seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mixed = (seed ^ (seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            (mixed ^ (mixed >> 31)) % most
+        };
+        let mut seen: Vec<Seen> =
+            (0..1_000).map(|tid| Seen { tid, states_ns: vec![0; 14], ..Seen::default() }).collect();
+        let mut look = |t_ns: i64| {
+            for thread in &mut seen {
+                thread.requests += 5_000 + random(500);
+                for (state, ns) in thread.states_ns.iter_mut().enumerate().take(10) {
+                    *ns += 2_000_000_000 >> state;
+                    *ns += random(200_000_000 >> state);
+                }
+            }
+            Look { t_ns, threads: seen.clone() }
+        };
+        let looks = (0..61).map(|number| look(number * 10_000_000_000)).collect();
+        let table = ThreadTable::new((0..14).map(|state| format!("state{state}")).collect(), looks, &[]);
+        let (head, columns) = threads::columns(&table, &[], 0);
+        assert_eq!((head.t_ns.len(), head.note.as_str()), (61, ""));
+        let mut blocks = Blocks::default();
+        columns.iter().for_each(|column| blocks.push(column));
+        blocks.close().unwrap();
+        let bytes = blocks.done[0].len() + serde_json::to_string(&head).unwrap().len();
+        assert!(bytes < 1_600_000, "{bytes}");
     }
 }

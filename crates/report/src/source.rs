@@ -3,6 +3,7 @@
 use whyso_record::Recording;
 use whyso_record::data::{Event, LoadInterval, SeriesId, SeriesKey};
 use whyso_record::run::RunInfo;
+use whyso_series::ThreadTable;
 
 use crate::Error;
 
@@ -27,6 +28,8 @@ pub trait Source {
     fn events(&self) -> Result<Vec<Event>, Error>;
     /// What the load did, interval by interval.
     fn load(&self) -> Result<Vec<LoadInterval>, Error>;
+    /// Every look at the server's threads; empty where they were not traced.
+    fn threads(&self) -> Result<ThreadTable, Error>;
     /// What was lost or could not be read.
     fn problems(&self) -> Vec<String>;
 }
@@ -61,6 +64,10 @@ impl Source for Recording {
 
     fn load(&self) -> Result<Vec<LoadInterval>, Error> {
         Ok(Recording::load(self, None)?)
+    }
+
+    fn threads(&self) -> Result<ThreadTable, Error> {
+        Ok(Recording::threads(self)?)
     }
 
     fn problems(&self) -> Vec<String> {

@@ -14,6 +14,7 @@ use whyso_record::run::{Ended, Level, Purpose, RunInfo};
 use crate::axis::Axis;
 use crate::markdown::{regime_name, verdict, workload};
 use crate::number::grouped;
+use crate::unit::unit;
 use scale::{LevelScale, LogScale, Scale, log_ticks, short, spread, ticks};
 
 const WIDTH: f64 = 820.0;
@@ -165,7 +166,9 @@ impl<'a> Plot<'a> {
             drawing.line((LEFT, self.y.at(*tick)), (RIGHT, self.y.at(*tick)), GRID, "");
             drawing.text(LEFT - 8.0, self.y.at(*tick), MUTED, "end", &short(*tick));
         }
-        drawing.vertical_text(18.0, (TOP + THROUGHPUT_FOOT) / 2.0, "transactions per second");
+        let is_recorded = self.sweep.iter().all(|point| point.level.result.is_recorded());
+        let unit = if is_recorded { "requests" } else { "transactions" };
+        drawing.vertical_text(18.0, (TOP + THROUGHPUT_FOOT) / 2.0, &format!("{unit} per second"));
     }
 
     fn peak(&self, drawing: &mut Drawing, explanation: &Explanation) {
@@ -260,13 +263,16 @@ impl<'a> Plot<'a> {
         }
         drawing.vertical_text(18.0, (LATENCY_TOP + LATENCY_FOOT) / 2.0, "latency, ms (log)");
 
-        let quantiles: [Quantile; 3] = [
+        let all: [Quantile; 3] = [
             ("p99", "2 3", |level| level.result.latency_ms.p99),
             ("p95", "6 3", |level| level.result.latency_ms.p95),
             ("mean", "", |level| level.result.latency_ms.mean),
         ];
-        let labels = spread(&quantiles.map(|(_, _, of)| y.at(of(last.level))), 14.0);
-        for ((name, dash, of), label) in quantiles.iter().zip(labels) {
+        // Where something else loaded the server, the mean alone is known.
+        let is_known = |(_, _, of): &&Quantile| timed.iter().all(|point| of(point.level) > 0.0);
+        let quantiles: Vec<&Quantile> = all.iter().filter(is_known).collect();
+        let ends: Vec<f64> = quantiles.iter().map(|(_, _, of)| y.at(of(last.level))).collect();
+        for ((name, dash, of), label) in quantiles.into_iter().zip(spread(&ends, 14.0)) {
             let line: Vec<_> = timed.iter().map(|point| (self.at(point).0, y.at(of(point.level)))).collect();
             drawing.path(&path(&line), GREEN, 1.6, dash);
             for (point, (x, y)) in timed.iter().zip(&line) {
@@ -361,7 +367,7 @@ impl Drawing {
             escaped(&title)
         );
         let machine = format!("{} CPUs, {}", run.host.logical_cpus, run.host.cpu_model);
-        let verdict = verdict(explanation).map(|verdict| format!("{verdict} transactions/s · "));
+        let verdict = verdict(explanation).map(|verdict| format!("{verdict} {}s/s · ", unit(run)));
         self.text(LEFT, 42.0, MUTED, "start", &format!("{}{machine}", verdict.unwrap_or_default()));
     }
 

@@ -9,6 +9,7 @@ use whyso_record::run::{Ended, Level, Purpose, RunInfo};
 use crate::axis::Axis;
 use crate::load::{engines, kinds_of_transactions, service_levels};
 use crate::number::{grouped, whole};
+use crate::unit::unit;
 
 /// Widest line of the findings, in characters.
 pub(crate) const TEXT_WIDTH: usize = 110;
@@ -211,7 +212,7 @@ pub fn run_line(summary: &RunSummary) -> String {
         .map(|level| &level.result)
         .max_by(|a, b| a.transactions_per_s.total_cmp(&b.transactions_per_s));
     let best = best.map_or("no level ended".to_string(), |result| {
-        format!("best {} transactions/s", grouped(result.transactions_per_s))
+        format!("best {} {}s/s", grouped(result.transactions_per_s), unit(run))
     });
     let workload = run.spec.get("workload").and_then(serde_json::Value::as_str).unwrap_or("?");
     let ended = match (&run.ended, summary.live) {

@@ -1,4 +1,4 @@
-//! Pure arithmetic on series: what a counter grew by, rates, sums, envelopes, roll-ups.
+//! Pure arithmetic on series: what a counter grew by, rates, sums, envelopes, roll-ups; the time of threads.
 //!
 //! A series is two slices of the same length: `t_ns`, ascending monotonic nanoseconds, and `value`.
 //! A missing reading is `NaN` at its time (a *gap*), or not there at all; nothing here ever fills a gap.
@@ -20,6 +20,7 @@ mod envelope;
 mod gauge;
 mod grid;
 mod rollup;
+mod threads;
 mod top;
 
 pub use buckets::{count_in_buckets, merge_buckets, quantile_of_buckets};
@@ -28,6 +29,7 @@ pub use envelope::{Envelope, envelope, envelope_of_rollups};
 pub use gauge::{max_over, mean_over, min_over};
 pub use grid::{Grid, difference, gauge_on_grid, per_transaction, rate_on_grid, ratio, sum};
 pub use rollup::{Rollup, merge_rollups, roll_up, roll_up_rates};
+pub use threads::{Look, Seen, Thread, ThreadTable, ThreadTime, Told};
 pub use top::top_by_increase;
 
 use serde::{Deserialize, Serialize};

@@ -132,6 +132,7 @@ pub(crate) fn events(
         std::thread::sleep(POLL);
     }
     let begin_ns = running.begin_measuring();
+    recording.iter_mut().for_each(|recording| recording.window_edge());
     let mut reporter = Reporter::new(settings, facts, script, begin_ns);
     let deadline = settings.time.map(|time| Instant::now() + time);
     let poll = if settings.events == 0 { POLL_OF_TIMED } else { POLL };
@@ -159,6 +160,7 @@ pub(crate) fn events(
     if failed && facts.go.load(Relaxed) && !are_ready {
         say_fatal("Thread initialization failed!");
     }
+    recording.iter_mut().for_each(|recording| recording.window_edge());
     let (outcome, intervals) = running.stop_with_intervals();
     for interval in &intervals {
         reporter.take(interval)?;

@@ -49,6 +49,9 @@ pub trait Recording {
     /// What the load did in about a second, warm-up included; in order, and all of it.
     fn interval(&mut self, interval: &Interval);
 
+    /// The measured window begins, or is about to end: what is read only now and then is read now. Does not wait.
+    fn window_edge(&mut self) {}
+
     /// Ends the recording; gives its folder. `interrupted`: somebody broke the run off.
     ///
     /// # Errors

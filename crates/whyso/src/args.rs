@@ -33,7 +33,7 @@ pub(crate) enum Command {
     /// Record a server that something else loads, and say where its time goes; nothing is written to it
     Record(RecordArgs),
     /// Show where each thread of a server spends its time: in a recorded run, or now
-    Threads(ThreadsArgs),
+    Threads(crate::threads::ThreadsArgs),
     /// Say whether this machine is fit to measure on, and what can be watched here
     Doctor,
     /// Draw the report of a recorded run again, as HTML, Markdown, SVG or JSON
@@ -92,36 +92,6 @@ pub(crate) struct RecordArgs {
     /// A command that loads the server: its time is what is recorded
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct ThreadsArgs {
-    /// The run: its folder, or its id under --runs
-    pub(crate) run: Option<PathBuf>,
-
-    /// A server on this machine, to look at now
-    #[arg(long, value_name = "DSN", conflicts_with = "run")]
-    pub(crate) dsn: Option<String>,
-
-    /// How long to look at the server, such as 5s
-    #[arg(long = "for", value_name = "TIME", default_value = "5s", conflicts_with = "run")]
-    pub(crate) length: Length,
-
-    /// The level with so many users [default: the last]
-    #[arg(long, value_name = "N", conflicts_with = "dsn")]
-    pub(crate) users: Option<u32>,
-
-    /// Threads of this role alone, such as connection or "page cleaner"
-    #[arg(long, value_name = "ROLE")]
-    pub(crate) role: Option<String>,
-
-    /// These threads alone, by the kernel's numbers
-    #[arg(long, value_name = "TID,TID,…", value_delimiter = ',')]
-    pub(crate) thread: Vec<u32>,
-
-    /// Folder that holds the recordings
-    #[arg(long, value_name = "DIR", default_value = "runs")]
-    pub(crate) runs: PathBuf,
 }
 
 /// A length of time as it is typed: 90, 90s, 5m, 1h.
@@ -196,7 +166,7 @@ pub(crate) struct ServerArgs {
     ///
     /// Without it whyso starts a throw-away server of its own. The password comes from the DSN, MYSQL_PWD,
     /// ~/.my.cnf or a prompt, in this order. `whyso load` takes several: then each is an endpoint, with its share of
-    /// the connections as the parameter weight=N (see --placement).
+    /// the connections as the parameter weight=N says (1 where there is none).
     #[arg(long, value_name = "DSN")]
     pub(crate) dsn: Vec<String>,
 

@@ -107,11 +107,11 @@ fn plan(args: &LoadArgs) -> Result<LoadPlan> {
         rows: args.data.rows,
         seed: levels.seed,
         servers,
-        placement: match args.connections.placement {
+        placement: args.connections.placement.map(|placement| match placement {
             PlacementArg::RoundRobin => Placement::RoundRobin,
             PlacementArg::Weighted => Placement::Weighted,
             PlacementArg::Pinned => Placement::Pinned,
-        },
+        }),
         users: levels.users.clone(),
         rates_per_s: levels.rate.clone(),
         arrivals: Arrivals::Poisson,

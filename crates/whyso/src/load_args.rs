@@ -97,9 +97,9 @@ pub(crate) struct LoadLevelArgs {
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Connections")]
 pub(crate) struct ConnectionArgs {
-    /// Which connection goes to which of several --dsn
-    #[arg(long, value_enum, default_value_t = PlacementArg::RoundRobin, value_name = "PLACEMENT")]
-    pub(crate) placement: PlacementArg,
+    /// Which connection goes to which of several --dsn [default: weighted where a DSN has weight=N, else round-robin]
+    #[arg(long, value_enum, value_name = "PLACEMENT")]
+    pub(crate) placement: Option<PlacementArg>,
 
     /// Connections that all users share [default: one a user]
     #[arg(long, value_name = "N")]

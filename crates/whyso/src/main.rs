@@ -11,6 +11,7 @@ mod run;
 mod server;
 mod sysbench;
 mod terminal;
+mod threads;
 mod watch;
 
 use std::process::ExitCode;
@@ -32,7 +33,7 @@ fn main() -> ExitCode {
         Command::Load(args) => load::run(*args),
         Command::Sysbench(args) => sysbench::run(&args),
         Command::Record(args) => watch::record(&args),
-        Command::Threads(args) => watch::threads(&args),
+        Command::Threads(args) => threads::threads(&args),
         Command::Doctor => watch::doctor(),
         Command::Report(args) => commands::report(&args),
         Command::Why(args) => commands::why(&args),

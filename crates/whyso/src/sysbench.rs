@@ -93,6 +93,10 @@ impl Recording for Recorded {
         self.0.interval(interval);
     }
 
+    fn window_edge(&mut self) {
+        self.0.window_edge();
+    }
+
     fn finish(self: Box<Self>, outcome: &LevelOutcome, interrupted: bool) -> Result<PathBuf, String> {
         self.0.finish(outcome, interrupted).map_err(|error| error.to_string())
     }

@@ -1,18 +1,14 @@
-//! `whyso record`, `whyso threads` and `whyso doctor`: servers that something else loads, and the machine itself.
+//! `whyso record` and `whyso doctor`: servers that something else loads, and the machine itself.
 
 use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
+use whyso_lab::RecordPlan;
 use whyso_lab::doctor::Verdict;
-use whyso_lab::{Error, RecordPlan, ThreadTime, ThreadsNow};
-use whyso_record::Recording;
-use whyso_record::run::Window;
-use whyso_report::ThreadRow;
 
-use crate::args::{RecordArgs, ThreadsArgs};
-use crate::commands::open;
+use crate::args::RecordArgs;
 use crate::given::{ask_password, hide_passwords, take_ctrl_c};
 use crate::progress::Bars;
 use crate::run::{Explained, explained, print_json};
@@ -53,72 +49,6 @@ pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
     // Ctrl-C is how a recording without an end is ended.
     let cut = stop.is_asked() && (plan.length.is_some() || !plan.command.is_empty());
     Ok(if cut { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS })
-}
-
-pub(crate) fn threads(args: &ThreadsArgs) -> Result<ExitCode> {
-    let ThreadsNow { threads: found, mut pauses, window_ns } = match (&args.run, &args.dsn) {
-        (Some(run), None) => {
-            let (recording, _) = open(run, &args.runs)?;
-            let window = window(&recording, args.users)?;
-            let pauses = whyso_lab::pauses_in(&recording, window)?;
-            let threads = whyso_lab::threads_in(&recording, window)?;
-            ThreadsNow { threads, pauses, window_ns: window.end_ns.abs_diff(window.begin_ns) }
-        }
-        (None, Some(dsn)) => {
-            hide_passwords(std::slice::from_ref(dsn));
-            let stop = take_ctrl_c()?;
-            whyso_lab::threads_now(dsn, args.length.0, stop, &ask_password)?
-        }
-        _ => bail!(Error::Plan("give a recorded run, or a server with --dsn".to_string())),
-    };
-    let wanted = |tid: u32, own_role: &str| {
-        args.role.as_ref().is_none_or(|role| own_role == role)
-            && (args.thread.is_empty() || args.thread.contains(&tid))
-    };
-    pauses.retain(|one| wanted(one.tid, &one.role));
-    let rows: Vec<ThreadRow<'_>> =
-        found.iter().filter(|thread| wanted(thread.tid, &thread.role)).map(row).collect();
-    if rows.is_empty() {
-        bail!("no thread is left: leave --role and --thread away to see all {}", found.len());
-    }
-    print!("{}", whyso_report::threads(&rows, &whyso_lab::state_names()));
-    let pauses = whyso_report::pauses(&pauses, window_ns);
-    if !pauses.is_empty() {
-        print!("\n{pauses}");
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-fn row(thread: &ThreadTime) -> ThreadRow<'_> {
-    ThreadRow {
-        tid: thread.tid,
-        name: &thread.name,
-        role: &thread.role,
-        connection: thread.connection,
-        statement: thread.statement.as_deref(),
-        requests: thread.requests,
-        window_ns: thread.window_ns,
-        states_ns: &thread.states_ns,
-    }
-}
-
-/// The window of the level with so many users, or of the last one.
-fn window(recording: &Recording, users: Option<u32>) -> Result<Window> {
-    let levels = &recording.run().levels;
-    let level = match users {
-        Some(users) => levels.iter().find(|level| level.users == users),
-        None => levels.last(),
-    };
-    match level {
-        Some(level) => Ok(level.window),
-        None => {
-            let there: Vec<String> = levels.iter().map(|level| level.users.to_string()).collect();
-            bail!(Error::Plan(format!(
-                "this run has no such level; it has those of {} users",
-                there.join(", ")
-            )))
-        }
-    }
 }
 
 pub(crate) fn doctor() -> Result<ExitCode> {

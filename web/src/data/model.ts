@@ -69,6 +69,8 @@ export interface LevelResult {
   client: { cpu_s: number; cpu_us_per_query: number; max_rss_kb: number; saturated: boolean; saturated_why: string };
   engine: { kind: string; loops: number; why: string };
   bins_100ms: number[];
+  /** When transactions began, in words. */
+  pacing?: string;
   /** Transactions that were to be due a second, in an open loop of one rate. */
   rate_per_s?: number | null;
   arrivals?: { due: number; held: boolean } | null;
@@ -249,6 +251,26 @@ export interface Head {
   cpu_by_level: LevelCpu[];
   axes: { block: number; slot: number }[];
   series: SeriesHead[];
+  /** Absent where nothing traced the server's threads. */
+  threads?: ThreadsHead;
+}
+
+export interface ThreadHead {
+  tid: number;
+  name: string;
+  role: string;
+}
+
+/** The server's threads, and where their columns lie: see `crates/report/src/threads/columns.rs`. */
+export interface ThreadsHead {
+  states: string[];
+  /** When they were looked at. */
+  t_ns: number[];
+  unit_ns: number;
+  list: ThreadHead[];
+  statements: string[];
+  block: number;
+  note: string;
 }
 
 /** The samples of one series. A bucket of an envelope has its least, quartiles and greatest value beside the median. */

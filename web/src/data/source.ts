@@ -6,6 +6,8 @@ export interface DataSource {
   readonly head: Head;
   /** Samples of the series at this position in `head.series`. */
   column(series: number): Promise<Column>;
+  /** The columns of the head's threads: one a state, then requests, connections, statements. */
+  threadColumns(): Promise<Float64Array[]>;
 }
 
 const FORMAT = 1;
@@ -45,6 +47,18 @@ export class InlinedSource implements DataSource {
       Float64Array,
     ];
     return { t, v, band: { min, q1, q3, max } };
+  }
+
+  async threadColumns(): Promise<Float64Array[]> {
+    const { threads } = this.head;
+    if (!threads) throw new Error('This report holds no threads.');
+    const block = await this.#block(threads.block);
+    const cells = threads.list.length * threads.t_ns.length;
+    return Array.from({ length: threads.states.length + 3 }, (_, slot) => {
+      const column = at(block, slot);
+      if (column.length !== cells) throw new Error('The columns of the threads are shorter than the report says.');
+      return column;
+    });
   }
 
   #block(number: number): Promise<Float64Array[]> {

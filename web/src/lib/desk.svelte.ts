@@ -35,6 +35,8 @@ export class Desk {
   view: Span;
   /** Levels by index. */
   chosen: number[] = $state([]);
+  /** What the view was fitted around: measured windows, or what a finding rests on; null once the reader zoomed elsewhere. */
+  #fitted: Span | null = $state(null);
   /** A window that a finding rests on. */
   marked: Span | null = $state(null);
   charts: ChartSpec[] = $state([]);
@@ -72,7 +74,13 @@ export class Desk {
     return this.colors.get(index);
   }
 
+  /** The part of the run that tables over a window are of. */
+  get window(): Span {
+    return this.#fitted ?? this.view;
+  }
+
   look(span: Span): void {
+    this.#fitted = null;
     const from = Math.max(span.from, this.whole.from);
     const to = Math.min(span.to, this.whole.to);
     if (to - from > 0.01) this.view = { from, to };
@@ -80,6 +88,7 @@ export class Desk {
 
   lookAtAll(): void {
     this.view = { ...this.whole };
+    this.#fitted = null;
     this.marked = null;
     this.chosen = [];
   }
@@ -94,17 +103,16 @@ export class Desk {
   }
 
   chooseLevels(indexes: number[]): void {
-    const spans = indexes.flatMap((index) => this.level(index) ?? []).map((level) => ({
-      from: this.seconds(level.warmup.begin_ns || level.window.begin_ns),
-      to: this.seconds(level.window.end_ns),
-    }));
-    if (spans.length === 0) return;
-    const from = Math.min(...spans.map((span) => span.from));
-    const to = Math.max(...spans.map((span) => span.to));
+    const levels = indexes.flatMap((index) => this.level(index) ?? []);
+    if (levels.length === 0) return;
+    const from = Math.min(...levels.map((level) => this.seconds(level.warmup.begin_ns || level.window.begin_ns)));
+    const measured = Math.min(...levels.map((level) => this.seconds(level.window.begin_ns)));
+    const to = Math.max(...levels.map((level) => this.seconds(level.window.end_ns)));
     const margin = (to - from) * 0.04;
     this.chosen = indexes;
     this.marked = null;
     this.look({ from: from - margin, to: to + margin });
+    this.#fitted = { from: measured, to };
   }
 
   add(pick: Pick): number {
@@ -134,6 +142,7 @@ export class Desk {
     const margin = Math.max(1, (span.to - span.from) * 0.35);
     this.chosen = [];
     this.look({ from: span.from - margin, to: span.to + margin });
+    this.#fitted = span;
     this.marked = span;
     this.#focus(this.#chartWith(evidence.series));
   }

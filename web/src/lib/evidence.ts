@@ -3,6 +3,7 @@
 import type { Evidence, Head, Level, SeriesName, Window } from '../data/model.ts';
 import { type Axis, axisOf } from './axis.ts';
 import { clock } from './format.ts';
+import { isRecorded } from './recorded.ts';
 
 export interface Link {
   text: string;
@@ -38,7 +39,8 @@ export function evidenceOf(evidence: Evidence[], head: Head): EvidenceGroup[] {
   };
   for (const [order, one] of evidence.entries()) {
     if (one.is === 'levels') {
-      const name = QUANTITIES[one.quantity] ?? one.quantity.replace(/_per_s$/, '/s').replace(/_ms$/, '').replaceAll('_', ' ');
+      const isOfRequests = one.quantity === 'transactions_per_s' && isRecorded(head.run);
+      const name = isOfRequests ? 'requests/s' : QUANTITIES[one.quantity] ?? one.quantity.replace(/_per_s$/, '/s').replace(/_ms$/, '').replaceAll('_', ' ');
       put(name, '', { text: levelsText(one.levels, head), evidence: one });
     } else if (one.is === 'series') {
       put(seriesName(one.series), meaningOf(one.series, head), { text: windowText(one, isSameSeries(one, evidence[order + 1]), head), evidence: one });

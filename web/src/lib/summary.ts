@@ -3,6 +3,7 @@
 import type { Head, RunInfo, Verdict } from '../data/model.ts';
 import { axisOf } from './axis.ts';
 import { num, users } from './format.ts';
+import { unitOfRun } from './recorded.ts';
 
 export interface Badge {
   text: string;
@@ -28,17 +29,18 @@ export function machineKind(virtualization: string): string {
 }
 
 export function verdictOf({ run, explanation }: Pick<Head, 'run' | 'explanation'>): string {
+  const unit = unitOfRun(run);
   const { peak } = explanation;
   const [only, ...others] = explanation.levels;
   if (!only) return 'No level of load was measured.';
   if (axisOf(run).head === 'due/s') return ratesVerdict(run);
   if (others.every((level) => level.users === only.users)) {
-    return `${users(only.users)}: ${num(only.transactions_per_s)} transactions a second.`;
+    return `${users(only.users)}: ${num(only.transactions_per_s)} ${unit}s a second.`;
   }
   if (!peak) return 'No peak can be named: see the findings.';
   const [low, high] = peak.users_interval;
   const where = low === high ? `at ${users(peak.users)}` : `at ${low} to ${users(high)}`;
-  return `Throughput peaks ${where}: ${num(peak.transactions_per_s)} transactions a second.`;
+  return `Throughput peaks ${where}: ${num(peak.transactions_per_s)} ${unit}s a second.`;
 }
 
 /** How far the server kept up with a sweep over rates. */

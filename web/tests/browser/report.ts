@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { deflateRawSync } from 'node:zlib';
 import { chromium, type Browser, type Page } from 'playwright-core';
 import type { Head } from '../../src/data/model.ts';
 
@@ -25,14 +26,72 @@ export function headOf(html: string): Head {
 export const reportHtml = readFileSync(path, 'utf8');
 export const reportUrl = pathToFileURL(path).href;
 
-/** The same report with another head, in a file of its own. */
-export function variant(change: (head: Head) => void): { url: string; remove: () => void } {
+/** A column as `crates/report/src/codec.rs` writes integers; NaN is missing. */
+function encoded(values: number[]): number[] {
+  const bytes: number[] = [];
+  const varint = (value: number) => {
+    for (; value >= 0x80; value = Math.floor(value / 128)) bytes.push((value % 128) | 0x80);
+    bytes.push(value);
+  };
+  const zigzag = (value: number) => varint(value < 0 ? -2 * value - 1 : 2 * value);
+  const missing = values.flatMap((value, place) => (Number.isNaN(value) ? [place] : []));
+  bytes.push(0);
+  varint(values.length);
+  varint(missing.length);
+  missing.forEach((place, order) => varint(place - (missing[order - 1] ?? 0)));
+  const present = values.filter((value) => !Number.isNaN(value));
+  if (present.length === 0) return bytes;
+  zigzag(present[0] as number);
+  zigzag(0);
+  present.slice(1).forEach((value, place) => zigzag(value - (present[place] as number)));
+  return bytes;
+}
+
+/** A block of columns, as the report's last script element. */
+function blockElement(number: number, columns: number[][]): string {
+  const bytes = columns.map(encoded).flatMap((column) => {
+    const length: number[] = [];
+    let rest = column.length;
+    for (; rest >= 0x80; rest >>= 7) length.push((rest & 0x7f) | 0x80);
+    return [...length, rest, ...column];
+  });
+  const packed = deflateRawSync(Buffer.from(bytes)).toString('base64');
+  return `<script type="application/octet-stream;base64" id="whyso-block-${number}">${packed}</script>`;
+}
+
+/** Threads of a server: of each, its states' seconds from look to look, `[look][state]`; one fewer than looks. */
+export interface MadeThread {
+  name: string;
+  role: string;
+  seconds: number[][];
+  statement?: string;
+}
+
+/** The same report with another head, in a file of its own; with these threads in place of its own, where there are some. */
+export function variant(change: (head: Head) => void, made?: { looks_ns: number[]; states: string[]; threads: MadeThread[] }): { url: string; remove: () => void } {
   const head = headOf(reportHtml);
+  const extra: string[] = [];
+  if (made) {
+    const block = 100_000;
+    const { looks_ns, states, threads } = made;
+    const running = states.map((_, state) => {
+      let sum = 0;
+      return threads.flatMap((thread) => [sum, ...thread.seconds.map((look) => (sum += Math.round((look[state] ?? 0) * 1e5)))]);
+    });
+    const cells = (of: (thread: MadeThread, place: number) => number) => threads.flatMap((thread, place) => looks_ns.map(() => of(thread, place)));
+    const statements = [...new Set(threads.flatMap((thread) => thread.statement ?? []))];
+    let requests = 0;
+    const answered = threads.flatMap((thread, place) => [requests, ...thread.seconds.map(() => (requests += place))]);
+    extra.push(blockElement(block, [...running, answered, cells((_, place) => place + 50), cells((thread) => (thread.statement === undefined ? NaN : statements.indexOf(thread.statement)))]));
+    const list = threads.map(({ name, role }, place) => ({ tid: 1000 + place, name, role }));
+    head.threads = { states, t_ns: looks_ns, unit_ns: 10_000, list, statements, block, note: '' };
+  }
   change(head);
   const json = JSON.stringify(head).replaceAll('<', '\\u003c');
   const folder = mkdtempSync(join(tmpdir(), 'whyso-page-'));
   const file = join(folder, 'report.html');
-  writeFileSync(file, reportHtml.replace(HEAD, (_all, open: string, _json, close: string) => open + json + close));
+  const html = reportHtml.replace(HEAD, (_all, open: string, _json, close: string) => open + json + close);
+  writeFileSync(file, html.replace('</body>', () => `${extra.join('')}</body>`));
   return { url: pathToFileURL(file).href, remove: () => rmSync(folder, { recursive: true }) };
 }
 

@@ -68,6 +68,11 @@ impl<'a, 'b> Case<'a, 'b> {
         })
     }
 
+    /// What a user does over and over, as the sentences name it.
+    pub(super) fn unit(&self) -> &'static str {
+        self.level.unit()
+    }
+
     pub(super) fn is_traced(&self) -> bool {
         self.budget.is_some()
     }

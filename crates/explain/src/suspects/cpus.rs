@@ -41,11 +41,12 @@ pub(super) fn pool_ms(case: &Case) -> f64 {
 
 /// Takes what of the pool no other cause asks for.
 fn cpu(case: &Case) -> Option<Claim> {
+    let unit = case.unit();
     let used = case.cpus_used()?;
     let only = if case.are_cpus_full() { "" } else { "only " };
     let needs = match case.cpu_ms() {
         ms if ms > 0.0 => {
-            format!(", and a transaction needs {} of the server's CPU time", numbers::milliseconds(ms))
+            format!(", and a {unit} needs {} of the server's CPU time", numbers::milliseconds(ms))
         }
         _ => String::new(),
     };
@@ -95,6 +96,7 @@ fn runqueue(case: &Case) -> Option<Claim> {
 }
 
 fn spin(case: &Case) -> Option<Claim> {
+    let unit = case.unit();
     const ROUNDS: [&str; 7] = [
         "innodb_rwlock_s_spin_rounds",
         "innodb_rwlock_x_spin_rounds",
@@ -120,10 +122,10 @@ fn spin(case: &Case) -> Option<Claim> {
         return None;
     }
     let why = if rounds > 0.0 {
-        format!("{} rounds of spinning on InnoDB's locks a transaction burn CPU time", numbers::plain(rounds))
+        format!("{} rounds of spinning on InnoDB's locks a {unit} burn CPU time", numbers::plain(rounds))
     } else {
         format!(
-            "a transaction takes {} times the CPU time that it takes with few users, for the same work: spinning, or caches that threads take from each other",
+            "a {unit} takes {} times the CPU time that it takes with few users, for the same work: spinning, or caches that threads take from each other",
             numbers::plain(grown)
         )
     };

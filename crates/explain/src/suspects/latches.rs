@@ -27,12 +27,13 @@ pub(super) fn claims(case: &Case) -> Vec<Claim> {
 }
 
 fn index_latch(case: &Case) -> Option<Claim> {
+    let unit = case.unit();
     let splits = case.count(&["index_page_splits", "Innodb_buffer_pool_pages_split"])?;
     if splits.per_transaction < 0.005 || !is_busy_with_locks(case) {
         return None;
     }
     let why = format!(
-        "{} index pages split a transaction, and a split latches the index's upper pages",
+        "{} index pages split a {unit}, and a split latches the index's upper pages",
         numbers::plain(splits.per_transaction)
     );
     Some(
@@ -45,11 +46,12 @@ fn index_latch(case: &Case) -> Option<Claim> {
 }
 
 fn page_latch(case: &Case) -> Option<Claim> {
+    let unit = case.unit();
     let (waits, series) = case.counts(&OS_WAITS);
     if waits < 0.02 || !is_busy_with_locks(case) {
         return None;
     }
-    let why = format!("threads slept for InnoDB's latches {} times a transaction", numbers::plain(waits));
+    let why = format!("threads slept for InnoDB's latches {} times a {unit}", numbers::plain(waits));
     Some(
         Claim::new(Cause::PageLatch, "latches on pages hold as much as", why)
             .asks_for_locks(0.2 + waits.min(0.4))
@@ -60,6 +62,7 @@ fn page_latch(case: &Case) -> Option<Claim> {
 }
 
 fn adaptive_hash(case: &Case) -> Option<Claim> {
+    let unit = case.unit();
     if !case.is_on("innodb_adaptive_hash_index") || !is_busy_with_locks(case) {
         return None;
     }
@@ -69,7 +72,7 @@ fn adaptive_hash(case: &Case) -> Option<Claim> {
     }
     let parts = case.number("innodb_adaptive_hash_index_parts").unwrap_or(1.0);
     let why = format!(
-        "the adaptive hash index is on, in {} parts with a latch each, and a transaction looks it up {} times",
+        "the adaptive hash index is on, in {} parts with a latch each, and a {unit} looks it up {} times",
         numbers::plain(parts),
         numbers::plain(found.per_transaction)
     );

@@ -21,6 +21,7 @@ pub(super) fn claims(case: &Case) -> Vec<Claim> {
 }
 
 fn wakeup_latency(case: &Case) -> Option<Claim> {
+    let unit = case.unit();
     let idle = 1.0 - case.cpus_used()?;
     if let Some(budget) = case.budget {
         let ms = budget.ms(Part::Wakeup) + budget.client_wakeup_ms;
@@ -28,7 +29,7 @@ fn wakeup_latency(case: &Case) -> Option<Claim> {
             return None;
         }
         let why = format!(
-            "{} of the CPU time was idle, and from a thread's being woken on an idle CPU until it ran took {} a transaction",
+            "{} of the CPU time was idle, and from a thread's being woken on an idle CPU until it ran took {} a {unit}",
             numbers::percent(idle),
             numbers::milliseconds(ms),
         );
@@ -41,7 +42,7 @@ fn wakeup_latency(case: &Case) -> Option<Claim> {
     }
     let rest_ms = case.lock_ms();
     let why = format!(
-        "a lone user has nobody to wait for, {} of the CPU time was idle, and neither server nor generator worked for {} of a transaction: \
+        "a lone user has nobody to wait for, {} of the CPU time was idle, and neither server nor generator worked for {} of a {unit}: \
          most likely the wake-up of idle CPUs, at every statement",
         numbers::percent(idle),
         numbers::milliseconds(rest_ms),
@@ -59,6 +60,7 @@ fn is_disk_bound(case: &Case) -> bool {
 
 /// The server would do more if it were asked for more.
 fn unsaturated(case: &Case) -> Option<Claim> {
+    let unit = case.unit();
     let used = case.cpus_used()?;
     let level = case.level;
     let pauses =
@@ -85,12 +87,12 @@ fn unsaturated(case: &Case) -> Option<Claim> {
         _ => "nothing says that more users would not give more",
     };
     let of_pauses = if paused {
-        format!("users were out of transactions {} of the time, ", numbers::percent(pauses.clamp(0.0, 1.0)))
+        format!("users were out of {unit}s {} of the time, ", numbers::percent(pauses.clamp(0.0, 1.0)))
     } else {
         String::new()
     };
     let why = format!(
-        "{of_pauses}{} of the CPU time was idle, users waited for each other {} of a transaction, and {rises}: give it more users",
+        "{of_pauses}{} of the CPU time was idle, users waited for each other {} of a {unit}, and {rises}: give it more users",
         numbers::percent(1.0 - used),
         numbers::percent(queueing),
     );
@@ -101,10 +103,13 @@ fn unsaturated(case: &Case) -> Option<Claim> {
         _ => 0.5,
     };
     let own_ms = (case.response_ms - queueing_ms).max(0.0);
-    let claim =
-        Claim::new(Cause::Unsaturated, "the transaction's own work, which nothing queues for, holds", why)
-            .certain(certainty)
-            .rests_on([case.level_quantity("cpu"), case.level_quantity("transactions_per_s")]);
+    let what = match level.pacing {
+        Pacing::Recorded => "the request's own work, which nothing queues for, holds",
+        _ => "the transaction's own work, which nothing queues for, holds",
+    };
+    let claim = Claim::new(Cause::Unsaturated, what, why)
+        .certain(certainty)
+        .rests_on([case.level_quantity("cpu"), case.level_quantity("transactions_per_s")]);
     Some(claim.holds(own_ms))
 }
 
@@ -138,6 +143,7 @@ fn generator(case: &Case) -> Option<Claim> {
 }
 
 fn network(case: &Case) -> Option<Claim> {
+    let unit = case.unit();
     if case.are_cpus_full() && case.machine.shared {
         return None;
     }
@@ -157,7 +163,7 @@ fn network(case: &Case) -> Option<Claim> {
         format!("; {} segments a second had to be sent again", numbers::plain(measure.per_s))
     });
     let why = format!(
-        "{} a transaction went by between sending and the other side's picking up, with CPUs at hand{again}",
+        "{} a {unit} went by between sending and the other side's picking up, with CPUs at hand{again}",
         numbers::milliseconds(ms)
     );
     let evidence = case.parts(&parts);
@@ -167,6 +173,7 @@ fn network(case: &Case) -> Option<Claim> {
 }
 
 fn connection_churn(case: &Case) -> Option<Claim> {
+    let unit = case.unit();
     let connections = case.count(&["Connections"])?;
     // whyso's own samplers hold their connections open.
     if connections.per_transaction < 0.2 {
@@ -179,10 +186,8 @@ fn connection_churn(case: &Case) -> Option<Claim> {
             numbers::percent((made.per_transaction / connections.per_transaction).min(1.0))
         )
     });
-    let why = format!(
-        "{} connections are made a transaction{threads}",
-        numbers::plain(connections.per_transaction)
-    );
+    let why =
+        format!("{} connections are made a {unit}{threads}", numbers::plain(connections.per_transaction));
     let often = connections.per_transaction.min(1.0);
     let unaccounted_ms = case.budget.map_or(0.0, |budget| budget.unaccounted_ms.max(0.0));
     Some(

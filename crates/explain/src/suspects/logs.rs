@@ -73,6 +73,7 @@ fn disk_flushes_busy(case: &Case) -> f64 {
 }
 
 fn redo_write(case: &Case) -> Option<Claim> {
+    let unit = case.unit();
     let waits = case.count(&["Innodb_log_waits", "log_waits"]);
     let waited = waits.as_ref().map_or(0.0, |waits| waits.per_transaction);
     let written = case.file_waits("file_write", is_redo);
@@ -82,7 +83,7 @@ fn redo_write(case: &Case) -> Option<Claim> {
     let strength = (waited * 20.0).min(0.9).max(0.8 * (written.busy / BUSY / 2.0).min(1.0));
     let mut parts = Vec::new();
     if waited >= 1e-3 {
-        parts.push(format!("the redo log's buffer was full {} times a transaction", numbers::plain(waited)));
+        parts.push(format!("the redo log's buffer was full {} times a {unit}", numbers::plain(waited)));
     }
     if written.busy > 0.0 {
         parts.push(format!(

@@ -166,6 +166,7 @@ fn accuse(case: &Case) -> Vec<Accused> {
 
 /// What nobody claims, and what to measure next.
 fn unknown(case: &Case, lock_ms: f64) -> Claim {
+    let unit = case.unit();
     let open = [
         Part::Other,
         Part::Sleep,
@@ -185,7 +186,7 @@ fn unknown(case: &Case, lock_ms: f64) -> Claim {
             .to_string()
     } else if case.ms(largest) >= SHARE_MIN * case.response_ms {
         format!(
-            "{} a transaction went into {}, and no counter says why; record the stacks of these waits next",
+            "{} a {unit} went into {}, and no counter says why; record the stacks of these waits next",
             numbers::milliseconds(case.ms(largest)),
             largest.words()
         )

@@ -21,6 +21,7 @@ pub(super) fn claims(case: &Case) -> Vec<Claim> {
 }
 
 fn buffer_pool_miss(case: &Case) -> Option<Claim> {
+    let unit = case.unit();
     let reads = case.count(&["Innodb_buffer_pool_reads", "buffer_pool_reads"])?;
     if reads.per_transaction < 0.01 {
         return None;
@@ -38,7 +39,7 @@ fn buffer_pool_miss(case: &Case) -> Option<Claim> {
         )
     });
     let why = format!(
-        "{} pages a transaction are not in the buffer pool{of_all}",
+        "{} pages a {unit} are not in the buffer pool{of_all}",
         numbers::plain(reads.per_transaction)
     );
     let claim = Claim::new(Cause::BufferPoolMiss, "reads of pages from disk hold", why)
@@ -59,6 +60,7 @@ fn disk_read_ms(case: &Case) -> f64 {
 }
 
 fn page_flush(case: &Case) -> Option<Claim> {
+    let unit = case.unit();
     let waits = case.count(&["Innodb_buffer_pool_wait_free", "buffer_pool_wait_free"])?;
     let own = case.file_waits("file_write", |path| path.ends_with(".ibd"));
     if waits.per_transaction < 1e-3 {
@@ -74,7 +76,7 @@ fn page_flush(case: &Case) -> Option<Claim> {
             )
         });
     let why = format!(
-        "a free page was waited for {} times a transaction{flusher}",
+        "a free page was waited for {} times a {unit}{flusher}",
         numbers::plain(waits.per_transaction)
     );
     Some(

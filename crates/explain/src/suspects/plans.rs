@@ -24,6 +24,7 @@ pub(super) fn claims(case: &Case) -> Vec<Claim> {
 }
 
 fn full_scan(case: &Case) -> Option<Claim> {
+    let unit = case.unit();
     let read = case.count(&["Handler_read_rnd_next"])?;
     let readings = case.level.seconds.max(case.counts(&["Com_show_status"]).0 * case.transactions);
     let rows = read.per_transaction - readings * ROWS_OF_A_READING / case.transactions;
@@ -33,7 +34,7 @@ fn full_scan(case: &Case) -> Option<Claim> {
     }
     let (joins, of_joins) = case.counts(&["Select_full_join"]);
     let join = if joins > 0.01 { ", joins without an index among them" } else { "" };
-    let why = format!("{} rows a transaction are read by scanning tables{join}", numbers::plain(rows));
+    let why = format!("{} rows a {unit} are read by scanning tables{join}", numbers::plain(rows));
     // A sort without an index scans, too: then the sort is what is to be saved.
     let scan_ms = (rows - sorted).max(rows * 0.2) * SCANNED_ROW_MS;
     Some(
@@ -46,6 +47,7 @@ fn full_scan(case: &Case) -> Option<Claim> {
 }
 
 fn tmp_table_sort(case: &Case) -> Option<Claim> {
+    let unit = case.unit();
     let (sorted, mut series) = case.counts(&["Sort_rows"]);
     let (on_disk, of_disk) = case.counts(&["Created_tmp_disk_tables", "Sort_merge_passes"]);
     let (scanned, _) = case.counts(&["Handler_read_rnd_next"]);
@@ -65,7 +67,7 @@ fn tmp_table_sort(case: &Case) -> Option<Claim> {
     } else {
         String::new()
     };
-    let why = format!("{} rows a transaction are sorted{disk}", numbers::plain(sorted));
+    let why = format!("{} rows a {unit} are sorted{disk}", numbers::plain(sorted));
     Some(
         Claim::new(Cause::TmpTableSort, "sorts and temporary tables hold as much as", why)
             .holds(written.connection_ms.min(case.ms(Part::FileWrite)))

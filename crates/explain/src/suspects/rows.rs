@@ -26,6 +26,7 @@ fn deadlocked_ms(case: &Case) -> f64 {
 }
 
 fn row_lock(case: &Case) -> Option<Claim> {
+    let unit = case.unit();
     let time = case.count(&["Innodb_row_lock_time", "lock_row_lock_time"])?;
     // What ends in a deadlock is counted there.
     let waited_ms = (time.per_transaction - deadlocked_ms(case)).max(0.0).min(case.lock_ms());
@@ -41,7 +42,7 @@ fn row_lock(case: &Case) -> Option<Claim> {
         )
     });
     let why = format!(
-        "statements waited {} a transaction for rows that other transactions had locked{often}",
+        "statements waited {} a {unit} for rows that other transactions had locked{often}",
         numbers::milliseconds(waited_ms)
     );
     Some(
@@ -55,16 +56,17 @@ fn row_lock(case: &Case) -> Option<Claim> {
 }
 
 fn deadlock(case: &Case) -> Option<Claim> {
+    let unit = case.unit();
     let lost_ms = deadlocked_ms(case);
     if case.share(lost_ms) < 0.02 {
         return None;
     }
     let counted = case.count(&["Innodb_deadlocks", "lock_deadlocks"]);
     let often = counted.as_ref().map_or(String::new(), |counted| {
-        format!(", {} deadlocks a transaction", numbers::plain(counted.per_transaction))
+        format!(", {} deadlocks a {unit}", numbers::plain(counted.per_transaction))
     });
     let why = format!(
-        "attempts that a deadlock ended took {} a transaction, and were begun again{often}",
+        "attempts that a deadlock ended took {} a {unit}, and were begun again{often}",
         numbers::milliseconds(lost_ms)
     );
     Some(
@@ -79,12 +81,13 @@ fn deadlock(case: &Case) -> Option<Claim> {
 
 /// The lock system's own latches: many waiting transactions, each looked through whenever one asks.
 fn lock_sys(case: &Case) -> Option<Claim> {
+    let unit = case.unit();
     let waits = case.count(&["Innodb_row_lock_waits", "lock_row_lock_waits"])?;
     if waits.per_transaction < 0.3 || case.level.users < 16 {
         return None;
     }
     let why = format!(
-        "{} users wait for row locks {} times a transaction, and each wait makes InnoDB look through the waiting transactions for a deadlock",
+        "{} users wait for row locks {} times a {unit}, and each wait makes InnoDB look through the waiting transactions for a deadlock",
         numbers::count(u64::from(case.level.users)),
         numbers::plain(waits.per_transaction)
     );
@@ -100,6 +103,7 @@ fn lock_sys(case: &Case) -> Option<Claim> {
 }
 
 fn auto_increment(case: &Case) -> Option<Claim> {
+    let unit = case.unit();
     let mode = case.variable("innodb_autoinc_lock_mode")?;
     let (single, mut series) = case.counts(&["Com_insert", "Com_replace"]);
     let (bulk, of_bulk) = case.counts(&["Com_insert_select", "Com_load", "Com_replace_select"]);
@@ -110,7 +114,7 @@ fn auto_increment(case: &Case) -> Option<Claim> {
     };
     series.extend(of_bulk);
     let why = format!(
-        "with innodb_autoinc_lock_mode {mode} a table gives numbers to one INSERT at a time, until its end, and a transaction sends {} of them",
+        "with innodb_autoinc_lock_mode {mode} a table gives numbers to one INSERT at a time, until its end, and a {unit} sends {} of them",
         numbers::plain(single + bulk)
     );
     Some(

@@ -24,12 +24,13 @@ pub(super) fn claims(case: &Case) -> Vec<Claim> {
 }
 
 fn table_lock(case: &Case) -> Option<Claim> {
+    let unit = case.unit();
     let waits = case.count(&["Table_locks_waited"])?;
     if waits.per_transaction < 0.005 {
         return None;
     }
     let why = format!(
-        "a lock on a whole table was waited for {} times a transaction",
+        "a lock on a whole table was waited for {} times a {unit}",
         numbers::plain(waits.per_transaction)
     );
     Some(
@@ -150,13 +151,14 @@ fn grant_lock(case: &Case) -> Option<Claim> {
 }
 
 fn table_cache(case: &Case) -> Option<Claim> {
+    let unit = case.unit();
     let opened = case.count(&["Table_open_cache_misses"]).or_else(|| case.count(&["Opened_tables"]))?;
     if opened.per_transaction < 0.05 {
         return None;
     }
     let cpu_ms = case.cpu_ms().max(1e-9);
     let why = format!(
-        "{} tables a transaction had to be opened anew, because the table cache had none free",
+        "{} tables a {unit} had to be opened anew, because the table cache had none free",
         numbers::plain(opened.per_transaction)
     );
     Some(
@@ -170,6 +172,7 @@ fn table_cache(case: &Case) -> Option<Claim> {
 }
 
 fn query_cache(case: &Case) -> Option<Claim> {
+    let unit = case.unit();
     let is_off = case
         .variable("query_cache_type")
         .is_none_or(|value| value == "0" || value.eq_ignore_ascii_case("OFF"));
@@ -181,7 +184,7 @@ fn query_cache(case: &Case) -> Option<Claim> {
         return None;
     }
     let why = format!(
-        "the query cache is on, one lock guards it, and a transaction takes it {} times or more",
+        "the query cache is on, one lock guards it, and a {unit} takes it {} times or more",
         numbers::plain(used)
     );
     Some(

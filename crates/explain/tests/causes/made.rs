@@ -146,6 +146,26 @@ impl Made {
             "one sentence: {}",
             first.text
         );
+        self.speaks_of_requests_where_recorded();
         explanation
+    }
+
+    /// Where something else loaded the server, nobody knows of its transactions: no sentence counts by them.
+    #[track_caller]
+    fn speaks_of_requests_where_recorded(&self) {
+        let mut input = self.0.clone();
+        for level in &mut input.levels {
+            level.pacing = Pacing::Recorded;
+            level.bins_100ms.clear();
+        }
+        let explanation = explain_at(&input, None);
+        let suspects = explanation.suspects.iter().map(|suspect| &suspect.text);
+        for text in suspects.chain(explanation.findings.iter().map(|finding| &finding.text)) {
+            for counted in
+                ["transactions/s", "a transaction", "per transaction", "ne transaction", "too short"]
+            {
+                assert!(!text.contains(counted), "{text}");
+            }
+        }
     }
 }

@@ -76,6 +76,7 @@ pub fn load(
         check_kinds(&plan.slo, workload)?;
     }
     let client_cpus = plan.client_cpus.as_deref().map(CpuSet::resolve).transpose()?;
+    let placement = endpoint::placement(plan.placement, &plan.servers)?;
     let runtime = runtime()?;
     let mut tested: Vec<Tested> = Vec::new();
     let mut weights = Vec::new();
@@ -100,7 +101,8 @@ pub fn load(
         None => {
             let cpus = client_cpus.map(|cpus| cpus.cpus().to_vec());
             let targets = tested.iter().map(Tested::target).collect();
-            Session::new(plan, listener, stop).run(&workloads, &plan.load_spec(targets, &weights, cpus))
+            let load_spec = plan.load_spec(targets, &weights, placement, cpus);
+            Session::new(plan, listener, stop).run(&workloads, &load_spec)
         }
     };
     for one in tested {
@@ -168,5 +170,5 @@ fn prepare_one(
         users_max: plan.connections_max(),
         allow_writes: plan.allow_writes.as_deref(),
     };
-    Ok((prepare_server(runtime, &wanted, listener, stop, ask_password)?, weight))
+    Ok((prepare_server(runtime, &wanted, listener, stop, ask_password)?, weight.unwrap_or(1)))
 }

@@ -9,6 +9,7 @@ use whyso_load::{
 };
 use whyso_workload::Workload;
 
+use super::endpoint;
 use crate::Error;
 use crate::pacing::{Quantity, Stages};
 use crate::plan::{
@@ -29,7 +30,8 @@ pub struct LoadPlan {
     pub seed: u64,
     /// At least one; several are endpoints of one load.
     pub servers: Vec<ServerPlan>,
-    pub placement: Placement,
+    /// Which connection goes where; `None`: by weight where a server has one, else in turn.
+    pub placement: Option<Placement>,
     /// Users at each level of a closed loop; in an open one a single number, the most transactions under way at once.
     pub users: Vec<u32>,
     /// Transactions due a second at each level; empty: a closed loop.
@@ -83,6 +85,7 @@ impl LoadPlan {
         self.check_pacing()?;
         self.check_engine()?;
         self.check_job()?;
+        endpoint::placement(self.placement, &self.servers)?;
         let wrong = |text: &str| Err(Error::Plan(text.to_string()));
         if self.transactions_max == Some(0) {
             return wrong("--transactions 0 loads nothing: give 1 or more");
@@ -226,12 +229,13 @@ impl LoadPlan {
         &self,
         targets: Vec<Target>,
         weights: &[u32],
+        placement: Placement,
         cpus: Option<Vec<u32>>,
     ) -> LoadSpec {
         let endpoints: Vec<Endpoint> =
             targets.into_iter().zip(weights).map(|(target, &weight)| Endpoint { target, weight }).collect();
         let mut spec = LoadSpec {
-            placement: self.placement,
+            placement,
             users_max: self.users_max(),
             seed: self.seed,
             cpus,

@@ -3,6 +3,7 @@
 mod collections;
 mod open;
 mod parts;
+mod threads;
 
 use std::collections::HashMap;
 use std::ops::Range;

@@ -3,6 +3,7 @@
 mod budget;
 mod found;
 mod load;
+mod threads;
 
 use std::collections::BTreeMap;
 
@@ -10,6 +11,7 @@ use whyso_clock::Anchor;
 use whyso_record::data::{Event, Kind, LoadInterval, SeriesKey};
 use whyso_record::run::{Ended, HostFacts, Level, Purpose, RunInfo, ServerFacts, Window};
 use whyso_report::{Column, Error, Source};
+use whyso_series::ThreadTable;
 
 pub(crate) use found::explanation;
 
@@ -397,6 +399,10 @@ impl Source for Made {
 
     fn load(&self) -> Result<Vec<LoadInterval>, Error> {
         Ok(load::intervals(&self.run.levels))
+    }
+
+    fn threads(&self) -> Result<ThreadTable, Error> {
+        Ok(threads::table(&self.run.levels, self.hostile))
     }
 
     fn problems(&self) -> Vec<String> {

@@ -30,16 +30,17 @@ pub(super) fn draw(drawing: &mut Drawing, budgets: &[Budget]) {
     });
     let most = tops.fold(0.0, f64::max);
     let least = budgets.iter().map(|budget| budget.unaccounted_ms).fold(0.0, f64::min);
-    let (factor, unit) = if most < 1.0 { (1e3, "µs") } else { (1.0, "ms") };
+    let (factor, time) = if most < 1.0 { (1e3, "µs") } else { (1.0, "ms") };
+    let unit = if budgets.iter().all(|budget| budget.recorded) { "request" } else { "transaction" };
     let marks = ticks(most, 4);
     let y = Scale { from: least, to: marks.last().copied().unwrap_or(1.0).max(most), bottom: FOOT, top: TOP };
 
-    drawing.text(LEFT, HEIGHT + 18.0, INK, "start", "Time budget of a transaction, by users");
+    drawing.text(LEFT, HEIGHT + 18.0, INK, "start", &format!("Time budget of a {unit}, by users"));
     for mark in &marks {
         drawing.line((LEFT, y.at(*mark)), (RIGHT, y.at(*mark)), GRID, "");
         drawing.text(LEFT - 8.0, y.at(*mark), MUTED, "end", &short(mark * factor));
     }
-    drawing.vertical_text(18.0, (TOP + FOOT) / 2.0, &format!("{unit} a transaction"));
+    drawing.vertical_text(18.0, (TOP + FOOT) / 2.0, &format!("{time} a {unit}"));
     let step = (RIGHT - LEFT) / budgets.len() as f64;
     let width = (step * 0.66).min(BAR_MAX);
     for (at, budget) in budgets.iter().enumerate() {

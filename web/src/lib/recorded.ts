@@ -1,0 +1,16 @@
+/** Runs of a load that something else drove: what their tables and charts can say, and in which words. Pure. */
+
+import type { RunInfo } from '../data/model.ts';
+
+/** What a level's result has for its pacing where something else than whyso loaded the server. */
+const AS_IT_CAME = 'as it came';
+
+/** Of such a run requests are counted and their mean time is known; no percentiles, no errors, nothing of the generator. */
+export function isRecorded(run: Pick<RunInfo, 'levels'>): boolean {
+  return run.levels.length > 0 && run.levels.every((level) => level.result.pacing === AS_IT_CAME);
+}
+
+/** What throughput and times are of. */
+export function unitOfRun(run: Pick<RunInfo, 'levels'>): 'transaction' | 'request' {
+  return isRecorded(run) ? 'request' : 'transaction';
+}
