@@ -8,6 +8,7 @@ use whyso_record::Recording;
 use whyso_record::data::{Kind, SeriesId, SeriesKey};
 use whyso_record::run::{ActionRecord, Ended, Level, Purpose, RunInfo, SloResult};
 
+use crate::agreement::thread_disagreement;
 use crate::{Error, file_waits, pauses};
 
 /// What `whyso_explain` makes of a recording.
@@ -57,6 +58,7 @@ pub fn input(recording: &Recording) -> Result<Input, Error> {
     }
     let mut not_measured = run.not_measured.clone();
     not_measured.extend(recording.problems().iter().cloned());
+    not_measured.extend(thread_disagreement(recording)?);
     let actions = run.actions.iter().map(action_input).collect();
     let variables = run.server.variables.clone();
     Ok(Input { levels, machine: machine(run), actions, not_measured, variables })

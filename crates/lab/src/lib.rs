@@ -24,6 +24,7 @@
 //! ```
 
 mod actions;
+mod agreement;
 mod beside;
 pub mod doctor;
 mod engine;
@@ -53,6 +54,7 @@ mod tracing;
 mod tuning;
 mod warmup;
 
+pub use agreement::thread_disagreement;
 pub use beside::{Beside, DrivenLoad};
 pub use error::Error;
 pub use evidence::{explain, explain_at, input, judge_alone};

@@ -101,6 +101,9 @@ pub(crate) fn threads(args: &ThreadsArgs) -> Result<ExitCode> {
     let (found, origin_ns) = match (&args.run, &args.dsn) {
         (Some(run), None) => {
             let (recording, _) = open(run, &args.runs)?;
+            if let Some(words) = whyso_lab::thread_disagreement(&recording)? {
+                eprintln!("whyso: warning: not known: {words}");
+            }
             let origin_ns = whyso_report::origin_ns(recording.run(), &recording.load(None)?);
             let window = asked(&recording, args, origin_ns)?;
             (whyso_lab::threads_in(&recording, window)?, Some(origin_ns))

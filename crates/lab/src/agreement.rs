@@ -1,0 +1,139 @@
+//! Which thread works for which connection is known twice: the server names threads, and the tracer saw who received requests.
+//! Where the two do not agree, a report says so.
+
+use std::collections::{HashMap, HashSet};
+
+use whyso_record::Recording;
+use whyso_record::data::TextRows;
+
+use crate::Error;
+
+/// Threads that come or go between two looks are no disagreement; from this share on it is told.
+const SHARE_MIN: f64 = 0.1;
+const THREADS_MIN: usize = 2;
+
+/// What the server's word and the tracer's differ in, as a sentence; `None` where they agree, or one of them is missing.
+///
+/// # Errors
+/// The recording's files can't be read.
+pub fn thread_disagreement(recording: &Recording) -> Result<Option<String>, Error> {
+    let sources = recording.row_sources();
+    if !["connections", "threads"].iter().all(|source| sources.iter().any(|one| one == source)) {
+        return Ok(None);
+    }
+    let (told, seen) = (recording.rows("connections")?, recording.rows("threads")?);
+    let handling = recording.run().server.variables.get("thread_handling").map(String::as_str);
+    Ok(compare(&told, &seen, handling != Some("pool-of-threads")))
+}
+
+/// A thread as the tracer had it at one moment: its requests up to then.
+type Threads = HashMap<u32, u64>;
+
+/// `has_own_threads`: each connection has a thread to itself, and no thread works for a connection that is not told.
+fn compare(told: &[TextRows], seen: &[TextRows], has_own_threads: bool) -> Option<String> {
+    let mut seen: Vec<(i64, Threads)> = seen.iter().map(|table| (table.t_ns, threads(table))).collect();
+    seen.sort_by_key(|(t_ns, _)| *t_ns);
+    let (mut named, mut strangers) = (HashSet::<u32>::new(), HashSet::<u32>::new());
+    let (mut working, mut unnamed) = (HashSet::<u32>::new(), HashSet::<u32>::new());
+    for table in told {
+        let after = seen.partition_point(|(t_ns, _)| *t_ns <= table.t_ns);
+        let (Some((_, before)), Some((_, next))) =
+            (after.checked_sub(1).map(|at| &seen[at]), seen.get(after))
+        else {
+            continue;
+        };
+        let tids: HashSet<u32> = numbers(table, "tid").flatten().map(|tid| tid as u32).collect();
+        named.extend(&tids);
+        strangers.extend(tids.iter().filter(|tid| !before.contains_key(tid) && !next.contains_key(tid)));
+        // More than the login of a connection that came between.
+        let worked =
+            |tid: &&u32| before.get(tid).is_some_and(|requests| next.get(tid) > Some(&(requests + 1)));
+        for tid in next.keys().filter(worked) {
+            working.insert(*tid);
+            if !tids.contains(tid) {
+                unnamed.insert(*tid);
+            }
+        }
+    }
+    let many = |some: usize, all: usize| some >= THREADS_MIN && some as f64 > SHARE_MIN * all as f64;
+    if many(strangers.len(), named.len()) {
+        return Some(format!(
+            "the connections of {} of the {} threads that the server named: its process had no such threads when they were \
+             looked at. Either they came and went between, or the server counts threads in numbers of its own, as in a container",
+            strangers.len(),
+            named.len()
+        ));
+    }
+    (has_own_threads && many(unnamed.len(), working.len())).then(|| {
+        format!(
+            "the connections of {} of the {} threads that answered requests: the server named none for them while they did",
+            unnamed.len(),
+            working.len()
+        )
+    })
+}
+
+fn threads(table: &TextRows) -> Threads {
+    let requests = numbers(table, "requests").map(Option::unwrap_or_default);
+    numbers(table, "tid").zip(requests).filter_map(|(tid, requests)| Some((tid? as u32, requests))).collect()
+}
+
+/// A column's numbers, row by row.
+fn numbers<'a>(table: &'a TextRows, name: &str) -> impl Iterator<Item = Option<u64>> + 'a {
+    let place = table.columns.iter().position(|column| column == name);
+    table.rows.iter().map(move |row| row.get(place?)?.as_deref()?.parse().ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table(t_ns: i64, columns: [&str; 2], rows: &[(u32, u64)]) -> TextRows {
+        let row = |(one, other): &(u32, u64)| vec![Some(one.to_string()), Some(other.to_string())];
+        TextRows {
+            source: String::new(),
+            t_ns,
+            columns: columns.map(str::to_string).to_vec(),
+            rows: rows.iter().map(row).collect(),
+        }
+    }
+
+    fn told(t_ns: i64, rows: &[(u32, u64)]) -> TextRows {
+        table(t_ns, ["tid", "connection"], rows)
+    }
+
+    fn seen(t_ns: i64, rows: &[(u32, u64)]) -> TextRows {
+        table(t_ns, ["tid", "requests"], rows)
+    }
+
+    const BEFORE: [(u32, u64); 4] = [(101, 5), (102, 5), (103, 5), (104, 0)];
+    const AFTER: [(u32, u64); 4] = [(101, 90), (102, 80), (103, 70), (104, 0)];
+
+    #[test]
+    fn a_server_that_names_the_threads_that_work_agrees() {
+        let seen = [seen(0, &BEFORE), seen(20, &AFTER)];
+        assert_eq!(compare(&[told(10, &[(101, 1), (102, 2), (103, 3)])], &seen, true), None);
+        // One that has just come, and nothing to compare with.
+        let one_more = told(10, &[(101, 1), (102, 2), (103, 3), (999, 4)]);
+        assert_eq!(compare(&[one_more], &seen, true), None);
+        assert_eq!(compare(&[told(30, &[(7, 1), (8, 2)])], &seen, true), None);
+        assert_eq!(compare(&[], &[], true), None);
+    }
+
+    #[test]
+    fn threads_that_the_process_does_not_have_are_told() {
+        let seen = [seen(0, &BEFORE), seen(20, &AFTER)];
+        let in_a_container = told(10, &[(11, 1), (12, 2), (13, 3)]);
+        let words = compare(&[in_a_container], &seen, true).unwrap();
+        assert!(words.starts_with("the connections of 3 of the 3 threads that the server named"), "{words}");
+    }
+
+    #[test]
+    fn threads_that_work_without_the_servers_word_are_told_unless_they_are_a_pools() {
+        let seen = [seen(0, &BEFORE), seen(20, &AFTER)];
+        let half = [told(10, &[(101, 1)])];
+        let words = compare(&half, &seen, true).unwrap();
+        assert!(words.starts_with("the connections of 2 of the 3 threads that answered requests"), "{words}");
+        assert_eq!(compare(&half, &seen, false), None, "a pool's thread works for whoever comes");
+    }
+}
