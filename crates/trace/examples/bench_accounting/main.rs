@@ -2,6 +2,8 @@
 //!
 //! ```text
 //! bench_accounting planted DRIVER [SECONDS]         what a server spent by its own clocks, against what the tracer counted
+//! bench_accounting network DRIVER [SECONDS]         what a relay held back by its own clock, against what the tracer counted
+//! bench_accounting relay TARGET DELAY_US            the relay itself
 //! bench_accounting server WHYSO PID DSN USERS,… [WORKLOAD…]
 //!                                                   requests and parts of the response time on a MariaDB
 //! bench_accounting observer PID SOCKET [SECONDS]    what the programs cost, directly and by their effect on throughput;
@@ -13,6 +15,7 @@
 
 mod observer;
 mod planted;
+mod relay;
 mod server;
 mod windows;
 
@@ -27,10 +30,12 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match words.as_slice() {
         ["planted", driver, seconds @ ..] => planted::run(driver, number(seconds.first(), 4)),
+        ["network", driver, seconds @ ..] => relay::run(driver, number(seconds.first(), 4)),
+        ["relay", target, delay_us] => relay::serve(target, number(Some(delay_us), 0)),
         ["server", whyso, pid, dsn, users, workloads @ ..] => server::run(whyso, pid, dsn, users, workloads),
         ["observer", pid, socket, seconds @ ..] => observer::run(pid, socket, number(seconds.first(), 40)),
         _ => {
-            eprintln!("bench_accounting: give planted, server or observer, with what each needs");
+            eprintln!("bench_accounting: give planted, network, server or observer, with what each needs");
             return ExitCode::from(2);
         }
     };

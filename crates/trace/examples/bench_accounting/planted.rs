@@ -55,13 +55,13 @@ pub(crate) fn run(driver: &str, seconds: u64) -> Outcome {
 
 /// Keeps every CPU from sleeping, by a thread each that runs when nothing else does: the kernel counts no wait for a CPU to
 /// wake up, and the server's own clocks could not tell it from what it waited for.
-struct Awake {
+pub(crate) struct Awake {
     ends: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl Awake {
-    fn all() -> std::io::Result<Awake> {
+    pub(crate) fn all() -> std::io::Result<Awake> {
         let ends = Arc::new(AtomicBool::new(false));
         let cpus = std::thread::available_parallelism()?.get();
         let spin = |ends: Arc<AtomicBool>| {
