@@ -4,8 +4,11 @@
 mod common;
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use common::{OwnServer, Place, json_of, output, text};
 use serde_json::Value;
@@ -169,6 +172,50 @@ fn the_budget_of_a_server_whose_process_is_not_found_stops_at_the_wire() {
     assert!(lost.contains("its process is not on this machine, or can't be found from here"), "{lost}");
     let of_load = recorded.run["levels"][0]["result"]["transactions"].as_u64().unwrap();
     assert!(of_load >= TRANSACTIONS, "{of_load} answers of {TRANSACTIONS} queries");
+}
+
+/// Holds back what passes between a client and a server by this much in each direction; lives as long as the test.
+fn relay(port: u16, delay: Duration) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let own = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for client in listener.incoming().flatten() {
+            let Ok(server) = TcpStream::connect(("127.0.0.1", port)) else { return };
+            let ways = [
+                (client.try_clone().unwrap(), server.try_clone().unwrap()),
+                (server.try_clone().unwrap(), client.try_clone().unwrap()),
+            ];
+            for (mut from, mut to) in ways {
+                to.set_nodelay(true).unwrap();
+                std::thread::spawn(move || {
+                    let mut piece = vec![0; 64 * 1024];
+                    while let Ok(length @ 1..) = from.read(&mut piece) {
+                        std::thread::sleep(delay);
+                        if to.write_all(&piece[..length]).is_err() {
+                            break;
+                        }
+                    }
+                    let _ = to.shutdown(std::net::Shutdown::Both);
+                });
+            }
+        }
+    });
+    own
+}
+
+#[test]
+fn what_a_relay_holds_back_is_told_as_the_way_between_load_and_server() {
+    if !may_trace() {
+        return;
+    }
+    let server = OwnServer::start();
+    let relayed = relay(server.port, Duration::from_millis(2));
+    let recorded = record(&format!("mysql://root@127.0.0.1:{relayed}/"), "oltp-point-select", &[]);
+    recorded.assert_adds_up(TRANSACTIONS, 3 * USERS);
+    let way_ms = recorded.part("transit_out").unwrap();
+    // Twice 2 ms, and what the relay's threads take to be woken on a machine that others use.
+    assert!((4.0..8.0).contains(&way_ms), "{}", recorded.text);
+    assert!(recorded.text.contains("Something relays between the load and the server"), "{}", recorded.text);
 }
 
 /// A network namespace with a pair of devices to it; gone with this.

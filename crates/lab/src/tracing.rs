@@ -381,6 +381,7 @@ impl Keeper {
             ("transit_out_ns".to_string(), "ns", 0),
             ("other_requests".to_string(), "1", sums.others),
             ("unseen_arrivals".to_string(), "1", sums.unseen),
+            ("relayed_requests".to_string(), "1", sums.relayed),
             ("cpu_user_samples".to_string(), "1", sums.user_samples),
             ("cpu_system_samples".to_string(), "1", sums.system_samples),
         ];

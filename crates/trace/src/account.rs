@@ -65,6 +65,7 @@ pub(crate) struct Account {
     pub(crate) transit_runqueue_ns: u64,
     pub(crate) others: u64,
     pub(crate) unseen: u64,
+    pub(crate) relayed: u64,
     pub(crate) user_samples: u64,
     pub(crate) system_samples: u64,
     pub(crate) answers: u64,

@@ -41,6 +41,8 @@ pub struct ServerSums {
     pub others: u64,
     /// Requests whose arrival was not seen.
     pub unseen: u64,
+    /// Requests that came over sockets to which the generator was never seen to send: something relays them.
+    pub relayed: u64,
     /// Samples of the server's CPU time within requests, in user mode.
     pub user_samples: u64,
     /// The same in the kernel.
@@ -118,6 +120,7 @@ impl Sums {
         sums.transit_runqueue_ns += one.transit_runqueue_ns;
         sums.others += one.others;
         sums.unseen += one.unseen;
+        sums.relayed += one.relayed;
         sums.user_samples += one.user_samples;
         sums.system_samples += one.system_samples;
         let of_role = self.roles.entry(role).or_default();

@@ -39,6 +39,9 @@ const SERVER_SUMS: [(Part, &[&str]); 14] = [
     (Part::ClientDelay, &["client_delay_ns"]),
 ];
 
+/// From this share of relayed requests on, what lies between load and server is a part of the budget and no remainder.
+const RELAYED_MIN: f64 = 0.9;
+
 /// A remainder below this share of the response time is what rounding leaves.
 const ROUNDING: f64 = 1e-6;
 
@@ -86,6 +89,15 @@ pub(crate) fn budget(level: &Level) -> Option<Budget> {
             budget.push(part, ms, found.into_iter().map(|sum| sum.series).collect());
         }
     }
+    if let Some((ms, series)) = relayed(&sums).filter(|_| is_server_traced && is_client_traced) {
+        budget.parts.retain(|one| one.part != Part::TransitOut);
+        budget.push(Part::TransitOut, ms, series);
+        budget.notes.push(
+            "Something relays between the load and the server, such as a proxy or a network: what it takes in both directions \
+             is in transit_out, which is what is left of the time between sending and answer."
+                .to_string(),
+        );
+    }
     if let (false, Some(wire)) = (is_server_traced, sums.of("wire_ns")) {
         budget.push(Part::ServerAndNetwork, wire.ms, vec![wire.series]);
         budget.notes.push(
@@ -111,6 +123,17 @@ pub(crate) fn budget(level: &Level) -> Option<Budget> {
     budget.client_wakeup_ms = sums.of("client_delay_wakeup_ns").map_or(0.0, |sum| sum.ms);
     budget.notes.extend(lost(level));
     Some(budget)
+}
+
+/// Where nearly all requests were relayed: what the relay took of each, in both directions, which can't be told apart.
+fn relayed(sums: &Sums<'_, '_>) -> Option<(f64, Vec<SeriesName>)> {
+    let [requests, relayed, wire, request, transit] =
+        ["requests", "relayed_requests", "wire_ns", "request_ns", "transit_in_ns"]
+            .map(|metric| sums.of(metric));
+    let (wire, request, transit) = (wire?, request?, transit?);
+    let is_relayed = wire.ms > 0.0 && relayed?.ms >= RELAYED_MIN * requests?.ms;
+    let ms = (wire.ms - request.ms - transit.ms).max(0.0);
+    is_relayed.then(|| (ms, vec![wire.series, request.series, transit.series]))
 }
 
 impl Budget {

@@ -98,7 +98,7 @@ impl Part {
             PageFault => "waiting for memory pages",
             Sleep => "sleeping",
             Other => "waits of other kinds",
-            TransitOut => "answers on their way back",
+            TransitOut => "the way between load and server",
             ServerAndNetwork => "the server and the network",
         }
     }
@@ -130,7 +130,9 @@ impl Part {
             PageFault => "the server's thread slept in a page fault",
             Sleep => "the server's thread slept by the clock, on purpose",
             Other => "the server's thread slept in none of these",
-            TransitOut => "replied, and not yet arrived at the load generator's machine",
+            TransitOut => {
+                "held back between load and server in both directions, by a proxy or a network; 0 where nothing lies between"
+            }
             ServerAndNetwork => {
                 "sent, and not yet answered, as the load generator's machine saw it: the budget stops at the wire"
             }

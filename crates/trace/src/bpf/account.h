@@ -85,6 +85,7 @@ struct account {
 	__u64 transit_runqueue_ns;
 	__u64 others; // requests of connections that are not the load's
 	__u64 unseen; // requests whose arrival was not seen
+	__u64 relayed; // the load's requests from sockets to which no thread of the generator was seen to send
 	__u64 user_samples;
 	__u64 system_samples;
 	// A generator's thread.

@@ -315,8 +315,11 @@ static __always_inline void server_received(struct account *a, struct sock *sk, 
 		a->of_load = e->from_own <= e->from_load;
 		a->sender = !a->of_load ? OWN : e->from_load ? LOAD : NOBODY;
 		a->edge_ns = now;
-		if (a->of_load && (a->request != SUSPENDED || is_other))
+		if (a->of_load && (a->request != SUSPENDED || is_other)) {
 			enter_transit(a, e, arrived, now);
+			if (!e->from_load)
+				a->relayed++;
+		}
 		a->request = PICKED;
 		a->socket = (__u64)sk;
 		e->picked_ns = now;
