@@ -72,6 +72,12 @@ test('the time budget is drawn level by level, with its remainder, and says what
   await budget.locator('rect[data-part="lock"]').last().hover();
   await expect.poll(() => budget.locator('li.whole').count()).toBe(1);
   expect(await budget.textContent()).toContain('A note.');
+  // By keyboard: a part's name lights it in every bar, and leads to the series that it rests on.
+  await page.mouse.move(2, 2);
+  await budget.getByRole('button', { name: 'waiting on locks' }).focus();
+  await expect.poll(() => budget.locator('rect[data-part="wakeup"]').first().getAttribute('opacity')).toBe('0.25');
+  await page.keyboard.press('Enter');
+  await expect.poll(() => page.locator('.chart.focused h3').textContent()).toBe('request_lock_ns');
   expect(complaints).toEqual([]);
   await page.close();
   changed.remove();
