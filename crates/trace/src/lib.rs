@@ -46,4 +46,4 @@ pub use reading::{ClientSums, FileWait, Reading, ServerSums, ThreadSums};
 pub use role::Role;
 pub use sampled::Sampler;
 pub use state::{STATES, State};
-pub use tracer::{Cost, TraceSpec, Tracer};
+pub use tracer::{Cost, NOTHING, TraceSpec, Tracer};

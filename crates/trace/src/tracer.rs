@@ -29,6 +29,9 @@ pub struct TraceSpec {
     pub cost: bool,
 }
 
+/// The program that only returns: its run time is the counting's own. It runs where the cost is asked for.
+pub const NOTHING: &str = "nothing";
+
 /// What one program has cost since it was loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cost {
@@ -45,7 +48,7 @@ pub struct Tracer {
     skeleton: BudgetSkel<'static>,
     _object: Box<MaybeUninit<OpenObject>>,
     samplers: Vec<OwnedFd>,
-    _stats: Option<OwnedFd>,
+    stats: Option<OwnedFd>,
     gone: Sums,
     read_last: ServerSums,
     roles: Vec<Role>,
@@ -85,7 +88,7 @@ impl Tracer {
             skeleton,
             _object: object,
             samplers: Vec::new(),
-            _stats: if spec.cost { count_cost() } else { None },
+            stats: if spec.cost { count_cost() } else { None },
             gone: Sums::default(),
             read_last: ServerSums::default(),
             roles: vec![Role::Other; ACCOUNTS_MAX],
@@ -148,6 +151,9 @@ impl Tracer {
             self.links.push(programs.on_sample.attach_perf_event(sampler.as_raw_fd()).map_err(Error::of)?);
             self.samplers.push(sampler);
         }
+        if self.stats.is_some() {
+            self.links.push(programs.on_nothing.attach().map_err(Error::of)?);
+        }
         Ok(())
     }
 
@@ -192,7 +198,7 @@ impl Tracer {
                     role,
                     born_ns: account.born_ns,
                     requests: account.requests,
-                    states: account.sum,
+                    states: account.sums(),
                     now: account.state(),
                 });
             }
@@ -264,6 +270,7 @@ impl Tracer {
             ("sock_send_length", programs.on_send.as_fd()),
             ("sk_data_ready", programs.on_arrival.as_fd()),
             ("perf_event", programs.on_sample.as_fd()),
+            (NOTHING, programs.on_nothing.as_fd()),
         ];
         let cost = |(name, fd): (&str, std::os::fd::BorrowedFd<'_>)| {
             // SAFETY: all zeros are a `bpf_prog_info` that asks for nothing more.
