@@ -49,8 +49,8 @@ struct {
 
 #define RECENT_MAX 65536
 
-// The same for threads that were asked for lately, by the end of their number: a guess, which takes a third of the time. An
-// account says whose it is.
+// The same for threads that were asked for lately, by the end of their number: a guess that needs no call. An account says whose it
+// is.
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, RECENT_MAX);
