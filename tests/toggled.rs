@@ -20,6 +20,9 @@ struct Load(Child);
 
 impl Load {
     fn start(place: &Place, server: &OwnServer) -> Load {
+        // A recording waits for the disk, and for what builds before have left to be written to it.
+        // SAFETY: it takes nothing and always succeeds.
+        unsafe { libc::sync() };
         let dsn = server.dsn("root", "");
         let mut load = place.whyso(&["load", "oltp-point-select", "--dsn", &dsn, "--users", "2"]);
         load.args(["--seconds", "60", "--tables", "1", "--rows", "1000"]);
