@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use support::Server;
 use whyso_load::{
-    Arrivals, CONNECT, Command, Driver, Engine, EngineKind, Expects, Kind, LevelOutcome, LevelSpec, LoadSpec,
-    NativeWork, Next, Pacing, Profile, Think, Turn, Work,
+    Arrivals, CONNECT, Cause, Command, Driver, Engine, EngineKind, Expects, Kind, LevelOutcome, LevelSpec,
+    LoadSpec, NativeWork, Next, Pacing, Profile, Think, Turn, Work,
 };
 use whyso_workload::{Options, Workload};
 
@@ -221,6 +221,57 @@ impl Driver for MixedDriver {
         whyso_wire::encode::query(turn.out, b"DO 1");
         let expects = Expects::Results(whyso_wire::RowFormat::Text);
         Next::Send(Command { kind: Kind::One(0), expects, captures: false })
+    }
+}
+
+/// One user, whose transactions send nothing and the last of which fails.
+struct FailsAt(u64, Vec<String>);
+
+struct FailsAtDriver(u64);
+
+impl Work for FailsAt {
+    fn kinds(&self) -> &[String] {
+        &self.1
+    }
+
+    fn drivers(&self, _loop_number: u32, _users: &[u32]) -> Result<Vec<Box<dyn Driver>>, String> {
+        Ok(vec![Box::new(FailsAtDriver(self.0))])
+    }
+}
+
+impl Driver for FailsAtDriver {
+    fn begin(&mut self, _number: u64, _by_arrival: bool) {}
+
+    fn next(&mut self, _turn: &mut Turn<'_>) -> Next {
+        self.0 -= 1;
+        match self.0 {
+            0 => Next::Fail { cause: Cause::Driver, message: "as planned".to_string() },
+            _ => Next::Done { transaction: 0, counted: true },
+        }
+    }
+}
+
+/// A loop takes a user's unsent transactions up in turns: it must end at the edge of a turn as well as within one.
+#[test]
+fn a_level_ends_wherever_in_a_users_turn_it_is_stopped() {
+    let server = server();
+    for engine in ENGINES {
+        for transactions in 125..=130 {
+            let spec = LoadSpec { engine, loops: Some(1), ..LoadSpec::new(server.target(), 1, 1) };
+            let (say, said) = std::sync::mpsc::channel();
+            // On a thread of its own: where it does not end, nothing else would either.
+            std::thread::spawn(move || {
+                let work = Arc::new(FailsAt(transactions, vec!["none".to_string()]));
+                let mut opened = Engine::open(&spec, work).unwrap();
+                let level = opened.level(1).unwrap();
+                while level.failure().is_none() {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                say.send(level.stop().failure.unwrap().message).unwrap();
+            });
+            let ended = said.recv_timeout(Duration::from_secs(20));
+            assert_eq!(ended.as_deref(), Ok("as planned"), "{engine} after {transactions}");
+        }
     }
 }
 

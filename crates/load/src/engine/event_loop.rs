@@ -27,6 +27,9 @@ const LOOK_NS: i64 = 100_000_000;
 /// Transactions of one user that a loop carries out one after the other although they send nothing.
 const UNSENT_AT_ONCE: u32 = 64;
 
+/// Due time of a user without a timer.
+const NO_TIMER: i64 = i64::MIN;
+
 /// Tells a loop what has become of its connections' sockets, and sends for it.
 pub(crate) trait Poller: Sized {
     /// `connections`: the most that there will be. `waker`: an eventfd that ends a wait.
@@ -51,6 +54,10 @@ pub(crate) struct Core<'l> {
     slots: Vec<Slot>,
     /// By user: the slot that it uses.
     held: Vec<Option<u32>>,
+    /// By user: when its timer is due; another that is still among the timers is none of its any more.
+    due_ns: Vec<i64>,
+    /// By user: whether it was counted out of `users_left`.
+    has_left: Vec<bool>,
     /// Users share the connections: one is held for a transaction only.
     is_shared: bool,
     free: Vec<u32>,
@@ -126,6 +133,8 @@ impl<'l> Core<'l> {
         Core {
             at,
             held: vec![None; users.len()],
+            due_ns: vec![NO_TIMER; users.len()],
+            has_left: vec![false; users.len()],
             is_shared,
             free: (0..slots.len() as u32).rev().collect(),
             queue: VecDeque::new(),
@@ -270,12 +279,12 @@ impl<'l> Core<'l> {
                 Pace::Begin => {}
                 Pace::Wait { until_ns } => {
                     self.release(user, now_ns);
-                    self.timers.push(Reverse((until_ns, user)));
+                    self.wake_at(until_ns, user);
                     return;
                 }
                 Pace::Out => {
                     self.release(user, now_ns);
-                    self.users_left -= 1;
+                    self.leave(user);
                     return;
                 }
             }
@@ -301,7 +310,19 @@ impl<'l> Core<'l> {
             now_ns = monotonic_ns();
         }
         // Later than whatever is being taken up now.
-        self.timers.push(Reverse((now_ns + 1, user)));
+        self.wake_at(now_ns + 1, user);
+    }
+
+    fn wake_at(&mut self, at_ns: i64, user: u32) {
+        self.due_ns[user as usize] = at_ns;
+        self.timers.push(Reverse((at_ns, user)));
+    }
+
+    /// Counts a user out, once.
+    fn leave(&mut self, user: u32) {
+        if !std::mem::replace(&mut self.has_left[user as usize], true) {
+            self.users_left -= 1;
+        }
     }
 
     /// Does what a user wants done. `true`: its transaction has ended, and the next one is due.
@@ -314,7 +335,7 @@ impl<'l> Core<'l> {
                 false
             }
             Do::Wait { until_ns } => {
-                self.timers.push(Reverse((until_ns, user)));
+                self.wake_at(until_ns, user);
                 false
             }
             Do::Reconnect => {
@@ -372,7 +393,10 @@ impl<'l> Core<'l> {
             && at_ns <= now_ns
         {
             self.timers.pop();
-            self.advance(user, now_ns);
+            if self.due_ns[user as usize] == at_ns {
+                self.due_ns[user as usize] = NO_TIMER;
+                self.advance(user, now_ns);
+            }
         }
     }
 
@@ -401,6 +425,8 @@ impl<'l> Core<'l> {
         let is_over = self.at.shared.stop_is_over.load(Relaxed);
         for user in 0..self.users.len() as u32 {
             if self.users[user as usize].is_out() {
+                // Its way out may have been in a timer.
+                self.leave(user);
                 continue;
             }
             let slot = self.held[user as usize];
@@ -422,7 +448,7 @@ impl<'l> Core<'l> {
                 continue;
             }
             self.users[user as usize].end();
-            self.users_left -= 1;
+            self.leave(user);
         }
         self.timers.clear();
         self.queue.clear();

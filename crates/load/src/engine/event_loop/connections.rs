@@ -5,7 +5,7 @@ use std::io;
 use whyso_clock::monotonic_ns;
 use whyso_wire::ProtocolError;
 
-use super::{Connections, Core};
+use super::{Connections, Core, NO_TIMER};
 use crate::connection::session::{ExchangeError, Session};
 use crate::engine::opener::Opened;
 use crate::engine::user::lost_between;
@@ -83,6 +83,8 @@ impl Core<'_> {
         let user = state.user.filter(|user| !self.users[*user as usize].is_out());
         let next = match user {
             Some(user) if !self.users[user as usize].is_outside() => {
+                // A pause within a transaction is over with its connection.
+                self.due_ns[user as usize] = NO_TIMER;
                 Some(self.users[user as usize].failed(&self.at, &mut session, error, now_ns))
             }
             // Nothing is under way on it: the next transaction makes a new one, where that is wanted.
