@@ -30,8 +30,16 @@ mod files;
 mod reading;
 pub mod role;
 mod sampled;
+mod stack_record;
+mod stacks;
 pub mod state;
 mod tracer;
+
+/// Generated from `bpf/stacks.bpf.c` by the build script.
+#[allow(unreachable_pub, clippy::all, clippy::pedantic, missing_docs)]
+mod stacks_skeleton {
+    include!(concat!(env!("OUT_DIR"), "/stacks.skel.rs"));
+}
 
 /// Generated from `bpf/budget.bpf.c` by the build script.
 #[allow(unreachable_pub, clippy::all, clippy::pedantic, missing_docs)]
@@ -43,5 +51,7 @@ pub use error::Error;
 pub use reading::{ClientSums, FileWait, Reading, ServerSums, ThreadSums};
 pub use role::Role;
 pub use sampled::Sampler;
+pub use stack_record::{Registers, StackKind, StackRecord};
+pub use stacks::{Stacks, StacksLost};
 pub use state::{STATES, State};
 pub use tracer::{Cost, TraceSpec, Tracer};
