@@ -47,6 +47,7 @@ mod meanings;
 pub mod model;
 mod numbers;
 mod others;
+pub mod profile;
 mod rates;
 mod regime;
 mod service_level;

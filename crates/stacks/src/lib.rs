@@ -22,6 +22,7 @@
 mod elf;
 mod error;
 mod function_starts;
+mod interrupts;
 mod maps;
 mod module;
 mod names;
@@ -30,6 +31,7 @@ mod table;
 mod unwind;
 
 pub use error::Error;
+pub use interrupts::Interrupts;
 pub use module::{Module, ModuleId};
 pub use names::{Function, Names};
 pub use table::{StackId, Table};
