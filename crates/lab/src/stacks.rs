@@ -106,7 +106,14 @@ impl Taker {
             full: 0,
             chosen: 0,
         };
-        Taker { stacks, recorder, work, names: Names::default(), waits_before: 0, due: Instant::now() + INTERVAL }
+        Taker {
+            stacks,
+            recorder,
+            work,
+            names: Names::default(),
+            waits_before: 0,
+            due: Instant::now() + INTERVAL,
+        }
     }
 
     fn run(&mut self, asks: &Receiver<Asked>) {

@@ -11,7 +11,9 @@ use whyso_trace::{
     ClientSums, FileWait, Reading, Sampler, ServerSums, State, ThreadSums, TraceSpec, Tracer, state,
 };
 
+use crate::facts::COUNTERS_ALONE;
 use crate::recording::Recording;
+use crate::stacks::StackTaking;
 
 /// Between two readings of the sums.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -49,8 +51,19 @@ enum Asked {
     Server(u32),
 }
 
+/// What of a server's threads is to be recorded.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ToTrace {
+    /// The account of their time.
+    pub(crate) trace: bool,
+    /// Their stacks, on top of that.
+    pub(crate) stacks: bool,
+}
+
 /// A tracer in a thread of its own.
 pub(crate) struct Tracing {
+    // Ends before the tracer, whose accounts it looks into.
+    stacks: Option<StackTaking>,
     asked: Option<SyncSender<Asked>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -58,14 +71,19 @@ pub(crate) struct Tracing {
 impl Tracing {
     /// Begins to trace, unless it is not wanted or this machine does not allow it: then the recording says why.
     /// `generators` are processes that load the server, beside this one's own load.
-    pub(crate) fn begin(recording: &mut Recording, wanted: bool, generators: &[u32]) -> Option<Tracing> {
-        let started = match (wanted, recording.info.server.pid) {
+    pub(crate) fn begin(recording: &mut Recording, wanted: ToTrace, generators: &[u32]) -> Option<Tracing> {
+        let started = match (wanted.trace, recording.info.server.pid) {
             (false, _) => Err("--no-trace was given".to_string()),
             (true, None) => Err("the server's process is not on this machine".to_string()),
-            (true, Some(pid)) => Tracing::start(pid, generators, recording),
+            (true, Some(pid)) => Tracing::start(pid, wanted.stacks, generators, recording),
         };
         match started {
-            Ok(tracing) => Some(tracing),
+            Ok(tracing) => {
+                if tracing.stacks.is_some() {
+                    recording.info.not_measured.retain(|line| line != COUNTERS_ALONE);
+                }
+                Some(tracing)
+            }
             Err(why) => {
                 recording.info.not_measured.push(format!("the time of the server's threads: {why}"));
                 None
@@ -73,7 +91,12 @@ impl Tracing {
         }
     }
 
-    fn start(server_pid: u32, generators: &[u32], recording: &mut Recording) -> Result<Tracing, String> {
+    fn start(
+        server_pid: u32,
+        stacks: bool,
+        generators: &[u32],
+        recording: &mut Recording,
+    ) -> Result<Tracing, String> {
         let spec =
             TraceSpec { servers: vec![server_pid], generators: generators.to_vec(), ..TraceSpec::default() };
         let counting = match Tracer::start(&spec) {
@@ -89,11 +112,30 @@ impl Tracing {
                 Counting::Sampled(Box::new(sampler))
             }
         };
+        let stacks = match (&counting, stacks) {
+            (_, false) => Ok(None),
+            (Counting::Sampled(_), true) => Err("the tracer's programs are not allowed here".to_string()),
+            (Counting::Traced(tracer), true) => {
+                let taken = tracer.stacks().map_err(|error| error.to_string());
+                taken.and_then(|stacks| StackTaking::start(stacks, recording.recorder.clone())).map(Some)
+            }
+        };
+        let stacks = stacks.unwrap_or_else(|why| {
+            recording.info.not_measured.push(format!("the stacks of the server's threads: {why}"));
+            None
+        });
         let (asked, asks) = sync_channel(ASKED_MAX);
         let mut keeper = Keeper::new(counting, spec, recording.recorder.clone());
         let spawned = std::thread::Builder::new().name("trace".to_string()).spawn(move || keeper.run(&asks));
         let thread = spawned.map_err(|error| format!("no thread could be started: {error}"))?;
-        Ok(Tracing { asked: Some(asked), thread: Some(thread) })
+        Ok(Tracing { stacks, asked: Some(asked), thread: Some(thread) })
+    }
+
+    /// A level has ended, and the next has not begun: a time for what would disturb a measurement.
+    pub(crate) fn between_levels(&self) {
+        if let Some(stacks) = &self.stacks {
+            stacks.name();
+        }
     }
 
     /// A measured window begins or ends.
@@ -127,6 +169,7 @@ impl Tracing {
 
 impl Drop for Tracing {
     fn drop(&mut self) {
+        self.stacks = None;
         self.asked = None;
         if let Some(thread) = self.thread.take() {
             // A panic there is no reason to lose the recording.

@@ -6,6 +6,8 @@ mod given;
 mod load;
 mod load_args;
 mod load_view;
+mod profile;
+mod profile_args;
 mod progress;
 mod run;
 mod server;
@@ -17,6 +19,7 @@ use std::process::ExitCode;
 
 use args::{Cli, Command};
 use clap::Parser;
+use whyso_report::Relation;
 
 /// The run failed, or a service level was not held.
 const FAILED: u8 = 1;
@@ -36,6 +39,9 @@ fn main() -> ExitCode {
         Command::Doctor => watch::doctor(),
         Command::Report(args) => commands::report(&args),
         Command::Why(args) => commands::why(&args),
+        Command::Functions(args) => profile::show_functions(&args),
+        Command::Callers(args) => profile::show_relatives(&args, Relation::Callers),
+        Command::Callees(args) => profile::show_relatives(&args, Relation::Callees),
         Command::Export(args) => commands::export(&args),
         Command::Sql(args) => commands::sql(&args),
         Command::Runs(args) => commands::runs(&args),

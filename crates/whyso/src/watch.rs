@@ -27,6 +27,7 @@ pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
         toggle: args.toggle,
         interval: Duration::from_millis(args.interval_ms),
         trace: !args.no_trace,
+        stacks: args.stacks,
         out: args.out.clone(),
         command_line: whyso_lab::masked_command_line(std::env::args()),
     };
@@ -94,7 +95,7 @@ fn row(thread: &ThreadTime) -> ThreadRow<'_> {
 }
 
 /// The window of the level with so many users, or of the last one.
-fn window(recording: &Recording, users: Option<u32>) -> Result<Window> {
+pub(crate) fn window(recording: &Recording, users: Option<u32>) -> Result<Window> {
     let levels = &recording.run().levels;
     let level = match users {
         Some(users) => levels.iter().find(|level| level.users == users),

@@ -27,6 +27,14 @@ impl FunctionTime {
     }
 }
 
+impl Functions {
+    /// Puts the function with the most inclusive time in the first metric first.
+    pub fn sort_by_inclusive(&mut self) {
+        let first = |time: &FunctionTime| time.inclusive_ns.first().copied().unwrap_or(0.0);
+        self.functions.sort_by(|a, b| first(b).total_cmp(&first(a)).then(a.function.cmp(&b.function)));
+    }
+}
+
 /// Exclusive and inclusive time of every function. A function that calls itself counts once.
 pub fn functions(profile: &Profile) -> Functions {
     let metrics = profile.metrics.len();
@@ -38,8 +46,7 @@ pub fn functions(profile: &Profile) -> Functions {
         total.inclusive_ns[sample.metric] += sample.weight_ns;
         let distinct: BTreeSet<&FunctionName> = stack.iter().collect();
         for function in distinct {
-            let time =
-                times.entry(function).or_insert_with(|| FunctionTime::new(function.clone(), metrics));
+            let time = times.entry(function).or_insert_with(|| FunctionTime::new(function.clone(), metrics));
             time.inclusive_ns[sample.metric] += sample.weight_ns;
             if *function == stack[0] {
                 time.exclusive_ns[sample.metric] += sample.weight_ns;

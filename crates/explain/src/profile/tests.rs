@@ -8,8 +8,7 @@ fn name(name: &str) -> FunctionName {
 
 /// Stacks as `main;log_write_up_to;os_event_wait`, outermost first, with seconds of CPU and of lock wait.
 fn profile(stacks: &[(&str, f64, f64)]) -> Profile {
-    let mut profile =
-        Profile { metrics: vec!["cpu".to_string(), "lock".to_string()], ..Profile::default() };
+    let mut profile = Profile { metrics: vec!["cpu".to_string(), "lock".to_string()], ..Profile::default() };
     for (number, (stack, cpu_s, lock_s)) in stacks.iter().enumerate() {
         let number = number as u32;
         profile.stacks.insert(number, stack.split(';').rev().map(name).collect());
@@ -46,7 +45,10 @@ fn callers_and_callees_are_those_of_er_print() {
         callers,
         [("log_write_up_to".to_string(), vec![2.5, 250.0]), ("trx_commit".to_string(), vec![1.0, 270.0])]
     );
-    assert_eq!(found.callees.iter().map(row).collect::<Vec<_>>(), [("cond_wait".to_string(), vec![3.0, 520.0])]);
+    assert_eq!(
+        found.callees.iter().map(row).collect::<Vec<_>>(),
+        [("cond_wait".to_string(), vec![3.0, 520.0])]
+    );
     let outermost = relatives(&profile, &name("main")).unwrap();
     assert_eq!(row(&outermost.callers[0]), (TOTAL.to_string(), vec![33.5, 520.0]));
     assert_eq!(relatives(&profile, &name("absent")), None);
@@ -81,22 +83,27 @@ fn what_was_seen_whole_has_no_interval() {
 fn any_profile() -> impl Strategy<Value = Profile> {
     let stack = prop::collection::vec(0u8..6, 0..8);
     let sample = (0u32..12, 0usize..4, 0u32..1000);
-    (prop::collection::vec(stack, 1..10), prop::collection::vec(sample, 0..40)).prop_map(|(stacks, samples)| {
-        let function = |number: u8| name(&format!("f{number}"));
-        Profile {
-            metrics: ["cpu", "lock", "io"].map(str::to_string).to_vec(),
-            stacks: (0..).zip(stacks).map(|(id, stack)| (id, stack.into_iter().map(function).collect())).collect(),
-            samples: samples
-                .into_iter()
-                .map(|(stack, metric, weight)| ProfileSample {
-                    stack,
-                    metric,
-                    weight_ns: f64::from(weight),
-                    seen_ns: 0.0,
-                })
-                .collect(),
-        }
-    })
+    (prop::collection::vec(stack, 1..10), prop::collection::vec(sample, 0..40)).prop_map(
+        |(stacks, samples)| {
+            let function = |number: u8| name(&format!("f{number}"));
+            Profile {
+                metrics: ["cpu", "lock", "io"].map(str::to_string).to_vec(),
+                stacks: (0..)
+                    .zip(stacks)
+                    .map(|(id, stack)| (id, stack.into_iter().map(function).collect()))
+                    .collect(),
+                samples: samples
+                    .into_iter()
+                    .map(|(stack, metric, weight)| ProfileSample {
+                        stack,
+                        metric,
+                        weight_ns: f64::from(weight),
+                        seen_ns: 0.0,
+                    })
+                    .collect(),
+            }
+        },
+    )
 }
 
 fn sum<'a>(rows: impl Iterator<Item = &'a Vec<f64>>, metrics: usize) -> Vec<f64> {
