@@ -4,6 +4,7 @@
 //! trace-subject jobs                  threads that wait for a byte on standard input, then do what they are named for
 //! trace-subject churn THREADS         so many short threads, one after the other, once there is a byte
 //! trace-subject rename                a thread that takes another name once there is a byte
+//! trace-subject sites                 threads that wait for locks at three known sites, and one that computes
 //! trace-subject serve OPTIONS…        a server; see `subject/serve.rs`
 //! ```
 
@@ -11,6 +12,8 @@
 mod jobs;
 #[path = "subject/serve.rs"]
 mod serve;
+#[path = "subject/sites.rs"]
+mod sites;
 
 use std::process::ExitCode;
 
@@ -21,9 +24,10 @@ fn main() -> ExitCode {
         ["jobs"] => jobs::all(),
         ["churn", threads] => jobs::churn(threads.parse().expect("a number of threads")),
         ["rename"] => jobs::rename(),
+        ["sites"] => sites::all(),
         ["serve", options @ ..] => serve::serve(&serve::Plan::of(options)),
         _ => {
-            eprintln!("trace-subject: give jobs, churn, rename or serve");
+            eprintln!("trace-subject: give jobs, churn, rename, sites or serve");
             return ExitCode::from(2);
         }
     }
