@@ -8,7 +8,7 @@ pub use json::{functions_json, relatives_json};
 
 use whyso_explain::profile::{Attributed, FunctionTime, Functions, Profile, Relatives};
 
-use crate::number::grouped;
+use crate::number::{grouped, whole};
 use crate::terminal::aligned_with_words;
 
 const NS_PER_S: f64 = 1e9;
@@ -45,7 +45,7 @@ pub fn functions(sampled: SampledIn<'_>, profile: &Profile, functions: &Function
     let mut out = format!("{}\n{}", about(sampled, profile, functions), table(&rows));
     let left = functions.functions.len().saturating_sub(limit);
     if left > 0 {
-        out.push_str(&format!("and {} more: --limit N shows N\n", grouped(left as f64)));
+        out.push_str(&format!("and {} more: --limit N shows N\n", whole(left as u64)));
     }
     out
 }
@@ -92,12 +92,11 @@ pub fn folded(profile: &Profile, metric: usize) -> String {
 fn about(sampled: SampledIn<'_>, profile: &Profile, functions: &Functions) -> String {
     let SampledIn { window, seconds, role, samples, waits, rootless } = sampled;
     let threads = if role == "all" { "all threads".to_string() } else { format!("threads of role {role}") };
-    let count = |count: u64| grouped(count as f64);
     let mut out = format!(
         "{window}, {} s, {threads}: {} samples on CPUs, {} waits",
         grouped(seconds),
-        count(samples),
-        count(waits)
+        whole(samples),
+        whole(waits)
     );
     if samples + waits > 0 {
         let share = 100.0 - rootless as f64 * 100.0 / (samples + waits) as f64;

@@ -21,7 +21,7 @@ const SAMPLED: SampledIn<'_> = SampledIn {
     seconds: 10.0,
     role: "connection",
     samples: 2,
-    waits: 1,
+    waits: 1234,
     rootless: 0,
 };
 
@@ -32,7 +32,7 @@ fn functions_stand_under_their_total() {
     assert_eq!(
         table,
         "\
-the level of 16 users, 10.0 s, threads of role connection: 2 samples on CPUs, 1 waits; 100.0 % of their stacks are whole
+the level of 16 users, 10.0 s, threads of role connection: 2 samples on CPUs, 1,234 waits; 100.0 % of their stacks are whole
 cpu 1.00 s ± 1.96, file sync 2.50 s ± 0 (95 %)
 
 excl. cpu s  incl. cpu s  excl. file sync s  incl. file sync s  function
@@ -53,7 +53,7 @@ fn a_function_stands_between_its_relatives() {
     let lines: Vec<&str> = callers.lines().collect();
     assert!(lines[1].ends_with(" main") && lines[2].ends_with(" *log_write?[2J"), "{callers}");
     let callees = relatives(&profile, &found, Relation::Callees, 10);
-    assert!(callees.ends_with("2.500  __schedule [kernel]\n"), "{callees}");
+    assert!(callees.ends_with("2.500   __schedule [kernel]\n"), "{callees}");
     let object = relatives_json(&profile, &found, Relation::Callers, 10);
     assert_eq!(object["callers"][0]["file_sync"]["attributed_ns"], 2.5e9);
     assert_eq!(object["function"]["name"], "log_write\u{1b}[2J");
