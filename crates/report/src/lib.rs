@@ -38,7 +38,9 @@ mod why;
 pub use differences::differences;
 pub use json::json;
 pub use markdown::markdown;
-pub use profile::{Relation, SampledIn, folded, functions, functions_json, relatives, relatives_json};
+pub use profile::{
+    Relation, SampledIn, classes, classes_json, folded, functions, functions_json, relatives, relatives_json,
+};
 pub use source::{Column, Source};
 pub use svg::svg;
 pub use terminal::{run_line, terminal};

@@ -7,7 +7,7 @@ use whyso_explain::slo::Requirement;
 use whyso_load::{EngineKind, SchedulingPolicy};
 
 pub(crate) use crate::load_args::LoadArgs;
-pub(crate) use crate::profile_args::{FunctionsArgs, ProfileArgs, RelativesArgs};
+pub(crate) use crate::profile_args::{ClassesArgs, FunctionsArgs, ProfileArgs, RelativesArgs};
 pub(crate) use crate::server::BuildsArgs;
 
 #[derive(Parser, Debug)]
@@ -47,6 +47,8 @@ pub(crate) enum Command {
     Callers(RelativesArgs),
     /// Show what a function called, and how much of its time went to each
     Callees(RelativesArgs),
+    /// Show what the server's threads waited for, by wait class: row lock, redo flush, page latch, …
+    Classes(ClassesArgs),
     /// Write a recorded run's samples as CSV or as one Parquet file, or its stacks folded
     Export(ExportArgs),
     /// Open the DuckDB shell with views over every recorded run

@@ -1,18 +1,18 @@
-//! `whyso functions`, `whyso callers`, `whyso callees`: where the sampled time of a recorded run went, by function.
+//! `whyso functions`, `callers`, `callees`, `classes`: where the sampled time of a recorded run went, by function and by wait class.
 
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use serde_json::Value;
-use whyso_explain::profile::{FunctionName, Functions, functions, relatives};
+use whyso_explain::profile::{FunctionName, Functions, Rules, classes, functions, relatives};
 use whyso_lab::{Error, Sampled, profile_in};
 use whyso_record::run::Window;
 use whyso_report::{Relation, SampledIn};
 
 use crate::commands::open;
-use crate::profile_args::{FunctionsArgs, ProfileArgs, RelativesArgs};
+use crate::profile_args::{ClassesArgs, FunctionsArgs, ProfileArgs, RelativesArgs};
 use crate::watch::window;
 
 /// So many names are told where several fit.
@@ -72,6 +72,26 @@ pub(crate) fn show_relatives(args: &RelativesArgs, relation: Relation) -> Result
         print_object(&whyso_report::relatives_json(profile, &found, relation, args.shown.limit))
     } else {
         print_text(&whyso_report::relatives(profile, &found, relation, args.shown.limit))
+    }
+}
+
+pub(crate) fn show_classes(args: &ClassesArgs) -> Result<ExitCode> {
+    let rules = match &args.rules {
+        None => Rules::built_in(),
+        Some(path) => {
+            let unreadable = || format!("can't read {}", path.display());
+            let text = std::fs::read_to_string(path).with_context(unreadable)?;
+            Rules::parse(&text).with_context(unreadable)?.before(Rules::built_in())
+        }
+    };
+    let taken = take(&args.run, &args.profile)?;
+    let profile = &taken.sampled.profile;
+    let found = classes(profile, &rules);
+    let about = taken.about(&args.profile);
+    if args.json {
+        print_object(&whyso_report::classes_json(about, profile, &found))
+    } else {
+        print_text(&whyso_report::classes(about, profile, &found))
     }
 }
 

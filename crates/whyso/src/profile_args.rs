@@ -66,3 +66,20 @@ pub(crate) struct RelativesArgs {
     #[command(flatten)]
     pub(crate) shown: ShownArgs,
 }
+
+#[derive(Args, Debug)]
+pub(crate) struct ClassesArgs {
+    /// The run, recorded with --stacks: its folder, or its id under --runs
+    pub(crate) run: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) profile: ProfileArgs,
+
+    /// Rules of your own, which come before the built-in ones: a class, a metric or *, and a function on each line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) rules: Option<PathBuf>,
+
+    /// Print one JSON object on standard output, and nothing else there
+    #[arg(long)]
+    pub(crate) json: bool,
+}

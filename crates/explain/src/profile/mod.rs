@@ -4,11 +4,13 @@
 //! *inclusive* that of samples in whose stack it is anywhere, however often; *attributed* is the part of a function's inclusive time that came
 //! through one caller or went to one callee.
 
+mod classes;
 mod functions;
 mod relatives;
 #[cfg(test)]
 mod tests;
 
+pub use classes::{ClassTime, RuleError, Rules, classes};
 pub use functions::{FunctionTime, Functions, functions};
 pub use relatives::{Attributed, Relatives, relatives};
 

@@ -1,9 +1,11 @@
 //! Functions and the time that was spent in them: as tables for people, as objects and as folded stacks for programs.
 
+mod classes;
 mod json;
 #[cfg(test)]
 mod tests;
 
+pub use classes::{classes, classes_json};
 pub use json::{functions_json, relatives_json};
 
 use whyso_explain::profile::{Attributed, FunctionTime, Functions, Profile, Relatives};
@@ -42,7 +44,7 @@ pub fn functions(sampled: SampledIn<'_>, profile: &Profile, functions: &Function
     for time in [&functions.total].into_iter().chain(functions.functions.iter().take(limit)) {
         rows.push(row(profile, &[&time.exclusive_ns, &time.inclusive_ns], &named(time)));
     }
-    let mut out = format!("{}\n{}", about(sampled, profile, functions), table(&rows));
+    let mut out = format!("{}\n{}", about(sampled, profile, &functions.total.exclusive_ns), table(&rows));
     let left = functions.functions.len().saturating_sub(limit);
     if left > 0 {
         out.push_str(&format!("and {} more: --limit N shows N\n", whole(left as u64)));
@@ -89,7 +91,7 @@ pub fn folded(profile: &Profile, metric: usize) -> String {
     out
 }
 
-fn about(sampled: SampledIn<'_>, profile: &Profile, functions: &Functions) -> String {
+fn about(sampled: SampledIn<'_>, profile: &Profile, total_ns: &[f64]) -> String {
     let SampledIn { window, seconds, role, samples, waits, rootless } = sampled;
     let threads = if role == "all" { "all threads".to_string() } else { format!("threads of role {role}") };
     let mut out = format!(
@@ -103,7 +105,7 @@ fn about(sampled: SampledIn<'_>, profile: &Profile, functions: &Functions) -> St
         out.push_str(&format!("; {share:.1} % of their stacks are whole"));
     }
     out.push('\n');
-    let total = functions.total.exclusive_ns.iter().zip(profile.half_intervals_ns());
+    let total = total_ns.iter().zip(profile.half_intervals_ns());
     let total = profile.metrics.iter().zip(total).map(|(metric, (ns, half_ns))| {
         format!("{} {} s ± {}", words(metric), grouped(ns / NS_PER_S), grouped(half_ns / NS_PER_S))
     });

@@ -1,4 +1,4 @@
-use whyso_explain::profile::{FunctionName, ProfileSample};
+use whyso_explain::profile::{ClassTime, FunctionName, ProfileSample};
 
 use super::*;
 
@@ -73,4 +73,28 @@ fn the_object_has_every_time() {
     assert_eq!(object["total"]["cpu"]["exclusive_ns"], 1_000_004_000.0);
     assert_eq!(object["functions"][0]["name"], "operator;()");
     assert_eq!(object["total_half_interval_ns"]["file_sync"], 0.0);
+}
+
+#[test]
+fn classes_stand_with_their_shares_and_what_has_none_last() {
+    let mut profile = profile();
+    profile.metrics = vec!["file_sync".to_string()];
+    profile.samples.retain(|sample| sample.metric == 1);
+    profile.samples[0].metric = 0;
+    let time = |class: Option<&str>, ns| ClassTime { class: class.map(str::to_string), ns: vec![ns] };
+    let told = [time(Some("redo_flush"), 1.5e9), time(None, 1e9)];
+    let table = classes(SAMPLED, &profile, &told);
+    let rows: Vec<&str> = table.lines().skip(3).collect();
+    assert_eq!(
+        rows,
+        [
+            "file sync s      %  class",
+            "      2.500  100.0  <Total>",
+            "      1.500   60.0  redo flush",
+            "      1.000   40.0  <no class>"
+        ]
+    );
+    let object = classes_json(SAMPLED, &profile, &told);
+    assert_eq!(object["classes"][0], serde_json::json!({"class": "redo_flush", "ns": {"file_sync": 1.5e9}}));
+    assert!(object["classes"][1]["class"].is_null());
 }
