@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds, and prints what the tracer costs on a MariaDB at work: about a minute, as root.
+# Builds, and prints what the tracer costs on a MariaDB at work: about three minutes, as root.
 #   run.sh PID SOCKET [SECONDS]     root without a password, schema whyso with sysbench's table sbtest1 of 100,000 rows
 set -euo pipefail
 cd "$(dirname "$0")/../.."

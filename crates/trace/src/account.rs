@@ -19,9 +19,18 @@ pub(crate) const SIDE_OWN: u8 = 3;
 
 const REQUEST_PICKED: u8 = 1;
 
+/// `struct time` of `bpf/account.h`: of one state, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub(crate) struct Time {
+    sum: u64,
+    mark: u64,
+    inside: u64,
+}
+
 /// `struct account` of `bpf/account.h`, byte for byte.
 #[derive(Clone, Copy, Debug)]
-#[repr(C)]
+#[repr(C, align(64))]
 pub(crate) struct Account {
     sequence: u32,
     pub(crate) tid: u32,
@@ -40,24 +49,23 @@ pub(crate) struct Account {
     sender: u8,
     call: u16,
     entered: u16,
-    pub(crate) name: [u8; 16],
-    pub(crate) born_ns: u64,
+    place: u32,
     since_ns: u64,
     waking_ns: u64,
     ready_ns: u64,
     ran_ns: u64,
-    file_inode: u64,
-    file_device: u32,
-    place: u32,
+
+    edge_ns: u64,
+    sent_ns: u64,
     socket: u64,
     client: u64,
     server: u64,
     strange_ns: u64,
-    edge_ns: u64,
-    sent_ns: u64,
-    pub(crate) sum: [u64; STATES],
-    mark: [u64; STATES],
-    pub(crate) inside: [u64; STATES],
+    file_inode: u64,
+    file_device: u32,
+    unused: u32,
+
+    time: [Time; STATES],
     pub(crate) requests: u64,
     pub(crate) request_ns: u64,
     pub(crate) transit_ns: u64,
@@ -74,6 +82,9 @@ pub(crate) struct Account {
     pub(crate) delay_runqueue_ns: u64,
     pub(crate) held_ns: u64,
     pub(crate) wire_ns: u64,
+
+    pub(crate) born_ns: u64,
+    pub(crate) name: [u8; 16],
 }
 
 impl Account {
@@ -81,6 +92,16 @@ impl Account {
     pub(crate) fn name(&self) -> String {
         let end = self.name.iter().position(|byte| *byte == 0).unwrap_or(self.name.len());
         String::from_utf8_lossy(&self.name[..end]).into_owned()
+    }
+
+    /// The time in each state.
+    pub(crate) fn sums(&self) -> [u64; STATES] {
+        self.time.map(|time| time.sum)
+    }
+
+    /// The time in each state within the load's requests.
+    pub(crate) fn insides(&self) -> [u64; STATES] {
+        self.time.map(|time| time.inside)
     }
 
     /// What it is in now.
@@ -95,12 +116,12 @@ impl Account {
         // A thread that was woken and has not run yet is ready.
         let woken = !matches!(state, State::Cpu | State::Runqueue) && self.waking_ns > since_ns;
         let left_ns = if woken { self.waking_ns.min(now_ns) } else { now_ns };
-        self.sum[state as usize] += left_ns - since_ns;
-        self.sum[State::Runqueue as usize] += now_ns - left_ns;
+        self.time[state as usize].sum += left_ns - since_ns;
+        self.time[State::Runqueue as usize].sum += now_ns - left_ns;
         self.since_ns = now_ns;
         if self.request == REQUEST_PICKED && self.of_load == 1 {
-            for place in 0..STATES {
-                self.inside[place] += self.sum[place].saturating_sub(self.mark[place]);
+            for time in &mut self.time {
+                time.inside += time.sum.saturating_sub(time.mark);
             }
             self.request_ns += now_ns.saturating_sub(self.edge_ns);
         }
@@ -200,18 +221,18 @@ mod tests {
     fn a_thread_that_was_woken_and_has_not_run_is_ready() {
         let mut one = Account { state: State::Lock as u8, since_ns: 100, waking_ns: 150, ..account() };
         one.carry_to(180);
-        assert_eq!(one.sum[State::Lock as usize], 50);
-        assert_eq!(one.sum[State::Runqueue as usize], 30);
+        assert_eq!(one.time[State::Lock as usize].sum, 50);
+        assert_eq!(one.time[State::Runqueue as usize].sum, 30);
     }
 
     #[test]
     fn a_request_in_flight_counts_up_to_now() {
         let mut one =
             Account { request: REQUEST_PICKED, of_load: 1, since_ns: 100, edge_ns: 90, ..account() };
-        one.sum[State::Cpu as usize] = 1_000;
-        one.mark[State::Cpu as usize] = 990;
+        one.time[State::Cpu as usize].sum = 1_000;
+        one.time[State::Cpu as usize].mark = 990;
         one.carry_to(140);
-        assert_eq!(one.inside[State::Cpu as usize], 50);
+        assert_eq!(one.time[State::Cpu as usize].inside, 50);
         assert_eq!(one.request_ns, 50);
     }
 
@@ -219,14 +240,14 @@ mod tests {
     fn what_follows_a_reply_is_nobodys_until_the_next_receive() {
         let mut one = Account { request: 2, of_load: 1, since_ns: 100, edge_ns: 90, ..account() };
         one.carry_to(140);
-        assert_eq!((one.inside, one.request_ns), ([0; STATES], 0));
-        assert_eq!(one.sum[State::Cpu as usize], 40);
+        assert_eq!((one.insides(), one.request_ns), ([0; STATES], 0));
+        assert_eq!(one.time[State::Cpu as usize].sum, 40);
     }
 
     #[test]
     fn a_clock_behind_the_programs_takes_nothing_away() {
         let mut one = Account { since_ns: 200, waking_ns: 300, state: State::Sleep as u8, ..account() };
         one.carry_to(150);
-        assert_eq!(one.sum, [0; STATES]);
+        assert_eq!(one.sums(), [0; STATES]);
     }
 }

@@ -56,4 +56,4 @@ pub use sampled::Sampler;
 pub use stack_record::{Registers, StackKind, StackRecord};
 pub use stacks::{Stacks, StacksLost};
 pub use state::{STATES, State};
-pub use tracer::{Cost, TraceSpec, Tracer};
+pub use tracer::{Cost, NOTHING, TraceSpec, Tracer};

@@ -114,7 +114,7 @@ impl Sums {
         let sums = &mut self.server;
         sums.requests += one.requests;
         sums.request_ns += one.request_ns;
-        add(&mut sums.inside, &one.inside);
+        add(&mut sums.inside, &one.insides());
         sums.transit_ns += one.transit_ns;
         sums.transit_wakeup_ns += one.transit_wakeup_ns;
         sums.transit_runqueue_ns += one.transit_runqueue_ns;
@@ -125,7 +125,7 @@ impl Sums {
         sums.system_samples += one.system_samples;
         let of_role = self.roles.entry(role).or_default();
         of_role.0 += u64::from(lives);
-        add(&mut of_role.1, &one.sum);
+        add(&mut of_role.1, &one.sums());
     }
 
     pub(crate) fn add_client(&mut self, one: &Account) {

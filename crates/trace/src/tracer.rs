@@ -30,6 +30,9 @@ pub struct TraceSpec {
     pub cost: bool,
 }
 
+/// The program that only returns: its run time is the counting's own. It runs where the cost is asked for.
+pub const NOTHING: &str = "nothing";
+
 /// What one program has cost since it was loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cost {
@@ -46,7 +49,7 @@ pub struct Tracer {
     skeleton: BudgetSkel<'static>,
     _object: Box<MaybeUninit<OpenObject>>,
     samplers: Vec<OwnedFd>,
-    _stats: Option<OwnedFd>,
+    stats: Option<OwnedFd>,
     gone: Sums,
     read_last: ServerSums,
     roles: Vec<Role>,
@@ -86,7 +89,7 @@ impl Tracer {
             skeleton,
             _object: object,
             samplers: Vec::new(),
-            _stats: if spec.cost { count_cost() } else { None },
+            stats: if spec.cost { count_cost() } else { None },
             gone: Sums::default(),
             read_last: ServerSums::default(),
             roles: vec![Role::Other; ACCOUNTS_MAX],
@@ -149,6 +152,9 @@ impl Tracer {
             self.links.push(programs.on_sample.attach_perf_event(sampler.as_raw_fd()).map_err(Error::of)?);
             self.samplers.push(sampler);
         }
+        if self.stats.is_some() {
+            self.links.push(programs.on_nothing.attach().map_err(Error::of)?);
+        }
         Ok(())
     }
 
@@ -193,7 +199,7 @@ impl Tracer {
                     role,
                     born_ns: account.born_ns,
                     requests: account.requests,
-                    states: account.sum,
+                    states: account.sums(),
                     now: account.state(),
                 });
             }
@@ -265,6 +271,7 @@ impl Tracer {
             ("sock_send_length", programs.on_send.as_fd()),
             ("sk_data_ready", programs.on_arrival.as_fd()),
             ("perf_event", programs.on_sample.as_fd()),
+            (NOTHING, programs.on_nothing.as_fd()),
         ];
         all.into_iter().filter_map(|(name, fd)| cost_of(name, fd)).collect()
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use whyso_trace::{TraceSpec, Tracer};
+use whyso_trace::{NOTHING, TraceSpec, Tracer};
 
 use crate::Outcome;
 use crate::windows::{self, next};
@@ -54,11 +54,16 @@ fn direct(pid: u32, count: &AtomicU64) -> Outcome {
     println!("{:.0} queries/s, one reading takes {read_us:.0} us\n", queries as f64 / elapsed.as_secs_f64());
     println!("| program | runs a query | ns a run | ns a query |");
     println!("| --- | ---: | ---: | ---: |");
-    let mut all_ns = 0;
+    let per = |of: u64, what: u64| of as f64 / what.max(1) as f64;
+    let (mut all_runs, mut all_ns, mut counting_ns) = (0, 0, 0.0);
     for (before, after) in before.iter().zip(&after) {
         let (runs, ns) = (after.runs - before.runs, after.ns - before.ns);
+        if after.program == NOTHING {
+            counting_ns = per(ns, runs);
+            continue;
+        }
+        all_runs += runs;
         all_ns += ns;
-        let per = |of: u64, what: u64| of as f64 / what.max(1) as f64;
         println!(
             "| {} | {:.2} | {:.0} | {:.0} |",
             after.program,
@@ -67,8 +72,14 @@ fn direct(pid: u32, count: &AtomicU64) -> Outcome {
             per(ns, queries)
         );
     }
-    println!("| all | | | {:.0} |\n", all_ns as f64 / queries.max(1) as f64);
-    println!("{:.2} % of all CPU time that was used.\n", all_ns as f64 / busy_ns as f64 * 100.0);
+    println!("| all | {:.2} | | {:.0} |\n", per(all_runs, queries), per(all_ns, queries));
+    let share = |ns: f64| ns / busy_ns as f64 * 100.0;
+    println!("{:.2} % of all CPU time that was used.", share(all_ns as f64));
+    println!(
+        "A program that only returns is counted with {counting_ns:.0} ns a run. Without that much a run, which is the counting's own, \
+         the programs take {:.2} %.",
+        share(all_ns as f64 - all_runs as f64 * counting_ns)
+    );
     Ok(())
 }
 

@@ -40,6 +40,14 @@ enum request {
 	SUSPENDED, // received, nothing sent, and waiting for more from the client
 };
 
+struct time {
+	__u64 sum; // up to now
+	__u64 mark; // `sum` at the last edge
+	__u64 inside; // within the load's requests
+};
+
+// What is touched together lies together, from its first cache line on: what a waker and every switch needs, then what a
+// request does, then the sums.
 struct account {
 	// Odd while it is written. All but `waking_ns` and `role` is written on the CPU that the thread is on.
 	__u32 sequence;
@@ -59,24 +67,23 @@ struct account {
 	__u8 sender; // a side: who was seen to send on the connection of the last request
 	__u16 call; // the system call that it is in while it waits, or NO_CALL
 	__u16 entered; // states that time was entered in since the last edge, a bit each
-	char name[16];
-	__u64 born_ns;
+	__u32 place; // of this account, plus one
 	__u64 since_ns; // since when it has been in `state`
 	__u64 waking_ns; // when it was woken last
 	__u64 ready_ns; // the last time that it was ready and did not run: from here
 	__u64 ran_ns; // to here
-	__u64 file_inode; // what it waits for, in a file state
-	__u32 file_device;
-	__u32 place; // of this account, plus one
+
+	__u64 edge_ns; // the last edge of a request: picked, or part of a reply sent
+	__u64 sent_ns; // a generator's thread: when its last send arrived at the peer
 	__u64 socket; // where the request came from: an address, to compare with
 	__u64 client; // the socket that what it sent last arrived in: an address, to compare with
 	__u64 server; // the socket that an answer to `client` was sent from before, by whichever thread
 	__u64 strange_ns; // what it sends has arrived, and is no answer to the request from `socket`
-	__u64 edge_ns; // the last edge of a request: picked, or part of a reply sent
-	__u64 sent_ns; // a generator's thread: when its last send arrived at the peer
-	__u64 sum[STATES];
-	__u64 mark[STATES]; // `sum` at the last edge
-	__u64 inside[STATES]; // within the load's requests
+	__u64 file_inode; // what it waits for, in a file state
+	__u32 file_device;
+	__u32 unused;
+
+	struct time time[STATES];
 	// A server's thread.
 	__u64 requests;
 	__u64 request_ns;
@@ -95,7 +102,10 @@ struct account {
 	__u64 delay_runqueue_ns;
 	__u64 held_ns;
 	__u64 wire_ns;
-};
+
+	__u64 born_ns;
+	char name[16];
+} __attribute__((aligned(64)));
 
 struct file_key {
 	__u64 inode;

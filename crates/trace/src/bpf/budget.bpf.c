@@ -54,6 +54,13 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	return 0;
 }
 
+// What is counted as its run time is the counting's own. Attached only where the cost is asked for.
+SEC("tp_btf/sched_waking")
+int BPF_PROG(on_nothing, struct task_struct *task)
+{
+	return 0;
+}
+
 SEC("tp_btf/sched_process_exit")
 int BPF_PROG(on_exit, struct task_struct *task)
 {

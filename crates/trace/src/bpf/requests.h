@@ -155,7 +155,7 @@ static __noinline void answer_for_other(struct account *a, struct end *e, __u64 
 		a->requests++;
 		if (arrived > from) {
 			a->request_ns += arrived - from;
-			a->inside[LOCK] += arrived - from;
+			a->time[LOCK].inside += arrived - from;
 		}
 	} else {
 		a->others++;

@@ -14,7 +14,7 @@ static __always_inline void enter(struct account *a, __u8 state, __u64 ns)
 {
 	if (state >= STATES)
 		return;
-	a->sum[state] += ns;
+	a->time[state].sum += ns;
 	a->entered |= 1 << state;
 }
 
@@ -28,9 +28,11 @@ static __always_inline void up_to(struct account *a, __u64 now)
 
 static __always_inline void state_to_edge(struct account *a, __u8 state, _Bool inside)
 {
+	struct time *time = &a->time[state];
+
 	if (inside)
-		a->inside[state] += a->sum[state] - a->mark[state];
-	a->mark[state] = a->sum[state];
+		time->inside += time->sum - time->mark;
+	time->mark = time->sum;
 }
 
 // An edge of a request: what was entered since the last one was within a request of the load's, or was not.
