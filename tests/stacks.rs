@@ -91,8 +91,33 @@ fn the_stacks_of_a_loaded_mariadb_reach_their_roots_and_add_up_to_the_accounts()
             "{metric}: {sampled} of {exact} ns"
         );
     }
+    assert_classes_add_up(&place, run, ns(&all["total"], "lock", "exclusive_ns"));
     assert_relatives_are_told(&place, run);
     assert_folded_stacks_add_up(&place, run, ns(&all["total"], "cpu", "exclusive_ns"));
+}
+
+fn assert_classes_add_up(place: &Place, run: &str, lock_ns: f64) {
+    let told = json_of(&output(&mut place.whyso(&["classes", run, "--by", "lock", "--json"])));
+    let classes = told["classes"].as_array().unwrap();
+    let of = |one: &Value| one["ns"]["lock"].as_f64().unwrap();
+    let sum: f64 = classes.iter().map(of).sum();
+    assert!((sum / lock_ns - 1.0).abs() < 1e-6, "{sum} of {lock_ns} ns");
+    let known: f64 = classes.iter().filter(|one| one["class"].is_string()).map(of).sum();
+    println!("{:.1} % of the lock waits have a class", known * 100.0 / sum);
+    let rules = place.path().join("rules.txt");
+    std::fs::write(&rules, "everything * *\n").unwrap();
+    let args = ["classes", run, "--by", "lock", "--json", "--rules", rules.to_str().unwrap()];
+    let told = json_of(&output(&mut place.whyso(&args)));
+    assert_eq!(told["classes"].as_array().unwrap().len(), 1);
+    assert_eq!(told["classes"][0]["class"], "everything");
+    std::fs::write(&rules, "nonsense\n").unwrap();
+    let wrong = output(&mut place.whyso(&args));
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(
+        text(&wrong.stderr).contains("rules.txt: line 1, 'nonsense', is no rule"),
+        "{}",
+        text(&wrong.stderr)
+    );
 }
 
 fn assert_relatives_are_told(place: &Place, run: &str) {

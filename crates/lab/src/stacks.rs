@@ -22,8 +22,8 @@ const LOOK: Duration = Duration::from_millis(50);
 const INTERVAL: Duration = Duration::from_secs(1);
 /// So many waits a second are told on each CPU at most, in the mean: the period follows.
 const WAITS_PER_S_AND_CPU: u64 = 200;
-/// Distinct stacks of a run: about 100 MB. What is new after that is lost, and counted.
-const STACKS_MAX: usize = 200_000;
+/// Distinct stacks of a run: about 60 MB. What is new after that is lost, and counted.
+const STACKS_MAX: usize = 100_000;
 /// Stacks whose functions are recorded together.
 const STACKS_AT_ONCE: usize = 1000;
 /// Requests to the thread that wait, at most.

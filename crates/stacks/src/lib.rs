@@ -34,5 +34,5 @@ pub use error::Error;
 pub use interrupts::Interrupts;
 pub use module::{Module, ModuleId};
 pub use names::{Function, Names};
-pub use table::{StackId, Table};
+pub use table::{Stack, StackId, Table};
 pub use unwind::{End, Frame, Registers, Unwinding, UserStack};

@@ -1,6 +1,7 @@
 //! Each stack once, by number.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use crate::unwind::{End, Frame};
 
@@ -8,11 +9,19 @@ use crate::unwind::{End, Frame};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct StackId(pub u32);
 
+/// A stack of a [`Table`], innermost frame first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stack {
+    pub id: StackId,
+    pub frames: Arc<[Frame]>,
+    pub end: End,
+}
+
 /// Stacks of frames, innermost first.
 pub struct Table {
-    ids: HashMap<(Box<[Frame]>, End), StackId>,
+    ids: HashMap<(Arc<[Frame]>, End), StackId>,
     stacks_max: usize,
-    fresh: Vec<(StackId, Box<[Frame]>, End)>,
+    fresh: Vec<Stack>,
 }
 
 impl Table {
@@ -23,7 +32,7 @@ impl Table {
 
     /// The number of a stack, one of its own if it is new; `None` where the table is full.
     pub fn intern(&mut self, frames: Vec<Frame>, end: End) -> Option<StackId> {
-        let key = (frames.into_boxed_slice(), end);
+        let key: (Arc<[Frame]>, End) = (Arc::from(frames), end);
         if let Some(id) = self.ids.get(&key) {
             return Some(*id);
         }
@@ -31,13 +40,13 @@ impl Table {
             return None;
         }
         let id = StackId(self.ids.len() as u32);
-        self.fresh.push((id, key.0.clone(), end));
+        self.fresh.push(Stack { id, frames: Arc::clone(&key.0), end });
         self.ids.insert(key, id);
         Some(id)
     }
 
     /// The stacks that are new since this was asked last.
-    pub fn take_fresh(&mut self) -> Vec<(StackId, Box<[Frame]>, End)> {
+    pub fn take_fresh(&mut self) -> Vec<Stack> {
         std::mem::take(&mut self.fresh)
     }
 }

@@ -15,6 +15,8 @@ use crate::tracer::{Cost, SAMPLES_PER_S, cost_of, open_sampler};
 
 /// Records that a CPU can be at work on at a time; `bpf/stacks.bpf.c` has the same number.
 const SCRATCHES_OF_A_CPU: u32 = 3;
+/// Records that are handed over at a time: whoever unwinds them may be slower than those who take them.
+const RECORDS_AT_ONCE: usize = 10_000;
 /// Bounds of the period: a wait that is as long is always chosen. The programs rely on the upper one.
 const PERIOD_NS_MIN: u64 = 1_000_000;
 const PERIOD_NS_MAX: u64 = 1_000_000_000;
@@ -77,8 +79,8 @@ impl Stacks {
         Ok(())
     }
 
-    /// Hands over what was taken since the last time, in the order in which it was. To be called some ten times a second: more than
-    /// the buffer holds is lost, and counted.
+    /// Hands over what was taken since the last time, in the order in which it was, 10,000 records at most. To be called some ten times
+    /// a second: more than the buffer holds is lost, and counted.
     ///
     /// # Errors
     /// The buffer can't be read.
@@ -95,7 +97,12 @@ impl Stacks {
             0
         };
         builder.add(&self.skeleton.maps.records, heard).map_err(Error::of)?;
-        builder.build().and_then(|ring| ring.consume()).map_err(Error::of)?;
+        let ring = builder.build().map_err(Error::of)?;
+        let status = ring.consume_raw_n(RECORDS_AT_ONCE);
+        if status < 0 {
+            return Err(Error::of(std::io::Error::from_raw_os_error(-status).into()));
+        }
+        drop(ring);
         self.odd += each.borrow().1;
         Ok(())
     }

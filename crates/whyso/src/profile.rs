@@ -79,9 +79,10 @@ pub(crate) fn show_classes(args: &ClassesArgs) -> Result<ExitCode> {
     let rules = match &args.rules {
         None => Rules::built_in(),
         Some(path) => {
-            let unreadable = || format!("can't read {}", path.display());
+            let unreadable = || format!("can't read the rules in {}", path.display());
             let text = std::fs::read_to_string(path).with_context(unreadable)?;
-            Rules::parse(&text).with_context(unreadable)?.before(Rules::built_in())
+            let wrong = |error| Error::Plan(format!("{}: {error}", path.display()));
+            Rules::parse(&text).map_err(wrong)?.before(Rules::built_in())
         }
     };
     let taken = take(&args.run, &args.profile)?;

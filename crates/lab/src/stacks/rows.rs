@@ -1,26 +1,22 @@
 //! From stacks of addresses to rows of functions.
 
 use whyso_record::data::StackFrame;
-use whyso_stacks::{End, Frame, Function, ModuleId, Names, StackId, Unwinding};
+use whyso_stacks::{End, Frame, Function, ModuleId, Names, Stack, Unwinding};
 
 /// How the names of functions begin that are there because we look.
 const OURS: [&str; 4] = ["bpf_prog_", "bpf_trace_run", "__bpf_trace_", "__traceiter_"];
 
 /// The functions of stacks. A stack that did not reach the function that its thread began with ends in `[cut]` (more of it was not
 /// copied) or `[lost]` (the way on was not known).
-pub(super) fn frames(
-    stacks: &[(StackId, Box<[Frame]>, End)],
-    names: &mut Names,
-    unwinding: &Unwinding,
-) -> Vec<StackFrame> {
-    let mut distinct: Vec<Frame> = stacks.iter().flat_map(|(_, frames, _)| frames.iter().copied()).collect();
+pub(super) fn frames(stacks: &[Stack], names: &mut Names, unwinding: &Unwinding) -> Vec<StackFrame> {
+    let mut distinct: Vec<Frame> = stacks.iter().flat_map(|stack| stack.frames.iter().copied()).collect();
     distinct.sort_unstable();
     distinct.dedup();
     let named = names.of(&distinct, unwinding);
     let mut rows = Vec::new();
-    for (StackId(stack), frames, end) in stacks {
+    for Stack { id, frames, end } in stacks {
         let mut depth = 0;
-        for frame in frames {
+        for frame in frames.iter() {
             let functions = named.get(frame).map_or(&[][..], Vec::as_slice);
             let build_id = unwinding.module(frame.module).and_then(|module| module.build_id.clone());
             for (place, function) in functions.iter().enumerate() {
@@ -28,7 +24,7 @@ pub(super) fn frames(
                     continue;
                 }
                 rows.push(StackFrame {
-                    stack: *stack,
+                    stack: id.0,
                     depth,
                     function: function.name.clone(),
                     module: function.module.clone(),
@@ -47,7 +43,7 @@ pub(super) fn frames(
             End::Root | End::Lost => "[lost]",
         };
         rows.push(StackFrame {
-            stack: *stack,
+            stack: id.0,
             depth,
             function: ending.to_string(),
             module: String::new(),

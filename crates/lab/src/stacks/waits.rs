@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(told.iter().map(|wait| (wait.wait, wait.waker_tid)).collect::<Vec<_>>(), [(1, 8), (3, 0)]);
         assert_eq!(told[0].waker_stack, Some(40));
         let frames: Vec<_> =
-            table.take_fresh().into_iter().map(|(_, frames, end)| (frames.to_vec(), end)).collect();
+            table.take_fresh().into_iter().map(|stack| (stack.frames.to_vec(), stack.end)).collect();
         assert_eq!(frames[0], (vec![frame(1), frame(5)], End::Root));
         assert_eq!(frames[1], (vec![frame(2), frame(5)], End::Root));
         assert_eq!(waits.without_user, 0);
