@@ -226,6 +226,18 @@ mod tests {
             "pthread_cond_wait < Commit_stage_manager::enroll_for < MYSQL_BIN_LOG::commit",
             Some("binlog"),
         );
+        // The same function syncs the log's files and those of tables: what called it decides.
+        check(
+            "io",
+            "fsync < os_file_flush_func < fil_flush < log_write_up_to < trx_commit",
+            Some("redo_flush"),
+        );
+        check("io", "fsync < os_file_flush_func < fil_flush < buf_flush_page_cleaner", Some("page_flush"));
+        check(
+            "lock",
+            "srw_lock_impl<false>::rd_lock() < fil_space_t::s_lock() < info_low",
+            Some("tablespace"),
+        );
         check("lock", "futex_wait < some_plugin_function < dispatch_command", None);
     }
 
