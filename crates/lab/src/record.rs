@@ -3,6 +3,7 @@
 use std::io::BufRead;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
@@ -147,7 +148,7 @@ impl Attended<'_> {
 
     /// One window: the command's time, or the time that was asked for.
     fn once(&self, recording: &mut Recording) -> Result<(), Error> {
-        let begin = self.edge()?;
+        let begin = self.edges().take()?;
         record_event(&recording.recorder, "level_begin", "recording".to_string());
         let began = Instant::now();
         let mut failed = None;
@@ -163,7 +164,7 @@ impl Attended<'_> {
         } else {
             failed = self.command(began)?;
         }
-        let end = self.edge()?;
+        let end = self.edges().take()?;
         record_event(&recording.recorder, "level_end", "recording".to_string());
         let ended = match &failed {
             None => Ended::Complete { at_ns: end.at_ns },
@@ -208,7 +209,8 @@ impl Attended<'_> {
         }
     }
 
-    /// A window each time that the user says so.
+    /// A window each time that the user says so. Its edges are taken in a thread of its own, at once: what has to be written at
+    /// a window's end takes its time.
     fn toggled(&self, recording: &mut Recording) -> Result<(), Error> {
         let toggles = Toggles::listen(&self.runtime);
         self.listener.hear(News::Step(&format!(
@@ -216,66 +218,67 @@ impl Attended<'_> {
             std::process::id()
         )));
         let ends_at = self.plan.length.map(|length| Instant::now() + length);
-        let mut begin: Option<Edge> = None;
-        loop {
-            let over = self.stop.is_asked() || ends_at.is_some_and(|at| Instant::now() >= at);
-            if over || toggles.asked() {
-                let edge = self.edge()?;
-                match begin.take() {
-                    None if over => return Ok(()),
-                    None => {
-                        record_event(&recording.recorder, "level_begin", "recording".to_string());
-                        self.listener.hear(News::Step("a window begins"));
-                        begin = Some(edge);
-                    }
-                    Some(first) => {
-                        record_event(&recording.recorder, "level_end", "recording".to_string());
-                        let index = recording.info.levels.len() as u32;
-                        let ended = Ended::Complete { at_ns: edge.at_ns };
-                        let level = self.level(index, &first, &edge, ended);
-                        self.listener.hear(News::Step(&format!(
-                            "the window ends: {} requests in {:.1} s",
-                            level.result.queries, level.result.seconds
-                        )));
-                        if let Some(problem) = recording.level(level) {
-                            return Err(Error::Failed(problem));
+        let (stop, edges) = (self.stop, self.edges());
+        let has_failed = AtomicBool::new(false);
+        let (take, taken) = channel();
+        std::thread::scope(|scope| {
+            let has_failed = &has_failed;
+            scope.spawn(move || {
+                while !has_failed.load(Ordering::Relaxed) {
+                    let over = stop.is_asked() || ends_at.is_some_and(|at| Instant::now() >= at);
+                    if over || toggles.asked() {
+                        let sent = take.send((edges.take(), over));
+                        if over || sent.is_err() {
+                            return;
                         }
                     }
+                    std::thread::sleep(LOOK);
                 }
-                if over {
-                    return Ok(());
+            });
+            let windows = self.windows(recording, taken);
+            has_failed.store(windows.is_err(), Ordering::Relaxed);
+            windows
+        })
+    }
+
+    /// Records the windows between these edges, each with whether it is the last.
+    fn windows(
+        &self,
+        recording: &mut Recording,
+        edges: Receiver<(Result<Edge, Error>, bool)>,
+    ) -> Result<(), Error> {
+        let mut begin: Option<Edge> = None;
+        for (edge, over) in edges {
+            let edge = edge?;
+            match begin.take() {
+                None if over => {}
+                None => {
+                    record_event(&recording.recorder, "level_begin", "recording".to_string());
+                    self.listener.hear(News::Step("a window begins"));
+                    begin = Some(edge);
                 }
+                Some(first) => self.window(recording, &first, &edge)?,
             }
-            std::thread::sleep(LOOK);
+        }
+        Ok(())
+    }
+
+    fn window(&self, recording: &mut Recording, first: &Edge, last: &Edge) -> Result<(), Error> {
+        record_event(&recording.recorder, "level_end", "recording".to_string());
+        let index = recording.info.levels.len() as u32;
+        let level = self.level(index, first, last, Ended::Complete { at_ns: last.at_ns });
+        self.listener.hear(News::Step(&format!(
+            "the window ends: {} requests in {:.1} s",
+            level.result.queries, level.result.seconds
+        )));
+        match recording.level(level) {
+            Some(problem) => Err(Error::Failed(problem)),
+            None => Ok(()),
         }
     }
 
-    fn sees_requests(&self) -> bool {
-        self.tracing.as_ref().is_some_and(|tracing| tracing.sight() == Sight::Requests)
-    }
-
-    fn edge(&self) -> Result<Edge, Error> {
-        let read = self.tracing.as_ref().and_then(Tracing::edge);
-        let questions = if self.sees_requests() { 0 } else { self.questions()? };
-        let at_ns = read.as_ref().map_or_else(monotonic_ns, |read| read.at_ns);
-        Ok(Edge { at_ns, read, questions })
-    }
-
-    /// Statements that the server has executed since it started.
-    fn questions(&self) -> Result<u64, Error> {
-        use mysql_async::prelude::Queryable;
-        self.runtime.block_on(async {
-            let asked = tokio::time::timeout(GOODBYE_TIME_MAX, async {
-                let mut conn = self.dsn.connect().await?;
-                let row: Option<(String, u64)> =
-                    conn.query_first("SHOW GLOBAL STATUS LIKE 'Questions'").await.map_err(gone)?;
-                conn.disconnect().await.map_err(gone)?;
-                Ok(row.map_or(0, |(_, value)| value))
-            });
-            asked
-                .await
-                .unwrap_or_else(|_| Err(Error::Failed("the server does not answer any more".to_string())))
-        })
+    fn edges(&self) -> Edges<'_> {
+        Edges { tracing: self.tracing.as_ref(), dsn: &self.dsn, runtime: &self.runtime }
     }
 
     /// What the kernel saw of the requests between two edges, as a level's result: a request stands for a transaction.
@@ -290,7 +293,7 @@ impl Attended<'_> {
         };
         let mut users = 0;
         match (&begin.read, &end.read) {
-            (Some(from), Some(to)) if self.sees_requests() => {
+            (Some(from), Some(to)) if self.edges().sees_requests() => {
                 result.transactions = to.server.requests - from.server.requests;
                 result.latency_ms = mean_of(from, to);
                 users = at_work(&from.threads, &to.threads);
@@ -383,6 +386,44 @@ fn end_command(child: &mut Child) {
     }
     let _ = child.kill();
     let _ = child.wait();
+}
+
+/// What takes a window's edges.
+#[derive(Clone, Copy)]
+struct Edges<'a> {
+    tracing: Option<&'a Tracing>,
+    dsn: &'a Dsn,
+    runtime: &'a Runtime,
+}
+
+impl Edges<'_> {
+    fn sees_requests(self) -> bool {
+        self.tracing.is_some_and(|tracing| tracing.sight() == Sight::Requests)
+    }
+
+    fn take(self) -> Result<Edge, Error> {
+        let read = self.tracing.and_then(Tracing::edge);
+        let questions = if self.sees_requests() { 0 } else { self.questions()? };
+        let at_ns = read.as_ref().map_or_else(monotonic_ns, |read| read.at_ns);
+        Ok(Edge { at_ns, read, questions })
+    }
+
+    /// Statements that the server has executed since it started.
+    fn questions(self) -> Result<u64, Error> {
+        use mysql_async::prelude::Queryable;
+        self.runtime.block_on(async {
+            let asked = tokio::time::timeout(GOODBYE_TIME_MAX, async {
+                let mut conn = self.dsn.connect().await?;
+                let row: Option<(String, u64)> =
+                    conn.query_first("SHOW GLOBAL STATUS LIKE 'Questions'").await.map_err(gone)?;
+                conn.disconnect().await.map_err(gone)?;
+                Ok(row.map_or(0, |(_, value)| value))
+            });
+            asked
+                .await
+                .unwrap_or_else(|_| Err(Error::Failed("the server does not answer any more".to_string())))
+        })
+    }
 }
 
 /// What the user says while it is recorded.
