@@ -3,17 +3,19 @@
 mod common;
 
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::ptr;
+use std::sync::{Arc, Mutex};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use common::{OwnServer, Place, SOON, finish, json_of, kill, output, spawn, text, wait_until};
 use serde_json::Value;
-
-/// How far a window's length may be from what was asked for, in seconds: two looks of the program and a busy machine.
-const LATE_MAX: f64 = 0.4;
+use whyso_clock::monotonic_ns;
 
 /// A load in the background, for as long as this lives.
 struct Load(Child);
@@ -36,30 +38,58 @@ impl Drop for Load {
     }
 }
 
-/// The program listens to signals once its recording has begun.
-fn wait_until_it_listens(place: &Place, pid: u32) {
-    let bit = 1_u64 << (libc::SIGUSR1 - 1);
-    let caught = || {
-        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
-        caught.and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok()).is_some_and(|set| set & bit != 0)
-    };
-    assert!(wait_until(SOON, || place.runs().exists() && caught()), "no recording began");
+/// What the program has said so far, at a terminal or on standard error.
+#[derive(Clone, Default)]
+struct Said(Arc<Mutex<String>>);
+
+impl Said {
+    /// Collects what comes, until nobody can write any more.
+    fn listen(mut from: impl Read + Send + 'static) -> Said {
+        let said = Said::default();
+        let all = said.clone();
+        std::thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            while let Ok(count @ 1..) = from.read(&mut bytes) {
+                all.0.lock().unwrap().push_str(&text(&bytes[..count]));
+            }
+        });
+        said
+    }
+
+    fn all(&self) -> String {
+        self.0.lock().unwrap().clone()
+    }
+
+    /// Waits until the program says this after so many bytes; gives when that was seen, in monotonic nanoseconds.
+    fn wait_for(&self, words: &str, after: usize) -> i64 {
+        assert!(wait_until(SOON, || self.all()[after..].contains(words)), "no {words:?} in {}", self.all());
+        monotonic_ns()
+    }
 }
 
-fn windows(run: &Path) -> Vec<f64> {
+const LISTENS: &str = "to begin and to end a window";
+
+/// Has a window of about so many milliseconds recorded. Gives what each of its edges lies between: when it was asked for,
+/// and when the program was seen to say that it is taken. `end`: what ends it, and what the program says then.
+fn window(said: &Said, ms: u64, begin: impl FnOnce(), end: impl FnOnce(), end_words: &str) -> [[i64; 2]; 2] {
+    let (after, asked_ns) = (said.all().len(), monotonic_ns());
+    begin();
+    let begun = [asked_ns, said.wait_for("a window begins", after)];
+    sleep(Duration::from_millis(ms));
+    let (after, asked_ns) = (said.all().len(), monotonic_ns());
+    end();
+    [begun, [asked_ns, said.wait_for(end_words, after)]]
+}
+
+fn assert_windows(run: &Path, wanted: &[[[i64; 2]; 2]]) {
     let run: Value = serde_json::from_str(&fs::read_to_string(run.join("run.json")).unwrap()).unwrap();
-    let seconds = |level: &Value| {
-        let [begin, end] = ["begin_ns", "end_ns"].map(|edge| level["window"][edge].as_i64().unwrap());
-        (end - begin) as f64 / 1e9
-    };
-    run["levels"].as_array().unwrap().iter().map(seconds).collect()
-}
-
-fn assert_lengths(found: &[f64], wanted: &[f64]) {
-    assert_eq!(found.len(), wanted.len(), "{found:?} seconds, wanted {wanted:?}");
-    for (found, wanted) in found.iter().zip(wanted) {
-        assert!((found - wanted).abs() < LATE_MAX, "{found:?} seconds, wanted {wanted:?}");
+    let found = run["levels"].as_array().unwrap();
+    assert_eq!(found.len(), wanted.len(), "{found:?}");
+    for (found, edges) in found.iter().zip(wanted) {
+        for (name, [asked_ns, seen_ns]) in ["begin_ns", "end_ns"].iter().zip(edges) {
+            let at_ns = found["window"][name].as_i64().unwrap();
+            assert!((asked_ns..=seen_ns).contains(&&at_ns), "{name} {at_ns}, not {asked_ns} to {seen_ns}");
+        }
     }
 }
 
@@ -68,26 +98,20 @@ fn a_signal_begins_and_ends_windows_after_the_warm_up_and_ctrl_c_ends_the_last()
     let (server, place) = (OwnServer::start(), Place::new());
     let _load = Load::start(&place, &server);
     // Without a terminal: its input is /dev/null, which ends at once.
-    let child = spawn(&mut place.whyso(&["record", "--dsn", &server.dsn("root", ""), "--toggle", "--json"]));
-    let pid = child.id();
-    wait_until_it_listens(&place, pid);
-    sleep(Duration::from_millis(1_000));
+    let mut child =
+        spawn(&mut place.whyso(&["record", "--dsn", &server.dsn("root", ""), "--toggle", "--json"]));
+    let said = Said::listen(child.stderr.take().unwrap());
+    said.wait_for(LISTENS, 0);
+    let pid = child.id() as i32;
+    let toggle = || kill(pid, libc::SIGUSR1);
     let mut wanted = Vec::new();
-    for (on, off) in [(1_500, 700), (800, 300)] {
-        let begun = Instant::now();
-        kill(pid as i32, libc::SIGUSR1);
-        sleep(Duration::from_millis(on));
-        kill(pid as i32, libc::SIGUSR1);
-        wanted.push(begun.elapsed().as_secs_f64());
-        sleep(Duration::from_millis(off));
+    for ms in [1_500, 300] {
+        wanted.push(window(&said, ms, toggle, toggle, "the window ends"));
+        sleep(Duration::from_millis(300));
     }
-    let begun = Instant::now();
-    kill(pid as i32, libc::SIGUSR1);
-    sleep(Duration::from_millis(1_000));
-    kill(pid as i32, libc::SIGINT);
-    wanted.push(begun.elapsed().as_secs_f64());
+    wanted.push(window(&said, 600, toggle, || kill(pid, libc::SIGINT), "the window ends"));
     let out = json_of(&finish(child, SOON));
-    assert_lengths(&windows(Path::new(out["path"].as_str().unwrap())), &wanted);
+    assert_windows(Path::new(out["path"].as_str().unwrap()), &wanted);
     for level in out["levels"].as_array().unwrap() {
         let [found, seconds, rate] =
             ["transactions", "seconds", "transactions_per_s"].map(|name| level[name].as_f64().unwrap());
@@ -95,50 +119,56 @@ fn a_signal_begins_and_ends_windows_after_the_warm_up_and_ctrl_c_ends_the_last()
     }
 }
 
+/// Runs it at a terminal of its own; gives the terminal's other end.
+fn spawn_at_a_terminal(command: &mut Command) -> (Child, fs::File) {
+    let (mut ours, mut its) = (-1, -1);
+    let (none, no_mode, no_size) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
+    // SAFETY: the two descriptors are ours to be written to, and the rest may be left out.
+    assert_eq!(unsafe { libc::openpty(&mut ours, &mut its, none, no_mode, no_size) }, 0);
+    // SAFETY: both were opened just now, and belong to nobody else.
+    let (ours, its) = unsafe { (OwnedFd::from_raw_fd(ours), OwnedFd::from_raw_fd(its)) };
+    let end = || Stdio::from(its.try_clone().unwrap());
+    command.stdin(end()).stdout(end()).stderr(end());
+    // SAFETY: both calls are async-signal-safe: a session of its own, whose terminal is standard input.
+    unsafe {
+        command.pre_exec(|| {
+            libc::setsid();
+            libc::ioctl(0, libc::TIOCSCTTY, 0);
+            Ok(())
+        });
+    }
+    (command.spawn().unwrap(), ours.into())
+}
+
 #[test]
 fn enter_at_a_terminal_does_the_same() {
     let (server, place) = (OwnServer::start(), Place::new());
     let _load = Load::start(&place, &server);
-    let record = place.whyso(&["record", "--dsn", &server.dsn("root", ""), "--toggle"]);
-    let words: Vec<String> = std::iter::once(record.get_program())
-        .chain(record.get_args())
-        .map(|word| format!("'{}'", word.to_string_lossy()))
-        .collect();
-    // script(1) gives the program a terminal, and passes what it is sent on as keys.
-    let mut terminal = Command::new("script");
-    terminal.args(["--quiet", "--return", "--command", &words.join(" "), "/dev/null"]);
-    terminal.current_dir(place.path()).env("HOME", place.path());
-    terminal.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = terminal.spawn().expect("script is needed: apt-get install bsdutils");
-    let mut keys = child.stdin.take().unwrap();
-    assert!(wait_until(SOON, || place.runs().exists()), "no recording began");
-    sleep(Duration::from_millis(1_500));
-    let mut press = |key: &[u8]| {
-        keys.write_all(key).unwrap();
-        keys.flush().unwrap();
-    };
-    let begun = Instant::now();
-    press(b"\r");
-    sleep(Duration::from_millis(1_200));
-    press(b"\r");
-    let wanted = begun.elapsed().as_secs_f64();
-    sleep(Duration::from_millis(500));
-    press(b"\x03");
-    let ended = finish(child, SOON);
-    assert!(ended.status.success(), "{}", text(&ended.stdout));
-    assert_lengths(&windows(&place.only_run()), &[wanted]);
+    let mut record = place.whyso(&["record", "--dsn", &server.dsn("root", ""), "--toggle"]);
+    let (mut child, terminal) = spawn_at_a_terminal(&mut record);
+    let keys = terminal.try_clone().unwrap();
+    let said = Said::listen(terminal);
+    said.wait_for(LISTENS, 0);
+    let press = |mut keys: &fs::File, key: &[u8]| keys.write_all(key).unwrap();
+    let enter = || press(&keys, b"\r");
+    let wanted = [window(&said, 1_200, enter, enter, "the window ends")];
+    press(&keys, b"\x03");
+    assert!(wait_until(SOON, || child.try_wait().unwrap().is_some()), "it did not end: {}", said.all());
+    assert!(child.wait().unwrap().success(), "{}", said.all());
+    assert_windows(&place.only_run(), &wanted);
 }
 
 #[test]
 fn a_recording_in_which_no_window_began_says_so() {
     let (server, place) = (OwnServer::start(), Place::new());
-    let child = spawn(&mut place.whyso(&["record", "--dsn", &server.dsn("root", ""), "--toggle"]));
-    let pid = child.id();
-    wait_until_it_listens(&place, pid);
-    kill(pid as i32, libc::SIGINT);
+    let mut child = spawn(&mut place.whyso(&["record", "--dsn", &server.dsn("root", ""), "--toggle"]));
+    let said = Said::listen(child.stderr.take().unwrap());
+    said.wait_for(LISTENS, 0);
+    kill(child.id() as i32, libc::SIGINT);
     let ended = finish(child, SOON);
     assert!(!ended.status.success());
-    assert!(!text(&ended.stderr).contains("panicked"), "{}", text(&ended.stderr));
+    said.wait_for("interrupted before anything was measured", 0);
+    assert!(!said.all().contains("panicked"), "{}", said.all());
     // Together with a command it is refused.
     let refused = output(&mut place.whyso(&["record", "--dsn", "mysql://a/", "--toggle", "--", "true"]));
     assert_eq!(refused.status.code(), Some(2));

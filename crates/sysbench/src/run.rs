@@ -126,6 +126,10 @@ pub(crate) fn events(
     if are_ready && settings.verbosity >= 3 {
         say("Threads started!\n\n");
     }
+    if settings.warmup.is_zero() {
+        // Before the first event, which may be over at once.
+        running.begin_measuring();
+    }
     facts.go.store(true, Relaxed);
     let warm_until = Instant::now() + settings.warmup;
     while are_ready && Instant::now() < warm_until && !is_ended(&running) {

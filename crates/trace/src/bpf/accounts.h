@@ -116,23 +116,15 @@ static __noinline struct account *open_account(struct task_struct *task, __u8 si
 // The account of a thread of a watched process, opened where there is none yet.
 static __always_inline struct account *account(struct task_struct *task)
 {
-	__u32 *place, *guess;
-	struct account *a;
+	__u32 *place;
 	__u8 side;
 
 	// The idle task before all.
 	if (task->flags & PF_KTHREAD)
 		return 0;
-	guess = recent_place(task);
-	a = recent_account(task, guess);
-	if (a)
-		return a;
 	place = bpf_task_storage_get(&account_of, task, 0, 0);
-	if (place) {
-		if (guess)
-			*guess = *place;
+	if (place)
 		return account_at(place);
-	}
 	side = side_of(task);
 	return side == NOBODY ? 0 : open_account(task, side);
 }
