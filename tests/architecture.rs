@@ -62,7 +62,7 @@ fn assert_absent(name: &str, forbidden: &[&str]) {
 
 #[test]
 fn data_goes_one_way() {
-    let allowed: [(&str, &[&str]); 13] = [
+    let allowed: [(&str, &[&str]); 14] = [
         ("clock", &[]),
         ("wire", &[]),
         ("workload", &[]),
@@ -73,13 +73,14 @@ fn data_goes_one_way() {
         ("record", &["clock", "series"]),
         ("watch", &["clock", "record"]),
         ("trace", &["clock"]),
+        ("stacks", &[]),
         ("explain", &["series"]),
         ("report", &["record", "series", "explain"]),
         (
             "lab",
             &[
-                "clock", "workload", "load", "server", "watch", "trace", "record", "series", "explain",
-                "report",
+                "clock", "workload", "load", "server", "watch", "trace", "stacks", "record", "series",
+                "explain", "report",
             ],
         ),
     ];
@@ -110,7 +111,7 @@ fn pure_crates_use_neither_files_nor_clocks_nor_sockets() {
 
 #[test]
 fn only_record_names_the_files_of_a_recording() {
-    let names = ["run.json", "series.parquet", "collections-", "samples-", "rollup-", "frames.parquet"];
+    let names = ["run.json", "series.parquet", "collections-", "samples-", "rollup-", "frames-", "waits-"];
     for name in ["lab", "watch", "explain", "report", "load", "server"] {
         assert_absent(name, &names);
     }

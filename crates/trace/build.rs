@@ -4,11 +4,13 @@ use std::path::{Path, PathBuf};
 
 use libbpf_cargo::SkeletonBuilder;
 
-const SOURCE: &str = "src/bpf/budget.bpf.c";
+/// A file of `src/bpf`, and what is generated from it.
+const OBJECTS: [(&str, &str); 2] =
+    [("src/bpf/budget.bpf.c", "budget.skel.rs"), ("src/bpf/stacks.bpf.c", "stacks.skel.rs")];
 
 fn main() {
     println!("cargo:rerun-if-changed=src/bpf");
-    let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR")).join("budget.skel.rs");
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let machine = std::env::var("CARGO_CFG_TARGET_ARCH").expect("cargo sets CARGO_CFG_TARGET_ARCH");
     // Debian keeps <asm/types.h> here, and clang does not look there for the target bpf.
     let headers = format!("/usr/include/{machine}-linux-gnu");
@@ -16,8 +18,13 @@ fn main() {
     if Path::new(&headers).is_dir() {
         arguments.push(format!("-I{headers}"));
     }
-    let built = SkeletonBuilder::new().source(SOURCE).clang_args(arguments).build_and_generate(&out);
-    if let Err(error) = built {
-        panic!("{SOURCE} can't be compiled (Debian: apt-get install clang libelf-dev zlib1g-dev): {error:?}");
+    for (source, generated) in OBJECTS {
+        let mut builder = SkeletonBuilder::new();
+        let built = builder.source(source).clang_args(&arguments).build_and_generate(out.join(generated));
+        if let Err(error) = built {
+            panic!(
+                "{source} can't be compiled (Debian: apt-get install clang libelf-dev zlib1g-dev): {error:?}"
+            );
+        }
     }
 }

@@ -48,6 +48,7 @@ pub mod model;
 mod numbers;
 mod others;
 mod pauses;
+pub mod profile;
 mod rates;
 mod regime;
 mod service_level;

@@ -15,7 +15,7 @@ use crate::level::{Cut, only_level};
 use crate::recording::{Recording, record_event, record_interval, watch_spec};
 use crate::result::Asked;
 use crate::run::{GOODBYE_TIME_MAX, Outcome, runtime};
-use crate::tracing::Tracing;
+use crate::tracing::{ToTrace, Tracing};
 use crate::{Error, facts, pacing};
 
 /// Between two readings of a source.
@@ -113,7 +113,8 @@ impl Beside {
         let watch = watch_spec(&dsn, info.server.pid, None, INTERVAL);
         let mut recording = Recording::begin(folder, info)?;
         let watcher = Watcher::start(watch, recording.recorder.clone())?;
-        let tracing = Tracing::begin(&mut recording, true, true);
+        let wanted = ToTrace { trace: true, stacks: false, load_is_here: true };
+        let tracing = Tracing::begin(&mut recording, wanted);
         record_event(&recording.recorder, "level_begin", format!("{} users", load.users));
         Ok(Beside { load, recording, watcher, tracing, dsn, runtime })
     }

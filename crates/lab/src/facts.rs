@@ -15,8 +15,8 @@ use crate::prepare::Tested;
 use crate::run::GOODBYE_TIME_MAX;
 use crate::{Error, Plan};
 
-/// Said in every recording until stacks are recorded too.
-const COUNTERS_ALONE: &str =
+/// Said in every recording without stacks.
+pub(crate) const COUNTERS_ALONE: &str =
     "where inside the server the time goes: which function, and which lock (no stacks were taken)";
 
 /// Said in every recording until it is read.

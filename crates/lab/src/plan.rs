@@ -30,6 +30,8 @@ pub struct Plan {
     pub interval: Duration,
     /// Account for the time of the server's threads and requests, where this machine allows it.
     pub trace: bool,
+    /// Take stacks of the server's threads too.
+    pub stacks: bool,
     pub engine: EngineKind,
     /// Number of event loops; `None`: the engine chooses.
     pub loops: Option<u32>,

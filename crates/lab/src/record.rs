@@ -15,11 +15,12 @@ use whyso_server::Dsn;
 use whyso_trace::{Reading, Role, State, ThreadSums};
 use whyso_watch::Watcher;
 
+use crate::counting::Sight;
 use crate::prepare::AskPassword;
 use crate::progress::{Listener, News, Stop};
 use crate::recording::{Recording, record_event, watch_spec};
 use crate::run::{GOODBYE_TIME_MAX, Outcome, runtime};
-use crate::tracing::{Sight, Tracing};
+use crate::tracing::{ToTrace, Tracing};
 use crate::{Error, facts};
 
 /// How often it is looked whether a window is to begin or to end.
@@ -42,6 +43,8 @@ pub struct RecordPlan {
     pub toggle: bool,
     pub interval: Duration,
     pub trace: bool,
+    /// Take stacks of the server's threads.
+    pub stacks: bool,
     /// Folder that holds the recordings.
     pub out: PathBuf,
     /// The command line, secrets masked.
@@ -102,7 +105,8 @@ pub fn record(
     let pid = info.server.pid;
     let mut recording = Recording::begin(&plan.out, info)?;
     let watcher = Watcher::start(watch_spec(&dsn, pid, None, plan.interval), recording.recorder.clone())?;
-    let tracing = Tracing::begin(&mut recording, plan.trace, !plan.command.is_empty());
+    let wanted = ToTrace { trace: plan.trace, stacks: plan.stacks, load_is_here: !plan.command.is_empty() };
+    let tracing = Tracing::begin(&mut recording, wanted);
     let attended = Attended { plan, listener, stop, dsn, runtime, tracing };
     attended.go(recording, watcher)
 }

@@ -25,7 +25,7 @@ use crate::service_level::check_kinds;
 use crate::settle::wait_until_settled;
 use crate::source::Around;
 use crate::sweep::{Sweep, Todo, best, todo};
-use crate::tracing::Tracing;
+use crate::tracing::{ToTrace, Tracing};
 use crate::{Error, Plan};
 
 /// How long a lost connection is made anew, in runs that restart the server on purpose.
@@ -168,7 +168,8 @@ impl Lab<'_> {
         let mut recording = Recording::begin(&self.plan.out, info)?;
         let spec = watch_spec(&self.tested.dsn, pid, data_dir, self.plan.interval);
         let watcher = Watcher::start(spec, recording.recorder.clone())?;
-        let tracing = Tracing::begin(&mut recording, self.plan.trace, true);
+        let wanted = ToTrace { trace: self.plan.trace, stacks: self.plan.stacks, load_is_here: true };
+        let tracing = Tracing::begin(&mut recording, wanted);
         let failure = self.levels(engine, &mut recording, &watcher, tracing.as_ref());
         drop(tracing);
         self.keep_log(&recording.path);

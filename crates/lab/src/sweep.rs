@@ -95,6 +95,9 @@ impl Sweep<'_> {
         let mut looking_on = RecordedLevel { sweep: self, index, purpose, measured: Duration::ZERO };
         let (level, cut) = level::run(engine, &job, stop, &mut looking_on)?;
         let measured = looking_on.measured;
+        if let Some(tracing) = self.tracing {
+            tracing.between_levels();
+        }
         self.measured_before += measured;
         record_event(&self.recorder, "level_end", name);
         self.listener.hear(News::LevelDone(&level));

@@ -12,11 +12,11 @@ use whyso_server::Dsn;
 use whyso_trace::{Reading, ThreadSums, state};
 use whyso_watch::connections;
 
+use crate::counting::Counting;
 use crate::pauses::{self, told as told_of};
 use crate::prepare::AskPassword;
 use crate::progress::Stop;
 use crate::run::{GOODBYE_TIME_MAX, runtime};
-use crate::tracing::Counting;
 use crate::{Error, facts};
 
 /// How often it is looked whether the user wants to end.

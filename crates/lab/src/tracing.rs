@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 use whyso_clock::{monotonic_ns, thread_cpu_ns};
 use whyso_record::Recorder;
 use whyso_record::data::{self, Kind, SeriesId, SeriesKey, Status, TextRows, Value};
-use whyso_trace::{
-    ClientSums, Cost, FileWait, Pauses, Reading, Sampler, ServerSums, State, ThreadSums, TraceSpec, Tracer,
-    state,
-};
+use whyso_trace::{ClientSums, FileWait, Reading, ServerSums, State, ThreadSums, state};
 
+use crate::counting::{Counting, NOT_HERE, Sight, THREADS};
+use crate::facts::COUNTERS_ALONE;
 use crate::pauses;
 use crate::recording::Recording;
+use crate::stacks::StackTaking;
 
 /// Between two readings of the sums.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -23,9 +23,6 @@ const TABLES_INTERVAL: Duration = Duration::from_secs(10);
 const EDGE_TIME_MAX: Duration = Duration::from_secs(2);
 /// Requests to the tracing thread that wait, at most.
 const ASKED_MAX: usize = 16;
-
-const THREADS: &str = "the time of the server's threads";
-const NOT_HERE: &str = "its process is not on this machine, or can't be found from here";
 
 /// The states of a thread that works on a request; it receives and reaps elsewhere.
 const IN_REQUESTS: [State; 12] = [
@@ -54,21 +51,21 @@ enum Asked {
     Server(u32),
 }
 
-/// What is seen of a server's work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sight {
-    /// Every request, and every state of its thread.
-    Requests,
-    /// Samples of the threads' states.
-    Threads,
-    /// Of the threads only when they ran and were ready to.
-    Cpu,
-    /// The load's side of the wire alone.
-    Wire,
+/// What of a server's threads is to be recorded.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ToTrace {
+    /// The account of their time.
+    pub(crate) trace: bool,
+    /// Their stacks, on top of that.
+    pub(crate) stacks: bool,
+    /// The load comes from this program, or from a command that it will start.
+    pub(crate) load_is_here: bool,
 }
 
 /// A tracer in a thread of its own.
 pub(crate) struct Tracing {
+    // Ends before the tracer, whose accounts it looks into.
+    stacks: Option<StackTaking>,
     asked: Option<SyncSender<Asked>>,
     thread: Option<JoinHandle<()>>,
     sight: Sight,
@@ -76,20 +73,24 @@ pub(crate) struct Tracing {
 
 impl Tracing {
     /// Begins to trace, unless it is not wanted or this machine does not allow it: then the recording says why.
-    /// `load_is_here`: the load comes from this program, or from a command that it will start.
-    pub(crate) fn begin(recording: &mut Recording, wanted: bool, load_is_here: bool) -> Option<Tracing> {
-        let counting = match (wanted, recording.info.server.pid) {
+    pub(crate) fn begin(recording: &mut Recording, wanted: ToTrace) -> Option<Tracing> {
+        let counting = match (wanted.trace, recording.info.server.pid) {
             (false, _) => Err("--no-trace was given".to_string()),
-            (true, None) if load_is_here => Counting::of_the_wire(),
+            (true, None) if wanted.load_is_here => Counting::of_the_wire(),
             (true, None) => Err(NOT_HERE.to_string()),
             (true, Some(pid)) => Counting::of(pid),
         };
         let started = counting.and_then(|(counting, lost)| {
             recording.info.not_measured.extend(lost);
-            Tracing::start(counting, recording)
+            Tracing::start(counting, wanted.stacks, recording)
         });
         match started {
-            Ok(tracing) => Some(tracing),
+            Ok(tracing) => {
+                if tracing.stacks.is_some() {
+                    recording.info.not_measured.retain(|line| line != COUNTERS_ALONE);
+                }
+                Some(tracing)
+            }
             Err(why) => {
                 recording.info.not_measured.push(format!("{THREADS}: {why}"));
                 None
@@ -97,19 +98,39 @@ impl Tracing {
         }
     }
 
-    fn start(counting: Counting, recording: &Recording) -> Result<Tracing, String> {
+    fn start(counting: Counting, stacks: bool, recording: &mut Recording) -> Result<Tracing, String> {
+        let stacks = match (&counting, stacks) {
+            (_, false) => Ok(None),
+            (Counting::Traced(tracer), true) => {
+                let taken = tracer.stacks().map_err(|error| error.to_string());
+                taken.and_then(|stacks| StackTaking::start(stacks, recording.recorder.clone())).map(Some)
+            }
+            (Counting::Wire(_), true) => Err(NOT_HERE.to_string()),
+            (Counting::Sampled(_), true) => Err("the tracer's programs are not allowed here".to_string()),
+        };
+        let stacks = stacks.unwrap_or_else(|why| {
+            recording.info.not_measured.push(format!("the stacks of the server's threads: {why}"));
+            None
+        });
         let (asked, asks) = sync_channel(ASKED_MAX);
         let servers = recording.info.server.pid.into_iter().collect();
         let sight = counting.sight();
         let mut keeper = Keeper::new(counting, servers, recording.recorder.clone());
         let spawned = std::thread::Builder::new().name("trace".to_string()).spawn(move || keeper.run(&asks));
         let thread = spawned.map_err(|error| format!("no thread could be started: {error}"))?;
-        Ok(Tracing { asked: Some(asked), thread: Some(thread), sight })
+        Ok(Tracing { stacks, asked: Some(asked), thread: Some(thread), sight })
     }
 
     /// What the readings hold.
     pub(crate) fn sight(&self) -> Sight {
         self.sight
+    }
+
+    /// A level has ended, and the next has not begun: a time for what would disturb a measurement.
+    pub(crate) fn between_levels(&self) {
+        if let Some(stacks) = &self.stacks {
+            stacks.name();
+        }
     }
 
     /// A measured window begins or ends.
@@ -143,115 +164,11 @@ impl Tracing {
 
 impl Drop for Tracing {
     fn drop(&mut self) {
+        self.stacks = None;
         self.asked = None;
         if let Some(thread) = self.thread.take() {
             // A panic there is no reason to lose the recording.
             let _ = thread.join();
-        }
-    }
-}
-
-/// What counts: the programs in the kernel, or looks at /proc where those are not allowed.
-pub(crate) enum Counting {
-    Traced(Box<Tracer>),
-    Sampled(Box<Sampler>),
-    /// The server's process is not to be seen.
-    Wire(Box<Tracer>),
-}
-
-impl Counting {
-    /// The best that this machine allows of a server's process, and what is lost by it, for a report.
-    pub(crate) fn of(pid: u32) -> Result<(Counting, Option<String>), String> {
-        let error = match Tracer::start(&TraceSpec { servers: vec![pid], ..TraceSpec::default() }) {
-            Ok(tracer) => return Ok((Counting::Traced(Box::new(tracer)), None)),
-            Err(error) => error,
-        };
-        let sampler = Sampler::start(pid)
-            .map_err(|second| format!("{error}; nor can its threads be looked at: {second}"))?;
-        let lost = if sampler.sees_waits() {
-            format!(
-                "where requests begin and end, what lies between client and server, waits by file, and pauses: {error}. The states \
-                 of the server's threads are samples from /proc, some times a second: what its connections' threads do \
-                 besides waiting for their clients stands for their requests"
-            )
-        } else {
-            format!(
-                "{THREADS}, but for how long they ran and were ready to: {error}. What they wait for may not be read in \
-                 /proc either: that takes CAP_SYS_PTRACE, or to be the server's user"
-            )
-        };
-        Ok((Counting::Sampled(Box::new(sampler)), Some(lost)))
-    }
-
-    /// The load's side alone.
-    fn of_the_wire() -> Result<(Counting, Option<String>), String> {
-        let tracer = Tracer::start(&TraceSpec::default())
-            .map_err(|error| format!("{NOT_HERE}; nor is what lies past the wire told apart: {error}"))?;
-        let lost = format!(
-            "{THREADS}: {NOT_HERE}. The time budget stops at the wire, and causes are told from counters alone"
-        );
-        Ok((Counting::Wire(Box::new(tracer)), Some(lost)))
-    }
-
-    fn sight(&self) -> Sight {
-        match self {
-            Counting::Traced(_) => Sight::Requests,
-            Counting::Sampled(sampler) if sampler.sees_waits() => Sight::Threads,
-            Counting::Sampled(_) => Sight::Cpu,
-            Counting::Wire(_) => Sight::Wire,
-        }
-    }
-
-    /// What the programs have cost, where the kernel counts it.
-    fn cost(&self) -> Vec<Cost> {
-        match self {
-            Counting::Traced(tracer) | Counting::Wire(tracer) => tracer.cost(),
-            Counting::Sampled(_) => Vec::new(),
-        }
-    }
-
-    pub(crate) fn read(&mut self) -> Reading {
-        match self {
-            Counting::Traced(tracer) | Counting::Wire(tracer) => tracer.read(),
-            Counting::Sampled(sampler) => sampler.read(),
-        }
-    }
-
-    fn files(&mut self) -> Vec<FileWait> {
-        match self {
-            Counting::Traced(tracer) => tracer.files(),
-            Counting::Sampled(_) | Counting::Wire(_) => Vec::new(),
-        }
-    }
-
-    pub(crate) fn pauses(&mut self, reading: &Reading) -> Vec<Pauses> {
-        match self {
-            Counting::Traced(tracer) => tracer.pauses(reading),
-            Counting::Sampled(_) | Counting::Wire(_) => Vec::new(),
-        }
-    }
-
-    /// Between two looks, where there is more to do than to read sums.
-    pub(crate) fn look_interval(&self) -> Option<Duration> {
-        match self {
-            Counting::Traced(_) | Counting::Wire(_) => None,
-            Counting::Sampled(sampler) => Some(sampler.interval()),
-        }
-    }
-
-    pub(crate) fn look(&mut self) {
-        if let Counting::Sampled(sampler) = self {
-            sampler.look();
-        }
-    }
-
-    fn watch(&mut self, servers: &[u32], generators: &[u32]) {
-        match self {
-            // One server and one generator always fit.
-            Counting::Traced(tracer) | Counting::Wire(tracer) => {
-                let _ = tracer.watch(servers, generators);
-            }
-            Counting::Sampled(sampler) => servers.iter().for_each(|pid| sampler.watch(*pid)),
         }
     }
 }

@@ -108,3 +108,53 @@ pub struct LoadInterval {
     pub response: Vec<(u64, u64)>,
     pub service: Vec<(u64, u64)>,
 }
+
+/// A thread was found on a CPU.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StackSample {
+    pub t_ns: i64,
+    pub tid: u32,
+    /// What the thread is there for, as in the table of threads.
+    pub role: String,
+    pub stack: u32,
+    /// CPU time that the sample stands for.
+    pub weight_ns: u64,
+}
+
+/// A wait that was chosen to be told with its stacks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StackWait {
+    /// When the thread was woken.
+    pub t_ns: i64,
+    /// Number of the wait, within a recording.
+    pub wait: u64,
+    pub tid: u32,
+    pub role: String,
+    /// What the thread was in: "lock", "file_sync", ….
+    pub state: String,
+    pub length_ns: u64,
+    /// Time in such waits that this one stands for: its length, divided by the probability with which it was chosen.
+    pub weight_ns: u64,
+    pub stack: u32,
+    /// The thread that woke it; 0: none, such as the idle task.
+    pub waker_tid: u32,
+    pub waker_stack: Option<u32>,
+}
+
+/// One function of a stack.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StackFrame {
+    pub stack: u32,
+    /// 0: the innermost.
+    pub depth: u32,
+    pub function: String,
+    /// The file that holds it, without its folder, or "[kernel]"; empty for what is no function: "[cut]", "[lost]", ….
+    pub module: String,
+    pub build_id: Option<String>,
+    /// Of the code, as the module's file states it; of the kernel: as it was.
+    pub address: u64,
+    pub source_file: Option<String>,
+    pub line: Option<u32>,
+    /// The compiler put it into the function of the next depth.
+    pub inlined: bool,
+}

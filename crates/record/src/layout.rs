@@ -20,6 +20,9 @@ pub(crate) const COLLECTIONS: &str = "collections";
 pub(crate) const SAMPLES: &str = "samples";
 pub(crate) const LOAD: &str = "load";
 pub(crate) const EVENTS: &str = "events";
+pub(crate) const STACKS: &str = "stacks";
+pub(crate) const WAITS: &str = "waits";
+pub(crate) const FRAMES: &str = "frames";
 pub(crate) const ROWS_PREFIX: &str = "rows-";
 
 /// Stream of the roll-ups of one length, and the length.

@@ -14,6 +14,9 @@
 //! | `rollup-10s-*`, `rollup-2min-*` | a bucket of a series: series, t_ns, min, max, sum, count, first, last | series, t_ns |
 //! | `rows-<source>-*.parquet` | a row of a text table: t_ns, its columns | time |
 //! | `load-*.parquet` | a statement kind in an interval, with histograms | time |
+//! | `stacks-*.parquet` | a thread that was found on a CPU: t_ns, tid, role, stack, weight_ns | time |
+//! | `waits-*.parquet` | a wait that was chosen: t_ns, wait, tid, role, state, lengths, stacks | time |
+//! | `frames-*.parquet` | a function of a stack: stack, depth, function, module, file, line | stack, depth |
 //! | `events-*.parquet` | an event: t_ns, host, kind, text | time |
 //! | `*.wal` | frames of what is not yet sealed | |
 //!
@@ -57,6 +60,7 @@ mod list;
 mod parquet_file;
 mod read;
 mod sorted;
+mod stack_table;
 mod table;
 mod wal;
 mod write;

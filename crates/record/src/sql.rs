@@ -7,7 +7,7 @@ use crate::layout;
 use crate::list::{RunSummary, list_runs};
 use crate::run::{Ended, Purpose};
 
-/// Statements for DuckDB that make views over every run in a folder: `runs`, `levels`, `anchors`, `series`, `collections`, `samples`, `rollup_10s`, `rollup_2min`, `load`, `events`,
+/// Statements for DuckDB that make views over every run in a folder: `runs`, `levels`, `anchors`, `series`, `collections`, `samples`, `rollup_10s`, `rollup_2min`, `load`, `stacks`, `waits`, `frames`, `events`,
 /// `rows_<source>` for each source of text tables, a view for every other stream, and `readings`, which joins the series with their values and times. Each has the run's id as
 /// `run`. Only sealed files are seen; a run that lacks some is simply not in that view. A folder that can't be read gives empty views.
 pub fn views(runs_dir: &Path) -> String {
@@ -45,7 +45,7 @@ pub fn views(runs_dir: &Path) -> String {
 }
 
 /// The views that are always there, with their columns for when no run has the files.
-const EMPTY: [(&str, &str); 7] = [
+const EMPTY: [(&str, &str); 10] = [
     (
         "series",
         "id UINTEGER, host VARCHAR, source VARCHAR, metric VARCHAR, instance VARCHAR, kind VARCHAR, unit VARCHAR",
@@ -65,6 +65,17 @@ const EMPTY: [(&str, &str); 7] = [
         "t_begin_ns BIGINT, t_end_ns BIGINT, level UINTEGER, measured BOOLEAN, statement VARCHAR, count UBIGINT, rows UBIGINT, \
          errors STRUCT(code VARCHAR, count UBIGINT)[], response_sum_ns UBIGINT, service_sum_ns UBIGINT, response_max_ns UBIGINT, \
          response STRUCT(upper_ns UBIGINT, count UBIGINT)[], service STRUCT(upper_ns UBIGINT, count UBIGINT)[]",
+    ),
+    ("stacks", "t_ns BIGINT, tid UINTEGER, role VARCHAR, stack UINTEGER, weight_ns UBIGINT"),
+    (
+        "waits",
+        "t_ns BIGINT, wait UBIGINT, tid UINTEGER, role VARCHAR, state VARCHAR, length_ns UBIGINT, weight_ns UBIGINT, \
+         stack UINTEGER, waker_tid UINTEGER, waker_stack UINTEGER",
+    ),
+    (
+        "frames",
+        "stack UINTEGER, depth UINTEGER, function VARCHAR, module VARCHAR, build_id VARCHAR, address UBIGINT, \
+         source_file VARCHAR, line UINTEGER, inlined BOOLEAN",
     ),
     ("events", "t_ns BIGINT, host VARCHAR, kind VARCHAR, text VARCHAR"),
 ];

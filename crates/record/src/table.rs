@@ -32,10 +32,10 @@ pub(crate) struct Collection {
     pub(crate) status: Status,
 }
 
-type Columns = Vec<(&'static str, bool, ArrayRef)>;
+pub(crate) type Columns = Vec<(&'static str, bool, ArrayRef)>;
 
 /// The columns that are made here are of one length, and that is all that could be wrong with them.
-fn batch(columns: Columns) -> Result<RecordBatch> {
+pub(crate) fn batch(columns: Columns) -> Result<RecordBatch> {
     let fields: Vec<Field> = columns
         .iter()
         .map(|(name, nullable, array)| Field::new(*name, array.data_type().clone(), *nullable))
@@ -45,11 +45,11 @@ fn batch(columns: Columns) -> Result<RecordBatch> {
         .map_err(|cause| Error::damaged(Path::new("a table"), "columns", cause))
 }
 
-fn strings<'a>(values: impl Iterator<Item = &'a str>) -> ArrayRef {
+pub(crate) fn strings<'a>(values: impl Iterator<Item = &'a str>) -> ArrayRef {
     Arc::new(StringArray::from_iter_values(values))
 }
 
-fn longs(values: impl Iterator<Item = i64>) -> ArrayRef {
+pub(crate) fn longs(values: impl Iterator<Item = i64>) -> ArrayRef {
     Arc::new(Int64Array::from_iter_values(values))
 }
 

@@ -4,7 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use proptest::prelude::*;
-use whyso_record::data::{Event, Kind, LoadInterval, Reading, SeriesId, SeriesKey, Status, TextRows, Value};
+use whyso_record::data::{
+    Event, Kind, LoadInterval, Reading, SeriesId, SeriesKey, StackFrame, StackSample, StackWait, Status,
+    TextRows, Value,
+};
 use whyso_record::run::{Ended, RunInfo, Window};
 use whyso_record::{Options, Recorder, Recording, list_runs};
 
@@ -37,6 +40,68 @@ fn abandon(recorder: Recorder, dir: &Path) {
     while list_runs(dir.parent().unwrap()).unwrap().iter().any(|run| run.path == dir && run.live) {
         assert!(waited.elapsed().as_secs() < 20, "the recorder does not end");
         std::thread::yield_now();
+    }
+}
+
+#[test]
+fn stacks_come_back_from_a_finished_and_from_an_abandoned_recording() {
+    let sample = |t_ns, stack| StackSample {
+        t_ns,
+        tid: 7,
+        role: "connection".to_string(),
+        stack,
+        weight_ns: 10_101_010,
+    };
+    let wait = |t_ns, waker_stack| StackWait {
+        t_ns,
+        wait: t_ns as u64,
+        tid: 7,
+        role: "connection".to_string(),
+        state: "lock".to_string(),
+        length_ns: 5,
+        weight_ns: 500,
+        stack: 1,
+        waker_tid: 8,
+        waker_stack,
+    };
+    let frame = |stack, depth, line: Option<u32>| StackFrame {
+        stack,
+        depth,
+        function: "log_write_up_to".to_string(),
+        module: "mariadbd".to_string(),
+        build_id: line.map(|_| "0a".to_string()),
+        address: u64::MAX - 5,
+        source_file: line.map(|_| "log0log.cc".to_string()),
+        line,
+        inlined: depth == 0,
+    };
+    let samples = [sample(5, 0), sample(10, 1), sample(20, 0)];
+    let waits = [wait(6, None), wait(12, Some(0))];
+    let frames = [frame(0, 0, Some(1370)), frame(0, 1, None), frame(1, 0, Some(4))];
+    let runs = tempfile::tempdir().unwrap();
+    for finished in [true, false] {
+        let dir = runs.path().join(format!("finished-{finished}"));
+        let recorder = Recorder::create(&dir, options()).unwrap();
+        recorder.set_run(&RunInfo::default());
+        recorder.stacks(&samples[..2]);
+        recorder.waits(&waits);
+        recorder.frames(&frames[2..]);
+        recorder.seal().unwrap();
+        recorder.stacks(&samples[2..]);
+        recorder.stacks(&[]);
+        recorder.frames(&frames[..2]);
+        if finished {
+            recorder.finish().unwrap();
+        } else {
+            abandon(recorder, &dir);
+        }
+        let recording = Recording::open(&dir).unwrap();
+        assert_eq!(recording.stacks(None).unwrap(), samples);
+        assert_eq!(recording.waits(None).unwrap(), waits);
+        assert_eq!(recording.frames().unwrap(), frames);
+        let window = Some(Window { begin_ns: 6, end_ns: 12 });
+        assert_eq!(recording.stacks(window).unwrap(), samples[1..2]);
+        assert_eq!(recording.waits(window).unwrap(), waits[..1]);
     }
 }
 

@@ -28,6 +28,7 @@ mod markdown;
 pub mod number;
 mod pauses;
 pub mod payload;
+mod profile;
 pub mod source;
 mod svg;
 mod terminal;
@@ -41,6 +42,9 @@ pub use json::json;
 pub use markdown::markdown;
 pub use pauses::pauses;
 pub use payload::origin_ns;
+pub use profile::{
+    Relation, SampledIn, classes, classes_json, folded, functions, functions_json, relatives, relatives_json,
+};
 pub use source::{Column, Source};
 pub use svg::svg;
 pub use terminal::{run_line, terminal};

@@ -31,8 +31,16 @@ mod pauses;
 mod reading;
 pub mod role;
 mod sampled;
+mod stack_record;
+mod stacks;
 pub mod state;
 mod tracer;
+
+/// Generated from `bpf/stacks.bpf.c` by the build script.
+#[allow(unreachable_pub, clippy::all, clippy::pedantic, missing_docs)]
+mod stacks_skeleton {
+    include!(concat!(env!("OUT_DIR"), "/stacks.skel.rs"));
+}
 
 /// Generated from `bpf/budget.bpf.c` by the build script.
 #[allow(unreachable_pub, clippy::all, clippy::pedantic, missing_docs)]
@@ -45,5 +53,7 @@ pub use pauses::{Client, Moments, Pauses};
 pub use reading::{ClientSums, FileWait, Reading, ServerSums, ThreadSums};
 pub use role::Role;
 pub use sampled::Sampler;
+pub use stack_record::{Registers, StackKind, StackRecord};
+pub use stacks::{Stacks, StacksLost};
 pub use state::{STATES, State};
 pub use tracer::{Cost, NOTHING, TraceSpec, Tracer};

@@ -1,7 +1,7 @@
 //! The programs in the kernel, and what is read from them.
 
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Link, MapCore, MapFlags, OpenObject, ProgramMut};
@@ -13,10 +13,11 @@ use crate::pauses::{Pauses, Told};
 use crate::reading::{FileWait, Reading, ServerSums, Sums, ThreadSums};
 use crate::role::{self, Role};
 use crate::skeleton::{BudgetSkel, BudgetSkelBuilder};
+use crate::stacks::Stacks;
 use crate::state::{State, state_of_syscall};
 
 /// Samples a second on each CPU: not a divisor of the rates at which kernels tick.
-const SAMPLES_PER_S: u64 = 99;
+pub(crate) const SAMPLES_PER_S: u64 = 99;
 
 /// What is watched.
 #[derive(Clone, Debug, Default)]
@@ -272,25 +273,16 @@ impl Tracer {
             ("perf_event", programs.on_sample.as_fd()),
             (NOTHING, programs.on_nothing.as_fd()),
         ];
-        let cost = |(name, fd): (&str, std::os::fd::BorrowedFd<'_>)| {
-            // SAFETY: all zeros are a `bpf_prog_info` that asks for nothing more.
-            let mut info: libbpf_rs::libbpf_sys::bpf_prog_info = unsafe { std::mem::zeroed() };
-            let mut bytes = size_of_val(&info) as u32;
-            // SAFETY: the descriptor is a program's, and `info` has `bytes` bytes.
-            let status = unsafe {
-                libbpf_rs::libbpf_sys::bpf_obj_get_info_by_fd(
-                    fd.as_raw_fd(),
-                    (&raw mut info).cast(),
-                    &raw mut bytes,
-                )
-            };
-            (status == 0).then(|| Cost {
-                program: name.to_string(),
-                runs: info.run_cnt,
-                ns: info.run_time_ns,
-            })
-        };
-        all.into_iter().filter_map(cost).collect()
+        all.into_iter().filter_map(|(name, fd)| cost_of(name, fd)).collect()
+    }
+
+    /// Takes stacks too, of the processes that this tracer watches.
+    ///
+    /// # Errors
+    /// Where the kernel does not take the programs.
+    pub fn stacks(&self) -> Result<Stacks, Error> {
+        let maps = &self.skeleton.maps;
+        Stacks::start(maps.accounts.as_fd(), maps.account_of.as_fd())
     }
 
     fn role(&mut self, place: usize, account: &Account) -> Role {
@@ -341,6 +333,18 @@ fn long(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
 }
 
+/// What a program has cost, as the kernel counted it.
+pub(crate) fn cost_of(name: &str, fd: BorrowedFd<'_>) -> Option<Cost> {
+    // SAFETY: all zeros are a `bpf_prog_info` that asks for nothing more.
+    let mut info: libbpf_rs::libbpf_sys::bpf_prog_info = unsafe { std::mem::zeroed() };
+    let mut bytes = size_of_val(&info) as u32;
+    // SAFETY: the descriptor is a program's, and `info` has `bytes` bytes.
+    let status = unsafe {
+        libbpf_rs::libbpf_sys::bpf_obj_get_info_by_fd(fd.as_raw_fd(), (&raw mut info).cast(), &raw mut bytes)
+    };
+    (status == 0).then(|| Cost { program: name.to_string(), runs: info.run_cnt, ns: info.run_time_ns })
+}
+
 /// Has the kernel count what BPF programs cost, for as long as the descriptor is open.
 fn count_cost() -> Option<OwnedFd> {
     // SAFETY: a plain system call, without pointers.
@@ -350,7 +354,7 @@ fn count_cost() -> Option<OwnedFd> {
 }
 
 /// Samples of one CPU, by the kernel's own clock.
-fn open_sampler(cpu: usize) -> std::io::Result<OwnedFd> {
+pub(crate) fn open_sampler(cpu: usize) -> std::io::Result<OwnedFd> {
     // SAFETY: all zeros are attributes that ask for nothing.
     let mut attributes: libbpf_rs::libbpf_sys::perf_event_attr = unsafe { std::mem::zeroed() };
     attributes.size = size_of_val(&attributes) as u32;

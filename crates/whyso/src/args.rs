@@ -7,6 +7,7 @@ use whyso_explain::slo::Requirement;
 use whyso_load::{EngineKind, SchedulingPolicy};
 
 pub(crate) use crate::load_args::LoadArgs;
+pub(crate) use crate::profile_args::{ClassesArgs, FunctionsArgs, ProfileArgs, RelativesArgs};
 pub(crate) use crate::server::BuildsArgs;
 
 #[derive(Parser, Debug)]
@@ -40,7 +41,15 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Say where the time of a recorded run's transactions went, and why the server does not go faster
     Why(WhyArgs),
-    /// Write a recorded run's samples as CSV or as one Parquet file
+    /// Show in which functions the server's threads spent their time, on CPUs, waiting for locks and for files
+    Functions(FunctionsArgs),
+    /// Show who called a function, and how much of its time came through each
+    Callers(RelativesArgs),
+    /// Show what a function called, and how much of its time went to each
+    Callees(RelativesArgs),
+    /// Show what the server's threads waited for, by wait class: row lock, redo flush, page latch, …
+    Classes(ClassesArgs),
+    /// Write a recorded run's samples as CSV or as one Parquet file, or its stacks folded
     Export(ExportArgs),
     /// Open the DuckDB shell with views over every recorded run
     Sql(SqlArgs),
@@ -80,6 +89,10 @@ pub(crate) struct RecordArgs {
     /// Do not account for the time of the server's threads and requests
     #[arg(long)]
     pub(crate) no_trace: bool,
+
+    /// Take stacks of the server's threads, on CPUs and in waits (see `whyso functions`)
+    #[arg(long, conflicts_with = "no_trace")]
+    pub(crate) stacks: bool,
 
     /// Folder that holds the recordings
     #[arg(long, value_name = "DIR", default_value = "runs")]
@@ -232,6 +245,10 @@ pub(crate) struct LevelArgs {
     /// Do not account for the time of the server's threads and requests (see `whyso why`)
     #[arg(long)]
     pub(crate) no_trace: bool,
+
+    /// Take stacks of the server's threads, on CPUs and in waits (see `whyso functions`)
+    #[arg(long, conflicts_with = "no_trace")]
+    pub(crate) stacks: bool,
 
     /// Do not repeat the best level at the end to look for drift
     #[arg(long)]
@@ -439,12 +456,14 @@ pub(crate) struct ExportArgs {
     /// Only this instance, such as cpu0 or sda
     #[arg(long)]
     pub(crate) instance: Option<String>,
-    /// Where to write [default: standard output for CSV]
+    /// Where to write [default: standard output, but for Parquet]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Folder that holds the recordings
-    #[arg(long, value_name = "DIR", default_value = "runs")]
-    pub(crate) runs: PathBuf,
+    /// Stacks in the first metric of --by instead of samples, as flame graph programs read them: microseconds
+    #[arg(long, conflicts_with_all = ["format", "host", "source", "metric", "instance"])]
+    pub(crate) folded: bool,
+    #[command(flatten)]
+    pub(crate) profile: ProfileArgs,
 }
 
 #[derive(Args, Debug)]

@@ -86,7 +86,14 @@ pub(crate) fn why(args: &WhyArgs) -> Result<ExitCode> {
 }
 
 pub(crate) fn export(args: &ExportArgs) -> Result<ExitCode> {
-    let (recording, _) = open(&args.run, &args.runs)?;
+    if args.folded {
+        let taken = crate::profile::take(&args.run, &args.profile)?;
+        let mut out = output(args.output.as_deref())?;
+        out.write_all(whyso_report::folded(&taken.sampled.profile, 0).as_bytes())?;
+        out.flush()?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let (recording, _) = open(&args.run, &args.profile.runs)?;
     let filter = whyso_record::export::Filter {
         host: args.host.clone(),
         source: args.source.clone(),

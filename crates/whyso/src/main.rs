@@ -6,6 +6,8 @@ mod given;
 mod load;
 mod load_args;
 mod load_view;
+mod profile;
+mod profile_args;
 mod progress;
 mod run;
 mod server;
@@ -18,6 +20,7 @@ use std::process::ExitCode;
 
 use args::{Cli, Command};
 use clap::Parser;
+use whyso_report::Relation;
 
 /// The run failed, or a service level was not held.
 const FAILED: u8 = 1;
@@ -37,6 +40,10 @@ fn main() -> ExitCode {
         Command::Doctor => watch::doctor(),
         Command::Report(args) => commands::report(&args),
         Command::Why(args) => commands::why(&args),
+        Command::Functions(args) => profile::show_functions(&args),
+        Command::Callers(args) => profile::show_relatives(&args, Relation::Callers),
+        Command::Callees(args) => profile::show_relatives(&args, Relation::Callees),
+        Command::Classes(args) => profile::show_classes(&args),
         Command::Export(args) => commands::export(&args),
         Command::Sql(args) => commands::sql(&args),
         Command::Runs(args) => commands::runs(&args),

@@ -125,6 +125,7 @@ fn plan(args: &RunArgs) -> Result<Plan> {
         warmup_max: seconds("--warmup", args.levels.warmup)?,
         interval: Duration::from_millis(args.levels.interval_ms),
         trace: !args.levels.no_trace,
+        stacks: args.levels.stacks,
         engine: args.drive.engine,
         loops: args.drive.loops,
         tuning: tuning(&args.drive)?,

@@ -145,8 +145,13 @@ fn asked(recording: &Recording, args: &ThreadsArgs, origin_ns: i64) -> Result<Wi
         let at = |seconds: f64| origin_ns + (seconds * 1e9) as i64;
         return Ok(Window { begin_ns: at(begin_s), end_ns: at(end_s) });
     }
+    level_window(recording, args.level, args.users)
+}
+
+/// The measured window of the level of this number, or with so many users, or of the last level.
+pub(crate) fn level_window(recording: &Recording, index: Option<u32>, users: Option<u32>) -> Result<Window> {
     let levels = &recording.run().levels;
-    let level = match (args.level, args.users) {
+    let level = match (index, users) {
         (Some(index), _) => levels.iter().find(|level| level.index == index),
         (None, Some(users)) => levels.iter().find(|level| level.users == users),
         (None, None) => levels.last(),

@@ -14,11 +14,14 @@ use whyso_series::{
     Envelope, Points, Rollup, envelope, envelope_of_rollups, merge_rollups, rates, roll_up, roll_up_rates,
 };
 
-use crate::data::{Event, Kind, LoadInterval, SeriesId, SeriesKey, TextRows};
+use crate::data::{
+    Event, Kind, LoadInterval, SeriesId, SeriesKey, StackFrame, StackSample, StackWait, TextRows,
+};
 use crate::error::{Error, Result};
 use crate::layout;
 use crate::run::{RunInfo, Window};
 use crate::sorted::RollupRow;
+use crate::stack_table;
 use crate::table::{self, Sample};
 use collections::Collections;
 use parts::{Plain, Sorted};
@@ -325,6 +328,40 @@ impl Recording {
         load.retain(|one| one.begin_ns < window.end_ns && one.end_ns > window.begin_ns);
         load.sort_by_key(|one| (one.begin_ns, one.end_ns));
         Ok(load)
+    }
+
+    /// Threads that were found on CPUs within a window, its end excluded; all for `None`.
+    pub fn stacks(&self, window: Option<Window>) -> Result<Vec<StackSample>> {
+        let window = window.unwrap_or(EVERYTHING);
+        let mut stacks = Vec::new();
+        for batch in self.batches(layout::STACKS)? {
+            stacks.extend(stack_table::samples_of(&batch).unwrap_or_default());
+        }
+        stacks.retain(|one| one.t_ns >= window.begin_ns && one.t_ns < window.end_ns);
+        stacks.sort_by_key(|one| one.t_ns);
+        Ok(stacks)
+    }
+
+    /// Waits that were chosen and ended within a window, its end excluded; all for `None`.
+    pub fn waits(&self, window: Option<Window>) -> Result<Vec<StackWait>> {
+        let window = window.unwrap_or(EVERYTHING);
+        let mut waits = Vec::new();
+        for batch in self.batches(layout::WAITS)? {
+            waits.extend(stack_table::waits_of(&batch).unwrap_or_default());
+        }
+        waits.retain(|one| one.t_ns >= window.begin_ns && one.t_ns < window.end_ns);
+        waits.sort_by_key(|one| one.t_ns);
+        Ok(waits)
+    }
+
+    /// The functions of every stack, by stack and depth.
+    pub fn frames(&self) -> Result<Vec<StackFrame>> {
+        let mut frames = Vec::new();
+        for batch in self.batches(layout::FRAMES)? {
+            frames.extend(stack_table::frames_of(&batch).unwrap_or_default());
+        }
+        frames.sort_by_key(|one| (one.stack, one.depth));
+        Ok(frames)
     }
 
     /// The text tables of a source in order of time, those that had no rows too. A column that only other tables of the source have is there,

@@ -16,10 +16,13 @@ use arrow::array::RecordBatch;
 
 pub(crate) use disk::{Disk, is_locked};
 
-use crate::data::{Event, Kind, LoadInterval, Reading, SeriesId, SeriesKey, TextRows};
+use crate::data::{
+    Event, Kind, LoadInterval, Reading, SeriesId, SeriesKey, StackFrame, StackSample, StackWait, TextRows,
+};
 use crate::error::{Error, Result};
 use crate::layout;
 use crate::run::RunInfo;
+use crate::stack_table;
 
 /// Longest wait for a segment to be sealed.
 const SEAL_S_MAX: u64 = 120;
@@ -201,12 +204,38 @@ impl Recorder {
         self.give(Message::Load(load));
     }
 
-    /// Appends rows to a stream of any columns, such as "states" or "waits". The name is of lower-case letters, digits and `_`;
+    /// Threads that were found on CPUs, in order of time.
+    pub fn stacks(&self, samples: &[StackSample]) {
+        self.give_batch(layout::STACKS, samples.is_empty(), stack_table::samples_batch(samples));
+    }
+
+    /// Waits that were chosen, in order of time.
+    pub fn waits(&self, waits: &[StackWait]) {
+        self.give_batch(layout::WAITS, waits.is_empty(), stack_table::waits_batch(waits));
+    }
+
+    /// The functions of stacks that [`Recorder::stacks`] and [`Recorder::waits`] name; each stack once, and whole.
+    pub fn frames(&self, frames: &[StackFrame]) {
+        self.give_batch(layout::FRAMES, frames.is_empty(), stack_table::frames_batch(frames));
+    }
+
+    fn give_batch(&self, stream: &str, empty: bool, batch: Result<RecordBatch>) {
+        match batch {
+            _ if empty => {}
+            Ok(batch) => self.give(Message::Batch { stream: stream.to_string(), batch }),
+            Err(_) => {
+                self.inner.shared.lost.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Appends rows to a stream of any columns, such as "states". The name is of lower-case letters, digits and `_`;
     /// all batches of a stream should have the same columns.
     pub fn batch(&self, stream: &str, batch: RecordBatch) -> Result<()> {
         let known = layout::ROLLUPS.iter().any(|(name, _)| *name == stream)
-            || [layout::COLLECTIONS, layout::SAMPLES, layout::LOAD, layout::EVENTS, "series", "frames"]
-                .contains(&stream);
+            || [layout::COLLECTIONS, layout::SAMPLES, layout::LOAD, layout::EVENTS, "series"]
+                .contains(&stream)
+            || [layout::STACKS, layout::WAITS, layout::FRAMES].contains(&stream);
         let letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
         if known || stream.is_empty() || !stream.bytes().all(letter) {
             return Err(Error::StreamName(stream.to_string()));

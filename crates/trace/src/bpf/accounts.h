@@ -1,8 +1,7 @@
-// The accounts of the watched threads: where they are kept, how one is found, opened and written.
+// The accounts of the watched threads: whose they are, how one is opened and written.
 #pragma once
 
-#include "kernel.h"
-#include "account.h"
+#include "known.h"
 
 #define PROCESSES_MAX 4
 #define PF_KTHREAD 0x00200000
@@ -24,14 +23,6 @@ struct lost {
 	__u64 pauses; // that found no place
 } lost;
 
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, ACCOUNTS_MAX);
-	__type(key, __u32);
-	__type(value, struct account);
-} accounts SEC(".maps");
-
 // Accounts that are free: all of them at first, and those of threads that are gone once user space has read them.
 struct {
 	__uint(type, BPF_MAP_TYPE_QUEUE);
@@ -39,15 +30,6 @@ struct {
 	__type(value, __u32);
 } free_accounts SEC(".maps");
 
-// Which account is a thread's, plus one.
-struct {
-	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, int);
-	__type(value, __u32);
-} account_of SEC(".maps");
-
-#define ONCE(x) (*(volatile typeof(x) *)&(x))
 #define BARRIER() asm volatile("" ::: "memory")
 
 static __always_inline void begin_write(struct account *a)
@@ -60,21 +42,6 @@ static __always_inline void end_write(struct account *a)
 {
 	BARRIER();
 	ONCE(a->sequence) = a->sequence + 1;
-}
-
-static __always_inline struct account *account_at(__u32 *place)
-{
-	__u32 index;
-
-	if (!place || !*place)
-		return 0;
-	index = *place - 1;
-	return bpf_map_lookup_elem(&accounts, &index);
-}
-
-static __always_inline struct account *known(struct task_struct *task)
-{
-	return account_at(bpf_task_storage_get(&account_of, task, 0, 0));
 }
 
 // A thread of the program that watches is the generator's if it is named load-N.

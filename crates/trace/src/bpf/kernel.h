@@ -33,6 +33,17 @@ struct sched_entity {
 	__u64 prev_sum_exec_runtime; // when it took its CPU last
 };
 
+// Where a thread's own storage lies, as it was when it left its CPU last.
+struct thread_struct {
+#if defined(__TARGET_ARCH_x86)
+	unsigned long fsbase;
+#else
+	struct {
+		unsigned long tp_value;
+	} uw;
+#endif
+};
+
 struct task_struct {
 	int pid;
 	int tgid;
@@ -40,6 +51,7 @@ struct task_struct {
 	char comm[16];
 	struct files_struct *files;
 	struct sched_entity se;
+	struct thread_struct thread;
 };
 
 struct sk_buff_head {
@@ -52,17 +64,27 @@ struct sock {
 
 #if defined(__TARGET_ARCH_x86)
 struct pt_regs {
+	unsigned long bp;
 	unsigned long si;
 	unsigned long di;
 	unsigned long orig_ax;
+	unsigned long ip;
 	unsigned long cs;
+	unsigned long sp;
 };
 #define SYSCALL_NUMBER(regs) ((long)(regs)->orig_ax)
 #define SYSCALL_ARGUMENT(regs) ((regs)->di)
 #define SYSCALL_SECOND_ARGUMENT(regs) ((regs)->si)
+#define INSTRUCTION_POINTER(regs) ((regs)->ip)
+#define STACK_POINTER(regs) ((regs)->sp)
+#define FRAME_POINTER(regs) ((regs)->bp)
+#define LINK_REGISTER(regs) 0
+#define THREAD_POINTER(task) ((task)->thread.fsbase)
 #elif defined(__TARGET_ARCH_arm64)
 struct pt_regs {
 	__u64 regs[31];
+	__u64 sp;
+	__u64 pc;
 	__u64 pstate;
 	__u64 orig_x0;
 	__s32 syscallno;
@@ -70,6 +92,11 @@ struct pt_regs {
 #define SYSCALL_NUMBER(regs) ((long)(regs)->syscallno)
 #define SYSCALL_ARGUMENT(regs) ((regs)->orig_x0)
 #define SYSCALL_SECOND_ARGUMENT(regs) ((regs)->regs[1])
+#define INSTRUCTION_POINTER(regs) ((regs)->pc)
+#define STACK_POINTER(regs) ((regs)->sp)
+#define FRAME_POINTER(regs) ((regs)->regs[29])
+#define LINK_REGISTER(regs) ((regs)->regs[30])
+#define THREAD_POINTER(task) ((task)->thread.uw.tp_value)
 #else
 #error "the registers of this architecture are not known here"
 #endif

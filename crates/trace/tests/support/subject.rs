@@ -5,6 +5,7 @@
 //! trace-subject churn THREADS         so many short threads, one after the other, once there is a byte
 //! trace-subject pauses                threads that pause, each in its own way, once there is a byte
 //! trace-subject rename                a thread that takes another name once there is a byte
+//! trace-subject sites                 threads that wait for locks at three known sites, and one that computes
 //! trace-subject serve OPTIONS…        a server; see `subject/serve.rs`
 //! ```
 
@@ -14,6 +15,8 @@ mod jobs;
 mod pauses;
 #[path = "subject/serve.rs"]
 mod serve;
+#[path = "subject/sites.rs"]
+mod sites;
 
 use std::process::ExitCode;
 
@@ -25,9 +28,10 @@ fn main() -> ExitCode {
         ["churn", threads] => jobs::churn(threads.parse().expect("a number of threads")),
         ["pauses"] => pauses::all(),
         ["rename"] => jobs::rename(),
+        ["sites"] => sites::all(),
         ["serve", options @ ..] => serve::serve(&serve::Plan::of(options)),
         _ => {
-            eprintln!("trace-subject: give jobs, churn, pauses, rename or serve");
+            eprintln!("trace-subject: give jobs, churn, pauses, rename, sites or serve");
             return ExitCode::from(2);
         }
     }

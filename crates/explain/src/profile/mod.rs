@@ -1,0 +1,84 @@
+//! Which functions the time was spent in, and who called them: the arithmetic of Sun Studio's `er_print`.
+//!
+//! Every sample is a stack, a metric and the time that it stands for. *Exclusive* time is that of samples whose innermost function it is;
+//! *inclusive* that of samples in whose stack it is anywhere, however often; *attributed* is the part of a function's inclusive time that came
+//! through one caller or went to one callee.
+
+mod classes;
+mod functions;
+mod relatives;
+#[cfg(test)]
+mod tests;
+
+pub use classes::{ClassTime, RuleError, Rules, classes};
+pub use functions::{FunctionTime, Functions, functions};
+pub use relatives::{Attributed, Relatives, relatives};
+
+use std::collections::BTreeMap;
+
+/// The name of the row that all others add up to.
+pub const TOTAL: &str = "<Total>";
+
+/// Two standard errors to each side hold 95 % of what could have been measured.
+const STANDARD_ERRORS: f64 = 1.96;
+
+/// A function, as it is told apart from others.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FunctionName {
+    pub name: String,
+    /// The file that holds it; empty for what is no function, such as `[cut]`.
+    pub module: String,
+}
+
+/// One sample, or one chosen wait.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ProfileSample {
+    /// Its stack, a key of [`Profile::stacks`].
+    pub stack: u32,
+    /// Place of its metric in [`Profile::metrics`].
+    pub metric: usize,
+    /// The time that it stands for.
+    pub weight_ns: f64,
+    /// How much of that was seen itself: a wait's length, nothing of a sample on a CPU. What is above it is an estimate.
+    pub seen_ns: f64,
+}
+
+/// What was sampled in a window.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Profile {
+    pub metrics: Vec<String>,
+    /// Functions by stack, innermost first.
+    pub stacks: BTreeMap<u32, Vec<FunctionName>>,
+    pub samples: Vec<ProfileSample>,
+}
+
+impl Profile {
+    /// The samples with their stacks, those of a metric or a stack that is not there left out.
+    fn known(&self) -> impl Iterator<Item = (&ProfileSample, &[FunctionName])> {
+        let stack = |sample: &ProfileSample| self.stacks.get(&sample.stack).filter(|stack| !stack.is_empty());
+        self.samples
+            .iter()
+            .filter(|sample| sample.metric < self.metrics.len())
+            .filter_map(move |sample| Some((sample, stack(sample)?.as_slice())))
+    }
+
+    /// Half of the 95 % interval of each metric's total, in nanoseconds: chosen waits as of independent choices, samples on CPUs as of
+    /// a Poisson process.
+    pub fn half_intervals_ns(&self) -> Vec<f64> {
+        let mut variances = vec![0.0; self.metrics.len()];
+        for (sample, _) in self.known() {
+            variances[sample.metric] += sample.weight_ns * (sample.weight_ns - sample.seen_ns).max(0.0);
+        }
+        variances.into_iter().map(|variance: f64| STANDARD_ERRORS * variance.sqrt()).collect()
+    }
+
+    /// Each stack, from the outermost function to the innermost, with its time in one metric; those without any are left out.
+    pub fn folded(&self, metric: usize) -> Vec<(Vec<&str>, f64)> {
+        let mut folded: BTreeMap<Vec<&str>, f64> = BTreeMap::new();
+        for (sample, stack) in self.known().filter(|(sample, _)| sample.metric == metric) {
+            let path = stack.iter().rev().map(|function| function.name.as_str()).collect();
+            *folded.entry(path).or_default() += sample.weight_ns;
+        }
+        folded.into_iter().filter(|(_, ns)| *ns > 0.0).collect()
+    }
+}

@@ -1,0 +1,126 @@
+//! What counts where a server's time goes: the best that this machine allows.
+
+use std::time::Duration;
+
+use whyso_trace::{Cost, FileWait, Pauses, Reading, Sampler, TraceSpec, Tracer};
+
+pub(crate) const THREADS: &str = "the time of the server's threads";
+pub(crate) const NOT_HERE: &str = "its process is not on this machine, or can't be found from here";
+
+/// What is seen of a server's work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sight {
+    /// Every request, and every state of its thread.
+    Requests,
+    /// Samples of the threads' states.
+    Threads,
+    /// Of the threads only when they ran and were ready to.
+    Cpu,
+    /// The load's side of the wire alone.
+    Wire,
+}
+
+/// What counts: the programs in the kernel, or looks at /proc where those are not allowed.
+pub(crate) enum Counting {
+    Traced(Box<Tracer>),
+    Sampled(Box<Sampler>),
+    /// The server's process is not to be seen.
+    Wire(Box<Tracer>),
+}
+
+impl Counting {
+    /// The best that this machine allows of a server's process, and what is lost by it, for a report.
+    pub(crate) fn of(pid: u32) -> Result<(Counting, Option<String>), String> {
+        let error = match Tracer::start(&TraceSpec { servers: vec![pid], ..TraceSpec::default() }) {
+            Ok(tracer) => return Ok((Counting::Traced(Box::new(tracer)), None)),
+            Err(error) => error,
+        };
+        let sampler = Sampler::start(pid)
+            .map_err(|second| format!("{error}; nor can its threads be looked at: {second}"))?;
+        let lost = if sampler.sees_waits() {
+            format!(
+                "where requests begin and end, what lies between client and server, waits by file, and pauses: {error}. The states \
+                 of the server's threads are samples from /proc, some times a second: what its connections' threads do \
+                 besides waiting for their clients stands for their requests"
+            )
+        } else {
+            format!(
+                "{THREADS}, but for how long they ran and were ready to: {error}. What they wait for may not be read in \
+                 /proc either: that takes CAP_SYS_PTRACE, or to be the server's user"
+            )
+        };
+        Ok((Counting::Sampled(Box::new(sampler)), Some(lost)))
+    }
+
+    /// The load's side alone.
+    pub(crate) fn of_the_wire() -> Result<(Counting, Option<String>), String> {
+        let tracer = Tracer::start(&TraceSpec::default())
+            .map_err(|error| format!("{NOT_HERE}; nor is what lies past the wire told apart: {error}"))?;
+        let lost = format!(
+            "{THREADS}: {NOT_HERE}. The time budget stops at the wire, and causes are told from counters alone"
+        );
+        Ok((Counting::Wire(Box::new(tracer)), Some(lost)))
+    }
+
+    pub(crate) fn sight(&self) -> Sight {
+        match self {
+            Counting::Traced(_) => Sight::Requests,
+            Counting::Sampled(sampler) if sampler.sees_waits() => Sight::Threads,
+            Counting::Sampled(_) => Sight::Cpu,
+            Counting::Wire(_) => Sight::Wire,
+        }
+    }
+
+    /// What the programs have cost, where the kernel counts it.
+    pub(crate) fn cost(&self) -> Vec<Cost> {
+        match self {
+            Counting::Traced(tracer) | Counting::Wire(tracer) => tracer.cost(),
+            Counting::Sampled(_) => Vec::new(),
+        }
+    }
+
+    pub(crate) fn read(&mut self) -> Reading {
+        match self {
+            Counting::Traced(tracer) | Counting::Wire(tracer) => tracer.read(),
+            Counting::Sampled(sampler) => sampler.read(),
+        }
+    }
+
+    pub(crate) fn files(&mut self) -> Vec<FileWait> {
+        match self {
+            Counting::Traced(tracer) => tracer.files(),
+            Counting::Sampled(_) | Counting::Wire(_) => Vec::new(),
+        }
+    }
+
+    pub(crate) fn pauses(&mut self, reading: &Reading) -> Vec<Pauses> {
+        match self {
+            Counting::Traced(tracer) => tracer.pauses(reading),
+            Counting::Sampled(_) | Counting::Wire(_) => Vec::new(),
+        }
+    }
+
+    /// Between two looks, where there is more to do than to read sums.
+    pub(crate) fn look_interval(&self) -> Option<Duration> {
+        match self {
+            Counting::Traced(_) | Counting::Wire(_) => None,
+            Counting::Sampled(sampler) => Some(sampler.interval()),
+        }
+    }
+
+    pub(crate) fn look(&mut self) {
+        if let Counting::Sampled(sampler) = self {
+            sampler.look();
+        }
+    }
+
+    pub(crate) fn watch(&mut self, servers: &[u32], generators: &[u32]) {
+        match self {
+            // One server and one generator always fit.
+            Counting::Traced(tracer) | Counting::Wire(tracer) => {
+                let _ = tracer.watch(servers, generators);
+            }
+            Counting::Sampled(sampler) => servers.iter().for_each(|pid| sampler.watch(*pid)),
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Columns of the streams of stacks, and the way from our types to Arrow's and back.
+
+use std::sync::Arc;
+
+use arrow::array::{
+    Array, ArrayRef, AsArray, BooleanArray, RecordBatch, StringArray, UInt32Array, UInt64Array,
+};
+use arrow::datatypes::{Int64Type, UInt32Type, UInt64Type};
+
+use crate::data::{StackFrame, StackSample, StackWait};
+use crate::error::Result;
+use crate::table::{batch, longs, strings};
+
+fn ints(values: impl Iterator<Item = u32>) -> ArrayRef {
+    Arc::new(UInt32Array::from_iter_values(values))
+}
+
+fn counts(values: impl Iterator<Item = u64>) -> ArrayRef {
+    Arc::new(UInt64Array::from_iter_values(values))
+}
+
+pub(crate) fn samples_batch(samples: &[StackSample]) -> Result<RecordBatch> {
+    batch(vec![
+        ("t_ns", false, longs(samples.iter().map(|one| one.t_ns))),
+        ("tid", false, ints(samples.iter().map(|one| one.tid))),
+        ("role", false, strings(samples.iter().map(|one| one.role.as_str()))),
+        ("stack", false, ints(samples.iter().map(|one| one.stack))),
+        ("weight_ns", false, counts(samples.iter().map(|one| one.weight_ns))),
+    ])
+}
+
+pub(crate) fn samples_of(batch: &RecordBatch) -> Option<Vec<StackSample>> {
+    let t_ns = batch.column_by_name("t_ns")?.as_primitive_opt::<Int64Type>()?;
+    let int = |name| batch.column_by_name(name)?.as_primitive_opt::<UInt32Type>();
+    let (tid, stack) = (int("tid")?, int("stack")?);
+    let role = batch.column_by_name("role")?.as_string_opt::<i32>()?;
+    let weight_ns = batch.column_by_name("weight_ns")?.as_primitive_opt::<UInt64Type>()?;
+    let row = |row: usize| StackSample {
+        t_ns: t_ns.value(row),
+        tid: tid.value(row),
+        role: role.value(row).to_string(),
+        stack: stack.value(row),
+        weight_ns: weight_ns.value(row),
+    };
+    Some((0..batch.num_rows()).map(row).collect())
+}
+
+pub(crate) fn waits_batch(waits: &[StackWait]) -> Result<RecordBatch> {
+    batch(vec![
+        ("t_ns", false, longs(waits.iter().map(|one| one.t_ns))),
+        ("wait", false, counts(waits.iter().map(|one| one.wait))),
+        ("tid", false, ints(waits.iter().map(|one| one.tid))),
+        ("role", false, strings(waits.iter().map(|one| one.role.as_str()))),
+        ("state", false, strings(waits.iter().map(|one| one.state.as_str()))),
+        ("length_ns", false, counts(waits.iter().map(|one| one.length_ns))),
+        ("weight_ns", false, counts(waits.iter().map(|one| one.weight_ns))),
+        ("stack", false, ints(waits.iter().map(|one| one.stack))),
+        ("waker_tid", false, ints(waits.iter().map(|one| one.waker_tid))),
+        ("waker_stack", true, Arc::new(waits.iter().map(|one| one.waker_stack).collect::<UInt32Array>())),
+    ])
+}
+
+pub(crate) fn waits_of(batch: &RecordBatch) -> Option<Vec<StackWait>> {
+    let t_ns = batch.column_by_name("t_ns")?.as_primitive_opt::<Int64Type>()?;
+    let int = |name| batch.column_by_name(name)?.as_primitive_opt::<UInt32Type>();
+    let count = |name| batch.column_by_name(name)?.as_primitive_opt::<UInt64Type>();
+    let text = |name| batch.column_by_name(name)?.as_string_opt::<i32>();
+    let (tid, stack) = (int("tid")?, int("stack")?);
+    let (waker_tid, waker_stack) = (int("waker_tid")?, int("waker_stack")?);
+    let (wait, length_ns, weight_ns) = (count("wait")?, count("length_ns")?, count("weight_ns")?);
+    let (role, state) = (text("role")?, text("state")?);
+    let row = |row: usize| StackWait {
+        t_ns: t_ns.value(row),
+        wait: wait.value(row),
+        tid: tid.value(row),
+        role: role.value(row).to_string(),
+        state: state.value(row).to_string(),
+        length_ns: length_ns.value(row),
+        weight_ns: weight_ns.value(row),
+        stack: stack.value(row),
+        waker_tid: waker_tid.value(row),
+        waker_stack: waker_stack.is_valid(row).then(|| waker_stack.value(row)),
+    };
+    Some((0..batch.num_rows()).map(row).collect())
+}
+
+pub(crate) fn frames_batch(frames: &[StackFrame]) -> Result<RecordBatch> {
+    fn texts<'a>(values: impl Iterator<Item = Option<&'a str>>) -> ArrayRef {
+        Arc::new(values.collect::<StringArray>())
+    }
+    batch(vec![
+        ("stack", false, ints(frames.iter().map(|one| one.stack))),
+        ("depth", false, ints(frames.iter().map(|one| one.depth))),
+        ("function", false, strings(frames.iter().map(|one| one.function.as_str()))),
+        ("module", false, strings(frames.iter().map(|one| one.module.as_str()))),
+        ("build_id", true, texts(frames.iter().map(|one| one.build_id.as_deref()))),
+        ("address", false, counts(frames.iter().map(|one| one.address))),
+        ("source_file", true, texts(frames.iter().map(|one| one.source_file.as_deref()))),
+        ("line", true, Arc::new(frames.iter().map(|one| one.line).collect::<UInt32Array>())),
+        ("inlined", false, Arc::new(frames.iter().map(|one| Some(one.inlined)).collect::<BooleanArray>())),
+    ])
+}
+
+pub(crate) fn frames_of(batch: &RecordBatch) -> Option<Vec<StackFrame>> {
+    let int = |name| batch.column_by_name(name)?.as_primitive_opt::<UInt32Type>();
+    let text = |name| batch.column_by_name(name)?.as_string_opt::<i32>();
+    let (stack, depth, line) = (int("stack")?, int("depth")?, int("line")?);
+    let (function, module) = (text("function")?, text("module")?);
+    let (build_id, source_file) = (text("build_id")?, text("source_file")?);
+    let address = batch.column_by_name("address")?.as_primitive_opt::<UInt64Type>()?;
+    let inlined = batch.column_by_name("inlined")?.as_boolean_opt()?;
+    let maybe = |column: &StringArray, row| column.is_valid(row).then(|| column.value(row).to_string());
+    let row = |row: usize| StackFrame {
+        stack: stack.value(row),
+        depth: depth.value(row),
+        function: function.value(row).to_string(),
+        module: module.value(row).to_string(),
+        build_id: maybe(build_id, row),
+        address: address.value(row),
+        source_file: maybe(source_file, row),
+        line: line.is_valid(row).then(|| line.value(row)),
+        inlined: inlined.value(row),
+    };
+    Some((0..batch.num_rows()).map(row).collect())
+}

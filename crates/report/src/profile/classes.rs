@@ -1,0 +1,50 @@
+//! Time by wait class.
+
+use serde_json::{Map, Value, json};
+use whyso_explain::profile::{ClassTime, Profile};
+
+use super::{SampledIn, about, in_seconds, table, words};
+
+/// What stacks without a class are called; on a CPU that is work.
+const UNKNOWN: &str = "<no class>";
+
+/// The classes under `<Total>`, each with its time and its share of each metric, and what has none.
+pub fn classes(sampled: SampledIn<'_>, profile: &Profile, classes: &[ClassTime]) -> String {
+    let total_ns = total(profile, classes);
+    let head = profile.metrics.iter().flat_map(|metric| [format!("{} s", words(metric)), "%".to_string()]);
+    let mut rows = vec![head.chain(["class".to_string()]).collect::<Vec<String>>()];
+    let mut row = |ns: &[f64], class: &str| {
+        let cells = ns.iter().zip(&total_ns).flat_map(|(ns, total)| [in_seconds(*ns), percent(*ns, *total)]);
+        rows.push(cells.chain([words(class)]).collect());
+    };
+    row(&total_ns, "<Total>");
+    for one in classes {
+        row(&one.ns, one.class.as_deref().unwrap_or(UNKNOWN));
+    }
+    format!("{}\n{}", about(sampled, profile, &total_ns), table(&rows))
+}
+
+/// What `whyso classes --json` prints. Times are in nanoseconds.
+pub fn classes_json(sampled: SampledIn<'_>, profile: &Profile, classes: &[ClassTime]) -> Value {
+    let times = |ns: &[f64]| {
+        profile.metrics.iter().cloned().zip(ns.iter().map(|ns| json!(ns))).collect::<Map<_, _>>()
+    };
+    let row = |one: &ClassTime| json!({"class": one.class, "ns": times(&one.ns)});
+    json!({
+        "window": sampled.window,
+        "seconds": sampled.seconds,
+        "role": sampled.role,
+        "metrics": profile.metrics,
+        "total_ns": times(&total(profile, classes)),
+        "classes": classes.iter().map(row).collect::<Vec<_>>(),
+    })
+}
+
+fn total(profile: &Profile, classes: &[ClassTime]) -> Vec<f64> {
+    let sum = |place: usize| classes.iter().filter_map(|one| one.ns.get(place)).sum();
+    (0..profile.metrics.len()).map(sum).collect()
+}
+
+fn percent(ns: f64, total_ns: f64) -> String {
+    if ns == 0.0 || total_ns == 0.0 { String::new() } else { format!("{:.1}", ns * 100.0 / total_ns) }
+}

@@ -1,0 +1,155 @@
+//! Functions and the time that was spent in them: as tables for people, as objects and as folded stacks for programs.
+
+mod classes;
+mod json;
+#[cfg(test)]
+mod tests;
+
+pub use classes::{classes, classes_json};
+pub use json::{functions_json, relatives_json};
+
+use whyso_explain::profile::{Attributed, FunctionTime, Functions, Profile, Relatives};
+
+use crate::number::{grouped, whole};
+use crate::terminal::aligned_with_words;
+
+const NS_PER_S: f64 = 1e9;
+const NS_PER_US: f64 = 1e3;
+
+/// What a profile was taken of.
+#[derive(Clone, Copy, Debug)]
+pub struct SampledIn<'a> {
+    /// Such as "the level of 16 users".
+    pub window: &'a str,
+    /// Length of the window.
+    pub seconds: f64,
+    /// Role of the threads; "all".
+    pub role: &'a str,
+    pub samples: u64,
+    pub waits: u64,
+    /// Of both, how many did not reach the function that their thread began with.
+    pub rootless: u64,
+}
+
+/// Which side of a function is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Relation {
+    Callers,
+    Callees,
+}
+
+/// The functions with the most time, `limit` of them at most, under `<Total>`.
+pub fn functions(sampled: SampledIn<'_>, profile: &Profile, functions: &Functions, limit: usize) -> String {
+    let mut rows = vec![head(profile, &["excl.", "incl."])];
+    for time in [&functions.total].into_iter().chain(functions.functions.iter().take(limit)) {
+        rows.push(row(profile, &[&time.exclusive_ns, &time.inclusive_ns], &named(time)));
+    }
+    let mut out = format!("{}\n{}", about(sampled, profile, &functions.total.exclusive_ns), table(&rows));
+    let left = functions.functions.len().saturating_sub(limit);
+    if left > 0 {
+        out.push_str(&format!("and {} more: --limit N shows N\n", whole(left as u64)));
+    }
+    out
+}
+
+/// A function, marked with `*`, beneath its callers or above its callees. The first time of each metric is attributed: the part of the
+/// function's inclusive time that came through the caller, or went to the callee; the function's own is its exclusive time.
+pub fn relatives(profile: &Profile, relatives: &Relatives, relation: Relation, limit: usize) -> String {
+    let mut rows = vec![head(profile, &["attr.", "excl.", "incl."])];
+    let times = |attributed: &[f64], time: &FunctionTime, name: String| {
+        row(profile, &[attributed, &time.exclusive_ns, &time.inclusive_ns], &name)
+    };
+    let own = times(
+        &relatives.function.exclusive_ns,
+        &relatives.function,
+        format!("*{}", named(&relatives.function)),
+    );
+    let others = match relation {
+        Relation::Callers => &relatives.callers,
+        Relation::Callees => &relatives.callees,
+    };
+    let other = |one: &Attributed| times(&one.attributed_ns, &one.time, format!(" {}", named(&one.time)));
+    let shown = others.iter().take(limit).map(other);
+    match relation {
+        Relation::Callers => rows.extend(shown.chain([own])),
+        Relation::Callees => rows.extend([own].into_iter().chain(shown)),
+    }
+    table(&rows)
+}
+
+/// Stacks in one metric as flame graph programs read them: functions from the outermost to the innermost with `;` between, a blank, and
+/// microseconds. Less than one is left out.
+pub fn folded(profile: &Profile, metric: usize) -> String {
+    let mut out = String::new();
+    for (stack, ns) in profile.folded(metric) {
+        let us = (ns / NS_PER_US).round();
+        if us >= 1.0 {
+            let names: Vec<String> = stack.iter().map(|name| clean(name).replace(';', ":")).collect();
+            out.push_str(&format!("{} {us}\n", names.join(";")));
+        }
+    }
+    out
+}
+
+fn about(sampled: SampledIn<'_>, profile: &Profile, total_ns: &[f64]) -> String {
+    let SampledIn { window, seconds, role, samples, waits, rootless } = sampled;
+    let threads = if role == "all" { "all threads".to_string() } else { format!("threads of role {role}") };
+    let mut out = format!(
+        "{window}, {} s, {threads}: {} samples on CPUs, {} waits",
+        grouped(seconds),
+        whole(samples),
+        whole(waits)
+    );
+    if samples + waits > 0 {
+        let share = 100.0 - rootless as f64 * 100.0 / (samples + waits) as f64;
+        out.push_str(&format!("; {share:.1} % of their stacks are whole"));
+    }
+    out.push('\n');
+    let total = total_ns.iter().zip(profile.half_intervals_ns());
+    let total = profile.metrics.iter().zip(total).map(|(metric, (ns, half_ns))| {
+        format!("{} {} s ± {}", words(metric), grouped(ns / NS_PER_S), grouped(half_ns / NS_PER_S))
+    });
+    out.push_str(&format!("{} (95 %)\n", total.collect::<Vec<_>>().join(", ")));
+    out
+}
+
+fn head(profile: &Profile, kinds: &[&str]) -> Vec<String> {
+    let of =
+        |metric: &String| kinds.iter().map(|kind| format!("{kind} {} s", words(metric))).collect::<Vec<_>>();
+    profile.metrics.iter().flat_map(of).chain(["function".to_string()]).collect()
+}
+
+/// `times`: one vector a kind, each by metric.
+fn row(profile: &Profile, times: &[&[f64]], name: &str) -> Vec<String> {
+    let seconds = |place: usize| times.iter().map(move |times| times.get(place).copied().unwrap_or(0.0));
+    let cells = (0..profile.metrics.len()).flat_map(seconds).map(in_seconds);
+    cells.chain([clean(name)]).collect()
+}
+
+fn in_seconds(ns: f64) -> String {
+    match ns / NS_PER_S {
+        0.0 => "0".to_string(),
+        seconds => format!("{seconds:.3}"),
+    }
+}
+
+fn table(rows: &[Vec<String>]) -> String {
+    aligned_with_words(rows, &[rows.first().map_or(0, |row| row.len() - 1)])
+}
+
+/// A function of the kernel's is marked as such.
+fn named(time: &FunctionTime) -> String {
+    match time.function.module.as_str() {
+        "[kernel]" => format!("{} [kernel]", time.function.name),
+        _ => time.function.name.clone(),
+    }
+}
+
+fn words(metric: &str) -> String {
+    metric.replace('_', " ")
+}
+
+/// What a build calls its functions never reaches the terminal as more than text.
+fn clean(text: &str) -> String {
+    text.chars().map(|one| if one.is_control() { '?' } else { one }).collect()
+}

@@ -1,0 +1,124 @@
+//! From addresses to functions, files and lines.
+
+use std::collections::HashMap;
+
+use blazesym::symbolize::source::{Elf, Kernel, Source};
+use blazesym::symbolize::{CodeInfo, Input, Sym, Symbolized, Symbolizer};
+
+use crate::module::{Module, ModuleId};
+use crate::unwind::{Frame, Unwinding};
+
+/// Addresses that are asked for at once.
+const ADDRESSES_AT_ONCE: usize = 1024;
+const KERNEL: &str = "[kernel]";
+const UNKNOWN: &str = "[unknown]";
+
+/// A function that an address is in.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Function {
+    /// Demangled. Where neither debug information nor a symbol tells: `FILE+0xADDRESS`, the place in the file where it begins, or
+    /// where that is not known either, of the address itself.
+    pub name: String,
+    /// The file's name without its folder, `[kernel]`, or `[unknown]`.
+    pub module: String,
+    /// Source file and line of the address, where the build has line tables.
+    pub file: Option<String>,
+    pub line: Option<u32>,
+}
+
+/// Names functions. What it has read of files is kept until it is dropped.
+pub struct Names {
+    symbolizer: Symbolizer,
+    /// Whether a module's file may be read for names.
+    sound: HashMap<ModuleId, bool>,
+}
+
+impl Default for Names {
+    fn default() -> Names {
+        Names { symbolizer: Symbolizer::new(), sound: HashMap::new() }
+    }
+}
+
+impl Names {
+    /// The functions that each frame is in, the innermost first: those that the compiler put into others come before those that they were
+    /// put into. At least one for each frame.
+    pub fn of(&mut self, frames: &[Frame], unwinding: &Unwinding) -> HashMap<Frame, Vec<Function>> {
+        let mut by_module: HashMap<ModuleId, Vec<u64>> = HashMap::new();
+        for frame in frames {
+            by_module.entry(frame.module).or_default().push(frame.address);
+        }
+        let mut named = HashMap::new();
+        for (id, mut addresses) in by_module {
+            addresses.sort_unstable();
+            addresses.dedup();
+            for part in addresses.chunks(ADDRESSES_AT_ONCE) {
+                let functions = match (id, unwinding.module(id)) {
+                    (ModuleId::KERNEL, _) => self.of_kernel(part),
+                    (_, Some(module)) => self.of_file(id, module, part),
+                    _ => part.iter().map(|_| vec![plain(UNKNOWN, UNKNOWN)]).collect(),
+                };
+                let frame = |address: &u64| Frame { module: id, address: *address };
+                named.extend(part.iter().map(frame).zip(functions));
+            }
+        }
+        named
+    }
+
+    fn of_kernel(&self, addresses: &[u64]) -> Vec<Vec<Function>> {
+        let source = Source::Kernel(Kernel::default());
+        let found = self.symbolizer.symbolize(&source, Input::AbsAddr(addresses)).unwrap_or_default();
+        let function = |place: usize| match found.get(place) {
+            Some(Symbolized::Sym(symbol)) => vec![plain(&symbol.name, KERNEL)],
+            _ => vec![plain(UNKNOWN, KERNEL)],
+        };
+        (0..addresses.len()).map(function).collect()
+    }
+
+    fn of_file(&mut self, id: ModuleId, module: &Module, addresses: &[u64]) -> Vec<Vec<Function>> {
+        let sound = *self.sound.entry(id).or_insert_with(|| module.is_still_there());
+        let source = Source::Elf(Elf::new(&module.path));
+        let found = if sound {
+            self.symbolizer.symbolize(&source, Input::VirtOffset(addresses)).unwrap_or_default()
+        } else {
+            Vec::new()
+        };
+        let functions = |(place, address): (usize, &u64)| match found.get(place) {
+            Some(Symbolized::Sym(symbol)) if is_its_own(symbol, module, *address) => {
+                functions_of(symbol, module)
+            }
+            _ => vec![unnamed(module, *address)],
+        };
+        addresses.iter().enumerate().map(functions).collect()
+    }
+}
+
+/// Whether a symbol names the function of an address, rather than one that lies before it.
+fn is_its_own(symbol: &Sym<'_>, module: &Module, address: u64) -> bool {
+    let within =
+        symbol.size.is_some_and(|bytes| bytes > 0 && address - symbol.addr.min(address) < bytes as u64);
+    within
+        || symbol.code_info.is_some()
+        || module.function_start(address).is_none_or(|start| start <= symbol.addr)
+}
+
+fn functions_of(symbol: &Sym<'_>, module: &Module) -> Vec<Function> {
+    let module = module.name();
+    let function = |name: &str, code: Option<&CodeInfo<'_>>| Function {
+        name: name.to_string(),
+        module: module.clone(),
+        file: code.map(|code| code.to_path().to_string_lossy().into_owned()),
+        line: code.and_then(|code| code.line),
+    };
+    let inlined = symbol.inlined.iter().rev().map(|inner| function(&inner.name, inner.code_info.as_ref()));
+    inlined.chain([function(&symbol.name, symbol.code_info.as_deref())]).collect()
+}
+
+fn unnamed(module: &Module, address: u64) -> Function {
+    let begin = module.function_start(address).unwrap_or(address);
+    let module = module.name();
+    plain(&format!("{module}+{begin:#x}"), &module)
+}
+
+fn plain(name: &str, module: &str) -> Function {
+    Function { name: name.to_string(), module: module.to_string(), file: None, line: None }
+}

@@ -1,0 +1,112 @@
+//! One process: which modules it has mapped where.
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use framehop::{ExplicitModuleSectionInfo, Unwinder, UnwinderNative};
+
+use crate::elf::Elf;
+use crate::error::Error;
+use crate::maps::{self, Mapping};
+use crate::module::{self, Module, ModuleId};
+
+/// Between two readings of a process's mappings that an unknown address asks for.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// More are left out: their frames are in no module.
+const MAPPINGS_MAX: usize = 4096;
+
+pub(crate) type NativeUnwinder = UnwinderNative<Vec<u8>, framehop::MayAllocateDuringUnwind>;
+
+/// Code of a module in a process.
+struct Place {
+    range: Range<u64>,
+    module: ModuleId,
+    /// What is taken from an address to have the one that the file states.
+    bias: u64,
+}
+
+pub(crate) struct Process {
+    pid: u32,
+    places: Vec<Place>,
+    pub(crate) unwinder: NativeUnwinder,
+    looked: Option<Instant>,
+}
+
+impl Process {
+    pub(crate) fn new(pid: u32) -> Process {
+        Process { pid, places: Vec::new(), unwinder: NativeUnwinder::new(), looked: None }
+    }
+
+    /// The module that holds an address, and the address as the module's file states it.
+    pub(crate) fn place(&self, address: u64) -> Option<(ModuleId, u64)> {
+        let after = self.places.partition_point(|place| place.range.start <= address);
+        let place = self.places.get(after.checked_sub(1)?)?;
+        place.range.contains(&address).then(|| (place.module, address.wrapping_sub(place.bias)))
+    }
+
+    /// Whether its mappings may be looked at again: they change when a library is loaded.
+    pub(crate) fn may_look(&self) -> bool {
+        self.looked.is_none_or(|looked| looked.elapsed() >= LOOK_INTERVAL)
+    }
+
+    /// Reads its mappings, and adds what is new among them.
+    ///
+    /// # Errors
+    /// The process is gone, or may not be looked at. What is known of it stays.
+    pub(crate) fn look(&mut self, modules: &mut Vec<Module>) -> Result<(), Error> {
+        self.looked = Some(Instant::now());
+        let path = PathBuf::from(format!("/proc/{}/maps", self.pid));
+        let text = std::fs::read(&path).map_err(|cause| Error::NoMaps { pid: self.pid, cause })?;
+        let found = maps::parse(&String::from_utf8_lossy(&text));
+        // What was unmapped since: another library may be there now.
+        let gone: Vec<u64> = self
+            .places
+            .iter()
+            .filter(|place| !found.iter().any(|mapping| mapping.range == place.range))
+            .map(|place| place.range.start)
+            .collect();
+        for begin in gone {
+            self.unwinder.remove_module(begin);
+            self.places.retain(|place| place.range.start != begin);
+        }
+        for mapping in found.iter().take(MAPPINGS_MAX) {
+            if self.places.iter().any(|place| place.range == mapping.range) {
+                continue;
+            }
+            // A file that can't be read leaves its frames without a name, and the stack's rest is lost.
+            if let Ok(elf) = module::open(self.pid, mapping) {
+                self.add(mapping, elf, modules);
+            }
+        }
+        self.places.sort_by_key(|place| place.range.start);
+        Ok(())
+    }
+
+    fn add(&mut self, mapping: &Mapping, elf: Elf, modules: &mut Vec<Module>) {
+        let Some(bias) = elf.bias(mapping.range.start, mapping.offset) else { return };
+        let known =
+            modules.iter().position(|module| module.path == mapping.path && module.build_id == elf.build_id);
+        let number = known.unwrap_or_else(|| {
+            modules.push(Module::of(&mapping.path, &elf));
+            modules.len() - 1
+        });
+        let Elf { text, got, eh_frame, eh_frame_hdr, .. } = elf;
+        let sections = ExplicitModuleSectionInfo {
+            text_svma: text,
+            got_svma: got,
+            eh_frame_svma: eh_frame.as_ref().map(|section| section.range.clone()),
+            eh_frame: eh_frame.map(|section| section.data),
+            eh_frame_hdr_svma: eh_frame_hdr.as_ref().map(|section| section.range.clone()),
+            eh_frame_hdr: eh_frame_hdr.map(|section| section.data),
+            ..ExplicitModuleSectionInfo::default()
+        };
+        let name = mapping.path.display().to_string();
+        self.unwinder.add_module(framehop::Module::new(name, mapping.range.clone(), bias, sections));
+        self.places.push(Place {
+            range: mapping.range.clone(),
+            module: ModuleId(number as u32 + ModuleId::FIRST_FILE),
+            bias,
+        });
+    }
+}

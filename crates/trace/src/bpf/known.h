@@ -1,0 +1,38 @@
+// Where the accounts of the watched threads are kept, and how one is found: all that programs need that only look.
+#pragma once
+
+#include "kernel.h"
+#include "account.h"
+
+#define ONCE(x) (*(volatile typeof(x) *)&(x))
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, ACCOUNTS_MAX);
+	__type(key, __u32);
+	__type(value, struct account);
+} accounts SEC(".maps");
+
+// Which account is a thread's, plus one.
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, __u32);
+} account_of SEC(".maps");
+
+static __always_inline struct account *account_at(__u32 *place)
+{
+	__u32 index;
+
+	if (!place || !*place)
+		return 0;
+	index = *place - 1;
+	return bpf_map_lookup_elem(&accounts, &index);
+}
+
+static __always_inline struct account *known(struct task_struct *task)
+{
+	return account_at(bpf_task_storage_get(&account_of, task, 0, 0));
+}

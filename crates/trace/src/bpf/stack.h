@@ -1,0 +1,35 @@
+// What the programs and src/stacks.rs share: one record of the ring buffer, byte for byte.
+#pragma once
+
+#define KERNEL_FRAMES_MAX 64
+// The user's stack is copied from its pointer upwards, so much at most.
+#define USER_BYTES_MAX 32768
+
+enum stack_kind {
+	ON_CPU = 1, // a thread was found on its CPU
+	WAIT, // a thread is woken: what it waited for in the kernel, and how long
+	WAKER, // the thread that woke it
+	BACK, // the thread that waited is on its way back: its user's stack
+};
+
+struct stack_record {
+	__u8 kind;
+	__u8 state; // WAIT: what it was in
+	__u8 role; // of the thread whose stack this is; WAKER: 0, it may be anybody's
+	__u8 unused;
+	__u32 tid; // the thread whose stack this is
+	__u32 tgid;
+	__u32 kernel_bytes;
+	__u64 t_ns;
+	__u64 wait; // joins WAIT and WAKER; BACK: the last of the waits that it is for
+	__u64 length_ns; // WAIT: how long it waited
+	__u64 weight_ns; // ON_CPU, WAIT: the time that this record stands for
+	// Of the user's side; all zero where there is none.
+	__u64 instruction_pointer;
+	__u64 stack_pointer;
+	__u64 frame_pointer;
+	__u64 link_register;
+	__u32 user_bytes; // how much of its stack follows
+	__u32 user_rest_bytes; // how much more lies up to the stack's base, where that is known; ~0: unknown
+	__u64 kernel[KERNEL_FRAMES_MAX];
+};

@@ -1,0 +1,241 @@
+// Stacks: of threads that are found on a CPU, and of waits that are chosen when their length is known.
+//
+// The accounts are those of budget.bpf.c, which says what each thread is in. A wait is chosen when it ends, so
+// that short waits count by their length and not by their number; its user's stack is copied when the thread goes back to
+// user space, where its memory is mapped: glibc from 2.35 on has every thread pass there after it was off its CPU.
+
+#include <linux/bpf.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+
+#include "known.h"
+#include "stack.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+#define PAGE 4096
+#define PF_KTHREAD 0x00200000
+#define PF_IO_WORKER 0x10
+#define RING_BYTES (16 << 20)
+
+// Records are made in memory of its own for each CPU and each program: one may interrupt the other.
+enum scratches_of_a_cpu {
+	OF_SAMPLE,
+	OF_WAKING,
+	OF_BACK,
+	SCRATCHES,
+};
+
+// How much of a user's stack is copied; at most USER_BYTES_MAX.
+const volatile __u32 user_bytes_max = USER_BYTES_MAX;
+// The time that a sample on a CPU stands for.
+const volatile __u64 sample_ns = 10101010;
+// States that are no waits for work: nobody asks for their stacks. A bit each.
+const volatile __u32 unasked_states = 1 << CPU | 1 << RUNQUEUE | 1 << NET_RECEIVE;
+
+// A wait that is as long is always chosen, a shorter one with probability length / period. User space changes it.
+__u64 period_ns = 10000000;
+
+struct stacks_lost {
+	__u64 records; // the ring buffer was full
+	__u64 storage; // no memory for a thread's wait
+} stacks_lost;
+
+__u64 waits_chosen;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, RING_BYTES);
+} records SEC(".maps");
+
+struct scratch {
+	struct stack_record record;
+	__u8 user[USER_BYTES_MAX + PAGE];
+};
+
+// As many as CPUs times SCRATCHES: what is kept a CPU by the kernel itself can't be as large.
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SCRATCHES);
+	__type(key, __u32);
+	__type(value, struct scratch);
+} scratches SEC(".maps");
+
+// The last chosen wait of a thread whose user's stack is still to be copied; 0: none.
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, __u64);
+} owed SEC(".maps");
+
+static __always_inline struct scratch *begin(__u32 which, __u8 kind, struct task_struct *task, __u64 now)
+{
+	__u32 place = bpf_get_smp_processor_id() * SCRATCHES + which;
+	struct scratch *s = bpf_map_lookup_elem(&scratches, &place);
+
+	if (!s)
+		return 0;
+	__builtin_memset(&s->record, 0, offsetof(struct stack_record, kernel));
+	s->record.kind = kind;
+	s->record.tid = task->pid;
+	s->record.tgid = task->tgid;
+	s->record.t_ns = now;
+	return s;
+}
+
+static __always_inline void end(struct scratch *s)
+{
+	__u64 bytes = s->record.user_bytes;
+
+	if (bytes > USER_BYTES_MAX)
+		bytes = USER_BYTES_MAX;
+	// Read at short intervals: nobody is woken for it.
+	if (bpf_ringbuf_output(&records, s, sizeof(s->record) + bytes, BPF_RB_NO_WAKEUP))
+		__sync_fetch_and_add(&stacks_lost.records, 1);
+}
+
+// The registers of the user's side and its stack, of the thread that runs.
+static __always_inline void copy_user(struct scratch *s, struct task_struct *task)
+{
+	struct pt_regs *regs;
+	__u64 from, base, first, copied, want = user_bytes_max, rest = ~0ull;
+
+	if (task->flags & (PF_KTHREAD | PF_IO_WORKER))
+		return;
+	regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	from = STACK_POINTER(regs);
+	s->record.instruction_pointer = INSTRUCTION_POINTER(regs);
+	s->record.stack_pointer = from;
+	s->record.frame_pointer = FRAME_POINTER(regs);
+	s->record.link_register = LINK_REGISTER(regs);
+	s->record.user_rest_bytes = ~0u;
+	// Threads made by pthreads have their own storage at the base of their stack.
+	base = THREAD_POINTER(task);
+	if (base > from && base - from < 1ull << 30) {
+		rest = base - from;
+		if (rest < want)
+			want = rest;
+	}
+	// To the end of each page: what is not mapped ends it.
+	first = PAGE - (from & (PAGE - 1));
+	if (bpf_probe_read_user(s->user, first, (void *)from))
+		return;
+	copied = first;
+	for (int page = 0; page < USER_BYTES_MAX / PAGE; page++) {
+		if (copied >= want)
+			break;
+		if (bpf_probe_read_user(s->user + first + page * PAGE, PAGE, (void *)(from + first + page * PAGE)))
+			break;
+		copied += PAGE;
+	}
+	if (copied > want)
+		copied = want;
+	s->record.user_bytes = copied;
+	if (rest != ~0ull)
+		s->record.user_rest_bytes = rest - copied;
+}
+
+static __always_inline void set_kernel(struct scratch *s, long bytes)
+{
+	s->record.kernel_bytes = bytes > 0 ? bytes : 0;
+}
+
+SEC("perf_event")
+int on_sample(struct bpf_perf_event_data *sample)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct account *a = known(task);
+	struct scratch *s;
+
+	if (!a || a->side != SERVER)
+		return 0;
+	s = begin(OF_SAMPLE, ON_CPU, task, bpf_ktime_get_ns());
+	if (!s)
+		return 0;
+	s->record.role = a->role;
+	s->record.weight_ns = sample_ns;
+	if (!IN_USER_MODE(sample))
+		set_kernel(s, bpf_get_stack(sample, s->record.kernel, sizeof(s->record.kernel), 0));
+	copy_user(s, task);
+	end(s);
+	return 0;
+}
+
+static __always_inline _Bool chosen(__u64 length, __u64 period)
+{
+	if (length >= period)
+		return 1;
+	// The period is at most 4 s: nothing overflows.
+	return (__u64)bpf_get_prandom_u32() * period < length << 32;
+}
+
+SEC("tp_btf/sched_waking")
+int BPF_PROG(on_waking, struct task_struct *task)
+{
+	struct account *a = known(task);
+	struct task_struct *waker;
+	struct scratch *s;
+	__u64 now, since, wait, period, *owes;
+	__u8 state;
+
+	if (!a || a->side != SERVER)
+		return 0;
+	state = ONCE(a->state);
+	since = ONCE(a->since_ns);
+	period = ONCE(period_ns);
+	if (state >= STATES || unasked_states & 1 << state)
+		return 0;
+	now = bpf_ktime_get_ns();
+	if (now <= since || !chosen(now - since, period))
+		return 0;
+	owes = bpf_task_storage_get(&owed, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!owes) {
+		__sync_fetch_and_add(&stacks_lost.storage, 1);
+		return 0;
+	}
+	s = begin(OF_WAKING, WAIT, task, now);
+	if (!s)
+		return 0;
+	wait = __sync_fetch_and_add(&waits_chosen, 1) + 1;
+	s->record.wait = wait;
+	s->record.state = state;
+	s->record.role = a->role;
+	s->record.length_ns = now - since;
+	s->record.weight_ns = now - since < period ? period : now - since;
+	set_kernel(s, bpf_get_task_stack(task, s->record.kernel, sizeof(s->record.kernel), 0));
+	end(s);
+	ONCE(*owes) = wait;
+
+	waker = bpf_get_current_task_btf();
+	s = begin(OF_WAKING, WAKER, waker, now);
+	if (!s)
+		return 0;
+	s->record.wait = wait;
+	set_kernel(s, bpf_get_stack(ctx, s->record.kernel, sizeof(s->record.kernel), 0));
+	copy_user(s, waker);
+	end(s);
+	return 0;
+}
+
+SEC("tp_btf/rseq_update")
+int BPF_PROG(on_back, struct task_struct *task)
+{
+	__u64 wait, *owes;
+	struct scratch *s;
+
+	task = bpf_get_current_task_btf();
+	owes = bpf_task_storage_get(&owed, task, 0, 0);
+	if (!owes || !*owes)
+		return 0;
+	wait = *owes;
+	*owes = 0;
+	s = begin(OF_BACK, BACK, task, bpf_ktime_get_ns());
+	if (!s)
+		return 0;
+	s->record.wait = wait;
+	copy_user(s, task);
+	end(s);
+	return 0;
+}

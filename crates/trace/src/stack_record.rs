@@ -1,0 +1,145 @@
+//! One record of the ring buffer: a stack, and what it stands for.
+
+use crate::role::{self, Role};
+use crate::state::State;
+
+const KERNEL_FRAMES_MAX: usize = 64;
+/// Up to where the user's bytes begin: `struct stack_record` of `bpf/stack.h`.
+const HEADER_BYTES: usize = 88 + 8 * KERNEL_FRAMES_MAX;
+
+/// What a record tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StackKind {
+    /// A thread was found on its CPU.
+    OnCpu,
+    /// A thread is woken: what it waited for in the kernel, and how long.
+    Wait,
+    /// The thread that woke it.
+    Waker,
+    /// The thread that waited goes back to user space: its user's stack, which belongs to all its waits that are told before.
+    Back,
+}
+
+/// The registers of a thread's user side that unwinding begins with. All zero: it has none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Registers {
+    pub instruction_pointer: u64,
+    pub stack_pointer: u64,
+    pub frame_pointer: u64,
+    /// On aarch64; 0 elsewhere.
+    pub link_register: u64,
+}
+
+/// A stack as it was copied, innermost first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StackRecord<'a> {
+    pub kind: StackKind,
+    /// What the thread was in; [`StackKind::Wait`] alone has another than `Cpu`.
+    pub state: State,
+    /// Of [`StackKind::OnCpu`] and [`StackKind::Wait`].
+    pub role: Role,
+    pub tid: u32,
+    pub pid: u32,
+    /// When it was taken: `CLOCK_MONOTONIC`, in nanoseconds.
+    pub t_ns: i64,
+    /// Joins a wait and its waker; of [`StackKind::Back`] the last wait that it belongs to.
+    pub wait: u64,
+    /// How long the thread waited.
+    pub length_ns: u64,
+    /// The time that this record stands for: that between two samples, or the wait's length divided by the probability with which
+    /// it was chosen.
+    pub weight_ns: u64,
+    /// Addresses in the kernel.
+    pub kernel: Vec<u64>,
+    pub registers: Registers,
+    /// The user's stack from its pointer on.
+    pub user: &'a [u8],
+    /// How much of the user's stack was left out; `None` where its end is not known.
+    pub user_rest_bytes: Option<u32>,
+}
+
+impl<'a> StackRecord<'a> {
+    /// `None` for bytes that no program of ours wrote.
+    pub(crate) fn of(bytes: &'a [u8]) -> Option<StackRecord<'a>> {
+        let (header, user) = bytes.split_at_checked(HEADER_BYTES)?;
+        let long = |at: usize| Some(u64::from_ne_bytes(header.get(at..at + 8)?.try_into().ok()?));
+        let int = |at: usize| Some(u32::from_ne_bytes(header.get(at..at + 4)?.try_into().ok()?));
+        let kind = match header[0] {
+            1 => StackKind::OnCpu,
+            2 => StackKind::Wait,
+            3 => StackKind::Waker,
+            4 => StackKind::Back,
+            _ => return None,
+        };
+        let kernel_frames = (int(12)? as usize / 8).min(KERNEL_FRAMES_MAX);
+        let kernel = (0..kernel_frames).map_while(|frame| long(88 + 8 * frame)).collect();
+        let rest_bytes = int(84)?;
+        Some(StackRecord {
+            kind,
+            state: State::of_number(header[1])?,
+            role: role::ALL.get(usize::from(header[2])).copied()?,
+            tid: int(4)?,
+            pid: int(8)?,
+            t_ns: long(16)? as i64,
+            wait: long(24)?,
+            length_ns: long(32)?,
+            weight_ns: long(40)?,
+            kernel,
+            registers: Registers {
+                instruction_pointer: long(48)?,
+                stack_pointer: long(56)?,
+                frame_pointer: long(64)?,
+                link_register: long(72)?,
+            },
+            user: user.get(..int(80)? as usize)?,
+            user_rest_bytes: (rest_bytes != u32::MAX).then_some(rest_bytes),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record() -> Vec<u8> {
+        let mut bytes = vec![0; HEADER_BYTES];
+        bytes[0] = 2;
+        bytes[1] = State::Lock as u8;
+        bytes[2] = Role::Connection as u8;
+        bytes[4..8].copy_from_slice(&7u32.to_ne_bytes());
+        bytes[12..16].copy_from_slice(&16u32.to_ne_bytes());
+        bytes[32..40].copy_from_slice(&5_000u64.to_ne_bytes());
+        bytes[80..84].copy_from_slice(&3u32.to_ne_bytes());
+        bytes[84..88].copy_from_slice(&u32::MAX.to_ne_bytes());
+        bytes[88..96].copy_from_slice(&0xabcu64.to_ne_bytes());
+        bytes.extend([1, 2, 3, 0, 0]);
+        bytes
+    }
+
+    #[test]
+    fn a_record_is_read_as_it_was_written() {
+        let bytes = record();
+        let read = StackRecord::of(&bytes).unwrap();
+        assert_eq!(
+            (read.kind, read.state, read.role, read.tid),
+            (StackKind::Wait, State::Lock, Role::Connection, 7)
+        );
+        assert_eq!((read.length_ns, read.kernel, read.user), (5_000, vec![0xabc, 0], &[1, 2, 3][..]));
+        assert_eq!(read.user_rest_bytes, None);
+    }
+
+    #[test]
+    fn what_no_program_wrote_is_no_record() {
+        let bytes = record();
+        assert_eq!(StackRecord::of(&bytes[..HEADER_BYTES]), None, "without the bytes that it announces");
+        assert_eq!(StackRecord::of(&[]), None);
+        for (place, value) in [(0, 9), (1, 200), (2, 200)] {
+            let mut odd = bytes.clone();
+            odd[place] = value;
+            assert_eq!(StackRecord::of(&odd), None, "byte {place} is {value}");
+        }
+        let mut many = bytes.clone();
+        many[12..16].copy_from_slice(&u32::MAX.to_ne_bytes());
+        assert_eq!(StackRecord::of(&many).unwrap().kernel.len(), KERNEL_FRAMES_MAX);
+    }
+}

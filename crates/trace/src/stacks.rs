@@ -1,0 +1,137 @@
+//! The programs that take stacks, beside those that keep the accounts.
+
+use std::cell::RefCell;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::rc::Rc;
+
+use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use libbpf_rs::{Link, OpenObject, RingBufferBuilder};
+
+use crate::error::Error;
+use crate::stack_record::StackRecord;
+use crate::stacks_skeleton::{StacksSkel, StacksSkelBuilder};
+use crate::tracer::{Cost, SAMPLES_PER_S, cost_of, open_sampler};
+
+/// Records that a CPU can be at work on at a time; `bpf/stacks.bpf.c` has the same number.
+const SCRATCHES_OF_A_CPU: u32 = 3;
+/// Records that are handed over at a time: whoever unwinds them may be slower than those who take them.
+const RECORDS_AT_ONCE: usize = 10_000;
+/// Bounds of the period: a wait that is as long is always chosen. The programs rely on the upper one.
+const PERIOD_NS_MIN: u64 = 1_000_000;
+const PERIOD_NS_MAX: u64 = 1_000_000_000;
+
+/// What could not be told, in records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StacksLost {
+    /// They were not read in time.
+    pub records: u64,
+    /// There was no memory for a thread's wait.
+    pub storage: u64,
+    /// They were not what the programs write.
+    pub odd: u64,
+}
+
+/// Programs that take stacks; they are gone when this is dropped. The [`crate::Tracer`] that made it has to live as long:
+/// its programs say what each thread is in.
+pub struct Stacks {
+    // Declared before what they refer to, so that they end first.
+    links: Vec<Link>,
+    skeleton: StacksSkel<'static>,
+    _object: Box<MaybeUninit<OpenObject>>,
+    samplers: Vec<OwnedFd>,
+    odd: u64,
+}
+
+impl Stacks {
+    pub(crate) fn start(accounts: BorrowedFd<'_>, account_of: BorrowedFd<'_>) -> Result<Stacks, Error> {
+        let cpus = libbpf_rs::num_possible_cpus().map_err(Error::of)?;
+        let mut object = Box::new(MaybeUninit::uninit());
+        // SAFETY: the box outlives the skeleton, which is declared before it, and its content does not move.
+        let place: &'static mut MaybeUninit<OpenObject> =
+            unsafe { &mut *std::ptr::from_mut(object.as_mut()) };
+        let mut open = StacksSkelBuilder::default().open(place).map_err(Error::of)?;
+        if let Some(constants) = open.maps.rodata_data.as_deref_mut() {
+            constants.sample_ns = 1_000_000_000 / SAMPLES_PER_S;
+        }
+        open.maps.accounts.reuse_fd(accounts).map_err(Error::of)?;
+        open.maps.account_of.reuse_fd(account_of).map_err(Error::of)?;
+        open.maps.scratches.set_max_entries(cpus as u32 * SCRATCHES_OF_A_CPU).map_err(Error::of)?;
+        let skeleton = open.load().map_err(Error::of)?;
+        let mut stacks =
+            Stacks { links: Vec::new(), skeleton, _object: object, samplers: Vec::new(), odd: 0 };
+        stacks.attach(cpus)?;
+        Ok(stacks)
+    }
+
+    fn attach(&mut self, cpus: usize) -> Result<(), Error> {
+        let programs = &mut self.skeleton.progs;
+        // First what completes a wait, then what begins one.
+        for program in [&mut programs.on_back, &mut programs.on_waking] {
+            self.links.push(program.attach().map_err(Error::of)?);
+        }
+        for cpu in 0..cpus {
+            // A CPU that is offline has no samples.
+            let Ok(sampler) = open_sampler(cpu) else { continue };
+            self.links.push(programs.on_sample.attach_perf_event(sampler.as_raw_fd()).map_err(Error::of)?);
+            self.samplers.push(sampler);
+        }
+        Ok(())
+    }
+
+    /// Hands over what was taken since the last time, in the order in which it was, 10,000 records at most. To be called some ten times
+    /// a second: more than the buffer holds is lost, and counted.
+    ///
+    /// # Errors
+    /// The buffer can't be read.
+    pub fn take(&mut self, each: impl FnMut(&StackRecord<'_>)) -> Result<(), Error> {
+        let each = Rc::new(RefCell::new((each, 0)));
+        let given = Rc::clone(&each);
+        let mut builder = RingBufferBuilder::new();
+        let heard = move |bytes: &[u8]| {
+            let (each, odd) = &mut *given.borrow_mut();
+            match StackRecord::of(bytes) {
+                Some(record) => each(&record),
+                None => *odd += 1,
+            }
+            0
+        };
+        builder.add(&self.skeleton.maps.records, heard).map_err(Error::of)?;
+        let ring = builder.build().map_err(Error::of)?;
+        let status = ring.consume_raw_n(RECORDS_AT_ONCE);
+        if status < 0 {
+            return Err(Error::of(std::io::Error::from_raw_os_error(-status).into()));
+        }
+        drop(ring);
+        self.odd += each.borrow().1;
+        Ok(())
+    }
+
+    /// A wait that is as long as the period is always chosen, a shorter one with probability length / period.
+    pub fn period_ns(&self) -> u64 {
+        self.skeleton.maps.data_data.as_deref().map_or(PERIOD_NS_MIN, |data| data.period_ns)
+    }
+
+    /// Sets the period, within 1 ms and 1 s. Each record carries its weight: no sum is wrong for it.
+    pub fn set_period_ns(&mut self, period_ns: u64) {
+        if let Some(data) = self.skeleton.maps.data_data.as_deref_mut() {
+            data.period_ns = period_ns.clamp(PERIOD_NS_MIN, PERIOD_NS_MAX);
+        }
+    }
+
+    pub fn lost(&self) -> StacksLost {
+        let lost = self.skeleton.maps.bss_data.as_deref().map(|data| data.stacks_lost).unwrap_or_default();
+        StacksLost { records: lost.records, storage: lost.storage, odd: self.odd }
+    }
+
+    /// What the programs have cost; nothing unless [`crate::TraceSpec::cost`] asked for it.
+    pub fn cost(&self) -> Vec<Cost> {
+        let programs = &self.skeleton.progs;
+        let all = [
+            ("stacks sched_waking", programs.on_waking.as_fd()),
+            ("stacks rseq_update", programs.on_back.as_fd()),
+            ("stacks perf_event", programs.on_sample.as_fd()),
+        ];
+        all.into_iter().filter_map(|(name, fd)| cost_of(name, fd)).collect()
+    }
+}

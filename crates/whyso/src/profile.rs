@@ -1,0 +1,137 @@
+//! `whyso functions`, `callers`, `callees`, `classes`: where the sampled time of a recorded run went, by function and by wait class.
+
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use whyso_explain::profile::{FunctionName, Functions, Rules, classes, functions, relatives};
+use whyso_lab::{Error, Sampled, profile_in};
+use whyso_record::run::Window;
+use whyso_report::{Relation, SampledIn};
+
+use crate::commands::open;
+use crate::profile_args::{ClassesArgs, FunctionsArgs, ProfileArgs, RelativesArgs};
+use crate::threads::level_window;
+
+/// So many names are told where several fit.
+const CANDIDATES_MAX: usize = 8;
+
+/// A profile, and the words for what it is of.
+pub(crate) struct Taken {
+    pub(crate) sampled: Sampled,
+    window: Window,
+    words: String,
+}
+
+impl Taken {
+    fn about<'a>(&'a self, args: &'a ProfileArgs) -> SampledIn<'a> {
+        let Sampled { samples, waits, rootless, .. } = self.sampled;
+        let seconds = self.window.seconds();
+        SampledIn { window: &self.words, seconds, role: &args.role, samples, waits, rootless }
+    }
+}
+
+pub(crate) fn take(run: &Path, args: &ProfileArgs) -> Result<Taken> {
+    let (recording, _) = open(run, &args.runs)?;
+    for problem in recording.problems() {
+        eprintln!("whyso: warning: {problem}");
+    }
+    let window = level_window(&recording, None, args.users)?;
+    let level = recording.run().levels.iter().find(|level| level.window == window);
+    let words = match level.map_or(0, |level| level.users) {
+        0 => "the recording".to_string(),
+        users => format!("the level of {users} users"),
+    };
+    let sampled = profile_in(&recording, window, &args.by, &args.role)?;
+    Ok(Taken { sampled, window, words })
+}
+
+pub(crate) fn show_functions(args: &FunctionsArgs) -> Result<ExitCode> {
+    let taken = take(&args.run, &args.profile)?;
+    let profile = &taken.sampled.profile;
+    let mut found = functions(profile);
+    if args.inclusive {
+        found.sort_by_inclusive();
+    }
+    let about = taken.about(&args.profile);
+    if args.shown.json {
+        print_object(&whyso_report::functions_json(about, profile, &found, args.shown.limit))
+    } else {
+        print_text(&whyso_report::functions(about, profile, &found, args.shown.limit))
+    }
+}
+
+pub(crate) fn show_relatives(args: &RelativesArgs, relation: Relation) -> Result<ExitCode> {
+    let taken = take(&args.run, &args.profile)?;
+    let profile = &taken.sampled.profile;
+    let name = chosen(&functions(profile), &args.function)?;
+    let Some(found) = relatives(profile, &name) else { bail!(none_fits(&args.function)) };
+    if args.shown.json {
+        print_object(&whyso_report::relatives_json(profile, &found, relation, args.shown.limit))
+    } else {
+        print_text(&whyso_report::relatives(profile, &found, relation, args.shown.limit))
+    }
+}
+
+pub(crate) fn show_classes(args: &ClassesArgs) -> Result<ExitCode> {
+    let rules = match &args.rules {
+        None => Rules::built_in(),
+        Some(path) => {
+            let unreadable = || format!("can't read the rules in {}", path.display());
+            let text = std::fs::read_to_string(path).with_context(unreadable)?;
+            let wrong = |error| Error::Plan(format!("{}: {error}", path.display()));
+            Rules::parse(&text).map_err(wrong)?.before(Rules::built_in())
+        }
+    };
+    let taken = take(&args.run, &args.profile)?;
+    let profile = &taken.sampled.profile;
+    let found = classes(profile, &rules);
+    let about = taken.about(&args.profile);
+    if args.json {
+        print_object(&whyso_report::classes_json(about, profile, &found))
+    } else {
+        print_text(&whyso_report::classes(about, profile, &found))
+    }
+}
+
+/// The function of a name, or the only one whose name has it as a part.
+fn chosen(functions: &Functions, name: &str) -> Result<FunctionName> {
+    let all = || functions.functions.iter().map(|time| &time.function);
+    let exact: Vec<&FunctionName> = all().filter(|function| function.name == name).collect();
+    let fitting = if exact.is_empty() {
+        all().filter(|function| function.name.contains(name)).collect()
+    } else {
+        exact
+    };
+    match fitting.as_slice() {
+        [] => bail!(none_fits(name)),
+        [only] => Ok((*only).clone()),
+        several => {
+            let names: Vec<&str> =
+                several.iter().take(CANDIDATES_MAX).map(|function| function.name.as_str()).collect();
+            let more = several.len().saturating_sub(CANDIDATES_MAX);
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            bail!(Error::Plan(format!(
+                "'{name}' fits several functions: {}{more}; give one whole",
+                names.join(", ")
+            )))
+        }
+    }
+}
+
+fn none_fits(name: &str) -> Error {
+    Error::Plan(format!(
+        "no function on any stack is called '{name}'; `whyso functions RUN --limit 100` lists them"
+    ))
+}
+
+fn print_object(object: &Value) -> Result<ExitCode> {
+    print_text(&format!("{}\n", serde_json::to_string_pretty(object)?))
+}
+
+fn print_text(text: &str) -> Result<ExitCode> {
+    std::io::stdout().lock().write_all(text.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
