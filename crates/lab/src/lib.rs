@@ -33,6 +33,7 @@ mod error;
 mod evidence;
 mod facts;
 mod file_waits;
+mod held_command;
 mod leave;
 mod level;
 pub mod load;

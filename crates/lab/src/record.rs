@@ -16,6 +16,7 @@ use whyso_trace::{Reading, Role, State, ThreadSums};
 use whyso_watch::Watcher;
 
 use crate::counting::Sight;
+use crate::held_command::spawn_held;
 use crate::prepare::AskPassword;
 use crate::progress::{Listener, News, Stop};
 use crate::recording::{Recording, record_event, watch_spec};
@@ -181,18 +182,17 @@ impl Attended<'_> {
     fn command(&self, began: Instant) -> Result<Option<String>, Error> {
         let [program, arguments @ ..] = &self.plan.command[..] else { return Ok(None) };
         self.listener.hear(News::Step(&format!("running {program}")));
-        let spawned = Command::new(program)
-            .args(arguments)
-            .stdin(Stdio::null())
-            // What it prints is not mixed with the table and the JSON that follow.
-            .stdout(std::io::stderr())
-            .env_remove("MYSQL_PWD")
-            .spawn();
+        let mut command = Command::new(program);
+        // What it prints is not mixed with the table and the JSON that follow.
+        command.args(arguments).stdin(Stdio::null()).stdout(std::io::stderr()).env_remove("MYSQL_PWD");
+        // Its first connections are to be seen, too.
+        let spawned = spawn_held(command, |pid| {
+            if let Some(tracing) = &self.tracing {
+                tracing.generator(pid);
+            }
+        });
         let mut child =
             spawned.map_err(|error| Error::Failed(format!("{program} can't be started: {error}")))?;
-        if let Some(tracing) = &self.tracing {
-            tracing.generator(child.id());
-        }
         loop {
             match child.try_wait() {
                 Ok(Some(status)) if status.success() => return Ok(None),

@@ -46,7 +46,7 @@ enum Asked {
     /// The same, and somebody waits for the sums.
     Edge(SyncSender<Reading>),
     /// A process that loads the server, beside this one.
-    Generator(u32),
+    Generator(u32, SyncSender<()>),
     /// The server was started anew.
     Server(u32),
 }
@@ -145,9 +145,11 @@ impl Tracing {
         answer.recv_timeout(EDGE_TIME_MAX).ok()
     }
 
-    /// Another process loads the server.
+    /// Another process loads the server; returns when it is watched, or the tracer does not answer.
     pub(crate) fn generator(&self, pid: u32) {
-        self.ask(Asked::Generator(pid));
+        let (reply, answer) = sync_channel(1);
+        self.ask(Asked::Generator(pid, reply));
+        let _ = answer.recv_timeout(EDGE_TIME_MAX);
     }
 
     pub(crate) fn server_pid_changed(&self, pid: u32) {
@@ -208,9 +210,10 @@ impl Keeper {
                     self.servers = vec![pid];
                     self.watch();
                 }
-                Ok(Asked::Generator(pid)) => {
+                Ok(Asked::Generator(pid, reply)) => {
                     self.generators = vec![pid];
                     self.watch();
+                    let _ = reply.try_send(());
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     self.read(false);
