@@ -131,7 +131,7 @@ impl Tracer {
 
     fn attach(&mut self) -> Result<(), Error> {
         let programs = &mut self.skeleton.progs;
-        let mut plain: [&mut ProgramMut<'_>; 10] = [
+        let mut plain: [&mut ProgramMut<'_>; 11] = [
             &mut programs.on_switch,
             &mut programs.on_waking,
             &mut programs.on_exit,
@@ -142,6 +142,7 @@ impl Tracer {
             &mut programs.on_receive,
             &mut programs.on_send,
             &mut programs.on_arrival,
+            &mut programs.on_tcp_state,
         ];
         for program in &mut plain {
             self.links.push(program.attach().map_err(Error::of)?);
@@ -270,6 +271,7 @@ impl Tracer {
             ("sock_recv_length", programs.on_receive.as_fd()),
             ("sock_send_length", programs.on_send.as_fd()),
             ("sk_data_ready", programs.on_arrival.as_fd()),
+            ("inet_sock_set_state", programs.on_tcp_state.as_fd()),
             ("perf_event", programs.on_sample.as_fd()),
             (NOTHING, programs.on_nothing.as_fd()),
         ];

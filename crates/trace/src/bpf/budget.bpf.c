@@ -191,6 +191,21 @@ int BPF_PROG(on_arrival, struct sock *sk)
 	return 0;
 }
 
+// A server's thread begins to close its connection. The last that it received may have been the word that ends it, which can't be
+// read under TLS: then it is no request that waits for its answer, however long the thread waits for another connection.
+SEC("tp_btf/inet_sock_set_state")
+int BPF_PROG(on_tcp_state, struct sock *sk, int before, int state)
+{
+	struct account *a;
+
+	if (state != TCP_FIN_WAIT1 && state != TCP_LAST_ACK && state != TCP_CLOSE)
+		return 0;
+	a = known(bpf_get_current_task_btf());
+	if (a && a->side == SERVER)
+		server_closes(a, (__u64)sk);
+	return 0;
+}
+
 // Samples tell the server's CPU time within requests apart: the kernel may account for it by ticks alone.
 SEC("perf_event")
 int on_sample(struct bpf_perf_event_data *sample)

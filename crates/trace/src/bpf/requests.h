@@ -5,6 +5,11 @@
 #include "states.h"
 
 #define PACKET_HEADER 4
+// Of include/net/tcp_states.h; no type of the kernel's has them.
+#define TCP_FIN_WAIT1 4
+#define TCP_CLOSE 7
+#define TCP_LAST_ACK 9
+
 #define COM_QUIT 1
 #define COM_STMT_CLOSE 0x19
 
@@ -131,14 +136,38 @@ static __always_inline __u64 take_left(struct end *e, __u64 socket)
 	return at;
 }
 
+// What the thread did since the last edge was for no request.
+static __noinline void forget_request(struct account *a)
+{
+	begin_running(a, bpf_ktime_get_ns());
+	to_outside(a);
+	a->request = NONE;
+	end_write(a);
+}
+
+// Before anything was received. What the thread picked before is for another thread to answer, or was the last of a
+// connection that is gone (under TLS a command is not seen to end it), whose socket may have been where this one is.
+static __always_inline void greet(struct account *a, __u64 socket)
+{
+	if (a->request == NONE)
+		return;
+	if (is_unanswered(a) && a->socket != socket)
+		leave_request(a);
+	forget_request(a);
+}
+
+static __always_inline void server_closes(struct account *a, __u64 socket)
+{
+	if (a->request != NONE && a->socket == socket)
+		forget_request(a);
+}
+
 // A thread sends to a connection that it did not receive from last: it answers what another one picked, as a thread pool's
 // does when what the request waited for is done. Meanwhile the request waited for the server's own work without a thread.
 static __noinline void answer_for_other(struct account *a, struct end *e, __u64 socket, __u64 arrived)
 {
 	__u64 now = bpf_ktime_get_ns(), from;
 
-	if (!e->picker)
-		return; // a greeting
 	from = take_left(e, socket);
 	if (!from)
 		return;
@@ -219,14 +248,18 @@ static __always_inline void server_sent(struct account *a, struct sock *sk)
 		a->visible = 0;
 		return;
 	}
+	e = end_of(sk, SERVER); // after a greeting: what comes in turn is a request
+	if (!e)
+		return;
+	if (!e->picker) {
+		greet(a, socket);
+		return;
+	}
 	is_own = a->request != NONE && a->socket == socket;
 	if (is_own && !(a->shared && a->request == REPLIED)) {
 		reply(a, bpf_ktime_get_ns());
 		return;
 	}
-	e = end_of(sk, SERVER); // after a greeting: what comes in turn is a request
-	if (!e)
-		return;
 	if (is_own && e->picker == a->place)
 		reply(a, bpf_ktime_get_ns());
 	else
