@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use crate::interval;
 use crate::model::{
     Counter, CpuUse, Evidence, FileWait, Gauge, LevelInput, LevelVerdict, Machine, Pacing, Pauses, Regime,
-    Steadiness,
+    SampledClass, Steadiness,
 };
 use crate::numbers;
 use crate::steady::{self, BINS_PER_S, Change};
@@ -66,6 +66,7 @@ pub(crate) struct Level<'a> {
     pub(crate) gauges: &'a [Gauge],
     pub(crate) file_waits: &'a [FileWait],
     pub(crate) pauses: &'a [Pauses],
+    pub(crate) wait_classes: &'a [SampledClass],
     pub(crate) pacing: Pacing,
     /// Mean time of a transaction's last attempt; `None` where it was not recorded.
     pub(crate) service_mean_ms: Option<f64>,
@@ -119,6 +120,7 @@ impl<'a> Level<'a> {
             gauges: &input.gauges,
             file_waits: &input.file_waits,
             pauses: &input.pauses,
+            wait_classes: &input.wait_classes,
             pacing: input.pacing,
             service_mean_ms: positive(input.service_mean_ms),
             lost_ms: input.lost_ms_by_code.values().filter_map(|&ms| positive(ms)).sum(),

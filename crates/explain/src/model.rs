@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use crate::budget::{Budget, CpuSplit, Part, PartTime};
+pub use crate::budget::{Budget, ClassTime, CpuSplit, Part, PartTime};
 pub use crate::pauses::{Kind as PauseKind, Moments, Pauses, Regular};
 pub use crate::suspects::{Cause, Gain, Suspect};
 
@@ -130,6 +130,22 @@ pub struct LevelInput {
     /// Long waits of the server's threads, where it was traced.
     #[serde(default)]
     pub pauses: Vec<Pauses>,
+    /// Time of connections' threads by wait class, where their stacks were sampled.
+    #[serde(default)]
+    pub wait_classes: Vec<SampledClass>,
+}
+
+/// Sampled time in one state whose stacks have the same wait class.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SampledClass {
+    /// Name of a part of the budget, such as "lock"; "cpu" for threads that spin.
+    pub state: String,
+    /// Empty: no rule names any function of these stacks, or, on a CPU, they did not spin.
+    pub class: String,
+    /// Samples and waits that it rests on.
+    pub count: u64,
+    /// The time that they stand for.
+    pub ns: f64,
 }
 
 /// One requirement of a service level at one level.

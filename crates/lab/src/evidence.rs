@@ -9,7 +9,7 @@ use whyso_record::data::{Kind, SeriesId, SeriesKey};
 use whyso_record::run::{ActionRecord, Ended, Level, Purpose, RunInfo, SloResult};
 
 use crate::agreement::thread_disagreement;
-use crate::{Error, file_waits, pauses};
+use crate::{Error, file_waits, pauses, wait_classes};
 
 /// What `whyso_explain` makes of a recording.
 ///
@@ -55,6 +55,7 @@ pub fn input(recording: &Recording) -> Result<Input, Error> {
         add_series(recording, &mut levels)?;
         file_waits::add(recording, &mut levels)?;
         pauses::add(recording, &mut levels)?;
+        wait_classes::add(recording, &mut levels)?;
     }
     let mut not_measured = run.not_measured.clone();
     not_measured.extend(recording.problems().iter().cloned());
@@ -141,6 +142,7 @@ fn level_input(level: &Level) -> LevelInput {
         lost_ms_by_code: result.lost_ms_by_code.clone(),
         file_waits: Vec::new(),
         pauses: Vec::new(),
+        wait_classes: Vec::new(),
     }
 }
 

@@ -56,6 +56,7 @@ mod sweep;
 mod threads;
 mod tracing;
 mod tuning;
+mod wait_classes;
 mod warmup;
 
 pub use agreement::thread_disagreement;
@@ -65,7 +66,7 @@ pub use evidence::{explain, explain_at, input, judge_alone};
 pub use pacing::{Quantity, Stages, parse_stages, parse_think};
 pub use plan::{Action, Plan, ServerPlan, USERS_MAX, What, parse_knob};
 pub use prepare::AskPassword;
-pub use profile::{Sampled, profile_in, stack_metrics};
+pub use profile::{Sampled, profile_in, stack_metrics, states_by_role};
 pub use progress::{IntervalNews, Listener, News, Running, Stop};
 pub use record::{RecordPlan, record};
 pub use run::{Outcome, run};

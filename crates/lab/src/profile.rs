@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use whyso_explain::profile::{FunctionName, Profile, ProfileSample};
+use whyso_explain::profile::{FunctionName, Profile, ProfileSample, Wake};
 use whyso_record::Recording;
 use whyso_record::run::Window;
 use whyso_trace::{State, state};
@@ -68,6 +68,7 @@ pub fn profile_in(
     }
     let mut sampled = Sampled::default();
     sampled.profile.metrics = by.to_vec();
+    let mut wakes = Vec::new();
     let mut roles = BTreeSet::new();
     let mut used = BTreeSet::new();
     let is_wanted = |of: &str| role == EVERY_ROLE || role == of;
@@ -91,6 +92,7 @@ pub fn profile_in(
         if is_wanted(&wait.role) {
             let entered = enter(&mut sampled, wait.stack, &wait.state, wait.weight_ns, wait.length_ns);
             sampled.waits += u64::from(entered);
+            wakes.push(wait.clone());
         }
         roles.insert(wait.role);
     }
@@ -100,6 +102,22 @@ pub fn profile_in(
             "no stack is of a thread of role '{role}'; give one of: {}, {EVERY_ROLE}",
             there.join(", ")
         )));
+    }
+    let mut role_of = BTreeMap::new();
+    if !wakes.is_empty() {
+        role_of.extend(recording.threads()?.threads.into_iter().map(|thread| (thread.tid, thread.role)));
+    }
+    for wait in wakes {
+        for place in of_state.get(wait.state.as_str()).map_or(&[][..], Vec::as_slice) {
+            used.extend(wait.waker_stack);
+            sampled.profile.wakes.push(Wake {
+                stack: wait.stack,
+                metric: *place,
+                weight_ns: wait.weight_ns as f64,
+                role: role_of.get(&wait.waker_tid).cloned().unwrap_or_default(),
+                by: wait.waker_stack,
+            });
+        }
     }
     let mut rootless = BTreeSet::new();
     for frame in frames.into_iter().filter(|frame| used.contains(&frame.stack)) {
@@ -112,6 +130,31 @@ pub fn profile_in(
     let samples = &sampled.profile.samples;
     sampled.rootless = samples.iter().filter(|sample| rootless.contains(&sample.stack)).count() as u64;
     Ok(sampled)
+}
+
+/// How the threads of each role spent a window: shares of their states, 0 to 1, the largest first.
+///
+/// # Errors
+/// The files can't be read.
+pub fn states_by_role(
+    recording: &Recording,
+    window: Window,
+) -> Result<BTreeMap<String, Vec<(String, f64)>>, Error> {
+    let table = recording.threads()?;
+    let Some((from, to)) = table.covering(window.begin_ns, window.end_ns) else { return Ok(BTreeMap::new()) };
+    let mut sums: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+    for thread in table.between(from, to) {
+        let sum = sums.entry(thread.role).or_insert_with(|| vec![0; table.states.len()]);
+        sum.iter_mut().zip(&thread.states_ns).for_each(|(sum, ns)| *sum += ns);
+    }
+    let shares = |sums: Vec<u64>| {
+        let all = sums.iter().sum::<u64>().max(1) as f64;
+        let mut shares: Vec<(String, f64)> =
+            table.states.iter().cloned().zip(sums.iter().map(|ns| *ns as f64 / all)).collect();
+        shares.sort_by(|a, b| b.1.total_cmp(&a.1));
+        shares
+    };
+    Ok(sums.into_iter().map(|(role, sums)| (role, shares(sums))).collect())
 }
 
 fn is_wanted_by_any(roles: &BTreeSet<String>, role: &str) -> bool {

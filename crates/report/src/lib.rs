@@ -43,7 +43,8 @@ pub use markdown::markdown;
 pub use pauses::pauses;
 pub use payload::origin_ns;
 pub use profile::{
-    Relation, SampledIn, classes, classes_json, folded, functions, functions_json, relatives, relatives_json,
+    Relation, SampledIn, StatesByRole, classes, classes_json, folded, functions, functions_json, relatives,
+    relatives_json, wakers, wakers_json,
 };
 pub use source::{Column, Source};
 pub use svg::svg;

@@ -7,7 +7,7 @@ use whyso_explain::slo::Requirement;
 use whyso_load::{EngineKind, SchedulingPolicy};
 
 pub(crate) use crate::load_args::LoadArgs;
-pub(crate) use crate::profile_args::{ClassesArgs, FunctionsArgs, ProfileArgs, RelativesArgs};
+pub(crate) use crate::profile_args::{ClassesArgs, FunctionsArgs, ProfileArgs, RelativesArgs, WakersArgs};
 pub(crate) use crate::server::BuildsArgs;
 
 #[derive(Parser, Debug)]
@@ -49,6 +49,8 @@ pub(crate) enum Command {
     Callees(RelativesArgs),
     /// Show what the server's threads waited for, by wait class: row lock, redo flush, page latch, …
     Classes(ClassesArgs),
+    /// Show who ended the waits of the server's threads: where they waited, which threads woke them, and in which function
+    Wakers(WakersArgs),
     /// Write a recorded run's samples as CSV or as one Parquet file, or its stacks folded
     Export(ExportArgs),
     /// Open the DuckDB shell with views over every recorded run

@@ -87,11 +87,14 @@ pub(crate) fn why(args: &WhyArgs) -> Result<ExitCode> {
 
 pub(crate) fn export(args: &ExportArgs) -> Result<ExitCode> {
     if args.folded {
-        let taken = crate::profile::take(&args.run, &args.profile)?;
+        let taken = crate::profile::take(&args.run, &args.profile, crate::profile::METRICS)?;
         let mut out = output(args.output.as_deref())?;
         out.write_all(whyso_report::folded(&taken.sampled.profile, 0).as_bytes())?;
         out.flush()?;
         return Ok(ExitCode::SUCCESS);
+    }
+    if !args.profile.by.is_empty() || args.profile.users.is_some() {
+        bail!(Error::Plan("--by and --users choose stacks: give --folded, too".to_string()));
     }
     let (recording, _) = open(&args.run, &args.profile.runs)?;
     let filter = whyso_record::export::Filter {

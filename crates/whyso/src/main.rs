@@ -44,6 +44,7 @@ fn main() -> ExitCode {
         Command::Callers(args) => profile::show_relatives(&args, Relation::Callers),
         Command::Callees(args) => profile::show_relatives(&args, Relation::Callees),
         Command::Classes(args) => profile::show_classes(&args),
+        Command::Wakers(args) => profile::show_wakers(&args),
         Command::Export(args) => commands::export(&args),
         Command::Sql(args) => commands::sql(&args),
         Command::Runs(args) => commands::runs(&args),

@@ -1,4 +1,4 @@
-//! `whyso functions`, `callers`, `callees`, `classes`: where the sampled time of a recorded run went, by function and by wait class.
+//! `whyso functions`, `callers`, `callees`, `classes`, `wakers`: where the sampled time of a recorded run went, by function and by wait class.
 
 use std::io::Write;
 use std::path::Path;
@@ -6,21 +6,27 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
-use whyso_explain::profile::{FunctionName, Functions, Rules, classes, functions, relatives};
-use whyso_lab::{Error, Sampled, profile_in};
+use whyso_explain::profile::{FunctionName, Functions, Rules, classes, functions, relatives, wakers};
+use whyso_lab::{Error, Sampled, profile_in, states_by_role};
 use whyso_record::run::Window;
-use whyso_report::{Relation, SampledIn};
+use whyso_report::{Relation, SampledIn, StatesByRole};
 
 use crate::commands::open;
-use crate::profile_args::{ClassesArgs, FunctionsArgs, ProfileArgs, RelativesArgs};
+use crate::profile_args::{ClassesArgs, FunctionsArgs, ProfileArgs, RelativesArgs, RulesArgs, WakersArgs};
 use crate::threads::level_window;
 
 /// So many names are told where several fit.
 const CANDIDATES_MAX: usize = 8;
 
+/// What is shown where nothing is asked for.
+pub(crate) const METRICS: &[&str] = &["cpu", "lock", "io"];
+/// The same of what threads waited for: nobody ends the time on a CPU.
+const WAKERS_METRICS: &[&str] = &["lock"];
+
 /// A profile, and the words for what it is of.
 pub(crate) struct Taken {
     pub(crate) sampled: Sampled,
+    states: StatesByRole,
     window: Window,
     words: String,
 }
@@ -33,7 +39,8 @@ impl Taken {
     }
 }
 
-pub(crate) fn take(run: &Path, args: &ProfileArgs) -> Result<Taken> {
+/// `metrics`: where none are asked for.
+pub(crate) fn take(run: &Path, args: &ProfileArgs, metrics: &[&str]) -> Result<Taken> {
     let (recording, _) = open(run, &args.runs)?;
     for problem in recording.problems() {
         eprintln!("whyso: warning: {problem}");
@@ -44,12 +51,17 @@ pub(crate) fn take(run: &Path, args: &ProfileArgs) -> Result<Taken> {
         0 => "the recording".to_string(),
         users => format!("the level of {users} users"),
     };
-    let sampled = profile_in(&recording, window, &args.by, &args.role)?;
-    Ok(Taken { sampled, window, words })
+    let by = match args.by.as_slice() {
+        [] => metrics.iter().map(ToString::to_string).collect(),
+        given => given.to_vec(),
+    };
+    let sampled = profile_in(&recording, window, &by, &args.role)?;
+    let states = states_by_role(&recording, window)?;
+    Ok(Taken { sampled, states, window, words })
 }
 
 pub(crate) fn show_functions(args: &FunctionsArgs) -> Result<ExitCode> {
-    let taken = take(&args.run, &args.profile)?;
+    let taken = take(&args.run, &args.profile, METRICS)?;
     let profile = &taken.sampled.profile;
     let mut found = functions(profile);
     if args.inclusive {
@@ -64,7 +76,7 @@ pub(crate) fn show_functions(args: &FunctionsArgs) -> Result<ExitCode> {
 }
 
 pub(crate) fn show_relatives(args: &RelativesArgs, relation: Relation) -> Result<ExitCode> {
-    let taken = take(&args.run, &args.profile)?;
+    let taken = take(&args.run, &args.profile, METRICS)?;
     let profile = &taken.sampled.profile;
     let name = chosen(&functions(profile), &args.function)?;
     let Some(found) = relatives(profile, &name) else { bail!(none_fits(&args.function)) };
@@ -76,16 +88,8 @@ pub(crate) fn show_relatives(args: &RelativesArgs, relation: Relation) -> Result
 }
 
 pub(crate) fn show_classes(args: &ClassesArgs) -> Result<ExitCode> {
-    let rules = match &args.rules {
-        None => Rules::built_in(),
-        Some(path) => {
-            let unreadable = || format!("can't read the rules in {}", path.display());
-            let text = std::fs::read_to_string(path).with_context(unreadable)?;
-            let wrong = |error| Error::Plan(format!("{}: {error}", path.display()));
-            Rules::parse(&text).map_err(wrong)?.before(Rules::built_in())
-        }
-    };
-    let taken = take(&args.run, &args.profile)?;
+    let rules = rules_of(&args.rules)?;
+    let taken = take(&args.run, &args.profile, METRICS)?;
     let profile = &taken.sampled.profile;
     let found = classes(profile, &rules);
     let about = taken.about(&args.profile);
@@ -94,6 +98,27 @@ pub(crate) fn show_classes(args: &ClassesArgs) -> Result<ExitCode> {
     } else {
         print_text(&whyso_report::classes(about, profile, &found))
     }
+}
+
+pub(crate) fn show_wakers(args: &WakersArgs) -> Result<ExitCode> {
+    let rules = rules_of(&args.rules)?;
+    let taken = take(&args.run, &args.profile, WAKERS_METRICS)?;
+    let profile = &taken.sampled.profile;
+    let found = wakers(profile, &rules);
+    let (about, limit) = (taken.about(&args.profile), args.shown.limit);
+    if args.shown.json {
+        print_object(&whyso_report::wakers_json(about, profile, &found, &taken.states, limit))
+    } else {
+        print_text(&whyso_report::wakers(about, profile, &found, &taken.states, limit))
+    }
+}
+
+fn rules_of(args: &RulesArgs) -> Result<Rules> {
+    let Some(path) = &args.file else { return Ok(Rules::built_in()) };
+    let unreadable = || format!("can't read the rules in {}", path.display());
+    let text = std::fs::read_to_string(path).with_context(unreadable)?;
+    let wrong = |error| Error::Plan(format!("{}: {error}", path.display()));
+    Ok(Rules::parse(&text).map_err(wrong)?.before(Rules::built_in()))
 }
 
 /// The function of a name, or the only one whose name has it as a part.

@@ -7,8 +7,9 @@ use clap::Args;
 /// Which stacks are taken.
 #[derive(Args, Debug)]
 pub(crate) struct ProfileArgs {
-    /// Metrics side by side: cpu, lock, io, or a state such as file_sync, kernel_lock or sleep; the first one sorts
-    #[arg(long, value_name = "METRIC,…", value_delimiter = ',', default_value = "cpu,lock,io")]
+    /// Metrics side by side: cpu, lock, io, or a state such as file_sync, kernel_lock or sleep; the first one sorts [default:
+    /// cpu,lock,io; of wakers lock]
+    #[arg(long, value_name = "METRIC,…", value_delimiter = ',')]
     pub(crate) by: Vec<String>,
 
     /// The level with so many users [default: the last]
@@ -27,7 +28,7 @@ pub(crate) struct ProfileArgs {
 /// How much is shown, and how.
 #[derive(Args, Debug)]
 pub(crate) struct ShownArgs {
-    /// Functions that are shown
+    /// Lines that are shown
     #[arg(long, value_name = "N", default_value_t = 30)]
     pub(crate) limit: usize,
 
@@ -68,6 +69,29 @@ pub(crate) struct RelativesArgs {
 }
 
 #[derive(Args, Debug)]
+pub(crate) struct WakersArgs {
+    /// The run, recorded with --stacks: its folder, or its id under --runs
+    pub(crate) run: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) profile: ProfileArgs,
+
+    #[command(flatten)]
+    pub(crate) rules: RulesArgs,
+
+    #[command(flatten)]
+    pub(crate) shown: ShownArgs,
+}
+
+/// What tells wait classes.
+#[derive(Args, Debug)]
+pub(crate) struct RulesArgs {
+    /// Rules of your own, which come before the built-in ones: a class, a metric or *, and a function on each line
+    #[arg(long = "rules", value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
 pub(crate) struct ClassesArgs {
     /// The run, recorded with --stacks: its folder, or its id under --runs
     pub(crate) run: PathBuf,
@@ -75,9 +99,8 @@ pub(crate) struct ClassesArgs {
     #[command(flatten)]
     pub(crate) profile: ProfileArgs,
 
-    /// Rules of your own, which come before the built-in ones: a class, a metric or *, and a function on each line
-    #[arg(long, value_name = "FILE")]
-    pub(crate) rules: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) rules: RulesArgs,
 
     /// Print one JSON object on standard output, and nothing else there
     #[arg(long)]

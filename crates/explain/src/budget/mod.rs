@@ -5,14 +5,16 @@
 //! transactions that ended in it. The remainder to the mean response time is shown with its sign, never spread.
 
 mod background;
+mod classes;
 mod model;
 mod part;
 mod words;
 
-pub use model::{Budget, CpuSplit, PartTime};
+pub use model::{Budget, ClassTime, CpuSplit, PartTime};
 pub use part::Part;
 
 pub(crate) use background::busiest;
+pub(crate) use classes::COUNT_MIN;
 pub(crate) use words::{findings, series_evidence};
 
 use crate::level::Level;
@@ -119,6 +121,7 @@ pub(crate) fn budget(level: &Level) -> Option<Budget> {
     if budget.unaccounted_ms.abs() < ROUNDING * response_ms {
         budget.unaccounted_ms = 0.0;
     }
+    budget.classes = classes::split(&budget, level.wait_classes);
     budget.cpu_split = cpu_split(level);
     budget.client_wakeup_ms = sums.of("client_delay_wakeup_ns").map_or(0.0, |sum| sum.ms);
     budget.notes.extend(lost(level));

@@ -19,6 +19,10 @@ pub struct Budget {
     pub parts: Vec<PartTime>,
     /// What no leaf holds; below 0 where they hold more than the response time.
     pub unaccounted_ms: f64,
+    /// Parts split by wait class, where stacks were sampled: the largest first within a part. Those of waits add up to their part;
+    /// of `cpu` only what spun is listed.
+    #[serde(default)]
+    pub classes: Vec<ClassTime>,
     /// `None` where no sample fell into a request.
     pub cpu_split: Option<CpuSplit>,
     /// The answer had arrived and a CPU was idle, until the load generator's thread ran: a part of `client_delay`.
@@ -40,6 +44,17 @@ pub struct PartTime {
     pub series: Vec<SeriesName>,
 }
 
+/// Time of a part that was spent on one wait class: the part as it was counted, divided as the sampled stacks are.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ClassTime {
+    pub part: Part,
+    /// Such as "redo_flush"; empty for what no rule names.
+    pub class: String,
+    pub ms: f64,
+    /// Samples, or waits, that it rests on.
+    pub count: u64,
+}
+
 /// `cpu` by mode, from samples of the threads that worked on requests: CPU accounting by ticks can't tell it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CpuSplit {
@@ -57,6 +72,11 @@ impl Budget {
     /// Time in one part; 0 where it was not measured.
     pub fn ms(&self, part: Part) -> f64 {
         self.parts.iter().find(|one| one.part == part).map_or(0.0, |one| one.ms)
+    }
+
+    /// The classes of a part.
+    pub fn classes_of(&self, part: Part) -> impl Iterator<Item = &ClassTime> {
+        self.classes.iter().filter(move |one| one.part == part)
     }
 
     /// The largest part first.

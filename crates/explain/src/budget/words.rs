@@ -87,6 +87,9 @@ fn level_finding(budget: &Budget, level: &Level) -> Finding {
             numbers::count(split.samples),
         ));
     }
+    for one in &named {
+        text.push_str(&class_sentence(budget, one));
+    }
     for note in &budget.notes {
         text.push(' ');
         text.push_str(note);
@@ -96,6 +99,33 @@ fn level_finding(budget: &Budget, level: &Level) -> Finding {
         evidence.extend(series_evidence(&one.series, &[level]));
     }
     Finding { id: "budget".to_string(), text, evidence }
+}
+
+/// " Of what it spent waiting on locks, 76 % was redo_flush and 12 % row_lock (by the stacks of 812 waits)."
+fn class_sentence(budget: &Budget, of: &PartTime) -> String {
+    let named: Vec<String> = budget
+        .classes_of(of.part)
+        .filter(|one| one.ms >= NAMED_SHARE_MIN * of.ms)
+        .take(NAMED_MAX)
+        .map(|one| {
+            let class = if one.class.is_empty() { "in functions that no rule names" } else { &one.class };
+            format!("{} {class}", numbers::percent(one.ms / of.ms))
+        })
+        .collect();
+    if named.is_empty() {
+        return String::new();
+    }
+    let count: u64 = budget.classes_of(of.part).map(|one| one.count).sum();
+    let (spins, of_what) = match of.part {
+        Part::Cpu => ("spinning for ", "samples"),
+        _ => ("", "waits"),
+    };
+    format!(
+        " Of the time {}, {spins}{} (by the stacks of {} {of_what}).",
+        of.part.words(),
+        numbers::list(&named),
+        numbers::count(count)
+    )
 }
 
 /// "From 8 to 64 users a transaction grew from 2.1 to 11.8 ms; 8.9 ms of that is waiting on locks, while …"

@@ -83,6 +83,11 @@ impl Rules {
 
     /// The class of a stack, innermost function first. On a CPU only a thread that spins waits for anything.
     pub fn class(&self, stack: &[FunctionName], metric: &str) -> Option<&str> {
+        self.named(stack, metric).map(|(_, class)| class)
+    }
+
+    /// The same, with the place of the function that decided.
+    pub(super) fn named(&self, stack: &[FunctionName], metric: &str) -> Option<(usize, &str)> {
         let names: Vec<&str> = stack.iter().map(|function| bare(&function.name)).collect();
         let around = if metric == CPU {
             let spins =
@@ -92,11 +97,12 @@ impl Rules {
         } else {
             0
         };
-        let of = |name: &&str| {
+        let of = |name: &str| {
             let mut fitting = self.rules.iter().filter(|rule| rule.class != SPIN);
             fitting.find(|rule| rule.fits(name, if metric == CPU { "lock" } else { metric }))
         };
-        names[around..].iter().find_map(of).map(|rule| rule.class.as_str())
+        let places = around..names.len();
+        places.into_iter().find_map(|place| Some((place, of(&names[place])?.class.as_str())))
     }
 }
 

@@ -9,10 +9,12 @@ mod functions;
 mod relatives;
 #[cfg(test)]
 mod tests;
+mod wakers;
 
 pub use classes::{ClassTime, RuleError, Rules, classes};
 pub use functions::{FunctionTime, Functions, functions};
 pub use relatives::{Attributed, Relatives, relatives};
+pub use wakers::{Wake, WakerTime, wakers};
 
 use std::collections::BTreeMap;
 
@@ -50,6 +52,8 @@ pub struct Profile {
     /// Functions by stack, innermost first.
     pub stacks: BTreeMap<u32, Vec<FunctionName>>,
     pub samples: Vec<ProfileSample>,
+    /// Who ended the waits among them.
+    pub wakes: Vec<Wake>,
 }
 
 impl Profile {

@@ -92,6 +92,7 @@ fn any_profile() -> impl Strategy<Value = Profile> {
                     .zip(stacks)
                     .map(|(id, stack)| (id, stack.into_iter().map(function).collect()))
                     .collect(),
+                wakes: Vec::new(),
                 samples: samples
                     .into_iter()
                     .map(|(stack, metric, weight)| ProfileSample {

@@ -9,6 +9,9 @@ use crate::numbers;
 /// Below this share of the response time a queue is not worth a word.
 const SHARE_MIN: f64 = 0.1;
 
+/// Spinning below this share of the time on CPUs is nobody's trouble.
+const SPUN_MIN: f64 = 0.05;
+
 /// Time of one round of spinning in InnoDB, in ms: some hundred PAUSE instructions; an order of magnitude.
 const SPIN_ROUND_MS: f64 = 1e-3;
 
@@ -106,6 +109,9 @@ fn spin(case: &Case) -> Option<Claim> {
         "Innodb_x_lock_spin_rounds",
         "Innodb_sx_lock_spin_rounds",
     ];
+    if let Some((spun_ms, samples, classes)) = super::classes::spun(case) {
+        return seen_spinning(case, spun_ms, samples, &classes);
+    }
     let (rounds, series) = case.counts(&ROUNDS);
     let spun_ms = rounds * SPIN_ROUND_MS;
     let grown = cpu_growth(case).unwrap_or(1.0);
@@ -135,6 +141,27 @@ fn spin(case: &Case) -> Option<Claim> {
             .asks_for_cpu(strength)
             .certain(0.7)
             .rests_on(evidence),
+    )
+}
+
+/// Stacks tell it exactly enough: what they show is no matter of counters any more.
+fn seen_spinning(case: &Case, spun_ms: f64, samples: u64, classes: &[String]) -> Option<Claim> {
+    let share_of_cpu = spun_ms / case.cpu_ms();
+    if !(share_of_cpu >= SPUN_MIN) {
+        return None;
+    }
+    let why = format!(
+        "{} of a {}'s time on a CPU was spinning for locks of the class {}, by {} samples of stacks",
+        numbers::percent(share_of_cpu),
+        case.unit(),
+        numbers::list(classes),
+        numbers::count(samples)
+    );
+    Some(
+        Claim::new(Cause::Spin, "spinning for locks holds", why)
+            .asks_for_cpu(share_of_cpu)
+            .certain(0.95)
+            .rests_on(case.parts(&[Part::Cpu])),
     )
 }
 

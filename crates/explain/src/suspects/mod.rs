@@ -8,6 +8,7 @@
 
 mod case;
 mod claim;
+mod classes;
 mod cpus;
 mod gain;
 mod latches;
@@ -121,6 +122,7 @@ fn accuse(case: &Case) -> Vec<Accused> {
     claims.extend(tables::claims(case));
     claims.extend(latches::claims(case));
     claims.extend(plans::claims(case));
+    let claims = classes::settle(case, claims);
 
     let own_lock_ms: f64 = claims.iter().map(|claim| claim.lock_ms).sum();
     // Without a trace, what is left of a response on full CPUs is mostly the queue for them.

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 use whyso_explain::profile::{ClassTime, Profile};
 
-use super::{SampledIn, about, in_seconds, table, words};
+use super::{SampledIn, about, in_seconds, percent, table, words};
 
 /// What stacks without a class are called; on a CPU that is work.
 const UNKNOWN: &str = "<no class>";
@@ -43,8 +43,4 @@ pub fn classes_json(sampled: SampledIn<'_>, profile: &Profile, classes: &[ClassT
 fn total(profile: &Profile, classes: &[ClassTime]) -> Vec<f64> {
     let sum = |place: usize| classes.iter().filter_map(|one| one.ns.get(place)).sum();
     (0..profile.metrics.len()).map(sum).collect()
-}
-
-fn percent(ns: f64, total_ns: f64) -> String {
-    if ns == 0.0 || total_ns == 0.0 { String::new() } else { format!("{:.1}", ns * 100.0 / total_ns) }
 }

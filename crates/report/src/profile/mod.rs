@@ -4,9 +4,11 @@ mod classes;
 mod json;
 #[cfg(test)]
 mod tests;
+mod wakers;
 
 pub use classes::{classes, classes_json};
 pub use json::{functions_json, relatives_json};
+pub use wakers::{StatesByRole, wakers, wakers_json};
 
 use whyso_explain::profile::{Attributed, FunctionTime, Functions, Profile, Relatives};
 
@@ -131,6 +133,11 @@ fn in_seconds(ns: f64) -> String {
         0.0 => "0".to_string(),
         seconds => format!("{seconds:.3}"),
     }
+}
+
+/// A share; empty where there is nothing.
+fn percent(ns: f64, total_ns: f64) -> String {
+    if ns == 0.0 || total_ns == 0.0 { String::new() } else { format!("{:.1}", ns * 100.0 / total_ns) }
 }
 
 fn table(rows: &[Vec<String>]) -> String {

@@ -45,18 +45,24 @@ fn suspect_object(suspect: &Suspect) -> Value {
 }
 
 fn level_object(verdict: &LevelVerdict, response_ms: f64, explanation: &Explanation) -> Value {
-    let mut parts = Map::new();
+    let (mut parts, mut classes) = (Map::new(), Map::new());
     let mut unaccounted_ms = response_ms;
     if let Some(budget) = explanation.budgets.iter().find(|budget| budget.level == verdict.index) {
         for one in &budget.parts {
             parts.insert(one.part.name().to_string(), json!(one.ms));
         }
         unaccounted_ms = budget.unaccounted_ms;
+        for one in &budget.classes {
+            let of_part = classes.entry(one.part.name()).or_insert_with(|| json!({}));
+            let class = if one.class.is_empty() { "none" } else { &one.class };
+            of_part[class] = json!(one.ms);
+        }
     }
     json!({
         "users": verdict.users,
         "response_ms": response_ms,
         "budget_ms": parts,
+        "wait_classes_ms": classes,
         "unaccounted_ms": unaccounted_ms,
     })
 }

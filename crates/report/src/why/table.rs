@@ -1,6 +1,6 @@
 //! The time budget for a terminal: a column a level, and one level as bars.
 
-use whyso_explain::model::{Budget, Explanation, Part};
+use whyso_explain::model::{Budget, ClassTime, Explanation, Part};
 
 use crate::number::grouped;
 use crate::terminal::aligned_with_words;
@@ -10,6 +10,9 @@ const BAR_WIDTH: f64 = 40.0;
 
 /// Parts below this share of the response time at every level are left out of the tables; the JSON has them all.
 const SHOWN_SHARE_MIN: f64 = 0.001;
+
+/// The same for lines of wait classes.
+const CLASS_SHARE_MIN: f64 = 0.005;
 
 /// Of the level that the cause is asked about.
 pub(super) fn about(explanation: &Explanation) -> Option<&Budget> {
@@ -51,6 +54,11 @@ pub(super) fn bars(budget: &Budget) -> String {
     };
     for part in parts_shown(&[budget]) {
         push(part.words(), budget.ms(part));
+        for one in classes_shown(budget, part) {
+            let of_cpu = if part == Part::Cpu { "spinning for " } else { "" };
+            let class = if one.class.is_empty() { "no class" } else { &one.class };
+            push(&format!("  {of_cpu}{class}"), one.ms);
+        }
     }
     push("unaccounted", budget.unaccounted_ms);
     let users = if budget.users == 1 { "1 user".to_string() } else { format!("{} users", budget.users) };
@@ -74,6 +82,11 @@ pub(crate) fn parts_shown(budgets: &[&Budget]) -> Vec<Part> {
             .any(|budget| budget.ms(*part) >= SHOWN_SHARE_MIN * budget.response_ms && budget.ms(*part) > 0.0)
     };
     Part::ALL.into_iter().filter(is_shown).collect()
+}
+
+/// Wait classes of a part that hold a share worth a line.
+fn classes_shown(budget: &Budget, part: Part) -> Vec<&ClassTime> {
+    budget.classes_of(part).filter(|one| one.ms >= CLASS_SHARE_MIN * budget.response_ms).collect()
 }
 
 /// A share in eighths of a character; less than none is drawn as a minus.

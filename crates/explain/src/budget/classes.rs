@@ -1,0 +1,76 @@
+//! Parts of the budget by wait class.
+
+use super::{Budget, ClassTime, Part};
+use crate::model::SampledClass;
+
+/// A part that fewer samples tell of than this is not split.
+pub(crate) const COUNT_MIN: u64 = 20;
+
+/// Divides each part as the sampled time in its state is divided.
+pub(super) fn split(budget: &Budget, sampled: &[SampledClass]) -> Vec<ClassTime> {
+    let mut classes = Vec::new();
+    for one in &budget.parts {
+        let of_part = || sampled.iter().filter(|class| class.state == one.part.name() && class.ns > 0.0);
+        let (count, ns) = of_part().fold((0, 0.0), |(count, ns), class| (count + class.count, ns + class.ns));
+        if count < COUNT_MIN {
+            continue;
+        }
+        let mut split: Vec<ClassTime> = of_part()
+            .filter(|class| one.part != Part::Cpu || !class.class.is_empty())
+            .map(|class| ClassTime {
+                part: one.part,
+                class: class.class.clone(),
+                ms: one.ms * class.ns / ns,
+                count: class.count,
+            })
+            .collect();
+        split.sort_by(|a, b| b.ms.total_cmp(&a.ms).then(a.class.cmp(&b.class)));
+        classes.extend(split);
+    }
+    classes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::budget::PartTime;
+
+    fn sampled(state: &str, class: &str, count: u64, ns: f64) -> SampledClass {
+        SampledClass { state: state.to_string(), class: class.to_string(), count, ns }
+    }
+
+    fn budget() -> Budget {
+        let part = |part, ms| PartTime { part, ms, series: Vec::new() };
+        Budget { parts: vec![part(Part::Cpu, 2.0), part(Part::Lock, 8.0)], ..Budget::default() }
+    }
+
+    fn told(sampled: &[SampledClass]) -> Vec<(Part, String, f64)> {
+        split(&budget(), sampled).into_iter().map(|one| (one.part, one.class, one.ms)).collect()
+    }
+
+    #[test]
+    fn waits_add_up_to_their_part_and_of_the_cpus_only_what_spins_is_told() {
+        let sampled = [
+            sampled("lock", "row_lock", 10, 100.0),
+            sampled("lock", "redo_flush", 20, 600.0),
+            sampled("lock", "", 5, 100.0),
+            sampled("cpu", "", 90, 900.0),
+            sampled("cpu", "page_latch", 10, 100.0),
+        ];
+        assert_eq!(
+            told(&sampled),
+            [
+                (Part::Cpu, "page_latch".to_string(), 0.2),
+                (Part::Lock, "redo_flush".to_string(), 6.0),
+                (Part::Lock, "".to_string(), 1.0),
+                (Part::Lock, "row_lock".to_string(), 1.0),
+            ]
+        );
+    }
+
+    #[test]
+    fn a_handful_of_samples_splits_nothing() {
+        assert_eq!(told(&[sampled("lock", "row_lock", COUNT_MIN - 1, 1e9)]), []);
+        assert_eq!(told(&[sampled("file_sync", "redo_flush", 1_000, 1e9)]), [], "a part that is not there");
+    }
+}

@@ -1,0 +1,196 @@
+//! What sampled stacks say of the locks' pool: whose each wait was, where a rule names a function of its stack.
+
+use std::collections::BTreeMap;
+
+use super::case::Case;
+use super::claim::Claim;
+use super::model::Cause;
+use crate::budget::COUNT_MIN;
+use crate::model::Part;
+use crate::numbers;
+
+/// How sure one is of waits whose stacks were seen.
+const CERTAINTY: f64 = 0.95;
+
+/// The cause that a wait class speaks of; `None` for classes that are nobody's, such as the allocator's locks.
+fn cause_of(class: &str) -> Option<(Cause, &'static str)> {
+    Some(match class {
+        "row_lock" => (Cause::RowLock, "waits for row locks hold"),
+        "lock_system" => (Cause::LockSys, "latches of the lock system hold"),
+        "metadata_lock" => (Cause::MetadataLock, "metadata locks hold"),
+        "table_lock" => (Cause::TableLock, "table locks hold"),
+        "table_cache" => (Cause::TableCache, "locks of the table cache hold"),
+        "redo_flush" => (Cause::RedoFlush, "waits for flushes of the redo log hold"),
+        "redo_write" => (Cause::RedoWrite, "locks of the redo log hold"),
+        "binlog" => (Cause::Binlog, "locks of the binary log hold"),
+        "page_latch" => (Cause::PageLatch, "latches on pages hold"),
+        "page_read" => (Cause::BufferPoolMiss, "waits for pages that are being read hold"),
+        "buffer_pool" | "page_flush" => (Cause::PageFlush, "waits for free and flushed pages hold"),
+        "doublewrite" => (Cause::Doublewrite, "locks of the doublewrite buffer hold"),
+        "adaptive_hash" => (Cause::AdaptiveHash, "latches of the adaptive hash index hold"),
+        "index_latch" => (Cause::IndexLatch, "latches on index trees hold"),
+        "trx_system" => (Cause::TrxSys, "the transaction system's locks hold"),
+        "thread_concurrency" => (Cause::ThreadConcurrency, "the wait to get into InnoDB holds"),
+        "query_cache" => (Cause::QueryCache, "the query cache's lock holds"),
+        _ => return None,
+    })
+}
+
+struct Seen {
+    what: &'static str,
+    ms: f64,
+    waits: u64,
+    class: String,
+}
+
+/// Gives the claims the time on locks that stacks show to be theirs, and makes those that no counter had made. Time that a counter
+/// has measured, such as that of row locks, stays as it is.
+pub(super) fn settle(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
+    let Some(budget) = case.budget else { return claims };
+    let mut seen: BTreeMap<Cause, Seen> = BTreeMap::new();
+    for one in budget.classes_of(Part::Lock) {
+        let Some((cause, what)) = cause_of(&one.class) else { continue };
+        let sum = seen.entry(cause).or_insert(Seen { what, ms: 0.0, waits: 0, class: one.class.clone() });
+        sum.ms += one.ms;
+        sum.waits += one.count;
+    }
+    // Waits for rows that ended in a deadlock are counted there.
+    let deadlocked_ms: f64 =
+        claims.iter().filter(|claim| claim.cause == Cause::Deadlock).map(|claim| claim.lock_ms).sum();
+    if let Some(rows) = seen.get_mut(&Cause::RowLock) {
+        rows.ms = (rows.ms - deadlocked_ms).max(0.0);
+    }
+    for claim in &mut claims {
+        if let Some(sum) = seen.remove(&claim.cause)
+            && claim.lock_ms == 0.0
+        {
+            claim.ms += sum.ms;
+            claim.lock_ms = sum.ms;
+            claim.certainty = CERTAINTY;
+            claim.why.push_str(&format!("; {}", told(case, &sum)));
+        }
+    }
+    for (cause, sum) in seen {
+        let why = told(case, &sum);
+        claims.push(
+            Claim::new(cause, sum.what, why)
+                .holds_lock(sum.ms)
+                .certain(CERTAINTY)
+                .rests_on(case.parts(&[Part::Lock])),
+        );
+    }
+    claims
+}
+
+fn told(case: &Case, sum: &Seen) -> String {
+    format!(
+        "{} a {} were spent in waits of the class {}, by the stacks of {} waits",
+        numbers::milliseconds(sum.ms),
+        case.unit(),
+        sum.class,
+        numbers::count(sum.waits)
+    )
+}
+
+/// CPU time of the mean transaction that was spent spinning, in ms; `None` where no stacks were sampled.
+pub(super) fn spun(case: &Case) -> Option<(f64, u64, Vec<String>)> {
+    let budget = case.budget?;
+    let on_cpu = || case.level.wait_classes.iter().filter(|one| one.state == Part::Cpu.name());
+    if on_cpu().map(|one| one.count).sum::<u64>() < COUNT_MIN {
+        return None;
+    }
+    let (mut ms, mut names) = (0.0, Vec::new());
+    let mut count = 0;
+    for one in budget.classes_of(Part::Cpu) {
+        ms += one.ms;
+        count += one.count;
+        names.push(one.class.clone());
+    }
+    Some((ms, count, names))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::explain;
+    use crate::model::{Counter, Explanation, Input, LevelInput, SampledClass, SeriesName};
+
+    /// Sixteen users, 10 ms a transaction: 2 on a CPU and 8 on locks.
+    fn explained(classes: &[(&str, &str, u64, f64)], status: &[(&str, f64)]) -> Explanation {
+        let series = |source: &str, metric: &str| SeriesName {
+            host: "server".to_string(),
+            source: source.to_string(),
+            metric: metric.to_string(),
+            instance: String::new(),
+        };
+        let mut level = LevelInput {
+            users: 16,
+            end_ns: 1_000_000_000,
+            transactions: 1_600,
+            latency_mean_ms: 10.0,
+            bins_100ms: vec![160; 10],
+            ..LevelInput::default()
+        };
+        let sums = [("request_ns", 10.0), ("request_cpu_ns", 2.0), ("request_lock_ns", 8.0)];
+        let sums = sums.map(|(metric, ms)| (series("trace", metric), ms * 1e6));
+        let status = status.iter().map(|(metric, count)| (series("status", metric), *count));
+        for (series, a_transaction) in sums.into_iter().chain(status) {
+            let increase = a_transaction * 1_600.0;
+            level.counters.push(Counter { series, unit: "1".to_string(), increase });
+        }
+        level.wait_classes = classes
+            .iter()
+            .map(|(state, class, count, ns)| SampledClass {
+                state: state.to_string(),
+                class: class.to_string(),
+                count: *count,
+                ns: *ns,
+            })
+            .collect();
+        explain(&Input { levels: vec![level], ..Input::default() })
+    }
+
+    fn shares(explained: &Explanation) -> Vec<(&'static str, f64)> {
+        let rounded = |share: f64| (share * 100.0).round() / 100.0;
+        explained.suspects.iter().map(|one| (one.id.name(), rounded(one.share))).collect()
+    }
+
+    #[test]
+    fn time_on_locks_goes_to_whose_stacks_were_seen() {
+        let explained = explained(
+            &[("lock", "redo_flush", 60, 60.0), ("lock", "metadata_lock", 30, 30.0), ("lock", "", 10, 10.0)],
+            &[],
+        );
+        let told = shares(&explained);
+        assert_eq!(told[0], ("redo-flush", 0.48));
+        assert!(told.contains(&("metadata-lock", 0.24)), "{told:?}");
+        let text = &explained.suspects[0].text;
+        assert!(
+            text.contains("4.8 ms a transaction") && text.contains("by the stacks of 60 waits"),
+            "{text}"
+        );
+        let budget = explained.findings.iter().find(|finding| finding.id == "budget").unwrap();
+        assert!(budget.text.contains("60 % redo_flush, 30 % metadata_lock"), "{}", budget.text);
+    }
+
+    #[test]
+    fn what_a_counter_has_measured_stays_as_it_is() {
+        let told = shares(&explained(
+            &[("lock", "row_lock", 100, 100.0)],
+            &[("Innodb_row_lock_time", 4.0), ("Innodb_row_lock_waits", 1.0)],
+        ));
+        assert!(told.contains(&("row-lock", 0.4)), "{told:?}");
+    }
+
+    #[test]
+    fn spinning_is_what_was_seen_to_spin() {
+        let spin_rounds = [("Innodb_mutex_spin_rounds", 1e6)];
+        let spins = |explained: Explanation| explained.suspects.iter().any(|one| one.id == Cause::Spin);
+        assert!(spins(explained(&[("cpu", "page_latch", 40, 40.0), ("cpu", "", 60, 60.0)], &[])));
+        assert!(spins(explained(&[], &spin_rounds)));
+        assert!(
+            !spins(explained(&[("cpu", "", 100, 100.0)], &spin_rounds)),
+            "no stack was of a thread that spun"
+        );
+    }
+}
