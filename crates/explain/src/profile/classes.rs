@@ -102,7 +102,7 @@ impl Rules {
             fitting.find(|rule| rule.fits(name, if metric == CPU { "lock" } else { metric }))
         };
         let places = around..names.len();
-        places.into_iter().find_map(|place| Some((place, of(&names[place])?.class.as_str())))
+        places.into_iter().find_map(|place| Some((place, of(names[place])?.class.as_str())))
     }
 }
 

@@ -146,10 +146,7 @@ fn spin(case: &Case) -> Option<Claim> {
 
 /// Stacks tell it exactly enough: what they show is no matter of counters any more.
 fn seen_spinning(case: &Case, spun_ms: f64, samples: u64, classes: &[String]) -> Option<Claim> {
-    let share_of_cpu = spun_ms / case.cpu_ms();
-    if !(share_of_cpu >= SPUN_MIN) {
-        return None;
-    }
+    let share_of_cpu = Some(spun_ms / case.cpu_ms()).filter(|share| *share >= SPUN_MIN)?;
     let why = format!(
         "{} of a {}'s time on a CPU was spinning for locks of the class {}, by {} samples of stacks",
         numbers::percent(share_of_cpu),
