@@ -55,6 +55,13 @@ pub struct ClassTime {
     pub count: u64,
 }
 
+impl ClassTime {
+    /// The class as sentences and tables name it, such as "redo flush"; `None` for what has none.
+    pub fn words(&self) -> Option<String> {
+        (!self.class.is_empty()).then(|| self.class.replace('_', " "))
+    }
+}
+
 /// `cpu` by mode, from samples of the threads that worked on requests: CPU accounting by ticks can't tell it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CpuSplit {

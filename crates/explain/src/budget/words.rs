@@ -101,14 +101,14 @@ fn level_finding(budget: &Budget, level: &Level) -> Finding {
     Finding { id: "budget".to_string(), text, evidence }
 }
 
-/// " Of what it spent waiting on locks, 76 % was redo_flush and 12 % row_lock (by the stacks of 812 waits)."
+/// " Of what it spent waiting on locks, 76 % was redo flush and 12 % row lock (by the stacks of 812 waits)."
 fn class_sentence(budget: &Budget, of: &PartTime) -> String {
     let named: Vec<String> = budget
         .classes_of(of.part)
         .filter(|one| one.ms >= NAMED_SHARE_MIN * of.ms)
         .take(NAMED_MAX)
         .map(|one| {
-            let class = if one.class.is_empty() { "in functions that no rule names" } else { &one.class };
+            let class = one.words().unwrap_or_else(|| "in functions that no rule names".to_string());
             format!("{} {class}", numbers::percent(one.ms / of.ms))
         })
         .collect();

@@ -50,7 +50,12 @@ pub(super) fn settle(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
     let mut seen: BTreeMap<Cause, Seen> = BTreeMap::new();
     for one in budget.classes_of(Part::Lock) {
         let Some((cause, what)) = cause_of(&one.class) else { continue };
-        let sum = seen.entry(cause).or_insert(Seen { what, ms: 0.0, waits: 0, class: one.class.clone() });
+        let sum = seen.entry(cause).or_insert(Seen {
+            what,
+            ms: 0.0,
+            waits: 0,
+            class: one.words().unwrap_or_default(),
+        });
         sum.ms += one.ms;
         sum.waits += one.count;
     }
@@ -84,7 +89,7 @@ pub(super) fn settle(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
 
 fn told(case: &Case, sum: &Seen) -> String {
     format!(
-        "{} a {} were spent in waits of the class {}, by the stacks of {} waits",
+        "{} a {} were waits of the class {}, by the stacks of {} waits",
         numbers::milliseconds(sum.ms),
         case.unit(),
         sum.class,
@@ -104,7 +109,7 @@ pub(super) fn spun(case: &Case) -> Option<(f64, u64, Vec<String>)> {
     for one in budget.classes_of(Part::Cpu) {
         ms += one.ms;
         count += one.count;
-        names.push(one.class.clone());
+        names.extend(one.words());
     }
     Some((ms, count, names))
 }
@@ -170,7 +175,7 @@ mod tests {
             "{text}"
         );
         let budget = explained.findings.iter().find(|finding| finding.id == "budget").unwrap();
-        assert!(budget.text.contains("60 % redo_flush, 30 % metadata_lock"), "{}", budget.text);
+        assert!(budget.text.contains("60 % redo flush, 30 % metadata lock"), "{}", budget.text);
     }
 
     #[test]

@@ -56,7 +56,7 @@ pub(super) fn bars(budget: &Budget) -> String {
         push(part.words(), budget.ms(part));
         for one in classes_shown(budget, part) {
             let of_cpu = if part == Part::Cpu { "spinning for " } else { "" };
-            let class = if one.class.is_empty() { "no class" } else { &one.class };
+            let class = one.words().unwrap_or_else(|| "no class".to_string());
             push(&format!("  {of_cpu}{class}"), one.ms);
         }
     }
