@@ -18,6 +18,8 @@ export interface Drawing {
   fill: (node: number) => string;
   ink: string;
   paper: string;
+  /** So many of the first frames are drawn faintly: the callers of the one that is zoomed, whose own widths are greater than what is shown. */
+  faint: number;
 }
 
 /** What of the graph is seen: its outermost row lies at the foot. All in pixels of the page. */
@@ -51,6 +53,7 @@ export function draw(canvas: HTMLCanvasElement, drawing: Drawing, view: View): v
     if (y + ROW < 0 || y > view.height) continue;
     const left = layout.left[frame] as number;
     const width = layout.width[frame] as number;
+    context.globalAlpha = frame < drawing.faint ? 0.55 : 1;
     context.fillStyle = drawing.fill(node);
     context.fillRect(left, y, width > 3 ? width - GAP : width, ROW - GAP);
     if (width < LABEL_MIN) continue;

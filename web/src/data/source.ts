@@ -107,7 +107,9 @@ async function inflateBlock(number: number): Promise<Float64Array[]> {
   await documentParsed();
   const element = document.getElementById(`whyso-block-${number}`);
   if (!element) throw new Error(`The block ${number} of samples is missing: is the file complete?`);
-  const packed = Uint8Array.from(atob((element.textContent ?? '').trim()), (character) => character.charCodeAt(0));
+  const text = atob((element.textContent ?? '').trim());
+  const packed = new Uint8Array(text.length);
+  for (let at = 0; at < text.length; at++) packed[at] = text.charCodeAt(at);
   const inflating = new Blob([packed]).stream().pipeThrough(new DecompressionStream('deflate-raw'));
   return decodeBlock(new Uint8Array(await new Response(inflating).arrayBuffer()));
 }

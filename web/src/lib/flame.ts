@@ -156,9 +156,40 @@ export function matching(names: string[], text: string): Uint8Array {
   return Uint8Array.from(names, (name) => (wanted !== '' && name.toLowerCase().includes(wanted) ? 1 : 0));
 }
 
-/** By how much each node's time is more here than there: times are divided by what they are compared by, such as transactions. */
-export function difference(here: Float64Array, by: number, there: Float64Array, otherBy: number): Float64Array {
-  return here.map((time, node) => (by > 0 ? time / by : 0) - (otherBy > 0 ? (there[node] ?? 0) / otherBy : 0));
+/** One side of a comparison. */
+export interface Side {
+  /** Of each node: exclusive or inclusive. */
+  times: Float64Array;
+  /** Of the whole tree. */
+  total: number;
+  /** What times are divided by, such as transactions. */
+  by: number;
+  /** Half of the 95 % interval of the total. */
+  half: number;
+}
+
+/** By how much each node's time is more here than there, and half of the 95 % interval of that. */
+export interface Difference {
+  value: Float64Array;
+  half: Float64Array;
+}
+
+/** A node is taken to have as large a part of the total's variance as of the total, which it has where all samples stand for as much. */
+export function difference(here: Side, there: Side): Difference {
+  const [one, other] = [scaled(here), scaled(there)];
+  const value = here.times.map((_, node) => one.time(node) - other.time(node));
+  return { value, half: value.map((_, node) => Math.sqrt(one.variance(node) + other.variance(node))) };
+}
+
+function scaled({ times, total, by, half }: Side): { time: (node: number) => number; variance: (node: number) => number } {
+  const time = (node: number) => (by > 0 ? (times[node] ?? 0) / by : 0);
+  return { time, variance: (node) => (by > 0 && total > 0 ? ((half / by) ** 2 * (times[node] ?? 0)) / total : 0) };
+}
+
+/** A difference that its interval tells from none; else 0. */
+export function toldApart({ value, half }: Difference, node: number): number {
+  const one = value[node] ?? 0;
+  return Math.abs(one) > (half[node] ?? 0) ? one : 0;
 }
 
 /** From −1 to 1 by the square root of the part of the most, so that small differences are seen, too. */

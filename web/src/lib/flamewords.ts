@@ -35,6 +35,10 @@ export function totalOf(level: FlameLevel | undefined, metric: number, threads: 
   };
 }
 
+/** So much of its colour has what a search found, and the rest of the paper's. */
+export const FOUND = 0.6;
+/** The same of the greatest difference, so that labels stay legible on it. */
+export const CHANGED = 0.6;
 export const LESS = '--c1';
 export const MORE = '--bad';
 export const KIND_COLOR: Record<ModuleKind, string> = {

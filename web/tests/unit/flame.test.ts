@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { callTree, difference, frameAt, frameOf, inclusiveOf, kindOf, label, layout, matching, pathTo, shade, shareOf, step, summed, WIDTH_MIN } from '../../src/lib/flame.ts';
+import { callTree, difference, frameAt, frameOf, inclusiveOf, kindOf, label, layout, matching, pathTo, shade, shareOf, step, summed, toldApart, WIDTH_MIN } from '../../src/lib/flame.ts';
 
 /** all → main → (read → copy, walk → walk); all → other. Names by place: 0 all, 1 main, 2 read, 3 copy, 4 walk, 5 other. */
 const tree = callTree(Float64Array.of(0, 1, 2, 3, 2, 3, 1), Float64Array.of(0, 1, 2, 3, 4, 4, 5));
@@ -86,8 +86,13 @@ test('functions that match are counted once, also where they call themselves', (
 
 test('a difference is of time by what it is divided by', () => {
   const there = Float64Array.of(0, 10, 0, 10, 0, 0, 20);
-  expect([...difference(exclusive, 10, there, 10)]).toEqual([0, 0, 0, 2, 1.5, 2.5, 0]);
-  expect([...difference(exclusive, 10, there, 0)]).toEqual([0, 1, 0, 3, 1.5, 2.5, 2]);
+  const side = (times: Float64Array, by: number, half = 0) => ({ times, total: 100, by, half });
+  expect([...difference(side(exclusive, 10), side(there, 10)).value]).toEqual([0, 0, 0, 2, 1.5, 2.5, 0]);
+  expect([...difference(side(exclusive, 10), side(there, 0)).value]).toEqual([0, 1, 0, 3, 1.5, 2.5, 2]);
+  // 25 of 100 here with an interval of 60 in all: half of that here, and nothing there.
+  const wide = difference(side(exclusive, 10, 60), side(there, 10));
+  expect(wide.half[5]).toBeCloseTo(3);
+  expect([toldApart(wide, 5), toldApart(difference(side(exclusive, 10, 40), side(there, 10)), 5)]).toEqual([0, 2.5]);
   expect([shade(4, 4), shade(-1, 4), shade(0, 0), shade(9, 4)]).toEqual([1, -0.5, 0, 1]);
 });
 
