@@ -269,6 +269,24 @@ test('a level that the page shows alone is shown here, too', async () => {
   changed.remove();
 });
 
+test('deep stacks are scrolled: the foot is seen first, and the keyboard brings the rest', async () => {
+  const changed = made(Array.from({ length: 120 }, (_, depth): Call => [depth, `function_${depth}`, 'mariadbd', depth === 119 ? 50 : 0, 0, 0, 0]));
+  const { page, complaints } = await open(browser, changed.url);
+  const section = graph(page);
+  await section.locator('canvas').waitFor();
+  expect(await hover(section, 3, 0.5)).toMatch(/^function_3 *mariadbd/);
+  await section.getByRole('application').focus();
+  for (let row = 0; row < 119; row++) await page.keyboard.press('ArrowUp');
+  await expect.poll(() => section.locator('.told').textContent()).toMatch(/^function_119/);
+  const [mark, graphBox] = await Promise.all([section.locator('.focus').boundingBox(), section.getByRole('application').boundingBox()]);
+  expect(Math.round((mark?.y ?? 0) - (graphBox?.y ?? 0))).toBe(0);
+  const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  expect(overflow).toBeLessThanOrEqual(0);
+  expect(complaints).toEqual([]);
+  await page.close();
+  changed.remove();
+});
+
 test('names of functions are text, and nothing overflows', async () => {
   const calls = CALLS.map((call): Call => [call[0], `${HOSTILE.repeat(8)}${call[1]}`, HOSTILE, call[3], call[4], call[5], call[6]]);
   const changed = made(calls);
