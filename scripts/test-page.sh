@@ -8,7 +8,7 @@ export PATH="$PATH:$HOME/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin"
 place=$(mktemp -d /var/tmp/whyso-page-XXXXXX)
 trap 'rm -rf "$place"' EXIT
 cargo build --release --locked --quiet
-"$CARGO_TARGET_DIR/release/whyso" run oltp-read-write --users 1,2,4,8 --seconds 3 --warmup 1 --tables 2 --rows 2000 \
+"$CARGO_TARGET_DIR/release/whyso" run oltp-read-write --users 1,2,4,8 --seconds 3 --warmup 1 --tables 2 --rows 2000 --stacks \
 	--server-dir "$place" --out "$place/runs" >"$place/out" 2>&1 || { cat "$place/out"; exit 1; }
 
 cd web

@@ -94,6 +94,7 @@ fn the_stacks_of_a_loaded_mariadb_reach_their_roots_and_add_up_to_the_accounts()
     assert_classes_add_up(&place, run, ns(&all["total"], "lock", "exclusive_ns"));
     assert_relatives_are_told(&place, run);
     assert_folded_stacks_add_up(&place, run, ns(&all["total"], "cpu", "exclusive_ns"));
+    assert_flame_graph_has_the_same_totals(run, &all);
 }
 
 fn assert_classes_add_up(place: &Place, run: &str, lock_ns: f64) {
@@ -144,6 +145,20 @@ fn assert_folded_stacks_add_up(place: &Place, run: &str, cpu_ns: f64) {
         assert!(!stack.is_empty());
     }
     assert!((sum_us * 1e3 / cpu_ns - 1.0).abs() < 0.01, "{sum_us} us folded of {cpu_ns} ns");
+}
+
+/// The page tells connections' threads first, metric by metric, in whole microseconds.
+fn assert_flame_graph_has_the_same_totals(run: &str, all: &Value) {
+    let html = std::fs::read_to_string(Path::new(run).join("report.html")).unwrap();
+    let (_, from_head) = html.split_once(r#"id="whyso-head">"#).unwrap();
+    let (head, _) = from_head.split_once("</script>").unwrap();
+    let flame = &serde_json::from_str::<Value>(head).unwrap()["flame"];
+    for (place, metric) in ["cpu", "lock", "io"].into_iter().enumerate() {
+        assert_eq!(flame["metrics"][place], metric);
+        let total_us = flame["levels"][0]["columns"][place]["total_us"].as_f64().unwrap();
+        let total_ns = ns(&all["total"], metric, "exclusive_ns");
+        assert!((total_us * 1e3 - total_ns).abs() <= 500.0, "{metric}: {total_us} us of {total_ns} ns");
+    }
 }
 
 #[test]

@@ -21,6 +21,7 @@ mod axis;
 pub mod codec;
 mod derived;
 mod differences;
+mod flame;
 pub mod html;
 mod json;
 pub mod load;
@@ -46,7 +47,7 @@ pub use profile::{
     Relation, SampledIn, StatesByRole, classes, classes_json, folded, functions, functions_json, relatives,
     relatives_json, wakers, wakers_json,
 };
-pub use source::{Column, Source};
+pub use source::{Column, Source, Stacks};
 pub use svg::svg;
 pub use terminal::{run_line, terminal};
 pub use threads::{ThreadsWindow, threads, threads_json};

@@ -10,8 +10,9 @@ use flate2::write::DeflateEncoder;
 use serde::Serialize;
 use whyso_explain::model::Explanation;
 use whyso_record::data::{Event, LoadInterval, SeriesKey};
-use whyso_record::run::RunInfo;
+use whyso_record::run::{Purpose, RunInfo, Window};
 
+use crate::flame::{Flame, FlameHead};
 use crate::source::Source;
 use crate::threads::{self, ThreadsHead};
 use crate::{Error, codec, derived, thin};
@@ -47,6 +48,9 @@ struct Head<'a> {
     /// Absent where nothing traced the server's threads.
     #[serde(skip_serializing_if = "Option::is_none")]
     threads: Option<ThreadsHead>,
+    /// Absent where no stacks were taken.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    flame: Option<FlameHead>,
 }
 
 /// Where in the blocks something lies.
@@ -106,6 +110,7 @@ pub fn build(source: &dyn Source, explanation: &Explanation) -> Result<Payload, 
 
     let axis_places = axes.write(&mut blocks)?;
     let threads = add_threads(&mut blocks, run, source)?;
+    let flame = add_flame(&mut blocks, run, source)?;
     let head = Head {
         format: FORMAT,
         run,
@@ -119,6 +124,7 @@ pub fn build(source: &dyn Source, explanation: &Explanation) -> Result<Payload, 
         axes: axis_places,
         series,
         threads,
+        flame,
     };
     Ok(Payload { head_json: script_safe(&serde_json::to_string(&head)?), blocks_base64: blocks.done })
 }
@@ -158,6 +164,24 @@ fn add_threads(
         blocks.push(column);
     }
     blocks.close()?;
+    Ok(Some(head))
+}
+
+/// The server's stacks: the tree in one block, and each level's times in one more, so that the page reads the levels that it shows.
+fn add_flame(blocks: &mut Blocks, run: &RunInfo, source: &dyn Source) -> Result<Option<FlameHead>, Error> {
+    let sweep = run.levels.iter().filter(|level| level.purpose == Purpose::Sweep);
+    let levels: Vec<(u32, Window)> = sweep.map(|level| (level.index, level.window)).collect();
+    let Some(flame) = Flame::new(source.stacks()?, &levels) else { return Ok(None) };
+    let (tree, folded_below) = flame.tree();
+    let (mut head, columns) = flame.head(&tree, folded_below);
+    head.block = blocks.place().block;
+    columns.iter().for_each(|column| blocks.push(column));
+    blocks.close()?;
+    for (place, level) in head.levels.iter_mut().enumerate() {
+        level.block = blocks.place().block;
+        Flame::columns(&tree, place).for_each(|column| blocks.push(&column));
+        blocks.close()?;
+    }
     Ok(Some(head))
 }
 

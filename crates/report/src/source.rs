@@ -1,7 +1,7 @@
 //! Where a report's numbers come from.
 
 use whyso_record::Recording;
-use whyso_record::data::{Event, LoadInterval, SeriesId, SeriesKey};
+use whyso_record::data::{Event, LoadInterval, SeriesId, SeriesKey, StackFrame, StackSample, StackWait};
 use whyso_record::run::RunInfo;
 use whyso_series::ThreadTable;
 
@@ -14,6 +14,17 @@ pub struct Column {
     pub t_ns: Vec<i64>,
     /// As recorded (counters cumulative); NaN where a reading failed.
     pub value: Vec<f64>,
+}
+
+/// Stacks of the server's threads; no frames where none were taken.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Stacks {
+    /// Threads that were found on CPUs.
+    pub samples: Vec<StackSample>,
+    /// Waits that were chosen.
+    pub waits: Vec<StackWait>,
+    /// The functions of every stack, by stack and depth.
+    pub frames: Vec<StackFrame>,
 }
 
 /// What a report is made of. A [`whyso_record::Recording`] is one; made data for tests and benches are another.
@@ -30,6 +41,7 @@ pub trait Source {
     fn load(&self) -> Result<Vec<LoadInterval>, Error>;
     /// Every look at the server's threads; empty where they were not traced.
     fn threads(&self) -> Result<ThreadTable, Error>;
+    fn stacks(&self) -> Result<Stacks, Error>;
     /// What was lost or could not be read.
     fn problems(&self) -> Vec<String>;
 }
@@ -68,6 +80,14 @@ impl Source for Recording {
 
     fn threads(&self) -> Result<ThreadTable, Error> {
         Ok(Recording::threads(self)?)
+    }
+
+    fn stacks(&self) -> Result<Stacks, Error> {
+        let frames = self.frames()?;
+        if frames.is_empty() {
+            return Ok(Stacks::default());
+        }
+        Ok(Stacks { samples: Recording::stacks(self, None)?, waits: self.waits(None)?, frames })
     }
 
     fn problems(&self) -> Vec<String> {

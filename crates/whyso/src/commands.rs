@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result, bail};
+use whyso_lab::Error;
 use whyso_record::Recording;
 use whyso_server::snapshot::Store;
 

@@ -222,6 +222,8 @@ export interface Explanation {
   actions?: ActionEffect[];
   /** None where the run was not traced. */
   budgets?: Budget[];
+  /** Index of the level that the cause is asked about. */
+  about?: number | null;
   findings: Finding[];
 }
 
@@ -253,6 +255,8 @@ export interface Head {
   series: SeriesHead[];
   /** Absent where nothing traced the server's threads. */
   threads?: ThreadsHead;
+  /** Absent where no stacks were taken. */
+  flame?: FlameHead;
 }
 
 export interface ThreadHead {
@@ -271,6 +275,29 @@ export interface ThreadsHead {
   statements: string[];
   block: number;
   note: string;
+}
+
+/** The server's stacks, merged into one tree, and where its columns lie: see `crates/report/src/flame/mod.rs`. */
+export interface FlameHead {
+  metrics: string[];
+  /** Kinds of threads, told apart. */
+  threads: string[];
+  modules: string[];
+  /** Name, and place of its module; the first one stands for all calls. */
+  names: [string, number][];
+  nodes: number;
+  block: number;
+  /** Of how many nodes the time is in their callers', and the share of every column that each of them held less of. */
+  folded: number;
+  folded_below: number;
+  levels: FlameLevel[];
+}
+
+export interface FlameLevel {
+  level: number;
+  block: number;
+  /** A column a metric of each kind of threads, kind by kind. */
+  columns: { total_us: number; half_us: number; samples: number }[];
 }
 
 /** The samples of one series. A bucket of an envelope has its least, quartiles and greatest value beside the median. */

@@ -8,6 +8,10 @@ export interface DataSource {
   column(series: number): Promise<Column>;
   /** The columns of the head's threads: one a state, then requests, connections, statements. */
   threadColumns(): Promise<Float64Array[]>;
+  /** Depth and name of every node of the head's tree of calls. */
+  flameTree(): Promise<[Float64Array, Float64Array]>;
+  /** Exclusive microseconds of every node: the columns of the level at this place in the head's flame. */
+  flameColumns(place: number): Promise<Float64Array[]>;
 }
 
 const FORMAT = 1;
@@ -61,6 +65,21 @@ export class InlinedSource implements DataSource {
     });
   }
 
+  async flameTree(): Promise<[Float64Array, Float64Array]> {
+    const { flame } = this.head;
+    if (!flame) throw new Error('This report holds no stacks.');
+    const block = await this.#block(flame.block);
+    return [whole(block, 0, flame.nodes), whole(block, 1, flame.nodes)];
+  }
+
+  async flameColumns(place: number): Promise<Float64Array[]> {
+    const { flame } = this.head;
+    const level = flame?.levels[place];
+    if (!flame || !level) throw new Error('This report holds no stacks of this level.');
+    const block = await this.#block(level.block);
+    return level.columns.map((_, slot) => whole(block, slot, flame.nodes));
+  }
+
   #block(number: number): Promise<Float64Array[]> {
     let block = this.#blocks.get(number);
     if (!block) {
@@ -69,6 +88,13 @@ export class InlinedSource implements DataSource {
     }
     return block;
   }
+}
+
+/** A column of the tree of calls. */
+function whole(block: Float64Array[], slot: number, nodes: number): Float64Array {
+  const column = at(block, slot);
+  if (column.length !== nodes) throw new Error('The columns of the stacks are shorter than the report says.');
+  return column;
 }
 
 function at(block: Float64Array[], slot: number): Float64Array {
@@ -81,7 +107,9 @@ async function inflateBlock(number: number): Promise<Float64Array[]> {
   await documentParsed();
   const element = document.getElementById(`whyso-block-${number}`);
   if (!element) throw new Error(`The block ${number} of samples is missing: is the file complete?`);
-  const packed = Uint8Array.from(atob((element.textContent ?? '').trim()), (character) => character.charCodeAt(0));
+  const text = atob((element.textContent ?? '').trim());
+  const packed = new Uint8Array(text.length);
+  for (let at = 0; at < text.length; at++) packed[at] = text.charCodeAt(at);
   const inflating = new Blob([packed]).stream().pipeThrough(new DecompressionStream('deflate-raw'));
   return decodeBlock(new Uint8Array(await new Response(inflating).arrayBuffer()));
 }

@@ -53,9 +53,9 @@ function blockElement(number: number, columns: number[][]): string {
     const length: number[] = [];
     let rest = column.length;
     for (; rest >= 0x80; rest >>= 7) length.push((rest & 0x7f) | 0x80);
-    return [...length, rest, ...column];
+    return [Buffer.from([...length, rest]), Buffer.from(column)];
   });
-  const packed = deflateRawSync(Buffer.from(bytes)).toString('base64');
+  const packed = deflateRawSync(Buffer.concat(bytes)).toString('base64');
   return `<script type="application/octet-stream;base64" id="whyso-block-${number}">${packed}</script>`;
 }
 
@@ -67,10 +67,17 @@ export interface MadeThread {
   statement?: string;
 }
 
-/** The same report with another head, in a file of its own; with these threads in place of its own, where there are some. */
-export function variant(change: (head: Head) => void, made?: { looks_ns: number[]; states: string[]; threads: MadeThread[] }): { url: string; remove: () => void } {
+/**
+ * The same report with another head, in a file of its own; with these threads in place of its own, where there are some, and with further
+ * blocks of columns by number.
+ */
+export function variant(
+  change: (head: Head) => void,
+  made?: { looks_ns: number[]; states: string[]; threads: MadeThread[] },
+  blocks: Record<number, number[][]> = {},
+): { url: string; remove: () => void } {
   const head = headOf(reportHtml);
-  const extra: string[] = [];
+  const extra = Object.entries(blocks).map(([number, columns]) => blockElement(Number(number), columns));
   if (made) {
     const block = 100_000;
     const { looks_ns, states, threads } = made;

@@ -9,11 +9,13 @@ mod functions;
 mod relatives;
 #[cfg(test)]
 mod tests;
+mod tree;
 mod wakers;
 
 pub use classes::{ClassTime, RuleError, Rules, classes};
 pub use functions::{FunctionTime, Functions, functions};
 pub use relatives::{Attributed, Relatives, relatives};
+pub use tree::{CallNode, CallTree, call_tree};
 pub use wakers::{Wake, WakerTime, wakers};
 
 use std::collections::BTreeMap;

@@ -102,6 +102,7 @@ fn any_profile() -> impl Strategy<Value = Profile> {
                         seen_ns: 0.0,
                     })
                     .collect(),
+                wakes: Vec::new(),
             }
         },
     )

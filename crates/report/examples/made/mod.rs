@@ -3,6 +3,7 @@
 mod budget;
 mod found;
 mod load;
+mod stacks;
 mod threads;
 
 use std::collections::BTreeMap;
@@ -10,7 +11,7 @@ use std::collections::BTreeMap;
 use whyso_clock::Anchor;
 use whyso_record::data::{Event, Kind, LoadInterval, SeriesKey};
 use whyso_record::run::{Ended, HostFacts, Level, Purpose, RunInfo, ServerFacts, Window};
-use whyso_report::{Column, Error, Source};
+use whyso_report::{Column, Error, Source, Stacks};
 use whyso_series::ThreadTable;
 
 pub(crate) use found::explanation;
@@ -403,6 +404,10 @@ impl Source for Made {
 
     fn threads(&self) -> Result<ThreadTable, Error> {
         Ok(threads::table(&self.run.levels, self.hostile))
+    }
+
+    fn stacks(&self) -> Result<Stacks, Error> {
+        Ok(stacks::stacks(&self.run.levels, self.hostile))
     }
 
     fn problems(&self) -> Vec<String> {

@@ -1,0 +1,75 @@
+/** Draws a flame graph on a canvas: frames with their labels, and nothing else. */
+
+import { label, type CallTree, type Layout } from '../lib/flame.ts';
+
+export const ROW = 17;
+const GAP = 1;
+const FONT_PX = 11;
+/** Narrower frames carry no label. */
+const LABEL_MIN = 26;
+const PAD = 4;
+
+export interface Drawing {
+  layout: Layout;
+  tree: CallTree;
+  /** By name: what is written on its frames. */
+  names: string[];
+  /** The colour of a node. */
+  fill: (node: number) => string;
+  ink: string;
+  paper: string;
+  /** So many of the first frames are drawn faintly: the callers of the one that is zoomed, whose own widths are greater than what is shown. */
+  faint: number;
+}
+
+/** What of the graph is seen: its outermost row lies at the foot. All in pixels of the page. */
+export interface View {
+  width: number;
+  height: number;
+  /** Of the whole graph. */
+  total: number;
+  /** How far the view's top lies beneath the graph's. */
+  top: number;
+}
+
+export function draw(canvas: HTMLCanvasElement, drawing: Drawing, view: View): void {
+  const ratio = devicePixelRatio || 1;
+  const [wide, high] = [Math.round(view.width * ratio), Math.round(view.height * ratio)];
+  if (canvas.width !== wide) canvas.width = wide;
+  if (canvas.height !== high) canvas.height = high;
+  const context = canvas.getContext('2d');
+  if (!context) return;
+  context.setTransform(ratio, 0, 0, ratio, 0, 0);
+  context.fillStyle = drawing.paper;
+  context.fillRect(0, 0, view.width, view.height);
+  context.font = `${FONT_PX}px ${getComputedStyle(document.body).fontFamily}`;
+  context.textBaseline = 'middle';
+  const perCharacter = context.measureText('handle_one_connection').width / 21;
+
+  const { layout, tree } = drawing;
+  for (let frame = 0; frame < layout.count; frame++) {
+    const node = layout.node[frame] as number;
+    const y = rowTop(tree.depth[node] as number, view);
+    if (y + ROW < 0 || y > view.height) continue;
+    const left = layout.left[frame] as number;
+    const width = layout.width[frame] as number;
+    context.globalAlpha = frame < drawing.faint ? 0.55 : 1;
+    context.fillStyle = drawing.fill(node);
+    context.fillRect(left, y, width > 3 ? width - GAP : width, ROW - GAP);
+    if (width < LABEL_MIN) continue;
+    const text = label(drawing.names[tree.name[node] as number] ?? '', Math.floor((width - 2 * PAD) / perCharacter));
+    if (text === '') continue;
+    context.fillStyle = drawing.ink;
+    context.fillText(text, left + PAD, y + ROW / 2, width - 2 * PAD + 2);
+  }
+}
+
+/** The top of a row in the view. */
+export function rowTop(depth: number, view: View): number {
+  return view.total - (depth + 1) * ROW - view.top;
+}
+
+/** The row at a place in the view. */
+export function rowAt(y: number, view: View): number {
+  return Math.floor((view.total - view.top - y) / ROW);
+}

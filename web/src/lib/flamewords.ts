@@ -1,0 +1,64 @@
+/** What a flame graph's metrics are called, what its totals rest on, and its colours. Pure. */
+
+import type { FlameLevel } from '../data/model.ts';
+import type { ModuleKind } from './flame.ts';
+
+export interface MetricWords {
+  short: string;
+  title: string;
+  noun: string;
+  /** What a frame's width is. */
+  width: string;
+}
+
+const METRICS = {
+  cpu: { short: 'CPU', title: 'time on CPUs', noun: 'time on CPUs', width: 'the CPU time' },
+  lock: { short: 'lock', title: 'waits for locks', noun: 'lock wait', width: 'the time waited for locks' },
+  io: { short: 'io', title: 'reads, writes and syncs of files', noun: 'file wait', width: 'the time in reads, writes and syncs of files' },
+  other: {
+    short: 'other waits',
+    title: 'other waits',
+    noun: 'other wait',
+    width: 'the time waited for locks of the kernel, pages, sleeps, asynchronous requests, and to send',
+  },
+} as const;
+export const METRIC_WORDS: Record<string, MetricWords> = METRICS;
+
+export const THREADS_WORDS: Record<string, string> = { connection: "connections' threads", background: 'background threads' };
+
+/** What the summed columns of a metric rest on: the intervals are of independent samples. */
+export function totalOf(level: FlameLevel | undefined, metric: number, threads: number[], metrics: number): { half_us: number; samples: number } {
+  const columns = threads.flatMap((kind) => level?.columns[kind * metrics + metric] ?? []);
+  return {
+    half_us: Math.hypot(...columns.map((one) => one.half_us)),
+    samples: columns.reduce((sum, one) => sum + one.samples, 0),
+  };
+}
+
+/** So much of its colour has what a search found, and the rest of the paper's. */
+export const FOUND = 0.6;
+/** The same of the greatest difference, so that labels stay legible on it. */
+export const CHANGED = 0.6;
+export const LESS = '--c1';
+export const MORE = '--bad';
+export const KIND_COLOR: Record<ModuleKind, string> = {
+  server: '--c2',
+  kernel: '--c1',
+  libc: '--c3',
+  library: '--c4',
+  unknown: '--c5',
+};
+
+/** A colour of its module's kind, a little other from name to name, so that neighbours stay apart. */
+export function shadeOf(name: string, color: string, paper: string): string {
+  let hash = 0;
+  for (let at = 0; at < name.length; at++) hash = (hash * 31 + name.charCodeAt(at)) | 0;
+  return mixed(color, paper, 0.4 + ((hash >>> 0) % 5) * 0.05);
+}
+
+/** A part of one colour and the rest of another, as `#rrggbb`. */
+export function mixed(one: string, other: string, part: number): string {
+  const channel = (color: string, at: number) => parseInt(color.slice(1 + 2 * at, 3 + 2 * at), 16);
+  const of = (at: number) => Math.round(channel(one, at) * part + channel(other, at) * (1 - part));
+  return `#${[0, 1, 2].map((at) => of(at).toString(16).padStart(2, '0')).join('')}`;
+}
