@@ -95,7 +95,7 @@ pub(crate) fn export(args: &ExportArgs) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if !args.profile.by.is_empty() || args.profile.users.is_some() {
-        bail!(whyso_lab::Error::Plan("--by and --users choose stacks: give --folded, too".to_string()));
+        bail!(Error::Plan("--by and --users choose stacks: give --folded, too".to_string()));
     }
     let (recording, _) = open(&args.run, &args.profile.runs)?;
     let filter = whyso_record::export::Filter {

@@ -102,7 +102,6 @@ fn any_profile() -> impl Strategy<Value = Profile> {
                         seen_ns: 0.0,
                     })
                     .collect(),
-                wakes: Vec::new(),
             }
         },
     )
