@@ -58,11 +58,14 @@ fn level_object(verdict: &LevelVerdict, response_ms: f64, explanation: &Explanat
             of_part[class] = json!(one.ms);
         }
     }
-    json!({
+    let mut level = json!({
         "users": verdict.users,
         "response_ms": response_ms,
         "budget_ms": parts,
-        "wait_classes_ms": classes,
         "unaccounted_ms": unaccounted_ms,
-    })
+    });
+    if !classes.is_empty() {
+        level["wait_classes_ms"] = Value::Object(classes);
+    }
+    level
 }
