@@ -81,7 +81,11 @@ impl Unwinding {
             Some((module, address)) => Frame { module, address },
             None => Frame { module: ModuleId::NONE, address: 0 },
         };
-        UserStack { frames: addresses.into_iter().map(frame).collect(), end }
+        let frames: Vec<Frame> = addresses.into_iter().map(frame).collect();
+        // No thread begins where there is no function: a frame pointer of 0 ended it there.
+        let begins_nowhere = frames.last().is_some_and(|frame| frame.module == ModuleId::NONE);
+        let end = if end == End::Root && begins_nowhere { End::Lost } else { end };
+        UserStack { frames, end }
     }
 
     /// A module by its number; `None` for the kernel and for what is in no module.
