@@ -115,7 +115,8 @@ pub fn explain_at(input: &Input, users: Option<u32>) -> Explanation {
     findings.extend(pauses::findings(&levels, about).into_iter().map(Some));
     findings.push(service_level::finding(&input.levels));
     findings.push(generator::finding(&levels, &input.machine));
-    findings.push(others::finding(&levels, &input.machine));
+    findings.push(others::programs_finding(&levels, &input.machine));
+    findings.push(others::steal_finding(&levels));
     let actions = effects::effects(&input.actions, &levels);
     findings.extend(effects::findings(&input.actions, &actions, &levels).into_iter().map(Some));
     findings.push(warnings::unstable(&levels));

@@ -18,7 +18,6 @@ const SERVER_NEARLY_FULL_SHARE: f64 = 0.8;
 const IDLE_NEARLY_FULL: f64 = 0.15;
 
 /// Shares of CPU time worth a word.
-const STEAL_MIN: f64 = 0.05;
 const IOWAIT_MIN: f64 = 0.10;
 
 /// Suspects that a sentence names.
@@ -329,7 +328,7 @@ fn shares(level: &Level, machine: &Machine) -> String {
         if cpu.iowait >= IOWAIT_MIN {
             text.push_str(&format!(", {} waiting for reads and writes", numbers::percent(cpu.iowait)));
         }
-        if cpu.steal >= STEAL_MIN {
+        if cpu.steal >= others::STOLEN_MIN {
             text.push_str(&format!(", {} taken by the hypervisor", numbers::percent(cpu.steal)));
         }
         parts.push(text);

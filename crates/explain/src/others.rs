@@ -1,8 +1,8 @@
 //! Did something else use the machine's CPUs meanwhile? Neither the server nor the generator: a
-//! backup, a build, a neighbour behind the hypervisor. It disturbs every level that it meets.
+//! backup, a build, or another machine behind the hypervisor. It disturbs every level that it meets.
 
 use crate::level::{Level, levels_evidence, levels_of};
-use crate::model::{Finding, Machine};
+use crate::model::{Evidence, Finding, Machine};
 use crate::numbers;
 
 /// CPUs' worth of other programs, as a share of the CPUs that the server and the generator may use,
@@ -12,38 +12,73 @@ const OTHERS_MIN: f64 = 0.15;
 /// The kernel counts CPU time by ticks, which misses: less than this many CPUs is never told.
 const OTHERS_MIN_CPUS: f64 = 0.2;
 
+/// Share of the machine's CPU time that the hypervisor gave to other machines, from which a level counts as disturbed:
+/// a twentieth is what two runs of the same level differ by anyway.
+pub(crate) const STOLEN_MIN: f64 = 0.05;
+
 /// Metrics of the sampler "cpu" that add up to the time in which a CPU was not idle.
 const BUSY: [&str; 5] = ["user_ns", "nice_ns", "system_ns", "irq_ns", "softirq_ns"];
 
-pub(crate) fn finding(levels: &[Level], machine: &Machine) -> Option<Finding> {
-    let mut shown = Vec::new();
-    let mut worst: Option<(f64, &Level)> = None;
-    for level in levels {
-        let Some(others_cpus) = disturbing_cpus(level, machine) else {
-            continue;
-        };
-        shown.push(level);
-        if worst.is_none_or(|(most, _)| others_cpus > most) {
-            worst = Some((others_cpus, level));
-        }
-    }
-    let (most, level) = worst?;
-    let disturbed = if shown.len() == levels.len() {
-        "every level".to_string()
-    } else {
-        let mut disturbed = shown.clone();
-        disturbed.sort_by_key(|level| level.users);
-        disturbed.dedup_by(|one, other| one.name() == other.name());
-        levels_of(&disturbed)
-    };
+/// What other programs of this machine took.
+pub(crate) fn programs_finding(levels: &[Level], machine: &Machine) -> Option<Finding> {
+    let disturbed = disturbed(levels, |level| disturbing_cpus(level, machine))?;
     let text = format!(
         "Other programs used the machine's CPUs meanwhile, neither the server nor the generator: up to {} CPUs, at {}. \
          That disturbed {}; measure again on a quiet machine.",
-        numbers::plain(most),
-        level.name(),
-        disturbed,
+        numbers::plain(disturbed.most),
+        disturbed.worst,
+        disturbed.which,
     );
-    Some(Finding { id: "other-load".to_string(), text, evidence: vec![levels_evidence("cpu", &shown)] })
+    Some(Finding { id: "other-load".to_string(), text, evidence: vec![disturbed.evidence] })
+}
+
+/// What the hypervisor gave to other machines.
+pub(crate) fn steal_finding(levels: &[Level]) -> Option<Finding> {
+    let disturbed = disturbed(levels, |level| {
+        let steal = level.cpu.map(|cpu| cpu.steal);
+        steal.filter(|steal| (STOLEN_MIN..=1.0).contains(steal))
+    })?;
+    let text = format!(
+        "The hypervisor ran other machines on this machine's CPUs (steal): it took up to {} of their time, at {}, and \
+         what ran then took that much longer. That disturbed {}; measure again when the host is quiet, or on CPUs \
+         that are not shared.",
+        numbers::percent(disturbed.most),
+        disturbed.worst,
+        disturbed.which,
+    );
+    Some(Finding { id: "steal".to_string(), text, evidence: vec![disturbed.evidence] })
+}
+
+/// Levels that something met, in words.
+struct Disturbed {
+    most: f64,
+    /// The level that it met most.
+    worst: String,
+    which: String,
+    evidence: Evidence,
+}
+
+/// `None` where `took` gives nothing at any level.
+fn disturbed(levels: &[Level], took: impl Fn(&Level) -> Option<f64>) -> Option<Disturbed> {
+    let mut shown = Vec::new();
+    let mut worst: Option<(f64, &Level)> = None;
+    for level in levels {
+        let Some(amount) = took(level) else { continue };
+        shown.push(level);
+        if worst.is_none_or(|(most, _)| amount > most) {
+            worst = Some((amount, level));
+        }
+    }
+    let (most, level) = worst?;
+    let evidence = levels_evidence("cpu", &shown);
+    let which = if shown.len() == levels.len() {
+        "every level".to_string()
+    } else {
+        shown.sort_by_key(|level| level.users);
+        shown.dedup_by(|one, other| one.name() == other.name());
+        levels_of(&shown)
+    };
+    Some(Disturbed { most, worst: level.name(), which, evidence })
 }
 
 /// CPUs' worth of other programs, where it is enough to disturb the level.

@@ -120,6 +120,29 @@ fn a_saturated_generator_makes_levels_invalid() {
 }
 
 #[test]
+fn what_the_hypervisor_took_is_said_with_its_levels() {
+    let text = std::fs::read_to_string(data("idle-wake.json")).unwrap();
+    let mut input: Input = serde_json::from_str(&text).unwrap();
+    let told = |input: &Input| {
+        let findings = explain(input).findings;
+        findings.into_iter().find(|finding| finding.id == "steal").map(|finding| finding.text)
+    };
+    for (level, steal) in input.levels.iter_mut().zip([0.29, 0.49, 0.02]) {
+        let cpu = level.cpu.as_mut().unwrap();
+        cpu.idle -= steal.min(cpu.idle);
+        cpu.steal = steal;
+    }
+    let text = told(&input).unwrap();
+    assert!(text.contains("up to 49 % of their time, at 2 users"), "{text}");
+    assert!(text.contains("That disturbed 1 and 2 users;"), "{text}");
+    // A twentieth and more disturbs; less is noise.
+    for level in &mut input.levels {
+        level.cpu.as_mut().unwrap().steal = 0.04;
+    }
+    assert_eq!(told(&input), None);
+}
+
+#[test]
 fn noise_on_a_plateau_is_told_as_an_interval_of_users() {
     let explanation = check("noisy-flat");
     assert!(explanation.peak.is_some_and(|peak| peak.users_interval == [2, 64]));

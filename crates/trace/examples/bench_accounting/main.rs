@@ -13,6 +13,7 @@
 //! DRIVER is `bench_client_cost` of crates/load, WHYSO the program itself. `bench/accounting/README.md` and
 //! `bench/observer-cost/README.md` say how they are used.
 
+mod cpus;
 mod observer;
 mod planted;
 mod relay;

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use whyso_trace::{NOTHING, TraceSpec, Tracer};
 
 use crate::Outcome;
+use crate::cpus::CpuTime;
 use crate::windows::{self, next};
 
 const USERS: usize = 4;
@@ -41,17 +42,21 @@ pub(crate) fn run(pid: &str, socket: &str, seconds: u64) -> Outcome {
 /// The programs' own run time, as the kernel measures it.
 fn direct(pid: u32, count: &AtomicU64) -> Outcome {
     let mut tracer = Tracer::start(&TraceSpec { servers: vec![pid], cost: true, ..TraceSpec::default() })?;
-    let (queries, busy_ns, begun) = (count.load(Ordering::Relaxed), busy_ns()?, Instant::now());
+    let (queries, cpus, begun) = (count.load(Ordering::Relaxed), CpuTime::now()?, Instant::now());
     let before = tracer.cost();
     std::thread::sleep(DIRECT);
     let after = tracer.cost();
     let elapsed = begun.elapsed();
     let queries = count.load(Ordering::Relaxed) - queries;
-    let busy_ns = busy_ns_since(busy_ns)?;
+    let cpus = cpus.until_now()?;
     let read_begun = Instant::now();
     tracer.read();
     let read_us = read_begun.elapsed().as_secs_f64() * 1e6;
-    println!("{:.0} queries/s, one reading takes {read_us:.0} us\n", queries as f64 / elapsed.as_secs_f64());
+    println!(
+        "{:.0} queries/s, one reading takes {read_us:.0} us; the hypervisor took {:.1} % of the CPUs.\n",
+        queries as f64 / elapsed.as_secs_f64(),
+        cpus.per_cent(cpus.stolen_ns)
+    );
     println!("| program | runs a query | ns a run | ns a query |");
     println!("| --- | ---: | ---: | ---: |");
     let per = |of: u64, what: u64| of as f64 / what.max(1) as f64;
@@ -73,7 +78,7 @@ fn direct(pid: u32, count: &AtomicU64) -> Outcome {
         );
     }
     println!("| all | {:.2} | | {:.0} |\n", per(all_runs, queries), per(all_ns, queries));
-    let share = |ns: f64| ns / busy_ns as f64 * 100.0;
+    let share = |ns: f64| ns / cpus.busy_ns as f64 * 100.0;
     println!("{:.2} % of all CPU time that was used.", share(all_ns as f64));
     println!(
         "A program that only returns is counted with {counting_ns:.0} ns a run. Without that much a run, which is the counting's own, \
@@ -135,20 +140,6 @@ fn performance_schema(socket: &str, count: &AtomicU64, seconds: u64) -> Outcome 
     let outcome = windows::compare(&modes, count, seconds, &mut set);
     set(1)?;
     outcome
-}
-
-/// CPU time that all CPUs used since boot, of the machine's own clock ticks of 10 ms.
-fn busy_ns() -> io::Result<u64> {
-    let stat = std::fs::read_to_string("/proc/stat")?;
-    let numbers: Vec<u64> =
-        stat.split_whitespace().skip(1).take(8).filter_map(|word| word.parse().ok()).collect();
-    // user, nice, system, idle, iowait, irq, softirq, steal
-    let busy = [0, 1, 2, 5, 6].iter().filter_map(|place| numbers.get(*place)).sum::<u64>();
-    Ok(busy * 10_000_000)
-}
-
-fn busy_ns_since(before: u64) -> io::Result<u64> {
-    Ok(busy_ns()? - before)
 }
 
 fn login(socket: &str) -> io::Result<UnixStream> {

@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 
 use whyso_trace::{State, TraceSpec, Tracer};
 
+use crate::cpus::CpuTime;
 use crate::{Counted, Outcome};
 
 /// What is planted: nothing first, then each part alone, then mixed.
@@ -36,8 +37,10 @@ const JUDGED_NS: f64 = 50_000.0;
 const SHARE_MAX: f64 = 0.03;
 
 pub(crate) fn run(driver: &str, seconds: u64) -> Outcome {
-    println!("| planted | link | users | requests | part | planted us | measured us | difference |");
-    println!("| --- | --- | ---: | ---: | --- | ---: | ---: | ---: |");
+    println!(
+        "| planted | link | users | requests | part | planted us | measured us | difference | interrupts, stolen |"
+    );
+    println!("| --- | --- | ---: | ---: | --- | ---: | ---: | ---: | ---: |");
     let _awake = Awake::all()?;
     let (mut judged, mut missed) = (0, 0);
     for tcp in [false, true] {
@@ -124,7 +127,7 @@ fn one(
     let (option, value) = address.split_once('=').ok_or("an address has two parts")?;
     // Before the load: what both count is the same requests.
     let mut tracer = Tracer::start(&TraceSpec { servers: vec![server.id()], ..TraceSpec::default() })?;
-    let before = tracer.read();
+    let (before, cpus) = (tracer.read(), CpuTime::now()?);
     let mut load = Command::new(driver)
         .args(["child", option, value, "--workload", "oltp-point-select"])
         .args(["--users", &users.to_string(), "--seconds", &seconds.to_string()])
@@ -132,6 +135,7 @@ fn one(
         .spawn()?;
     let outcome = load.wait()?;
     let counted = Counted::between(&before, &tracer.read());
+    let cpus = cpus.until_now()?;
     drop(server.stdin.take());
     let mut spent = String::new();
     printed.read_to_string(&mut spent)?;
@@ -139,7 +143,7 @@ fn one(
     if !outcome.success() {
         return Err(format!("{driver} failed: {outcome}").into());
     }
-    Ok(Case { spent, counted })
+    Ok(Case { spent, counted, cpus })
 }
 
 /// What both sides say of one case.
@@ -147,6 +151,9 @@ struct Case {
     /// As the server printed it.
     spent: String,
     counted: Counted,
+    /// While it ran. A thread's own CPU clock leaves out what interrupted it and what the hypervisor took; the tracer's
+    /// `cpu` has both, for the thread had the CPU.
+    cpus: CpuTime,
 }
 
 impl Case {
@@ -192,16 +199,18 @@ impl Case {
                 None => format!("{:.1}", least / 1e3),
             };
             println!(
-                "| {name} | {link} | {users} | {requests} | {part} | {planted} | {:.1} | {:+.1} %{} |",
+                "| {name} | {link} | {users} | {requests} | {part} | {planted} | {:.1} | {:+.1} %{} | {:.1}, {:.1} % |",
                 measured / 1e3,
                 share * 100.0,
-                if misses { " ✗" } else { "" }
+                if misses { " ✗" } else { "" },
+                self.cpus.per_cent(self.cpus.interrupts_ns),
+                self.cpus.per_cent(self.cpus.stolen_ns)
             );
         }
         let [user, system] = self.counted.samples;
         if user + system > 0 {
             println!(
-                "| {name} | {link} | {users} | {requests} | samples user, system | | {user}, {system} | |"
+                "| {name} | {link} | {users} | {requests} | samples user, system | | {user}, {system} | | |"
             );
         }
         (judged, missed)
