@@ -133,6 +133,30 @@ pub struct LevelInput {
     /// Time of connections' threads by wait class, where their stacks were sampled.
     #[serde(default)]
     pub wait_classes: Vec<SampledClass>,
+    /// Connections' waits for locks by what those did that ended them, where stacks were sampled.
+    #[serde(default)]
+    pub ended_waits: Vec<EndedWaits>,
+}
+
+/// Waits of a class, and what the threads did that were waited for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct EndedWaits {
+    /// Empty: no rule names any function of these stacks.
+    pub class: String,
+    /// Waits that it rests on, and the time that they stand for.
+    pub count: u64,
+    pub ns: f64,
+    /// While they lasted, chains of waits followed to their ends; shares that add up to 1.
+    pub deeds: Vec<DeedShare>,
+}
+
+/// What threads of a role were in, and for which share of the time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DeedShare {
+    pub role: String,
+    /// Name of a state; empty where that was not kept.
+    pub state: String,
+    pub share: f64,
 }
 
 /// Sampled time in one state whose stacks have the same wait class.

@@ -30,8 +30,10 @@ pub(crate) enum Counting {
 
 impl Counting {
     /// The best that this machine allows of a server's process, and what is lost by it, for a report.
-    pub(crate) fn of(pid: u32) -> Result<(Counting, Option<String>), String> {
-        let error = match Tracer::start(&TraceSpec { servers: vec![pid], ..TraceSpec::default() }) {
+    ///
+    /// `stacks`: whether they will be taken, too.
+    pub(crate) fn of(pid: u32, stacks: bool) -> Result<(Counting, Option<String>), String> {
+        let error = match Tracer::start(&TraceSpec { servers: vec![pid], stacks, ..TraceSpec::default() }) {
             Ok(tracer) => return Ok((Counting::Traced(Box::new(tracer)), None)),
             Err(error) => error,
         };

@@ -143,6 +143,7 @@ fn level_input(level: &Level) -> LevelInput {
         file_waits: Vec::new(),
         pauses: Vec::new(),
         wait_classes: Vec::new(),
+        ended_waits: Vec::new(),
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use whyso_explain::model::{FileWait, LevelInput};
 use whyso_record::Recording;
 use whyso_record::data::TextRows;
+use whyso_record::run::Window;
 
 use crate::Error;
 
@@ -24,6 +25,32 @@ pub(crate) fn add(recording: &Recording, levels: &mut [LevelInput]) -> Result<()
         level.file_waits = in_window(&tables, level.begin_ns, level.end_ns);
     }
     Ok(())
+}
+
+/// The file that the threads of a role waited for most in a state, and its share of all their waits for files in that state.
+pub type MainFiles = BTreeMap<(String, String), (String, f64)>;
+
+/// The main files of a window, by role and state.
+///
+/// # Errors
+/// Where the recording's files can't be read.
+pub fn main_files(recording: &Recording, window: Window) -> Result<MainFiles, Error> {
+    if !recording.row_sources().iter().any(|source| source == SOURCE) {
+        return Ok(MainFiles::new());
+    }
+    let waits = in_window(&recording.rows(SOURCE)?, window.begin_ns, window.end_ns);
+    let mut sums: BTreeMap<(String, String), f64> = BTreeMap::new();
+    for wait in &waits {
+        *sums.entry((wait.role.clone(), wait.state.clone())).or_default() += wait.ns;
+    }
+    let mut files = MainFiles::new();
+    // The largest first.
+    for wait in waits.into_iter().filter(|wait| !wait.path.is_empty() && wait.ns > 0.0) {
+        let key = (wait.role, wait.state);
+        let share = wait.ns / sums.get(&key).copied().unwrap_or(wait.ns);
+        files.entry(key).or_insert((wait.path, share));
+    }
+    Ok(files)
 }
 
 /// From the tables that were read next to the window's edges; what lies between them stands for the whole window.

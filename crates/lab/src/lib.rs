@@ -63,6 +63,7 @@ pub use agreement::thread_disagreement;
 pub use beside::{Beside, DrivenLoad};
 pub use error::Error;
 pub use evidence::{explain, explain_at, input, judge_alone};
+pub use file_waits::{MainFiles, main_files};
 pub use pacing::{Quantity, Stages, parse_stages, parse_think};
 pub use plan::{Action, Plan, ServerPlan, USERS_MAX, What, parse_knob};
 pub use prepare::AskPassword;

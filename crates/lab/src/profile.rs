@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use whyso_explain::profile::{FunctionName, Profile, ProfileSample, Wake};
 use whyso_record::Recording;
+use whyso_record::data::StackWait;
 use whyso_record::run::Window;
 use whyso_trace::{State, state};
 
@@ -92,9 +93,9 @@ pub fn profile_in(
         if is_wanted(&wait.role) {
             let entered = enter(&mut sampled, wait.stack, &wait.state, wait.weight_ns, wait.length_ns);
             sampled.waits += u64::from(entered);
-            wakes.push(wait.clone());
         }
-        roles.insert(wait.role);
+        roles.insert(wait.role.clone());
+        wakes.push(wait);
     }
     if sampled.profile.samples.is_empty() && !is_wanted_by_any(&roles, role) {
         let there: Vec<String> = roles.into_iter().collect();
@@ -103,20 +104,20 @@ pub fn profile_in(
             there.join(", ")
         )));
     }
-    let mut role_of = BTreeMap::new();
-    if !wakes.is_empty() {
-        role_of.extend(recording.threads()?.threads.into_iter().map(|thread| (thread.tid, thread.role)));
-    }
+    let role_of = if wakes.is_empty() { BTreeMap::new() } else { recorded_roles(recording)? };
     for wait in wakes {
-        for place in of_state.get(wait.state.as_str()).map_or(&[][..], Vec::as_slice) {
-            used.extend(wait.waker_stack);
-            sampled.profile.wakes.push(Wake {
-                stack: wait.stack,
-                metric: *place,
-                weight_ns: wait.weight_ns as f64,
-                role: role_of.get(&wait.waker_tid).cloned().unwrap_or_default(),
-                by: wait.waker_stack,
-            });
+        let places = of_state.get(wait.state.as_str()).map_or(&[][..], Vec::as_slice);
+        let taken = if is_wanted(&wait.role) { places } else { &[] };
+        // Chains of waits lead to others, too.
+        let mut wake = wake(&wait, &role_of);
+        for place in taken {
+            used.extend(wake.by);
+            wake.metric = *place;
+            sampled.profile.wakes.push(wake.clone());
+        }
+        if taken.is_empty() {
+            used.insert(wake.stack);
+            sampled.profile.other_wakes.push(wake);
         }
     }
     let mut rootless = BTreeSet::new();
@@ -130,6 +131,31 @@ pub fn profile_in(
     let samples = &sampled.profile.samples;
     sampled.rootless = samples.iter().filter(|sample| rootless.contains(&sample.stack)).count() as u64;
     Ok(sampled)
+}
+
+/// Roles of the threads that the recording knows, by number.
+///
+/// # Errors
+/// The files can't be read.
+pub(crate) fn recorded_roles(recording: &Recording) -> Result<BTreeMap<u32, String>, Error> {
+    Ok(recording.threads()?.threads.into_iter().map(|thread| (thread.tid, thread.role)).collect())
+}
+
+/// A recorded wait, with the role of the thread that ended it; of the first metric.
+pub(crate) fn wake(wait: &StackWait, role_of: &BTreeMap<u32, String>) -> Wake {
+    Wake {
+        stack: wait.stack,
+        metric: 0,
+        weight_ns: wait.weight_ns as f64,
+        tid: wait.tid,
+        state: wait.state.clone(),
+        begin_ns: wait.t_ns.saturating_sub_unsigned(wait.length_ns),
+        end_ns: wait.t_ns,
+        waker_tid: wait.waker_tid,
+        role: role_of.get(&wait.waker_tid).cloned().unwrap_or_default(),
+        by: wait.waker_stack,
+        past: wait.waker_past.iter().map(|past| (past.state.clone(), past.ns)).collect(),
+    }
 }
 
 /// How the threads of each role spent a window: shares of their states, 0 to 1, the largest first.
@@ -164,7 +190,7 @@ fn is_wanted_by_any(roles: &BTreeSet<String>, role: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use whyso_record::data::{StackFrame, StackSample, StackWait};
+    use whyso_record::data::{StackFrame, StackSample};
     use whyso_record::run::RunInfo;
     use whyso_record::{Options, Recorder};
 
@@ -207,6 +233,7 @@ mod tests {
             stack: 0,
             waker_tid: 0,
             waker_stack: None,
+            waker_past: Vec::new(),
         };
         recorder.waits(&[wait(5, "file_sync"), wait(6, "lock"), wait(7, "sleep")]);
         recorder.finish().unwrap();

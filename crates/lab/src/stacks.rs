@@ -205,6 +205,7 @@ impl Work {
                 self.waits.begin(record, kernel_frames(&record.kernel));
             }
             StackKind::Waker => self.waker(record),
+            StackKind::Past => self.waits.past(record),
             StackKind::Back => {
                 let (frames, end) = self.user(record);
                 self.waits.back(record.tid, record.wait, &frames, end);

@@ -136,7 +136,7 @@ pub fn threads_now(
             "the server's process is not on this machine: its threads can't be seen from here".to_string(),
         )
     })?;
-    let (mut counting, _) = Counting::of(pid).map_err(Error::Failed)?;
+    let (mut counting, _) = Counting::of(pid, false).map_err(Error::Failed)?;
     let first = counting.read();
     let began = Instant::now();
     while began.elapsed() < length && !stop.is_asked() {

@@ -78,7 +78,7 @@ impl Tracing {
             (false, _) => Err("--no-trace was given".to_string()),
             (true, None) if wanted.load_is_here => Counting::of_the_wire(),
             (true, None) => Err(NOT_HERE.to_string()),
-            (true, Some(pid)) => Counting::of(pid),
+            (true, Some(pid)) => Counting::of(pid, wanted.stacks),
         };
         let started = counting.and_then(|(counting, lost)| {
             recording.info.not_measured.extend(lost);

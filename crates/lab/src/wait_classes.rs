@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use whyso_explain::model::{LevelInput, Part, SampledClass};
-use whyso_explain::profile::{FunctionName, Rules};
+use whyso_explain::model::{DeedShare, EndedWaits, LevelInput, Part, SampledClass};
+use whyso_explain::profile::{FunctionName, Profile, Rules, wakers};
 use whyso_record::Recording;
 use whyso_record::data::{StackFrame, StackSample, StackWait};
 use whyso_trace::{Role, State};
 
 use crate::Error;
+use crate::profile::{recorded_roles, wake};
 
 /// # Errors
 /// Where the recording's files can't be read.
@@ -20,11 +21,49 @@ pub(crate) fn add(recording: &Recording, levels: &mut [LevelInput]) -> Result<()
     }
     let (samples, waits) = (recording.stacks(None)?, recording.waits(None)?);
     let mut classes = Classes::new(frames);
-    for level in levels {
+    for level in levels.iter_mut() {
         let window = level.begin_ns..level.end_ns;
         level.wait_classes = classes.within(&window, &samples, &waits);
     }
+    let role_of = recorded_roles(recording)?;
+    let mut profile = Profile { metrics: vec![State::Lock.name().to_string()], ..Profile::default() };
+    profile.stacks = classes.stacks;
+    for level in levels {
+        level.ended_waits =
+            ended_within(level.begin_ns..level.end_ns, &waits, &role_of, &mut profile, &classes.rules);
+    }
     Ok(())
+}
+
+/// What those did that ended the waits of connections' threads for locks.
+fn ended_within(
+    window: Range<i64>,
+    waits: &[StackWait],
+    role_of: &BTreeMap<u32, String>,
+    profile: &mut Profile,
+    rules: &Rules,
+) -> Vec<EndedWaits> {
+    let within = || waits.iter().filter(|wait| window.contains(&wait.t_ns));
+    let is_taken =
+        |wait: &&StackWait| wait.role == Role::Connection.name() && wait.state == State::Lock.name();
+    profile.wakes = within().filter(is_taken).map(|wait| wake(wait, role_of)).collect();
+    profile.other_wakes = within().filter(|wait| !is_taken(wait)).map(|wait| wake(wait, role_of)).collect();
+    let mut classes: BTreeMap<String, (u64, f64, BTreeMap<(String, String), f64>)> = BTreeMap::new();
+    for group in wakers(profile, rules) {
+        let ns = group.ns.iter().sum::<f64>();
+        let class = classes.entry(group.class.unwrap_or_default()).or_default();
+        (class.0, class.1) = (class.0 + group.waits, class.1 + ns);
+        let deeds = group.meanwhile.map_or_else(Vec::new, |meanwhile| meanwhile.in_the_end);
+        for (deed, share) in deeds {
+            *class.2.entry((deed.role, deed.state)).or_default() += share * ns;
+        }
+    }
+    let ended = |(class, (count, ns, deeds)): (String, (u64, f64, BTreeMap<(String, String), f64>))| {
+        let known_ns: f64 = deeds.values().sum();
+        let share = |((role, state), deed_ns)| DeedShare { role, state, share: deed_ns / known_ns };
+        EndedWaits { class, count, ns, deeds: deeds.into_iter().map(share).collect() }
+    };
+    classes.into_iter().map(ended).collect()
 }
 
 struct Classes {

@@ -139,6 +139,17 @@ pub struct StackWait {
     /// The thread that woke it; 0: none, such as the idle task.
     pub waker_tid: u32,
     pub waker_stack: Option<u32>,
+    /// What the thread that woke it did meanwhile, up to `t_ns`, one after the other; empty where that was not kept, shorter than
+    /// `length_ns` where it was not kept that long.
+    pub waker_past: Vec<PastState>,
+}
+
+/// A state that a thread was in, and for how long.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PastState {
+    /// "cpu", "file_sync", ….
+    pub state: String,
+    pub ns: u64,
 }
 
 /// One function of a stack.

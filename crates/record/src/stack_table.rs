@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, BooleanArray, RecordBatch, StringArray, UInt32Array, UInt64Array,
+    Array, ArrayRef, AsArray, BooleanArray, ListArray, RecordBatch, StringArray, UInt32Array, UInt64Array,
 };
 use arrow::datatypes::{Int64Type, UInt32Type, UInt64Type};
 
-use crate::data::{StackFrame, StackSample, StackWait};
+use crate::data::{PastState, StackFrame, StackSample, StackWait};
 use crate::error::Result;
-use crate::table::{batch, longs, strings};
+use crate::table::{batch, list, longs, strings};
 
 fn ints(values: impl Iterator<Item = u32>) -> ArrayRef {
     Arc::new(UInt32Array::from_iter_values(values))
@@ -57,7 +57,31 @@ pub(crate) fn waits_batch(waits: &[StackWait]) -> Result<RecordBatch> {
         ("stack", false, ints(waits.iter().map(|one| one.stack))),
         ("waker_tid", false, ints(waits.iter().map(|one| one.waker_tid))),
         ("waker_stack", true, Arc::new(waits.iter().map(|one| one.waker_stack).collect::<UInt32Array>())),
+        ("waker_past", false, pasts(waits)?),
     ])
+}
+
+fn pasts(waits: &[StackWait]) -> Result<ArrayRef> {
+    let states = || waits.iter().flat_map(|one| &one.waker_past);
+    list(
+        waits.iter().map(|one| one.waker_past.len()),
+        vec![
+            ("state", strings(states().map(|past| past.state.as_str()))),
+            ("ns", counts(states().map(|past| past.ns))),
+        ],
+    )
+}
+
+fn past_of(pasts: &ListArray, row: usize) -> Option<Vec<PastState>> {
+    let past = pasts.value(row);
+    let past = past.as_struct_opt()?;
+    let state = past.column_by_name("state")?.as_string_opt::<i32>()?;
+    let ns = past.column_by_name("ns")?.as_primitive_opt::<UInt64Type>()?;
+    Some(
+        (0..past.len())
+            .map(|at| PastState { state: state.value(at).to_string(), ns: ns.value(at) })
+            .collect(),
+    )
 }
 
 pub(crate) fn waits_of(batch: &RecordBatch) -> Option<Vec<StackWait>> {
@@ -69,6 +93,8 @@ pub(crate) fn waits_of(batch: &RecordBatch) -> Option<Vec<StackWait>> {
     let (waker_tid, waker_stack) = (int("waker_tid")?, int("waker_stack")?);
     let (wait, length_ns, weight_ns) = (count("wait")?, count("length_ns")?, count("weight_ns")?);
     let (role, state) = (text("role")?, text("state")?);
+    // Recordings of before have none.
+    let pasts = batch.column_by_name("waker_past").and_then(|pasts| pasts.as_list_opt::<i32>());
     let row = |row: usize| StackWait {
         t_ns: t_ns.value(row),
         wait: wait.value(row),
@@ -80,6 +106,7 @@ pub(crate) fn waits_of(batch: &RecordBatch) -> Option<Vec<StackWait>> {
         stack: stack.value(row),
         waker_tid: waker_tid.value(row),
         waker_stack: waker_stack.is_valid(row).then(|| waker_stack.value(row)),
+        waker_past: pasts.and_then(|pasts| past_of(pasts, row)).unwrap_or_default(),
     };
     Some((0..batch.num_rows()).map(row).collect())
 }

@@ -231,7 +231,10 @@ fn histograms(
 }
 
 /// A list<struct<…>> column from the lengths of the lists and the members' columns.
-fn list(lengths: impl Iterator<Item = usize>, members: Vec<(&'static str, ArrayRef)>) -> Result<ArrayRef> {
+pub(crate) fn list(
+    lengths: impl Iterator<Item = usize>,
+    members: Vec<(&'static str, ArrayRef)>,
+) -> Result<ArrayRef> {
     let fields: Fields =
         members.iter().map(|(name, array)| Field::new(*name, array.data_type().clone(), false)).collect();
     let arrays = members.into_iter().map(|(_, array)| array).collect();

@@ -63,6 +63,7 @@ fn stacks_come_back_from_a_finished_and_from_an_abandoned_recording() {
         stack: 1,
         waker_tid: 8,
         waker_stack,
+        waker_past: Vec::new(),
     };
     let frame = |stack, depth, line: Option<u32>| StackFrame {
         stack,

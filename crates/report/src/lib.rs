@@ -44,8 +44,8 @@ pub use markdown::markdown;
 pub use pauses::pauses;
 pub use payload::origin_ns;
 pub use profile::{
-    Relation, SampledIn, StatesByRole, classes, classes_json, folded, functions, functions_json, relatives,
-    relatives_json, wakers, wakers_json,
+    FilesByRole, OfRoles, Relation, SampledIn, StatesByRole, classes, classes_json, folded, functions,
+    functions_json, relatives, relatives_json, wakers, wakers_json,
 };
 pub use source::{Column, Source, Stacks};
 pub use svg::svg;

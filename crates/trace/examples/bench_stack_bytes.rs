@@ -42,7 +42,8 @@ fn main() -> ExitCode {
 }
 
 fn measure(pid: u32, length: Duration) -> Result<(), whyso_trace::Error> {
-    let tracer = Tracer::start(&TraceSpec { servers: vec![pid], cost: true, ..TraceSpec::default() })?;
+    let tracer =
+        Tracer::start(&TraceSpec { servers: vec![pid], stacks: true, cost: true, ..TraceSpec::default() })?;
     let mut stacks = tracer.stacks()?;
     let mut unwinding = Unwinding::default();
     let mut seen: BTreeMap<&str, Seen> = BTreeMap::new();
@@ -55,7 +56,7 @@ fn measure(pid: u32, length: Duration) -> Result<(), whyso_trace::Error> {
                 StackKind::OnCpu => "on CPU",
                 StackKind::Back => "waited",
                 StackKind::Waker if record.pid == pid => "woke",
-                StackKind::Waker | StackKind::Wait => return,
+                StackKind::Waker | StackKind::Wait | StackKind::Past => return,
             };
             let from = record.registers;
             if from.stack_pointer == 0 {

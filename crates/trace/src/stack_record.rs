@@ -18,6 +18,8 @@ pub enum StackKind {
     Waker,
     /// The thread that waited goes back to user space: its user's stack, which belongs to all its waits that are told before.
     Back,
+    /// What the thread that woke it did last; see [`StackRecord::past`].
+    Past,
 }
 
 /// The registers of a thread's user side that unwinding begins with. All zero: it has none.
@@ -52,7 +54,7 @@ pub struct StackRecord<'a> {
     /// Addresses in the kernel.
     pub kernel: Vec<u64>,
     pub registers: Registers,
-    /// The user's stack from its pointer on.
+    /// The user's stack from its pointer on; of [`StackKind::Past`] the thread's last states.
     pub user: &'a [u8],
     /// How much of the user's stack was left out; `None` where its end is not known.
     pub user_rest_bytes: Option<u32>,
@@ -69,6 +71,7 @@ impl<'a> StackRecord<'a> {
             2 => StackKind::Wait,
             3 => StackKind::Waker,
             4 => StackKind::Back,
+            5 => StackKind::Past,
             _ => return None,
         };
         let kernel_frames = (int(12)? as usize / 8).min(KERNEL_FRAMES_MAX);
@@ -97,9 +100,66 @@ impl<'a> StackRecord<'a> {
     }
 }
 
+impl StackRecord<'_> {
+    /// Of [`StackKind::Past`]: what the thread was in during `[from_ns, self.t_ns]`, as far as that was kept: each state with the
+    /// time in which it ended, in order. The first begins at the returned time, which is `from_ns` where it was kept whole.
+    pub fn past(&self, from_ns: i64) -> (i64, Vec<(State, i64)>) {
+        let words = self.user.chunks_exact(8).filter_map(|word| word.try_into().ok()).map(u64::from_ne_bytes);
+        let words: Vec<u64> = words.collect();
+        let Some((count, states)) = words.split_first() else { return (self.t_ns, Vec::new()) };
+        let kept = (*count).min(states.len() as u64);
+        let mut past: Vec<(State, i64)> = Vec::new();
+        let mut begin_ns = self.t_ns;
+        let mut end_ns = self.t_ns;
+        for back in 1..=kept {
+            let word = states[((count - back) % states.len() as u64) as usize];
+            let Some(state) = State::of_number((word & 15) as u8) else { break };
+            let since_ns = ((word >> 4) as i64).clamp(from_ns, end_ns);
+            if since_ns < end_ns {
+                past.push((state, end_ns));
+            }
+            (begin_ns, end_ns) = (since_ns, since_ns);
+            if since_ns == from_ns {
+                break;
+            }
+        }
+        past.reverse();
+        (begin_ns, past)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_past_is_cut_to_the_wait_and_says_how_far_back_it_reaches() {
+        let told = |count: u64, states: &[(State, u64)], from_ns: i64| {
+            let mut bytes = count.to_ne_bytes().to_vec();
+            bytes.extend(states.iter().flat_map(|(state, at)| (at << 4 | *state as u64).to_ne_bytes()));
+            let mut record = record();
+            record[0] = 5;
+            record[80..84].copy_from_slice(&(bytes.len() as u32).to_ne_bytes());
+            record[16..24].copy_from_slice(&100i64.to_ne_bytes());
+            record.truncate(HEADER_BYTES);
+            record.extend(bytes);
+            let read = StackRecord::of(&record).unwrap();
+            assert_eq!(read.kind, StackKind::Past);
+            read.past(from_ns)
+        };
+        use State::{Cpu, FileSync, Lock};
+        let three = [(Cpu, 10), (FileSync, 30), (Cpu, 90)];
+        assert_eq!(told(3, &three, 20), (20, vec![(Cpu, 30), (FileSync, 90), (Cpu, 100)]));
+        assert_eq!(told(3, &three, 5), (10, vec![(Cpu, 30), (FileSync, 90), (Cpu, 100)]));
+        assert_eq!(told(3, &three, 95), (95, vec![(Cpu, 100)]));
+        // The oldest was written over: 40 is before 30 in the ring.
+        assert_eq!(
+            told(5, &[(Lock, 80), (Cpu, 90), (FileSync, 30)], 0),
+            (30, vec![(FileSync, 80), (Lock, 90), (Cpu, 100)])
+        );
+        assert_eq!(told(0, &three, 20), (100, vec![]));
+        assert_eq!(told(2, &[], 20), (100, vec![]));
+    }
 
     fn record() -> Vec<u8> {
         let mut bytes = vec![0; HEADER_BYTES];

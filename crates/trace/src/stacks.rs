@@ -1,12 +1,11 @@
 //! The programs that take stacks, beside those that keep the accounts.
 
-use std::cell::RefCell;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
-use libbpf_rs::{Link, OpenObject, RingBufferBuilder};
+use libbpf_rs::{Link, OpenObject, RingBuffer, RingBufferBuilder};
 
 use crate::error::Error;
 use crate::stack_record::StackRecord;
@@ -37,14 +36,47 @@ pub struct StacksLost {
 pub struct Stacks {
     // Declared before what they refer to, so that they end first.
     links: Vec<Link>,
+    ring: RingBuffer<'static>,
+    inbox: Arc<Mutex<Inbox>>,
     skeleton: StacksSkel<'static>,
     _object: Box<MaybeUninit<OpenObject>>,
     samplers: Vec<OwnedFd>,
     odd: u64,
 }
 
+/// Records as they were read from the ring buffer, one after the other.
+#[derive(Default)]
+struct Inbox {
+    bytes: Vec<u8>,
+    ends: Vec<usize>,
+}
+
+/// Memory that the inbox keeps between two looks, in bytes.
+const INBOX_KEPT_BYTES: usize = 1 << 20;
+
+impl Inbox {
+    fn push(&mut self, record: &[u8]) {
+        self.bytes.extend_from_slice(record);
+        self.ends.push(self.bytes.len());
+    }
+
+    fn drain(&mut self, mut each: impl FnMut(&[u8])) {
+        let mut begin = 0;
+        for end in self.ends.drain(..) {
+            each(&self.bytes[begin..end]);
+            begin = end;
+        }
+        self.bytes.clear();
+        self.bytes.shrink_to(INBOX_KEPT_BYTES);
+    }
+}
+
 impl Stacks {
-    pub(crate) fn start(accounts: BorrowedFd<'_>, account_of: BorrowedFd<'_>) -> Result<Stacks, Error> {
+    pub(crate) fn start(
+        accounts: BorrowedFd<'_>,
+        account_of: BorrowedFd<'_>,
+        pasts: BorrowedFd<'_>,
+    ) -> Result<Stacks, Error> {
         let cpus = libbpf_rs::num_possible_cpus().map_err(Error::of)?;
         let mut object = Box::new(MaybeUninit::uninit());
         // SAFETY: the box outlives the skeleton, which is declared before it, and its content does not move.
@@ -56,10 +88,20 @@ impl Stacks {
         }
         open.maps.accounts.reuse_fd(accounts).map_err(Error::of)?;
         open.maps.account_of.reuse_fd(account_of).map_err(Error::of)?;
+        open.maps.pasts.reuse_fd(pasts).map_err(Error::of)?;
         open.maps.scratches.set_max_entries(cpus as u32 * SCRATCHES_OF_A_CPU).map_err(Error::of)?;
         let skeleton = open.load().map_err(Error::of)?;
-        let mut stacks =
-            Stacks { links: Vec::new(), skeleton, _object: object, samplers: Vec::new(), odd: 0 };
+        let inbox = Arc::new(Mutex::new(Inbox::default()));
+        let arriving = Arc::clone(&inbox);
+        let mut builder = RingBufferBuilder::new();
+        let arrived = move |record: &[u8]| {
+            arriving.lock().unwrap_or_else(PoisonError::into_inner).push(record);
+            0
+        };
+        builder.add(&skeleton.maps.records, arrived).map_err(Error::of)?;
+        let ring = builder.build().map_err(Error::of)?;
+        let (links, samplers) = (Vec::new(), Vec::new());
+        let mut stacks = Stacks { links, ring, inbox, skeleton, _object: object, samplers, odd: 0 };
         stacks.attach(cpus)?;
         Ok(stacks)
     }
@@ -84,26 +126,17 @@ impl Stacks {
     ///
     /// # Errors
     /// The buffer can't be read.
-    pub fn take(&mut self, each: impl FnMut(&StackRecord<'_>)) -> Result<(), Error> {
-        let each = Rc::new(RefCell::new((each, 0)));
-        let given = Rc::clone(&each);
-        let mut builder = RingBufferBuilder::new();
-        let heard = move |bytes: &[u8]| {
-            let (each, odd) = &mut *given.borrow_mut();
-            match StackRecord::of(bytes) {
-                Some(record) => each(&record),
-                None => *odd += 1,
-            }
-            0
-        };
-        builder.add(&self.skeleton.maps.records, heard).map_err(Error::of)?;
-        let ring = builder.build().map_err(Error::of)?;
-        let status = ring.consume_raw_n(RECORDS_AT_ONCE);
+    pub fn take(&mut self, mut each: impl FnMut(&StackRecord<'_>)) -> Result<(), Error> {
+        let status = self.ring.consume_raw_n(RECORDS_AT_ONCE);
         if status < 0 {
             return Err(Error::of(std::io::Error::from_raw_os_error(-status).into()));
         }
-        drop(ring);
-        self.odd += each.borrow().1;
+        self.inbox.lock().unwrap_or_else(PoisonError::into_inner).drain(|bytes| {
+            match StackRecord::of(bytes) {
+                Some(record) => each(&record),
+                None => self.odd += 1,
+            }
+        });
         Ok(())
     }
 

@@ -26,6 +26,8 @@ pub struct TraceSpec {
     pub servers: Vec<u32>,
     /// Processes whose threads are the generator's. This program's own threads that are named `load-N` always are.
     pub generators: Vec<u32>,
+    /// Whether [`Tracer::stacks`] will be called: threads then keep what they did last, 8 MiB for all of them.
+    pub stacks: bool,
     /// Whether what the programs cost is counted, which itself costs some 40 ns a run of a program.
     pub cost: bool,
 }
@@ -77,6 +79,10 @@ impl Tracer {
             for (number, state) in constants.state_of_syscall.iter_mut().enumerate() {
                 *state = state_of_syscall(number as i64) as u8;
             }
+            constants.keeps_pasts = spec.stacks;
+        }
+        if !spec.stacks {
+            open.maps.pasts.set_max_entries(1).map_err(Error::of)?;
         }
         let skeleton = open.load().map_err(Error::of)?;
         let accounts = Accounts::map(skeleton.maps.accounts.as_fd(), skeleton.maps.accounts.value_size())?;
@@ -284,7 +290,7 @@ impl Tracer {
     /// Where the kernel does not take the programs.
     pub fn stacks(&self) -> Result<Stacks, Error> {
         let maps = &self.skeleton.maps;
-        Stacks::start(maps.accounts.as_fd(), maps.account_of.as_fd())
+        Stacks::start(maps.accounts.as_fd(), maps.account_of.as_fd(), maps.pasts.as_fd())
     }
 
     fn role(&mut self, place: usize, account: &Account) -> Role {

@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use whyso_explain::profile::{FunctionName, Functions, Rules, classes, functions, relatives, wakers};
-use whyso_lab::{Error, Sampled, profile_in, states_by_role};
+use whyso_lab::{Error, MainFiles, Sampled, main_files, profile_in, states_by_role};
 use whyso_record::run::Window;
-use whyso_report::{Relation, SampledIn, StatesByRole};
+use whyso_report::{OfRoles, Relation, SampledIn, StatesByRole};
 
 use crate::commands::open;
 use crate::profile_args::{ClassesArgs, FunctionsArgs, ProfileArgs, RelativesArgs, RulesArgs, WakersArgs};
@@ -27,6 +27,7 @@ const WAKERS_METRICS: &[&str] = &["lock"];
 pub(crate) struct Taken {
     pub(crate) sampled: Sampled,
     states: StatesByRole,
+    files: MainFiles,
     window: Window,
     words: String,
 }
@@ -57,7 +58,8 @@ pub(crate) fn take(run: &Path, args: &ProfileArgs, metrics: &[&str]) -> Result<T
     };
     let sampled = profile_in(&recording, window, &by, &args.role)?;
     let states = states_by_role(&recording, window)?;
-    Ok(Taken { sampled, states, window, words })
+    let files = main_files(&recording, window)?;
+    Ok(Taken { sampled, states, files, window, words })
 }
 
 pub(crate) fn show_functions(args: &FunctionsArgs) -> Result<ExitCode> {
@@ -109,7 +111,8 @@ pub(crate) fn show_wakers(args: &WakersArgs) -> Result<ExitCode> {
     if args.shown.json {
         print_object(&whyso_report::wakers_json(about, profile, &found, &taken.states, limit))
     } else {
-        print_text(&whyso_report::wakers(about, profile, &found, &taken.states, limit))
+        let of_roles = OfRoles { states: &taken.states, files: &taken.files };
+        print_text(&whyso_report::wakers(about, profile, &found, of_roles, limit))
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod background;
 mod classes;
+mod ended;
 mod model;
 mod part;
 mod words;

@@ -89,6 +89,9 @@ fn level_finding(budget: &Budget, level: &Level) -> Finding {
     }
     for one in &named {
         text.push_str(&class_sentence(budget, one));
+        if one.part == Part::Lock {
+            text.push_str(&super::ended::sentence(level));
+        }
     }
     for note in &budget.notes {
         text.push(' ');

@@ -4,6 +4,7 @@
 //! *inclusive* that of samples in whose stack it is anywhere, however often; *attributed* is the part of a function's inclusive time that came
 //! through one caller or went to one callee.
 
+mod chains;
 mod classes;
 mod functions;
 mod relatives;
@@ -12,6 +13,7 @@ mod tests;
 mod tree;
 mod wakers;
 
+pub use chains::{Deed, Meanwhile};
 pub use classes::{ClassTime, RuleError, Rules, classes};
 pub use functions::{FunctionTime, Functions, functions};
 pub use relatives::{Attributed, Relatives, relatives};
@@ -56,6 +58,8 @@ pub struct Profile {
     pub samples: Vec<ProfileSample>,
     /// Who ended the waits among them.
     pub wakes: Vec<Wake>,
+    /// Who ended others of the same window, of whichever thread and in whichever state: chains of waits lead there.
+    pub other_wakes: Vec<Wake>,
 }
 
 impl Profile {

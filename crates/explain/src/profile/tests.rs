@@ -93,6 +93,7 @@ fn any_profile() -> impl Strategy<Value = Profile> {
                     .map(|(id, stack)| (id, stack.into_iter().map(function).collect()))
                     .collect(),
                 wakes: Vec::new(),
+                other_wakes: Vec::new(),
                 samples: samples
                     .into_iter()
                     .map(|(stack, metric, weight)| ProfileSample {

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::{FunctionName, Profile, Rules};
+use super::chains::Chains;
+use super::{FunctionName, Meanwhile, Profile, Rules};
 
 /// A chosen wait, and who ended it.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,10 +14,19 @@ pub struct Wake {
     pub metric: usize,
     /// The time that the wait stands for.
     pub weight_ns: f64,
+    /// The thread that waited, in what, and from when to when.
+    pub tid: u32,
+    pub state: String,
+    pub begin_ns: i64,
+    pub end_ns: i64,
+    /// 0: none, or an interrupt.
+    pub waker_tid: u32,
     /// Role of the thread that woke it; empty: none of the server's, such as an interrupt's.
     pub role: String,
     /// What that thread did; `None` where it was not taken.
     pub by: Option<u32>,
+    /// What it was in, up to `end_ns`, one after the other: (state, nanoseconds). Empty where that was not kept.
+    pub past: Vec<(String, u64)>,
 }
 
 /// Waits in one place that were ended from one place.
@@ -33,30 +43,35 @@ pub struct WakerTime {
     pub waits: u64,
     /// By metric.
     pub ns: Vec<f64>,
+    /// What the threads that ended them did while they lasted; `None` where that is not known of any.
+    pub meanwhile: Option<Meanwhile>,
 }
 
 /// The waits by where they were and who ended them, the one with the most in the first metric first.
 pub fn wakers(profile: &Profile, rules: &Rules) -> Vec<WakerTime> {
     let stack = |id: u32| profile.stacks.get(&id).map_or(&[][..], Vec::as_slice);
-    let mut times: BTreeMap<_, (u64, Vec<f64>)> = BTreeMap::new();
+    let mut groups: BTreeMap<_, Vec<&Wake>> = BTreeMap::new();
     for wake in profile.wakes.iter().filter(|wake| wake.metric < profile.metrics.len()) {
         let metric = &profile.metrics[wake.metric];
         let (class, waited_in) = place(stack(wake.stack), metric, rules);
         let ended_in = wake.by.and_then(|by| place(stack(by), metric, rules).1);
-        let key = (class, waited_in, wake.role.as_str(), ended_in);
-        let (waits, ns) = times.entry(key).or_insert((0, vec![0.0; profile.metrics.len()]));
-        *waits += 1;
-        ns[wake.metric] += wake.weight_ns;
+        groups.entry((class, waited_in, wake.role.as_str(), ended_in)).or_default().push(wake);
     }
-    let mut wakers: Vec<WakerTime> = times
+    let chains = Chains::new(profile, rules);
+    let mut wakers: Vec<WakerTime> = groups
         .into_iter()
-        .map(|((class, waited_in, role, ended_in), (waits, ns))| WakerTime {
-            class: class.map(str::to_string),
-            waited_in: waited_in.cloned(),
-            role: role.to_string(),
-            ended_in: ended_in.cloned(),
-            waits,
-            ns,
+        .map(|((class, waited_in, role, ended_in), wakes)| {
+            let mut ns = vec![0.0; profile.metrics.len()];
+            wakes.iter().for_each(|wake| ns[wake.metric] += wake.weight_ns);
+            WakerTime {
+                class: class.map(str::to_string),
+                waited_in: waited_in.cloned(),
+                role: role.to_string(),
+                ended_in: ended_in.cloned(),
+                waits: wakes.len() as u64,
+                ns,
+                meanwhile: chains.meanwhile(&wakes),
+            }
         })
         .collect();
     let first = |time: &WakerTime| time.ns.first().copied().unwrap_or(0.0);
@@ -114,8 +129,19 @@ mod tests {
                 ("flusher()", "mysqld"),
             ]),
         );
-        let wake =
-            |weight_ns, role: &str, by| Wake { stack: 1, metric: 0, weight_ns, role: role.to_string(), by };
+        let wake = |weight_ns, role: &str, by| Wake {
+            stack: 1,
+            metric: 0,
+            weight_ns,
+            tid: 5,
+            state: "lock".to_string(),
+            begin_ns: 0,
+            end_ns: 10,
+            waker_tid: 6,
+            role: role.to_string(),
+            by,
+            past: if by.is_some() { vec![("file_sync".to_string(), 10)] } else { Vec::new() },
+        };
         profile.wakes = vec![
             wake(10.0, "", None),
             wake(20.0, "log writer", Some(2)),
@@ -124,11 +150,14 @@ mod tests {
         ];
         let found = wakers(&profile, &Rules::built_in());
         assert_eq!(found.len(), 2);
-        let WakerTime { class, waited_in, role, ended_in, waits, ns } = &found[0];
+        let WakerTime { class, waited_in, role, ended_in, waits, ns, meanwhile } = &found[0];
         assert_eq!((class.as_deref(), role.as_str(), *waits), (Some("redo_flush"), "log writer", 2));
         assert_eq!(waited_in.as_ref().unwrap().name, "log_write_up_to(unsigned long)");
         assert_eq!(ended_in.as_ref().unwrap().name, "flusher()");
         assert_eq!(ns, &[50.0]);
+        let (deed, share) = &meanwhile.as_ref().unwrap().at_once[0];
+        assert_eq!((deed.state.as_str(), *share), ("file_sync", 1.0));
+        assert_eq!(found[1].meanwhile, None);
         assert_eq!((found[1].role.as_str(), &found[1].ended_in), ("", &None));
     }
 }

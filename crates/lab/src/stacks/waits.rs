@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use whyso_record::data::StackWait;
+use whyso_record::data::{PastState, StackWait};
 use whyso_stacks::{End, Frame, StackId, Table};
-use whyso_trace::StackRecord;
+use whyso_trace::{StackRecord, State};
 
 /// A thread that was woken and does not come back to user space within this has ended, or never had a user's side.
 const BACK_TIME_MAX_NS: i64 = 5_000_000_000;
@@ -14,6 +14,25 @@ struct Pending {
     frames: Vec<Frame>,
     /// `None`: its thread is not back yet.
     end: Option<End>,
+}
+
+/// One entry a state between two waits for locks: threads that are put off their CPU change states a thousand times a second, and only
+/// at waits for locks does it matter when they were.
+fn merged((mut begin_ns, states): (i64, Vec<(State, i64)>)) -> Vec<PastState> {
+    let mut past: Vec<PastState> = Vec::new();
+    let mut since_lock = 0;
+    for (state, end_ns) in states {
+        let ns = end_ns.saturating_sub(begin_ns).unsigned_abs();
+        begin_ns = end_ns;
+        match past[since_lock..].iter_mut().find(|one| one.state == state.name()) {
+            Some(one) => one.ns += ns,
+            None => past.push(PastState { state: state.name().to_string(), ns }),
+        }
+        if matches!(state, State::Lock | State::KernelLock) {
+            since_lock = past.len();
+        }
+    }
+    past
 }
 
 #[derive(Default)]
@@ -38,6 +57,7 @@ impl Waits {
             stack: 0,
             waker_tid: 0,
             waker_stack: None,
+            waker_past: Vec::new(),
         };
         self.pending.insert(record.wait, Pending { row, frames: kernel, end: None });
         self.by_thread.entry(record.tid).or_default().push(record.wait);
@@ -48,6 +68,16 @@ impl Waits {
             pending.row.waker_tid = waker_tid;
             pending.row.waker_stack = waker_stack.map(|StackId(stack)| stack);
         }
+    }
+
+    /// What the thread that ended a wait did meanwhile. Nothing of one that an interrupt stopped on its way.
+    pub(super) fn past(&mut self, record: &StackRecord<'_>) {
+        let Some(pending) = self.pending.get_mut(&record.wait) else { return };
+        if pending.row.waker_tid != record.tid {
+            return;
+        }
+        let began_ns = pending.row.t_ns.saturating_sub_unsigned(pending.row.length_ns);
+        pending.row.waker_past = merged(record.past(began_ns));
     }
 
     /// A thread is back in user space: all its waits up to `last` were on the way of the same call.
@@ -108,7 +138,7 @@ fn finish(pending: &mut BTreeMap<u64, Pending>, wait: u64, user: &[Frame], end: 
 mod tests {
     use super::*;
     use whyso_stacks::ModuleId;
-    use whyso_trace::{Registers, Role, StackKind, State};
+    use whyso_trace::{Registers, Role, StackKind};
 
     fn ended(wait: u64, tid: u32, t_ns: i64) -> StackRecord<'static> {
         StackRecord {
@@ -151,6 +181,17 @@ mod tests {
         assert_eq!(frames[0], (vec![frame(1), frame(5)], End::Root));
         assert_eq!(frames[1], (vec![frame(2), frame(5)], End::Root));
         assert_eq!(waits.without_user, 0);
+    }
+
+    #[test]
+    fn what_lies_between_two_waits_for_locks_is_told_once_a_state() {
+        use State::{Cpu, FileSync, Lock, Runqueue};
+        let states =
+            [(Cpu, 3), (Runqueue, 5), (Cpu, 9), (Lock, 20), (Lock, 21), (Cpu, 22), (FileSync, 30), (Cpu, 31)];
+        let told: Vec<(String, u64)> =
+            merged((1, states.to_vec())).into_iter().map(|one| (one.state, one.ns)).collect();
+        let expected = [("cpu", 6), ("runqueue", 2), ("lock", 11), ("lock", 1), ("cpu", 2), ("file_sync", 8)];
+        assert_eq!(told, expected.map(|(state, ns)| (state.to_string(), ns)));
     }
 
     #[test]

@@ -72,6 +72,7 @@ pub(crate) fn stacks(levels: &[Level], hostile: bool) -> Stacks {
                 stack,
                 waker_tid: 0,
                 waker_stack: None,
+                waker_past: Vec::new(),
             });
         }
     }

@@ -34,6 +34,7 @@ fn wait(t_ns: i64, state: &str, stack: u32, weight_ns: u64) -> StackWait {
         stack,
         waker_tid: 0,
         waker_stack: None,
+        waker_past: Vec::new(),
     }
 }
 

@@ -8,7 +8,7 @@ mod wakers;
 
 pub use classes::{classes, classes_json};
 pub use json::{functions_json, relatives_json};
-pub use wakers::{StatesByRole, wakers, wakers_json};
+pub use wakers::{FilesByRole, OfRoles, StatesByRole, wakers, wakers_json};
 
 use whyso_explain::profile::{Attributed, FunctionTime, Functions, Profile, Relatives};
 

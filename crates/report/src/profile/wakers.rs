@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use whyso_explain::profile::{FunctionName, Profile, WakerTime};
+use whyso_explain::profile::{Deed, FunctionName, Meanwhile, Profile, WakerTime};
 
 use super::{SampledIn, about, clean, in_seconds, percent, words};
 use crate::terminal::aligned_with_words;
@@ -11,16 +11,33 @@ use crate::terminal::aligned_with_words;
 /// Shares of the states of each role's threads, the largest first.
 pub type StatesByRole = BTreeMap<String, Vec<(String, f64)>>;
 
+/// By role and state: the file that is waited for most, and its share of that state.
+pub type FilesByRole = BTreeMap<(String, String), (String, f64)>;
+
+/// What else is known of the threads of each role.
+#[derive(Clone, Copy, Debug)]
+pub struct OfRoles<'a> {
+    pub states: &'a StatesByRole,
+    pub files: &'a FilesByRole,
+}
+
 /// States of a role that are named, and from which share on.
 const STATES_MAX: usize = 2;
 const STATE_SHARE_MIN: f64 = 0.05;
+/// What was done while others waited is told of so many lines, of those with this share of the time.
+const MEANWHILE_MAX: usize = 6;
+const MEANWHILE_SHARE_MIN: f64 = 0.05;
+/// Deeds that are named.
+const DEEDS_MAX: usize = 4;
+/// A file is named for a state if this share of the state is its own.
+const FILE_SHARE_MIN: f64 = 0.8;
 
 /// A line for each place of waiting and each place that ended it, `limit` of them at most.
 pub fn wakers(
     sampled: SampledIn<'_>,
     profile: &Profile,
     wakers: &[WakerTime],
-    states: &StatesByRole,
+    of_roles: OfRoles<'_>,
     limit: usize,
 ) -> String {
     let total_ns = total(profile, wakers);
@@ -46,9 +63,10 @@ pub fn wakers(
     if left > 0 {
         out.push_str(&format!("and {left} more: --limit N shows N\n"));
     }
+    out.push_str(&meanwhile(wakers, limit, of_roles.files));
     let mut told: Vec<&str> = Vec::new();
     for one in wakers.iter().take(limit) {
-        if let Some(spent) = states.get(&one.role).map(|states| spent(states))
+        if let Some(spent) = of_roles.states.get(&one.role).map(|states| spent(states))
             && !told.contains(&one.role.as_str())
         {
             out.push_str(&format!("\n{} threads spent {spent} of that time", one.role));
@@ -80,6 +98,8 @@ pub fn wakers_json(
             "ended_in": name(&one.ended_in),
             "waits": one.waits,
             "ns": ns,
+            "meanwhile": one.meanwhile.as_ref().map(|meanwhile| deeds_json(&meanwhile.at_once)),
+            "in_the_end": one.meanwhile.as_ref().map(|meanwhile| deeds_json(&meanwhile.in_the_end)),
         })
     };
     let states: serde_json::Map<String, Value> = states
@@ -94,6 +114,72 @@ pub fn wakers_json(
         "wakers": wakers.iter().take(limit).map(row).collect::<Vec<_>>(),
         "state_shares": states,
     })
+}
+
+/// What those that ended waits did while they lasted, for the lines with the most time.
+fn meanwhile(wakers: &[WakerTime], limit: usize, files: &FilesByRole) -> String {
+    let ns = |one: &WakerTime| one.ns.iter().sum::<f64>();
+    let all: f64 = wakers.iter().map(ns).sum();
+    let is_told = |one: &&WakerTime| one.meanwhile.is_some() && ns(one) >= MEANWHILE_SHARE_MIN * all;
+    let mut out = String::new();
+    for one in wakers.iter().take(limit).filter(is_told).take(MEANWHILE_MAX) {
+        let Some(Meanwhile { at_once, in_the_end }) = &one.meanwhile else { continue };
+        if out.is_empty() {
+            out.push_str("\nwhat those that ended the waits did while these lasted\n");
+        }
+        let place = one.class.as_deref().map_or_else(|| function(one.waited_in.as_ref()), words);
+        out.push_str(&format!(
+            "  {place}, ended by {}: {}\n",
+            clean(&one.role),
+            deeds(at_once, &one.role, files)
+        ));
+        if in_the_end != at_once {
+            let followed = deeds(in_the_end, &one.role, files);
+            out.push_str(&format!("    their own waits followed: {followed}\n"));
+        }
+    }
+    out
+}
+
+/// "71 % file sync (ib_logfile0), 20 % cpu, 9 % lock (redo flush)"
+fn deeds(shares: &[(Deed, f64)], of: &str, files: &FilesByRole) -> String {
+    let named = shares.iter().filter(|(_, share)| *share >= 0.005).take(DEEDS_MAX);
+    let mut left = 1.0;
+    let mut told = Vec::new();
+    for (deed, share) in named {
+        left -= share;
+        let state =
+            if deed.state.is_empty() { "not kept so far back".to_string() } else { words(&deed.state) };
+        let mut text = format!("{:.0} % {state}", share * 100.0);
+        let file = files.get(&(deed.role.clone(), deed.state.clone()));
+        let file =
+            file.filter(|(_, share)| *share >= FILE_SHARE_MIN).and_then(|(path, _)| path.rsplit('/').next());
+        let notes: Vec<String> =
+            deed.class.as_deref().map(words).into_iter().chain(file.map(clean)).collect();
+        if !notes.is_empty() {
+            text.push_str(&format!(" ({})", notes.join(", ")));
+        }
+        if deed.role != of {
+            text.push_str(&format!(" by {}", if deed.role.is_empty() { "others" } else { &deed.role }));
+        }
+        told.push(text);
+    }
+    if left >= 0.005 {
+        told.push(format!("{:.0} % other", left * 100.0));
+    }
+    told.join(", ")
+}
+
+fn deeds_json(shares: &[(Deed, f64)]) -> Value {
+    let row = |(deed, share): &(Deed, f64)| {
+        json!({
+            "role": deed.role,
+            "state": if deed.state.is_empty() { None } else { Some(&deed.state) },
+            "class": deed.class,
+            "share": share,
+        })
+    };
+    shares.iter().map(row).collect()
 }
 
 fn total(profile: &Profile, wakers: &[WakerTime]) -> Vec<f64> {
@@ -112,4 +198,72 @@ fn function(function: Option<&FunctionName>) -> String {
     // Without its parameters, which make a line too long to read.
     let name = function.map_or("", |function| function.name.as_str());
     clean(name.split_once('(').filter(|(name, _)| !name.is_empty()).map_or(name, |(name, _)| name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn deed(role: &str, state: &str, class: Option<&str>) -> Deed {
+        Deed { role: role.to_string(), state: state.to_string(), class: class.map(str::to_string) }
+    }
+
+    #[test]
+    fn those_that_ended_waits_are_told_with_what_they_did_meanwhile_and_with_the_file() {
+        let function =
+            |name: &str| Some(FunctionName { name: name.to_string(), module: "mysqld".to_string() });
+        let meanwhile = Meanwhile {
+            at_once: vec![
+                (deed("connection", "lock", Some("redo_flush")), 0.6),
+                (deed("connection", "cpu", None), 0.3),
+                (deed("connection", "", None), 0.1),
+            ],
+            in_the_end: vec![
+                (deed("log writer", "file_sync", None), 0.55),
+                (deed("connection", "cpu", None), 0.3),
+                (deed("connection", "", None), 0.1),
+                (deed("log writer", "cpu", None), 0.03),
+                (deed("", "lock", None), 0.02),
+            ],
+        };
+        let row = |role: &str, ns: f64, meanwhile| WakerTime {
+            class: Some("redo_flush".to_string()),
+            waited_in: function("log_write_up_to(unsigned long)"),
+            role: role.to_string(),
+            ended_in: function("flusher()"),
+            waits: 7,
+            ns: vec![ns],
+            meanwhile,
+        };
+        let found = [row("connection", 9e9, Some(meanwhile)), row("", 1e9, None)];
+        let profile = Profile { metrics: vec!["lock".to_string()], ..Profile::default() };
+        let about = SampledIn {
+            window: "the recording",
+            seconds: 5.0,
+            role: "connection",
+            samples: 0,
+            waits: 14,
+            rootless: 0,
+        };
+        let states = StatesByRole::from([(
+            "connection".to_string(),
+            vec![("lock".to_string(), 0.9), ("cpu".to_string(), 0.1)],
+        )]);
+        let file = |state: &str| ("log writer".to_string(), state.to_string());
+        let files = FilesByRole::from([
+            (file("file_sync"), ("/data/ib_logfile0".to_string(), 0.97)),
+            (file("file_write"), ("/data/ibdata1".to_string(), 0.5)),
+        ]);
+        let text = wakers(about, &profile, &found, OfRoles { states: &states, files: &files }, 10);
+        let (_, told) = text.split_once("\n\n").unwrap();
+        let (_, told) = told.split_once("\n\n").unwrap();
+        assert_eq!(
+            told,
+            "what those that ended the waits did while these lasted\n\
+             \x20 redo flush, ended by connection: 60 % lock (redo flush), 30 % cpu, 10 % not kept so far back\n\
+             \x20   their own waits followed: 55 % file sync (ib_logfile0) by log writer, 30 % cpu, \
+             10 % not kept so far back, 3 % cpu by log writer, 2 % other\n\
+             \nconnection threads spent 90 % in lock and 10 % in cpu of that time\n"
+        );
+    }
 }

@@ -107,6 +107,14 @@ struct account {
 	char name[16];
 } __attribute__((aligned(64)));
 
+#define PAST_STATES 64
+
+// What a thread did last: when each of its states began, and which it was (see past_state). Kept where stacks are taken.
+struct past {
+	__u64 count; // of states since it was seen first; the last PAST_STATES of them are there
+	__u64 states[PAST_STATES];
+};
+
 struct file_key {
 	__u64 inode;
 	__u32 device;

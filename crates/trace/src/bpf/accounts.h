@@ -44,6 +44,23 @@ static __always_inline void end_write(struct account *a)
 	ONCE(a->sequence) = a->sequence + 1;
 }
 
+// Whether threads keep what they did last.
+const volatile _Bool keeps_pasts = 0;
+
+// A server's thread has been in a state since `from`.
+static __always_inline void remember(struct account *a, __u8 state, __u64 from)
+{
+	struct past *past;
+
+	if (!keeps_pasts)
+		return;
+	past = past_of(a);
+	if (!past)
+		return;
+	past->states[past->count & (PAST_STATES - 1)] = from << 4 | state;
+	past->count++;
+}
+
 // A thread of the program that watches is the generator's if it is named load-N.
 static __always_inline __u8 side_of_name(const char *name)
 {
@@ -102,6 +119,12 @@ static __noinline struct account *open_account(struct task_struct *task, __u8 si
 	now = bpf_ktime_get_ns();
 	begin_write(a);
 	a->place = *place;
+	if (keeps_pasts) {
+		struct past *past = past_of(a);
+
+		if (past)
+			past->count = 0;
+	}
 	a->tid = task->pid;
 	a->tgid = task->tgid;
 	a->side = side;

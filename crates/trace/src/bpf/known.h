@@ -22,6 +22,21 @@ struct {
 	__type(value, __u32);
 } account_of SEC(".maps");
 
+// By the place of the account. A single one where no stacks are taken.
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, ACCOUNTS_MAX);
+	__type(key, __u32);
+	__type(value, struct past);
+} pasts SEC(".maps");
+
+static __always_inline struct past *past_of(struct account *a)
+{
+	__u32 index = a->place - 1;
+
+	return bpf_map_lookup_elem(&pasts, &index);
+}
+
 static __always_inline struct account *account_at(__u32 *place)
 {
 	__u32 index;

@@ -10,6 +10,7 @@ enum stack_kind {
 	WAIT, // a thread is woken: what it waited for in the kernel, and how long
 	WAKER, // the thread that woke it
 	BACK, // the thread that waited is on its way back: its user's stack
+	PAST, // what the thread that woke it did last: a `struct past` in place of a user's stack
 };
 
 struct stack_record {

@@ -171,6 +171,27 @@ static __always_inline _Bool chosen(__u64 length, __u64 period)
 	return (__u64)bpf_get_prandom_u32() * period < length << 32;
 }
 
+// What a thread of the server's that ended a wait did while the other waited for it.
+static __always_inline void tell_past(struct task_struct *waker, __u64 wait, __u64 now)
+{
+	struct account *a = known(waker);
+	struct past *past;
+	struct scratch *s;
+
+	if (!a || a->side != SERVER)
+		return;
+	past = past_of(a);
+	if (!past)
+		return;
+	s = begin(OF_WAKING, PAST, waker, now);
+	if (!s)
+		return;
+	s->record.wait = wait;
+	s->record.user_bytes = sizeof(*past);
+	if (!bpf_probe_read_kernel(s->user, sizeof(*past), past))
+		end(s);
+}
+
 SEC("tp_btf/sched_waking")
 int BPF_PROG(on_waking, struct task_struct *task)
 {
@@ -216,6 +237,7 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	set_kernel(s, bpf_get_stack(ctx, s->record.kernel, sizeof(s->record.kernel), 0));
 	copy_user(s, waker);
 	end(s);
+	tell_past(waker, wait, now);
 	return 0;
 }
 

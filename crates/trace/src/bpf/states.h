@@ -124,6 +124,10 @@ static __always_inline void take_cpu(struct account *a, _Bool was_idle, __u64 no
 		}
 	}
 	enter(a, state != RUNQUEUE && was_idle ? WAKEUP : RUNQUEUE, now - ready);
+	// Where it was put off its CPU it has been ready since then, which is remembered.
+	if (state != RUNQUEUE && now > ready)
+		remember(a, was_idle ? WAKEUP : RUNQUEUE, ready);
+	remember(a, CPU, now);
 	a->ready_ns = ready;
 	a->ran_ns = now;
 	a->ready_idle = state != RUNQUEUE && was_idle;
@@ -159,6 +163,7 @@ static __always_inline void leave_cpu(struct account *a, struct task_struct *tas
 	begin_write(a);
 	up_to(a, now);
 	a->state = runnable ? RUNQUEUE : blocked_in(a, task);
+	remember(a, a->state, now);
 	// It waits for more of what it received: what it did so far was for the request.
 	if (a->state == NET_RECEIVE && a->request == PICKED) {
 		if (a->of_load && now > a->edge_ns)

@@ -17,7 +17,7 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
 
 /// The tracer; `None`, and said so, where this machine does not allow it. What fails otherwise fails the test.
 pub(crate) fn tracer(servers: &[u32]) -> Option<Tracer> {
-    match Tracer::start(&TraceSpec { servers: servers.to_vec(), ..TraceSpec::default() }) {
+    match Tracer::start(&TraceSpec { servers: servers.to_vec(), stacks: true, ..TraceSpec::default() }) {
         Ok(tracer) => Some(tracer),
         Err(why @ (Error::NotAllowed | Error::NoBtf)) => {
             // Past the test harness, which shows what a test prints only where it fails.
