@@ -7,6 +7,9 @@ use crate::generator;
 use crate::model::{Pacing, Part};
 use crate::numbers;
 
+/// Requests of a recording from which anything can be told.
+const REQUESTS_MIN: u64 = 30;
+
 /// CPUs that are idle this much are not what users wait for.
 const IDLE_MIN: f64 = 0.3;
 
@@ -18,6 +21,24 @@ pub(super) fn claims(case: &Case) -> Vec<Claim> {
         .into_iter()
         .flatten()
         .collect()
+}
+
+/// A server that something else should load, and next to nothing did: then nothing else is worth a word.
+pub(super) fn hardly_asked(case: &Case) -> Option<Claim> {
+    let level = case.level;
+    if level.pacing != Pacing::Recorded || level.transactions >= REQUESTS_MIN {
+        return None;
+    }
+    let why = format!(
+        "there were {} in {} s, which tells nothing of a server under load: record it while something loads it",
+        match level.transactions {
+            1 => "1 request".to_string(),
+            several => format!("{} requests", numbers::count(several)),
+        },
+        numbers::plain(level.seconds),
+    );
+    let claim = Claim::new(Cause::Unsaturated, "the requests' own work holds", why).certain(1.0).first();
+    Some(claim.rests_on([case.level_quantity("transactions_per_s")]))
 }
 
 fn wakeup_latency(case: &Case) -> Option<Claim> {

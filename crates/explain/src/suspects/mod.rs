@@ -59,7 +59,10 @@ pub(crate) fn suspects(
     let Some(case) = Case::new(level, levels, shape, budgets, &input.machine, &input.variables) else {
         return Vec::new();
     };
-    let mut accused = accuse(&case);
+    let mut accused = match load::hardly_asked(&case) {
+        Some(claim) => vec![Accused { share: 1.0, ms: case.response_ms, cpu_ms: 0.0, claim }],
+        None => accuse(&case),
+    };
     accused.retain(|one| one.share >= SHARE_MIN || one.claim.is_first);
     accused.sort_by(|a, b| {
         let by_score = b.score().total_cmp(&a.score());

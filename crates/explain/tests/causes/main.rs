@@ -394,6 +394,24 @@ fn what_is_measured_and_the_cpus_hold_no_more_than_the_response_time() {
 }
 
 #[test]
+fn a_recording_in_which_next_to_nothing_was_asked_names_nothing_else() {
+    let recorded = |requests: u64| {
+        let shares = [("request_cpu_ns", 0.9)];
+        let made = Made::new().level(1, 1.4, 0.0).traced(&shares).status(&[("Connections", 0.3)]);
+        made.pacing(Pacing::Recorded, requests)
+    };
+    let explanation = recorded(3).is(Cause::Unsaturated);
+    assert_eq!(explanation.suspects.len(), 1, "{:#?}", explanation.suspects);
+    assert!(
+        explanation.suspects[0].text.contains("there were 3 requests in 10 s"),
+        "{}",
+        explanation.suspects[0].text
+    );
+    let enough = recorded(30).explained().suspects;
+    assert!(enough.iter().all(|suspect| suspect.id != Cause::Unsaturated), "{enough:#?}");
+}
+
+#[test]
 fn names_are_those_that_scripts_rely_on() {
     let json = serde_json::to_value([Cause::MdlMap, Cause::KernelInodeLock, Cause::NoisyNeighbour]).unwrap();
     assert_eq!(json, serde_json::json!(["mdl-map", "kernel-inode-lock", "noisy-neighbour"]));
