@@ -7,7 +7,7 @@ use whyso_explain::slo::Requirement;
 use whyso_load::{EngineKind, SchedulingPolicy};
 
 pub(crate) use crate::load_args::LoadArgs;
-pub(crate) use crate::profile_args::{ClassesArgs, FunctionsArgs, ProfileArgs, RelativesArgs, WakersArgs};
+pub(crate) use crate::profile_args::{AgainstArgs, ClassesArgs, FunctionsArgs, ProfileArgs, RelativesArgs, SourceArgs, WakersArgs};
 pub(crate) use crate::server::BuildsArgs;
 
 #[derive(Parser, Debug)]
@@ -47,11 +47,13 @@ pub(crate) enum Command {
     Callers(RelativesArgs),
     /// Show what a function called, and how much of its time went to each
     Callees(RelativesArgs),
+    /// Show a function's source, each line with its time, where the build has line tables
+    Source(SourceArgs),
     /// Show what the server's threads waited for, by wait class: row lock, redo flush, page latch, …
     Classes(ClassesArgs),
     /// Show who ended the waits of the server's threads: where they waited, which threads woke them, and in which function
     Wakers(WakersArgs),
-    /// Write a recorded run's samples as CSV or as one Parquet file, or its stacks folded
+    /// Write a recorded run's samples as CSV or as one Parquet file, or its stacks folded or for pprof
     Export(ExportArgs),
     /// Open the DuckDB shell with views over every recorded run
     Sql(SqlArgs),
@@ -461,9 +463,15 @@ pub(crate) struct ExportArgs {
     /// Where to write [default: standard output, but for Parquet]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Stacks in the first metric of --by instead of samples, as flame graph programs read them: microseconds
+    /// Stacks in the first metric of --by instead of samples, as flame graph programs read them: microseconds; with --against two
+    /// numbers, as programs for differential ones do
     #[arg(long, conflicts_with_all = ["format", "host", "source", "metric", "instance"])]
     pub(crate) folded: bool,
+    /// Stacks in every metric of --by instead of samples, as a file for pprof
+    #[arg(long, conflicts_with_all = ["folded", "format", "host", "source", "metric", "instance", "against", "against_users"])]
+    pub(crate) pprof: bool,
+    #[command(flatten)]
+    pub(crate) against: AgainstArgs,
     #[command(flatten)]
     pub(crate) profile: ProfileArgs,
 }

@@ -1,0 +1,176 @@
+//! A function's source, line by line, with the time of each.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+use whyso_explain::profile::{LineTime, Profile, SourcePlace, SourceTimes};
+
+use super::{SampledIn, about, aligned, clean, in_seconds, words};
+
+/// Lines that are shown around those that have time.
+const AROUND: u32 = 4;
+/// Stands before a line that has this part of a metric's largest line at least.
+const HOT_MARK: &str = "##";
+const HOT_SHARE: f64 = 0.75;
+/// A line of text is cut to so many characters.
+const TEXT_MAX: usize = 160;
+
+/// The text of one source file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SourceText {
+    /// Where it was read; empty where it is not on this machine.
+    pub path: String,
+    pub lines: Vec<String>,
+}
+
+/// What is annotated.
+#[derive(Clone, Copy, Debug)]
+pub struct Annotated<'a> {
+    /// The function, or the file.
+    pub name: &'a str,
+    pub times: &'a SourceTimes,
+    /// By the file's name as the build has it.
+    pub texts: &'a BTreeMap<String, SourceText>,
+    /// Every line, not only those around lines with time.
+    pub whole: bool,
+}
+
+/// The source, each line with its exclusive and inclusive time; the lines with the most are marked with `##`. Of a file whose text is not there,
+/// the lines that have time stand alone.
+pub fn annotated(sampled: SampledIn<'_>, profile: &Profile, of: Annotated<'_>) -> String {
+    let Annotated { name, times, texts, whole } = of;
+    let mut out = about(sampled, profile, &times.total.exclusive_ns);
+    let hot_ns = hottest(times).map(|ns| ns * HOT_SHARE);
+    let hot = |time: &LineTime| {
+        let is_hot = |(ns, least): (&f64, &f64)| *ns > 0.0 && ns >= least;
+        let exclusive = time.exclusive_ns.iter().zip(&hot_ns.exclusive_ns).any(is_hot);
+        exclusive || time.inclusive_ns.iter().zip(&hot_ns.inclusive_ns).any(is_hot)
+    };
+    let metrics = profile.metrics.len();
+    let mut files: Vec<&str> = times.lines.keys().map(|place| place.file.as_str()).collect();
+    files.dedup();
+    let summary = [(name, &times.total), ("<no line>", &times.unknown)];
+    let mut rows = vec![head(profile)];
+    rows.extend(summary.iter().filter(|(_, time)| time.is_some()).map(|(name, time)| {
+        row(metrics, Some(time), false, String::new(), name)
+    }));
+    for file in files {
+        let with_time: BTreeMap<u32, &LineTime> =
+            times.lines.iter().filter(|(place, _)| place.file == file).map(|(place, time)| (place.line, time)).collect();
+        let none = SourceText::default();
+        let text = texts.get(file).unwrap_or(&none);
+        rows.push(row(metrics, None, false, String::new(), &title(file, text)));
+        let mut before = 0;
+        for line in shown(&with_time, text.lines.len() as u32, whole) {
+            if line > before + 1 && before > 0 {
+                rows.push(row(metrics, None, false, "…".to_string(), ""));
+            }
+            before = line;
+            let time = with_time.get(&line).copied();
+            let text = text.lines.get(line as usize - 1).map_or("", String::as_str);
+            rows.push(row(metrics, time, time.is_some_and(hot), format!("{line}."), text));
+        }
+    }
+    out.push('\n');
+    out.push_str(&aligned(&rows, &[0, rows[0].len() - 1]));
+    out
+}
+
+/// What `whyso source --json` prints. Times are in nanoseconds.
+pub fn annotated_json(sampled: SampledIn<'_>, profile: &Profile, of: Annotated<'_>) -> Value {
+    let times = |time: &LineTime| {
+        let pairs = time.exclusive_ns.iter().zip(&time.inclusive_ns);
+        let one = |(metric, (exclusive_ns, inclusive_ns)): (&String, (&f64, &f64))| {
+            (metric.clone(), json!({"exclusive_ns": exclusive_ns, "inclusive_ns": inclusive_ns}))
+        };
+        Value::Object(profile.metrics.iter().zip(pairs).map(one).collect::<Map<_, _>>())
+    };
+    let line = |(place, time): (&SourcePlace, &LineTime)| {
+        let text = of.texts.get(&place.file).and_then(|text| text.lines.get(place.line as usize - 1));
+        let mut object = times(time);
+        object["file"] = json!(place.file);
+        object["line"] = json!(place.line);
+        object["text"] = json!(text);
+        object
+    };
+    json!({
+        "window": sampled.window,
+        "seconds": sampled.seconds,
+        "role": sampled.role,
+        "whose": sampled.whose,
+        "known_share": sampled.known_share,
+        "metrics": profile.metrics,
+        "name": of.name,
+        "total": times(&of.times.total),
+        "no_line": times(&of.times.unknown),
+        "lines": of.times.lines.iter().map(line).collect::<Vec<_>>(),
+    })
+}
+
+/// The largest exclusive and inclusive time of any line, metric by metric.
+fn hottest(times: &SourceTimes) -> Hottest {
+    let largest = |of: fn(&LineTime) -> &[f64]| {
+        let mut largest = vec![0.0f64; of(&times.total).len()];
+        for time in times.lines.values() {
+            largest.iter_mut().zip(of(time)).for_each(|(largest, ns)| *largest = largest.max(*ns));
+        }
+        largest
+    };
+    Hottest { exclusive_ns: largest(|time| &time.exclusive_ns), inclusive_ns: largest(|time| &time.inclusive_ns) }
+}
+
+struct Hottest {
+    exclusive_ns: Vec<f64>,
+    inclusive_ns: Vec<f64>,
+}
+
+impl Hottest {
+    fn map(self, change: impl Fn(f64) -> f64 + Copy) -> Hottest {
+        let each = |times: Vec<f64>| times.into_iter().map(change).collect();
+        Hottest { exclusive_ns: each(self.exclusive_ns), inclusive_ns: each(self.inclusive_ns) }
+    }
+}
+
+/// Numbers of the lines that are shown, ascending: of a file of `lines` lines, 0 where its text is not there.
+fn shown(with_time: &BTreeMap<u32, &LineTime>, lines: u32, whole: bool) -> Vec<u32> {
+    let mut shown: Vec<u32> = with_time.keys().copied().collect();
+    if whole {
+        shown.extend(1..=lines);
+    }
+    for line in with_time.keys() {
+        shown.extend(line.saturating_sub(AROUND).max(1)..=line.saturating_add(AROUND).min(lines));
+    }
+    shown.sort_unstable();
+    shown.dedup();
+    shown
+}
+
+fn title(file: &str, text: &SourceText) -> String {
+    match text.path.as_str() {
+        "" => format!("{file}: not on this machine"),
+        path if path == file => file.to_string(),
+        path => format!("{file}, read from {path}"),
+    }
+}
+
+fn head(profile: &Profile) -> Vec<String> {
+    let of = |metric: &String| [format!("excl. {} s", words(metric)), format!("incl. {} s", words(metric))];
+    let mut head = vec![String::new()];
+    head.extend(profile.metrics.iter().flat_map(of));
+    head.extend([String::new(), String::new()]);
+    head
+}
+
+fn row(metrics: usize, time: Option<&LineTime>, is_hot: bool, line: String, text: &str) -> Vec<String> {
+    let mut row = vec![if is_hot { HOT_MARK } else { "" }.to_string()];
+    match time {
+        None => row.resize(1 + 2 * metrics, String::new()),
+        Some(time) => {
+            let pairs = time.exclusive_ns.iter().zip(&time.inclusive_ns);
+            row.extend(pairs.flat_map(|(exclusive, inclusive)| [*exclusive, *inclusive]).map(in_seconds));
+        }
+    }
+    let text = text.replace('\t', "    ");
+    row.extend([line, clean(&text).chars().take(TEXT_MAX).collect()]);
+    row
+}
