@@ -413,6 +413,9 @@ pub(crate) struct ReportArgs {
     pub(crate) run: PathBuf,
     #[arg(long, value_enum, default_value_t = ReportFormat::Html)]
     pub(crate) format: ReportFormat,
+    /// Another run, recorded with --stacks too: the page's flame graphs can be compared with its levels
+    #[arg(long, value_name = "RUN")]
+    pub(crate) against: Option<PathBuf>,
     /// Where to write [default: report.html in the run's folder for HTML, standard output otherwise]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,

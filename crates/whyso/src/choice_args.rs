@@ -97,11 +97,7 @@ pub(crate) fn chosen(recording: &Recording, args: &WindowArgs) -> Result<Chosen>
     };
     match (level, recording.window()) {
         (Some(level), _) => {
-            let words = match level.users {
-                0 => "the recording".to_string(),
-                users => format!("the level of {users} users"),
-            };
-            Ok(Chosen { window: level.window, words, level: Some(level.clone()) })
+            Ok(Chosen { window: level.window, words: words(level, levels), level: Some(level.clone()) })
         }
         (None, Some(window)) if levels.is_empty() && !args.is_given() => {
             Ok(Chosen { window, words: "the recording".to_string(), level: None })
@@ -116,6 +112,19 @@ pub(crate) fn chosen(recording: &Recording, args: &WindowArgs) -> Result<Chosen>
             bail!(Error::Plan(format!("this run has no such level; it has: {}", there.join(", "))))
         }
     }
+}
+
+fn words(level: &Level, levels: &[Level]) -> String {
+    let mut words = match level.users {
+        0 if levels.len() == 1 => return "the recording".to_string(),
+        1 => "the level of 1 user".to_string(),
+        users => format!("the level of {users} users"),
+    };
+    let alike = levels.iter().filter(|other| other.users == level.users);
+    if alike.count() > 1 {
+        words.push_str(&format!(", number {}", level.index));
+    }
+    words
 }
 
 /// A stretch of a run as it is typed, in seconds since the load began.

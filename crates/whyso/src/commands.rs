@@ -44,6 +44,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode> {
     for problem in recording.problems() {
         eprintln!("whyso: warning: {problem}");
     }
+    let against = other_of(args, &recording)?;
     let explanation = whyso_lab::explain(&recording)?;
     let html_path = path.join("report.html");
     let target = match (&args.output, args.format) {
@@ -53,7 +54,10 @@ pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode> {
     };
     let mut out = output(target)?;
     match args.format {
-        ReportFormat::Html => whyso_report::html::write(&recording, &explanation, &mut out)?,
+        ReportFormat::Html => match &against {
+            Some(other) => whyso_report::html::write_against(&recording, &explanation, other, &mut out)?,
+            None => whyso_report::html::write(&recording, &explanation, &mut out)?,
+        },
         ReportFormat::Md => {
             out.write_all(whyso_report::markdown(recording.run(), &explanation).as_bytes())?
         }
@@ -68,6 +72,24 @@ pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode> {
         println!("{}", path.display());
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The run to compare with.
+fn other_of(args: &ReportArgs, recording: &Recording) -> Result<Option<Recording>> {
+    let Some(run) = &args.against else { return Ok(None) };
+    if !matches!(args.format, ReportFormat::Html) {
+        bail!(Error::Plan("only the page compares runs: leave --format or --against away".to_string()));
+    }
+    let (other, _) = open(run, &args.runs)?;
+    if other.run().id == recording.run().id {
+        bail!(Error::Plan("that is the same run: give another with --against".to_string()));
+    }
+    for one in [recording, &other] {
+        if one.frames()?.is_empty() {
+            bail!("run {} holds no stacks to compare: record it with --stacks", one.run().id);
+        }
+    }
+    Ok(Some(other))
 }
 
 pub(crate) fn why(args: &WhyArgs) -> Result<ExitCode> {

@@ -162,3 +162,81 @@ pub fn folded_against(here: &Profile, there: &Profile, metric: usize, by: Compar
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::SAMPLED;
+    use super::*;
+    use whyso_explain::profile::{FunctionName, ProfileSample};
+
+    /// Stacks outermost first, each with how many samples of 10 ms there were.
+    fn sampled(stacks: &[(&str, u32)]) -> Profile {
+        let mut profile = Profile { metrics: vec!["cpu".to_string()], ..Profile::default() };
+        for (stack, (path, samples)) in (0..).zip(stacks) {
+            let name = |name: &str| FunctionName { name: name.to_string(), module: "server".to_string() };
+            profile.stacks.insert(stack, path.split(';').rev().map(name).collect());
+            let sample = ProfileSample { stack, metric: 0, weight_ns: 10e6, seen_ns: 0.0 };
+            profile.samples.extend((0..*samples).map(|_| sample));
+        }
+        profile
+    }
+
+    const THERE: SampledIn<'_> = SampledIn { window: "the level of 4 users", samples: 102, waits: 0, ..SAMPLED };
+
+    #[test]
+    fn functions_stand_with_what_they_differ_by_the_largest_first_and_what_is_within_the_interval_is_marked() {
+        let here = sampled(&[("main;walk", 400), ("main;hash\u{1b}", 10)]);
+        let there = sampled(&[("main;walk", 100), ("main;hash\u{1b}", 2)]);
+        let by = ComparedBy::Transactions { here: 2_000.0, there: 1_000.0 };
+        let found = whyso_explain::profile::differences(&here, &there, by);
+        let compared = Compared { here: SAMPLED, there: THERE, by, unit: "transaction", inclusive: false };
+        let table = function_differences(compared, &here.metrics, &found, 2);
+        assert_eq!(
+            table,
+            "        the level of 16 users, 10.0 s, 2,000 transactions: 2 samples on CPUs, 1,234 waits
+against the level of 4 users, 10.0 s, 1,000 transactions: 102 samples on CPUs, 0 waits
+threads of role connection: exclusive time a transaction; ± is the 95 % interval of the samples alone, not of what differs from one start \
+             of a server to the next; ~ is within it
+
+ cpu µs  against  differs by       ±  function
+2050.00  1020.00    +1030.00  279.38  <Total>
+2000.00  1000.00    +1000.00  277.19  walk
+  50.00    20.00     ~+30.00   41.58  hash?
+and 1 more: --limit N shows N
+"
+        );
+        let inclusive = function_differences(Compared { inclusive: true, ..compared }, &here.metrics, &found, 9);
+        assert!(inclusive.lines().last().unwrap().ends_with("279.38  main"), "{inclusive}");
+        let object = function_differences_json(compared, &here.metrics, &found, 1);
+        assert_eq!(object["functions"][0]["cpu"]["exclusive"]["difference"], 1e6);
+        assert_eq!(object["functions"][0]["name"], "walk");
+        assert_eq!(object["there"]["transactions"], 1_000.0);
+    }
+
+    #[test]
+    fn without_transactions_shares_are_compared() {
+        let (here, there) = (sampled(&[("main;walk", 300), ("main;read", 100)]), sampled(&[("main;walk", 100)]));
+        let found = whyso_explain::profile::differences(&here, &there, ComparedBy::Share);
+        let by = ComparedBy::Share;
+        let compared = Compared { here: SAMPLED, there: THERE, by, unit: "transaction", inclusive: false };
+        let table = function_differences(compared, &here.metrics, &found, 1);
+        let rows: Vec<&str> = table.lines().skip(4).take(3).collect();
+        assert_eq!(
+            rows,
+            [
+                " cpu %  against  differs by     ±  function",
+                "100.00   100.00      ~+0.00     0  <Total>",
+                " 25.00        0      +25.00  4.24  read"
+            ]
+        );
+        assert!(table.contains("exclusive share of each one's time;"), "{table}");
+    }
+
+    #[test]
+    fn folded_stacks_have_there_and_here() {
+        let (here, there) = (sampled(&[("main;a;b", 4)]), sampled(&[("main;a;b", 1), ("main", 1)]));
+        let by = ComparedBy::Transactions { here: 2.0, there: 1.0 };
+        assert_eq!(folded_against(&here, &there, 0, by), "main 10000000 0\nmain;a;b 10000000 20000000\n");
+        assert_eq!(folded_against(&here, &there, 0, ComparedBy::Share), "main 500000 0\nmain;a;b 500000 1000000\n");
+    }
+}

@@ -174,3 +174,88 @@ fn row(metrics: usize, time: Option<&LineTime>, is_hot: bool, line: String, text
     row.extend([line, clean(&text).chars().take(TEXT_MAX).collect()]);
     row
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::SAMPLED;
+    use super::*;
+    use whyso_explain::profile::{FunctionName, ProfileSample, Within, source_times};
+
+    /// `walk` at lines 12 and 14 of `walk.c`, and once where no line is known.
+    fn made() -> (Profile, SourceTimes) {
+        let name = |name: &str| FunctionName { name: name.to_string(), module: "server".to_string() };
+        let place = |line| Some(SourcePlace { file: "./walk.c".to_string(), line });
+        let mut profile = Profile { metrics: vec!["cpu".to_string(), "lock".to_string()], ..Profile::default() };
+        let mut places = BTreeMap::new();
+        let stacks = [(0, place(12), None), (1, place(14), Some("futex_wait")), (2, None, None)];
+        for (id, place, callee) in stacks {
+            let callees = callee.map(name).into_iter();
+            profile.stacks.insert(id, callees.clone().chain([name("walk")]).collect());
+            places.insert(id, callees.map(|_| None).chain([place]).collect());
+        }
+        let sample = |stack, metric, weight_ns| ProfileSample { stack, metric, weight_ns, seen_ns: weight_ns };
+        profile.samples = vec![sample(0, 0, 2e9), sample(1, 1, 7e9), sample(1, 0, 0.1e9), sample(2, 0, 0.5e9)];
+        let times = source_times(&profile, &places, Within::Function(&name("walk")));
+        (profile, times)
+    }
+
+    fn texts() -> BTreeMap<String, SourceText> {
+        let mut lines: Vec<String> = (1..=40).map(|line| format!("\tline {line}")).collect();
+        lines[13] = "\tpthread_mutex_lock(\u{1b}[2J);".to_string();
+        BTreeMap::from([("./walk.c".to_string(), SourceText { path: "/src/walk.c".to_string(), lines })])
+    }
+
+    #[test]
+    fn lines_stand_with_their_times_and_those_with_the_most_are_marked() {
+        let (profile, times) = made();
+        let texts = texts();
+        let of = Annotated { name: "walk", times: &times, texts: &texts, whole: false };
+        let told = annotated(SAMPLED, &profile, of);
+        let rows: Vec<&str> = told.lines().skip(2).collect();
+        assert_eq!(
+            rows,
+            [
+                "",
+                "    excl. cpu s  incl. cpu s  excl. lock s  incl. lock s",
+                "          2.500        2.600             0         7.000       walk",
+                "          0.500        0.500             0             0       <no line>",
+                "                                                               ./walk.c, read from /src/walk.c",
+                "                                                           8.      line 8",
+                "                                                           9.      line 9",
+                "                                                          10.      line 10",
+                "                                                          11.      line 11",
+                "##        2.000        2.000             0             0  12.      line 12",
+                "                                                          13.      line 13",
+                "##            0        0.100             0         7.000  14.      pthread_mutex_lock(?[2J);",
+                "                                                          15.      line 15",
+                "                                                          16.      line 16",
+                "                                                          17.      line 17",
+                "                                                          18.      line 18",
+            ]
+        );
+        let whole = annotated(SAMPLED, &profile, Annotated { whole: true, ..of });
+        assert!(whole.contains(" 1.      line 1\n") && whole.ends_with(" 40.      line 40\n"), "{whole}");
+        let object = annotated_json(SAMPLED, &profile, of);
+        assert_eq!(object["lines"][1]["line"], 14);
+        assert_eq!(object["lines"][1]["lock"]["inclusive_ns"], 7e9);
+        assert_eq!(object["no_line"]["cpu"]["exclusive_ns"], 0.5e9);
+    }
+
+    #[test]
+    fn where_the_source_is_not_there_the_lines_with_time_stand_alone() {
+        let (profile, times) = made();
+        let texts = BTreeMap::new();
+        let of = Annotated { name: "walk", times: &times, texts: &texts, whole: false };
+        let told = annotated(SAMPLED, &profile, of);
+        let rows: Vec<&str> = told.lines().skip(6).map(str::trim_end).collect();
+        assert_eq!(
+            rows,
+            [
+                "                                                               ./walk.c: not on this machine",
+                "##        2.000        2.000             0             0  12.",
+                "                                                            …",
+                "##            0        0.100             0         7.000  14.",
+            ]
+        );
+    }
+}

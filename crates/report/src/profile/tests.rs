@@ -16,7 +16,7 @@ fn profile() -> Profile {
     profile
 }
 
-const SAMPLED: SampledIn<'_> = SampledIn {
+pub(super) const SAMPLED: SampledIn<'_> = SampledIn {
     window: "the level of 16 users",
     seconds: 10.0,
     role: "connection",

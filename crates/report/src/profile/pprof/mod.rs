@@ -49,6 +49,10 @@ pub fn pprof(of: ForPprof<'_>) -> Result<Vec<u8>, Error> {
         let place = made.text(&comment);
         made.profile.comments.push(place);
     }
+    if let Some(frame) = of.frames.iter().find(|frame| is_of_program(frame)) {
+        // The first mapping is what pprof takes for the program.
+        made.mapping(frame);
+    }
     let stacks = made.stacks(of.frames);
     for ((stack, (tid, role)), values) in summed(of) {
         let Some(locations) = stacks.get(&stack) else { continue };
@@ -77,6 +81,12 @@ fn summed(of: ForPprof<'_>) -> BTreeMap<(u32, &(u32, String)), Vec<i64>> {
         ns.into_iter().zip(count).flat_map(|(ns, count)| [ns.round() as i64, count]).collect()
     };
     sums.into_iter().map(|(key, sums)| (key, values(sums))).collect()
+}
+
+/// Neither the kernel's nor a library's.
+fn is_of_program(frame: &StackFrame) -> bool {
+    let module = frame.module.as_str();
+    !module.is_empty() && !module.starts_with('[') && !module.contains(".so")
 }
 
 /// The time of day, by the nearest anchor; 0 where there is none.
@@ -272,12 +282,12 @@ mod tests {
         };
         let stack: Vec<_> = file.samples[0].locations.iter().map(|id| called(*id)).collect();
         assert_eq!(stack, [
-            (1, vec![("futex_wait", 0)]),
-            (2, vec![("inlined(int)", 11), ("do_command(THD*, bool)", 12)])
+            (2, vec![("futex_wait", 0)]),
+            (1, vec![("inlined(int)", 11), ("do_command(THD*, bool)", 12)])
         ]);
         assert_eq!(called(file.samples[1].locations[1]), (0, vec![("[cut]", 0)]));
-        let server = &file.mappings[1];
+        let server = &file.mappings[0];
         assert_eq!((text(server.file), text(server.build_id)), ("mariadbd", "4af2"));
-        assert!(server.has_line_numbers && server.has_inline_frames && !file.mappings[0].has_line_numbers);
+        assert!(server.has_line_numbers && server.has_inline_frames && !file.mappings[1].has_line_numbers);
     }
 }
