@@ -80,6 +80,15 @@ impl Profile {
             .filter_map(move |sample| Some((sample, stack(sample)?.as_slice())))
     }
 
+    /// The time of all samples, metric by metric.
+    pub fn total_ns(&self) -> Vec<f64> {
+        let mut total_ns = vec![0.0; self.metrics.len()];
+        for (sample, _) in self.known() {
+            total_ns[sample.metric] += sample.weight_ns;
+        }
+        total_ns
+    }
+
     /// Half of the 95 % interval of each metric's total, in nanoseconds: chosen waits as of independent choices, samples on CPUs as of
     /// a Poisson process.
     pub fn half_intervals_ns(&self) -> Vec<f64> {

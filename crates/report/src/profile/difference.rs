@@ -199,14 +199,14 @@ threads of role connection: exclusive time a transaction; ± is the 95 % interva
              of a server to the next; ~ is within it
 
  cpu µs  against  differs by       ±  function
-2050.00  1020.00    +1030.00  279.38  <Total>
+2050.00  1020.00    +1030.00  280.29  <Total>
 2000.00  1000.00    +1000.00  277.19  walk
   50.00    20.00     ~+30.00   41.58  hash?
 and 1 more: --limit N shows N
 "
         );
         let inclusive = function_differences(Compared { inclusive: true, ..compared }, &here.metrics, &found, 9);
-        assert!(inclusive.lines().last().unwrap().ends_with("279.38  main"), "{inclusive}");
+        assert!(inclusive.lines().last().unwrap().ends_with("280.29  main"), "{inclusive}");
         let object = function_differences_json(compared, &here.metrics, &found, 1);
         assert_eq!(object["functions"][0]["cpu"]["exclusive"]["difference"], 1e6);
         assert_eq!(object["functions"][0]["name"], "walk");

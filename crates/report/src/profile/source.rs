@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
-use whyso_explain::profile::{LineTime, Profile, SourcePlace, SourceTimes};
+use whyso_explain::profile::{LineTime, Profile, SourcePlace, SourceTimes, TOTAL};
 
 use super::{SampledIn, about, aligned, clean, in_seconds, words};
 
@@ -39,7 +39,8 @@ pub struct Annotated<'a> {
 /// the lines that have time stand alone.
 pub fn annotated(sampled: SampledIn<'_>, profile: &Profile, of: Annotated<'_>) -> String {
     let Annotated { name, times, texts, whole } = of;
-    let mut out = about(sampled, profile, &times.total.exclusive_ns);
+    let total_ns = profile.total_ns();
+    let mut out = about(sampled, profile, &total_ns);
     let hot_ns = hottest(times).map(|ns| ns * HOT_SHARE);
     let hot = |time: &LineTime| {
         let is_hot = |(ns, least): (&f64, &f64)| *ns > 0.0 && ns >= least;
@@ -49,7 +50,8 @@ pub fn annotated(sampled: SampledIn<'_>, profile: &Profile, of: Annotated<'_>) -
     let metrics = profile.metrics.len();
     let mut files: Vec<&str> = times.lines.keys().map(|place| place.file.as_str()).collect();
     files.dedup();
-    let summary = [(name, &times.total), ("<no line>", &times.unknown)];
+    let all = LineTime { exclusive_ns: total_ns.clone(), inclusive_ns: total_ns };
+    let summary = [(TOTAL, &all), (name, &times.total), ("<no line>", &times.unknown)];
     let mut rows = vec![head(profile)];
     rows.extend(summary.iter().filter(|(_, time)| time.is_some()).map(|(name, time)| {
         row(metrics, Some(time), false, String::new(), name)
@@ -62,7 +64,7 @@ pub fn annotated(sampled: SampledIn<'_>, profile: &Profile, of: Annotated<'_>) -
         rows.push(row(metrics, None, false, String::new(), &title(file, text)));
         let mut before = 0;
         for line in shown(&with_time, text.lines.len() as u32, whole) {
-            if line > before + 1 && before > 0 {
+            if line > before + 1 && before > 0 && !text.lines.is_empty() {
                 rows.push(row(metrics, None, false, "…".to_string(), ""));
             }
             before = line;
@@ -217,6 +219,7 @@ mod tests {
             [
                 "",
                 "    excl. cpu s  incl. cpu s  excl. lock s  incl. lock s",
+                "          2.600        2.600         7.000         7.000       <Total>",
                 "          2.500        2.600             0         7.000       walk",
                 "          0.500        0.500             0             0       <no line>",
                 "                                                               ./walk.c, read from /src/walk.c",
@@ -247,13 +250,12 @@ mod tests {
         let texts = BTreeMap::new();
         let of = Annotated { name: "walk", times: &times, texts: &texts, whole: false };
         let told = annotated(SAMPLED, &profile, of);
-        let rows: Vec<&str> = told.lines().skip(6).map(str::trim_end).collect();
+        let rows: Vec<&str> = told.lines().skip(7).map(str::trim_end).collect();
         assert_eq!(
             rows,
             [
                 "                                                               ./walk.c: not on this machine",
                 "##        2.000        2.000             0             0  12.",
-                "                                                            …",
                 "##            0        0.100             0         7.000  14.",
             ]
         );
