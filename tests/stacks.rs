@@ -151,7 +151,10 @@ fn assert_filters_are_the_same_everywhere(place: &Place, run: &str, all: &Value)
         text(&shown.stderr)
     };
     assert!(refused(&["--thread", "1"]).contains("no stack in this window is of a thread of that number"));
-    assert!(refused(&["--connection", "1"]).contains("no stack in this window is known to be of such a connection"));
+    assert!(
+        refused(&["--connection", "1"])
+            .contains("no stack in this window is known to be of such a connection")
+    );
     assert!(refused(&["--window", "7000s-8000s"]).contains("no stack was taken in this window"));
     assert!(refused(&["--window", "5"]).contains("give two times, such as 10s-25s"));
     assert!(refused(&["--users", "77"]).contains("this run has no such level; it has: 0 (16 users)"));
@@ -184,7 +187,9 @@ fn assert_pprof_reads_the_same_sums(place: &Place, run: &str, all: &Value) {
     let mut sums = vec![0.0; types.len()];
     let samples = lines.take_while(|line| *line != "Locations");
     // A sample's values and its locations; beneath it its labels.
-    for (values, _) in samples.filter_map(|line| line.split_once(':')).filter(|(values, _)| is_numbers(values)) {
+    for (values, _) in
+        samples.filter_map(|line| line.split_once(':')).filter(|(values, _)| is_numbers(values))
+    {
         for (sum, value) in sums.iter_mut().zip(values.split_whitespace()) {
             *sum += value.parse::<f64>().unwrap();
         }
@@ -193,7 +198,10 @@ fn assert_pprof_reads_the_same_sums(place: &Place, run: &str, all: &Value) {
         let told = ns(&all["total"], metric, "exclusive_ns");
         assert!((sums[place * 2] - told).abs() <= 1e3, "{metric}: {} of {told} ns", sums[place * 2]);
     }
-    assert_eq!(sums[1] + sums[3] + sums[5], all["samples"].as_f64().unwrap() + all["waits"].as_f64().unwrap());
+    assert_eq!(
+        sums[1] + sums[3] + sums[5],
+        all["samples"].as_f64().unwrap() + all["waits"].as_f64().unwrap()
+    );
     assert!(raw.contains("role:[connection]"), "no thread's role is told");
     assert!(raw.lines().any(|line| line.starts_with("1: ") && line.contains(" mariadbd ")), "{raw}");
 }
@@ -216,7 +224,8 @@ fn assert_a_run_is_compared_with_another(place: &Place, run: &str) {
     let differ = |object: &Value| object["cpu"]["exclusive"]["difference"].as_f64().unwrap();
     let sum: f64 = functions(&told).iter().map(differ).sum();
     assert!((sum - differ(&told["total"])).abs() < 1.0, "{sum} ns of {}", told["total"]);
-    let alone = json_of(&output(&mut place.whyso(&["functions", other, "--users", "1", "--by", "cpu", "--json"])));
+    let alone =
+        json_of(&output(&mut place.whyso(&["functions", other, "--users", "1", "--by", "cpu", "--json"])));
     let transactions = told["there"]["transactions"].as_f64().unwrap();
     let there = told["total"]["cpu"]["exclusive"]["there"].as_f64().unwrap();
     assert!((there * transactions / ns(&alone["total"], "cpu", "exclusive_ns") - 1.0).abs() < 1e-6);

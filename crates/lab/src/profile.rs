@@ -323,7 +323,12 @@ mod tests {
         let thread = refused("cpu", ThreadFilter { tids: vec![99], ..ThreadFilter::default() });
         assert!(thread.starts_with("no stack in this window is of a thread of that number"), "{thread}");
         let connection = refused("cpu", ThreadFilter { connections: vec![7], ..ThreadFilter::default() });
-        assert!(connection.ends_with("for 50.0 % of the time it is known of which; those that are known in this run: 40"), "{connection}");
+        assert!(
+            connection.ends_with(
+                "for 50.0 % of the time it is known of which; those that are known in this run: 40"
+            ),
+            "{connection}"
+        );
         let statement = ThreadFilter { statement: Some("COMMIT".to_string()), ..ThreadFilter::default() };
         assert!(refused("cpu", statement).ends_with("those that are known in this run: SELECT ?"));
     }

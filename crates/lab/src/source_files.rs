@@ -31,7 +31,9 @@ impl FromStr for SourcePath {
             Some((old, new)) => {
                 Ok(SourcePath::Instead { built_as: old.trim_end_matches('/').to_string(), here: new.into() })
             }
-            None if text.is_empty() => Err("a source path must not be empty: give OLD=NEW, or a folder".to_string()),
+            None if text.is_empty() => {
+                Err("a source path must not be empty: give OLD=NEW, or a folder".to_string())
+            }
             None => Ok(SourcePath::Within(text.into())),
         }
     }

@@ -44,9 +44,9 @@ pub use markdown::markdown;
 pub use pauses::pauses;
 pub use payload::origin_ns;
 pub use profile::{
-    Annotated, Compared, ForPprof, Relation, SampledIn, SourceText, StatesByRole, annotated, annotated_json, classes,
-    classes_json, folded, folded_against, function_differences, function_differences_json, functions, functions_json,
-    pprof, relatives, relatives_json, wakers, wakers_json,
+    Annotated, Compared, ForPprof, Relation, SampledIn, SourceText, StatesByRole, annotated, annotated_json,
+    classes, classes_json, folded, folded_against, function_differences, function_differences_json,
+    functions, functions_json, pprof, relatives, relatives_json, wakers, wakers_json,
 };
 pub use source::{Column, Source, Stacks};
 pub use svg::svg;

@@ -74,7 +74,9 @@ pub(crate) fn take_both(
     }
     let counted = |taken: &Taken| {
         let result = taken.chosen.level.as_ref().map(|level| &level.result);
-        result.filter(|result| result.transactions > 0).map(|result| (result.transactions, result.is_recorded()))
+        result
+            .filter(|result| result.transactions > 0)
+            .map(|result| (result.transactions, result.is_recorded()))
     };
     let (by, unit) = match (counted(&here), counted(&there)) {
         (Some((here, is_recorded)), Some((there, theirs))) if is_recorded == theirs && !against.share => {

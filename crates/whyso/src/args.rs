@@ -7,7 +7,9 @@ use whyso_explain::slo::Requirement;
 use whyso_load::{EngineKind, SchedulingPolicy};
 
 pub(crate) use crate::load_args::LoadArgs;
-pub(crate) use crate::profile_args::{AgainstArgs, ClassesArgs, FunctionsArgs, ProfileArgs, RelativesArgs, SourceArgs, WakersArgs};
+pub(crate) use crate::profile_args::{
+    AgainstArgs, ClassesArgs, FunctionsArgs, ProfileArgs, RelativesArgs, SourceArgs, WakersArgs,
+};
 pub(crate) use crate::server::BuildsArgs;
 
 #[derive(Parser, Debug)]

@@ -13,8 +13,8 @@ use whyso_server::snapshot::Store;
 
 use crate::against::take_both;
 use crate::args::{
-    ExportArgs, ExportFormat, ProfileArgs, ReportArgs, ReportFormat, RunsArgs, SnapshotsArgs, SnapshotsCommand, SqlArgs,
-    WhyArgs,
+    ExportArgs, ExportFormat, ProfileArgs, ReportArgs, ReportFormat, RunsArgs, SnapshotsArgs,
+    SnapshotsCommand, SqlArgs, WhyArgs,
 };
 use crate::profile::{METRICS, take, take_part};
 
@@ -118,7 +118,8 @@ pub(crate) fn export(args: &ExportArgs) -> Result<ExitCode> {
     let ProfileArgs { by, part, whose, .. } = &args.profile;
     if !by.is_empty() || part.is_given() || whose.is_given() || args.against.is_given() {
         bail!(Error::Plan(
-            "what chooses stacks, a part of the run or threads is for stacks: give --folded or --pprof, too".to_string()
+            "what chooses stacks, a part of the run or threads is for stacks: give --folded or --pprof, too"
+                .to_string()
         ));
     }
     let (recording, _) = open(&args.run, &args.profile.runs)?;
@@ -153,7 +154,14 @@ fn export_stacks(args: &ExportArgs) -> Result<ExitCode> {
         let taken = take_part(&recording, chosen, &args.profile, METRICS)?;
         let (words, window) = (taken.words(), taken.chosen.window);
         let Sampled { profile, threads, frames, .. } = &taken.sampled;
-        whyso_report::pprof(ForPprof { run: recording.run(), window, words: &words, profile, threads, frames })?
+        whyso_report::pprof(ForPprof {
+            run: recording.run(),
+            window,
+            words: &words,
+            profile,
+            threads,
+            frames,
+        })?
     } else if args.against.is_given() {
         let pair = take_both(&args.run, &args.profile, &args.against, METRICS)?;
         let (here, there) = (&pair.here.sampled.profile, &pair.there.sampled.profile);

@@ -6,7 +6,9 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
-use whyso_explain::profile::{FunctionName, Functions, Rules, classes, differences, functions, relatives, wakers};
+use whyso_explain::profile::{
+    FunctionName, Functions, Rules, classes, differences, functions, relatives, wakers,
+};
 use whyso_lab::{Error, Sampled, ThreadFilter, profile_in, states_by_role};
 use whyso_record::Recording;
 use whyso_report::{Relation, SampledIn, StatesByRole};
@@ -73,7 +75,8 @@ pub(crate) fn take_part(
     };
     let mut filter = args.whose.filter();
     let names_threads = filter.name.is_some() || !filter.tids.is_empty();
-    let role = filter.role.get_or_insert_with(|| if names_threads { ALL } else { CONNECTION }.to_string()).clone();
+    let role =
+        filter.role.get_or_insert_with(|| if names_threads { ALL } else { CONNECTION }.to_string()).clone();
     let sampled = profile_in(recording, chosen.window, &by, &filter)?;
     let states = states_by_role(recording, chosen.window)?;
     Ok(Taken { sampled, chosen, states, role, whose: whose(&filter) })
@@ -90,7 +93,8 @@ fn whose(filter: &ThreadFilter) -> String {
         words.push(format!("thread {}", numbers(filter.tids.iter().map(u32::to_string).collect())));
     }
     if !filter.connections.is_empty() {
-        words.push(format!("connection {}", numbers(filter.connections.iter().map(u64::to_string).collect())));
+        words
+            .push(format!("connection {}", numbers(filter.connections.iter().map(u64::to_string).collect())));
     }
     words.extend(filter.statement.as_ref().map(|text| format!("statement {text:?}")));
     words.join(", ")

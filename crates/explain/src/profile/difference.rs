@@ -125,7 +125,8 @@ pub fn differences(here: &Profile, there: &Profile, by: ComparedBy) -> Differenc
     let total = |side: &Side| [side.times.total.clone(), side.variances.total.clone()];
     let [ours, our_variance] = total(&here);
     let [theirs, their_variance] = total(&there);
-    let all = differ(&ours.function, [Some(&ours), Some(&our_variance)], [Some(&theirs), Some(&their_variance)]);
+    let all =
+        differ(&ours.function, [Some(&ours), Some(&our_variance)], [Some(&theirs), Some(&their_variance)]);
     let (ours, theirs) = (here.by_name(), there.by_name());
     let mut names: Vec<&FunctionName> = ours.keys().chain(theirs.keys()).copied().collect();
     names.sort();

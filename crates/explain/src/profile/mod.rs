@@ -15,7 +15,9 @@ mod tree;
 mod wakers;
 
 pub use classes::{ClassTime, RuleError, Rules, classes};
-pub use difference::{ComparedBy, Difference, Differences, FunctionDifference, differences, folded_differences};
+pub use difference::{
+    ComparedBy, Difference, Differences, FunctionDifference, differences, folded_differences,
+};
 pub use functions::{FunctionTime, Functions, functions};
 pub use relatives::{Attributed, Relatives, relatives};
 pub use source::{LineTime, SourcePlace, SourceTimes, Within, source_times};

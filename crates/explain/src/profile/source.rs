@@ -137,11 +137,14 @@ mod tests {
         ];
         let (profile, places) = made(&stacks);
         let times = source_times(&profile, &places, Within::Function(&name("f1")));
-        assert_eq!(told(&times), [
-            (12, vec![0.0, 0.0], vec![10.0, 7.0]),
-            (13, vec![0.0, 0.0], vec![0.0, 7.0]),
-            (14, vec![3.0, 0.0], vec![3.0, 0.0])
-        ]);
+        assert_eq!(
+            told(&times),
+            [
+                (12, vec![0.0, 0.0], vec![10.0, 7.0]),
+                (13, vec![0.0, 0.0], vec![0.0, 7.0]),
+                (14, vec![3.0, 0.0], vec![3.0, 0.0])
+            ]
+        );
         assert_eq!(times.unknown.exclusive_ns, [1.0, 0.0]);
         assert_eq!((times.total.exclusive_ns, times.total.inclusive_ns), (vec![4.0, 0.0], vec![14.0, 7.0]));
         let file = source_times(&profile, &places, Within::File("f.c"));

@@ -43,7 +43,8 @@ impl<'a> Choice<'a> {
             let fitting = threads.into_iter().filter(|thread| filter.has_name(&thread.name));
             named = Some(fitting.map(|thread| thread.tid).collect());
         }
-        let connections = (!filter.connections.is_empty()).then(|| spans::connections(recording)).transpose()?;
+        let connections =
+            (!filter.connections.is_empty()).then(|| spans::connections(recording)).transpose()?;
         let statements = filter.statement.is_some().then(|| spans::statements(recording)).transpose()?;
         let (roles, all_ns, known_ns) = (BTreeSet::new(), 0, 0);
         Ok(Choice { filter, named, connections, statements, roles, all_ns, known_ns })
@@ -101,7 +102,8 @@ impl<'a> Choice<'a> {
         }
         let known = format!("{:.1} % of the time", self.known_share().unwrap_or(0.0) * 100.0);
         if self.statements.is_some() {
-            let told: BTreeSet<&str> = self.statements.iter().flat_map(Spans::all).map(String::as_str).collect();
+            let told: BTreeSet<&str> =
+                self.statements.iter().flat_map(Spans::all).map(String::as_str).collect();
             return Err(Error::Plan(format!(
                 "no stack in this window is known to be of such a statement: for {known} it is known which statement ran; \
                  those that are known in this run: {}",

@@ -99,7 +99,9 @@ pub(super) fn statements(recording: &Recording) -> Result<Spans<String>, Error> 
                 .to_string(),
         ));
     }
-    Ok(Spans::new(looks.iter().flat_map(|look| executing(look, |said| said.statement.clone().unwrap_or_default()))))
+    Ok(Spans::new(
+        looks.iter().flat_map(|look| executing(look, |said| said.statement.clone().unwrap_or_default())),
+    ))
 }
 
 /// The looks, ascending in time.
@@ -157,17 +159,10 @@ mod tests {
         let looks = [at(10, "40"), at(20, "40"), at(30, "41"), rows(40, &[]), at(50, "41"), at(60, "41")];
         let spans = Spans::new(looks.windows(2).flat_map(|pair| between(&pair[0], &pair[1])));
         let known = |t_ns| spans.at(7, t_ns).copied();
-        assert_eq!([9, 10, 15, 20, 25, 35, 45, 55, 61].map(known), [
-            None,
-            Some(40),
-            Some(40),
-            Some(40),
-            None,
-            None,
-            None,
-            Some(41),
-            None
-        ]);
+        assert_eq!(
+            [9, 10, 15, 20, 25, 35, 45, 55, 61].map(known),
+            [None, Some(40), Some(40), Some(40), None, None, None, Some(41), None]
+        );
         assert_eq!(spans.at(8, 15), None);
     }
 
@@ -179,21 +174,21 @@ mod tests {
             // Began before the look before: one stretch for each look, the same statement.
             rows(2_000, &[[Some("7"), Some("1"), Some("SELECT ?"), Some("400")]]),
             // Waits for its client; began after it was asked; is not told since when.
-            rows(3_000, &[
-                [Some("7"), Some("1"), None, Some("2500")],
-                [Some("8"), Some("2"), Some("COMMIT"), Some("3001")],
-                [Some("9"), Some("3"), Some("COMMIT"), None],
-            ]),
+            rows(
+                3_000,
+                &[
+                    [Some("7"), Some("1"), None, Some("2500")],
+                    [Some("8"), Some("2"), Some("COMMIT"), Some("3001")],
+                    [Some("9"), Some("3"), Some("COMMIT"), None],
+                ],
+            ),
         ];
         let spans = Spans::new(looks.iter().flat_map(|look| executing(look, of)));
         let known = |tid, t_ns| spans.at(tid, t_ns).map(String::as_str);
-        assert_eq!([399, 400, 1_000, 1_500, 2_001].map(|t_ns| known(7, t_ns)), [
-            None,
-            Some("SELECT ?"),
-            Some("SELECT ?"),
-            Some("SELECT ?"),
-            None
-        ]);
+        assert_eq!(
+            [399, 400, 1_000, 1_500, 2_001].map(|t_ns| known(7, t_ns)),
+            [None, Some("SELECT ?"), Some("SELECT ?"), Some("SELECT ?"), None]
+        );
         assert_eq!([2_600, 3_000].map(|t_ns| known(7, t_ns)), [None, None]);
         assert_eq!([known(8, 3_000), known(9, 3_000)], [None, None]);
     }

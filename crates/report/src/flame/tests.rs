@@ -178,5 +178,9 @@ fn another_run_s_levels_stand_in_the_same_tree_with_names_of_their_own() {
         run.levels.iter_mut().for_each(|level| level.result.pacing = AS_IT_CAME.to_string());
         run
     };
-    assert_eq!(parts_of_other(&recorded(one), &other, &stacks())[0].transactions, 0, "requests are no transactions");
+    assert_eq!(
+        parts_of_other(&recorded(one), &other, &stacks())[0].transactions,
+        0,
+        "requests are no transactions"
+    );
 }

@@ -1,7 +1,9 @@
 //! What differs between two profiles: as a table, as an object, and as folded stacks for differential flame graphs.
 
 use serde_json::{Map, Value, json};
-use whyso_explain::profile::{ComparedBy, Difference, Differences, FunctionDifference, Profile, folded_differences};
+use whyso_explain::profile::{
+    ComparedBy, Difference, Differences, FunctionDifference, Profile, folded_differences,
+};
 
 use super::{SampledIn, clean, named, table, words};
 use crate::number::{grouped, whole};
@@ -40,10 +42,20 @@ impl Compared<'_> {
 }
 
 /// The functions that differ most, `limit` of them at most, under `<Total>`.
-pub fn function_differences(compared: Compared<'_>, metrics: &[String], found: &Differences, limit: usize) -> String {
+pub fn function_differences(
+    compared: Compared<'_>,
+    metrics: &[String],
+    found: &Differences,
+    limit: usize,
+) -> String {
     let (unit, scale) = compared.scale();
     let head = |metric: &String| {
-        [format!("{} {unit}", words(metric)), "against".to_string(), "differs by".to_string(), "±".to_string()]
+        [
+            format!("{} {unit}", words(metric)),
+            "against".to_string(),
+            "differs by".to_string(),
+            "±".to_string(),
+        ]
     };
     let mut rows = vec![metrics.iter().flat_map(head).chain(["function".to_string()]).collect::<Vec<_>>()];
     for one in [&found.total].into_iter().chain(found.functions.iter().take(limit)) {
@@ -98,7 +110,12 @@ fn cells(difference: &Difference, scale: f64) -> [String; 4] {
 }
 
 /// What `whyso functions --against --json` prints. Times are in nanoseconds a transaction, or shares from 0 to 1.
-pub fn function_differences_json(compared: Compared<'_>, metrics: &[String], found: &Differences, limit: usize) -> Value {
+pub fn function_differences_json(
+    compared: Compared<'_>,
+    metrics: &[String],
+    found: &Differences,
+    limit: usize,
+) -> Value {
     let side = |sampled: SampledIn<'_>, transactions: Option<f64>| {
         json!({
             "window": sampled.window,
@@ -181,10 +198,12 @@ mod tests {
         profile
     }
 
-    const THERE: SampledIn<'_> = SampledIn { window: "the level of 4 users", samples: 102, waits: 0, ..SAMPLED };
+    const THERE: SampledIn<'_> =
+        SampledIn { window: "the level of 4 users", samples: 102, waits: 0, ..SAMPLED };
 
     #[test]
-    fn functions_stand_with_what_they_differ_by_the_largest_first_and_what_is_within_the_interval_is_marked() {
+    fn functions_stand_with_what_they_differ_by_the_largest_first_and_what_is_within_the_interval_is_marked()
+    {
         let here = sampled(&[("main;walk", 400), ("main;hash\u{1b}", 10)]);
         let there = sampled(&[("main;walk", 100), ("main;hash\u{1b}", 2)]);
         let by = ComparedBy::Transactions { here: 2_000.0, there: 1_000.0 };
@@ -205,7 +224,8 @@ threads of role connection: exclusive time a transaction; ± is the 95 % interva
 and 1 more: --limit N shows N
 "
         );
-        let inclusive = function_differences(Compared { inclusive: true, ..compared }, &here.metrics, &found, 9);
+        let inclusive =
+            function_differences(Compared { inclusive: true, ..compared }, &here.metrics, &found, 9);
         assert!(inclusive.lines().last().unwrap().ends_with("280.29  main"), "{inclusive}");
         let object = function_differences_json(compared, &here.metrics, &found, 1);
         assert_eq!(object["functions"][0]["cpu"]["exclusive"]["difference"], 1e6);
@@ -215,7 +235,8 @@ and 1 more: --limit N shows N
 
     #[test]
     fn without_transactions_shares_are_compared() {
-        let (here, there) = (sampled(&[("main;walk", 300), ("main;read", 100)]), sampled(&[("main;walk", 100)]));
+        let (here, there) =
+            (sampled(&[("main;walk", 300), ("main;read", 100)]), sampled(&[("main;walk", 100)]));
         let found = whyso_explain::profile::differences(&here, &there, ComparedBy::Share);
         let by = ComparedBy::Share;
         let compared = Compared { here: SAMPLED, there: THERE, by, unit: "transaction", inclusive: false };
@@ -237,6 +258,9 @@ and 1 more: --limit N shows N
         let (here, there) = (sampled(&[("main;a;b", 4)]), sampled(&[("main;a;b", 1), ("main", 1)]));
         let by = ComparedBy::Transactions { here: 2.0, there: 1.0 };
         assert_eq!(folded_against(&here, &there, 0, by), "main 10000000 0\nmain;a;b 10000000 20000000\n");
-        assert_eq!(folded_against(&here, &there, 0, ComparedBy::Share), "main 500000 0\nmain;a;b 500000 1000000\n");
+        assert_eq!(
+            folded_against(&here, &there, 0, ComparedBy::Share),
+            "main 500000 0\nmain;a;b 500000 1000000\n"
+        );
     }
 }

@@ -80,7 +80,8 @@ pub fn relatives(profile: &Profile, relatives: &Relatives, relation: Relation, l
         Relation::Callers => &relatives.callers,
         Relation::Callees => &relatives.callees,
     };
-    let other = |one: &Attributed| times(&one.attributed_ns, &one.time, format!(" {}", named(&one.time.function)));
+    let other =
+        |one: &Attributed| times(&one.attributed_ns, &one.time, format!(" {}", named(&one.time.function)));
     let shown = others.iter().take(limit).map(other);
     match relation {
         Relation::Callers => rows.extend(shown.chain([own])),
@@ -123,7 +124,10 @@ fn about(sampled: SampledIn<'_>, profile: &Profile, total_ns: &[f64]) -> String 
     }
     out.push('\n');
     if let Some(share) = known_share {
-        out.push_str(&format!("whose work it was is known of {:.1} % of these threads' time; of the rest nothing is shown\n", share * 100.0));
+        out.push_str(&format!(
+            "whose work it was is known of {:.1} % of these threads' time; of the rest nothing is shown\n",
+            share * 100.0
+        ));
     }
     let total = total_ns.iter().zip(profile.half_intervals_ns());
     let total = profile.metrics.iter().zip(total).map(|(metric, (ns, half_ns))| {

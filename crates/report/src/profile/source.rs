@@ -53,12 +53,19 @@ pub fn annotated(sampled: SampledIn<'_>, profile: &Profile, of: Annotated<'_>) -
     let all = LineTime { exclusive_ns: total_ns.clone(), inclusive_ns: total_ns };
     let summary = [(TOTAL, &all), (name, &times.total), ("<no line>", &times.unknown)];
     let mut rows = vec![head(profile)];
-    rows.extend(summary.iter().filter(|(_, time)| time.is_some()).map(|(name, time)| {
-        row(metrics, Some(time), false, String::new(), name)
-    }));
+    rows.extend(
+        summary
+            .iter()
+            .filter(|(_, time)| time.is_some())
+            .map(|(name, time)| row(metrics, Some(time), false, String::new(), name)),
+    );
     for file in files {
-        let with_time: BTreeMap<u32, &LineTime> =
-            times.lines.iter().filter(|(place, _)| place.file == file).map(|(place, time)| (place.line, time)).collect();
+        let with_time: BTreeMap<u32, &LineTime> = times
+            .lines
+            .iter()
+            .filter(|(place, _)| place.file == file)
+            .map(|(place, time)| (place.line, time))
+            .collect();
         let none = SourceText::default();
         let text = texts.get(file).unwrap_or(&none);
         rows.push(row(metrics, None, false, String::new(), &title(file, text)));
@@ -118,7 +125,10 @@ fn hottest(times: &SourceTimes) -> Hottest {
         }
         largest
     };
-    Hottest { exclusive_ns: largest(|time| &time.exclusive_ns), inclusive_ns: largest(|time| &time.inclusive_ns) }
+    Hottest {
+        exclusive_ns: largest(|time| &time.exclusive_ns),
+        inclusive_ns: largest(|time| &time.inclusive_ns),
+    }
 }
 
 struct Hottest {
@@ -187,7 +197,8 @@ mod tests {
     fn made() -> (Profile, SourceTimes) {
         let name = |name: &str| FunctionName { name: name.to_string(), module: "server".to_string() };
         let place = |line| Some(SourcePlace { file: "./walk.c".to_string(), line });
-        let mut profile = Profile { metrics: vec!["cpu".to_string(), "lock".to_string()], ..Profile::default() };
+        let mut profile =
+            Profile { metrics: vec!["cpu".to_string(), "lock".to_string()], ..Profile::default() };
         let mut places = BTreeMap::new();
         let stacks = [(0, place(12), None), (1, place(14), Some("futex_wait")), (2, None, None)];
         for (id, place, callee) in stacks {
@@ -195,8 +206,10 @@ mod tests {
             profile.stacks.insert(id, callees.clone().chain([name("walk")]).collect());
             places.insert(id, callees.map(|_| None).chain([place]).collect());
         }
-        let sample = |stack, metric, weight_ns| ProfileSample { stack, metric, weight_ns, seen_ns: weight_ns };
-        profile.samples = vec![sample(0, 0, 2e9), sample(1, 1, 7e9), sample(1, 0, 0.1e9), sample(2, 0, 0.5e9)];
+        let sample =
+            |stack, metric, weight_ns| ProfileSample { stack, metric, weight_ns, seen_ns: weight_ns };
+        profile.samples =
+            vec![sample(0, 0, 2e9), sample(1, 1, 7e9), sample(1, 0, 0.1e9), sample(2, 0, 0.5e9)];
         let times = source_times(&profile, &places, Within::Function(&name("walk")));
         (profile, times)
     }

@@ -49,12 +49,14 @@ and 2 more: --limit N shows N
 #[test]
 fn where_a_connection_was_asked_for_it_is_said_of_how_much_it_is_known() {
     let profile = profile();
-    let sampled =
-        SampledIn { whose: "all threads, connection 40", known_share: Some(0.9312), ..SAMPLED };
+    let sampled = SampledIn { whose: "all threads, connection 40", known_share: Some(0.9312), ..SAMPLED };
     let told = functions(sampled, &profile, &whyso_explain::profile::functions(&profile), 1);
     let lines: Vec<&str> = told.lines().take(2).collect();
     assert!(lines[0].contains(", 10.0 s, all threads, connection 40: 2 samples"), "{told}");
-    assert_eq!(lines[1], "whose work it was is known of 93.1 % of these threads' time; of the rest nothing is shown");
+    assert_eq!(
+        lines[1],
+        "whose work it was is known of 93.1 % of these threads' time; of the rest nothing is shown"
+    );
 }
 
 #[test]

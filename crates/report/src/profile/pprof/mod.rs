@@ -57,7 +57,8 @@ pub fn pprof(of: ForPprof<'_>) -> Result<Vec<u8>, Error> {
     for ((stack, (tid, role)), values) in summed(of) {
         let Some(locations) = stacks.get(&stack) else { continue };
         let labels = [("role", role.clone()), ("thread", tid.to_string())];
-        let label = |(key, text): (&str, String)| messages::Label { key: made.text(key), text: made.text(&text) };
+        let label =
+            |(key, text): (&str, String)| messages::Label { key: made.text(key), text: made.text(&text) };
         let labels = labels.map(label).to_vec();
         made.profile.samples.push(messages::Sample { locations: locations.clone(), values, labels });
     }
@@ -71,7 +72,8 @@ pub fn pprof(of: ForPprof<'_>) -> Result<Vec<u8>, Error> {
 fn summed(of: ForPprof<'_>) -> BTreeMap<(u32, &(u32, String)), Vec<i64>> {
     let metrics = of.profile.metrics.len();
     let mut sums: BTreeMap<(u32, &(u32, String)), (Vec<f64>, Vec<i64>)> = BTreeMap::new();
-    for (sample, thread) in of.profile.samples.iter().zip(of.threads).filter(|(one, _)| one.metric < metrics) {
+    for (sample, thread) in of.profile.samples.iter().zip(of.threads).filter(|(one, _)| one.metric < metrics)
+    {
         let new = || (vec![0.0; metrics], vec![0; metrics]);
         let (ns, count) = sums.entry((sample.stack, thread)).or_insert_with(new);
         ns[sample.metric] += sample.weight_ns;
@@ -229,14 +231,14 @@ mod tests {
             frame(2, 0, "do_command(THD*, bool)", "mariadbd"),
             frame(2, 1, "[cut]", ""),
         ];
-        let mut profile = Profile { metrics: vec!["cpu".to_string(), "lock".to_string()], ..Profile::default() };
+        let mut profile =
+            Profile { metrics: vec!["cpu".to_string(), "lock".to_string()], ..Profile::default() };
         for frame in &frames {
             let function = FunctionName { name: frame.function.clone(), module: frame.module.clone() };
             profile.stacks.entry(frame.stack).or_default().push(function);
         }
         let sample = |stack, metric, weight_ns| ProfileSample { stack, metric, weight_ns, seen_ns: 0.0 };
-        profile.samples =
-            vec![sample(1, 1, 7e6), sample(2, 0, 10e6), sample(2, 0, 10e6), sample(2, 0, 10e6)];
+        profile.samples = vec![sample(1, 1, 7e6), sample(2, 0, 10e6), sample(2, 0, 10e6), sample(2, 0, 10e6)];
         let threads = [(7, "connection"), (7, "connection"), (7, "connection"), (8, "purge")];
         (frames, profile, threads.map(|(tid, role)| (tid, role.to_string())).to_vec())
     }
@@ -260,12 +262,15 @@ mod tests {
         let text = |place: i64| file.strings[place as usize].as_str();
         let types: Vec<(&str, &str)> =
             file.sample_types.iter().map(|one| (text(one.kind), text(one.unit))).collect();
-        assert_eq!(types, [
-            ("cpu", "nanoseconds"),
-            ("cpu_samples", "count"),
-            ("lock", "nanoseconds"),
-            ("lock_samples", "count")
-        ]);
+        assert_eq!(
+            types,
+            [
+                ("cpu", "nanoseconds"),
+                ("cpu_samples", "count"),
+                ("lock", "nanoseconds"),
+                ("lock_samples", "count")
+            ]
+        );
         let values: Vec<&[i64]> = file.samples.iter().map(|sample| sample.values.as_slice()).collect();
         assert_eq!(values, [[0, 0, 7_000_000, 1], [20_000_000, 2, 0, 0], [10_000_000, 1, 0, 0]]);
         let total: i64 = file.samples.iter().map(|sample| sample.values[0]).sum();
@@ -275,16 +280,15 @@ mod tests {
         assert_eq!(labels, [("role", "purge"), ("thread", "8")]);
         let called = |id: u64| {
             let location = &file.locations[id as usize - 1];
-            let line = |line: &messages::Line| {
-                (text(file.functions[line.function as usize - 1].name), line.line)
-            };
+            let line =
+                |line: &messages::Line| (text(file.functions[line.function as usize - 1].name), line.line);
             (location.mapping, location.lines.iter().map(line).collect::<Vec<_>>())
         };
         let stack: Vec<_> = file.samples[0].locations.iter().map(|id| called(*id)).collect();
-        assert_eq!(stack, [
-            (2, vec![("futex_wait", 0)]),
-            (1, vec![("inlined(int)", 11), ("do_command(THD*, bool)", 12)])
-        ]);
+        assert_eq!(
+            stack,
+            [(2, vec![("futex_wait", 0)]), (1, vec![("inlined(int)", 11), ("do_command(THD*, bool)", 12)])]
+        );
         assert_eq!(called(file.samples[1].locations[1]), (0, vec![("[cut]", 0)]));
         let server = &file.mappings[0];
         assert_eq!((text(server.file), text(server.build_id)), ("mariadbd", "4af2"));
