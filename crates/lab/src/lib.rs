@@ -51,8 +51,10 @@ mod run;
 mod service_level;
 mod settle;
 mod source;
+mod source_files;
 mod stacks;
 mod sweep;
+mod thread_filter;
 mod threads;
 mod tracing;
 mod tuning;
@@ -72,7 +74,9 @@ pub use progress::{IntervalNews, Listener, News, Running, Stop};
 pub use record::{RecordPlan, record};
 pub use run::{Outcome, run};
 pub use source::Source;
-pub use threads::{ThreadFilter, ThreadsOver, threads_in, threads_now};
+pub use source_files::{SourceFile, SourcePath, source_file};
+pub use thread_filter::ThreadFilter;
+pub use threads::{ThreadsOver, threads_in, threads_now};
 pub use tuning::{parse_busy_poll, parse_min_complete};
 
 /// What the plan's workload sends, as text for people.

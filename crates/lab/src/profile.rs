@@ -1,27 +1,34 @@
 //! From the stacks of a recording to a profile: which functions, by which metric, over which window and of which threads.
 
+mod choice;
+mod spans;
+
 use std::collections::{BTreeMap, BTreeSet};
 
-use whyso_explain::profile::{FunctionName, Profile, ProfileSample, Wake};
+use whyso_explain::profile::{FunctionName, Profile, ProfileSample, SourcePlace, Wake};
 use whyso_record::Recording;
-use whyso_record::data::StackWait;
+use whyso_record::data::{StackFrame, StackWait};
 use whyso_record::run::Window;
 use whyso_trace::{State, state};
 
-use crate::Error;
-
-/// The role that stands for all of them.
-const EVERY_ROLE: &str = "all";
+use crate::{Error, ThreadFilter};
+use choice::{Choice, Taken};
 
 /// A profile, and what it rests on.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sampled {
     pub profile: Profile,
+    /// Of each sample of the profile, the thread's number and its role.
+    pub threads: Vec<(u32, String)>,
+    /// The functions of the profile's stacks as they were recorded, by stack and depth.
+    pub frames: Vec<StackFrame>,
     /// Samples on CPUs, and waits, of the metrics that were asked for.
     pub samples: u64,
     pub waits: u64,
     /// Of those, how many did not reach the function that their thread began with.
     pub rootless: u64,
+    /// Where a connection or a statement was asked for: the part, 0 to 1, of the other conditions' time of which it is known.
+    pub known_share: Option<f64>,
 }
 
 /// What a profile can be asked for: (name, the states whose time it is).
@@ -40,97 +47,135 @@ pub fn stack_metrics() -> Vec<&'static str> {
     metrics().into_iter().map(|(name, _)| name).collect()
 }
 
-/// What was sampled in a window, by the metrics that are named. `role`: of the threads that are taken; "all" takes every one.
+/// What was sampled in a window, by the metrics that are named, of the threads that are asked for. Of what is not known to be of a connection
+/// or a statement that is asked for, nothing is taken.
 ///
 /// # Errors
-/// The run holds no stacks, a metric or a role is not known, or the files can't be read.
+/// The run holds no stacks, a metric, a role or a thread is not known, nothing is known to be of the connection or the statement, or the files
+/// can't be read.
 pub fn profile_in(
     recording: &Recording,
     window: Window,
     by: &[String],
-    role: &str,
+    filter: &ThreadFilter,
 ) -> Result<Sampled, Error> {
-    let known = metrics();
-    let mut of_state: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    for (place, name) in by.iter().enumerate() {
-        let Some((_, states)) = known.iter().find(|(known, _)| known == name) else {
-            let all = stack_metrics().join(", ");
-            return Err(Error::Plan(format!("'{name}' is no metric of stacks; give some of: {all}")));
-        };
-        for state in states {
-            of_state.entry(state.name()).or_default().push(place);
-        }
-    }
+    let places = places_of_states(by)?;
     let frames = recording.frames()?;
     if frames.is_empty() {
         let because = recording.run().not_measured.iter().find(|line| line.starts_with("the stacks of"));
         let why = because.map_or("it was recorded without --stacks", String::as_str);
         return Err(Error::Failed(format!("this run holds no stacks: {why}")));
     }
-    let mut sampled = Sampled::default();
-    sampled.profile.metrics = by.to_vec();
-    let mut wakes = Vec::new();
-    let mut roles = BTreeSet::new();
-    let mut used = BTreeSet::new();
-    let is_wanted = |of: &str| role == EVERY_ROLE || role == of;
-    let mut enter = |sampled: &mut Sampled, stack, state: &str, weight_ns: u64, seen_ns: u64| {
-        let places = of_state.get(state).map_or(&[][..], Vec::as_slice);
-        for place in places {
-            let (weight_ns, seen_ns) = (weight_ns as f64, seen_ns as f64);
-            sampled.profile.samples.push(ProfileSample { stack, metric: *place, weight_ns, seen_ns });
-        }
-        used.insert(stack);
-        !places.is_empty()
-    };
+    let mut taking = Taking { places, choice: Choice::new(recording, filter)?, sampled: Sampled::default() };
+    taking.sampled.profile.metrics = by.to_vec();
     for sample in recording.stacks(Some(window))? {
-        if is_wanted(&sample.role) {
-            let entered = enter(&mut sampled, sample.stack, State::Cpu.name(), sample.weight_ns, 0);
-            sampled.samples += u64::from(entered);
+        let taken = Taken { t_ns: sample.t_ns, tid: sample.tid, role: &sample.role, stack: sample.stack };
+        if taking.enter(&taken, State::Cpu.name(), sample.weight_ns, 0) {
+            taking.sampled.samples += 1;
         }
-        roles.insert(sample.role);
     }
+    let (mut wakes, mut others) = (Vec::new(), Vec::new());
     for wait in recording.waits(Some(window))? {
-        if is_wanted(&wait.role) {
-            let entered = enter(&mut sampled, wait.stack, &wait.state, wait.weight_ns, wait.length_ns);
-            sampled.waits += u64::from(entered);
-        }
-        roles.insert(wait.role.clone());
-        wakes.push(wait);
-    }
-    if sampled.profile.samples.is_empty() && !is_wanted_by_any(&roles, role) {
-        let there: Vec<String> = roles.into_iter().collect();
-        return Err(Error::Plan(format!(
-            "no stack is of a thread of role '{role}'; give one of: {}, {EVERY_ROLE}",
-            there.join(", ")
-        )));
-    }
-    let role_of = if wakes.is_empty() { BTreeMap::new() } else { recorded_roles(recording)? };
-    for wait in wakes {
-        let places = of_state.get(wait.state.as_str()).map_or(&[][..], Vec::as_slice);
-        let taken = if is_wanted(&wait.role) { places } else { &[] };
-        // Chains of waits lead to others, too.
-        let mut wake = wake(&wait, &role_of);
-        for place in taken {
-            used.extend(wake.by);
-            wake.metric = *place;
-            sampled.profile.wakes.push(wake.clone());
-        }
-        if taken.is_empty() {
-            used.insert(wake.stack);
-            sampled.profile.other_wakes.push(wake);
+        let taken = Taken { t_ns: wait.t_ns, tid: wait.tid, role: &wait.role, stack: wait.stack };
+        if taking.enter(&taken, &wait.state, wait.weight_ns, wait.length_ns) {
+            taking.sampled.waits += 1;
+            wakes.push(wait);
+        } else {
+            // Chains of waits lead to others, too.
+            others.push(wait);
         }
     }
+    let Taking { places, choice, mut sampled } = taking;
+    sampled.known_share = choice.known_share();
+    choice.check(sampled.profile.samples.is_empty())?;
+    if !wakes.is_empty() {
+        let role_of = recorded_roles(recording)?;
+        sampled.profile.wakes = wakes_of(&wakes, &places, &role_of);
+        sampled.profile.other_wakes = others.iter().map(|wait| wake(wait, &role_of)).collect();
+    }
+    let of_samples = sampled.profile.samples.iter().map(|sample| sample.stack);
+    let of_wakers = sampled.profile.wakes.iter().filter_map(|wake| wake.by);
+    let of_others = sampled.profile.other_wakes.iter().map(|wake| wake.stack);
+    let used: BTreeSet<u32> = of_samples.chain(of_wakers).chain(of_others).collect();
+    sampled.frames = frames;
+    sampled.frames.retain(|frame| used.contains(&frame.stack));
     let mut rootless = BTreeSet::new();
-    for frame in frames.into_iter().filter(|frame| used.contains(&frame.stack)) {
+    for frame in &sampled.frames {
         if frame.module.is_empty() {
             rootless.insert(frame.stack);
         }
-        let function = FunctionName { name: frame.function, module: frame.module };
+        let function = FunctionName { name: frame.function.clone(), module: frame.module.clone() };
         sampled.profile.stacks.entry(frame.stack).or_default().push(function);
     }
     let samples = &sampled.profile.samples;
     sampled.rootless = samples.iter().filter(|sample| rootless.contains(&sample.stack)).count() as u64;
     Ok(sampled)
+}
+
+impl Sampled {
+    /// Where in the sources each function of a stack was, in the order of [`Profile::stacks`]; `None` where the build does not tell.
+    pub fn source_places(&self) -> BTreeMap<u32, Vec<Option<SourcePlace>>> {
+        let mut places: BTreeMap<u32, Vec<Option<SourcePlace>>> = BTreeMap::new();
+        for frame in &self.frames {
+            let place = frame.source_file.clone().zip(frame.line).filter(|(_, line)| *line > 0);
+            let place = place.map(|(file, line)| SourcePlace { file, line });
+            places.entry(frame.stack).or_default().push(place);
+        }
+        places
+    }
+}
+
+/// By a state's name: the metrics that its time belongs to, as places in what was asked for.
+fn places_of_states(by: &[String]) -> Result<BTreeMap<&'static str, Vec<usize>>, Error> {
+    let known = metrics();
+    let mut places: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (place, name) in by.iter().enumerate() {
+        let Some((_, states)) = known.iter().find(|(known, _)| known == name) else {
+            let all = stack_metrics().join(", ");
+            return Err(Error::Plan(format!("'{name}' is no metric of stacks; give some of: {all}")));
+        };
+        for state in states {
+            places.entry(state.name()).or_default().push(place);
+        }
+    }
+    Ok(places)
+}
+
+struct Taking<'a> {
+    places: BTreeMap<&'static str, Vec<usize>>,
+    choice: Choice<'a>,
+    sampled: Sampled,
+}
+
+impl Taking<'_> {
+    /// Whether it was taken.
+    fn enter(&mut self, taken: &Taken<'_>, state: &str, weight_ns: u64, seen_ns: u64) -> bool {
+        let places = self.places.get(state).map_or(&[][..], Vec::as_slice);
+        if !self.choice.wants(taken, weight_ns * places.len() as u64) || places.is_empty() {
+            return false;
+        }
+        for place in places {
+            let (weight_ns, seen_ns) = (weight_ns as f64, seen_ns as f64);
+            let sample = ProfileSample { stack: taken.stack, metric: *place, weight_ns, seen_ns };
+            self.sampled.profile.samples.push(sample);
+            self.sampled.threads.push((taken.tid, taken.role.to_string()));
+        }
+        true
+    }
+}
+
+/// Who ended these waits, by each metric that they belong to.
+fn wakes_of(
+    waits: &[StackWait],
+    places: &BTreeMap<&'static str, Vec<usize>>,
+    role_of: &BTreeMap<u32, String>,
+) -> Vec<Wake> {
+    let of = |wait: &StackWait| {
+        let wake = wake(wait, role_of);
+        let places = places.get(wait.state.as_str()).map_or(&[][..], Vec::as_slice);
+        places.iter().map(|place| Wake { metric: *place, ..wake.clone() }).collect::<Vec<_>>()
+    };
+    waits.iter().flat_map(of).collect()
 }
 
 /// Roles of the threads that the recording knows, by number.
@@ -183,14 +228,10 @@ pub fn states_by_role(
     Ok(sums.into_iter().map(|(role, sums)| (role, shares(sums))).collect())
 }
 
-fn is_wanted_by_any(roles: &BTreeSet<String>, role: &str) -> bool {
-    role == EVERY_ROLE || roles.contains(role)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use whyso_record::data::{StackFrame, StackSample};
+    use whyso_record::data::{StackFrame, StackSample, StackWait, TextRows};
     use whyso_record::run::RunInfo;
     use whyso_record::{Options, Recorder};
 
@@ -221,7 +262,16 @@ mod tests {
             stack,
             weight_ns: 10,
         };
-        recorder.stacks(&[sample(5, "connection", 0), sample(6, "purge", 0), sample(99, "connection", 1)]);
+        let of_purge = StackSample { tid: 2, ..sample(6, "purge", 0) };
+        recorder.stacks(&[sample(5, "connection", 0), of_purge, sample(99, "connection", 1)]);
+        let connections = |t_ns| TextRows {
+            source: "connections".to_string(),
+            t_ns,
+            columns: ["tid", "connection", "statement", "since_ns"].map(str::to_string).to_vec(),
+            rows: vec![["1", "40", "SELECT ?", "4"].map(|cell| Some(cell.to_string())).to_vec()],
+        };
+        recorder.rows(connections(0));
+        recorder.rows(connections(50));
         let wait = |t_ns, state: &str| StackWait {
             t_ns,
             wait: 1,
@@ -240,20 +290,43 @@ mod tests {
         Recording::open(&dir).unwrap()
     }
 
+    fn of_role(role: &str) -> ThreadFilter {
+        ThreadFilter { role: Some(role.to_string()), ..ThreadFilter::default() }
+    }
+
     #[test]
     fn a_profile_is_of_one_window_one_role_and_the_metrics_that_were_asked_for() {
         let folder = tempfile::tempdir().unwrap();
         let recording = recorded(folder.path());
         let window = Window { begin_ns: 0, end_ns: 50 };
         let by = ["cpu", "io", "file_sync"].map(str::to_string);
-        let sampled = profile_in(&recording, window, &by, "connection").unwrap();
+        let sampled = profile_in(&recording, window, &by, &of_role("connection")).unwrap();
         let told: Vec<(usize, f64)> =
             sampled.profile.samples.iter().map(|sample| (sample.metric, sample.weight_ns)).collect();
         assert_eq!(told, [(0, 10.0), (1, 7.0), (2, 7.0)]);
+        assert_eq!(sampled.threads, vec![(1, "connection".to_string()); 3]);
         assert_eq!((sampled.samples, sampled.waits, sampled.rootless), (1, 1, 0));
         let all = Window { begin_ns: 0, end_ns: 100 };
-        let sampled = profile_in(&recording, all, &by[..1], "all").unwrap();
+        let sampled = profile_in(&recording, all, &by[..1], &of_role("all")).unwrap();
         assert_eq!((sampled.samples, sampled.rootless), (3, 1));
+    }
+
+    #[test]
+    fn a_profile_is_of_the_threads_the_connections_and_the_statements_that_were_asked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let recording = recorded(folder.path());
+        let window = Window { begin_ns: 0, end_ns: 100 };
+        let by = ["cpu".to_string()];
+        let taken = |filter: ThreadFilter| profile_in(&recording, window, &by, &filter).unwrap();
+        assert_eq!(taken(ThreadFilter { tids: vec![2], ..ThreadFilter::default() }).samples, 1);
+        // Connection 40 from 0 to 50: the samples at 5, and at 6 of another thread, which worked for none.
+        let of_40 = taken(ThreadFilter { connections: vec![40], ..ThreadFilter::default() });
+        assert_eq!((of_40.samples, of_40.known_share), (1, Some(1.0 / 3.0)));
+        // A statement that began at 4 at the latest, and was seen at 50.
+        let of_statement =
+            taken(ThreadFilter { statement: Some("select".to_string()), ..ThreadFilter::default() });
+        assert_eq!((of_statement.samples, of_statement.known_share), (1, Some(1.0 / 3.0)));
+        assert_eq!(taken(ThreadFilter::default()).known_share, None);
     }
 
     #[test]
@@ -261,13 +334,25 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let recording = recorded(folder.path());
         let window = Window { begin_ns: 0, end_ns: 50 };
-        let error = |by: &str, role: &str| {
-            profile_in(&recording, window, &[by.to_string()], role).unwrap_err().to_string()
+        let refused = |by: &str, filter: ThreadFilter| {
+            profile_in(&recording, window, &[by.to_string()], &filter).unwrap_err().to_string()
         };
+        let error = |by, role| refused(by, of_role(role));
         assert!(error("cup", "all").starts_with("'cup' is no metric of stacks; give some of: cpu, lock, io"));
         assert_eq!(
             error("cpu", "pruge"),
             "no stack is of a thread of role 'pruge'; give one of: connection, purge, all"
         );
+        let thread = refused("cpu", ThreadFilter { tids: vec![99], ..ThreadFilter::default() });
+        assert!(thread.starts_with("no stack in this window is of a thread of that number"), "{thread}");
+        let connection = refused("cpu", ThreadFilter { connections: vec![7], ..ThreadFilter::default() });
+        assert!(
+            connection.ends_with(
+                "for 50.0 % of the time it is known of which; those that are known in this run: 40"
+            ),
+            "{connection}"
+        );
+        let statement = ThreadFilter { statement: Some("COMMIT".to_string()), ..ThreadFilter::default() };
+        assert!(refused("cpu", statement).ends_with("those that are known in this run: SELECT ?"));
     }
 }

@@ -1,6 +1,5 @@
 //! Each thread of a server: where its time went, over a window of a recording, or just now.
 
-use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use whyso_clock::monotonic_ns;
@@ -32,45 +31,6 @@ pub struct ThreadsOver {
     pub threads: Vec<ThreadTime>,
     /// Their long waits.
     pub pauses: Vec<Pauses>,
-}
-
-/// Which threads are asked for: all that meet every condition.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct ThreadFilter {
-    /// This role alone.
-    pub role: Option<String>,
-    /// Names that contain this text, in any case.
-    pub name: Option<String>,
-    /// These numbers of the kernel's alone; empty: any.
-    pub tids: Vec<u32>,
-}
-
-impl ThreadFilter {
-    /// The threads that are asked for.
-    ///
-    /// # Errors
-    /// There is none; the sentence says what there is.
-    pub fn choose<'a>(&self, threads: &'a [ThreadTime]) -> Result<Vec<&'a ThreadTime>, Error> {
-        let roles: BTreeSet<&str> = threads.iter().map(|thread| thread.role.as_str()).collect();
-        if let Some(role) = self.role.as_deref().filter(|role| !roles.contains(role)) {
-            let there = roles.into_iter().collect::<Vec<_>>().join(", ");
-            return Err(Error::Plan(format!("no thread has the role {role:?}; there are: {there}")));
-        }
-        let name = self.name.as_ref().map(|name| name.to_lowercase());
-        let wanted = |thread: &&ThreadTime| {
-            self.role.as_ref().is_none_or(|role| thread.role == *role)
-                && name.as_ref().is_none_or(|name| thread.name.to_lowercase().contains(name))
-                && (self.tids.is_empty() || self.tids.contains(&thread.tid))
-        };
-        let chosen: Vec<&ThreadTime> = threads.iter().filter(wanted).collect();
-        if chosen.is_empty() {
-            return Err(Error::Plan(format!(
-                "no thread is left of {}: leave some of --role, --name and --thread away",
-                threads.len()
-            )));
-        }
-        Ok(chosen)
-    }
 }
 
 /// The server's threads over a window of a recording. The tracer looks at threads at both ends of each measured window and
@@ -178,44 +138,4 @@ async fn connections_now(dsn: &Dsn) -> Told {
     let told = asked.await.ok().flatten().unwrap_or_default();
     let by_tid = told.into_iter().map(|one| (one.tid, (one.id, one.statement))).collect();
     Told { t_ns: monotonic_ns(), by_tid }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn threads() -> Vec<ThreadTime> {
-        let one = |tid, name: &str, role: &str| ThreadTime {
-            tid,
-            name: name.to_string(),
-            role: role.to_string(),
-            ..ThreadTime::default()
-        };
-        vec![
-            one(1, "mariadbd", "listener"),
-            one(2, "One_Connection", "connection"),
-            one(3, "ib_purge", "purge"),
-        ]
-    }
-
-    #[test]
-    fn threads_are_chosen_by_role_by_a_part_of_their_name_and_by_number() {
-        let chosen = |filter: ThreadFilter| {
-            filter.choose(&threads()).unwrap().iter().map(|thread| thread.tid).collect::<Vec<_>>()
-        };
-        assert_eq!(chosen(ThreadFilter::default()), [1, 2, 3]);
-        let text = |text: &str| Some(text.to_string());
-        assert_eq!(chosen(ThreadFilter { role: text("purge"), ..ThreadFilter::default() }), [3]);
-        assert_eq!(chosen(ThreadFilter { name: text("connect"), ..ThreadFilter::default() }), [2]);
-        assert_eq!(chosen(ThreadFilter { tids: vec![1, 3], ..ThreadFilter::default() }), [1, 3]);
-    }
-
-    #[test]
-    fn what_is_not_there_is_told_with_what_is() {
-        let refused = |filter: ThreadFilter| filter.choose(&threads()).unwrap_err().to_string();
-        let role = refused(ThreadFilter { role: Some("purger".to_string()), ..ThreadFilter::default() });
-        assert_eq!(role, "no thread has the role \"purger\"; there are: connection, listener, purge");
-        let name = refused(ThreadFilter { name: Some("x".to_string()), ..ThreadFilter::default() });
-        assert!(name.starts_with("no thread is left of 3"), "{name}");
-    }
 }

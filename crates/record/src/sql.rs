@@ -70,7 +70,7 @@ const EMPTY: [(&str, &str); 10] = [
     (
         "waits",
         "t_ns BIGINT, wait UBIGINT, tid UINTEGER, role VARCHAR, state VARCHAR, length_ns UBIGINT, weight_ns UBIGINT, \
-         stack UINTEGER, waker_tid UINTEGER, waker_stack UINTEGER",
+         stack UINTEGER, waker_tid UINTEGER, waker_stack UINTEGER, waker_past STRUCT(state VARCHAR, ns UBIGINT)[]",
     ),
     (
         "frames",

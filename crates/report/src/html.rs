@@ -17,7 +17,21 @@ const BLOCKS_MARK: &str = "<!--whyso:blocks-->";
 /// # Errors
 /// When the recording can't be read, or `out` can't be written.
 pub fn write(source: &dyn Source, explanation: &Explanation, out: &mut dyn Write) -> Result<(), Error> {
-    let payload = payload::build(source, explanation)?;
+    let payload = payload::build(source, explanation, None)?;
+    write_payload(&payload, out)
+}
+
+/// The same with a flame graph that can be compared with the levels of another run.
+///
+/// # Errors
+/// When a recording can't be read, or `out` can't be written.
+pub fn write_against(
+    source: &dyn Source,
+    explanation: &Explanation,
+    against: &dyn Source,
+    out: &mut dyn Write,
+) -> Result<(), Error> {
+    let payload = payload::build(source, explanation, Some(against))?;
     write_payload(&payload, out)
 }
 

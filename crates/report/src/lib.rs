@@ -44,8 +44,10 @@ pub use markdown::markdown;
 pub use pauses::pauses;
 pub use payload::origin_ns;
 pub use profile::{
-    FilesByRole, OfRoles, Relation, SampledIn, StatesByRole, classes, classes_json, folded, functions,
-    functions_json, relatives, relatives_json, wakers, wakers_json,
+    Annotated, Compared, FilesByRole, ForPprof, OfRoles, Relation, SampledIn, SourceText, StatesByRole,
+    annotated, annotated_json, classes, classes_json, folded, folded_against, function_differences,
+    function_differences_json, functions, functions_json, pprof, relatives, relatives_json, wakers,
+    wakers_json,
 };
 pub use source::{Column, Source, Stacks};
 pub use svg::svg;

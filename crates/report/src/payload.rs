@@ -10,9 +10,9 @@ use flate2::write::DeflateEncoder;
 use serde::Serialize;
 use whyso_explain::model::Explanation;
 use whyso_record::data::{Event, LoadInterval, SeriesKey};
-use whyso_record::run::{Purpose, RunInfo, Window};
+use whyso_record::run::RunInfo;
 
-use crate::flame::{Flame, FlameHead};
+use crate::flame::{self, Flame, FlameHead};
 use crate::source::Source;
 use crate::threads::{self, ThreadsHead};
 use crate::{Error, codec, derived, thin};
@@ -73,8 +73,13 @@ struct SeriesHead {
     flat: bool,
 }
 
-/// Gathers a report's data. Reads the source group by group: never more than some thirty series are in memory raw.
-pub fn build(source: &dyn Source, explanation: &Explanation) -> Result<Payload, Error> {
+/// Gathers a report's data, with the stacks of another run where it is compared with one. Reads the source group by group: never more than some
+/// thirty series are in memory raw.
+pub fn build(
+    source: &dyn Source,
+    explanation: &Explanation,
+    against: Option<&dyn Source>,
+) -> Result<Payload, Error> {
     let mut blocks = Blocks::default();
     let load = source.load()?;
     let run = source.run();
@@ -110,7 +115,7 @@ pub fn build(source: &dyn Source, explanation: &Explanation) -> Result<Payload, 
 
     let axis_places = axes.write(&mut blocks)?;
     let threads = add_threads(&mut blocks, run, source)?;
-    let flame = add_flame(&mut blocks, run, source)?;
+    let flame = add_flame(&mut blocks, source, against)?;
     let head = Head {
         format: FORMAT,
         run,
@@ -167,11 +172,22 @@ fn add_threads(
     Ok(Some(head))
 }
 
-/// The server's stacks: the tree in one block, and each level's times in one more, so that the page reads the levels that it shows.
-fn add_flame(blocks: &mut Blocks, run: &RunInfo, source: &dyn Source) -> Result<Option<FlameHead>, Error> {
-    let sweep = run.levels.iter().filter(|level| level.purpose == Purpose::Sweep);
-    let levels: Vec<(u32, Window)> = sweep.map(|level| (level.index, level.window)).collect();
-    let Some(flame) = Flame::new(source.stacks()?, &levels) else { return Ok(None) };
+/// The server's stacks, and those of a run to compare with: the tree in one block, and each level's times in one more, so that the page reads
+/// the levels that it shows.
+fn add_flame(
+    blocks: &mut Blocks,
+    source: &dyn Source,
+    against: Option<&dyn Source>,
+) -> Result<Option<FlameHead>, Error> {
+    let stacks = source.stacks()?;
+    let parts = flame::parts(source.run(), &stacks);
+    let mut runs = vec![(stacks, parts)];
+    if let Some(other) = against {
+        let stacks = other.stacks()?;
+        let parts = flame::parts_of_other(source.run(), other.run(), &stacks);
+        runs.push((stacks, parts));
+    }
+    let Some(flame) = Flame::new(runs) else { return Ok(None) };
     let (tree, folded_below) = flame.tree();
     let (mut head, columns) = flame.head(&tree, folded_below);
     head.block = blocks.place().block;

@@ -7,7 +7,9 @@ use whyso_explain::slo::Requirement;
 use whyso_load::{EngineKind, SchedulingPolicy};
 
 pub(crate) use crate::load_args::LoadArgs;
-pub(crate) use crate::profile_args::{ClassesArgs, FunctionsArgs, ProfileArgs, RelativesArgs, WakersArgs};
+pub(crate) use crate::profile_args::{
+    AgainstArgs, ClassesArgs, FunctionsArgs, ProfileArgs, RelativesArgs, SourceArgs, WakersArgs,
+};
 pub(crate) use crate::server::BuildsArgs;
 
 #[derive(Parser, Debug)]
@@ -47,11 +49,13 @@ pub(crate) enum Command {
     Callers(RelativesArgs),
     /// Show what a function called, and how much of its time went to each
     Callees(RelativesArgs),
+    /// Show a function's source, each line with its time, where the build has line tables
+    Source(SourceArgs),
     /// Show what the server's threads waited for, by wait class: row lock, redo flush, page latch, …
     Classes(ClassesArgs),
     /// Show who ended the waits of the server's threads: where they waited, which threads woke them, and in which function
     Wakers(WakersArgs),
-    /// Write a recorded run's samples as CSV or as one Parquet file, or its stacks folded
+    /// Write a recorded run's samples as CSV or as one Parquet file, or its stacks folded or for pprof
     Export(ExportArgs),
     /// Open the DuckDB shell with views over every recorded run
     Sql(SqlArgs),
@@ -411,6 +415,9 @@ pub(crate) struct ReportArgs {
     pub(crate) run: PathBuf,
     #[arg(long, value_enum, default_value_t = ReportFormat::Html)]
     pub(crate) format: ReportFormat,
+    /// Another run, recorded with --stacks too: the page's flame graphs can be compared with its levels
+    #[arg(long, value_name = "RUN")]
+    pub(crate) against: Option<PathBuf>,
     /// Where to write [default: report.html in the run's folder for HTML, standard output otherwise]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -461,9 +468,15 @@ pub(crate) struct ExportArgs {
     /// Where to write [default: standard output, but for Parquet]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Stacks in the first metric of --by instead of samples, as flame graph programs read them: microseconds
+    /// Stacks in the first metric of --by instead of samples, as flame graph programs read them: microseconds; with --against two
+    /// numbers, as programs for differential ones do
     #[arg(long, conflicts_with_all = ["format", "host", "source", "metric", "instance"])]
     pub(crate) folded: bool,
+    /// Stacks in every metric of --by instead of samples, as a file for pprof
+    #[arg(long, conflicts_with_all = ["folded", "format", "host", "source", "metric", "instance", "against", "against_users"])]
+    pub(crate) pprof: bool,
+    #[command(flatten)]
+    pub(crate) against: AgainstArgs,
     #[command(flatten)]
     pub(crate) profile: ProfileArgs,
 }

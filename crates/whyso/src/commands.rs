@@ -1,19 +1,22 @@
 //! The commands that work on recordings and caches rather than on a server.
 
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result, bail};
-use whyso_lab::Error;
+use whyso_lab::{Error, Sampled};
 use whyso_record::Recording;
+use whyso_report::ForPprof;
 use whyso_server::snapshot::Store;
 
+use crate::against::take_both;
 use crate::args::{
-    ExportArgs, ExportFormat, ReportArgs, ReportFormat, RunsArgs, SnapshotsArgs, SnapshotsCommand, SqlArgs,
-    WhyArgs,
+    ExportArgs, ExportFormat, ProfileArgs, ReportArgs, ReportFormat, RunsArgs, SnapshotsArgs,
+    SnapshotsCommand, SqlArgs, WhyArgs,
 };
+use crate::profile::{METRICS, take, take_part};
 
 /// A run by its folder, or by its id in the folder of runs.
 pub(crate) fn open(run: &Path, runs: &Path) -> Result<(Recording, PathBuf)> {
@@ -41,6 +44,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode> {
     for problem in recording.problems() {
         eprintln!("whyso: warning: {problem}");
     }
+    let against = other_of(args, &recording)?;
     let explanation = whyso_lab::explain(&recording)?;
     let html_path = path.join("report.html");
     let target = match (&args.output, args.format) {
@@ -50,7 +54,10 @@ pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode> {
     };
     let mut out = output(target)?;
     match args.format {
-        ReportFormat::Html => whyso_report::html::write(&recording, &explanation, &mut out)?,
+        ReportFormat::Html => match &against {
+            Some(other) => whyso_report::html::write_against(&recording, &explanation, other, &mut out)?,
+            None => whyso_report::html::write(&recording, &explanation, &mut out)?,
+        },
         ReportFormat::Md => {
             out.write_all(whyso_report::markdown(recording.run(), &explanation).as_bytes())?
         }
@@ -65,6 +72,24 @@ pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode> {
         println!("{}", path.display());
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The run to compare with.
+fn other_of(args: &ReportArgs, recording: &Recording) -> Result<Option<Recording>> {
+    let Some(run) = &args.against else { return Ok(None) };
+    if !matches!(args.format, ReportFormat::Html) {
+        bail!(Error::Plan("only the page compares runs: leave --format or --against away".to_string()));
+    }
+    let (other, _) = open(run, &args.runs)?;
+    if other.run().id == recording.run().id {
+        bail!(Error::Plan("that is the same run: give another with --against".to_string()));
+    }
+    for one in [recording, &other] {
+        if one.frames()?.is_empty() {
+            bail!("run {} holds no stacks to compare: record it with --stacks", one.run().id);
+        }
+    }
+    Ok(Some(other))
 }
 
 pub(crate) fn why(args: &WhyArgs) -> Result<ExitCode> {
@@ -87,15 +112,15 @@ pub(crate) fn why(args: &WhyArgs) -> Result<ExitCode> {
 }
 
 pub(crate) fn export(args: &ExportArgs) -> Result<ExitCode> {
-    if args.folded {
-        let taken = crate::profile::take(&args.run, &args.profile, crate::profile::METRICS)?;
-        let mut out = output(args.output.as_deref())?;
-        out.write_all(whyso_report::folded(&taken.sampled.profile, 0).as_bytes())?;
-        out.flush()?;
-        return Ok(ExitCode::SUCCESS);
+    if args.folded || args.pprof {
+        return export_stacks(args);
     }
-    if !args.profile.by.is_empty() || args.profile.users.is_some() {
-        bail!(Error::Plan("--by and --users choose stacks: give --folded, too".to_string()));
+    let ProfileArgs { by, part, whose, .. } = &args.profile;
+    if !by.is_empty() || part.is_given() || whose.is_given() || args.against.is_given() {
+        bail!(Error::Plan(
+            "what chooses stacks, a part of the run or threads is for stacks: give --folded or --pprof, too"
+                .to_string()
+        ));
     }
     let (recording, _) = open(&args.run, &args.profile.runs)?;
     let filter = whyso_record::export::Filter {
@@ -119,6 +144,38 @@ pub(crate) fn export(args: &ExportArgs) -> Result<ExitCode> {
             whyso_record::export::to_parquet(&recording, file, &filter)?;
         }
     }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn export_stacks(args: &ExportArgs) -> Result<ExitCode> {
+    let exported = if args.pprof {
+        let (recording, _) = open(&args.run, &args.profile.runs)?;
+        let chosen = crate::choice_args::chosen(&recording, &args.profile.part)?;
+        let taken = take_part(&recording, chosen, &args.profile, METRICS)?;
+        let (words, window) = (taken.words(), taken.chosen.window);
+        let Sampled { profile, threads, frames, .. } = &taken.sampled;
+        whyso_report::pprof(ForPprof {
+            run: recording.run(),
+            window,
+            words: &words,
+            profile,
+            threads,
+            frames,
+        })?
+    } else if args.against.is_given() {
+        let pair = take_both(&args.run, &args.profile, &args.against, METRICS)?;
+        let (here, there) = (&pair.here.sampled.profile, &pair.there.sampled.profile);
+        whyso_report::folded_against(here, there, 0, pair.by).into_bytes()
+    } else {
+        let taken = take(&args.run, &args.profile, METRICS)?;
+        whyso_report::folded(&taken.sampled.profile, 0).into_bytes()
+    };
+    if args.pprof && args.output.is_none() && std::io::stdout().is_terminal() {
+        bail!("a file for pprof can't go to a terminal: name it with --output FILE");
+    }
+    let mut out = output(args.output.as_deref())?;
+    out.write_all(&exported)?;
+    out.flush()?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -1,6 +1,8 @@
 //! The command line of whyso: parse, call, print. Whatever decides something lives in a library.
 
+mod against;
 mod args;
+mod choice_args;
 mod commands;
 mod given;
 mod load;
@@ -11,6 +13,7 @@ mod profile_args;
 mod progress;
 mod run;
 mod server;
+mod source;
 mod sysbench;
 mod terminal;
 mod threads;
@@ -43,6 +46,7 @@ fn main() -> ExitCode {
         Command::Functions(args) => profile::show_functions(&args),
         Command::Callers(args) => profile::show_relatives(&args, Relation::Callers),
         Command::Callees(args) => profile::show_relatives(&args, Relation::Callees),
+        Command::Source(args) => source::show_source(&args),
         Command::Classes(args) => profile::show_classes(&args),
         Command::Wakers(args) => profile::show_wakers(&args),
         Command::Export(args) => commands::export(&args),

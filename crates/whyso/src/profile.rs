@@ -6,14 +6,17 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
-use whyso_explain::profile::{FunctionName, Functions, Rules, classes, functions, relatives, wakers};
-use whyso_lab::{Error, MainFiles, Sampled, main_files, profile_in, states_by_role};
-use whyso_record::run::Window;
+use whyso_explain::profile::{
+    FunctionName, Functions, Rules, classes, differences, functions, relatives, wakers,
+};
+use whyso_lab::{Error, MainFiles, Sampled, ThreadFilter, main_files, profile_in, states_by_role};
+use whyso_record::Recording;
 use whyso_report::{OfRoles, Relation, SampledIn, StatesByRole};
 
+use crate::against::take_both;
+use crate::choice_args::{Chosen, chosen};
 use crate::commands::open;
 use crate::profile_args::{ClassesArgs, FunctionsArgs, ProfileArgs, RelativesArgs, RulesArgs, WakersArgs};
-use crate::threads::level_window;
 
 /// So many names are told where several fit.
 const CANDIDATES_MAX: usize = 8;
@@ -23,20 +26,31 @@ pub(crate) const METRICS: &[&str] = &["cpu", "lock", "io"];
 /// The same of what threads waited for: nobody ends the time on a CPU.
 const WAKERS_METRICS: &[&str] = &["lock"];
 
+/// Role of the threads that serve connections, and the word for every role.
+const CONNECTION: &str = "connection";
+const ALL: &str = "all";
+
 /// A profile, and the words for what it is of.
 pub(crate) struct Taken {
     pub(crate) sampled: Sampled,
+    pub(crate) chosen: Chosen,
     states: StatesByRole,
     files: MainFiles,
-    window: Window,
-    words: String,
+    role: String,
+    whose: String,
 }
 
 impl Taken {
-    fn about<'a>(&'a self, args: &'a ProfileArgs) -> SampledIn<'a> {
-        let Sampled { samples, waits, rootless, .. } = self.sampled;
-        let seconds = self.window.seconds();
-        SampledIn { window: &self.words, seconds, role: &args.role, samples, waits, rootless }
+    /// Such as "the level of 16 users, threads of role connection".
+    pub(crate) fn words(&self) -> String {
+        format!("{}, {}", self.chosen.words, self.whose)
+    }
+
+    pub(crate) fn about(&self) -> SampledIn<'_> {
+        let Sampled { samples, waits, rootless, known_share, .. } = self.sampled;
+        let seconds = self.chosen.window.seconds();
+        let (window, role, whose) = (self.chosen.words.as_str(), self.role.as_str(), self.whose.as_str());
+        SampledIn { window, seconds, role, whose, known_share, samples, waits, rootless }
     }
 }
 
@@ -46,30 +60,59 @@ pub(crate) fn take(run: &Path, args: &ProfileArgs, metrics: &[&str]) -> Result<T
     for problem in recording.problems() {
         eprintln!("whyso: warning: {problem}");
     }
-    let window = level_window(&recording, None, args.users)?;
-    let level = recording.run().levels.iter().find(|level| level.window == window);
-    let words = match level.map_or(0, |level| level.users) {
-        0 => "the recording".to_string(),
-        users => format!("the level of {users} users"),
-    };
+    take_part(&recording, chosen(&recording, &args.part)?, args, metrics)
+}
+
+/// The same of a part of a run that was chosen already.
+pub(crate) fn take_part(
+    recording: &Recording,
+    chosen: Chosen,
+    args: &ProfileArgs,
+    metrics: &[&str],
+) -> Result<Taken> {
     let by = match args.by.as_slice() {
         [] => metrics.iter().map(ToString::to_string).collect(),
         given => given.to_vec(),
     };
-    let sampled = profile_in(&recording, window, &by, &args.role)?;
-    let states = states_by_role(&recording, window)?;
-    let files = main_files(&recording, window)?;
-    Ok(Taken { sampled, states, files, window, words })
+    let mut filter = args.whose.filter();
+    let names_threads = filter.name.is_some() || !filter.tids.is_empty();
+    let role =
+        filter.role.get_or_insert_with(|| if names_threads { ALL } else { CONNECTION }.to_string()).clone();
+    let sampled = profile_in(recording, chosen.window, &by, &filter)?;
+    let states = states_by_role(recording, chosen.window)?;
+    let files = main_files(recording, chosen.window)?;
+    Ok(Taken { sampled, chosen, states, files, role, whose: whose(&filter) })
+}
+
+fn whose(filter: &ThreadFilter) -> String {
+    let mut words = vec![match filter.role.as_deref() {
+        None | Some(ALL) => "all threads".to_string(),
+        Some(role) => format!("threads of role {role}"),
+    }];
+    let numbers = |numbers: Vec<String>| numbers.join(" and ");
+    words.extend(filter.name.as_ref().map(|name| format!("name {name:?}")));
+    if !filter.tids.is_empty() {
+        words.push(format!("thread {}", numbers(filter.tids.iter().map(u32::to_string).collect())));
+    }
+    if !filter.connections.is_empty() {
+        words
+            .push(format!("connection {}", numbers(filter.connections.iter().map(u64::to_string).collect())));
+    }
+    words.extend(filter.statement.as_ref().map(|text| format!("statement {text:?}")));
+    words.join(", ")
 }
 
 pub(crate) fn show_functions(args: &FunctionsArgs) -> Result<ExitCode> {
+    if args.against.is_given() {
+        return show_differences(args);
+    }
     let taken = take(&args.run, &args.profile, METRICS)?;
     let profile = &taken.sampled.profile;
     let mut found = functions(profile);
     if args.inclusive {
         found.sort_by_inclusive();
     }
-    let about = taken.about(&args.profile);
+    let about = taken.about();
     if args.shown.json {
         print_object(&whyso_report::functions_json(about, profile, &found, args.shown.limit))
     } else {
@@ -77,10 +120,25 @@ pub(crate) fn show_functions(args: &FunctionsArgs) -> Result<ExitCode> {
     }
 }
 
+fn show_differences(args: &FunctionsArgs) -> Result<ExitCode> {
+    let pair = take_both(&args.run, &args.profile, &args.against, METRICS)?;
+    let (here, there) = (&pair.here.sampled.profile, &pair.there.sampled.profile);
+    let mut found = differences(here, there, pair.by);
+    if args.inclusive {
+        found.sort_by_inclusive();
+    }
+    let (about, limit) = (pair.about(args.inclusive), args.shown.limit);
+    if args.shown.json {
+        print_object(&whyso_report::function_differences_json(about, &here.metrics, &found, limit))
+    } else {
+        print_text(&whyso_report::function_differences(about, &here.metrics, &found, limit))
+    }
+}
+
 pub(crate) fn show_relatives(args: &RelativesArgs, relation: Relation) -> Result<ExitCode> {
     let taken = take(&args.run, &args.profile, METRICS)?;
     let profile = &taken.sampled.profile;
-    let name = chosen(&functions(profile), &args.function)?;
+    let name = function_called(&functions(profile), &args.function)?;
     let Some(found) = relatives(profile, &name) else { bail!(none_fits(&args.function)) };
     if args.shown.json {
         print_object(&whyso_report::relatives_json(profile, &found, relation, args.shown.limit))
@@ -94,7 +152,7 @@ pub(crate) fn show_classes(args: &ClassesArgs) -> Result<ExitCode> {
     let taken = take(&args.run, &args.profile, METRICS)?;
     let profile = &taken.sampled.profile;
     let found = classes(profile, &rules);
-    let about = taken.about(&args.profile);
+    let about = taken.about();
     if args.json {
         print_object(&whyso_report::classes_json(about, profile, &found))
     } else {
@@ -107,7 +165,7 @@ pub(crate) fn show_wakers(args: &WakersArgs) -> Result<ExitCode> {
     let taken = take(&args.run, &args.profile, WAKERS_METRICS)?;
     let profile = &taken.sampled.profile;
     let found = wakers(profile, &rules);
-    let (about, limit) = (taken.about(&args.profile), args.shown.limit);
+    let (about, limit) = (taken.about(), args.shown.limit);
     if args.shown.json {
         print_object(&whyso_report::wakers_json(about, profile, &found, &taken.states, limit))
     } else {
@@ -125,7 +183,7 @@ fn rules_of(args: &RulesArgs) -> Result<Rules> {
 }
 
 /// The function of a name, or the only one whose name has it as a part.
-fn chosen(functions: &Functions, name: &str) -> Result<FunctionName> {
+pub(crate) fn function_called(functions: &Functions, name: &str) -> Result<FunctionName> {
     let all = || functions.functions.iter().map(|time| &time.function);
     let exact: Vec<&FunctionName> = all().filter(|function| function.name == name).collect();
     let fitting = if exact.is_empty() {
@@ -155,11 +213,11 @@ fn none_fits(name: &str) -> Error {
     ))
 }
 
-fn print_object(object: &Value) -> Result<ExitCode> {
+pub(crate) fn print_object(object: &Value) -> Result<ExitCode> {
     print_text(&format!("{}\n", serde_json::to_string_pretty(object)?))
 }
 
-fn print_text(text: &str) -> Result<ExitCode> {
+pub(crate) fn print_text(text: &str) -> Result<ExitCode> {
     std::io::stdout().lock().write_all(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,8 +1,11 @@
-//! What was typed after `whyso functions`, `callers` and `callees`. Syntax only.
+//! What was typed after `whyso functions` and its like. Syntax only.
 
 use std::path::PathBuf;
 
 use clap::Args;
+use whyso_lab::SourcePath;
+
+use crate::choice_args::{WhoseArgs, WindowArgs};
 
 /// Which stacks are taken.
 #[derive(Args, Debug)]
@@ -12,13 +15,11 @@ pub(crate) struct ProfileArgs {
     #[arg(long, value_name = "METRIC,…", value_delimiter = ',')]
     pub(crate) by: Vec<String>,
 
-    /// The level with so many users [default: the last]
-    #[arg(long, value_name = "N")]
-    pub(crate) users: Option<u32>,
+    #[command(flatten)]
+    pub(crate) part: WindowArgs,
 
-    /// Threads of this role alone, such as connection or "page cleaner"; all for every thread
-    #[arg(long, value_name = "ROLE", default_value = "connection")]
-    pub(crate) role: String,
+    #[command(flatten)]
+    pub(crate) whose: WhoseArgs,
 
     /// Folder that holds the recordings
     #[arg(long, value_name = "DIR", default_value = "runs")]
@@ -50,7 +51,51 @@ pub(crate) struct FunctionsArgs {
     pub(crate) inclusive: bool,
 
     #[command(flatten)]
+    pub(crate) against: AgainstArgs,
+
+    #[command(flatten)]
     pub(crate) shown: ShownArgs,
+}
+
+/// What is compared with.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct AgainstArgs {
+    /// Compare with another run, function by function: its level with as many users, or with so many
+    #[arg(long, value_name = "RUN[:USERS]")]
+    pub(crate) against: Option<String>,
+
+    /// Compare with the level of so many users of the same run
+    #[arg(long, value_name = "N", conflicts_with = "against")]
+    pub(crate) against_users: Option<u32>,
+
+    /// Compare shares of each one's time rather than time a transaction
+    #[arg(long)]
+    pub(crate) share: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct SourceArgs {
+    /// The run, recorded with --stacks: its folder, or its id under --runs
+    pub(crate) run: PathBuf,
+
+    /// The function: its name, or a part that no other has
+    pub(crate) function: String,
+
+    #[command(flatten)]
+    pub(crate) profile: ProfileArgs,
+
+    /// Where the sources are: OLD=NEW for what begins with OLD in the build and with NEW here, or a folder to look in; may be given
+    /// more than once
+    #[arg(long, value_name = "OLD=NEW|DIR")]
+    pub(crate) source_path: Vec<SourcePath>,
+
+    /// The whole file, with the time of every function in it
+    #[arg(long)]
+    pub(crate) whole: bool,
+
+    /// Print one JSON object on standard output, and nothing else there
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args, Debug)]

@@ -294,7 +294,14 @@ export interface FlameHead {
 }
 
 export interface FlameLevel {
-  level: number;
+  /** The level's index; null: of another run, or all of a recording in which no level ended. */
+  level: number | null;
+  /** What it is called where no level of this run tells. */
+  name?: string;
+  /** Length of its window. */
+  seconds: number;
+  /** Of the window; 0 where there are none that could be compared with this run's. */
+  transactions: number;
   block: number;
   /** A column a metric of each kind of threads, kind by kind. */
   columns: { total_us: number; half_us: number; samples: number }[];

@@ -52,6 +52,8 @@ function made(calls: Call[], change: (flame: FlameHead) => void = () => {}): { u
     folded_below: 0.0001,
     levels: [first, second].map((level, at) => ({
       level: level?.index ?? 0,
+      seconds: 10,
+      transactions: at === 1 ? 2000 : 1000,
       block: times[at] as number,
       columns: (columns[at] as number[][]).map((column) => ({ total_us: column.reduce((sum, one) => sum + one, 0), half_us: 1000, samples: 50 })),
     })),
@@ -242,6 +244,42 @@ describe.each(['light', 'dark'] as const)('%s', (scheme) => {
     await page.close();
     changed.remove();
   });
+});
+
+test('another run to compare with is compared with at once', async () => {
+  const alike = first.users === 1 ? '1 user' : `${first.users} users`;
+  const changed = made(CALLS, (flame) => {
+    const [own, theirs] = flame.levels;
+    if (!own || !theirs) throw new Error('two levels were made');
+    Object.assign(theirs, { level: null, name: `${alike} of run other` });
+    flame.levels.push({ ...theirs, name: 'another level of run other' });
+  });
+  const { page, complaints } = await open(browser, changed.url);
+  const section = graph(page);
+  await section.locator('canvas').waitFor();
+  await expect.poll(() => section.locator('h2').textContent()).toContain(`, at ${alike}`);
+  expect(await section.getByLabel('level to compare with').inputValue()).toBe('1');
+  await expect.poll(() => section.textContent()).toContain(`than at ${alike} of run other`);
+  expect(await hover(section, 3, 0.4)).toMatch(/against .* of run other: \+0\.30 ms a transaction ± /);
+  expect(complaints).toEqual([]);
+  await page.close();
+  changed.remove();
+});
+
+test('a recording in which no level ended has one, and compares nothing', async () => {
+  const changed = made(CALLS, (flame) => {
+    flame.levels.length = 1;
+    Object.assign(flame.levels[0] ?? {}, { level: null, transactions: 0 });
+  });
+  const { page, complaints } = await open(browser, changed.url);
+  const section = graph(page);
+  await section.locator('canvas').waitFor();
+  await expect.poll(() => section.locator('h2').textContent()).toContain('time on CPUs, at the recording');
+  expect(await section.textContent()).toContain('in 10.0 s, told by 50 samples');
+  expect(await section.getByLabel('level to compare with').count()).toBe(0);
+  expect(complaints).toEqual([]);
+  await page.close();
+  changed.remove();
 });
 
 test('what so few samples can not tell apart is grey', async () => {

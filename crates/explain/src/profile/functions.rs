@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{FunctionName, Profile, TOTAL};
+use super::{FunctionName, Profile, ProfileSample, TOTAL};
 
 /// A function's time, in the order of [`Profile::metrics`], in nanoseconds.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,24 +37,8 @@ impl Functions {
 
 /// Exclusive and inclusive time of every function. A function that calls itself counts once.
 pub fn functions(profile: &Profile) -> Functions {
-    let metrics = profile.metrics.len();
-    let total = FunctionName { name: TOTAL.to_string(), module: String::new() };
-    let mut total = FunctionTime::new(total, metrics);
-    let mut times: BTreeMap<&FunctionName, FunctionTime> = BTreeMap::new();
-    for (sample, stack) in profile.known() {
-        total.exclusive_ns[sample.metric] += sample.weight_ns;
-        total.inclusive_ns[sample.metric] += sample.weight_ns;
-        let distinct: BTreeSet<&FunctionName> = stack.iter().collect();
-        for function in distinct {
-            let time = times.entry(function).or_insert_with(|| FunctionTime::new(function.clone(), metrics));
-            time.inclusive_ns[sample.metric] += sample.weight_ns;
-            if *function == stack[0] {
-                time.exclusive_ns[sample.metric] += sample.weight_ns;
-            }
-        }
-    }
-    let mut functions: Vec<FunctionTime> = times.into_values().collect();
-    functions.sort_by(|a, b| {
+    let mut functions = summed(profile, |sample| sample.weight_ns);
+    functions.functions.sort_by(|a, b| {
         let by = |time: &FunctionTime| {
             let first = |times: &[f64]| times.first().copied().unwrap_or(0.0);
             (first(&time.exclusive_ns), first(&time.inclusive_ns))
@@ -62,5 +46,27 @@ pub fn functions(profile: &Profile) -> Functions {
         let (a_by, b_by) = (by(a), by(b));
         b_by.0.total_cmp(&a_by.0).then(b_by.1.total_cmp(&a_by.1)).then(a.function.cmp(&b.function))
     });
-    Functions { total, functions }
+    functions
+}
+
+/// The same sums of another value of each sample than its time, in the order of the functions' names.
+pub(super) fn summed(profile: &Profile, value: impl Fn(&ProfileSample) -> f64) -> Functions {
+    let metrics = profile.metrics.len();
+    let total = FunctionName { name: TOTAL.to_string(), module: String::new() };
+    let mut total = FunctionTime::new(total, metrics);
+    let mut times: BTreeMap<&FunctionName, FunctionTime> = BTreeMap::new();
+    for (sample, stack) in profile.known() {
+        let value = value(sample);
+        total.exclusive_ns[sample.metric] += value;
+        total.inclusive_ns[sample.metric] += value;
+        let distinct: BTreeSet<&FunctionName> = stack.iter().collect();
+        for function in distinct {
+            let time = times.entry(function).or_insert_with(|| FunctionTime::new(function.clone(), metrics));
+            time.inclusive_ns[sample.metric] += value;
+            if *function == stack[0] {
+                time.exclusive_ns[sample.metric] += value;
+            }
+        }
+    }
+    Functions { total, functions: times.into_values().collect() }
 }

@@ -6,8 +6,10 @@
 
 mod chains;
 mod classes;
+mod difference;
 mod functions;
 mod relatives;
+mod source;
 #[cfg(test)]
 mod tests;
 mod tree;
@@ -15,8 +17,12 @@ mod wakers;
 
 pub use chains::{Deed, Meanwhile};
 pub use classes::{ClassTime, RuleError, Rules, classes};
+pub use difference::{
+    ComparedBy, Difference, Differences, FunctionDifference, differences, folded_differences,
+};
 pub use functions::{FunctionTime, Functions, functions};
 pub use relatives::{Attributed, Relatives, relatives};
+pub use source::{LineTime, SourcePlace, SourceTimes, Within, source_times};
 pub use tree::{CallNode, CallTree, call_tree};
 pub use wakers::{Wake, WakerTime, wakers};
 
@@ -49,6 +55,14 @@ pub struct ProfileSample {
     pub seen_ns: f64,
 }
 
+impl ProfileSample {
+    /// What it adds to the variance of a sum, in square nanoseconds: a chosen wait as of an independent choice, a sample on a CPU as of a Poisson
+    /// process.
+    fn variance_ns2(&self) -> f64 {
+        self.weight_ns * (self.weight_ns - self.seen_ns).max(0.0)
+    }
+}
+
 /// What was sampled in a window.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Profile {
@@ -72,12 +86,21 @@ impl Profile {
             .filter_map(move |sample| Some((sample, stack(sample)?.as_slice())))
     }
 
+    /// The time of all samples, metric by metric.
+    pub fn total_ns(&self) -> Vec<f64> {
+        let mut total_ns = vec![0.0; self.metrics.len()];
+        for (sample, _) in self.known() {
+            total_ns[sample.metric] += sample.weight_ns;
+        }
+        total_ns
+    }
+
     /// Half of the 95 % interval of each metric's total, in nanoseconds: chosen waits as of independent choices, samples on CPUs as of
     /// a Poisson process.
     pub fn half_intervals_ns(&self) -> Vec<f64> {
         let mut variances = vec![0.0; self.metrics.len()];
         for (sample, _) in self.known() {
-            variances[sample.metric] += sample.weight_ns * (sample.weight_ns - sample.seen_ns).max(0.0);
+            variances[sample.metric] += sample.variance_ns2();
         }
         variances.into_iter().map(|variance: f64| STANDARD_ERRORS * variance.sqrt()).collect()
     }

@@ -1,10 +1,13 @@
 //! The server's stacks as the page takes them: one tree of all calls, and its times by level, threads and metric.
 
+mod parts;
+
+pub(crate) use parts::{FlamePart, parts, parts_of_other};
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use whyso_explain::profile::{CallTree, FunctionName, Profile, ProfileSample, call_tree};
-use whyso_record::run::Window;
 
 use crate::source::Stacks;
 
@@ -47,8 +50,14 @@ pub(crate) struct FlameHead {
 
 #[derive(Serialize)]
 pub(crate) struct FlameLevel {
-    /// The level's index.
-    pub(crate) level: u32,
+    /// The level's index; `None`: of another run, or all of a recording in which no level ended.
+    pub(crate) level: Option<u32>,
+    /// What it is called where no level of this run tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) name: Option<String>,
+    pub(crate) seconds: f64,
+    /// Of the window; 0 where there are none that could be compared with this run's.
+    pub(crate) transactions: u64,
     /// The block that holds its columns: exclusive microseconds of every node.
     pub(crate) block: u32,
     /// A column a metric of each kind of threads, kind by kind.
@@ -65,19 +74,31 @@ pub(crate) struct ColumnHead {
     samples: u64,
 }
 
-/// Stacks by level, merged.
+/// Stacks by part of a run, merged.
 pub(crate) struct Flame {
-    levels: Vec<u32>,
+    parts: Vec<FlamePart>,
     profile: Profile,
 }
 
 impl Flame {
-    /// `levels`: the index and the window of each that is told. `None` where no stack lies in a window.
-    pub(crate) fn new(stacks: Stacks, levels: &[(u32, Window)]) -> Option<Flame> {
-        let level_at =
-            |t_ns: i64| levels.iter().position(|(_, window)| t_ns >= window.begin_ns && t_ns < window.end_ns);
-        let mut profile = Profile::default();
-        let columns = levels.len() * COLUMNS_PER_LEVEL;
+    /// The stacks of one run, or of several, each with its parts that are told. `None` where no stack lies in a window.
+    pub(crate) fn new(runs: Vec<(Stacks, Vec<FlamePart>)>) -> Option<Flame> {
+        let mut flame = Flame { parts: Vec::new(), profile: Profile::default() };
+        for (stacks, parts) in runs {
+            flame.add(stacks, parts);
+        }
+        (!flame.profile.stacks.is_empty()).then_some(flame)
+    }
+
+    fn add(&mut self, stacks: Stacks, parts: Vec<FlamePart>) {
+        let Flame { parts: before, profile } = self;
+        let part_at = |t_ns: i64| {
+            let holds = |part: &FlamePart| t_ns >= part.window.begin_ns && t_ns < part.window.end_ns;
+            parts.iter().position(holds).map(|place| before.len() + place)
+        };
+        // A run numbers its own stacks from 0.
+        let first_stack = profile.stacks.keys().next_back().map_or(0, |last| last + 1);
+        let columns = (before.len() + parts.len()) * COLUMNS_PER_LEVEL;
         profile.metrics = (0..columns).map(|column| METRICS[column % METRICS.len()].0.to_string()).collect();
         let sampled = stacks
             .samples
@@ -86,23 +107,23 @@ impl Flame {
         let waited = stacks.waits.iter().map(|one| {
             (one.t_ns, one.role.as_str(), one.state.as_str(), one.stack, one.weight_ns, one.length_ns)
         });
+        let mut used: BTreeSet<u32> = BTreeSet::new();
         for (t_ns, role, state, stack, weight_ns, seen_ns) in sampled.chain(waited) {
-            let Some(level) = level_at(t_ns) else { continue };
+            let Some(part) = part_at(t_ns) else { continue };
             let Some(metric) = METRICS.iter().position(|(_, states)| states.contains(&state)) else {
                 continue;
             };
+            used.insert(stack);
             let threads = usize::from(role != THREADS[0]);
-            let metric = level * COLUMNS_PER_LEVEL + threads * METRICS.len() + metric;
+            let metric = part * COLUMNS_PER_LEVEL + threads * METRICS.len() + metric;
             let (weight_ns, seen_ns) = (weight_ns as f64, seen_ns as f64);
-            profile.samples.push(ProfileSample { stack, metric, weight_ns, seen_ns });
+            profile.samples.push(ProfileSample { stack: first_stack + stack, metric, weight_ns, seen_ns });
         }
-        let used: BTreeSet<u32> = profile.samples.iter().map(|sample| sample.stack).collect();
         for frame in stacks.frames.into_iter().filter(|frame| used.contains(&frame.stack)) {
             let function = FunctionName { name: frame.function, module: frame.module };
-            profile.stacks.entry(frame.stack).or_default().push(function);
+            profile.stacks.entry(first_stack + frame.stack).or_default().push(function);
         }
-        let levels = levels.iter().map(|(index, _)| *index).collect();
-        (!profile.stacks.is_empty()).then_some(Flame { levels, profile })
+        before.extend(parts);
     }
 
     /// The merged calls, with the share that folded ones held less of.
@@ -142,7 +163,7 @@ impl Flame {
             column.total_us = column.total_us.round();
             column.half_us = (half_ns / NS_PER_US).round();
         }
-        let levels = self.levels.iter().zip(columns.chunks(COLUMNS_PER_LEVEL));
+        let parts = self.parts.iter().zip(columns.chunks(COLUMNS_PER_LEVEL));
         let cut = |(name, module): &(&str, usize)| (name.chars().take(NAME_MAX).collect(), *module);
         let head = FlameHead {
             metrics: METRICS.iter().map(|(name, _)| *name).collect(),
@@ -153,9 +174,7 @@ impl Flame {
             block: 0,
             folded: tree.folded,
             folded_below,
-            levels: levels
-                .map(|(level, columns)| FlameLevel { level: *level, block: 0, columns: columns.to_vec() })
-                .collect(),
+            levels: parts.map(|(part, columns)| part.head(columns.to_vec())).collect(),
         };
         (head, [depths, places])
     }

@@ -1,5 +1,5 @@
 use whyso_record::data::{StackFrame, StackSample, StackWait};
-use whyso_record::run::Window;
+use whyso_record::run::{AS_IT_CAME, Ended, Level, LevelResult, Purpose, RunInfo, Window};
 
 use super::*;
 
@@ -38,12 +38,17 @@ fn wait(t_ns: i64, state: &str, stack: u32, weight_ns: u64) -> StackWait {
     }
 }
 
-fn level(index: u32, begin_ns: i64) -> (u32, Window) {
-    (index, Window { begin_ns, end_ns: begin_ns + 100 })
+fn level(index: u32, begin_ns: i64) -> FlamePart {
+    let window = Window { begin_ns, end_ns: begin_ns + 100 };
+    FlamePart { window, level: Some(index), name: None, transactions: 7 }
 }
 
 fn made() -> Flame {
-    let stacks = Stacks {
+    Flame::new(vec![(stacks(), vec![level(0, 0), level(1, 100)])]).unwrap()
+}
+
+fn stacks() -> Stacks {
+    Stacks {
         samples: vec![
             sample(10, "connection", 0, 2_000),
             sample(20, "purge", 0, 3_000),
@@ -65,8 +70,7 @@ fn made() -> Flame {
             frames(9, "elsewhere"),
         ]
         .concat(),
-    };
-    Flame::new(stacks, &[level(0, 0), level(1, 100)]).unwrap()
+    }
 }
 
 #[test]
@@ -79,7 +83,7 @@ fn times_are_told_by_level_threads_and_metric() {
     assert_eq!(depths, [0.0, 1.0, 2.0, 3.0, 2.0, 2.0]);
     assert_eq!(head.modules[head.names[names[3] as usize].1], "[kernel]");
     assert_eq!((head.nodes, head.folded), (6, 0));
-    assert_eq!(head.levels.iter().map(|level| level.level).collect::<Vec<_>>(), [0, 1]);
+    assert_eq!(head.levels.iter().map(|level| level.level).collect::<Vec<_>>(), [Some(0), Some(1)]);
     let columns: Vec<Vec<f64>> = Flame::columns(&tree, 0).collect();
     let at = |threads: usize, metric: usize, node: usize| columns[threads * METRICS.len() + metric][node];
     assert_eq!((at(0, 0, 5), at(1, 0, 5)), (2.0, 3.0));
@@ -118,12 +122,66 @@ fn of_more_calls_than_the_page_takes_those_with_less_are_folded() {
 
 #[test]
 fn a_run_without_stacks_has_no_flame_graph() {
-    let levels = [level(0, 0)];
-    assert!(Flame::new(Stacks::default(), &levels).is_none());
+    assert!(Flame::new(vec![(Stacks::default(), vec![level(0, 0)])]).is_none());
     let outside = Stacks {
         samples: vec![sample(500, "connection", 0, 1)],
         frames: frames(0, "main"),
         ..Stacks::default()
     };
-    assert!(Flame::new(outside, &levels).is_none());
+    assert!(Flame::new(vec![(outside, vec![level(0, 0)])]).is_none());
+}
+
+#[test]
+fn a_recording_in_which_no_level_ended_is_told_whole() {
+    let parts = parts(&RunInfo::default(), &stacks());
+    let window = Window { begin_ns: 10, end_ns: 901 };
+    assert_eq!(parts, [FlamePart { window, level: None, name: None, transactions: 0 }]);
+    let flame = Flame::new(vec![(stacks(), parts)]).unwrap();
+    let (tree, share) = flame.tree();
+    assert_eq!(flame.head(&tree, share).0.levels[0].columns[0].samples, 3);
+    assert!(super::parts(&RunInfo::default(), &Stacks::default()).is_empty());
+}
+
+#[test]
+fn another_run_s_levels_stand_in_the_same_tree_with_names_of_their_own() {
+    let run = |id: &str, levels| RunInfo { id: id.to_string(), levels, ..RunInfo::default() };
+    let of = |purpose, users, begin_ns| Level {
+        index: 3,
+        users,
+        purpose,
+        warmup: Window::default(),
+        warmup_steady: true,
+        window: Window { begin_ns, end_ns: begin_ns + 100 },
+        result: LevelResult { transactions: 5, ..LevelResult::default() },
+        ended: Ended::Complete { at_ns: 0 },
+    };
+    let one = run("one", vec![of(Purpose::Sweep, 16, 0)]);
+    let other = run("other", vec![of(Purpose::Sweep, 1, 0), of(Purpose::Repeat, 1, 100)]);
+    // The other run's stack 0 is a path of its own.
+    let theirs = Stacks {
+        samples: vec![sample(50, "connection", 0, 6_000)],
+        frames: frames(0, "main;read;copy"),
+        ..Stacks::default()
+    };
+    let told = parts_of_other(&one, &other, &theirs);
+    let names: Vec<Option<&str>> = told.iter().map(|part| part.name.as_deref()).collect();
+    assert_eq!((names, told[0].level, told[0].transactions), (vec![Some("1 user of run other")], None, 5));
+    let ours = stacks();
+    let flame = Flame::new(vec![(stacks(), parts(&one, &ours)), (theirs, told)]).unwrap();
+    let (tree, share) = flame.tree();
+    let (head, _) = flame.head(&tree, share);
+    let totals = |place: usize| Flame::columns(&tree, place).flatten().sum::<f64>();
+    assert_eq!((totals(0), totals(1)), (24.0, 6.0));
+    let copy = tree.nodes.iter().position(|node| node.name == "copy").unwrap();
+    assert_eq!(Flame::columns(&tree, 1).next().unwrap()[copy], 6.0);
+    assert_eq!(head.levels.iter().map(|level| level.level).collect::<Vec<_>>(), [Some(3), None]);
+    let recorded = |mut run: RunInfo| {
+        run.levels.iter_mut().for_each(|level| level.result.pacing = AS_IT_CAME.to_string());
+        run
+    };
+    assert_eq!(
+        parts_of_other(&recorded(one), &other, &stacks())[0].transactions,
+        0,
+        "requests are no transactions"
+    );
 }

@@ -34,6 +34,8 @@ pub fn classes_json(sampled: SampledIn<'_>, profile: &Profile, classes: &[ClassT
         "window": sampled.window,
         "seconds": sampled.seconds,
         "role": sampled.role,
+        "whose": sampled.whose,
+        "known_share": sampled.known_share,
         "metrics": profile.metrics,
         "total_ns": times(&total(profile, classes)),
         "classes": classes.iter().map(row).collect::<Vec<_>>(),

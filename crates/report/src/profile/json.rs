@@ -18,6 +18,8 @@ pub fn functions_json(
         "window": sampled.window,
         "seconds": sampled.seconds,
         "role": sampled.role,
+        "whose": sampled.whose,
+        "known_share": sampled.known_share,
         "metrics": profile.metrics,
         "samples": sampled.samples,
         "waits": sampled.waits,

@@ -1,19 +1,25 @@
 //! Functions and the time that was spent in them: as tables for people, as objects and as folded stacks for programs.
 
 mod classes;
+mod difference;
 mod json;
+mod pprof;
+mod source;
 #[cfg(test)]
 mod tests;
 mod wakers;
 
 pub use classes::{classes, classes_json};
+pub use difference::{Compared, folded_against, function_differences, function_differences_json};
 pub use json::{functions_json, relatives_json};
+pub use pprof::{ForPprof, pprof};
+pub use source::{Annotated, SourceText, annotated, annotated_json};
 pub use wakers::{FilesByRole, OfRoles, StatesByRole, wakers, wakers_json};
 
-use whyso_explain::profile::{Attributed, FunctionTime, Functions, Profile, Relatives};
+use whyso_explain::profile::{Attributed, FunctionName, FunctionTime, Functions, Profile, Relatives};
 
 use crate::number::{grouped, whole};
-use crate::terminal::aligned_with_words;
+use crate::terminal::aligned_with_words as aligned;
 
 const NS_PER_S: f64 = 1e9;
 const NS_PER_US: f64 = 1e3;
@@ -27,6 +33,10 @@ pub struct SampledIn<'a> {
     pub seconds: f64,
     /// Role of the threads; "all".
     pub role: &'a str,
+    /// Which threads and whose work, such as "threads of role connection, thread 4711".
+    pub whose: &'a str,
+    /// Where a connection or a statement was asked for: the part, 0 to 1, of the other conditions' time of which it is known.
+    pub known_share: Option<f64>,
     pub samples: u64,
     pub waits: u64,
     /// Of both, how many did not reach the function that their thread began with.
@@ -44,7 +54,7 @@ pub enum Relation {
 pub fn functions(sampled: SampledIn<'_>, profile: &Profile, functions: &Functions, limit: usize) -> String {
     let mut rows = vec![head(profile, &["excl.", "incl."])];
     for time in [&functions.total].into_iter().chain(functions.functions.iter().take(limit)) {
-        rows.push(row(profile, &[&time.exclusive_ns, &time.inclusive_ns], &named(time)));
+        rows.push(row(profile, &[&time.exclusive_ns, &time.inclusive_ns], &named(&time.function)));
     }
     let mut out = format!("{}\n{}", about(sampled, profile, &functions.total.exclusive_ns), table(&rows));
     let left = functions.functions.len().saturating_sub(limit);
@@ -64,13 +74,14 @@ pub fn relatives(profile: &Profile, relatives: &Relatives, relation: Relation, l
     let own = times(
         &relatives.function.exclusive_ns,
         &relatives.function,
-        format!("*{}", named(&relatives.function)),
+        format!("*{}", named(&relatives.function.function)),
     );
     let others = match relation {
         Relation::Callers => &relatives.callers,
         Relation::Callees => &relatives.callees,
     };
-    let other = |one: &Attributed| times(&one.attributed_ns, &one.time, format!(" {}", named(&one.time)));
+    let other =
+        |one: &Attributed| times(&one.attributed_ns, &one.time, format!(" {}", named(&one.time.function)));
     let shown = others.iter().take(limit).map(other);
     match relation {
         Relation::Callers => rows.extend(shown.chain([own])),
@@ -86,19 +97,24 @@ pub fn folded(profile: &Profile, metric: usize) -> String {
     for (stack, ns) in profile.folded(metric) {
         let us = (ns / NS_PER_US).round();
         if us >= 1.0 {
-            let names: Vec<String> = stack.iter().map(|name| clean(name).replace(';', ":")).collect();
-            out.push_str(&format!("{} {us}\n", names.join(";")));
+            out.push_str(&format!("{} {us}\n", path(&stack)));
         }
     }
     out
 }
 
+/// A stack of folded ones: what separates functions is not within them.
+fn path(stack: &[&str]) -> String {
+    let names: Vec<String> = stack.iter().map(|name| clean(name).replace(';', ":")).collect();
+    names.join(";")
+}
+
 fn about(sampled: SampledIn<'_>, profile: &Profile, total_ns: &[f64]) -> String {
-    let SampledIn { window, seconds, role, samples, waits, rootless } = sampled;
-    let threads = if role == "all" { "all threads".to_string() } else { format!("threads of role {role}") };
+    let SampledIn { window, seconds, whose, known_share, samples, waits, rootless, .. } = sampled;
     let mut out = format!(
-        "{window}, {} s, {threads}: {} samples on CPUs, {} waits",
+        "{window}, {} s, {}: {} samples on CPUs, {} waits",
         grouped(seconds),
+        clean(whose),
         whole(samples),
         whole(waits)
     );
@@ -107,6 +123,12 @@ fn about(sampled: SampledIn<'_>, profile: &Profile, total_ns: &[f64]) -> String 
         out.push_str(&format!("; {share:.1} % of their stacks are whole"));
     }
     out.push('\n');
+    if let Some(share) = known_share {
+        out.push_str(&format!(
+            "whose work it was is known of {:.1} % of these threads' time; of the rest nothing is shown\n",
+            share * 100.0
+        ));
+    }
     let total = total_ns.iter().zip(profile.half_intervals_ns());
     let total = profile.metrics.iter().zip(total).map(|(metric, (ns, half_ns))| {
         format!("{} {} s ± {}", words(metric), grouped(ns / NS_PER_S), grouped(half_ns / NS_PER_S))
@@ -141,14 +163,14 @@ fn percent(ns: f64, total_ns: f64) -> String {
 }
 
 fn table(rows: &[Vec<String>]) -> String {
-    aligned_with_words(rows, &[rows.first().map_or(0, |row| row.len() - 1)])
+    aligned(rows, &[rows.first().map_or(0, |row| row.len() - 1)])
 }
 
 /// A function of the kernel's is marked as such.
-fn named(time: &FunctionTime) -> String {
-    match time.function.module.as_str() {
-        "[kernel]" => format!("{} [kernel]", time.function.name),
-        _ => time.function.name.clone(),
+fn named(function: &FunctionName) -> String {
+    match function.module.as_str() {
+        "[kernel]" => format!("{} [kernel]", function.name),
+        _ => function.name.clone(),
     }
 }
 

@@ -16,10 +16,12 @@ fn profile() -> Profile {
     profile
 }
 
-const SAMPLED: SampledIn<'_> = SampledIn {
+pub(super) const SAMPLED: SampledIn<'_> = SampledIn {
     window: "the level of 16 users",
     seconds: 10.0,
     role: "connection",
+    whose: "threads of role connection",
+    known_share: None,
     samples: 2,
     waits: 1234,
     rootless: 0,
@@ -41,6 +43,19 @@ excl. cpu s  incl. cpu s  excl. file sync s  incl. file sync s  function
           0        1.000                  0              2.500  main
 and 2 more: --limit N shows N
 "
+    );
+}
+
+#[test]
+fn where_a_connection_was_asked_for_it_is_said_of_how_much_it_is_known() {
+    let profile = profile();
+    let sampled = SampledIn { whose: "all threads, connection 40", known_share: Some(0.9312), ..SAMPLED };
+    let told = functions(sampled, &profile, &whyso_explain::profile::functions(&profile), 1);
+    let lines: Vec<&str> = told.lines().take(2).collect();
+    assert!(lines[0].contains(", 10.0 s, all threads, connection 40: 2 samples"), "{told}");
+    assert_eq!(
+        lines[1],
+        "whose work it was is known of 93.1 % of these threads' time; of the rest nothing is shown"
     );
 }
 

@@ -110,6 +110,8 @@ pub fn wakers_json(
         "window": sampled.window,
         "seconds": sampled.seconds,
         "role": sampled.role,
+        "whose": sampled.whose,
+        "known_share": sampled.known_share,
         "metrics": profile.metrics,
         "wakers": wakers.iter().take(limit).map(row).collect::<Vec<_>>(),
         "state_shares": states,

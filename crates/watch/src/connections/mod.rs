@@ -8,6 +8,8 @@ use crate::sampler::{Failure, Sampler};
 use crate::sink::Batch;
 use crate::sql::Sql;
 
+const NS_PER_MS: u64 = 1_000_000;
+
 /// A connection of the server that was asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Connection {
@@ -17,12 +19,17 @@ pub struct Connection {
     pub id: u64,
     /// What it executes, literals replaced by `?`; `None` where it waits for its client.
     pub statement: Option<String>,
+    /// For how long it has executed it, at least; `None` where the server does not tell.
+    pub executing_ms: Option<u64>,
 }
 
-/// MariaDB tells the kernel's number of a thread in its process list, MySQL in the Performance Schema; older servers nowhere.
+/// MariaDB tells the kernel's number of a thread in its process list, MySQL in the Performance Schema; older servers nowhere. MySQL tells
+/// whole seconds, of which the last may not be over.
 const QUESTIONS: [&str; 2] = [
-    "SELECT TID, ID, INFO FROM information_schema.PROCESSLIST WHERE TID IS NOT NULL",
-    "SELECT THREAD_OS_ID, PROCESSLIST_ID, PROCESSLIST_INFO FROM performance_schema.threads \
+    "SELECT TID, ID, INFO, CAST(FLOOR(GREATEST(TIME_MS, 0)) AS UNSIGNED) FROM information_schema.PROCESSLIST \
+     WHERE TID IS NOT NULL",
+    "SELECT THREAD_OS_ID, PROCESSLIST_ID, PROCESSLIST_INFO, \
+     CAST(GREATEST(PROCESSLIST_TIME - 1, 0) * 1000 AS UNSIGNED) FROM performance_schema.threads \
      WHERE THREAD_OS_ID IS NOT NULL AND PROCESSLIST_ID IS NOT NULL",
 ];
 
@@ -32,12 +39,13 @@ const QUESTIONS: [&str; 2] = [
 /// The server closed the connection, or the like; that it does not know a table or a column is none.
 pub async fn connections(conn: &mut Conn) -> Result<Option<Vec<Connection>>, Error> {
     for question in QUESTIONS {
-        let rows: Result<Vec<(u32, u64, Option<String>)>, Error> = conn.query(question).await;
+        let rows: Result<Vec<(u32, u64, Option<String>, Option<u64>)>, Error> = conn.query(question).await;
         match rows {
             Ok(rows) => {
-                let told = rows.into_iter().map(|(tid, id, text)| Connection {
+                let told = rows.into_iter().map(|(tid, id, text, executing_ms)| Connection {
                     tid,
                     id,
+                    executing_ms: executing_ms.filter(|_| text.is_some()),
                     statement: text.map(|text| without_literals(&text)),
                 });
                 return Ok(Some(told.collect()));
@@ -65,16 +73,27 @@ impl Sampler for Connections {
     }
 
     fn read(&mut self, batch: &mut Batch<'_>) -> Result<(), Failure> {
+        // What is told was so at some time between these two.
+        let asked_ns = whyso_clock::monotonic_ns();
         let Some(found) = self.sql.run(async |conn| connections(conn).await)? else {
             return Err(Failure::Absent(
                 "which thread works for which connection: this server does not tell".to_string(),
             ));
         };
-        let row = |one: Connection| vec![Some(one.tid.to_string()), Some(one.id.to_string()), one.statement];
+        let answered_ns = whyso_clock::monotonic_ns();
+        let since_ns = |executing_ms: u64| {
+            let executing_ns = i64::try_from(executing_ms.saturating_mul(NS_PER_MS)).unwrap_or(i64::MAX);
+            answered_ns.saturating_sub(executing_ns).to_string()
+        };
+        let row = |one: Connection| {
+            let numbers = [u64::from(one.tid), one.id].map(|number| Some(number.to_string()));
+            let told = [one.statement, one.executing_ms.map(since_ns)];
+            numbers.into_iter().chain(told).collect()
+        };
         batch.sink.rows(TextRows {
             source: "connections".to_string(),
-            t_ns: whyso_clock::monotonic_ns(),
-            columns: ["tid", "connection", "statement"].map(str::to_string).to_vec(),
+            t_ns: asked_ns,
+            columns: ["tid", "connection", "statement", "since_ns"].map(str::to_string).to_vec(),
             rows: found.into_iter().map(row).collect(),
         });
         Ok(())

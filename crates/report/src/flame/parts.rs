@@ -1,0 +1,78 @@
+//! Which parts of a run have a flame graph each: its levels, or all of a recording in which none ended.
+
+use whyso_record::run::{Level, Purpose, RunInfo, Window};
+
+use super::{ColumnHead, FlameLevel};
+use crate::number::grouped;
+use crate::source::Stacks;
+
+/// A part of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct FlamePart {
+    pub(crate) window: Window,
+    /// The level's index; `None` where no level of this run is meant.
+    pub(crate) level: Option<u32>,
+    /// What it is called where no level of this run tells.
+    pub(crate) name: Option<String>,
+    /// Of the window; 0 where there are none that could be compared with this run's.
+    pub(crate) transactions: u64,
+}
+
+impl FlamePart {
+    pub(super) fn head(&self, columns: Vec<ColumnHead>) -> FlameLevel {
+        FlameLevel {
+            level: self.level,
+            name: self.name.clone(),
+            seconds: self.window.seconds(),
+            transactions: self.transactions,
+            block: 0,
+            columns,
+        }
+    }
+}
+
+/// The parts of the run that a report is of.
+pub(crate) fn parts(run: &RunInfo, stacks: &Stacks) -> Vec<FlamePart> {
+    let part = |level: &Level| FlamePart {
+        window: level.window,
+        level: Some(level.index),
+        name: None,
+        transactions: level.result.transactions,
+    };
+    let whole = |window| FlamePart { window, level: None, name: None, transactions: 0 };
+    match run.levels.as_slice() {
+        [] => window_of(stacks).map(whole).into_iter().collect(),
+        levels => levels.iter().filter(|level| level.purpose == Purpose::Sweep).map(part).collect(),
+    }
+}
+
+/// The parts of another run, which it is compared with.
+pub(crate) fn parts_of_other(run: &RunInfo, other: &RunInfo, stacks: &Stacks) -> Vec<FlamePart> {
+    let is_recorded = |run: &RunInfo| run.levels.iter().any(|level| level.result.is_recorded());
+    let is_alike = is_recorded(run) == is_recorded(other);
+    let named = |mut part: FlamePart| {
+        let level = part.level.and_then(|index| other.levels.iter().find(|level| level.index == index));
+        part.name = Some(match level {
+            Some(level) if level.users > 0 => format!("{} of run {}", name(other, level), other.id),
+            _ => format!("run {}", other.id),
+        });
+        part.transactions = if is_alike { part.transactions } else { 0 };
+        FlamePart { level: None, ..part }
+    };
+    parts(other, stacks).into_iter().map(named).collect()
+}
+
+/// As the page calls the levels of its own run.
+fn name(run: &RunInfo, level: &Level) -> String {
+    match level.result.rate_per_s.filter(|_| run.sweeps_rates()) {
+        Some(rate) => format!("{}/s", grouped(rate)),
+        None if level.users == 1 => "1 user".to_string(),
+        None => format!("{} users", level.users),
+    }
+}
+
+/// From the first stack to the last.
+fn window_of(stacks: &Stacks) -> Option<Window> {
+    let times = || stacks.samples.iter().map(|one| one.t_ns).chain(stacks.waits.iter().map(|one| one.t_ns));
+    Some(Window { begin_ns: times().min()?, end_ns: times().max()? + 1 })
+}

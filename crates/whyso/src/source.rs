@@ -1,0 +1,67 @@
+//! `whyso source`: a function's source, line by line, with the time of each.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use whyso_explain::profile::{FunctionName, SourceTimes, Within, functions, source_times};
+use whyso_lab::{Error, SourcePath};
+use whyso_report::{Annotated, SourceText};
+
+use crate::profile::{METRICS, function_called, print_object, print_text, take};
+use crate::profile_args::SourceArgs;
+
+pub(crate) fn show_source(args: &SourceArgs) -> Result<ExitCode> {
+    let taken = take(&args.run, &args.profile, METRICS)?;
+    let profile = &taken.sampled.profile;
+    let function = function_called(&functions(profile), &args.function)?;
+    let places = taken.sampled.source_places();
+    let of_function = source_times(profile, &places, Within::Function(&function));
+    let files: BTreeSet<&str> = of_function.lines.keys().map(|place| place.file.as_str()).collect();
+    if files.is_empty() {
+        bail!(without_lines(&function));
+    }
+    let texts = texts(&files, &args.source_path)?;
+    let told: Vec<(&str, SourceTimes)> = if args.whole {
+        files.iter().map(|file| (*file, source_times(profile, &places, Within::File(file)))).collect()
+    } else {
+        vec![(function.name.as_str(), of_function.clone())]
+    };
+    if args.json {
+        let one = |(name, times): &(&str, SourceTimes)| {
+            let of = Annotated { name, times, texts: &texts, whole: args.whole };
+            whyso_report::annotated_json(taken.about(), profile, of)
+        };
+        return print_object(&serde_json::json!({"sources": told.iter().map(one).collect::<Vec<_>>()}));
+    }
+    let mut out = String::new();
+    for (name, times) in &told {
+        let of = Annotated { name, times, texts: &texts, whole: args.whole };
+        out.push_str(&whyso_report::annotated(taken.about(), profile, of));
+    }
+    let missing: Vec<&str> = files.into_iter().filter(|file| !texts.contains_key(*file)).collect();
+    if !missing.is_empty() {
+        out.push_str("\nsay with --source-path OLD=NEW, or --source-path DIR, where the sources are\n");
+    }
+    print_text(&out)
+}
+
+fn texts(files: &BTreeSet<&str>, paths: &[SourcePath]) -> Result<BTreeMap<String, SourceText>> {
+    let mut texts = BTreeMap::new();
+    for file in files {
+        if let Some(found) = whyso_lab::source_file(file, paths)? {
+            let text = SourceText { path: found.path.display().to_string(), lines: found.lines };
+            texts.insert(file.to_string(), text);
+        }
+    }
+    Ok(texts)
+}
+
+fn without_lines(function: &FunctionName) -> Error {
+    let FunctionName { name, module } = function;
+    let module = if module.is_empty() { "what it is of" } else { module };
+    Error::Failed(format!(
+        "the lines of '{name}' are not known: {module} has no line tables; install its debug symbols (Debian: the package's -dbgsym), or \
+         build it with -g, and record it again"
+    ))
+}
