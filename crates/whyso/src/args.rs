@@ -6,9 +6,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use whyso_explain::slo::Requirement;
 use whyso_load::{EngineKind, SchedulingPolicy};
 
+pub(crate) use crate::export_args::{ExportArgs, ExportFormat};
 pub(crate) use crate::load_args::LoadArgs;
 pub(crate) use crate::profile_args::{
-    AgainstArgs, ClassesArgs, FunctionsArgs, ProfileArgs, RelativesArgs, SourceArgs, WakersArgs,
+    ClassesArgs, FunctionsArgs, ProfileArgs, RelativesArgs, SourceArgs, WakersArgs,
 };
 pub(crate) use crate::server::BuildsArgs;
 
@@ -439,46 +440,6 @@ pub(crate) struct WhyArgs {
     /// Folder that holds the recordings
     #[arg(long, value_name = "DIR", default_value = "runs")]
     pub(crate) runs: PathBuf,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum ExportFormat {
-    Csv,
-    Parquet,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct ExportArgs {
-    /// The run: its folder, or its id under --runs
-    pub(crate) run: PathBuf,
-    #[arg(long, value_enum, default_value_t = ExportFormat::Csv)]
-    pub(crate) format: ExportFormat,
-    /// Only this host, such as server or client
-    #[arg(long)]
-    pub(crate) host: Option<String>,
-    /// Only this source, such as status or cpu
-    #[arg(long)]
-    pub(crate) source: Option<String>,
-    /// Only this metric, such as Innodb_rows_read
-    #[arg(long)]
-    pub(crate) metric: Option<String>,
-    /// Only this instance, such as cpu0 or sda
-    #[arg(long)]
-    pub(crate) instance: Option<String>,
-    /// Where to write [default: standard output, but for Parquet]
-    #[arg(long, short, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-    /// Stacks in the first metric of --by instead of samples, as flame graph programs read them: microseconds; with --against two
-    /// numbers, as programs for differential ones do
-    #[arg(long, conflicts_with_all = ["format", "host", "source", "metric", "instance"])]
-    pub(crate) folded: bool,
-    /// Stacks in every metric of --by instead of samples, as a file for pprof
-    #[arg(long, conflicts_with_all = ["folded", "format", "host", "source", "metric", "instance", "against", "against_users"])]
-    pub(crate) pprof: bool,
-    #[command(flatten)]
-    pub(crate) against: AgainstArgs,
-    #[command(flatten)]
-    pub(crate) profile: ProfileArgs,
 }
 
 #[derive(Args, Debug)]

@@ -4,6 +4,7 @@ mod against;
 mod args;
 mod choice_args;
 mod commands;
+mod export_args;
 mod given;
 mod load;
 mod load_args;
