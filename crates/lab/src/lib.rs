@@ -53,7 +53,9 @@ mod settle;
 mod source;
 mod stacks;
 mod sweep;
+mod thread_states;
 mod threads;
+mod timeline;
 mod tracing;
 mod tuning;
 mod wait_classes;
@@ -72,6 +74,7 @@ pub use record::{RecordPlan, record};
 pub use run::{Outcome, run};
 pub use source::Source;
 pub use threads::{ThreadFilter, ThreadsOver, threads_in, threads_now};
+pub use timeline::{TimelineOf, timeline_in};
 pub use tuning::{parse_busy_poll, parse_min_complete};
 
 /// What the plan's workload sends, as text for people.

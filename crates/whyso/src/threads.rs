@@ -68,6 +68,14 @@ pub(crate) struct Stretch {
     end_s: f64,
 }
 
+impl Stretch {
+    /// In monotonic nanoseconds, of a load that began then.
+    pub(crate) fn of(self, origin_ns: i64) -> Window {
+        let at = |seconds: f64| origin_ns + (seconds * 1e9) as i64;
+        Window { begin_ns: at(self.begin_s), end_ns: at(self.end_s) }
+    }
+}
+
 impl std::str::FromStr for Stretch {
     type Err = String;
 
@@ -141,9 +149,8 @@ pub(crate) fn threads(args: &ThreadsArgs) -> Result<ExitCode> {
 
 /// The window that is asked for.
 fn asked(recording: &Recording, args: &ThreadsArgs, origin_ns: i64) -> Result<Window> {
-    if let Some(Stretch { begin_s, end_s }) = args.window {
-        let at = |seconds: f64| origin_ns + (seconds * 1e9) as i64;
-        return Ok(Window { begin_ns: at(begin_s), end_ns: at(end_s) });
+    if let Some(stretch) = args.window {
+        return Ok(stretch.of(origin_ns));
     }
     level_window(recording, args.level, args.users)
 }
