@@ -16,7 +16,7 @@ pub use classes::{ClassTime, RuleError, Rules, classes};
 pub use functions::{FunctionTime, Functions, functions};
 pub use relatives::{Attributed, Relatives, relatives};
 pub use tree::{CallNode, CallTree, call_tree};
-pub use wakers::{SingleWait, Wake, WakerTime, place, wakers};
+pub use wakers::{SingleWait, Wake, WakerTime, is_own, place, wakers};
 
 use std::collections::BTreeMap;
 

@@ -96,7 +96,7 @@ pub fn place<'a>(
 }
 
 /// Neither the kernel's, nor a library's that every lock goes through.
-fn is_own(function: &FunctionName) -> bool {
+pub fn is_own(function: &FunctionName) -> bool {
     let module = function.module.as_str();
     let library = ["libc.so", "libc-", "libpthread", "ld-linux", "libstdc++"];
     !module.is_empty() && module != "[kernel]" && !library.iter().any(|name| module.starts_with(name))

@@ -1,6 +1,7 @@
 //! Threads over time: for the terminal, as JSON, and as the page takes them.
 
 mod letters;
+pub(crate) mod page;
 mod terminal;
 #[cfg(test)]
 mod tests;
