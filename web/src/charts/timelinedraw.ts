@@ -2,12 +2,14 @@
 
 import { clock } from '../lib/format.ts';
 import { ticks } from '../lib/scale.ts';
-import { between, bucketAt, Shares, singlesIn, type Lines, type Row, type Running, type Singles, type Span } from '../lib/timeline.ts';
+import { between, bucketAt, singlesIn, stacked, type Lines, type Row, type Running, type Singles, type Span } from '../lib/timeline.ts';
 
 /** Room for names on the left, and for times and levels above the rows. */
 export const LEFT = 168;
 export const HEAD = 34;
 const GAP = 1;
+/** The highest row. */
+export const ROW_MAX = 64;
 const FONT_PX = 11;
 /** Rows of threads carry names from this height on. */
 const NAMED = 11;
@@ -30,14 +32,17 @@ export interface Drawing {
   span: Span;
   levels: LevelMark[];
   /** By place in the lines' states: red, green, blue. */
-  colors: [number, number, number][];
+  colors: Rgb[];
+  /** By place in the head's states: any colour that CSS knows. */
+  stateColors: string[];
   /** The order in which states are stacked, from the foot. */
   order: number[];
-  names: (row: Row) => string;
+  /** Two parts of a row's name. */
+  names: (row: Row) => [string, string];
   ink: string;
   muted: string;
   grid: string;
-  paper: string;
+  paper: Rgb;
   /** Position of the row that the keyboard is at, −1: none. */
   focused: number;
 }
@@ -61,7 +66,7 @@ export function draw(canvas: HTMLCanvasElement, drawing: Drawing, view: View): v
   const context = canvas.getContext('2d');
   if (!context || wide === 0 || high === 0) return;
   context.setTransform(1, 0, 0, 1, 0, 0);
-  context.fillStyle = drawing.paper;
+  context.fillStyle = css(drawing.paper);
   context.fillRect(0, 0, wide, high);
   states(context, drawing, view, ratio);
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -80,7 +85,7 @@ function* seen(drawing: Drawing, view: View): Generator<[Row, number, number]> {
   }
 }
 
-/** Of each row the states' shares of its threads' time, a column a pixel of the screen: every column is full where a thread was there. */
+/** Of each row the states' shares of its threads' time, a column a pixel of the screen: full where a thread was there. */
 function states(context: CanvasRenderingContext2D, drawing: Drawing, view: View, ratio: number): void {
   const { lines, span, order } = drawing;
   const left = Math.round(LEFT * ratio);
@@ -88,31 +93,41 @@ function states(context: CanvasRenderingContext2D, drawing: Drawing, view: View,
   const top = Math.round(HEAD * ratio);
   const high = Math.round(view.height * ratio) - top;
   if (wide <= 0 || high <= 0) return;
-  const image = context.getImageData(left, top, wide, high);
-  const pixels = new Uint32Array(image.data.buffer);
+  const image = new ImageData(wide, high);
+  const pixels = new Uint32Array(image.data.buffer).fill(packed(drawing.paper));
   const isFaint = drawing.singles !== null && showsSingles(span, view.width);
-  const paper = rgb(drawing.paper);
-  const words = drawing.colors.map((color) => packed(isFaint ? mixed(color, paper, BENEATH) : color));
+  const colors = drawing.colors.map((color) => (isFaint ? mixed(color, drawing.paper, BENEATH) : color));
   const at = new Float64Array(wide + 1);
   for (let x = 0; x <= wide; x++) at[x] = bucketAt(lines.edges, span.from + ((span.to - span.from) * x) / wide);
   const ms = new Float64Array(order.length);
-  const sorted = new Float64Array(order.length);
+  /** Red, green and blue of a column's pixels, from its foot. */
+  const column = new Float32Array(3 * Math.ceil(ROW_MAX * ratio));
+  const cover = (state: number, pixel: number, part: number) => {
+    const color = colors[state] as Rgb;
+    for (let at = 0; at < 3; at++) column[3 * pixel + at] = (column[3 * pixel + at] as number) + part * (color[at] as number);
+  };
   for (const [row, y] of seen(drawing, view)) {
-    const from = Math.round((y - HEAD) * ratio);
-    const to = Math.round((y - HEAD + row.height - GAP) * ratio);
-    const shares = new Shares(order.length, to - from);
+    const head = Math.round((y - HEAD) * ratio);
+    const foot = Math.round((y - HEAD + row.height - GAP) * ratio);
     const running = drawing.running(row);
+    const [first, last] = [Math.max(head, 0), Math.min(foot, high)];
+    /** The bucket that the column before lay in, where it lay in one alone: all columns in it are the same. */
+    let before = -1;
     for (let x = 0; x < wide; x++) {
+      const [begin, end] = [at[x] as number, at[x + 1] as number];
+      const bucket = end <= Math.floor(begin) + 1 ? Math.floor(begin) : -1;
+      if (bucket >= 0 && bucket === before) {
+        for (let line = first; line < last; line++) pixels[line * wide + x] = pixels[line * wide + x - 1] as number;
+        continue;
+      }
+      before = bucket;
       ms.fill(0);
-      between(running, order.length, at[x] as number, at[x + 1] as number, ms);
-      for (let place = 0; place < order.length; place++) sorted[place] = ms[order[place] as number] as number;
-      if (!shares.next(sorted)) continue;
-      let foot = to;
-      for (let place = 0; place < order.length; place++) {
-        const head = foot - (shares.pixels[place] as number);
-        const word = words[order[place] as number] as number;
-        for (let line = Math.min(foot, high) - 1; line >= Math.max(head, 0); line--) pixels[line * wide + x] = word;
-        foot = head;
+      between(running, order.length, begin, end, ms);
+      column.fill(0, 0, 3 * (foot - head));
+      if (!stacked(ms, order, foot - head, cover)) continue;
+      for (let line = first; line < last; line++) {
+        const from = 3 * (foot - 1 - line);
+        pixels[line * wide + x] = packed([column[from] as number, column[from + 1] as number, column[from + 2] as number]);
       }
     }
   }
@@ -121,14 +136,12 @@ function states(context: CanvasRenderingContext2D, drawing: Drawing, view: View,
 
 /** A wait is a bar as long as it was, a sample a stroke at the foot of its row. */
 function singles(context: CanvasRenderingContext2D, drawing: Drawing, found: Singles, view: View): void {
-  const { lines, span } = drawing;
+  const { span } = drawing;
   const x = xOf(span, view);
   context.save();
   context.beginPath();
   context.rect(LEFT, HEAD, view.width - LEFT, view.height - HEAD);
   context.clip();
-  const style = (state: number) => `rgb(${(drawing.colors[lines.states.indexOf(state)] ?? [128, 128, 128]).join(' ')})`;
-  const styles = new Map([...new Set(found.state)].map((state) => [state, style(state)]));
   for (const [row, y] of seen(drawing, view)) {
     if (row.isRole) continue;
     const place = row.places[0] as number;
@@ -138,7 +151,7 @@ function singles(context: CanvasRenderingContext2D, drawing: Drawing, found: Sin
       const end = found.end[one] as number;
       const length = found.length[one] as number;
       if (end - length > span.to) continue;
-      context.fillStyle = styles.get(found.state[one] as number) ?? drawing.muted;
+      context.fillStyle = drawing.stateColors[found.state[one] as number] ?? drawing.muted;
       if (length === 0) context.fillRect(x(end) - 0.75, y + high * 0.45, 1.5, high * 0.55);
       else context.fillRect(x(end - length), y, Math.max(1, x(end) - x(end - length)), high);
     }
@@ -155,7 +168,7 @@ export function xOf(span: Span, view: Pick<View, 'width'>): (t: number) => numbe
 function above(context: CanvasRenderingContext2D, drawing: Drawing, view: View): void {
   const { span } = drawing;
   const x = xOf(span, view);
-  context.fillStyle = drawing.paper;
+  context.fillStyle = css(drawing.paper);
   context.fillRect(0, 0, view.width, HEAD);
   const marks = ticks(span.to - span.from, Math.max(2, Math.min(10, (view.width - LEFT) / 110)));
   const step = (marks[1] ?? 1) - (marks[0] ?? 0);
@@ -184,13 +197,14 @@ function above(context: CanvasRenderingContext2D, drawing: Drawing, view: View):
 }
 
 function names(context: CanvasRenderingContext2D, drawing: Drawing, view: View): void {
-  context.fillStyle = drawing.paper;
+  context.fillStyle = css(drawing.paper);
   context.fillRect(0, HEAD, LEFT, view.height - HEAD);
   context.textAlign = 'left';
   context.save();
   context.beginPath();
   context.rect(0, HEAD, LEFT - 6, view.height - HEAD);
   context.clip();
+  const font = context.font;
   for (const [row, y, position] of seen(drawing, view)) {
     if (position === drawing.focused) {
       context.fillStyle = drawing.grid;
@@ -198,11 +212,19 @@ function names(context: CanvasRenderingContext2D, drawing: Drawing, view: View):
     }
     if (!row.isRole && row.height < NAMED) continue;
     const middle = y + (row.height - GAP) / 2 + 0.5;
-    context.fillStyle = row.isRole ? drawing.ink : drawing.muted;
-    context.font = context.font.replace(/^(600 )?/, row.isRole ? '600 ' : '');
+    const [first, second] = drawing.names(row);
+    const isFirst = row.isRole || row.isAlone;
+    context.fillStyle = isFirst ? drawing.ink : drawing.muted;
+    context.font = isFirst ? `600 ${font}` : font;
     if (row.isRole) triangle(context, 6, middle, row.isOpen);
-    context.fillText(drawing.names(row), row.isRole ? 18 : 24, middle);
+    const left = isFirst ? 18 : 26;
+    context.fillText(first, left, middle);
+    const used = context.measureText(first).width;
+    context.font = font;
+    context.fillStyle = drawing.muted;
+    context.fillText(second, left + used + 6, middle);
   }
+  context.font = font;
   context.restore();
 }
 
@@ -222,8 +244,16 @@ function triangle(context: CanvasRenderingContext2D, x: number, y: number, isOpe
 
 export type Rgb = [number, number, number];
 
+const known = new Map<string, Rgb>();
+
 /** Of any colour that CSS knows. */
 export function rgb(color: string): Rgb {
+  const found = known.get(color) ?? read(color);
+  known.set(color, found);
+  return found;
+}
+
+function read(color: string): Rgb {
   const probe = new OffscreenCanvas(1, 1).getContext('2d');
   if (!probe) return [128, 128, 128];
   probe.fillStyle = color;
@@ -232,11 +262,15 @@ export function rgb(color: string): Rgb {
   return [r, g, b];
 }
 
+function css([r, g, b]: Rgb): string {
+  return `rgb(${r} ${g} ${b})`;
+}
+
 function mixed(color: Rgb, other: Rgb, part: number): Rgb {
   return color.map((one, at) => Math.round(one * part + (other[at] as number) * (1 - part))) as Rgb;
 }
 
 /** As image data hold it on little-endian machines, which all that have a browser are. */
 function packed([r, g, b]: Rgb): number {
-  return ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
+  return ((255 << 24) | ((b + 0.5) << 16) | ((g + 0.5) << 8) | (r + 0.5)) >>> 0;
 }

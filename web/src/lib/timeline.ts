@@ -109,42 +109,25 @@ export function timeBetween(lines: Lines, running: Running, from: number, to: nu
 }
 
 /**
- * Pixels by state of one column after the other, `high` of them where there is any time. What rounding leaves of a state goes into the
- * columns that follow, so that over a row each has the pixels that its time is worth, however thin it is.
+ * Stacks a column's states from its foot over `high` pixels, and tells how much of which pixel each covers: together all of every one. So the
+ * thinnest state colours its part of a pixel. False where there is no time to tell of.
  */
-export class Shares {
-  readonly pixels: Uint16Array;
-  #owed: Float64Array;
-  #high: number;
-
-  constructor(states: number, high: number) {
-    this.pixels = new Uint16Array(states);
-    this.#owed = new Float64Array(states);
-    this.#high = high;
-  }
-
-  /** Whether there is anything to draw. */
-  next(ms: Float64Array): boolean {
-    let total = 0;
-    for (const one of ms) total += one;
-    this.pixels.fill(0);
-    if (total <= 0) return false;
-    let left = this.#high;
-    for (let state = 0; state < ms.length; state++) {
-      const wanted = (this.#owed[state] as number) + ((ms[state] as number) / total) * this.#high;
-      const whole = Math.max(0, Math.min(left, Math.floor(wanted)));
-      this.pixels[state] = whole;
-      this.#owed[state] = wanted - whole;
-      left -= whole;
+export function stacked(ms: Float64Array, order: number[], high: number, cover: (state: number, pixel: number, part: number) => void): boolean {
+  let total = 0;
+  for (const one of ms) total += one;
+  if (total <= 0) return false;
+  let sum = 0;
+  let from = 0;
+  for (const state of order) {
+    if ((ms[state] as number) <= 0) continue;
+    sum += ms[state] as number;
+    const to = Math.min(high, (sum / total) * high);
+    for (let pixel = Math.floor(from); pixel < high && pixel < to; pixel++) {
+      cover(state, pixel, Math.min(to, pixel + 1) - Math.max(from, pixel));
     }
-    for (; left > 0; left--) {
-      let most = 0;
-      for (let state = 1; state < ms.length; state++) if ((this.#owed[state] as number) > (this.#owed[most] as number)) most = state;
-      this.pixels[most] = (this.pixels[most] as number) + 1;
-      this.#owed[most] = (this.#owed[most] as number) - 1;
-    }
-    return true;
+    from = to;
   }
+  return true;
 }
 
 /** Single waits and samples: those of thread `place` are from `begin[place]` on, before `begin[place + 1]`, by their end. */
@@ -212,14 +195,26 @@ export interface Row {
   role: string;
   /** Places in the list: one of a thread. */
   places: number[];
+  /** All threads of a role, of which there are several. */
   isRole: boolean;
+  /** The only thread of its role. */
+  isAlone: boolean;
   isOpen: boolean;
   top: number;
   height: number;
 }
 
+export interface Heights {
+  role: number;
+  /** Of a role whose threads are shown beneath it. */
+  open: number;
+  /** Of the only thread of a role. */
+  alone: number;
+  thread: number;
+}
+
 /** Rows from top to foot: of each role one, and beneath those that are open their threads. */
-export function rowsOf(lines: Lines, places: number[], open: ReadonlySet<string>, heights: { role: number; open: number; thread: number }): Row[] {
+export function rowsOf(lines: Lines, places: number[], open: ReadonlySet<string>, heights: Heights): Row[] {
   const roles = new Map<string, number[]>();
   for (const place of places) {
     const role = lines.list[place]?.role ?? '';
@@ -237,9 +232,13 @@ export function rowsOf(lines: Lines, places: number[], open: ReadonlySet<string>
   const order = [...roles.keys()].sort((a, b) => Number(b === 'connection') - Number(a === 'connection') || a.localeCompare(b));
   for (const role of order) {
     const of = roles.get(role) ?? [];
+    if (of.length === 1) {
+      add({ role, places: of, isRole: false, isAlone: true, isOpen: false, height: heights.alone });
+      continue;
+    }
     const isOpen = open.has(role);
-    add({ role, places: of, isRole: true, isOpen, height: isOpen ? heights.open : heights.role });
-    if (isOpen) for (const place of of) add({ role, places: [place], isRole: false, isOpen: false, height: heights.thread });
+    add({ role, places: of, isRole: true, isAlone: false, isOpen, height: isOpen ? heights.open : heights.role });
+    if (isOpen) for (const place of of) add({ role, places: [place], isRole: false, isAlone: false, isOpen: false, height: heights.thread });
   }
   return rows;
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { SinglesHead, TimelineHead } from '../../src/data/model.ts';
-import { between, bucketAt, linesOf, moved, rowAt, rowsOf, Shares, singlesIn, singlesOf, timeBetween, together, zoomed } from '../../src/lib/timeline.ts';
+import { between, bucketAt, linesOf, moved, rowAt, rowsOf, singlesIn, singlesOf, stacked, timeBetween, together, zoomed } from '../../src/lib/timeline.ts';
 
 const S = 1e9;
 /** Two connections and a purge thread over four buckets of ten seconds; nobody is ever in the third state. */
@@ -53,33 +53,24 @@ test('time by state finds a bucket whatever its length', () => {
   expect([-5, 0, 0.5, 1, 5.5, 10.25, 11, 99].map((t) => bucketAt(edges, t))).toEqual([0, 0, 0.5, 1, 1.5, 2.25, 3, 3]);
 });
 
-test('pixels fill every column, and over a row each state has as many as its time is worth, however thin it is', () => {
-  const shares = new Shares(3, 12);
-  const sums = [0, 0, 0];
-  for (let column = 0; column < 1000; column++) {
-    expect(shares.next(Float64Array.of(0.7, 0.295, 0.005))).toBe(true);
-    expect(shares.pixels.reduce((sum, one) => sum + one, 0)).toBe(12);
-    shares.pixels.forEach((one, state) => (sums[state]! += one));
+test('states that are stacked cover every pixel once, and each as much as its time is worth, however thin it is', () => {
+  for (const [high, times] of [[12, [0.7, 0.295, 0.005]], [5, [0.001, 0.998, 0.001]], [40, [0, 0, 3]], [1, [1, 1, 1]]] as [number, number[]][]) {
+    const total = times.reduce((sum, one) => sum + one, 0);
+    const pixels = new Float64Array(high);
+    const states = new Float64Array(3);
+    const isDrawn = stacked(Float64Array.from(times), [2, 0, 1], high, (state, pixel, part) => {
+      expect(part).toBeGreaterThan(0);
+      pixels[pixel]! += part;
+      states[state]! += part;
+    });
+    expect(isDrawn).toBe(true);
+    for (const pixel of pixels) expect(pixel).toBeCloseTo(1, 9);
+    states.forEach((area, state) => expect(area).toBeCloseTo((high * times[state]!) / total, 9));
   }
-  expect(Math.abs(sums[0]! - 8_400)).toBeLessThanOrEqual(2);
-  expect(Math.abs(sums[1]! - 3_540)).toBeLessThanOrEqual(2);
-  expect(Math.abs(sums[2]! - 60)).toBeLessThanOrEqual(2);
 });
 
-test('pixels are none where there is no time', () => {
-  expect(new Shares(2, 5).next(new Float64Array(2))).toBe(false);
-});
-
-test('pixels are full whatever the shares do', () => {
-  let seed = 5;
-  const random = () => ((seed = (seed * 48_271) % 2_147_483_647) / 2_147_483_647);
-  for (const high of [1, 5, 30]) {
-    const shares = new Shares(4, high);
-    for (let column = 0; column < 500; column++) {
-      shares.next(Float64Array.from({ length: 4 }, () => (random() < 0.4 ? 0 : random())).map((one, at) => (at === 0 ? one + 1e-9 : one)));
-      expect(shares.pixels.reduce((sum, one) => sum + one, 0)).toBe(high);
-    }
-  }
+test('states without any time are not drawn', () => {
+  expect(stacked(new Float64Array(2), [0, 1], 5, () => expect.unreachable())).toBe(false);
 });
 
 const singlesHead: SinglesHead = { classes: ['', 'row_lock'], functions: ['f'], sites: [[1, 0]], count: 4, block: 0, note: '' };
@@ -93,17 +84,17 @@ test('single waits are found where they touch a stretch, those that end after it
   expect([...singles.longest]).toEqual([6, 0, 0.000001]);
 });
 
-const heights = { role: 30, open: 20, thread: 10 };
+const heights = { role: 30, open: 20, alone: 15, thread: 10 };
 
-test('rows are a role each, and the threads of those that are open', () => {
+test('rows are a role each, and the threads of those that are open; the only thread of a role is one row', () => {
   const rows = rowsOf(lines, [0, 1, 2], new Set(['connection']), heights);
-  expect(rows.map((row) => [row.role, row.isRole, row.places, row.top, row.height])).toEqual([
-    ['connection', true, [0, 1], 0, 20],
-    ['connection', false, [0], 20, 10],
-    ['connection', false, [1], 30, 10],
-    ['purge', true, [2], 40, 30],
+  expect(rows.map((row) => [row.role, row.isRole, row.isAlone, row.places, row.top, row.height])).toEqual([
+    ['connection', true, false, [0, 1], 0, 20],
+    ['connection', false, false, [0], 20, 10],
+    ['connection', false, false, [1], 30, 10],
+    ['purge', false, true, [2], 40, 15],
   ]);
-  expect([-1, 0, 19, 20, 39, 69, 70].map((y) => rowAt(rows, y))).toEqual([-1, 0, 0, 1, 2, 3, -1]);
+  expect([-1, 0, 19, 20, 39, 54, 55].map((y) => rowAt(rows, y))).toEqual([-1, 0, 0, 1, 2, 3, -1]);
 });
 
 const whole = { from: 0, to: 100 };
