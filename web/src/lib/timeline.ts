@@ -21,30 +21,32 @@ export interface Lines {
 }
 
 export function linesOf(head: TimelineHead, originNs: number, columns: Float64Array[]): Lines {
-  const masks = columns[0] ?? new Float64Array(0);
+  const masks = Uint32Array.from(columns[0] ?? []);
   const states = head.states.flatMap((_, state) => ((columns[state + 1]?.length ?? 0) > 0 ? [state] : []));
-  /** By place of a state: how many of its cells were read. */
-  const read = new Uint32Array(states.length);
   const ms = new Uint32Array((masks.length + head.list.length) * states.length);
-  let cell = 0;
-  let at = 0;
-  const list = head.list.map((line) => {
-    const running: Running = { first: line.first, buckets: line.buckets, ms, offset: at };
-    at += states.length;
-    for (let bucket = 0; bucket < line.buckets; bucket++, cell++) {
-      const mask = masks[cell] as number;
-      for (let place = 0; place < states.length; place++, at++) {
-        const state = states[place] as number;
-        // Shifts are right for as many states as there are.
-        const has = ((mask >> state) & 1) === 1;
-        const own = has ? (columns[state + 1]?.[read[place] as number] ?? 0) : 0;
-        if (has) read[place] = (read[place] as number) + 1;
-        ms[at] = (ms[at - states.length] as number) + own;
-      }
-    }
+  const edges = Float64Array.from(head.edges_ns, (ns) => (ns - originNs) / 1e9);
+  let cells = 0;
+  const list = head.list.map((line, place) => {
+    const running: Running = { first: line.first, buckets: line.buckets, ms, offset: (cells + place) * states.length };
+    cells += line.buckets;
     return { ...line, running };
   });
-  return { states, edges: Float64Array.from(head.edges_ns, (ns) => (ns - originNs) / 1e9), list };
+  // State by state, as their columns lie.
+  for (const [place, state] of states.entries()) {
+    const column = columns[state + 1] as Float64Array;
+    const bit = 1 << state;
+    let [cell, read] = [0, 0];
+    for (const { running } of list) {
+      let sum = 0;
+      let at = running.offset + place;
+      for (let bucket = 0; bucket < running.buckets; bucket++, cell++) {
+        if (((masks[cell] as number) & bit) !== 0) sum += column[read++] as number;
+        at += states.length;
+        ms[at] = sum;
+      }
+    }
+  }
+  return { states, edges, list };
 }
 
 /** Several threads together. */
@@ -55,12 +57,11 @@ export function together(lines: Lines, places: number[]): Running {
   for (const place of places) {
     const running = lines.list[place]?.running;
     if (!running) continue;
-    for (let edge = 1; edge <= buckets; edge++) {
-      const own = Math.min(Math.max(edge - running.first, 0), running.buckets);
-      for (let state = 0; state < states; state++) {
-        const at = edge * states + state;
-        ms[at] = (ms[at] as number) + (running.ms[running.offset + own * states + state] as number);
-      }
+    const [first, count] = [running.first * states, running.buckets * states];
+    for (let at = states; at < count + states; at++) ms[first + at] = (ms[first + at] as number) + (running.ms[running.offset + at] as number);
+    // What it did stays in the sum after it has gone.
+    for (let at = first + count + states; at < ms.length; at++) {
+      ms[at] = (ms[at] as number) + (running.ms[running.offset + count + (at % states)] as number);
     }
   }
   return { first: 0, buckets, ms, offset: 0 };

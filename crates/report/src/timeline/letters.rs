@@ -31,9 +31,13 @@ fn style(state: &str) -> (char, u8, Ink) {
     found.map_or(('O', 248, Ink::Dark), |(_, letter, color, ink)| (*letter, *color, *ink))
 }
 
+pub(super) fn is_idle(state: &str) -> bool {
+    state == IDLE
+}
+
 /// A state's letter: a capital where it has half of the time or more.
 pub(super) fn letter(state: &str, share: f64) -> char {
-    if state == IDLE {
+    if is_idle(state) {
         return IDLE_LETTER;
     }
     let (letter, ..) = style(state);
@@ -42,7 +46,7 @@ pub(super) fn letter(state: &str, share: f64) -> char {
 
 /// Letters that stand side by side in one state's colour.
 pub(super) fn painted(text: &str, state: &str) -> String {
-    if state == IDLE {
+    if is_idle(state) {
         return format!("\x1b[2m{text}\x1b[0m");
     }
     let (_, color, ink) = style(state);

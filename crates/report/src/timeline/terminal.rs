@@ -1,8 +1,8 @@
-//! Threads over time in the terminal: a line a thread, or a role, and a column a stretch of time.
+//! Threads over time in the terminal: a line a thread, or a few lines a role, and a column a stretch of time.
 
 use whyso_explain::profile::{FunctionName, SingleWait};
 
-use super::letters::{letter, painted};
+use super::letters::{is_idle, letter, painted};
 use super::{TimelineRow, TimelineView};
 use crate::axis::Axis;
 use crate::number::whole;
@@ -12,6 +12,8 @@ use crate::threads::clean;
 /// Characters before the columns.
 const LABEL: usize = 26;
 const COLUMNS_MIN: usize = 20;
+/// Lines that a role with several threads has.
+const ROLE_LINES: usize = 5;
 /// From the begin of one time under the columns to the next.
 const TICK: usize = 14;
 /// States with a smaller share of all time are not in the legend.
@@ -42,9 +44,13 @@ pub fn timeline(view: &TimelineView<'_>, colors: bool) -> String {
         for cell in &cells {
             sums.iter_mut().zip(cell).for_each(|(sum, ms)| *sum += ms);
         }
-        let line = format!("{:<LABEL$}{}", label(row), drawn(view, &cells, colors));
-        out.push_str(line.trim_end());
-        out.push('\n');
+        let lines = if row.threads.len() > 1 { stacked(view, &cells) } else { vec![most(view, &cells)] };
+        for (number, line) in lines.iter().enumerate() {
+            let label = if number == 0 { label(row) } else { String::new() };
+            let line = format!("{label:<LABEL$}{}", drawn(view, line, colors));
+            out.push_str(line.trim_end());
+            out.push('\n');
+        }
     }
     out.push_str(&times(view));
     out.push_str(&legend(view, &sums, colors));
@@ -58,10 +64,13 @@ fn heading(view: &TimelineView<'_>) -> String {
     let edges = &view.timeline.edges_ns;
     let (begin, end) = (edges.first().copied().unwrap_or(0), edges.last().copied().unwrap_or(0));
     let column_s = (end - begin) as f64 / 1e9 / view.timeline.buckets().max(1) as f64;
-    let a_row = if view.rows.iter().any(|row| row.tid.is_some()) { "thread" } else { "role" };
+    let a_row = if view.rows.iter().any(|row| row.tid.is_some()) {
+        "A line is a thread, a letter the state that took most of its time, small where that is less than half."
+    } else {
+        "A role's lines are its threads' time by state, from the foot up; one thread alone has one line, of the state that took most."
+    };
     let mut text = format!(
-        "Threads of the server over time, from {} to {} of the run: a line a {a_row}, {} a column. A letter is the state that took most of the \
-         time, small where that is less than half.",
+        "Threads of the server over time, from {} to {} of the run, {} a column. {a_row}",
         clock(view, begin, column_s),
         clock(view, end, column_s),
         seconds(column_s),
@@ -112,29 +121,59 @@ fn label(row: &TimelineRow) -> String {
     text.chars().take(LABEL - 1).collect()
 }
 
-/// A letter a column: the state with most time.
-fn drawn(view: &TimelineView<'_>, cells: &[Vec<f64>], colors: bool) -> String {
-    let letters: Vec<Option<(usize, char)>> = cells.iter().map(|cell| most(view, cell)).collect();
+/// A cell of a line: the state, by its place, and its letter; `None` where no thread was there.
+type Cell = Option<(usize, char)>;
+
+/// The state with most time of each column.
+fn most(view: &TimelineView<'_>, cells: &[Vec<f64>]) -> Vec<Cell> {
+    let one = |cell: &Vec<f64>| {
+        let all: f64 = cell.iter().sum();
+        let (place, ms) =
+            cell.iter().copied().enumerate().reduce(|best, one| if one.1 > best.1 { one } else { best })?;
+        (ms > 0.0).then(|| (place, letter(&view.timeline.states[place], ms / all)))
+    };
+    cells.iter().map(one).collect()
+}
+
+/// Lines from the top, over which each column's states stand on each other by their shares, idle ones on top.
+fn stacked(view: &TimelineView<'_>, cells: &[Vec<f64>]) -> Vec<Vec<Cell>> {
+    let mut lines = vec![vec![None; cells.len()]; ROLE_LINES];
+    for (column, cell) in cells.iter().enumerate() {
+        let all: f64 = cell.iter().sum();
+        if all <= 0.0 {
+            continue;
+        }
+        let wanted: Vec<f64> = cell.iter().map(|ms| ms / all * ROLE_LINES as f64).collect();
+        let mut heights: Vec<usize> = wanted.iter().map(|lines| *lines as usize).collect();
+        // The lines that are left go to those that lack most of one.
+        let mut places: Vec<usize> = (0..cell.len()).collect();
+        places.sort_by(|a, b| (wanted[*b].fract()).total_cmp(&wanted[*a].fract()));
+        let left = ROLE_LINES - heights.iter().sum::<usize>().min(ROLE_LINES);
+        places.iter().take(left).for_each(|place| heights[*place] += 1);
+        let order = (0..cell.len()).filter(|place| !is_idle(&view.timeline.states[*place]));
+        let idle = (0..cell.len()).filter(|place| is_idle(&view.timeline.states[*place]));
+        let foot_up = order.chain(idle).flat_map(|place| std::iter::repeat_n(place, heights[place]));
+        for (line, place) in lines.iter_mut().rev().zip(foot_up) {
+            line[column] = Some((place, letter(&view.timeline.states[place], 1.0)));
+        }
+    }
+    lines
+}
+
+fn drawn(view: &TimelineView<'_>, letters: &[Cell], colors: bool) -> String {
+    let text = |cells: &[Cell]| -> String {
+        cells.iter().map(|one| one.map_or(' ', |(_, letter)| letter)).collect()
+    };
     if !colors {
-        return letters.iter().map(|one| one.map_or(' ', |(_, letter)| letter)).collect();
+        return text(letters);
     }
     // Neighbours in one state share their escape sequences.
     let alike = letters.chunk_by(|a, b| a.map(|one| one.0) == b.map(|one| one.0));
-    let run = |run: &[Option<(usize, char)>]| {
-        let text: String = run.iter().map(|one| one.map_or(' ', |(_, letter)| letter)).collect();
-        match run.first() {
-            Some(Some((state, _))) => painted(&text, &view.timeline.states[*state]),
-            _ => text,
-        }
+    let run = |run: &[Cell]| match run.first() {
+        Some(Some((state, _))) => painted(&text(run), &view.timeline.states[*state]),
+        _ => text(run),
     };
     alike.map(run).collect()
-}
-
-fn most(view: &TimelineView<'_>, cell: &[f64]) -> Option<(usize, char)> {
-    let all: f64 = cell.iter().sum();
-    let (place, ms) =
-        cell.iter().copied().enumerate().reduce(|best, one| if one.1 > best.1 { one } else { best })?;
-    (ms > 0.0).then(|| (place, letter(&view.timeline.states[place], ms / all)))
 }
 
 /// The time at which every few columns begin.
