@@ -55,7 +55,9 @@ mod source_files;
 mod stacks;
 mod sweep;
 mod thread_filter;
+mod thread_states;
 mod threads;
+mod timeline;
 mod tracing;
 mod tuning;
 mod wait_classes;
@@ -77,6 +79,7 @@ pub use source::Source;
 pub use source_files::{SourceFile, SourcePath, source_file};
 pub use thread_filter::ThreadFilter;
 pub use threads::{ThreadsOver, threads_in, threads_now};
+pub use timeline::{TimelineOf, timeline_in};
 pub use tuning::{parse_busy_poll, parse_min_complete};
 
 /// What the plan's workload sends, as text for people.

@@ -14,6 +14,7 @@ use crate::facts::COUNTERS_ALONE;
 use crate::pauses;
 use crate::recording::Recording;
 use crate::stacks::StackTaking;
+use crate::thread_states::StatesTaking;
 
 /// Between two readings of the sums.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -181,6 +182,7 @@ struct Keeper {
     recorder: Recorder,
     servers: Vec<u32>,
     generators: Vec<u32>,
+    states: StatesTaking,
     begun: Instant,
     tables_due: Instant,
 }
@@ -188,7 +190,15 @@ struct Keeper {
 impl Keeper {
     fn new(counting: Counting, servers: Vec<u32>, recorder: Recorder) -> Keeper {
         let now = Instant::now();
-        Keeper { counting, recorder, servers, generators: Vec::new(), begun: now, tables_due: now }
+        Keeper {
+            counting,
+            recorder,
+            servers,
+            generators: Vec::new(),
+            states: StatesTaking::default(),
+            begun: now,
+            tables_due: now,
+        }
     }
 
     fn run(&mut self, asks: &Receiver<Asked>) {
@@ -260,6 +270,10 @@ impl Keeper {
             }
         }
         self.reading("threads", begin_ns, end_ns, values);
+
+        if let Some(look) = self.states.since_the_last(end_ns, &read.threads) {
+            self.recorder.states(&look);
+        }
 
         if tables || Instant::now() >= self.tables_due {
             self.tables_due = Instant::now() + TABLES_INTERVAL;

@@ -60,6 +60,6 @@ pub(crate) fn plain_file(path: &Path, batches: &[RecordBatch]) -> Result<Option<
         collections.sort_by_key(|collection| collection.id);
         all = table::collections_batch(&collections)?;
     }
-    let properties = parquet_file::properties(&all.schema(), &["level"]).build();
+    let properties = parquet_file::properties(&all.schema(), &["level", "born_ns"]).build();
     parquet_file::encode(&[all], properties).map(Some)
 }

@@ -109,6 +109,28 @@ pub struct LoadInterval {
     pub service: Vec<(u64, u64)>,
 }
 
+/// What the server's threads did between two looks at them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StatesLook {
+    pub begin_ns: i64,
+    pub t_ns: i64,
+    /// The states, in the order of [`ThreadStates::states_ms`].
+    pub states: Vec<String>,
+    pub threads: Vec<ThreadStates>,
+}
+
+/// One thread's time by state between two looks.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ThreadStates {
+    pub tid: u32,
+    /// When it was seen first, which tells it from another that had its number.
+    pub born_ns: i64,
+    pub name: String,
+    pub role: String,
+    /// Whole milliseconds: what is left of one counts in a later look, so that sums over looks are right to a millisecond.
+    pub states_ms: Vec<u16>,
+}
+
 /// A thread was found on a CPU.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StackSample {

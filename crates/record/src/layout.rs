@@ -20,6 +20,7 @@ pub(crate) const COLLECTIONS: &str = "collections";
 pub(crate) const SAMPLES: &str = "samples";
 pub(crate) const LOAD: &str = "load";
 pub(crate) const EVENTS: &str = "events";
+pub(crate) const STATES: &str = "states";
 pub(crate) const STACKS: &str = "stacks";
 pub(crate) const WAITS: &str = "waits";
 pub(crate) const FRAMES: &str = "frames";

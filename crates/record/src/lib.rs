@@ -14,6 +14,7 @@
 //! | `rollup-10s-*`, `rollup-2min-*` | a bucket of a series: series, t_ns, min, max, sum, count, first, last | series, t_ns |
 //! | `rows-<source>-*.parquet` | a row of a text table: t_ns, its columns | time |
 //! | `load-*.parquet` | a statement kind in an interval, with histograms | time |
+//! | `states-*.parquet` | a thread's time by state between two looks: begin_ns, t_ns, tid, …, `<state>_ms` | time |
 //! | `stacks-*.parquet` | a thread that was found on a CPU: t_ns, tid, role, stack, weight_ns | time |
 //! | `waits-*.parquet` | a wait that was chosen: t_ns, wait, tid, role, state, lengths, stacks | time |
 //! | `frames-*.parquet` | a function of a stack: stack, depth, function, module, file, line | stack, depth |
@@ -61,13 +62,14 @@ mod parquet_file;
 mod read;
 mod sorted;
 mod stack_table;
+mod state_table;
 mod table;
 mod wal;
 mod write;
 
 pub use error::{Error, Result};
 pub use list::{RunSummary, list_runs};
-pub use read::{Recording, Samples, SeriesInfo};
+pub use read::{Recording, Samples, SeriesInfo, StateLooks};
 pub use write::{Options, OwnCost, Recorder, Summary};
 
 use std::path::{Path, PathBuf};

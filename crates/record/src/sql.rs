@@ -7,7 +7,7 @@ use crate::layout;
 use crate::list::{RunSummary, list_runs};
 use crate::run::{Ended, Purpose};
 
-/// Statements for DuckDB that make views over every run in a folder: `runs`, `levels`, `anchors`, `series`, `collections`, `samples`, `rollup_10s`, `rollup_2min`, `load`, `stacks`, `waits`, `frames`, `events`,
+/// Statements for DuckDB that make views over every run in a folder: `runs`, `levels`, `anchors`, `series`, `collections`, `samples`, `rollup_10s`, `rollup_2min`, `load`, `states`, `stacks`, `waits`, `frames`, `events`,
 /// `rows_<source>` for each source of text tables, a view for every other stream, and `readings`, which joins the series with their values and times. Each has the run's id as
 /// `run`. Only sealed files are seen; a run that lacks some is simply not in that view. A folder that can't be read gives empty views.
 pub fn views(runs_dir: &Path) -> String {
@@ -45,7 +45,7 @@ pub fn views(runs_dir: &Path) -> String {
 }
 
 /// The views that are always there, with their columns for when no run has the files.
-const EMPTY: [(&str, &str); 10] = [
+const EMPTY: [(&str, &str); 11] = [
     (
         "series",
         "id UINTEGER, host VARCHAR, source VARCHAR, metric VARCHAR, instance VARCHAR, kind VARCHAR, unit VARCHAR",
@@ -65,6 +65,13 @@ const EMPTY: [(&str, &str); 10] = [
         "t_begin_ns BIGINT, t_end_ns BIGINT, level UINTEGER, measured BOOLEAN, statement VARCHAR, count UBIGINT, rows UBIGINT, \
          errors STRUCT(code VARCHAR, count UBIGINT)[], response_sum_ns UBIGINT, service_sum_ns UBIGINT, response_max_ns UBIGINT, \
          response STRUCT(upper_ns UBIGINT, count UBIGINT)[], service STRUCT(upper_ns UBIGINT, count UBIGINT)[]",
+    ),
+    (
+        "states",
+        "begin_ns BIGINT, t_ns BIGINT, tid UINTEGER, born_ns BIGINT, name VARCHAR, role VARCHAR, cpu_ms USMALLINT, \
+         runqueue_ms USMALLINT, wakeup_ms USMALLINT, lock_ms USMALLINT, kernel_lock_ms USMALLINT, file_read_ms USMALLINT, \
+         file_write_ms USMALLINT, file_sync_ms USMALLINT, net_send_ms USMALLINT, net_receive_ms USMALLINT, \
+         page_fault_ms USMALLINT, sleep_ms USMALLINT, aio_ms USMALLINT, other_ms USMALLINT",
     ),
     ("stacks", "t_ns BIGINT, tid UINTEGER, role VARCHAR, stack UINTEGER, weight_ns UBIGINT"),
     (

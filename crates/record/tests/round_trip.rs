@@ -432,14 +432,14 @@ fn any_stream_can_be_recorded() {
     let batch = |value| {
         RecordBatch::try_from_iter([("t_ns", Arc::new(Int64Array::from(vec![value])) as ArrayRef)]).unwrap()
     };
-    recorder.batch("states", batch(1)).unwrap();
+    recorder.batch("locks", batch(1)).unwrap();
     recorder.seal().unwrap();
-    recorder.batch("states", batch(2)).unwrap();
-    for bad in ["samples", "a/b", "", "rollup-10s"] {
+    recorder.batch("locks", batch(2)).unwrap();
+    for bad in ["samples", "states", "a/b", "", "rollup-10s"] {
         assert!(recorder.batch(bad, batch(3)).is_err());
     }
     recorder.finish().unwrap();
-    let read = Recording::open(&dir).unwrap().batches("states").unwrap();
+    let read = Recording::open(&dir).unwrap().batches("locks").unwrap();
     let values: Vec<i64> =
         read.iter().flat_map(|batch| batch.column(0).as_primitive::<Int64Type>().values().to_vec()).collect();
     assert_eq!(values, [1, 2]);

@@ -35,6 +35,7 @@ mod svg;
 mod terminal;
 mod thin;
 mod threads;
+mod timeline;
 mod unit;
 mod why;
 
@@ -53,6 +54,7 @@ pub use source::{Column, Source, Stacks};
 pub use svg::svg;
 pub use terminal::{run_line, terminal};
 pub use threads::{ThreadsWindow, threads, threads_json};
+pub use timeline::{TimelineRow, TimelineView, timeline, timeline_columns, timeline_json};
 pub use why::{why, why_json};
 
 /// Why a report could not be made.

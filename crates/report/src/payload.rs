@@ -10,11 +10,13 @@ use flate2::write::DeflateEncoder;
 use serde::Serialize;
 use whyso_explain::model::Explanation;
 use whyso_record::data::{Event, LoadInterval, SeriesKey};
-use whyso_record::run::RunInfo;
+use whyso_record::run::{RunInfo, Window};
+use whyso_series::merged_edges;
 
 use crate::flame::{self, Flame, FlameHead};
-use crate::source::Source;
+use crate::source::{Source, Stacks};
 use crate::threads::{self, ThreadsHead};
+use crate::timeline::page::{self, TimelineHead};
 use crate::{Error, codec, derived, thin};
 
 /// Written into every head; a page that knows another says so instead of drawing nonsense.
@@ -48,6 +50,9 @@ struct Head<'a> {
     /// Absent where nothing traced the server's threads.
     #[serde(skip_serializing_if = "Option::is_none")]
     threads: Option<ThreadsHead>,
+    /// Absent where nothing traced the server's threads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timeline: Option<TimelineHead>,
     /// Absent where no stacks were taken.
     #[serde(skip_serializing_if = "Option::is_none")]
     flame: Option<FlameHead>,
@@ -115,7 +120,9 @@ pub fn build(
 
     let axis_places = axes.write(&mut blocks)?;
     let threads = add_threads(&mut blocks, run, source)?;
-    let flame = add_flame(&mut blocks, source, against)?;
+    let stacks = source.stacks()?;
+    let timeline = add_timeline(&mut blocks, run, source, &stacks, origin_ns)?;
+    let flame = add_flame(&mut blocks, source, stacks, against)?;
     let head = Head {
         format: FORMAT,
         run,
@@ -129,6 +136,7 @@ pub fn build(
         axes: axis_places,
         series,
         threads,
+        timeline,
         flame,
     };
     Ok(Payload { head_json: script_safe(&serde_json::to_string(&head)?), blocks_base64: blocks.done })
@@ -162,9 +170,7 @@ fn add_threads(
     if table.t_ns.len() < 2 || table.threads.is_empty() {
         return Ok(None);
     }
-    let edges: Vec<i64> =
-        run.levels.iter().flat_map(|level| [level.window.begin_ns, level.window.end_ns]).collect();
-    let (head, columns) = threads::columns(&table, &edges, blocks.place().block);
+    let (head, columns) = threads::columns(&table, &level_edges(run), blocks.place().block);
     for column in &columns {
         blocks.push(column);
     }
@@ -172,14 +178,48 @@ fn add_threads(
     Ok(Some(head))
 }
 
+/// The server's threads over time in a block of their own, and single waits and samples in one more, which the page reads when it shows
+/// them.
+fn add_timeline(
+    blocks: &mut Blocks,
+    run: &RunInfo,
+    source: &dyn Source,
+    stacks: &Stacks,
+    origin_ns: i64,
+) -> Result<Option<TimelineHead>, Error> {
+    let looks = source.state_looks()?;
+    let buckets_max = match looks.cells {
+        0 => return Ok(None),
+        cells => (looks.t_ns.len() as f64 * (page::CELLS_MAX as f64 / cells as f64).min(1.0)) as usize,
+    };
+    let timeline = source.timeline(&merged_edges(&looks.t_ns, &level_edges(run), buckets_max))?;
+    if timeline.threads.is_empty() {
+        return Ok(None);
+    }
+    let (mut head, columns) = page::columns(&timeline, looks.t_ns.len(), blocks.place().block);
+    columns.iter().for_each(|column| blocks.push(column));
+    blocks.close()?;
+    if let Some((singles, columns)) = page::singles(&head, stacks, origin_ns, blocks.place().block) {
+        columns.iter().for_each(|column| blocks.push(column));
+        blocks.close()?;
+        head.singles = Some(singles);
+    }
+    Ok(Some(head))
+}
+
+/// Where measured windows begin and end.
+fn level_edges(run: &RunInfo) -> Vec<i64> {
+    run.levels.iter().flat_map(|level| [level.window.begin_ns, level.window.end_ns]).collect()
+}
+
 /// The server's stacks, and those of a run to compare with: the tree in one block, and each level's times in one more, so that the page reads
 /// the levels that it shows.
 fn add_flame(
     blocks: &mut Blocks,
     source: &dyn Source,
+    stacks: Stacks,
     against: Option<&dyn Source>,
 ) -> Result<Option<FlameHead>, Error> {
-    let stacks = source.stacks()?;
     let parts = flame::parts(source.run(), &stacks);
     let mut runs = vec![(stacks, parts)];
     if let Some(other) = against {

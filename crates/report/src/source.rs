@@ -1,9 +1,9 @@
 //! Where a report's numbers come from.
 
-use whyso_record::Recording;
 use whyso_record::data::{Event, LoadInterval, SeriesId, SeriesKey, StackFrame, StackSample, StackWait};
 use whyso_record::run::RunInfo;
-use whyso_series::ThreadTable;
+use whyso_record::{Recording, StateLooks};
+use whyso_series::{ThreadTable, Timeline};
 
 use crate::Error;
 
@@ -41,6 +41,10 @@ pub trait Source {
     fn load(&self) -> Result<Vec<LoadInterval>, Error>;
     /// Every look at the server's threads; empty where they were not traced.
     fn threads(&self) -> Result<ThreadTable, Error>;
+    /// When the states of the server's threads were read; empty where they were not traced.
+    fn state_looks(&self) -> Result<StateLooks, Error>;
+    /// The server's threads between these edges, in monotonic nanoseconds.
+    fn timeline(&self, edges_ns: &[i64]) -> Result<Timeline, Error>;
     fn stacks(&self) -> Result<Stacks, Error>;
     /// What was lost or could not be read.
     fn problems(&self) -> Vec<String>;
@@ -80,6 +84,14 @@ impl Source for Recording {
 
     fn threads(&self) -> Result<ThreadTable, Error> {
         Ok(Recording::threads(self)?)
+    }
+
+    fn state_looks(&self) -> Result<StateLooks, Error> {
+        Ok(Recording::state_looks(self)?)
+    }
+
+    fn timeline(&self, edges_ns: &[i64]) -> Result<Timeline, Error> {
+        Ok(Recording::timeline(self, edges_ns)?)
     }
 
     fn stacks(&self) -> Result<Stacks, Error> {

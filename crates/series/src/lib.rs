@@ -21,6 +21,7 @@ mod gauge;
 mod grid;
 mod rollup;
 mod threads;
+mod timeline;
 mod top;
 
 pub use buckets::{count_in_buckets, merge_buckets, quantile_of_buckets};
@@ -30,6 +31,7 @@ pub use gauge::{max_over, mean_over, min_over};
 pub use grid::{Grid, difference, gauge_on_grid, per_transaction, rate_on_grid, ratio, sum};
 pub use rollup::{Rollup, merge_rollups, roll_up, roll_up_rates};
 pub use threads::{Look, Seen, Thread, ThreadTable, ThreadTime, Told};
+pub use timeline::{Stretch, ThreadLine, Timeline, even_edges, merged_edges};
 pub use top::top_by_increase;
 
 use serde::{Deserialize, Serialize};

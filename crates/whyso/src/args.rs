@@ -38,6 +38,8 @@ pub(crate) enum Command {
     Record(RecordArgs),
     /// Show where each thread of a server spends its time: in a recorded run, or now
     Threads(crate::threads::ThreadsArgs),
+    /// Draw the threads of a recorded server over time: in which state each was, and the longest waits
+    Timeline(crate::timeline::TimelineArgs),
     /// Say whether this machine is fit to measure on, and what can be watched here
     Doctor,
     /// Draw the report of a recorded run again, as HTML, Markdown, SVG or JSON

@@ -18,6 +18,7 @@ mod source;
 mod sysbench;
 mod terminal;
 mod threads;
+mod timeline;
 mod watch;
 
 use std::process::ExitCode;
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         Command::Sysbench(args) => sysbench::run(&args),
         Command::Record(args) => watch::record(&args),
         Command::Threads(args) => threads::threads(&args),
+        Command::Timeline(args) => timeline::timeline(&args),
         Command::Doctor => watch::doctor(),
         Command::Report(args) => commands::report(&args),
         Command::Why(args) => commands::why(&args),

@@ -89,6 +89,11 @@ class Reader {
 
   /** Exact up to 2^53: by multiplication, since shifts work on 32 bits only. */
   varint(): number {
+    const first = this.#bytes[this.#at];
+    if (first !== undefined && first < 0x80) {
+      this.#at++;
+      return first;
+    }
     let value = 0;
     let factor = 1;
     for (;;) {

@@ -255,6 +255,8 @@ export interface Head {
   series: SeriesHead[];
   /** Absent where nothing traced the server's threads. */
   threads?: ThreadsHead;
+  /** Absent where nothing traced the server's threads. */
+  timeline?: TimelineHead;
   /** Absent where no stacks were taken. */
   flame?: FlameHead;
 }
@@ -273,6 +275,35 @@ export interface ThreadsHead {
   unit_ns: number;
   list: ThreadHead[];
   statements: string[];
+  block: number;
+  note: string;
+}
+
+/** A thread of the timeline: its first bucket, and how many it has. */
+export interface LineHead extends ThreadHead {
+  first: number;
+  buckets: number;
+}
+
+/** The server's threads over time, and where their columns lie: see `crates/report/src/timeline/page.rs`. */
+export interface TimelineHead {
+  states: string[];
+  /** Where buckets begin and end: one more than buckets. */
+  edges_ns: number[];
+  list: LineHead[];
+  block: number;
+  singles: SinglesHead | null;
+  note: string;
+}
+
+/** Single waits and samples, and where their columns lie. */
+export interface SinglesHead {
+  /** Wait classes; the first one stands for none. */
+  classes: string[];
+  functions: string[];
+  /** Place of the class, then of functions, the innermost first. */
+  sites: number[][];
+  count: number;
   block: number;
   note: string;
 }

@@ -8,6 +8,10 @@ export interface DataSource {
   column(series: number): Promise<Column>;
   /** The columns of the head's threads: one a state, then requests, connections, statements. */
   threadColumns(): Promise<Float64Array[]>;
+  /** The columns of the head's timeline: which states each cell has, then of each state its milliseconds in those cells. */
+  timelineColumns(): Promise<Float64Array[]>;
+  /** The columns of its single waits and samples. */
+  singleColumns(): Promise<Float64Array[]>;
   /** Depth and name of every node of the head's tree of calls. */
   flameTree(): Promise<[Float64Array, Float64Array]>;
   /** Exclusive microseconds of every node: the columns of the level at this place in the head's flame. */
@@ -63,6 +67,27 @@ export class InlinedSource implements DataSource {
       if (column.length !== cells) throw new Error('The columns of the threads are shorter than the report says.');
       return column;
     });
+  }
+
+  async timelineColumns(): Promise<Float64Array[]> {
+    const { timeline } = this.head;
+    if (!timeline) throw new Error('This report holds no threads over time.');
+    const block = await this.#block(timeline.block);
+    const cells = timeline.list.reduce((sum, line) => sum + line.buckets, 0);
+    if (at(block, 0).length !== cells || block.length !== timeline.states.length + 1) {
+      throw new Error('The columns of the timeline are shorter than the report says.');
+    }
+    return block;
+  }
+
+  async singleColumns(): Promise<Float64Array[]> {
+    const singles = this.head.timeline?.singles;
+    if (!singles) throw new Error('This report holds no single waits.');
+    const block = await this.#block(singles.block);
+    for (let slot = 1; slot <= 7; slot++) {
+      if (at(block, slot).length !== singles.count) throw new Error('The columns of the single waits are shorter than the report says.');
+    }
+    return block;
   }
 
   async flameTree(): Promise<[Float64Array, Float64Array]> {

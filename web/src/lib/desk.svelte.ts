@@ -1,5 +1,6 @@
 /** What the reader has on the desk: the view, the levels picked, the charts of the explorer. One for the whole page. */
 
+import { SvelteSet } from 'svelte/reactivity';
 import type { DataSource } from '../data/source.ts';
 import type { Column, Evidence, Level, SeriesName, Verdict } from '../data/model.ts';
 import { Cumulative, type Mode } from './derive.ts';
@@ -27,6 +28,16 @@ export interface ChartSpec {
   top: number;
 }
 
+/** Which of the server's threads are shown, wherever threads are. */
+export class ThreadFilter {
+  /** Empty: of any role. */
+  role: string = $state('');
+  /** A part of a thread's name, its number or what it executed. */
+  text: string = $state('');
+  /** Places in the head's list of threads; empty: all. */
+  readonly picked = new SvelteSet<number>();
+}
+
 export class Desk {
   readonly source: DataSource;
   readonly whole: Span;
@@ -42,6 +53,7 @@ export class Desk {
   charts: ChartSpec[] = $state([]);
   /** The chart to which a finding led last; it is drawn with a ring. */
   focused: number = $state(-1);
+  readonly threadFilter = new ThreadFilter();
   settingsFilter: string = $state('');
   dark: boolean = $state(false);
   #nextId = 0;

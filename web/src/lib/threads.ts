@@ -85,6 +85,27 @@ export function between(threads: Threads, from: number, to: number): ThreadTime[
   return found;
 }
 
+/** What a thread was found executing, at any look. */
+export function statementsOf(threads: Threads, place: number): string[] {
+  const looks = threads.t.length;
+  const said = new Set(threads.statement.subarray(place * looks, (place + 1) * looks));
+  return [...said].flatMap((one) => threads.statements[one] ?? []);
+}
+
+/** Whom the first of these threads that was there worked for at a time, and what it was then last found executing. */
+export function saidAt(threads: Threads, places: number[], t: number): { connection: number | null; statement: string } {
+  const looks = threads.t.length;
+  const after = threads.t.findIndex((one) => one >= t);
+  const look = after < 0 ? looks - 1 : after;
+  for (const place of places) {
+    const connection = threads.connection[place * looks + look] ?? NaN;
+    if (Number.isNaN(connection)) continue;
+    const statement = threads.statement[place * looks + look] ?? NaN;
+    return { connection, statement: Number.isNaN(statement) ? '' : (threads.statements[statement] ?? '') };
+  }
+  return { connection: null, statement: '' };
+}
+
 function lastKnown(column: Float64Array, first: number, last: number): number | null {
   for (let cell = last; cell >= first; cell--) {
     const value = column[cell] as number;

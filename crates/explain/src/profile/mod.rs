@@ -24,7 +24,7 @@ pub use functions::{FunctionTime, Functions, functions};
 pub use relatives::{Attributed, Relatives, relatives};
 pub use source::{LineTime, SourcePlace, SourceTimes, Within, source_times};
 pub use tree::{CallNode, CallTree, call_tree};
-pub use wakers::{Wake, WakerTime, wakers};
+pub use wakers::{SingleWait, Wake, WakerTime, is_own, place, wakers};
 
 use std::collections::BTreeMap;
 

@@ -79,8 +79,27 @@ pub fn wakers(profile: &Profile, rules: &Rules) -> Vec<WakerTime> {
     wakers
 }
 
-/// A stack's class and the function that tells where it is.
-fn place<'a>(
+/// A wait of its own.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SingleWait {
+    /// When the thread was woken, in monotonic nanoseconds.
+    pub end_ns: i64,
+    pub length_ns: u64,
+    pub tid: u32,
+    pub state: String,
+    /// `None`: no rule names any function of its stack.
+    pub class: Option<String>,
+    pub waited_in: Option<FunctionName>,
+    /// The thread that woke it; 0: none, or not known.
+    pub waker_tid: u32,
+    /// That thread's role; empty: not one of the server's.
+    pub waker_role: String,
+    pub ended_in: Option<FunctionName>,
+}
+
+/// A stack's class and the function that tells where it is: the one that the class was given for, or without a class the innermost
+/// one of the program's own.
+pub fn place<'a>(
     stack: &'a [FunctionName],
     metric: &str,
     rules: &'a Rules,
@@ -92,7 +111,7 @@ fn place<'a>(
 }
 
 /// Neither the kernel's, nor a library's that every lock goes through.
-fn is_own(function: &FunctionName) -> bool {
+pub fn is_own(function: &FunctionName) -> bool {
     let module = function.module.as_str();
     let library = ["libc.so", "libc-", "libpthread", "ld-linux", "libstdc++"];
     !module.is_empty() && module != "[kernel]" && !library.iter().any(|name| module.starts_with(name))

@@ -3,6 +3,7 @@
 mod collections;
 mod open;
 mod parts;
+mod states;
 mod threads;
 
 use std::collections::HashMap;
@@ -25,6 +26,8 @@ use crate::stack_table;
 use crate::table::{self, Sample};
 use collections::Collections;
 use parts::{Plain, Sorted};
+
+pub use states::StateLooks;
 
 /// Series whose samples are read together: as many as a row group holds, more would hold more memory for nothing.
 const SERIES_AT_ONCE: usize = 120;

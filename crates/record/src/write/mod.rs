@@ -17,12 +17,13 @@ use arrow::array::RecordBatch;
 pub(crate) use disk::{Disk, is_locked};
 
 use crate::data::{
-    Event, Kind, LoadInterval, Reading, SeriesId, SeriesKey, StackFrame, StackSample, StackWait, TextRows,
+    Event, Kind, LoadInterval, Reading, SeriesId, SeriesKey, StackFrame, StackSample, StackWait, StatesLook,
+    TextRows,
 };
 use crate::error::{Error, Result};
 use crate::layout;
 use crate::run::RunInfo;
-use crate::stack_table;
+use crate::{stack_table, state_table};
 
 /// Longest wait for a segment to be sealed.
 const SEAL_S_MAX: u64 = 120;
@@ -204,6 +205,11 @@ impl Recorder {
         self.give(Message::Load(load));
     }
 
+    /// What the server's threads did since they were looked at before.
+    pub fn states(&self, look: &StatesLook) {
+        self.give_batch(layout::STATES, look.threads.is_empty(), state_table::batch_of(look));
+    }
+
     /// Threads that were found on CPUs, in order of time.
     pub fn stacks(&self, samples: &[StackSample]) {
         self.give_batch(layout::STACKS, samples.is_empty(), stack_table::samples_batch(samples));
@@ -229,13 +235,13 @@ impl Recorder {
         }
     }
 
-    /// Appends rows to a stream of any columns, such as "states". The name is of lower-case letters, digits and `_`;
+    /// Appends rows to a stream of any columns, such as "locks". The name is of lower-case letters, digits and `_`;
     /// all batches of a stream should have the same columns.
     pub fn batch(&self, stream: &str, batch: RecordBatch) -> Result<()> {
         let known = layout::ROLLUPS.iter().any(|(name, _)| *name == stream)
             || [layout::COLLECTIONS, layout::SAMPLES, layout::LOAD, layout::EVENTS, "series"]
                 .contains(&stream)
-            || [layout::STACKS, layout::WAITS, layout::FRAMES].contains(&stream);
+            || [layout::STATES, layout::STACKS, layout::WAITS, layout::FRAMES].contains(&stream);
         let letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
         if known || stream.is_empty() || !stream.bytes().all(letter) {
             return Err(Error::StreamName(stream.to_string()));

@@ -5,14 +5,16 @@ mod found;
 mod load;
 mod stacks;
 mod threads;
+mod timeline;
 
 use std::collections::BTreeMap;
 
 use whyso_clock::Anchor;
+use whyso_record::StateLooks;
 use whyso_record::data::{Event, Kind, LoadInterval, SeriesKey};
 use whyso_record::run::{Ended, HostFacts, Level, Purpose, RunInfo, ServerFacts, Window};
 use whyso_report::{Column, Error, Source, Stacks};
-use whyso_series::ThreadTable;
+use whyso_series::{ThreadTable, Timeline};
 
 pub(crate) use found::explanation;
 
@@ -404,6 +406,14 @@ impl Source for Made {
 
     fn threads(&self) -> Result<ThreadTable, Error> {
         Ok(threads::table(&self.run.levels, self.hostile))
+    }
+
+    fn state_looks(&self) -> Result<StateLooks, Error> {
+        Ok(timeline::looks(&self.run.levels))
+    }
+
+    fn timeline(&self, edges_ns: &[i64]) -> Result<Timeline, Error> {
+        Ok(timeline::timeline(&self.run.levels, edges_ns, self.hostile))
     }
 
     fn stacks(&self) -> Result<Stacks, Error> {

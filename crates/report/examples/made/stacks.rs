@@ -4,6 +4,7 @@ use whyso_record::data::{StackFrame, StackSample, StackWait};
 use whyso_record::run::Level;
 use whyso_report::Stacks;
 
+use crate::made::threads::{BACKGROUND, FIRST_TID};
 use crate::made::{HOSTILE, Noise};
 
 const OUTER: &str = "start_thread@libc.so.6;handle_one_connection;do_command(THD*, bool);\
@@ -35,6 +36,11 @@ const PATHS: [(&str, &str); 8] = [
     ("page_fault", "mysql_execute_command(THD*, bool);ha_innobase::index_read;exc_page_fault@[kernel]"),
 ];
 const PURGE: &str = "start_thread@libc.so.6;srv_purge_coordinator_thread;trx_purge;row_purge_step";
+/// Place of the purge thread in [`BACKGROUND`].
+const PURGE_PLACE: u32 = 4;
+/// Who lets a lock go.
+const RELEASED: &str = "trans_commit(THD*);trx_commit_complete_for_mysql;lock_release(trx_t*);pthread_cond_signal@libc.so.6;futex_wake@[kernel]";
+const RELEASE: u32 = PATHS.len() as u32 + 1;
 const PER_LEVEL: usize = 400;
 
 pub(crate) fn stacks(levels: &[Level], hostile: bool) -> Stacks {
@@ -45,18 +51,20 @@ pub(crate) fn stacks(levels: &[Level], hostile: bool) -> Stacks {
     }
     let purge = PATHS.len() as u32;
     stacks.frames.extend(frames(purge, PURGE, hostile));
+    stacks.frames.extend(frames(RELEASE, &format!("{OUTER};{RELEASED}"), hostile));
     for level in levels {
         let length = level.window.end_ns - level.window.begin_ns;
         let waits_more = (f64::from(level.users) / 8.0).min(4.0);
         for number in 0..PER_LEVEL {
+            let tid_of = |of: usize| FIRST_TID + (BACKGROUND.len() + of % level.users as usize) as u32;
             let t_ns = level.window.begin_ns + (noise.next() * length as f64) as i64;
             let place = (noise.next() * PATHS.len() as f64) as usize;
             let (state, _) = PATHS[place];
             let (role, stack) =
                 if number % 20 == 0 { ("purge", purge) } else { ("connection", place as u32) };
+            let tid = if stack == purge { FIRST_TID + PURGE_PLACE } else { tid_of(number) };
             if state == "cpu" || stack == purge {
-                let sample =
-                    StackSample { t_ns, tid: 4_000, role: role.to_string(), stack, weight_ns: 10_101_010 };
+                let sample = StackSample { t_ns, tid, role: role.to_string(), stack, weight_ns: 10_101_010 };
                 stacks.samples.push(sample);
                 continue;
             }
@@ -64,14 +72,14 @@ pub(crate) fn stacks(levels: &[Level], hostile: bool) -> Stacks {
             stacks.waits.push(StackWait {
                 t_ns,
                 wait: number as u64,
-                tid: 4_000,
+                tid,
                 role: role.to_string(),
                 state: state.to_string(),
                 length_ns,
                 weight_ns: length_ns * 3,
                 stack,
-                waker_tid: 0,
-                waker_stack: None,
+                waker_tid: if state == "lock" { tid_of(number * 7 + 1) } else { 0 },
+                waker_stack: (state == "lock").then_some(RELEASE),
                 waker_past: Vec::new(),
             });
         }

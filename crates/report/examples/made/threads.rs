@@ -7,7 +7,7 @@ use whyso_series::{Look, Seen, ThreadTable, Told};
 
 use crate::made::{HOSTILE, Noise};
 
-const STATES: [&str; 14] = [
+pub(crate) const STATES: [&str; 14] = [
     "cpu",
     "runqueue",
     "wakeup",
@@ -24,9 +24,9 @@ const STATES: [&str; 14] = [
     "other",
 ];
 /// States that a thread spends its time in: place in [`STATES`], share.
-type Shares = &'static [(usize, f64)];
+pub(crate) type Shares = &'static [(usize, f64)];
 /// Name and role.
-const BACKGROUND: [(&str, &str, Shares); 7] = [
+pub(crate) const BACKGROUND: [(&str, &str, Shares); 7] = [
     ("mariadbd", "listener", &[(9, 1.0)]),
     ("ib_log_flush", "log flusher", &[(7, 0.93), (3, 0.05), (0, 0.02)]),
     ("ib_log_wr", "log writer", &[(3, 0.8), (6, 0.15), (0, 0.05)]),
@@ -35,7 +35,7 @@ const BACKGROUND: [(&str, &str, Shares); 7] = [
     ("ib_purge_wkr", "purge", &[(3, 0.95), (0, 0.05)]),
     ("ib_io_wr-1", "io", &[(12, 0.97), (0, 0.03)]),
 ];
-const FIRST_TID: u32 = 4_000;
+pub(crate) const FIRST_TID: u32 = 4_000;
 
 /// Looked at at both ends of every measured window; a thread for each user joins when the first level needs it.
 pub(crate) fn table(levels: &[Level], hostile: bool) -> ThreadTable {
@@ -90,7 +90,7 @@ fn one(number: usize, name: &str, role: &str) -> Seen {
 }
 
 /// A connection's shares: with many users it waits for locks most of the time.
-fn at_work(users: u32, noise: &mut Noise) -> Vec<(usize, f64)> {
+pub(crate) fn at_work(users: u32, noise: &mut Noise) -> Vec<(usize, f64)> {
     let n = f64::from(users);
     let lock = 0.6 * (1.0 - (-n / 20.0).exp()) * (0.85 + 0.3 * noise.next());
     let cpu = (0.9 / n.max(2.0)) * (0.9 + 0.2 * noise.next());

@@ -191,9 +191,9 @@ impl Flame {
 const COLUMNS_PER_LEVEL: usize = METRICS.len() * THREADS.len();
 
 /// Distinct things in the order in which they were met.
-struct Numbered<T> {
+pub(crate) struct Numbered<T> {
     places: BTreeMap<T, usize>,
-    list: Vec<T>,
+    pub(crate) list: Vec<T>,
 }
 
 impl<T> Default for Numbered<T> {
@@ -202,10 +202,10 @@ impl<T> Default for Numbered<T> {
     }
 }
 
-impl<T: Copy + Ord> Numbered<T> {
-    fn place(&mut self, one: T) -> usize {
+impl<T: Clone + Ord> Numbered<T> {
+    pub(crate) fn place(&mut self, one: T) -> usize {
         let next = self.list.len();
-        let place = *self.places.entry(one).or_insert(next);
+        let place = *self.places.entry(one.clone()).or_insert(next);
         if place == next {
             self.list.push(one);
         }

@@ -1,0 +1,115 @@
+//! What each thread of the server did since it was looked at before: the rows that a timeline is made of.
+
+use std::collections::HashMap;
+
+use whyso_record::data::{StatesLook, ThreadStates};
+use whyso_trace::{ThreadSums, state};
+
+const NS_PER_MS: u64 = 1_000_000;
+
+/// Turns sums since the tracing began into what came on top between two looks.
+#[derive(Debug, Default)]
+pub(crate) struct StatesTaking {
+    before: Option<Before>,
+}
+
+#[derive(Debug)]
+struct Before {
+    t_ns: i64,
+    /// By number and birth of a thread: the milliseconds that were told so far, by state.
+    told_ms: HashMap<(u32, u64), Vec<u64>>,
+}
+
+impl StatesTaking {
+    /// What the threads did since the last call; `None` the first time.
+    pub(crate) fn since_the_last(&mut self, t_ns: i64, threads: &[ThreadSums]) -> Option<StatesLook> {
+        let before = self.before.take();
+        let mut told_ms = HashMap::with_capacity(threads.len());
+        let mut rows = Vec::with_capacity(threads.len());
+        for thread in threads {
+            let key = (thread.tid, thread.born_ns);
+            let sums_ms: Vec<u64> = thread.states.iter().map(|ns| ns / NS_PER_MS).collect();
+            let Some(before) = &before else {
+                told_ms.insert(key, sums_ms);
+                continue;
+            };
+            // Whoever was not there then has all its time since.
+            let mut told = before.told_ms.get(&key).cloned().unwrap_or_else(|| vec![0; sums_ms.len()]);
+            let grown = told.iter_mut().zip(&sums_ms).map(|(told, sum)| {
+                // What does not fit counts in the next look.
+                let grown = u16::try_from(sum.saturating_sub(*told)).unwrap_or(u16::MAX);
+                *told += u64::from(grown);
+                grown
+            });
+            rows.push(ThreadStates {
+                tid: thread.tid,
+                born_ns: i64::try_from(thread.born_ns).unwrap_or(i64::MAX),
+                name: thread.name.clone(),
+                role: thread.role.name().to_string(),
+                states_ms: grown.collect(),
+            });
+            told_ms.insert(key, told);
+        }
+        let begin_ns = before.map(|before| before.t_ns);
+        self.before = Some(Before { t_ns, told_ms });
+        let states = state::ALL.map(|state| state.name().to_string()).to_vec();
+        Some(StatesLook { begin_ns: begin_ns?, t_ns, states, threads: rows })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use whyso_trace::{Role, State};
+
+    fn thread(tid: u32, born_ns: u64, cpu_ns: u64) -> ThreadSums {
+        let mut states = [0; state::STATES];
+        states[State::Cpu as usize] = cpu_ns;
+        ThreadSums {
+            tid,
+            name: "one".to_string(),
+            role: Role::Connection,
+            born_ns,
+            requests: 0,
+            states,
+            now: State::Cpu,
+        }
+    }
+
+    fn cpu_ms(look: &StatesLook) -> Vec<u16> {
+        look.threads.iter().map(|thread| thread.states_ms[State::Cpu as usize]).collect()
+    }
+
+    #[test]
+    fn what_is_left_of_a_millisecond_counts_later_and_none_is_lost() {
+        let mut taking = StatesTaking::default();
+        assert_eq!(taking.since_the_last(0, &[thread(1, 5, 700_000)]), None);
+        let mut sum = 0;
+        for look in 1..=10 {
+            let taken = taking
+                .since_the_last(look * 1_000_000, &[thread(1, 5, 700_000 * (look as u64 + 1))])
+                .unwrap();
+            assert_eq!((taken.begin_ns, taken.t_ns), ((look - 1) * 1_000_000, look * 1_000_000));
+            sum += cpu_ms(&taken)[0];
+        }
+        assert_eq!(sum, 7);
+    }
+
+    #[test]
+    fn a_thread_that_came_since_has_all_its_time_and_one_that_bears_a_number_again_is_another() {
+        let mut taking = StatesTaking::default();
+        taking.since_the_last(0, &[thread(1, 5, 9_000_000)]);
+        let look = taking.since_the_last(1, &[thread(1, 6, 3_000_000), thread(2, 7, 4_000_000)]).unwrap();
+        assert_eq!(cpu_ms(&look), [3, 4]);
+    }
+
+    #[test]
+    fn what_does_not_fit_into_a_row_is_told_in_those_that_follow() {
+        let mut taking = StatesTaking::default();
+        taking.since_the_last(0, &[thread(1, 5, 0)]);
+        let told: Vec<u16> = (1..=3)
+            .map(|look| cpu_ms(&taking.since_the_last(look, &[thread(1, 5, 100_000_000_000)]).unwrap())[0])
+            .collect();
+        assert_eq!(told, [65_535, 34_465, 0]);
+    }
+}

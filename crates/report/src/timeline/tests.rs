@@ -1,0 +1,161 @@
+use whyso_explain::profile::{FunctionName, SingleWait};
+use whyso_record::run::{Ended, Level, Purpose, RunInfo, Window};
+use whyso_series::{Stretch, Timeline, even_edges};
+
+use super::*;
+
+const S: i64 = 1_000_000_000;
+
+/// Two connections and a purge thread over forty seconds, in columns of two.
+fn made() -> Timeline {
+    let states = ["cpu", "lock", "file_sync", "net_receive"].map(str::to_string).to_vec();
+    let mut timeline = Timeline::new(states, even_edges(100 * S, 140 * S, 20));
+    let mut enter = |tid, name, role, second: i64, states_ms: &[f64]| {
+        let (begin_ns, end_ns) = ((100 + second) * S, (101 + second) * S);
+        timeline.enter(&Stretch { tid, born_ns: 1, name, role, begin_ns, end_ns, states_ms });
+    };
+    for second in 0..40 {
+        let at_work: &[f64] = match second {
+            0..20 => &[700.0, 100.0, 100.0, 100.0],
+            _ => &[200.0, 450.0, 350.0, 0.0],
+        };
+        enter(7, "one_connection", "connection", second, at_work);
+        if second >= 20 {
+            enter(8, "two\u{1b}[2J", "connection", second, &[0.0, 1000.0, 0.0, 0.0]);
+        }
+        enter(31, "ib_purge", "purge", second, &[0.0, 0.0, 0.0, 1000.0]);
+    }
+    timeline
+}
+
+fn run() -> RunInfo {
+    let level = |index: u32, users, begin_s: i64| Level {
+        index,
+        users,
+        purpose: Purpose::Sweep,
+        warmup: Window { begin_ns: begin_s * S, end_ns: (begin_s + 2) * S },
+        warmup_steady: true,
+        window: Window { begin_ns: (begin_s + 2) * S, end_ns: (begin_s + 18) * S },
+        result: Default::default(),
+        ended: Ended::Complete { at_ns: (begin_s + 18) * S },
+    };
+    RunInfo { levels: vec![level(0, 1, 100), level(1, 2, 120)], ..RunInfo::default() }
+}
+
+fn function(name: &str) -> Option<FunctionName> {
+    Some(FunctionName { name: name.to_string(), module: "mariadbd".to_string() })
+}
+
+fn waits() -> Vec<SingleWait> {
+    vec![
+        SingleWait {
+            end_ns: 125 * S + 250_000_000,
+            length_ns: 912_345_678,
+            tid: 7,
+            state: "lock".to_string(),
+            class: Some("row_lock".to_string()),
+            waited_in: function("lock_wait(que_thr_t*)"),
+            waker_tid: 8,
+            waker_role: "connection".to_string(),
+            ended_in: function("lock_release(trx_t*)"),
+        },
+        SingleWait {
+            end_ns: 126 * S,
+            length_ns: 5_000_000,
+            tid: 7,
+            state: "file_sync".to_string(),
+            ..SingleWait::default()
+        },
+    ]
+}
+
+fn drawn(rows: &[TimelineRow], waits: &[SingleWait], look_s: f64, colors: bool) -> String {
+    let (run, made) = (run(), made());
+    let view = TimelineView { run: &run, origin_ns: 100 * S, timeline: &made, rows, look_s, waits };
+    timeline(&view, colors)
+}
+
+#[test]
+fn a_line_a_thread_has_the_state_with_most_time_and_the_waits_stand_beneath() {
+    let told = drawn(&TimelineRow::of_threads(&made(), &[0, 2, 1]), &waits(), 1.0, false);
+    let expected = "\
+Threads of the server over time, from 0:00 to 0:40 of the run, 2.0 s a column. A line is a thread, a letter the state that took most of its time, small where that is less than half.
+
+users from                 |1        |2
+connection, 2 threads
+       7 one_connection   CCCCCCCCCCllllllllll
+       8 two?[2J                    LLLLLLLLLL
+purge, 1 thread
+      31 ib_purge         ....................
+                          '0:00         '0:28
+
+. net receive 42.0 %   L lock 31.0 %
+C cpu 18.0 %   S file sync 9.0 %
+
+The 2 longest waits that were chosen, and who ended them:
+ended at  thread  state           ms  waited for  in                     ended by                    in
+0:25.250       7  lock       912.346  row lock    lock_wait(que_thr_t*)  8 connection                lock_release(trx_t*)
+0:26.000       7  file sync    5.000  <no class>  ?                      an interrupt, or not known  ?
+";
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn a_role_stacks_its_threads_time_by_state_and_a_timeline_says_how_seldom_they_were_looked_at() {
+    let told = drawn(&TimelineRow::of_roles(&made(), &[0, 1, 2]), &[], 10.0, false);
+    let expected = "\
+Threads of the server over time, from 0:00 to 0:40 of the run, 2.0 s a column. A role's lines are its threads' time by state, from the foot up; one thread alone has one line, of the state that took most. They were looked at every 10 s: within that, nothing is known of when.
+
+users from                 |1        |2
+connection × 2            LLLLLLLLLLSSSSSSSSSS
+                          CCCCCCCCCCLLLLLLLLLL
+                          CCCCCCCCCCLLLLLLLLLL
+                          CCCCCCCCCCLLLLLLLLLL
+                          CCCCCCCCCCLLLLLLLLLL
+purge × 1                 ....................
+                          '0:00         '0:28
+
+. net receive 42.0 %   L lock 31.0 %
+C cpu 18.0 %   S file sync 9.0 %
+";
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn colours_change_nothing_in_the_text() {
+    let rows = TimelineRow::of_threads(&made(), &[0, 2, 1]);
+    let painted = drawn(&rows, &waits(), 1.0, true);
+    assert!(painted.contains("\u{1b}[38;5;231;48;5;32mCCCCCCCCCC\u{1b}[0m"), "{painted:?}");
+    let mut plain = String::new();
+    let mut rest = painted.as_str();
+    while let Some((before, after)) = rest.split_once('\u{1b}') {
+        plain.push_str(before);
+        rest = after.split_once('m').unwrap().1;
+    }
+    plain.push_str(rest);
+    assert_eq!(plain, drawn(&rows, &waits(), 1.0, false));
+}
+
+#[test]
+fn the_object_has_milliseconds_by_state_and_column() {
+    let (run, made, waits) = (run(), made(), waits());
+    let rows = TimelineRow::of_threads(&made, &[2]);
+    let view = TimelineView {
+        run: &run,
+        origin_ns: 100 * S,
+        timeline: &made,
+        rows: &rows,
+        look_s: 1.0,
+        waits: &waits,
+    };
+    let object = timeline_json(&view);
+    assert_eq!(object["edges_s"].as_array().unwrap().len(), 21);
+    assert_eq!(object["levels"][1]["begin_s"], 22.0);
+    let row = &object["rows"][0];
+    assert_eq!((row["tid"].as_u64(), row["threads"].as_u64()), (Some(8), Some(1)));
+    let lock = row["states_ms"]["lock"].as_array().unwrap();
+    assert_eq!((lock[9].as_f64(), lock[10].as_f64()), (Some(0.0), Some(2000.0)));
+    assert_eq!(row["states_ms"].as_object().unwrap().len(), 1);
+    assert_eq!(object["waits"][0]["wait_class"], "row_lock");
+    assert!(object["waits"][1]["woken_by_tid"].is_null());
+}

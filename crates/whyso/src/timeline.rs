@@ -1,0 +1,83 @@
+//! `whyso timeline`: the threads of a recorded server over time, coloured by state.
+
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use whyso_lab::{TimelineOf, timeline_in};
+use whyso_report::{TimelineRow, TimelineView};
+
+use crate::choice_args::{WhoseArgs, WindowArgs, chosen};
+use crate::commands::open;
+use crate::terminal::width;
+
+/// Of more threads each role is one line, unless --by says otherwise.
+const THREADS_MAX: usize = 40;
+
+#[derive(Args, Debug)]
+pub(crate) struct TimelineArgs {
+    /// The run: its folder, or its id under --runs
+    pub(crate) run: PathBuf,
+
+    #[command(flatten)]
+    pub(crate) part: WindowArgs,
+
+    #[command(flatten)]
+    pub(crate) whose: WhoseArgs,
+
+    /// What a line is [default: a thread, or a role where there are more than 40 threads]
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) by: Option<By>,
+
+    /// How many of the longest waits are told, of a run that was recorded with --stacks
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) waits: usize,
+
+    /// Print one JSON object on standard output, and nothing else there
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Folder that holds the recordings
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    pub(crate) runs: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum By {
+    Thread,
+    Role,
+}
+
+pub(crate) fn timeline(args: &TimelineArgs) -> Result<ExitCode> {
+    let (recording, _) = open(&args.run, &args.runs)?;
+    for problem in recording.problems() {
+        eprintln!("whyso: warning: {problem}");
+    }
+    let origin_ns = whyso_report::origin_ns(recording.run(), &recording.load(None)?);
+    // All levels, unless one is asked for.
+    let window = if args.part.is_given() { Some(chosen(&recording, &args.part)?.window) } else { None };
+    let filter = args.whose.filter();
+    let columns = whyso_report::timeline_columns(width());
+    let found = timeline_in(&recording, window, columns, &filter, args.waits)?;
+    let TimelineOf { timeline, chosen, look_s, waits, .. } = &found;
+    let rows = match args.by {
+        Some(By::Role) => TimelineRow::of_roles(timeline, chosen),
+        None if chosen.len() > THREADS_MAX => TimelineRow::of_roles(timeline, chosen),
+        Some(By::Thread) | None => TimelineRow::of_threads(timeline, chosen),
+    };
+    let view =
+        TimelineView { run: recording.run(), origin_ns, timeline, rows: &rows, look_s: *look_s, waits };
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        let object = whyso_report::timeline_json(&view);
+        writeln!(out, "{}", serde_json::to_string_pretty(&object)?)?;
+    } else {
+        // As no-color.org asks: any text but none.
+        let is_plain = std::env::var_os("NO_COLOR").is_some_and(|text| !text.is_empty());
+        let colors = out.is_terminal() && !is_plain;
+        out.write_all(whyso_report::timeline(&view, colors).as_bytes())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
