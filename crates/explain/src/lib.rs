@@ -48,6 +48,7 @@ pub mod model;
 mod numbers;
 mod others;
 mod pauses;
+mod processes;
 pub mod profile;
 mod rates;
 mod regime;
@@ -77,6 +78,9 @@ pub fn explain(input: &Input) -> Explanation {
 /// The same, with the cause asked about the level of so many users in place of the one where throughput stopped growing.
 /// Where no such level was measured, no cause is named.
 pub fn explain_at(input: &Input, users: Option<u32>) -> Explanation {
+    if let Some(name) = &input.process {
+        return of_processes(name, input);
+    }
     let mut levels: Vec<Level> = input.levels.iter().map(|level| Level::new(level, &input.machine)).collect();
     // Peak, regimes, growth and the law are of a sweep over users.
     let is_over_rates = levels.iter().any(|level| level.rate_per_s.is_some());
@@ -139,7 +143,26 @@ pub fn explain_at(input: &Input, users: Option<u32>) -> Explanation {
         about: about.map(|at| levels[at].index),
         budgets,
         suspects: suspected,
+        processes: Vec::new(),
         findings: findings.into_iter().flatten().collect(),
         levels: levels.into_iter().map(|level| level.verdict).collect(),
+    }
+}
+
+/// Where no requests are known, nothing is said of throughput either.
+fn of_processes(name: &str, input: &Input) -> Explanation {
+    let levels: Vec<Level> = input.levels.iter().map(|level| Level::new(level, &input.machine)).collect();
+    let processes = processes::times(&input.levels);
+    let mut findings = processes::findings(name, &input.levels, &processes);
+    let waits_about = levels.iter().position(|level| level.seconds > 0.0);
+    findings.extend(pauses::findings(&levels, waits_about));
+    findings.extend(others::steal_finding(&levels));
+    findings.extend(warnings::cut_short(&levels));
+    findings.extend(warnings::not_measured(input, &levels));
+    Explanation {
+        processes,
+        findings,
+        levels: levels.into_iter().map(|level| level.verdict).collect(),
+        ..Explanation::default()
     }
 }

@@ -29,6 +29,7 @@ mod markdown;
 pub mod number;
 mod pauses;
 pub mod payload;
+mod processes;
 mod profile;
 pub mod source;
 mod svg;

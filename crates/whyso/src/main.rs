@@ -9,6 +9,7 @@ mod load_view;
 mod profile;
 mod profile_args;
 mod progress;
+mod record_args;
 mod run;
 mod server;
 mod sysbench;

@@ -29,13 +29,14 @@ pub(crate) struct Taken {
     states: StatesByRole,
     window: Window,
     words: String,
+    role: String,
 }
 
 impl Taken {
-    fn about<'a>(&'a self, args: &'a ProfileArgs) -> SampledIn<'a> {
+    fn about(&self) -> SampledIn<'_> {
         let Sampled { samples, waits, rootless, .. } = self.sampled;
         let seconds = self.window.seconds();
-        SampledIn { window: &self.words, seconds, role: &args.role, samples, waits, rootless }
+        SampledIn { window: &self.words, seconds, role: &self.role, samples, waits, rootless }
     }
 }
 
@@ -55,9 +56,11 @@ pub(crate) fn take(run: &Path, args: &ProfileArgs, metrics: &[&str]) -> Result<T
         [] => metrics.iter().map(ToString::to_string).collect(),
         given => given.to_vec(),
     };
-    let sampled = profile_in(&recording, window, &by, &args.role)?;
+    let usual = if recording.run().process().is_some() { "all" } else { "connection" };
+    let role = args.role.clone().unwrap_or_else(|| usual.to_string());
+    let sampled = profile_in(&recording, window, &by, &role)?;
     let states = states_by_role(&recording, window)?;
-    Ok(Taken { sampled, states, window, words })
+    Ok(Taken { sampled, states, window, words, role })
 }
 
 pub(crate) fn show_functions(args: &FunctionsArgs) -> Result<ExitCode> {
@@ -67,7 +70,7 @@ pub(crate) fn show_functions(args: &FunctionsArgs) -> Result<ExitCode> {
     if args.inclusive {
         found.sort_by_inclusive();
     }
-    let about = taken.about(&args.profile);
+    let about = taken.about();
     if args.shown.json {
         print_object(&whyso_report::functions_json(about, profile, &found, args.shown.limit))
     } else {
@@ -92,7 +95,7 @@ pub(crate) fn show_classes(args: &ClassesArgs) -> Result<ExitCode> {
     let taken = take(&args.run, &args.profile, METRICS)?;
     let profile = &taken.sampled.profile;
     let found = classes(profile, &rules);
-    let about = taken.about(&args.profile);
+    let about = taken.about();
     if args.json {
         print_object(&whyso_report::classes_json(about, profile, &found))
     } else {
@@ -105,7 +108,7 @@ pub(crate) fn show_wakers(args: &WakersArgs) -> Result<ExitCode> {
     let taken = take(&args.run, &args.profile, WAKERS_METRICS)?;
     let profile = &taken.sampled.profile;
     let found = wakers(profile, &rules);
-    let (about, limit) = (taken.about(&args.profile), args.shown.limit);
+    let (about, limit) = (taken.about(), args.shown.limit);
     if args.shown.json {
         print_object(&whyso_report::wakers_json(about, profile, &found, &taken.states, limit))
     } else {

@@ -16,9 +16,10 @@ pub(crate) struct ProfileArgs {
     #[arg(long, value_name = "N")]
     pub(crate) users: Option<u32>,
 
-    /// Threads of this role alone, such as connection or "page cleaner"; all for every thread
-    #[arg(long, value_name = "ROLE", default_value = "connection")]
-    pub(crate) role: String,
+    /// Threads of this role alone, such as connection or "page cleaner"; all for every thread [default: connection; of processes
+    /// that are no server's all]
+    #[arg(long, value_name = "ROLE")]
+    pub(crate) role: Option<String>,
 
     /// Folder that holds the recordings
     #[arg(long, value_name = "DIR", default_value = "runs")]

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use whyso_lab::RecordPlan;
 use whyso_lab::doctor::Verdict;
+use whyso_lab::{Error, RecordPlan, Recorded};
 
 use crate::args::RecordArgs;
 use crate::given::{ask_password, hide_passwords, take_ctrl_c};
@@ -15,9 +15,14 @@ use crate::run::{Explained, explained, print_json};
 use crate::{FAILED, INTERRUPTED};
 
 pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
-    hide_passwords(std::slice::from_ref(&args.dsn));
+    hide_passwords(args.dsn.as_slice());
+    let of = match (&args.dsn, &args.process) {
+        (Some(dsn), None) => Recorded::Server(dsn.clone()),
+        (None, Some(process)) => Recorded::Processes(process.clone()),
+        _ => bail!(Error::Plan("give a server with --dsn, or processes with --process".to_string())),
+    };
     let plan = RecordPlan {
-        dsn: args.dsn.clone(),
+        of,
         length: args.length.map(|length| length.0),
         command: args.command.clone(),
         toggle: args.toggle,
@@ -38,8 +43,10 @@ pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
     if args.json {
         print_json(&mut out, &outcome.path, &recording, &explanation)?;
     } else {
-        let differences = whyso_report::differences(&whyso_lab::input(&recording)?);
-        writeln!(out, "\n{differences}")?;
+        writeln!(out)?;
+        if args.dsn.is_some() {
+            writeln!(out, "{}", whyso_report::differences(&whyso_lab::input(&recording)?))?;
+        }
         writeln!(out, "{}", whyso_report::why(&explanation))?;
         writeln!(out, "Report: {}", report.display())?;
     }
