@@ -54,6 +54,7 @@ mod rates;
 mod regime;
 mod service_level;
 pub mod slo;
+pub mod stacks;
 mod steady;
 mod suspects;
 #[cfg(test)]

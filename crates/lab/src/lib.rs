@@ -53,6 +53,7 @@ mod service_level;
 mod settle;
 mod source;
 mod stacks;
+mod stacks_now;
 mod sweep;
 mod threads;
 mod tracing;
@@ -72,6 +73,7 @@ pub use progress::{IntervalNews, Listener, News, Running, Stop};
 pub use record::{RecordPlan, Recorded, record};
 pub use run::{Outcome, run};
 pub use source::Source;
+pub use stacks_now::stacks_now;
 pub use threads::{ThreadFilter, ThreadsOver, threads_in, threads_now};
 pub use tuning::{parse_busy_poll, parse_min_complete};
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use tokio::runtime::Runtime;
 use whyso_clock::monotonic_ns;
 use whyso_explain::model::Pauses;
 use whyso_record::Recording;
@@ -51,18 +52,25 @@ impl ThreadFilter {
     /// # Errors
     /// There is none; the sentence says what there is.
     pub fn choose<'a>(&self, threads: &'a [ThreadTime]) -> Result<Vec<&'a ThreadTime>, Error> {
-        let roles: BTreeSet<&str> = threads.iter().map(|thread| thread.role.as_str()).collect();
+        let described: Vec<(u32, &str, &str)> =
+            threads.iter().map(|one| (one.tid, one.name.as_str(), one.role.as_str())).collect();
+        Ok(self.choose_of(&described)?.into_iter().map(|place| &threads[place]).collect())
+    }
+
+    /// The places of those that are asked for among threads of this number, name and role each.
+    pub(crate) fn choose_of(&self, threads: &[(u32, &str, &str)]) -> Result<Vec<usize>, Error> {
+        let roles: BTreeSet<&str> = threads.iter().map(|(_, _, role)| *role).collect();
         if let Some(role) = self.role.as_deref().filter(|role| !roles.contains(role)) {
             let there = roles.into_iter().collect::<Vec<_>>().join(", ");
             return Err(Error::Plan(format!("no thread has the role {role:?}; there are: {there}")));
         }
         let name = self.name.as_ref().map(|name| name.to_lowercase());
-        let wanted = |thread: &&ThreadTime| {
-            self.role.as_ref().is_none_or(|role| thread.role == *role)
-                && name.as_ref().is_none_or(|name| thread.name.to_lowercase().contains(name))
-                && (self.tids.is_empty() || self.tids.contains(&thread.tid))
+        let is_wanted = |(tid, of_name, role): (u32, &str, &str)| {
+            self.role.as_ref().is_none_or(|wanted| role == *wanted)
+                && name.as_ref().is_none_or(|name| of_name.to_lowercase().contains(name))
+                && (self.tids.is_empty() || self.tids.contains(&tid))
         };
-        let chosen: Vec<&ThreadTime> = threads.iter().filter(wanted).collect();
+        let chosen: Vec<usize> = (0..threads.len()).filter(|place| is_wanted(threads[*place])).collect();
         if chosen.is_empty() {
             return Err(Error::Plan(format!(
                 "no thread is left of {}: leave some of --role, --name and --thread away",
@@ -116,26 +124,7 @@ pub fn threads_now(
     ask_password: &AskPassword,
 ) -> Result<ThreadsOver, Error> {
     let runtime = runtime()?;
-    let mut dsn = Dsn::resolve(dsn)?;
-    if !dsn.schema_given {
-        dsn.schema = "information_schema".to_string();
-    }
-    let mut prompt = |question: &str| {
-        ask_password(question)
-            .ok_or_else(|| std::io::Error::other("there is no terminal to ask at: set MYSQL_PWD"))
-    };
-    runtime.block_on(async {
-        let conn = dsn.log_in(&mut prompt).await?;
-        // It was made to learn the password alone.
-        let _ = conn.disconnect().await;
-        Ok::<_, Error>(())
-    })?;
-    let server = facts::server_now(&dsn, false, None, &runtime)?;
-    let pid = server.pid.ok_or_else(|| {
-        Error::Failed(
-            "the server's process is not on this machine: its threads can't be seen from here".to_string(),
-        )
-    })?;
+    let (dsn, pid) = server_here(dsn, &runtime, ask_password)?;
     let (mut counting, _) = Counting::of(pid).map_err(Error::Failed)?;
     let first = counting.read();
     let began = Instant::now();
@@ -155,6 +144,35 @@ pub fn threads_now(
     Ok(over)
 }
 
+/// A server of which the process is on this machine: how it is reached, and the process.
+pub(crate) fn server_here(
+    dsn: &str,
+    runtime: &Runtime,
+    ask_password: &AskPassword,
+) -> Result<(Dsn, u32), Error> {
+    let mut dsn = Dsn::resolve(dsn)?;
+    if !dsn.schema_given {
+        dsn.schema = "information_schema".to_string();
+    }
+    let mut prompt = |question: &str| {
+        ask_password(question)
+            .ok_or_else(|| std::io::Error::other("there is no terminal to ask at: set MYSQL_PWD"))
+    };
+    runtime.block_on(async {
+        let conn = dsn.log_in(&mut prompt).await?;
+        // It was made to learn the password alone.
+        let _ = conn.disconnect().await;
+        Ok::<_, Error>(())
+    })?;
+    let server = facts::server_now(&dsn, false, None, runtime)?;
+    let pid = server.pid.ok_or_else(|| {
+        Error::Failed(
+            "the server's process is not on this machine: its threads can't be seen from here".to_string(),
+        )
+    })?;
+    Ok((dsn, pid))
+}
+
 fn look(reading: &Reading) -> Look {
     let seen = |thread: &ThreadSums| Seen {
         tid: thread.tid,
@@ -168,7 +186,7 @@ fn look(reading: &Reading) -> Look {
 }
 
 /// What the server says of its connections now, by the thread that works for each.
-async fn connections_now(dsn: &Dsn) -> Told {
+pub(crate) async fn connections_now(dsn: &Dsn) -> Told {
     let asked = tokio::time::timeout(GOODBYE_TIME_MAX, async {
         let mut conn = dsn.connect().await.ok()?;
         let told = connections(&mut conn).await.ok().flatten();

@@ -32,6 +32,7 @@ pub mod payload;
 mod processes;
 mod profile;
 pub mod source;
+mod stacks_now;
 mod svg;
 mod terminal;
 mod thin;
@@ -49,6 +50,7 @@ pub use profile::{
     relatives_json, wakers, wakers_json,
 };
 pub use source::{Column, Source, Stacks};
+pub use stacks_now::{grouped_stacks, stacks, stacks_json};
 pub use svg::svg;
 pub use terminal::{run_line, terminal};
 pub use threads::{ThreadsWindow, threads, threads_json};

@@ -103,7 +103,8 @@ impl ThreadLook {
         options.iter_info_len = size_of_val(&which) as u32;
         let program = self.skeleton.progs.on_thread.as_fd().as_raw_fd();
         // SAFETY: the options live through the call, and say how large they are.
-        let link = owned(unsafe { sys::bpf_link_create(program, 0, sys::BPF_TRACE_ITER, &raw const options) })?;
+        let link =
+            owned(unsafe { sys::bpf_link_create(program, 0, sys::BPF_TRACE_ITER, &raw const options) })?;
         // SAFETY: a plain system call.
         let iterator = owned(unsafe { sys::bpf_iter_create(link.as_raw_fd()) })?;
         // It writes nothing here, but runs until it has been through.

@@ -58,7 +58,9 @@ fn lock_wait<'a>(files: &'a [FileWait], path: &Path) -> Option<&'a FileWait> {
 fn a_queue_on_the_lock_of_a_log_or_of_a_folder_is_told_by_its_path() {
     let _alone = alone();
     let folder = tempfile::Builder::new().prefix("whyso-writers-").tempdir_in("/var/tmp").unwrap();
-    let Some(mut tracer) = tracer(Program { name: SUBJECT_NAME.to_string(), ..Program::default() }) else { return };
+    let Some(mut tracer) = tracer(Program { name: SUBJECT_NAME.to_string(), ..Program::default() }) else {
+        return;
+    };
     let (_subject, pids) = start_writers(folder.path());
     let log = folder.path().join("access.log");
     let sessions = folder.path().join("sessions/");
@@ -70,7 +72,10 @@ fn a_queue_on_the_lock_of_a_log_or_of_a_folder_is_told_by_its_path() {
     let waits = lock_wait(&files, &log).unwrap_or_else(|| panic!("no lock of {}: {files:?}", log.display()));
     assert!(waits.count > 100 && waits.ns > 0, "{waits:?}");
     let waits = lock_wait(&files, &sessions).unwrap_or_else(|| panic!("no lock of the folder: {files:?}"));
-    assert!(waits.path.as_ref().unwrap().to_str().unwrap().ends_with('/'), "a folder's path says so: {waits:?}");
+    assert!(
+        waits.path.as_ref().unwrap().to_str().unwrap().ends_with('/'),
+        "a folder's path says so: {waits:?}"
+    );
     let seen = seen_pids(&reading);
     assert!(pids.iter().all(|pid| seen.contains(pid)), "{pids:?} of {seen:?}");
     // All that they waited in the kernel's locks is told by file, but for the locks of no file.
@@ -83,10 +88,13 @@ fn a_queue_on_the_lock_of_a_log_or_of_a_folder_is_told_by_its_path() {
 #[test]
 fn what_a_numbered_process_starts_is_watched_and_its_namesakes_are_not() {
     let _alone = alone();
-    let folders = [(); 2].map(|()| tempfile::Builder::new().prefix("whyso-writers-").tempdir_in("/var/tmp").unwrap());
+    let folders =
+        [(); 2].map(|()| tempfile::Builder::new().prefix("whyso-writers-").tempdir_in("/var/tmp").unwrap());
     let (_other, others) = start_writers(folders[0].path());
     let mut subject = Subject::start(&["forks"], folders[1].path());
-    let Some(mut tracer) = tracer(Program { pids: vec![subject.pid()], ..Program::default() }) else { return };
+    let Some(mut tracer) = tracer(Program { pids: vec![subject.pid()], ..Program::default() }) else {
+        return;
+    };
     subject.go(1);
     // Of another name: what it starts counts whatever it becomes.
     let child: u32 = subject.line()[1].parse().unwrap();

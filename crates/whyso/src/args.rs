@@ -36,6 +36,8 @@ pub(crate) enum Command {
     Record(RecordArgs),
     /// Show where each thread of a server spends its time: in a recorded run, or now
     Threads(crate::threads::ThreadsArgs),
+    /// Show every thread's stack as it is now, of a server or of any process, with its role, its state and its statement
+    Stacks(crate::stacks::StacksArgs),
     /// Say whether this machine is fit to measure on, and what can be watched here
     Doctor,
     /// Draw the report of a recorded run again, as HTML, Markdown, SVG or JSON

@@ -12,6 +12,7 @@ mod progress;
 mod record_args;
 mod run;
 mod server;
+mod stacks;
 mod sysbench;
 mod terminal;
 mod threads;
@@ -38,6 +39,7 @@ fn main() -> ExitCode {
         Command::Sysbench(args) => sysbench::run(&args),
         Command::Record(args) => watch::record(&args),
         Command::Threads(args) => threads::threads(&args),
+        Command::Stacks(args) => stacks::stacks(&args),
         Command::Doctor => watch::doctor(),
         Command::Report(args) => commands::report(&args),
         Command::Why(args) => commands::why(&args),

@@ -5,24 +5,20 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
+use whyso_lab::RecordPlan;
 use whyso_lab::doctor::Verdict;
-use whyso_lab::{Error, RecordPlan, Recorded};
 
 use crate::args::RecordArgs;
 use crate::given::{ask_password, hide_passwords, take_ctrl_c};
 use crate::progress::Bars;
 use crate::run::{Explained, explained, print_json};
+use crate::stacks::named;
 use crate::{FAILED, INTERRUPTED};
 
 pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
     hide_passwords(args.dsn.as_slice());
-    let of = match (&args.dsn, &args.process) {
-        (Some(dsn), None) => Recorded::Server(dsn.clone()),
-        (None, Some(process)) => Recorded::Processes(process.clone()),
-        _ => bail!(Error::Plan("give a server with --dsn, or processes with --process".to_string())),
-    };
     let plan = RecordPlan {
-        of,
+        of: named(args.dsn.as_ref(), args.process.as_ref())?,
         length: args.length.map(|length| length.0),
         command: args.command.clone(),
         toggle: args.toggle,
