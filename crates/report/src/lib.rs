@@ -27,6 +27,7 @@ mod json;
 pub mod load;
 mod markdown;
 pub mod number;
+mod over_time;
 mod pauses;
 pub mod payload;
 mod processes;

@@ -13,9 +13,9 @@ use whyso_record::data::{Event, LoadInterval, SeriesKey};
 use whyso_record::run::{Purpose, RunInfo, Window};
 
 use crate::flame::{Flame, FlameHead};
-use crate::source::Source;
+use crate::source::{Source, Stacks};
 use crate::threads::{self, ThreadsHead};
-use crate::{Error, codec, derived, thin};
+use crate::{Error, codec, derived, over_time, thin};
 
 /// Written into every head; a page that knows another says so instead of drawing nonsense.
 pub const FORMAT: u32 = 1;
@@ -86,7 +86,8 @@ pub fn build(source: &dyn Source, explanation: &Explanation) -> Result<Payload, 
     let thinning = thin::plan(source.sample_count());
     let origin_ns = origin_ns(run, &load);
 
-    let made = derived::load_series(run, &load);
+    let stacks = source.stacks()?;
+    let made = derived::load_series(run, &load).into_iter().chain(over_time::series(&stacks, origin_ns));
     for (key, column) in made {
         span.include(&column.t_ns);
         series.push(add(&mut blocks, &mut axes, origin_ns, key, &thin::Thinned::samples(column)));
@@ -110,7 +111,7 @@ pub fn build(source: &dyn Source, explanation: &Explanation) -> Result<Payload, 
 
     let axis_places = axes.write(&mut blocks)?;
     let threads = add_threads(&mut blocks, run, source)?;
-    let flame = add_flame(&mut blocks, run, source)?;
+    let flame = add_flame(&mut blocks, run, stacks)?;
     let head = Head {
         format: FORMAT,
         run,
@@ -168,10 +169,10 @@ fn add_threads(
 }
 
 /// The server's stacks: the tree in one block, and each level's times in one more, so that the page reads the levels that it shows.
-fn add_flame(blocks: &mut Blocks, run: &RunInfo, source: &dyn Source) -> Result<Option<FlameHead>, Error> {
+fn add_flame(blocks: &mut Blocks, run: &RunInfo, stacks: Stacks) -> Result<Option<FlameHead>, Error> {
     let sweep = run.levels.iter().filter(|level| level.purpose == Purpose::Sweep);
     let levels: Vec<(u32, Window)> = sweep.map(|level| (level.index, level.window)).collect();
-    let Some(flame) = Flame::new(source.stacks()?, &levels) else { return Ok(None) };
+    let Some(flame) = Flame::new(stacks, &levels) else { return Ok(None) };
     let (tree, folded_below) = flame.tree();
     let (mut head, columns) = flame.head(&tree, folded_below);
     head.block = blocks.place().block;

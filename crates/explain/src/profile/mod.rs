@@ -6,6 +6,7 @@
 
 mod classes;
 mod functions;
+mod over_time;
 mod relatives;
 #[cfg(test)]
 mod tests;
@@ -14,6 +15,7 @@ mod wakers;
 
 pub use classes::{ClassTime, RuleError, Rules, classes};
 pub use functions::{FunctionTime, Functions, functions};
+pub use over_time::{Bins, OverTime, TimedSample, over_time};
 pub use relatives::{Attributed, Relatives, relatives};
 pub use tree::{CallNode, CallTree, call_tree};
 pub use wakers::{Wake, WakerTime, wakers};
