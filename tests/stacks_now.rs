@@ -91,16 +91,23 @@ fn every_thread_is_told_with_its_stack_its_state_and_its_statement() {
 fn threads_are_chosen_by_role_and_told_together() {
     let (place, server) = (Place::new(), OwnServer::start());
     let _clients = Clients::start(&server, &["SELECT SLEEP(100)"]);
-    let pid = server.pid().to_string();
-    let shown = output(&mut place.whyso(&["stacks", "--process", &pid, "--role", "purge", "--group"]));
+    let (dsn, pid) = (server.dsn("root", ""), server.pid().to_string());
+    assert!(wait_until(SOON, || server.sql("SHOW PROCESSLIST").contains("SLEEP(100)")));
+    let shown = output(&mut place.whyso(&["stacks", "--dsn", &dsn, "--role", "connection", "--group"]));
     if text(&shown.stderr).contains("stacks can't be read here") {
         eprintln!("not tested: {}", text(&shown.stderr));
         return;
     }
     let table = text(&shown.stdout);
     assert!(shown.status.success(), "{}", text(&shown.stderr));
-    assert!(table.contains(" purge), lock\n") && table.contains("#0  "), "{table}");
-    assert!(!table.contains("Item_func_sleep"), "{table}");
+    assert!(
+        table.contains("1 thread (1 connection), lock\n") && table.contains("Item_func_sleep"),
+        "{table}"
+    );
+    assert!(!table.contains(" other)"), "{table}");
+    // Without a connection to it nobody says which thread works for which.
+    let all = text(&output(&mut place.whyso(&["stacks", "--process", &pid])).stdout);
+    assert!(all.contains("Item_func_sleep") && !all.contains("executes"), "{all}");
 
     let refused = |args: &[&str]| {
         let shown = output(&mut place.whyso(args));

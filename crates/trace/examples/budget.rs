@@ -7,7 +7,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let pid: u32 = args.next().ok_or("which process?")?.parse()?;
     let seconds: u64 = args.next().map_or(Ok(5), |s| s.parse())?;
     let generators = args.next().map(|s| s.parse()).transpose()?.into_iter().collect();
-    let mut tracer = Tracer::start(&TraceSpec { servers: vec![pid], generators, cost: true })?;
+    let mut tracer =
+        Tracer::start(&TraceSpec { servers: vec![pid], generators, cost: true, ..TraceSpec::default() })?;
     let mut before = tracer.read();
     for _ in 0..seconds {
         std::thread::sleep(Duration::from_secs(1));
