@@ -261,6 +261,7 @@ mod tests {
         assert_eq!(explained.processes[0].thread_s(), 80.0);
         assert!(explained.suspects.is_empty() && explained.budgets.is_empty() && explained.peak.is_none());
         assert_eq!(explained.levels.len(), 1, "each window has its verdict");
+        assert!(explained.levels[0].valid, "{}", explained.levels[0].invalid_why);
     }
 
     #[test]

@@ -94,7 +94,8 @@ impl Unwinding {
         let is_unknown = unwound.0.iter().any(|address| layout.place(*address).is_none());
         let may_look = known.looked.is_none_or(|looked| looked.elapsed() >= LOOK_INTERVAL);
         if is_unknown && may_look {
-            layout = &self.layouts[self.look(pid, known.layout)];
+            let place = self.look(pid, known.layout);
+            layout = &self.layouts[place];
             unwound = unwind(&layout.unwinder, &mut self.cache, registers, bytes);
         }
         let (addresses, end) = unwound;
