@@ -7,7 +7,7 @@ use std::time::Duration;
 use whyso_explain::stacks::{FunctionNow, StackNow};
 use whyso_server::Dsn;
 use whyso_stacks::{End, Frame, Names, Registers, Unwinding};
-use whyso_trace::{Role, State, ThreadLook, ThreadNow, is_kernel_lock};
+use whyso_trace::{Role, State, ThreadLook, ThreadNow};
 
 use crate::Error;
 use crate::prepare::AskPassword;
@@ -121,7 +121,7 @@ fn named(threads: Vec<(Role, ThreadNow)>, told: &HashMap<u32, (u64, Option<Strin
                 source: function.file.clone().zip(function.line),
             })
             .collect();
-        let (state, file) = state(&thread, &functions);
+        let (state, file) = state(&thread);
         let (connection, statement) = told.get(&thread.tid).cloned().unzip();
         StackNow {
             tid: thread.tid,
@@ -161,20 +161,16 @@ fn frames(thread: &ThreadNow, unwinding: &mut Unwinding) -> (Vec<Frame>, bool) {
     (frames, user.end == End::Root)
 }
 
-/// What the thread is in, and on which file, by its system call, its descriptor and where in the kernel it waits.
-fn state(thread: &ThreadNow, functions: &[FunctionNow]) -> (State, Option<PathBuf>) {
+/// What the thread is in, and on which file, by its system call and its descriptor.
+fn state(thread: &ThreadNow) -> (State, Option<PathBuf>) {
     let is_file = matches!(thread.state, State::FileRead | State::FileWrite | State::FileSync);
     let descriptor = is_file.then(|| format!("/proc/{}/fd/{}", thread.pid, thread.argument));
     let target = descriptor.and_then(|link| std::fs::read_link(link).ok());
-    let in_kernel = functions.iter().take(thread.kernel.len()).filter(|one| one.module == "[kernel]");
-    let waits_for_lock = in_kernel.into_iter().any(|one| is_kernel_lock(&one.name));
-    let state = match (thread.state, target.as_ref().and_then(|target| target.to_str())) {
-        (State::Cpu | State::Runqueue, _) => thread.state,
-        _ if waits_for_lock => State::KernelLock,
-        (State::FileRead, Some(target)) if target.starts_with("socket:") => State::NetReceive,
-        (_, Some(target)) if target.starts_with("socket:") => State::NetSend,
-        (_, Some(target)) if !target.starts_with('/') => State::Other,
-        (state, _) => state,
+    let state = match target.as_ref().and_then(|target| target.to_str()) {
+        Some(target) if target.starts_with("socket:") && thread.state == State::FileRead => State::NetReceive,
+        Some(target) if target.starts_with("socket:") => State::NetSend,
+        Some(target) if !target.starts_with('/') => State::Other,
+        _ => thread.state,
     };
     (state, target.filter(|target| target.is_absolute()))
 }
@@ -199,30 +195,19 @@ mod tests {
         }
     }
 
-    fn in_kernel(name: &str) -> Vec<FunctionNow> {
-        vec![FunctionNow { name: name.to_string(), module: "[kernel]".to_string(), source: None }]
-    }
-
     #[test]
     fn what_a_descriptor_is_tells_files_from_sockets_and_pipes() {
         use std::os::fd::AsRawFd;
         let file = tempfile::NamedTempFile::new().unwrap();
         let (socket, _peer) = std::os::unix::net::UnixStream::pair().unwrap();
         let (pipe, _end) = std::io::pipe().unwrap();
-        let told = |state, fd: i32| super::state(&thread(state, fd as u64), &in_kernel("schedule"));
+        let told = |state, fd: i32| super::state(&thread(state, fd as u64));
         let path = std::fs::canonicalize(file.path()).unwrap();
         assert_eq!(told(State::FileWrite, file.as_file().as_raw_fd()), (State::FileWrite, Some(path)));
         assert_eq!(told(State::FileRead, socket.as_raw_fd()), (State::NetReceive, None));
         assert_eq!(told(State::FileWrite, socket.as_raw_fd()), (State::NetSend, None));
         assert_eq!(told(State::FileRead, pipe.as_raw_fd()), (State::Other, None));
         assert_eq!(told(State::FileRead, -1), (State::FileRead, None), "a descriptor that is closed");
-    }
-
-    #[test]
-    fn a_lock_inside_the_kernel_is_told_by_its_function() {
-        let told = |state| super::state(&thread(state, u64::MAX), &in_kernel("rwsem_down_write_slowpath")).0;
-        assert_eq!(told(State::Other), State::KernelLock);
-        assert_eq!(told(State::Runqueue), State::Runqueue, "it has it, and waits for a CPU");
     }
 
     #[test]

@@ -64,5 +64,5 @@ pub use role::Role;
 pub use sampled::Sampler;
 pub use stack_record::{Registers, StackKind, StackRecord};
 pub use stacks::{Stacks, StacksLost};
-pub use state::{STATES, State, is_kernel_lock};
+pub use state::{STATES, State};
 pub use tracer::{Cost, NOTHING, Program, TraceSpec, Tracer};

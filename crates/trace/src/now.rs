@@ -25,7 +25,8 @@ pub struct ThreadNow {
     pub pid: u32,
     /// Its own name, cut by the kernel to 15 bytes.
     pub name: String,
-    /// What it is in, as far as its system call tells; a file may be a socket, and locks inside the kernel are told by its stack alone.
+    /// What it is in, as far as its system call tells: a file may be a socket, and a lock inside the kernel is not told apart from the
+    /// call that waits for it.
     pub state: State,
     /// It was on a CPU, or moved while it was read: of this look there is no stack.
     pub is_running: bool,

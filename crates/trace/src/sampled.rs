@@ -15,7 +15,7 @@ use whyso_clock::monotonic_ns;
 
 use crate::reading::{Reading, Sums, ThreadSums};
 use crate::role::Role;
-use crate::state::{STATES, State, is_kernel_lock, state_of_syscall};
+use crate::state::{STATES, State, state_of_syscall};
 
 /// Between two looks, at first.
 const INTERVAL: Duration = Duration::from_millis(50);
@@ -26,6 +26,8 @@ const INTERVAL_MAX: Duration = Duration::from_secs(2);
 /// A connection's thread that has waited for a lock for so long without ever running has no connection: none of that wait
 /// counts for requests. Servers keep threads (`thread_cache_size`) for minutes.
 const PARKED_NS: u64 = 5_000_000_000;
+/// Functions of the kernel in which a thread waits for one of the kernel's own locks.
+const KERNEL_LOCKS: [&str; 3] = ["rwsem_down", "__mutex_lock", "percpu_rwsem_wait"];
 
 struct Thread {
     name: String,
@@ -195,7 +197,7 @@ impl Sampler {
         let state = state_of_syscall(number);
         if matches!(state, State::FileRead | State::FileWrite | State::FileSync) {
             let function = self.file(tid, "wchan").unwrap_or_default();
-            if is_kernel_lock(function) {
+            if KERNEL_LOCKS.iter().any(|lock| function.starts_with(lock)) {
                 return Some(State::KernelLock);
             }
         }

@@ -79,14 +79,6 @@ pub fn state_of_syscall(number: i64) -> State {
     CALLS.iter().find(|(call, _, _)| *call == number).map_or(State::Other, |(_, _, state)| *state)
 }
 
-/// How the functions of the kernel begin in which a thread waits for one of the kernel's own locks.
-const KERNEL_LOCKS: [&str; 3] = ["rwsem_down", "__mutex_lock", "percpu_rwsem_wait"];
-
-/// Whether a thread in this function of the kernel's waits for one of the kernel's own locks.
-pub fn is_kernel_lock(function: &str) -> bool {
-    KERNEL_LOCKS.iter().any(|lock| function.starts_with(lock))
-}
-
 /// The name of a system call in which threads block, by its number on this machine; `None` of all others.
 pub fn name_of_syscall(number: i64) -> Option<&'static str> {
     CALLS.iter().find(|(call, _, _)| *call == number).map(|(_, name, _)| name.trim_start_matches("SYS_"))
