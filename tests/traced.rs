@@ -58,10 +58,16 @@ fn counted(place: &Place, run: &Path, metric: &str) -> f64 {
 
 /// Records `whyso load` on a server for as long as it takes.
 fn record(dsn: &str, workload: &str, more: &[&str]) -> Recorded {
+    record_by(&[], dsn, workload, more)
+}
+
+/// The same, started by another program.
+fn record_by(starter: &[&str], dsn: &str, workload: &str, more: &[&str]) -> Recorded {
     let place = Place::new();
     let program = env!("CARGO_BIN_EXE_whyso");
     let (users, transactions) = (USERS.to_string(), TRANSACTIONS.to_string());
-    let mut record = place.whyso(&["record", "--dsn", dsn, "--json", "--", program, "load", workload]);
+    let mut record = place.whyso(&["record", "--dsn", dsn, "--json", "--"]);
+    record.args(starter).args([program, "load", workload]);
     record.args(["--dsn", dsn, "--users", &users, "--transactions", &transactions]);
     record.args(["--tables", "1", "--rows", "1000"]).args(more);
     let out = json_of(&output(&mut record));
@@ -106,6 +112,20 @@ fn a_thread_pool_answers_what_its_threads_picked_for_each_other() {
         assert!(commits.part("lock").unwrap() > 0.0, "{}", commits.text);
         record(&dsn, "oltp-point-select", &[]).assert_adds_up(TRANSACTIONS, 3 * USERS);
     }
+}
+
+#[test]
+fn what_a_shell_starts_loads_as_the_command_itself_does() {
+    if !may_trace() {
+        return;
+    }
+    let server = OwnServer::start();
+    // The shell stays, and waits for what it started.
+    let shell = ["sh", "-c", "\"$0\" \"$@\"; true"];
+    let told = record_by(&shell, &server.dsn("root", ""), "oltp-point-select", &[]);
+    told.assert_adds_up(TRANSACTIONS, 3 * USERS);
+    let client_ms = told.part("client_cpu").unwrap_or_else(|| panic!("the load was not seen: {}", told.text));
+    assert!(client_ms > 0.0, "{}", told.text);
 }
 
 #[test]

@@ -48,11 +48,13 @@ pub mod model;
 mod numbers;
 mod others;
 mod pauses;
+mod processes;
 pub mod profile;
 mod rates;
 mod regime;
 mod service_level;
 pub mod slo;
+pub mod stacks;
 mod steady;
 mod suspects;
 #[cfg(test)]
@@ -66,7 +68,7 @@ pub use cpu::{cpu_use, server_cpu_s};
 pub use generator::rate_was_held;
 
 use level::Level;
-use model::{Budget, Explanation, Finding, Input};
+use model::{Budget, Explanation, Finding, Input, LevelVerdict};
 use regime::Shape;
 
 /// Explains a run. See the crate's page for what comes out; it never fails.
@@ -77,6 +79,9 @@ pub fn explain(input: &Input) -> Explanation {
 /// The same, with the cause asked about the level of so many users in place of the one where throughput stopped growing.
 /// Where no such level was measured, no cause is named.
 pub fn explain_at(input: &Input, users: Option<u32>) -> Explanation {
+    if let Some(name) = &input.process {
+        return of_processes(name, input);
+    }
     let mut levels: Vec<Level> = input.levels.iter().map(|level| Level::new(level, &input.machine)).collect();
     // Peak, regimes, growth and the law are of a sweep over users.
     let is_over_rates = levels.iter().any(|level| level.rate_per_s.is_some());
@@ -139,7 +144,31 @@ pub fn explain_at(input: &Input, users: Option<u32>) -> Explanation {
         about: about.map(|at| levels[at].index),
         budgets,
         suspects: suspected,
+        processes: Vec::new(),
         findings: findings.into_iter().flatten().collect(),
         levels: levels.into_iter().map(|level| level.verdict).collect(),
     }
+}
+
+/// Where no requests are known, nothing is said of throughput either.
+fn of_processes(name: &str, input: &Input) -> Explanation {
+    let levels: Vec<Level> = input.levels.iter().map(|level| Level::new(level, &input.machine)).collect();
+    let processes = processes::times(&input.levels);
+    let mut findings = processes::findings(name, &input.levels, &processes);
+    let waits_about = levels.iter().position(|level| level.seconds > 0.0);
+    findings.extend(pauses::findings(&levels, waits_about));
+    findings.extend(others::steal_finding(&levels));
+    findings.extend(warnings::cut_short(&levels));
+    findings.extend(warnings::not_measured(input, &levels));
+    Explanation {
+        processes,
+        findings,
+        levels: levels.into_iter().map(|level| without_throughput(level.verdict)).collect(),
+        ..Explanation::default()
+    }
+}
+
+/// That there was no transaction is no fault of a window of processes.
+fn without_throughput(verdict: LevelVerdict) -> LevelVerdict {
+    LevelVerdict { valid: true, invalid_why: String::new(), ..verdict }
 }

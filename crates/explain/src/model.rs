@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::budget::{Budget, ClassTime, CpuSplit, Part, PartTime};
 pub use crate::pauses::{Kind as PauseKind, Moments, Pauses, Regular};
+pub use crate::processes::{ProcessTime, StateTime};
 pub use crate::suspects::{Cause, Gain, Suspect};
 
 /// Everything that the explanation rests on. Made from a recording; holds no clock and no file.
@@ -22,6 +23,9 @@ pub struct Input {
     /// The server's global variables at the start of the run, as the server names them.
     #[serde(default)]
     pub variables: BTreeMap<String, String>,
+    /// What the watched processes are called, where they are no server's: then there are no requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process: Option<String>,
 }
 
 /// When a user's next transaction begins.
@@ -250,6 +254,9 @@ pub struct Explanation {
     /// Who is suspected at that level, the first suspect first.
     #[serde(default)]
     pub suspects: Vec<Suspect>,
+    /// Of processes that are no server's, where their threads' time went: one a level.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub processes: Vec<ProcessTime>,
     /// In reading order: peak, regimes, cause, warnings, what was not measured.
     pub findings: Vec<Finding>,
 }

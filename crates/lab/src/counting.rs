@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use whyso_trace::{Cost, FileWait, Pauses, Reading, Sampler, TraceSpec, Tracer};
 
+use crate::processes::Processes;
+
 pub(crate) const THREADS: &str = "the time of the server's threads";
 pub(crate) const NOT_HERE: &str = "its process is not on this machine, or can't be found from here";
 
@@ -33,10 +35,29 @@ impl Counting {
     ///
     /// `stacks`: whether they will be taken, too.
     pub(crate) fn of(pid: u32, stacks: bool) -> Result<(Counting, Option<String>), String> {
-        let error = match Tracer::start(&TraceSpec { servers: vec![pid], stacks, ..TraceSpec::default() }) {
-            Ok(tracer) => return Ok((Counting::Traced(Box::new(tracer)), None)),
-            Err(error) => error,
-        };
+        match Tracer::start(&TraceSpec { servers: vec![pid], stacks, ..TraceSpec::default() }) {
+            Ok(tracer) => Ok((Counting::Traced(Box::new(tracer)), None)),
+            Err(error) => Counting::sampled(pid, &error),
+        }
+    }
+
+    /// The same of processes of any kind. Without the programs one can be looked at, and not several.
+    pub(crate) fn of_processes(
+        processes: &Processes,
+        stacks: bool,
+    ) -> Result<(Counting, Option<String>), String> {
+        let program = Some(processes.program());
+        match Tracer::start(&TraceSpec { program, stacks, ..TraceSpec::default() }) {
+            Ok(tracer) => Ok((Counting::Traced(Box::new(tracer)), None)),
+            Err(error) => match processes.pids.as_slice() {
+                [pid] => Counting::sampled(*pid, &error),
+                _ => Err(format!("several processes can't be watched here: {error}")),
+            },
+        }
+    }
+
+    /// Looks at /proc, as the programs are not allowed.
+    fn sampled(pid: u32, error: &whyso_trace::Error) -> Result<(Counting, Option<String>), String> {
         let sampler = Sampler::start(pid)
             .map_err(|second| format!("{error}; nor can its threads be looked at: {second}"))?;
         let lost = if sampler.sees_waits() {

@@ -62,7 +62,8 @@ pub fn input(recording: &Recording) -> Result<Input, Error> {
     not_measured.extend(thread_disagreement(recording)?);
     let actions = run.actions.iter().map(action_input).collect();
     let variables = run.server.variables.clone();
-    Ok(Input { levels, machine: machine(run), actions, not_measured, variables })
+    let process = run.process().map(str::to_string);
+    Ok(Input { levels, machine: machine(run), actions, not_measured, variables, process })
 }
 
 /// What can be said of a level without anything that was watched: its throughput's interval, whether it was steady, and

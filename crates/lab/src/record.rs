@@ -1,28 +1,34 @@
-//! Records a server that something else loads. Nothing is written to it, and it needs no schema of ours.
+//! Records a server that something else loads, or processes of any kind. Nothing is written to a server, and it needs no
+//! schema of ours.
 
-use std::io::BufRead;
+mod level;
+mod toggles;
+
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tokio::runtime::Runtime;
 use whyso_clock::monotonic_ns;
-use whyso_record::run::{AS_IT_CAME, Ended, Latency, Level, LevelResult, Purpose, Window};
+use whyso_record::run::{Ended, Level, ServerFacts};
 use whyso_server::Dsn;
-use whyso_trace::{Reading, Role, State, ThreadSums};
-use whyso_watch::Watcher;
+use whyso_trace::Reading;
+use whyso_watch::{WatchSpec, Watcher};
 
-use crate::counting::Sight;
+use crate::counting::{Counting, Sight};
 use crate::held_command::spawn_held;
 use crate::prepare::AskPassword;
+use crate::processes::Processes;
 use crate::progress::{Listener, News, Stop};
-use crate::recording::{Recording, record_event, watch_spec};
+use crate::recording::{Recording, SLOW_INTERVAL, record_event, watch_spec};
 use crate::run::{GOODBYE_TIME_MAX, Outcome, runtime};
 use crate::tracing::{ToTrace, Tracing};
 use crate::{Error, facts};
+use level::{Seen, level};
+use toggles::Toggles;
 
 /// How often it is looked whether a window is to begin or to end.
 const LOOK: Duration = Duration::from_millis(20);
@@ -30,12 +36,20 @@ const LOOK: Duration = Duration::from_millis(20);
 const COMMAND_END_TIME_MAX: Duration = Duration::from_secs(10);
 /// Read by every MySQL and MariaDB, and holds nobody's data.
 const NEUTRAL_SCHEMA: &str = "information_schema";
-const NS_PER_MS: f64 = 1e6;
+
+/// What is recorded.
+#[derive(Clone, Debug)]
+pub enum Recorded {
+    /// A server, by its DSN.
+    Server(String),
+    /// Processes of any kind, by a number, a name, or a part of one.
+    Processes(String),
+}
 
 /// What is recorded, and for how long.
 #[derive(Clone, Debug)]
 pub struct RecordPlan {
-    pub dsn: String,
+    pub of: Recorded,
     /// Length of the window; `None`: until the command ends, or until Ctrl-C.
     pub length: Option<Duration>,
     /// A command that loads the server, with its arguments; empty: something else does.
@@ -62,14 +76,40 @@ impl RecordPlan {
         if self.length.is_some_and(|length| length < Duration::from_secs(1)) {
             return Err(Error::Plan("--for must be at least one second".to_string()));
         }
+        if !self.trace && matches!(self.of, Recorded::Processes(_)) {
+            return Err(Error::Plan(
+                "of a process all is told by the tracer: leave --no-trace away".to_string(),
+            ));
+        }
         Ok(())
+    }
+
+    /// What the load is called: something else drives it.
+    fn workload(&self) -> &str {
+        self.command.first().map_or("recorded", String::as_str)
+    }
+
+    fn spec(&self, server_cpus: &[u32]) -> serde_json::Value {
+        json!({
+            "workload": self.workload(),
+            "seconds": self.length.map(|length| length.as_secs_f64()),
+            "interval_ms": self.interval.as_millis() as u64,
+            "server_cpus": server_cpus,
+            "client_cpus": facts::allowed_cpus(),
+            "recorded": true,
+        })
+    }
+
+    fn to_trace(&self) -> ToTrace {
+        ToTrace { trace: self.trace, stacks: self.stacks, load_is_here: !self.command.is_empty() }
     }
 }
 
 /// Records until the plan's end, and gives where.
 ///
 /// # Errors
-/// The server can't be reached, the command can't be started, or no window was recorded.
+/// The server can't be reached, there is no such process or it may not be watched, the command can't be started, or no window was
+/// recorded.
 pub fn record(
     plan: &RecordPlan,
     listener: &dyn Listener,
@@ -77,8 +117,61 @@ pub fn record(
     ask_password: &AskPassword,
 ) -> Result<Outcome, Error> {
     plan.check()?;
+    match &plan.of {
+        Recorded::Server(dsn) => record_server(plan, dsn, listener, stop, ask_password),
+        Recorded::Processes(asked) => record_processes(plan, asked, listener, stop),
+    }
+}
+
+/// Processes of any kind: there are no requests, and there is nobody to ask.
+fn record_processes(
+    plan: &RecordPlan,
+    asked: &str,
+    listener: &dyn Listener,
+    stop: &Stop,
+) -> Result<Outcome, Error> {
+    let processes = Processes::find(asked)?;
+    let (counting, lost) =
+        Counting::of_processes(&processes, plan.to_trace().stacks).map_err(Error::Failed)?;
     let runtime = runtime()?;
-    let mut dsn = Dsn::resolve(&plan.dsn)?;
+    let pid = processes.pids.first().copied();
+    let server = ServerFacts { endpoint: processes.words.clone(), pid, ..ServerFacts::default() };
+    let mut spec = plan.spec(&facts::allowed_cpus());
+    spec["process"] = json!(processes.words);
+    let mut info = facts::new_info(&plan.command_line, spec, server, None);
+    info.not_measured = vec![facts::COUNTERS_ALONE.to_string()];
+    info.not_measured.extend(lost);
+    if processes.pids.len() > 1 {
+        info.not_measured.push(format!(
+            "memory, page faults and open files of the other {} processes: the kernel's own counters were read of process {} alone",
+            processes.pids.len() - 1,
+            processes.pids[0]
+        ));
+    }
+    let watched = WatchSpec {
+        interval: plan.interval,
+        slow_interval: SLOW_INTERVAL.max(plan.interval),
+        server_pid: pid,
+        server_host: "server".to_string(),
+        generator_pid: std::process::id(),
+        ..WatchSpec::default()
+    };
+    let mut recording = Recording::begin(&plan.out, info)?;
+    let watcher = Watcher::start(watched, recording.recorder.clone())?;
+    let tracing = Tracing::with(counting, &mut recording, plan.to_trace()).map_err(Error::Failed)?;
+    let attended = Attended { plan, listener, stop, dsn: None, runtime, tracing: Some(tracing) };
+    attended.go(recording, watcher)
+}
+
+fn record_server(
+    plan: &RecordPlan,
+    dsn: &str,
+    listener: &dyn Listener,
+    stop: &Stop,
+    ask_password: &AskPassword,
+) -> Result<Outcome, Error> {
+    let runtime = runtime()?;
+    let mut dsn = Dsn::resolve(dsn)?;
     if !dsn.schema_given {
         dsn.schema = NEUTRAL_SCHEMA.to_string();
     }
@@ -89,14 +182,7 @@ pub fn record(
     };
     runtime.block_on(async { dsn.log_in(&mut prompt).await?.disconnect().await.map_err(gone) })?;
     let server = facts::server_now(&dsn, false, None, &runtime)?;
-    let spec = json!({
-        "workload": plan.command.first().map_or("recorded", String::as_str),
-        "seconds": plan.length.map(|length| length.as_secs_f64()),
-        "interval_ms": plan.interval.as_millis() as u64,
-        "server_cpus": server.cpus,
-        "client_cpus": facts::allowed_cpus(),
-        "recorded": true,
-    });
+    let spec = plan.spec(&server.cpus);
     let mut info = facts::new_info(&plan.command_line, spec, server, None);
     info.not_measured.push(
         "response times as clients see them: the load is not whyso's own, so that only what the kernel saw of its \
@@ -106,9 +192,8 @@ pub fn record(
     let pid = info.server.pid;
     let mut recording = Recording::begin(&plan.out, info)?;
     let watcher = Watcher::start(watch_spec(&dsn, pid, None, plan.interval), recording.recorder.clone())?;
-    let wanted = ToTrace { trace: plan.trace, stacks: plan.stacks, load_is_here: !plan.command.is_empty() };
-    let tracing = Tracing::begin(&mut recording, wanted);
-    let attended = Attended { plan, listener, stop, dsn, runtime, tracing };
+    let tracing = Tracing::begin(&mut recording, plan.to_trace());
+    let attended = Attended { plan, listener, stop, dsn: Some(dsn), runtime, tracing };
     attended.go(recording, watcher)
 }
 
@@ -121,7 +206,8 @@ struct Attended<'a> {
     plan: &'a RecordPlan,
     listener: &'a dyn Listener,
     stop: &'a Stop,
-    dsn: Dsn,
+    /// `None`: processes that nobody can ask.
+    dsn: Option<Dsn>,
     runtime: Runtime,
     tracing: Option<Tracing>,
 }
@@ -138,7 +224,7 @@ impl Attended<'_> {
         let outcome = if self.plan.toggle { self.toggled(&mut recording) } else { self.once(&mut recording) };
         let failure = outcome.err().map(|error| error.to_string());
         self.tracing = None;
-        let variables = facts::variables_now(&self.dsn, &self.runtime);
+        let variables = self.dsn.as_ref().and_then(|dsn| facts::variables_now(dsn, &self.runtime));
         // Ctrl-C is how a recording without an end is ended: it is complete all the same.
         let interrupted =
             self.stop.is_asked() && (self.plan.length.is_some() || !self.plan.command.is_empty());
@@ -268,8 +354,9 @@ impl Attended<'_> {
         let index = recording.info.levels.len() as u32;
         let level = self.level(index, first, last, Ended::Complete { at_ns: last.at_ns });
         self.listener.hear(News::Step(&format!(
-            "the window ends: {} requests in {:.1} s",
-            level.result.queries, level.result.seconds
+            "the window ends: {:.1} s{}",
+            level.result.seconds,
+            if self.dsn.is_some() { format!(", {} requests", level.result.queries) } else { String::new() }
         )));
         match recording.level(level) {
             Some(problem) => Err(Error::Failed(problem)),
@@ -278,98 +365,13 @@ impl Attended<'_> {
     }
 
     fn edges(&self) -> Edges<'_> {
-        Edges { tracing: self.tracing.as_ref(), dsn: &self.dsn, runtime: &self.runtime }
+        Edges { tracing: self.tracing.as_ref(), dsn: self.dsn.as_ref(), runtime: &self.runtime }
     }
 
-    /// What the kernel saw of the requests between two edges, as a level's result: a request stands for a transaction.
     fn level(&self, index: u32, begin: &Edge, end: &Edge, ended: Ended) -> Level {
-        let window = Window { begin_ns: begin.at_ns, end_ns: end.at_ns };
-        let seconds = window.seconds().max(1e-9);
-        let mut result = LevelResult {
-            seconds,
-            workload: self.plan.command.first().map_or_else(|| "recorded".to_string(), Clone::clone),
-            pacing: AS_IT_CAME.to_string(),
-            ..LevelResult::default()
-        };
-        let mut users = 0;
-        match (&begin.read, &end.read) {
-            (Some(from), Some(to)) if self.edges().sees_requests() => {
-                result.transactions = to.server.requests - from.server.requests;
-                result.latency_ms = mean_of(from, to);
-                users = at_work(&from.threads, &to.threads);
-            }
-            (Some(from), Some(to)) => {
-                let asked = end.questions.saturating_sub(begin.questions);
-                (result.transactions, result.latency_ms) = mean_without_requests(from, to, asked);
-                users = ran(&from.threads, &to.threads);
-            }
-            _ => result.transactions = end.questions.saturating_sub(begin.questions),
-        }
-        result.service_ms = result.latency_ms;
-        result.queries = result.transactions;
-        result.transactions_per_s = result.transactions as f64 / seconds;
-        result.queries_per_s = result.transactions_per_s;
-        let no_warmup = Window { begin_ns: begin.at_ns, end_ns: begin.at_ns };
-        Level {
-            index,
-            users,
-            purpose: Purpose::Sweep,
-            warmup: no_warmup,
-            warmup_steady: false,
-            window,
-            result,
-            ended,
-        }
+        let (of_server, requests) = (self.dsn.is_some(), self.edges().sees_requests());
+        level(Seen { workload: self.plan.workload(), of_server, requests }, index, begin, end, ended)
     }
-}
-
-/// The mean time of a request: from when it was in the server's socket to when its answer was in the client's. Where the
-/// generator was traced too, what it did with the answer until its next request is in it: the whole of its cycle.
-fn mean_of(from: &Reading, to: &Reading) -> Latency {
-    let requests = to.server.requests - from.server.requests;
-    let answers = to.client.answers - from.client.answers;
-    let mean = |ns: u64, count: u64| if count == 0 { 0.0 } else { ns as f64 / count as f64 / NS_PER_MS };
-    let served_ns =
-        to.server.request_ns - from.server.request_ns + to.server.transit_ns - from.server.transit_ns;
-    let (was, is) = (&from.client, &to.client);
-    let cycle_ns = (is.wire_ns - was.wire_ns) + (is.delay_ns - was.delay_ns) + (is.held_ns - was.held_ns);
-    // A generator of which only a part of the connections was seen tells nothing of the others.
-    let seen = answers > 0 && answers * 10 >= requests * 9;
-    Latency {
-        mean: if seen { mean(cycle_ns, answers) } else { mean(served_ns, requests) },
-        ..Latency::default()
-    }
-}
-
-/// Requests and their mean time where the tracer does not see the server's side of them: as the generator had them where
-/// that was traced, else as many as the server counted, and as long as samples of its connections' threads make them.
-fn mean_without_requests(from: &Reading, to: &Reading, asked: u64) -> (u64, Latency) {
-    let answers = to.client.answers - from.client.answers;
-    if answers > 0 {
-        return (answers, mean_of(from, to));
-    }
-    let served_ns = to.server.request_ns - from.server.request_ns;
-    let mean = if asked == 0 { 0.0 } else { served_ns as f64 / asked as f64 / NS_PER_MS };
-    (asked, Latency { mean, ..Latency::default() })
-}
-
-/// Threads of connections that ran between two readings.
-fn ran(from: &[ThreadSums], to: &[ThreadSums]) -> u32 {
-    let cpu_ns = |thread: &ThreadSums| thread.states[State::Cpu as usize];
-    let before = |thread: &ThreadSums| from.iter().find(|one| one.tid == thread.tid).map_or(0, cpu_ns);
-    let of_connections = to.iter().filter(|thread| thread.role == Role::Connection);
-    of_connections.filter(|thread| cpu_ns(thread) > before(thread)).count() as u32
-}
-
-/// Threads that answered a request between two readings: as many connections were at work, where each has a thread.
-fn at_work(from: &[ThreadSums], to: &[ThreadSums]) -> u32 {
-    let before = |thread: &ThreadSums| {
-        from.iter()
-            .find(|one| one.tid == thread.tid && one.born_ns == thread.born_ns)
-            .map_or(0, |one| one.requests)
-    };
-    // One request alone is a login, of our own samplers too.
-    to.iter().filter(|thread| thread.requests > before(thread) + 1).count() as u32
 }
 
 fn end_command(child: &mut Child) {
@@ -392,7 +394,7 @@ fn end_command(child: &mut Child) {
 #[derive(Clone, Copy)]
 struct Edges<'a> {
     tracing: Option<&'a Tracing>,
-    dsn: &'a Dsn,
+    dsn: Option<&'a Dsn>,
     runtime: &'a Runtime,
 }
 
@@ -411,9 +413,10 @@ impl Edges<'_> {
     /// Statements that the server has executed since it started.
     fn questions(self) -> Result<u64, Error> {
         use mysql_async::prelude::Queryable;
+        let Some(dsn) = self.dsn else { return Ok(0) };
         self.runtime.block_on(async {
             let asked = tokio::time::timeout(GOODBYE_TIME_MAX, async {
-                let mut conn = self.dsn.connect().await?;
+                let mut conn = dsn.connect().await?;
                 let row: Option<(String, u64)> =
                     conn.query_first("SHOW GLOBAL STATUS LIKE 'Questions'").await.map_err(gone)?;
                 conn.disconnect().await.map_err(gone)?;
@@ -423,38 +426,5 @@ impl Edges<'_> {
                 .await
                 .unwrap_or_else(|_| Err(Error::Failed("the server does not answer any more".to_string())))
         })
-    }
-}
-
-/// What the user says while it is recorded.
-struct Toggles {
-    said: Receiver<()>,
-}
-
-impl Toggles {
-    fn listen(runtime: &Runtime) -> Toggles {
-        let (say, said) = channel();
-        let by_key = say.clone();
-        // It ends with the process: a line that never comes can't be waited for with a bound.
-        let _ = std::thread::Builder::new().name("keys".to_string()).spawn(move || {
-            for line in std::io::stdin().lock().lines() {
-                if line.is_err() || by_key.send(()).is_err() {
-                    break;
-                }
-            }
-        });
-        runtime.spawn(async move {
-            let kind = tokio::signal::unix::SignalKind::user_defined1();
-            let Ok(mut signals) = tokio::signal::unix::signal(kind) else { return };
-            while signals.recv().await.is_some() && say.send(()).is_ok() {}
-        });
-        Toggles { said }
-    }
-
-    fn asked(&self) -> bool {
-        match self.said.try_recv() {
-            Ok(()) => true,
-            Err(TryRecvError::Empty | TryRecvError::Disconnected) => false,
-        }
     }
 }

@@ -19,7 +19,7 @@ use crate::run::Outcome;
 /// Between two anchors of the clock to wall time.
 const ANCHOR_INTERVAL_NS: i64 = 60_000_000_000;
 /// Between two readings of what rarely changes.
-const SLOW_INTERVAL: Duration = Duration::from_secs(60);
+pub(crate) const SLOW_INTERVAL: Duration = Duration::from_secs(60);
 
 pub(crate) struct Recording {
     pub(crate) recorder: Recorder,

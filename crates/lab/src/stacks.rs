@@ -268,7 +268,7 @@ impl Work {
 }
 
 /// Addresses within each function: all but the first are where a call returns to.
-fn kernel_frames(addresses: &[u64]) -> Vec<Frame> {
+pub(crate) fn kernel_frames(addresses: &[u64]) -> Vec<Frame> {
     let within = |(place, address): (usize, &u64)| Frame {
         module: ModuleId::KERNEL,
         address: if place == 0 { *address } else { address.saturating_sub(1) },

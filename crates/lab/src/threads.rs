@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use tokio::runtime::Runtime;
 use whyso_clock::monotonic_ns;
 use whyso_explain::model::Pauses;
 use whyso_record::Recording;
@@ -76,26 +77,7 @@ pub fn threads_now(
     ask_password: &AskPassword,
 ) -> Result<ThreadsOver, Error> {
     let runtime = runtime()?;
-    let mut dsn = Dsn::resolve(dsn)?;
-    if !dsn.schema_given {
-        dsn.schema = "information_schema".to_string();
-    }
-    let mut prompt = |question: &str| {
-        ask_password(question)
-            .ok_or_else(|| std::io::Error::other("there is no terminal to ask at: set MYSQL_PWD"))
-    };
-    runtime.block_on(async {
-        let conn = dsn.log_in(&mut prompt).await?;
-        // It was made to learn the password alone.
-        let _ = conn.disconnect().await;
-        Ok::<_, Error>(())
-    })?;
-    let server = facts::server_now(&dsn, false, None, &runtime)?;
-    let pid = server.pid.ok_or_else(|| {
-        Error::Failed(
-            "the server's process is not on this machine: its threads can't be seen from here".to_string(),
-        )
-    })?;
+    let (dsn, pid) = server_here(dsn, &runtime, ask_password)?;
     let (mut counting, _) = Counting::of(pid, false).map_err(Error::Failed)?;
     let first = counting.read();
     let began = Instant::now();
@@ -115,6 +97,35 @@ pub fn threads_now(
     Ok(over)
 }
 
+/// A server of which the process is on this machine: how it is reached, and the process.
+pub(crate) fn server_here(
+    dsn: &str,
+    runtime: &Runtime,
+    ask_password: &AskPassword,
+) -> Result<(Dsn, u32), Error> {
+    let mut dsn = Dsn::resolve(dsn)?;
+    if !dsn.schema_given {
+        dsn.schema = "information_schema".to_string();
+    }
+    let mut prompt = |question: &str| {
+        ask_password(question)
+            .ok_or_else(|| std::io::Error::other("there is no terminal to ask at: set MYSQL_PWD"))
+    };
+    runtime.block_on(async {
+        let conn = dsn.log_in(&mut prompt).await?;
+        // It was made to learn the password alone.
+        let _ = conn.disconnect().await;
+        Ok::<_, Error>(())
+    })?;
+    let server = facts::server_now(&dsn, false, None, runtime)?;
+    let pid = server.pid.ok_or_else(|| {
+        Error::Failed(
+            "the server's process is not on this machine: its threads can't be seen from here".to_string(),
+        )
+    })?;
+    Ok((dsn, pid))
+}
+
 fn look(reading: &Reading) -> Look {
     let seen = |thread: &ThreadSums| Seen {
         tid: thread.tid,
@@ -128,7 +139,7 @@ fn look(reading: &Reading) -> Look {
 }
 
 /// What the server says of its connections now, by the thread that works for each.
-async fn connections_now(dsn: &Dsn) -> Told {
+pub(crate) async fn connections_now(dsn: &Dsn) -> Told {
     let asked = tokio::time::timeout(GOODBYE_TIME_MAX, async {
         let mut conn = dsn.connect().await.ok()?;
         let told = connections(&mut conn).await.ok().flatten();

@@ -83,15 +83,11 @@ impl Tracing {
         };
         let started = counting.and_then(|(counting, lost)| {
             recording.info.not_measured.extend(lost);
-            Tracing::start(counting, wanted.stacks, recording)
+            let servers = recording.info.server.pid.into_iter().collect();
+            Tracing::start(counting, servers, wanted.stacks, recording)
         });
         match started {
-            Ok(tracing) => {
-                if tracing.stacks.is_some() {
-                    recording.info.not_measured.retain(|line| line != COUNTERS_ALONE);
-                }
-                Some(tracing)
-            }
+            Ok(tracing) => Some(tracing),
             Err(why) => {
                 recording.info.not_measured.push(format!("{THREADS}: {why}"));
                 None
@@ -99,7 +95,24 @@ impl Tracing {
         }
     }
 
-    fn start(counting: Counting, stacks: bool, recording: &mut Recording) -> Result<Tracing, String> {
+    /// With what counts already, and knows what it watches.
+    ///
+    /// # Errors
+    /// No thread could be started.
+    pub(crate) fn with(
+        counting: Counting,
+        recording: &mut Recording,
+        wanted: ToTrace,
+    ) -> Result<Tracing, String> {
+        Tracing::start(counting, Vec::new(), wanted.stacks, recording)
+    }
+
+    fn start(
+        counting: Counting,
+        servers: Vec<u32>,
+        stacks: bool,
+        recording: &mut Recording,
+    ) -> Result<Tracing, String> {
         let stacks = match (&counting, stacks) {
             (_, false) => Ok(None),
             (Counting::Traced(tracer), true) => {
@@ -114,7 +127,9 @@ impl Tracing {
             None
         });
         let (asked, asks) = sync_channel(ASKED_MAX);
-        let servers = recording.info.server.pid.into_iter().collect();
+        if stacks.is_some() {
+            recording.info.not_measured.retain(|line| line != COUNTERS_ALONE);
+        }
         let sight = counting.sight();
         let mut keeper = Keeper::new(counting, servers, recording.recorder.clone());
         let spawned = std::thread::Builder::new().name("trace".to_string()).spawn(move || keeper.run(&asks));

@@ -30,6 +30,11 @@ pub struct RunInfo {
 }
 
 impl RunInfo {
+    /// What the watched processes are called, where they are no server's: then there are no requests and no transactions.
+    pub fn process(&self) -> Option<&str> {
+        self.spec.get("process").and_then(serde_json::Value::as_str)
+    }
+
     /// Whether the sweep's levels differ in the rate of transactions that were due, and not in their users.
     pub fn sweeps_rates(&self) -> bool {
         let swept = self.levels.iter().filter(|level| level.purpose == Purpose::Sweep);

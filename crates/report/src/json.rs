@@ -6,6 +6,8 @@ use serde_json::{Value, json};
 use whyso_explain::model::{Explanation, LevelVerdict};
 use whyso_record::run::{Ended, Level, LevelResult, Purpose, RunInfo};
 
+use crate::processes::processes_json;
+
 /// The object that `whyso run --json` prints. `path` is the recording's folder.
 pub fn json(run: &RunInfo, explanation: &Explanation, path: &Path) -> Value {
     let verdict_of = |level: &Level| explanation.levels.iter().find(|verdict| verdict.index == level.index);
@@ -22,7 +24,7 @@ pub fn json(run: &RunInfo, explanation: &Explanation, path: &Path) -> Value {
         .iter()
         .map(|finding| json!({"id": finding.id, "text": finding.text, "evidence": finding.evidence}))
         .collect();
-    json!({
+    let mut object = json!({
         "run": run.id,
         "path": path.display().to_string(),
         "levels": levels,
@@ -31,7 +33,12 @@ pub fn json(run: &RunInfo, explanation: &Explanation, path: &Path) -> Value {
         "ended": run.ended,
         "server": {"version": run.server.version, "flavor": run.server.flavor},
         "tool_version": run.tool_version,
-    })
+    });
+    if let Some(name) = run.process() {
+        object["process"] = json!(name);
+        object["processes"] = json!(processes_json(explanation));
+    }
+    object
 }
 
 fn level_object(level: &Level, verdict: Option<&LevelVerdict>) -> Value {

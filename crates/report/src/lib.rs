@@ -27,10 +27,13 @@ mod json;
 pub mod load;
 mod markdown;
 pub mod number;
+mod over_time;
 mod pauses;
 pub mod payload;
+mod processes;
 mod profile;
 pub mod source;
+mod stacks_now;
 mod svg;
 mod terminal;
 mod thin;
@@ -51,6 +54,7 @@ pub use profile::{
     wakers_json,
 };
 pub use source::{Column, Source, Stacks};
+pub use stacks_now::{grouped_stacks, stacks, stacks_json};
 pub use svg::svg;
 pub use terminal::{run_line, terminal};
 pub use threads::{ThreadsWindow, threads, threads_json};

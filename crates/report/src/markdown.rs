@@ -1,6 +1,6 @@
 //! The report as Markdown: for a ticket, a chat or a commit message.
 
-use std::fmt::Write;
+mod text;
 
 use whyso_explain::model::{Budget, Estimate, Explanation, LevelVerdict, Regime, Steadiness};
 use whyso_record::run::{Ended, Level, Purpose, RunInfo};
@@ -8,9 +8,11 @@ use whyso_record::run::{Ended, Level, Purpose, RunInfo};
 use crate::axis::Axis;
 use crate::load::{engines, transactions};
 use crate::number::{amount, bytes, grouped, whole};
+use crate::processes::{FILES_SHOWN_MAX, file_cells};
 use crate::terminal::switches;
 use crate::unit::{is_recorded, unit};
 use crate::why::parts_shown;
+use text::{Markdown, escaped};
 
 /// The whole report but its time series: headline, findings, levels, growth, statements, facts.
 pub fn markdown(run: &RunInfo, explanation: &Explanation) -> String {
@@ -20,6 +22,7 @@ pub fn markdown(run: &RunInfo, explanation: &Explanation) -> String {
     levels(&mut out, run, explanation);
     actions(&mut out, explanation);
     budget(&mut out, run, explanation);
+    files(&mut out, explanation);
     growth(&mut out, run, explanation);
     statements(&mut out, run);
     facts(&mut out, run);
@@ -42,64 +45,6 @@ pub(crate) fn regime_name(regime: Regime) -> &'static str {
     }
 }
 
-#[derive(Default)]
-struct Markdown {
-    text: String,
-}
-
-impl Markdown {
-    fn heading(&mut self, text: &str) {
-        let _ = writeln!(self.text, "\n## {}\n", escaped(text));
-    }
-
-    fn line(&mut self, text: &str) {
-        let _ = writeln!(self.text, "{text}");
-    }
-
-    fn row(&mut self, cells: &[String]) {
-        let _ = writeln!(self.text, "| {} |", cells.join(" | "));
-    }
-
-    /// Columns of words stand left, numbers right.
-    fn table(&mut self, head: &[&str]) {
-        self.row(&head.iter().map(|cell| cell.to_string()).collect::<Vec<_>>());
-        let is_words = |cell: &str| {
-            matches!(
-                cell,
-                "regime"
-                    | "validity"
-                    | "verdict"
-                    | "counter"
-                    | "kind"
-                    | "transaction"
-                    | "action"
-                    | "what it is"
-            )
-        };
-        let rule = |cell: &&str| if is_words(cell) { "---".to_string() } else { "---:".to_string() };
-        let _ = writeln!(self.text, "| {} |", head.iter().map(rule).collect::<Vec<_>>().join(" | "));
-    }
-}
-
-/// Text that others wrote, so that it stays text: no markup, no table cell, no line of its own.
-fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '\\' | '`' | '*' | '[' | ']' | '|' | '#' => {
-                out.push('\\');
-                out.push(character);
-            }
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '&' => out.push_str("&amp;"),
-            _ if character.is_control() => out.push(' '),
-            _ => out.push(character),
-        }
-    }
-    out
-}
-
 /// "Throughput peaks at 4 to 16 users: 1,150". One level has no peak: it is what it is.
 pub(crate) fn verdict(explanation: &Explanation) -> Option<String> {
     let peak = explanation.peak.as_ref()?;
@@ -115,7 +60,10 @@ fn users(count: u32) -> String {
 }
 
 fn headline(out: &mut Markdown, run: &RunInfo, explanation: &Explanation) {
-    let server = escaped(format!("{} {}", run.server.flavor, run.server.version).trim());
+    let server = match run.process() {
+        Some(name) => escaped(name),
+        None => escaped(format!("{} {}", run.server.flavor, run.server.version).trim()),
+    };
     out.line(&format!(
         "# {} on {}",
         escaped(workload(run)),
@@ -148,7 +96,7 @@ fn findings(out: &mut Markdown, explanation: &Explanation) {
 }
 
 fn levels(out: &mut Markdown, run: &RunInfo, explanation: &Explanation) {
-    if run.levels.is_empty() {
+    if run.levels.is_empty() || run.process().is_some() {
         return;
     }
     out.heading("Levels");
@@ -215,6 +163,18 @@ fn recorded_levels(out: &mut Markdown, run: &RunInfo, explanation: &Explanation)
         ]);
     }
     out.line("\nUsers are connections that were at work. Requests are what the kernel saw of them; their mean time is known, how it was spread is not.");
+}
+
+/// What the threads of processes waited for, by file.
+fn files(out: &mut Markdown, explanation: &Explanation) {
+    let waits = explanation.processes.iter().flat_map(|time| &time.files).take(FILES_SHOWN_MAX);
+    let rows: Vec<[String; 5]> = waits.map(file_cells).collect();
+    if rows.is_empty() {
+        return;
+    }
+    out.heading("Waits by file");
+    out.table(&["waits", "seconds", "mean ms", "kind", "what it is"]);
+    rows.iter().for_each(|cells| out.row(&cells.each_ref().map(|cell| escaped(cell))));
 }
 
 fn kinds_of_transactions(out: &mut Markdown, run: &RunInfo) {

@@ -10,14 +10,14 @@ use flate2::write::DeflateEncoder;
 use serde::Serialize;
 use whyso_explain::model::Explanation;
 use whyso_record::data::{Event, LoadInterval, SeriesKey};
-use whyso_record::run::{RunInfo, Window};
+use whyso_record::run::RunInfo;
 use whyso_series::merged_edges;
 
 use crate::flame::{self, Flame, FlameHead};
 use crate::source::{Source, Stacks};
 use crate::threads::{self, ThreadsHead};
 use crate::timeline::page::{self, TimelineHead};
-use crate::{Error, codec, derived, thin};
+use crate::{Error, codec, derived, over_time, thin};
 
 /// Written into every head; a page that knows another says so instead of drawing nonsense.
 pub const FORMAT: u32 = 1;
@@ -96,7 +96,8 @@ pub fn build(
     let thinning = thin::plan(source.sample_count());
     let origin_ns = origin_ns(run, &load);
 
-    let made = derived::load_series(run, &load);
+    let stacks = source.stacks()?;
+    let made = derived::load_series(run, &load).into_iter().chain(over_time::series(&stacks, origin_ns));
     for (key, column) in made {
         span.include(&column.t_ns);
         series.push(add(&mut blocks, &mut axes, origin_ns, key, &thin::Thinned::samples(column)));
@@ -120,7 +121,6 @@ pub fn build(
 
     let axis_places = axes.write(&mut blocks)?;
     let threads = add_threads(&mut blocks, run, source)?;
-    let stacks = source.stacks()?;
     let timeline = add_timeline(&mut blocks, run, source, &stacks, origin_ns)?;
     let flame = add_flame(&mut blocks, source, stacks, against)?;
     let head = Head {

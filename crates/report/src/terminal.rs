@@ -211,9 +211,11 @@ pub fn run_line(summary: &RunSummary) -> String {
         .iter()
         .map(|level| &level.result)
         .max_by(|a, b| a.transactions_per_s.total_cmp(&b.transactions_per_s));
-    let best = best.map_or("no level ended".to_string(), |result| {
-        format!("best {} {}s/s", grouped(result.transactions_per_s), unit(run))
-    });
+    let best = match best {
+        None => "no level ended".to_string(),
+        Some(result) if run.process().is_some() => format!("{} s", grouped(result.seconds)),
+        Some(result) => format!("best {} {}s/s", grouped(result.transactions_per_s), unit(run)),
+    };
     let workload = run.spec.get("workload").and_then(serde_json::Value::as_str).unwrap_or("?");
     let ended = match (&run.ended, summary.live) {
         (_, true) => "going on".to_string(),
@@ -221,6 +223,9 @@ pub fn run_line(summary: &RunSummary) -> String {
         (Some(Ended::CutShort { why, .. }), _) => format!("cut short: {}", why.lines().next().unwrap_or("")),
         (None, _) => summary.problem.clone().unwrap_or_else(|| "not finished".to_string()),
     };
-    let server = format!("{} {}", run.server.flavor, run.server.version);
+    let server = match run.process() {
+        Some(name) => name.to_string(),
+        None => format!("{} {}", run.server.flavor, run.server.version),
+    };
     format!("{:<24} {workload:<22} {server:<34} {best:<28} {ended}", summary.id)
 }

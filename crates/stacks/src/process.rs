@@ -1,8 +1,7 @@
-//! One process: which modules it has mapped where.
+//! Which modules lie where in a process, and in those that were forked from the same one.
 
 use std::ops::Range;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
 use framehop::{ExplicitModuleSectionInfo, Unwinder, UnwinderNative};
 
@@ -11,8 +10,6 @@ use crate::error::Error;
 use crate::maps::{self, Mapping};
 use crate::module::{self, Module, ModuleId};
 
-/// Between two readings of a process's mappings that an unknown address asks for.
-const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// More are left out: their frames are in no module.
 const MAPPINGS_MAX: usize = 4096;
 
@@ -26,16 +23,35 @@ struct Place {
     bias: u64,
 }
 
-pub(crate) struct Process {
-    pid: u32,
+/// Modules by address. The default has none.
+pub(crate) struct Layout {
+    mappings: Vec<Mapping>,
     places: Vec<Place>,
     pub(crate) unwinder: NativeUnwinder,
-    looked: Option<Instant>,
 }
 
-impl Process {
-    pub(crate) fn new(pid: u32) -> Process {
-        Process { pid, places: Vec::new(), unwinder: NativeUnwinder::new(), looked: None }
+impl Default for Layout {
+    fn default() -> Layout {
+        Layout { mappings: Vec::new(), places: Vec::new(), unwinder: NativeUnwinder::new() }
+    }
+}
+
+/// What a process has mapped now.
+///
+/// # Errors
+/// The process is gone, or may not be looked at.
+pub(crate) fn mappings(pid: u32) -> Result<Vec<Mapping>, Error> {
+    let path = PathBuf::from(format!("/proc/{pid}/maps"));
+    let text = std::fs::read(&path).map_err(|cause| Error::NoMaps { pid, cause })?;
+    let mut found = maps::parse(&String::from_utf8_lossy(&text));
+    found.truncate(MAPPINGS_MAX);
+    Ok(found)
+}
+
+impl Layout {
+    /// Whether it is that of these mappings.
+    pub(crate) fn is_of(&self, mappings: &[Mapping]) -> bool {
+        self.mappings == mappings
     }
 
     /// The module that holds an address, and the address as the module's file states it.
@@ -45,20 +61,8 @@ impl Process {
         place.range.contains(&address).then(|| (place.module, address.wrapping_sub(place.bias)))
     }
 
-    /// Whether its mappings may be looked at again: they change when a library is loaded.
-    pub(crate) fn may_look(&self) -> bool {
-        self.looked.is_none_or(|looked| looked.elapsed() >= LOOK_INTERVAL)
-    }
-
-    /// Reads its mappings, and adds what is new among them.
-    ///
-    /// # Errors
-    /// The process is gone, or may not be looked at. What is known of it stays.
-    pub(crate) fn look(&mut self, modules: &mut Vec<Module>) -> Result<(), Error> {
-        self.looked = Some(Instant::now());
-        let path = PathBuf::from(format!("/proc/{}/maps", self.pid));
-        let text = std::fs::read(&path).map_err(|cause| Error::NoMaps { pid: self.pid, cause })?;
-        let found = maps::parse(&String::from_utf8_lossy(&text));
+    /// Makes it that of what process `pid` has mapped: what is new is added, what is gone is left out.
+    pub(crate) fn follow(&mut self, pid: u32, found: Vec<Mapping>, modules: &mut Vec<Module>) {
         // What was unmapped since: another library may be there now.
         let gone: Vec<u64> = self
             .places
@@ -70,17 +74,17 @@ impl Process {
             self.unwinder.remove_module(begin);
             self.places.retain(|place| place.range.start != begin);
         }
-        for mapping in found.iter().take(MAPPINGS_MAX) {
+        for mapping in &found {
             if self.places.iter().any(|place| place.range == mapping.range) {
                 continue;
             }
             // A file that can't be read leaves its frames without a name, and the stack's rest is lost.
-            if let Ok(elf) = module::open(self.pid, mapping) {
+            if let Ok(elf) = module::open(pid, mapping) {
                 self.add(mapping, elf, modules);
             }
         }
         self.places.sort_by_key(|place| place.range.start);
-        Ok(())
+        self.mappings = found;
     }
 
     fn add(&mut self, mapping: &Mapping, elf: Elf, modules: &mut Vec<Module>) {

@@ -1,16 +1,21 @@
 //! From copied bytes to the functions that called each other.
 
 use std::collections::HashMap;
+use std::time::{Duration, Instant};
 
 use framehop::{CacheNative, Error as Broken, UnwindRegsNative, Unwinder};
 
 use crate::module::{Module, ModuleId};
-use crate::process::{NativeUnwinder, Process};
+use crate::process::{Layout, NativeUnwinder, mappings};
 
 /// Deeper stacks are cut: a thread of 8 MiB that recurses has no more to tell.
 const FRAMES_MAX: usize = 512;
-/// Processes that are known at a time; those that come later push the others out.
-const PROCESSES_MAX: usize = 16;
+/// Layouts that are known at a time; one that comes later pushes the others out.
+const LAYOUTS_MAX: usize = 64;
+/// Processes that are known at a time; one that comes later pushes the others out.
+const PROCESSES_MAX: usize = 16_384;
+/// Between two readings of a process's mappings that an unknown address asks for: they change when a library is loaded.
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The registers that unwinding begins with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -51,13 +56,28 @@ pub struct UserStack {
 /// What is known of the processes whose stacks are unwound.
 pub struct Unwinding {
     modules: Vec<Module>,
-    processes: HashMap<u32, Process>,
+    /// The first one is empty: of processes of which nothing is known.
+    layouts: Vec<Layout>,
+    processes: HashMap<u32, Known>,
     cache: CacheNative<framehop::MayAllocateDuringUnwind>,
+}
+
+/// What is known of a process.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    /// Place of its layout: forked processes have that of their parent.
+    layout: usize,
+    looked: Option<Instant>,
 }
 
 impl Default for Unwinding {
     fn default() -> Unwinding {
-        Unwinding { modules: Vec::new(), processes: HashMap::new(), cache: CacheNative::new() }
+        Unwinding {
+            modules: Vec::new(),
+            layouts: vec![Layout::default()],
+            processes: HashMap::new(),
+            cache: CacheNative::new(),
+        }
     }
 }
 
@@ -68,16 +88,18 @@ impl Unwinding {
         if self.processes.len() >= PROCESSES_MAX && !self.processes.contains_key(&pid) {
             self.processes.clear();
         }
-        let process = self.processes.entry(pid).or_insert_with(|| Process::new(pid));
-        let mut unwound = unwind(&process.unwinder, &mut self.cache, registers, bytes);
-        let unknown = |process: &Process, unwound: &(Vec<u64>, End)| {
-            unwound.0.iter().any(|address| process.place(*address).is_none())
-        };
-        if unknown(process, &unwound) && process.may_look() && process.look(&mut self.modules).is_ok() {
-            unwound = unwind(&process.unwinder, &mut self.cache, registers, bytes);
+        let known = *self.processes.entry(pid).or_default();
+        let mut layout = &self.layouts[known.layout];
+        let mut unwound = unwind(&layout.unwinder, &mut self.cache, registers, bytes);
+        let is_unknown = unwound.0.iter().any(|address| layout.place(*address).is_none());
+        let may_look = known.looked.is_none_or(|looked| looked.elapsed() >= LOOK_INTERVAL);
+        if is_unknown && may_look {
+            let place = self.look(pid, known.layout);
+            layout = &self.layouts[place];
+            unwound = unwind(&layout.unwinder, &mut self.cache, registers, bytes);
         }
         let (addresses, end) = unwound;
-        let frame = |address: u64| match process.place(address) {
+        let frame = |address: u64| match layout.place(address) {
             Some((module, address)) => Frame { module, address },
             None => Frame { module: ModuleId::NONE, address: 0 },
         };
@@ -86,6 +108,33 @@ impl Unwinding {
         let begins_nowhere = frames.last().is_some_and(|frame| frame.module == ModuleId::NONE);
         let end = if end == End::Root && begins_nowhere { End::Lost } else { end };
         UserStack { frames, end }
+    }
+
+    /// Reads what a process has mapped, and gives the place of its layout; where it can't be read, what is known stays.
+    fn look(&mut self, pid: u32, before: usize) -> usize {
+        let looked = Some(Instant::now());
+        let Ok(found) = mappings(pid) else {
+            self.processes.insert(pid, Known { layout: before, looked });
+            return before;
+        };
+        let known = self.layouts.iter().position(|layout| layout.is_of(&found));
+        let layout = known.unwrap_or_else(|| {
+            let sharers = self.processes.values().filter(|one| one.layout == before).count();
+            let own = if before > 0 && sharers == 1 { before } else { self.new_layout() };
+            self.layouts[own].follow(pid, found, &mut self.modules);
+            own
+        });
+        self.processes.insert(pid, Known { layout, looked });
+        layout
+    }
+
+    fn new_layout(&mut self) -> usize {
+        if self.layouts.len() == LAYOUTS_MAX {
+            self.layouts.truncate(1);
+            self.processes.clear();
+        }
+        self.layouts.push(Layout::default());
+        self.layouts.len() - 1
     }
 
     /// A module by its number; `None` for the kernel and for what is in no module.
@@ -188,5 +237,28 @@ mod tests {
         let stack = unwinding.user(u32::MAX, registers, &[0; 64]);
         assert_eq!(stack.frames, [Frame { module: ModuleId::NONE, address: 0 }]);
         assert!(unwinding.module(ModuleId::NONE).is_none() && unwinding.module(ModuleId::KERNEL).is_none());
+    }
+
+    #[test]
+    fn processes_of_one_layout_share_it_and_one_that_is_gone_keeps_the_empty_one() {
+        let mut unwinding = Unwinding::default();
+        let registers =
+            Registers { instruction_pointer: somewhere(), stack_pointer: 0x7000, ..Registers::default() };
+        let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+        for pid in [std::process::id(), child.id(), u32::MAX] {
+            let _ = unwinding.user(pid, registers, &[0; 64]);
+        }
+        let layout = |unwinding: &Unwinding, pid: u32| unwinding.processes[&pid].layout;
+        assert_eq!(layout(&unwinding, u32::MAX), 0);
+        assert_ne!(layout(&unwinding, std::process::id()), layout(&unwinding, child.id()));
+        let before = unwinding.layouts.len();
+        // What a fork has mapped is what this process has.
+        let found = mappings(std::process::id()).unwrap();
+        assert!(unwinding.layouts[layout(&unwinding, std::process::id())].is_of(&found));
+        unwinding.processes.remove(&std::process::id());
+        let _ = unwinding.user(std::process::id(), registers, &[0; 64]);
+        assert_eq!(unwinding.layouts.len(), before, "known by its mappings");
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 }

@@ -63,7 +63,7 @@ pub(crate) struct Account {
     strange_ns: u64,
     file_inode: u64,
     file_device: u32,
-    unused: u32,
+    lock_device: u32,
 
     time: [Time; STATES],
     pub(crate) requests: u64,
@@ -84,6 +84,7 @@ pub(crate) struct Account {
     pub(crate) wire_ns: u64,
 
     pub(crate) born_ns: u64,
+    lock_inode: u64,
     pub(crate) name: [u8; 16],
 }
 

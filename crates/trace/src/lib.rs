@@ -27,6 +27,8 @@
 mod account;
 mod error;
 mod files;
+mod mounts;
+mod now;
 mod pauses;
 mod reading;
 pub mod role;
@@ -42,6 +44,12 @@ mod stacks_skeleton {
     include!(concat!(env!("OUT_DIR"), "/stacks.skel.rs"));
 }
 
+/// Generated from `bpf/now.bpf.c` by the build script.
+#[allow(unreachable_pub, clippy::all, clippy::pedantic, missing_docs)]
+mod now_skeleton {
+    include!(concat!(env!("OUT_DIR"), "/now.skel.rs"));
+}
+
 /// Generated from `bpf/budget.bpf.c` by the build script.
 #[allow(unreachable_pub, clippy::all, clippy::pedantic, missing_docs)]
 mod skeleton {
@@ -49,6 +57,7 @@ mod skeleton {
 }
 
 pub use error::Error;
+pub use now::{ThreadLook, ThreadNow};
 pub use pauses::{Client, Moments, Pauses};
 pub use reading::{ClientSums, FileWait, Reading, ServerSums, ThreadSums};
 pub use role::Role;
@@ -56,4 +65,4 @@ pub use sampled::Sampler;
 pub use stack_record::{Registers, StackKind, StackRecord};
 pub use stacks::{Stacks, StacksLost};
 pub use state::{STATES, State};
-pub use tracer::{Cost, NOTHING, TraceSpec, Tracer};
+pub use tracer::{Cost, NOTHING, Program, TraceSpec, Tracer};

@@ -188,6 +188,7 @@ mod tests {
     fn thread(tid: u32, born_ns: u64) -> ThreadSums {
         ThreadSums {
             tid,
+            pid: 1,
             name: String::new(),
             role: Role::Other,
             born_ns,

@@ -7,6 +7,9 @@ use crate::account::Account;
 use crate::role::Role;
 use crate::state::{STATES, State};
 
+/// Reasons why something could not be counted.
+pub(crate) const LOST: usize = 5;
+
 /// Sums since the tracer started, in nanoseconds and counts; none ever falls.
 #[derive(Clone, Debug, Default)]
 pub struct Reading {
@@ -19,7 +22,7 @@ pub struct Reading {
     /// The server's threads that live.
     pub threads: Vec<ThreadSums>,
     /// What could not be counted, by why.
-    pub lost: [(&'static str, u64); 4],
+    pub lost: [(&'static str, u64); LOST],
 }
 
 /// The server's side of the load's requests.
@@ -79,6 +82,8 @@ pub struct ClientSums {
 #[derive(Clone, Debug)]
 pub struct ThreadSums {
     pub tid: u32,
+    /// Of its process.
+    pub pid: u32,
     pub name: String,
     pub role: Role,
     /// When it was seen first.
@@ -92,7 +97,7 @@ pub struct ThreadSums {
 /// Waits for one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileWait {
-    /// `None`: no watched process has it open any more.
+    /// A folder's ends in a slash. `None`: no watched process has it open any more, and it is not known from before.
     pub path: Option<PathBuf>,
     pub inode: u64,
     pub state: State,

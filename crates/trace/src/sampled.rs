@@ -111,6 +111,7 @@ impl Sampler {
             enter(&mut sums, thread, true);
             threads.push(ThreadSums {
                 tid: *tid,
+                pid: self.pid,
                 name: thread.name.clone(),
                 role: thread.role,
                 born_ns: thread.born_ns,
@@ -120,8 +121,9 @@ impl Sampler {
             });
         }
         threads.sort_by_key(|thread| thread.tid);
-        let lost =
-            [("no account", 0), ("no storage", 0), ("clock went back", 0), ("no place for a pause", 0)];
+        let reasons =
+            ["no account", "no storage", "clock went back", "no place for a pause", "no place for a file"];
+        let lost = reasons.map(|why| (why, 0));
         Reading {
             at_ns: monotonic_ns(),
             server: sums.server,

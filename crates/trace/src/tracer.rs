@@ -1,16 +1,19 @@
 //! The programs in the kernel, and what is read from them.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::path::PathBuf;
 
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Link, MapCore, MapFlags, OpenObject, ProgramMut};
 
 use crate::account::{ACCOUNTS_MAX, Account, Accounts, SIDE_LOAD, SIDE_SERVER};
 use crate::error::Error;
-use crate::files::Paths;
+use crate::files::{Paths, as_folder, path_here, path_within};
+use crate::mounts::Mounts;
 use crate::pauses::{Pauses, Told};
-use crate::reading::{FileWait, Reading, ServerSums, Sums, ThreadSums};
+use crate::reading::{FileWait, LOST, Reading, ServerSums, Sums, ThreadSums};
 use crate::role::{self, Role};
 use crate::skeleton::{BudgetSkel, BudgetSkelBuilder};
 use crate::stacks::Stacks;
@@ -18,6 +21,8 @@ use crate::state::{State, state_of_syscall};
 
 /// Samples a second on each CPU: not a divisor of the rates at which kernels tick.
 pub(crate) const SAMPLES_PER_S: u64 = 99;
+/// Processes whose descriptors are looked at for the paths of files, at most: those that do the same work have the same open.
+const PROCESSES_LOOKED_MAX: usize = 64;
 
 /// What is watched.
 #[derive(Clone, Debug, Default)]
@@ -28,8 +33,19 @@ pub struct TraceSpec {
     pub generators: Vec<u32>,
     /// Whether [`Tracer::stacks`] will be called: threads then keep what they did last, 8 MiB for all of them.
     pub stacks: bool,
+    /// Watched in place of a server, with all that its processes start.
+    pub program: Option<Program>,
     /// Whether what the programs cost is counted, which itself costs some 40 ns a run of a program.
     pub cost: bool,
+}
+
+/// Processes of any kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Program {
+    /// Those that run already.
+    pub pids: Vec<u32>,
+    /// Every process whose main thread has this name, whenever it begins; the kernel keeps 15 bytes of it. Empty: those above alone.
+    pub name: String,
 }
 
 /// The program that only returns: its run time is the counting's own. It runs where the cost is asked for.
@@ -57,7 +73,9 @@ pub struct Tracer {
     roles: Vec<Role>,
     paths: Paths,
     pauses: Told,
-    processes: Vec<u32>,
+    /// Those that have threads, as of the last reading.
+    processes: BTreeSet<u32>,
+    is_program: bool,
 }
 
 impl Tracer {
@@ -101,8 +119,12 @@ impl Tracer {
             roles: vec![Role::Other; ACCOUNTS_MAX],
             paths: Paths::default(),
             pauses: Told::default(),
-            processes: Vec::new(),
+            processes: BTreeSet::new(),
+            is_program: spec.program.is_some(),
         };
+        if let Some(program) = &spec.program {
+            tracer.watch_program(program)?;
+        }
         tracer.watch(&spec.servers, &spec.generators)?;
         tracer.attach()?;
         Ok(tracer)
@@ -131,17 +153,34 @@ impl Tracer {
             data.watched.tgid[place] = pid;
         }
         data.own_tgid = std::process::id();
-        self.processes = servers.to_vec();
+        self.processes = servers.iter().copied().collect();
+        Ok(())
+    }
+
+    fn watch_program(&mut self, program: &Program) -> Result<(), Error> {
+        let known = &self.skeleton.maps.program_pids;
+        for pid in &program.pids {
+            known.update(&pid.to_ne_bytes(), &1_u32.to_ne_bytes(), MapFlags::ANY).map_err(Error::of)?;
+        }
+        let Some(data) = self.skeleton.maps.bss_data.as_deref_mut() else { return Ok(()) };
+        data.watched.programs = 1;
+        data.watched.paths = 1;
+        // The last byte stays 0.
+        let length = data.watched.name.len() - 1;
+        for (to, from) in data.watched.name[..length].iter_mut().zip(program.name.bytes()) {
+            *to = from.cast_signed();
+        }
         Ok(())
     }
 
     fn attach(&mut self) -> Result<(), Error> {
         let programs = &mut self.skeleton.progs;
-        let mut plain: [&mut ProgramMut<'_>; 11] = [
+        let mut plain: [&mut ProgramMut<'_>; 12] = [
             &mut programs.on_switch,
             &mut programs.on_waking,
             &mut programs.on_exit,
             &mut programs.on_free,
+            &mut programs.on_fork,
             &mut programs.on_rename,
             &mut programs.on_contention,
             &mut programs.on_contention_end,
@@ -202,6 +241,7 @@ impl Tracer {
             if account.side == SIDE_SERVER {
                 threads.push(ThreadSums {
                     tid: account.tid,
+                    pid: account.tgid,
                     name: account.name(),
                     role,
                     born_ns: account.born_ns,
@@ -213,6 +253,8 @@ impl Tracer {
         }
         sums.server.keep_at_least(&self.read_last);
         self.read_last = sums.server;
+        self.processes.extend(threads.iter().map(|thread| thread.pid));
+        self.processes.retain(|pid| threads.iter().any(|thread| thread.pid == *pid));
         Reading {
             at_ns: whyso_clock::monotonic_ns(),
             server: sums.server,
@@ -225,9 +267,10 @@ impl Tracer {
 
     /// The server's waits for files, by file, since the tracer started.
     pub fn files(&mut self) -> Vec<FileWait> {
-        for pid in &self.processes {
+        for pid in self.processes.iter().take(PROCESSES_LOOKED_MAX) {
             self.paths.look(*pid);
         }
+        let walked = self.walked_paths();
         let map = &self.skeleton.maps.file_waits;
         let mut waits = Vec::new();
         for key in map.keys() {
@@ -237,7 +280,7 @@ impl Tracer {
             let (Some(state), Some(role)) = (key.get(12), key.get(13)) else { continue };
             let (Some(count), Some(ns)) = (long(&value, 0), long(&value, 8)) else { continue };
             waits.push(FileWait {
-                path: self.paths.of(device, inode).cloned(),
+                path: self.paths.of(device, inode).or_else(|| walked.get(&(device, inode))).cloned(),
                 inode,
                 state: State::of_number(*state).unwrap_or(State::Other),
                 role: role::ALL.get(usize::from(*role)).copied().unwrap_or(Role::Other),
@@ -246,6 +289,20 @@ impl Tracer {
             });
         }
         waits
+    }
+
+    /// Paths that the programs walked up, by device and inode.
+    fn walked_paths(&self) -> BTreeMap<(u32, u64), PathBuf> {
+        let mounts = Mounts::of(self.processes.first().copied().unwrap_or_else(std::process::id));
+        let map = &self.skeleton.maps.file_paths;
+        let path = |key: Vec<u8>| {
+            let value = map.lookup(&key, MapFlags::ANY).ok().flatten()?;
+            let device = u32::from_ne_bytes(key.get(8..12)?.try_into().ok()?);
+            let (within, is_folder) = path_within(&value)?;
+            let here = path_here(&mounts, device, &within)?;
+            Some(((device, long(&key, 0)?), if is_folder { as_folder(here) } else { here }))
+        };
+        map.keys().filter_map(path).collect()
     }
 
     /// The pauses of the server's threads since the last call. `reading` says which threads live.
@@ -271,6 +328,7 @@ impl Tracer {
             ("sched_waking", programs.on_waking.as_fd()),
             ("sched_process_exit", programs.on_exit.as_fd()),
             ("sched_process_free", programs.on_free.as_fd()),
+            ("sched_process_fork", programs.on_fork.as_fd()),
             ("task_rename", programs.on_rename.as_fd()),
             ("contention_begin", programs.on_contention.as_fd()),
             ("contention_end", programs.on_contention_end.as_fd()),
@@ -296,7 +354,8 @@ impl Tracer {
     fn role(&mut self, place: usize, account: &Account) -> Role {
         if self.roles[place] == Role::Other && account.side == SIDE_SERVER {
             let of_name = Role::of_name(&account.name());
-            let works = account.requests + account.others > 0;
+            // A program of any kind receives for many reasons.
+            let works = !self.is_program && account.requests + account.others > 0;
             let role = if of_name == Role::Other && works { Role::Connection } else { of_name };
             if role != Role::Other {
                 self.roles[place] = role;
@@ -314,13 +373,14 @@ impl Tracer {
         let _ = free(&self.skeleton, place as u32);
     }
 
-    fn lost(&self) -> [(&'static str, u64); 4] {
+    fn lost(&self) -> [(&'static str, u64); LOST] {
         let lost = self.skeleton.maps.bss_data.as_deref().map(|data| data.lost).unwrap_or_default();
         [
             ("no account", lost.accounts),
             ("no storage", lost.storage),
             ("clock went back", lost.clock),
             ("no place for a pause", lost.pauses),
+            ("no place for a file", lost.files),
         ]
     }
 }

@@ -11,6 +11,7 @@ pub(crate) use crate::load_args::LoadArgs;
 pub(crate) use crate::profile_args::{
     ClassesArgs, FunctionsArgs, ProfileArgs, RelativesArgs, SourceArgs, WakersArgs,
 };
+pub(crate) use crate::record_args::{Length, RecordArgs};
 pub(crate) use crate::server::BuildsArgs;
 
 #[derive(Parser, Debug)]
@@ -34,12 +35,14 @@ pub(crate) enum Command {
     /// Run sysbench's own command line and Lua scripts: `whyso sysbench --help` lists its options
     #[command(disable_help_flag = true)]
     Sysbench(SysbenchArgs),
-    /// Record a server that something else loads, and say where its time goes; nothing is written to it
+    /// Record a server that something else loads, or any process, and say where its time goes; nothing is written to it
     Record(RecordArgs),
     /// Show where each thread of a server spends its time: in a recorded run, or now
     Threads(crate::threads::ThreadsArgs),
     /// Draw the threads of a recorded server over time: in which state each was, and the longest waits
     Timeline(crate::timeline::TimelineArgs),
+    /// Show every thread's stack as it is now, of a server or of any process, with its role, its state and its statement
+    Stacks(crate::stacks::StacksArgs),
     /// Say whether this machine is fit to measure on, and what can be watched here
     Doctor,
     /// Draw the report of a recorded run again, as HTML, Markdown, SVG or JSON
@@ -75,71 +78,6 @@ pub(crate) struct SysbenchArgs {
     /// Everything that sysbench takes
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
     pub(crate) arguments: Vec<String>,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct RecordArgs {
-    /// Server to watch: mysql://user@host:3306/ or mysql://user@localhost/?socket=/path
-    #[arg(long, value_name = "DSN")]
-    pub(crate) dsn: String,
-
-    /// How long to record, such as 60s or 5m [default: until the command ends, or until Ctrl-C]
-    #[arg(long = "for", value_name = "TIME")]
-    pub(crate) length: Option<Length>,
-
-    /// Begin and end windows by Enter or by SIGUSR1, such as after a warm-up
-    #[arg(long)]
-    pub(crate) toggle: bool,
-
-    /// Time between two readings of each sampler, in milliseconds, from 100
-    #[arg(long, value_name = "MS", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(100..=60_000))]
-    pub(crate) interval_ms: u64,
-
-    /// Do not account for the time of the server's threads and requests
-    #[arg(long)]
-    pub(crate) no_trace: bool,
-
-    /// Take stacks of the server's threads, on CPUs and in waits (see `whyso functions`)
-    #[arg(long, conflicts_with = "no_trace")]
-    pub(crate) stacks: bool,
-
-    /// Folder that holds the recordings
-    #[arg(long, value_name = "DIR", default_value = "runs")]
-    pub(crate) out: PathBuf,
-
-    /// Print one JSON object on standard output, and nothing else there
-    #[arg(long)]
-    pub(crate) json: bool,
-
-    /// A command that loads the server: its time is what is recorded
-    #[arg(last = true, value_name = "COMMAND")]
-    pub(crate) command: Vec<String>,
-}
-
-/// A length of time as it is typed: 90, 90s, 5m, 1h.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Length(pub(crate) std::time::Duration);
-
-impl std::str::FromStr for Length {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Length, String> {
-        let digits = text.trim_end_matches(|unit: char| unit.is_ascii_alphabetic());
-        let factor = match &text[digits.len()..] {
-            "" | "s" => 1.0,
-            "m" | "min" => 60.0,
-            "h" => 3_600.0,
-            unit => return Err(format!("{unit:?} is no unit of time: give s, m or h, such as 60s")),
-        };
-        match digits.parse::<f64>() {
-            Ok(number) if number > 0.0 && number * factor <= 31_536_000.0 => {
-                Ok(Length(std::time::Duration::from_secs_f64(number * factor)))
-            }
-            _ => Err(format!(
-                "{text:?} is no length of time: give a number above 0 with s, m or h, such as 60s"
-            )),
-        }
-    }
 }
 
 #[derive(Args, Debug)]

@@ -12,9 +12,11 @@ mod load_view;
 mod profile;
 mod profile_args;
 mod progress;
+mod record_args;
 mod run;
 mod server;
 mod source;
+mod stacks;
 mod sysbench;
 mod terminal;
 mod threads;
@@ -43,6 +45,7 @@ fn main() -> ExitCode {
         Command::Record(args) => watch::record(&args),
         Command::Threads(args) => threads::threads(&args),
         Command::Timeline(args) => timeline::timeline(&args),
+        Command::Stacks(args) => stacks::stacks(&args),
         Command::Doctor => watch::doctor(),
         Command::Report(args) => commands::report(&args),
         Command::Why(args) => commands::why(&args),

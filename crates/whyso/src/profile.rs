@@ -76,8 +76,9 @@ pub(crate) fn take_part(
     };
     let mut filter = args.whose.filter();
     let names_threads = filter.name.is_some() || !filter.tids.is_empty();
-    let role =
-        filter.role.get_or_insert_with(|| if names_threads { ALL } else { CONNECTION }.to_string()).clone();
+    let has_connections = recording.run().process().is_none();
+    let usual = if names_threads || !has_connections { ALL } else { CONNECTION };
+    let role = filter.role.get_or_insert_with(|| usual.to_string()).clone();
     let sampled = profile_in(recording, chosen.window, &by, &filter)?;
     let states = states_by_role(recording, chosen.window)?;
     let files = main_files(recording, chosen.window)?;

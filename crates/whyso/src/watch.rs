@@ -12,12 +12,13 @@ use crate::args::RecordArgs;
 use crate::given::{ask_password, hide_passwords, take_ctrl_c};
 use crate::progress::Bars;
 use crate::run::{Explained, explained, print_json};
+use crate::stacks::named;
 use crate::{FAILED, INTERRUPTED};
 
 pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
-    hide_passwords(std::slice::from_ref(&args.dsn));
+    hide_passwords(args.dsn.as_slice());
     let plan = RecordPlan {
-        dsn: args.dsn.clone(),
+        of: named(args.dsn.as_ref(), args.process.as_ref())?,
         length: args.length.map(|length| length.0),
         command: args.command.clone(),
         toggle: args.toggle,
@@ -38,8 +39,10 @@ pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
     if args.json {
         print_json(&mut out, &outcome.path, &recording, &explanation)?;
     } else {
-        let differences = whyso_report::differences(&whyso_lab::input(&recording)?);
-        writeln!(out, "\n{differences}")?;
+        writeln!(out)?;
+        if args.dsn.is_some() {
+            writeln!(out, "{}", whyso_report::differences(&whyso_lab::input(&recording)?))?;
+        }
         writeln!(out, "{}", whyso_report::why(&explanation))?;
         writeln!(out, "Report: {}", report.display())?;
     }

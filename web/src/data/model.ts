@@ -224,7 +224,19 @@ export interface Explanation {
   budgets?: Budget[];
   /** Index of the level that the cause is asked about. */
   about?: number | null;
+  /** Of processes that are no server's: one a level. */
+  processes?: ProcessTime[];
   findings: Finding[];
+}
+
+/** Where the time of all threads of the watched processes went. */
+export interface ProcessTime {
+  level: number;
+  seconds: number;
+  threads: number | null;
+  states: { state: string; s: number }[];
+  /** A folder's path ends in a slash. */
+  files: { path: string; state: string; count: number; ns: number }[];
 }
 
 export interface LevelCpu {

@@ -3,7 +3,7 @@
 import type { Evidence, Head, Level, SeriesName, Window } from '../data/model.ts';
 import { type Axis, axisOf } from './axis.ts';
 import { clock } from './format.ts';
-import { isRecorded } from './recorded.ts';
+import { isRecorded, processOf } from './recorded.ts';
 
 export interface Link {
   text: string;
@@ -79,7 +79,7 @@ function windowText({ begin_ns, end_ns }: Window, isFollowed: boolean, head: Hea
   const middle = (begin_ns + end_ns) / 2;
   const level = head.run.levels.find((one) => one.window.begin_ns <= middle && middle <= one.window.end_ns);
   const axis = axisOf(head.run);
-  if (level) return `at ${isFollowed ? shortName(level, axis) : levelName(level, axis)}`;
+  if (level && processOf(head.run) === null) return `at ${isFollowed ? shortName(level, axis) : levelName(level, axis)}`;
   const seconds = (ns: number) => clock((ns - head.origin_ns) / 1e9);
   return `from ${seconds(begin_ns)} to ${seconds(end_ns)}`;
 }

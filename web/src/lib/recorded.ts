@@ -10,6 +10,12 @@ export function isRecorded(run: Pick<RunInfo, 'levels'>): boolean {
   return run.levels.length > 0 && run.levels.every((level) => level.result.pacing === AS_IT_CAME);
 }
 
+/** What the watched processes are called, where they are no server's: then nobody knows of requests. */
+export function processOf({ spec }: Pick<RunInfo, 'spec'>): string | null {
+  const isNamed = spec !== null && typeof spec === 'object' && 'process' in spec;
+  return isNamed && typeof spec.process === 'string' ? spec.process : null;
+}
+
 /** What throughput and times are of. */
 export function unitOfRun(run: Pick<RunInfo, 'levels'>): 'transaction' | 'request' {
   return isRecorded(run) ? 'request' : 'transaction';

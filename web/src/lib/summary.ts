@@ -3,7 +3,7 @@
 import type { Head, RunInfo, Verdict } from '../data/model.ts';
 import { axisOf } from './axis.ts';
 import { num, users } from './format.ts';
-import { unitOfRun } from './recorded.ts';
+import { processOf, unitOfRun } from './recorded.ts';
 
 export interface Badge {
   text: string;
@@ -32,6 +32,8 @@ export function verdictOf({ run, explanation }: Pick<Head, 'run' | 'explanation'
   const unit = unitOfRun(run);
   const { peak } = explanation;
   const [only, ...others] = explanation.levels;
+  const name = processOf(run);
+  if (name !== null) return `Where the time of ${name} went.`;
   if (!only) return 'No level of load was measured.';
   if (axisOf(run).head === 'due/s') return ratesVerdict(run);
   if (others.every((level) => level.users === only.users)) {

@@ -45,6 +45,9 @@ const SERVER_SUMS: [(Part, &[&str]); 14] = [
 /// From this share of relayed requests on, what lies between load and server is a part of the budget and no remainder.
 const RELAYED_MIN: f64 = 0.9;
 
+/// What the tracer calls waits that it could not tell the file of.
+const FILES_LOST: &str = "no place for a file";
+
 /// A remainder below this share of the response time is what rounding leaves.
 const ROUNDING: f64 = 1e-6;
 
@@ -205,10 +208,11 @@ fn share_of_samples(hits: f64, all: f64) -> Estimate {
 
 /// What the tracer could not count, by why.
 fn lost(level: &Level) -> Vec<String> {
-    // Of a long wait that found no place only the pattern is lost: its time is in the sums.
-    let is_lost = |series: &SeriesName| {
-        series.source == SOURCE && series.metric == "lost" && series.instance != crate::pauses::LOST
-    };
+    // Of a wait that found no place only its pattern or its file is lost: its time is in the sums.
+    let has_its_time =
+        |series: &SeriesName| [crate::pauses::LOST, FILES_LOST].contains(&series.instance.as_str());
+    let is_lost =
+        |series: &SeriesName| series.source == SOURCE && series.metric == "lost" && !has_its_time(series);
     let lost = level.counters.iter().filter(|counter| is_lost(&counter.series) && counter.increase >= 0.5);
     lost.filter(|counter| counter.increase < 1e18)
         .map(|counter| {

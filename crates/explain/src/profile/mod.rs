@@ -8,6 +8,7 @@ mod chains;
 mod classes;
 mod difference;
 mod functions;
+mod over_time;
 mod relatives;
 mod source;
 #[cfg(test)]
@@ -21,6 +22,7 @@ pub use difference::{
     ComparedBy, Difference, Differences, FunctionDifference, differences, folded_differences,
 };
 pub use functions::{FunctionTime, Functions, functions};
+pub use over_time::{Bins, OverTime, TimedSample, over_time};
 pub use relatives::{Attributed, Relatives, relatives};
 pub use source::{LineTime, SourcePlace, SourceTimes, Within, source_times};
 pub use tree::{CallNode, CallTree, call_tree};

@@ -4,6 +4,8 @@ use serde_json::{Map, Value, json};
 use whyso_explain::model::{Explanation, Finding, LevelVerdict, Suspect};
 use whyso_record::run::{Purpose, RunInfo};
 
+use crate::processes::processes_json;
+
 /// The object that `whyso why --json` prints. `levels` are those of the sweep; one that was not traced has no part, and all
 /// of its response time unaccounted.
 pub fn why_json(run: &RunInfo, explanation: &Explanation) -> Value {
@@ -18,11 +20,16 @@ pub fn why_json(run: &RunInfo, explanation: &Explanation) -> Value {
         })
         .map(|(level, verdict)| level_object(verdict, level.result.latency_ms.mean, explanation))
         .collect();
-    json!({
+    let mut object = json!({
         "levels": levels,
         "suspects": explanation.suspects.iter().map(suspect_object).collect::<Vec<_>>(),
         "pauses": pauses(&explanation.findings),
-    })
+    });
+    if run.process().is_some() {
+        object["levels"] = json!([]);
+        object["processes"] = json!(processes_json(explanation));
+    }
+    object
 }
 
 /// Threads that pause periodically, in sentences.

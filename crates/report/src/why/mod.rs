@@ -15,6 +15,9 @@ use crate::terminal::{TEXT_WIDTH, wrapped};
 /// The explanation for people, in as many columns as a terminal has: the budget level by level, the budget of the level
 /// that the cause is asked about as bars, and the sentences.
 pub fn why(explanation: &Explanation) -> String {
+    if !explanation.processes.is_empty() {
+        return crate::processes::processes(explanation);
+    }
     let mut out = String::new();
     if explanation.budgets.is_empty() {
         out.push_str("This run was not traced: where the time of a transaction went is not known.\n");

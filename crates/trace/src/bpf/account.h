@@ -81,7 +81,7 @@ struct account {
 	__u64 strange_ns; // what it sends has arrived, and is no answer to the request from `socket`
 	__u64 file_inode; // what it waits for, in a file state
 	__u32 file_device;
-	__u32 unused;
+	__u32 lock_device;
 
 	struct time time[STATES];
 	// A server's thread.
@@ -104,6 +104,7 @@ struct account {
 	__u64 wire_ns;
 
 	__u64 born_ns;
+	__u64 lock_inode; // whose lock is waited for while `contended`; 0: of no file or folder
 	char name[16];
 } __attribute__((aligned(64)));
 
@@ -126,6 +127,23 @@ struct file_key {
 struct file_wait {
 	__u64 count;
 	__u64 ns;
+};
+
+#define PARTS_MAX 12
+#define PART_BYTES 64
+
+struct file_id {
+	__u64 inode;
+	__u32 device;
+	__u32 unused;
+};
+
+// What a file is called in its folder, then what that is called in its own, and so on to the root of the file system, whose part
+// is "/". A name that is longer is cut.
+struct file_path {
+	__u32 is_folder;
+	__u32 parts;
+	char names[PARTS_MAX * PART_BYTES];
 };
 
 // Pauses of one kind: the thread, by when it was seen first, for numbers are given again.

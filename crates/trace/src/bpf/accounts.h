@@ -4,12 +4,16 @@
 #include "known.h"
 
 #define PROCESSES_MAX 4
+#define NAME_BYTES 16
 #define PF_KTHREAD 0x00200000
 
 // The watched processes, written by user space, also while the programs run.
 struct watched {
 	__u32 tgid[PROCESSES_MAX];
 	__u8 side[PROCESSES_MAX];
+	__u32 programs; // those of `program_pids` and of this name are the server's too, with all that they start
+	char name[NAME_BYTES]; // of a process's main thread; empty: none
+	__u32 paths; // files get their path when they are waited for, and not from what is open later
 } watched;
 
 // The program's own process: threads named load-N are the generator's.
@@ -21,6 +25,7 @@ struct lost {
 	__u64 storage; // threads or sockets without memory for theirs
 	__u64 clock; // a time that went backwards
 	__u64 pauses; // that found no place
+	__u64 files; // waits for files that found no place
 } lost;
 
 // Accounts that are free: all of them at first, and those of threads that are gone once user space has read them.
@@ -29,6 +34,14 @@ struct {
 	__uint(max_entries, ACCOUNTS_MAX);
 	__type(value, __u32);
 } free_accounts SEC(".maps");
+
+// Processes that are watched in a server's place.
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, ACCOUNTS_MAX);
+	__type(key, __u32);
+	__type(value, __u32);
+} program_pids SEC(".maps");
 
 #define BARRIER() asm volatile("" ::: "memory")
 
@@ -70,6 +83,26 @@ static __always_inline __u8 side_of_name(const char *name)
 	return OWN;
 }
 
+// Not inlined: where a server is watched it never runs.
+static __noinline int is_of_program(struct task_struct *task, __u32 tgid)
+{
+	char name[NAME_BYTES] = {};
+
+	if (bpf_map_lookup_elem(&program_pids, &tgid))
+		return 1;
+	if (!watched.name[0])
+		return 0;
+	bpf_probe_read_kernel_str(name, sizeof(name), &task->group_leader->comm);
+#pragma unroll
+	for (int at = 0; at < NAME_BYTES; at++) {
+		if (name[at] != watched.name[at])
+			return 0;
+		if (!name[at])
+			break;
+	}
+	return 1;
+}
+
 static __always_inline __u8 side_of(struct task_struct *task)
 {
 	__u32 tgid = task->tgid;
@@ -86,7 +119,7 @@ static __always_inline __u8 side_of(struct task_struct *task)
 		return watched.side[2];
 	if (tgid == watched.tgid[3])
 		return watched.side[3];
-	return NOBODY;
+	return watched.programs && is_of_program(task, tgid) ? SERVER : NOBODY;
 }
 
 // Not inlined: it runs once a thread.

@@ -75,6 +75,23 @@ int BPF_PROG(on_exit, struct task_struct *task)
 	return 0;
 }
 
+// What a watched process or the generator starts is watched as it is, from before it runs.
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+{
+	struct account *a = account(parent), *born;
+
+	if (!a || a->tgid == own_tgid || (a->side != LOAD && !watched.programs))
+		return 0;
+	born = open_account(child, a->side);
+	if (!born)
+		return 0;
+	begin_write(born);
+	born->state = RUNQUEUE;
+	end_write(born);
+	return 0;
+}
+
 // After its last switch: nobody writes this account any more.
 SEC("tp_btf/sched_process_free")
 int BPF_PROG(on_free, struct task_struct *task)
@@ -110,8 +127,10 @@ int BPF_PROG(on_contention, void *lock, unsigned int flags)
 	if (flags & CONTENTION_SPIN)
 		return 0;
 	a = known(bpf_get_current_task_btf());
-	if (a)
-		a->contended = 1;
+	if (!a)
+		return 0;
+	look_at_lock(a, lock);
+	a->contended = 1;
 	return 0;
 }
 

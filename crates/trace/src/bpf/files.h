@@ -1,13 +1,12 @@
-// What a descriptor is, and the waits for each file.
+// What a descriptor is, whose lock is waited for, and the waits for each file.
 #pragma once
 
 #include "accounts.h"
+#include "paths.h"
 
-#define S_IFMT 0170000
 #define S_IFSOCK 0140000
 #define S_IFREG 0100000
 #define S_IFBLK 0060000
-#define S_IFDIR 0040000
 #define ANON_INODE_FS_MAGIC 0x09041934
 
 struct {
@@ -50,7 +49,31 @@ static __always_inline __u8 look_at_file(struct account *a, struct task_struct *
 		return OTHER;
 	a->file_inode = BPF_CORE_READ(inode, i_ino);
 	a->file_device = BPF_CORE_READ(inode, i_sb, s_dev);
+	if (watched.paths)
+		name_file(inode, a->file_inode, a->file_device);
 	return state;
+}
+
+// The file or folder whose lock this is; 0 where it is another lock.
+static __always_inline struct inode *inode_of_lock(void *lock)
+{
+	struct inode *inode = lock - bpf_core_field_offset(struct inode, i_rwsem);
+
+	// Only an inode's own pages say that it is theirs.
+	return BPF_CORE_READ(inode, i_data.host) == inode ? inode : 0;
+}
+
+// The thread is about to wait for a lock inside the kernel.
+static __always_inline void look_at_lock(struct account *a, void *lock)
+{
+	struct inode *inode = inode_of_lock(lock);
+
+	a->lock_inode = 0;
+	if (!inode)
+		return;
+	a->lock_inode = BPF_CORE_READ(inode, i_ino);
+	a->lock_device = BPF_CORE_READ(inode, i_sb, s_dev);
+	name_file(inode, a->lock_inode, a->lock_device);
 }
 
 static __always_inline void enter_file_wait(struct account *a, __u8 state, __u64 ns)
@@ -66,8 +89,10 @@ static __always_inline void enter_file_wait(struct account *a, __u8 state, __u64
 	if (!all) {
 		bpf_map_update_elem(&file_waits, &key, &one, BPF_NOEXIST);
 		all = bpf_map_lookup_elem(&file_waits, &key);
-		if (!all)
+		if (!all) {
+			__sync_fetch_and_add(&lost.files, 1);
 			return;
+		}
 	}
 	__sync_fetch_and_add(&all->count, 1);
 	__sync_fetch_and_add(&all->ns, ns);

@@ -9,10 +9,41 @@ struct super_block {
 	unsigned long s_magic;
 };
 
+struct hlist_node {
+	struct hlist_node *next;
+};
+
+struct hlist_head {
+	struct hlist_node *first;
+};
+
+struct rw_semaphore {
+	__u64 owner;
+};
+
+struct address_space {
+	struct inode *host;
+};
+
 struct inode {
 	__u16 i_mode;
 	unsigned long i_ino;
 	struct super_block *i_sb;
+	struct rw_semaphore i_rwsem;
+	struct address_space i_data;
+	struct hlist_head i_dentry;
+};
+
+struct qstr {
+	const unsigned char *name;
+};
+
+struct dentry {
+	struct dentry *d_parent;
+	struct qstr d_name;
+	union {
+		struct hlist_node d_alias;
+	} d_u;
 };
 
 struct file {
@@ -49,7 +80,12 @@ struct task_struct {
 	int tgid;
 	unsigned int flags;
 	char comm[16];
+	struct task_struct *group_leader;
 	struct files_struct *files;
+	unsigned int __state;
+	int on_cpu;
+	unsigned long nvcsw;
+	unsigned long nivcsw;
 	struct sched_entity se;
 	struct thread_struct thread;
 };

@@ -91,7 +91,14 @@ static __always_inline __u8 blocked_in(struct account *a, struct task_struct *ta
 		state = state_of_syscall[a->call = number];
 	if (state == FILE_READ || state == FILE_WRITE || state == FILE_SYNC)
 		state = look_at_file(a, task, SYSCALL_ARGUMENT(regs), state);
-	return a->contended ? KERNEL_LOCK : state;
+	if (!a->contended)
+		return state;
+	// The lock's own file, where it has one: that of a folder is waited for in calls without a descriptor.
+	if (a->lock_inode) {
+		a->file_inode = a->lock_inode;
+		a->file_device = a->lock_device;
+	}
+	return KERNEL_LOCK;
 }
 
 static __always_inline void take_cpu(struct account *a, _Bool was_idle, __u64 now)

@@ -157,6 +157,22 @@ pub(crate) fn rename() {
     std::thread::Builder::new().name("before".to_string()).spawn(renamed).unwrap().join().unwrap();
 }
 
+/// Once there is a byte, another program, which ends with this one.
+pub(crate) fn forks() {
+    use std::os::unix::process::CommandExt;
+    wait_for_byte();
+    let mut command = std::process::Command::new("sleep");
+    let end_with_parent = || {
+        // SAFETY: a plain system call.
+        unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+        Ok(())
+    };
+    // SAFETY: it makes one system call between fork and exec.
+    unsafe { command.arg("60").pre_exec(end_with_parent) };
+    println!("child {}", command.spawn().expect("sleep").id());
+    wait_for_byte();
+}
+
 pub(crate) fn wait_for_byte() {
     let mut byte = 0_u8;
     // SAFETY: one byte is written to `byte`.

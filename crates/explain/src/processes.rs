@@ -1,0 +1,280 @@
+//! Processes of any kind: there are no requests to account for, so that the time of all their threads is what is told.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::model::{Evidence, FileWait, Finding, LevelInput, SeriesName};
+use crate::numbers;
+
+/// Sampler of the threads' states; the instance is their role.
+const SOURCE: &str = "threads";
+/// Files that are kept, those that were waited for longest.
+const FILES_MAX: usize = 50;
+/// States that are told in the sentence, each from this share of the time on.
+const STATES_TOLD_MAX: usize = 5;
+const STATE_SHARE_MIN: f64 = 0.005;
+/// Files that have a sentence of their own, each from this share of the time on.
+const FILES_TOLD_MAX: usize = 3;
+const FILE_SHARE_MIN: f64 = 0.01;
+
+/// Where the time of all threads of the watched processes went in one window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProcessTime {
+    /// Index of the level in the recording.
+    pub level: u32,
+    /// Length of the window.
+    pub seconds: f64,
+    /// Threads that lived, in the mean; `None` where they were not counted.
+    pub threads: Option<f64>,
+    /// Seconds by state, such as "kernel_lock", the most first. Together they are the threads' time.
+    pub states: Vec<StateTime>,
+    /// Waits by file, over all threads, the longest first; a folder's path ends in a slash.
+    pub files: Vec<FileWait>,
+}
+
+/// Time in one state.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StateTime {
+    pub state: String,
+    pub s: f64,
+}
+
+impl ProcessTime {
+    /// The time of all threads, in seconds.
+    pub fn thread_s(&self) -> f64 {
+        self.states.iter().map(|state| state.s).sum()
+    }
+}
+
+pub(crate) fn times(levels: &[LevelInput]) -> Vec<ProcessTime> {
+    levels.iter().map(time).collect()
+}
+
+fn time(level: &LevelInput) -> ProcessTime {
+    let mut states: BTreeMap<&str, f64> = BTreeMap::new();
+    for counter in level.counters.iter().filter(|counter| counter.series.source == SOURCE) {
+        let Some(state) = counter.series.metric.strip_suffix("_ns") else { continue };
+        if counter.increase.is_finite() && counter.increase > 0.0 {
+            *states.entry(state).or_default() += counter.increase / 1e9;
+        }
+    }
+    let mut states: Vec<StateTime> =
+        states.into_iter().map(|(state, s)| StateTime { state: state.to_string(), s }).collect();
+    states.sort_by(|a, b| b.s.total_cmp(&a.s));
+    let of_threads = |series: &SeriesName| series.source == SOURCE && series.metric == "count";
+    let counts: Vec<f64> =
+        level.gauges.iter().filter(|gauge| of_threads(&gauge.series)).map(|gauge| gauge.mean).collect();
+    ProcessTime {
+        level: level.index,
+        seconds: level.end_ns.saturating_sub(level.begin_ns) as f64 / 1e9,
+        threads: (!counts.is_empty()).then(|| counts.iter().sum()),
+        states,
+        files: files(&level.file_waits),
+    }
+}
+
+/// Whatever the role of those that waited.
+fn files(waits: &[FileWait]) -> Vec<FileWait> {
+    let mut sums: BTreeMap<(&str, &str), FileWait> = BTreeMap::new();
+    for wait in waits {
+        let sum = sums.entry((&wait.path, &wait.state)).or_default();
+        sum.path.clone_from(&wait.path);
+        sum.state.clone_from(&wait.state);
+        sum.count += wait.count;
+        sum.ns += wait.ns;
+    }
+    let mut files: Vec<FileWait> = sums.into_values().filter(|wait| wait.ns.is_finite()).collect();
+    files.sort_by(|a, b| b.ns.total_cmp(&a.ns));
+    files.truncate(FILES_MAX);
+    files
+}
+
+/// `name`: what the processes are called.
+pub(crate) fn findings(name: &str, levels: &[LevelInput], times: &[ProcessTime]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (level, time) in levels.iter().zip(times) {
+        let window = if times.len() > 1 { format!("Window {}: ", level.index + 1) } else { String::new() };
+        findings.push(Finding {
+            id: "process".to_string(),
+            text: format!("{window}{}", sentence(name, time)),
+            evidence: states_evidence(level, time),
+        });
+        let thread_s = time.thread_s();
+        let long = time.files.iter().filter(|wait| wait.ns / 1e9 >= FILE_SHARE_MIN * thread_s);
+        findings.extend(long.take(FILES_TOLD_MAX).map(|wait| Finding {
+            id: "process-file".to_string(),
+            text: format!("{window}{}", file_sentence(wait, thread_s)),
+            evidence: series_of(level, &wait.state),
+        }));
+    }
+    findings
+}
+
+fn sentence(name: &str, time: &ProcessTime) -> String {
+    let threads = match time.threads {
+        Some(threads) => format!("{} threads in the mean, ", numbers::plain(threads)),
+        None => String::new(),
+    };
+    let thread_s = time.thread_s();
+    let watched = format!(
+        "{name} was watched for {} s: {threads}{} s of their time. What a request is to it is not known, so that there is no budget per \
+         transaction",
+        numbers::plain(time.seconds),
+        numbers::plain(thread_s),
+    );
+    let told = time.states.iter().filter(|state| state.s >= STATE_SHARE_MIN * thread_s);
+    let told: Vec<String> = told
+        .take(STATES_TOLD_MAX)
+        .map(|state| format!("{} {}", numbers::percent(state.s / thread_s), state_words(&state.state)))
+        .collect();
+    match told.is_empty() {
+        true => format!("{watched}; none of its threads was seen."),
+        false => format!("{watched}; its threads were {}.", numbers::list(&told)),
+    }
+}
+
+/// A state as it follows "its threads were 40 %".
+fn state_words(state: &str) -> &str {
+    match state {
+        "cpu" => "on a CPU",
+        "runqueue" => "ready while other threads had the CPUs",
+        "wakeup" => "woken and not running yet",
+        "lock" => "waiting for a lock or a condition of user space (futex)",
+        "kernel_lock" => "waiting for a lock inside the kernel",
+        "file_read" => "in reads of files",
+        "file_write" => "in writes to files",
+        "file_sync" => "in syncs of files",
+        "net_send" => "sending",
+        "net_receive" => "waiting for their peers",
+        "page_fault" => "waiting for memory pages",
+        "sleep" => "asleep",
+        "aio" => "waiting for asynchronous input and output",
+        _ => "in other waits",
+    }
+}
+
+fn file_sentence(wait: &FileWait, thread_s: f64) -> String {
+    let is_folder = wait.path.ends_with('/');
+    let what = match (wait.state.as_str(), is_folder) {
+        ("kernel_lock", true) => {
+            "waiting for the lock of this folder's inode: one thread at a time makes, renames and removes what is in it"
+        }
+        ("kernel_lock", false) => {
+            "waiting for the lock of this file's inode: one thread at a time writes to it"
+        }
+        ("file_read", _) => "in reads of it",
+        ("file_write", _) => "in writes to it",
+        ("file_sync", _) => "in syncs of it",
+        _ => "in waits for it",
+    };
+    let path = if wait.path.is_empty() { "a file" } else { &wait.path };
+    format!(
+        "{path}: {} of the threads' time was spent {what} ({} waits of {} in the mean).",
+        numbers::percent(wait.ns / 1e9 / thread_s),
+        numbers::count(wait.count.max(0.0).round() as u64),
+        numbers::milliseconds(wait.ns / 1e6 / wait.count.max(1.0)),
+    )
+}
+
+fn states_evidence(level: &LevelInput, time: &ProcessTime) -> Vec<Evidence> {
+    time.states.iter().take(STATES_TOLD_MAX).flat_map(|state| series_of(level, &state.state)).collect()
+}
+
+fn series_of(level: &LevelInput, state: &str) -> Vec<Evidence> {
+    let metric = format!("{state}_ns");
+    let of_state = level
+        .counters
+        .iter()
+        .filter(|counter| counter.series.source == SOURCE && counter.series.metric == metric);
+    of_state
+        .map(|counter| Evidence::Series {
+            series: counter.series.clone(),
+            begin_ns: level.begin_ns,
+            end_ns: level.end_ns,
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Counter, Gauge, Input};
+
+    fn series(metric: &str, role: &str) -> SeriesName {
+        let [host, source] = ["server", SOURCE].map(str::to_string);
+        SeriesName { host, source, metric: metric.to_string(), instance: role.to_string() }
+    }
+
+    fn counter(metric: &str, role: &str, s: f64) -> Counter {
+        Counter { series: series(metric, role), unit: "ns".to_string(), increase: s * 1e9 }
+    }
+
+    fn wait(path: &str, state: &str, role: &str, count: f64, s: f64) -> FileWait {
+        let [path, state, role] = [path, state, role].map(str::to_string);
+        FileWait { path, state, role, count, ns: s * 1e9 }
+    }
+
+    fn input() -> Input {
+        let level = LevelInput {
+            end_ns: 10_000_000_000,
+            counters: vec![
+                counter("kernel_lock_ns", "other", 50.0),
+                counter("cpu_ns", "other", 20.0),
+                counter("cpu_ns", "io", 5.0),
+                counter("sleep_ns", "other", 5.0),
+            ],
+            gauges: vec![Gauge {
+                series: series("count", "other"),
+                unit: "1".to_string(),
+                mean: 8.0,
+                max: 8.0,
+            }],
+            file_waits: vec![
+                wait("/var/log/access.log", "kernel_lock", "other", 1_000.0, 20.0),
+                wait("/var/log/access.log", "kernel_lock", "io", 1_000.0, 20.0),
+                wait("/tmp/", "kernel_lock", "other", 100.0, 10.0),
+                wait("/etc/passwd", "file_read", "other", 1.0, 0.01),
+            ],
+            ..LevelInput::default()
+        };
+        Input { levels: vec![level], process: Some("apache2".to_string()), ..Input::default() }
+    }
+
+    #[test]
+    fn the_time_of_threads_is_told_by_state_and_by_file_and_nothing_of_requests() {
+        let explained = crate::explain(&input());
+        let texts: Vec<&str> = explained.findings.iter().map(|finding| finding.text.as_str()).collect();
+        assert_eq!(
+            texts[..3],
+            [
+                "apache2 was watched for 10 s: 8 threads in the mean, 80 s of their time. What a request is to it is not known, so \
+                 that there is no budget per transaction; its threads were 62 % waiting for a lock inside the kernel, 31 % on a CPU \
+                 and 6.2 % asleep.",
+                "/var/log/access.log: 50 % of the threads' time was spent waiting for the lock of this file's inode: one thread at a \
+                 time writes to it (2,000 waits of 20 ms in the mean).",
+                "/tmp/: 12 % of the threads' time was spent waiting for the lock of this folder's inode: one thread at a time makes, \
+                 renames and removes what is in it (100 waits of 100 ms in the mean).",
+            ]
+        );
+        assert!(explained.findings[3..].iter().all(|finding| finding.id == "not-measured"), "{texts:?}");
+        assert_eq!(explained.processes[0].thread_s(), 80.0);
+        assert!(explained.suspects.is_empty() && explained.budgets.is_empty() && explained.peak.is_none());
+        assert_eq!(explained.levels.len(), 1, "each window has its verdict");
+        assert!(explained.levels[0].valid, "{}", explained.levels[0].invalid_why);
+    }
+
+    #[test]
+    fn a_process_of_which_nothing_was_seen_is_told_so() {
+        let mut nothing = input();
+        nothing.levels[0] = LevelInput { end_ns: 1_000_000_000, ..LevelInput::default() };
+        let explained = crate::explain(&nothing);
+        assert!(explained.findings[0].text.ends_with("none of its threads was seen."));
+        let mut odd = input();
+        odd.levels[0].counters[0].increase = f64::NAN;
+        odd.levels[0].file_waits[0].ns = f64::INFINITY;
+        for finding in crate::explain(&odd).findings {
+            assert!(!finding.text.contains("NaN") && !finding.text.contains("inf"), "{}", finding.text);
+        }
+    }
+}

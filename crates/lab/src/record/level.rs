@@ -1,0 +1,109 @@
+//! What was seen between two edges, as a level's result.
+
+use whyso_record::run::{AS_IT_CAME, Ended, Latency, Level, LevelResult, Purpose, Window};
+use whyso_trace::{Reading, Role, State, ThreadSums};
+
+use super::Edge;
+const NS_PER_MS: f64 = 1e6;
+
+/// What edges are of.
+#[derive(Clone, Copy)]
+pub(super) struct Seen<'a> {
+    /// What the load is called.
+    pub(super) workload: &'a str,
+    /// A server is watched: of other processes nobody knows what a request is.
+    pub(super) of_server: bool,
+    /// Its requests are seen one by one.
+    pub(super) requests: bool,
+}
+
+/// What the kernel saw of the requests between two edges, as a level's result: a request stands for a transaction.
+pub(super) fn level(seen: Seen<'_>, index: u32, begin: &Edge, end: &Edge, ended: Ended) -> Level {
+    let window = Window { begin_ns: begin.at_ns, end_ns: end.at_ns };
+    let seconds = window.seconds().max(1e-9);
+    let mut result = LevelResult {
+        seconds,
+        workload: seen.workload.to_string(),
+        pacing: AS_IT_CAME.to_string(),
+        ..LevelResult::default()
+    };
+    let mut users = 0;
+    match (&begin.read, &end.read) {
+        _ if !seen.of_server => {}
+        (Some(from), Some(to)) if seen.requests => {
+            result.transactions = to.server.requests - from.server.requests;
+            result.latency_ms = mean_of(from, to);
+            users = at_work(&from.threads, &to.threads);
+        }
+        (Some(from), Some(to)) => {
+            let asked = end.questions.saturating_sub(begin.questions);
+            (result.transactions, result.latency_ms) = mean_without_requests(from, to, asked);
+            users = ran(&from.threads, &to.threads);
+        }
+        _ => result.transactions = end.questions.saturating_sub(begin.questions),
+    }
+    result.service_ms = result.latency_ms;
+    result.queries = result.transactions;
+    result.transactions_per_s = result.transactions as f64 / seconds;
+    result.queries_per_s = result.transactions_per_s;
+    let no_warmup = Window { begin_ns: begin.at_ns, end_ns: begin.at_ns };
+    Level {
+        index,
+        users,
+        purpose: Purpose::Sweep,
+        warmup: no_warmup,
+        warmup_steady: false,
+        window,
+        result,
+        ended,
+    }
+}
+
+/// The mean time of a request: from when it was in the server's socket to when its answer was in the client's. Where the
+/// generator was traced too, what it did with the answer until its next request is in it: the whole of its cycle.
+fn mean_of(from: &Reading, to: &Reading) -> Latency {
+    let requests = to.server.requests - from.server.requests;
+    let answers = to.client.answers - from.client.answers;
+    let mean = |ns: u64, count: u64| if count == 0 { 0.0 } else { ns as f64 / count as f64 / NS_PER_MS };
+    let served_ns =
+        to.server.request_ns - from.server.request_ns + to.server.transit_ns - from.server.transit_ns;
+    let (was, is) = (&from.client, &to.client);
+    let cycle_ns = (is.wire_ns - was.wire_ns) + (is.delay_ns - was.delay_ns) + (is.held_ns - was.held_ns);
+    // A generator of which only a part of the connections was seen tells nothing of the others.
+    let seen = answers > 0 && answers * 10 >= requests * 9;
+    Latency {
+        mean: if seen { mean(cycle_ns, answers) } else { mean(served_ns, requests) },
+        ..Latency::default()
+    }
+}
+
+/// Requests and their mean time where the tracer does not see the server's side of them: as the generator had them where
+/// that was traced, else as many as the server counted, and as long as samples of its connections' threads make them.
+fn mean_without_requests(from: &Reading, to: &Reading, asked: u64) -> (u64, Latency) {
+    let answers = to.client.answers - from.client.answers;
+    if answers > 0 {
+        return (answers, mean_of(from, to));
+    }
+    let served_ns = to.server.request_ns - from.server.request_ns;
+    let mean = if asked == 0 { 0.0 } else { served_ns as f64 / asked as f64 / NS_PER_MS };
+    (asked, Latency { mean, ..Latency::default() })
+}
+
+/// Threads of connections that ran between two readings.
+fn ran(from: &[ThreadSums], to: &[ThreadSums]) -> u32 {
+    let cpu_ns = |thread: &ThreadSums| thread.states[State::Cpu as usize];
+    let before = |thread: &ThreadSums| from.iter().find(|one| one.tid == thread.tid).map_or(0, cpu_ns);
+    let of_connections = to.iter().filter(|thread| thread.role == Role::Connection);
+    of_connections.filter(|thread| cpu_ns(thread) > before(thread)).count() as u32
+}
+
+/// Threads that answered a request between two readings: as many connections were at work, where each has a thread.
+fn at_work(from: &[ThreadSums], to: &[ThreadSums]) -> u32 {
+    let before = |thread: &ThreadSums| {
+        from.iter()
+            .find(|one| one.tid == thread.tid && one.born_ns == thread.born_ns)
+            .map_or(0, |one| one.requests)
+    };
+    // One request alone is a login, of our own samplers too.
+    to.iter().filter(|thread| thread.requests > before(thread) + 1).count() as u32
+}

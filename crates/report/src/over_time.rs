@@ -1,0 +1,117 @@
+//! The functions that took most of the CPUs, as series that the page draws under the throughput.
+
+use std::collections::BTreeMap;
+
+use whyso_explain::profile::{Bins, FunctionName, TimedSample, over_time};
+use whyso_record::data::{Kind, SeriesKey};
+
+use crate::source::{Column, Stacks};
+
+/// What these series have for their source.
+const SOURCE: &str = "functions";
+const METRIC: &str = "on_cpus";
+/// The instance that stands for all functions that have no series of their own.
+const OTHERS: &str = "all others";
+/// As many as there are colours.
+const FUNCTIONS_MAX: usize = 8;
+/// A run of twenty minutes has a value a second.
+const BINS_MAX: usize = 1_200;
+
+/// How many CPUs each function kept busy by itself, in the mean of each second, at the second's middle; of a long run, of some seconds. The one
+/// with the most time first, all others last. Empty where no thread was found on a CPU.
+pub(crate) fn series(stacks: &Stacks, origin_ns: i64) -> Vec<(SeriesKey, Column)> {
+    let sample = |one: &whyso_record::data::StackSample| TimedSample {
+        t_ns: one.t_ns,
+        stack: one.stack,
+        weight_ns: one.weight_ns as f64,
+    };
+    let samples: Vec<TimedSample> = stacks.samples.iter().map(sample).collect();
+    let Some(bins) = Bins::around(&samples, origin_ns, BINS_MAX) else { return Vec::new() };
+    // The innermost function is all that is asked for.
+    let mut innermost: BTreeMap<u32, Vec<FunctionName>> = BTreeMap::new();
+    for frame in stacks.frames.iter().filter(|frame| frame.depth == 0) {
+        let function = FunctionName { name: frame.function.clone(), module: frame.module.clone() };
+        innermost.insert(frame.stack, vec![function]);
+    }
+    let told = over_time(&samples, &innermost, bins, FUNCTIONS_MAX);
+    if told.functions.is_empty() {
+        return Vec::new();
+    }
+    let middles = (0..bins.count as i64).map(|bin| bins.begin_ns + bin * bins.length_ns + bins.length_ns / 2);
+    let t_ns: Vec<i64> = middles.collect();
+    let column = |ns: Vec<f64>| {
+        let cpus = ns.into_iter().map(|ns| (ns / bins.length_ns as f64 * 1e4).round() / 1e4);
+        Column { t_ns: t_ns.clone(), value: cpus.collect() }
+    };
+    let named = told.functions.into_iter().map(|(function, ns)| (instance(&function), ns));
+    named.chain([(OTHERS.to_string(), told.others)]).map(|(name, ns)| (key(name), column(ns))).collect()
+}
+
+/// Functions of one name in two files are two.
+fn instance(function: &FunctionName) -> String {
+    if function.module.is_empty() {
+        return function.name.clone();
+    }
+    format!("{} · {}", function.name, function.module)
+}
+
+fn key(instance: String) -> SeriesKey {
+    SeriesKey {
+        host: "server".to_string(),
+        source: SOURCE.to_string(),
+        metric: METRIC.to_string(),
+        instance,
+        kind: Kind::Gauge,
+        unit: "CPUs".to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use whyso_record::data::{StackFrame, StackSample};
+
+    fn frame(stack: u32, depth: u32, function: String) -> StackFrame {
+        StackFrame {
+            stack,
+            depth,
+            function,
+            module: "server".to_string(),
+            build_id: None,
+            address: 0,
+            source_file: None,
+            line: None,
+            inlined: false,
+        }
+    }
+
+    fn sample(t_ns: i64, stack: u32, weight_ns: u64) -> StackSample {
+        StackSample { t_ns, tid: 1, role: "connection".to_string(), stack, weight_ns }
+    }
+
+    #[test]
+    fn functions_are_told_in_cpus_and_all_but_the_most_busy_together() {
+        let stacks = Stacks {
+            samples: (0..12)
+                .map(|stack| sample(1_500_000_000, stack, 250_000_000 - u64::from(stack)))
+                .collect(),
+            waits: Vec::new(),
+            frames: (0..12)
+                .flat_map(|stack| [frame(stack, 0, format!("f{stack}")), frame(stack, 1, "main".into())])
+                .collect(),
+        };
+        let told = series(&stacks, 1_000_000_000);
+        let names: Vec<&str> = told.iter().map(|(key, _)| key.instance.as_str()).collect();
+        assert_eq!(names[..2], ["f0 · server", "f1 · server"]);
+        assert_eq!((names.len(), names[8]), (9, "all others"));
+        assert_eq!(told[0].1, Column { t_ns: vec![1_500_000_000], value: vec![0.25] });
+        assert_eq!(told[8].1.value, [1.0], "four others");
+    }
+
+    #[test]
+    fn a_run_without_stacks_has_no_such_series() {
+        assert!(series(&Stacks::default(), 0).is_empty());
+        let unnamed = Stacks { samples: vec![sample(5, 0, 1)], ..Stacks::default() };
+        assert!(series(&unnamed, 0).is_empty());
+    }
+}

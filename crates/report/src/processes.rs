@@ -1,0 +1,129 @@
+//! Where the time of processes went that are no server's: their threads' states, and their waits by file.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+use whyso_explain::model::{Explanation, FileWait, ProcessTime};
+
+use crate::number::{grouped, whole};
+use crate::terminal::{TEXT_WIDTH, aligned_with_words, wrapped};
+
+/// Files that are shown, the ones that were waited for longest; the JSON has some more.
+pub(crate) const FILES_SHOWN_MAX: usize = 15;
+
+/// The sentences, and a table of states and one of files for each window.
+pub(crate) fn processes(explanation: &Explanation) -> String {
+    let mut out = String::new();
+    for finding in &explanation.findings {
+        out.push_str(&wrapped(&finding.text, "  ", TEXT_WIDTH));
+    }
+    for time in &explanation.processes {
+        if explanation.processes.len() > 1 {
+            let _ = write!(out, "\nWindow {} of {} s", time.level + 1, grouped(time.seconds));
+        }
+        let _ = write!(out, "\n{}", states(time));
+        if !time.files.is_empty() {
+            let _ = write!(out, "\n{}", files(&time.files));
+        }
+    }
+    out
+}
+
+fn states(time: &ProcessTime) -> String {
+    let mut rows = vec![["state", "seconds", "share"].map(str::to_string).to_vec()];
+    let all = time.thread_s();
+    for state in &time.states {
+        let share = if all > 0.0 { state.s / all * 100.0 } else { 0.0 };
+        rows.push(vec![state.state.clone(), grouped(state.s), format!("{share:.1} %")]);
+    }
+    rows.iter_mut().for_each(|row| row.push(String::new()));
+    aligned_with_words(&rows, &[0])
+}
+
+fn files(waits: &[FileWait]) -> String {
+    let mut rows = vec![["waits", "seconds", "mean ms", "state", "file"].map(str::to_string).to_vec()];
+    rows.extend(waits.iter().take(FILES_SHOWN_MAX).map(|wait| file_cells(wait).to_vec()));
+    let mut out = aligned_with_words(&rows, &[3, 4]);
+    let left = waits.len().saturating_sub(FILES_SHOWN_MAX);
+    if left > 0 {
+        let _ = writeln!(out, "and {left} more: --json has them");
+    }
+    out
+}
+
+/// Waits, seconds, mean milliseconds, state and path.
+pub(crate) fn file_cells(wait: &FileWait) -> [String; 5] {
+    [
+        whole(wait.count.round() as u64),
+        grouped(wait.ns / 1e9),
+        grouped(wait.ns / 1e6 / wait.count.max(1.0)),
+        wait.state.clone(),
+        wait.path.clone(),
+    ]
+}
+
+/// An object a window; empty where a server was watched.
+pub(crate) fn processes_json(explanation: &Explanation) -> Vec<Value> {
+    let object = |time: &ProcessTime| {
+        let states = time.states.iter().map(|state| (state.state.clone(), json!(state.s)));
+        let file = |wait: &FileWait| json!({"path": wait.path, "state": wait.state, "waits": wait.count.round(), "s": wait.ns / 1e9});
+        json!({
+            "level": time.level,
+            "seconds": time.seconds,
+            "threads": time.threads,
+            "thread_s": time.thread_s(),
+            "states_s": states.collect::<serde_json::Map<String, Value>>(),
+            "files": time.files.iter().map(file).collect::<Vec<_>>(),
+        })
+    };
+    explanation.processes.iter().map(object).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use whyso_explain::model::{Finding, StateTime};
+
+    fn explanation() -> Explanation {
+        let state = |state: &str, s| StateTime { state: state.to_string(), s };
+        let wait = |path: &str, count| FileWait {
+            path: path.to_string(),
+            state: "kernel_lock".to_string(),
+            count,
+            ns: 2e9,
+            ..FileWait::default()
+        };
+        let time = ProcessTime {
+            seconds: 10.0,
+            threads: Some(4.0),
+            states: vec![state("kernel_lock", 30.0), state("cpu", 10.0)],
+            files: vec![wait("/log/access.log", 1_000.0), wait("/tmp/", 0.0)],
+            ..ProcessTime::default()
+        };
+        let text = "apache2 was watched.".to_string();
+        let finding = Finding { id: "process".to_string(), text, evidence: Vec::new() };
+        Explanation { processes: vec![time], findings: vec![finding], ..Explanation::default() }
+    }
+
+    #[test]
+    fn states_and_files_stand_in_tables_under_the_sentences() {
+        let text = processes(&explanation());
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(lines[0], "• apache2 was watched.");
+        assert_eq!(lines[3], "kernel_lock     30.0  75.0 %");
+        assert_eq!(lines[7], "1,000     2.00     2.00  kernel_lock  /log/access.log");
+        assert!(lines[8].ends_with("/tmp/") && !text.contains("NaN"), "{text}");
+    }
+
+    #[test]
+    fn programs_get_the_same_in_seconds() {
+        let told = processes_json(&explanation());
+        assert_eq!(told[0]["states_s"]["cpu"], 10.0);
+        assert_eq!(told[0]["thread_s"], 40.0);
+        assert_eq!(
+            told[0]["files"][0],
+            json!({"path": "/log/access.log", "state": "kernel_lock", "waits": 1000.0, "s": 2.0})
+        );
+        assert!(processes_json(&Explanation::default()).is_empty());
+    }
+}

@@ -1,0 +1,75 @@
+//! What was typed after `whyso record`. Syntax only.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+#[derive(Args, Debug)]
+pub(crate) struct RecordArgs {
+    /// Server to watch: mysql://user@host:3306/ or mysql://user@localhost/?socket=/path
+    #[arg(long, value_name = "DSN", required_unless_present = "process")]
+    pub(crate) dsn: Option<String>,
+
+    /// Processes of any kind to watch in its place, with all that they start: a number, or the name that `ps -e` shows, of which every
+    /// process is watched, those that begin later too
+    #[arg(long, value_name = "NAME|PID", conflicts_with = "dsn")]
+    pub(crate) process: Option<String>,
+
+    /// How long to record, such as 60s or 5m [default: until the command ends, or until Ctrl-C]
+    #[arg(long = "for", value_name = "TIME")]
+    pub(crate) length: Option<Length>,
+
+    /// Begin and end windows by Enter or by SIGUSR1, such as after a warm-up
+    #[arg(long)]
+    pub(crate) toggle: bool,
+
+    /// Time between two readings of each sampler, in milliseconds, from 100
+    #[arg(long, value_name = "MS", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(100..=60_000))]
+    pub(crate) interval_ms: u64,
+
+    /// Do not account for the time of the server's threads and requests
+    #[arg(long)]
+    pub(crate) no_trace: bool,
+
+    /// Take stacks of the server's threads, on CPUs and in waits (see `whyso functions`)
+    #[arg(long, conflicts_with = "no_trace")]
+    pub(crate) stacks: bool,
+
+    /// Folder that holds the recordings
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    pub(crate) out: PathBuf,
+
+    /// Print one JSON object on standard output, and nothing else there
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// A command that loads the server, with all that it starts: its time is what is recorded
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+/// A length of time as it is typed: 90, 90s, 5m, 1h.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Length(pub(crate) std::time::Duration);
+
+impl std::str::FromStr for Length {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Length, String> {
+        let digits = text.trim_end_matches(|unit: char| unit.is_ascii_alphabetic());
+        let factor = match &text[digits.len()..] {
+            "" | "s" => 1.0,
+            "m" | "min" => 60.0,
+            "h" => 3_600.0,
+            unit => return Err(format!("{unit:?} is no unit of time: give s, m or h, such as 60s")),
+        };
+        match digits.parse::<f64>() {
+            Ok(number) if number > 0.0 && number * factor <= 31_536_000.0 => {
+                Ok(Length(std::time::Duration::from_secs_f64(number * factor)))
+            }
+            _ => Err(format!(
+                "{text:?} is no length of time: give a number above 0 with s, m or h, such as 60s"
+            )),
+        }
+    }
+}

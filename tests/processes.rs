@@ -1,0 +1,143 @@
+//! `whyso record --process`: web servers' workers that queue on the lock of one access log, and of the folder of their sessions.
+
+mod common;
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use common::{Place, json_of, output, text};
+use serde_json::Value;
+
+/// Perl is part of every Debian, and can name its process.
+const WORKERS: &str = r#"
+$| = 1;
+mkdir 'sessions';
+for my $number (1 .. 8) {
+    if (my $pid = fork) { print "$pid\n"; next; }
+    my $line = 'x' x (1 << 20);
+    while (getppid() == $parent) {
+        if ($number % 2) {
+            open(my $log, '>>', 'access.log') or exit;
+            syswrite($log, $line);
+            truncate($log, 0) if -s $log > (256 << 20);
+        } else {
+            for (1 .. 100) { open(my $file, '>', "sessions/$number-$_") or exit; unlink "sessions/$number-$_"; }
+        }
+    }
+    exit;
+}
+sleep 600;
+"#;
+
+const WORKERS_COUNT: usize = 8;
+
+/// Workers in a folder, which end with this.
+struct Workers {
+    parent: Child,
+    name: String,
+    pids: Vec<String>,
+}
+
+impl Workers {
+    /// `letter`: tests go on beside each other.
+    fn start(folder: &Path, letter: char) -> Workers {
+        let name = format!("web-{letter}{}", std::process::id());
+        let program = format!("$0 = '{name}'; my $parent = $$; {WORKERS}");
+        let mut command = Command::new("perl");
+        command.args(["-e", &program]).current_dir(folder).stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut parent = command.spawn().expect("perl is needed: apt-get install perl-base");
+        let lines = BufReader::new(parent.stdout.take().unwrap()).lines();
+        let pids = lines.take(WORKERS_COUNT).map(Result::unwrap).collect();
+        Workers { parent, name, pids }
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        let _ = self.parent.kill();
+        let _ = self.parent.wait();
+    }
+}
+
+fn lock_of<'a>(told: &'a Value, path: &str) -> &'a Value {
+    let files = told["processes"][0]["files"].as_array().unwrap();
+    let of_path = |file: &&Value| file["path"] == path && file["state"] == "kernel_lock";
+    files.iter().find(of_path).unwrap_or_else(|| panic!("no lock of {path} in {files:?}"))
+}
+
+#[test]
+fn workers_that_queue_on_their_log_and_on_the_folder_of_their_sessions_are_told_so() {
+    let place = Place::new();
+    let workers = Workers::start(place.path(), 'a');
+    let args = ["record", "--process", &workers.name, "--for", "6s", "--stacks", "--json"];
+    let shown = output(&mut place.whyso(&args));
+    if text(&shown.stderr).contains("several processes can't be watched here") {
+        eprintln!("not tested: {}", text(&shown.stderr));
+        return;
+    }
+    let told = json_of(&shown);
+    assert_eq!(told["process"], workers.name);
+    let log = place.path().join("access.log").display().to_string();
+    let sessions = format!("{}/", place.path().join("sessions").display());
+    for path in [&log, &sessions] {
+        let lock = lock_of(&told, path);
+        println!("{lock}");
+        assert!(lock["waits"].as_f64().unwrap() > 20.0 && lock["s"].as_f64().unwrap() > 0.0, "{lock}");
+    }
+    let thread_s = told["processes"][0]["thread_s"].as_f64().unwrap();
+    // Their parent sleeps all the time: whether it is seen is a matter of when.
+    assert!((thread_s / 8.5 / 6.0 - 1.0).abs() < 0.2, "nine processes for six seconds: {thread_s} s");
+
+    let run = told["path"].as_str().unwrap();
+    let why = text(&output(&mut place.whyso(&["why", run])).stdout);
+    println!("{why}");
+    // Its lines are broken where a terminal ends.
+    let why = why.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(why.contains("there is no budget per transaction"), "{why}");
+    assert!(why.contains(&format!("{log}: ")) && why.contains("this file's inode"), "{why}");
+    let functions = output(&mut place.whyso(&["functions", run, "--by", "kernel_lock,cpu", "--json"]));
+    let functions = json_of(&functions);
+    let all = functions["functions"].as_array().unwrap();
+    let writes = all.iter().find(|one| one["name"] == "vfs_write");
+    let share = writes.map_or(0.0, |one| one["kernel_lock"]["inclusive_ns"].as_f64().unwrap())
+        / functions["total"]["kernel_lock"]["inclusive_ns"].as_f64().unwrap();
+    println!("{:.1} % of the waits for kernel locks are in vfs_write", share * 100.0);
+    assert!(share > 0.4, "{share} of the kernel locks' waits in writes");
+    let threads = text(&output(&mut place.whyso(&["threads", run])).stdout);
+    assert!(threads.contains(&workers.name), "{threads}");
+    let html = std::fs::read_to_string(Path::new(run).join("report.html")).unwrap();
+    assert!(html.contains("access.log"));
+    let markdown = text(&output(&mut place.whyso(&["report", run, "--format", "md"])).stdout);
+    assert!(markdown.contains("Waits by file") && markdown.contains(&log), "{markdown}");
+}
+
+#[test]
+fn one_worker_by_its_number_is_watched_and_its_siblings_are_not() {
+    let place = Place::new();
+    let workers = Workers::start(place.path(), 'b');
+    let shown = output(&mut place.whyso(&["record", "--process", &workers.pids[0], "--for", "2s", "--json"]));
+    let told = json_of(&shown);
+    let thread_s = told["processes"][0]["thread_s"].as_f64().unwrap();
+    assert!((thread_s / 2.0 - 1.0).abs() < 0.15, "one process for two seconds: {thread_s} s");
+}
+
+#[test]
+fn a_process_that_is_not_there_or_several_that_may_be_meant_is_one_sentence() {
+    let place = Place::new();
+    let refused = |args: &[&str]| {
+        let shown = output(&mut place.whyso(args));
+        assert_eq!(shown.status.code(), Some(2), "{}", text(&shown.stderr));
+        text(&shown.stderr)
+    };
+    let none = refused(&["record", "--process", "no-such-program", "--for", "1s"]);
+    assert!(none.starts_with("whyso: no process is called 'no-such-program': "), "{none}");
+    assert_eq!(none.lines().count(), 1, "{none}");
+    let none = refused(&["record", "--process", "4194305", "--for", "1s"]);
+    assert_eq!(none, "whyso: there is no process 4194305: `ps -e` lists those there are\n");
+    refused(&["record", "--for", "1s"]);
+    refused(&["record", "--process", "x", "--dsn", "mysql://root@localhost/"]);
+    let untraced = refused(&["record", "--process", "1", "--no-trace"]);
+    assert!(untraced.contains("leave --no-trace away"), "{untraced}");
+    assert!(!place.runs().exists(), "nothing was recorded");
+}
