@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use whyso_explain::explain;
-use whyso_explain::model::{Explanation, Input};
+use whyso_explain::model::{CpuUse, Explanation, Input};
 
 fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
