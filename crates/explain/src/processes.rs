@@ -18,6 +18,10 @@ const STATE_SHARE_MIN: f64 = 0.005;
 const FILES_TOLD_MAX: usize = 3;
 const FILE_SHARE_MIN: f64 = 0.01;
 
+/// More makes no sense: 30 years in nanoseconds, and more threads than the kernel has numbers for.
+const NS_MAX: f64 = 1e18;
+const THREADS_MAX: f64 = 1e9;
+
 /// Where the time of all threads of the watched processes went in one window.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProcessTime {
@@ -47,6 +51,11 @@ impl ProcessTime {
     }
 }
 
+/// Part of a whole; 0 of nothing.
+fn share(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
+}
+
 pub(crate) fn times(levels: &[LevelInput]) -> Vec<ProcessTime> {
     levels.iter().map(time).collect()
 }
@@ -55,7 +64,7 @@ fn time(level: &LevelInput) -> ProcessTime {
     let mut states: BTreeMap<&str, f64> = BTreeMap::new();
     for counter in level.counters.iter().filter(|counter| counter.series.source == SOURCE) {
         let Some(state) = counter.series.metric.strip_suffix("_ns") else { continue };
-        if counter.increase.is_finite() && counter.increase > 0.0 {
+        if counter.increase > 0.0 && counter.increase < NS_MAX {
             *states.entry(state).or_default() += counter.increase / 1e9;
         }
     }
@@ -63,8 +72,8 @@ fn time(level: &LevelInput) -> ProcessTime {
         states.into_iter().map(|(state, s)| StateTime { state: state.to_string(), s }).collect();
     states.sort_by(|a, b| b.s.total_cmp(&a.s));
     let of_threads = |series: &SeriesName| series.source == SOURCE && series.metric == "count";
-    let counts: Vec<f64> =
-        level.gauges.iter().filter(|gauge| of_threads(&gauge.series)).map(|gauge| gauge.mean).collect();
+    let means = level.gauges.iter().filter(|gauge| of_threads(&gauge.series)).map(|gauge| gauge.mean);
+    let counts: Vec<f64> = means.filter(|mean| (0.0..THREADS_MAX).contains(mean)).collect();
     ProcessTime {
         level: level.index,
         seconds: level.end_ns.saturating_sub(level.begin_ns) as f64 / 1e9,
@@ -77,14 +86,16 @@ fn time(level: &LevelInput) -> ProcessTime {
 /// Whatever the role of those that waited.
 fn files(waits: &[FileWait]) -> Vec<FileWait> {
     let mut sums: BTreeMap<(&str, &str), FileWait> = BTreeMap::new();
-    for wait in waits {
+    let makes_sense =
+        |wait: &&FileWait| (0.0..NS_MAX).contains(&wait.ns) && (0.0..NS_MAX).contains(&wait.count);
+    for wait in waits.iter().filter(makes_sense) {
         let sum = sums.entry((&wait.path, &wait.state)).or_default();
         sum.path.clone_from(&wait.path);
         sum.state.clone_from(&wait.state);
         sum.count += wait.count;
         sum.ns += wait.ns;
     }
-    let mut files: Vec<FileWait> = sums.into_values().filter(|wait| wait.ns.is_finite()).collect();
+    let mut files: Vec<FileWait> = sums.into_values().collect();
     files.sort_by(|a, b| b.ns.total_cmp(&a.ns));
     files.truncate(FILES_MAX);
     files
@@ -101,7 +112,7 @@ pub(crate) fn findings(name: &str, levels: &[LevelInput], times: &[ProcessTime])
             evidence: states_evidence(level, time),
         });
         let thread_s = time.thread_s();
-        let long = time.files.iter().filter(|wait| wait.ns / 1e9 >= FILE_SHARE_MIN * thread_s);
+        let long = time.files.iter().filter(|wait| share(wait.ns / 1e9, thread_s) >= FILE_SHARE_MIN);
         findings.extend(long.take(FILES_TOLD_MAX).map(|wait| Finding {
             id: "process-file".to_string(),
             text: format!("{window}{}", file_sentence(wait, thread_s)),
@@ -123,10 +134,10 @@ fn sentence(name: &str, time: &ProcessTime) -> String {
         numbers::plain(time.seconds),
         numbers::plain(thread_s),
     );
-    let told = time.states.iter().filter(|state| state.s >= STATE_SHARE_MIN * thread_s);
+    let told = time.states.iter().filter(|state| share(state.s, thread_s) >= STATE_SHARE_MIN);
     let told: Vec<String> = told
         .take(STATES_TOLD_MAX)
-        .map(|state| format!("{} {}", numbers::percent(state.s / thread_s), state_words(&state.state)))
+        .map(|state| format!("{} {}", numbers::percent(share(state.s, thread_s)), state_words(&state.state)))
         .collect();
     match told.is_empty() {
         true => format!("{watched}; none of its threads was seen."),
@@ -171,8 +182,8 @@ fn file_sentence(wait: &FileWait, thread_s: f64) -> String {
     let path = if wait.path.is_empty() { "a file" } else { &wait.path };
     format!(
         "{path}: {} of the threads' time was spent {what} ({} waits of {} in the mean).",
-        numbers::percent(wait.ns / 1e9 / thread_s),
-        numbers::count(wait.count.max(0.0).round() as u64),
+        numbers::percent(share(wait.ns / 1e9, thread_s)),
+        numbers::count(wait.count.round() as u64),
         numbers::milliseconds(wait.ns / 1e6 / wait.count.max(1.0)),
     )
 }

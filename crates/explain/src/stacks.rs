@@ -55,10 +55,13 @@ impl StackGroup<'_> {
     }
 }
 
+/// A state, and the names and modules of a stack's functions.
+type Place<'a> = (&'a str, Vec<(&'a str, &'a str)>);
+
 /// Threads that are in the same state, at the same place: the largest group first, those of one size in the order of their first threads.
 /// Where in a function and which line of it does not tell groups apart.
 pub fn stack_groups(stacks: &[StackNow]) -> Vec<StackGroup<'_>> {
-    let mut places: BTreeMap<(&str, Vec<(&str, &str)>), usize> = BTreeMap::new();
+    let mut places: BTreeMap<Place<'_>, usize> = BTreeMap::new();
     let mut groups: Vec<StackGroup<'_>> = Vec::new();
     for stack in stacks {
         let functions = stack.functions.iter().map(|one| (one.name.as_str(), one.module.as_str())).collect();

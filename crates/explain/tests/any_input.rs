@@ -209,10 +209,11 @@ proptest! {
         not_measured in vec(".{0,12}", 0..3),
         actions in vec(action(), 0..3),
         variables in vec(variable(), 0..6),
+        process in proptest::option::weighted(0.2, ".{0,12}"),
     ) {
         let machine = Machine { server_cpus, server_cpu_numbers, client_cpus, shared };
         let variables = variables.into_iter().collect();
-        let input = Input { levels, machine, not_measured, actions, variables };
+        let input = Input { levels, machine, not_measured, actions, variables, process };
         let explanation = explain(&input);
         prop_assert!(is_finite(&explanation), "{explanation:#?}");
         prop_assert_eq!(explanation.levels.len(), input.levels.len());

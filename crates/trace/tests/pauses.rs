@@ -45,7 +45,7 @@ fn pauses_are_as_planned() {
     std::thread::sleep(Duration::from_millis(4200));
     let reading = tracer.read();
     let pauses = tracer.pauses(&reading);
-    assert_eq!(reading.lost.map(|(_, count)| count), [0; 4]);
+    assert_eq!(reading.lost.map(|(_, count)| count), [0; 5]);
     let of = |name: &str| -> Vec<&Pauses> {
         pauses.iter().filter(|one| tids.get(&one.tid).is_some_and(|own| own == name)).collect()
     };
