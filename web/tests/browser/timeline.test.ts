@@ -33,7 +33,7 @@ function made(connections: number, change: (timeline: TimelineHead) => void = ()
   const [begin, end] = [first!.window.begin_ns, second!.window.end_ns];
   const edges_ns = Array.from({ length: BUCKETS + 1 }, (_, edge) => begin + Math.round(((end - begin) * edge) / BUCKETS));
   const bucket_ms = (end - begin) / BUCKETS / 1e6;
-  const stateAt = (bucket: number) => (bucket === 30 ? 2 : bucket < BUCKETS / 2 ? 0 : 1);
+  const stateAt = (bucket: number): number => (bucket === 30 ? 2 : bucket < BUCKETS / 2 ? 0 : 1);
   const cells = Array.from({ length: connections }, () => Array.from({ length: BUCKETS }, (_, bucket) => stateAt(bucket))).flat();
   cells.push(...Array.from({ length: BUCKETS }, () => 1));
   const times = STATES.map((_, state) => cells.filter((one) => one === state).map(() => Math.round(bucket_ms)));

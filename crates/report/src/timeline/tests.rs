@@ -251,5 +251,8 @@ fn a_single_wait_is_its_threads_with_its_class_its_functions_and_who_woke_it() {
     assert_eq!(site(columns[5][1]), ("row_lock", vec!["lock_wait(que_thr_t*)"]));
     assert!(columns[6][0].is_nan() && columns[7][0].is_nan());
     assert_eq!((columns[6][1], site(columns[7][1])), (7.0, ("", vec!["lock_release(trx_t*)"])));
-    assert_eq!(singles.note, "1 single waits and samples are of threads that are not in this page.");
+    assert_eq!(
+        singles.note,
+        "Single waits and samples of threads that are not in this page are left out: 1."
+    );
 }
