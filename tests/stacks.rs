@@ -68,6 +68,7 @@ fn the_stacks_of_a_loaded_mariadb_reach_their_roots_and_add_up_to_the_accounts()
     );
     assert!(count("samples") > 50.0 && count("waits") > 50.0, "{} and {}", all["samples"], all["waits"]);
     assert!(whole >= 0.9, "{whole} of the stacks are whole");
+    assert_the_timeline_adds_up(&place, run);
     let rooted = |metric: &str| {
         let roots = functions(&all).iter().filter(|one| ROOTS.contains(&one["name"].as_str().unwrap()));
         roots.map(|one| ns(one, metric, "inclusive_ns")).fold(0.0, f64::max)
@@ -349,6 +350,30 @@ fn assert_flame_graph_has_the_same_totals(run: &str, all: &Value) {
         let total_ns = ns(&all["total"], metric, "exclusive_ns");
         assert!((total_us * 1e3 - total_ns).abs() <= 500.0, "{metric}: {total_us} us of {total_ns} ns");
     }
+}
+
+/// The time of connections' threads by state over the measured window, as the timeline and as the table of threads have it.
+fn assert_the_timeline_adds_up(place: &Place, run: &str) {
+    let window = ["--users", USERS, "--role", "connection", "--json"];
+    let timeline =
+        json_of(&output(&mut place.whyso(&[&["timeline", run, "--by", "role"], &window[..]].concat())));
+    let threads = json_of(&output(&mut place.whyso(&[&["threads", run], &window[..]].concat())));
+    let states = threads["sum"]["states_ms"].as_object().unwrap();
+    let all_ms = threads["sum"]["time_ms"].as_f64().unwrap();
+    assert!(all_ms > 1_000.0, "{all_ms} ms of connections' threads");
+    for (state, ms) in states {
+        let cells = timeline["rows"][0]["states_ms"][state].as_array();
+        let told_ms: f64 = cells.into_iter().flatten().map(|ms| ms.as_f64().unwrap()).sum();
+        let ms = ms.as_f64().unwrap();
+        assert!((told_ms - ms).abs() <= 0.02 * all_ms, "{state}: {told_ms} and {ms} of {all_ms} ms");
+    }
+    let longest = timeline["waits"].as_array().unwrap();
+    assert!(
+        !longest.is_empty()
+            && longest.is_sorted_by(|a, b| a["length_ms"].as_f64() >= b["length_ms"].as_f64())
+    );
+    let shown = output(&mut place.whyso(&["timeline", run, "--users", USERS]));
+    assert!(text(&shown.stdout).contains("\nconnection, "), "{}", text(&shown.stdout));
 }
 
 #[test]

@@ -7,6 +7,7 @@ use whyso_record::Recording;
 use whyso_record::data::StackWait;
 use whyso_record::run::{Level, RunInfo, Window};
 use whyso_series::{ThreadLine, ThreadTime, Timeline, even_edges};
+use whyso_trace::Role;
 
 use crate::{Error, ThreadFilter};
 
@@ -19,8 +20,10 @@ pub struct TimelineOf {
     pub chosen: Vec<usize>,
     /// The usual time between two looks, in seconds: nothing is known of when between them.
     pub look_s: f64,
-    /// The longest of their waits that were chosen, the longest first; empty where the run has no stacks.
+    /// The longest of their waits that were chosen, the longest first; empty where the run has no stacks. Where no threads were asked for,
+    /// those of connections' threads: others mostly wait for work.
     pub waits: Vec<SingleWait>,
+    pub waits_of: &'static str,
 }
 
 /// The threads of a recording in so many buckets of a window, or of all its levels; and as many of their waits as are asked for.
@@ -53,8 +56,14 @@ pub fn timeline_in(
     }
     let timeline = recording.timeline(&even_edges(window.begin_ns, window.end_ns, buckets))?;
     let chosen = choose(recording, window, &timeline, filter)?;
-    let waits = if waits == 0 { Vec::new() } else { longest(recording, window, &timeline, &chosen, waits)? };
-    Ok(TimelineOf { window, timeline, chosen, look_s: middle_step_s(&looks.t_ns), waits })
+    let mut waiting = chosen.clone();
+    let mut waits_of = "these threads";
+    if *filter == ThreadFilter::default() {
+        waiting.retain(|place| timeline.threads[*place].role == Role::Connection.name());
+        waits_of = "connections' threads";
+    }
+    let waits = if waits == 0 { Vec::new() } else { longest(recording, window, &timeline, &waiting, waits)? };
+    Ok(TimelineOf { window, timeline, chosen, look_s: middle_step_s(&looks.t_ns), waits, waits_of })
 }
 
 /// The median of the steps.

@@ -31,7 +31,8 @@ pub(crate) struct TimelineArgs {
     #[arg(long, value_name = "WHAT")]
     pub(crate) by: Option<By>,
 
-    /// How many of the longest waits are told, of a run that was recorded with --stacks
+    /// How many of the longest waits are told, of a run that was recorded with --stacks: those of connections' threads, or of the threads
+    /// that are asked for
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) waits: usize,
 
@@ -61,14 +62,21 @@ pub(crate) fn timeline(args: &TimelineArgs) -> Result<ExitCode> {
     let filter = args.whose.filter();
     let columns = whyso_report::timeline_columns(width());
     let found = timeline_in(&recording, window, columns, &filter, args.waits)?;
-    let TimelineOf { timeline, chosen, look_s, waits, .. } = &found;
+    let TimelineOf { timeline, chosen, look_s, waits, waits_of, .. } = &found;
     let rows = match args.by {
         Some(By::Role) => TimelineRow::of_roles(timeline, chosen),
         None if chosen.len() > THREADS_MAX => TimelineRow::of_roles(timeline, chosen),
         Some(By::Thread) | None => TimelineRow::of_threads(timeline, chosen),
     };
-    let view =
-        TimelineView { run: recording.run(), origin_ns, timeline, rows: &rows, look_s: *look_s, waits };
+    let view = TimelineView {
+        run: recording.run(),
+        origin_ns,
+        timeline,
+        rows: &rows,
+        look_s: *look_s,
+        waits,
+        waits_of,
+    };
     let mut out = std::io::stdout().lock();
     if args.json {
         let object = whyso_report::timeline_json(&view);

@@ -94,17 +94,21 @@ function states(context: CanvasRenderingContext2D, drawing: Drawing, view: View,
   const high = Math.round(view.height * ratio) - top;
   if (wide <= 0 || high <= 0) return;
   const image = new ImageData(wide, high);
-  const pixels = new Uint32Array(image.data.buffer).fill(packed(drawing.paper));
+  const pixels = new Uint32Array(image.data.buffer).fill(packed(...drawing.paper));
   const isFaint = drawing.singles !== null && showsSingles(span, view.width);
-  const colors = drawing.colors.map((color) => (isFaint ? mixed(color, drawing.paper, BENEATH) : color));
+  /** Red, green and blue of each state. */
+  const colors = Float32Array.from(drawing.colors.flatMap((color) => (isFaint ? mixed(color, drawing.paper, BENEATH) : color)));
   const at = new Float64Array(wide + 1);
   for (let x = 0; x <= wide; x++) at[x] = bucketAt(lines.edges, span.from + ((span.to - span.from) * x) / wide);
   const ms = new Float64Array(order.length);
   /** Red, green and blue of a column's pixels, from its foot. */
   const column = new Float32Array(3 * Math.ceil(ROW_MAX * ratio));
   const cover = (state: number, pixel: number, part: number) => {
-    const color = colors[state] as Rgb;
-    for (let at = 0; at < 3; at++) column[3 * pixel + at] = (column[3 * pixel + at] as number) + part * (color[at] as number);
+    const from = 3 * state;
+    const to = 3 * pixel;
+    column[to] = (column[to] as number) + part * (colors[from] as number);
+    column[to + 1] = (column[to + 1] as number) + part * (colors[from + 1] as number);
+    column[to + 2] = (column[to + 2] as number) + part * (colors[from + 2] as number);
   };
   for (const [row, y] of seen(drawing, view)) {
     const head = Math.round((y - HEAD) * ratio);
@@ -127,7 +131,7 @@ function states(context: CanvasRenderingContext2D, drawing: Drawing, view: View,
       if (!stacked(ms, order, foot - head, cover)) continue;
       for (let line = first; line < last; line++) {
         const from = 3 * (foot - 1 - line);
-        pixels[line * wide + x] = packed([column[from] as number, column[from + 1] as number, column[from + 2] as number]);
+        pixels[line * wide + x] = packed(column[from] as number, column[from + 1] as number, column[from + 2] as number);
       }
     }
   }
@@ -271,6 +275,6 @@ function mixed(color: Rgb, other: Rgb, part: number): Rgb {
 }
 
 /** As image data hold it on little-endian machines, which all that have a browser are. */
-function packed([r, g, b]: Rgb): number {
+function packed(r: number, g: number, b: number): number {
   return ((255 << 24) | ((b + 0.5) << 16) | ((g + 0.5) << 8) | (r + 0.5)) >>> 0;
 }

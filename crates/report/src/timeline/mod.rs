@@ -12,7 +12,7 @@ pub use terminal::{timeline, timeline_columns};
 
 use serde_json::{Map, Value, json};
 use whyso_explain::profile::{FunctionName, SingleWait};
-use whyso_record::run::RunInfo;
+use whyso_record::run::{Level, RunInfo};
 use whyso_series::Timeline;
 
 /// What a timeline is drawn of.
@@ -27,6 +27,8 @@ pub struct TimelineView<'a> {
     pub look_s: f64,
     /// The longest of the waits that were chosen, the longest first.
     pub waits: &'a [SingleWait],
+    /// Whose they are, in words.
+    pub waits_of: &'a str,
 }
 
 /// A line of a timeline: one thread, or all of a role.
@@ -92,7 +94,7 @@ pub fn timeline_json(view: &TimelineView<'_>) -> Value {
             "states_ms": states_ms,
         })
     };
-    let level = |level: &whyso_record::run::Level| {
+    let level = |level: &Level| {
         json!({
             "index": level.index,
             "users": level.users,

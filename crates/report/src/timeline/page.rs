@@ -8,6 +8,7 @@ use whyso_record::data::StackFrame;
 use whyso_series::Timeline;
 
 use crate::flame::Numbered;
+use crate::number::whole;
 use crate::source::Stacks;
 
 /// So many cells (a thread in a bucket) come through as they were looked at, 1,000 threads for ten minutes; of more, buckets are merged.
@@ -78,11 +79,11 @@ pub(crate) fn columns(timeline: &Timeline, looks: usize, block: u32) -> (Timelin
             let mut mask = 0u32;
             for (state, ms) in cell.iter().enumerate() {
                 let exact = f64::from(*ms) + rest[state];
-                let whole = exact.round().max(0.0);
-                rest[state] = exact - whole;
-                if whole > 0.0 {
+                let whole_ms = exact.round().max(0.0);
+                rest[state] = exact - whole_ms;
+                if whole_ms > 0.0 {
                     mask |= 1 << state;
-                    by_state[state].push(whole);
+                    by_state[state].push(whole_ms);
                 }
             }
             masks.push(f64::from(mask));
@@ -191,7 +192,7 @@ pub(crate) fn singles(
 
     let mut sites = Sites::new(&stacks.frames);
     let mut counts = vec![0.0; head.list.len()];
-    let mut columns: Vec<Vec<f64>> = vec![Vec::with_capacity(told.len()); 7];
+    let mut columns: Vec<Vec<f64>> = vec![Vec::new(); 7];
     for (line, single) in &told {
         counts[*line] += 1.0;
         let state = head.states.get(single.state).map_or("", String::as_str);
@@ -208,9 +209,9 @@ pub(crate) fn singles(
     }
     let mut notes: Vec<String> = note.into_iter().collect();
     if told.len() < all {
+        let others = whole((all - told.len()) as u64);
         notes.push(format!(
-            "{} single waits and samples are of threads that are not in this page.",
-            all - told.len()
+            "Single waits and samples of threads that are not in this page are left out: {others}."
         ));
     }
     let (classes, functions, sites) = sites.told();
@@ -263,10 +264,8 @@ fn taken(head: &TimelineHead, stacks: &Stacks) -> (Vec<Single>, Option<String>) 
     let samples_told = waits.len() - waits_told;
     let is_all = waits_told == all_waits && samples_told == all_samples;
     let note = (!is_all).then(|| {
-        format!(
-            "Of {all_waits} chosen waits the {waits_told} longest, and of {all_samples} samples every {} are in this page.",
-            if stride == 1 { "one".to_string() } else { format!("{stride}th") }
-        )
+        let [waits, longest, samples] = [all_waits, waits_told, all_samples].map(|count| whole(count as u64));
+        format!("Of {waits} chosen waits the {longest} longest, and of {samples} samples one in {stride} are in this page.")
     });
     (waits, note)
 }

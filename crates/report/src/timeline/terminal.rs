@@ -269,8 +269,12 @@ fn waits(view: &TimelineView<'_>) -> String {
         ]);
     }
     let count = match view.waits.len() {
-        1 => "The longest wait that was chosen".to_string(),
-        count => format!("The {count} longest waits that were chosen"),
+        1 => "The longest wait".to_string(),
+        count => format!("The {count} longest waits"),
     };
-    format!("\n{count}, and who ended them:\n{}", aligned_with_words(&rows, &[2, 4, 5, 6, 7]))
+    let of = view.waits_of;
+    format!(
+        "\n{count} of {of} among those that were chosen, and who ended them:\n{}",
+        aligned_with_words(&rows, &[2, 4, 5, 6, 7])
+    )
 }

@@ -1,8 +1,10 @@
 use whyso_explain::profile::{FunctionName, SingleWait};
+use whyso_record::data::{StackFrame, StackSample, StackWait};
 use whyso_record::run::{Ended, Level, Purpose, RunInfo, Window};
 use whyso_series::{Stretch, Timeline, even_edges};
 
 use super::*;
+use crate::source::Stacks;
 
 const S: i64 = 1_000_000_000;
 
@@ -71,7 +73,15 @@ fn waits() -> Vec<SingleWait> {
 
 fn drawn(rows: &[TimelineRow], waits: &[SingleWait], look_s: f64, colors: bool) -> String {
     let (run, made) = (run(), made());
-    let view = TimelineView { run: &run, origin_ns: 100 * S, timeline: &made, rows, look_s, waits };
+    let view = TimelineView {
+        run: &run,
+        origin_ns: 100 * S,
+        timeline: &made,
+        rows,
+        look_s,
+        waits,
+        waits_of: "these threads",
+    };
     timeline(&view, colors)
 }
 
@@ -92,7 +102,7 @@ purge, 1 thread
 . net receive 42.0 %   L lock 31.0 %
 C cpu 18.0 %   S file sync 9.0 %
 
-The 2 longest waits that were chosen, and who ended them:
+The 2 longest waits of these threads among those that were chosen, and who ended them:
 ended at  thread  state           ms  waited for  in                     ended by                    in
 0:25.250       7  lock       912.346  row lock    lock_wait(que_thr_t*)  8 connection                lock_release(trx_t*)
 0:26.000       7  file sync    5.000  <no class>  ?                      an interrupt, or not known  ?
@@ -147,6 +157,7 @@ fn the_object_has_milliseconds_by_state_and_column() {
         rows: &rows,
         look_s: 1.0,
         waits: &waits,
+        waits_of: "these threads",
     };
     let object = timeline_json(&view);
     assert_eq!(object["edges_s"].as_array().unwrap().len(), 21);
@@ -158,4 +169,90 @@ fn the_object_has_milliseconds_by_state_and_column() {
     assert_eq!(row["states_ms"].as_object().unwrap().len(), 1);
     assert_eq!(object["waits"][0]["wait_class"], "row_lock");
     assert!(object["waits"][1]["woken_by_tid"].is_null());
+}
+
+#[test]
+fn the_pages_cells_hold_every_millisecond_of_every_state() {
+    let made = made();
+    let (head, columns) = page::columns(&made, 21, 0);
+    assert_eq!((head.note.as_str(), columns.len()), ("", 5));
+    let told: f64 = columns[1..].iter().flatten().sum();
+    assert_eq!(told, 40.0 * 1000.0 + 20.0 * 1000.0 + 40.0 * 1000.0);
+    // By role and number: thread 7 is first, then 8, which came half way, then the purge thread.
+    assert_eq!(columns[0][..11], [15.0, 15.0, 15.0, 15.0, 15.0, 15.0, 15.0, 15.0, 15.0, 15.0, 7.0]);
+    assert_eq!(columns[0][20..], [vec![2.0; 10], vec![8.0; 20]].concat());
+    assert_eq!(columns[1][..11], [vec![1400.0; 10], vec![400.0]].concat());
+}
+
+#[test]
+fn merged_buckets_are_told_and_lose_nothing() {
+    let mut made = made();
+    made.edges_ns.truncate(2);
+    let (head, _) = page::columns(&made, 21, 0);
+    assert_eq!(head.note, "What lies between looks is added up to 2.0 s in the mean.");
+}
+
+#[test]
+fn a_single_wait_is_its_threads_with_its_class_its_functions_and_who_woke_it() {
+    let frame = |stack, depth, function: &str, module: &str| StackFrame {
+        stack,
+        depth,
+        function: function.to_string(),
+        module: module.to_string(),
+        build_id: None,
+        address: 0,
+        source_file: None,
+        line: None,
+        inlined: false,
+    };
+    let wait = StackWait {
+        t_ns: 125 * S,
+        wait: 1,
+        tid: 8,
+        role: "connection".to_string(),
+        state: "lock".to_string(),
+        length_ns: 3_000_000,
+        weight_ns: 9_000_000,
+        stack: 1,
+        waker_tid: 7,
+        waker_stack: Some(2),
+    };
+    let sample = StackSample {
+        t_ns: 101 * S,
+        tid: 7,
+        role: "connection".to_string(),
+        stack: 2,
+        weight_ns: 10_000_000,
+    };
+    let stranger = StackSample { tid: 99, ..sample.clone() };
+    let stacks = Stacks {
+        samples: vec![sample, stranger],
+        waits: vec![wait],
+        frames: vec![
+            frame(1, 0, "futex_wait", "[kernel]"),
+            frame(1, 1, "lock_wait(que_thr_t*)", "mariadbd"),
+            frame(2, 0, "futex_wake", "[kernel]"),
+            frame(2, 1, "lock_release(trx_t*)", "mariadbd"),
+        ],
+    };
+    let (head, _) = page::columns(&made(), 21, 0);
+    let (singles, columns) = page::singles(&head, &stacks, 100 * S, 0).unwrap();
+    assert_eq!((singles.count, columns[0].as_slice()), (2, [1.0, 1.0, 0.0].as_slice()));
+    // End, state, length, weight, all in µs.
+    let row = |at: usize| columns[1..5].iter().map(|column| column[at]).collect::<Vec<_>>();
+    assert_eq!(row(0), [1_000_000.0, 0.0, 0.0, 10_000.0]);
+    assert_eq!(row(1), [25_000_000.0, 1.0, 3_000.0, 9_000.0]);
+    let site = |at: f64| {
+        let site = &singles.sites[at as usize];
+        let functions: Vec<&str> = site[1..].iter().map(|at| singles.functions[*at].as_str()).collect();
+        (singles.classes[site[0]].as_str(), functions)
+    };
+    assert_eq!(site(columns[5][0]), ("", vec!["futex_wake", "lock_release(trx_t*)"]));
+    assert_eq!(site(columns[5][1]), ("row_lock", vec!["lock_wait(que_thr_t*)"]));
+    assert!(columns[6][0].is_nan() && columns[7][0].is_nan());
+    assert_eq!((columns[6][1], site(columns[7][1])), (7.0, ("", vec!["lock_release(trx_t*)"])));
+    assert_eq!(
+        singles.note,
+        "Single waits and samples of threads that are not in this page are left out: 1."
+    );
 }
