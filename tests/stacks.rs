@@ -168,11 +168,8 @@ fn assert_pprof_reads_the_same_sums(place: &Place, run: &str, all: &Value) {
     let file = file.to_str().unwrap();
     let written = output(&mut place.whyso(&["export", run, "--pprof", "--by", "lock,cpu,io", "-o", file]));
     assert!(written.status.success(), "{}", text(&written.stderr));
-    let raw = Command::new("go")
-        .args(["tool", "pprof", "-raw", file])
-        .env("HOME", place.path())
-        .env("PPROF_TMPDIR", place.path())
-        .output();
+    let raw =
+        Command::new("go").args(["tool", "pprof", "-raw", file]).env("PPROF_TMPDIR", place.path()).output();
     let raw = match raw {
         Ok(raw) if raw.status.success() => text(&raw.stdout),
         Ok(raw) => panic!("pprof can't read it: {}", text(&raw.stderr)),
