@@ -151,7 +151,7 @@ impl Taking<'_> {
     /// Whether it was taken.
     fn enter(&mut self, taken: &Taken<'_>, state: &str, weight_ns: u64, seen_ns: u64) -> bool {
         let places = self.places.get(state).map_or(&[][..], Vec::as_slice);
-        if !self.choice.wants(taken, weight_ns * places.len() as u64) || places.is_empty() {
+        if !self.choice.wants(taken, weight_ns.saturating_mul(places.len() as u64)) || places.is_empty() {
             return false;
         }
         for place in places {

@@ -152,6 +152,7 @@ fn export_stacks(args: &ExportArgs) -> Result<ExitCode> {
         let (recording, _) = open(&args.run, &args.profile.runs)?;
         let chosen = crate::choice_args::chosen(&recording, &args.profile.part)?;
         let taken = take_part(&recording, chosen, &args.profile, METRICS)?;
+        taken.say_what_is_known();
         let (words, window) = (taken.words(), taken.chosen.window);
         let Sampled { profile, threads, frames, .. } = &taken.sampled;
         whyso_report::pprof(ForPprof {
@@ -164,10 +165,13 @@ fn export_stacks(args: &ExportArgs) -> Result<ExitCode> {
         })?
     } else if args.against.is_given() {
         let pair = take_both(&args.run, &args.profile, &args.against, METRICS)?;
+        pair.here.say_what_is_known();
+        pair.there.say_what_is_known();
         let (here, there) = (&pair.here.sampled.profile, &pair.there.sampled.profile);
         whyso_report::folded_against(here, there, 0, pair.by).into_bytes()
     } else {
         let taken = take(&args.run, &args.profile, METRICS)?;
+        taken.say_what_is_known();
         whyso_report::folded(&taken.sampled.profile, 0).into_bytes()
     };
     if args.pprof && args.output.is_none() && std::io::stdout().is_terminal() {

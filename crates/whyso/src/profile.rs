@@ -46,6 +46,11 @@ impl Taken {
         format!("{}, {}", self.chosen.words, self.whose)
     }
 
+    /// Says what an exported file can't, where a connection or a statement was asked for.
+    pub(crate) fn say_what_is_known(&self) {
+        eprint!("{}", whyso_report::known_words(self.about()));
+    }
+
     pub(crate) fn about(&self) -> SampledIn<'_> {
         let Sampled { samples, waits, rootless, known_share, .. } = self.sampled;
         let seconds = self.chosen.window.seconds();
@@ -141,10 +146,12 @@ pub(crate) fn show_relatives(args: &RelativesArgs, relation: Relation) -> Result
     let profile = &taken.sampled.profile;
     let name = function_called(&functions(profile), &args.function)?;
     let Some(found) = relatives(profile, &name) else { bail!(none_fits(&args.function)) };
+    let known = whyso_report::known_words(taken.about());
     if args.shown.json {
+        eprint!("{known}");
         print_object(&whyso_report::relatives_json(profile, &found, relation, args.shown.limit))
     } else {
-        print_text(&whyso_report::relatives(profile, &found, relation, args.shown.limit))
+        print_text(&(known + &whyso_report::relatives(profile, &found, relation, args.shown.limit)))
     }
 }
 

@@ -61,15 +61,15 @@ pub(crate) struct FunctionsArgs {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct AgainstArgs {
     /// Compare with another run, function by function: its level with as many users, or with so many
-    #[arg(long, value_name = "RUN[:USERS]")]
+    #[arg(long, value_name = "RUN[:USERS]", group = "compared")]
     pub(crate) against: Option<String>,
 
     /// Compare with the level of so many users of the same run
-    #[arg(long, value_name = "N", conflicts_with = "against")]
+    #[arg(long, value_name = "N", group = "compared")]
     pub(crate) against_users: Option<u32>,
 
     /// Compare shares of each one's time rather than time a transaction
-    #[arg(long)]
+    #[arg(long, requires = "compared")]
     pub(crate) share: bool,
 }
 

@@ -63,9 +63,9 @@ impl<'a> Choice<'a> {
         }
         let connection = self.connections.as_ref().map(|spans| spans.at(taken.tid, taken.t_ns));
         let statement = self.statements.as_ref().map(|spans| spans.at(taken.tid, taken.t_ns));
-        self.all_ns += weight_ns;
+        self.all_ns = self.all_ns.saturating_add(weight_ns);
         if connection != Some(None) && statement != Some(None) {
-            self.known_ns += weight_ns;
+            self.known_ns = self.known_ns.saturating_add(weight_ns);
         }
         connection.is_none_or(|known| known.is_some_and(|one| self.filter.has_connection(*one)))
             && statement.is_none_or(|known| known.is_some_and(|one| self.filter.has_statement(one)))

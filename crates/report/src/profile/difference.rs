@@ -5,7 +5,7 @@ use whyso_explain::profile::{
     ComparedBy, Difference, Differences, FunctionDifference, Profile, folded_differences,
 };
 
-use super::{SampledIn, clean, named, table, words};
+use super::{SampledIn, clean, known_words, named, table, words};
 use crate::number::{grouped, whole};
 
 const NS_PER_US: f64 = 1e3;
@@ -95,7 +95,15 @@ fn about(compared: Compared<'_>) -> String {
         side(compared.here, here),
         side(compared.there, there),
         clean(compared.here.whose)
-    )
+    ) + &known_of_both(compared)
+}
+
+fn known_of_both(compared: Compared<'_>) -> String {
+    let side = |words: &str, sampled: SampledIn<'_>| {
+        let known = known_words(sampled);
+        if known.is_empty() { known } else { format!("{words}: {known}") }
+    };
+    side("here", compared.here) + &side("there", compared.there)
 }
 
 fn cells(difference: &Difference, scale: f64) -> [String; 4] {

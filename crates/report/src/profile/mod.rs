@@ -109,8 +109,19 @@ fn path(stack: &[&str]) -> String {
     names.join(";")
 }
 
+/// Of how much of the time it is known whose work it was, as a line, where a connection or a statement was asked for; else nothing.
+pub fn known_words(sampled: SampledIn<'_>) -> String {
+    let line = |share: f64| {
+        let share = share * 100.0;
+        format!(
+            "whose work it was is known of {share:.1} % of these threads' time; of the rest nothing is shown\n"
+        )
+    };
+    sampled.known_share.map(line).unwrap_or_default()
+}
+
 fn about(sampled: SampledIn<'_>, profile: &Profile, total_ns: &[f64]) -> String {
-    let SampledIn { window, seconds, whose, known_share, samples, waits, rootless, .. } = sampled;
+    let SampledIn { window, seconds, whose, samples, waits, rootless, .. } = sampled;
     let mut out = format!(
         "{window}, {} s, {}: {} samples on CPUs, {} waits",
         grouped(seconds),
@@ -123,12 +134,7 @@ fn about(sampled: SampledIn<'_>, profile: &Profile, total_ns: &[f64]) -> String 
         out.push_str(&format!("; {share:.1} % of their stacks are whole"));
     }
     out.push('\n');
-    if let Some(share) = known_share {
-        out.push_str(&format!(
-            "whose work it was is known of {:.1} % of these threads' time; of the rest nothing is shown\n",
-            share * 100.0
-        ));
-    }
+    out.push_str(&known_words(sampled));
     let total = total_ns.iter().zip(profile.half_intervals_ns());
     let total = profile.metrics.iter().zip(total).map(|(metric, (ns, half_ns))| {
         format!("{} {} s ± {}", words(metric), grouped(ns / NS_PER_S), grouped(half_ns / NS_PER_S))

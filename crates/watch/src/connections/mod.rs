@@ -33,13 +33,16 @@ const QUESTIONS: [&str; 2] = [
      WHERE THREAD_OS_ID IS NOT NULL AND PROCESSLIST_ID IS NOT NULL",
 ];
 
+/// What is answered: the kernel's number, the server's, the statement, and for how many milliseconds it has run.
+type Row = (u32, u64, Option<String>, Option<u64>);
+
 /// Every connection with its thread; `None` where the server tells no threads.
 ///
 /// # Errors
 /// The server closed the connection, or the like; that it does not know a table or a column is none.
 pub async fn connections(conn: &mut Conn) -> Result<Option<Vec<Connection>>, Error> {
     for question in QUESTIONS {
-        let rows: Result<Vec<(u32, u64, Option<String>, Option<u64>)>, Error> = conn.query(question).await;
+        let rows: Result<Vec<Row>, Error> = conn.query(question).await;
         match rows {
             Ok(rows) => {
                 let told = rows.into_iter().map(|(tid, id, text, executing_ms)| Connection {

@@ -68,10 +68,13 @@ pub fn pprof(of: ForPprof<'_>) -> Result<Vec<u8>, Error> {
     Ok(gzip.finish()?)
 }
 
+/// A stack, and the number and role of the thread that it was taken of.
+type StackOfThread<'a> = (u32, &'a (u32, String));
+
 /// Of each stack of each thread: by metric its time in nanoseconds, and its samples.
-fn summed(of: ForPprof<'_>) -> BTreeMap<(u32, &(u32, String)), Vec<i64>> {
+fn summed(of: ForPprof<'_>) -> BTreeMap<StackOfThread<'_>, Vec<i64>> {
     let metrics = of.profile.metrics.len();
-    let mut sums: BTreeMap<(u32, &(u32, String)), (Vec<f64>, Vec<i64>)> = BTreeMap::new();
+    let mut sums: BTreeMap<StackOfThread<'_>, (Vec<f64>, Vec<i64>)> = BTreeMap::new();
     for (sample, thread) in of.profile.samples.iter().zip(of.threads).filter(|(one, _)| one.metric < metrics)
     {
         let new = || (vec![0.0; metrics], vec![0; metrics]);
