@@ -66,6 +66,7 @@ mod tests {
         let mut states = [0; state::STATES];
         states[State::Cpu as usize] = cpu_ns;
         ThreadSums {
+            pid: 1,
             tid,
             name: "one".to_string(),
             role: Role::Connection,

@@ -48,22 +48,36 @@ fn ended_within(
         |wait: &&StackWait| wait.role == Role::Connection.name() && wait.state == State::Lock.name();
     profile.wakes = within().filter(is_taken).map(|wait| wake(wait, role_of)).collect();
     profile.other_wakes = within().filter(|wait| !is_taken(wait)).map(|wait| wake(wait, role_of)).collect();
-    let mut classes: BTreeMap<String, (u64, f64, BTreeMap<(String, String), f64>)> = BTreeMap::new();
+    let mut classes: BTreeMap<String, Ended> = BTreeMap::new();
     for group in wakers(profile, rules) {
+        let ended = classes.entry(group.class.unwrap_or_default()).or_default();
         let ns = group.ns.iter().sum::<f64>();
-        let class = classes.entry(group.class.unwrap_or_default()).or_default();
-        (class.0, class.1) = (class.0 + group.waits, class.1 + ns);
+        ended.count += group.waits;
+        ended.ns += ns;
         let deeds = group.meanwhile.map_or_else(Vec::new, |meanwhile| meanwhile.in_the_end);
         for (deed, share) in deeds {
-            *class.2.entry((deed.role, deed.state)).or_default() += share * ns;
+            *ended.deeds_ns.entry((deed.role, deed.state)).or_default() += share * ns;
         }
     }
-    let ended = |(class, (count, ns, deeds)): (String, (u64, f64, BTreeMap<(String, String), f64>))| {
-        let known_ns: f64 = deeds.values().sum();
-        let share = |((role, state), deed_ns)| DeedShare { role, state, share: deed_ns / known_ns };
-        EndedWaits { class, count, ns, deeds: deeds.into_iter().map(share).collect() }
-    };
-    classes.into_iter().map(ended).collect()
+    classes.into_iter().map(|(class, ended)| ended.told(class)).collect()
+}
+
+/// Waits of one class, as they are added up.
+#[derive(Default)]
+struct Ended {
+    count: u64,
+    ns: f64,
+    /// By role and state.
+    deeds_ns: BTreeMap<(String, String), f64>,
+}
+
+impl Ended {
+    fn told(self, class: String) -> EndedWaits {
+        let known_ns: f64 = self.deeds_ns.values().sum();
+        let share = |((role, state), ns)| DeedShare { role, state, share: ns / known_ns };
+        let deeds = self.deeds_ns.into_iter().map(share).collect();
+        EndedWaits { class, count: self.count, ns: self.ns, deeds }
+    }
 }
 
 struct Classes {

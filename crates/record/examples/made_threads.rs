@@ -171,6 +171,7 @@ fn waits(begin_ns: i64, working: u32, noise: &mut Noise) -> Vec<StackWait> {
     let wait = |number: u32| {
         let length_ns = (50_000.0 / (1.0 - noise.share()).max(1e-4)) as u64;
         StackWait {
+            waker_past: Vec::new(),
             t_ns: begin_ns + i64::from(number) * S / i64::from(WAITS_PER_S),
             wait: u64::from(number),
             tid: 4_000 + noise.below(working),

@@ -243,6 +243,8 @@ mod tests {
             window: "the recording",
             seconds: 5.0,
             role: "connection",
+            whose: "threads of role connection",
+            known_share: None,
             samples: 0,
             waits: 14,
             rootless: 0,

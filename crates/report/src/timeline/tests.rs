@@ -206,6 +206,7 @@ fn a_single_wait_is_its_threads_with_its_class_its_functions_and_who_woke_it() {
         inlined: false,
     };
     let wait = StackWait {
+        waker_past: Vec::new(),
         t_ns: 125 * S,
         wait: 1,
         tid: 8,
