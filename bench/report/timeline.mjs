@@ -33,16 +33,20 @@ async function zoomed(page, timeline) {
 
 for (const report of process.argv.slice(2)) {
   const path = resolve(report);
-  const [opened, shut, open] = [[], [], []];
+  const [opened, cpu, shut, open] = [[], [], [], []];
   for (let round = 0; round < ROUNDS; round++) {
     const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args });
     const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+    const session = await page.context().newCDPSession(page);
+    await session.send('Performance.enable', { timeDomain: 'threadTicks' });
     await page.goto(pathToFileURL(path).href);
     const timeline = page.locator('#timeline canvas');
     await timeline.waitFor();
     await timeline.scrollIntoViewIfNeeded();
     await page.waitForFunction(() => performance.getEntriesByName('whyso-timeline-open').length > 0);
     opened.push(...(await measured(page, 'whyso-timeline-open')));
+    const { metrics } = await session.send('Performance.getMetrics');
+    cpu.push(1000 * (metrics.find((metric) => metric.name === 'TaskDuration')?.value ?? NaN));
     await page.getByRole('button', { name: 'close all' }).click();
     shut.push(...(await zoomed(page, timeline)));
     await page.getByRole('button', { name: 'open all' }).click();
@@ -52,5 +56,8 @@ for (const report of process.argv.slice(2)) {
   }
   const megabytes = readFileSync(path).length / 1e6;
   const told = (times) => `${middle(times).toFixed(0)} ms (at most ${Math.max(...times).toFixed(0)})`;
-  console.log(`${report}: ${megabytes.toFixed(2)} MB, open after ${told(opened)}, zoomed after ${told(shut)} by role, after ${told(open)} with all threads shown`);
+  console.log(
+    `${report}: ${megabytes.toFixed(2)} MB, open after ${told(opened)}, when the page's main thread had used ${told(cpu)} of CPU; ` +
+      `zoomed after ${told(shut)} by role, after ${told(open)} with all threads shown`,
+  );
 }

@@ -199,7 +199,9 @@ pub(crate) fn singles(
         let cells = [
             us(single.end_ns - origin_ns),
             single.state as f64,
-            us(i64::try_from(single.length_ns).unwrap_or(i64::MAX)),
+            // A wait is never as short as a sample.
+            us(i64::try_from(single.length_ns).unwrap_or(i64::MAX))
+                .max(f64::from(u8::from(single.length_ns > 0))),
             us(i64::try_from(single.weight_ns).unwrap_or(i64::MAX)),
             sites.of(single.stack, state) as f64,
             single.waker_tid.map_or(f64::NAN, f64::from),
