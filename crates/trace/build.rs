@@ -5,8 +5,11 @@ use std::path::{Path, PathBuf};
 use libbpf_cargo::SkeletonBuilder;
 
 /// A file of `src/bpf`, and what is generated from it.
-const OBJECTS: [(&str, &str); 2] =
-    [("src/bpf/budget.bpf.c", "budget.skel.rs"), ("src/bpf/stacks.bpf.c", "stacks.skel.rs")];
+const OBJECTS: [(&str, &str); 3] = [
+    ("src/bpf/budget.bpf.c", "budget.skel.rs"),
+    ("src/bpf/stacks.bpf.c", "stacks.skel.rs"),
+    ("src/bpf/sql.bpf.c", "sql.skel.rs"),
+];
 
 fn main() {
     println!("cargo:rerun-if-changed=src/bpf");
