@@ -53,6 +53,7 @@ mod rates;
 mod regime;
 mod service_level;
 pub mod slo;
+pub mod statements;
 mod steady;
 mod suspects;
 #[cfg(test)]
