@@ -31,6 +31,7 @@ mod pauses;
 pub mod payload;
 mod profile;
 pub mod source;
+mod statements;
 mod svg;
 mod terminal;
 mod thin;
@@ -48,6 +49,7 @@ pub use profile::{
     relatives_json, wakers, wakers_json,
 };
 pub use source::{Column, Source, Stacks};
+pub use statements::{CommandsOf, commands, commands_json, statements, statements_json};
 pub use svg::svg;
 pub use terminal::{run_line, terminal};
 pub use threads::{ThreadsWindow, threads, threads_json};
