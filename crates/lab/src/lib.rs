@@ -51,7 +51,9 @@ mod run;
 mod service_level;
 mod settle;
 mod source;
+mod sql_trace;
 mod stacks;
+mod statements;
 mod sweep;
 mod threads;
 mod tracing;
@@ -71,6 +73,8 @@ pub use progress::{IntervalNews, Listener, News, Running, Stop};
 pub use record::{RecordPlan, record};
 pub use run::{Outcome, run};
 pub use source::Source;
+pub use sql_trace::Literals;
+pub use statements::{CommandFilter, CommandsIn, commands_in};
 pub use threads::{ThreadFilter, ThreadsOver, threads_in, threads_now};
 pub use tuning::{parse_busy_poll, parse_min_complete};
 

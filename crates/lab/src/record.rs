@@ -21,6 +21,7 @@ use crate::prepare::AskPassword;
 use crate::progress::{Listener, News, Stop};
 use crate::recording::{Recording, record_event, watch_spec};
 use crate::run::{GOODBYE_TIME_MAX, Outcome, runtime};
+use crate::sql_trace::Literals;
 use crate::tracing::{ToTrace, Tracing};
 use crate::{Error, facts};
 
@@ -46,6 +47,8 @@ pub struct RecordPlan {
     pub trace: bool,
     /// Take stacks of the server's threads.
     pub stacks: bool,
+    /// Follow the commands of the server's clients.
+    pub sql: Option<Literals>,
     /// Folder that holds the recordings.
     pub out: PathBuf,
     /// The command line, secrets masked.
@@ -106,7 +109,12 @@ pub fn record(
     let pid = info.server.pid;
     let mut recording = Recording::begin(&plan.out, info)?;
     let watcher = Watcher::start(watch_spec(&dsn, pid, None, plan.interval), recording.recorder.clone())?;
-    let wanted = ToTrace { trace: plan.trace, stacks: plan.stacks, load_is_here: !plan.command.is_empty() };
+    let wanted = ToTrace {
+        trace: plan.trace,
+        stacks: plan.stacks,
+        sql: plan.sql,
+        load_is_here: !plan.command.is_empty(),
+    };
     let tracing = Tracing::begin(&mut recording, wanted);
     let attended = Attended { plan, listener, stop, dsn, runtime, tracing };
     attended.go(recording, watcher)

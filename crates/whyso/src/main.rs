@@ -11,6 +11,7 @@ mod profile_args;
 mod progress;
 mod run;
 mod server;
+mod statements;
 mod sysbench;
 mod terminal;
 mod threads;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         Command::Callees(args) => profile::show_relatives(&args, Relation::Callees),
         Command::Classes(args) => profile::show_classes(&args),
         Command::Wakers(args) => profile::show_wakers(&args),
+        Command::Statements(args) => statements::statements(&args),
         Command::Export(args) => commands::export(&args),
         Command::Sql(args) => commands::sql(&args),
         Command::Runs(args) => commands::runs(&args),
