@@ -55,6 +55,7 @@ mod regime;
 mod service_level;
 pub mod slo;
 pub mod stacks;
+pub mod statements;
 mod steady;
 mod suspects;
 #[cfg(test)]
@@ -160,6 +161,9 @@ fn of_processes(name: &str, input: &Input) -> Explanation {
     findings.extend(others::steal_finding(&levels));
     findings.extend(warnings::cut_short(&levels));
     findings.extend(warnings::not_measured(input, &levels));
+    if findings.is_empty() {
+        findings.push(warnings::no_result(&levels));
+    }
     Explanation {
         processes,
         findings,

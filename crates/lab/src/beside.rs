@@ -113,7 +113,7 @@ impl Beside {
         let watch = watch_spec(&dsn, info.server.pid, None, INTERVAL);
         let mut recording = Recording::begin(folder, info)?;
         let watcher = Watcher::start(watch, recording.recorder.clone())?;
-        let wanted = ToTrace { trace: true, stacks: false, load_is_here: true };
+        let wanted = ToTrace { trace: true, stacks: false, sql: None, load_is_here: true };
         let tracing = Tracing::begin(&mut recording, wanted);
         record_event(&recording.recorder, "level_begin", format!("{} users", load.users));
         Ok(Beside { load, recording, watcher, tracing, dsn, runtime })

@@ -8,6 +8,7 @@ use whyso_load::{Arrivals, EngineKind, LevelSpec, Pacing, Profile, Think, Tuning
 
 use crate::Error;
 use crate::source::Source;
+use crate::sql_trace::Literals;
 
 /// Most users that one run may ask for.
 pub const USERS_MAX: u32 = 20_000;
@@ -32,6 +33,8 @@ pub struct Plan {
     pub trace: bool,
     /// Take stacks of the server's threads too.
     pub stacks: bool,
+    /// Follow the commands of the server's clients.
+    pub sql: Option<Literals>,
     pub engine: EngineKind,
     /// Number of event loops; `None`: the engine chooses.
     pub loops: Option<u32>,

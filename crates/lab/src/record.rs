@@ -25,6 +25,7 @@ use crate::processes::Processes;
 use crate::progress::{Listener, News, Stop};
 use crate::recording::{Recording, SLOW_INTERVAL, record_event, watch_spec};
 use crate::run::{GOODBYE_TIME_MAX, Outcome, runtime};
+use crate::sql_trace::Literals;
 use crate::tracing::{ToTrace, Tracing};
 use crate::{Error, facts};
 use level::{Seen, level};
@@ -60,6 +61,8 @@ pub struct RecordPlan {
     pub trace: bool,
     /// Take stacks of the server's threads.
     pub stacks: bool,
+    /// Follow the commands of the server's clients.
+    pub sql: Option<Literals>,
     /// Folder that holds the recordings.
     pub out: PathBuf,
     /// The command line, secrets masked.
@@ -101,7 +104,8 @@ impl RecordPlan {
     }
 
     fn to_trace(&self) -> ToTrace {
-        ToTrace { trace: self.trace, stacks: self.stacks, load_is_here: !self.command.is_empty() }
+        let load_is_here = !self.command.is_empty();
+        ToTrace { trace: self.trace, stacks: self.stacks, sql: self.sql, load_is_here }
     }
 }
 

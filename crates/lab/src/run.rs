@@ -161,16 +161,29 @@ impl Lab<'_> {
         if self.plan.actions.iter().any(|a| matches!(a.what, What::Restart | What::Shell(_))) {
             spec.limits.reconnect = RECONNECT_TIME_MAX;
         }
-        self.listener.hear(News::Step("connecting the users"));
-        let engine = Engine::open(&spec, &self.workload)?;
+        let connect = || {
+            self.listener.hear(News::Step("connecting the users"));
+            Engine::open(&spec, &self.workload)
+        };
+        // Whoever follows commands has to see what they prepare.
+        let connects_first = self.plan.sql.is_none();
+        let connected = connects_first.then(connect).transpose()?;
 
         let (pid, data_dir) = (info.server.pid, self.tested.data_dir.clone());
         let mut recording = Recording::begin(&self.plan.out, info)?;
-        let spec = watch_spec(&self.tested.dsn, pid, data_dir, self.plan.interval);
-        let watcher = Watcher::start(spec, recording.recorder.clone())?;
-        let wanted = ToTrace { trace: self.plan.trace, stacks: self.plan.stacks, load_is_here: true };
+        let watched = watch_spec(&self.tested.dsn, pid, data_dir, self.plan.interval);
+        let watcher = Watcher::start(watched, recording.recorder.clone())?;
+        let wanted = ToTrace {
+            trace: self.plan.trace,
+            stacks: self.plan.stacks,
+            sql: self.plan.sql,
+            load_is_here: true,
+        };
         let tracing = Tracing::begin(&mut recording, wanted);
-        let failure = self.levels(engine, &mut recording, &watcher, tracing.as_ref());
+        let failure = match connected.map_or_else(connect, Ok) {
+            Ok(engine) => self.levels(engine, &mut recording, &watcher, tracing.as_ref()),
+            Err(error) => Some(error.to_string()),
+        };
         drop(tracing);
         self.keep_log(&recording.path);
         let variables = facts::variables_now(&self.tested.dsn, &self.runtime);

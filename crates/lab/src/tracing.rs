@@ -13,6 +13,7 @@ use crate::counting::{Counting, NOT_HERE, Sight, THREADS};
 use crate::facts::COUNTERS_ALONE;
 use crate::pauses;
 use crate::recording::Recording;
+use crate::sql_trace::{COMMANDS, Literals, SqlTracing};
 use crate::stacks::StackTaking;
 use crate::thread_states::StatesTaking;
 
@@ -22,6 +23,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 const TABLES_INTERVAL: Duration = Duration::from_secs(10);
 /// Bound on the wait for the sums at a window's edge.
 const EDGE_TIME_MAX: Duration = Duration::from_secs(2);
+const NOT_ALLOWED: &str = "the tracer's programs are not allowed here";
 /// Requests to the tracing thread that wait, at most.
 const ASKED_MAX: usize = 16;
 
@@ -59,14 +61,17 @@ pub(crate) struct ToTrace {
     pub(crate) trace: bool,
     /// Their stacks, on top of that.
     pub(crate) stacks: bool,
+    /// The commands that they work on, on top of that.
+    pub(crate) sql: Option<Literals>,
     /// The load comes from this program, or from a command that it will start.
     pub(crate) load_is_here: bool,
 }
 
 /// A tracer in a thread of its own.
 pub(crate) struct Tracing {
-    // Ends before the tracer, whose accounts it looks into.
+    // Both end before the tracer, whose accounts they look into.
     stacks: Option<StackTaking>,
+    sql: Option<SqlTracing>,
     asked: Option<SyncSender<Asked>>,
     thread: Option<JoinHandle<()>>,
     sight: Sight,
@@ -84,11 +89,14 @@ impl Tracing {
         let started = counting.and_then(|(counting, lost)| {
             recording.info.not_measured.extend(lost);
             let servers = recording.info.server.pid.into_iter().collect();
-            Tracing::start(counting, servers, wanted.stacks, recording)
+            Tracing::start(counting, servers, wanted, recording)
         });
         match started {
             Ok(tracing) => Some(tracing),
             Err(why) => {
+                if wanted.sql.is_some() {
+                    recording.info.not_measured.push(format!("{COMMANDS}: {why}"));
+                }
                 recording.info.not_measured.push(format!("{THREADS}: {why}"));
                 None
             }
@@ -104,26 +112,31 @@ impl Tracing {
         recording: &mut Recording,
         wanted: ToTrace,
     ) -> Result<Tracing, String> {
-        Tracing::start(counting, Vec::new(), wanted.stacks, recording)
+        Tracing::start(counting, Vec::new(), wanted, recording)
     }
 
     fn start(
         counting: Counting,
         servers: Vec<u32>,
-        stacks: bool,
+        wanted: ToTrace,
         recording: &mut Recording,
     ) -> Result<Tracing, String> {
-        let stacks = match (&counting, stacks) {
+        let stacks = match (&counting, wanted.stacks) {
             (_, false) => Ok(None),
             (Counting::Traced(tracer), true) => {
                 let taken = tracer.stacks().map_err(|error| error.to_string());
                 taken.and_then(|stacks| StackTaking::start(stacks, recording.recorder.clone())).map(Some)
             }
             (Counting::Wire(_), true) => Err(NOT_HERE.to_string()),
-            (Counting::Sampled(_), true) => Err("the tracer's programs are not allowed here".to_string()),
+            (Counting::Sampled(_), true) => Err(NOT_ALLOWED.to_string()),
         };
         let stacks = stacks.unwrap_or_else(|why| {
             recording.info.not_measured.push(format!("the stacks of the server's threads: {why}"));
+            None
+        });
+        let sql = wanted.sql.map(|literals| sql_tracing(&counting, literals, recording)).transpose();
+        let sql = sql.unwrap_or_else(|why| {
+            recording.info.not_measured.push(format!("{COMMANDS}: {why}"));
             None
         });
         let (asked, asks) = sync_channel(ASKED_MAX);
@@ -134,7 +147,7 @@ impl Tracing {
         let mut keeper = Keeper::new(counting, servers, recording.recorder.clone());
         let spawned = std::thread::Builder::new().name("trace".to_string()).spawn(move || keeper.run(&asks));
         let thread = spawned.map_err(|error| format!("no thread could be started: {error}"))?;
-        Ok(Tracing { stacks, asked: Some(asked), thread: Some(thread), sight })
+        Ok(Tracing { stacks, sql, asked: Some(asked), thread: Some(thread), sight })
     }
 
     /// What the readings hold.
@@ -169,6 +182,9 @@ impl Tracing {
     }
 
     pub(crate) fn server_pid_changed(&self, pid: u32) {
+        if let Some(sql) = &self.sql {
+            sql.server_pid_changed(pid);
+        }
         self.ask(Asked::Server(pid));
     }
 
@@ -183,11 +199,22 @@ impl Tracing {
 impl Drop for Tracing {
     fn drop(&mut self) {
         self.stacks = None;
+        self.sql = None;
         self.asked = None;
         if let Some(thread) = self.thread.take() {
             // A panic there is no reason to lose the recording.
             let _ = thread.join();
         }
+    }
+}
+
+fn sql_tracing(counting: &Counting, literals: Literals, recording: &Recording) -> Result<SqlTracing, String> {
+    match (counting, recording.info.server.pid) {
+        (Counting::Traced(tracer), Some(pid)) => {
+            SqlTracing::start(tracer, pid, literals, recording.recorder.clone())
+        }
+        (Counting::Sampled(_), _) => Err(NOT_ALLOWED.to_string()),
+        _ => Err(NOT_HERE.to_string()),
     }
 }
 

@@ -1,5 +1,8 @@
 //! What goes into a recording while a run goes on, and comes out of it afterwards.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 /// Whether a series counts up (rates are derived when read) or is a level.
@@ -190,4 +193,46 @@ pub struct StackFrame {
     pub line: Option<u32>,
     /// The compiler put it into the function of the next depth.
     pub inlined: bool,
+}
+
+/// A command of a client, as the server worked on it. Times in nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClientCommand {
+    /// When the server had read it.
+    pub t_ns: i64,
+    pub tid: u32,
+    /// Who sent it: "load", "own" for this program, "unknown".
+    pub client: Cow<'static, str>,
+    /// The protocol's name of it without COM_, such as "QUERY", "STMT_EXECUTE", "PING".
+    pub command: Cow<'static, str>,
+    /// From when it had been read to when its reply was sent.
+    pub response_ns: u64,
+    /// Where its thread was meanwhile; `None` where its thread was not accounted for.
+    pub times: Option<CommandTimes>,
+    /// What the client sent with it, in bytes.
+    pub length: Option<u32>,
+    /// Number of the prepared statement that it made or is about, within its connection.
+    pub prepared: Option<u32>,
+    /// Which statement it is; `None` where it has none, and where it was not seen.
+    pub statement: Option<u32>,
+    /// The statement as it was sent, where literals are kept.
+    pub text: Option<Arc<str>>,
+}
+
+/// Of the time of a command.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CommandTimes {
+    pub cpu_ns: u64,
+    /// Ready to run, and not running.
+    pub runqueue_ns: u64,
+    pub lock_ns: u64,
+    /// Files: read, written, synced.
+    pub io_ns: u64,
+}
+
+/// A statement without its literals.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StatementText {
+    pub statement: u32,
+    pub text: String,
 }

@@ -24,6 +24,8 @@ pub(crate) const STATES: &str = "states";
 pub(crate) const STACKS: &str = "stacks";
 pub(crate) const WAITS: &str = "waits";
 pub(crate) const FRAMES: &str = "frames";
+pub(crate) const COMMANDS: &str = "commands";
+pub(crate) const STATEMENTS: &str = "statements";
 pub(crate) const ROWS_PREFIX: &str = "rows-";
 
 /// Stream of the roll-ups of one length, and the length.

@@ -17,6 +17,8 @@
 //! | `states-*.parquet` | a thread's time by state between two looks: begin_ns, t_ns, tid, …, `<state>_ms` | time |
 //! | `stacks-*.parquet` | a thread that was found on a CPU: t_ns, tid, role, stack, weight_ns | time |
 //! | `waits-*.parquet` | a wait that was chosen: t_ns, wait, tid, role, state, lengths, stacks | time |
+//! | `commands-*.parquet` | a command of a client: t_ns, tid, client, command, times, length, prepared, statement, text | time |
+//! | `statements-*.parquet` | a statement of commands: statement, text | statement |
 //! | `frames-*.parquet` | a function of a stack: stack, depth, function, module, file, line | stack, depth |
 //! | `events-*.parquet` | an event: t_ns, host, kind, text | time |
 //! | `*.wal` | frames of what is not yet sealed | |
@@ -52,6 +54,7 @@ pub mod export;
 pub mod run;
 pub mod sql;
 
+mod command_table;
 mod compact;
 mod error;
 mod frame;

@@ -7,7 +7,7 @@ use crate::layout;
 use crate::list::{RunSummary, list_runs};
 use crate::run::{Ended, Purpose};
 
-/// Statements for DuckDB that make views over every run in a folder: `runs`, `levels`, `anchors`, `series`, `collections`, `samples`, `rollup_10s`, `rollup_2min`, `load`, `states`, `stacks`, `waits`, `frames`, `events`,
+/// Statements for DuckDB that make views over every run in a folder: `runs`, `levels`, `anchors`, `series`, `collections`, `samples`, `rollup_10s`, `rollup_2min`, `load`, `states`, `stacks`, `waits`, `frames`, `commands`, `statements`, `events`,
 /// `rows_<source>` for each source of text tables, a view for every other stream, and `readings`, which joins the series with their values and times. Each has the run's id as
 /// `run`. Only sealed files are seen; a run that lacks some is simply not in that view. A folder that can't be read gives empty views.
 pub fn views(runs_dir: &Path) -> String {
@@ -45,7 +45,7 @@ pub fn views(runs_dir: &Path) -> String {
 }
 
 /// The views that are always there, with their columns for when no run has the files.
-const EMPTY: [(&str, &str); 11] = [
+const EMPTY: [(&str, &str); 13] = [
     (
         "series",
         "id UINTEGER, host VARCHAR, source VARCHAR, metric VARCHAR, instance VARCHAR, kind VARCHAR, unit VARCHAR",
@@ -84,6 +84,12 @@ const EMPTY: [(&str, &str); 11] = [
         "stack UINTEGER, depth UINTEGER, function VARCHAR, module VARCHAR, build_id VARCHAR, address UBIGINT, \
          source_file VARCHAR, line UINTEGER, inlined BOOLEAN",
     ),
+    (
+        "commands",
+        "t_ns BIGINT, tid UINTEGER, client VARCHAR, command VARCHAR, response_ns UBIGINT, cpu_ns UBIGINT, runqueue_ns UBIGINT, \
+         lock_ns UBIGINT, io_ns UBIGINT, length UINTEGER, prepared UINTEGER, statement UINTEGER, text VARCHAR",
+    ),
+    ("statements", "statement UINTEGER, text VARCHAR"),
     ("events", "t_ns BIGINT, host VARCHAR, kind VARCHAR, text VARCHAR"),
 ];
 

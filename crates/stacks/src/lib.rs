@@ -19,6 +19,7 @@
 //! assert_eq!(stack.end, End::Lost);
 //! ```
 
+mod code;
 mod elf;
 mod error;
 mod function_starts;
@@ -30,6 +31,7 @@ mod process;
 mod table;
 mod unwind;
 
+pub use code::{FunctionCode, MappedFunctions, functions_of_process};
 pub use error::Error;
 pub use interrupts::Interrupts;
 pub use module::{Module, ModuleId};

@@ -25,6 +25,8 @@
 //! ```
 
 mod account;
+mod command;
+pub mod dispatcher;
 mod error;
 mod files;
 mod mounts;
@@ -33,6 +35,7 @@ mod pauses;
 mod reading;
 pub mod role;
 mod sampled;
+mod sql;
 mod stack_record;
 mod stacks;
 pub mod state;
@@ -50,18 +53,30 @@ mod now_skeleton {
     include!(concat!(env!("OUT_DIR"), "/now.skel.rs"));
 }
 
+/// Generated from `bpf/sql.bpf.c` by the build script.
+#[allow(unreachable_pub, clippy::all, clippy::pedantic, missing_docs)]
+mod sql_skeleton {
+    include!(concat!(env!("OUT_DIR"), "/sql.skel.rs"));
+}
+
 /// Generated from `bpf/budget.bpf.c` by the build script.
 #[allow(unreachable_pub, clippy::all, clippy::pedantic, missing_docs)]
 mod skeleton {
     include!(concat!(env!("OUT_DIR"), "/budget.skel.rs"));
 }
 
+pub use command::{
+    COM_CHANGE_USER, COM_INIT_DB, COM_QUERY, COM_QUIT, COM_RESET_CONNECTION, COM_STMT_CLOSE,
+    COM_STMT_PREPARE, Command, CommandTimes, Prepared, command_name,
+};
+pub use dispatcher::Dispatcher;
 pub use error::Error;
 pub use now::{ThreadLook, ThreadNow};
 pub use pauses::{Client, Moments, Pauses};
 pub use reading::{ClientSums, FileWait, Reading, ServerSums, ThreadSums};
 pub use role::Role;
 pub use sampled::Sampler;
+pub use sql::{CommandsLost, SqlTrace};
 pub use stack_record::{Registers, StackKind, StackRecord};
 pub use stacks::{Stacks, StacksLost};
 pub use state::{STATES, State};

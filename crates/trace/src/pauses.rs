@@ -39,6 +39,14 @@ pub enum Client {
 }
 
 impl Client {
+    pub(crate) fn of_side(side: u8) -> Client {
+        match side {
+            SIDE_LOAD => Client::Load,
+            SIDE_OWN => Client::Own,
+            _ => Client::Unknown,
+        }
+    }
+
     /// The name as tables have it.
     pub fn name(self) -> &'static str {
         match self {
@@ -141,11 +149,7 @@ fn read(key: &[u8], value: &[u8]) -> Option<Pauses> {
         state: State::of_number(*key.get(14)?).unwrap_or(State::Other),
         call: (call != u16::MAX).then_some(call),
         in_request: *key.get(15)? == 1,
-        client: match *value.get(73)? {
-            SIDE_LOAD => Client::Load,
-            SIDE_OWN => Client::Own,
-            _ => Client::Unknown,
-        },
+        client: Client::of_side(*value.get(73)?),
         length: moments(8)?,
         period: moments(32)?,
     })

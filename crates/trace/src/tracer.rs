@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Link, MapCore, MapFlags, OpenObject, ProgramMut};
 
 use crate::account::{ACCOUNTS_MAX, Account, Accounts, SIDE_LOAD, SIDE_SERVER};
+use crate::dispatcher::Dispatcher;
 use crate::error::Error;
 use crate::files::{Paths, as_folder, path_here, path_within};
 use crate::mounts::Mounts;
@@ -16,6 +17,7 @@ use crate::pauses::{Pauses, Told};
 use crate::reading::{FileWait, LOST, Reading, ServerSums, Sums, ThreadSums};
 use crate::role::{self, Role};
 use crate::skeleton::{BudgetSkel, BudgetSkelBuilder};
+use crate::sql::SqlTrace;
 use crate::stacks::Stacks;
 use crate::state::{State, state_of_syscall};
 
@@ -349,6 +351,15 @@ impl Tracer {
     pub fn stacks(&self) -> Result<Stacks, Error> {
         let maps = &self.skeleton.maps;
         Stacks::start(maps.accounts.as_fd(), maps.account_of.as_fd(), maps.pasts.as_fd())
+    }
+
+    /// Follows the commands of clients too, of one of the servers that this tracer watches. `file`: where its dispatcher is.
+    ///
+    /// # Errors
+    /// Where the kernel does not take the programs.
+    pub fn sql(&self, pid: u32, file: &Path, dispatcher: &Dispatcher) -> Result<SqlTrace, Error> {
+        let maps = &self.skeleton.maps;
+        SqlTrace::start(maps.accounts.as_fd(), maps.account_of.as_fd(), pid, file, dispatcher)
     }
 
     fn role(&mut self, place: usize, account: &Account) -> Role {

@@ -54,6 +54,7 @@ mod cgroup;
 mod connections;
 mod cost;
 mod cpu;
+mod digest;
 mod disk;
 mod error;
 mod facts;
@@ -75,6 +76,7 @@ mod variables;
 mod watcher;
 
 pub use connections::{Connection, connections};
+pub use digest::{digest, may_be_kept};
 pub use error::Error;
 pub use facts::{global_variables, host_facts, server_facts};
 pub use metric::{Metric, describe};

@@ -13,6 +13,7 @@ pub(crate) use crate::profile_args::{
 };
 pub(crate) use crate::record_args::{Length, RecordArgs};
 pub(crate) use crate::server::BuildsArgs;
+pub(crate) use crate::statements::{SqlTraceArgs, StatementsArgs};
 
 #[derive(Parser, Debug)]
 #[command(
@@ -61,6 +62,8 @@ pub(crate) enum Command {
     Classes(ClassesArgs),
     /// Show who ended the waits of the server's threads: where they waited, which threads woke them, and in which function
     Wakers(WakersArgs),
+    /// Show which statements the server spent its time on, or every command that it worked on, in order
+    Statements(StatementsArgs),
     /// Write a recorded run's samples as CSV or as one Parquet file, or its stacks folded or for pprof
     Export(ExportArgs),
     /// Open the DuckDB shell with views over every recorded run
@@ -196,6 +199,9 @@ pub(crate) struct LevelArgs {
     /// Take stacks of the server's threads, on CPUs and in waits (see `whyso functions`)
     #[arg(long, conflicts_with = "no_trace")]
     pub(crate) stacks: bool,
+
+    #[command(flatten)]
+    pub(crate) sql: SqlTraceArgs,
 
     /// Do not repeat the best level at the end to look for drift
     #[arg(long)]

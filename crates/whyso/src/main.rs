@@ -17,6 +17,7 @@ mod run;
 mod server;
 mod source;
 mod stacks;
+mod statements;
 mod sysbench;
 mod terminal;
 mod threads;
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
         Command::Source(args) => source::show_source(&args),
         Command::Classes(args) => profile::show_classes(&args),
         Command::Wakers(args) => profile::show_wakers(&args),
+        Command::Statements(args) => statements::statements(&args),
         Command::Export(args) => commands::export(&args),
         Command::Sql(args) => commands::sql(&args),
         Command::Runs(args) => commands::runs(&args),

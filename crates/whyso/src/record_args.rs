@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::statements::SqlTraceArgs;
+
 #[derive(Args, Debug)]
 pub(crate) struct RecordArgs {
     /// Server to watch: mysql://user@host:3306/ or mysql://user@localhost/?socket=/path
@@ -34,6 +36,9 @@ pub(crate) struct RecordArgs {
     /// Take stacks of the server's threads, on CPUs and in waits (see `whyso functions`)
     #[arg(long, conflicts_with = "no_trace")]
     pub(crate) stacks: bool,
+
+    #[command(flatten)]
+    pub(crate) sql: SqlTraceArgs,
 
     /// Folder that holds the recordings
     #[arg(long, value_name = "DIR", default_value = "runs")]

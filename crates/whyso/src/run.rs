@@ -126,6 +126,7 @@ fn plan(args: &RunArgs) -> Result<Plan> {
         interval: Duration::from_millis(args.levels.interval_ms),
         trace: !args.levels.no_trace,
         stacks: args.levels.stacks,
+        sql: args.levels.sql.wanted(),
         engine: args.drive.engine,
         loops: args.drive.loops,
         tuning: tuning(&args.drive)?,

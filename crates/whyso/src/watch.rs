@@ -25,6 +25,7 @@ pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
         interval: Duration::from_millis(args.interval_ms),
         trace: !args.no_trace,
         stacks: args.stacks,
+        sql: args.sql.wanted(),
         out: args.out.clone(),
         command_line: whyso_lab::masked_command_line(std::env::args()),
     };

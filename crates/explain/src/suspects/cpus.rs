@@ -221,7 +221,12 @@ fn noisy_neighbour(case: &Case) -> Option<Claim> {
 /// What whyso's own samplers and tracer used.
 fn observer(case: &Case) -> Option<Claim> {
     let is_cost = |source: &str, metric: &str| {
-        matches!((source, metric), ("watch", "cpu_ns") | ("trace_cost", "program_ns" | "tracer_cpu_ns"))
+        matches!(
+            (source, metric),
+            ("watch", "cpu_ns")
+                | ("trace_cost", "program_ns" | "tracer_cpu_ns")
+                | ("sql", "program_ns" | "cpu_ns")
+        )
     };
     let mut cost_ns = 0.0;
     let mut evidence = Vec::new();

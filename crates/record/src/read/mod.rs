@@ -15,8 +15,10 @@ use whyso_series::{
     Envelope, Points, Rollup, envelope, envelope_of_rollups, merge_rollups, rates, roll_up, roll_up_rates,
 };
 
+use crate::command_table;
 use crate::data::{
-    Event, Kind, LoadInterval, SeriesId, SeriesKey, StackFrame, StackSample, StackWait, TextRows,
+    ClientCommand, Event, Kind, LoadInterval, SeriesId, SeriesKey, StackFrame, StackSample, StackWait,
+    TextRows,
 };
 use crate::error::{Error, Result};
 use crate::layout;
@@ -365,6 +367,27 @@ impl Recording {
         }
         frames.sort_by_key(|one| (one.stack, one.depth));
         Ok(frames)
+    }
+
+    /// Commands of clients that the server began to work on within a window, its end excluded, in that order; all for `None`.
+    pub fn commands(&self, window: Option<Window>) -> Result<Vec<ClientCommand>> {
+        let window = window.unwrap_or(EVERYTHING);
+        let mut commands = Vec::new();
+        for batch in self.batches(layout::COMMANDS)? {
+            commands.extend(command_table::commands_of(&batch, window).unwrap_or_default());
+        }
+        commands.sort_by_key(|one| one.t_ns);
+        Ok(commands)
+    }
+
+    /// The statements of the commands, by number.
+    pub fn statements(&self) -> Result<HashMap<u32, String>> {
+        let mut statements = HashMap::new();
+        for batch in self.batches(layout::STATEMENTS)? {
+            let found = command_table::statements_of(&batch).unwrap_or_default();
+            statements.extend(found.into_iter().map(|one| (one.statement, one.text)));
+        }
+        Ok(statements)
     }
 
     /// The text tables of a source in order of time, those that had no rows too. A column that only other tables of the source have is there,

@@ -16,9 +16,10 @@ use arrow::array::RecordBatch;
 
 pub(crate) use disk::{Disk, is_locked};
 
+use crate::command_table;
 use crate::data::{
-    Event, Kind, LoadInterval, Reading, SeriesId, SeriesKey, StackFrame, StackSample, StackWait, StatesLook,
-    TextRows,
+    ClientCommand, Event, Kind, LoadInterval, Reading, SeriesId, SeriesKey, StackFrame, StackSample,
+    StackWait, StatementText, StatesLook, TextRows,
 };
 use crate::error::{Error, Result};
 use crate::layout;
@@ -225,6 +226,18 @@ impl Recorder {
         self.give_batch(layout::FRAMES, frames.is_empty(), stack_table::frames_batch(frames));
     }
 
+    /// Commands of clients, in order of time.
+    pub fn commands(&self, commands: &[ClientCommand]) {
+        let batch = command_table::commands_batch(commands);
+        self.give_batch(layout::COMMANDS, commands.is_empty(), batch);
+    }
+
+    /// The statements that [`Recorder::commands`] names; each once.
+    pub fn statements(&self, statements: &[StatementText]) {
+        let batch = command_table::statements_batch(statements);
+        self.give_batch(layout::STATEMENTS, statements.is_empty(), batch);
+    }
+
     fn give_batch(&self, stream: &str, empty: bool, batch: Result<RecordBatch>) {
         match batch {
             _ if empty => {}
@@ -241,7 +254,8 @@ impl Recorder {
         let known = layout::ROLLUPS.iter().any(|(name, _)| *name == stream)
             || [layout::COLLECTIONS, layout::SAMPLES, layout::LOAD, layout::EVENTS, "series"]
                 .contains(&stream)
-            || [layout::STATES, layout::STACKS, layout::WAITS, layout::FRAMES].contains(&stream);
+            || [layout::STATES, layout::STACKS, layout::WAITS, layout::FRAMES].contains(&stream)
+            || [layout::COMMANDS, layout::STATEMENTS].contains(&stream);
         let letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
         if known || stream.is_empty() || !stream.bytes().all(letter) {
             return Err(Error::StreamName(stream.to_string()));

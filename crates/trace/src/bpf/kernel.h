@@ -101,6 +101,8 @@ struct sock {
 #if defined(__TARGET_ARCH_x86)
 struct pt_regs {
 	unsigned long bp;
+	unsigned long cx;
+	unsigned long dx;
 	unsigned long si;
 	unsigned long di;
 	unsigned long orig_ax;
@@ -115,6 +117,12 @@ struct pt_regs {
 #define STACK_POINTER(regs) ((regs)->sp)
 #define FRAME_POINTER(regs) ((regs)->bp)
 #define LINK_REGISTER(regs) 0
+#define FIRST_PARAMETER(regs) ((regs)->di)
+#define SECOND_PARAMETER(regs) ((regs)->si)
+#define THIRD_PARAMETER(regs) ((regs)->dx)
+#define FOURTH_PARAMETER(regs) ((regs)->cx)
+// What a return takes off the stack.
+#define RETURN_ADDRESS_BYTES 8
 #define THREAD_POINTER(task) ((task)->thread.fsbase)
 #elif defined(__TARGET_ARCH_arm64)
 struct pt_regs {
@@ -132,6 +140,12 @@ struct pt_regs {
 #define STACK_POINTER(regs) ((regs)->sp)
 #define FRAME_POINTER(regs) ((regs)->regs[29])
 #define LINK_REGISTER(regs) ((regs)->regs[30])
+#define FIRST_PARAMETER(regs) ((regs)->regs[0])
+#define SECOND_PARAMETER(regs) ((regs)->regs[1])
+#define THIRD_PARAMETER(regs) ((regs)->regs[2])
+#define FOURTH_PARAMETER(regs) ((regs)->regs[3])
+// What a return takes off the stack.
+#define RETURN_ADDRESS_BYTES 0
 #define THREAD_POINTER(task) ((task)->thread.uw.tp_value)
 #else
 #error "the registers of this architecture are not known here"

@@ -4,6 +4,7 @@ use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error};
 use whyso_record::data::TextRows;
 
+use crate::digest::digest;
 use crate::sampler::{Failure, Sampler};
 use crate::sink::Batch;
 use crate::sql::Sql;
@@ -49,7 +50,7 @@ pub async fn connections(conn: &mut Conn) -> Result<Option<Vec<Connection>>, Err
                     tid,
                     id,
                     executing_ms: executing_ms.filter(|_| text.is_some()),
-                    statement: text.map(|text| without_literals(&text)),
+                    statement: text.map(|text| digest(&text)),
                 });
                 return Ok(Some(told.collect()));
             }
@@ -100,52 +101,5 @@ impl Sampler for Connections {
             rows: found.into_iter().map(row).collect(),
         });
         Ok(())
-    }
-}
-
-/// What a statement says without what it says it of: quoted text and numbers are somebody's data.
-fn without_literals(statement: &str) -> String {
-    let mut digest = String::with_capacity(statement.len());
-    let mut rest = statement.chars().peekable();
-    let mut in_word = false;
-    while let Some(one) = rest.next() {
-        match one {
-            '\'' | '"' => {
-                while let Some(inner) = rest.next() {
-                    if inner == '\\' {
-                        rest.next();
-                    } else if inner == one {
-                        break;
-                    }
-                }
-                digest.push('?');
-                in_word = false;
-            }
-            '0'..='9' if !in_word => {
-                while rest.peek().is_some_and(|next| next.is_ascii_alphanumeric() || *next == '.') {
-                    rest.next();
-                }
-                digest.push('?');
-            }
-            _ => {
-                in_word = one.is_alphanumeric() || one == '_' || one == '`';
-                digest.push(if one.is_control() { ' ' } else { one });
-            }
-        }
-    }
-    digest
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_statement_is_told_without_its_literals() {
-        assert_eq!(
-            without_literals("SELECT c FROM sbtest1 WHERE id = 42 AND name = 'O\\'Hara' AND x=1.5e3"),
-            "SELECT c FROM sbtest1 WHERE id = ? AND name = ? AND x=?"
-        );
-        assert_eq!(without_literals("SET x = \"a'b\", y='never ends"), "SET x = ?, y=?");
     }
 }

@@ -1,0 +1,240 @@
+//! What commands say: the text of each statement once, and which text a prepared statement's number stands for.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use whyso_record::data::StatementText;
+use whyso_trace::{
+    COM_CHANGE_USER, COM_INIT_DB, COM_QUIT, COM_RESET_CONNECTION, COM_STMT_CLOSE, COM_STMT_PREPARE, Command,
+    Prepared,
+};
+use whyso_watch::{digest, may_be_kept};
+
+use super::Literals;
+
+/// Different statements of a run, without their literals: what is new after that has no text, and is counted.
+const STATEMENTS_MAX: usize = 20_000;
+/// Prepared statements of all connections together: an execution of others is one of an unknown statement.
+const PREPARED_MAX: usize = 200_000;
+
+/// What a command says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Words {
+    /// The prepared statement that it is about, within its connection.
+    pub(super) prepared: Option<u32>,
+    /// Number of its statement.
+    pub(super) statement: Option<u32>,
+    /// As it was sent.
+    pub(super) text: Option<Arc<str>>,
+}
+
+pub(super) struct Said {
+    literals: Literals,
+    statements: HashMap<String, u32>,
+    fresh: Vec<StatementText>,
+    connections: HashMap<u64, Connection>,
+    /// Of all connections.
+    prepared: usize,
+    /// Commands whose statement found no place.
+    pub(super) full: u64,
+}
+
+/// The prepared statements of a connection.
+#[derive(Default)]
+struct Connection {
+    by_number: HashMap<u32, Words>,
+    last: Option<u32>,
+}
+
+impl Said {
+    pub(super) fn new(literals: Literals) -> Said {
+        Said {
+            literals,
+            statements: HashMap::new(),
+            fresh: Vec::new(),
+            connections: HashMap::new(),
+            prepared: 0,
+            full: 0,
+        }
+    }
+
+    /// What a command says; to be asked of every command, each connection's in the order in which they ended.
+    pub(super) fn of(&mut self, command: &Command<'_>) -> Words {
+        match command.number {
+            COM_QUIT | COM_CHANGE_USER | COM_RESET_CONNECTION => {
+                self.forget(command.connection);
+                Words::default()
+            }
+            COM_STMT_PREPARE => self.prepare(command),
+            _ if command.prepared.is_some() => self.about_prepared(command),
+            _ => self.words(command),
+        }
+    }
+
+    /// The statements that are new since the last time.
+    pub(super) fn take_fresh(&mut self) -> Vec<StatementText> {
+        std::mem::take(&mut self.fresh)
+    }
+
+    /// No connection that is known lives any more.
+    pub(super) fn forget_connections(&mut self) {
+        self.connections.clear();
+        self.prepared = 0;
+    }
+
+    fn forget(&mut self, connection: u64) {
+        let gone = self.connections.remove(&connection).unwrap_or_default();
+        self.prepared -= gone.by_number.len();
+    }
+
+    fn prepare(&mut self, command: &Command<'_>) -> Words {
+        let mut words = self.words(command);
+        let Some(Prepared::Number(number)) = command.prepared else { return words };
+        words.prepared = Some(number);
+        // Numbers of one connection only grow: this is another, which the server keeps where that one was.
+        let last = self.connections.get(&command.connection).and_then(|known| known.last);
+        if last.is_some_and(|last| number <= last) {
+            self.forget(command.connection);
+        }
+        let connection = self.connections.entry(command.connection).or_default();
+        connection.last = Some(number);
+        if self.prepared < PREPARED_MAX {
+            connection.by_number.insert(number, words.clone());
+            self.prepared += 1;
+        }
+        words
+    }
+
+    fn about_prepared(&mut self, command: &Command<'_>) -> Words {
+        let connection = self.connections.get_mut(&command.connection);
+        let number = match command.prepared {
+            Some(Prepared::Number(number)) => Some(number),
+            _ => connection.as_ref().and_then(|known| known.last),
+        };
+        let unknown = Words { prepared: number, ..Words::default() };
+        let (Some(connection), Some(number)) = (connection, number) else { return unknown };
+        if command.number != COM_STMT_CLOSE {
+            return connection.by_number.get(&number).cloned().unwrap_or(unknown);
+        }
+        let closed = connection.by_number.remove(&number);
+        self.prepared -= usize::from(closed.is_some());
+        closed.unwrap_or(unknown)
+    }
+
+    fn words(&mut self, command: &Command<'_>) -> Words {
+        let Some(bytes) = command.text else { return Words::default() };
+        let text = String::from_utf8_lossy(bytes);
+        let is_cut = command.length.is_some_and(|length| length as usize > bytes.len());
+        // The name of a schema is no statement.
+        let is_name = command.number == COM_INIT_DB;
+        let mut told = if is_name { text.to_string() } else { digest(&text) };
+        if is_cut {
+            told.push_str(" …");
+        }
+        let keeps = self.literals == Literals::Kept && !is_name && may_be_kept(&text);
+        Words { prepared: None, statement: self.number(told), text: keeps.then(|| Arc::from(text.as_ref())) }
+    }
+
+    fn number(&mut self, text: String) -> Option<u32> {
+        if let Some(number) = self.statements.get(&text) {
+            return Some(*number);
+        }
+        if self.statements.len() >= STATEMENTS_MAX {
+            self.full += 1;
+            return None;
+        }
+        let statement = self.statements.len() as u32;
+        self.fresh.push(StatementText { statement, text: text.clone() });
+        self.statements.insert(text, statement);
+        Some(statement)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use whyso_trace::{COM_QUERY, Client};
+
+    const COM_STMT_EXECUTE: u8 = 23;
+
+    fn command(connection: u64, number: u8, prepared: Option<u32>, text: Option<&str>) -> Command<'_> {
+        Command {
+            begin_ns: 0,
+            end_ns: 1,
+            tid: 1,
+            connection,
+            number,
+            client: Client::Load,
+            times: None,
+            length: text.map(|text| text.len() as u32),
+            prepared: prepared.map(Prepared::Number),
+            text: text.map(str::as_bytes),
+        }
+    }
+
+    fn prepare(said: &mut Said, connection: u64, number: u32, text: &str) -> Words {
+        said.of(&command(connection, COM_STMT_PREPARE, Some(number), Some(text)))
+    }
+
+    fn execute(said: &mut Said, connection: u64, number: u32) -> Option<u32> {
+        said.of(&command(connection, COM_STMT_EXECUTE, Some(number), None)).statement
+    }
+
+    #[test]
+    fn an_execution_has_the_statement_that_was_prepared_in_its_connection() {
+        let mut said = Said::new(Literals::Replaced);
+        let one = prepare(&mut said, 1, 1, "SELECT ?").statement;
+        let two = prepare(&mut said, 2, 1, "DELETE FROM t").statement;
+        assert!(one.is_some() && two.is_some() && one != two);
+        assert_eq!((execute(&mut said, 1, 1), execute(&mut said, 2, 1)), (one, two));
+        assert_eq!(execute(&mut said, 1, 2), None, "prepared before the trace began");
+        let mut last = command(1, COM_STMT_EXECUTE, None, None);
+        last.prepared = Some(Prepared::Last);
+        assert_eq!(said.of(&last), Words { prepared: Some(1), statement: one, text: None });
+        let texts: Vec<String> = said.take_fresh().into_iter().map(|one| one.text).collect();
+        assert_eq!(texts, ["SELECT ?", "DELETE FROM t"]);
+    }
+
+    #[test]
+    fn a_statement_is_forgotten_when_it_is_closed_and_when_its_connection_ends() {
+        let mut said = Said::new(Literals::Replaced);
+        for number in 1..=3 {
+            prepare(&mut said, 1, number, "SELECT ?");
+        }
+        let closed = said.of(&command(1, COM_STMT_CLOSE, Some(2), None));
+        assert!(closed.statement.is_some());
+        assert_eq!(execute(&mut said, 1, 2), None);
+        assert!(execute(&mut said, 1, 3).is_some());
+        said.of(&command(1, COM_RESET_CONNECTION, None, None));
+        assert_eq!(execute(&mut said, 1, 3), None);
+        // The connection broke without a word, and another is where it was.
+        prepare(&mut said, 1, 5, "SELECT ?");
+        prepare(&mut said, 1, 6, "SELECT ?");
+        prepare(&mut said, 1, 1, "DELETE FROM t");
+        assert_eq!(execute(&mut said, 1, 6), None);
+        assert_eq!(said.prepared, 1);
+        said.of(&command(1, COM_QUIT, None, None));
+        assert_eq!(said.prepared, 0);
+    }
+
+    #[test]
+    fn literals_are_kept_only_where_that_is_wanted_and_never_those_of_accounts() {
+        let query = |said: &mut Said, text: &str| said.of(&command(1, COM_QUERY, None, Some(text)));
+        let mut said = Said::new(Literals::Replaced);
+        assert_eq!(query(&mut said, "SELECT 'a'").text, None);
+        let mut said = Said::new(Literals::Kept);
+        assert_eq!(query(&mut said, "SELECT 'a'").text.as_deref(), Some("SELECT 'a'"));
+        assert_eq!(query(&mut said, "CREATE USER u IDENTIFIED BY 'a'").text, None);
+        let texts: Vec<String> = said.take_fresh().into_iter().map(|one| one.text).collect();
+        assert_eq!(texts, ["SELECT ?", "CREATE USER …"]);
+    }
+
+    #[test]
+    fn a_statement_that_was_cut_says_so() {
+        let mut said = Said::new(Literals::Replaced);
+        let mut long = command(1, COM_QUERY, None, Some("SELECT 'a"));
+        long.length = Some(5000);
+        said.of(&long);
+        assert_eq!(said.take_fresh()[0].text, "SELECT ? …");
+    }
+}

@@ -1,0 +1,71 @@
+//! Statements and commands as JSON objects. The names are fixed: other programs rely on them.
+
+use serde_json::{Map, Value, json};
+use whyso_explain::statements::{COMMAND_METRICS, SqlTraceCost, StatementTime};
+use whyso_record::data::ClientCommand;
+
+use super::CommandsOf;
+
+/// What `whyso statements --json` prints. Times are in nanoseconds.
+pub fn statements_json(about: &CommandsOf<'_>, statements: &[StatementTime], limit: usize) -> Value {
+    let one = |time: &StatementTime| {
+        let sums = COMMAND_METRICS.iter().zip(time.sum_ns);
+        let sums = sums.map(|(metric, ns)| (metric.name().to_string(), json!(ns)));
+        json!({
+            "command": time.command,
+            "statement": about.text(time.statement),
+            "count": time.count,
+            "accounted": time.accounted,
+            "sum_ns": sums.collect::<Map<_, _>>(),
+            "mean_ns": time.mean_ns(),
+            "p95_ns": time.p95_ns,
+            "max_ns": time.max_ns,
+        })
+    };
+    let mut object = window(about);
+    object["statements"] = statements.iter().take(limit).map(one).collect();
+    object
+}
+
+/// What `whyso statements --log --json` prints. Times are in nanoseconds, `t_s` in seconds since the load began.
+pub fn commands_json(about: &CommandsOf<'_>, commands: &[ClientCommand], limit: usize) -> Value {
+    let one = |one: &ClientCommand| {
+        let times = one.times;
+        json!({
+            "t_ns": one.t_ns,
+            "t_s": (one.t_ns - about.origin_ns) as f64 / 1e9,
+            "tid": one.tid,
+            "client": one.client,
+            "command": one.command,
+            "response_ns": one.response_ns,
+            "cpu_ns": times.map(|times| times.cpu_ns),
+            "runqueue_ns": times.map(|times| times.runqueue_ns),
+            "lock_ns": times.map(|times| times.lock_ns),
+            "io_ns": times.map(|times| times.io_ns),
+            "length": one.length,
+            "prepared": one.prepared,
+            "statement": about.text(one.statement),
+            "text": one.text.as_deref(),
+        })
+    };
+    let mut object = window(about);
+    object["commands"] = commands.iter().take(limit).map(one).collect();
+    object
+}
+
+fn window(about: &CommandsOf<'_>) -> Value {
+    let SqlTraceCost { commands, probes_ns, programs_ns_a_command, reader_ns_a_command, lost } = about.trace;
+    let lost: Map<_, _> = lost.iter().map(|(why, count)| (why.clone(), json!(count))).collect();
+    json!({
+        "window": about.window,
+        "seconds": about.seconds,
+        "own_left_out": about.own_left_out,
+        "trace": {
+            "commands": commands,
+            "probes_ns": probes_ns,
+            "programs_ns_a_command": programs_ns_a_command,
+            "reader_ns_a_command": reader_ns_a_command,
+            "lost": lost,
+        },
+    })
+}

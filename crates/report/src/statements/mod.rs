@@ -1,0 +1,192 @@
+//! What clients asked of the server: as a table of statements and as a log, for people and for programs.
+
+mod cost;
+mod json;
+#[cfg(test)]
+mod tests;
+
+pub use json::{commands_json, statements_json};
+
+use std::collections::HashMap;
+use std::io::Write;
+
+use whyso_explain::statements::{CommandMetric, SqlTraceCost, StatementTime};
+use whyso_record::data::ClientCommand;
+
+use crate::Error;
+use crate::number::{grouped, whole};
+use crate::terminal::aligned_with_words;
+
+const NS_PER_S: f64 = 1e9;
+const NS_PER_MS: f64 = 1e6;
+/// A statement that is longer is cut in the table, in characters; the log and JSON have the whole of what was recorded.
+const STATEMENT_WIDTH: usize = 120;
+
+/// Which commands are told, and what following them cost.
+#[derive(Clone, Copy, Debug)]
+pub struct CommandsOf<'a> {
+    /// Such as "the level of 16 users".
+    pub window: &'a str,
+    /// When the load began: from here times are told.
+    pub origin_ns: i64,
+    /// Length of the window.
+    pub seconds: f64,
+    /// Commands of whyso's own connections that are not among them.
+    pub own_left_out: u64,
+    pub trace: &'a SqlTraceCost,
+    /// Of the statements, by number.
+    pub texts: &'a HashMap<u32, String>,
+}
+
+impl CommandsOf<'_> {
+    fn text(&self, statement: Option<u32>) -> Option<&str> {
+        self.texts.get(&statement?).map(String::as_str)
+    }
+
+    fn heading(&self, count: u64) -> String {
+        let mut out = format!("{} commands of {}, {} s", whole(count), self.window, grouped(self.seconds));
+        if self.own_left_out > 0 {
+            out.push_str(&format!("; {} of whyso's own are left out (--own)", whole(self.own_left_out)));
+        }
+        out.push('\n');
+        out
+    }
+}
+
+/// The statements with the most time, `limit` of them at most, by the sums of `by`.
+pub fn statements(
+    about: &CommandsOf<'_>,
+    statements: &[StatementTime],
+    by: &[CommandMetric],
+    limit: usize,
+) -> String {
+    let mut rows = vec![head(by)];
+    let total = total(statements);
+    rows.push(row(&total, &total, by, "<Total>", String::new()));
+    for time in statements.iter().take(limit) {
+        let text = match about.text(time.statement) {
+            Some(text) => cut(text),
+            None => unknown(&time.command).to_string(),
+        };
+        rows.push(row(time, &total, by, &time.command, text));
+    }
+    let words = [rows[0].len() - 2, rows[0].len() - 1];
+    let mut out = format!("{}\n{}", about.heading(total.count), aligned_with_words(&rows, &words));
+    let left = statements.len().saturating_sub(limit);
+    if left > 0 {
+        out.push_str(&format!("and {} more: --limit N shows N\n", whole(left as u64)));
+    }
+    if total.accounted < total.count {
+        let without = total.count - total.accounted;
+        out.push_str(&format!(
+            "{} commands were of threads without an account: all but their response time is missing\n",
+            whole(without)
+        ));
+    }
+    out.push_str(&format!("\n{}", cost::words(about.trace)));
+    out
+}
+
+/// Every command in order of time, `limit` of them at most.
+///
+/// # Errors
+/// `out` can't be written.
+pub fn commands(
+    out: &mut impl Write,
+    about: &CommandsOf<'_>,
+    commands: &[ClientCommand],
+    limit: usize,
+) -> Result<(), Error> {
+    writeln!(out, "{}", about.heading(commands.len() as u64))?;
+    writeln!(
+        out,
+        "{:>11}  {:>8}  {:>11}  {:>10}  {:>10}  {:>7}  {:<16}  statement",
+        "time s", "thread", "response ms", "cpu ms", "lock ms", "length", "command"
+    )?;
+    for one in commands.iter().take(limit) {
+        let ms = |ns: Option<u64>| ns.map_or_else(String::new, |ns| format!("{:.3}", ns as f64 / NS_PER_MS));
+        let length = one.length.map_or_else(String::new, |length| length.to_string());
+        let text = one.text.as_deref().or(about.text(one.statement)).unwrap_or(unknown(&one.command));
+        let line = format!(
+            "{:>11.6}  {:>8}  {:>11}  {:>10}  {:>10}  {length:>7}  {:<16}  {}",
+            (one.t_ns - about.origin_ns) as f64 / NS_PER_S,
+            one.tid,
+            ms(Some(one.response_ns)),
+            ms(one.times.map(|times| times.cpu_ns)),
+            ms(one.times.map(|times| times.lock_ns)),
+            one.command,
+            clean(text),
+        );
+        writeln!(out, "{}", line.trim_end())?;
+    }
+    let left = commands.len().saturating_sub(limit);
+    if left > 0 {
+        writeln!(out, "and {} more: --limit N shows N", whole(left as u64))?;
+    }
+    write!(out, "\n{}", cost::words(about.trace))?;
+    Ok(())
+}
+
+fn head(by: &[CommandMetric]) -> Vec<String> {
+    let sums = by.iter().flat_map(|metric| [format!("{} s", metric.name()), "%".to_string()]);
+    let rest = ["count", "mean ms", "p95", "max", "command", "statement"].map(str::to_string);
+    sums.chain(rest).collect()
+}
+
+fn row(
+    time: &StatementTime,
+    total: &StatementTime,
+    by: &[CommandMetric],
+    command: &str,
+    statement: String,
+) -> Vec<String> {
+    let sums = by.iter().flat_map(|metric| {
+        let (ns, all_ns) = (time.sum_ns[*metric as usize], total.sum_ns[*metric as usize]);
+        let share = if ns == 0 { String::new() } else { format!("{:.1}", ns as f64 * 100.0 / all_ns as f64) };
+        [format!("{:.3}", ns as f64 / NS_PER_S), share]
+    });
+    let ms = |ns: f64| format!("{:.3}", ns / NS_PER_MS);
+    let is_total = std::ptr::eq(time, total);
+    let p95 = if is_total { String::new() } else { ms(time.p95_ns as f64) };
+    let rest =
+        [whole(time.count), ms(time.mean_ns()), p95, ms(time.max_ns as f64), command.to_string(), statement];
+    sums.chain(rest).collect()
+}
+
+fn total(statements: &[StatementTime]) -> StatementTime {
+    let mut total = StatementTime::default();
+    for one in statements {
+        total.count += one.count;
+        total.accounted += one.accounted;
+        total.max_ns = total.max_ns.max(one.max_ns);
+        total.sum_ns.iter_mut().zip(one.sum_ns).for_each(|(sum, ns)| *sum += ns);
+    }
+    total
+}
+
+/// What stands for the text of a command without one.
+fn unknown(command: &str) -> &'static str {
+    match command {
+        "STMT_EXECUTE"
+        | "STMT_BULK_EXECUTE"
+        | "STMT_FETCH"
+        | "STMT_CLOSE"
+        | "STMT_RESET"
+        | "STMT_SEND_LONG_DATA" => "<not known: prepared where it was not seen>",
+        "QUERY" | "STMT_PREPARE" => "<not recorded>",
+        _ => "",
+    }
+}
+
+fn cut(text: &str) -> String {
+    let mut short: String = clean(text).chars().take(STATEMENT_WIDTH).collect();
+    if text.chars().count() > STATEMENT_WIDTH {
+        short.push('…');
+    }
+    short
+}
+
+/// What a client sent never reaches the terminal as more than text.
+fn clean(text: &str) -> String {
+    text.chars().map(|one| if one.is_control() { ' ' } else { one }).collect()
+}

@@ -1,0 +1,88 @@
+use std::collections::HashMap;
+
+use whyso_explain::statements::{CommandMetric, StatementTime};
+use whyso_record::data::{ClientCommand, CommandTimes};
+
+use super::*;
+
+fn trace() -> SqlTraceCost {
+    SqlTraceCost {
+        commands: 1003,
+        probes_ns: Some(1800.0),
+        programs_ns_a_command: None,
+        reader_ns_a_command: 750.0,
+        lost: vec![("not read in time".to_string(), 3)],
+    }
+}
+
+fn texts() -> HashMap<u32, String> {
+    HashMap::from([(0, "SELECT c FROM t WHERE id = ?".to_string()), (1, "a\u{1b}[31m".to_string())])
+}
+
+fn about<'a>(trace: &'a SqlTraceCost, texts: &'a HashMap<u32, String>) -> CommandsOf<'a> {
+    let origin_ns = 4_000_000_000;
+    CommandsOf { window: "the level of 4 users", origin_ns, seconds: 2.0, own_left_out: 7, trace, texts }
+}
+
+fn executions() -> StatementTime {
+    StatementTime {
+        command: "STMT_EXECUTE".to_string(),
+        statement: Some(0),
+        count: 1000,
+        sum_ns: [3_000_000_000, 1_000_000_000, 0, 750_000_000, 0],
+        accounted: 990,
+        p95_ns: 4_500_000,
+        max_ns: 9_000_000,
+    }
+}
+
+#[test]
+fn statements_are_told_under_their_total_with_shares_and_what_following_them_cost() {
+    let (trace, texts) = (trace(), texts());
+    let unknown =
+        StatementTime { statement: None, count: 1, sum_ns: [1_000_000_000, 0, 0, 0, 0], ..executions() };
+    let by = [CommandMetric::Response, CommandMetric::Lock];
+    let table = statements(&about(&trace, &texts), &[executions(), unknown], &by, 30);
+    let expected = "\
+1,001 commands of the level of 4 users, 2.00 s; 7 of whyso's own are left out (--own)
+
+response s      %  lock s      %  count   mean ms    p95    max  command       statement
+     4.000  100.0   0.750  100.0  1,001     3.996         9.000  <Total>
+     3.000   75.0   0.750  100.0  1,000     3.000  4.500  9.000  STMT_EXECUTE  SELECT c FROM t WHERE id = ?
+     1.000   25.0   0.000             1  1000.000  4.500  9.000  STMT_EXECUTE  <not known: prepared where it was not seen>
+";
+    assert!(table.starts_with(expected), "{table}");
+    assert!(table.contains("two probes in the server's thread, 1.80 µs as measured here"), "{table}");
+    assert!(table.contains("Lost in the whole run, of 1,003: 3 (not read in time)."), "{table}");
+}
+
+#[test]
+fn the_log_has_a_line_a_command_and_no_escapes() {
+    let (trace, texts) = (trace(), texts());
+    let times = CommandTimes { cpu_ns: 250_000, runqueue_ns: 0, lock_ns: 1_000_000, io_ns: 0 };
+    let query = ClientCommand {
+        t_ns: 5_250_000_000,
+        tid: 77,
+        client: "load".into(),
+        command: "QUERY".into(),
+        response_ns: 1_500_000,
+        times: Some(times),
+        length: Some(28),
+        statement: Some(1),
+        ..ClientCommand::default()
+    };
+    let ping =
+        ClientCommand { t_ns: 5_500_000_000, tid: 78, command: "PING".into(), ..ClientCommand::default() };
+    let mut out = Vec::new();
+    commands(&mut out, &about(&trace, &texts), &[query.clone(), ping], 30).unwrap();
+    let text = String::from_utf8(out).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(
+        lines[3].split_whitespace().collect::<Vec<_>>(),
+        ["1.250000", "77", "1.500", "0.250", "1.000", "28", "QUERY", "a", "[31m"]
+    );
+    assert_eq!(lines[4].split_whitespace().collect::<Vec<_>>(), ["1.500000", "78", "0.000", "PING"]);
+    let object = commands_json(&about(&trace, &texts), &[query], 30);
+    assert_eq!(object["commands"][0]["lock_ns"], 1_000_000);
+    assert_eq!(object["trace"]["lost"]["not read in time"], 3);
+}

@@ -1,0 +1,198 @@
+//! The programs that follow the commands of clients, beside those that keep the accounts.
+
+use std::cell::RefCell;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+use std::rc::Rc;
+
+use libbpf_rs::skel::{OpenSkel, SkelBuilder};
+use libbpf_rs::{Link, OpenObject, ProgramMut, RingBufferBuilder};
+
+use crate::command::Command;
+use crate::dispatcher::Dispatcher;
+use crate::error::Error;
+use crate::sql_skeleton::{SqlSkel, SqlSkelBuilder};
+use crate::tracer::{Cost, NOTHING, cost_of};
+
+/// Records that are handed over at a time.
+const RECORDS_AT_ONCE: usize = 50_000;
+/// Rounds by which it is measured what the probes cost, and calls of each: some milliseconds.
+const MEASURED_ROUNDS: u32 = 10;
+const MEASURED_CALLS: u32 = 200;
+
+/// Commands that could not be told.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CommandsLost {
+    /// They were not read in time.
+    pub records: u64,
+    /// There was no memory for a thread's command.
+    pub storage: u64,
+    /// Their end was not seen.
+    pub ends: u64,
+    /// They were not what the programs write.
+    pub odd: u64,
+}
+
+/// Programs that follow the commands of clients; they are gone when this is dropped. The [`crate::Tracer`] that made it has to live
+/// as long: its programs say what each thread is in.
+pub struct SqlTrace {
+    // Declared before what they refer to, so that they end first.
+    links: Vec<Link>,
+    skeleton: SqlSkel<'static>,
+    _object: Box<MaybeUninit<OpenObject>>,
+    odd: u64,
+}
+
+impl SqlTrace {
+    /// `pid`: the server's process, which has `file` mapped, where the dispatcher is.
+    pub(crate) fn start(
+        accounts: BorrowedFd<'_>,
+        account_of: BorrowedFd<'_>,
+        pid: u32,
+        file: &Path,
+        dispatcher: &Dispatcher,
+    ) -> Result<SqlTrace, Error> {
+        let mut object = Box::new(MaybeUninit::uninit());
+        // SAFETY: the box outlives the skeleton, which is declared before it, and its content does not move.
+        let place: &'static mut MaybeUninit<OpenObject> =
+            unsafe { &mut *std::ptr::from_mut(object.as_mut()) };
+        let mut open = SqlSkelBuilder::default().open(place).map_err(Error::of)?;
+        if let Some(constants) = open.maps.rodata_data.as_deref_mut() {
+            constants.signature = dispatcher.signature as u32;
+        }
+        open.maps.accounts.reuse_fd(accounts).map_err(Error::of)?;
+        open.maps.account_of.reuse_fd(account_of).map_err(Error::of)?;
+        let skeleton = open.load().map_err(Error::of)?;
+        let mut trace = SqlTrace { links: Vec::new(), skeleton, _object: object, odd: 0 };
+        trace.follow(pid, file, dispatcher)?;
+        Ok(trace)
+    }
+
+    /// Goes over to another process of the same build, after the server was started again.
+    ///
+    /// # Errors
+    /// Where the kernel does not take the probes; then no process is followed.
+    pub fn follow(&mut self, pid: u32, file: &Path, dispatcher: &Dispatcher) -> Result<(), Error> {
+        self.links.clear();
+        let programs = &mut self.skeleton.progs;
+        let mut links = Vec::new();
+        // First what completes a command, then what begins one.
+        for end in &dispatcher.ends {
+            links.push(attach(&mut programs.on_end, pid, file, *end)?);
+        }
+        links.push(attach(&mut programs.on_begin, pid, file, dispatcher.begin)?);
+        self.links = links;
+        Ok(())
+    }
+
+    /// Hands over the commands that ended since the last time, in that order, 50,000 at most. To be called some ten times a
+    /// second: more than the buffer holds is lost, and counted.
+    ///
+    /// # Errors
+    /// The buffer can't be read.
+    pub fn take(&mut self, each: impl FnMut(&Command<'_>)) -> Result<(), Error> {
+        let each = Rc::new(RefCell::new((each, 0)));
+        let given = Rc::clone(&each);
+        let mut builder = RingBufferBuilder::new();
+        let heard = move |bytes: &[u8]| {
+            let (each, odd) = &mut *given.borrow_mut();
+            match Command::of(bytes) {
+                Some(command) => each(&command),
+                None => *odd += 1,
+            }
+            0
+        };
+        builder.add(&self.skeleton.maps.commands, heard).map_err(Error::of)?;
+        let ring = builder.build().map_err(Error::of)?;
+        let status = ring.consume_raw_n(RECORDS_AT_ONCE);
+        if status < 0 {
+            return Err(Error::of(std::io::Error::from_raw_os_error(-status).into()));
+        }
+        drop(ring);
+        self.odd += each.borrow().1;
+        Ok(())
+    }
+
+    pub fn lost(&self) -> CommandsLost {
+        let lost = self.skeleton.maps.bss_data.as_deref().map(|data| data.sql_lost).unwrap_or_default();
+        CommandsLost { records: lost.records, storage: lost.storage, ends: lost.ends, odd: self.odd }
+    }
+
+    /// What the programs have cost, without what it costs to enter them; nothing where the kernel does not count it.
+    pub fn cost(&self) -> Vec<Cost> {
+        let programs = &self.skeleton.progs;
+        let all = [
+            ("sql begin", programs.on_begin.as_fd()),
+            ("sql end", programs.on_end.as_fd()),
+            (NOTHING, programs.on_nothing.as_fd()),
+        ];
+        all.into_iter().filter_map(|(name, fd)| cost_of(name, fd)).collect()
+    }
+
+    /// What the two probes of a command cost the server's thread on this machine, in nanoseconds of CPU, without what the programs at them do:
+    /// the traps. Measured on a function of our own, in the round that was disturbed least.
+    ///
+    /// # Errors
+    /// The kernel does not take the probes.
+    pub fn probes_cost_ns(&mut self) -> Result<f64, Error> {
+        let without = measure();
+        let Some(offset) = offset_in_own_program(probed as *const () as u64) else {
+            return Err(Error::of(std::io::Error::from_raw_os_error(libc::ENOENT).into()));
+        };
+        let (own, file) = (std::process::id(), Path::new("/proc/self/exe"));
+        let program = &mut self.skeleton.progs.on_nothing;
+        let links =
+            [attach(program, own, file, offset)?, attach(program, own, file, offset + SECOND_INSTRUCTION)?];
+        let with = measure();
+        drop(links);
+        Ok((with - without).max(0.0))
+    }
+}
+
+fn attach(program: &mut ProgramMut<'_>, pid: u32, file: &Path, offset: u64) -> Result<Link, Error> {
+    program.attach_uprobe(false, pid as i32, file, offset as usize).map_err(Error::of)
+}
+
+/// What the cost of the probes is measured on: it begins as functions do, by saving a register, which the kernel does itself in place of the
+/// instruction; then comes what is found where one returns to, a move, which it has the CPU do alone in another place.
+#[cfg(target_arch = "x86_64")]
+#[unsafe(naked)]
+extern "C" fn probed(value: u32) -> u32 {
+    core::arch::naked_asm!("push rbp", "mov eax, edi", "pop rbp", "ret")
+}
+#[cfg(target_arch = "x86_64")]
+const SECOND_INSTRUCTION: u64 = 1;
+
+/// What the cost of the probes is measured on: the begin of a function, and a move.
+#[cfg(target_arch = "aarch64")]
+#[unsafe(naked)]
+extern "C" fn probed(value: u32) -> u32 {
+    core::arch::naked_asm!("stp x29, x30, [sp, #-16]!", "mov x9, x0", "ldp x29, x30, [sp], #16", "ret")
+}
+#[cfg(target_arch = "aarch64")]
+const SECOND_INSTRUCTION: u64 = 4;
+
+/// Nanoseconds a call.
+fn measure() -> f64 {
+    let round = |_| {
+        let began_ns = whyso_clock::thread_cpu_ns();
+        for call in 0..MEASURED_CALLS {
+            std::hint::black_box(probed(call));
+        }
+        (whyso_clock::thread_cpu_ns() - began_ns) as f64 / f64::from(MEASURED_CALLS)
+    };
+    (0..MEASURED_ROUNDS).map(round).fold(f64::INFINITY, f64::min)
+}
+
+/// Where in this program's file an address of its memory comes from.
+fn offset_in_own_program(address: u64) -> Option<u64> {
+    let maps = std::fs::read_to_string("/proc/self/maps").ok()?;
+    maps.lines().find_map(|line| {
+        let mut words = line.split_whitespace();
+        let (begin, end) = words.next()?.split_once('-')?;
+        let hex = |digits| u64::from_str_radix(digits, 16).ok();
+        let (begin, end, offset) = (hex(begin)?, hex(end)?, hex(words.nth(1)?)?);
+        (begin..end).contains(&address).then(|| address - begin + offset)
+    })
+}

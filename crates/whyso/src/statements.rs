@@ -1,0 +1,117 @@
+//! `whyso statements`: what the server's clients asked of it, as a table of statements and as a log.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Args;
+use whyso_explain::statements::{CommandMetric, by_statement};
+use whyso_lab::{CommandFilter, Error, Literals, commands_in};
+use whyso_report::CommandsOf;
+
+use crate::choice_args::{Chosen, WindowArgs, chosen};
+use crate::commands::open;
+
+/// What is shown where nothing is asked for.
+const METRICS: [CommandMetric; 4] =
+    [CommandMetric::Response, CommandMetric::Cpu, CommandMetric::Lock, CommandMetric::Io];
+
+/// Whether commands are followed while a run goes on.
+#[derive(Args, Debug)]
+pub(crate) struct SqlTraceArgs {
+    /// Follow every command that the server works on, by probes in its dispatcher (see `whyso statements`)
+    ///
+    /// Two probes a command cost some microseconds, which the table of statements tells.
+    #[arg(long, conflicts_with = "no_trace")]
+    trace_sql: bool,
+
+    /// Record statements as they are sent, with their literals; those that may hold a password never are
+    #[arg(long, requires = "trace_sql")]
+    keep_literals: bool,
+}
+
+impl SqlTraceArgs {
+    pub(crate) fn wanted(&self) -> Option<Literals> {
+        self.trace_sql.then_some(if self.keep_literals { Literals::Kept } else { Literals::Replaced })
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct StatementsArgs {
+    /// The run, recorded with --trace-sql: its folder, or its id under --runs
+    run: PathBuf,
+
+    /// Sums side by side: response, cpu, runqueue, lock, io; the first one sorts [default: response,cpu,lock,io]
+    #[arg(long, value_name = "METRIC,…", value_delimiter = ',')]
+    by: Vec<CommandMetric>,
+
+    /// Every command in order of time, in place of the table of statements
+    #[arg(long, conflicts_with = "by")]
+    log: bool,
+
+    #[command(flatten)]
+    part: WindowArgs,
+
+    /// Commands of these threads alone, by the kernel's numbers
+    #[arg(long, value_name = "TID,TID,…", value_delimiter = ',')]
+    thread: Vec<u32>,
+
+    /// Those of whyso's own connections too, which watch the server
+    #[arg(long)]
+    own: bool,
+
+    /// Lines that are shown [default: 30; of the log all]
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+
+    /// Print one JSON object on standard output, and nothing else there
+    #[arg(long)]
+    json: bool,
+
+    /// Folder that holds the recordings
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    runs: PathBuf,
+}
+
+pub(crate) fn statements(args: &StatementsArgs) -> Result<ExitCode> {
+    let (recording, _) = open(&args.run, &args.runs)?;
+    for problem in recording.problems() {
+        eprintln!("whyso: warning: {problem}");
+    }
+    let Chosen { window, words, .. } = chosen(&recording, &args.part)?;
+    let filter = CommandFilter { threads: args.thread.clone(), own: args.own };
+    let found = commands_in(&recording, window, &filter)?;
+    if found.commands.is_empty() && !args.thread.is_empty() {
+        return Err(Error::Plan("no command of these threads: leave --thread away".to_string()).into());
+    }
+    let about = CommandsOf {
+        window: &words,
+        origin_ns: whyso_report::origin_ns(recording.run(), &recording.load(None)?),
+        seconds: window.seconds(),
+        own_left_out: found.own_left_out,
+        trace: &found.trace,
+        texts: &found.texts,
+    };
+    let mut out = std::io::stdout().lock();
+    if args.log {
+        let limit = args.limit.unwrap_or(usize::MAX);
+        match args.json {
+            true => print_json(&mut out, &whyso_report::commands_json(&about, &found.commands, limit))?,
+            false => whyso_report::commands(&mut out, &about, &found.commands, limit)?,
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let by: &[CommandMetric] = if args.by.is_empty() { &METRICS } else { &args.by };
+    let limit = args.limit.unwrap_or(30);
+    let statements = by_statement(&found.seen(), by[0]);
+    match args.json {
+        true => print_json(&mut out, &whyso_report::statements_json(&about, &statements, limit))?,
+        false => write!(out, "{}", whyso_report::statements(&about, &statements, by, limit))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print_json(out: &mut impl Write, object: &serde_json::Value) -> Result<()> {
+    Ok(writeln!(out, "{}", serde_json::to_string_pretty(object)?)?)
+}

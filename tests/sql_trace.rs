@@ -1,0 +1,301 @@
+//! `whyso record --trace-sql`: what the server was seen to work on is what a client sent, command for command.
+
+mod common;
+
+use std::fs;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use common::{OwnServer, Place, SOON, finish, json_of, kill, output, spawn, text, wait_until};
+use serde_json::Value;
+
+const COM_QUIT: u8 = 1;
+const COM_INIT_DB: u8 = 2;
+const COM_QUERY: u8 = 3;
+const COM_STATISTICS: u8 = 9;
+const COM_PING: u8 = 14;
+const COM_STMT_PREPARE: u8 = 22;
+const COM_STMT_EXECUTE: u8 = 23;
+const COM_STMT_CLOSE: u8 = 25;
+const COM_STMT_RESET: u8 = 26;
+/// Protocol 4.1, secure authentication, long passwords and flags.
+const CAPABILITIES: u32 = 0x8205;
+
+/// A client that sends what it is told, byte for byte, and nothing else.
+struct Client(UnixStream);
+
+impl Client {
+    fn log_in(socket: &Path) -> Client {
+        let mut client = Client(UnixStream::connect(socket).unwrap());
+        client.receive();
+        let mut hello = CAPABILITIES.to_le_bytes().to_vec();
+        hello.extend((1u32 << 24).to_le_bytes());
+        // utf8mb3, what is reserved, the user, and no password.
+        hello.push(33);
+        hello.extend([0; 23]);
+        hello.extend(b"root\0\0");
+        client.send_packet(1, &hello);
+        let mut answer = client.receive();
+        if answer[0] == 0xfe {
+            client.send_packet(3, &[]);
+            answer = client.receive();
+        }
+        assert_eq!(answer[0], 0, "{}", text(&answer));
+        client
+    }
+
+    fn send_packet(&mut self, sequence: u8, payload: &[u8]) {
+        let mut packet = (payload.len() as u32).to_le_bytes();
+        packet[3] = sequence;
+        self.0.write_all(&[&packet[..], payload].concat()).unwrap();
+    }
+
+    fn receive(&mut self) -> Vec<u8> {
+        let mut header = [0; 4];
+        self.0.read_exact(&mut header).unwrap();
+        header[3] = 0;
+        let mut payload = vec![0; u32::from_le_bytes(header) as usize];
+        self.0.read_exact(&mut payload).unwrap();
+        payload
+    }
+
+    fn receive_to_eof(&mut self) {
+        while self.receive()[0] != 0xfe {}
+    }
+
+    /// Sends a command whose answer is one packet or a result set.
+    fn command(&mut self, number: u8, content: &[u8]) {
+        self.send_packet(0, &[&[number], content].concat());
+        let first = self.receive();
+        if !matches!(first[0], 0 | 0xff) && matches!(number, COM_QUERY | COM_STMT_EXECUTE) {
+            self.receive_to_eof();
+            self.receive_to_eof();
+        }
+    }
+
+    fn query(&mut self, sql: &str) {
+        self.command(COM_QUERY, sql.as_bytes());
+    }
+
+    /// The number that the server gives the statement; `None` for an error.
+    fn prepare(&mut self, sql: &str) -> Option<u32> {
+        self.send_packet(0, &[&[COM_STMT_PREPARE], sql.as_bytes()].concat());
+        let answer = self.receive();
+        if answer[0] == 0xff {
+            return None;
+        }
+        for at in [7, 5] {
+            if answer[at..at + 2] != [0, 0] {
+                self.receive_to_eof();
+            }
+        }
+        Some(u32::from_le_bytes(answer[1..5].try_into().unwrap()))
+    }
+
+    /// Without parameters.
+    fn execute(&mut self, statement: u32) {
+        let content = [&statement.to_le_bytes()[..], &[0, 1, 0, 0, 0]].concat();
+        self.command(COM_STMT_EXECUTE, &content);
+    }
+
+    fn send_alone(&mut self, number: u8, content: &[u8]) {
+        self.send_packet(0, &[&[number], content].concat());
+    }
+}
+
+/// What is expected of a command: name, length, and the statement as it is told.
+type Expected = (&'static str, Option<u64>, Option<String>);
+
+/// Sends one of everything, and says what was sent.
+fn send_known(socket: &Path) -> Vec<Expected> {
+    let quoted = "SELECT 'it''s a secret', 42 /* don't */ FROM dual";
+    let wrong = "SELECT nothing FROM nowhere";
+    let (one, two) = ("SELECT 1, 'one' FROM dual", "SELECT User FROM user WHERE Host = 'h' LIMIT 0");
+    let prepare = "PREPARE other FROM 'SELECT 2'";
+    let long = format!("SELECT '{}', 1 FROM dual", "y".repeat(3000));
+    let password = "SET PASSWORD FOR nobody@nowhere = PASSWORD('secret')";
+    let mut client = Client::log_in(socket);
+    client.command(COM_PING, b"");
+    client.command(COM_INIT_DB, b"mysql");
+    client.query(quoted);
+    client.query(wrong);
+    let first = client.prepare(one).unwrap();
+    // It takes a number of the connection's, too.
+    client.query(prepare);
+    assert_eq!(client.prepare("SELEC 3"), None);
+    let second = client.prepare(two).unwrap();
+    client.execute(second);
+    client.execute(first);
+    client.execute(4711);
+    client.command(COM_STMT_RESET, &first.to_le_bytes());
+    client.send_alone(COM_STMT_CLOSE, &first.to_le_bytes());
+    client.execute(first);
+    client.query(&long);
+    client.query(password);
+    client.command(COM_STATISTICS, b"");
+    client.send_alone(COM_QUIT, b"");
+    let told = |name, length: usize, statement: &str| {
+        (name, Some(length as u64), Some(statement.to_string()).filter(|told| !told.is_empty()))
+    };
+    let (one_told, two_told) = ("SELECT ?, … FROM dual", "SELECT User FROM user WHERE Host = ? LIMIT ?");
+    vec![
+        told("PING", 0, ""),
+        told("INIT_DB", 5, "mysql"),
+        told("QUERY", quoted.len(), "SELECT ?, … FROM dual"),
+        told("QUERY", wrong.len(), wrong),
+        told("STMT_PREPARE", one.len(), one_told),
+        told("QUERY", prepare.len(), "PREPARE other FROM ?"),
+        told("STMT_PREPARE", 7, "SELEC ?"),
+        told("STMT_PREPARE", two.len(), two_told),
+        told("STMT_EXECUTE", 9, two_told),
+        told("STMT_EXECUTE", 9, one_told),
+        told("STMT_EXECUTE", 9, ""),
+        told("STMT_RESET", 4, one_told),
+        told("STMT_CLOSE", 4, one_told),
+        told("STMT_EXECUTE", 9, ""),
+        told("QUERY", long.len(), "SELECT ? …"),
+        told("QUERY", password.len(), "SET PASSWORD …"),
+        told("STATISTICS", 0, ""),
+        told("QUIT", 0, ""),
+    ]
+}
+
+/// Records what `client` does; gives the run's folder, or nothing where commands can't be followed here.
+fn recorded(place: &Place, dsn: &str, more: &[&str], client: impl FnOnce()) -> Option<String> {
+    let mut record = place.whyso(&["record", "--dsn", dsn, "--trace-sql", "--json"]);
+    let recording = spawn(record.args(more));
+    let is_followed = || {
+        let runs = fs::read_dir(place.runs()).into_iter().flatten().flatten();
+        let files = runs.flat_map(|run| fs::read_dir(run.path()).into_iter().flatten().flatten());
+        // The first commands that are recorded are those of whyso's own samplers.
+        files.into_iter().any(|file| file.file_name().to_string_lossy().starts_with("commands-"))
+    };
+    let followed = wait_until(SOON / 4, is_followed);
+    client();
+    kill(recording.id() as i32, libc::SIGINT);
+    let out = json_of(&finish(recording, SOON));
+    let run = out["path"].as_str().unwrap();
+    let about = fs::read_to_string(Path::new(run).join("run.json")).unwrap();
+    let about: Value = serde_json::from_str(&about).unwrap();
+    let not_measured = about["not_measured"].to_string();
+    if !followed {
+        assert!(not_measured.contains("commands of the server's clients"), "{not_measured}");
+        eprintln!("not tested: {not_measured}");
+        return None;
+    }
+    Some(run.to_string())
+}
+
+fn log_of(place: &Place, run: &str) -> Vec<Value> {
+    let log = json_of(&output(&mut place.whyso(&["statements", run, "--log", "--json"])));
+    assert_eq!(log["trace"]["lost"], serde_json::json!({}), "nothing is lost of so little");
+    log["commands"].as_array().unwrap().clone()
+}
+
+#[test]
+fn the_log_has_what_a_client_sent_command_for_command_and_in_order() {
+    let (place, server) = (Place::new(), OwnServer::start());
+    let mut sent = Vec::new();
+    let client = || sent = send_known(&server.socket());
+    let Some(run) = recorded(&place, &server.dsn("root", ""), &[], client) else { return };
+    let log = log_of(&place, &run);
+    let seen: Vec<(&str, Option<u64>, Option<String>)> = log
+        .iter()
+        .map(|one| {
+            let statement = one["statement"].as_str().map(str::to_string);
+            (one["command"].as_str().unwrap(), one["length"].as_u64(), statement)
+        })
+        .collect();
+    assert_eq!(seen, sent);
+    let begins: Vec<i64> = log.iter().map(|one| one["t_ns"].as_i64().unwrap()).collect();
+    assert!(begins.is_sorted());
+    for one in &log {
+        let ns = |name: &str| one[name].as_u64().unwrap_or_else(|| panic!("no {name} in {one}"));
+        assert!(ns("cpu_ns") > 0 && ns("cpu_ns") <= ns("response_ns"), "{one}");
+        assert_eq!((&one["text"], &one["tid"]), (&Value::Null, &log[0]["tid"]));
+    }
+    assert_no_secret_is_in(&run);
+
+    let told = json_of(&output(&mut place.whyso(&["statements", &run, "--json"])));
+    let counted: u64 =
+        told["statements"].as_array().unwrap().iter().map(|one| one["count"].as_u64().unwrap()).sum();
+    assert_eq!(counted as usize, log.len());
+    assert!(told["trace"]["probes_ns"].as_f64().unwrap() > 0.0);
+    let table = text(&output(&mut place.whyso(&["statements", &run, "--by", "cpu,response"])).stdout);
+    assert!(table.contains("SELECT User FROM user WHERE Host = ? LIMIT ?"), "{table}");
+    assert!(table.contains("Cost of following a command: two probes in the server's thread, "), "{table}");
+}
+
+/// Neither the literals of statements nor a password are in any file of the recording.
+fn assert_no_secret_is_in(run: &str) {
+    for entry in fs::read_dir(run).unwrap() {
+        let path = entry.unwrap().path();
+        let bytes = fs::read(&path).unwrap();
+        assert!(!bytes.windows(6).any(|window| window == b"secret"), "{}", path.display());
+    }
+}
+
+#[test]
+fn literals_are_kept_where_that_is_asked_for_but_never_a_password() {
+    let (place, server) = (Place::new(), OwnServer::start());
+    let socket = server.socket();
+    let client = || {
+        let mut client = Client::log_in(&socket);
+        let statement = client.prepare("SELECT 'kept', 1 FROM dual").unwrap();
+        client.execute(statement);
+        client.query("SELECT PASSWORD('secret')");
+        client.query("CREATE USER nobody IDENTIFIED BY 'secret'");
+    };
+    let dsn = server.dsn("root", "");
+    let Some(run) = recorded(&place, &dsn, &["--keep-literals"], client) else { return };
+    let log = log_of(&place, &run);
+    let told: Vec<(Option<&str>, Option<&str>)> =
+        log.iter().map(|one| (one["statement"].as_str(), one["text"].as_str())).collect();
+    let kept = (Some("SELECT ?, … FROM dual"), Some("SELECT 'kept', 1 FROM dual"));
+    assert_eq!(told, [kept, kept, (Some("SELECT PASSWORD(?)"), None), (Some("CREATE USER …"), None)]);
+    let shown = text(&output(&mut place.whyso(&["statements", &run, "--log"])).stdout);
+    assert!(shown.contains("STMT_EXECUTE      SELECT 'kept', 1 FROM dual"), "{shown}");
+    assert_no_secret_is_in(&run);
+}
+
+#[test]
+fn a_load_s_executions_are_told_by_what_they_prepared_and_add_up_to_what_it_sent() {
+    let place = Place::new();
+    let more = ["--users", "4", "--seconds", "2", "--no-repeat", "--trace-sql", "--stacks", "--json"];
+    let out = json_of(&output(&mut place.run(&more)));
+    let run = out["path"].as_str().unwrap();
+    let shown = output(&mut place.whyso(&["statements", run, "--json", "--limit", "1000"]));
+    if text(&shown.stderr).contains("this run holds no commands: ") {
+        eprintln!("not tested: {}", text(&shown.stderr));
+        return;
+    }
+    let told = json_of(&shown);
+    let statements = told["statements"].as_array().unwrap();
+    let executions: Vec<&Value> = statements.iter().filter(|one| one["command"] == "STMT_EXECUTE").collect();
+    let unknown = executions.iter().find(|one| one["statement"].is_null());
+    assert!(unknown.is_none(), "{unknown:?}");
+    let count: u64 = executions.iter().map(|one| one["count"].as_u64().unwrap()).sum();
+    let sent = out["levels"][0]["queries"].as_u64().unwrap();
+    // Those under way at the window's ends, and what is sent of transactions that it does not count.
+    assert!(count.abs_diff(sent) <= 4 * 40, "{count} executions of {sent} statements");
+    // The probes leave stacks whole.
+    let functions = output(&mut place.whyso(&["functions", run, "--by", "cpu,lock", "--json"]));
+    let functions = json_of(&functions);
+    let of = |name: &str| functions[name].as_f64().unwrap();
+    let whole = 1.0 - of("rootless") / (of("samples") + of("waits"));
+    assert!(whole >= 0.9, "{whole} of the stacks are whole");
+}
+
+#[test]
+fn what_was_not_followed_says_how_to_have_it() {
+    let place = Place::new();
+    let out = json_of(&output(&mut place.run(&["--users", "1", "--seconds", "1", "--no-repeat", "--json"])));
+    let shown = output(&mut place.whyso(&["statements", out["path"].as_str().unwrap()]));
+    assert_eq!(shown.status.code(), Some(1));
+    let why = "whyso: this run holds no commands: it was recorded without --trace-sql\n";
+    assert_eq!(text(&shown.stderr), why);
+    let wrong = output(&mut place.whyso(&["statements", out["path"].as_str().unwrap(), "--by", "rows"]));
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(text(&wrong.stderr).contains("is no metric of statements"), "{}", text(&wrong.stderr));
+}
