@@ -104,6 +104,10 @@ fn files(waits: &[FileWait]) -> Vec<FileWait> {
 /// `name`: what the processes are called.
 pub(crate) fn findings(name: &str, levels: &[LevelInput], times: &[ProcessTime]) -> Vec<Finding> {
     let mut findings = Vec::new();
+    if times.is_empty() {
+        let text = format!("No window of {name} was recorded.");
+        findings.push(Finding { id: "process".to_string(), text, evidence: Vec::new() });
+    }
     for (level, time) in levels.iter().zip(times) {
         let window = if times.len() > 1 { format!("Window {}: ", level.index + 1) } else { String::new() };
         findings.push(Finding {
