@@ -161,9 +161,6 @@ fn of_processes(name: &str, input: &Input) -> Explanation {
     findings.extend(others::steal_finding(&levels));
     findings.extend(warnings::cut_short(&levels));
     findings.extend(warnings::not_measured(input, &levels));
-    if findings.is_empty() {
-        findings.push(warnings::no_result(&levels));
-    }
     Explanation {
         processes,
         findings,
