@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use whyso_explain::explain;
-use whyso_explain::model::{Explanation, Input};
+use whyso_explain::model::{CpuUse, Explanation, Input};
 
 fn data(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name)
@@ -128,9 +128,7 @@ fn what_the_hypervisor_took_is_said_with_its_levels() {
         findings.into_iter().find(|finding| finding.id == "steal").map(|finding| finding.text)
     };
     for (level, steal) in input.levels.iter_mut().zip([0.29, 0.49, 0.02]) {
-        let cpu = level.cpu.as_mut().unwrap();
-        cpu.idle -= steal.min(cpu.idle);
-        cpu.steal = steal;
+        level.cpu = Some(CpuUse { user: 1.0 - steal, steal, ..CpuUse::default() });
     }
     let text = told(&input).unwrap();
     assert!(text.contains("up to 49 % of their time, at 2 users"), "{text}");
