@@ -26,8 +26,18 @@ const INTERVAL_MAX: Duration = Duration::from_secs(2);
 /// A connection's thread that has waited for a lock for so long without ever running has no connection: none of that wait
 /// counts for requests. Servers keep threads (`thread_cache_size`) for minutes.
 const PARKED_NS: u64 = 5_000_000_000;
-/// Functions of the kernel in which a thread waits for one of the kernel's own locks.
-const KERNEL_LOCKS: [&str; 3] = ["rwsem_down", "__mutex_lock", "percpu_rwsem_wait"];
+/// Functions of the kernel that wait themselves only for the lock of a file's inode or of its position: `wchan` names who called the
+/// functions of semaphores and mutexes, and never these.
+const LOCKERS: [&str; 8] = [
+    "__fdget_pos",
+    "btrfs_inode_lock",
+    "do_truncate",
+    "ext4_buffered_write_iter",
+    "ext4_dio_write_iter",
+    "fdget_pos",
+    "generic_file_write_iter",
+    "xfs_ilock",
+];
 
 struct Thread {
     name: String,
@@ -197,7 +207,7 @@ impl Sampler {
         let state = state_of_syscall(number);
         if matches!(state, State::FileRead | State::FileWrite | State::FileSync) {
             let function = self.file(tid, "wchan").unwrap_or_default();
-            if KERNEL_LOCKS.iter().any(|lock| function.starts_with(lock)) {
+            if LOCKERS.iter().any(|locker| function.starts_with(locker)) {
                 return Some(State::KernelLock);
             }
         }
@@ -290,10 +300,15 @@ mod tests {
     use std::io::Write;
     use std::os::unix::net::UnixStream;
     use std::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::{Mutex, PoisonError};
     use std::time::Instant;
+
+    /// Threads of one test are those of the process that the other looks at.
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
     #[test]
     fn sleeping_spinning_and_receiving_are_told_apart() {
+        let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
         let over = AtomicBool::new(false);
         let (mut ours, mut theirs) = UnixStream::pair().unwrap();
         let reading = std::thread::scope(|scope| {
@@ -331,6 +346,47 @@ mod tests {
         let [sleep_ns, cpu_ns] = reading;
         assert!(sleep_ns > 300_000_000, "slept {sleep_ns} ns of 500,000,000");
         assert!(cpu_ns > 50_000_000, "span {cpu_ns} ns of 500,000,000");
+    }
+
+    #[test]
+    fn a_wait_for_a_files_lock_is_no_wait_for_the_disk() {
+        const EXT4: i64 = 0xef53;
+        let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+        let folder = tempfile::tempdir().unwrap();
+        // SAFETY: all zeros are a valid `statfs`.
+        let mut about: libc::statfs = unsafe { std::mem::zeroed() };
+        let path = std::ffi::CString::new(folder.path().as_os_str().as_encoded_bytes()).unwrap();
+        // SAFETY: the path ends in a zero byte, and both live through the call.
+        let status = unsafe { libc::statfs(path.as_ptr(), &raw mut about) };
+        #[allow(clippy::useless_conversion, reason = "the type differs from platform to platform")]
+        if status != 0 || i64::from(about.f_type) != EXT4 {
+            let _ = writeln!(std::io::stderr(), "not tested: {} lies on no ext4", folder.path().display());
+            return;
+        }
+        let over = AtomicBool::new(false);
+        let file = folder.path().join("log");
+        let locked_ns = std::thread::scope(|scope| {
+            for _ in 0..5 {
+                scope.spawn(|| {
+                    let mut log = File::options().create(true).append(true).open(&file).unwrap();
+                    let line = vec![b'x'; 2_000_000];
+                    while !over.load(Ordering::Relaxed) {
+                        log.write_all(&line).unwrap();
+                        log.set_len(0).unwrap();
+                    }
+                });
+            }
+            let mut sampler = Sampler::start(std::process::id()).unwrap();
+            let began = Instant::now();
+            while began.elapsed() < Duration::from_secs(1) {
+                std::thread::sleep(sampler.interval());
+                sampler.look();
+            }
+            let reading = sampler.read();
+            over.store(true, Ordering::Relaxed);
+            of_role(&reading, Role::Other, State::KernelLock)
+        });
+        assert!(locked_ns > 200_000_000, "five threads waited {locked_ns} ns of five seconds");
     }
 
     #[test]
