@@ -147,10 +147,8 @@ fn longest(
         timeline.threads.iter().map(|thread| (thread.tid, thread.role.as_str())).collect();
     let told = |wait: StackWait| {
         let stack = |id: u32| stacks.get(&id).map_or(&[][..], Vec::as_slice);
-        // Rules speak of files in one word.
-        let metric = if wait.state.starts_with("file_") { "io" } else { wait.state.as_str() };
-        let (class, waited_in) = place(stack(wait.stack), metric, &rules);
-        let ended_in = wait.waker_stack.and_then(|by| place(stack(by), metric, &rules).1);
+        let (class, waited_in) = place(stack(wait.stack), &wait.state, &rules);
+        let ended_in = wait.waker_stack.and_then(|by| place(stack(by), &wait.state, &rules).1);
         SingleWait {
             end_ns: wait.t_ns,
             length_ns: wait.length_ns,

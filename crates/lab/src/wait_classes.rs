@@ -126,9 +126,7 @@ impl Classes {
             return known.clone();
         }
         let functions = self.stacks.get(&stack).map_or(&[][..], Vec::as_slice);
-        // Rules speak of files in one word.
-        let metric = if state.starts_with("file_") { "io" } else { state };
-        let class = self.rules.class(functions, metric).unwrap_or_default().to_string();
+        let class = self.rules.class(functions, state).unwrap_or_default().to_string();
         self.known.insert(key, class.clone());
         class
     }

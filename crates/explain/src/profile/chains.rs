@@ -106,9 +106,7 @@ impl<'a> Chains<'a> {
 
     fn class(&self, wake: &Wake) -> Option<String> {
         let stack = self.profile.stacks.get(&wake.stack)?;
-        // Rules speak of files in one word.
-        let metric = if wake.state.starts_with("file_") { "io" } else { &wake.state };
-        self.rules.class(stack, metric).map(str::to_string)
+        self.rules.class(stack, &wake.state).map(str::to_string)
     }
 }
 

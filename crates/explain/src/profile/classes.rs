@@ -9,6 +9,8 @@ const BUILT_IN: &str = include_str!("classes.txt");
 /// The class of rules that name functions which wait without leaving their CPU.
 const SPIN: &str = "spin";
 const CPU: &str = "cpu";
+/// Reads, writes and syncs of files: the states that begin with `file_`.
+const IO: &str = "io";
 const ANY: &str = "*";
 
 /// One line of a file of rules.
@@ -108,7 +110,9 @@ impl Rules {
 
 impl Rule {
     fn fits(&self, name: &str, metric: &str) -> bool {
-        (self.metric == ANY || self.metric == metric) && matches(&self.pattern, name)
+        // What is true of input and output is of each of its states.
+        let is_of = self.metric == metric || self.metric == IO && metric.starts_with("file_");
+        (self.metric == ANY || is_of) && matches(&self.pattern, name)
     }
 }
 
@@ -252,6 +256,20 @@ mod tests {
         check("cpu", "log_write_up_to < trx_commit", None);
         check("cpu", "ut_delay < mutex_spin_wait < buf_page_get_gen < row_search", Some("page_latch"));
         check("cpu", "ut_delay < somewhere", None);
+    }
+
+    #[test]
+    fn a_rule_of_io_is_one_of_each_state_of_files_and_a_rule_of_a_state_of_that_alone() {
+        let path = "fsync < os_file_flush_func < fil_flush < buf_flush_page_cleaner";
+        for state in ["file_read", "file_write", "file_sync"] {
+            check(state, path, Some("page_flush"));
+        }
+        let rules = Rules::parse("mine file_sync fil_flush\n").unwrap();
+        let class = |state: &str| rules.class(&stack(path), state).map(str::to_string);
+        assert_eq!(
+            [class("file_sync"), class("file_write"), class("io")],
+            [Some("mine".to_string()), None, None]
+        );
     }
 
     #[test]

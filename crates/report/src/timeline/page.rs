@@ -306,9 +306,7 @@ impl<'a> Sites<'a> {
             .iter()
             .map(|frame| FunctionName { name: frame.function.clone(), module: frame.module.clone() })
             .collect();
-        // Rules speak of files in one word.
-        let metric = if state.starts_with("file_") { "io" } else { state };
-        let class = if state.is_empty() { None } else { place(&names, metric, &self.rules).0 };
+        let class = if state.is_empty() { None } else { place(&names, state, &self.rules).0 };
         let mut site = vec![self.classes.place(class.unwrap_or_default().to_string())];
         // A wait is where the program's own code is; what runs is where it runs.
         let begin = if state == CPU { None } else { names.iter().position(is_own) };

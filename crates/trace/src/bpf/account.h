@@ -110,7 +110,7 @@ struct account {
 
 #define PAST_STATES 64
 
-// What a thread did last: when each of its states began, and which it was (see past_state). Kept where stacks are taken.
+// What a thread did last, where stacks are taken. A state is when it began, shifted by four bits, and its number below.
 struct past {
 	__u64 count; // of states since it was seen first; the last PAST_STATES of them are there
 	__u64 states[PAST_STATES];
