@@ -97,22 +97,37 @@ fn jobs() -> Option<Vec<Job>> {
 
 #[test]
 fn time_on_a_cpu_and_ready_for_one_agrees_with_the_kernels_own() {
+    /// A thread that another CPU wakes is ready to the kernel only once the CPU that it will run on has taken it up,
+    /// and here as soon as it is woken. Between them is an interrupt: microseconds, unless the hypervisor is busy
+    /// (seen: 10 us a switch, for a second). So one of so many rounds has to agree to the last.
+    const ROUNDS: usize = 4;
     let _alone = alone();
-    let Some(jobs) = jobs() else { return };
-    for Job { name, counted, kernel, .. } in jobs {
-        let (cpu, ready) = (counted.ns(State::Cpu), counted.ready_ns());
-        let beside = APART_NS + kernel.switches * PER_SWITCH_NS + kernel.stolen_ns;
-        assert!(
-            agree(cpu, kernel.ran_ns, 0.01, beside),
-            "{name}: {cpu} ns on a CPU, the kernel says {}",
-            kernel.ran_ns
-        );
-        let both = kernel.ran_ns + kernel.ready_ns;
-        assert!(
-            agree(cpu + ready, both, 0.01, beside),
-            "{name}: {cpu} + {ready} ns ready, the kernel says {both}"
-        );
+    let mut disagreements = Vec::new();
+    for _ in 0..ROUNDS {
+        let Some(jobs) = jobs() else { return };
+        let of_round: Vec<_> = jobs.iter().filter_map(disagreement).collect();
+        if of_round.is_empty() {
+            return;
+        }
+        disagreements.push(of_round.join("\n"));
     }
+    panic!("in none of {ROUNDS} rounds:\n{}", disagreements.join("\n\n"));
+}
+
+/// What the tracer says of a thread that the kernel does not. Panics where that has no excuse: time that the kernel
+/// saw is never missing.
+fn disagreement(job: &Job) -> Option<String> {
+    let Job { name, counted, kernel, .. } = job;
+    let (cpu, ready) = (counted.ns(State::Cpu), counted.ready_ns());
+    let (ran, both) = (kernel.ran_ns, kernel.ran_ns + kernel.ready_ns);
+    let beside = APART_NS + kernel.switches * PER_SWITCH_NS + kernel.stolen_ns;
+    let said = format!(
+        "{name}: {cpu} ns on a CPU and {ready} ready, the kernel says {ran} and {}; {} switches",
+        kernel.ready_ns, kernel.switches
+    );
+    let agrees = |ours, kernels| agree(ours, kernels, 0.01, beside);
+    assert!(cpu + ready >= both || agrees(cpu + ready, both), "{said}");
+    (!agrees(cpu, ran) || !agrees(cpu + ready, both)).then_some(said)
 }
 
 #[test]
