@@ -178,8 +178,12 @@ fn cpu_growth(case: &Case) -> Option<f64> {
     ratio.is_finite().then_some(ratio)
 }
 
-/// Whoever holds a lock is put off its CPU, and all others sleep until it is back.
+/// Whoever holds a lock is put off its CPU, and all others sleep until it is back. With chains of waits
+/// ([`super::classes::settle`]) that is known, and not guessed.
 fn preempted_holder(case: &Case) -> Option<Claim> {
+    if super::classes::are_chains_followed(case.level) {
+        return None;
+    }
     let waited_ms = case.runqueue_ms();
     let ran_ms = case.cpu_ms();
     let threads_a_cpu = f64::from(case.level.users) / f64::from(case.machine.server_cpus.max(1));
