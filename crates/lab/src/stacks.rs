@@ -218,6 +218,12 @@ impl Work {
                 self.waits.begin(record, kernel_frames(&record.kernel));
             }
             StackKind::Waker => self.waker(record),
+            StackKind::Ready => {
+                self.chosen += 1;
+                self.servers.insert(record.pid);
+                let (frames, end) = self.user(record);
+                self.waits.whole(record, frames, end);
+            }
             StackKind::Past => self.waits.past(record),
             StackKind::Back => {
                 let (frames, end) = self.user(record);
