@@ -25,20 +25,45 @@ fn a_hot_row_is_named_with_its_table_its_index_and_who_holds_it() {
     fs::write(place.path().join("hot.sql"), script).unwrap();
     let servers = place.servers();
     let run = [
-        "run", "hot.sql", "--users", "1,8", "--seconds", "6", "--warmup", "1", "--no-repeat", "--json", "--tables", "2",
-        "--rows", "1000", "--allow-writes", "whyso", "--server-dir", servers.to_str().unwrap(),
+        "run",
+        "hot.sql",
+        "--users",
+        "1,8",
+        "--seconds",
+        "6",
+        "--warmup",
+        "1",
+        "--no-repeat",
+        "--json",
+        "--tables",
+        "2",
+        "--rows",
+        "1000",
+        "--allow-writes",
+        "whyso",
+        "--server-dir",
+        servers.to_str().unwrap(),
     ];
     let done = json_of(&output(&mut place.whyso(&run)));
     assert_eq!(done["levels"][1]["users"], 8, "{done}");
 
     let told = locks(&place, &[]);
     let object = &told["objects"][0];
-    assert_eq!((&object["lock"], &object["object"], &object["index"]), (&"row".into(), &"whyso.sbtest1".into(), &"PRIMARY".into()));
+    assert_eq!(
+        (&object["lock"], &object["object"], &object["index"]),
+        (&"row".into(), &"whyso.sbtest1".into(), &"PRIMARY".into())
+    );
     assert!(object["share"].as_f64().unwrap() >= 0.9, "{told:#}");
     assert!(object["samples"].as_u64().unwrap() >= 20, "{told:#}");
-    assert!(object["statement"].as_str().unwrap().contains("UPDATE sbtest1 SET k = k + ? WHERE id = ?"), "{told:#}");
+    assert!(
+        object["statement"].as_str().unwrap().contains("UPDATE sbtest1 SET k = k + ? WHERE id = ?"),
+        "{told:#}"
+    );
     let held_by = &object["held_by"]["statement"];
-    assert!(held_by.as_str().is_some_and(|one| one.contains("SLEEP(?)") || one.contains("UPDATE sbtest1")), "{told:#}");
+    assert!(
+        held_by.as_str().is_some_and(|one| one.contains("SLEEP(?)") || one.contains("UPDATE sbtest1")),
+        "{told:#}"
+    );
     // Seven of eight users wait most of the time; InnoDB's own sum of finished waits agrees.
     let waited_s = object["waited_s"].as_f64().unwrap();
     let counted_s = told["row_locks_counted"]["waited_s"].as_f64().unwrap();
@@ -74,7 +99,7 @@ fn of_a_server_now_it_says_who_waits_for_whom() {
     assert!(prepared.status.success(), "{}", text(&prepared.stderr));
     let update = "UPDATE t.accounts SET v = v + 1 WHERE id = 1";
     let mut holder = spawn(&mut client(&format!("BEGIN; {update}; SELECT SLEEP(120)")));
-    let dsn = server.dsn();
+    let dsn = server.dsn("root", "t");
     let told = || json_of(&output(&mut place.whyso(&["locks", "--dsn", &dsn, "--json"])));
     std::thread::sleep(std::time::Duration::from_secs(1));
     assert_eq!(told()["waiting"], 0);
@@ -89,7 +114,11 @@ fn of_a_server_now_it_says_who_waits_for_whom() {
     let waits = &root["waiters"][0]["waits"];
     assert_eq!((&waits["object"], &waits["index"]), (&"t.accounts".into(), &"PRIMARY".into()), "{seen:#}");
     let shown = text(&output(&mut place.whyso(&["locks", "--dsn", &dsn])).stdout);
-    assert!(shown.contains("1 connection waits for a lock now.") && shown.contains("row lock X on t.accounts (PRIMARY)"), "{shown}");
+    assert!(
+        shown.contains("1 connection waits for a lock now.")
+            && shown.contains("row lock X on t.accounts (PRIMARY)"),
+        "{shown}"
+    );
     for child in [&mut holder, &mut waiter] {
         child.kill().unwrap();
         child.wait().unwrap();
@@ -101,5 +130,9 @@ fn a_run_or_a_server_is_asked_for() {
     let place = Place::new();
     let asked = finish(spawn(&mut place.whyso(&["locks"])), common::SOON);
     assert_eq!(asked.status.code(), Some(2));
-    assert!(text(&asked.stderr).contains("give a recorded run, or a server with --dsn"), "{}", text(&asked.stderr));
+    assert!(
+        text(&asked.stderr).contains("give a recorded run, or a server with --dsn"),
+        "{}",
+        text(&asked.stderr)
+    );
 }
