@@ -94,6 +94,11 @@ impl Counting {
         }
     }
 
+    /// Whether programs in the kernel count.
+    pub(crate) fn has_programs(&self) -> bool {
+        matches!(self, Counting::Traced(_) | Counting::Wire(_))
+    }
+
     /// What the programs have cost, where the kernel counts it.
     pub(crate) fn cost(&self) -> Vec<Cost> {
         match self {

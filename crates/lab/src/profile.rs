@@ -34,8 +34,13 @@ pub struct Sampled {
 /// What a profile can be asked for: (name, the states whose time it is).
 fn metrics() -> Vec<(&'static str, Vec<State>)> {
     let io = vec![State::FileRead, State::FileWrite, State::FileSync];
-    let mut metrics = vec![("cpu", vec![State::Cpu]), ("lock", vec![State::Lock]), ("io", io)];
-    // A thread that is ready waits for nothing in a function; what it waits for from its client is not taken.
+    let mut metrics = vec![
+        ("cpu", vec![State::Cpu]),
+        ("lock", vec![State::Lock]),
+        ("io", io),
+        ("runqueue", vec![State::Runqueue]),
+    ];
+    // An idle CPU that wakes up is nobody's function; what a thread waits for from its client is not taken.
     let untold = [State::Cpu, State::Lock, State::Runqueue, State::Wakeup, State::NetReceive];
     let rest = state::ALL.into_iter().filter(|state| !untold.contains(state));
     metrics.extend(rest.map(|state| (state.name(), vec![state])));
@@ -77,8 +82,13 @@ pub fn profile_in(
     let (mut wakes, mut others) = (Vec::new(), Vec::new());
     for wait in recording.waits(Some(window))? {
         let taken = Taken { t_ns: wait.t_ns, tid: wait.tid, role: &wait.role, stack: wait.stack };
-        if taking.enter(&taken, &wait.state, wait.weight_ns, wait.length_ns) {
-            taking.sampled.waits += 1;
+        let is_taken = taking.enter(&taken, &wait.state, wait.weight_ns, wait.length_ns);
+        taking.sampled.waits += u64::from(is_taken);
+        // Nobody ends the wait for a CPU.
+        if wait.state == State::Runqueue.name() {
+            continue;
+        }
+        if is_taken {
             wakes.push(wait);
         } else {
             // Chains of waits lead to others, too.

@@ -15,10 +15,11 @@ use crate::source::Stacks;
 mod tests;
 
 /// Metrics and the states whose time they are, as `whyso functions` has them; "other" is of every further state that it knows.
-const METRICS: [(&str, &[&str]); 4] = [
+const METRICS: [(&str, &[&str]); 5] = [
     ("cpu", &["cpu"]),
     ("lock", &["lock"]),
     ("io", &["file_read", "file_write", "file_sync"]),
+    ("runqueue", &["runqueue"]),
     ("other", &["kernel_lock", "net_send", "page_fault", "sleep", "aio", "other"]),
 ];
 /// Whose time it is: connections' threads, and all others.
