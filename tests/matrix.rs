@@ -21,12 +21,22 @@ const ALL: Duration = Duration::from_secs(220);
 struct Facts {
     /// `information_schema.INNODB_METRICS`.
     innodb_metrics: bool,
+    /// What it says of waits by instrument, in its default settings: a part of the sentence, or none where instruments are on.
+    without_instruments: &'static str,
     /// `SET SESSION TRANSACTION READ ONLY`.
     read_only_sessions: bool,
 }
 
-const MYSQL_5_5: Facts = Facts { innodb_metrics: false, read_only_sessions: false };
-const ANY_OTHER: Facts = Facts { innodb_metrics: true, read_only_sessions: true };
+const PERFORMANCE_SCHEMA_OFF: &str = "performance_schema=ON";
+const MYSQL_5_5: Facts =
+    Facts { innodb_metrics: false, without_instruments: PERFORMANCE_SCHEMA_OFF, read_only_sessions: false };
+const MYSQL_SID: Facts = Facts {
+    innodb_metrics: true,
+    without_instruments: "setup_instruments SET ENABLED",
+    read_only_sessions: true,
+};
+const MARIADB: Facts =
+    Facts { innodb_metrics: true, without_instruments: PERFORMANCE_SCHEMA_OFF, read_only_sessions: true };
 
 #[test]
 fn every_server_at_hand_is_started_loaded_watched_and_stopped() {
@@ -47,7 +57,11 @@ fn every_server_at_hand_is_started_loaded_watched_and_stopped() {
             continue;
         }
         let one = Instant::now();
-        let facts = if name == "mysql-5.5" { &MYSQL_5_5 } else { &ANY_OTHER };
+        let facts = match name {
+            "mysql-5.5" => &MYSQL_5_5,
+            "mysql-sid" => &MYSQL_SID,
+            _ => &MARIADB,
+        };
         Tested::start(name, build["tree"].as_str().unwrap()).everything(facts);
         tested += 1;
         println!(
@@ -86,6 +100,7 @@ impl Tested {
 
     fn everything(&self, facts: &Facts) {
         self.run(facts);
+        self.locks(facts);
         self.load(facts);
         self.sysbench();
         let stopped = output(&mut self.place.whyso(&["server", "stop", "tested"]));
@@ -117,6 +132,26 @@ impl Tested {
             "{}",
             self.name
         );
+    }
+
+    /// A planted hot row: every server tells its table, its index and who holds it, from whichever tables it has.
+    fn locks(&self, facts: &Facts) {
+        let script = "BEGIN;\nUPDATE sbtest1 SET k = k + 1 WHERE id = 7;\nSELECT SLEEP(0.01);\nCOMMIT;\n";
+        fs::write(self.place.path().join("hot.sql"), script).unwrap();
+        let mut all =
+            vec!["run", "hot.sql", "--allow-writes", "whyso", "--dsn", &self.dsn, "--out", "hot", "--json"];
+        all.extend(["--tables", "2", "--rows", "2000", "--users", "8", "--seconds", "3", "--warmup", "1"]);
+        let run = json_of(&finish(spawn(&mut self.place.whyso(&all)), BOUND));
+        let path = run["path"].as_str().unwrap();
+        let told = json_of(&output(&mut self.place.whyso(&["locks", path, "--json"])));
+        let object = &told["objects"][0];
+        assert_eq!(object["object"], "whyso.sbtest1", "{}: {told:#}", self.name);
+        assert_eq!(object["index"], "PRIMARY", "{}: {told:#}", self.name);
+        assert!(object["share"].as_f64().unwrap() >= 0.9, "{}: {told:#}", self.name);
+        let held_by = object["held_by"]["statement"].as_str().unwrap_or_default();
+        assert!(held_by.contains("SLEEP(?)"), "{}: {told:#}", self.name);
+        let missing = told["not_measured"].to_string();
+        assert!(missing.contains(facts.without_instruments), "{}: {missing}", self.name);
     }
 
     fn load(&self, facts: &Facts) {

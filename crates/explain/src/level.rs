@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use crate::interval;
 use crate::model::{
-    Counter, CpuUse, EndedWaits, Evidence, FileWait, Gauge, LevelInput, LevelVerdict, Machine, Pacing,
-    Pauses, Regime, SampledClass, Steadiness,
+    Counter, CpuUse, EndedWaits, Evidence, FileWait, Gauge, LevelInput, LevelVerdict, LockObject, Machine,
+    Pacing, Pauses, Regime, SampledClass, Steadiness,
 };
 use crate::numbers;
 use crate::steady::{self, BINS_PER_S, Change};
@@ -68,6 +68,7 @@ pub(crate) struct Level<'a> {
     pub(crate) pauses: &'a [Pauses],
     pub(crate) wait_classes: &'a [SampledClass],
     pub(crate) ended_waits: &'a [EndedWaits],
+    pub(crate) lock_objects: &'a [LockObject],
     pub(crate) pacing: Pacing,
     /// Mean time of a transaction's last attempt; `None` where it was not recorded.
     pub(crate) service_mean_ms: Option<f64>,
@@ -123,6 +124,7 @@ impl<'a> Level<'a> {
             pauses: &input.pauses,
             wait_classes: &input.wait_classes,
             ended_waits: &input.ended_waits,
+            lock_objects: &input.lock_objects,
             pacing: input.pacing,
             service_mean_ms: positive(input.service_mean_ms),
             lost_ms: input.lost_ms_by_code.values().filter_map(|&ms| positive(ms)).sum(),

@@ -43,6 +43,7 @@ mod interval;
 mod law;
 mod level;
 mod limit;
+pub mod locks;
 mod meanings;
 pub mod model;
 mod numbers;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use crate::budget::{Budget, ClassTime, CpuSplit, Part, PartTime};
+pub use crate::locks::LockObject;
 pub use crate::pauses::{Kind as PauseKind, Moments, Pauses, Regular};
 pub use crate::processes::{ProcessTime, StateTime};
 pub use crate::suspects::{Cause, Gain, Suspect};
@@ -140,6 +141,9 @@ pub struct LevelInput {
     /// Connections' waits for locks by what those did that ended them, where stacks were sampled.
     #[serde(default)]
     pub ended_waits: Vec<EndedWaits>,
+    /// What connections were found waiting for, by table and index, where the server told it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lock_objects: Vec<LockObject>,
 }
 
 /// Waits of a class, and what the threads did that were waited for.

@@ -9,7 +9,7 @@ use whyso_record::data::{Kind, SeriesId, SeriesKey};
 use whyso_record::run::{ActionRecord, Ended, Level, Purpose, RunInfo, SloResult};
 
 use crate::agreement::thread_disagreement;
-use crate::{Error, file_waits, pauses, wait_classes};
+use crate::{Error, file_waits, locks, pauses, wait_classes};
 
 /// What `whyso_explain` makes of a recording.
 ///
@@ -56,6 +56,7 @@ pub fn input(recording: &Recording) -> Result<Input, Error> {
         file_waits::add(recording, &mut levels)?;
         pauses::add(recording, &mut levels)?;
         wait_classes::add(recording, &mut levels)?;
+        locks::add(recording, &mut levels)?;
     }
     let mut not_measured = run.not_measured.clone();
     not_measured.extend(recording.problems().iter().cloned());
@@ -145,6 +146,7 @@ fn level_input(level: &Level) -> LevelInput {
         pauses: Vec::new(),
         wait_classes: Vec::new(),
         ended_waits: Vec::new(),
+        lock_objects: Vec::new(),
     }
 }
 
@@ -172,7 +174,22 @@ fn slo_input(slo: &SloResult) -> SloInput {
 }
 
 fn add_series(recording: &Recording, levels: &mut [LevelInput]) -> Result<(), Error> {
-    let ids: Vec<SeriesId> = recording.series().iter().map(|info| info.id).collect();
+    add_chosen(recording, levels, |_| true)?;
+    for level in levels {
+        level.cpu = whyso_explain::cpu_use(&level.counters);
+        level.server_cpu_s = whyso_explain::server_cpu_s(&level.counters);
+    }
+    Ok(())
+}
+
+/// What the series that are chosen did over each level's window.
+pub(crate) fn add_chosen(
+    recording: &Recording,
+    levels: &mut [LevelInput],
+    is_chosen: impl Fn(&SeriesKey) -> bool,
+) -> Result<(), Error> {
+    let chosen = recording.series().iter().filter(|info| is_chosen(&info.key));
+    let ids: Vec<SeriesId> = chosen.map(|info| info.id).collect();
     recording.samples_each(&ids, None, |id, samples| {
         let Some(info) = recording.info(id) else { return };
         let points = samples.points();
@@ -180,10 +197,6 @@ fn add_series(recording: &Recording, levels: &mut [LevelInput]) -> Result<(), Er
             add_one(level, &info.key, &points.t_ns, &points.value);
         }
     })?;
-    for level in levels {
-        level.cpu = whyso_explain::cpu_use(&level.counters);
-        level.server_cpu_s = whyso_explain::server_cpu_s(&level.counters);
-    }
     Ok(())
 }
 

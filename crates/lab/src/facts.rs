@@ -20,7 +20,8 @@ pub(crate) const COUNTERS_ALONE: &str =
     "where inside the server the time goes: which function, and which lock (no stacks were taken)";
 
 /// Said in every recording until it is read.
-const PERFORMANCE_SCHEMA: &str = "the Performance Schema: what the server itself knows of waits, stages and statement digests was not read";
+const PERFORMANCE_SCHEMA: &str =
+    "the Performance Schema: what the server itself knows of stages and statement digests was not read";
 
 /// The beginning of `run.json`.
 pub(crate) fn run_info(

@@ -25,6 +25,7 @@ mod flame;
 pub mod html;
 mod json;
 pub mod load;
+mod locks;
 mod markdown;
 pub mod number;
 mod over_time;
@@ -45,6 +46,7 @@ mod why;
 
 pub use differences::differences;
 pub use json::json;
+pub use locks::{LocksOf, locks, locks_json, locks_now, locks_now_json};
 pub use markdown::markdown;
 pub use pauses::pauses;
 pub use payload::origin_ns;

@@ -17,6 +17,8 @@
 //! | `status` | every numeric status variable | `SHOW GLOBAL STATUS` |
 //! | `innodb_metrics` | InnoDB's enabled counters | `information_schema.INNODB_METRICS` |
 //! | `connections` | thread and statement of each connection, as a table | the process list |
+//! | `lock_waits` | who waits for whom in locks, as a table, while anybody does | InnoDB's and the Performance Schema's tables, the process list |
+//! | `instruments` | waits for the server's own locks by instrument, and by table | the Performance Schema, `SHOW ENGINE INNODB MUTEX` |
 //! | `variables` | changes of global variables, as events | `SHOW GLOBAL VARIABLES` |
 //! | `watch` | cost, missed and failed readings of each sampler | itself |
 //!
@@ -59,6 +61,8 @@ mod disk;
 mod error;
 mod facts;
 mod innodb_metrics;
+mod instruments;
+mod lock_waits;
 mod memory;
 mod metric;
 mod net;
@@ -79,6 +83,7 @@ pub use connections::{Connection, connections};
 pub use digest::{digest, may_be_kept};
 pub use error::Error;
 pub use facts::{global_variables, host_facts, server_facts};
+pub use lock_waits::{LockKind, LockLook, LockWait, lock_waits};
 pub use metric::{Metric, describe};
 pub use settle::{Settling, dirty_and_purge};
 pub use sink::Sink;

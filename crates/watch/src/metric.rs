@@ -41,6 +41,8 @@ pub fn describe(source: &str, name: &str) -> Option<&'static Metric> {
             &[&crate::process::METRICS, &crate::process::THREAD_METRICS]
         }
         "cgroup" => &[&crate::cgroup::METRICS],
+        "lock_waits" => &[&crate::lock_waits::METRICS],
+        "instruments" => &[&crate::instruments::METRICS],
         "watch" => &[&crate::cost::METRICS],
         _ => &[],
     };

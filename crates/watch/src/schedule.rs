@@ -82,7 +82,12 @@ impl Pace {
     }
 
     pub(crate) fn spent(&mut self, began_ns: i64, cost_ns: i64) {
-        self.next_ns = began_ns + cost_ns.saturating_mul(PACE_FACTOR);
+        self.rest(began_ns, cost_ns, PACE_FACTOR);
+    }
+
+    /// The same with another factor.
+    pub(crate) fn rest(&mut self, began_ns: i64, cost_ns: i64, factor: i64) {
+        self.next_ns = began_ns + cost_ns.saturating_mul(factor);
     }
 }
 

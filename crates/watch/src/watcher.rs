@@ -15,6 +15,8 @@ use crate::cpu::Cpu;
 use crate::disk::Disk;
 use crate::error::Error;
 use crate::innodb_metrics::InnodbMetrics;
+use crate::instruments::Instruments;
+use crate::lock_waits::{LockWaits, RowLockActivity};
 use crate::memory::Memory;
 use crate::net::Net;
 use crate::pressure::Pressure;
@@ -29,6 +31,8 @@ use crate::variables::Variables;
 
 /// Between two readings of what costs more than a glance, and is looked up rather than drawn.
 const NOW_AND_THEN: Duration = Duration::from_secs(5);
+/// Who waits for whom is looked at as often, or more often where the interval is shorter.
+const LOCK_WAITS_INTERVAL: Duration = Duration::from_millis(500);
 const INTERVAL_MIN: Duration = Duration::from_millis(100);
 /// How long `stop` waits for readings that are under way and for the last ones.
 const STOP_TIME_MAX: Duration = Duration::from_millis(1_900);
@@ -100,6 +104,7 @@ impl std::fmt::Debug for Watcher {
 enum Place {
     Machine,
     Server,
+    ServerOften,
     ServerNowAndThen,
     ServerSlowly,
     Generator,
@@ -165,7 +170,10 @@ impl Watcher {
         }
         if let Some(opts) = &spec.server {
             let sql = || Sql::new(opts, self.stop.clone());
-            samplers.push((Place::Server, Box::new(Status::new(sql()))));
+            let activity = RowLockActivity::default();
+            samplers.push((Place::Server, Box::new(Status::new(sql(), activity.clone()))));
+            samplers.push((Place::ServerOften, Box::new(LockWaits::new(sql(), activity))));
+            samplers.push((Place::ServerNowAndThen, Box::new(Instruments::new(sql()))));
             samplers.push((Place::Server, Box::new(InnodbMetrics::new(sql()))));
             samplers.push((Place::ServerNowAndThen, Box::new(Connections::new(sql()))));
             samplers.push((Place::ServerSlowly, Box::new(Variables::new(sql()))));
@@ -185,11 +193,14 @@ impl Watcher {
         let host = match place {
             Place::Generator => "client",
             Place::Machine if !self.server_pid_expected => "client",
-            Place::Machine | Place::Server | Place::ServerNowAndThen | Place::ServerSlowly => {
-                &spec.server_host
-            }
+            Place::Machine
+            | Place::Server
+            | Place::ServerOften
+            | Place::ServerNowAndThen
+            | Place::ServerSlowly => &spec.server_host,
         };
         let interval = match place {
+            Place::ServerOften => LOCK_WAITS_INTERVAL.min(spec.interval),
             Place::ServerNowAndThen => NOW_AND_THEN.max(spec.interval),
             Place::ServerSlowly => spec.slow_interval.max(spec.interval),
             Place::Machine | Place::Server | Place::Generator => spec.interval,

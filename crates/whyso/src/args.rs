@@ -44,6 +44,8 @@ pub(crate) enum Command {
     Timeline(crate::timeline::TimelineArgs),
     /// Show every thread's stack as it is now, of a server or of any process, with its role, its state and its statement
     Stacks(crate::stacks::StacksArgs),
+    /// Show what connections waited for when they waited for locks, by table, index and instrument; or who waits for whom now
+    Locks(crate::locks::LocksArgs),
     /// Say whether this machine is fit to measure on, and what can be watched here
     Doctor,
     /// Draw the report of a recorded run again, as HTML, Markdown, SVG or JSON

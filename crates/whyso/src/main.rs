@@ -9,6 +9,7 @@ mod given;
 mod load;
 mod load_args;
 mod load_view;
+mod locks;
 mod profile;
 mod profile_args;
 mod progress;
@@ -47,6 +48,7 @@ fn main() -> ExitCode {
         Command::Threads(args) => threads::threads(&args),
         Command::Timeline(args) => timeline::timeline(&args),
         Command::Stacks(args) => stacks::stacks(&args),
+        Command::Locks(args) => locks::locks(&args),
         Command::Doctor => watch::doctor(),
         Command::Report(args) => commands::report(&args),
         Command::Why(args) => commands::why(&args),

@@ -8,6 +8,7 @@ mod background;
 mod classes;
 mod ended;
 mod model;
+mod objects;
 mod part;
 mod words;
 
@@ -16,6 +17,7 @@ pub use part::Part;
 
 pub(crate) use background::busiest;
 pub(crate) use classes::COUNT_MIN;
+pub(crate) use objects::{described, main_object};
 pub(crate) use words::{findings, series_evidence};
 
 use crate::level::Level;

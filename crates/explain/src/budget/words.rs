@@ -1,8 +1,9 @@
 //! The budget in sentences, each with the series and the windows that it rests on.
 
-use super::{Budget, Part, PartTime, busiest};
+use super::{Budget, Part, PartTime, busiest, main_object};
 use crate::growth::Span;
 use crate::level::{Level, levels_evidence, levels_of};
+use crate::locks;
 use crate::model::{Evidence, Finding, SeriesName};
 use crate::numbers;
 
@@ -91,6 +92,7 @@ fn level_finding(budget: &Budget, level: &Level) -> Finding {
         text.push_str(&class_sentence(budget, one));
         if one.part == Part::Lock {
             text.push_str(&super::ended::sentence(level));
+            text.push_str(&super::objects::sentence(level, budget));
         }
     }
     for note in &budget.notes {
@@ -98,6 +100,7 @@ fn level_finding(budget: &Budget, level: &Level) -> Finding {
         text.push_str(note);
     }
     let mut evidence = vec![levels_evidence("latency_mean_ms", &[level])];
+    evidence.extend(waiting_evidence(level));
     for one in named {
         evidence.extend(series_evidence(&one.series, &[level]));
     }
@@ -203,6 +206,15 @@ fn unaccounted_finding(budgets: &[Budget], levels: &[Level]) -> Option<Finding> 
         text,
         evidence: vec![levels_evidence("latency_mean_ms", &shown)],
     })
+}
+
+/// The number of connections that were found waiting for a lock, where an object is named for it.
+fn waiting_evidence(level: &Level) -> Vec<Evidence> {
+    let named = level.lock_objects.iter().filter(|object| main_object(level, &object.kind).is_some());
+    let series = named.filter_map(|object| level.gauge(locks::SOURCE, locks::WAITING, &object.kind));
+    let mut series: Vec<SeriesName> = series.map(|gauge| gauge.series.clone()).collect();
+    series.dedup();
+    series_evidence(&series, &[level])
 }
 
 pub(crate) fn series_evidence(series: &[SeriesName], levels: &[&Level]) -> Vec<Evidence> {

@@ -6,6 +6,7 @@ use crate::level::{Level, levels_evidence};
 use crate::model::{Budget, Counter, Evidence, FileWait, Machine, Part, SeriesName};
 use crate::others;
 use crate::regime::Shape;
+use crate::{budget, locks, numbers};
 
 /// CPUs are held to be the limit from here on.
 pub(super) const FULL: f64 = 0.85;
@@ -124,6 +125,24 @@ impl<'a, 'b> Case<'a, 'b> {
         let gauge = COUNTER_SOURCES.iter().find_map(|source| self.level.gauge(source, name, ""))?;
         let max = if gauge.max.is_finite() { gauge.max } else { gauge.mean };
         Some((gauge.mean, max, gauge.series.clone()))
+    }
+
+    /// "; 71 % of the waiting connections that were sampled waited for shop.orders (PRIMARY), held by …"; empty where none is known.
+    pub(super) fn lock_object(&self, kind: &str) -> String {
+        budget::main_object(self.level, kind).map_or(String::new(), |(object, _)| {
+            format!(
+                "; {} of the waiting connections that were sampled waited for {}",
+                numbers::percent(object.share),
+                budget::described(object)
+            )
+        })
+    }
+
+    /// The number of connections that were found waiting for a kind of lock.
+    pub(super) fn lock_samples(&self, kind: &str) -> Option<Evidence> {
+        budget::main_object(self.level, kind)?;
+        let gauge = self.level.gauge(locks::SOURCE, locks::WAITING, kind)?;
+        Some(self.series(&gauge.series))
     }
 
     pub(super) fn variable(&self, name: &str) -> Option<&'b str> {

@@ -42,8 +42,9 @@ fn row_lock(case: &Case) -> Option<Claim> {
         )
     });
     let why = format!(
-        "statements waited {} a {unit} for rows that other transactions had locked{often}",
-        numbers::milliseconds(waited_ms)
+        "statements waited {} a {unit} for rows that other transactions had locked{often}{}",
+        numbers::milliseconds(waited_ms),
+        case.lock_object("row")
     );
     Some(
         Claim::new(Cause::RowLock, "waits for row locks hold", why)
@@ -51,6 +52,7 @@ fn row_lock(case: &Case) -> Option<Claim> {
             .certain(0.95)
             .rests_on([case.series(&time.series)])
             .rests_on(waits.map(|waits| case.series(&waits.series)))
+            .rests_on(case.lock_samples("row"))
             .rests_on(case.parts(&[Part::Lock])),
     )
 }

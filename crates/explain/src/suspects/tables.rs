@@ -69,9 +69,10 @@ fn metadata_lock(case: &Case) -> Option<Claim> {
         .collect();
     names.truncate(3);
     let why = format!(
-        "{} statements that lock the definitions of tables ran meanwhile ({})",
+        "{} statements that lock the definitions of tables ran meanwhile ({}){}",
         numbers::plain(statements.round()),
-        numbers::list(&names)
+        numbers::list(&names),
+        case.lock_object("metadata")
     );
     Some(
         Claim::new(Cause::MetadataLock, "metadata locks hold as much as", why)
@@ -83,6 +84,7 @@ fn metadata_lock(case: &Case) -> Option<Claim> {
                     .filter(|(_, measure)| measure.per_s > 0.0)
                     .map(|(_, measure)| case.series(&measure.series)),
             )
+            .rests_on(case.lock_samples("metadata"))
             .rests_on(case.parts(&[Part::Lock])),
     )
 }

@@ -16,6 +16,7 @@ use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error};
 use whyso_record::data::{Kind, TextRows, Value};
 
+use crate::lock_waits::{Counted, RowLockActivity};
 use crate::sampler::{Failure, Sampler};
 use crate::sink::Batch;
 use crate::sql::Sql;
@@ -25,11 +26,14 @@ pub(crate) struct Status {
     sql: Sql,
     /// Values that are words, as they were last recorded.
     words: HashMap<String, String>,
+    /// Tells the sampler of lock waits whether rows are waited for.
+    activity: RowLockActivity,
+    row_locks: Counted,
 }
 
 impl Status {
-    pub(crate) fn new(sql: Sql) -> Status {
-        Status { sql, words: HashMap::new() }
+    pub(crate) fn new(sql: Sql, activity: RowLockActivity) -> Status {
+        Status { sql, words: HashMap::new(), activity, row_locks: Counted::default() }
     }
 }
 
@@ -40,7 +44,10 @@ impl Sampler for Status {
 
     fn read(&mut self, batch: &mut Batch<'_>) -> Result<(), Failure> {
         let words = &mut self.words;
-        let changed = self.sql.run(async |conn| read_status(conn, words, batch).await)?;
+        let mut row_locks = Counted::default();
+        let changed = self.sql.run(async |conn| read_status(conn, words, &mut row_locks, batch).await)?;
+        self.activity.told(&row_locks, &self.row_locks, whyso_clock::monotonic_ns());
+        self.row_locks = row_locks;
         if !changed.is_empty() {
             batch.sink.rows(TextRows {
                 source: "status".to_string(),
@@ -54,7 +61,8 @@ impl Sampler for Status {
 
     fn finish(&mut self, batch: &mut Batch<'_>) -> Result<(), Failure> {
         let words = &mut self.words;
-        self.sql.run_last(async |conn| read_status(conn, words, batch).await)?;
+        let mut row_locks = Counted::default();
+        self.sql.run_last(async |conn| read_status(conn, words, &mut row_locks, batch).await)?;
         Ok(())
     }
 }
@@ -63,6 +71,7 @@ impl Sampler for Status {
 async fn read_status(
     conn: &mut Conn,
     words: &mut HashMap<String, String>,
+    row_locks: &mut Counted,
     batch: &mut Batch<'_>,
 ) -> Result<Vec<Vec<Option<String>>>, Error> {
     let mut changed = Vec::new();
@@ -73,6 +82,7 @@ async fn read_status(
         };
         match parse_value(value) {
             Parsed::Number(value) => {
+                row_locks.meet(name, value);
                 batch.put_named(name, "", value, || (kind(name), unit(name)));
             }
             Parsed::Switch(on) => {

@@ -1,0 +1,132 @@
+//! Waits for the server's own locks, by the instrument that counted them.
+
+use std::collections::BTreeMap;
+
+use crate::model::Counter;
+
+/// Sampler of the instruments.
+const SOURCE: &str = "instruments";
+
+/// What one instrument counted over a window.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct InstrumentWait {
+    /// As the server names it, such as "wait/synch/mutex/innodb/log_sys_mutex", or a lock of InnoDB's by its place in the source.
+    pub name: String,
+    pub count: f64,
+    /// `None` where the server counts without taking the time.
+    pub ns: Option<f64>,
+}
+
+impl InstrumentWait {
+    /// Waits on a condition are mostly those of threads that have nothing to do.
+    pub fn is_condition(&self) -> bool {
+        self.name.starts_with("wait/synch/cond/")
+    }
+}
+
+/// What the SQL layer counted for one table over a window.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TableWait {
+    /// Such as "shop.orders".
+    pub name: String,
+    pub lock_count: f64,
+    pub lock_ns: f64,
+    pub io_count: f64,
+    /// Waits for row locks included.
+    pub io_ns: f64,
+}
+
+/// The instruments that counted something, those with the most time first, then those that take no time, and conditions last.
+pub fn instruments(counters: &[Counter]) -> Vec<InstrumentWait> {
+    let mut found: BTreeMap<&str, InstrumentWait> = BTreeMap::new();
+    for counter in grown(counters) {
+        let name = &counter.series.instance;
+        let one = || InstrumentWait { name: name.clone(), ..InstrumentWait::default() };
+        match counter.series.metric.as_str() {
+            "count" | "os_waits" => found.entry(name).or_insert_with(one).count = counter.increase,
+            "wait_ns" => found.entry(name).or_insert_with(one).ns = Some(counter.increase),
+            _ => {}
+        }
+    }
+    let mut found: Vec<InstrumentWait> = found.into_values().collect();
+    found.sort_by(|a, b| {
+        let ns = |one: &InstrumentWait| one.ns.unwrap_or(-1.0);
+        a.is_condition()
+            .cmp(&b.is_condition())
+            .then(ns(b).total_cmp(&ns(a)))
+            .then(b.count.total_cmp(&a.count))
+    });
+    found
+}
+
+/// Tables by time, the most first.
+pub fn tables(counters: &[Counter]) -> Vec<TableWait> {
+    let mut found: BTreeMap<&str, TableWait> = BTreeMap::new();
+    for counter in grown(counters).filter(|counter| counter.series.metric.starts_with("table_")) {
+        let name = &counter.series.instance;
+        let one =
+            found.entry(name).or_insert_with(|| TableWait { name: name.clone(), ..TableWait::default() });
+        match counter.series.metric.as_str() {
+            "table_lock_count" => one.lock_count = counter.increase,
+            "table_lock_wait_ns" => one.lock_ns = counter.increase,
+            "table_io_count" => one.io_count = counter.increase,
+            "table_io_wait_ns" => one.io_ns = counter.increase,
+            _ => {}
+        }
+    }
+    let mut found: Vec<TableWait> = found.into_values().collect();
+    found.sort_by(|a, b| (b.lock_ns + b.io_ns).total_cmp(&(a.lock_ns + a.io_ns)));
+    found
+}
+
+fn grown(counters: &[Counter]) -> impl Iterator<Item = &Counter> {
+    counters.iter().filter(|counter| {
+        counter.series.source == SOURCE && counter.increase > 0.0 && counter.increase < 1e24
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::SeriesName;
+
+    fn counter(metric: &str, instance: &str, increase: f64) -> Counter {
+        let series = SeriesName {
+            host: "server".to_string(),
+            source: SOURCE.to_string(),
+            metric: metric.to_string(),
+            instance: instance.to_string(),
+        };
+        Counter { series, unit: String::new(), increase }
+    }
+
+    #[test]
+    fn instruments_stand_by_time_and_conditions_last() {
+        let counters = [
+            counter("count", "wait/synch/mutex/a", 5.0),
+            counter("wait_ns", "wait/synch/mutex/a", 10.0),
+            counter("count", "wait/synch/cond/idle", 1.0),
+            counter("wait_ns", "wait/synch/cond/idle", 1e9),
+            counter("os_waits", "log0log.c:832", 7.0),
+            counter("wait_ns", "wait/synch/rwlock/b", 30.0),
+            counter("count", "none", 0.0),
+        ];
+        let names: Vec<String> = instruments(&counters).into_iter().map(|one| one.name).collect();
+        assert_eq!(
+            names,
+            ["wait/synch/rwlock/b", "wait/synch/mutex/a", "log0log.c:832", "wait/synch/cond/idle"]
+        );
+    }
+
+    #[test]
+    fn tables_have_both_sorts_of_waits() {
+        let counters = [
+            counter("table_io_wait_ns", "t.a", 5.0),
+            counter("table_io_count", "t.a", 2.0),
+            counter("table_lock_wait_ns", "t.b", 9.0),
+        ];
+        let found = tables(&counters);
+        assert_eq!((found[0].name.as_str(), found[0].lock_ns), ("t.b", 9.0));
+        assert_eq!((found[1].io_count, found[1].io_ns, found[1].lock_ns), (2.0, 5.0, 0.0));
+    }
+}

@@ -1,0 +1,16 @@
+//! Lock waits by object: which table and index, or which lock of the server's own, connections waited for, and who was in the way.
+
+mod instruments;
+mod objects;
+mod tree;
+
+pub use instruments::{InstrumentWait, TableWait, instruments, tables};
+pub use objects::{LockLook, LockObject, LockSeen, objects};
+pub use tree::{Waiting, WaitingTree, waiting_trees};
+
+pub(crate) use objects::SAMPLES_MIN;
+
+/// Sampler of who waits for whom.
+pub(crate) const SOURCE: &str = "lock_waits";
+/// Its gauge of waiting connections, an instance a kind of lock.
+pub(crate) const WAITING: &str = "waiting";

@@ -1,0 +1,231 @@
+//! Lock waits by table and index, by instrument, and who waits for whom: for the terminal, and as one object.
+
+mod now;
+
+pub use now::{locks_now, locks_now_json};
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+use whyso_explain::locks::{InstrumentWait, LockObject, TableWait};
+
+use crate::number::{grouped, percent, whole};
+use crate::terminal::{TEXT_WIDTH, aligned_with_words, wrapped};
+use crate::threads::clean;
+
+/// Lines of a table that are shown; the JSON has all.
+const SHOWN_MAX: usize = 20;
+/// Statements are cut to so many characters.
+const STATEMENT_MAX: usize = 70;
+
+/// What a table of lock waits is of.
+#[derive(Clone, Copy, Debug)]
+pub struct LocksOf<'a> {
+    /// Which part of the run, such as "the level of 16 users".
+    pub window: &'a str,
+    pub seconds: f64,
+    /// Times that it was looked who waits.
+    pub looks: u64,
+    pub objects: &'a [LockObject],
+    /// What InnoDB counted: waits for row locks, and their time in ns.
+    pub row_locks_counted: Option<(f64, f64)>,
+    pub instruments: &'a [InstrumentWait],
+    pub tables: &'a [TableWait],
+    /// Time that requests waited for locks; `None` where that was not traced.
+    pub requests_waited_ns: Option<f64>,
+    pub not_measured: &'a [String],
+}
+
+/// The tables, each with a line that says what its numbers are of.
+pub fn locks(of: LocksOf) -> String {
+    let mut out = format!("Lock waits in {}, {} s.\n\n", of.window, grouped(of.seconds));
+    out.push_str(&objects(of));
+    if !of.instruments.is_empty() {
+        let _ = write!(out, "\n{}", instruments(of));
+    }
+    if !of.tables.is_empty() {
+        let _ = write!(out, "\n{}", tables(of.tables));
+    }
+    if !of.not_measured.is_empty() {
+        out.push_str("\nNot measured:\n");
+        for line in of.not_measured {
+            out.push_str(&wrapped(&clean(line), "  ", TEXT_WIDTH));
+        }
+    }
+    out
+}
+
+fn objects(of: LocksOf) -> String {
+    let counted = of.row_locks_counted.map_or(String::new(), |(waits, ns)| {
+        format!(
+            " InnoDB counted {} waits for row locks, of {} s in all.",
+            whole(waits as u64),
+            grouped(ns / 1e9)
+        )
+    });
+    if of.objects.is_empty() {
+        let looks = whole(of.looks);
+        return format!(
+            "No connection was found waiting for a lock in {looks} looks at the server.{counted}\n"
+        );
+    }
+    let samples: u64 = of.objects.iter().map(|object| object.samples).sum();
+    let mut out = format!(
+        "By table and index: {} connections found waiting in {} looks.{counted}\n",
+        whole(samples),
+        whole(of.looks)
+    );
+    let head = ["samples", "share", "seconds", "lock", "mode", "table (index)", "held by"];
+    let mut rows = vec![head.map(str::to_string).to_vec()];
+    for object in of.objects.iter().take(SHOWN_MAX) {
+        rows.push(vec![
+            whole(object.samples),
+            percent(object.share),
+            object.waited_ns.map_or("–".to_string(), |ns| grouped(ns / 1e9)),
+            object.kind.clone(),
+            clean(&object.mode),
+            place(&object.object, &object.index),
+            holder(object),
+        ]);
+    }
+    out.push_str(&aligned_with_words(&rows, &[3, 4, 5, 6]));
+    out.push_str(&more(of.objects.len()));
+    out
+}
+
+/// "shop.orders (PRIMARY)"
+fn place(object: &str, index: &str) -> String {
+    let object = if object.is_empty() { "not told" } else { object };
+    match index {
+        "" => clean(object),
+        index => clean(&format!("{object} ({index})")),
+    }
+}
+
+fn holder(object: &LockObject) -> String {
+    let share = percent(object.blocking_share);
+    match &object.blocking_statement {
+        Some(statement) => format!("{share} {}", shortened(statement)),
+        None => format!("{share} between statements, or not told"),
+    }
+}
+
+fn shortened(statement: &str) -> String {
+    let line = clean(&statement.split_whitespace().collect::<Vec<_>>().join(" "));
+    match line.chars().count() > STATEMENT_MAX {
+        true => line.chars().take(STATEMENT_MAX - 1).chain(['…']).collect(),
+        false => line,
+    }
+}
+
+fn more(count: usize) -> String {
+    match count.saturating_sub(SHOWN_MAX) {
+        0 => String::new(),
+        left => format!("and {left} more: --json has them\n"),
+    }
+}
+
+fn instruments(of: LocksOf) -> String {
+    let mut out = String::from("By instrument, in all threads of the server");
+    if let Some(ns) = of.requests_waited_ns {
+        let _ = write!(
+            out,
+            "; requests waited {} s for locks, which the last column is a share of",
+            grouped(ns / 1e9)
+        );
+    }
+    out.push_str(".\n");
+    let head = ["count", "seconds", "mean µs", "of lock", "instrument"];
+    let mut rows = vec![head.map(str::to_string).to_vec()];
+    for one in of.instruments.iter().take(SHOWN_MAX) {
+        let untold = || "–".to_string();
+        rows.push(vec![
+            whole(one.count as u64),
+            one.ns.map_or_else(untold, |ns| grouped(ns / 1e9)),
+            one.ns.map_or_else(untold, |ns| grouped(ns / 1e3 / one.count.max(1.0))),
+            share_of_lock(one, of.requests_waited_ns).map_or_else(untold, percent),
+            clean(&one.name),
+        ]);
+    }
+    out.push_str(&aligned_with_words(&rows, &[4]));
+    out.push_str(&more(of.instruments.len()));
+    if of.instruments.iter().take(SHOWN_MAX).any(InstrumentWait::is_condition) {
+        out.push_str("Conditions (cond) are mostly waited on by threads that have nothing to do.\n");
+    }
+    out
+}
+
+/// Of what requests waited for locks; conditions are no part of it that could be told.
+fn share_of_lock(one: &InstrumentWait, requests_waited_ns: Option<f64>) -> Option<f64> {
+    let all = requests_waited_ns.filter(|ns| *ns > 0.0)?;
+    (!one.is_condition()).then_some(one.ns? / all)
+}
+
+fn tables(tables: &[TableWait]) -> String {
+    let mut out = String::from(
+        "By table, as the SQL layer counts it: locks that were taken, and rows with their row locks.\n",
+    );
+    let head = ["locks", "seconds", "rows", "seconds", "table"];
+    let mut rows = vec![head.map(str::to_string).to_vec()];
+    for one in tables.iter().take(SHOWN_MAX) {
+        rows.push(vec![
+            whole(one.lock_count as u64),
+            grouped(one.lock_ns / 1e9),
+            whole(one.io_count as u64),
+            grouped(one.io_ns / 1e9),
+            clean(&one.name),
+        ]);
+    }
+    out.push_str(&aligned_with_words(&rows, &[4]));
+    out.push_str(&more(tables.len()));
+    out
+}
+
+/// The same as one object; times in seconds.
+pub fn locks_json(of: LocksOf) -> Value {
+    let object = |one: &LockObject| {
+        json!({
+            "lock": one.kind,
+            "object": one.object,
+            "index": one.index,
+            "mode": one.mode,
+            "samples": one.samples,
+            "share": one.share,
+            "waited_s": one.waited_ns.map(|ns| ns / 1e9),
+            "statement": one.statement,
+            "held_by": {"statement": one.blocking_statement, "share": one.blocking_share},
+        })
+    };
+    let instrument = |one: &InstrumentWait| {
+        json!({
+            "instrument": one.name,
+            "count": one.count,
+            "waited_s": one.ns.map(|ns| ns / 1e9),
+            "share_of_lock": share_of_lock(one, of.requests_waited_ns),
+        })
+    };
+    let table = |one: &TableWait| {
+        json!({
+            "table": one.name,
+            "locks": one.lock_count,
+            "locks_s": one.lock_ns / 1e9,
+            "rows": one.io_count,
+            "rows_s": one.io_ns / 1e9,
+        })
+    };
+    let counted = of.row_locks_counted.map(|(waits, ns)| json!({"waits": waits, "waited_s": ns / 1e9}));
+    json!({
+        "window": of.window,
+        "seconds": of.seconds,
+        "looks": of.looks,
+        "row_locks_counted": counted,
+        "requests_waited_s": of.requests_waited_ns.map(|ns| ns / 1e9),
+        "objects": of.objects.iter().map(object).collect::<Vec<_>>(),
+        "instruments": of.instruments.iter().map(instrument).collect::<Vec<_>>(),
+        "tables": of.tables.iter().map(table).collect::<Vec<_>>(),
+        "not_measured": of.not_measured,
+    })
+}
+
+#[cfg(test)]
+mod tests;

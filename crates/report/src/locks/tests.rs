@@ -1,0 +1,117 @@
+use super::*;
+use whyso_explain::locks::{Waiting, WaitingTree};
+
+fn object(object: &str, samples: u64, share: f64, statement: Option<&str>) -> LockObject {
+    LockObject {
+        kind: "row".to_string(),
+        object: object.to_string(),
+        index: "PRIMARY".to_string(),
+        mode: "X".to_string(),
+        samples,
+        share,
+        waited_ns: Some(samples as f64 * 0.5e9),
+        statement: None,
+        blocking_statement: statement.map(str::to_string),
+        blocking_share: 0.9,
+    }
+}
+
+fn of<'a>(objects: &'a [LockObject], instruments: &'a [InstrumentWait]) -> LocksOf<'a> {
+    LocksOf {
+        window: "the level of 8 users",
+        seconds: 10.0,
+        looks: 20,
+        objects,
+        row_locks_counted: Some((4512.0, 55.1e9)),
+        instruments,
+        tables: &[],
+        requests_waited_ns: Some(50e9),
+        not_measured: &[],
+    }
+}
+
+#[test]
+fn objects_and_instruments_stand_in_tables_with_what_they_are_of() {
+    let objects = [
+        object("t.accounts", 90, 0.9, Some("UPDATE accounts\n SET v=? WHERE id=?")),
+        object("t.log\u{1b}[2J", 10, 0.1, None),
+    ];
+    let timed = |name: &str, count, ns| InstrumentWait { name: name.to_string(), count, ns };
+    let instruments = [
+        timed("wait/synch/mutex/innodb/log_sys_mutex", 2000.0, Some(5e9)),
+        timed("log0log.c:832", 7.0, None),
+        timed("wait/synch/cond/sql/COND_queue_state", 10.0, Some(100e9)),
+    ];
+    let expected = "\
+Lock waits in the level of 8 users, 10.0 s.
+
+By table and index: 100 connections found waiting in 20 looks. InnoDB counted 4,512 waits for row locks, of 55.1 s in all.
+samples  share  seconds  lock  mode  table (index)         held by
+     90   90 %     45.0  row   X     t.accounts (PRIMARY)  90 % UPDATE accounts SET v=? WHERE id=?
+     10   10 %     5.00  row   X     t.log?[2J (PRIMARY)   90 % between statements, or not told
+
+By instrument, in all threads of the server; requests waited 50.0 s for locks, which the last column is a share of.
+count  seconds     mean µs  of lock  instrument
+2,000     5.00       2,500     10 %  wait/synch/mutex/innodb/log_sys_mutex
+    7        –           –        –  log0log.c:832
+   10      100  10,000,000        –  wait/synch/cond/sql/COND_queue_state
+Conditions (cond) are mostly waited on by threads that have nothing to do.
+";
+    assert_eq!(locks(of(&objects, &instruments)), expected);
+}
+
+#[test]
+fn where_nobody_waited_it_says_so_with_what_was_not_measured() {
+    let not_measured = ["waits by instrument: the Performance Schema is off".to_string()];
+    let told = locks(LocksOf { not_measured: &not_measured, row_locks_counted: None, ..of(&[], &[]) });
+    assert!(
+        told.contains("No connection was found waiting for a lock in 20 looks at the server.\n"),
+        "{told}"
+    );
+    assert!(told.contains("Not measured:\n• waits by instrument: the Performance Schema is off"), "{told}");
+}
+
+#[test]
+fn programs_get_seconds_and_shares() {
+    let objects = [object("t.accounts", 90, 1.0, Some("COMMIT"))];
+    let told = locks_json(of(&objects, &[]));
+    assert_eq!(told["objects"][0]["waited_s"], 45.0);
+    assert_eq!(told["objects"][0]["held_by"]["statement"], "COMMIT");
+    assert_eq!(told["row_locks_counted"], json!({"waits": 4512.0, "waited_s": 55.1}));
+}
+
+fn tree() -> WaitingTree {
+    let waits = Waiting {
+        kind: "row".to_string(),
+        object: "t.accounts".to_string(),
+        index: "PRIMARY".to_string(),
+        mode: "X".to_string(),
+        waited_s: 12,
+    };
+    let waiter = |connection, waiters| WaitingTree {
+        connection,
+        statement: Some("UPDATE accounts SET v=?".to_string()),
+        waits: Some(waits.clone()),
+        waiters,
+    };
+    let waiters = vec![waiter(6, vec![waiter(7, Vec::new())])];
+    WaitingTree { connection: 5, statement: None, waits: None, waiters }
+}
+
+#[test]
+fn whoever_waits_stands_under_the_one_that_it_waits_for() {
+    let expected = "\
+2 connections wait for locks now.
+
+5 (2 wait for it): between statements, or not told
+   6 waits 12 s for row lock X on t.accounts (PRIMARY): UPDATE accounts SET v=?
+      7 waits 12 s for row lock X on t.accounts (PRIMARY): UPDATE accounts SET v=?
+";
+    assert_eq!(locks_now(&[tree()], &[]), expected);
+    assert_eq!(locks_now(&[], &[]), "No connection waits for a lock now.\n");
+    let told = locks_now_json(&[tree()], &[]);
+    assert_eq!(
+        (told["waiting"].as_u64(), &told["trees"][0]["waiters"][0]["connection"]),
+        (Some(2), &json!(6))
+    );
+}

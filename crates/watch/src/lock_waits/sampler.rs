@@ -1,0 +1,112 @@
+//! The sampler: what a look costs bounds how often it is taken.
+
+use whyso_clock::monotonic_ns;
+use whyso_record::data::TextRows;
+
+use super::activity::RowLockActivity;
+use super::model::{COLUMNS, LockKind, LockWait};
+use super::sources::Sources;
+use crate::metric::{Metric, gauge};
+use crate::sampler::{Failure, Sampler};
+use crate::schedule::Pace;
+use crate::sink::Batch;
+use crate::sql::Sql;
+
+pub(crate) const METRICS: [Metric; 1] =
+    [gauge("waiting", "1", "connections that wait for a lock, by kind of lock")];
+const WAITING: Metric = METRICS[0];
+
+/// A look that took 10 ms is taken again after 500 ms at the earliest: 2 % of the time, that of waiting for a busy server included.
+const PACE_FACTOR: i64 = 50;
+
+pub(crate) struct LockWaits {
+    sql: Sql,
+    activity: RowLockActivity,
+    sources: Sources,
+    /// Row locks were looked at once, so that what is not permitted is told although nobody waits.
+    probed: bool,
+    rows_pace: Pace,
+    others_pace: Pace,
+}
+
+impl LockWaits {
+    pub(crate) fn new(sql: Sql, activity: RowLockActivity) -> LockWaits {
+        LockWaits {
+            sql,
+            activity,
+            sources: Sources::default(),
+            probed: false,
+            rows_pace: Pace::default(),
+            others_pace: Pace::default(),
+        }
+    }
+
+    /// `None` where it was not looked.
+    fn rows(&mut self) -> Result<Option<Vec<LockWait>>, Failure> {
+        let begin_ns = monotonic_ns();
+        if self.probed && !self.activity.is_worth_a_look(begin_ns) {
+            // InnoDB's own counter says that nobody waits.
+            return Ok(Some(Vec::new()));
+        }
+        if !self.rows_pace.due(begin_ns) {
+            return Ok(None);
+        }
+        let sources = &mut self.sources;
+        let waits = self.sql.run(async |conn| sources.rows(conn).await)?;
+        // The first one connects, and asks which tables there are.
+        if self.probed {
+            self.rows_pace.rest(begin_ns, monotonic_ns() - begin_ns, PACE_FACTOR);
+        }
+        Ok(Some(waits))
+    }
+
+    fn others(&mut self) -> Result<Option<Vec<LockWait>>, Failure> {
+        let begin_ns = monotonic_ns();
+        if !self.others_pace.due(begin_ns) {
+            return Ok(None);
+        }
+        let sources = &mut self.sources;
+        let waits = self.sql.run(async |conn| sources.others(conn).await)?;
+        if self.probed {
+            self.others_pace.rest(begin_ns, monotonic_ns() - begin_ns, PACE_FACTOR);
+        }
+        Ok(Some(waits))
+    }
+}
+
+impl Sampler for LockWaits {
+    fn source(&self) -> &'static str {
+        "lock_waits"
+    }
+
+    fn read(&mut self, batch: &mut Batch<'_>) -> Result<(), Failure> {
+        let t_ns = monotonic_ns();
+        let rows = self.rows()?;
+        let others = self.others()?;
+        self.probed = true;
+        for line in self.sources.absent.drain(..) {
+            batch.absent(line);
+        }
+        if rows.is_none() && others.is_none() {
+            batch.nothing_to_read();
+            return Ok(());
+        }
+        for kind in LockKind::ALL {
+            let looked = if kind == LockKind::Row { &rows } else { &others };
+            if let Some(waits) = looked {
+                let count = waits.iter().filter(|wait| wait.kind == kind).count();
+                batch.put(&WAITING, kind.name(), count as u64);
+            }
+        }
+        let waits: Vec<LockWait> = rows.into_iter().chain(others).flatten().collect();
+        if !waits.is_empty() {
+            batch.sink.rows(TextRows {
+                source: "lock_waits".to_string(),
+                t_ns,
+                columns: COLUMNS.map(str::to_string).to_vec(),
+                rows: waits.into_iter().map(LockWait::cells).collect(),
+            });
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,75 @@
+//! `whyso locks`: what connections waited for when they waited for locks, in a recorded run; or who waits for whom, now.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use clap::Args;
+use whyso_lab::{Error, locks_in};
+use whyso_report::LocksOf;
+
+use crate::choice_args::{Chosen, WindowArgs, chosen};
+use crate::commands::open;
+use crate::given::{ask_password, hide_passwords};
+
+#[derive(Args, Debug)]
+pub(crate) struct LocksArgs {
+    /// The run: its folder, or its id under --runs
+    run: Option<PathBuf>,
+
+    /// A server, to be asked now who waits for whom
+    #[arg(long, value_name = "DSN", conflicts_with_all = ["run", "users", "level", "window"])]
+    dsn: Option<String>,
+
+    #[command(flatten)]
+    part: WindowArgs,
+
+    /// Print one JSON object on standard output, and nothing else there
+    #[arg(long)]
+    json: bool,
+
+    /// Folder that holds the recordings
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    runs: PathBuf,
+}
+
+pub(crate) fn locks(args: &LocksArgs) -> Result<ExitCode> {
+    let (text, object) = match (&args.run, &args.dsn) {
+        (Some(run), None) => of_run(args, run)?,
+        (None, Some(dsn)) => {
+            hide_passwords(std::slice::from_ref(dsn));
+            let found = whyso_lab::locks_now(dsn, &ask_password)?;
+            let (trees, not_told) = (&found.trees, &found.not_told);
+            (whyso_report::locks_now(trees, not_told), whyso_report::locks_now_json(trees, not_told))
+        }
+        _ => bail!(Error::Plan("give a recorded run, or a server with --dsn".to_string())),
+    };
+    let mut out = std::io::stdout().lock();
+    match args.json {
+        true => writeln!(out, "{}", serde_json::to_string_pretty(&object)?)?,
+        false => write!(out, "{text}")?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn of_run(args: &LocksArgs, run: &std::path::Path) -> Result<(String, serde_json::Value)> {
+    let (recording, _) = open(run, &args.runs)?;
+    for problem in recording.problems() {
+        eprintln!("whyso: warning: {problem}");
+    }
+    let Chosen { window, words, .. } = chosen(&recording, &args.part)?;
+    let found = locks_in(&recording, window)?;
+    let of = LocksOf {
+        window: &words,
+        seconds: window.seconds(),
+        looks: found.looks,
+        objects: &found.objects,
+        row_locks_counted: found.row_locks_counted,
+        instruments: &found.instruments,
+        tables: &found.tables,
+        requests_waited_ns: found.requests_waited_ns,
+        not_measured: &found.not_measured,
+    };
+    Ok((whyso_report::locks(of), whyso_report::locks_json(of)))
+}

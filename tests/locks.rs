@@ -1,0 +1,138 @@
+//! Which object: row locks by table, index and holder, of a run with a planted hot row, and of a server now.
+
+mod common;
+
+use std::fs;
+use std::process::Command;
+
+use common::{OwnServer, Place, finish, json_of, output, spawn, text};
+use serde_json::Value;
+
+const HOT_ROW: &str = "UPDATE sbtest1 SET k = k + 1 WHERE id = 7;\n";
+
+fn locks(place: &Place, more: &[&str]) -> Value {
+    let run = place.only_run();
+    let mut arguments = vec!["locks", run.to_str().unwrap(), "--json"];
+    arguments.extend(more);
+    json_of(&output(&mut place.whyso(&arguments)))
+}
+
+#[test]
+fn a_hot_row_is_named_with_its_table_its_index_and_who_holds_it() {
+    let place = Place::new();
+    // A transaction of two statements: its lock is held from the first one to the commit.
+    let script = format!("BEGIN;\n{HOT_ROW}SELECT SLEEP(0.002);\nCOMMIT;\n");
+    fs::write(place.path().join("hot.sql"), script).unwrap();
+    let servers = place.servers();
+    let run = [
+        "run",
+        "hot.sql",
+        "--users",
+        "1,8",
+        "--seconds",
+        "6",
+        "--warmup",
+        "1",
+        "--no-repeat",
+        "--json",
+        "--tables",
+        "2",
+        "--rows",
+        "1000",
+        "--allow-writes",
+        "whyso",
+        "--server-dir",
+        servers.to_str().unwrap(),
+    ];
+    let done = json_of(&output(&mut place.whyso(&run)));
+    assert_eq!(done["levels"][1]["users"], 8, "{done}");
+
+    let told = locks(&place, &[]);
+    let object = &told["objects"][0];
+    assert_eq!(
+        (&object["lock"], &object["object"], &object["index"]),
+        (&"row".into(), &"whyso.sbtest1".into(), &"PRIMARY".into())
+    );
+    assert!(object["share"].as_f64().unwrap() >= 0.9, "{told:#}");
+    assert!(object["samples"].as_u64().unwrap() >= 20, "{told:#}");
+    assert!(
+        object["statement"].as_str().unwrap().contains("UPDATE sbtest1 SET k = k + ? WHERE id = ?"),
+        "{told:#}"
+    );
+    let held_by = &object["held_by"]["statement"];
+    assert!(
+        held_by.as_str().is_some_and(|one| one.contains("SLEEP(?)") || one.contains("UPDATE sbtest1")),
+        "{told:#}"
+    );
+    // Seven of eight users wait most of the time; InnoDB's own sum of finished waits agrees.
+    let waited_s = object["waited_s"].as_f64().unwrap();
+    let counted_s = told["row_locks_counted"]["waited_s"].as_f64().unwrap();
+    assert!((20.0..=48.0).contains(&waited_s), "{told:#}");
+    assert!((waited_s / counted_s - 1.0).abs() < 0.25, "{waited_s} s by looks, {counted_s} s by InnoDB");
+
+    let alone = locks(&place, &["--users", "1"]);
+    assert_eq!(alone["objects"], Value::Array(Vec::new()), "nobody waits for oneself: {alone:#}");
+    assert!(alone["not_measured"][0].as_str().unwrap().contains("performance_schema=ON"), "{alone:#}");
+
+    let run = place.only_run();
+    let shown = text(&output(&mut place.whyso(&["locks", run.to_str().unwrap()])).stdout);
+    assert!(shown.contains("whyso.sbtest1 (PRIMARY)"), "{shown}");
+    let why = text(&output(&mut place.whyso(&["why", run.to_str().unwrap(), "--users", "8"])).stdout);
+    let why = why.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(why.contains("waited for whyso.sbtest1 (PRIMARY), held by"), "{why}");
+    assert!(why.contains("Rests on") && why.contains("lock_waits waiting row"), "{why}");
+    place.assert_nothing_left();
+}
+
+#[test]
+fn of_a_server_now_it_says_who_waits_for_whom() {
+    let place = Place::new();
+    let server = OwnServer::start();
+    let client = |sql: &str| {
+        let mut command = Command::new("mariadb");
+        command.args(["--no-defaults", "-uroot", "-S"]).arg(server.socket()).args(["-e", sql]);
+        command
+    };
+    let prepared = output(&mut client(
+        "CREATE DATABASE t; CREATE TABLE t.accounts (id INT PRIMARY KEY, v INT) ENGINE=InnoDB; INSERT INTO t.accounts VALUES (1, 1)",
+    ));
+    assert!(prepared.status.success(), "{}", text(&prepared.stderr));
+    let update = "UPDATE t.accounts SET v = v + 1 WHERE id = 1";
+    let mut holder = spawn(&mut client(&format!("BEGIN; {update}; SELECT SLEEP(120)")));
+    let dsn = server.dsn("root", "t");
+    let told = || json_of(&output(&mut place.whyso(&["locks", "--dsn", &dsn, "--json"])));
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    assert_eq!(told()["waiting"], 0);
+    let mut waiter = spawn(&mut client(update));
+    let mut seen = Value::Null;
+    common::wait_until(common::SOON, || {
+        seen = told();
+        seen["waiting"] == 1
+    });
+    let root = &seen["trees"][0];
+    assert_eq!(root["statement"], "SELECT SLEEP(?)", "{seen:#}");
+    let waits = &root["waiters"][0]["waits"];
+    assert_eq!((&waits["object"], &waits["index"]), (&"t.accounts".into(), &"PRIMARY".into()), "{seen:#}");
+    let shown = text(&output(&mut place.whyso(&["locks", "--dsn", &dsn])).stdout);
+    assert!(
+        shown.contains("1 connection waits for a lock now.")
+            && shown.contains("row lock X on t.accounts (PRIMARY)"),
+        "{shown}"
+    );
+    for child in [&mut holder, &mut waiter] {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}
+
+#[test]
+fn a_run_or_a_server_is_asked_for() {
+    let place = Place::new();
+    let asked = finish(spawn(&mut place.whyso(&["locks"])), common::SOON);
+    assert_eq!(asked.status.code(), Some(2));
+    assert!(
+        text(&asked.stderr).contains("give a recorded run, or a server with --dsn"),
+        "{}",
+        text(&asked.stderr)
+    );
+}
