@@ -16,6 +16,8 @@ export interface DataSource {
   flameTree(): Promise<[Float64Array, Float64Array]>;
   /** Exclusive microseconds of every node: the columns of the level at this place in the head's flame. */
   flameColumns(place: number): Promise<Float64Array[]>;
+  /** The samples: by whom their role, thread, connection and statement, then row by row metric, whom, stretch, node, time, spread and count. */
+  sampleColumns(): Promise<Float64Array[]>;
 }
 
 const FORMAT = 1;
@@ -103,6 +105,16 @@ export class InlinedSource implements DataSource {
     if (!flame || !level) throw new Error('This report holds no stacks of this level.');
     const block = await this.#block(level.block);
     return level.columns.map((_, slot) => whole(block, slot, flame.nodes));
+  }
+
+  async sampleColumns(): Promise<Float64Array[]> {
+    const samples = this.head.flame?.samples;
+    if (!samples) throw new Error('This report holds no samples by thread.');
+    const block = await this.#block(samples.block);
+    for (let slot = 4; slot < 11; slot++) {
+      if (at(block, slot).length !== samples.rows) throw new Error('The columns of the samples are shorter than the report says.');
+    }
+    return block;
   }
 
   #block(number: number): Promise<Float64Array[]> {
