@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { SamplesHead } from '../../src/data/model.ts';
 import { EVERYTHING, hasThread, hasWork, inWords, numbersIn, stretchIn, type Wanted } from '../../src/lib/filter.ts';
-import { left, marksOf, samplesOf, stretchesAround } from '../../src/lib/samples.ts';
+import { left, marksOf, overTime, samplesOf, stretchesAround } from '../../src/lib/samples.ts';
 
 const wanted = (part: Partial<Wanted>): Wanted => ({ ...EVERYTHING, ...part });
 
@@ -76,4 +76,13 @@ test('a window is that of the stretches around it', () => {
   expect(stretchesAround(head, 0, 0.2, 0.9)).toEqual({ places: [0, 1], from: 0, to: 1 });
   expect(stretchesAround(head, 0, 1, 1.5)).toEqual({ places: [1, 2], from: 1, to: 1.5 });
   expect(stretchesAround(head, 0, 0.5, 60)).toEqual({ places: [0, 3], from: 0, to: 2 });
+});
+
+test('functions over time are those with the most of the time that a filter leaves, and all others together', () => {
+  const names = Uint32Array.from([0, 4, 9]);
+  const over = (part: Partial<Wanted>, most: number) => overTime(samples, names, 0, marksOf(samples, wanted(part)), 0, most);
+  const all = over({}, 1);
+  expect([...all.t]).toEqual([0.5, 1.5]);
+  expect(all.functions.map(({ name, v }) => [name, ...v.map((cpus) => Math.round(cpus * 1e6))])).toEqual([[9, 0, 40], [-1, 10, 20]]);
+  expect(over({ statement: 'commit' }, 8).functions.map(({ name, v }) => [name, ...v.map((cpus) => Math.round(cpus * 1e6))])).toEqual([[4, 10, 0], [-1, 0, 0]]);
 });
