@@ -64,6 +64,7 @@ mod usl;
 pub mod versus;
 mod wake;
 mod warnings;
+mod watching;
 
 pub use cpu::{cpu_use, server_cpu_s};
 pub use generator::rate_was_held;
@@ -134,6 +135,7 @@ pub fn explain_at(input: &Input, users: Option<u32>) -> Explanation {
     findings.push(warnings::errors(&levels));
     findings.push(warnings::too_short(&levels));
     findings.push(warnings::cut_short(&levels));
+    findings.push(watching::finding(&levels));
     findings.push(warnings::not_measured(input, &levels));
 
     Explanation {

@@ -2,7 +2,7 @@
 //! backup, a build, or another machine behind the hypervisor. It disturbs every level that it meets.
 
 use crate::level::{Level, levels_evidence, levels_of};
-use crate::model::{Evidence, Finding, Machine};
+use crate::model::{Evidence, Finding, Machine, SeriesName};
 use crate::numbers;
 
 /// CPUs' worth of other programs, as a share of the CPUs that the server and the generator may use,
@@ -18,6 +18,11 @@ pub(crate) const STOLEN_MIN: f64 = 0.05;
 
 /// Metrics of the sampler "cpu" that add up to the time in which a CPU was not idle.
 const BUSY: [&str; 5] = ["user_ns", "nice_ns", "system_ns", "irq_ns", "softirq_ns"];
+
+/// Whether it is a part of the time in which a CPU, or all of them, was not idle.
+pub(crate) fn is_busy_time(series: &SeriesName) -> bool {
+    series.source == "cpu" && BUSY.contains(&series.metric.as_str())
+}
 
 /// What other programs of this machine took.
 pub(crate) fn programs_finding(levels: &[Level], machine: &Machine) -> Option<Finding> {
@@ -100,8 +105,7 @@ pub(crate) fn busy_s_of_server_cpus(level: &Level, machine: &Machine) -> Option<
         number.is_some_and(|number| machine.server_cpu_numbers.contains(&number))
     };
     let is_busy = |counter: &&crate::model::Counter| {
-        let series = &counter.series;
-        series.source == "cpu" && is_server_cpu(&series.instance) && BUSY.contains(&series.metric.as_str())
+        is_busy_time(&counter.series) && is_server_cpu(&counter.series.instance)
     };
     let busy: Vec<f64> =
         level.counters.iter().filter(is_busy).map(|counter| counter.increase.max(0.0) / 1e9).collect();
@@ -117,9 +121,8 @@ fn others_cpus(level: &Level, machine: &Machine) -> Option<f64> {
     }
     let mut busy_s = 0.0;
     for counter in level.counters {
-        let series = &counter.series;
-        let is_total = series.source == "cpu" && matches!(series.instance.as_str(), "" | "all");
-        if is_total && BUSY.contains(&series.metric.as_str()) && counter.increase > 0.0 {
+        let is_total = matches!(counter.series.instance.as_str(), "" | "all");
+        if is_total && is_busy_time(&counter.series) && counter.increase > 0.0 {
             busy_s += counter.increase / 1e9;
         }
     }

@@ -94,11 +94,24 @@ impl Counting {
         }
     }
 
+    /// Whether programs in the kernel count.
+    pub(crate) fn has_programs(&self) -> bool {
+        matches!(self, Counting::Traced(_) | Counting::Wire(_))
+    }
+
     /// What the programs have cost, where the kernel counts it.
     pub(crate) fn cost(&self) -> Vec<Cost> {
         match self {
             Counting::Traced(tracer) | Counting::Wire(tracer) => tracer.cost(),
             Counting::Sampled(_) => Vec::new(),
+        }
+    }
+
+    /// What counting adds to each run of a program, where the kernel counts just now.
+    pub(crate) fn counting_ns(&self) -> Option<f64> {
+        match self {
+            Counting::Traced(tracer) | Counting::Wire(tracer) => tracer.counting_ns(),
+            Counting::Sampled(_) => None,
         }
     }
 

@@ -26,6 +26,7 @@
 mod actions;
 mod agreement;
 mod beside;
+mod cost;
 mod counting;
 pub mod doctor;
 mod engine;

@@ -78,8 +78,13 @@ pub fn profile_in(
     let (mut wakes, mut others) = (Vec::new(), Vec::new());
     for wait in recording.waits(Some(window))? {
         let taken = Taken { t_ns: wait.t_ns, tid: wait.tid, role: &wait.role, stack: wait.stack };
-        if taking.enter(&taken, &wait.state, wait.weight_ns, wait.length_ns) {
-            taking.sampled.waits += 1;
+        let is_taken = taking.enter(&taken, &wait.state, wait.weight_ns, wait.length_ns);
+        taking.sampled.waits += u64::from(is_taken);
+        // Nobody ends the wait for a CPU.
+        if wait.state == State::Runqueue.name() {
+            continue;
+        }
+        if is_taken {
             wakes.push(wait);
         } else {
             // Chains of waits lead to others, too.

@@ -15,6 +15,7 @@ use whyso_record::data::{Kind, Reading, SeriesKey, StackSample, Status, Value};
 use whyso_stacks::{End, Frame, Interrupts, ModuleId, Names, Registers, StackId, Table, Unwinding};
 use whyso_trace::{StackKind, StackRecord, Stacks};
 
+use crate::cost::program_values;
 use busy::Busy;
 pub use busy::BusyFunctions;
 use busy::LastLook;
@@ -26,6 +27,9 @@ const LOOK: Duration = Duration::from_millis(50);
 const INTERVAL: Duration = Duration::from_secs(1);
 /// So many waits a second are told on each CPU at most, in the mean: the period follows.
 const WAITS_PER_S_AND_CPU: u64 = 200;
+/// So much of all CPUs' time this thread takes at most, in the mean, as long as choosing fewer waits can help: the
+/// period follows that, too.
+const COST_MAX: f64 = 0.005;
 /// Distinct stacks of a run: about 60 MB. What is new after that is lost, and counted.
 const STACKS_MAX: usize = 100_000;
 /// Stacks whose functions are recorded together.
@@ -89,6 +93,7 @@ struct Taker {
     work: Work,
     names: Names,
     waits_before: u64,
+    cpu_before_ns: i64,
     due: Instant,
 }
 
@@ -126,11 +131,13 @@ impl Taker {
             work,
             names: Names::default(),
             waits_before: 0,
+            cpu_before_ns: 0,
             due: Instant::now() + INTERVAL,
         }
     }
 
     fn run(&mut self, asks: &Receiver<Asked>) {
+        self.cpu_before_ns = thread_cpu_ns();
         loop {
             let asked = asks.recv_timeout(LOOK);
             // A buffer that can't be read once is read the next time; what it lost meanwhile is counted.
@@ -152,16 +159,21 @@ impl Taker {
         self.name();
     }
 
-    /// Chooses fewer waits where there are many: each carries its weight.
+    /// Chooses fewer waits where there are many, or where they take long to unwind: each carries its weight.
     fn follow_the_load(&mut self) {
         let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64);
         let told = self.work.chosen - self.waits_before;
         self.waits_before = self.work.chosen;
         let most = WAITS_PER_S_AND_CPU * cpus;
+        let cpu_ns = thread_cpu_ns();
+        let cost = (cpu_ns - self.cpu_before_ns) as f64 / (INTERVAL.as_nanos() as f64 * cpus as f64);
+        self.cpu_before_ns = cpu_ns;
         let period_ns = self.stacks.period_ns();
-        if told > most {
+        // The rest of the cost is that of the samples from the CPUs, whose number is fixed.
+        let is_of_waits = told > most / 8;
+        if told > most || (cost > COST_MAX && is_of_waits) {
             self.stacks.set_period_ns(period_ns * 2);
-        } else if told < most / 4 {
+        } else if told < most / 4 && (cost < COST_MAX / 2.0 || !is_of_waits) {
             self.stacks.set_period_ns(period_ns / 2);
         }
     }
@@ -196,7 +208,8 @@ impl Taker {
             });
             (id, Value::Int(i64::try_from(value).unwrap_or(i64::MAX)))
         };
-        let values = counted.into_iter().map(value).collect();
+        let mut values: Vec<_> = counted.into_iter().map(value).collect();
+        values.extend(program_values(&self.recorder, "stacks", &self.stacks.cost()));
         let (source, end_ns) = ("stacks".to_string(), monotonic_ns());
         self.recorder.reading(Reading { source, begin_ns, end_ns, status: Status::Ok, values });
     }
@@ -220,6 +233,12 @@ impl Work {
                 self.waits.begin(record, kernel_frames(&record.kernel));
             }
             StackKind::Waker => self.waker(record),
+            StackKind::Ready => {
+                self.chosen += 1;
+                self.servers.insert(record.pid);
+                let (frames, end) = self.user(record);
+                self.waits.whole(record, frames, end);
+            }
             StackKind::Past => self.waits.past(record),
             StackKind::Back => {
                 let (frames, end) = self.user(record);

@@ -9,6 +9,7 @@ use whyso_record::Recorder;
 use whyso_record::data::{self, Kind, SeriesId, SeriesKey, Status, TextRows, Value};
 use whyso_trace::{ClientSums, FileWait, Reading, ServerSums, State, ThreadSums, state};
 
+use crate::cost::{CountedTimes, program_values};
 use crate::counting::{Counting, NOT_HERE, Sight, THREADS};
 use crate::facts::COUNTERS_ALONE;
 use crate::pauses;
@@ -230,6 +231,8 @@ struct Keeper {
     servers: Vec<u32>,
     generators: Vec<u32>,
     states: StatesTaking,
+    /// `None` where no program of the tracer's runs, or the kernel may not be asked what they cost.
+    cost: Option<CountedTimes>,
     begun: Instant,
     tables_due: Instant,
 }
@@ -237,12 +240,15 @@ struct Keeper {
 impl Keeper {
     fn new(counting: Counting, servers: Vec<u32>, recorder: Recorder) -> Keeper {
         let now = Instant::now();
+        let cost =
+            if counting.has_programs() { CountedTimes::begin(|| counting.counting_ns()) } else { None };
         Keeper {
             counting,
             recorder,
             servers,
             generators: Vec::new(),
             states: StatesTaking::default(),
+            cost,
             begun: now,
             tables_due: now,
         }
@@ -252,7 +258,8 @@ impl Keeper {
         let mut next = self.begun + INTERVAL;
         self.read(true);
         loop {
-            let rest = next.saturating_duration_since(Instant::now());
+            let due = self.cost.as_ref().map_or(next, |cost| cost.due().min(next));
+            let rest = due.saturating_duration_since(Instant::now());
             let look = self.counting.look_interval().filter(|look| *look < rest);
             match asks.recv_timeout(look.unwrap_or(rest)) {
                 Err(RecvTimeoutError::Timeout) if look.is_some() => self.counting.look(),
@@ -273,7 +280,12 @@ impl Keeper {
                     let _ = reply.try_send(());
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    self.read(false);
+                    if let Some(cost) = &mut self.cost {
+                        cost.turn();
+                    }
+                    if next <= Instant::now() {
+                        self.read(false);
+                    }
                     while next <= Instant::now() {
                         next += INTERVAL;
                     }
@@ -334,22 +346,17 @@ impl Keeper {
         }
         let id = self.series("client", "trace_cost", "tracer_cpu_ns", "", Kind::Counter, "ns");
         let mut values = vec![(id, Value::Int(thread_cpu_ns()))];
-        values.extend(self.program_values());
+        if let Some(cost) = &self.cost {
+            let id = self.series("client", "trace_cost", "counted_ns", "", Kind::Counter, "ns");
+            values.push((id, to_value(cost.counted().as_nanos() as u64)));
+            if let Some(ns) = cost.added_ns {
+                let id = self.series("client", "trace_cost", "counting_ns", "", Kind::Gauge, "ns");
+                values.push((id, Value::Float(ns)));
+            }
+            values.extend(program_values(&self.recorder, "trace_cost", &self.counting.cost()));
+        }
         self.reading("trace_cost", begin_ns, end_ns, values);
         read
-    }
-
-    /// What each program in the kernel cost; nothing where the kernel does not count it (`kernel.bpf_stats_enabled`), as
-    /// counting costs more than most programs.
-    fn program_values(&self) -> Vec<(SeriesId, Value)> {
-        let counted = self.counting.cost().into_iter().filter(|cost| cost.runs > 0);
-        let values = counted.flat_map(|cost| {
-            [("program_runs", "1", cost.runs), ("program_ns", "ns", cost.ns)].map(|(metric, unit, sum)| {
-                let id = self.series("client", "trace_cost", metric, &cost.program, Kind::Counter, unit);
-                (id, to_value(sum))
-            })
-        });
-        values.collect()
     }
 
     fn server_values(&self, sums: &ServerSums, sight: Sight) -> Vec<(SeriesId, Value)> {

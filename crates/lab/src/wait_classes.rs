@@ -47,7 +47,8 @@ fn ended_within(
     let is_taken =
         |wait: &&StackWait| wait.role == Role::Connection.name() && wait.state == State::Lock.name();
     profile.wakes = within().filter(is_taken).map(|wait| wake(wait, role_of)).collect();
-    profile.other_wakes = within().filter(|wait| !is_taken(wait)).map(|wait| wake(wait, role_of)).collect();
+    let is_other = |wait: &&StackWait| !is_taken(wait) && wait.state != State::Runqueue.name();
+    profile.other_wakes = within().filter(is_other).map(|wait| wake(wait, role_of)).collect();
     let mut classes: BTreeMap<String, Ended> = BTreeMap::new();
     for group in wakers(profile, rules) {
         let ended = classes.entry(group.class.unwrap_or_default()).or_default();
@@ -113,7 +114,9 @@ impl Classes {
         for sample in samples.iter().filter(|one| is_ours(one.t_ns, &one.role)) {
             enter(sample.stack, State::Cpu.name(), sample.weight_ns);
         }
-        for wait in waits.iter().filter(|one| is_ours(one.t_ns, &one.role)) {
+        // Whatever the function in which a thread was when it had no CPU: it did not wait for that.
+        let is_for_cpu = |wait: &StackWait| wait.state == State::Runqueue.name();
+        for wait in waits.iter().filter(|one| is_ours(one.t_ns, &one.role) && !is_for_cpu(one)) {
             enter(wait.stack, &wait.state, wait.weight_ns);
         }
         let class = |((state, class), (count, ns))| SampledClass { state, class, count, ns };

@@ -55,6 +55,7 @@ fn measure(pid: u32, length: Duration) -> Result<(), whyso_trace::Error> {
             let what = match record.kind {
                 StackKind::OnCpu => "on CPU",
                 StackKind::Back => "waited",
+                StackKind::Ready => "was ready",
                 StackKind::Waker if record.pid == pid => "woke",
                 StackKind::Waker | StackKind::Wait | StackKind::Past => return,
             };

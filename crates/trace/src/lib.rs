@@ -80,4 +80,4 @@ pub use sql::{CommandsLost, SqlTrace};
 pub use stack_record::{Registers, StackKind, StackRecord};
 pub use stacks::{Stacks, StacksLost};
 pub use state::{STATES, State};
-pub use tracer::{Cost, NOTHING, Program, TraceSpec, Tracer};
+pub use tracer::{Cost, CountingCost, NOTHING, Program, TraceSpec, Tracer};

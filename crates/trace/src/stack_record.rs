@@ -20,6 +20,8 @@ pub enum StackKind {
     Back,
     /// What the thread that woke it did last; see [`StackRecord::past`].
     Past,
+    /// A thread that was ready and had no CPU goes back to user space: its user's stack.
+    Ready,
 }
 
 /// The registers of a thread's user side that unwinding begins with. All zero: it has none.
@@ -36,9 +38,9 @@ pub struct Registers {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StackRecord<'a> {
     pub kind: StackKind,
-    /// What the thread was in; [`StackKind::Wait`] alone has another than `Cpu`.
+    /// What the thread was in; [`StackKind::Wait`] and [`StackKind::Ready`] alone have another than `Cpu`.
     pub state: State,
-    /// Of [`StackKind::OnCpu`] and [`StackKind::Wait`].
+    /// Of [`StackKind::OnCpu`], [`StackKind::Wait`] and [`StackKind::Ready`].
     pub role: Role,
     pub tid: u32,
     pub pid: u32,
@@ -72,6 +74,7 @@ impl<'a> StackRecord<'a> {
             3 => StackKind::Waker,
             4 => StackKind::Back,
             5 => StackKind::Past,
+            6 => StackKind::Ready,
             _ => return None,
         };
         let kernel_frames = (int(12)? as usize / 8).min(KERNEL_FRAMES_MAX);

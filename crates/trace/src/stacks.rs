@@ -157,13 +157,13 @@ impl Stacks {
         StacksLost { records: lost.records, storage: lost.storage, odd: self.odd }
     }
 
-    /// What the programs have cost; nothing unless [`crate::TraceSpec::cost`] asked for it.
+    /// What the programs have cost, of the runs that the kernel counted ([`crate::CountingCost`]).
     pub fn cost(&self) -> Vec<Cost> {
         let programs = &self.skeleton.progs;
         let all = [
-            ("stacks sched_waking", programs.on_waking.as_fd()),
-            ("stacks rseq_update", programs.on_back.as_fd()),
-            ("stacks perf_event", programs.on_sample.as_fd()),
+            ("sched_waking", programs.on_waking.as_fd()),
+            ("rseq_update", programs.on_back.as_fd()),
+            ("perf_event", programs.on_sample.as_fd()),
         ];
         all.into_iter().filter_map(|(name, fd)| cost_of(name, fd)).collect()
     }

@@ -3,6 +3,9 @@
 mod support;
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use support::{Between, Subject, agree, alone, tracer};
@@ -92,7 +95,10 @@ fn three_lock_sites_and_a_computing_function_get_the_time_that_they_took() {
     std::thread::sleep(Duration::from_millis(100));
     stacks.take(|_| {}).unwrap();
     let before = tracer.read();
+    // Beside it, the one that computes has to queue for its CPU.
+    let _beside = Beside::on_the_cpu_of(tids["compute"]);
     let (mut samples, mut waits): (Vec<Sample>, BTreeMap<u64, Sample>) = Default::default();
+    let mut queued = Vec::new();
     let mut wakers: HashMap<u64, Sample> = HashMap::new();
     let mut pasts: HashMap<u64, Past> = HashMap::new();
     let began = Instant::now();
@@ -108,11 +114,14 @@ fn three_lock_sites_and_a_computing_function_get_the_time_that_they_took() {
                 let sample = Sample { kind, state, tid, wait, length_ns, weight_ns, frames, end };
                 match sample.kind {
                     StackKind::OnCpu => samples.push(sample),
+                    StackKind::Ready => queued.push(sample),
                     StackKind::Wait => drop(waits.insert(sample.wait, sample)),
                     StackKind::Waker => drop(wakers.insert(sample.wait, sample)),
                     StackKind::Past => {
-                        let length_ns = waits[&sample.wait].length_ns;
-                        pasts.insert(sample.wait, Past::of(record, length_ns));
+                        // Of a wait that ended before the first look, the past may come after it.
+                        if let Some(wait) = waits.get(&sample.wait) {
+                            pasts.insert(sample.wait, Past::of(record, wait.length_ns));
+                        }
                     }
                     StackKind::Back => {
                         for (_, wait) in waits.range_mut(..=sample.wait) {
@@ -129,6 +138,7 @@ fn three_lock_sites_and_a_computing_function_get_the_time_that_they_took() {
     let after = tracer.read();
     assert_eq!(stacks.lost(), whyso_trace::StacksLost::default());
 
+    let variance = |wait: &Sample| wait.weight_ns as f64 * (wait.weight_ns - wait.length_ns) as f64;
     for site in ["a", "b", "c"] {
         let tid = tids[&format!("wait-{site}")];
         let here: Vec<Sample> = waits
@@ -141,7 +151,6 @@ fn three_lock_sites_and_a_computing_function_get_the_time_that_they_took() {
         let is_there = |names: &Vec<String>| names.iter().any(|name| name.contains(&function));
         let there = here.iter().zip(&at_site).filter(|(_, names)| is_there(names));
         let sampled_ns: u64 = there.map(|(wait, _)| wait.weight_ns).sum();
-        let variance = |wait: &Sample| wait.weight_ns as f64 * (wait.weight_ns - wait.length_ns) as f64;
         let error_ns = here.iter().map(variance).sum::<f64>().sqrt();
         println!(
             "site {site}: {} of {} ms, {} waits, {:.1} ms",
@@ -203,6 +212,59 @@ fn three_lock_sites_and_a_computing_function_get_the_time_that_they_took() {
         agree(sampled_ns, exact_ns, 0.05, error_ns as u64),
         "compute: {sampled_ns} ns sampled, {exact_ns} ns on a CPU"
     );
+
+    let here: Vec<Sample> = queued.into_iter().filter(|sample| sample.tid == tid).collect();
+    let exact_ns = Between::of(&before, &after, tid).ns(State::Runqueue);
+    let names = named(&here, &unwinding);
+    let queueing =
+        here.iter().zip(&names).filter(|(_, names)| names.iter().any(|name| name.ends_with("compute")));
+    let sampled_ns: u64 = queueing.map(|(sample, _)| sample.weight_ns).sum();
+    let error_ns = here.iter().map(variance).sum::<f64>().sqrt();
+    println!("queued: {} of {} ms, {} samples", sampled_ns / 1_000_000, exact_ns / 1_000_000, here.len());
+    assert!(exact_ns > TAKEN.as_nanos() as u64 / 10, "it queued for {exact_ns} ns");
+    assert!(
+        agree(sampled_ns, exact_ns, 0.05, 3 * error_ns as u64),
+        "queued: {sampled_ns} ns sampled, {exact_ns} ns ready without a CPU"
+    );
+}
+
+/// A thread of this process that keeps a CPU busy, and shares it with another.
+struct Beside {
+    ends: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Beside {
+    fn on_the_cpu_of(tid: u32) -> Beside {
+        keep_to_cpu_0(tid);
+        let ends = Arc::new(AtomicBool::new(false));
+        let seen = Arc::clone(&ends);
+        let spin = move || {
+            keep_to_cpu_0(0);
+            while !seen.load(Ordering::Relaxed) {
+                std::hint::spin_loop();
+            }
+        };
+        Beside { ends, thread: Some(std::thread::spawn(spin)) }
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        self.ends.store(true, Ordering::Relaxed);
+        self.thread.take().map(JoinHandle::join);
+    }
+}
+
+/// `tid`: 0 is the thread that calls.
+fn keep_to_cpu_0(tid: u32) {
+    // SAFETY: a set of CPUs is plain bits.
+    let mut cpus: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: 0 is within the set.
+    unsafe { libc::CPU_SET(0, &mut cpus) };
+    // SAFETY: the set lives through the call, and its size is given.
+    let status = unsafe { libc::sched_setaffinity(tid as libc::pid_t, size_of_val(&cpus), &raw const cpus) };
+    assert_eq!(status, 0, "{}", std::io::Error::last_os_error());
 }
 
 #[test]

@@ -10,8 +10,8 @@ use crate::choice_args::{WhoseArgs, WindowArgs};
 /// Which stacks are taken.
 #[derive(Args, Debug)]
 pub(crate) struct ProfileArgs {
-    /// Metrics side by side: cpu, lock, io, or a state such as file_sync, kernel_lock or sleep; the first one sorts [default:
-    /// cpu,lock,io; of wakers lock]
+    /// Metrics side by side: cpu, lock, io, runqueue (ready, without a CPU), or a state such as file_sync, kernel_lock or
+    /// sleep; the first one sorts [default: cpu,lock,io; of wakers lock]
     #[arg(long, value_name = "METRIC,…", value_delimiter = ',')]
     pub(crate) by: Vec<String>,
 

@@ -261,9 +261,25 @@ function scrollTo(id: string): void {
   // A chart that was just added is in the page after the next frame.
   requestAnimationFrame(() =>
     requestAnimationFrame(() => {
-      document.getElementById(id)?.scrollIntoView({ behavior: calm ? 'instant' : 'smooth', block: 'center' });
+      const element = document.getElementById(id);
+      element?.scrollIntoView({ behavior: calm ? 'instant' : 'smooth', block: 'center' });
+      if (element) stayAt(element);
     }),
   );
+}
+
+/** Parts of the page that follow its window may grow or shrink a moment later, and move what was scrolled to. */
+const SETTLES_MS = 1500;
+
+function stayAt(element: HTMLElement): void {
+  let height = document.documentElement.scrollHeight;
+  const observer = new ResizeObserver(() => {
+    if (document.documentElement.scrollHeight === height) return;
+    height = document.documentElement.scrollHeight;
+    element.scrollIntoView({ behavior: 'instant', block: 'center' });
+  });
+  observer.observe(document.body);
+  setTimeout(() => observer.disconnect(), SETTLES_MS);
 }
 
 type Known = { source: string; metric: string; instance: string; host: string; flat: boolean };

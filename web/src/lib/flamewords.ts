@@ -15,6 +15,7 @@ const METRICS = {
   cpu: { short: 'CPU', title: 'time on CPUs', noun: 'time on CPUs', width: 'the CPU time' },
   lock: { short: 'lock', title: 'waits for locks', noun: 'lock wait', width: 'the time waited for locks' },
   io: { short: 'io', title: 'reads, writes and syncs of files', noun: 'file wait', width: 'the time in reads, writes and syncs of files' },
+  runqueue: { short: 'runqueue', title: 'waits for a CPU', noun: 'wait for a CPU', width: 'the time ready without a CPU' },
   other: {
     short: 'other waits',
     title: 'other waits',

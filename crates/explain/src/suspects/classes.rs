@@ -6,6 +6,7 @@ use super::case::Case;
 use super::claim::Claim;
 use super::model::Cause;
 use crate::budget::COUNT_MIN;
+use crate::level::Level;
 use crate::model::Part;
 use crate::numbers;
 
@@ -36,6 +37,23 @@ fn cause_of(class: &str) -> Option<(Cause, &'static str)> {
     })
 }
 
+/// Fewer followed waits are chance.
+const FOLLOWED_MIN: u64 = 20;
+
+/// Whether it is known what those did that the level's connections waited for.
+pub(super) fn are_chains_followed(level: &Level) -> bool {
+    level.ended_waits.iter().map(|one| one.count).sum::<u64>() >= FOLLOWED_MIN
+}
+
+/// Of the time of a class's followed waits, the share in which those that were waited for, at the ends of the chains,
+/// were ready to run and had no CPU; with the number of waits. `None` where too few were followed.
+fn without_cpu(level: &Level, class: &str) -> Option<(f64, u64)> {
+    let waits = level.ended_waits.iter().find(|one| one.class == class)?;
+    let ready = waits.deeds.iter().filter(|deed| deed.state == Part::Runqueue.name());
+    let share: f64 = ready.map(|deed| deed.share).sum();
+    (waits.count >= FOLLOWED_MIN && (0.0..=1.0).contains(&share)).then_some((share, waits.count))
+}
+
 struct Seen {
     what: &'static str,
     ms: f64,
@@ -44,19 +62,29 @@ struct Seen {
 }
 
 /// Gives the claims the time on locks that stacks show to be theirs, and makes those that no counter had made. Time that a counter
-/// has measured, such as that of row locks, stays as it is.
+/// has measured, such as that of row locks, stays as it is. Where chains of waits show that whoever was waited for had no CPU
+/// meanwhile, that time is not the lock's but goes to holders who were put off their CPU.
 pub(super) fn settle(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
     let Some(budget) = case.budget else { return claims };
     let mut seen: BTreeMap<Cause, Seen> = BTreeMap::new();
+    let measured: Vec<Cause> =
+        claims.iter().filter(|claim| claim.lock_ms > 0.0).map(|claim| claim.cause).collect();
+    let (mut preempted_ms, mut followed) = (0.0, 0);
     for one in budget.classes_of(Part::Lock) {
-        let Some((cause, what)) = cause_of(&one.class) else { continue };
+        let named = cause_of(&one.class);
+        let is_measured = named.is_some_and(|(cause, _)| measured.contains(&cause));
+        let chains = if is_measured { None } else { without_cpu(case.level, &one.class) };
+        let (without_cpu, waits) = chains.unwrap_or_default();
+        preempted_ms += one.ms * without_cpu;
+        followed += waits;
+        let Some((cause, what)) = named else { continue };
         let sum = seen.entry(cause).or_insert(Seen {
             what,
             ms: 0.0,
             waits: 0,
             class: one.words().unwrap_or_default(),
         });
-        sum.ms += one.ms;
+        sum.ms += one.ms * (1.0 - without_cpu);
         sum.waits += one.count;
     }
     // Waits for rows that ended in a deadlock are counted there.
@@ -84,7 +112,24 @@ pub(super) fn settle(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
                 .rests_on(case.parts(&[Part::Lock])),
         );
     }
+    if preempted_ms > 0.0 {
+        claims.push(preempted_holder(case, preempted_ms, followed));
+    }
     claims
+}
+
+fn preempted_holder(case: &Case, ms: f64, waits: u64) -> Claim {
+    let why = format!(
+        "for {} a {} those that connections waited for were ready to run and had no CPU, by {} waits whose chains were \
+         followed to their ends",
+        numbers::milliseconds(ms),
+        case.unit(),
+        numbers::count(waits)
+    );
+    Claim::new(Cause::PreemptedHolder, "locks whose holders were put off their CPU hold", why)
+        .holds_lock(ms)
+        .certain(CERTAINTY)
+        .rests_on(case.parts(&[Part::Lock, Part::Runqueue]))
 }
 
 fn told(case: &Case, sum: &Seen) -> String {
@@ -118,10 +163,16 @@ pub(super) fn spun(case: &Case) -> Option<(f64, u64, Vec<String>)> {
 mod tests {
     use super::*;
     use crate::explain;
-    use crate::model::{Counter, Explanation, Input, LevelInput, SampledClass, SeriesName};
+    use crate::model::{
+        Counter, DeedShare, EndedWaits, Explanation, Input, LevelInput, SampledClass, SeriesName,
+    };
 
     /// Sixteen users, 10 ms a transaction: 2 on a CPU and 8 on locks.
     fn explained(classes: &[(&str, &str, u64, f64)], status: &[(&str, f64)]) -> Explanation {
+        explain(&Input { levels: vec![level(classes, status)], ..Input::default() })
+    }
+
+    fn level(classes: &[(&str, &str, u64, f64)], status: &[(&str, f64)]) -> LevelInput {
         let series = |source: &str, metric: &str| SeriesName {
             host: "server".to_string(),
             source: source.to_string(),
@@ -152,7 +203,7 @@ mod tests {
                 ns: *ns,
             })
             .collect();
-        explain(&Input { levels: vec![level], ..Input::default() })
+        level
     }
 
     fn shares(explained: &Explanation) -> Vec<(&'static str, f64)> {
@@ -176,6 +227,33 @@ mod tests {
         );
         let budget = explained.findings.iter().find(|finding| finding.id == "budget").unwrap();
         assert!(budget.text.contains("60 % redo flush, 30 % metadata lock"), "{}", budget.text);
+    }
+
+    #[test]
+    fn time_in_which_whoever_was_waited_for_had_no_cpu_is_not_the_locks() {
+        let mut level = level(&[("lock", "redo_flush", 80, 80.0), ("lock", "metadata_lock", 20, 20.0)], &[]);
+        let ended = |class: &str, count, ready| EndedWaits {
+            class: class.to_string(),
+            count,
+            ns: 1e6,
+            deeds: [("runqueue", ready), ("file_sync", 1.0 - ready)]
+                .map(|(state, share)| DeedShare {
+                    role: "connection".to_string(),
+                    state: state.to_string(),
+                    share,
+                })
+                .to_vec(),
+        };
+        // Too few of the second to go by.
+        level.ended_waits = vec![ended("redo_flush", 60, 0.25), ended("metadata_lock", 19, 1.0)];
+        let explained = explain(&Input { levels: vec![level], ..Input::default() });
+        let told = shares(&explained);
+        for expected in [("redo-flush", 0.48), ("metadata-lock", 0.16), ("preempted-holder", 0.16)] {
+            assert!(told.contains(&expected), "{told:?}");
+        }
+        let preempted = explained.suspects.iter().find(|one| one.id == Cause::PreemptedHolder).unwrap();
+        assert!(preempted.text.contains("1.6 ms a transaction"), "{}", preempted.text);
+        assert!(preempted.text.contains("by 60 waits"), "{}", preempted.text);
     }
 
     #[test]

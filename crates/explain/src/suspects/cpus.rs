@@ -5,6 +5,7 @@ use super::claim::Claim;
 use super::model::Cause;
 use crate::model::Part;
 use crate::numbers;
+use crate::watching::Watching;
 
 /// Below this share of the response time a queue is not worth a word.
 const SHARE_MIN: f64 = 0.1;
@@ -177,8 +178,12 @@ fn cpu_growth(case: &Case) -> Option<f64> {
     ratio.is_finite().then_some(ratio)
 }
 
-/// Whoever holds a lock is put off its CPU, and all others sleep until it is back.
+/// Whoever holds a lock is put off its CPU, and all others sleep until it is back. With chains of waits
+/// ([`super::classes::settle`]) that is known, and not guessed.
 fn preempted_holder(case: &Case) -> Option<Claim> {
+    if super::classes::are_chains_followed(case.level) {
+        return None;
+    }
     let waited_ms = case.runqueue_ms();
     let ran_ms = case.cpu_ms();
     let threads_a_cpu = f64::from(case.level.users) / f64::from(case.machine.server_cpus.max(1));
@@ -220,37 +225,19 @@ fn noisy_neighbour(case: &Case) -> Option<Claim> {
 
 /// What whyso's own samplers and tracer used.
 fn observer(case: &Case) -> Option<Claim> {
-    let is_cost = |source: &str, metric: &str| {
-        matches!(
-            (source, metric),
-            ("watch", "cpu_ns")
-                | ("trace_cost", "program_ns" | "tracer_cpu_ns")
-                | ("sql", "program_ns" | "cpu_ns")
-        )
-    };
-    let mut cost_ns = 0.0;
-    let mut evidence = Vec::new();
-    for counter in case.level.counters {
-        let series = &counter.series;
-        if is_cost(&series.source, &series.metric) && counter.increase > 0.0 && counter.increase < 1e24 {
-            cost_ns += counter.increase;
-            evidence.push(case.series(series));
-        }
-    }
-    let cpus = f64::from(case.machine.server_cpus.max(1));
-    let busy_ns = case.cpus_used()? * cpus * case.level.seconds * 1e9;
-    let share = cost_ns / busy_ns.max(1.0);
-    if share < 0.05 || busy_ns < 1.0 {
+    let watching = Watching::of(case.level)?;
+    let share = watching.share();
+    if share < 0.05 {
         return None;
     }
     let why = format!(
         "whyso's own samplers and tracer used {} of the CPU time that was used",
-        numbers::percent(share.min(1.0))
+        numbers::percent(share)
     );
     Some(
         Claim::new(Cause::Observer, "the observer holds", why)
             .asks_for_cpu(share)
             .certain(0.9)
-            .rests_on(evidence),
+            .rests_on(case.all_series(&watching.evidence)),
     )
 }

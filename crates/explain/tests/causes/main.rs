@@ -300,7 +300,8 @@ fn other_programs() {
 fn the_observer_itself() {
     let shares = [("request_cpu_ns", 0.4), ("request_runqueue_ns", 0.5)];
     let made = stopped(16, 10.0, 0.02).traced(&shares);
-    made.counter("trace_cost", "program_ns", "switch", 0.8e9)
+    made.counter("cpu", "user_ns", "all", 1.96e9)
+        .counter("trace_cost", "program_ns", "switch", 0.8e9)
         .counter("trace_cost", "tracer_cpu_ns", "", 0.5e9)
         .is(Cause::Observer);
 }

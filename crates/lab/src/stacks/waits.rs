@@ -35,6 +35,22 @@ fn merged((mut begin_ns, states): (i64, Vec<(State, i64)>)) -> Vec<PastState> {
     past
 }
 
+fn row(record: &StackRecord<'_>) -> StackWait {
+    StackWait {
+        t_ns: record.t_ns,
+        wait: record.wait,
+        tid: record.tid,
+        role: record.role.name().to_string(),
+        state: record.state.name().to_string(),
+        length_ns: record.length_ns,
+        weight_ns: record.weight_ns,
+        stack: 0,
+        waker_tid: 0,
+        waker_stack: None,
+        waker_past: Vec::new(),
+    }
+}
+
 #[derive(Default)]
 pub(super) struct Waits {
     pending: BTreeMap<u64, Pending>,
@@ -46,21 +62,13 @@ pub(super) struct Waits {
 impl Waits {
     /// A wait has ended; `kernel` is what it waited in there.
     pub(super) fn begin(&mut self, record: &StackRecord<'_>, kernel: Vec<Frame>) {
-        let row = StackWait {
-            t_ns: record.t_ns,
-            wait: record.wait,
-            tid: record.tid,
-            role: record.role.name().to_string(),
-            state: record.state.name().to_string(),
-            length_ns: record.length_ns,
-            weight_ns: record.weight_ns,
-            stack: 0,
-            waker_tid: 0,
-            waker_stack: None,
-            waker_past: Vec::new(),
-        };
-        self.pending.insert(record.wait, Pending { row, frames: kernel, end: None });
+        self.pending.insert(record.wait, Pending { row: row(record), frames: kernel, end: None });
         self.by_thread.entry(record.tid).or_default().push(record.wait);
+    }
+
+    /// A wait that nobody ended, and whose stack is known: that for a CPU.
+    pub(super) fn whole(&mut self, record: &StackRecord<'_>, frames: Vec<Frame>, end: End) {
+        self.pending.insert(record.wait, Pending { row: row(record), frames, end: Some(end) });
     }
 
     pub(super) fn woken(&mut self, wait: u64, waker_tid: u32, waker_stack: Option<StackId>) {

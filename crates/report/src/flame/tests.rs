@@ -62,6 +62,7 @@ pub(super) fn stacks() -> Stacks {
             wait(32, "lock", 2, 8_000),
             wait(33, "net_receive", 2, 9_000),
             wait(34, "page_fault", 2, 1_000),
+            wait(35, "runqueue", 0, 7_000),
         ],
         frames: [
             frames(0, "main;walk"),
@@ -88,8 +89,8 @@ fn times_are_told_by_level_threads_and_metric() {
     let columns: Vec<Vec<f64>> = Flame::columns(&tree, 0).collect();
     let at = |threads: usize, metric: usize, node: usize| columns[threads * METRICS + metric][node];
     assert_eq!((at(0, 0, 5), at(1, 0, 5)), (2.0, 3.0));
-    assert_eq!((at(0, 1, 3), at(0, 2, 4), at(0, 3, 3)), (8.0, 10.0, 1.0));
-    assert_eq!(columns.iter().flatten().sum::<f64>(), 24.0);
+    assert_eq!((at(0, 1, 3), at(0, 2, 4), at(0, 3, 5), at(0, 4, 3)), (8.0, 10.0, 7.0, 1.0));
+    assert_eq!(columns.iter().flatten().sum::<f64>(), 31.0);
     assert_eq!(Flame::columns(&tree, 1).flatten().sum::<f64>(), 5.0);
 }
 
@@ -118,7 +119,7 @@ fn of_more_calls_than_the_page_takes_those_with_less_are_folded() {
     let (tree, _, share) = flame.tree_of(3);
     assert!(tree.nodes.len() <= 3 && share > LEAST_SHARE, "{} {share}", tree.nodes.len());
     assert_eq!(tree.folded + tree.nodes.len(), 6);
-    assert_eq!(Flame::columns(&tree, 0).flatten().sum::<f64>(), 24.0);
+    assert_eq!(Flame::columns(&tree, 0).flatten().sum::<f64>(), 31.0);
 }
 
 #[test]
@@ -172,7 +173,7 @@ fn another_run_s_levels_stand_in_the_same_tree_with_names_of_their_own() {
     let (tree, _, share) = flame.tree();
     let (head, _) = flame.head(&tree, share);
     let totals = |place: usize| Flame::columns(&tree, place).flatten().sum::<f64>();
-    assert_eq!((totals(0), totals(1)), (24.0, 6.0));
+    assert_eq!((totals(0), totals(1)), (31.0, 6.0));
     let copy = tree.nodes.iter().position(|node| node.name == "copy").unwrap();
     assert_eq!(Flame::columns(&tree, 1).next().unwrap()[copy], 6.0);
     assert_eq!(head.levels.iter().map(|level| level.level).collect::<Vec<_>>(), [Some(3), None]);

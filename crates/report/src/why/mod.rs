@@ -29,7 +29,9 @@ pub fn why(explanation: &Explanation) -> String {
         }
     }
     out.push('\n');
-    let is_told = |finding: &&Finding| finding.id.starts_with("budget") || finding.id == "pauses";
+    let is_told = |finding: &&Finding| {
+        finding.id.starts_with("budget") || matches!(finding.id.as_str(), "pauses" | "watching")
+    };
     for finding in explanation.findings.iter().filter(is_told) {
         out.push_str(&wrapped(&finding.text, "  ", TEXT_WIDTH));
     }

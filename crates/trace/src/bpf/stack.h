@@ -11,20 +11,21 @@ enum stack_kind {
 	WAKER, // the thread that woke it
 	BACK, // the thread that waited is on its way back: its user's stack
 	PAST, // what the thread that woke it did last: a `struct past` in place of a user's stack
+	READY, // a thread that was ready and had no CPU is on its way back: its user's stack
 };
 
 struct stack_record {
 	__u8 kind;
-	__u8 state; // WAIT: what it was in
+	__u8 state; // WAIT, READY: what it was in
 	__u8 role; // of the thread whose stack this is; WAKER: 0, it may be anybody's
 	__u8 unused;
 	__u32 tid; // the thread whose stack this is
 	__u32 tgid;
 	__u32 kernel_bytes;
 	__u64 t_ns;
-	__u64 wait; // joins WAIT and WAKER; BACK: the last of the waits that it is for
-	__u64 length_ns; // WAIT: how long it waited
-	__u64 weight_ns; // ON_CPU, WAIT: the time that this record stands for
+	__u64 wait; // of WAIT and READY alone; WAKER: of the WAIT that it ended; BACK: the last of the waits that it is for
+	__u64 length_ns; // WAIT, READY: how long it waited
+	__u64 weight_ns; // ON_CPU, WAIT, READY: the time that this record stands for
 	// Of the user's side; all zero where there is none.
 	__u64 instruction_pointer;
 	__u64 stack_pointer;

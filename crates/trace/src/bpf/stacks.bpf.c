@@ -36,6 +36,8 @@ const volatile __u32 unasked_states = 1 << CPU | 1 << RUNQUEUE | 1 << NET_RECEIV
 
 // A wait that is as long is always chosen, a shorter one with probability length / period. User space changes it.
 __u64 period_ns = 10000000;
+// Threads queue for CPUs by the dozen: their waits for one are chosen with a longer period.
+#define READY_PERIODS 4
 
 struct stacks_lost {
 	__u64 records; // the ring buffer was full
@@ -62,12 +64,17 @@ struct {
 	__type(value, struct scratch);
 } scratches SEC(".maps");
 
-// The last chosen wait of a thread whose user's stack is still to be copied; 0: none.
+struct owed {
+	__u64 wait; // the last chosen one whose user's stack is still to be copied; 0: none
+	__u64 ready_ns; // how long it had been ready without a CPU, all in all, when it was back last
+	__u64 is_known; // whether `ready_ns` is
+};
+
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
-	__type(value, __u64);
+	__type(value, struct owed);
 } owed SEC(".maps");
 
 static __always_inline struct scratch *begin(__u32 which, __u8 kind, struct task_struct *task, __u64 now)
@@ -167,7 +174,7 @@ static __always_inline _Bool chosen(__u64 length, __u64 period)
 {
 	if (length >= period)
 		return 1;
-	// The period is at most 4 s: nothing overflows.
+	// The period is at most 4 s, that of waits for a CPU included: nothing overflows.
 	return (__u64)bpf_get_prandom_u32() * period < length << 32;
 }
 
@@ -198,7 +205,8 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	struct account *a = known(task);
 	struct task_struct *waker;
 	struct scratch *s;
-	__u64 now, since, wait, period, *owes;
+	struct owed *owes;
+	__u64 now, since, wait, period;
 	__u8 state;
 
 	if (!a || a->side != SERVER)
@@ -227,7 +235,7 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	s->record.weight_ns = now - since < period ? period : now - since;
 	set_kernel(s, bpf_get_task_stack(task, s->record.kernel, sizeof(s->record.kernel), 0));
 	end(s);
-	ONCE(*owes) = wait;
+	ONCE(owes->wait) = wait;
 
 	waker = bpf_get_current_task_btf();
 	s = begin(OF_WAKING, WAKER, waker, now);
@@ -241,23 +249,57 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	return 0;
 }
 
+// How long a thread was ready and had no CPU since it was back last, in however many turns.
+static __always_inline __u64 ready_since(struct owed *owes, struct account *a)
+{
+	__u64 sum = ONCE(a->time[RUNQUEUE].sum), ready = owes->is_known ? sum - owes->ready_ns : 0;
+
+	owes->ready_ns = sum;
+	owes->is_known = 1;
+	return ready;
+}
+
 SEC("tp_btf/rseq_update")
 int BPF_PROG(on_back, struct task_struct *task)
 {
-	__u64 wait, *owes;
+	struct account *a;
+	struct owed *owes;
 	struct scratch *s;
+	__u64 wait, ready, period;
+	_Bool tells_ready;
 
 	task = bpf_get_current_task_btf();
-	owes = bpf_task_storage_get(&owed, task, 0, 0);
-	if (!owes || !*owes)
+	a = known(task);
+	if (!a || a->side != SERVER)
 		return 0;
-	wait = *owes;
-	*owes = 0;
+	owes = bpf_task_storage_get(&owed, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!owes) {
+		__sync_fetch_and_add(&stacks_lost.storage, 1);
+		return 0;
+	}
+	wait = owes->wait;
+	owes->wait = 0;
+	ready = ready_since(owes, a);
+	period = ONCE(period_ns) * READY_PERIODS;
+	tells_ready = ready && chosen(ready, period);
+	if (!wait && !tells_ready)
+		return 0;
 	s = begin(OF_BACK, BACK, task, bpf_ktime_get_ns());
 	if (!s)
 		return 0;
-	s->record.wait = wait;
 	copy_user(s, task);
-	end(s);
+	if (wait) {
+		s->record.wait = wait;
+		end(s);
+	}
+	if (tells_ready) {
+		s->record.kind = READY;
+		s->record.wait = __sync_fetch_and_add(&waits_chosen, 1) + 1;
+		s->record.state = RUNQUEUE;
+		s->record.role = a->role;
+		s->record.length_ns = ready;
+		s->record.weight_ns = ready < period ? period : ready;
+		end(s);
+	}
 	return 0;
 }
