@@ -77,6 +77,9 @@ struct Sum {
     count: u64,
 }
 
+/// What a column has of a row.
+type Cell = fn(&(Key, Sum)) -> f64;
+
 /// Places in the head of role and thread; the connection; the place of the statement.
 type Whose = (usize, Option<usize>, Option<u64>, Option<usize>);
 
@@ -165,7 +168,7 @@ impl Flame {
             whose.list.iter().map(|of| of.2.map_or(f64::NAN, |connection| connection as f64)).collect(),
             whose.list.iter().map(|of| place(of.3)).collect(),
         ];
-        let cells: [fn(&(Key, Sum)) -> f64; 7] = [
+        let cells: [Cell; 7] = [
             |(key, _)| key.metric as f64,
             |(key, _)| key.whose as f64,
             |(key, _)| key.stretch as f64,
