@@ -14,4 +14,4 @@ cargo build --release --locked --quiet
 cd web
 npm run --silent check
 npm run --silent test:unit
-REPORT_HTML=$(echo "$place"/runs/*/report.html) npm run --silent test:browser
+WHYSO=$CARGO_TARGET_DIR/release/whyso REPORT_HTML=$(echo "$place"/runs/*/report.html) npm run --silent test:browser

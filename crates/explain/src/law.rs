@@ -33,12 +33,21 @@ pub(crate) fn fit(shape: &Shape, levels: &[Level]) -> Option<UslFit> {
             indexes,
         });
     }
-    usl::fit(&points, &left_out)
+    let mut fit = usl::fit(&points, &left_out)?;
+    if !describes(&fit) {
+        // Drawn, it would be believed.
+        fit.curve.clear();
+    }
+    Some(fit)
+}
+
+fn describes(fit: &UslFit) -> bool {
+    fit.r_squared >= R_SQUARED_MIN
 }
 
 pub(crate) fn finding(fit: &UslFit, shape: &Shape, levels: &[Level]) -> Finding {
     let explains = numbers::percent(fit.r_squared.max(0.0));
-    let mut text = if fit.r_squared < R_SQUARED_MIN {
+    let mut text = if !describes(fit) {
         format!(
             "The Universal Scalability Law does not describe these levels: it explains {explains} of the differences between \
              them, so its parameters say nothing."

@@ -85,6 +85,7 @@ pub use run::{Outcome, run};
 pub use source::Source;
 pub use source_files::{SourceFile, SourcePath, source_file};
 pub use sql_trace::Literals;
+pub use stacks::BusyFunctions;
 pub use stacks_now::stacks_now;
 pub use statements::{CommandFilter, CommandsIn, commands_in};
 pub use thread_filter::ThreadFilter;

@@ -1,11 +1,12 @@
 //! From the stacks of a recording to a profile: which functions, by which metric, over which window and of which threads.
 
 mod choice;
-mod spans;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use whyso_explain::profile::{FunctionName, Profile, ProfileSample, SourcePlace, Wake};
+use whyso_explain::profile::{
+    FunctionName, METRICS, Profile, ProfileSample, SourcePlace, Wake, is_own_metric,
+};
 use whyso_record::Recording;
 use whyso_record::data::{StackFrame, StackWait};
 use whyso_record::run::Window;
@@ -33,17 +34,12 @@ pub struct Sampled {
 
 /// What a profile can be asked for: (name, the states whose time it is).
 fn metrics() -> Vec<(&'static str, Vec<State>)> {
-    let io = vec![State::FileRead, State::FileWrite, State::FileSync];
-    let mut metrics = vec![
-        ("cpu", vec![State::Cpu]),
-        ("lock", vec![State::Lock]),
-        ("io", io),
-        ("runqueue", vec![State::Runqueue]),
-    ];
-    // An idle CPU that wakes up is nobody's function; what a thread waits for from its client is not taken.
-    let untold = [State::Cpu, State::Lock, State::Runqueue, State::Wakeup, State::NetReceive];
-    let rest = state::ALL.into_iter().filter(|state| !untold.contains(state));
-    metrics.extend(rest.map(|state| (state.name(), vec![state])));
+    let of =
+        |states: &[&str]| state::ALL.into_iter().filter(|state| states.contains(&state.name())).collect();
+    let mut metrics: Vec<(&str, Vec<State>)> =
+        METRICS.iter().map(|(name, states)| (*name, of(states))).collect();
+    let own = state::ALL.into_iter().filter(|state| is_own_metric(state.name()));
+    metrics.extend(own.map(|state| (state.name(), vec![state])));
     metrics
 }
 

@@ -6,6 +6,8 @@ use std::time::Duration;
 use whyso_record::data::LoadInterval;
 use whyso_record::run::{Level, Purpose};
 
+use crate::stacks::BusyFunctions;
+
 /// One piece of news.
 #[derive(Debug)]
 pub enum News<'a> {
@@ -17,6 +19,8 @@ pub enum News<'a> {
     Level(Running),
     /// What the load did in about a second; `whyso load` alone tells it.
     Interval(&'a IntervalNews),
+    /// Which functions the server's threads were in on CPUs in the last seconds; told where stacks are taken.
+    Functions(&'a BusyFunctions),
     /// A level has ended.
     LevelDone(&'a Level),
     /// Something that the user should know, but that does not end the run.

@@ -7,7 +7,7 @@ mod toggles;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
@@ -250,7 +250,7 @@ impl Attended<'_> {
             };
             self.listener.hear(News::Step(&what));
             while !self.stop.is_asked() && self.plan.length.is_none_or(|length| began.elapsed() < length) {
-                std::thread::sleep(LOOK);
+                self.wait_a_look();
             }
         } else {
             failed = self.command(began)?;
@@ -295,7 +295,18 @@ impl Attended<'_> {
                 end_command(&mut child);
                 return Ok((!over).then(|| "interrupted by Ctrl-C".to_string()));
             }
-            std::thread::sleep(LOOK);
+            self.wait_a_look();
+        }
+    }
+
+    fn wait_a_look(&self) {
+        std::thread::sleep(LOOK);
+        self.tell_functions();
+    }
+
+    fn tell_functions(&self) {
+        if let Some(busy) = self.tracing.as_ref().and_then(Tracing::busy_functions) {
+            self.listener.hear(News::Functions(&busy));
         }
     }
 
@@ -338,7 +349,15 @@ impl Attended<'_> {
         edges: Receiver<(Result<Edge, Error>, bool)>,
     ) -> Result<(), Error> {
         let mut begin: Option<Edge> = None;
-        for (edge, over) in edges {
+        loop {
+            let (edge, over) = match edges.recv_timeout(LOOK) {
+                Ok(taken) => taken,
+                Err(RecvTimeoutError::Timeout) => {
+                    self.tell_functions();
+                    continue;
+                }
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            };
             let edge = edge?;
             match begin.take() {
                 None if over => {}
@@ -350,7 +369,6 @@ impl Attended<'_> {
                 Some(first) => self.window(recording, &first, &edge)?,
             }
         }
-        Ok(())
     }
 
     fn window(&self, recording: &mut Recording, first: &Edge, last: &Edge) -> Result<(), Error> {

@@ -1,5 +1,6 @@
 //! Takes stacks in a thread of its own while a run goes on: unwinds them, keeps each once, and records what was sampled.
 
+mod busy;
 mod rows;
 mod waits;
 
@@ -15,6 +16,9 @@ use whyso_stacks::{End, Frame, Interrupts, ModuleId, Names, Registers, StackId, 
 use whyso_trace::{StackKind, StackRecord, Stacks};
 
 use crate::cost::program_values;
+use busy::Busy;
+pub use busy::BusyFunctions;
+use busy::LastLook;
 use waits::Waits;
 
 /// Between two looks at what the programs took.
@@ -41,6 +45,7 @@ enum Asked {
 /// A thread that takes stacks.
 pub(crate) struct StackTaking {
     asked: Option<SyncSender<Asked>>,
+    look: LastLook,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -49,10 +54,17 @@ impl StackTaking {
     /// No thread could be started.
     pub(crate) fn start(stacks: Stacks, recorder: Recorder) -> Result<StackTaking, String> {
         let (asked, asks) = sync_channel(ASKED_MAX);
-        let run = move || Taker::new(stacks, recorder).run(&asks);
+        let look = LastLook::default();
+        let busy = Busy::new(look.clone());
+        let run = move || Taker::new(stacks, recorder, busy).run(&asks);
         let spawned = std::thread::Builder::new().name("stacks".to_string()).spawn(run);
         let thread = spawned.map_err(|error| format!("no thread could be started: {error}"))?;
-        Ok(StackTaking { asked: Some(asked), thread: Some(thread) })
+        Ok(StackTaking { asked: Some(asked), look, thread: Some(thread) })
+    }
+
+    /// The functions that were busiest in the last seconds; `None` until there is something new.
+    pub(crate) fn busy_functions(&self) -> Option<BusyFunctions> {
+        self.look.take()
     }
 
     /// Has the functions of new stacks named, between two levels. Never waits.
@@ -92,6 +104,7 @@ struct Work {
     interrupts: Interrupts,
     waits: Waits,
     samples: Vec<StackSample>,
+    busy: Busy,
     /// Processes whose threads are the server's: nobody else's stack is followed.
     servers: BTreeSet<u32>,
     /// Stacks that the table had no place for.
@@ -100,13 +113,14 @@ struct Work {
 }
 
 impl Taker {
-    fn new(stacks: Stacks, recorder: Recorder) -> Taker {
+    fn new(stacks: Stacks, recorder: Recorder, busy: Busy) -> Taker {
         let work = Work {
             unwinding: Unwinding::default(),
             table: Table::new(STACKS_MAX),
             interrupts: Interrupts::of_this_kernel(),
             waits: Waits::default(),
             samples: Vec::new(),
+            busy,
             servers: BTreeSet::new(),
             full: 0,
             chosen: 0,
@@ -137,6 +151,7 @@ impl Taker {
                 self.due = Instant::now() + INTERVAL;
                 self.follow_the_load();
                 self.record();
+                self.work.busy.tell_when_due(&mut self.names, &self.work.unwinding);
             }
         }
         self.work.waits.give_up();
@@ -237,6 +252,9 @@ impl Work {
         let mut frames = kernel_frames(&record.kernel);
         let (user, end) = self.user(record);
         frames.extend(user);
+        if let Some(innermost) = frames.first() {
+            self.busy.enter(*innermost, record.weight_ns, &self.unwinding);
+        }
         let Some(StackId(stack)) = self.table.intern(frames, end) else {
             self.full += 1;
             return;

@@ -120,6 +120,9 @@ impl Watch for RecordedLevel<'_, '_> {
 
     fn news(&mut self, running: Running) {
         self.sweep.listener.hear(News::Level(running));
+        if let Some(busy) = self.sweep.tracing.and_then(Tracing::busy_functions) {
+            self.sweep.listener.hear(News::Functions(&busy));
+        }
     }
 
     fn window_edge(&mut self) {

@@ -15,7 +15,7 @@ use crate::facts::COUNTERS_ALONE;
 use crate::pauses;
 use crate::recording::Recording;
 use crate::sql_trace::{COMMANDS, Literals, SqlTracing};
-use crate::stacks::StackTaking;
+use crate::stacks::{BusyFunctions, StackTaking};
 use crate::thread_states::StatesTaking;
 
 /// Between two readings of the sums.
@@ -161,6 +161,11 @@ impl Tracing {
         if let Some(stacks) = &self.stacks {
             stacks.name();
         }
+    }
+
+    /// The functions that were busiest in the last seconds; `None` until there is something new, and where no stacks are taken.
+    pub(crate) fn busy_functions(&self) -> Option<BusyFunctions> {
+        self.stacks.as_ref()?.busy_functions()
     }
 
     /// A measured window begins or ends.

@@ -99,6 +99,7 @@ mod tests {
             frames: (0..12)
                 .flat_map(|stack| [frame(stack, 0, format!("f{stack}")), frame(stack, 1, "main".into())])
                 .collect(),
+            ..Stacks::default()
         };
         let told = series(&stacks, 1_000_000_000);
         let names: Vec<&str> = told.iter().map(|(key, _)| key.instance.as_str()).collect();

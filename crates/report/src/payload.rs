@@ -122,7 +122,7 @@ pub fn build(
     let axis_places = axes.write(&mut blocks)?;
     let threads = add_threads(&mut blocks, run, source)?;
     let timeline = add_timeline(&mut blocks, run, source, &stacks, origin_ns)?;
-    let flame = add_flame(&mut blocks, source, stacks, against)?;
+    let flame = add_flame(&mut blocks, source, stacks, against, origin_ns)?;
     let head = Head {
         format: FORMAT,
         run,
@@ -212,13 +212,14 @@ fn level_edges(run: &RunInfo) -> Vec<i64> {
     run.levels.iter().flat_map(|level| [level.window.begin_ns, level.window.end_ns]).collect()
 }
 
-/// The server's stacks, and those of a run to compare with: the tree in one block, and each level's times in one more, so that the page reads
-/// the levels that it shows.
+/// The server's stacks, and those of a run to compare with: the tree in one block, each level's times in one more, so that the page reads
+/// the levels that it shows, and the samples in one, which it reads when they are filtered.
 fn add_flame(
     blocks: &mut Blocks,
     source: &dyn Source,
     stacks: Stacks,
     against: Option<&dyn Source>,
+    origin_ns: i64,
 ) -> Result<Option<FlameHead>, Error> {
     let parts = flame::parts(source.run(), &stacks);
     let mut runs = vec![(stacks, parts)];
@@ -228,7 +229,7 @@ fn add_flame(
         runs.push((stacks, parts));
     }
     let Some(flame) = Flame::new(runs) else { return Ok(None) };
-    let (tree, folded_below) = flame.tree();
+    let (tree, places, folded_below) = flame.tree();
     let (mut head, columns) = flame.head(&tree, folded_below);
     head.block = blocks.place().block;
     columns.iter().for_each(|column| blocks.push(column));
@@ -237,6 +238,13 @@ fn add_flame(
         level.block = blocks.place().block;
         Flame::columns(&tree, place).for_each(|column| blocks.push(&column));
         blocks.close()?;
+    }
+    let names = source.threads()?.threads.into_iter().map(|thread| (thread.tid, thread.name)).collect();
+    if let Some((mut samples, columns)) = flame.samples(&places, &names, origin_ns) {
+        samples.block = blocks.place().block;
+        columns.iter().for_each(|column| blocks.push(column));
+        blocks.close()?;
+        head.samples = Some(samples);
     }
     Ok(Some(head))
 }

@@ -3,7 +3,7 @@
 use whyso_record::data::{Event, LoadInterval, SeriesId, SeriesKey, StackFrame, StackSample, StackWait};
 use whyso_record::run::RunInfo;
 use whyso_record::{Recording, StateLooks};
-use whyso_series::{ThreadTable, Timeline};
+use whyso_series::{Spans, ThreadTable, Timeline};
 
 use crate::Error;
 
@@ -25,6 +25,9 @@ pub struct Stacks {
     pub waits: Vec<StackWait>,
     /// The functions of every stack, by stack and depth.
     pub frames: Vec<StackFrame>,
+    /// Which connection each thread worked for, and which statement it executed, as far as it is known.
+    pub connections: Spans<u64>,
+    pub statements: Spans<String>,
 }
 
 /// What a report is made of. A [`whyso_record::Recording`] is one; made data for tests and benches are another.
@@ -99,7 +102,13 @@ impl Source for Recording {
         if frames.is_empty() {
             return Ok(Stacks::default());
         }
-        Ok(Stacks { samples: Recording::stacks(self, None)?, waits: self.waits(None)?, frames })
+        Ok(Stacks {
+            samples: Recording::stacks(self, None)?,
+            waits: self.waits(None)?,
+            frames,
+            connections: self.connections_at_work()?,
+            statements: self.statements_at_work()?.unwrap_or_default(),
+        })
     }
 
     fn problems(&self) -> Vec<String> {

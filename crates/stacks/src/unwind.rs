@@ -141,6 +141,12 @@ impl Unwinding {
     pub fn module(&self, id: ModuleId) -> Option<&Module> {
         self.modules.get(id.0.checked_sub(ModuleId::FIRST_FILE)? as usize)
     }
+
+    /// Where the function begins that a frame is in, by its file's call frame information; the frame itself where that does not tell.
+    pub fn function_of(&self, frame: Frame) -> Frame {
+        let start = self.module(frame.module).and_then(|module| module.function_start(frame.address));
+        Frame { address: start.unwrap_or(frame.address), ..frame }
+    }
 }
 
 /// Addresses within each function, innermost first.

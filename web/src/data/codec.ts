@@ -3,15 +3,31 @@
 const FORM_DECIMALS = 1;
 const FORM_FLOATS = 2;
 
-/** Every series of an inflated block, in order. NaN stands for a missing value. */
-export function decodeBlock(bytes: Uint8Array): Float64Array[] {
-  const series: Float64Array[] = [];
-  const reader = new Reader(bytes);
-  while (!reader.atEnd()) {
-    const length = reader.varint();
-    series.push(decodeSeries(reader.take(length)));
+/** The series of an inflated block: each is decoded when it is first asked for, since a chart needs some of many. */
+export class Block {
+  readonly length: number;
+  #bytes: Uint8Array[] = [];
+  #decoded: (Float64Array | undefined)[] = [];
+
+  constructor(bytes: Uint8Array) {
+    const reader = new Reader(bytes);
+    while (!reader.atEnd()) {
+      const length = reader.varint();
+      this.#bytes.push(reader.take(length));
+    }
+    this.length = this.#bytes.length;
   }
-  return series;
+
+  /** NaN stands for a missing value. */
+  series(slot: number): Float64Array {
+    const bytes = this.#bytes[slot];
+    if (!bytes) throw new Error('A block of samples is shorter than the report says.');
+    return (this.#decoded[slot] ??= decodeSeries(bytes));
+  }
+
+  all(): Float64Array[] {
+    return this.#bytes.map((_, slot) => this.series(slot));
+  }
 }
 
 export function decodeSeries(bytes: Uint8Array): Float64Array {
@@ -28,10 +44,23 @@ export function decodeSeries(bytes: Uint8Array): Float64Array {
   }
   if (form === FORM_FLOATS) {
     readFloats(reader, values, count - missingCount);
+  } else if (missingCount === 0 && count > 0) {
+    readWhole(reader, values, factor);
   } else if (count > missingCount) {
     readSteps(reader, values, factor);
   }
   return values;
+}
+
+/** Without a missing value: most series are so, and long ones are what the page waits for. */
+function readWhole(reader: Reader, values: Float64Array, factor: number): void {
+  let value = reader.zigzag();
+  const median = reader.zigzag();
+  values[0] = value / factor;
+  for (let i = 1; i < values.length; i++) {
+    value += median + reader.zigzag();
+    values[i] = value / factor;
+  }
 }
 
 function readSteps(reader: Reader, values: Float64Array, factor: number): void {
@@ -105,6 +134,11 @@ class Reader {
   }
 
   zigzag(): number {
+    const first = this.#bytes[this.#at];
+    if (first !== undefined && first < 0x80) {
+      this.#at++;
+      return (first >> 1) ^ -(first & 1);
+    }
     const coded = this.varint();
     return coded % 2 === 0 ? coded / 2 : -(coded + 1) / 2;
   }

@@ -334,6 +334,24 @@ export interface FlameHead {
   folded: number;
   folded_below: number;
   levels: FlameLevel[];
+  /** What filters work on; null where it is too much for a page. */
+  samples: SamplesHead | null;
+}
+
+/** Samples by thread, stretch of time and statement, and where their columns lie: see `crates/report/src/flame/samples.rs`. */
+export interface SamplesHead {
+  roles: string[];
+  /** Numbers and names; none where threads are not told apart. */
+  threads: [number, string][];
+  statements: string[];
+  /** Where stretches of this run begin and end: one more than stretches. */
+  edges_ns: number[];
+  /** Of each level of the flame: its first stretch, and the one after its last. */
+  levels: [number, number][];
+  step_s: number;
+  rows: number;
+  block: number;
+  note: string;
 }
 
 export interface FlameLevel {

@@ -1,4 +1,4 @@
-import { decodeBlock } from './codec.ts';
+import { Block } from './codec.ts';
 import type { Column, Head } from './model.ts';
 
 /** Where the page's data come from: the report's own file, or a server that is being watched. */
@@ -14,8 +14,10 @@ export interface DataSource {
   singleColumns(): Promise<Float64Array[]>;
   /** Depth and name of every node of the head's tree of calls. */
   flameTree(): Promise<[Float64Array, Float64Array]>;
-  /** Exclusive microseconds of every node: the columns of the level at this place in the head's flame. */
-  flameColumns(place: number): Promise<Float64Array[]>;
+  /** Exclusive microseconds of every node: a column of the level at this place in the head's flame. */
+  flameColumn(place: number, column: number): Promise<Float64Array>;
+  /** The samples: by whom their role, thread, connection and statement, then row by row metric, whom, stretch, node, time, spread and count. */
+  sampleColumns(): Promise<Float64Array[]>;
 }
 
 const FORMAT = 1;
@@ -23,7 +25,7 @@ const FORMAT = 1;
 /** The data that are inlined in this very page. Blocks are inflated when a chart first asks for them. */
 export class InlinedSource implements DataSource {
   readonly head: Head;
-  #blocks = new Map<number, Promise<Float64Array[]>>();
+  #blocks = new Map<number, Promise<Block>>();
 
   constructor(head: Head) {
     this.head = head;
@@ -44,10 +46,10 @@ export class InlinedSource implements DataSource {
     const axis = about && this.head.axes[about.axis];
     if (!about || !axis) throw new Error(`There is no series ${series} in this report.`);
     const [axisBlock, block] = await Promise.all([this.#block(axis.block), this.#block(about.block)]);
-    const micros = at(axisBlock, axis.slot);
+    const micros = axisBlock.series(axis.slot);
     const t = micros.map((us) => us / 1e6);
-    if (about.form === 'samples') return { t, v: at(block, about.slot) };
-    const [min, q1, v, q3, max] = [0, 1, 2, 3, 4].map((stream) => at(block, about.slot + stream)) as [
+    if (about.form === 'samples') return { t, v: block.series(about.slot) };
+    const [min, q1, v, q3, max] = [0, 1, 2, 3, 4].map((stream) => block.series(about.slot + stream)) as [
       Float64Array,
       Float64Array,
       Float64Array,
@@ -63,7 +65,7 @@ export class InlinedSource implements DataSource {
     const block = await this.#block(threads.block);
     const cells = threads.list.length * threads.t_ns.length;
     return Array.from({ length: threads.states.length + 3 }, (_, slot) => {
-      const column = at(block, slot);
+      const column = block.series(slot);
       if (column.length !== cells) throw new Error('The columns of the threads are shorter than the report says.');
       return column;
     });
@@ -74,10 +76,10 @@ export class InlinedSource implements DataSource {
     if (!timeline) throw new Error('This report holds no threads over time.');
     const block = await this.#block(timeline.block);
     const cells = timeline.list.reduce((sum, line) => sum + line.buckets, 0);
-    if (at(block, 0).length !== cells || block.length !== timeline.states.length + 1) {
+    if (block.series(0).length !== cells || block.length !== timeline.states.length + 1) {
       throw new Error('The columns of the timeline are shorter than the report says.');
     }
-    return block;
+    return block.all();
   }
 
   async singleColumns(): Promise<Float64Array[]> {
@@ -85,9 +87,9 @@ export class InlinedSource implements DataSource {
     if (!singles) throw new Error('This report holds no single waits.');
     const block = await this.#block(singles.block);
     for (let slot = 1; slot <= 7; slot++) {
-      if (at(block, slot).length !== singles.count) throw new Error('The columns of the single waits are shorter than the report says.');
+      if (block.series(slot).length !== singles.count) throw new Error('The columns of the single waits are shorter than the report says.');
     }
-    return block;
+    return block.all();
   }
 
   async flameTree(): Promise<[Float64Array, Float64Array]> {
@@ -97,15 +99,25 @@ export class InlinedSource implements DataSource {
     return [whole(block, 0, flame.nodes), whole(block, 1, flame.nodes)];
   }
 
-  async flameColumns(place: number): Promise<Float64Array[]> {
+  async flameColumn(place: number, column: number): Promise<Float64Array> {
     const { flame } = this.head;
     const level = flame?.levels[place];
     if (!flame || !level) throw new Error('This report holds no stacks of this level.');
     const block = await this.#block(level.block);
-    return level.columns.map((_, slot) => whole(block, slot, flame.nodes));
+    return whole(block, column, flame.nodes);
   }
 
-  #block(number: number): Promise<Float64Array[]> {
+  async sampleColumns(): Promise<Float64Array[]> {
+    const samples = this.head.flame?.samples;
+    if (!samples) throw new Error('This report holds no samples by thread.');
+    const block = await this.#block(samples.block);
+    for (let slot = 4; slot < 11; slot++) {
+      if (block.series(slot).length !== samples.rows) throw new Error('The columns of the samples are shorter than the report says.');
+    }
+    return block.all();
+  }
+
+  #block(number: number): Promise<Block> {
     let block = this.#blocks.get(number);
     if (!block) {
       block = inflateBlock(number);
@@ -116,19 +128,13 @@ export class InlinedSource implements DataSource {
 }
 
 /** A column of the tree of calls. */
-function whole(block: Float64Array[], slot: number, nodes: number): Float64Array {
-  const column = at(block, slot);
+function whole(block: Block, slot: number, nodes: number): Float64Array {
+  const column = block.series(slot);
   if (column.length !== nodes) throw new Error('The columns of the stacks are shorter than the report says.');
   return column;
 }
 
-function at(block: Float64Array[], slot: number): Float64Array {
-  const values = block[slot];
-  if (!values) throw new Error('A block of samples is shorter than the report says.');
-  return values;
-}
-
-async function inflateBlock(number: number): Promise<Float64Array[]> {
+async function inflateBlock(number: number): Promise<Block> {
   await documentParsed();
   const element = document.getElementById(`whyso-block-${number}`);
   if (!element) throw new Error(`The block ${number} of samples is missing: is the file complete?`);
@@ -136,7 +142,7 @@ async function inflateBlock(number: number): Promise<Float64Array[]> {
   const packed = new Uint8Array(text.length);
   for (let at = 0; at < text.length; at++) packed[at] = text.charCodeAt(at);
   const inflating = new Blob([packed]).stream().pipeThrough(new DecompressionStream('deflate-raw'));
-  return decodeBlock(new Uint8Array(await new Response(inflating).arrayBuffer()));
+  return new Block(new Uint8Array(await new Response(inflating).arrayBuffer()));
 }
 
 /** The script runs before the blocks after it are parsed, so that the page is drawn early. */

@@ -4,6 +4,8 @@ import { SvelteSet } from 'svelte/reactivity';
 import type { DataSource } from '../data/source.ts';
 import type { Column, Evidence, Level, SeriesName, Verdict } from '../data/model.ts';
 import { Cumulative, type Mode } from './derive.ts';
+import { numbersIn, type Wanted } from './filter.ts';
+import { samplesOf, type Samples } from './samples.ts';
 
 export interface Span {
   from: number;
@@ -28,14 +30,38 @@ export interface ChartSpec {
   top: number;
 }
 
-/** Which of the server's threads are shown, wherever threads are. */
+/** Which of the server's threads are shown, wherever threads are: as it is typed and ticked. */
 export class ThreadFilter {
   /** Empty: of any role. */
   role: string = $state('');
-  /** A part of a thread's name, its number or what it executed. */
-  text: string = $state('');
-  /** Places in the head's list of threads; empty: all. */
+  name: string = $state('');
+  /** Numbers between commas. */
+  thread: string = $state('');
+  connection: string = $state('');
+  statement: string = $state('');
+  /** Numbers of threads that are ticked in their table; empty: all. */
   readonly picked = new SvelteSet<number>();
+
+  readonly wanted: Wanted = $derived.by(() => {
+    const typed = numbersIn(this.thread).numbers;
+    // Both are conditions: of the ticked threads those that are typed, where both are there.
+    const tids = typed.size === 0 ? new Set(this.picked) : this.picked.size === 0 ? typed : new Set([...typed].filter((tid) => this.picked.has(tid)));
+    const isNone = tids.size === 0 && (typed.size > 0 || this.picked.size > 0);
+    return {
+      role: this.role,
+      name: this.name.trim(),
+      tids: isNone ? new Set([-1]) : tids,
+      connections: numbersIn(this.connection).numbers,
+      statement: this.statement.trim(),
+    };
+  });
+  /** Without the ticks: what the table of threads has rows for. */
+  readonly typed: Wanted = $derived({ ...this.wanted, tids: numbersIn(this.thread).numbers });
+
+  clear(): void {
+    [this.role, this.name, this.thread, this.connection, this.statement] = ['', '', '', '', ''];
+    this.picked.clear();
+  }
 }
 
 export class Desk {
@@ -58,6 +84,7 @@ export class Desk {
   dark: boolean = $state(false);
   #nextId = 0;
   #transactions: Promise<Cumulative | null> | undefined;
+  #samples: Promise<Samples | null> | undefined;
 
   constructor(source: DataSource) {
     this.source = source;
@@ -91,11 +118,27 @@ export class Desk {
     return this.#fitted ?? this.view;
   }
 
+  /** What of the run is shown: all of it, a level, or some other window. */
+  get part(): 'whole' | 'level' | 'window' {
+    if (this.#fitted && this.chosen.length === 1 && !this.marked) return 'level';
+    const isWhole = !this.#fitted && this.view.from <= this.whole.from + 0.01 && this.view.to >= this.whole.to - 0.01;
+    return isWhole ? 'whole' : 'window';
+  }
+
   look(span: Span): void {
     this.#fitted = null;
     const from = Math.max(span.from, this.whole.from);
     const to = Math.min(span.to, this.whole.to);
     if (to - from > 0.01) this.view = { from, to };
+  }
+
+  /** Shows a window, and tables over a window are of exactly it. */
+  choose(span: Span): void {
+    const margin = (span.to - span.from) * 0.02;
+    this.chosen = [];
+    this.marked = null;
+    this.look({ from: span.from - margin, to: span.to + margin });
+    this.#fitted = { from: Math.max(span.from, this.whole.from), to: Math.min(span.to, this.whole.to) };
   }
 
   lookAtAll(): void {
@@ -166,6 +209,13 @@ export class Desk {
     this.#focus(id);
   }
 
+  /** Samples of stacks by thread and time; null where there are none. */
+  samples(): Promise<Samples | null> {
+    const head = this.source.head.flame?.samples;
+    this.#samples ??= head ? this.source.sampleColumns().then((columns) => samplesOf(head, columns)) : Promise.resolve(null);
+    return this.#samples;
+  }
+
   /** Transactions that have ended by any moment; null where the load was not recorded. */
   transactions(): Promise<Cumulative | null> {
     this.#transactions ??= this.#countTransactions();
@@ -211,9 +261,25 @@ function scrollTo(id: string): void {
   // A chart that was just added is in the page after the next frame.
   requestAnimationFrame(() =>
     requestAnimationFrame(() => {
-      document.getElementById(id)?.scrollIntoView({ behavior: calm ? 'instant' : 'smooth', block: 'center' });
+      const element = document.getElementById(id);
+      element?.scrollIntoView({ behavior: calm ? 'instant' : 'smooth', block: 'center' });
+      if (element) stayAt(element);
     }),
   );
+}
+
+/** Parts of the page that follow its window may grow or shrink a moment later, and move what was scrolled to. */
+const SETTLES_MS = 1500;
+
+function stayAt(element: HTMLElement): void {
+  let height = document.documentElement.scrollHeight;
+  const observer = new ResizeObserver(() => {
+    if (document.documentElement.scrollHeight === height) return;
+    height = document.documentElement.scrollHeight;
+    element.scrollIntoView({ behavior: 'instant', block: 'center' });
+  });
+  observer.observe(document.body);
+  setTimeout(() => observer.disconnect(), SETTLES_MS);
 }
 
 type Known = { source: string; metric: string; instance: string; host: string; flat: boolean };

@@ -85,13 +85,6 @@ export function between(threads: Threads, from: number, to: number): ThreadTime[
   return found;
 }
 
-/** What a thread was found executing, at any look. */
-export function statementsOf(threads: Threads, place: number): string[] {
-  const looks = threads.t.length;
-  const said = new Set(threads.statement.subarray(place * looks, (place + 1) * looks));
-  return [...said].flatMap((one) => threads.statements[one] ?? []);
-}
-
 /** Whom the first of these threads that was there worked for at a time, and what it was then last found executing. */
 export function saidAt(threads: Threads, places: number[], t: number): { connection: number | null; statement: string } {
   const looks = threads.t.length;
@@ -152,15 +145,6 @@ export function sorted(rows: ThreadTime[], key: Key, falls: boolean): ThreadTime
 
 function isNothing(value: number | string | null): value is null | '' {
   return value === null || value === '';
-}
-
-export function matching(rows: ThreadTime[], role: string, text: string): ThreadTime[] {
-  const wanted = text.trim().toLowerCase();
-  return rows.filter(
-    (row) =>
-      (role === '' || row.role === role) &&
-      (wanted === '' || `${row.tid} ${row.name} ${row.statement}`.toLowerCase().includes(wanted)),
-  );
 }
 
 /** States that some thread was in for a thousandth of its time or more, in order. */

@@ -50,6 +50,7 @@ function made(calls: Call[], change: (flame: FlameHead) => void = () => {}): { u
     block: tree as number,
     folded: 0,
     folded_below: 0.0001,
+    samples: null,
     levels: [first, second].map((level, at) => ({
       level: level?.index ?? 0,
       seconds: 10,

@@ -85,20 +85,21 @@ test('threads are filtered by role and by what is typed, and picked ones are sum
   const changed = variant(() => {}, made(9));
   const { page, complaints } = await open(browser, changed.url);
   const section = page.locator('#threads');
+  const bar = page.locator('#filters');
   await expect.poll(() => rows(section).count()).toBe(9);
   expect(await sum(section)).toBe('Time by state of all 9 threads');
-  await section.getByRole('combobox').selectOption('purge');
+  await bar.getByLabel('role').selectOption('purge');
   await expect.poll(() => rows(section).count()).toBe(1);
   expect(await sum(section)).toBe('Time by state of the thread that the filter leaves');
-  await section.getByRole('combobox').selectOption('');
-  await section.getByRole('searchbox').fill('commit');
+  await bar.getByLabel('role').selectOption('');
+  await bar.getByLabel('statement', { exact: true }).fill('commit');
   await expect.poll(() => rows(section).count()).toBe(4);
 
   // All that the filter leaves, by keyboard; then one more by mouse.
   await section.getByRole('checkbox', { name: 'pick all threads' }).focus();
   await page.keyboard.press('Space');
   await expect.poll(() => sum(section)).toBe('Time by state of 4 picked threads');
-  await section.getByRole('searchbox').fill('');
+  await bar.getByLabel('statement', { exact: true }).fill('');
   await section.getByRole('checkbox', { name: 'pick thread 1000' }).check();
   await expect.poll(() => sum(section)).toBe('Time by state of 5 picked threads');
   expect(await section.getByRole('checkbox', { name: 'pick all threads' }).evaluate((one) => (one as HTMLInputElement).indeterminate)).toBe(true);

@@ -227,10 +227,10 @@ test('roles open and shut by mouse and by keyboard, and the filter is that of th
   await expect.poll(() => section.locator('.told').textContent()).toContain('30 threads');
   await page.keyboard.press('Enter');
   await expect.poll(height).toBe(shut);
-  await section.getByRole('searchbox').fill('conn_7');
+  await page.locator('#filters').getByLabel('name', { exact: true }).fill('conn_7');
   await expect.poll(() => section.locator('.count').textContent()).toBe('1 of 31 threads');
   await section.getByRole('button', { name: 'show all' }).click();
-  await section.getByRole('combobox').selectOption('purge');
+  await page.locator('#filters').getByLabel('role').selectOption('purge');
   await expect.poll(() => section.locator('.count').textContent()).toBe('1 of 31 threads');
   expect(await part(canvas, 'cpu')).toBe(0);
   expect(await part(canvas, 'lock')).toBeGreaterThan(0.5);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { decodeBlock, decodeSeries } from '../../src/data/codec.ts';
+import { Block, decodeSeries } from '../../src/data/codec.ts';
 import vectors from './codec-vectors.json';
 
 const bytesOf = (hex: string) => Uint8Array.from(hex.match(/../g) ?? [], (pair) => parseInt(pair, 16));
@@ -16,7 +16,7 @@ describe('samples that crates/report wrote', () => {
       expect(bytes.length).toBeLessThan(128);
       return [bytes.length, ...bytes];
     });
-    const decoded = decodeBlock(Uint8Array.from(block));
+    const decoded = new Block(Uint8Array.from(block)).all();
     expect(decoded.map((series) => Array.from(series))).toEqual(vectors.map(({ values }) => valuesOf(values)));
   });
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { between, covering, matching, overTime, sharesOf, sorted, threadsOf } from '../../src/lib/threads.ts';
+import { between, covering, overTime, sharesOf, sorted, threadsOf } from '../../src/lib/threads.ts';
 
 /** Two threads at three looks, one second apart; the second begins at the last. */
 const head = {
@@ -57,6 +57,4 @@ test('rows without a value come last either way, and filters meet', () => {
   for (const falls of [true, false]) expect(sorted(rows, 'connection', falls).map((row) => row.tid)).toEqual([8, 7]);
   expect(sorted(rows, 0, true).map((row) => row.tid)).toEqual([8, 7]);
   expect(sorted(rows, 0, false).map((row) => row.tid)).toEqual([7, 8]);
-  expect(matching(rows, '', 'COMM').map((row) => row.tid)).toEqual([8]);
-  expect(matching(rows, 'purge', 'commit')).toEqual([]);
 });

@@ -8,6 +8,7 @@ mod chains;
 mod classes;
 mod difference;
 mod functions;
+mod metrics;
 mod over_time;
 mod relatives;
 mod source;
@@ -22,10 +23,11 @@ pub use difference::{
     ComparedBy, Difference, Differences, FunctionDifference, differences, folded_differences,
 };
 pub use functions::{FunctionTime, Functions, functions};
+pub use metrics::{METRICS, is_own_metric, metric_of};
 pub use over_time::{Bins, OverTime, TimedSample, over_time};
 pub use relatives::{Attributed, Relatives, relatives};
 pub use source::{LineTime, SourcePlace, SourceTimes, Within, source_times};
-pub use tree::{CallNode, CallTree, call_tree};
+pub use tree::{CallNode, CallTree, call_tree, call_tree_with_places};
 pub use wakers::{SingleWait, Wake, WakerTime, is_own, place, wakers};
 
 use std::collections::BTreeMap;
@@ -60,7 +62,7 @@ pub struct ProfileSample {
 impl ProfileSample {
     /// What it adds to the variance of a sum, in square nanoseconds: a chosen wait as of an independent choice, a sample on a CPU as of a Poisson
     /// process.
-    fn variance_ns2(&self) -> f64 {
+    pub fn variance_ns2(&self) -> f64 {
         self.weight_ns * (self.weight_ns - self.seen_ns).max(0.0)
     }
 }

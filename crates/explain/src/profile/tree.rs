@@ -109,6 +109,11 @@ impl<'a> Found<'a> {
 /// Merges a profile's stacks from their outermost functions on. A node that holds less than `least_share` (0 to 1) of every metric's time, with
 /// all that it called, is folded into its caller.
 pub fn call_tree(profile: &Profile, least_share: f64) -> CallTree<'_> {
+    call_tree_with_places(profile, least_share).0
+}
+
+/// The same, and by stack the place of the node that its innermost function's time is in.
+pub fn call_tree_with_places(profile: &Profile, least_share: f64) -> (CallTree<'_>, HashMap<u32, usize>) {
     let mut found = Found::new(profile.metrics.len());
     let mut node_of: HashMap<u32, usize> = HashMap::new();
     for (sample, stack) in profile.known() {
@@ -137,7 +142,9 @@ pub fn call_tree(profile: &Profile, least_share: f64) -> CallTree<'_> {
         Some(function) => CallNode { depth: *depth, name: &function.name, module: &function.module },
         None => CallNode { depth: *depth, name: TOTAL, module: "" },
     };
-    CallTree { nodes: order.iter().map(told).collect(), folded: kept.len() - order.len(), times }
+    let tree = CallTree { nodes: order.iter().map(told).collect(), folded: kept.len() - order.len(), times };
+    node_of.values_mut().for_each(|node| *node = place_of[*node]);
+    (tree, node_of)
 }
 
 #[cfg(test)]
@@ -216,6 +223,19 @@ mod tests {
                 prop_assert_eq!(tree.exclusive_ns(metric).iter().sum::<f64>(), total.exclusive_ns[metric]);
             }
             prop_assert!(tree.nodes.windows(2).all(|two| two[1].depth >= 1 && two[1].depth <= two[0].depth + 1));
+        }
+
+        #[test]
+        fn times_by_the_places_of_stacks_are_the_trees(stacks in stacks(), least_share in 0.0..0.3) {
+            let profile = profile(3, &stacks);
+            let (tree, places) = call_tree_with_places(&profile, least_share);
+            for metric in 0..3 {
+                let mut exclusive = vec![0.0; tree.nodes.len()];
+                for sample in profile.samples.iter().filter(|sample| sample.metric == metric) {
+                    exclusive[places[&sample.stack]] += sample.weight_ns;
+                }
+                prop_assert_eq!(exclusive, tree.exclusive_ns(metric));
+            }
         }
 
         #[test]

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use whyso_record::Recording;
+use whyso_series::Spans;
 
-use super::spans::{self, Spans};
 use crate::thread_filter::EVERY_ROLE;
 use crate::{Error, ThreadFilter};
 
@@ -44,8 +44,8 @@ impl<'a> Choice<'a> {
             named = Some(fitting.map(|thread| thread.tid).collect());
         }
         let connections =
-            (!filter.connections.is_empty()).then(|| spans::connections(recording)).transpose()?;
-        let statements = filter.statement.is_some().then(|| spans::statements(recording)).transpose()?;
+            (!filter.connections.is_empty()).then(|| recording.connections_at_work()).transpose()?;
+        let statements = filter.statement.is_some().then(|| statements_at_work(recording)).transpose()?;
         let (roles, all_ns, known_ns) = (BTreeSet::new(), 0, 0);
         Ok(Choice { filter, named, connections, statements, roles, all_ns, known_ns })
     }
@@ -120,6 +120,16 @@ impl<'a> Choice<'a> {
         }
         Ok(())
     }
+}
+
+fn statements_at_work(recording: &Recording) -> Result<Spans<String>, Error> {
+    recording.statements_at_work()?.ok_or_else(|| {
+        Error::Failed(
+            "this run does not tell since when statements ran, so that no stack is known to be of one: record it again, or \
+             leave --statement away"
+                .to_string(),
+        )
+    })
 }
 
 fn listed<T: ToString>(told: &BTreeSet<T>) -> String {

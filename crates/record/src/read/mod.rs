@@ -1,5 +1,6 @@
 //! A recording, opened for reading.
 
+mod at_work;
 mod collections;
 mod open;
 mod parts;

@@ -1,27 +1,28 @@
 //! The server's stacks as the page takes them: one tree of all calls, and its times by level, threads and metric.
 
 mod parts;
+mod samples;
 
 pub(crate) use parts::{FlamePart, parts, parts_of_other};
+pub(crate) use samples::SamplesHead;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Serialize;
-use whyso_explain::profile::{CallTree, FunctionName, Profile, ProfileSample, call_tree};
+use whyso_explain::profile::{
+    self, CallTree, FunctionName, Profile, ProfileSample, call_tree_with_places, metric_of,
+};
 
 use crate::source::Stacks;
+use samples::Taken;
 
 #[cfg(test)]
 mod tests;
 
-/// Metrics and the states whose time they are, as `whyso functions` has them; "other" is of every further state that it knows.
-const METRICS: [(&str, &[&str]); 5] = [
-    ("cpu", &["cpu"]),
-    ("lock", &["lock"]),
-    ("io", &["file_read", "file_write", "file_sync"]),
-    ("runqueue", &["runqueue"]),
-    ("other", &["kernel_lock", "net_send", "page_fault", "sleep", "aio", "other"]),
-];
+/// The metric of all states that have none of their own.
+const OTHER: &str = "other";
+/// How many metrics there are, [`OTHER`] the last.
+const METRICS: usize = profile::METRICS.len() + 1;
 /// Whose time it is: connections' threads, and all others.
 const THREADS: [&str; 2] = ["connection", "background"];
 /// A node that holds less than this of every column is folded into its caller.
@@ -47,6 +48,8 @@ pub(crate) struct FlameHead {
     pub(crate) folded: usize,
     pub(crate) folded_below: f64,
     pub(crate) levels: Vec<FlameLevel>,
+    /// What filters work on; `None` where it is too much for a page.
+    pub(crate) samples: Option<SamplesHead>,
 }
 
 #[derive(Serialize)]
@@ -77,48 +80,67 @@ pub(crate) struct ColumnHead {
 
 /// Stacks by part of a run, merged.
 pub(crate) struct Flame {
+    /// First those of the run that the report is of.
     parts: Vec<FlamePart>,
+    own_parts: usize,
+    /// Its metrics are the columns of each part; the last ones are of what lies in no part of the first run, so that windows of any kind find their calls.
     profile: Profile,
+    /// Of each sample of the profile.
+    taken: Vec<Taken>,
 }
 
 impl Flame {
     /// The stacks of one run, or of several, each with its parts that are told. `None` where no stack lies in a window.
     pub(crate) fn new(runs: Vec<(Stacks, Vec<FlamePart>)>) -> Option<Flame> {
-        let mut flame = Flame { parts: Vec::new(), profile: Profile::default() };
-        for (stacks, parts) in runs {
-            flame.add(stacks, parts);
+        let own_parts = runs.first().map_or(0, |(_, parts)| parts.len());
+        let mut flame =
+            Flame { parts: Vec::new(), own_parts, profile: Profile::default(), taken: Vec::new() };
+        let parts: usize = runs.iter().map(|(_, parts)| parts.len()).sum();
+        for (stacks, own) in runs {
+            flame.add(stacks, own, parts);
         }
-        (!flame.profile.stacks.is_empty()).then_some(flame)
+        let is_in_part = |sample: &ProfileSample| sample.metric < parts * COLUMNS_PER_LEVEL;
+        flame.profile.samples.iter().any(is_in_part).then_some(flame)
     }
 
-    fn add(&mut self, stacks: Stacks, parts: Vec<FlamePart>) {
-        let Flame { parts: before, profile } = self;
+    /// `all`: how many parts there are of all runs.
+    fn add(&mut self, stacks: Stacks, parts: Vec<FlamePart>, all: usize) {
+        let Flame { parts: before, profile, taken, .. } = self;
+        let is_own = before.is_empty();
         let part_at = |t_ns: i64| {
             let holds = |part: &FlamePart| t_ns >= part.window.begin_ns && t_ns < part.window.end_ns;
             parts.iter().position(holds).map(|place| before.len() + place)
         };
         // A run numbers its own stacks from 0.
         let first_stack = profile.stacks.keys().next_back().map_or(0, |last| last + 1);
-        let columns = (before.len() + parts.len()) * COLUMNS_PER_LEVEL;
-        profile.metrics = (0..columns).map(|column| METRICS[column % METRICS.len()].0.to_string()).collect();
-        let sampled = stacks
-            .samples
-            .iter()
-            .map(|one| (one.t_ns, one.role.as_str(), "cpu", one.stack, one.weight_ns, 0));
+        let names = metric_names();
+        let columns = (all + 1) * COLUMNS_PER_LEVEL;
+        profile.metrics = (0..columns).map(|column| names[column % METRICS].to_string()).collect();
+        let sampled = stacks.samples.iter().map(|one| {
+            let about = (one.t_ns, one.tid, one.role.as_str(), "cpu");
+            (about, one.stack, one.weight_ns, 0)
+        });
         let waited = stacks.waits.iter().map(|one| {
-            (one.t_ns, one.role.as_str(), one.state.as_str(), one.stack, one.weight_ns, one.length_ns)
+            let about = (one.t_ns, one.tid, one.role.as_str(), one.state.as_str());
+            (about, one.stack, one.weight_ns, one.length_ns)
         });
         let mut used: BTreeSet<u32> = BTreeSet::new();
-        for (t_ns, role, state, stack, weight_ns, seen_ns) in sampled.chain(waited) {
-            let Some(part) = part_at(t_ns) else { continue };
-            let Some(metric) = METRICS.iter().position(|(_, states)| states.contains(&state)) else {
-                continue;
-            };
+        for ((t_ns, tid, role, state), stack, weight_ns, seen_ns) in sampled.chain(waited) {
+            let Some(metric) = metric_of(state) else { continue };
+            let Some(part) = part_at(t_ns).or(is_own.then_some(all)) else { continue };
             used.insert(stack);
             let threads = usize::from(role != THREADS[0]);
-            let metric = part * COLUMNS_PER_LEVEL + threads * METRICS.len() + metric;
+            let metric = part * COLUMNS_PER_LEVEL + threads * METRICS + metric;
             let (weight_ns, seen_ns) = (weight_ns as f64, seen_ns as f64);
             profile.samples.push(ProfileSample { stack: first_stack + stack, metric, weight_ns, seen_ns });
+            taken.push(Taken {
+                t_ns,
+                tid,
+                role: role.to_string(),
+                connection: stacks.connections.at(tid, t_ns).copied(),
+                statement: stacks.statements.at(tid, t_ns).cloned(),
+                other_part: (!is_own).then_some(part),
+            });
         }
         for frame in stacks.frames.into_iter().filter(|frame| used.contains(&frame.stack)) {
             let function = FunctionName { name: frame.function, module: frame.module };
@@ -127,17 +149,17 @@ impl Flame {
         before.extend(parts);
     }
 
-    /// The merged calls, with the share that folded ones held less of.
-    pub(crate) fn tree(&self) -> (CallTree<'_>, f64) {
+    /// The merged calls, by stack the place of its time in them, and the share that folded ones held less of.
+    pub(crate) fn tree(&self) -> (CallTree<'_>, HashMap<u32, usize>, f64) {
         self.tree_of(NODES_MAX)
     }
 
-    fn tree_of(&self, nodes_max: usize) -> (CallTree<'_>, f64) {
+    fn tree_of(&self, nodes_max: usize) -> (CallTree<'_>, HashMap<u32, usize>, f64) {
         let mut least_share = LEAST_SHARE;
         loop {
-            let tree = call_tree(&self.profile, least_share);
+            let (tree, places) = call_tree_with_places(&self.profile, least_share);
             if tree.nodes.len() <= nodes_max || least_share >= 1.0 {
-                return (tree, least_share);
+                return (tree, places, least_share);
             }
             least_share *= 2.0;
         }
@@ -167,7 +189,7 @@ impl Flame {
         let parts = self.parts.iter().zip(columns.chunks(COLUMNS_PER_LEVEL));
         let cut = |(name, module): &(&str, usize)| (name.chars().take(NAME_MAX).collect(), *module);
         let head = FlameHead {
-            metrics: METRICS.iter().map(|(name, _)| *name).collect(),
+            metrics: metric_names(),
             threads: THREADS.to_vec(),
             modules: modules.list.iter().map(ToString::to_string).collect(),
             names: names.list.iter().map(cut).collect(),
@@ -176,6 +198,7 @@ impl Flame {
             folded: tree.folded,
             folded_below,
             levels: parts.map(|(part, columns)| part.head(columns.to_vec())).collect(),
+            samples: None,
         };
         (head, [depths, places])
     }
@@ -189,7 +212,12 @@ impl Flame {
     }
 }
 
-const COLUMNS_PER_LEVEL: usize = METRICS.len() * THREADS.len();
+const COLUMNS_PER_LEVEL: usize = METRICS * THREADS.len();
+
+/// By the places that [`metric_of`] gives.
+fn metric_names() -> Vec<&'static str> {
+    profile::METRICS.iter().map(|(name, _)| *name).chain([OTHER]).collect()
+}
 
 /// Distinct things in the order in which they were met.
 pub(crate) struct Numbered<T> {

@@ -18,7 +18,7 @@ fn frames(stack: u32, path: &str) -> Vec<StackFrame> {
     path.split(';').rev().enumerate().map(frame).collect()
 }
 
-fn sample(t_ns: i64, role: &str, stack: u32, weight_ns: u64) -> StackSample {
+pub(super) fn sample(t_ns: i64, role: &str, stack: u32, weight_ns: u64) -> StackSample {
     StackSample { t_ns, tid: 1, role: role.to_string(), stack, weight_ns }
 }
 
@@ -38,16 +38,16 @@ fn wait(t_ns: i64, state: &str, stack: u32, weight_ns: u64) -> StackWait {
     }
 }
 
-fn level(index: u32, begin_ns: i64) -> FlamePart {
+pub(super) fn level(index: u32, begin_ns: i64) -> FlamePart {
     let window = Window { begin_ns, end_ns: begin_ns + 100 };
     FlamePart { window, level: Some(index), name: None, transactions: 7 }
 }
 
-fn made() -> Flame {
+pub(super) fn made() -> Flame {
     Flame::new(vec![(stacks(), vec![level(0, 0), level(1, 100)])]).unwrap()
 }
 
-fn stacks() -> Stacks {
+pub(super) fn stacks() -> Stacks {
     Stacks {
         samples: vec![
             sample(10, "connection", 0, 2_000),
@@ -71,13 +71,14 @@ fn stacks() -> Stacks {
             frames(9, "elsewhere"),
         ]
         .concat(),
+        ..Stacks::default()
     }
 }
 
 #[test]
 fn times_are_told_by_level_threads_and_metric() {
     let flame = made();
-    let (tree, share) = flame.tree();
+    let (tree, _, share) = flame.tree();
     let (head, [depths, names]) = flame.head(&tree, share);
     let called: Vec<&str> = names.iter().map(|place| head.names[*place as usize].0.as_str()).collect();
     assert_eq!(called, ["<Total>", "main", "lock", "futex_wait", "read", "walk"]);
@@ -86,7 +87,7 @@ fn times_are_told_by_level_threads_and_metric() {
     assert_eq!((head.nodes, head.folded), (6, 0));
     assert_eq!(head.levels.iter().map(|level| level.level).collect::<Vec<_>>(), [Some(0), Some(1)]);
     let columns: Vec<Vec<f64>> = Flame::columns(&tree, 0).collect();
-    let at = |threads: usize, metric: usize, node: usize| columns[threads * METRICS.len() + metric][node];
+    let at = |threads: usize, metric: usize, node: usize| columns[threads * METRICS + metric][node];
     assert_eq!((at(0, 0, 5), at(1, 0, 5)), (2.0, 3.0));
     assert_eq!((at(0, 1, 3), at(0, 2, 4), at(0, 3, 5), at(0, 4, 3)), (8.0, 10.0, 7.0, 1.0));
     assert_eq!(columns.iter().flatten().sum::<f64>(), 31.0);
@@ -96,7 +97,7 @@ fn times_are_told_by_level_threads_and_metric() {
 #[test]
 fn a_column_says_its_total_its_interval_and_how_many_samples_it_rests_on() {
     let flame = made();
-    let (tree, share) = flame.tree();
+    let (tree, _, share) = flame.tree();
     let (head, _) = flame.head(&tree, share);
     let column = |place: usize| head.levels[0].columns[place];
     // One sample of a Poisson process: 1.96 times its own weight to each side. The waits were seen whole.
@@ -115,7 +116,7 @@ fn a_column_says_its_total_its_interval_and_how_many_samples_it_rests_on() {
 #[test]
 fn of_more_calls_than_the_page_takes_those_with_less_are_folded() {
     let flame = made();
-    let (tree, share) = flame.tree_of(3);
+    let (tree, _, share) = flame.tree_of(3);
     assert!(tree.nodes.len() <= 3 && share > LEAST_SHARE, "{} {share}", tree.nodes.len());
     assert_eq!(tree.folded + tree.nodes.len(), 6);
     assert_eq!(Flame::columns(&tree, 0).flatten().sum::<f64>(), 31.0);
@@ -138,7 +139,7 @@ fn a_recording_in_which_no_level_ended_is_told_whole() {
     let window = Window { begin_ns: 10, end_ns: 901 };
     assert_eq!(parts, [FlamePart { window, level: None, name: None, transactions: 0 }]);
     let flame = Flame::new(vec![(stacks(), parts)]).unwrap();
-    let (tree, share) = flame.tree();
+    let (tree, _, share) = flame.tree();
     assert_eq!(flame.head(&tree, share).0.levels[0].columns[0].samples, 3);
     assert!(super::parts(&RunInfo::default(), &Stacks::default()).is_empty());
 }
@@ -169,7 +170,7 @@ fn another_run_s_levels_stand_in_the_same_tree_with_names_of_their_own() {
     assert_eq!((names, told[0].level, told[0].transactions), (vec![Some("1 user of run other")], None, 5));
     let ours = stacks();
     let flame = Flame::new(vec![(stacks(), parts(&one, &ours)), (theirs, told)]).unwrap();
-    let (tree, share) = flame.tree();
+    let (tree, _, share) = flame.tree();
     let (head, _) = flame.head(&tree, share);
     let totals = |place: usize| Flame::columns(&tree, place).flatten().sum::<f64>();
     assert_eq!((totals(0), totals(1)), (31.0, 6.0));

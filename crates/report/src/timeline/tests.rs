@@ -235,6 +235,7 @@ fn a_single_wait_is_its_threads_with_its_class_its_functions_and_who_woke_it() {
             frame(2, 0, "futex_wake", "[kernel]"),
             frame(2, 1, "lock_release(trx_t*)", "mariadbd"),
         ],
+        ..Stacks::default()
     };
     let (head, _) = page::columns(&made(), 21, 0);
     let (singles, columns) = page::singles(&head, &stacks, 100 * S, 0).unwrap();

@@ -6,10 +6,11 @@
 
 use std::collections::HashMap;
 
-use whyso_record::Recording;
-use whyso_record::data::TextRows;
+use whyso_series::{Span, Spans};
 
-use crate::Error;
+use super::Recording;
+use crate::data::TextRows;
+use crate::error::Result;
 
 /// The text tables that hold what the server said.
 const SOURCE: &str = "connections";
@@ -34,78 +35,39 @@ struct Look {
     said: Vec<Said>,
 }
 
-#[derive(Clone, Debug, PartialEq)]
-struct Span<T> {
-    begin_ns: i64,
-    end_ns: i64,
-    of: T,
-}
-
-/// What each thread is known to have been at, stretch by stretch.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Spans<T> {
-    /// Ascending in time, none within another.
-    by_tid: HashMap<u32, Vec<Span<T>>>,
-}
-
-impl<T> Spans<T> {
-    /// What a thread was at, where it is known; both ends of a stretch belong to it.
-    pub(super) fn at(&self, tid: u32, t_ns: i64) -> Option<&T> {
-        let spans = self.by_tid.get(&tid)?;
-        let span = spans.get(spans.partition_point(|span| span.end_ns < t_ns))?;
-        (span.begin_ns <= t_ns).then_some(&span.of)
+impl Recording {
+    /// Which connection each thread worked for. A pool's thread is known to work for one only while it executes a statement.
+    ///
+    /// # Errors
+    /// The files can't be read.
+    pub fn connections_at_work(&self) -> Result<Spans<u64>> {
+        let looks = looks(self)?;
+        let handling = self.run().server.variables.get(THREAD_HANDLING);
+        Ok(if handling.is_none_or(|handling| handling == OWN_THREAD) {
+            Spans::new(looks.windows(2).flat_map(|pair| between(&pair[0], &pair[1])))
+        } else {
+            Spans::new(looks.iter().flat_map(|look| executing(look, |said| said.connection)))
+        })
     }
 
-    /// Everything that some thread is known to have been at.
-    pub(super) fn all(&self) -> impl Iterator<Item = &T> {
-        self.by_tid.values().flatten().map(|span| &span.of)
-    }
-
-    fn new(spans: impl Iterator<Item = (u32, Span<T>)>) -> Spans<T> {
-        let mut by_tid: HashMap<u32, Vec<Span<T>>> = HashMap::new();
-        for (tid, span) in spans {
-            by_tid.entry(tid).or_default().push(span);
+    /// Which statement each thread executed, told without its literals; `None` where the recording tells statements, and not since when they ran.
+    ///
+    /// # Errors
+    /// The files can't be read.
+    pub fn statements_at_work(&self) -> Result<Option<Spans<String>>> {
+        let looks = looks(self)?;
+        let is_told = |look: &Look| look.said.iter().any(|said| said.statement.is_some());
+        let is_since = |look: &Look| look.said.iter().any(|said| said.since_ns.is_some());
+        if looks.iter().any(is_told) && !looks.iter().any(is_since) {
+            return Ok(None);
         }
-        Spans { by_tid }
+        let statement = |said: &Said| said.statement.clone().unwrap_or_default();
+        Ok(Some(Spans::new(looks.iter().flat_map(|look| executing(look, statement)))))
     }
-}
-
-/// Which connection each thread worked for. A pool's thread is known to work for one only while it executes a statement.
-///
-/// # Errors
-/// The files can't be read.
-pub(super) fn connections(recording: &Recording) -> Result<Spans<u64>, Error> {
-    let looks = looks(recording)?;
-    let handling = recording.run().server.variables.get(THREAD_HANDLING);
-    Ok(if handling.is_none_or(|handling| handling == OWN_THREAD) {
-        Spans::new(looks.windows(2).flat_map(|pair| between(&pair[0], &pair[1])))
-    } else {
-        Spans::new(looks.iter().flat_map(|look| executing(look, |said| said.connection)))
-    })
-}
-
-/// Which statement each thread executed, told without its literals.
-///
-/// # Errors
-/// The recording does not tell since when statements ran, or its files can't be read.
-pub(super) fn statements(recording: &Recording) -> Result<Spans<String>, Error> {
-    let looks = looks(recording)?;
-    let is_told = |look: &Look| look.said.iter().any(|said| said.statement.is_some());
-    let is_since = |look: &Look| look.said.iter().any(|said| said.since_ns.is_some());
-    if looks.iter().any(is_told) && !looks.iter().any(is_since) {
-        return Err(Error::Failed(
-            "this run does not tell since when statements ran, so that no stack is known to be of one: record it again, or \
-             leave --statement away"
-                .to_string(),
-        ));
-    }
-    Ok(Spans::new(
-        looks.iter().flat_map(|look| executing(look, |said| said.statement.clone().unwrap_or_default())),
-    ))
 }
 
 /// The looks, ascending in time.
-fn looks(recording: &Recording) -> Result<Vec<Look>, Error> {
+fn looks(recording: &Recording) -> Result<Vec<Look>> {
     let mut looks: Vec<Look> = recording.rows(SOURCE)?.iter().map(look).collect();
     looks.sort_by_key(|look| look.t_ns);
     Ok(looks)

@@ -1,0 +1,328 @@
+//! Samples and waits as the page filters them: how much time which thread spent where, in which stretch of the run, working for whom.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use serde::Serialize;
+
+use super::{COLUMNS_PER_LEVEL, Flame, METRICS, NAME_MAX, NS_PER_US, Numbered};
+use crate::number::whole;
+
+/// The most rows that the page is given: about six bytes each.
+const ROWS_MAX: usize = 300_000;
+/// The most statements that are told apart; the time of others is of none that is known.
+const STATEMENTS_MAX: usize = 500;
+/// From fine to coarse, until the rows are few enough.
+const FINENESS: [Fineness; 4] = [
+    Fineness { step_s: 1, threads: true },
+    Fineness { step_s: 10, threads: true },
+    Fineness { step_s: 10, threads: false },
+    Fineness { step_s: 60, threads: false },
+];
+const NS_PER_S: i64 = 1_000_000_000;
+
+/// How finely samples are told apart.
+#[derive(Clone, Copy)]
+struct Fineness {
+    /// Windows begin and end at multiples of this, and where measured windows do.
+    step_s: i64,
+    /// By thread, connection and statement; else by role alone.
+    threads: bool,
+}
+
+/// Of whom, when and where a sample of the profile was, by its place there.
+pub(super) struct Taken {
+    pub(super) t_ns: i64,
+    pub(super) tid: u32,
+    pub(super) role: String,
+    pub(super) connection: Option<u64>,
+    pub(super) statement: Option<String>,
+    /// Where it is not of the run that the report is of: the place of its part.
+    pub(super) other_part: Option<usize>,
+}
+
+/// What the page's head holds of the samples.
+#[derive(Serialize)]
+pub(crate) struct SamplesHead {
+    roles: Vec<String>,
+    /// The kernel's numbers and names of threads; none where they are not told apart.
+    threads: Vec<(u32, String)>,
+    statements: Vec<String>,
+    /// Where stretches of this run begin and end, monotonic ns: one more than stretches. Each part of another run is one more stretch, in their order.
+    edges_ns: Vec<i64>,
+    /// Of each level of the head: its first stretch, and the one after its last.
+    levels: Vec<(usize, usize)>,
+    /// Windows begin and end at multiples of so many seconds since the page's zero, and where measured windows do.
+    step_s: i64,
+    pub(crate) rows: usize,
+    /// The block that holds: of whom, entry by entry its role, thread, connection and statement, NaN where none is known; then of each row its metric, of
+    /// whom, its stretch, its node, its time in µs, the root of its variance in µs, and how many samples or waits it is.
+    pub(crate) block: u32,
+    /// What is not told apart, in plain words; empty where everything is.
+    note: String,
+}
+
+/// One or several samples of the same metric, of whom, stretch and node: what they are told apart by, in this order.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Key {
+    metric: usize,
+    whose: usize,
+    stretch: usize,
+    node: usize,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Sum {
+    ns: f64,
+    variance_ns2: f64,
+    count: u64,
+}
+
+/// What a column has of a row.
+type Cell = fn(&(Key, Sum)) -> f64;
+
+/// Places in the head of role and thread; the connection; the place of the statement.
+type Whose = (usize, Option<usize>, Option<u64>, Option<usize>);
+
+impl Flame {
+    /// The samples by the places of their stacks in the tree, with the columns of their block; `None` where even the coarsest are too many.
+    pub(crate) fn samples(
+        &self,
+        places: &HashMap<u32, usize>,
+        names: &BTreeMap<u32, String>,
+        origin_ns: i64,
+    ) -> Option<(SamplesHead, Vec<Vec<f64>>)> {
+        FINENESS.iter().find_map(|fineness| self.samples_at(*fineness, places, names, origin_ns, ROWS_MAX))
+    }
+
+    fn samples_at(
+        &self,
+        fineness: Fineness,
+        places: &HashMap<u32, usize>,
+        names: &BTreeMap<u32, String>,
+        origin_ns: i64,
+        rows_max: usize,
+    ) -> Option<(SamplesHead, Vec<Vec<f64>>)> {
+        let edges_ns = self.edges_ns(fineness.step_s, origin_ns);
+        let stretches = edges_ns.len().saturating_sub(1);
+        let known = self.most_sampled_statements();
+        let others = known.len() < self.statements();
+        let statements: HashMap<&str, usize> =
+            known.iter().enumerate().map(|(place, text)| (*text, place)).collect();
+        let mut roles: Numbered<&str> = Numbered::default();
+        let mut threads: Numbered<u32> = Numbered::default();
+        let mut whose: Numbered<Whose> = Numbered::default();
+        let mut sums: HashMap<Key, Sum> = HashMap::new();
+        for (sample, taken) in self.profile.samples.iter().zip(&self.taken) {
+            let Some(node) = places.get(&sample.stack) else { continue };
+            let role = roles.place(&taken.role);
+            let of = match fineness.threads {
+                false => (role, None, None, None),
+                true => {
+                    let statement = taken.statement.as_deref().and_then(|text| statements.get(text));
+                    (role, Some(threads.place(taken.tid)), taken.connection, statement.copied())
+                }
+            };
+            let stretch = match taken.other_part {
+                Some(part) => stretches + part - self.own_parts,
+                None => edges_ns.partition_point(|edge| *edge <= taken.t_ns).saturating_sub(1),
+            };
+            let metric = sample.metric % COLUMNS_PER_LEVEL % METRICS;
+            let sum = sums.entry(Key { metric, whose: whose.place(of), stretch, node: *node }).or_default();
+            sum.ns += sample.weight_ns;
+            sum.variance_ns2 += sample.variance_ns2();
+            sum.count += 1;
+            if sums.len() > rows_max {
+                return None;
+            }
+        }
+        let mut rows: Vec<(Key, Sum)> = sums.into_iter().collect();
+        rows.sort_unstable_by_key(|(key, _)| *key);
+        let levels = self.parts.iter().enumerate().map(|(place, part)| match place < self.own_parts {
+            true => {
+                let at = |t_ns: i64| edges_ns.partition_point(|edge| *edge < t_ns);
+                (at(part.window.begin_ns), at(part.window.end_ns))
+            }
+            false => (stretches + place - self.own_parts, stretches + place - self.own_parts + 1),
+        });
+        let cut = |text: &str| text.chars().take(NAME_MAX).collect::<String>();
+        let named = |tid: &u32| (*tid, names.get(tid).map_or_else(String::new, |name| cut(name)));
+        let head = SamplesHead {
+            roles: roles.list.iter().map(ToString::to_string).collect(),
+            threads: threads.list.iter().map(named).collect(),
+            statements: if fineness.threads {
+                known.iter().map(|text| cut(text)).collect()
+            } else {
+                Vec::new()
+            },
+            levels: levels.collect(),
+            step_s: fineness.step_s,
+            rows: rows.len(),
+            block: 0,
+            note: note(fineness, others),
+            edges_ns,
+        };
+        let place = |place: Option<usize>| place.map_or(f64::NAN, |place| place as f64);
+        let mut columns = vec![
+            whose.list.iter().map(|of| of.0 as f64).collect(),
+            whose.list.iter().map(|of| place(of.1)).collect(),
+            whose.list.iter().map(|of| of.2.map_or(f64::NAN, |connection| connection as f64)).collect(),
+            whose.list.iter().map(|of| place(of.3)).collect(),
+        ];
+        let cells: [Cell; 7] = [
+            |(key, _)| key.metric as f64,
+            |(key, _)| key.whose as f64,
+            |(key, _)| key.stretch as f64,
+            |(key, _)| key.node as f64,
+            |(_, sum)| (sum.ns / NS_PER_US).round(),
+            |(_, sum)| (sum.variance_ns2.sqrt() / NS_PER_US).round(),
+            |(_, sum)| sum.count as f64,
+        ];
+        columns.extend(cells.map(|cell| rows.iter().map(cell).collect::<Vec<f64>>()));
+        Some((head, columns))
+    }
+
+    /// Multiples of the step since the page's zero, and where measured windows begin and end: around all samples of this run.
+    fn edges_ns(&self, step_s: i64, origin_ns: i64) -> Vec<i64> {
+        let of_this_run = || self.taken.iter().filter(|one| one.other_part.is_none()).map(|one| one.t_ns);
+        let (Some(first_ns), Some(last_ns)) = (of_this_run().min(), of_this_run().max()) else {
+            return Vec::new();
+        };
+        let step_ns = step_s * NS_PER_S;
+        let begin = (first_ns - origin_ns).div_euclid(step_ns);
+        let end = (last_ns - origin_ns).div_euclid(step_ns) + 1;
+        let mut edges_ns: Vec<i64> = (begin..=end).map(|step| origin_ns + step * step_ns).collect();
+        let own = &self.parts[..self.own_parts];
+        edges_ns.extend(own.iter().flat_map(|part| [part.window.begin_ns, part.window.end_ns]));
+        edges_ns.sort_unstable();
+        edges_ns.dedup();
+        edges_ns
+    }
+
+    fn statements(&self) -> usize {
+        let texts = self.taken.iter().filter_map(|one| one.statement.as_deref());
+        texts.collect::<HashSet<&str>>().len()
+    }
+
+    /// Those with the most samples, by their texts.
+    fn most_sampled_statements(&self) -> Vec<&str> {
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        for text in self.taken.iter().filter_map(|one| one.statement.as_deref()) {
+            *counts.entry(text).or_default() += 1;
+        }
+        let mut texts: Vec<(&str, usize)> = counts.into_iter().collect();
+        texts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+        texts.truncate(STATEMENTS_MAX);
+        let mut texts: Vec<&str> = texts.into_iter().map(|(text, _)| text).collect();
+        texts.sort_unstable();
+        texts
+    }
+}
+
+fn note(fineness: Fineness, others: bool) -> String {
+    let mut notes = Vec::new();
+    if fineness.step_s > FINENESS[0].step_s {
+        notes.push(format!(
+            "To keep this page small, windows of its stacks are in steps of {} s.",
+            fineness.step_s
+        ));
+    }
+    if !fineness.threads {
+        notes.push(
+            "Its stacks are told apart by role alone: `whyso functions` chooses them by thread, name, connection and statement."
+                .to_string(),
+        );
+    } else if others {
+        let most = whole(STATEMENTS_MAX as u64);
+        notes.push(format!("Of statements, the {most} with the most samples can be chosen."));
+    }
+    notes.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{level, made, sample, stacks};
+    use super::*;
+    use crate::source::Stacks;
+    use whyso_series::{Span, Spans};
+
+    fn told(flame: &Flame, fineness: Fineness) -> (SamplesHead, Vec<Vec<f64>>) {
+        let (_, places, _) = flame.tree();
+        flame.samples_at(fineness, &places, &BTreeMap::from([(1, "one".to_string())]), 0, ROWS_MAX).unwrap()
+    }
+
+    #[test]
+    fn rows_add_up_to_the_columns_of_their_levels() {
+        let flame = made();
+        let (tree, _, _) = flame.tree();
+        for fineness in FINENESS {
+            let (head, columns) = told(&flame, fineness);
+            for (place, (first, after)) in head.levels.iter().enumerate() {
+                let mut exclusive = vec![vec![0.0; tree.nodes.len()]; METRICS];
+                for row in 0..head.rows {
+                    let cell = |column: usize| columns[column][row] as usize;
+                    if (*first..*after).contains(&cell(6)) {
+                        exclusive[cell(4)][cell(7)] += columns[8][row];
+                    }
+                }
+                let columns: Vec<Vec<f64>> = Flame::columns(&tree, place).collect();
+                for (metric, of) in exclusive.iter().enumerate() {
+                    let all: Vec<f64> =
+                        columns[metric].iter().zip(&columns[METRICS + metric]).map(|(a, b)| a + b).collect();
+                    assert_eq!(*of, all, "metric {metric} of level {place}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_lies_between_levels_is_there_and_of_none() {
+        let (head, columns) = told(&made(), FINENESS[0]);
+        let outside = (0..head.rows).filter(|row| {
+            let stretch = columns[6][*row] as usize;
+            !head.levels.iter().any(|(first, after)| (*first..*after).contains(&stretch))
+        });
+        assert_eq!(outside.map(|row| columns[8][row]).collect::<Vec<_>>(), [11.0]);
+    }
+
+    #[test]
+    fn a_sample_is_of_its_connection_and_statement_where_they_are_known() {
+        let span = |of: &str| Span { begin_ns: 0, end_ns: 15, of: of.to_string() };
+        let known = Stacks {
+            connections: Spans::new([(1, Span { begin_ns: 0, end_ns: 50, of: 40 })].into_iter()),
+            statements: Spans::new([(1, span("COMMIT"))].into_iter()),
+            samples: vec![
+                sample(10, "connection", 0, 1_000),
+                sample(20, "connection", 0, 2_000),
+                sample(60, "connection", 0, 4_000),
+            ],
+            waits: Vec::new(),
+            ..stacks()
+        };
+        let flame = Flame::new(vec![(known, vec![level(0, 0)])]).unwrap();
+        let (head, columns) = told(&flame, FINENESS[0]);
+        assert_eq!(head.threads, [(1, "one".to_string())]);
+        assert_eq!((head.statements, head.note), (vec!["COMMIT".to_string()], String::new()));
+        let of_row = |row: usize| {
+            let whose = columns[5][row] as usize;
+            (columns[2][whose], columns[3][whose], columns[8][row])
+        };
+        let rows: Vec<_> = (0..head.rows).map(of_row).collect();
+        assert_eq!(rows[0], (40.0, 0.0, 1.0));
+        assert!(rows[1].0 == 40.0 && rows[1].1.is_nan() && rows[1].2 == 2.0);
+        assert!(rows[2].0.is_nan() && rows[2].1.is_nan() && rows[2].2 == 4.0);
+    }
+
+    #[test]
+    fn of_too_many_samples_the_finest_is_dropped_and_that_is_said() {
+        let flame = made();
+        let (head, columns) = told(&flame, FINENESS[2]);
+        assert!(head.threads.is_empty() && columns[1].iter().all(|thread| thread.is_nan()));
+        assert_eq!(
+            head.note,
+            "To keep this page small, windows of its stacks are in steps of 10 s. Its stacks are told apart by role alone: `whyso \
+             functions` chooses them by thread, name, connection and statement."
+        );
+        let (_, places, _) = flame.tree();
+        assert!(flame.samples_at(FINENESS[3], &places, &BTreeMap::new(), 0, 2).is_none());
+    }
+}

@@ -1,0 +1,47 @@
+//! What threads are known to have been at, stretch by stretch of time.
+
+use std::collections::HashMap;
+
+/// A stretch of time in which a thread was at something; both ends belong to it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Span<T> {
+    pub begin_ns: i64,
+    pub end_ns: i64,
+    pub of: T,
+}
+
+/// What each thread is known to have been at, stretch by stretch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spans<T> {
+    /// Ascending in time, none within another.
+    by_tid: HashMap<u32, Vec<Span<T>>>,
+}
+
+impl<T> Default for Spans<T> {
+    fn default() -> Spans<T> {
+        Spans { by_tid: HashMap::new() }
+    }
+}
+
+impl<T> Spans<T> {
+    /// Of thread by thread its stretches, ascending in time and none within another.
+    pub fn new(spans: impl Iterator<Item = (u32, Span<T>)>) -> Spans<T> {
+        let mut by_tid: HashMap<u32, Vec<Span<T>>> = HashMap::new();
+        for (tid, span) in spans {
+            by_tid.entry(tid).or_default().push(span);
+        }
+        Spans { by_tid }
+    }
+
+    /// What a thread was at, where it is known.
+    pub fn at(&self, tid: u32, t_ns: i64) -> Option<&T> {
+        let spans = self.by_tid.get(&tid)?;
+        let span = spans.get(spans.partition_point(|span| span.end_ns < t_ns))?;
+        (span.begin_ns <= t_ns).then_some(&span.of)
+    }
+
+    /// Everything that some thread is known to have been at.
+    pub fn all(&self) -> impl Iterator<Item = &T> {
+        self.by_tid.values().flatten().map(|span| &span.of)
+    }
+}

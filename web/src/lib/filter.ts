@@ -1,0 +1,98 @@
+/** Which threads' time is shown, wherever threads are: all that meet every condition, as the terminal's views have it. Pure. */
+
+import { clock } from './format.ts';
+
+export interface Wanted {
+  /** Empty: of any role. */
+  role: string;
+  /** A part of a name, in any case; empty: any. */
+  name: string;
+  /** By the kernel's numbers; empty: any. */
+  tids: ReadonlySet<number>;
+  /** By the server's numbers; empty: for any, or for none. */
+  connections: ReadonlySet<number>;
+  /** A part of a statement without its literals, in any case; empty: any, or none. */
+  statement: string;
+}
+
+export interface Known {
+  tid: number;
+  name: string;
+  role: string;
+  connection: number | null;
+  /** Empty where none is known. */
+  statement: string;
+}
+
+export const EVERYTHING: Wanted = { role: '', name: '', tids: new Set(), connections: new Set(), statement: '' };
+
+const holds = (text: string, part: string) => text.toLowerCase().includes(part.toLowerCase());
+
+export function hasThread(wanted: Wanted, thread: Pick<Known, 'tid' | 'name' | 'role'>): boolean {
+  return (
+    (wanted.role === '' || wanted.role === thread.role) &&
+    (wanted.tids.size === 0 || wanted.tids.has(thread.tid)) &&
+    (wanted.name === '' || holds(thread.name, wanted.name))
+  );
+}
+
+/** Of what is not known to be of a connection or a statement that is asked for, nothing is. */
+export function hasWork(wanted: Wanted, work: Pick<Known, 'connection' | 'statement'>): boolean {
+  return (
+    (wanted.connections.size === 0 || (work.connection !== null && wanted.connections.has(work.connection))) &&
+    (wanted.statement === '' || (work.statement !== '' && holds(work.statement, wanted.statement)))
+  );
+}
+
+export function asksForWork(wanted: Wanted): boolean {
+  return wanted.connections.size > 0 || wanted.statement !== '';
+}
+
+export function isFiltered(wanted: Wanted): boolean {
+  return wanted.role !== '' || wanted.name !== '' || wanted.tids.size > 0 || asksForWork(wanted);
+}
+
+/** So many numbers are said one by one. */
+const SAID_MAX = 6;
+
+/** Such as `threads of role purge, named "ib"`. */
+export function inWords(wanted: Wanted): string {
+  const numbers = (of: ReadonlySet<number>) => {
+    const said = [...of].sort((a, b) => a - b).slice(0, SAID_MAX);
+    const rest = of.size - said.length;
+    return `${said.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
+  };
+  const words = [wanted.role === '' ? 'all threads' : `threads of role ${wanted.role}`];
+  if (wanted.name !== '') words.push(`named “${wanted.name}”`);
+  if (wanted.tids.size > 0) words.push(`${wanted.tids.size === 1 ? 'thread' : 'threads'} ${numbers(wanted.tids)}`);
+  if (wanted.connections.size > 0) words.push(`at work for ${wanted.connections.size === 1 ? 'connection' : 'connections'} ${numbers(wanted.connections)}`);
+  if (wanted.statement !== '') words.push(`executing a statement with “${wanted.statement}”`);
+  return words.join(', ');
+}
+
+/** Numbers between commas or blanks, and what is none. */
+export function numbersIn(text: string): { numbers: Set<number>; wrong: string } {
+  const parts = text.split(/[\s,]+/).filter((part) => part !== '');
+  const wrong = parts.find((part) => !/^\d{1,15}$/.test(part)) ?? '';
+  return { numbers: new Set(parts.filter((part) => /^\d{1,15}$/.test(part)).map(Number)), wrong };
+}
+
+/** Two times since the load began, such as 10s-25s or 1:10-1:25; null where it is none. */
+export function stretchIn(text: string): { from: number; to: number } | null {
+  const [from, to, ...more] = text.split(/\.\.|[-–]|\bto\b/).map(secondsIn);
+  return more.length === 0 && from !== undefined && to !== undefined && from !== null && to !== null && from < to ? { from, to } : null;
+}
+
+function secondsIn(text: string): number | null {
+  const found = /^(?:(?:(\d+):)?(\d+):)?(\d+(?:\.\d+)?)\s*(s|m|min)?$/.exec(text.trim());
+  if (!found) return null;
+  const [, hours, minutes, last, unit] = found;
+  const scale = unit?.startsWith('m') && minutes === undefined ? 60 : 1;
+  return Number(hours ?? 0) * 3600 + Number(minutes ?? 0) * 60 + Number(last) * scale;
+}
+
+/** As it is typed. */
+export function stretchText({ from, to }: { from: number; to: number }): string {
+  const step = to - from < 10 ? 0.1 : 1;
+  return `${clock(Math.max(0, from), step)}-${clock(to, step)}`;
+}

@@ -1,0 +1,150 @@
+/** Samples of stacks by thread, stretch of time and statement: what of them a filter leaves. Pure. */
+
+import type { SamplesHead } from '../data/model.ts';
+import { asksForWork, hasThread, hasWork, type Wanted } from './filter.ts';
+
+export interface Samples {
+  head: SamplesHead;
+  /** By whom: places in the head, −1 where it is not known or not told apart. */
+  role: Int32Array;
+  thread: Int32Array;
+  connection: Float64Array;
+  statement: Int32Array;
+  /** Row by row. Rows of one metric lie together, in the order of metrics. */
+  metric: Uint8Array;
+  whose: Uint32Array;
+  stretch: Uint32Array;
+  node: Uint32Array;
+  us: Float64Array;
+  /** Roots of their variances. */
+  spread: Float64Array;
+  count: Float64Array;
+}
+
+const places = (column: Float64Array | undefined) => Int32Array.from(column ?? [], (place) => (Number.isNaN(place) ? -1 : place));
+
+export function samplesOf(head: SamplesHead, columns: Float64Array[]): Samples {
+  const column = (slot: number) => columns[slot] ?? new Float64Array(0);
+  return {
+    head,
+    role: places(columns[0]),
+    thread: places(columns[1]),
+    connection: column(2),
+    statement: places(columns[3]),
+    metric: Uint8Array.from(column(4)),
+    whose: Uint32Array.from(column(5)),
+    stretch: Uint32Array.from(column(6)),
+    node: Uint32Array.from(column(7)),
+    us: column(8),
+    spread: column(9),
+    count: column(10),
+  };
+}
+
+/** By whom: 0 what the filter does not leave, 1 what is of its threads, 2 also known to be of some connection and statement where those are asked for, 3 what it leaves. */
+export function marksOf(samples: Samples, wanted: Wanted): Uint8Array {
+  const { roles, threads, statements } = samples.head;
+  return Uint8Array.from(samples.role, (role, whose) => {
+    const [tid = -1, name = ''] = threads[samples.thread[whose] as number] ?? [];
+    if (!hasThread(wanted, { tid, name, role: roles[role] ?? '' })) return 0;
+    if (!asksForWork(wanted)) return 3;
+    const said = samples.connection[whose] as number;
+    const connection = Number.isNaN(said) ? null : said;
+    const statement = statements[samples.statement[whose] as number] ?? '';
+    if (hasWork(wanted, { connection, statement })) return 3;
+    const isKnown = (wanted.connections.size === 0 || connection !== null) && (wanted.statement === '' || statement !== '');
+    return isKnown ? 2 : 1;
+  });
+}
+
+/** What a filter leaves of one metric in some stretches. */
+export interface Left {
+  /** By node, in microseconds. */
+  exclusive: Float64Array;
+  half_us: number;
+  samples: number;
+  /** Of the time that meets the other conditions, the part of which connection and statement are known; null where they are not asked for. */
+  known: number | null;
+}
+
+/** Two standard errors to each side hold 95 %. */
+const STANDARD_ERRORS = 1.96;
+
+export function left(samples: Samples, nodes: number, metric: number, [first, after]: readonly [number, number], marks: Uint8Array, asksWork: boolean): Left {
+  const exclusive = new Float64Array(nodes);
+  let [variance, count, all, known] = [0, 0, 0, 0];
+  const [begin, end] = rowsOf(samples, metric);
+  for (let row = begin; row < end; row++) {
+    const stretch = samples.stretch[row] as number;
+    if (stretch < first || stretch >= after) continue;
+    const mark = marks[samples.whose[row] as number] as number;
+    if (mark === 0) continue;
+    const us = samples.us[row] as number;
+    all += us;
+    if (mark > 1) known += us;
+    if (mark < 3) continue;
+    const node = samples.node[row] as number;
+    exclusive[node] = (exclusive[node] as number) + us;
+    variance += (samples.spread[row] as number) ** 2;
+    count += samples.count[row] as number;
+  }
+  return { exclusive, half_us: STANDARD_ERRORS * Math.sqrt(variance), samples: count, known: asksWork ? (all > 0 ? known / all : 0) : null };
+}
+
+/** The rows of a metric: from the first one on, before the second. */
+function rowsOf({ metric: column }: Samples, metric: number): [number, number] {
+  const first = (of: number) => {
+    let [low, high] = [0, column.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if ((column[middle] as number) < of) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  };
+  return [first(metric), first(metric + 1)];
+}
+
+/** The stretches of this run that lie around a window, as places and as seconds since the page's zero; null where none does. */
+export function stretchesAround(head: SamplesHead, originNs: number, from: number, to: number): { places: [number, number]; from: number; to: number } | null {
+  const edges = head.edges_ns.map((ns) => (ns - originNs) / 1e9);
+  // A brush ends between two nanoseconds.
+  const slack = 1e-3;
+  const begin = Math.max(0, edges.findLastIndex((edge) => edge <= from + slack));
+  const found = edges.findIndex((edge) => edge >= to - slack);
+  const end = found < 0 ? edges.length - 1 : found;
+  return end > begin ? { places: [begin, end], from: edges[begin] as number, to: edges[end] as number } : null;
+}
+
+/** The functions with the most time in themselves in one metric, step by step of the run, the first ones by name and all others together. */
+export interface OverTime {
+  /** Middle of each step, in seconds since the page's zero. */
+  t: Float64Array;
+  /** Places of names, −1 of all others; by step: CPUs. */
+  functions: { name: number; v: Float64Array }[];
+}
+
+export function overTime(samples: Samples, names: Uint32Array, metric: number, marks: Uint8Array, originNs: number, most: number): OverTime {
+  const { edges_ns, step_s } = samples.head;
+  const stepOf = edges_ns.slice(0, -1).map((edge) => Math.floor((edge - originNs) / 1e9 / step_s + 1e-9));
+  const [first, last] = [stepOf[0] ?? 0, stepOf.at(-1) ?? -1];
+  const steps = last - first + 1;
+  const byName = new Map<number, Float64Array>();
+  const sums = new Map<number, number>();
+  const [begin, end] = rowsOf(samples, metric);
+  for (let row = begin; row < end; row++) {
+    const step = stepOf[samples.stretch[row] as number];
+    if (step === undefined || (marks[samples.whose[row] as number] as number) < 3) continue;
+    const name = names[samples.node[row] as number] as number;
+    let of = byName.get(name);
+    if (!of) byName.set(name, (of = new Float64Array(steps)));
+    const us = samples.us[row] as number;
+    of[step - first] = (of[step - first] as number) + us / 1e6 / step_s;
+    sums.set(name, (sums.get(name) ?? 0) + us);
+  }
+  const order = [...sums.keys()].sort((a, b) => (sums.get(b) ?? 0) - (sums.get(a) ?? 0) || a - b);
+  const functions = order.slice(0, most).map((name) => ({ name, v: byName.get(name) as Float64Array }));
+  const others = new Float64Array(steps);
+  for (const name of order.slice(most)) byName.get(name)?.forEach((value, step) => (others[step] = (others[step] as number) + value));
+  return { t: Float64Array.from({ length: steps }, (_, step) => (first + step + 0.5) * step_s), functions: [...functions, { name: -1, v: others }] };
+}
