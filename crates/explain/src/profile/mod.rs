@@ -36,6 +36,24 @@ pub const TOTAL: &str = "<Total>";
 /// Two standard errors to each side hold 95 % of what could have been measured.
 const STANDARD_ERRORS: f64 = 1.96;
 
+/// What told which connection's work a sample was, or which statement's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KnownBy {
+    /// The server, asked every few seconds.
+    Looks,
+    /// The trace of its commands, each with its begin and its end.
+    SqlTrace,
+}
+
+impl KnownBy {
+    pub fn name(self) -> &'static str {
+        match self {
+            KnownBy::Looks => "looks",
+            KnownBy::SqlTrace => "sql trace",
+        }
+    }
+}
+
 /// A function, as it is told apart from others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FunctionName {

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use whyso_explain::profile::KnownBy;
 use whyso_record::Recording;
+use whyso_record::run::Window;
 
 use super::spans::{self, Spans};
 use crate::thread_filter::EVERY_ROLE;
@@ -36,7 +38,11 @@ pub(super) struct Choice<'a> {
 impl<'a> Choice<'a> {
     /// # Errors
     /// What is asked for is not in the recording, or its files can't be read.
-    pub(super) fn new(recording: &Recording, filter: &'a ThreadFilter) -> Result<Choice<'a>, Error> {
+    pub(super) fn new(
+        recording: &Recording,
+        window: Window,
+        filter: &'a ThreadFilter,
+    ) -> Result<Choice<'a>, Error> {
         let mut named = None;
         if filter.name.is_some() {
             let threads = recording.threads()?.threads;
@@ -44,8 +50,9 @@ impl<'a> Choice<'a> {
             named = Some(fitting.map(|thread| thread.tid).collect());
         }
         let connections =
-            (!filter.connections.is_empty()).then(|| spans::connections(recording)).transpose()?;
-        let statements = filter.statement.is_some().then(|| spans::statements(recording)).transpose()?;
+            (!filter.connections.is_empty()).then(|| spans::connections(recording, window)).transpose()?;
+        let statements =
+            filter.statement.is_some().then(|| spans::statements(recording, window)).transpose()?;
         let (roles, all_ns, known_ns) = (BTreeSet::new(), 0, 0);
         Ok(Choice { filter, named, connections, statements, roles, all_ns, known_ns })
     }
@@ -75,6 +82,12 @@ impl<'a> Choice<'a> {
     pub(super) fn known_share(&self) -> Option<f64> {
         let is_asked_for = self.connections.is_some() || self.statements.is_some();
         is_asked_for.then(|| self.known_ns as f64 / self.all_ns.max(1) as f64)
+    }
+
+    /// Where a statement or a connection is asked for: what tells which it was.
+    pub(super) fn known_by(&self) -> Option<KnownBy> {
+        let of_connections = self.connections.as_ref().map(|spans| spans.by);
+        self.statements.as_ref().map(|spans| spans.by).or(of_connections)
     }
 
     /// # Errors

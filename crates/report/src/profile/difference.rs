@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use whyso_explain::profile::{
-    ComparedBy, Difference, Differences, FunctionDifference, Profile, folded_differences,
+    ComparedBy, Difference, Differences, FunctionDifference, KnownBy, Profile, folded_differences,
 };
 
 use super::{SampledIn, clean, known_words, named, table, words};
@@ -132,6 +132,7 @@ pub fn function_differences_json(
             "samples": sampled.samples,
             "waits": sampled.waits,
             "known_share": sampled.known_share,
+            "known_by": sampled.known_by.map(KnownBy::name),
         })
     };
     let (by, here, there) = match compared.by {

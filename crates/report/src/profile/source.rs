@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
-use whyso_explain::profile::{LineTime, Profile, SourcePlace, SourceTimes, TOTAL};
+use whyso_explain::profile::{KnownBy, LineTime, Profile, SourcePlace, SourceTimes, TOTAL};
 
 use super::{SampledIn, about, aligned, clean, in_seconds, words};
 
@@ -108,6 +108,7 @@ pub fn annotated_json(sampled: SampledIn<'_>, profile: &Profile, of: Annotated<'
         "role": sampled.role,
         "whose": sampled.whose,
         "known_share": sampled.known_share,
+        "known_by": sampled.known_by.map(KnownBy::name),
         "metrics": profile.metrics,
         "name": of.name,
         "total": times(&of.times.total),
