@@ -7,8 +7,8 @@ use whyso_record::Recording;
 use whyso_record::data::ClientCommand;
 use whyso_record::run::Window;
 
-use crate::Error;
 use crate::sql_trace::{COMMANDS, INTERVAL};
+use crate::{Error, ThreadFilter};
 
 /// Who sent a command, where it was this program.
 const OWN: &str = "own";
@@ -110,12 +110,32 @@ pub fn commands_in(
         )));
     }
     let texts = recording.statements()?;
-    let asked = filter.asked_of(&texts);
-    commands.retain(|one| asked(one));
+    commands.retain(filter.asked_of(&texts));
     let all = commands.len();
     commands.retain(|one| filter.own || one.client != OWN);
     let own_left_out = (all - commands.len()) as u64;
     Ok(CommandsIn { commands, texts, own_left_out, trace })
+}
+
+/// The threads that began to work in a window on a command of the filter's connections and statements; `None` where that was not followed.
+pub(crate) fn threads_at_work(
+    recording: &Recording,
+    window: Window,
+    filter: &ThreadFilter,
+) -> Result<Option<HashSet<u32>>, Error> {
+    let commands = recording.commands(Some(window))?;
+    let is_told = filter.connections.is_empty() || commands.iter().any(|one| one.connection.is_some());
+    if commands.is_empty() || !is_told {
+        return Ok(None);
+    }
+    let wanted = CommandFilter {
+        connections: filter.connections.clone(),
+        statement: filter.statement.clone(),
+        ..CommandFilter::default()
+    };
+    let texts = recording.statements()?;
+    let asked = wanted.asked_of(&texts);
+    Ok(Some(commands.iter().filter(|one| asked(one)).map(|one| one.tid).collect()))
 }
 
 /// What following the commands of a run cost, and what was lost of them; `None` where they were not followed.
