@@ -157,7 +157,6 @@ fn a_load_s_executions_are_told_by_what_they_prepared_and_add_up_to_what_it_sent
     let points =
         executions.iter().find(|one| one["statement"] == "SELECT c FROM sbtest1 WHERE id=?").unwrap();
     assert_eq!((&points["sum"]["rows_sent"], &points["sum"]["errors"]), (&points["count"], &Value::from(0)));
-    assert!(points["sum"]["rows_examined"].as_u64() >= points["count"].as_u64(), "{points}");
     // Other views take their spans from it.
     let of_statement = ["functions", run, "--statement", "from SBTEST", "--by", "cpu", "--json"];
     let of_statement = json_of(&output(&mut place.whyso(&of_statement)));

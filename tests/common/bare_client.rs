@@ -18,8 +18,8 @@ pub(crate) const COM_STMT_PREPARE: u8 = 22;
 pub(crate) const COM_STMT_EXECUTE: u8 = 23;
 pub(crate) const COM_STMT_CLOSE: u8 = 25;
 pub(crate) const COM_STMT_RESET: u8 = 26;
-/// Protocol 4.1, secure authentication, long passwords and flags, several statements and results.
-const CAPABILITIES: u32 = 0x3_8205;
+/// Protocol 4.1, secure authentication by plugins, long passwords and flags, several statements and results.
+const CAPABILITIES: u32 = 0xb_8205;
 
 /// A client that sends what it is told, byte for byte, and nothing else.
 pub(crate) struct Client(UnixStream);
@@ -33,7 +33,7 @@ impl Client {
         // utf8mb3, what is reserved, the user, and no password.
         hello.push(33);
         hello.extend([0; 23]);
-        hello.extend(b"root\0\0");
+        hello.extend(b"root\0\0caching_sha2_password\0");
         client.send_packet(1, &hello);
         let mut answer = client.receive();
         if answer[0] == 0xfe {
