@@ -19,7 +19,7 @@ const METRICS: [CommandMetric; 6] = [
     CommandMetric::Cpu,
     CommandMetric::Lock,
     CommandMetric::Io,
-    CommandMetric::RowsExamined,
+    CommandMetric::RowsSent,
     CommandMetric::Errors,
 ];
 
@@ -49,7 +49,7 @@ pub(crate) struct StatementsArgs {
     run: PathBuf,
 
     /// Sums side by side: response, cpu, runqueue, lock, io, rows_sent, rows_examined (or rows), rows_affected, errors; the first one
-    /// sorts [default: response,cpu,lock,io,rows_examined,errors]
+    /// sorts [default: response,cpu,lock,io,rows_sent,errors]
     #[arg(long, value_name = "METRIC,…", value_delimiter = ',')]
     by: Vec<CommandMetric>,
 
