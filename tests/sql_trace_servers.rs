@@ -41,7 +41,7 @@ fn statements() -> Vec<Expected> {
         expect("SELECT a FROM t LIMIT 2", 2, 2..=2, None),
         expect("SELECT a FROM t WHERE a > 5", 2, 7..=7, None),
         expect("SELECT a FROM t WHERE id = 3", 1, 0..=1, None),
-        expect("SELECT SUM(x.a) FROM t AS x STRAIGHT_JOIN t AS y", 1, 14..=56, None),
+        expect("SELECT SUM(x.a) FROM t AS x STRAIGHT_JOIN t AS y", 1, 7..=63, None),
         expect("UPDATE t SET a = 0 WHERE id <= 3", 0, 3..=7, Some(3)),
         fails("INSERT INTO t VALUES (8,8),(1,1)", 1062),
         fails("SELECT nothing FROM t", 1054),
