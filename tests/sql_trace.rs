@@ -3,106 +3,11 @@
 mod common;
 
 use std::fs;
-use std::io::{Read, Write};
-use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use common::{OwnServer, Place, SOON, finish, json_of, kill, output, spawn, text, wait_until};
+use common::bare_client::*;
+use common::{OwnServer, Place, json_of, output, text};
 use serde_json::Value;
-
-const COM_QUIT: u8 = 1;
-const COM_INIT_DB: u8 = 2;
-const COM_QUERY: u8 = 3;
-const COM_STATISTICS: u8 = 9;
-const COM_PING: u8 = 14;
-const COM_STMT_PREPARE: u8 = 22;
-const COM_STMT_EXECUTE: u8 = 23;
-const COM_STMT_CLOSE: u8 = 25;
-const COM_STMT_RESET: u8 = 26;
-/// Protocol 4.1, secure authentication, long passwords and flags.
-const CAPABILITIES: u32 = 0x8205;
-
-/// A client that sends what it is told, byte for byte, and nothing else.
-struct Client(UnixStream);
-
-impl Client {
-    fn log_in(socket: &Path) -> Client {
-        let mut client = Client(UnixStream::connect(socket).unwrap());
-        client.receive();
-        let mut hello = CAPABILITIES.to_le_bytes().to_vec();
-        hello.extend((1u32 << 24).to_le_bytes());
-        // utf8mb3, what is reserved, the user, and no password.
-        hello.push(33);
-        hello.extend([0; 23]);
-        hello.extend(b"root\0\0");
-        client.send_packet(1, &hello);
-        let mut answer = client.receive();
-        if answer[0] == 0xfe {
-            client.send_packet(3, &[]);
-            answer = client.receive();
-        }
-        assert_eq!(answer[0], 0, "{}", text(&answer));
-        client
-    }
-
-    fn send_packet(&mut self, sequence: u8, payload: &[u8]) {
-        let mut packet = (payload.len() as u32).to_le_bytes();
-        packet[3] = sequence;
-        self.0.write_all(&[&packet[..], payload].concat()).unwrap();
-    }
-
-    fn receive(&mut self) -> Vec<u8> {
-        let mut header = [0; 4];
-        self.0.read_exact(&mut header).unwrap();
-        header[3] = 0;
-        let mut payload = vec![0; u32::from_le_bytes(header) as usize];
-        self.0.read_exact(&mut payload).unwrap();
-        payload
-    }
-
-    fn receive_to_eof(&mut self) {
-        while self.receive()[0] != 0xfe {}
-    }
-
-    /// Sends a command whose answer is one packet or a result set.
-    fn command(&mut self, number: u8, content: &[u8]) {
-        self.send_packet(0, &[&[number], content].concat());
-        let first = self.receive();
-        if !matches!(first[0], 0 | 0xff) && matches!(number, COM_QUERY | COM_STMT_EXECUTE) {
-            self.receive_to_eof();
-            self.receive_to_eof();
-        }
-    }
-
-    fn query(&mut self, sql: &str) {
-        self.command(COM_QUERY, sql.as_bytes());
-    }
-
-    /// The number that the server gives the statement; `None` for an error.
-    fn prepare(&mut self, sql: &str) -> Option<u32> {
-        self.send_packet(0, &[&[COM_STMT_PREPARE], sql.as_bytes()].concat());
-        let answer = self.receive();
-        if answer[0] == 0xff {
-            return None;
-        }
-        for at in [7, 5] {
-            if answer[at..at + 2] != [0, 0] {
-                self.receive_to_eof();
-            }
-        }
-        Some(u32::from_le_bytes(answer[1..5].try_into().unwrap()))
-    }
-
-    /// Without parameters.
-    fn execute(&mut self, statement: u32) {
-        let content = [&statement.to_le_bytes()[..], &[0, 1, 0, 0, 0]].concat();
-        self.command(COM_STMT_EXECUTE, &content);
-    }
-
-    fn send_alone(&mut self, number: u8, content: &[u8]) {
-        self.send_packet(0, &[&[number], content].concat());
-    }
-}
 
 /// What is expected of a command: name, length, and the statement as it is told.
 type Expected = (&'static str, Option<u64>, Option<String>);
@@ -159,41 +64,6 @@ fn send_known(socket: &Path) -> Vec<Expected> {
         told("STATISTICS", 0, ""),
         told("QUIT", 0, ""),
     ]
-}
-
-/// Records what `client` does; gives the run's folder, or nothing where commands can't be followed here.
-fn recorded(place: &Place, dsn: &str, more: &[&str], client: impl FnOnce()) -> Option<String> {
-    let mut record = place.whyso(&["record", "--dsn", dsn, "--trace-sql", "--json"]);
-    let recording = spawn(record.args(more));
-    let is_followed = || {
-        let runs = fs::read_dir(place.runs()).into_iter().flatten().flatten();
-        let files = runs.flat_map(|run| fs::read_dir(run.path()).into_iter().flatten().flatten());
-        // The first commands that are recorded are those of whyso's own samplers.
-        files.into_iter().any(|file| file.file_name().to_string_lossy().starts_with("commands-"))
-    };
-    let followed = wait_until(SOON / 4, is_followed);
-    client();
-    kill(recording.id() as i32, libc::SIGINT);
-    let out = json_of(&finish(recording, SOON));
-    let run = out["path"].as_str().unwrap();
-    let about = fs::read_to_string(Path::new(run).join("run.json")).unwrap();
-    let about: Value = serde_json::from_str(&about).unwrap();
-    let not_measured = about["not_measured"].to_string();
-    if !followed {
-        assert!(not_measured.contains("commands of the server's clients"), "{not_measured}");
-        eprintln!("not tested: {not_measured}");
-        return None;
-    }
-    Some(run.to_string())
-}
-
-/// What the client sent that came last. A sampler's command that was under way when the tracer began has no known sender: it is in the log, too.
-fn log_of(place: &Place, run: &str) -> Vec<Value> {
-    let log = json_of(&output(&mut place.whyso(&["statements", run, "--log", "--json"])));
-    assert_eq!(log["trace"]["lost"], serde_json::json!({}), "nothing is lost of so little");
-    let commands = log["commands"].as_array().unwrap();
-    let client = &commands.last().expect("commands")["tid"];
-    commands.iter().filter(|one| one["tid"] == *client).cloned().collect()
 }
 
 #[test]
@@ -283,6 +153,15 @@ fn a_load_s_executions_are_told_by_what_they_prepared_and_add_up_to_what_it_sent
     let sent = out["levels"][0]["queries"].as_u64().unwrap();
     // Those under way at the window's ends, and what is sent of transactions that it does not count.
     assert!(count.abs_diff(sent) <= 4 * 40, "{count} executions of {sent} statements");
+    // Every point select has one row, and errors are known of all.
+    let points =
+        executions.iter().find(|one| one["statement"] == "SELECT c FROM sbtest1 WHERE id=?").unwrap();
+    assert_eq!((&points["sum"]["rows_sent"], &points["sum"]["errors"]), (&points["count"], &Value::from(0)));
+    // Other views take their spans from it.
+    let of_statement = ["functions", run, "--statement", "from SBTEST", "--by", "cpu", "--json"];
+    let of_statement = json_of(&output(&mut place.whyso(&of_statement)));
+    assert_eq!(of_statement["known_by"], "sql trace");
+    assert!(of_statement["known_share"].as_f64().unwrap() > 0.5, "{}", of_statement["known_share"]);
     // The probes leave stacks whole.
     let functions = output(&mut place.whyso(&["functions", run, "--by", "cpu,lock", "--json"]));
     let functions = json_of(&functions);
@@ -299,7 +178,7 @@ fn what_was_not_followed_says_how_to_have_it() {
     assert_eq!(shown.status.code(), Some(1));
     let why = "whyso: this run holds no commands: it was recorded without --trace-sql\n";
     assert_eq!(text(&shown.stderr), why);
-    let wrong = output(&mut place.whyso(&["statements", out["path"].as_str().unwrap(), "--by", "rows"]));
+    let wrong = output(&mut place.whyso(&["statements", out["path"].as_str().unwrap(), "--by", "reads"]));
     assert_eq!(wrong.status.code(), Some(2));
     assert!(text(&wrong.stderr).contains("is no metric of statements"), "{}", text(&wrong.stderr));
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-/// What a command's time is made of.
+/// What statements are compared by: parts of their commands' time, and what the server counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommandMetric {
     /// From when the server had read it to when its reply was sent.
@@ -13,21 +13,37 @@ pub enum CommandMetric {
     Lock,
     /// Files: read, written, synced.
     Io,
+    RowsSent,
+    RowsExamined,
+    RowsAffected,
+    /// Commands that ended with an error.
+    Errors,
 }
 
 /// All of them; their places are those in sums.
-pub const COMMAND_METRICS: [CommandMetric; 5] = [
+pub const COMMAND_METRICS: [CommandMetric; 9] = [
     CommandMetric::Response,
     CommandMetric::Cpu,
     CommandMetric::Runqueue,
     CommandMetric::Lock,
     CommandMetric::Io,
+    CommandMetric::RowsSent,
+    CommandMetric::RowsExamined,
+    CommandMetric::RowsAffected,
+    CommandMetric::Errors,
 ];
+const NAMES: [&str; 9] =
+    ["response", "cpu", "runqueue", "lock", "io", "rows_sent", "rows_examined", "rows_affected", "errors"];
 
 impl CommandMetric {
     /// The name as it is typed and told.
     pub fn name(self) -> &'static str {
-        ["response", "cpu", "runqueue", "lock", "io"][self as usize]
+        NAMES[self as usize]
+    }
+
+    /// Its sums are nanoseconds; those of others are counts.
+    pub fn is_time(self) -> bool {
+        self as usize <= CommandMetric::Io as usize
     }
 }
 
@@ -35,22 +51,28 @@ impl std::str::FromStr for CommandMetric {
     type Err = String;
 
     fn from_str(text: &str) -> Result<CommandMetric, String> {
-        let names = || COMMAND_METRICS.map(CommandMetric::name).join(", ");
-        let found = COMMAND_METRICS.into_iter().find(|metric| metric.name() == text);
-        found.ok_or_else(|| format!("{text:?} is no metric of statements; give some of: {}", names()))
+        // What rows cost is that they are examined.
+        let name = if text == "rows" { CommandMetric::RowsExamined.name() } else { text };
+        let found = COMMAND_METRICS.into_iter().find(|metric| metric.name() == name);
+        found
+            .ok_or_else(|| format!("{text:?} is no metric of statements; give some of: {}", NAMES.join(", ")))
     }
 }
 
-/// A command of a client, in nanoseconds.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// A command of a client. Times are in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CommandSeen<'a> {
     /// The protocol's name of it.
     pub command: &'a str,
     /// Which statement it is; `None` where it has none, or it is not known.
     pub statement: Option<u32>,
     pub response_ns: u64,
-    /// Those of [`COMMAND_METRICS`] but the first; `None` where its thread was not accounted for.
+    /// CPU, run queue, lock, io; `None` where its thread was not accounted for.
     pub times_ns: Option<[u64; 4]>,
+    /// Sent, examined, affected; `None` where that is not known, and where there is no such count.
+    pub rows: [Option<u64>; 3],
+    /// Whether it ended with an error, where that is known.
+    pub failed: Option<bool>,
 }
 
 /// All commands that say the same.
@@ -59,9 +81,10 @@ pub struct StatementTime {
     pub command: String,
     pub statement: Option<u32>,
     pub count: u64,
-    /// By [`COMMAND_METRICS`], in nanoseconds. All but the first are of the commands that were accounted for alone.
-    pub sum_ns: [u64; 5],
-    pub accounted: u64,
+    /// By [`COMMAND_METRICS`]: times in nanoseconds, counts.
+    pub sums: [u64; 9],
+    /// By [`COMMAND_METRICS`]: of so many commands the sums are; of the others that is not known, or they have no such count.
+    pub known: [u64; 9],
     /// Of the response times, in nanoseconds: the least that 95 % of them do not exceed.
     pub p95_ns: u64,
     pub max_ns: u64,
@@ -70,7 +93,26 @@ pub struct StatementTime {
 impl StatementTime {
     /// Of the response times, in nanoseconds; 0 of nothing.
     pub fn mean_ns(&self) -> f64 {
-        if self.count == 0 { 0.0 } else { self.sum_ns[0] as f64 / self.count as f64 }
+        if self.count == 0 { 0.0 } else { self.sums[0] as f64 / self.count as f64 }
+    }
+
+    /// The sum of a metric; `None` where it is known of no command.
+    pub fn sum(&self, metric: CommandMetric) -> Option<u64> {
+        (self.known[metric as usize] > 0).then_some(self.sums[metric as usize])
+    }
+
+    fn enter(&mut self, one: &CommandSeen<'_>) {
+        self.count += 1;
+        let times = one.times_ns.map_or([None; 4], |times_ns| times_ns.map(Some));
+        let [sent, examined, affected] = one.rows;
+        let [cpu, runqueue, lock, io] = times;
+        let failed = one.failed.map(u64::from);
+        let values = [Some(one.response_ns), cpu, runqueue, lock, io, sent, examined, affected, failed];
+        for (place, value) in values.into_iter().enumerate() {
+            let Some(value) = value else { continue };
+            self.sums[place] = self.sums[place].saturating_add(value);
+            self.known[place] += 1;
+        }
     }
 }
 
@@ -86,8 +128,17 @@ pub struct SqlTraceCost {
     pub programs_ns_a_command: Option<f64>,
     /// CPU of the thread that reads what they tell.
     pub reader_ns_a_command: f64,
+    /// What all that came to while the commands were followed, 0 to 1 of the machine's CPUs; without what is not known of it.
+    pub cpu_share: f64,
     /// Why, and how many.
     pub lost: Vec<(String, u64)>,
+}
+
+impl SqlTraceCost {
+    /// Of what is known.
+    pub fn ns_a_command(&self) -> f64 {
+        self.probes_ns.unwrap_or(0.0) + self.programs_ns_a_command.unwrap_or(0.0) + self.reader_ns_a_command
+    }
 }
 
 /// Commands added up by command and statement, those with the most of a metric first.
@@ -101,13 +152,8 @@ pub fn by_statement(commands: &[CommandSeen<'_>], by: CommandMetric) -> Vec<Stat
             found.len() - 1
         });
         let (time, response_ns) = &mut found[place];
-        time.count += 1;
-        time.sum_ns[0] += one.response_ns;
+        time.enter(one);
         response_ns.push(one.response_ns);
-        if let Some(times_ns) = one.times_ns {
-            time.accounted += 1;
-            time.sum_ns[1..].iter_mut().zip(times_ns).for_each(|(sum, ns)| *sum += ns);
-        }
     }
     let closed = |(mut time, mut response_ns): (StatementTime, Vec<u64>)| {
         response_ns.sort_unstable();
@@ -117,7 +163,7 @@ pub fn by_statement(commands: &[CommandSeen<'_>], by: CommandMetric) -> Vec<Stat
     };
     let mut times: Vec<StatementTime> = found.into_iter().map(closed).collect();
     // What is equal stays in the order in which it came first.
-    times.sort_by_key(|time| std::cmp::Reverse((time.sum_ns[by as usize], time.sum_ns[0])));
+    times.sort_by_key(|time| std::cmp::Reverse((time.sums[by as usize], time.sums[0])));
     times
 }
 
@@ -126,7 +172,8 @@ mod tests {
     use super::*;
 
     fn seen(command: &str, statement: Option<u32>, response_ns: u64, lock_ns: u64) -> CommandSeen<'_> {
-        CommandSeen { command, statement, response_ns, times_ns: Some([response_ns / 2, 0, lock_ns, 0]) }
+        let times_ns = Some([response_ns / 2, 0, lock_ns, 0]);
+        CommandSeen { command, statement, response_ns, times_ns, ..CommandSeen::default() }
     }
 
     #[test]
@@ -136,21 +183,44 @@ mod tests {
         commands.push(CommandSeen { times_ns: None, ..seen("QUERY", Some(0), 1000, 0) });
         commands.push(seen("PING", None, 1, 0));
         let times = by_statement(&commands, CommandMetric::Response);
-        let told: Vec<(&str, u64, [u64; 5])> =
-            times.iter().map(|one| (one.command.as_str(), one.count, one.sum_ns)).collect();
+        let told: Vec<(&str, u64, &[u64])> =
+            times.iter().map(|one| (one.command.as_str(), one.count, &one.sums[..5])).collect();
         // Of 1..=100 the halves, rounded down, add up to 2500.
         assert_eq!(
             told,
             [
-                ("QUERY", 101, [6050, 2500, 0, 0, 0]),
-                ("STMT_EXECUTE", 1, [500, 250, 0, 400, 0]),
-                ("PING", 1, [1, 0, 0, 0, 0]),
+                ("QUERY", 101, &[6050, 2500, 0, 0, 0][..]),
+                ("STMT_EXECUTE", 1, &[500, 250, 0, 400, 0]),
+                ("PING", 1, &[1, 0, 0, 0, 0]),
             ]
         );
-        assert_eq!((times[0].p95_ns, times[0].max_ns, times[0].accounted), (96, 1000, 100));
+        assert_eq!((times[0].p95_ns, times[0].max_ns, times[0].known[1]), (96, 1000, 100));
         assert_eq!((times[2].p95_ns, times[2].mean_ns()), (1, 1.0));
         assert_eq!(by_statement(&commands, CommandMetric::Lock)[0].command, "STMT_EXECUTE");
         assert!(by_statement(&[], CommandMetric::Cpu).is_empty());
+    }
+
+    #[test]
+    fn rows_and_errors_are_added_up_where_they_are_known() {
+        let rows = |statement, rows: [Option<u64>; 3], failed| CommandSeen {
+            rows,
+            failed,
+            ..seen("QUERY", Some(statement), 10, 0)
+        };
+        let commands = [
+            rows(0, [Some(1), Some(100), None], Some(false)),
+            rows(0, [Some(2), Some(50), None], Some(true)),
+            rows(1, [Some(0), Some(0), Some(4)], Some(true)),
+            rows(1, [None; 3], Some(true)),
+        ];
+        let first = |by| by_statement(&commands, by)[0].clone();
+        let examined = first(CommandMetric::RowsExamined);
+        assert_eq!(examined.statement, Some(0));
+        let sums = [CommandMetric::RowsSent, CommandMetric::RowsExamined, CommandMetric::RowsAffected];
+        assert_eq!(sums.map(|metric| examined.sum(metric)), [Some(3), Some(150), None]);
+        let errors = first(CommandMetric::Errors);
+        assert_eq!((errors.statement, errors.sum(CommandMetric::Errors)), (Some(1), Some(2)));
+        assert_eq!((errors.sum(CommandMetric::RowsAffected), errors.known[7]), (Some(4), 1));
     }
 
     #[test]
@@ -158,10 +228,11 @@ mod tests {
         for metric in COMMAND_METRICS {
             assert_eq!(metric.name().parse(), Ok(metric));
         }
-        let refused = "rows".parse::<CommandMetric>().unwrap_err();
+        assert_eq!("rows".parse(), Ok(CommandMetric::RowsExamined));
         assert_eq!(
-            refused,
-            "\"rows\" is no metric of statements; give some of: response, cpu, runqueue, lock, io"
+            "reads".parse::<CommandMetric>().unwrap_err(),
+            "\"reads\" is no metric of statements; give some of: response, cpu, runqueue, lock, io, rows_sent, \
+             rows_examined, rows_affected, errors"
         );
     }
 }

@@ -10,6 +10,7 @@ use whyso_explain::profile::{
 use whyso_record::Recording;
 use whyso_record::data::{StackFrame, StackWait};
 use whyso_record::run::Window;
+use whyso_series::KnownBy;
 use whyso_trace::{State, state};
 
 use crate::{Error, ThreadFilter};
@@ -30,6 +31,8 @@ pub struct Sampled {
     pub rootless: u64,
     /// Where a connection or a statement was asked for: the part, 0 to 1, of the other conditions' time of which it is known.
     pub known_share: Option<f64>,
+    /// And what tells it.
+    pub known_by: Option<KnownBy>,
 }
 
 /// What a profile can be asked for: (name, the states whose time it is).
@@ -67,7 +70,8 @@ pub fn profile_in(
         let why = because.map_or("it was recorded without --stacks", String::as_str);
         return Err(Error::Failed(format!("this run holds no stacks: {why}")));
     }
-    let mut taking = Taking { places, choice: Choice::new(recording, filter)?, sampled: Sampled::default() };
+    let mut taking =
+        Taking { places, choice: Choice::new(recording, window, filter)?, sampled: Sampled::default() };
     taking.sampled.profile.metrics = by.to_vec();
     for sample in recording.stacks(Some(window))? {
         let taken = Taken { t_ns: sample.t_ns, tid: sample.tid, role: &sample.role, stack: sample.stack };
@@ -93,6 +97,7 @@ pub fn profile_in(
     }
     let Taking { places, choice, mut sampled } = taking;
     sampled.known_share = choice.known_share();
+    sampled.known_by = choice.known_by();
     choice.check(sampled.profile.samples.is_empty())?;
     if !wakes.is_empty() {
         let role_of = recorded_roles(recording)?;

@@ -25,7 +25,7 @@ use crate::processes::Processes;
 use crate::progress::{Listener, News, Stop};
 use crate::recording::{Recording, SLOW_INTERVAL, record_event, watch_spec};
 use crate::run::{GOODBYE_TIME_MAX, Outcome, runtime};
-use crate::sql_trace::Literals;
+use crate::sql_trace::{Literals, ToFollow};
 use crate::tracing::{ToTrace, Tracing};
 use crate::{Error, facts};
 use level::{Seen, level};
@@ -103,9 +103,11 @@ impl RecordPlan {
         })
     }
 
-    fn to_trace(&self) -> ToTrace {
+    /// `dsn`: the server's; of processes there is none.
+    fn to_trace(&self, dsn: Option<&Dsn>) -> ToTrace {
         let load_is_here = !self.command.is_empty();
-        ToTrace { trace: self.trace, stacks: self.stacks, sql: self.sql, load_is_here }
+        let sql = self.sql.zip(dsn).map(|(literals, dsn)| ToFollow { literals, opts: dsn.opts() });
+        ToTrace { trace: self.trace, stacks: self.stacks, sql, load_is_here }
     }
 }
 
@@ -135,8 +137,7 @@ fn record_processes(
     stop: &Stop,
 ) -> Result<Outcome, Error> {
     let processes = Processes::find(asked)?;
-    let (counting, lost) =
-        Counting::of_processes(&processes, plan.to_trace().stacks).map_err(Error::Failed)?;
+    let (counting, lost) = Counting::of_processes(&processes, plan.stacks).map_err(Error::Failed)?;
     let runtime = runtime()?;
     let pid = processes.pids.first().copied();
     let server = ServerFacts { endpoint: processes.words.clone(), pid, ..ServerFacts::default() };
@@ -162,7 +163,7 @@ fn record_processes(
     };
     let mut recording = Recording::begin(&plan.out, info)?;
     let watcher = Watcher::start(watched, recording.recorder.clone())?;
-    let tracing = Tracing::with(counting, &mut recording, plan.to_trace()).map_err(Error::Failed)?;
+    let tracing = Tracing::with(counting, &mut recording, plan.to_trace(None)).map_err(Error::Failed)?;
     let attended = Attended { plan, listener, stop, dsn: None, runtime, tracing: Some(tracing) };
     attended.go(recording, watcher)
 }
@@ -196,7 +197,7 @@ fn record_server(
     let pid = info.server.pid;
     let mut recording = Recording::begin(&plan.out, info)?;
     let watcher = Watcher::start(watch_spec(&dsn, pid, None, plan.interval), recording.recorder.clone())?;
-    let tracing = Tracing::begin(&mut recording, plan.to_trace());
+    let tracing = Tracing::begin(&mut recording, plan.to_trace(Some(&dsn)));
     let attended = Attended { plan, listener, stop, dsn: Some(dsn), runtime, tracing };
     attended.go(recording, watcher)
 }

@@ -24,6 +24,7 @@ use crate::recording::{Recording, watch_spec};
 use crate::service_level::check_kinds;
 use crate::settle::wait_until_settled;
 use crate::source::Around;
+use crate::sql_trace::ToFollow;
 use crate::sweep::{Sweep, Todo, best, todo};
 use crate::tracing::{ToTrace, Tracing};
 use crate::{Error, Plan};
@@ -176,7 +177,7 @@ impl Lab<'_> {
         let wanted = ToTrace {
             trace: self.plan.trace,
             stacks: self.plan.stacks,
-            sql: self.plan.sql,
+            sql: self.plan.sql.map(|literals| ToFollow { literals, opts: self.tested.dsn.opts() }),
             load_is_here: true,
         };
         let tracing = Tracing::begin(&mut recording, wanted);

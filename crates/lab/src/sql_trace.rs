@@ -1,18 +1,24 @@
 //! Follows the commands of the server's clients in a thread of its own while a run goes on, and records them.
 
+mod calibration;
 mod said;
 
 use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use mysql_async::Opts;
 use whyso_clock::{monotonic_ns, thread_cpu_ns};
 use whyso_record::Recorder;
 use whyso_record::data::{ClientCommand, CommandTimes, Kind, Reading, SeriesId, SeriesKey, Status, Value};
 use whyso_stacks::{MappedFunctions, functions_of_process};
 use whyso_trace::dispatcher::{Code, is_of_dispatcher};
-use whyso_trace::{Command, Dispatcher, SqlTrace, Tracer, command_name};
+use whyso_trace::{Client, Command, Dispatcher, Places, SqlTrace, Tracer, command_name};
+use whyso_watch::Backslashes;
+
+use crate::recording::Recording;
 
 use said::Said;
 
@@ -21,7 +27,11 @@ pub(crate) const COMMANDS: &str = "the commands of the server's clients";
 /// Between two looks at what the programs took.
 const LOOK: Duration = Duration::from_millis(50);
 /// Between two hand-overs to the recorder.
-const INTERVAL: Duration = Duration::from_secs(1);
+pub(crate) const INTERVAL: Duration = Duration::from_secs(1);
+/// What began later was sent when the programs looked already.
+const UNSEEN_TIME_MAX: Duration = Duration::from_secs(1);
+/// Who sent what came before is not waited for any longer: the samplers come by every five seconds.
+const SENDERS_TIME_MAX: Duration = Duration::from_secs(6);
 /// Requests to the thread that wait, at most.
 const ASKED_MAX: usize = 4;
 
@@ -32,6 +42,14 @@ pub enum Literals {
     Replaced,
     /// Statements are recorded as they were sent, but for those that may hold a password.
     Kept,
+}
+
+/// Whose commands are followed, and what of them is kept.
+#[derive(Clone, Debug)]
+pub(crate) struct ToFollow {
+    pub(crate) literals: Literals,
+    /// To ask the server by commands of our own what it counts where.
+    pub(crate) opts: Opts,
 }
 
 enum Asked {
@@ -51,13 +69,15 @@ impl SqlTracing {
     pub(crate) fn start(
         tracer: &Tracer,
         pid: u32,
-        literals: Literals,
-        recorder: Recorder,
+        follow: ToFollow,
+        recording: &mut Recording,
     ) -> Result<SqlTracing, String> {
         let (file, dispatcher) = dispatcher_of(pid)?;
         let trace = tracer.sql(pid, &file.file, &dispatcher).map_err(|error| error.to_string())?;
         let (asked, asks) = sync_channel(ASKED_MAX);
-        let mut follower = Follower::new(trace, literals, recorder);
+        let said = Said::new(follow.literals, backslashes(&recording.info.server.variables));
+        let mut follower = Follower::new(trace, said, follow.opts, recording.recorder.clone());
+        recording.info.not_measured.extend(follower.calibrate());
         let spawned = std::thread::Builder::new().name("sql".to_string()).spawn(move || follower.run(&asks));
         let thread = spawned.map_err(|error| format!("no thread could be started: {error}"))?;
         Ok(SqlTracing { asked: Some(asked), thread: Some(thread) })
@@ -98,6 +118,15 @@ fn dispatcher_of(pid: u32) -> Result<(MappedFunctions, Dispatcher), String> {
     Ok((file, dispatcher))
 }
 
+/// How the server's sessions read backslashes in strings, unless they say otherwise.
+fn backslashes(variables: &BTreeMap<String, String>) -> Backslashes {
+    let modes = variables.get("sql_mode").map_or("", String::as_str);
+    match modes.split(',').any(|mode| mode.eq_ignore_ascii_case("NO_BACKSLASH_ESCAPES")) {
+        true => Backslashes::Characters,
+        false => Backslashes::Escapes,
+    }
+}
+
 /// What the thread works with.
 struct Follower {
     trace: SqlTrace,
@@ -107,20 +136,37 @@ struct Follower {
     /// CPU time of the thread when it began to read.
     cpu_before_ns: i64,
     due: Instant,
+    opts: Opts,
 }
 
 /// All but the programs, so that it can be worked on while they are read.
 struct Work {
     said: Said,
     commands: Vec<ClientCommand>,
+    /// By connection: what was sent before the programs looked, and came while that is so. Who sent it is told by what comes next there.
+    unknown: HashMap<u64, Vec<ClientCommand>>,
+    since: Instant,
     followed: u64,
 }
 
 impl Follower {
-    fn new(mut trace: SqlTrace, literals: Literals, recorder: Recorder) -> Follower {
+    fn new(mut trace: SqlTrace, said: Said, opts: Opts, recorder: Recorder) -> Follower {
         let probes_ns = trace.probes_cost_ns().ok();
-        let work = Work { said: Said::new(literals), commands: Vec::new(), followed: 0 };
-        Follower { trace, recorder, work, probes_ns, cpu_before_ns: 0, due: Instant::now() + INTERVAL }
+        let work =
+            Work { said, commands: Vec::new(), unknown: HashMap::new(), since: Instant::now(), followed: 0 };
+        let due = Instant::now() + INTERVAL;
+        Follower { trace, recorder, work, probes_ns, cpu_before_ns: 0, due, opts }
+    }
+
+    /// Finds out where the server keeps its counts. Gives what can't be told of commands, and why.
+    fn calibrate(&mut self) -> Vec<String> {
+        let work = &mut self.work;
+        let found = calibration::calibrate(&mut self.trace, &self.opts, |command| work.enter(command));
+        let (places, missing) = found.unwrap_or_else(|why| {
+            (Places::default(), vec![format!("their rows, errors and connections: {why}")])
+        });
+        self.trace.set_places(&places);
+        missing.into_iter().map(|line| format!("{COMMANDS}: {line}")).collect()
     }
 
     fn run(&mut self, asks: &Receiver<Asked>) {
@@ -139,14 +185,19 @@ impl Follower {
                 self.record();
             }
         }
+        self.work.give_up_unknown();
         self.record();
     }
 
     fn follow(&mut self, pid: u32) {
         self.work.said.forget_connections();
         // Where the new process can't be followed, the log ends here.
+        self.work.since = Instant::now();
         if let Ok((file, dispatcher)) = dispatcher_of(pid) {
+            self.trace.set_places(&Places::default());
             let _ = self.trace.follow(pid, &file.file, &dispatcher);
+            // It may be another build now.
+            self.calibrate();
         }
     }
 
@@ -154,6 +205,9 @@ impl Follower {
     fn record(&mut self) {
         let begin_ns = monotonic_ns();
         let work = &mut self.work;
+        if work.since.elapsed() > SENDERS_TIME_MAX {
+            work.give_up_unknown();
+        }
         work.commands.sort_by_key(|command| command.t_ns);
         self.recorder.statements(&work.said.take_fresh());
         self.recorder.commands(&std::mem::take(&mut work.commands));
@@ -203,18 +257,36 @@ impl Work {
             lock_ns: times.lock_ns,
             io_ns: times.io_ns,
         });
-        self.commands.push(ClientCommand {
+        let entered = ClientCommand {
             t_ns: command.begin_ns,
             tid: command.tid,
             client: Cow::Borrowed(command.client.name()),
             command: command_name(command.number),
             response_ns: command.end_ns.saturating_sub(command.begin_ns).max(0).unsigned_abs(),
             times,
+            rows_sent: command.counts.rows_sent,
+            rows_examined: command.counts.rows_examined,
+            rows_affected: command.counts.rows_affected,
+            error: command.counts.error,
+            connection: command.counts.connection_id,
             length: command.length,
             prepared: said.prepared,
             statement: said.statement,
             text: said.text,
-        });
+        };
+        if command.client != Client::Unknown {
+            let before = self.unknown.remove(&command.connection).into_iter().flatten();
+            self.commands.extend(before.map(|one| ClientCommand { client: entered.client.clone(), ..one }));
+        } else if self.since.elapsed() < UNSEEN_TIME_MAX {
+            self.unknown.entry(command.connection).or_default().push(entered);
+            return;
+        }
+        self.commands.push(entered);
+    }
+
+    /// Who sent what is left stays unknown.
+    fn give_up_unknown(&mut self) {
+        self.commands.extend(std::mem::take(&mut self.unknown).into_values().flatten());
     }
 }
 

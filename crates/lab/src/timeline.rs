@@ -6,9 +6,10 @@ use whyso_explain::profile::{FunctionName, Rules, SingleWait, place};
 use whyso_record::Recording;
 use whyso_record::data::StackWait;
 use whyso_record::run::{Level, RunInfo, Window};
-use whyso_series::{ThreadLine, ThreadTime, Timeline, even_edges};
+use whyso_series::{KnownBy, ThreadLine, ThreadTime, Timeline, even_edges};
 use whyso_trace::Role;
 
+use crate::statements::threads_at_work;
 use crate::{Error, ThreadFilter};
 
 /// Threads over a window.
@@ -24,6 +25,8 @@ pub struct TimelineOf {
     /// those of connections' threads: others mostly wait for work.
     pub waits: Vec<SingleWait>,
     pub waits_of: &'static str,
+    /// Where a connection or a statement was asked for: what told which threads worked for it.
+    pub known_by: Option<KnownBy>,
 }
 
 /// The threads of a recording in so many buckets of a window, or of all its levels; and as many of their waits as are asked for.
@@ -55,7 +58,7 @@ pub fn timeline_in(
         return Err(Error::Plan("no thread was looked at in that part of the run".to_string()));
     }
     let timeline = recording.timeline(&even_edges(window.begin_ns, window.end_ns, buckets))?;
-    let chosen = choose(recording, window, &timeline, filter)?;
+    let (chosen, known_by) = choose(recording, window, &timeline, filter)?;
     let mut waiting = chosen.clone();
     let mut waits_of = "these threads";
     if *filter == ThreadFilter::default() {
@@ -63,7 +66,8 @@ pub fn timeline_in(
         waits_of = "connections' threads";
     }
     let waits = if waits == 0 { Vec::new() } else { longest(recording, window, &timeline, &waiting, waits)? };
-    Ok(TimelineOf { window, timeline, chosen, look_s: middle_step_s(&looks.t_ns), waits, waits_of })
+    let look_s = middle_step_s(&looks.t_ns);
+    Ok(TimelineOf { window, timeline, chosen, look_s, waits, waits_of, known_by })
 }
 
 /// The median of the steps.
@@ -84,15 +88,20 @@ fn levels_of(run: &RunInfo) -> Option<Window> {
     (begin_ns < end_ns).then_some(Window { begin_ns, end_ns })
 }
 
-/// Places of the threads that the filter leaves, by the connection and the statement that each was last found with in the window.
+/// Places of the threads that the filter leaves: those that worked on such a command, where commands were followed, else by the connection and the
+/// statement that each was last found with in the window.
 fn choose(
     recording: &Recording,
     window: Window,
     timeline: &Timeline,
     filter: &ThreadFilter,
-) -> Result<Vec<usize>, Error> {
+) -> Result<(Vec<usize>, Option<KnownBy>), Error> {
     let mut told: BTreeMap<u32, ThreadTime> = BTreeMap::new();
-    if !filter.connections.is_empty() || filter.statement.is_some() {
+    let asks = !filter.connections.is_empty() || filter.statement.is_some();
+    let at_work = if asks { threads_at_work(recording, window, filter)? } else { None };
+    let by_threads = ThreadFilter { connections: Vec::new(), statement: None, ..filter.clone() };
+    let filter = if at_work.is_some() { &by_threads } else { filter };
+    if asks && at_work.is_none() {
         let table = recording.threads()?;
         let looks = table.covering(window.begin_ns, window.end_ns);
         let times = looks.map_or_else(Vec::new, |(from, to)| table.between(from, to));
@@ -114,12 +123,19 @@ fn choose(
     let mut wanted = filter.choose(&threads)?.into_iter().peekable();
     let mut is_wanted = |thread: &ThreadTime| wanted.next_if(|next| std::ptr::eq(*next, thread)).is_some();
     let mut chosen: Vec<usize> = (0..threads.len()).filter(|place| is_wanted(&threads[*place])).collect();
+    chosen.retain(|place| at_work.as_ref().is_none_or(|tids| tids.contains(&timeline.threads[*place].tid)));
+    if chosen.is_empty() {
+        return Err(Error::Plan(
+            "no thread worked on such a command in that part of the run: leave some of --connection and --statement away".to_string(),
+        ));
+    }
     chosen.sort_by(|a, b| {
         let key =
             |place: &usize| (&threads[*place].role, threads[*place].tid, timeline.threads[*place].first);
         key(a).cmp(&key(b))
     });
-    Ok(chosen)
+    let known_by = if at_work.is_some() { KnownBy::SqlTrace } else { KnownBy::Looks };
+    Ok((chosen, asks.then_some(known_by)))
 }
 
 /// The longest chosen waits that ended in a window.

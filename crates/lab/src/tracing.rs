@@ -14,7 +14,7 @@ use crate::counting::{Counting, NOT_HERE, Sight, THREADS};
 use crate::facts::COUNTERS_ALONE;
 use crate::pauses;
 use crate::recording::Recording;
-use crate::sql_trace::{COMMANDS, Literals, SqlTracing};
+use crate::sql_trace::{COMMANDS, SqlTracing, ToFollow};
 use crate::stacks::{BusyFunctions, StackTaking};
 use crate::thread_states::StatesTaking;
 
@@ -56,14 +56,14 @@ enum Asked {
 }
 
 /// What of a server's threads is to be recorded.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct ToTrace {
     /// The account of their time.
     pub(crate) trace: bool,
     /// Their stacks, on top of that.
     pub(crate) stacks: bool,
     /// The commands that they work on, on top of that.
-    pub(crate) sql: Option<Literals>,
+    pub(crate) sql: Option<ToFollow>,
     /// The load comes from this program, or from a command that it will start.
     pub(crate) load_is_here: bool,
 }
@@ -87,6 +87,7 @@ impl Tracing {
             (true, None) => Err(NOT_HERE.to_string()),
             (true, Some(pid)) => Counting::of(pid, wanted.stacks),
         };
+        let follows = wanted.sql.is_some();
         let started = counting.and_then(|(counting, lost)| {
             recording.info.not_measured.extend(lost);
             let servers = recording.info.server.pid.into_iter().collect();
@@ -95,7 +96,7 @@ impl Tracing {
         match started {
             Ok(tracing) => Some(tracing),
             Err(why) => {
-                if wanted.sql.is_some() {
+                if follows {
                     recording.info.not_measured.push(format!("{COMMANDS}: {why}"));
                 }
                 recording.info.not_measured.push(format!("{THREADS}: {why}"));
@@ -135,7 +136,7 @@ impl Tracing {
             recording.info.not_measured.push(format!("the stacks of the server's threads: {why}"));
             None
         });
-        let sql = wanted.sql.map(|literals| sql_tracing(&counting, literals, recording)).transpose();
+        let sql = wanted.sql.map(|follow| sql_tracing(&counting, follow, recording)).transpose();
         let sql = sql.unwrap_or_else(|why| {
             recording.info.not_measured.push(format!("{COMMANDS}: {why}"));
             None
@@ -214,11 +215,13 @@ impl Drop for Tracing {
     }
 }
 
-fn sql_tracing(counting: &Counting, literals: Literals, recording: &Recording) -> Result<SqlTracing, String> {
+fn sql_tracing(
+    counting: &Counting,
+    follow: ToFollow,
+    recording: &mut Recording,
+) -> Result<SqlTracing, String> {
     match (counting, recording.info.server.pid) {
-        (Counting::Traced(tracer), Some(pid)) => {
-            SqlTracing::start(tracer, pid, literals, recording.recorder.clone())
-        }
+        (Counting::Traced(tracer), Some(pid)) => SqlTracing::start(tracer, pid, follow, recording),
         (Counting::Sampled(_), _) => Err(NOT_ALLOWED.to_string()),
         _ => Err(NOT_HERE.to_string()),
     }

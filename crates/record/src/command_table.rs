@@ -17,6 +17,8 @@ pub(crate) fn commands_batch(commands: &[ClientCommand]) -> Result<RecordBatch> 
     };
     let ints =
         |of: fn(&ClientCommand) -> Option<u32>| Arc::new(commands.iter().map(of).collect::<UInt32Array>());
+    let rows =
+        |of: fn(&ClientCommand) -> Option<u64>| Arc::new(commands.iter().map(of).collect::<UInt64Array>());
     let response_ns = commands.iter().map(|one| one.response_ns);
     let text = commands.iter().map(|one| one.text.as_deref());
     batch(vec![
@@ -29,6 +31,11 @@ pub(crate) fn commands_batch(commands: &[ClientCommand]) -> Result<RecordBatch> 
         ("runqueue_ns", true, times(|times| times.runqueue_ns)),
         ("lock_ns", true, times(|times| times.lock_ns)),
         ("io_ns", true, times(|times| times.io_ns)),
+        ("rows_sent", true, rows(|one| one.rows_sent)),
+        ("rows_examined", true, rows(|one| one.rows_examined)),
+        ("rows_affected", true, rows(|one| one.rows_affected)),
+        ("error", true, ints(|one| one.error)),
+        ("connection", true, ints(|one| one.connection)),
         ("length", true, ints(|one| one.length)),
         ("prepared", true, ints(|one| one.prepared)),
         ("statement", true, ints(|one| one.statement)),
@@ -48,6 +55,12 @@ pub(crate) fn commands_of(batch: &RecordBatch, window: Window) -> Option<Vec<Cli
     let (response_ns, cpu_ns, runqueue_ns) = (count("response_ns")?, count("cpu_ns")?, count("runqueue_ns")?);
     let (lock_ns, io_ns) = (count("lock_ns")?, count("io_ns")?);
     let maybe = |column: &UInt32Array, row| column.is_valid(row).then(|| column.value(row));
+    // A recording of before they were told has none.
+    let (rows_sent, rows_examined) = (count("rows_sent"), count("rows_examined"));
+    let (rows_affected, error, connection) = (count("rows_affected"), int("error"), int("connection"));
+    let rows = |column: Option<&UInt64Array>, row| {
+        column.filter(|column| column.is_valid(row)).map(|column| column.value(row))
+    };
     let row = |row: usize| ClientCommand {
         t_ns: t_ns.value(row),
         tid: tid.value(row),
@@ -60,6 +73,11 @@ pub(crate) fn commands_of(batch: &RecordBatch, window: Window) -> Option<Vec<Cli
             lock_ns: lock_ns.value(row),
             io_ns: io_ns.value(row),
         }),
+        rows_sent: rows(rows_sent, row),
+        rows_examined: rows(rows_examined, row),
+        rows_affected: rows(rows_affected, row),
+        error: error.and_then(|column| maybe(column, row)),
+        connection: connection.and_then(|column| maybe(column, row)),
         length: maybe(length, row),
         prepared: maybe(prepared, row),
         statement: maybe(statement, row),
@@ -98,6 +116,11 @@ mod tests {
             command: "STMT_EXECUTE".into(),
             response_ns: 300,
             times: Some(CommandTimes { cpu_ns: 100, runqueue_ns: 20, lock_ns: 3, io_ns: 4 }),
+            rows_sent: Some(9),
+            rows_examined: Some(1 << 40),
+            rows_affected: Some(0),
+            error: Some(1213),
+            connection: Some(17),
             length: Some(12),
             prepared: Some(1),
             statement: Some(0),
@@ -112,6 +135,12 @@ mod tests {
         assert_eq!(commands_of(&batch, later).unwrap(), commands[1..]);
         let before = Window { begin_ns: 0, end_ns: 9 };
         assert_eq!(commands_of(&batch, before).unwrap(), commands[..1]);
+        let old = ["rows_sent", "rows_examined", "rows_affected", "error", "connection"];
+        let kept: Vec<usize> = (0..batch.num_columns())
+            .filter(|column| !old.contains(&batch.schema().field(*column).name().as_str()))
+            .collect();
+        let read = commands_of(&batch.project(&kept).unwrap(), all).unwrap();
+        assert_eq!((read[0].rows_sent, read[0].error, read[0].length), (None, None, Some(12)));
     }
 
     #[test]

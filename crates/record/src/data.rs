@@ -209,6 +209,16 @@ pub struct ClientCommand {
     pub response_ns: u64,
     /// Where its thread was meanwhile; `None` where its thread was not accounted for.
     pub times: Option<CommandTimes>,
+    /// Rows that were sent to the client; `None` where that is not known.
+    pub rows_sent: Option<u64>,
+    /// Rows that the server read for it, those of its temporary tables too; `None` where that is not known.
+    pub rows_examined: Option<u64>,
+    /// As the server's ROW_COUNT() tells it; `None` where that is not known, and of what has no such count, as a SELECT.
+    pub rows_affected: Option<u64>,
+    /// Number of the error that it ended with, 0 of a success; `None` where that is not known.
+    pub error: Option<u32>,
+    /// The server's number of the connection; `None` where that is not known.
+    pub connection: Option<u32>,
     /// What the client sent with it, in bytes.
     pub length: Option<u32>,
     /// Number of the prepared statement that it made or is about, within its connection.

@@ -58,7 +58,7 @@ pub use profile::{
 };
 pub use source::{Column, Source, Stacks};
 pub use stacks_now::{grouped_stacks, stacks, stacks_json};
-pub use statements::{CommandsOf, commands, commands_json, statements, statements_json};
+pub use statements::{CommandsOf, commands, commands_json, sql_trace_words, statements, statements_json};
 pub use svg::svg;
 pub use terminal::{run_line, terminal};
 pub use threads::{ThreadsWindow, threads, threads_json};

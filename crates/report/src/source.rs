@@ -1,5 +1,7 @@
 //! Where a report's numbers come from.
 
+use std::sync::Arc;
+
 use whyso_record::data::{Event, LoadInterval, SeriesId, SeriesKey, StackFrame, StackSample, StackWait};
 use whyso_record::run::RunInfo;
 use whyso_record::{Recording, StateLooks};
@@ -27,7 +29,7 @@ pub struct Stacks {
     pub frames: Vec<StackFrame>,
     /// Which connection each thread worked for, and which statement it executed, as far as it is known.
     pub connections: Spans<u64>,
-    pub statements: Spans<String>,
+    pub statements: Spans<Arc<str>>,
 }
 
 /// What a report is made of. A [`whyso_record::Recording`] is one; made data for tests and benches are another.
@@ -106,8 +108,8 @@ impl Source for Recording {
             samples: Recording::stacks(self, None)?,
             waits: self.waits(None)?,
             frames,
-            connections: self.connections_at_work()?,
-            statements: self.statements_at_work()?.unwrap_or_default(),
+            connections: self.connections_at_work(None)?,
+            statements: self.statements_at_work(None)?.unwrap_or_default(),
         })
     }
 

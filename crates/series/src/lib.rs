@@ -31,7 +31,7 @@ pub use envelope::{Envelope, envelope, envelope_of_rollups};
 pub use gauge::{max_over, mean_over, min_over};
 pub use grid::{Grid, difference, gauge_on_grid, per_transaction, rate_on_grid, ratio, sum};
 pub use rollup::{Rollup, merge_rollups, roll_up, roll_up_rates};
-pub use spans::{Span, Spans};
+pub use spans::{KnownBy, Span, Spans};
 pub use threads::{Look, Seen, Thread, ThreadTable, ThreadTime, Told};
 pub use timeline::{Stretch, ThreadLine, Timeline, even_edges, merged_edges};
 pub use top::top_by_increase;

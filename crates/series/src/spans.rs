@@ -10,27 +10,47 @@ pub struct Span<T> {
     pub of: T,
 }
 
+/// What told which connection's or which statement's work something was.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KnownBy {
+    /// The server, asked every few seconds.
+    #[default]
+    Looks,
+    /// The trace of its commands, each with its begin and its end.
+    SqlTrace,
+}
+
+impl KnownBy {
+    pub fn name(self) -> &'static str {
+        match self {
+            KnownBy::Looks => "looks",
+            KnownBy::SqlTrace => "sql trace",
+        }
+    }
+}
+
 /// What each thread is known to have been at, stretch by stretch.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spans<T> {
+    pub by: KnownBy,
     /// Ascending in time, none within another.
     by_tid: HashMap<u32, Vec<Span<T>>>,
 }
 
 impl<T> Default for Spans<T> {
     fn default() -> Spans<T> {
-        Spans { by_tid: HashMap::new() }
+        Spans { by: KnownBy::default(), by_tid: HashMap::new() }
     }
 }
 
 impl<T> Spans<T> {
     /// Of thread by thread its stretches, ascending in time and none within another.
-    pub fn new(spans: impl Iterator<Item = (u32, Span<T>)>) -> Spans<T> {
+    pub fn new(by: KnownBy, spans: impl Iterator<Item = (u32, Span<T>)>) -> Spans<T> {
         let mut by_tid: HashMap<u32, Vec<Span<T>>> = HashMap::new();
         for (tid, span) in spans {
             by_tid.entry(tid).or_default().push(span);
         }
-        Spans { by_tid }
+        Spans { by, by_tid }
     }
 
     /// What a thread was at, where it is known.

@@ -5,7 +5,9 @@ use std::borrow::Cow;
 use crate::pauses::Client;
 
 /// Up to where the text begins: `struct command` of `bpf/sql.h`.
-const HEADER_BYTES: usize = 96;
+const HEADER_BYTES: usize = 128;
+/// So much of a text is told.
+pub const TEXT_BYTES_MAX: usize = 1024;
 const REPLY_BYTES: usize = 18;
 const UNKNOWN: u32 = u32::MAX;
 /// A client's word for "the statement that was prepared last".
@@ -16,8 +18,11 @@ pub const COM_INIT_DB: u8 = 2;
 pub const COM_QUERY: u8 = 3;
 pub const COM_CHANGE_USER: u8 = 17;
 pub const COM_STMT_PREPARE: u8 = 22;
+const COM_STMT_EXECUTE: u8 = 23;
 pub const COM_STMT_CLOSE: u8 = 25;
 pub const COM_RESET_CONNECTION: u8 = 31;
+/// MariaDB's own.
+const COM_STMT_BULK_EXECUTE: u8 = 250;
 
 /// The protocol's names by number, without their COM_.
 const NAMES: [&str; 34] = [
@@ -80,6 +85,26 @@ pub struct CommandTimes {
     pub io_ns: u64,
 }
 
+/// What the server counted of a command; each `None` where it is not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CommandCounts {
+    /// To the client.
+    pub rows_sent: Option<u64>,
+    /// That the server read to find them, those of its own temporary tables, too.
+    pub rows_examined: Option<u64>,
+    /// As ROW_COUNT() tells them; `None` also of a command that has none.
+    pub rows_affected: Option<u64>,
+    /// Number of the error that it ended with; 0: it succeeded.
+    pub error: Option<u32>,
+    /// The server's number of the connection.
+    pub connection_id: Option<u32>,
+}
+
+/// Whether the server counts rows anew in such a command: of others it still has those of the one before.
+fn resets_counts(number: u8) -> bool {
+    matches!(number, COM_QUERY | COM_STMT_EXECUTE | COM_STMT_BULK_EXECUTE)
+}
+
 /// A command of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Command<'a> {
@@ -95,6 +120,7 @@ pub struct Command<'a> {
     pub client: Client,
     /// `None` where the thread has no account.
     pub times: Option<CommandTimes>,
+    pub counts: CommandCounts,
     /// What the client sent with it, in bytes: of a command with text, the text.
     pub length: Option<u32>,
     /// Which prepared statement it is about.
@@ -116,14 +142,28 @@ impl<'a> Command<'a> {
         let header = bytes.get(..HEADER_BYTES)?;
         let long = |at: usize| Some(u64::from_ne_bytes(header.get(at..at + 8)?.try_into().ok()?));
         let int = |at: usize| Some(u32::from_ne_bytes(header.get(at..at + 4)?.try_into().ok()?));
-        let (length, prepared, text_bytes) = (int(60)?, int(64)?, int(68)?);
-        let (number, client, accounted, reply_bytes) = (header[72], header[73], header[74], header[75]);
+        let (length, prepared, text_bytes) = (int(92)?, int(96)?, int(100)?);
+        let (number, client, accounted, reply_bytes) = (header[104], header[105], header[106], header[107]);
         let times =
             CommandTimes { cpu_ns: long(24)?, runqueue_ns: long(32)?, lock_ns: long(40)?, io_ns: long(48)? };
+        let told = |bit: u8| header[126] & 1 << bit != 0;
+        let resets = resets_counts(number);
+        let counts = CommandCounts {
+            rows_sent: if told(0) && resets { Some(long(56)?) } else { None },
+            rows_examined: if told(1) && resets { Some(long(64)?) } else { None },
+            // All bits are set where a command has none, as after a SELECT or an error.
+            rows_affected: if told(2) && resets {
+                Some(long(72)?).filter(|rows| *rows != u64::MAX)
+            } else {
+                None
+            },
+            error: if told(3) { Some(int(80)?) } else { None },
+            connection_id: if told(4) { Some(int(84)?) } else { None },
+        };
         let text = bytes.get(HEADER_BYTES..HEADER_BYTES.checked_add(text_bytes as usize)?)?;
         let prepared = match number {
             COM_STMT_PREPARE if usize::from(reply_bytes) == REPLY_BYTES => {
-                prepared_by(header.get(76..76 + REPLY_BYTES)?).map(Prepared::Number)
+                prepared_by(header.get(108..108 + REPLY_BYTES)?).map(Prepared::Number)
             }
             23..=26 | 28 | 250 if prepared == LAST_PREPARED => Some(Prepared::Last),
             23..=26 | 28 | 250 => Some(Prepared::Number(prepared)),
@@ -132,11 +172,12 @@ impl<'a> Command<'a> {
         Some(Command {
             begin_ns: long(0)? as i64,
             end_ns: long(8)? as i64,
-            tid: int(56)?,
+            tid: int(88)?,
             connection: long(16)?,
             number,
             client: Client::of_side(client),
             times: (accounted == 1).then_some(times),
+            counts,
             length: (length != UNKNOWN).then_some(length),
             prepared,
             text: (text_bytes > 0).then_some(text),
@@ -165,12 +206,18 @@ mod tests {
         bytes[..8].copy_from_slice(&100u64.to_ne_bytes());
         bytes[8..16].copy_from_slice(&350u64.to_ne_bytes());
         bytes[24..32].copy_from_slice(&200u64.to_ne_bytes());
-        bytes[56..60].copy_from_slice(&7u32.to_ne_bytes());
-        bytes[60..64].copy_from_slice(&2000u32.to_ne_bytes());
-        bytes[64..68].copy_from_slice(&3u32.to_ne_bytes());
-        bytes[68..72].copy_from_slice(&(text.len() as u32).to_ne_bytes());
-        bytes[72] = number;
-        bytes[74] = 1;
+        bytes[56..64].copy_from_slice(&5u64.to_ne_bytes());
+        bytes[64..72].copy_from_slice(&60u64.to_ne_bytes());
+        bytes[72..80].copy_from_slice(&u64::MAX.to_ne_bytes());
+        bytes[80..84].copy_from_slice(&1064u32.to_ne_bytes());
+        bytes[84..88].copy_from_slice(&40u32.to_ne_bytes());
+        bytes[88..92].copy_from_slice(&7u32.to_ne_bytes());
+        bytes[92..96].copy_from_slice(&2000u32.to_ne_bytes());
+        bytes[96..100].copy_from_slice(&3u32.to_ne_bytes());
+        bytes[100..104].copy_from_slice(&(text.len() as u32).to_ne_bytes());
+        bytes[104] = number;
+        bytes[106] = 1;
+        bytes[126] = 0b1_1111;
         bytes.extend(text);
         bytes
     }
@@ -185,6 +232,20 @@ mod tests {
         assert_eq!(read.times.unwrap().cpu_ns, 200);
         let read = record(23, b"");
         assert_eq!(Command::of(&read).unwrap().prepared, Some(Prepared::Number(3)));
+    }
+
+    #[test]
+    fn what_was_counted_is_told_of_commands_that_count_and_of_no_others() {
+        let counts = |bytes: &[u8]| Command::of(bytes).unwrap().counts;
+        let ended = CommandCounts { error: Some(1064), connection_id: Some(40), ..CommandCounts::default() };
+        let counted = CommandCounts { rows_sent: Some(5), rows_examined: Some(60), ..ended };
+        assert_eq!(counts(&record(COM_QUERY, b"SELECT 1")), counted, "a SELECT affects no rows");
+        let mut update = record(COM_STMT_EXECUTE, b"");
+        update[72..80].copy_from_slice(&4u64.to_ne_bytes());
+        assert_eq!(counts(&update), CommandCounts { rows_affected: Some(4), ..counted });
+        assert_eq!(counts(&record(14, b"")), ended, "a PING finds the counts of the command before");
+        update[126] = 0b100;
+        assert_eq!(counts(&update), CommandCounts { rows_affected: Some(4), ..CommandCounts::default() });
     }
 
     #[test]

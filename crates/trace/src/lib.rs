@@ -32,6 +32,7 @@ mod files;
 mod mounts;
 mod now;
 mod pauses;
+pub mod places;
 mod reading;
 pub mod role;
 mod sampled;
@@ -67,12 +68,13 @@ mod skeleton {
 
 pub use command::{
     COM_CHANGE_USER, COM_INIT_DB, COM_QUERY, COM_QUIT, COM_RESET_CONNECTION, COM_STMT_CLOSE,
-    COM_STMT_PREPARE, Command, CommandTimes, Prepared, command_name,
+    COM_STMT_PREPARE, Command, CommandCounts, CommandTimes, Prepared, TEXT_BYTES_MAX, command_name,
 };
 pub use dispatcher::Dispatcher;
 pub use error::Error;
 pub use now::{ThreadLook, ThreadNow};
 pub use pauses::{Client, Moments, Pauses};
+pub use places::Places;
 pub use reading::{ClientSums, FileWait, Reading, ServerSums, ThreadSums};
 pub use role::Role;
 pub use sampled::Sampler;

@@ -7,11 +7,12 @@ use std::path::Path;
 use std::rc::Rc;
 
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
-use libbpf_rs::{Link, OpenObject, ProgramMut, RingBufferBuilder};
+use libbpf_rs::{Link, MapCore, MapFlags, OpenObject, ProgramMut, RingBufferBuilder};
 
 use crate::command::Command;
 use crate::dispatcher::Dispatcher;
 use crate::error::Error;
+use crate::places::Places;
 use crate::sql_skeleton::{SqlSkel, SqlSkelBuilder};
 use crate::tracer::{Cost, NOTHING, cost_of};
 
@@ -20,6 +21,9 @@ const RECORDS_AT_ONCE: usize = 50_000;
 /// Rounds by which it is measured what the probes cost, and calls of each: some milliseconds.
 const MEASURED_ROUNDS: u32 = 10;
 const MEASURED_CALLS: u32 = 200;
+
+/// `struct copy` of `bpf/sql.h`, up to the object.
+const COPY_HEADER_BYTES: usize = 16;
 
 /// Commands that could not be told.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -112,6 +116,39 @@ impl SqlTrace {
         drop(ring);
         self.odd += each.borrow().1;
         Ok(())
+    }
+
+    /// From now on each command is told with what the connection's object holds at these places.
+    pub fn set_places(&mut self, places: &Places) {
+        let Some(data) = self.skeleton.maps.data_data.as_deref_mut() else { return };
+        let place = |place: Option<u32>| place.unwrap_or(u32::MAX);
+        data.places.rows_sent = place(places.rows_sent);
+        data.places.rows_examined = place(places.rows_examined);
+        data.places.rows_affected = place(places.rows_affected);
+        data.places.error = place(places.error);
+        data.places.connection_id = place(places.connection_id);
+    }
+
+    /// From now on this connection's object is copied when one of its commands ends: what costs some microseconds; `None`: no more.
+    pub fn copy_object(&mut self, connection: Option<u64>) {
+        if let Some(data) = self.skeleton.maps.bss_data.as_deref_mut() {
+            data.copied_connection = connection.unwrap_or(0);
+        }
+    }
+
+    /// The object as it was when the last command ended of the connection that [`SqlTrace::copy_object`] names, with that command's end; `None`
+    /// before there was one.
+    ///
+    /// # Errors
+    /// The kernel does not give it.
+    pub fn copied(&self) -> Result<Option<(i64, Vec<u8>)>, Error> {
+        let value =
+            self.skeleton.maps.copies.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).map_err(Error::of)?;
+        let Some(value) = value.filter(|value| value.len() >= COPY_HEADER_BYTES) else { return Ok(None) };
+        let (header, object) = value.split_at(COPY_HEADER_BYTES);
+        let long = |at: usize| header[at..at + 8].try_into().map_or(0, u64::from_ne_bytes);
+        let bytes = object.len().min(usize::try_from(long(8)).unwrap_or(0));
+        Ok((bytes > 0).then(|| (long(0) as i64, object[..bytes].to_vec())))
     }
 
     pub fn lost(&self) -> CommandsLost {

@@ -23,11 +23,25 @@ const ACCOUNT_STATEMENTS: [&[&str]; 12] = [
 /// A statement with one of these words may hold a secret anywhere.
 const SECRET_WORDS: [&str; 2] = ["password", "identified"];
 
+/// What a backslash means in a string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backslashes {
+    /// What comes next is part of the string: the server's default.
+    Escapes,
+    /// A character as any other: the SQL mode NO_BACKSLASH_ESCAPES.
+    Characters,
+}
+
 /// What a statement says without its literals, which are somebody's data: each is `?`, several are `?, …`, and rows that look the same are one and
 /// `, …`. Comments are left out, but for those that the server executes; blanks are one. Of statements that are about accounts only the first words
 /// are told.
 pub fn digest(statement: &str) -> String {
-    let digest = without_literals(statement);
+    digest_with(statement, Backslashes::Escapes)
+}
+
+/// The same in a session that reads backslashes so.
+pub fn digest_with(statement: &str, backslashes: Backslashes) -> String {
+    let digest = without_literals(statement, backslashes);
     match words_of_account_statement(&digest) {
         Some(words) => format!("{} …", words.join(" ")),
         None => digest,
@@ -35,10 +49,10 @@ pub fn digest(statement: &str) -> String {
 }
 
 /// Whether a statement may be recorded as it was sent, where the user wants that: none that may hold a password.
-pub fn may_be_kept(statement: &str) -> bool {
+pub fn may_be_kept_with(statement: &str, backslashes: Backslashes) -> bool {
     let lower = statement.to_lowercase();
     !SECRET_WORDS.iter().any(|word| lower.contains(word))
-        && words_of_account_statement(&without_literals(statement)).is_none()
+        && words_of_account_statement(&without_literals(statement, backslashes)).is_none()
 }
 
 fn words_of_account_statement(digest: &str) -> Option<&'static [&'static str]> {
@@ -49,7 +63,7 @@ fn words_of_account_statement(digest: &str) -> Option<&'static [&'static str]> {
     ACCOUNT_STATEMENTS.iter().find(begins_with).copied()
 }
 
-fn without_literals(statement: &str) -> String {
+fn without_literals(statement: &str, backslashes: Backslashes) -> String {
     let mut digest =
         Digest { text: String::with_capacity(statement.len().min(1024)), open: Vec::new(), blank: false };
     let mut rest = statement.chars().peekable();
@@ -60,7 +74,7 @@ fn without_literals(statement: &str) -> String {
         let was_in_word = std::mem::take(&mut in_word);
         match one {
             '\'' | '"' => {
-                skip_quoted(&mut rest, one);
+                skip_quoted(&mut rest, one, backslashes);
                 digest.literal();
             }
             '0'..='9' if !was_in_word => {
@@ -167,9 +181,9 @@ impl Digest {
     }
 }
 
-fn skip_quoted(rest: &mut Peekable<Chars<'_>>, quote: char) {
+fn skip_quoted(rest: &mut Peekable<Chars<'_>>, quote: char, backslashes: Backslashes) {
     while let Some(one) = rest.next() {
-        if one == '\\' {
+        if one == '\\' && backslashes == Backslashes::Escapes {
             rest.next();
         } else if one == quote {
             if rest.peek() != Some(&quote) {
@@ -252,6 +266,13 @@ mod tests {
     }
 
     #[test]
+    fn a_string_ends_where_the_session_reads_its_end() {
+        let statement = "SELECT 'a\\', 'secret' FROM t";
+        assert_eq!(digest_with(statement, Backslashes::Characters), "SELECT ?, … FROM t");
+        assert_eq!(digest_with("SELECT 'a\\' secret'", Backslashes::Escapes), "SELECT ?");
+    }
+
+    #[test]
     fn comments_hide_nothing_and_tell_nothing() {
         check(
             "SELECT /* don't */ 'secret' FROM t -- it's over\n WHERE a = 'b' # it's\n",
@@ -279,10 +300,10 @@ mod tests {
         check("SET PASSWORD FOR u = PASSWORD('secret')", "SET PASSWORD …");
         check("CHANGE MASTER TO MASTER_HOST='h', MASTER_PASSWORD='secret'", "CHANGE MASTER …");
         for kept in ["SELECT 'x'", "CREATE TABLE user (a INT)"] {
-            assert!(may_be_kept(kept), "{kept}");
+            assert!(may_be_kept_with(kept, Backslashes::Escapes), "{kept}");
         }
         for hidden in ["GRANT ALL ON *.* TO u", "SELECT PaSSWORD('secret')", "/* */ Alter /* */ User u"] {
-            assert!(!may_be_kept(hidden), "{hidden}");
+            assert!(!may_be_kept_with(hidden, Backslashes::Escapes), "{hidden}");
         }
     }
 

@@ -80,7 +80,7 @@ mod variables;
 mod watcher;
 
 pub use connections::{Connection, connections};
-pub use digest::{digest, may_be_kept};
+pub use digest::{Backslashes, digest, digest_with, may_be_kept_with};
 pub use error::Error;
 pub use facts::{global_variables, host_facts, server_facts};
 pub use lock_waits::{LockKind, LockLook, LockWait, lock_waits};

@@ -52,10 +52,10 @@ impl Taken {
     }
 
     pub(crate) fn about(&self) -> SampledIn<'_> {
-        let Sampled { samples, waits, rootless, known_share, .. } = self.sampled;
+        let Sampled { samples, waits, rootless, known_share, known_by, .. } = self.sampled;
         let seconds = self.chosen.window.seconds();
         let (window, role, whose) = (self.chosen.words.as_str(), self.role.as_str(), self.whose.as_str());
-        SampledIn { window, seconds, role, whose, known_share, samples, waits, rootless }
+        SampledIn { window, seconds, role, whose, known_share, known_by, samples, waits, rootless }
     }
 }
 

@@ -41,6 +41,7 @@ pub(crate) fn run(args: RunArgs) -> Result<ExitCode> {
         print_json(&mut out, &outcome.path, &recording, &explanation)?;
     } else {
         writeln!(out, "\n{}", whyso_report::terminal(recording.run(), &explanation))?;
+        print_cost_of_sql_trace(&mut out, &recording)?;
         if written.is_ok() {
             writeln!(out, "Report: {}", report.display())?;
         }
@@ -72,6 +73,14 @@ pub(crate) fn explained(path: &Path) -> Result<Explained> {
     let report = path.join("report.html");
     let written = write_report(&recording, &explanation, &report);
     Ok(Explained { recording, explanation, report, written })
+}
+
+/// Where the commands of clients were followed.
+pub(crate) fn print_cost_of_sql_trace(out: &mut impl Write, recording: &Recording) -> Result<()> {
+    if let Some(cost) = whyso_lab::sql_trace_cost(recording)? {
+        writeln!(out, "{}", whyso_report::sql_trace_words(&cost))?;
+    }
+    Ok(())
 }
 
 pub(crate) fn print_json(

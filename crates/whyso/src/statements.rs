@@ -14,8 +14,14 @@ use crate::choice_args::{Chosen, WindowArgs, chosen};
 use crate::commands::open;
 
 /// What is shown where nothing is asked for.
-const METRICS: [CommandMetric; 4] =
-    [CommandMetric::Response, CommandMetric::Cpu, CommandMetric::Lock, CommandMetric::Io];
+const METRICS: [CommandMetric; 6] = [
+    CommandMetric::Response,
+    CommandMetric::Cpu,
+    CommandMetric::Lock,
+    CommandMetric::Io,
+    CommandMetric::RowsSent,
+    CommandMetric::Errors,
+];
 
 /// Whether commands are followed while a run goes on.
 #[derive(Args, Debug)]
@@ -42,7 +48,8 @@ pub(crate) struct StatementsArgs {
     /// The run, recorded with --trace-sql: its folder, or its id under --runs
     run: PathBuf,
 
-    /// Sums side by side: response, cpu, runqueue, lock, io; the first one sorts [default: response,cpu,lock,io]
+    /// Sums side by side: response, cpu, runqueue, lock, io, rows_sent, rows_examined (or rows), rows_affected, errors; the first one
+    /// sorts [default: response,cpu,lock,io,rows_sent,errors]
     #[arg(long, value_name = "METRIC,…", value_delimiter = ',')]
     by: Vec<CommandMetric>,
 
@@ -56,6 +63,14 @@ pub(crate) struct StatementsArgs {
     /// Commands of these threads alone, by the kernel's numbers
     #[arg(long, value_name = "TID,TID,…", value_delimiter = ',')]
     thread: Vec<u32>,
+
+    /// Commands of these connections alone, by the server's numbers
+    #[arg(long, value_name = "N,N,…", value_delimiter = ',')]
+    connection: Vec<u64>,
+
+    /// Commands alone whose statement contains this text, in any case; statements are told without literals: "WHERE id=?"
+    #[arg(long, value_name = "TEXT")]
+    statement: Option<String>,
 
     /// Those of whyso's own connections too, which watch the server
     #[arg(long)]
@@ -80,10 +95,19 @@ pub(crate) fn statements(args: &StatementsArgs) -> Result<ExitCode> {
         eprintln!("whyso: warning: {problem}");
     }
     let Chosen { window, words, .. } = chosen(&recording, &args.part)?;
-    let filter = CommandFilter { threads: args.thread.clone(), own: args.own };
+    let filter = CommandFilter {
+        threads: args.thread.clone(),
+        connections: args.connection.clone(),
+        statement: args.statement.clone(),
+        own: args.own,
+    };
     let found = commands_in(&recording, window, &filter)?;
-    if found.commands.is_empty() && !args.thread.is_empty() {
-        return Err(Error::Plan("no command of these threads: leave --thread away".to_string()).into());
+    if found.commands.is_empty() && filter.is_given() {
+        let own = if found.own_left_out > 0 { " but whyso's own (--own)" } else { "" };
+        return Err(Error::Plan(format!(
+            "no command of {words} is left{own}: leave some of --thread, --connection and --statement away"
+        ))
+        .into());
     }
     let about = CommandsOf {
         window: &words,

@@ -8,6 +8,7 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use whyso_lab::{TimelineOf, timeline_in};
 use whyso_report::{TimelineRow, TimelineView};
+use whyso_series::KnownBy;
 
 use crate::choice_args::{WhoseArgs, WindowArgs, chosen};
 use crate::commands::open;
@@ -86,6 +87,16 @@ pub(crate) fn timeline(args: &TimelineArgs) -> Result<ExitCode> {
         let is_plain = std::env::var_os("NO_COLOR").is_some_and(|text| !text.is_empty());
         let colors = out.is_terminal() && !is_plain;
         out.write_all(whyso_report::timeline(&view, colors).as_bytes())?;
+        match found.known_by {
+            Some(KnownBy::SqlTrace) => {
+                writeln!(out, "Threads that worked on such a command meanwhile, as the SQL trace tells.")?
+            }
+            Some(KnownBy::Looks) => writeln!(
+                out,
+                "Threads by the connection and the statement that each was last found with, in looks every few seconds (a run with --trace-sql tells it exactly)."
+            )?,
+            None => {}
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

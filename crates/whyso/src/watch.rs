@@ -11,7 +11,7 @@ use whyso_lab::doctor::Verdict;
 use crate::args::RecordArgs;
 use crate::given::{ask_password, hide_passwords, take_ctrl_c};
 use crate::progress::Bars;
-use crate::run::{Explained, explained, print_json};
+use crate::run::{Explained, explained, print_cost_of_sql_trace, print_json};
 use crate::stacks::named;
 use crate::{FAILED, INTERRUPTED};
 
@@ -45,6 +45,7 @@ pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
             writeln!(out, "{}", whyso_report::differences(&whyso_lab::input(&recording)?))?;
         }
         writeln!(out, "{}", whyso_report::why(&explanation))?;
+        print_cost_of_sql_trace(&mut out, &recording)?;
         writeln!(out, "Report: {}", report.display())?;
     }
     written?;

@@ -1,9 +1,11 @@
 //! Which samples are taken.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use whyso_record::Recording;
-use whyso_series::Spans;
+use whyso_record::run::Window;
+use whyso_series::{KnownBy, Spans};
 
 use crate::thread_filter::EVERY_ROLE;
 use crate::{Error, ThreadFilter};
@@ -26,7 +28,7 @@ pub(super) struct Choice<'a> {
     named: Option<BTreeSet<u32>>,
     /// Read only where it was asked for.
     connections: Option<Spans<u64>>,
-    statements: Option<Spans<String>>,
+    statements: Option<Spans<Arc<str>>>,
     roles: BTreeSet<String>,
     /// Time of the threads that are asked for, and the part of which connection and statement are known.
     all_ns: u64,
@@ -36,16 +38,22 @@ pub(super) struct Choice<'a> {
 impl<'a> Choice<'a> {
     /// # Errors
     /// What is asked for is not in the recording, or its files can't be read.
-    pub(super) fn new(recording: &Recording, filter: &'a ThreadFilter) -> Result<Choice<'a>, Error> {
+    pub(super) fn new(
+        recording: &Recording,
+        window: Window,
+        filter: &'a ThreadFilter,
+    ) -> Result<Choice<'a>, Error> {
         let mut named = None;
         if filter.name.is_some() {
             let threads = recording.threads()?.threads;
             let fitting = threads.into_iter().filter(|thread| filter.has_name(&thread.name));
             named = Some(fitting.map(|thread| thread.tid).collect());
         }
-        let connections =
-            (!filter.connections.is_empty()).then(|| recording.connections_at_work()).transpose()?;
-        let statements = filter.statement.is_some().then(|| statements_at_work(recording)).transpose()?;
+        let connections = (!filter.connections.is_empty())
+            .then(|| recording.connections_at_work(Some(window)))
+            .transpose()?;
+        let statements =
+            filter.statement.is_some().then(|| statements_at_work(recording, window)).transpose()?;
         let (roles, all_ns, known_ns) = (BTreeSet::new(), 0, 0);
         Ok(Choice { filter, named, connections, statements, roles, all_ns, known_ns })
     }
@@ -77,6 +85,12 @@ impl<'a> Choice<'a> {
         is_asked_for.then(|| self.known_ns as f64 / self.all_ns.max(1) as f64)
     }
 
+    /// Where a statement or a connection is asked for: what tells which it was.
+    pub(super) fn known_by(&self) -> Option<KnownBy> {
+        let of_connections = self.connections.as_ref().map(|spans| spans.by);
+        self.statements.as_ref().map(|spans| spans.by).or(of_connections)
+    }
+
     /// # Errors
     /// Nothing was taken, and what was asked for is why.
     pub(super) fn check(&self, is_empty: bool) -> Result<(), Error> {
@@ -103,7 +117,7 @@ impl<'a> Choice<'a> {
         let known = format!("{:.1} % of the time", self.known_share().unwrap_or(0.0) * 100.0);
         if self.statements.is_some() {
             let told: BTreeSet<&str> =
-                self.statements.iter().flat_map(Spans::all).map(String::as_str).collect();
+                self.statements.iter().flat_map(Spans::all).map(AsRef::as_ref).collect();
             return Err(Error::Plan(format!(
                 "no stack in this window is known to be of such a statement: for {known} it is known which statement ran; \
                  those that are known in this run: {}",
@@ -122,8 +136,8 @@ impl<'a> Choice<'a> {
     }
 }
 
-fn statements_at_work(recording: &Recording) -> Result<Spans<String>, Error> {
-    recording.statements_at_work()?.ok_or_else(|| {
+fn statements_at_work(recording: &Recording, window: Window) -> Result<Spans<Arc<str>>, Error> {
+    recording.statements_at_work(Some(window))?.ok_or_else(|| {
         Error::Failed(
             "this run does not tell since when statements ran, so that no stack is known to be of one: record it again, or \
              leave --statement away"

@@ -3,20 +3,26 @@
 //! The server is asked every few seconds which thread works for which connection, and what it executes. A thread that worked for the same
 //! connection at two such looks, one after the other, worked for it all the time between them: the server does not give a connection's
 //! number again. Of a statement it is known when it had begun at the latest: so it is known from then to the look, and no longer.
+//!
+//! A recording with a trace of the commands does not need the looks: each command says its thread, its begin and its end.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
-use whyso_series::{Span, Spans};
+use whyso_series::{KnownBy, Span, Spans};
 
 use super::Recording;
-use crate::data::TextRows;
+use crate::data::{ClientCommand, TextRows};
 use crate::error::Result;
+use crate::run::Window;
 
 /// The text tables that hold what the server said.
 const SOURCE: &str = "connections";
 /// The server's variable that says how connections get their threads, and its value where each has one of its own.
 const THREAD_HANDLING: &str = "thread_handling";
 const OWN_THREAD: &str = "one-thread-per-connection";
+/// A command that began so long before a window is not looked for in it.
+const COMMAND_NS_MAX: i64 = 600_000_000_000;
 
 /// What the server said of one thread.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,34 +42,90 @@ struct Look {
 }
 
 impl Recording {
-    /// Which connection each thread worked for. A pool's thread is known to work for one only while it executes a statement.
+    /// Which connection each thread worked for, in a window or in all of the run. A pool's thread is known to work for one only
+    /// while it executes a statement.
     ///
     /// # Errors
     /// The files can't be read.
-    pub fn connections_at_work(&self) -> Result<Spans<u64>> {
-        let looks = looks(self)?;
+    pub fn connections_at_work(&self, window: Option<Window>) -> Result<Spans<u64>> {
         let handling = self.run().server.variables.get(THREAD_HANDLING);
-        Ok(if handling.is_none_or(|handling| handling == OWN_THREAD) {
-            Spans::new(looks.windows(2).flat_map(|pair| between(&pair[0], &pair[1])))
+        let has_own_thread = handling.is_none_or(|handling| handling == OWN_THREAD);
+        let commands = commands(self, window)?;
+        if commands.iter().any(|one| one.connection.is_some()) {
+            let spans = connections_of(&commands, has_own_thread);
+            return Ok(Spans::new(KnownBy::SqlTrace, spans.into_iter()));
+        }
+        let looks = looks(self)?;
+        Ok(if has_own_thread {
+            Spans::new(KnownBy::Looks, looks.windows(2).flat_map(|pair| between(&pair[0], &pair[1])))
         } else {
-            Spans::new(looks.iter().flat_map(|look| executing(look, |said| said.connection)))
+            Spans::new(KnownBy::Looks, looks.iter().flat_map(|look| executing(look, |said| said.connection)))
         })
     }
 
-    /// Which statement each thread executed, told without its literals; `None` where the recording tells statements, and not since when they ran.
+    /// Which statement each thread executed, told without its literals, in a window or in all of the run; `None` where the
+    /// recording tells statements, and not since when they ran.
     ///
     /// # Errors
     /// The files can't be read.
-    pub fn statements_at_work(&self) -> Result<Option<Spans<String>>> {
+    pub fn statements_at_work(&self, window: Option<Window>) -> Result<Option<Spans<Arc<str>>>> {
+        let commands = commands(self, window)?;
+        if !commands.is_empty() {
+            let texts = self.statements()?.into_iter().map(|(id, text)| (id, Arc::from(text))).collect();
+            return Ok(Some(Spans::new(KnownBy::SqlTrace, statements_of(&commands, &texts).into_iter())));
+        }
         let looks = looks(self)?;
         let is_told = |look: &Look| look.said.iter().any(|said| said.statement.is_some());
         let is_since = |look: &Look| look.said.iter().any(|said| said.since_ns.is_some());
         if looks.iter().any(is_told) && !looks.iter().any(is_since) {
             return Ok(None);
         }
-        let statement = |said: &Said| said.statement.clone().unwrap_or_default();
-        Ok(Some(Spans::new(looks.iter().flat_map(|look| executing(look, statement)))))
+        let statement = |said: &Said| Arc::from(said.statement.as_deref().unwrap_or_default());
+        let spans = looks.iter().flat_map(|look| executing(look, statement));
+        Ok(Some(Spans::new(KnownBy::Looks, spans)))
     }
+}
+
+/// The commands that may have gone on in a window, ascending in time; none where they were not followed.
+fn commands(recording: &Recording, window: Option<Window>) -> Result<Vec<ClientCommand>> {
+    let begins = window.map(|window| {
+        let begin_ns = window.begin_ns.saturating_sub(COMMAND_NS_MAX);
+        Window { begin_ns, ..window }
+    });
+    let mut commands = recording.commands(begins)?;
+    commands.retain(|one| window.is_none_or(|window| end_ns(one) >= window.begin_ns));
+    commands.sort_by_key(|one| one.t_ns);
+    Ok(commands)
+}
+
+fn end_ns(command: &ClientCommand) -> i64 {
+    command.t_ns.saturating_add_unsigned(command.response_ns)
+}
+
+/// Of a thread that serves one connection, what lies between two commands of it is of it, too.
+fn connections_of(commands: &[ClientCommand], has_own_thread: bool) -> Vec<(u32, Span<u64>)> {
+    let mut spans: Vec<(u32, Span<u64>)> = Vec::new();
+    let mut last: HashMap<u32, usize> = HashMap::new();
+    for one in commands {
+        let Some(connection) = one.connection.map(u64::from) else { continue };
+        let same = last.get(&one.tid).filter(|place| has_own_thread && spans[**place].1.of == connection);
+        match same {
+            Some(place) => spans[*place].1.end_ns = end_ns(one),
+            None => {
+                last.insert(one.tid, spans.len());
+                spans.push((one.tid, Span { begin_ns: one.t_ns, end_ns: end_ns(one), of: connection }));
+            }
+        }
+    }
+    spans
+}
+
+fn statements_of(commands: &[ClientCommand], texts: &HashMap<u32, Arc<str>>) -> Vec<(u32, Span<Arc<str>>)> {
+    let span = |one: &ClientCommand| {
+        let of = Arc::clone(texts.get(&one.statement?)?);
+        Some((one.tid, Span { begin_ns: one.t_ns, end_ns: end_ns(one), of }))
+    };
+    commands.iter().filter_map(span).collect()
 }
 
 /// The looks, ascending in time.
@@ -119,7 +181,7 @@ mod tests {
     fn a_connection_is_known_from_look_to_look_while_its_thread_works_for_it() {
         let at = |t_ns, connection: &'static str| rows(t_ns, &[[Some("7"), Some(connection), None, None]]);
         let looks = [at(10, "40"), at(20, "40"), at(30, "41"), rows(40, &[]), at(50, "41"), at(60, "41")];
-        let spans = Spans::new(looks.windows(2).flat_map(|pair| between(&pair[0], &pair[1])));
+        let spans = Spans::new(KnownBy::Looks, looks.windows(2).flat_map(|pair| between(&pair[0], &pair[1])));
         let known = |t_ns| spans.at(7, t_ns).copied();
         assert_eq!(
             [9, 10, 15, 20, 25, 35, 45, 55, 61].map(known),
@@ -145,7 +207,7 @@ mod tests {
                 ],
             ),
         ];
-        let spans = Spans::new(looks.iter().flat_map(|look| executing(look, of)));
+        let spans = Spans::new(KnownBy::Looks, looks.iter().flat_map(|look| executing(look, of)));
         let known = |tid, t_ns| spans.at(tid, t_ns).map(String::as_str);
         assert_eq!(
             [399, 400, 1_000, 1_500, 2_001].map(|t_ns| known(7, t_ns)),
@@ -153,5 +215,32 @@ mod tests {
         );
         assert_eq!([2_600, 3_000].map(|t_ns| known(7, t_ns)), [None, None]);
         assert_eq!([known(8, 3_000), known(9, 3_000)], [None, None]);
+    }
+
+    #[test]
+    fn a_trace_of_commands_tells_each_command_s_begin_and_end() {
+        let one = |t_ns, connection, statement| ClientCommand {
+            t_ns,
+            tid: 7,
+            response_ns: 10,
+            connection: Some(connection),
+            statement,
+            ..ClientCommand::default()
+        };
+        let commands =
+            [one(100, 40, Some(0)), one(200, 40, None), one(300, 41, Some(0)), one(400, 40, Some(1))];
+        let texts = HashMap::from([(0, Arc::from("SELECT ?"))]);
+        let spans = Spans::new(KnownBy::SqlTrace, statements_of(&commands, &texts).into_iter());
+        let known = [99, 100, 110, 111, 205, 305, 405].map(|t_ns| spans.at(7, t_ns).is_some());
+        assert_eq!(known, [false, true, true, false, false, true, false]);
+        let at = |has_own_thread| {
+            let spans = connections_of(&commands, has_own_thread).into_iter();
+            let spans = Spans::new(KnownBy::SqlTrace, spans);
+            [99, 105, 150, 205, 250, 305, 350, 405].map(|t_ns| spans.at(7, t_ns).copied())
+        };
+        let none = None::<u64>;
+        let (first, next) = (Some(40), Some(41));
+        assert_eq!(at(true), [none, first, first, first, none, next, none, first]);
+        assert_eq!(at(false), [none, first, none, first, none, next, none, first]);
     }
 }

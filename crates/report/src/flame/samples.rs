@@ -1,6 +1,7 @@
 //! Samples and waits as the page filters them: how much time which thread spent where, in which stretch of the run, working for whom.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -35,7 +36,7 @@ pub(super) struct Taken {
     pub(super) tid: u32,
     pub(super) role: String,
     pub(super) connection: Option<u64>,
-    pub(super) statement: Option<String>,
+    pub(super) statement: Option<Arc<str>>,
     /// Where it is not of the run that the report is of: the place of its part.
     pub(super) other_part: Option<usize>,
 }
@@ -243,7 +244,7 @@ mod tests {
     use super::super::tests::{level, made, sample, stacks};
     use super::*;
     use crate::source::Stacks;
-    use whyso_series::{Span, Spans};
+    use whyso_series::{KnownBy, Span, Spans};
 
     fn told(flame: &Flame, fineness: Fineness) -> (SamplesHead, Vec<Vec<f64>>) {
         let (_, places, _) = flame.tree();
@@ -258,10 +259,10 @@ mod tests {
             let (head, columns) = told(&flame, fineness);
             for (place, (first, after)) in head.levels.iter().enumerate() {
                 let mut exclusive = vec![vec![0.0; tree.nodes.len()]; METRICS];
-                for row in 0..head.rows {
+                for (row, us) in columns[8].iter().enumerate() {
                     let cell = |column: usize| columns[column][row] as usize;
                     if (*first..*after).contains(&cell(6)) {
-                        exclusive[cell(4)][cell(7)] += columns[8][row];
+                        exclusive[cell(4)][cell(7)] += us;
                     }
                 }
                 let columns: Vec<Vec<f64>> = Flame::columns(&tree, place).collect();
@@ -286,10 +287,13 @@ mod tests {
 
     #[test]
     fn a_sample_is_of_its_connection_and_statement_where_they_are_known() {
-        let span = |of: &str| Span { begin_ns: 0, end_ns: 15, of: of.to_string() };
+        let span = |of: &str| Span { begin_ns: 0, end_ns: 15, of: Arc::from(of) };
         let known = Stacks {
-            connections: Spans::new([(1, Span { begin_ns: 0, end_ns: 50, of: 40 })].into_iter()),
-            statements: Spans::new([(1, span("COMMIT"))].into_iter()),
+            connections: Spans::new(
+                KnownBy::Looks,
+                [(1, Span { begin_ns: 0, end_ns: 50, of: 40 })].into_iter(),
+            ),
+            statements: Spans::new(KnownBy::Looks, [(1, span("COMMIT"))].into_iter()),
             samples: vec![
                 sample(10, "connection", 0, 1_000),
                 sample(20, "connection", 0, 2_000),

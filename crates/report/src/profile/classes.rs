@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use whyso_explain::profile::{ClassTime, Profile};
+use whyso_series::KnownBy;
 
 use super::{SampledIn, about, in_seconds, percent, table, words};
 
@@ -36,6 +37,7 @@ pub fn classes_json(sampled: SampledIn<'_>, profile: &Profile, classes: &[ClassT
         "role": sampled.role,
         "whose": sampled.whose,
         "known_share": sampled.known_share,
+        "known_by": sampled.known_by.map(KnownBy::name),
         "metrics": profile.metrics,
         "total_ns": times(&total(profile, classes)),
         "classes": classes.iter().map(row).collect::<Vec<_>>(),

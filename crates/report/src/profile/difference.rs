@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 use whyso_explain::profile::{
     ComparedBy, Difference, Differences, FunctionDifference, Profile, folded_differences,
 };
+use whyso_series::KnownBy;
 
 use super::{SampledIn, clean, known_words, named, table, words};
 use crate::number::{grouped, whole};
@@ -132,6 +133,7 @@ pub fn function_differences_json(
             "samples": sampled.samples,
             "waits": sampled.waits,
             "known_share": sampled.known_share,
+            "known_by": sampled.known_by.map(KnownBy::name),
         })
     };
     let (by, here, there) = match compared.by {

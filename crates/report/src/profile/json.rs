@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 use whyso_explain::profile::{Attributed, FunctionTime, Functions, Profile, Relatives};
+use whyso_series::KnownBy;
 
 use super::{Relation, SampledIn};
 
@@ -20,6 +21,7 @@ pub fn functions_json(
         "role": sampled.role,
         "whose": sampled.whose,
         "known_share": sampled.known_share,
+        "known_by": sampled.known_by.map(KnownBy::name),
         "metrics": profile.metrics,
         "samples": sampled.samples,
         "waits": sampled.waits,

@@ -17,6 +17,7 @@ pub use source::{Annotated, SourceText, annotated, annotated_json};
 pub use wakers::{FilesByRole, OfRoles, StatesByRole, wakers, wakers_json};
 
 use whyso_explain::profile::{Attributed, FunctionName, FunctionTime, Functions, Profile, Relatives};
+use whyso_series::KnownBy;
 
 use crate::number::{grouped, whole};
 use crate::terminal::aligned_with_words as aligned;
@@ -37,6 +38,8 @@ pub struct SampledIn<'a> {
     pub whose: &'a str,
     /// Where a connection or a statement was asked for: the part, 0 to 1, of the other conditions' time of which it is known.
     pub known_share: Option<f64>,
+    /// And what tells it.
+    pub known_by: Option<KnownBy>,
     pub samples: u64,
     pub waits: u64,
     /// Of both, how many did not reach the function that their thread began with.
@@ -113,9 +116,16 @@ fn path(stack: &[&str]) -> String {
 pub fn known_words(sampled: SampledIn<'_>) -> String {
     let line = |share: f64| {
         let share = share * 100.0;
-        format!(
-            "whose work it was is known of {share:.1} % of these threads' time; of the rest nothing is shown\n"
-        )
+        match sampled.known_by {
+            Some(KnownBy::SqlTrace) => format!(
+                "whose work it was is told by the SQL trace, command by command: {share:.1} % of these threads' time; of the rest \
+                 nothing is shown\n"
+            ),
+            _ => format!(
+                "whose work it was is known from looks every few seconds of {share:.1} % of these threads' time; of the rest \
+                 nothing is shown (a run with --trace-sql tells it exactly)\n"
+            ),
+        }
     };
     sampled.known_share.map(line).unwrap_or_default()
 }

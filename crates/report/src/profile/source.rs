@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 use whyso_explain::profile::{LineTime, Profile, SourcePlace, SourceTimes, TOTAL};
+use whyso_series::KnownBy;
 
 use super::{SampledIn, about, aligned, clean, in_seconds, words};
 
@@ -108,6 +109,7 @@ pub fn annotated_json(sampled: SampledIn<'_>, profile: &Profile, of: Annotated<'
         "role": sampled.role,
         "whose": sampled.whose,
         "known_share": sampled.known_share,
+        "known_by": sampled.known_by.map(KnownBy::name),
         "metrics": profile.metrics,
         "name": of.name,
         "total": times(&of.times.total),

@@ -22,6 +22,7 @@ pub(super) const SAMPLED: SampledIn<'_> = SampledIn {
     role: "connection",
     whose: "threads of role connection",
     known_share: None,
+    known_by: None,
     samples: 2,
     waits: 1234,
     rootless: 0,
@@ -55,7 +56,8 @@ fn where_a_connection_was_asked_for_it_is_said_of_how_much_it_is_known() {
     assert!(lines[0].contains(", 10.0 s, all threads, connection 40: 2 samples"), "{told}");
     assert_eq!(
         lines[1],
-        "whose work it was is known of 93.1 % of these threads' time; of the rest nothing is shown"
+        "whose work it was is known from looks every few seconds of 93.1 % of these threads' time; of the rest nothing is \
+         shown (a run with --trace-sql tells it exactly)"
     );
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use whyso_explain::profile::{Deed, FunctionName, Meanwhile, Profile, WakerTime};
+use whyso_series::KnownBy;
 
 use super::{SampledIn, about, clean, in_seconds, percent, words};
 use crate::terminal::aligned_with_words;
@@ -112,6 +113,7 @@ pub fn wakers_json(
         "role": sampled.role,
         "whose": sampled.whose,
         "known_share": sampled.known_share,
+        "known_by": sampled.known_by.map(KnownBy::name),
         "metrics": profile.metrics,
         "wakers": wakers.iter().take(limit).map(row).collect::<Vec<_>>(),
         "state_shares": states,
@@ -245,6 +247,7 @@ mod tests {
             role: "connection",
             whose: "threads of role connection",
             known_share: None,
+            known_by: None,
             samples: 0,
             waits: 14,
             rootless: 0,

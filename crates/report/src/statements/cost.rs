@@ -6,7 +6,8 @@ use crate::number::{grouped, whole};
 
 const NS_PER_US: f64 = 1e3;
 
-pub(super) fn words(cost: &SqlTraceCost) -> String {
+/// What following the commands of clients cost, a command and in all, and what was lost of them; whole lines.
+pub fn words(cost: &SqlTraceCost) -> String {
     let us = |ns: f64| format!("{} µs", grouped(ns / NS_PER_US));
     let mut out = String::from("Cost of following a command: ");
     match cost.probes_ns {
@@ -23,6 +24,16 @@ pub(super) fn words(cost: &SqlTraceCost) -> String {
         ),
     }
     out.push_str(&format!("; whyso's reading thread, {} of CPU.\n", us(cost.reader_ns_a_command)));
+    let but = match (cost.probes_ns, cost.programs_ns_a_command) {
+        (Some(_), Some(_)) => "",
+        _ => ", without what is not known of it",
+    };
+    out.push_str(&format!(
+        "In all {} a command, of {} commands: {} % of this machine's CPU while they were followed{but}.\n",
+        us(cost.ns_a_command()),
+        whole(cost.commands),
+        grouped(cost.cpu_share * 100.0),
+    ));
     if !cost.lost.is_empty() {
         let lost = cost.lost.iter().map(|(why, count)| format!("{} ({why})", whole(*count)));
         let lost = lost.collect::<Vec<_>>().join(", ");

@@ -1,22 +1,25 @@
 //! Statements and commands as JSON objects. The names are fixed: other programs rely on them.
 
 use serde_json::{Map, Value, json};
-use whyso_explain::statements::{COMMAND_METRICS, SqlTraceCost, StatementTime};
+use whyso_explain::statements::{COMMAND_METRICS, CommandMetric, SqlTraceCost, StatementTime};
 use whyso_record::data::ClientCommand;
 
 use super::CommandsOf;
 
-/// What `whyso statements --json` prints. Times are in nanoseconds.
+/// What `whyso statements --json` prints. Times are in nanoseconds. What is known of no command is null.
 pub fn statements_json(about: &CommandsOf<'_>, statements: &[StatementTime], limit: usize) -> Value {
     let one = |time: &StatementTime| {
-        let sums = COMMAND_METRICS.iter().zip(time.sum_ns);
-        let sums = sums.map(|(metric, ns)| (metric.name().to_string(), json!(ns)));
+        let named = |is_time: bool| {
+            let metrics = COMMAND_METRICS.into_iter().filter(move |metric| metric.is_time() == is_time);
+            metrics.map(|metric| (metric.name().to_string(), json!(time.sum(metric)))).collect::<Map<_, _>>()
+        };
         json!({
             "command": time.command,
             "statement": about.text(time.statement),
             "count": time.count,
-            "accounted": time.accounted,
-            "sum_ns": sums.collect::<Map<_, _>>(),
+            "accounted": time.known[CommandMetric::Cpu as usize],
+            "sum_ns": named(true),
+            "sum": named(false),
             "mean_ns": time.mean_ns(),
             "p95_ns": time.p95_ns,
             "max_ns": time.max_ns,
@@ -42,6 +45,11 @@ pub fn commands_json(about: &CommandsOf<'_>, commands: &[ClientCommand], limit: 
             "runqueue_ns": times.map(|times| times.runqueue_ns),
             "lock_ns": times.map(|times| times.lock_ns),
             "io_ns": times.map(|times| times.io_ns),
+            "rows_sent": one.rows_sent,
+            "rows_examined": one.rows_examined,
+            "rows_affected": one.rows_affected,
+            "error": one.error,
+            "connection": one.connection,
             "length": one.length,
             "prepared": one.prepared,
             "statement": about.text(one.statement),
@@ -54,7 +62,8 @@ pub fn commands_json(about: &CommandsOf<'_>, commands: &[ClientCommand], limit: 
 }
 
 fn window(about: &CommandsOf<'_>) -> Value {
-    let SqlTraceCost { commands, probes_ns, programs_ns_a_command, reader_ns_a_command, lost } = about.trace;
+    let SqlTraceCost { commands, probes_ns, programs_ns_a_command, reader_ns_a_command, cpu_share, lost } =
+        about.trace;
     let lost: Map<_, _> = lost.iter().map(|(why, count)| (why.clone(), json!(count))).collect();
     json!({
         "window": about.window,
@@ -65,6 +74,8 @@ fn window(about: &CommandsOf<'_>) -> Value {
             "probes_ns": probes_ns,
             "programs_ns_a_command": programs_ns_a_command,
             "reader_ns_a_command": reader_ns_a_command,
+            "ns_a_command": about.trace.ns_a_command(),
+            "cpu_share": cpu_share,
             "lost": lost,
         },
     })

@@ -5,6 +5,7 @@ mod json;
 #[cfg(test)]
 mod tests;
 
+pub use cost::words as sql_trace_words;
 pub use json::{commands_json, statements_json};
 
 use std::collections::HashMap;
@@ -76,14 +77,15 @@ pub fn statements(
     if left > 0 {
         out.push_str(&format!("and {} more: --limit N shows N\n", whole(left as u64)));
     }
-    if total.accounted < total.count {
-        let without = total.count - total.accounted;
+    let accounted = total.known[CommandMetric::Cpu as usize];
+    if accounted < total.count {
+        let without = total.count - accounted;
         out.push_str(&format!(
-            "{} commands were of threads without an account: all but their response time is missing\n",
+            "{} commands were of threads without an account: of their time the response alone is known\n",
             whole(without)
         ));
     }
-    out.push_str(&format!("\n{}", cost::words(about.trace)));
+    out.push_str(&format!("\n{}", sql_trace_words(about.trace)));
     out
 }
 
@@ -100,20 +102,37 @@ pub fn commands(
     writeln!(out, "{}", about.heading(commands.len() as u64))?;
     writeln!(
         out,
-        "{:>11}  {:>8}  {:>11}  {:>10}  {:>10}  {:>7}  {:<16}  statement",
-        "time s", "thread", "response ms", "cpu ms", "lock ms", "length", "command"
+        "{:>11}  {:>8}  {:>10}  {:>11}  {:>10}  {:>10}  {:>8}  {:>8}  {:>8}  {:>5}  {:>7}  {:<16}  statement",
+        "time s",
+        "thread",
+        "connection",
+        "response ms",
+        "cpu ms",
+        "lock ms",
+        "sent",
+        "examined",
+        "affected",
+        "error",
+        "length",
+        "command"
     )?;
     for one in commands.iter().take(limit) {
         let ms = |ns: Option<u64>| ns.map_or_else(String::new, |ns| format!("{:.3}", ns as f64 / NS_PER_MS));
-        let length = one.length.map_or_else(String::new, |length| length.to_string());
+        let count = |count: Option<u64>| count.map_or_else(String::new, |count| count.to_string());
+        let length = count(one.length.map(u64::from));
+        let error = count(one.error.filter(|error| *error != 0).map(u64::from));
         let text = one.text.as_deref().or(about.text(one.statement)).unwrap_or(unknown(&one.command));
         let line = format!(
-            "{:>11.6}  {:>8}  {:>11}  {:>10}  {:>10}  {length:>7}  {:<16}  {}",
+            "{:>11.6}  {:>8}  {:>10}  {:>11}  {:>10}  {:>10}  {:>8}  {:>8}  {:>8}  {error:>5}  {length:>7}  {:<16}  {}",
             (one.t_ns - about.origin_ns) as f64 / NS_PER_S,
             one.tid,
+            count(one.connection.map(u64::from)),
             ms(Some(one.response_ns)),
             ms(one.times.map(|times| times.cpu_ns)),
             ms(one.times.map(|times| times.lock_ns)),
+            count(one.rows_sent),
+            count(one.rows_examined),
+            count(one.rows_affected),
             one.command,
             clean(text),
         );
@@ -123,12 +142,13 @@ pub fn commands(
     if left > 0 {
         writeln!(out, "and {} more: --limit N shows N", whole(left as u64))?;
     }
-    write!(out, "\n{}", cost::words(about.trace))?;
+    write!(out, "\n{}", sql_trace_words(about.trace))?;
     Ok(())
 }
 
 fn head(by: &[CommandMetric]) -> Vec<String> {
-    let sums = by.iter().flat_map(|metric| [format!("{} s", metric.name()), "%".to_string()]);
+    let unit = |metric: &CommandMetric| if metric.is_time() { " s" } else { "" };
+    let sums = by.iter().flat_map(|metric| [format!("{}{}", metric.name(), unit(metric)), "%".to_string()]);
     let rest = ["count", "mean ms", "p95", "max", "command", "statement"].map(str::to_string);
     sums.chain(rest).collect()
 }
@@ -141,9 +161,11 @@ fn row(
     statement: String,
 ) -> Vec<String> {
     let sums = by.iter().flat_map(|metric| {
-        let (ns, all_ns) = (time.sum_ns[*metric as usize], total.sum_ns[*metric as usize]);
-        let share = if ns == 0 { String::new() } else { format!("{:.1}", ns as f64 * 100.0 / all_ns as f64) };
-        [format!("{:.3}", ns as f64 / NS_PER_S), share]
+        // Nothing is told of what has no such count, or where it is not known.
+        let Some(sum) = time.sum(*metric) else { return [String::new(), String::new()] };
+        let all = total.sums[*metric as usize];
+        let share = if sum == 0 { String::new() } else { format!("{:.1}", sum as f64 * 100.0 / all as f64) };
+        [if metric.is_time() { format!("{:.3}", sum as f64 / NS_PER_S) } else { whole(sum) }, share]
     });
     let ms = |ns: f64| format!("{:.3}", ns / NS_PER_MS);
     let is_total = std::ptr::eq(time, total);
@@ -157,9 +179,9 @@ fn total(statements: &[StatementTime]) -> StatementTime {
     let mut total = StatementTime::default();
     for one in statements {
         total.count += one.count;
-        total.accounted += one.accounted;
         total.max_ns = total.max_ns.max(one.max_ns);
-        total.sum_ns.iter_mut().zip(one.sum_ns).for_each(|(sum, ns)| *sum += ns);
+        total.sums.iter_mut().zip(one.sums).for_each(|(sum, one)| *sum = sum.saturating_add(one));
+        total.known.iter_mut().zip(one.known).for_each(|(known, one)| *known += one);
     }
     total
 }

@@ -11,6 +11,7 @@ fn trace() -> SqlTraceCost {
         probes_ns: Some(1800.0),
         programs_ns_a_command: None,
         reader_ns_a_command: 750.0,
+        cpu_share: 0.0125,
         lost: vec![("not read in time".to_string(), 3)],
     }
 }
@@ -29,8 +30,8 @@ fn executions() -> StatementTime {
         command: "STMT_EXECUTE".to_string(),
         statement: Some(0),
         count: 1000,
-        sum_ns: [3_000_000_000, 1_000_000_000, 0, 750_000_000, 0],
-        accounted: 990,
+        sums: [3_000_000_000, 1_000_000_000, 0, 750_000_000, 0, 12_000, 48_000, 0, 3],
+        known: [1000, 990, 990, 990, 990, 1000, 1000, 0, 1000],
         p95_ns: 4_500_000,
         max_ns: 9_000_000,
     }
@@ -39,8 +40,13 @@ fn executions() -> StatementTime {
 #[test]
 fn statements_are_told_under_their_total_with_shares_and_what_following_them_cost() {
     let (trace, texts) = (trace(), texts());
-    let unknown =
-        StatementTime { statement: None, count: 1, sum_ns: [1_000_000_000, 0, 0, 0, 0], ..executions() };
+    let unknown = StatementTime {
+        statement: None,
+        count: 1,
+        sums: [1_000_000_000, 0, 0, 0, 0, 0, 0, 0, 0],
+        known: [1, 1, 1, 1, 1, 0, 0, 0, 0],
+        ..executions()
+    };
     let by = [CommandMetric::Response, CommandMetric::Lock];
     let table = statements(&about(&trace, &texts), &[executions(), unknown], &by, 30);
     let expected = "\
@@ -53,7 +59,30 @@ response s      %  lock s      %  count   mean ms    p95    max  command       s
 ";
     assert!(table.starts_with(expected), "{table}");
     assert!(table.contains("two probes in the server's thread, 1.80 µs as measured here"), "{table}");
+    let all = "In all 2.55 µs a command, of 1,003 commands: 1.25 % of this machine's CPU while they were followed, \
+               without what is not known of it.";
+    assert!(table.contains(all), "{table}");
     assert!(table.contains("Lost in the whole run, of 1,003: 3 (not read in time)."), "{table}");
+}
+
+#[test]
+fn rows_and_errors_are_counts_and_what_is_not_known_of_a_statement_is_left_open() {
+    let (trace, texts) = (trace(), texts());
+    let ping = StatementTime {
+        command: "PING".to_string(),
+        statement: None,
+        sums: [1_000_000, 0, 0, 0, 0, 0, 0, 0, 0],
+        known: [1000, 0, 0, 0, 0, 0, 0, 0, 1000],
+        ..executions()
+    };
+    let by = [CommandMetric::RowsExamined, CommandMetric::RowsAffected, CommandMetric::Errors];
+    let table = statements(&about(&trace, &texts), &[executions(), ping], &by, 30);
+    let lines: Vec<Vec<&str>> = table.lines().map(|line| line.split_whitespace().collect()).collect();
+    let head =
+        ["rows_examined", "%", "rows_affected", "%", "errors", "%", "count", "mean", "ms", "p95", "max"];
+    assert_eq!(lines[2][..11], head);
+    assert_eq!(lines[4][..5], ["48,000", "100.0", "3", "100.0", "1,000"], "no row was affected: {table}");
+    assert_eq!(lines[5][..2], ["0", "1,000"], "{table}");
 }
 
 #[test]
@@ -67,6 +96,10 @@ fn the_log_has_a_line_a_command_and_no_escapes() {
         command: "QUERY".into(),
         response_ns: 1_500_000,
         times: Some(times),
+        rows_sent: Some(3),
+        rows_examined: Some(60),
+        error: Some(1213),
+        connection: Some(40),
         length: Some(28),
         statement: Some(1),
         ..ClientCommand::default()
@@ -79,7 +112,7 @@ fn the_log_has_a_line_a_command_and_no_escapes() {
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(
         lines[3].split_whitespace().collect::<Vec<_>>(),
-        ["1.250000", "77", "1.500", "0.250", "1.000", "28", "QUERY", "a", "[31m"]
+        ["1.250000", "77", "40", "1.500", "0.250", "1.000", "3", "60", "1213", "28", "QUERY", "a", "[31m"]
     );
     assert_eq!(lines[4].split_whitespace().collect::<Vec<_>>(), ["1.500000", "78", "0.000", "PING"]);
     let object = commands_json(&about(&trace, &texts), &[query], 30);

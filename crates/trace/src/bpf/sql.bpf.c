@@ -42,6 +42,17 @@ struct sql_lost {
 	__u64 ends; // commands whose end was not seen
 } sql_lost;
 
+// Set while the programs run.
+struct places places = { UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN };
+__u64 copied_connection = 0; // whose object is copied when one of its commands ends; 0: none's
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct copy);
+} copies SEC(".maps");
+
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, RING_BYTES);
@@ -176,6 +187,39 @@ int on_begin(struct pt_regs *ctx)
 	return 0;
 }
 
+static __always_inline _Bool read_place(void *to, __u32 bytes, __u64 object, __u32 place)
+{
+	return place != UNKNOWN && !bpf_probe_read_user(to, bytes, (void *)(object + place));
+}
+
+// What the connection's object says of the command that has ended.
+static __always_inline void look_at_connection(struct command *c)
+{
+	__u64 object = c->connection;
+	__u8 told = 0;
+
+	told |= read_place(&c->rows_sent, sizeof(c->rows_sent), object, ONCE(places.rows_sent));
+	told |= read_place(&c->rows_examined, sizeof(c->rows_examined), object, ONCE(places.rows_examined)) << 1;
+	told |= read_place(&c->rows_affected, sizeof(c->rows_affected), object, ONCE(places.rows_affected)) << 2;
+	told |= read_place(&c->error, sizeof(c->error), object, ONCE(places.error)) << 3;
+	told |= read_place(&c->connection_id, sizeof(c->connection_id), object, ONCE(places.connection_id)) << 4;
+	c->told = told;
+}
+
+static __always_inline void copy_connection(const struct command *c)
+{
+	__u32 index = 0, bytes;
+	struct copy *copy = bpf_map_lookup_elem(&copies, &index);
+
+	if (!copy)
+		return;
+	for (bytes = 0; bytes < COPY_BYTES; bytes += COPY_PIECE)
+		if (bpf_probe_read_user(copy->object + bytes, COPY_PIECE, (void *)(c->connection + bytes)))
+			break;
+	copy->bytes = bytes;
+	copy->end_ns = c->end_ns;
+}
+
 SEC("uprobe")
 int on_end(struct pt_regs *ctx)
 {
@@ -192,6 +236,9 @@ int on_end(struct pt_regs *ctx)
 	c = &w->command;
 	c->end_ns = now;
 	look_at_account(w, now, 1);
+	look_at_connection(c);
+	if (c->connection == ONCE(copied_connection))
+		copy_connection(c);
 	if (w->reply_at && !bpf_probe_read_user(c->reply, sizeof(c->reply), (void *)w->reply_at))
 		c->reply_bytes = sizeof(c->reply);
 	bytes = c->text_bytes;

@@ -1,0 +1,201 @@
+//! Where this server's build keeps what it counts of a command: asked of the server by commands of our own whose counts are known.
+//!
+//! They touch no table: rows are made by a UNION, which every version has.
+
+use std::time::{Duration, Instant};
+
+use mysql_async::prelude::Queryable;
+use mysql_async::{Conn, Error, Opts, OptsBuilder};
+use whyso_clock::monotonic_ns;
+use whyso_trace::places::{Examined, Known};
+use whyso_trace::{Command, Places, SqlTrace};
+
+/// A calibration that takes longer is given up.
+const TIME_MAX: Duration = Duration::from_secs(5);
+/// Bound on the wait for one command to be told.
+const COMMAND_TIME_MAX: Duration = Duration::from_secs(1);
+const LOOK: Duration = Duration::from_micros(500);
+/// Connections, so that a connection's number is told from what is the same in each.
+const CONNECTIONS: usize = 2;
+/// Rows of the series that differ in nothing but the value of a literal.
+const SERIES_ROWS: u64 = 60;
+
+/// A statement, and what it counts.
+struct Round {
+    sql: String,
+    sent: u64,
+    examined: Examined,
+    affected: Option<i64>,
+    fails: bool,
+}
+
+/// `rows` rows with the numbers from 1 on.
+fn union(rows: u64) -> String {
+    let rows: Vec<String> =
+        (1..=rows).map(|row| if row == 1 { "1 AS a".to_string() } else { row.to_string() }).collect();
+    format!("SELECT {}", rows.join(" UNION ALL SELECT "))
+}
+
+fn rounds() -> Vec<Round> {
+    let sent = |rows: u64| Round {
+        sql: format!("SELECT a FROM ({}) AS t", union(rows)),
+        sent: rows,
+        examined: Examined::Scaled { series: 0, rows },
+        affected: Some(-1),
+        fails: false,
+    };
+    let summed = |rows: u64| Round {
+        sql: format!("SELECT SUM(a) FROM ({}) AS t", union(rows)),
+        sent: 1,
+        examined: Examined::Scaled { series: 1, rows },
+        affected: Some(-1),
+        fails: false,
+    };
+    let limited = |rows: u64| Round {
+        sql: format!("SELECT SUM(a) FROM (SELECT a FROM ({}) AS u LIMIT {rows}) AS t", union(SERIES_ROWS)),
+        sent: 1,
+        examined: Examined::Scaled { series: 2, rows },
+        affected: Some(-1),
+        fails: false,
+    };
+    let nothing = || Round {
+        sql: "DO 0".to_string(),
+        sent: 0,
+        examined: Examined::AtMost(1),
+        affected: Some(0),
+        fails: false,
+    };
+    let failing = |sql: &str| Round {
+        sql: sql.to_string(),
+        examined: Examined::AtMost(0),
+        affected: None,
+        fails: true,
+        ..nothing()
+    };
+    vec![
+        sent(7),
+        nothing(),
+        summed(53),
+        failing("SELECT whyso_calibrates"),
+        limited(13),
+        sent(19),
+        summed(31),
+        failing("SELECT 1 UNION SELECT 1, 2"),
+        nothing(),
+        limited(47),
+        summed(11),
+        failing("SELECT whyso calibrates this"),
+        limited(29),
+        sent(23),
+        summed(3),
+    ]
+}
+
+/// Finds the places; `entered` is given every command that was told meanwhile.
+///
+/// # Errors
+/// A sentence on why nothing could be found out.
+pub(super) fn calibrate(
+    trace: &mut SqlTrace,
+    opts: &Opts,
+    mut entered: impl FnMut(&Command<'_>),
+) -> Result<(Places, Vec<String>), String> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| format!("no connection can be made: {error}"))?;
+    let opts: Opts = OptsBuilder::from_opts(opts.clone()).db_name(None::<String>).into();
+    let known = runtime.block_on(async {
+        let work = async {
+            let mut known = Vec::new();
+            for _ in 0..CONNECTIONS {
+                known.extend(of_a_connection(trace, &opts, &mut entered).await?);
+            }
+            Ok(known)
+        };
+        match tokio::time::timeout(TIME_MAX, work).await {
+            Ok(known) => known,
+            Err(_) => Err(format!("the server did not answer within {} s", TIME_MAX.as_secs())),
+        }
+    });
+    trace.copy_object(None);
+    Ok(Places::of(&known?))
+}
+
+async fn of_a_connection(
+    trace: &mut SqlTrace,
+    opts: &Opts,
+    entered: &mut impl FnMut(&Command<'_>),
+) -> Result<Vec<Known>, String> {
+    let said = |error: Error| format!("the server cannot be asked: {error}");
+    let mut conn = Conn::new(opts.clone()).await.map_err(said)?;
+    let marker = format!("DO 'whyso {} {}'", conn.id(), monotonic_ns());
+    conn.query_drop(&marker).await.map_err(said)?;
+    let mut connection = None;
+    told(trace, &mut |command: &Command<'_>| {
+        entered(command);
+        let is_ours = command.text == Some(marker.as_bytes());
+        if is_ours {
+            connection = Some(command.connection);
+        }
+        is_ours
+    })
+    .await?;
+    trace.copy_object(connection);
+    let mut known = Vec::new();
+    for round in rounds() {
+        let error = match conn.query_drop(&round.sql).await {
+            Ok(()) => 0,
+            Err(Error::Server(error)) => u32::from(error.code),
+            Err(error) => return Err(said(error)),
+        };
+        if (error != 0) != round.fails {
+            return Err(format!("the server answers {error} to: {}", round.sql));
+        }
+        let mut end_ns = 0;
+        told(trace, &mut |command: &Command<'_>| {
+            entered(command);
+            let is_ours =
+                Some(command.connection) == connection && command.text == Some(cut(round.sql.as_bytes()));
+            if is_ours {
+                end_ns = command.end_ns;
+            }
+            is_ours
+        })
+        .await?;
+        let copied = trace.copied().map_err(|error| error.to_string())?;
+        let (_, object) = copied
+            .filter(|(copied_ns, _)| *copied_ns == end_ns)
+            .ok_or("the object of a connection could not be read")?;
+        known.push(Known {
+            object,
+            connection_id: conn.id(),
+            rows_sent: round.sent,
+            rows_examined: round.examined,
+            rows_affected: round.affected,
+            error,
+        });
+    }
+    // It is gone when the server likes; nothing waits for that.
+    let _ = conn.disconnect().await;
+    Ok(known)
+}
+
+/// As much of a text as is told.
+fn cut(text: &[u8]) -> &[u8] {
+    &text[..text.len().min(whyso_trace::TEXT_BYTES_MAX)]
+}
+
+/// Reads what is told until the command is found.
+async fn told(trace: &mut SqlTrace, is_it: &mut impl FnMut(&Command<'_>) -> bool) -> Result<(), String> {
+    let begin = Instant::now();
+    let mut found = false;
+    while !found {
+        if begin.elapsed() > COMMAND_TIME_MAX {
+            return Err("a command of our own was not told".to_string());
+        }
+        trace.take(|command| found |= is_it(command)).map_err(|error| error.to_string())?;
+        if !found {
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+    Ok(())
+}
