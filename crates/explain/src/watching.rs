@@ -68,12 +68,18 @@ impl Watching {
         });
         let used_ns = used.filter(|one| is_busy_time(&one.series)).map(sane).sum::<f64>();
         let counted = share_counted(level);
+        let added_ns = level.gauge("trace_cost", "counting_ns", "").map_or(0.0, |gauge| gauge.mean.max(0.0));
         let mut ns = [0.0; PARTS.len()];
         let mut evidence = Vec::new();
         for counter in level.counters {
             let Some(part) = Part::of(&counter.series) else { continue };
-            let whole = if part == Part::Programs { counted.map_or(0.0, |share| 1.0 / share) } else { 1.0 };
-            let took = sane(counter) * whole;
+            let took = if part == Part::Programs {
+                let runs = level.counter(&counter.series.source, "program_runs", &counter.series.instance);
+                let added = runs.map_or(0.0, |runs| sane(runs) * added_ns);
+                counted.map_or(0.0, |share| (sane(counter) - added).max(0.0) / share)
+            } else {
+                sane(counter)
+            };
             if took > 0.0 {
                 ns[part as usize] += took;
                 evidence.push(counter.series.clone());
@@ -154,7 +160,7 @@ pub(crate) fn finding(levels: &[Level]) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Input, LevelInput, Machine};
+    use crate::model::{Gauge, Input, LevelInput, Machine};
 
     fn counter(source: &str, metric: &str, instance: &str, increase: f64) -> Counter {
         let [host, source, metric, instance] =
@@ -205,6 +211,25 @@ mod tests {
         assert!(all.contains("took 3 % of"), "{all}");
         let none = said(counters(0.0)).unwrap();
         assert!(none.contains("took 1 % of") && none.contains("was not counted"), "{none}");
+    }
+
+    #[test]
+    fn what_counting_adds_to_the_runs_that_are_counted_is_no_cost_of_the_others() {
+        let mut level = LevelInput {
+            users: 8,
+            end_ns: 10_000_000_000,
+            counters: vec![
+                counter("cpu", "user_ns", "all", 10e9),
+                counter("trace_cost", "counted_ns", "", 1e9),
+                counter("trace_cost", "program_ns", "sched_switch", 0.05e9),
+                counter("trace_cost", "program_runs", "sched_switch", 1e6),
+            ],
+            ..LevelInput::default()
+        };
+        let series = counter("trace_cost", "counting_ns", "", 0.0).series;
+        level.gauges = vec![Gauge { series, unit: "ns".to_string(), mean: 30.0, max: 30.0 }];
+        let told = Watching::of(&Level::new(&level, &Machine::default())).unwrap();
+        assert!((told.share() - 0.02).abs() < 1e-9, "{}", told.share());
     }
 
     #[test]

@@ -23,18 +23,23 @@ pub(crate) struct CountedTimes {
     open: Option<(CountingCost, Instant)>,
     closed: Duration,
     due: Instant,
+    /// What counting adds to each run of a program that is counted; `None` where that is not known, and where it is added
+    /// to all runs.
+    pub(crate) added_ns: Option<f64>,
 }
 
 impl CountedTimes {
-    /// `None` where the kernel may not be asked to count, and does not.
-    pub(crate) fn begin() -> Option<CountedTimes> {
+    /// `None` where the kernel may not be asked to count, and does not. `counting_ns` measures what counting adds to a run.
+    pub(crate) fn begin(counting_ns: impl Fn() -> Option<f64>) -> Option<CountedTimes> {
         let always = CountingCost::is_always();
         let open = CountingCost::begin().map(|counting| (counting, Instant::now()));
         if open.is_none() && !always {
             return None;
         }
+        let added_ns = if always { None } else { counting_ns() };
         let begun = Instant::now();
-        Some(CountedTimes { always, begun, round: 0, open, closed: Duration::ZERO, due: begun + WINDOW })
+        let due = begun + WINDOW;
+        Some(CountedTimes { always, begun, round: 0, open, closed: Duration::ZERO, due, added_ns })
     }
 
     /// When [`CountedTimes::turn`] is next to be called.
@@ -96,7 +101,7 @@ mod tests {
     #[test]
     fn a_tenth_of_the_time_is_counted_and_no_window_leaves_its_round() {
         // Nothing is to be counted where that is not allowed.
-        let Some(mut times) = CountedTimes::begin() else { return };
+        let Some(mut times) = CountedTimes::begin(|| None) else { return };
         times.always = false;
         let mut begins = Vec::new();
         while times.begun.elapsed() < Duration::from_millis(3300) {

@@ -107,6 +107,14 @@ impl Counting {
         }
     }
 
+    /// What counting adds to each run of a program, where the kernel counts just now.
+    pub(crate) fn counting_ns(&self) -> Option<f64> {
+        match self {
+            Counting::Traced(tracer) | Counting::Wire(tracer) => tracer.counting_ns(),
+            Counting::Sampled(_) => None,
+        }
+    }
+
     pub(crate) fn read(&mut self) -> Reading {
         match self {
             Counting::Traced(tracer) | Counting::Wire(tracer) => tracer.read(),

@@ -45,6 +45,7 @@ pub fn doctor() -> Vec<Check> {
     vec![
         server(),
         tracer(),
+        stacks(),
         clock(&facts.clocksource),
         quiet(),
         disk(),
@@ -125,6 +126,26 @@ fn tracer() -> Check {
                  more capabilities, and of others it is only known when they ran"
             };
             check("time budget", Verdict::Missing, format!("{error}; without it {instead}"))
+        }
+    }
+}
+
+/// Whether `--stacks` works: its programs are loaded and taken away again.
+fn stacks() -> Check {
+    let began = Instant::now();
+    let servers = vec![std::process::id()];
+    let tracer = Tracer::start(&TraceSpec { servers, stacks: true, ..TraceSpec::default() });
+    match tracer.and_then(|tracer| tracer.stacks().map(drop)) {
+        Ok(()) => {
+            let text = format!(
+                "stacks of threads and of waits can be taken (loaded in {:.1} s)",
+                began.elapsed().as_secs_f64()
+            );
+            check("stacks", Verdict::Good, text)
+        }
+        Err(error) => {
+            let without = "without it --stacks has nothing to show, and locks are not split by wait class";
+            check("stacks", Verdict::Missing, format!("{error}; {without}"))
         }
     }
 }

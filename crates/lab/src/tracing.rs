@@ -235,7 +235,8 @@ struct Keeper {
 impl Keeper {
     fn new(counting: Counting, servers: Vec<u32>, recorder: Recorder) -> Keeper {
         let now = Instant::now();
-        let cost = if counting.has_programs() { CountedTimes::begin() } else { None };
+        let cost =
+            if counting.has_programs() { CountedTimes::begin(|| counting.counting_ns()) } else { None };
         Keeper {
             counting,
             recorder,
@@ -343,6 +344,10 @@ impl Keeper {
         if let Some(cost) = &self.cost {
             let id = self.series("client", "trace_cost", "counted_ns", "", Kind::Counter, "ns");
             values.push((id, to_value(cost.counted().as_nanos() as u64)));
+            if let Some(ns) = cost.added_ns {
+                let id = self.series("client", "trace_cost", "counting_ns", "", Kind::Gauge, "ns");
+                values.push((id, Value::Float(ns)));
+            }
             values.extend(program_values(&self.recorder, "trace_cost", &self.counting.cost()));
         }
         self.reading("trace_cost", begin_ns, end_ns, values);

@@ -54,9 +54,10 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	return 0;
 }
 
-// What is counted as its run time is the counting's own. Attached only where the cost is asked for.
-SEC("tp_btf/sched_waking")
-int BPF_PROG(on_nothing, struct task_struct *task)
+// What is counted as its run time is the counting's own. Attached only where the cost is asked for; of a kind that the
+// kernel also runs when it is asked to.
+SEC("raw_tp/sched_waking")
+int on_nothing(void *arguments)
 {
 	return 0;
 }
