@@ -140,7 +140,7 @@ impl Tested {
         fs::write(self.place.path().join("hot.sql"), script).unwrap();
         let mut all =
             vec!["run", "hot.sql", "--allow-writes", "whyso", "--dsn", &self.dsn, "--out", "hot", "--json"];
-        all.extend(["--tables", "2", "--rows", "2000", "--users", "8", "--seconds", "3", "--warmup", "1"]);
+        all.extend(["--tables", "2", "--rows", "2000", "--users", "8", "--seconds", "6", "--warmup", "1"]);
         let run = json_of(&finish(spawn(&mut self.place.whyso(&all)), BOUND));
         let path = run["path"].as_str().unwrap();
         let told = json_of(&output(&mut self.place.whyso(&["locks", path, "--json"])));

@@ -16,8 +16,8 @@ pub(crate) const METRICS: [Metric; 1] =
     [gauge("waiting", "1", "connections that wait for a lock, by kind of lock")];
 const WAITING: Metric = METRICS[0];
 
-/// A look that took 10 ms is taken again after 500 ms at the earliest: 2 % of the time, that of waiting for a busy server included.
-const PACE_FACTOR: i64 = 50;
+/// A look that took 25 ms is taken again after 500 ms at the earliest: 5 % of the time, most of which is waiting where the server is busy.
+const PACE_FACTOR: i64 = 20;
 
 pub(crate) struct LockWaits {
     sql: Sql,
