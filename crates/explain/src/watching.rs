@@ -19,11 +19,19 @@ enum Part {
     Tracer,
     Stacks,
     Statements,
+    Probes,
     Recording,
 }
 
-const PARTS: [Part; 6] =
-    [Part::Programs, Part::Tracer, Part::Stacks, Part::Statements, Part::Samplers, Part::Recording];
+const PARTS: [Part; 7] = [
+    Part::Samplers,
+    Part::Programs,
+    Part::Tracer,
+    Part::Stacks,
+    Part::Statements,
+    Part::Probes,
+    Part::Recording,
+];
 
 impl Part {
     fn of(series: &SeriesName) -> Option<Part> {
@@ -45,6 +53,7 @@ impl Part {
             Part::Tracer => "reading what they count",
             Part::Stacks => "unwinding stacks",
             Part::Statements => "reading statements",
+            Part::Probes => "the probes in the server",
             Part::Recording => "writing the recording",
         }
     }
@@ -84,6 +93,12 @@ impl Watching {
                 ns[part as usize] += took;
                 evidence.push(counter.series.clone());
             }
+        }
+        // In the server's own threads: what two probes of a command were measured to take, without the programs at them.
+        let commands = level.counter("sql", "commands", "");
+        if let (Some(commands), Some(each_ns)) = (commands, level.gauge("sql", "probes_ns", "")) {
+            ns[Part::Probes as usize] = sane(commands) * each_ns.mean.max(0.0);
+            evidence.extend([commands.series.clone(), each_ns.series.clone()]);
         }
         let of_part = |part: Part| (part, ns[part as usize]);
         let parts: Vec<_> = PARTS.into_iter().map(of_part).filter(|(_, ns)| *ns > 0.0).collect();

@@ -15,9 +15,10 @@ use whyso_record::Recorder;
 use whyso_record::data::{ClientCommand, CommandTimes, Kind, Reading, SeriesId, SeriesKey, Status, Value};
 use whyso_stacks::{MappedFunctions, functions_of_process};
 use whyso_trace::dispatcher::{Code, is_of_dispatcher};
-use whyso_trace::{Client, Command, Dispatcher, Places, SqlTrace, Tracer, command_name};
+use whyso_trace::{Client, Command, Dispatcher, NOTHING, Places, SqlTrace, Tracer, command_name};
 use whyso_watch::Backslashes;
 
+use crate::cost::program_values;
 use crate::recording::Recording;
 
 use said::Said;
@@ -224,12 +225,9 @@ impl Follower {
         if let Some(ns) = self.probes_ns {
             values.push(self.value("probes_ns", "", Kind::Gauge, "ns", Value::Float(ns)));
         }
-        // Nothing where the kernel does not count it.
-        for cost in self.trace.cost().into_iter().filter(|cost| cost.runs > 0) {
-            let program = &cost.program;
-            values.push(self.value("program_runs", program, Kind::Counter, "1", to_value(cost.runs)));
-            values.push(self.value("program_ns", program, Kind::Counter, "ns", to_value(cost.ns)));
-        }
+        // Without the one that only ran when the probes themselves were measured.
+        let costs: Vec<_> = self.trace.cost().into_iter().filter(|cost| cost.program != NOTHING).collect();
+        values.extend(program_values(&self.recorder, "sql", &costs));
         let (source, end_ns) = ("sql".to_string(), monotonic_ns());
         self.recorder.reading(Reading { source, begin_ns, end_ns, status: Status::Ok, values });
     }

@@ -155,13 +155,19 @@ pub fn sql_trace_cost(recording: &Recording) -> Result<Option<SqlTraceCost>, Err
     let one = |metric: &str| Ok::<_, Error>(last(metric)?.first().map(|(_, value)| *value));
     let Some(commands) = one("commands")? else { return Ok(None) };
     let a_command = |ns: f64| if commands > 0.0 { ns / commands } else { 0.0 };
-    let programs = last("program_ns")?;
+    let runs: HashMap<String, f64> = last("program_runs")?.into_iter().collect();
+    let added_ns = counting_ns(recording)?;
+    // Each program runs once a command, and only some of the runs were counted.
+    let a_run = |(program, ns): &(String, f64)| {
+        let runs = runs.get(program).filter(|runs| **runs > 0.0)?;
+        Some((ns / runs - added_ns).max(0.0))
+    };
+    let programs: Vec<f64> = last("program_ns")?.iter().filter_map(a_run).collect();
     let lost = last("lost")?.into_iter().filter(|(_, count)| *count > 0.0);
     let mut cost = SqlTraceCost {
         commands: commands as u64,
         probes_ns: one("probes_ns")?,
-        programs_ns_a_command: (!programs.is_empty())
-            .then(|| a_command(programs.iter().map(|(_, ns)| ns).sum())),
+        programs_ns_a_command: (!programs.is_empty()).then(|| programs.iter().sum()),
         reader_ns_a_command: a_command(one("cpu_ns")?.unwrap_or(0.0)),
         cpu_share: 0.0,
         lost: lost.map(|(why, count)| (why, count as u64)).collect(),
@@ -169,6 +175,14 @@ pub fn sql_trace_cost(recording: &Recording) -> Result<Option<SqlTraceCost>, Err
     let cpus_ns = followed_ns(recording)? * f64::from(recording.run().host.logical_cpus.max(1));
     cost.cpu_share = cost.ns_a_command() * commands / cpus_ns.max(1.0);
     Ok(Some(cost))
+}
+
+/// What counting added to each run of a program that was counted; 0 where that is not known.
+fn counting_ns(recording: &Recording) -> Result<f64, Error> {
+    let Some(id) = recording.find("trace_cost", "counting_ns", None).into_iter().next() else {
+        return Ok(0.0);
+    };
+    Ok(recording.samples(id, None)?.value.last().copied().unwrap_or_default())
 }
 
 /// For how long commands were followed: from a second before the first reading, each of which tells of the second before it.

@@ -20,7 +20,7 @@ pub fn words(cost: &SqlTraceCost) -> String {
     match cost.programs_ns_a_command {
         Some(ns) => out.push_str(&format!("; the programs at them, {}", us(ns))),
         None => out.push_str(
-            "; the programs at them (not counted: sysctl kernel.bpf_stats_enabled=1 has the kernel do so)",
+            "; the programs at them, whose time was not counted (the kernel may not be asked to, or there was no time)",
         ),
     }
     out.push_str(&format!("; whyso's reading thread, {} of CPU.\n", us(cost.reader_ns_a_command)));
