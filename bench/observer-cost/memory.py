@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """What tracing takes in memory: whyso's resident memory while 1,000 connections are traced, and while they are not.
 
-    memory.py WHYSO DSN [SECONDS] [USERS]     as root; two runs of SECONDS (default 240) each, one after the other
+    memory.py WHYSO DSN [SECONDS] [USERS] [OPTION…]     as root; two runs of SECONDS (default 240) each, one after the other
+
+The traced run has the options too, such as --stacks.
 
 Each second of the measured window VmRSS is read, and what the kernel holds for the program's BPF maps. Printed are the last reading, and the growth of VmRSS by least squares over the second half of the window, a minute and extrapolated to an hour.
 """
@@ -51,11 +53,11 @@ def level_runs(pid):
     return bool(found.stdout)
 
 
-def one(whyso, dsn, seconds, users, traced):
+def one(whyso, dsn, seconds, users, traced, options):
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
         words = [whyso, "run", "oltp-point-select", "--dsn", dsn, "--users", str(users), "--seconds", str(seconds)]
         words += ["--warmup", "10", "--think", THINK, "--tables", "1", "--rows", "1000", "--no-repeat", "--json"]
-        words += ["--out", folder] + ([] if traced else ["--no-trace"])
+        words += ["--out", folder] + (options if traced else ["--no-trace"])
         run = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         while run.poll() is None and not level_runs(run.pid):
             time.sleep(0.2)
@@ -78,13 +80,15 @@ def one(whyso, dsn, seconds, users, traced):
 
 def main():
     if len(sys.argv) < 3:
-        sys.exit("memory.py: give the program and a server: memory.py WHYSO DSN [SECONDS] [USERS]")
+        sys.exit("memory.py: give the program and a server: memory.py WHYSO DSN [SECONDS] [USERS] [OPTION…]")
     whyso, dsn = sys.argv[1:3]
-    seconds, users = (int(word) for word in (sys.argv[3:] + ["240", "1000"][len(sys.argv) - 3 :])[:2])
+    numbers = [word for word in sys.argv[3:] if word.isdigit()]
+    options = [word for word in sys.argv[3:] if not word.isdigit()]
+    seconds, users = (int(word) for word in (numbers + ["240", "1000"][len(numbers) :])[:2])
     print(f"{users} users, {seconds} s each.\n")
     print("| traced | queries/s | resident MB | in the kernel's maps MB | growth MB a minute | extrapolated to an hour |")
     print("| --- | ---: | ---: | ---: | ---: | ---: |")
-    (without, grown_without), (traced, grown) = (one(whyso, dsn, seconds, users, traced) for traced in (False, True))
+    (without, grown_without), (traced, grown) = (one(whyso, dsn, seconds, users, traced, options) for traced in (False, True))
     mb = lambda kib: kib * 1024 / 1e6
     hour = mb(traced - without + (grown - grown_without) * 60)
     print(f"\nTracing takes {mb(traced - without):.1f} MB, and {hour:.0f} MB after an hour if it goes on to grow so.")

@@ -61,7 +61,8 @@ fn shortened(statement: &str) -> String {
     }
 }
 
-/// " The instrument wait/synch/mutex/innodb/log_sys_mutex counted waits of 3.2 s, 41 % as much as all requests waited for locks."
+/// " The instrument wait/synch/mutex/innodb/log_sys_mutex counted waits of 3.2 s in all threads, against 7.8 s that requests waited for
+/// locks."
 fn instrument_sentence(level: &Level, budget: &Budget) -> String {
     let Some(all_ns) = level.counter(SOURCE, "request_lock_ns", "").map(|counter| counter.increase) else {
         return String::new();
