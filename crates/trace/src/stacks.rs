@@ -71,6 +71,13 @@ impl Inbox {
     }
 }
 
+/// What is told between two looks has to fit in, with room for a reader that is late: some 200 waits a second and CPU,
+/// two stacks each, of 32 KiB at most and a quarter of that as a rule. A power of two.
+fn ring_bytes(cpus: usize) -> u32 {
+    let cpus = u32::try_from(cpus).unwrap_or(64).clamp(4, 64);
+    (cpus << 20).next_power_of_two()
+}
+
 impl Stacks {
     pub(crate) fn start(
         accounts: BorrowedFd<'_>,
@@ -90,6 +97,7 @@ impl Stacks {
         open.maps.account_of.reuse_fd(account_of).map_err(Error::of)?;
         open.maps.pasts.reuse_fd(pasts).map_err(Error::of)?;
         open.maps.scratches.set_max_entries(cpus as u32 * SCRATCHES_OF_A_CPU).map_err(Error::of)?;
+        open.maps.records.set_max_entries(ring_bytes(cpus)).map_err(Error::of)?;
         let skeleton = open.load().map_err(Error::of)?;
         let inbox = Arc::new(Mutex::new(Inbox::default()));
         let arriving = Arc::clone(&inbox);

@@ -17,7 +17,6 @@ char LICENSE[] SEC("license") = "GPL";
 #define PAGE 4096
 #define PF_KTHREAD 0x00200000
 #define PF_IO_WORKER 0x10
-#define RING_BYTES (16 << 20)
 
 // Records are made in memory of its own for each CPU and each program: one may interrupt the other.
 enum scratches_of_a_cpu {
@@ -46,9 +45,10 @@ struct stacks_lost {
 
 __u64 waits_chosen;
 
+// As large as user space says, by the number of CPUs.
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, RING_BYTES);
+	__uint(max_entries, 4 << 20);
 } records SEC(".maps");
 
 struct scratch {
