@@ -94,6 +94,7 @@ struct Taker {
     names: Names,
     waits_before: u64,
     cpu_before_ns: i64,
+    period_before_ns: u64,
     due: Instant,
 }
 
@@ -132,6 +133,7 @@ impl Taker {
             names: Names::default(),
             waits_before: 0,
             cpu_before_ns: 0,
+            period_before_ns: u64::MAX,
             due: Instant::now() + INTERVAL,
         }
     }
@@ -142,6 +144,7 @@ impl Taker {
             let asked = asks.recv_timeout(LOOK);
             // A buffer that can't be read once is read the next time; what it lost meanwhile is counted.
             let _ = self.stacks.take(|record| self.work.enter(record));
+            self.stacks.begin_look();
             match asked {
                 Ok(Asked::Name) => self.name(),
                 Err(RecvTimeoutError::Timeout) => {}
@@ -161,7 +164,7 @@ impl Taker {
 
     /// Chooses fewer waits where there are many, or where they take long to unwind: each carries its weight.
     fn follow_the_load(&mut self) {
-        let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64);
+        let cpus = cpus();
         let told = self.work.chosen - self.waits_before;
         self.waits_before = self.work.chosen;
         let most = WAITS_PER_S_AND_CPU * cpus;
@@ -169,13 +172,16 @@ impl Taker {
         let cost = (cpu_ns - self.cpu_before_ns) as f64 / (INTERVAL.as_nanos() as f64 * cpus as f64);
         self.cpu_before_ns = cpu_ns;
         let period_ns = self.stacks.period_ns();
+        // Within this second the programs have chosen fewer already.
+        let is_raised = period_ns > self.period_before_ns;
         // The rest of the cost is that of the samples from the CPUs, whose number is fixed.
         let is_of_waits = told > most / 8;
-        if told > most || (cost > COST_MAX && is_of_waits) {
+        if (told > most && !is_raised) || (cost > COST_MAX && is_of_waits) {
             self.stacks.set_period_ns(period_ns * 2);
-        } else if told < most / 4 && (cost < COST_MAX / 2.0 || !is_of_waits) {
+        } else if !is_raised && told * 5 < most * 2 && (cost < COST_MAX / 2.0 || !is_of_waits) {
             self.stacks.set_period_ns(period_ns / 2);
         }
+        self.period_before_ns = self.stacks.period_ns();
     }
 
     /// Hands over what was sampled since the last time.
@@ -221,6 +227,10 @@ impl Taker {
             self.recorder.frames(&rows::frames(part, &mut self.names, &self.work.unwinding));
         }
     }
+}
+
+fn cpus() -> u64 {
+    std::thread::available_parallelism().map_or(1, |cpus| cpus.get() as u64)
 }
 
 impl Work {

@@ -80,6 +80,6 @@ pub use role::Role;
 pub use sampled::Sampler;
 pub use sql::{CommandsLost, SqlTrace};
 pub use stack_record::{Registers, StackKind, StackRecord};
-pub use stacks::{Stacks, StacksLost};
+pub use stacks::{Stacks, StacksLost, WAITS_PER_LOOK_AND_CPU};
 pub use state::{STATES, State};
 pub use tracer::{Cost, CountingCost, NOTHING, Program, TraceSpec, Tracer};

@@ -71,6 +71,9 @@ impl Inbox {
     }
 }
 
+/// So many waits are chosen on each CPU between two looks before the period is doubled.
+pub const WAITS_PER_LOOK_AND_CPU: u64 = 50;
+
 /// What is told between two looks has to fit in, with room for a reader that is late: some 200 waits a second and CPU,
 /// two stacks each, of 32 KiB at most and a quarter of that as a rule. A power of two.
 fn ring_bytes(cpus: usize) -> u32 {
@@ -92,6 +95,7 @@ impl Stacks {
         let mut open = StacksSkelBuilder::default().open(place).map_err(Error::of)?;
         if let Some(constants) = open.maps.rodata_data.as_deref_mut() {
             constants.sample_ns = 1_000_000_000 / SAMPLES_PER_S;
+            constants.waits_max = WAITS_PER_LOOK_AND_CPU * cpus as u64;
         }
         open.maps.accounts.reuse_fd(accounts).map_err(Error::of)?;
         open.maps.account_of.reuse_fd(account_of).map_err(Error::of)?;
@@ -157,6 +161,14 @@ impl Stacks {
     pub fn set_period_ns(&mut self, period_ns: u64) {
         if let Some(data) = self.skeleton.maps.data_data.as_deref_mut() {
             data.period_ns = period_ns.clamp(PERIOD_NS_MIN, PERIOD_NS_MAX);
+        }
+    }
+
+    /// Begins to count waits anew, as is to be done after each [`Stacks::take`]: of more than [`WAITS_PER_LOOK_AND_CPU`] a CPU
+    /// the period is doubled at once, again and again.
+    pub fn begin_look(&mut self) {
+        if let Some(data) = self.skeleton.maps.bss_data.as_deref_mut() {
+            data.bounded_from = data.waits_chosen;
         }
     }
 

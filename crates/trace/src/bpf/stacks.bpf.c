@@ -34,7 +34,8 @@ const volatile __u64 sample_ns = 10101010;
 const volatile __u32 unasked_states = 1 << CPU | 1 << RUNQUEUE | 1 << NET_RECEIVE;
 
 // A wait that is as long is always chosen, a shorter one with probability length / period. User space changes it.
-__u64 period_ns = 10000000;
+// It begins long, so that many users who begin at once do not fill the buffer, and shortens where there are few waits.
+__u64 period_ns = 40000000;
 // Threads queue for CPUs by the dozen: their waits for one are chosen with a longer period.
 #define READY_PERIODS 4
 
@@ -44,6 +45,12 @@ struct stacks_lost {
 } stacks_lost;
 
 __u64 waits_chosen;
+// The number of the last wait before those that count against the bound: user space moves it on at each look.
+__u64 bounded_from;
+// So many may be chosen before the period is doubled, without waiting for user space: a load that begins would fill the
+// buffer first.
+const volatile __u64 waits_max = 100;
+#define PERIOD_NS_MAX 1000000000ull
 
 // As large as user space says, by the number of CPUs.
 struct {
@@ -178,6 +185,19 @@ static __always_inline _Bool chosen(__u64 length, __u64 period)
 	return (__u64)bpf_get_prandom_u32() * period < length << 32;
 }
 
+// The number of a wait that was chosen.
+static __always_inline __u64 numbered(void)
+{
+	__u64 wait = __sync_fetch_and_add(&waits_chosen, 1) + 1, period = ONCE(period_ns);
+
+	// Two CPUs that find it at once may double it twice: each wait carries its own weight.
+	if (wait > ONCE(bounded_from) + waits_max) {
+		ONCE(bounded_from) = wait;
+		ONCE(period_ns) = period * 2 < PERIOD_NS_MAX ? period * 2 : PERIOD_NS_MAX;
+	}
+	return wait;
+}
+
 // What a thread of the server's that ended a wait did while the other waited for it.
 static __always_inline void tell_past(struct task_struct *waker, __u64 wait, __u64 now)
 {
@@ -227,7 +247,7 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	s = begin(OF_WAKING, WAIT, task, now);
 	if (!s)
 		return 0;
-	wait = __sync_fetch_and_add(&waits_chosen, 1) + 1;
+	wait = numbered();
 	s->record.wait = wait;
 	s->record.state = state;
 	s->record.role = a->role;
@@ -294,7 +314,7 @@ int BPF_PROG(on_back, struct task_struct *task)
 	}
 	if (tells_ready) {
 		s->record.kind = READY;
-		s->record.wait = __sync_fetch_and_add(&waits_chosen, 1) + 1;
+		s->record.wait = numbered();
 		s->record.state = RUNQUEUE;
 		s->record.role = a->role;
 		s->record.length_ns = ready;
