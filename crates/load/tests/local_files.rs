@@ -113,7 +113,7 @@ fn run(server: &Server, engine: EngineKind, compression: bool) -> (LevelOutcome,
     let mut opened = Engine::open(&spec, work).unwrap();
     let mut level = opened.level_with(&LevelSpec::users(3)).unwrap();
     level.begin_measuring();
-    let deadline = Instant::now() + Duration::from_secs(60);
+    let deadline = Instant::now() + Duration::from_secs(180);
     while level.failure().is_none() && server.sql("SELECT COUNT(*) FROM whyso.loaded") == "0" {
         assert!(Instant::now() < deadline, "{engine}: nothing is loaded");
         std::thread::sleep(Duration::from_millis(50));
