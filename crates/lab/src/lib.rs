@@ -39,6 +39,7 @@ mod leave;
 mod level;
 pub mod load;
 mod locks;
+mod login;
 mod own_data;
 mod pacing;
 mod pauses;

@@ -10,13 +10,12 @@ use whyso_explain::model::{Counter, LevelInput};
 use whyso_record::Recording;
 use whyso_record::data::{SeriesKey, TextRows};
 use whyso_record::run::Window;
-use whyso_server::Dsn;
 use whyso_watch::{LockWait, lock_waits};
 
-use crate::Error;
 use crate::evidence::add_chosen;
 use crate::prepare::AskPassword;
 use crate::run::{GOODBYE_TIME_MAX, runtime};
+use crate::{Error, login};
 
 /// Sampler, table and gauge of connections that were found waiting.
 const SOURCE: &str = "lock_waits";
@@ -185,16 +184,9 @@ fn look(table: &TextRows) -> LockLook {
 /// The server can't be reached, or does not answer within ten seconds.
 pub fn locks_now(dsn: &str, ask_password: &AskPassword) -> Result<LocksNow, Error> {
     let runtime = runtime()?;
-    let mut dsn = Dsn::resolve(dsn)?;
-    if !dsn.schema_given {
-        dsn.schema = "information_schema".to_string();
-    }
-    let mut prompt = |question: &str| {
-        ask_password(question)
-            .ok_or_else(|| std::io::Error::other("there is no terminal to ask at: set MYSQL_PWD"))
-    };
+    let mut dsn = login::neutral(dsn)?;
     let asked = runtime.block_on(async {
-        let mut conn = dsn.log_in(&mut prompt).await?;
+        let mut conn = login::log_in(&mut dsn, ask_password).await?;
         let asked = tokio::time::timeout(ANSWER_TIME_MAX, lock_waits(&mut conn)).await;
         let _ = tokio::time::timeout(GOODBYE_TIME_MAX, conn.disconnect()).await;
         match asked {

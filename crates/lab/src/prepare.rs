@@ -11,10 +11,10 @@ use whyso_server::knobs::{self, Undo, Undone};
 use whyso_server::snapshot::{Provision, Store};
 use whyso_server::{CpuSet, Dsn, StartSpec, ThrowAway, dsn, schema, throwaway};
 
-use crate::Error;
 use crate::plan::ServerPlan;
 use crate::progress::{Listener, News};
 use crate::sweep::Shared;
+use crate::{Error, login};
 
 /// Asks the user for a password; the text says for whom. `None` where nobody can be asked.
 pub type AskPassword = dyn Fn(&str) -> Option<String> + Sync;
@@ -186,11 +186,7 @@ async fn remote(
         );
     }
     listener.hear(News::Step(&format!("connecting to {}", dsn.endpoint())));
-    let mut prompt = |question: &str| {
-        ask_password(question)
-            .ok_or_else(|| std::io::Error::other("there is no terminal to ask at: set MYSQL_PWD"))
-    };
-    let mut conn = dsn.log_in(&mut prompt).await?;
+    let mut conn = login::log_in(&mut dsn, ask_password).await?;
     for mut pending in knobs::pending_undo(&mut conn).await? {
         for undone in pending.undo_all(&mut conn).await? {
             notes.push(format!(

@@ -27,7 +27,7 @@ use crate::recording::{Recording, SLOW_INTERVAL, record_event, watch_spec};
 use crate::run::{GOODBYE_TIME_MAX, Outcome, runtime};
 use crate::sql_trace::{Literals, ToFollow};
 use crate::tracing::{ToTrace, Tracing};
-use crate::{Error, facts};
+use crate::{Error, facts, login};
 use level::{Seen, level};
 use toggles::Toggles;
 
@@ -35,8 +35,6 @@ use toggles::Toggles;
 const LOOK: Duration = Duration::from_millis(20);
 /// A command that was told to end is ended by force after this.
 const COMMAND_END_TIME_MAX: Duration = Duration::from_secs(10);
-/// Read by every MySQL and MariaDB, and holds nobody's data.
-const NEUTRAL_SCHEMA: &str = "information_schema";
 
 /// What is recorded.
 #[derive(Clone, Debug)]
@@ -176,16 +174,10 @@ fn record_server(
     ask_password: &AskPassword,
 ) -> Result<Outcome, Error> {
     let runtime = runtime()?;
-    let mut dsn = Dsn::resolve(dsn)?;
-    if !dsn.schema_given {
-        dsn.schema = NEUTRAL_SCHEMA.to_string();
-    }
+    let mut dsn = login::neutral(dsn)?;
     listener.hear(News::Step(&format!("connecting to {}", dsn.endpoint())));
-    let mut prompt = |question: &str| {
-        ask_password(question)
-            .ok_or_else(|| std::io::Error::other("there is no terminal to ask at: set MYSQL_PWD"))
-    };
-    runtime.block_on(async { dsn.log_in(&mut prompt).await?.disconnect().await.map_err(gone) })?;
+    runtime
+        .block_on(async { login::log_in(&mut dsn, ask_password).await?.disconnect().await.map_err(gone) })?;
     let server = facts::server_now(&dsn, false, None, &runtime)?;
     let spec = plan.spec(&server.cpus);
     let mut info = facts::new_info(&plan.command_line, spec, server, None);

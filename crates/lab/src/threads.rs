@@ -17,7 +17,7 @@ use crate::pauses::{self, told as told_of};
 use crate::prepare::AskPassword;
 use crate::progress::Stop;
 use crate::run::{GOODBYE_TIME_MAX, runtime};
-use crate::{Error, facts};
+use crate::{Error, facts, login};
 
 /// How often it is looked whether the user wants to end.
 const LOOK: Duration = Duration::from_millis(50);
@@ -103,16 +103,9 @@ pub(crate) fn server_here(
     runtime: &Runtime,
     ask_password: &AskPassword,
 ) -> Result<(Dsn, u32), Error> {
-    let mut dsn = Dsn::resolve(dsn)?;
-    if !dsn.schema_given {
-        dsn.schema = "information_schema".to_string();
-    }
-    let mut prompt = |question: &str| {
-        ask_password(question)
-            .ok_or_else(|| std::io::Error::other("there is no terminal to ask at: set MYSQL_PWD"))
-    };
+    let mut dsn = login::neutral(dsn)?;
     runtime.block_on(async {
-        let conn = dsn.log_in(&mut prompt).await?;
+        let conn = login::log_in(&mut dsn, ask_password).await?;
         // It was made to learn the password alone.
         let _ = conn.disconnect().await;
         Ok::<_, Error>(())

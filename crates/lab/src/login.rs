@@ -1,0 +1,30 @@
+//! Logging in to a server whose schema does not matter, asking for the password once.
+
+use whyso_server::Dsn;
+
+use crate::Error;
+use crate::prepare::AskPassword;
+
+/// A schema that every server has, and in which nothing is ever written.
+const NEUTRAL_SCHEMA: &str = "information_schema";
+
+/// `text` as a DSN; where it names no schema, one that nobody writes.
+pub(crate) fn neutral(text: &str) -> Result<Dsn, Error> {
+    let mut dsn = Dsn::resolve(text)?;
+    if !dsn.schema_given {
+        dsn.schema = NEUTRAL_SCHEMA.to_string();
+    }
+    Ok(dsn)
+}
+
+/// A connection; `dsn` has the password afterwards, so that it connects again without a question.
+pub(crate) async fn log_in(
+    dsn: &mut Dsn,
+    ask_password: &AskPassword,
+) -> whyso_server::Result<mysql_async::Conn> {
+    let mut prompt = |question: &str| {
+        ask_password(question)
+            .ok_or_else(|| std::io::Error::other("there is no terminal to ask at: set MYSQL_PWD"))
+    };
+    dsn.log_in(&mut prompt).await
+}
