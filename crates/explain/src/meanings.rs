@@ -111,7 +111,8 @@ static TABLE: &[Meaning] = &[
     // Our own readings, and clocks.
     line("watch", "*", Excluded, "", "", "what the readings themselves cost"),
     line("trace*", "*", Excluded, "", "", "where the time of requests went; the time budget says it"),
-    line("instruments", "*", Excluded, "", "", "waits for the server's own locks by instrument; `whyso locks` shows them"),
+    line("innodb_mutexes", "*", Excluded, "", "", "waits for InnoDB's own locks; `whyso locks` shows them"),
+    line("pfs_*", "*", Excluded, "", "", "what the Performance Schema counted; `whyso pfs` shows it"),
     line("threads", "*", Excluded, "", "", "where the time of the server's threads went; the time budget says it"),
     line("load*", "*", Excluded, "", "", "what the load did; the level's result says it"),
     line("*", "Uptime*", Excluded, "", "", "time since the server started"),

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use whyso_explain::locks::{
-    InstrumentWait, LockLook, LockObject, LockSeen, TableWait, WaitingTree, instruments, objects, tables,
-    waiting_trees,
+    InstrumentWait, LockLook, LockObject, LockSeen, TableWait, WaitingTree, instruments, is_lock_source,
+    objects, tables, waiting_trees,
 };
 use whyso_explain::model::{Counter, LevelInput};
 use whyso_record::Recording;
@@ -69,7 +69,7 @@ pub fn locks_in(recording: &Recording, window: Window) -> Result<LocksOver, Erro
     let not_measured: Vec<String> =
         recording.run().not_measured.iter().filter(|line| is_about_locks(line)).cloned().collect();
     let is_there =
-        recording.series().iter().any(|one| [SOURCE, "instruments"].contains(&one.key.source.as_str()));
+        recording.series().iter().any(|one| one.key.source == SOURCE || is_lock_source(&one.key.source));
     if !is_there {
         let why = match not_measured.is_empty() {
             true => "whyso records them of servers since version 0.1.0".to_string(),
@@ -107,16 +107,17 @@ fn is_needed(key: &SeriesKey) -> bool {
             .iter()
             .any(|name| key.metric.eq_ignore_ascii_case(name));
     let is_of_requests = key.source == "trace" && key.metric == "request_lock_ns";
-    is_of_innodb || is_of_requests || [SOURCE, "instruments"].contains(&key.source.as_str())
+    is_of_innodb || is_of_requests || key.source == SOURCE || is_lock_source(&key.source)
 }
 
 /// Lines that samplers of lock waits have for what is not there.
 fn is_about_locks(line: &str) -> bool {
-    const BEGINS: [&str; 7] = [
+    const BEGINS: [&str; 8] = [
         "who waits for whom",
         "waits for metadata locks",
         "which table a metadata lock",
         "waits by instrument",
+        "the Performance Schema's counts",
         "the time of waits by instrument",
         "InnoDB's own count of waits",
         "waits for InnoDB's locks",

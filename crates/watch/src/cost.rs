@@ -15,7 +15,11 @@ pub(crate) const METRICS: [Metric; 6] = [
     counter("duration_ns", "ns", "time that the sampler's readings took, waiting included"),
     gauge("last_duration_ns", "ns", "time that the sampler's last reading took"),
     counter("readings", "1", "readings that the sampler completed"),
-    counter("missed", "1", "readings that were due while the one before was still going on"),
+    counter(
+        "missed",
+        "1",
+        "readings that were due and not taken: the one before was still going on, or what reading may take was used up",
+    ),
     counter("failed", "1", "attempts to read that failed"),
 ];
 

@@ -18,7 +18,8 @@
 //! | `innodb_metrics` | InnoDB's enabled counters | `information_schema.INNODB_METRICS` |
 //! | `connections` | thread and statement of each connection, as a table | the process list |
 //! | `lock_waits` | who waits for whom in locks, as a table, while anybody does | InnoDB's and the Performance Schema's tables, the process list |
-//! | `instruments` | waits for the server's own locks by instrument, and by table | the Performance Schema, `SHOW ENGINE INNODB MUTEX` |
+//! | `innodb_mutexes` | waits for InnoDB's locks | `SHOW ENGINE INNODB MUTEX` |
+//! | `pfs_…` | waits, stages, statements, files, tables, memory and more, a source a view | the Performance Schema |
 //! | `variables` | changes of global variables, as events | `SHOW GLOBAL VARIABLES` |
 //! | `watch` | cost, missed and failed readings of each sampler | itself |
 //!
@@ -61,11 +62,12 @@ mod disk;
 mod error;
 mod facts;
 mod innodb_metrics;
-mod instruments;
+mod innodb_mutexes;
 mod lock_waits;
 mod memory;
 mod metric;
 mod net;
+mod pfs;
 mod pressure;
 mod process;
 mod sampler;

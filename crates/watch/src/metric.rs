@@ -42,7 +42,8 @@ pub fn describe(source: &str, name: &str) -> Option<&'static Metric> {
         }
         "cgroup" => &[&crate::cgroup::METRICS],
         "lock_waits" => &[&crate::lock_waits::METRICS],
-        "instruments" => &[&crate::instruments::METRICS],
+        "innodb_mutexes" => &[&crate::innodb_mutexes::METRICS],
+        source if source.starts_with("pfs_") => &crate::pfs::METRICS,
         "watch" => &[&crate::cost::METRICS],
         _ => &[],
     };

@@ -30,6 +30,8 @@ pub(crate) trait Sampler: Send {
 pub(crate) enum Failure {
     /// The source does not exist here, and will not: said once, and the sampler ends.
     Absent(String),
+    /// The same, where another line says it already.
+    NotHere,
     /// A gap: said once, then tried again until it is back.
     Broken { why: String, patience: Patience },
     /// The watching ended in mid-reading.
@@ -80,71 +82,108 @@ struct Outage {
     failures: u32,
 }
 
-/// A sampler in its thread.
+/// A sampler with its schedule and what it wrote last.
 pub(crate) struct Runner {
     sampler: Box<dyn Sampler>,
     around: Surroundings,
     cache: SeriesCache,
     schedule: Schedule,
     outage: Option<Outage>,
+    /// The window of the last reading that was recorded.
+    last: Option<(i64, i64)>,
+    /// Readings are being put off, which was said.
+    is_slowed: bool,
+}
+
+/// How long all the last readings of one thread may take together: the watching ends within two seconds.
+const LAST_READINGS_NS_MAX: i64 = 1_200_000_000;
+
+/// Reads each when it is due, one at a time, until they are stopped or every source turned out to be absent.
+pub(crate) fn run_in_turn(mut runners: Vec<Runner>) {
+    while let Some(next) = runners.iter_mut().min_by_key(|runner| runner.schedule.next_ns()) {
+        if next.around.stop.wait_until(next.schedule.next_ns()) {
+            break;
+        }
+        match next.read_once(false) {
+            Ok(()) => {}
+            Err(Failure::Stopped) => break,
+            Err(Failure::Absent(why)) => {
+                next.around.notes.add(why);
+                next.has_ended();
+            }
+            Err(Failure::NotHere) => next.has_ended(),
+            Err(Failure::Broken { why, patience }) => next.broken(why, patience),
+        }
+        runners.retain(|runner| !runner.schedule.is_over());
+    }
+    let begin_ns = monotonic_ns();
+    for runner in runners.iter_mut().filter(|runner| runner.outage.is_none()) {
+        if monotonic_ns() - begin_ns < LAST_READINGS_NS_MAX {
+            // The run is over: a failure of this last look changes nothing that was recorded.
+            let _ = runner.read_once(true);
+        }
+    }
 }
 
 impl Runner {
     pub(crate) fn new(sampler: Box<dyn Sampler>, around: Surroundings) -> Runner {
         let schedule = Schedule::new(around.first_ns, around.interval_ns);
-        Runner { sampler, around, cache: SeriesCache::default(), schedule, outage: None }
+        Runner {
+            sampler,
+            around,
+            cache: SeriesCache::default(),
+            schedule,
+            outage: None,
+            last: None,
+            is_slowed: false,
+        }
     }
 
-    /// Reads until it is stopped, or until the source turns out to be absent.
-    pub(crate) fn run(mut self) {
-        while !self.around.stop.wait_until(self.schedule.next_ns()) {
-            match self.read_once(false) {
-                Ok(()) => {}
-                Err(Failure::Stopped) => break,
-                Err(Failure::Absent(why)) => {
-                    self.around.notes.add(why);
-                    return;
-                }
-                Err(Failure::Broken { why, patience }) => self.broken(why, patience),
-            }
-        }
-        if self.outage.is_none() {
-            // The run is over: a failure of this last look changes nothing that was recorded.
-            let _ = self.read_once(true);
-        }
+    pub(crate) fn source(&self) -> &'static str {
+        self.sampler.source()
+    }
+
+    fn has_ended(&mut self) {
+        self.schedule = Schedule::over();
     }
 
     fn read_once(&mut self, last: bool) -> Result<(), Failure> {
         let source = self.sampler.source();
         let begin_ns = monotonic_ns();
+        let cpu_before_ns = thread_cpu_ns();
         let mut batch = Batch::new(&*self.around.sink, &self.around.host, source, &mut self.cache);
         let outcome = match last {
             false => self.sampler.read(&mut batch),
             true => self.sampler.finish(&mut batch),
         };
-        let idle = batch.is_idle();
-        let (values, absent) = batch.into_parts();
+        let (idle, put_off) = (batch.is_idle(), batch.is_put_off());
+        let taken = batch.into_parts();
         let end_ns = monotonic_ns();
-        for line in absent {
+        for line in taken.absent {
             self.around.notes.add(line);
         }
         match &outcome {
             Ok(()) => {
                 self.back(end_ns);
+                if let Some((begin_ns, end_ns)) = self.last.filter(|_| !taken.before.is_empty()) {
+                    self.give(begin_ns, end_ns, Status::Ok, taken.before);
+                }
                 if !idle {
-                    self.record(begin_ns, end_ns, Status::Ok, values);
+                    self.record(begin_ns, end_ns, Status::Ok, taken.values);
+                    self.last = Some((begin_ns, end_ns));
                 }
             }
             Err(Failure::Broken { .. }) => {
                 self.record(begin_ns, end_ns, Status::Failed, Vec::new());
                 self.around.cost.failed.fetch_add(1, Ordering::Relaxed);
             }
-            Err(Failure::Absent(_) | Failure::Stopped) => return outcome,
+            Err(Failure::Absent(_) | Failure::NotHere | Failure::Stopped) => return outcome,
         }
         if !last {
             self.note_missed(end_ns);
+            self.note_put_off(put_off, end_ns);
         }
-        self.note_cost(begin_ns, end_ns);
+        self.note_cost(begin_ns, end_ns, thread_cpu_ns() - cpu_before_ns);
         outcome
     }
 
@@ -152,6 +191,10 @@ impl Runner {
         if status == Status::Ok {
             self.around.cost.readings.fetch_add(1, Ordering::Relaxed);
         }
+        self.give(begin_ns, end_ns, status, values);
+    }
+
+    fn give(&self, begin_ns: i64, end_ns: i64, status: Status, values: Vec<(SeriesId, Value)>) {
         self.around.sink.reading(Reading {
             source: self.sampler.source().to_string(),
             begin_ns,
@@ -170,13 +213,30 @@ impl Runner {
         self.record(missed.first_ns, end_ns, Status::Missed, Vec::new());
     }
 
-    fn note_cost(&self, begin_ns: i64, end_ns: i64) {
+    /// One event when readings begin to be put off, and one when there is time for them again.
+    fn note_put_off(&mut self, put_off: bool, now_ns: i64) {
+        if put_off {
+            self.around.cost.missed.fetch_add(1, Ordering::Relaxed);
+        }
+        if put_off == std::mem::replace(&mut self.is_slowed, put_off) {
+            return;
+        }
+        let took_ms = self.around.cost.last_duration_ns.load(Ordering::Relaxed) as f64 / 1e6;
+        let text = match put_off {
+            true => format!(
+                "read less often than it is due, to keep what reading takes in its bound: the last one took {took_ms:.0} ms"
+            ),
+            false => "read again".to_string(),
+        };
+        self.event(if put_off { "slowed" } else { "slowed_end" }, now_ns, text);
+    }
+
+    fn note_cost(&self, begin_ns: i64, end_ns: i64, cpu_ns: i64) {
         let cost = &self.around.cost;
         let duration_ns = (end_ns - begin_ns).max(0).unsigned_abs();
-        let cpu_ns = thread_cpu_ns().max(0).unsigned_abs();
         cost.duration_ns.fetch_add(duration_ns, Ordering::Relaxed);
         cost.last_duration_ns.store(duration_ns, Ordering::Relaxed);
-        cost.cpu_ns.store(cpu_ns, Ordering::Relaxed);
+        cost.cpu_ns.fetch_add(cpu_ns.max(0).unsigned_abs(), Ordering::Relaxed);
     }
 
     /// One event when a gap begins; further failures only wait longer.

@@ -20,6 +20,15 @@ impl Schedule {
         Schedule { next_ns: first_ns, interval_ns: interval_ns.max(1) }
     }
 
+    /// Of what is never read again.
+    pub(crate) fn over() -> Schedule {
+        Schedule { next_ns: i64::MAX, interval_ns: 1 }
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.next_ns == i64::MAX
+    }
+
     pub(crate) fn next_ns(&self) -> i64 {
         self.next_ns
     }

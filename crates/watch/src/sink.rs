@@ -51,8 +51,18 @@ pub(crate) struct Batch<'a> {
     cache: &'a mut SeriesCache,
     position: usize,
     pub(crate) values: Vec<(SeriesId, Value)>,
+    /// What series had at the reading before, of those that it did not tell.
+    before: Vec<(SeriesId, Value)>,
     absent: Vec<String>,
     idle: bool,
+    put_off: bool,
+}
+
+/// What is left of a batch when its reading is over.
+pub(crate) struct Taken {
+    pub(crate) values: Vec<(SeriesId, Value)>,
+    pub(crate) before: Vec<(SeriesId, Value)>,
+    pub(crate) absent: Vec<String>,
 }
 
 impl<'a> Batch<'a> {
@@ -70,8 +80,10 @@ impl<'a> Batch<'a> {
             cache,
             position: 0,
             values: Vec::with_capacity(expected),
+            before: Vec::new(),
             absent: Vec::new(),
             idle: false,
+            put_off: false,
         }
     }
 
@@ -102,20 +114,29 @@ impl<'a> Batch<'a> {
             return;
         }
         let (kind, unit) = describe();
-        let id = self.sink.series(&SeriesKey {
-            host: self.host.to_string(),
-            source: self.source.to_string(),
-            metric: metric.to_string(),
-            instance: instance.to_string(),
-            kind,
-            unit: unit.to_string(),
-        });
+        let id = self.id(metric, instance, kind, unit);
         let slot = Slot { metric: metric.to_string(), instance: instance.to_string(), id };
         match self.cache.slots.get_mut(position) {
             Some(old) => *old = slot,
             None => self.cache.slots.push(slot),
         }
         self.values.push((id, value));
+    }
+
+    fn id(&self, metric: &str, instance: &str, kind: Kind, unit: &str) -> SeriesId {
+        self.sink.series(&SeriesKey {
+            host: self.host.to_string(),
+            source: self.source.to_string(),
+            metric: metric.to_string(),
+            instance: instance.to_string(),
+            kind,
+            unit: unit.to_string(),
+        })
+    }
+
+    /// What a series had when the reading before was taken, which did not tell it: what it grew by since is then known.
+    pub(crate) fn was(&mut self, metric: &Metric, instance: &str, value: Value) {
+        self.before.push((self.id(metric.name, instance, metric.kind, metric.unit), value));
     }
 
     pub(crate) fn event(&self, kind: &str, text: String) {
@@ -141,8 +162,18 @@ impl<'a> Batch<'a> {
         self.idle
     }
 
-    pub(crate) fn into_parts(self) -> (Vec<(SeriesId, Value)>, Vec<String>) {
-        (self.values, self.absent)
+    /// It is due, and would take more of the server's time than it may: not read this time.
+    pub(crate) fn put_off(&mut self) {
+        self.idle = true;
+        self.put_off = true;
+    }
+
+    pub(crate) fn is_put_off(&self) -> bool {
+        self.put_off
+    }
+
+    pub(crate) fn into_parts(self) -> Taken {
+        Taken { values: self.values, before: self.before, absent: self.absent }
     }
 }
 
@@ -203,7 +234,7 @@ pub(crate) mod memory {
         let mut cache = SeriesCache::default();
         let mut batch = Batch::new(&sink, "host", "source", &mut cache);
         read(&mut batch);
-        let (values, _) = batch.into_parts();
+        let values = batch.into_parts().values;
         let keys = sink.keys.lock().unwrap();
         let mut named = std::collections::BTreeMap::new();
         for (id, value) in values {
@@ -230,11 +261,11 @@ mod tests {
         let mut first = Batch::new(&sink, "h", "s", &mut cache);
         first.put(&A, "", 1);
         first.put(&B, "", 2);
-        let (first, _) = first.into_parts();
+        let first = first.into_parts().values;
         let mut second = Batch::new(&sink, "h", "s", &mut cache);
         second.put(&B, "", 20);
         second.put(&A, "", 10);
-        let (second, _) = second.into_parts();
+        let second = second.into_parts().values;
         assert_eq!(second[0], (first[1].0, Value::Int(20)));
         assert_eq!(second[1], (first[0].0, Value::Int(10)));
     }

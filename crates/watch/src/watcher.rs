@@ -15,13 +15,14 @@ use crate::cpu::Cpu;
 use crate::disk::Disk;
 use crate::error::Error;
 use crate::innodb_metrics::InnodbMetrics;
-use crate::instruments::Instruments;
+use crate::innodb_mutexes::InnodbMutexes;
 use crate::lock_waits::{LockWaits, RowLockActivity};
 use crate::memory::Memory;
 use crate::net::Net;
+use crate::pfs::{self, Often};
 use crate::pressure::Pressure;
 use crate::process::{Pid, Process};
-use crate::sampler::{Notes, Runner, Sampler, Surroundings};
+use crate::sampler::{Notes, Runner, Sampler, Surroundings, run_in_turn};
 use crate::sink::Sink;
 use crate::sql::Sql;
 use crate::status::Status;
@@ -31,6 +32,8 @@ use crate::variables::Variables;
 
 /// Between two readings of what costs more than a glance, and is looked up rather than drawn.
 const NOW_AND_THEN: Duration = Duration::from_secs(5);
+/// Between two readings of what has thousands of lines.
+const SELDOM: Duration = Duration::from_secs(10);
 /// Who waits for whom is looked at as often, or more often where the interval is shorter.
 const LOCK_WAITS_INTERVAL: Duration = Duration::from_millis(500);
 const INTERVAL_MIN: Duration = Duration::from_millis(100);
@@ -106,8 +109,19 @@ enum Place {
     Server,
     ServerOften,
     ServerNowAndThen,
+    ServerSeldom,
     ServerSlowly,
     Generator,
+}
+
+impl From<Often> for Place {
+    fn from(often: Often) -> Place {
+        match often {
+            Often::Always => Place::Server,
+            Often::NowAndThen => Place::ServerNowAndThen,
+            Often::Seldom => Place::ServerSeldom,
+        }
+    }
 }
 
 impl Watcher {
@@ -136,23 +150,29 @@ impl Watcher {
                 spec.server_host
             ));
         }
-        let samplers = watcher.samplers(&spec);
+        let threads = watcher.samplers(&spec);
         // All on one grid, a little from now so that each thread is there in time.
         let first_ns = monotonic_ns() + 20_000_000;
         let mut costs = Vec::new();
-        for (place, sampler) in samplers {
-            let cost = Arc::new(Cost::default());
-            costs.push((sampler.source(), cost.clone()));
-            watcher.spawn(&spec, &sink, first_ns, place, sampler, cost)?;
+        for thread in threads {
+            let mut together = Vec::new();
+            for (place, sampler) in thread {
+                let cost = Arc::new(Cost::default());
+                costs.push((sampler.source(), cost.clone()));
+                together.push(watcher.runner(&spec, &sink, first_ns, &place, sampler, cost));
+            }
+            watcher.spawn(together)?;
         }
         let own = Arc::new(Cost::default());
         costs.push(("watch", own.clone()));
         let sampler = Box::new(CostSampler { costs });
-        watcher.spawn(&spec, &sink, first_ns, Place::Generator, sampler, own)?;
+        let runner = watcher.runner(&spec, &sink, first_ns, &Place::Generator, sampler, own);
+        watcher.spawn(vec![runner])?;
         Ok(watcher)
     }
 
-    fn samplers(&self, spec: &WatchSpec) -> Vec<(Place, Box<dyn Sampler>)> {
+    /// A list a thread: what must not be read at the same time shares one.
+    fn samplers(&self, spec: &WatchSpec) -> Vec<Vec<(Place, Box<dyn Sampler>)>> {
         let machine = Machine::read();
         let generator_pid = Pid::new(Some(spec.generator_pid));
         let mut samplers: Vec<(Place, Box<dyn Sampler>)> = vec![
@@ -173,23 +193,28 @@ impl Watcher {
             let activity = RowLockActivity::default();
             samplers.push((Place::Server, Box::new(Status::new(sql(), activity.clone()))));
             samplers.push((Place::ServerOften, Box::new(LockWaits::new(sql(), activity))));
-            samplers.push((Place::ServerNowAndThen, Box::new(Instruments::new(sql()))));
+            samplers.push((Place::ServerNowAndThen, Box::new(InnodbMutexes::new(sql()))));
             samplers.push((Place::Server, Box::new(InnodbMetrics::new(sql()))));
             samplers.push((Place::ServerNowAndThen, Box::new(Connections::new(sql()))));
             samplers.push((Place::ServerSlowly, Box::new(Variables::new(sql()))));
         }
-        samplers
+        let mut threads: Vec<_> = samplers.into_iter().map(|one| vec![one]).collect();
+        if let Some(opts) = &spec.server {
+            let views = pfs::samplers(Sql::new(opts, self.stop.clone()));
+            threads.push(views.into_iter().map(|(often, view)| (often.into(), view)).collect());
+        }
+        threads
     }
 
-    fn spawn(
-        &mut self,
+    fn runner(
+        &self,
         spec: &WatchSpec,
         sink: &Arc<dyn Sink>,
         first_ns: i64,
-        place: Place,
+        place: &Place,
         sampler: Box<dyn Sampler>,
         cost: Arc<Cost>,
-    ) -> Result<(), Error> {
+    ) -> Runner {
         let host = match place {
             Place::Generator => "client",
             Place::Machine if !self.server_pid_expected => "client",
@@ -197,15 +222,16 @@ impl Watcher {
             | Place::Server
             | Place::ServerOften
             | Place::ServerNowAndThen
+            | Place::ServerSeldom
             | Place::ServerSlowly => &spec.server_host,
         };
         let interval = match place {
             Place::ServerOften => LOCK_WAITS_INTERVAL.min(spec.interval),
             Place::ServerNowAndThen => NOW_AND_THEN.max(spec.interval),
+            Place::ServerSeldom => SELDOM.max(spec.interval),
             Place::ServerSlowly => spec.slow_interval.max(spec.interval),
             Place::Machine | Place::Server | Place::Generator => spec.interval,
         };
-        let name = format!("watch-{}", sampler.source());
         let around = Surroundings {
             sink: sink.clone(),
             host: host.to_string(),
@@ -215,10 +241,18 @@ impl Watcher {
             notes: self.notes.clone(),
             cost,
         };
-        let runner = Runner::new(sampler, around);
-        let thread =
-            std::thread::Builder::new().name(name).spawn(move || runner.run()).map_err(Error::Resources)?;
-        self.threads.push(thread);
+        Runner::new(sampler, around)
+    }
+
+    /// A thread for samplers that are read one at a time.
+    fn spawn(&mut self, together: Vec<Runner>) -> Result<(), Error> {
+        let Some(first) = together.first() else { return Ok(()) };
+        let name = match together.len() {
+            1 => format!("watch-{}", first.source()),
+            _ => "watch-pfs".to_string(),
+        };
+        let thread = std::thread::Builder::new().name(name).spawn(move || run_in_turn(together));
+        self.threads.push(thread.map_err(Error::Resources)?);
         Ok(())
     }
 

@@ -4,8 +4,18 @@ use std::collections::BTreeMap;
 
 use crate::model::Counter;
 
-/// Sampler of the instruments.
-const SOURCE: &str = "instruments";
+/// The Performance Schema's waits by event, of which these are locks.
+const WAITS: &str = "pfs_waits";
+const LOCKS: [&str; 2] = ["wait/synch/", "wait/lock/"];
+/// InnoDB's own count, of servers that have one.
+const INNODB: &str = "innodb_mutexes";
+const TABLE_LOCKS: &str = "pfs_table_locks";
+const TABLE_IO: &str = "pfs_tables";
+
+/// Whether a sampler counts waits for locks by what they are for.
+pub fn is_lock_source(source: &str) -> bool {
+    [WAITS, INNODB, TABLE_LOCKS, TABLE_IO].contains(&source)
+}
 
 /// What one instrument counted over a window.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -39,12 +49,16 @@ pub struct TableWait {
 /// The instruments that counted something, those with the most time first, then those that take no time, and conditions last.
 pub fn instruments(counters: &[Counter]) -> Vec<InstrumentWait> {
     let mut found: BTreeMap<&str, InstrumentWait> = BTreeMap::new();
-    for counter in grown(counters) {
+    for counter in counters.iter().filter(|counter| has_grown(counter)) {
         let name = &counter.series.instance;
         let one = || InstrumentWait { name: name.clone(), ..InstrumentWait::default() };
-        match counter.series.metric.as_str() {
-            "count" | "os_waits" => found.entry(name).or_insert_with(one).count = counter.increase,
-            "wait_ns" => found.entry(name).or_insert_with(one).ns = Some(counter.increase),
+        let is_lock = LOCKS.iter().any(|begin| name.starts_with(begin));
+        match (counter.series.source.as_str(), counter.series.metric.as_str()) {
+            (WAITS, "count") if is_lock => found.entry(name).or_insert_with(one).count = counter.increase,
+            (WAITS, "time_ns") if is_lock => {
+                found.entry(name).or_insert_with(one).ns = Some(counter.increase)
+            }
+            (INNODB, _) => found.entry(name).or_insert_with(one).count = counter.increase,
             _ => {}
         }
     }
@@ -62,15 +76,14 @@ pub fn instruments(counters: &[Counter]) -> Vec<InstrumentWait> {
 /// Tables by time, the most first.
 pub fn tables(counters: &[Counter]) -> Vec<TableWait> {
     let mut found: BTreeMap<&str, TableWait> = BTreeMap::new();
-    for counter in grown(counters).filter(|counter| counter.series.metric.starts_with("table_")) {
+    for counter in counters.iter().filter(|counter| has_grown(counter)) {
         let name = &counter.series.instance;
-        let one =
-            found.entry(name).or_insert_with(|| TableWait { name: name.clone(), ..TableWait::default() });
-        match counter.series.metric.as_str() {
-            "table_lock_count" => one.lock_count = counter.increase,
-            "table_lock_wait_ns" => one.lock_ns = counter.increase,
-            "table_io_count" => one.io_count = counter.increase,
-            "table_io_wait_ns" => one.io_ns = counter.increase,
+        let one = || TableWait { name: name.clone(), ..TableWait::default() };
+        match (counter.series.source.as_str(), counter.series.metric.as_str()) {
+            (TABLE_LOCKS, "count") => found.entry(name).or_insert_with(one).lock_count = counter.increase,
+            (TABLE_LOCKS, "time_ns") => found.entry(name).or_insert_with(one).lock_ns = counter.increase,
+            (TABLE_IO, "count") => found.entry(name).or_insert_with(one).io_count = counter.increase,
+            (TABLE_IO, "time_ns") => found.entry(name).or_insert_with(one).io_ns = counter.increase,
             _ => {}
         }
     }
@@ -79,10 +92,8 @@ pub fn tables(counters: &[Counter]) -> Vec<TableWait> {
     found
 }
 
-fn grown(counters: &[Counter]) -> impl Iterator<Item = &Counter> {
-    counters.iter().filter(|counter| {
-        counter.series.source == SOURCE && counter.increase > 0.0 && counter.increase < 1e24
-    })
+fn has_grown(counter: &Counter) -> bool {
+    counter.increase > 0.0 && counter.increase < 1e24
 }
 
 #[cfg(test)]
@@ -90,26 +101,22 @@ mod tests {
     use super::*;
     use crate::model::SeriesName;
 
-    fn counter(metric: &str, instance: &str, increase: f64) -> Counter {
-        let series = SeriesName {
-            host: "server".to_string(),
-            source: SOURCE.to_string(),
-            metric: metric.to_string(),
-            instance: instance.to_string(),
-        };
-        Counter { series, unit: String::new(), increase }
+    fn counter(source: &str, metric: &str, instance: &str, increase: f64) -> Counter {
+        let [host, source, metric, instance] = ["server", source, metric, instance].map(str::to_string);
+        Counter { series: SeriesName { host, source, metric, instance }, unit: String::new(), increase }
     }
 
     #[test]
     fn instruments_stand_by_time_and_conditions_last() {
         let counters = [
-            counter("count", "wait/synch/mutex/a", 5.0),
-            counter("wait_ns", "wait/synch/mutex/a", 10.0),
-            counter("count", "wait/synch/cond/idle", 1.0),
-            counter("wait_ns", "wait/synch/cond/idle", 1e9),
-            counter("os_waits", "log0log.c:832", 7.0),
-            counter("wait_ns", "wait/synch/rwlock/b", 30.0),
-            counter("count", "none", 0.0),
+            counter(WAITS, "count", "wait/synch/mutex/a", 5.0),
+            counter(WAITS, "time_ns", "wait/synch/mutex/a", 10.0),
+            counter(WAITS, "count", "wait/synch/cond/idle", 1.0),
+            counter(WAITS, "time_ns", "wait/synch/cond/idle", 1e9),
+            counter(INNODB, "os_waits", "log0log.c:832", 7.0),
+            counter(WAITS, "time_ns", "wait/synch/rwlock/b", 30.0),
+            counter(WAITS, "time_ns", "wait/io/file/sql/binlog", 300.0),
+            counter(WAITS, "count", "wait/synch/mutex/none", 0.0),
         ];
         let names: Vec<String> = instruments(&counters).into_iter().map(|one| one.name).collect();
         assert_eq!(
@@ -121,9 +128,9 @@ mod tests {
     #[test]
     fn tables_have_both_sorts_of_waits() {
         let counters = [
-            counter("table_io_wait_ns", "t.a", 5.0),
-            counter("table_io_count", "t.a", 2.0),
-            counter("table_lock_wait_ns", "t.b", 9.0),
+            counter(TABLE_IO, "time_ns", "t.a", 5.0),
+            counter(TABLE_IO, "count", "t.a", 2.0),
+            counter(TABLE_LOCKS, "time_ns", "t.b", 9.0),
         ];
         let found = tables(&counters);
         assert_eq!((found[0].name.as_str(), found[0].lock_ns), ("t.b", 9.0));

@@ -4,7 +4,7 @@ mod instruments;
 mod objects;
 mod tree;
 
-pub use instruments::{InstrumentWait, TableWait, instruments, tables};
+pub use instruments::{InstrumentWait, TableWait, instruments, is_lock_source, tables};
 pub use objects::{LockLook, LockObject, LockSeen, objects};
 pub use tree::{Waiting, WaitingTree, waiting_trees};
 
