@@ -49,6 +49,7 @@ pub mod model;
 mod numbers;
 mod others;
 mod pauses;
+pub mod pfs;
 mod processes;
 pub mod profile;
 mod rates;

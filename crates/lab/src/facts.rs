@@ -19,10 +19,6 @@ use crate::{Error, Plan};
 pub(crate) const COUNTERS_ALONE: &str =
     "where inside the server the time goes: which function, and which lock (no stacks were taken)";
 
-/// Said in every recording until it is read.
-const PERFORMANCE_SCHEMA: &str =
-    "the Performance Schema: what the server itself knows of stages and statement digests was not read";
-
 /// The beginning of `run.json`.
 pub(crate) fn run_info(
     plan: &Plan,
@@ -77,7 +73,7 @@ pub(crate) fn new_info(
         host: host_facts(data_dir),
         server,
         anchors: vec![Anchor::now()],
-        not_measured: vec![COUNTERS_ALONE.to_string(), PERFORMANCE_SCHEMA.to_string()],
+        not_measured: vec![COUNTERS_ALONE.to_string()],
         ..RunInfo::default()
     }
 }

@@ -31,6 +31,7 @@ pub mod number;
 mod over_time;
 mod pauses;
 pub mod payload;
+mod pfs;
 mod processes;
 mod profile;
 pub mod source;
@@ -50,6 +51,7 @@ pub use locks::{LocksOf, locks, locks_json, locks_now, locks_now_json};
 pub use markdown::markdown;
 pub use pauses::pauses;
 pub use payload::origin_ns;
+pub use pfs::{PfsOf, pfs, pfs_differences, pfs_differences_json, pfs_evenness, pfs_evenness_json, pfs_json};
 pub use profile::{
     Annotated, Compared, FilesByRole, ForPprof, OfRoles, Relation, SampledIn, SourceText, StatesByRole,
     annotated, annotated_json, classes, classes_json, folded, folded_against, function_differences,

@@ -89,7 +89,7 @@ pub(crate) fn take_both(
 }
 
 /// "RUN:16" as the run and its users; a colon before anything else than a number is the run's own.
-fn run_and_users(text: &str) -> (&str, Option<u32>) {
+pub(crate) fn run_and_users(text: &str) -> (&str, Option<u32>) {
     let split = text.rsplit_once(':').and_then(|(run, users)| Some((run, users.parse().ok()?)));
     split.map_or((text, None), |(run, users)| (run, Some(users)))
 }

@@ -46,6 +46,9 @@ pub(crate) enum Command {
     Stacks(crate::stacks::StacksArgs),
     /// Show what connections waited for when they waited for locks, by table, index and instrument; or who waits for whom now
     Locks(crate::locks::LocksArgs),
+    /// Show what the Performance Schema counted: waits, stages, statements, digests, files, tables, indexes, memory, locks, by thread, user and
+    /// host; per second, statement and transaction
+    Pfs(crate::pfs::PfsArgs),
     /// Say whether this machine is fit to measure on, and what can be watched here
     Doctor,
     /// Draw the report of a recorded run again, as HTML, Markdown, SVG or JSON

@@ -10,6 +10,7 @@ mod load;
 mod load_args;
 mod load_view;
 mod locks;
+mod pfs;
 mod profile;
 mod profile_args;
 mod progress;
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         Command::Timeline(args) => timeline::timeline(&args),
         Command::Stacks(args) => stacks::stacks(&args),
         Command::Locks(args) => locks::locks(&args),
+        Command::Pfs(args) => pfs::pfs(&args),
         Command::Doctor => watch::doctor(),
         Command::Report(args) => commands::report(&args),
         Command::Why(args) => commands::why(&args),

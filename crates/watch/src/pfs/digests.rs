@@ -1,12 +1,11 @@
 //! Statement digests: the numbers of those that ran since the last reading, and once the text of each.
 
-use std::collections::HashMap;
-
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error, Row};
 use whyso_clock::monotonic_ns;
-use whyso_record::data::{TextRows, Value};
+use whyso_record::data::TextRows;
 
+use super::growing::{Growing, Line};
 use super::sampler::{Shared, locked, not_granted};
 use super::views::{Column, STATEMENTS};
 use crate::sampler::{Failure, Sampler};
@@ -16,8 +15,6 @@ use crate::status::text_of;
 
 const SOURCE: &str = "pfs_digests";
 const TABLE: &str = "events_statements_summary_by_digest";
-/// Digests that are recorded at one reading: those whose time grew most.
-const RECORDED_MAX: usize = 200;
 /// Lines that are read at once; a server keeps some thousands.
 const READ_MAX: usize = 5000;
 /// Characters of a text that are kept.
@@ -28,28 +25,12 @@ pub(crate) struct Digests {
     columns: Option<Vec<&'static Column>>,
     /// The server's own time of the last reading: what was seen before that has not grown.
     since: Option<String>,
-    readings: u64,
-    known: HashMap<String, Known>,
-}
-
-/// What was read of a digest last.
-#[derive(Default)]
-struct Known {
-    values: Vec<Option<i64>>,
-    /// The reading at which it was recorded last, from 1; 0 for never.
-    recorded_at: u64,
-}
-
-/// A digest as it was read.
-struct Line {
-    instance: String,
-    values: Vec<Option<i64>>,
-    grown: i64,
+    growing: Growing,
 }
 
 impl Digests {
     pub(crate) fn new(shared: Shared) -> Digests {
-        Digests { shared, columns: None, since: None, readings: 0, known: HashMap::new() }
+        Digests { shared, columns: None, since: None, growing: Growing::default() }
     }
 
     fn read_digests(&mut self, batch: &mut Batch<'_>, last: bool) -> Result<(), Failure> {
@@ -58,65 +39,27 @@ impl Digests {
             return Ok(());
         };
         let question = question(&columns, self.since.as_deref());
-        let shared = self.shared.clone();
-        let mut reader = locked(&shared);
+        let mut reader = locked(&self.shared);
         let outcome = reader.run(last, async |conn| read(conn, &question, &columns).await);
-        let (now, mut lines) = outcome.map_err(|failure| not_granted(failure, TABLE))?;
+        let (now, lines) = outcome.map_err(|failure| not_granted(failure, TABLE))?;
         self.since = now.or(self.since.take());
-        self.readings += 1;
-        for line in &mut lines {
-            let before = self.known.get(&line.instance).map_or(&[][..], |known| &known.values);
-            line.grown = grown(&line.values, before);
-        }
-        lines.retain(|line| line.grown > 0);
-        lines.sort_by_key(|line| std::cmp::Reverse(line.grown));
-        let mut new = Vec::new();
-        for (place, line) in lines.into_iter().enumerate() {
-            let known = self.known.entry(line.instance.clone()).or_default();
-            if place < RECORDED_MAX {
-                if known.recorded_at == 0 {
-                    new.push(line.instance.clone());
-                }
-                let was_told = known.recorded_at + 1 == self.readings;
-                record(batch, &columns, &line, (!was_told && self.readings > 1).then_some(&known.values));
-                known.recorded_at = self.readings;
-            }
-            known.values = line.values;
-        }
+        let new = self.growing.record(batch, &columns, lines);
         if !new.is_empty() {
             let texts = reader.run(last, async |conn| texts(conn, &new).await)?;
-            batch.sink.rows(TextRows {
-                source: SOURCE.to_string(),
-                t_ns: monotonic_ns(),
-                columns: ["instance", "schema", "text"].map(str::to_string).to_vec(),
-                rows: texts,
-            });
+            tell(batch, SOURCE, texts);
         }
         Ok(())
     }
 }
 
-/// By how much its time grew in nanoseconds, with its executions: those of an untimed statement grow alone.
-fn grown(values: &[Option<i64>], before: &[Option<i64>]) -> i64 {
-    let at = |values: &[Option<i64>], place: usize| values.get(place).copied().flatten().unwrap_or(0);
-    (0..2).map(|place| (at(values, place) - at(before, place)).max(0)).sum()
-}
-
-/// `before`: what it was at the reading before, where that did not record it; nothing where the digest was not there.
-fn record(
-    batch: &mut Batch<'_>,
-    columns: &[&'static Column],
-    line: &Line,
-    before: Option<&Vec<Option<i64>>>,
-) {
-    for (place, (column, value)) in columns.iter().zip(&line.values).enumerate() {
-        let Some(value) = *value else { continue };
-        if let Some(before) = before {
-            let before = before.get(place).copied().flatten().unwrap_or(0);
-            batch.was(&column.metric, &line.instance, Value::Int(before));
-        }
-        batch.put_value(&column.metric, &line.instance, Value::Int(value));
-    }
+/// Texts of lines, as a table of the source: (instance, schema, text) each.
+pub(crate) fn tell(batch: &Batch<'_>, source: &str, rows: Vec<Vec<Option<String>>>) {
+    batch.sink.rows(TextRows {
+        source: source.to_string(),
+        t_ns: monotonic_ns(),
+        columns: ["instance", "schema", "text"].map(str::to_string).to_vec(),
+        rows,
+    });
 }
 
 /// A digest by its schema and its hash; the line of those that found no place has no hash.
@@ -151,7 +94,6 @@ async fn read(
         lines.push(Line {
             instance: instance.to_string(),
             values: columns.iter().enumerate().map(value).collect(),
-            grown: 0,
         });
     }
     Ok((now, lines))
@@ -211,13 +153,5 @@ mod tests {
         assert!(is_a_time("2026-11-22 20:15:01.123456"));
         assert!(!is_a_time("2026' OR '1"));
         assert!(!is_a_time(""));
-    }
-
-    #[test]
-    fn a_digest_grows_by_its_time_and_its_executions() {
-        assert_eq!(grown(&[Some(3), Some(100)], &[]), 103);
-        assert_eq!(grown(&[Some(3), Some(100)], &[Some(1), Some(40)]), 62);
-        assert_eq!(grown(&[Some(3), None], &[Some(1), None]), 2);
-        assert_eq!(grown(&[Some(1), Some(5)], &[Some(9), Some(50)]), 0);
     }
 }

@@ -8,6 +8,7 @@
 
 mod budget;
 mod digests;
+mod growing;
 mod probe;
 mod sampler;
 mod views;

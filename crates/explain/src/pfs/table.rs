@@ -1,0 +1,272 @@
+//! The lines of a view over a window, and what differs between two of them.
+
+use std::collections::BTreeMap;
+
+use super::idle::is_idle;
+use super::view::{Column, View};
+use crate::model::{Counter, Gauge};
+
+/// One line of a view.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Line {
+    /// Such as "wait/synch/mutex/innodb/log_sys_mutex".
+    pub name: String,
+    /// By column of the view: by how much it grew, or its mean where the column is a level. `None` where the server does not count it.
+    pub values: Vec<Option<f64>>,
+}
+
+/// A view over a window.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Table {
+    pub view: &'static View,
+    pub seconds: f64,
+    /// Statements and transactions that ended in the window; `None` where that was not recorded.
+    pub statements: Option<f64>,
+    pub transactions: Option<f64>,
+    pub lines: Vec<Line>,
+    /// Waits of threads that have nothing to do.
+    pub idle: Vec<Line>,
+}
+
+/// What a number is divided by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Per {
+    Second,
+    Statement,
+    Transaction,
+    /// Not divided: over all the window.
+    Window,
+}
+
+impl Per {
+    pub fn name(self) -> &'static str {
+        match self {
+            Per::Second => "second",
+            Per::Statement => "statement",
+            Per::Transaction => "transaction",
+            Per::Window => "window",
+        }
+    }
+}
+
+impl std::str::FromStr for Per {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Per, String> {
+        [Per::Second, Per::Statement, Per::Transaction, Per::Window]
+            .into_iter()
+            .find(|per| per.name() == text)
+            .ok_or_else(|| format!("{text:?} is none of second, statement, transaction and window"))
+    }
+}
+
+/// Beyond this a counter is taken for broken.
+const INCREASE_MAX: f64 = 1e24;
+
+impl Table {
+    /// The lines that counted anything. `seconds`: the window's length.
+    pub fn new(
+        view: &'static View,
+        counters: &[Counter],
+        gauges: &[Gauge],
+        seconds: f64,
+        statements: Option<f64>,
+        transactions: Option<f64>,
+    ) -> Table {
+        let mut lines: BTreeMap<&str, Vec<Option<f64>>> = BTreeMap::new();
+        let place = |metric: &str| view.columns.iter().position(|column| column.metric == metric);
+        let grown = counters.iter().map(|one| (&one.series, one.increase));
+        let levels = gauges.iter().map(|one| (&one.series, one.mean));
+        for (series, value) in grown.chain(levels) {
+            if series.source != view.source || !(value.abs() < INCREASE_MAX) {
+                continue;
+            }
+            if let Some(place) = place(&series.metric) {
+                let values = lines.entry(&series.instance).or_insert_with(|| vec![None; view.columns.len()]);
+                values[place] = Some(value);
+            }
+        }
+        lines.retain(|_, values| values.iter().flatten().any(|value| *value > 0.0));
+        let told = lines.into_iter().map(|(name, values)| Line { name: name.to_string(), values });
+        let (idle, lines) = told.partition(|line: &Line| view.is_of_waits() && is_idle(event_of(&line.name)));
+        Table { view, seconds, statements, transactions, lines, idle }
+    }
+
+    /// What a number of this table is divided by; `None` where that is not known, or nothing.
+    pub fn divisor(&self, per: Per) -> Option<f64> {
+        let divisor = match per {
+            Per::Second => Some(self.seconds),
+            Per::Statement => self.statements,
+            Per::Transaction => self.transactions,
+            Per::Window => Some(1.0),
+        };
+        divisor.filter(|divisor| *divisor > 0.0)
+    }
+
+    /// The number of `line` in `column`, divided unless it is a level.
+    pub fn value(&self, line: &Line, column: &Column, per: Per) -> Option<f64> {
+        let place = self.view.columns.iter().position(|one| one == column)?;
+        let value = line.values.get(place).copied().flatten()?;
+        if column.is_level { Some(value) } else { Some(value / self.divisor(per)?) }
+    }
+
+    /// The sum of all lines that are not idle.
+    pub fn total(&self) -> Line {
+        let sum = |place: usize| {
+            let values = self.lines.iter().filter_map(|line| line.values.get(place).copied().flatten());
+            values.reduce(|sum, value| sum + value)
+        };
+        Line { name: "<Total>".to_string(), values: (0..self.view.columns.len()).map(sum).collect() }
+    }
+
+    /// What the view is sorted by where nothing is said: time where any was taken, else the count.
+    pub fn main_column(&self) -> &'static Column {
+        let columns = self.view.columns;
+        let has =
+            |place: usize| self.total().values.get(place).copied().flatten().is_some_and(|sum| sum > 0.0);
+        match columns.get(1) {
+            Some(second) if has(1) => second,
+            _ => &columns[0],
+        }
+    }
+
+    /// The greatest first; names decide between equals.
+    pub fn sort(&mut self, column: &Column) {
+        let place = self.view.columns.iter().position(|one| one == column).unwrap_or(0);
+        let number = |line: &Line| line.values.get(place).copied().flatten().unwrap_or(f64::NEG_INFINITY);
+        let order = |a: &Line, b: &Line| number(b).total_cmp(&number(a)).then_with(|| a.name.cmp(&b.name));
+        self.lines.sort_by(order);
+        self.idle.sort_by(order);
+    }
+
+    /// Lines alone that are wanted.
+    pub fn keep(&mut self, is_wanted: impl Fn(&Line) -> bool) {
+        self.lines.retain(&is_wanted);
+        self.idle.retain(&is_wanted);
+    }
+}
+
+/// Of "user event" the event.
+fn event_of(name: &str) -> &str {
+    name.rsplit(' ').next().unwrap_or(name)
+}
+
+/// A line of two tables.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Difference {
+    pub name: String,
+    /// By column of the view: here, and there; divided alike, 0 where one side has no such line.
+    pub here: Vec<Option<f64>>,
+    pub there: Vec<Option<f64>>,
+}
+
+/// What differs in `column`, the greatest difference first, whichever side it is on. Nothing where a side lacks what is divided by.
+pub fn differences(here: &Table, there: &Table, column: &Column, per: Per) -> Vec<Difference> {
+    if here.divisor(per).is_none() || there.divisor(per).is_none() {
+        return Vec::new();
+    }
+    let divided = |table: &Table, line: &Line| -> Vec<Option<f64>> {
+        table.view.columns.iter().map(|column| table.value(line, column, per)).collect()
+    };
+    let mut lines: BTreeMap<&str, [Option<Vec<Option<f64>>>; 2]> = BTreeMap::new();
+    for (side, table) in [here, there].into_iter().enumerate() {
+        for line in &table.lines {
+            lines.entry(&line.name).or_default()[side] = Some(divided(table, line));
+        }
+    }
+    let columns = here.view.columns.len();
+    let nothing = || vec![Some(0.0); columns];
+    let mut found: Vec<Difference> = lines
+        .into_iter()
+        .map(|(name, [here, there])| Difference {
+            name: name.to_string(),
+            here: here.unwrap_or_else(nothing),
+            there: there.unwrap_or_else(nothing),
+        })
+        .collect();
+    let place = here.view.columns.iter().position(|one| one == column).unwrap_or(0);
+    let size = |one: &Difference| {
+        let at = |values: &[Option<f64>]| values.get(place).copied().flatten().unwrap_or(0.0);
+        (at(&one.here) - at(&one.there)).abs()
+    };
+    found.sort_by(|a, b| size(b).total_cmp(&size(a)));
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::model::SeriesName;
+
+    fn counter(metric: &str, instance: &str, increase: f64) -> Counter {
+        let [host, source, metric, instance] = ["server", "pfs_waits", metric, instance].map(str::to_string);
+        Counter { series: SeriesName { host, source, metric, instance }, unit: String::new(), increase }
+    }
+
+    fn waits(counters: &[Counter]) -> Table {
+        Table::new(View::named("waits").unwrap(), counters, &[], 10.0, Some(200.0), Some(20.0))
+    }
+
+    #[test]
+    fn waits_are_told_by_second_statement_and_transaction_and_idle_ones_apart() {
+        let mut table = waits(&[
+            counter("count", "wait/synch/mutex/innodb/log_sys_mutex", 100.0),
+            counter("time_ns", "wait/synch/mutex/innodb/log_sys_mutex", 4000.0),
+            counter("count", "wait/synch/mutex/sql/LOCK_plugin", 400.0),
+            counter("count", "wait/synch/cond/sql/COND_manager", 7.0),
+            counter("time_ns", "wait/synch/cond/sql/COND_manager", 9e9),
+            counter("count", "wait/synch/cond/sql/MDL_context::COND_wait_status", 1.0),
+            counter("count", "wait/synch/mutex/sql/never", 0.0),
+        ]);
+        assert_eq!(table.idle.len(), 1);
+        assert_eq!(table.lines.len(), 3);
+        let [count, time] = [table.view.columns[0], table.view.columns[1]];
+        assert_eq!(table.main_column(), &time);
+        table.sort(&time);
+        let first = table.lines[0].clone();
+        assert_eq!(first.name, "wait/synch/mutex/innodb/log_sys_mutex");
+        assert_eq!(table.value(&first, &count, Per::Second), Some(10.0));
+        assert_eq!(table.value(&first, &count, Per::Statement), Some(0.5));
+        assert_eq!(table.value(&first, &time, Per::Transaction), Some(200.0));
+        table.sort(&count);
+        assert_eq!(table.lines[0].name, "wait/synch/mutex/sql/LOCK_plugin");
+        assert_eq!(table.value(&table.lines[0], &time, Per::Window), None, "it was not timed");
+        assert_eq!(table.total().values, [Some(501.0), Some(4000.0)]);
+        table.keep(|line| line.name.contains("log_sys"));
+        assert_eq!(table.lines.len(), 1);
+    }
+
+    #[test]
+    fn what_only_one_side_has_is_a_difference_too() {
+        let here = waits(&[counter("count", "a", 100.0), counter("count", "b", 50.0)]);
+        let there = waits(&[counter("count", "a", 100.0), counter("count", "c", 500.0)]);
+        let count = here.view.columns[0];
+        let found = differences(&here, &there, &count, Per::Transaction);
+        let names: Vec<&str> = found.iter().map(|one| one.name.as_str()).collect();
+        assert_eq!(names, ["c", "b", "a"]);
+        assert_eq!((found[0].here[0], found[0].there[0]), (Some(0.0), Some(25.0)));
+    }
+
+    #[test]
+    fn nothing_is_divided_by_what_is_not_known() {
+        let mut table = waits(&[counter("count", "a", 100.0)]);
+        table.transactions = None;
+        let (line, count) = (table.lines[0].clone(), table.view.columns[0]);
+        assert_eq!(table.value(&line, &count, Per::Transaction), None);
+        assert!(differences(&table, &table, &count, Per::Transaction).is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn the_total_is_the_sum_of_its_lines(counts in prop::collection::vec(0.0_f64..1e12, 0..40)) {
+            let counters: Vec<Counter> =
+                counts.iter().enumerate().map(|(at, value)| counter("count", &at.to_string(), *value)).collect();
+            let table = waits(&counters);
+            let sum: f64 = counts.iter().sum();
+            let total = table.total().values[0].unwrap_or(0.0);
+            prop_assert!((total - sum).abs() <= sum * 1e-9);
+        }
+    }
+}

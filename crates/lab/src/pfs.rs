@@ -1,0 +1,148 @@
+//! What a recording holds of the Performance Schema over a window.
+
+use std::collections::HashMap;
+
+use whyso_explain::model::LevelInput;
+use whyso_explain::pfs::{Table, VIEWS, View};
+use whyso_record::Recording;
+use whyso_record::data::{LoadInterval, SeriesKey};
+use whyso_record::run::Window;
+
+use crate::Error;
+use crate::evidence::add_chosen;
+
+/// The load's own name for whole transactions, in place of a statement's.
+const TRANSACTION: &str = "transaction";
+/// The server's count of what clients sent.
+const QUESTIONS: &str = "Questions";
+
+/// A view over a window, and what its lines say.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PfsOver {
+    pub table: Table,
+    /// Text of a digest, by the name of its line.
+    pub texts: HashMap<String, String>,
+    /// What of the Performance Schema the run lacks; a sentence each.
+    pub not_measured: Vec<String>,
+}
+
+impl PfsOver {
+    /// Lines alone whose name or text contains `text`, in any case.
+    pub fn keep_like(&mut self, text: &str) {
+        let text = text.to_lowercase();
+        let texts = &self.texts;
+        self.table.keep(|line| {
+            let told = texts.get(&line.name).map_or(line.name.as_str(), String::as_str);
+            told.to_lowercase().contains(&text) || line.name.to_lowercase().contains(&text)
+        });
+    }
+}
+
+/// What a recording holds of `view` over a window.
+///
+/// # Errors
+/// Where the recording's files can't be read, or it holds nothing of this view.
+pub fn pfs_in(recording: &Recording, view: &'static View, window: Window) -> Result<PfsOver, Error> {
+    let not_measured: Vec<String> = recording
+        .run()
+        .not_measured
+        .iter()
+        .filter(|line| line.contains("Performance Schema") || line.contains("performance_schema"))
+        .cloned()
+        .collect();
+    let has = |source: &str| recording.series().iter().any(|one| one.key.source == source);
+    if !has(view.source) {
+        let there: Vec<&str> = VIEWS.iter().filter(|view| has(view.source)).map(|view| view.name).collect();
+        let why = match (there.is_empty(), not_measured.is_empty()) {
+            (false, _) => format!(
+                "the server counted nothing there, or has no such table; this run has {}",
+                there.join(", ")
+            ),
+            (true, false) => not_measured.join("; "),
+            (true, true) => "whyso reads the Performance Schema since version 0.1.0".to_string(),
+        };
+        return Err(Error::Failed(format!("this run holds nothing of the view {}: {why}", view.name)));
+    }
+    let mut measured =
+        LevelInput { begin_ns: window.begin_ns, end_ns: window.end_ns, ..LevelInput::default() };
+    let is_needed =
+        |key: &SeriesKey| key.source == view.source || (key.source == "status" && key.metric == QUESTIONS);
+    add_chosen(recording, std::slice::from_mut(&mut measured), is_needed)?;
+    let (mut statements, transactions) = sent(&recording.load(Some(window))?, window);
+    if statements.is_none() {
+        let questions = measured.counters.iter().find(|one| one.series.metric == QUESTIONS);
+        statements = questions.map(|questions| questions.increase);
+    }
+    let seconds = window.seconds();
+    let table = Table::new(view, &measured.counters, &measured.gauges, seconds, statements, transactions);
+    Ok(PfsOver { table, texts: texts(recording)?, not_measured })
+}
+
+/// Statements and transactions that ended within `window`; an interval that lies in it in part counts for that part.
+fn sent(load: &[LoadInterval], window: Window) -> (Option<f64>, Option<f64>) {
+    let mut sums = [None::<f64>; 2];
+    for interval in load {
+        let begin_ns = interval.begin_ns.max(window.begin_ns);
+        let end_ns = interval.end_ns.min(window.end_ns);
+        let length_ns = (interval.end_ns - interval.begin_ns).max(1);
+        let part = (end_ns - begin_ns).max(0) as f64 / length_ns as f64;
+        let place = match interval.statement.split_once(':') {
+            // One kind of transaction, of which the whole has its own line.
+            Some((TRANSACTION, _)) => continue,
+            _ => usize::from(interval.statement == TRANSACTION),
+        };
+        *sums[place].get_or_insert(0.0) += interval.count as f64 * part;
+    }
+    sums.into()
+}
+
+fn texts(recording: &Recording) -> Result<HashMap<String, String>, Error> {
+    let mut texts = HashMap::new();
+    for source in recording.row_sources().iter().filter(|source| source.starts_with("pfs_")) {
+        for table in recording.rows(source)? {
+            let told = table.rows.into_iter().filter_map(|mut row| {
+                let text = row.get_mut(2)?.take()?;
+                Some((row.first_mut()?.take()?, text))
+            });
+            texts.extend(told);
+        }
+    }
+    Ok(texts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn interval(begin_ns: i64, end_ns: i64, statement: &str, count: u64) -> LoadInterval {
+        LoadInterval {
+            begin_ns,
+            end_ns,
+            level: 0,
+            measured: true,
+            statement: statement.to_string(),
+            count,
+            rows: 0,
+            errors: Vec::new(),
+            response_sum_ns: 0,
+            service_sum_ns: 0,
+            response_max_ns: 0,
+            response: Vec::new(),
+            service: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn an_interval_at_the_windows_edge_counts_for_the_part_that_lies_in_it() {
+        let load = [
+            interval(0, 100, "transaction", 10),
+            interval(0, 100, "transaction:a", 10),
+            interval(0, 100, "point select", 100),
+            interval(100, 200, "transaction", 20),
+            interval(100, 200, "point select", 200),
+        ];
+        let window = Window { begin_ns: 50, end_ns: 200 };
+        assert_eq!(sent(&load, window), (Some(250.0), Some(25.0)));
+        assert_eq!(sent(&[], window), (None, None));
+    }
+}

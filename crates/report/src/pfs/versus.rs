@@ -1,0 +1,75 @@
+//! Two views side by side: what differs between two windows, or two runs.
+
+use serde_json::{Value, json};
+use whyso_explain::pfs::{Column, Difference, Per};
+
+use super::{PfsOf, known, number};
+use crate::number::whole;
+use crate::terminal::aligned_with_words;
+use crate::threads::clean;
+
+/// What differs in `column`, the greatest difference first.
+pub fn pfs_differences(here: PfsOf, there: PfsOf, column: &Column, differences: &[Difference]) -> String {
+    let view = here.table.view;
+    let mut out = format!(
+        "{} by {}, per {}.\n  here: {}: {}\n  there: {}: {}\n\n",
+        super::capital(view.about),
+        column.name,
+        here.per.name(),
+        here.window,
+        known(here.table),
+        there.window,
+        known(there.table),
+    );
+    if differences.is_empty() {
+        out.push_str("Nothing was counted on either side.\n");
+        return out;
+    }
+    let place = view.columns.iter().position(|one| one == column).unwrap_or(0);
+    let mut rows = vec![["here", "there", "difference", view.line].map(str::to_string).to_vec()];
+    for one in differences.iter().take(here.limit) {
+        let [a, b] = [one.here[place], one.there[place]];
+        let difference = a.zip(b).map(|(a, b)| a - b);
+        let sign = if difference.is_some_and(|difference| difference > 0.0) { "+" } else { "" };
+        let name = here.texts.get(&one.name).or_else(|| there.texts.get(&one.name));
+        rows.push(vec![
+            number(a, column),
+            number(b, column),
+            format!("{sign}{}", number(difference, column)),
+            name.map_or_else(|| clean(&one.name), |text| clean(&super::cut(text))),
+        ]);
+    }
+    out.push_str(&aligned_with_words(&rows, &[3]));
+    let left = differences.len().saturating_sub(here.limit);
+    if left > 0 {
+        out.push_str(&format!("and {} more: --limit N shows N\n", whole(left as u64)));
+    }
+    out
+}
+
+/// The same as one object; times in ns, divided as `per` says.
+pub fn pfs_differences_json(
+    here: PfsOf,
+    there: PfsOf,
+    column: &Column,
+    per: Per,
+    differences: &[Difference],
+) -> Value {
+    let place = here.table.view.columns.iter().position(|one| one == column).unwrap_or(0);
+    let object = |one: &Difference| {
+        json!({
+            "name": one.name,
+            "text": here.texts.get(&one.name).or_else(|| there.texts.get(&one.name)),
+            "here": one.here[place],
+            "there": one.there[place],
+        })
+    };
+    json!({
+        "view": here.table.view.name,
+        "column": column.metric,
+        "per": per.name(),
+        "here": here.window,
+        "there": there.window,
+        "differences": differences.iter().map(object).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,201 @@
+//! `whyso pfs`: the Performance Schema's views of a recorded run.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use clap::Args;
+use whyso_explain::pfs::{Column, Per, Table, VIEWS, View, differences, evenness};
+use whyso_lab::{Error, PfsOver, pfs_in};
+use whyso_record::Recording;
+use whyso_report::PfsOf;
+
+use crate::against::run_and_users;
+use crate::choice_args::{Chosen, WindowArgs, chosen};
+use crate::commands::open;
+
+#[derive(Args, Debug)]
+pub(crate) struct PfsArgs {
+    /// The run: its folder, or its id under --runs
+    run: PathBuf,
+
+    /// Which view; --list lists them
+    #[arg(default_value = "waits")]
+    view: String,
+
+    #[command(flatten)]
+    part: WindowArgs,
+
+    /// The number that sorts, such as count or time [default: time where the server took it]
+    #[arg(long, value_name = "COLUMN")]
+    by: Option<String>,
+
+    /// What numbers are divided by: second, statement, transaction, or window for not at all; waits and stages show the first three side by
+    /// side [default: second; with --against transaction where it is known]
+    #[arg(long, value_name = "WHAT")]
+    per: Option<Per>,
+
+    /// Lines alone whose name contains this text, in any case; of lock-instances every instance, one by one
+    #[arg(long, value_name = "TEXT")]
+    like: Option<String>,
+
+    /// Another run, RUN or RUN:USERS: show what differs from it
+    #[arg(long, value_name = "RUN")]
+    against: Option<String>,
+
+    /// Another level of the same run: show what differs from it
+    #[arg(long, value_name = "N", conflicts_with = "against")]
+    against_users: Option<u32>,
+
+    /// Another window of the same run: show what differs from it
+    #[arg(long, value_name = "A-B", conflicts_with_all = ["against", "against_users"])]
+    against_window: Option<crate::choice_args::Stretch>,
+
+    /// Lines that are shown
+    #[arg(long, value_name = "N", default_value_t = 30)]
+    limit: usize,
+
+    /// List the views, and which of them the run has
+    #[arg(long)]
+    list: bool,
+
+    /// Print one JSON object on standard output, and nothing else there
+    #[arg(long)]
+    json: bool,
+
+    /// Folder that holds the recordings
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    runs: PathBuf,
+}
+
+pub(crate) fn pfs(args: &PfsArgs) -> Result<ExitCode> {
+    let (recording, _) = open(&args.run, &args.runs)?;
+    for problem in recording.problems() {
+        eprintln!("whyso: warning: {problem}");
+    }
+    let mut out = std::io::stdout().lock();
+    if args.list {
+        for view in VIEWS {
+            let has = recording.series().iter().any(|one| one.key.source == view.source);
+            writeln!(out, "{} {:<16} {}", if has { "*" } else { " " }, view.name, view.about)?;
+        }
+        writeln!(out, "* counted something in this run")?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let Some(view) = View::named(&args.view) else {
+        let names: Vec<&str> = VIEWS.iter().map(|view| view.name).collect();
+        bail!(Error::Plan(format!("{:?} is no view: it is one of {}", args.view, names.join(", "))));
+    };
+    let mut here = Side::take(&recording, view, &args.part, args)?;
+    let column = sort_column(view, args.by.as_deref(), &here.over.table)?;
+    if args.is_against() {
+        let mut there = their_side(&recording, view, args)?;
+        if args.against.is_some() {
+            here.words = format!("{} of run {}", here.words, recording.run().id);
+        } else if here.window == there.window {
+            bail!(Error::Plan("that is the same part of the run: give another".to_string()));
+        }
+        there.over.texts.extend(here.over.texts.clone());
+        let both_know = [&here, &there].iter().all(|side| side.over.table.transactions.is_some());
+        let per = args.per.unwrap_or(if both_know { Per::Transaction } else { Per::Second });
+        let [a, b] = [&here, &there].map(|side| side.about(per, args.limit));
+        for table in [a.table, b.table] {
+            check_divisor(table, per)?;
+        }
+        let found = differences(a.table, b.table, column, per);
+        return print(
+            &mut out,
+            args.json,
+            &whyso_report::pfs_differences_json(a, b, column, per, &found),
+            || whyso_report::pfs_differences(a, b, column, &found),
+        );
+    }
+    let per = args.per.unwrap_or(Per::Second);
+    check_divisor(&here.over.table, per)?;
+    here.over.table.sort(column);
+    let about = here.about(per, args.limit);
+    if view.name == "lock-instances" && args.like.is_none() {
+        let locks = evenness(about.table);
+        return print(&mut out, args.json, &whyso_report::pfs_evenness_json(about, &locks), || {
+            whyso_report::pfs_evenness(about, &locks)
+        });
+    }
+    print(&mut out, args.json, &whyso_report::pfs_json(about), || whyso_report::pfs(about))
+}
+
+impl PfsArgs {
+    fn is_against(&self) -> bool {
+        self.against.is_some() || self.against_users.is_some() || self.against_window.is_some()
+    }
+}
+
+/// One side of a comparison, or all there is.
+struct Side {
+    over: PfsOver,
+    words: String,
+    window: whyso_record::run::Window,
+}
+
+impl Side {
+    fn take(recording: &Recording, view: &'static View, part: &WindowArgs, args: &PfsArgs) -> Result<Side> {
+        let Chosen { window, words, .. } = chosen(recording, part)?;
+        let mut over = pfs_in(recording, view, window)?;
+        if let Some(text) = &args.like {
+            over.keep_like(text);
+        }
+        Ok(Side { over, words, window })
+    }
+
+    fn about(&self, per: Per, limit: usize) -> PfsOf<'_> {
+        PfsOf { window: &self.words, table: &self.over.table, texts: &self.over.texts, per, limit }
+    }
+}
+
+fn their_side(recording: &Recording, view: &'static View, args: &PfsArgs) -> Result<Side> {
+    let part = |users, window| WindowArgs { users, level: None, window };
+    let Some(text) = &args.against else {
+        return Side::take(recording, view, &part(args.against_users, args.against_window), args);
+    };
+    let (run, users) = run_and_users(text);
+    let (other, _) = open(Path::new(run), &args.runs)?;
+    let window = args.part.window.filter(|_| users.is_none());
+    let users = users.or(args.part.users);
+    let mut side = Side::take(&other, view, &part(users.filter(|_| window.is_none()), window), args)?;
+    side.words = format!("{} of run {}", side.words, other.run().id);
+    Ok(side)
+}
+
+fn sort_column(view: &'static View, by: Option<&str>, table: &Table) -> Result<&'static Column> {
+    let Some(name) = by else { return Ok(table.main_column()) };
+    match view.column(name) {
+        Some(column) => Ok(column),
+        None => {
+            let names: Vec<&str> = view.columns.iter().map(|column| column.name).collect();
+            bail!(Error::Plan(format!("the view {} has no {name:?}: it has {}", view.name, names.join(", "))))
+        }
+    }
+}
+
+fn check_divisor(table: &Table, per: Per) -> Result<()> {
+    if table.divisor(per).is_none() {
+        let name = per.name();
+        bail!(Error::Plan(format!(
+            "no {name} ended in that part of the run, or none was counted: use --per second"
+        )));
+    }
+    Ok(())
+}
+
+fn print(
+    out: &mut impl Write,
+    json: bool,
+    object: &serde_json::Value,
+    text: impl FnOnce() -> String,
+) -> Result<ExitCode> {
+    match json {
+        true => writeln!(out, "{}", serde_json::to_string_pretty(object)?)?,
+        false => write!(out, "{}", text())?,
+    }
+    Ok(ExitCode::SUCCESS)
+}

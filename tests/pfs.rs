@@ -1,0 +1,116 @@
+//! The Performance Schema's views of a run, against what the load sent.
+
+mod common;
+
+use std::fs;
+
+use common::{Place, json_of, output, text};
+use serde_json::Value;
+
+const SCRIPT: &str = "SELECT c FROM sbtest1 WHERE id = 7;\nUPDATE sbtest2 SET k = k + 1 WHERE id = 9;\n";
+
+/// A run of two statements a transaction at 1 and 4 users, on a throw-away server whose Performance Schema counts.
+fn recorded(place: &Place) -> String {
+    fs::write(place.path().join("two.sql"), SCRIPT).unwrap();
+    let servers = place.servers();
+    let run = [
+        "run",
+        "two.sql",
+        "--users",
+        "1,4",
+        "--seconds",
+        "6",
+        "--warmup",
+        "1",
+        "--no-repeat",
+        "--json",
+        "--tables",
+        "2",
+        "--rows",
+        "1000",
+        "--allow-writes",
+        "whyso",
+        "--set",
+        "performance_schema=ON",
+        "--server-dir",
+        servers.to_str().unwrap(),
+    ];
+    let done = json_of(&output(&mut place.whyso(&run)));
+    assert_eq!(done["levels"][1]["users"], 4, "{done}");
+    place.only_run().to_str().unwrap().to_string()
+}
+
+/// The line of which `key` contains `part`.
+fn named<'v>(lines: &'v Value, key: &str, part: &str) -> &'v Value {
+    let found = lines.as_array().and_then(|lines| {
+        lines.iter().find(|line| line[key].as_str().is_some_and(|told| told.contains(part)))
+    });
+    found.unwrap_or_else(|| panic!("no {key} with {part}: {lines:#}"))
+}
+
+fn number(line: &Value, name: &str) -> f64 {
+    line[name].as_f64().unwrap_or_else(|| panic!("no {name} in {line}"))
+}
+
+#[test]
+fn the_views_count_what_the_load_sent() {
+    let place = Place::new();
+    let run = recorded(&place);
+    let view = |more: &[&str]| {
+        let mut arguments = vec!["pfs", run.as_str()];
+        arguments.extend(more);
+        json_of(&output(place.whyso(&arguments).arg("--json")))
+    };
+
+    // Statements by kind are read every second.
+    let statements = view(&["statements"]);
+    let transactions = number(&statements, "transactions");
+    let sent = number(&statements, "statements");
+    assert!(transactions > 100.0 && (sent / transactions - 2.0).abs() < 0.05, "{statements}");
+    let updates = named(&statements["lines"], "name", "statement/sql/update");
+    let ratio = number(updates, "count") / transactions;
+    assert!((0.95..1.05).contains(&ratio), "{ratio}: {statements:#}");
+
+    // Digests are read every five seconds: what was counted is taken to be even between two readings.
+    let digests = view(&["digests"]);
+    for (about, rows) in [("FROM `sbtest1`", "rows_sent"), ("UPDATE `sbtest2` SET `k`", "rows_affected")] {
+        let line = named(&digests["lines"], "text", about);
+        let ratio = number(line, "count") / transactions;
+        assert!((0.9..1.1).contains(&ratio), "{about}: {ratio} of {transactions}: {line}");
+        assert!(number(line, "time_ns") > 0.0, "{line}");
+        assert!((number(line, rows) / number(line, "count") - 1.0).abs() < 0.01, "{line}");
+    }
+
+    // Rows by table, as often: one is updated by a transaction, and none of the other.
+    let tables = view(&["tables"]);
+    let updated = number(named(&tables["lines"], "name", "whyso.sbtest2"), "updates") / transactions;
+    assert!((0.9..1.1).contains(&updated), "{updated}");
+    assert_eq!(number(named(&tables["lines"], "name", "whyso.sbtest1"), "updates"), 0.0);
+
+    // A comparison is of what a transaction took: the same statements, as often.
+    let against = view(&["statements", "--by", "count", "--against-users", "1"]);
+    assert_eq!((&against["per"], &against["column"]), (&"transaction".into(), &"count".into()));
+    let updates = named(&against["differences"], "name", "statement/sql/update");
+    let (here, there) = (number(updates, "here"), number(updates, "there"));
+    assert!((here - 1.0).abs() < 0.08 && (there - 1.0).abs() < 0.08, "{against:#}");
+
+    // For people: idle waits apart, and the list of views.
+    let waits = text(&output(&mut place.whyso(&["pfs", &run, "waits"])).stdout);
+    assert!(waits.contains("µs/transaction") && waits.contains("wait/io/table/sql/handler"), "{waits}");
+    let (busy, idle) = waits.split_once("Waits of threads that had nothing to do").unwrap();
+    assert!(!busy.contains(" idle\n") && idle.contains(" idle\n"), "{waits}");
+    let list = text(&output(&mut place.whyso(&["pfs", &run, "--list"])).stdout);
+    assert!(list.contains("* waits ") && list.contains("  lock-instances "), "{list}");
+
+    // Wrong words are told with the right ones.
+    for (arguments, says) in [
+        (vec!["pfs", &run, "wait"], "it is one of waits, stages"),
+        (vec!["pfs", &run, "waits", "--by", "rows"], "it has count, time"),
+        (vec!["pfs", &run, "lock-instances"], "this run has waits"),
+        (vec!["pfs", &run, "waits", "--against-users", "4"], "give another"),
+    ] {
+        let said = output(&mut place.whyso(&arguments));
+        assert!(text(&said.stderr).contains(says), "{arguments:?}: {said:?}");
+        assert_ne!(said.status.code(), Some(0));
+    }
+}
