@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result};
 
 pub(crate) const RUN: &str = "run.json";
+pub(crate) const NOTES: &str = "notes.jsonl";
 pub(crate) const SERIES: &str = "series.parquet";
 pub(crate) const SERIES_WAL: &str = "series.wal";
 pub(crate) const RESERVE: &str = ".reserve";

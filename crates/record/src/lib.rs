@@ -61,6 +61,7 @@ mod frame;
 mod index;
 mod layout;
 mod list;
+mod notes;
 mod parquet_file;
 mod read;
 mod sorted;
@@ -72,6 +73,7 @@ mod write;
 
 pub use error::{Error, Result};
 pub use list::{RunSummary, list_runs};
+pub use notes::{NOTE, add_note};
 pub use read::{Recording, Samples, SeriesInfo, StateLooks};
 pub use write::{Options, OwnCost, Recorder, Summary};
 

@@ -49,6 +49,8 @@ pub(crate) enum Command {
     /// Show what the Performance Schema counted: waits, stages, statements, digests, files, tables, indexes, memory, locks, by thread, user and
     /// host; per second, statement and transaction
     Pfs(crate::pfs::PfsArgs),
+    /// Note what you did, on the run that is being recorded or on any other; drawn on every chart
+    Note(crate::note::NoteArgs),
     /// Say whether this machine is fit to measure on, and what can be watched here
     Doctor,
     /// Draw the report of a recorded run again, as HTML, Markdown, SVG or JSON

@@ -149,7 +149,7 @@ impl std::str::FromStr for Stretch {
 }
 
 /// Seconds of 90, 90s, 1m, 1:30 or 1:02:03.5.
-fn time_s(text: &str) -> Option<f64> {
+pub(crate) fn time_s(text: &str) -> Option<f64> {
     let text = text.trim();
     if let Ok(length) = text.parse::<Length>() {
         return Some(length.0.as_secs_f64());

@@ -10,6 +10,7 @@ mod load;
 mod load_args;
 mod load_view;
 mod locks;
+mod note;
 mod pfs;
 mod profile;
 mod profile_args;
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
         Command::Stacks(args) => stacks::stacks(&args),
         Command::Locks(args) => locks::locks(&args),
         Command::Pfs(args) => pfs::pfs(&args),
+        Command::Note(args) => note::note(&args),
         Command::Doctor => watch::doctor(),
         Command::Report(args) => commands::report(&args),
         Command::Why(args) => commands::why(&args),

@@ -23,6 +23,7 @@ use crate::data::{
 };
 use crate::error::{Error, Result};
 use crate::layout;
+use crate::notes::notes;
 use crate::run::{RunInfo, Window};
 use crate::sorted::RollupRow;
 use crate::stack_table;
@@ -314,12 +315,13 @@ impl Recording {
         Ok(merge_rollups(&rollups, rollup_ns))
     }
 
-    /// Everything that happened, in order of time.
+    /// Everything that happened, and the user's notes, in order of time.
     pub fn events(&self) -> Result<Vec<Event>> {
         let mut events = Vec::new();
         for batch in self.batches(layout::EVENTS)? {
             events.extend(table::events_of(&batch).unwrap_or_default());
         }
+        events.extend(notes(&self.dir));
         events.sort_by_key(|event| event.t_ns);
         Ok(events)
     }

@@ -1,0 +1,86 @@
+//! The user's own notes on a recording. They are no stream of the recorder's: anybody who may write to the folder can add one, while the run goes
+//! on and when it has long ended, and what was sealed stays as it is.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::data::Event;
+use crate::error::{Error, Result};
+use crate::layout;
+
+/// A longer note is cut, in characters.
+const TEXT_MAX: usize = 2000;
+/// More of a file is not read.
+const BYTES_MAX: u64 = 16 << 20;
+
+/// The kind of the event that a note is.
+pub const NOTE: &str = "note";
+
+/// One line of the file.
+#[derive(Deserialize, Serialize)]
+struct Line {
+    /// Monotonic, on the clock of the recording.
+    t_ns: i64,
+    text: String,
+}
+
+/// Adds a note to the recording in `dir`, at `t_ns` on its clock. Control characters become blanks.
+///
+/// # Errors
+/// The folder is no recording, or can't be written.
+pub fn add_note(dir: &Path, t_ns: i64, text: &str) -> Result<()> {
+    if !dir.join(layout::RUN).is_file() {
+        return Err(Error::NotARecording(dir.to_path_buf()));
+    }
+    let plain = |one: char| if one.is_control() { ' ' } else { one };
+    let text: String = text.trim().chars().take(TEXT_MAX).map(plain).collect();
+    let path = dir.join(layout::NOTES);
+    let io = |cause| Error::io(&path, cause);
+    let line = serde_json::to_string(&Line { t_ns, text }).map_err(|cause| io(cause.into()))?;
+    let mut file = OpenOptions::new().append(true).create(true).open(&path).map_err(io)?;
+    // One write, so that two notes at a time don't mix.
+    file.write_all(format!("{line}\n").as_bytes()).map_err(io)?;
+    file.sync_all().map_err(io)
+}
+
+/// The notes on a recording; lines that can't be read are left out.
+pub(crate) fn notes(dir: &Path) -> Vec<Event> {
+    let path = dir.join(layout::NOTES);
+    if fs::metadata(&path).map_or(0, |metadata| metadata.len()) > BYTES_MAX {
+        return Vec::new();
+    }
+    let Ok(bytes) = fs::read(&path) else { return Vec::new() };
+    let text = String::from_utf8_lossy(&bytes);
+    let lines = text.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok());
+    let event =
+        |line: Line| Event { t_ns: line.t_ns, host: String::new(), kind: NOTE.to_string(), text: line.text };
+    lines.map(event).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_is_kept_and_a_broken_line_loses_no_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path();
+        assert!(matches!(add_note(dir, 1, "x"), Err(Error::NotARecording(_))));
+        fs::write(dir.join(layout::RUN), "{}").unwrap();
+        assert!(notes(dir).is_empty());
+        add_note(dir, 5, " switched the\nRAID cache \u{1b}[31m off ").unwrap();
+        let mut file = OpenOptions::new().append(true).open(dir.join(layout::NOTES)).unwrap();
+        file.write_all(b"{\"t_ns\": 7, \"te\n\xff\xfe\n").unwrap();
+        add_note(dir, 9, "and on again").unwrap();
+        let told: Vec<(i64, String)> = notes(dir).into_iter().map(|event| (event.t_ns, event.text)).collect();
+        assert_eq!(
+            told,
+            [(5, "switched the RAID cache  [31m off".to_string()), (9, "and on again".to_string())]
+        );
+        add_note(dir, 10, &"ä".repeat(5000)).unwrap();
+        assert_eq!(notes(dir)[2].text.chars().count(), TEXT_MAX);
+    }
+}
