@@ -241,6 +241,7 @@ fn add_flame(
         level.block = blocks.add(&Flame::columns(&tree, place).collect::<Vec<_>>())?;
     }
     let lines = flame.lines(&tree, &node_of, &columns[1]);
+    head.knows_lines = lines.is_some();
     let names = source.threads()?.threads.into_iter().map(|thread| (thread.tid, thread.name)).collect();
     let places = Places { calls: &node_of, lines: lines.as_ref().map(|lines| &lines.places) };
     if let Some((mut samples, columns)) = flame.samples(&places, &names, origin_ns) {

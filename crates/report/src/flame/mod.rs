@@ -52,6 +52,8 @@ pub(crate) struct FlameHead {
     pub(crate) levels: Vec<FlameLevel>,
     /// What filters work on; `None` where it is too much for a page.
     pub(crate) samples: Option<SamplesHead>,
+    /// Whether some build tells the lines of its sources.
+    pub(crate) knows_lines: bool,
     /// Where in the sources the calls were; absent where no build tells, and where samples are not told apart so finely.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) lines: Option<LinesHead>,
@@ -214,6 +216,7 @@ impl Flame {
             folded_below,
             levels: parts.map(|(part, columns)| part.head(columns.to_vec())).collect(),
             samples: None,
+            knows_lines: false,
             lines: None,
         };
         (head, [depths, places])
