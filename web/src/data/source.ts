@@ -166,11 +166,18 @@ async function inflated(number: number): Promise<Uint8Array> {
   await documentParsed();
   const element = document.getElementById(`whyso-block-${number}`);
   if (!element) throw new Error(`The block ${number} of samples is missing: is the file complete?`);
-  const text = atob((element.textContent ?? '').trim());
-  const packed = new Uint8Array(text.length);
-  for (let at = 0; at < text.length; at++) packed[at] = text.charCodeAt(at);
-  const inflating = new Blob([packed]).stream().pipeThrough(new DecompressionStream('deflate-raw'));
+  const inflating = new Blob([unpacked((element.textContent ?? '').trim())]).stream().pipeThrough(new DecompressionStream('deflate-raw'));
   return new Uint8Array(await new Response(inflating).arrayBuffer());
+}
+
+/** Newer browsers read base64 themselves, in a tenth of the time. */
+function unpacked(base64: string): Uint8Array<ArrayBuffer> {
+  const own = (Uint8Array as { fromBase64?: (text: string) => Uint8Array<ArrayBuffer> }).fromBase64;
+  if (own) return own.call(Uint8Array, base64);
+  const text = atob(base64);
+  const bytes = new Uint8Array(text.length);
+  for (let at = 0; at < text.length; at++) bytes[at] = text.charCodeAt(at);
+  return bytes;
 }
 
 /** The script runs before the blocks after it are parsed, so that the page is drawn early. */

@@ -18,7 +18,7 @@ export interface Lines {
 }
 
 export function linesOf([depths, places, name, file, line]: [Float64Array, Float64Array, Float64Array, Float64Array, Float64Array]): Lines {
-  return { tree: callTree(depths, places), name: Uint32Array.from(name), file: Int32Array.from(file), line: Uint32Array.from(line) };
+  return { tree: callTree(depths, places), name: new Uint32Array(name), file: new Int32Array(file), line: new Uint32Array(line) };
 }
 
 /** By metric, in microseconds: of samples whose innermost function was at the line, and of those that have the line anywhere in their stacks. */

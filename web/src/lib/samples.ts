@@ -28,16 +28,16 @@ const places = (column: Float64Array | undefined) => Int32Array.from(column ?? [
 /** `nodeOf`: by node of the tree of lines its node in that of calls, where rows are told apart by line. */
 export function samplesOf(head: SamplesHead, columns: Float64Array[], nodeOf: Float64Array | null = null): Samples {
   const column = (slot: number) => columns[slot] ?? new Float64Array(0);
-  const nodes = Uint32Array.from(column(7));
+  const nodes = new Uint32Array(column(7));
   return {
     head,
     role: places(columns[0]),
     thread: places(columns[1]),
     connection: column(2),
     statement: places(columns[3]),
-    metric: Uint8Array.from(column(4)),
-    whose: Uint32Array.from(column(5)),
-    stretch: Uint32Array.from(column(6)),
+    metric: new Uint8Array(column(4)),
+    whose: new Uint32Array(column(5)),
+    stretch: new Uint32Array(column(6)),
     node: nodeOf ? nodes.map((line) => nodeOf[line] ?? 0) : nodes,
     lineNode: nodeOf ? nodes : new Uint32Array(0),
     us: column(8),
