@@ -65,3 +65,43 @@ fn cells(one: &StatementTime, all: &StatementTime, statement: &str, command: &st
     cells.extend(COMMAND_METRICS.iter().map(sum));
     cells
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use super::*;
+    use crate::statements::LevelStatements;
+
+    #[test]
+    fn what_is_known_of_no_command_is_said_to_be_unknown_and_a_statement_stays_in_its_cell() {
+        let one = StatementTime {
+            command: "QUERY".to_string(),
+            statement: Some(0),
+            count: 4,
+            sums: [8_000_000, 0, 0, 0, 0, 12, 0, 0, 1],
+            known: [4, 0, 0, 0, 0, 4, 0, 0, 4],
+            ..StatementTime::default()
+        };
+        let run = RunStatements {
+            texts: HashMap::from([(0, "SELECT a | b <i>".to_string())]),
+            levels: vec![LevelStatements {
+                seconds: 2.0,
+                statements: vec![one],
+                ..LevelStatements::default()
+            }],
+            ..RunStatements::default()
+        };
+        let mut out = Markdown::default();
+        statements_of(&mut out, &RunInfo::default(), None, Some(&run));
+        let line = out.text.lines().find(|line| line.starts_with("| SELECT")).unwrap();
+        assert_eq!(
+            line,
+            "| SELECT a \\| b &lt;i&gt; | QUERY | 4 | 2.000 | 0.008 | not known | not known | not known | not known | 12 | not known | \
+             not known | 1 |"
+        );
+        let before = out.text.clone();
+        statements_of(&mut out, &RunInfo::default(), None, None);
+        assert_eq!(out.text, before);
+    }
+}

@@ -128,3 +128,56 @@ fn row(run: &RunStatements, one: &StatementTime) -> StatementRow {
         max_ns: one.max_ns,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn statement(number: u32, sums: [u64; 9], known: [u64; 9]) -> StatementTime {
+        StatementTime {
+            command: "QUERY".to_string(),
+            statement: Some(number),
+            count: 10,
+            sums,
+            known,
+            p95_ns: 5,
+            max_ns: 9,
+        }
+    }
+
+    #[test]
+    fn what_is_among_the_first_by_any_metric_is_shown_and_the_rest_is_counted() {
+        let known = [10, 10, 10, 10, 10, 10, 0, 10, 10];
+        let many = |number: u32| {
+            let mut sums = [100 - u64::from(number), 0, 0, 0, 0, 0, 0, 0, 0];
+            // The last one has the most errors.
+            sums[8] = u64::from(number == 5) * 7;
+            statement(number, sums, known)
+        };
+        let level = LevelStatements {
+            level: Some(3),
+            seconds: 2.0,
+            own_left_out: 1,
+            statements: (0..6).map(many).collect(),
+        };
+        let run = RunStatements {
+            texts: HashMap::from([(0, "SELECT ?".to_string())]),
+            levels: vec![level.clone()],
+            ..RunStatements::default()
+        };
+        let told = of_level(&run, &level, 1);
+        let shown: Vec<Option<u64>> = told.rows.iter().map(|row| row.sums[0]).collect();
+        assert_eq!(shown, [Some(100), Some(95)]);
+        assert_eq!((told.left, told.left_count), (4, 40));
+        assert_eq!(
+            (told.rows[0].statement.as_str(), told.rows[1].statement.as_str()),
+            ("SELECT ?", "<not recorded>")
+        );
+        // Rows examined are known of nothing; errors are those of all.
+        assert_eq!(
+            (told.total.sums[6], told.total.sums[8], told.total.count, told.total.p95_ns),
+            (None, Some(7), 60, None)
+        );
+        assert!(head(None).is_none());
+    }
+}
