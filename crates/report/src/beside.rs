@@ -1,7 +1,7 @@
 //! What a report is given beside a recording and what was found in it.
 
 use crate::locks::LevelLocks;
-use crate::profile::SourceText;
+use crate::profile::ReadSource;
 use crate::source::Source;
 use crate::statements::RunStatements;
 
@@ -10,8 +10,8 @@ use crate::statements::RunStatements;
 pub struct Beside<'a> {
     /// Another run, whose stacks the page's flame graphs can be compared with.
     pub against: Option<&'a dyn Source>,
-    /// The text of a source file by its name as the build has it; `None` where it is not on this machine.
-    pub source_text: Option<&'a dyn Fn(&str) -> Option<SourceText>>,
+    /// For the text around lines that have time.
+    pub source_text: Option<ReadSource<'a>>,
     /// What clients asked of the server, level by level.
     pub statements: Option<&'a RunStatements>,
     /// What connections waited for, level by level.

@@ -53,10 +53,10 @@ pub use markdown::markdown;
 pub use pauses::pauses;
 pub use payload::origin_ns;
 pub use profile::{
-    Annotated, Compared, FilesByRole, ForPprof, OfRoles, Relation, SampledIn, SourceText, StatesByRole,
-    annotated, annotated_json, classes, classes_json, folded, folded_against, function_differences,
-    function_differences_json, functions, functions_json, known_words, pprof, relatives, relatives_json,
-    wakers, wakers_json,
+    Annotated, Compared, FilesByRole, ForPprof, OfRoles, ReadSource, Relation, SampledIn, SourceText,
+    StatesByRole, annotated, annotated_json, classes, classes_json, folded, folded_against,
+    function_differences, function_differences_json, functions, functions_json, known_words, pprof,
+    relatives, relatives_json, wakers, wakers_json,
 };
 pub use source::{Column, Source, Stacks};
 pub use stacks_now::{grouped_stacks, stacks, stacks_json};

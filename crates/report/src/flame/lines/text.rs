@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::LineTree;
-use crate::profile::SourceText;
+use crate::profile::{ReadSource, SourceText};
 
 /// Lines before and after one that has time.
 const AROUND: u32 = 4;
@@ -37,16 +37,12 @@ struct FileText {
     lines: Vec<(u32, String)>,
 }
 
-/// `read`: the text of a file by its name as the build has it, where it is on this machine.
-pub(crate) fn texts(tree: &LineTree, read: Option<&dyn Fn(&str) -> Option<SourceText>>) -> Texts {
+/// Without `read` no file is.
+pub(crate) fn texts(tree: &LineTree, read: Option<ReadSource<'_>>) -> Texts {
     texts_of(tree, read.unwrap_or(&|_| None), LINES_MAX)
 }
 
-pub(super) fn texts_of(
-    tree: &LineTree,
-    read: &dyn Fn(&str) -> Option<SourceText>,
-    lines_max: usize,
-) -> Texts {
+pub(super) fn texts_of(tree: &LineTree, read: ReadSource<'_>, lines_max: usize) -> Texts {
     let mut worth: Vec<((usize, u32), f64)> = tree.worth().into_iter().collect();
     worth.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     let mut found: BTreeMap<usize, (SourceText, BTreeSet<u32>)> = BTreeMap::new();
