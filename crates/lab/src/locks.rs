@@ -10,6 +10,7 @@ use whyso_explain::model::{Counter, LevelInput};
 use whyso_record::Recording;
 use whyso_record::data::{SeriesKey, TextRows};
 use whyso_record::run::Window;
+use whyso_report::LocksOf;
 use whyso_watch::{LockWait, lock_waits};
 
 use crate::evidence::add_chosen;
@@ -40,6 +41,23 @@ pub struct LocksOver {
     pub not_measured: Vec<String>,
 }
 
+impl LocksOver {
+    /// As a report takes it. `window`: what it is called, such as "the level of 16 users".
+    pub fn told<'a>(&'a self, window: &'a str) -> LocksOf<'a> {
+        LocksOf {
+            window,
+            seconds: self.window.seconds(),
+            looks: self.looks,
+            objects: &self.objects,
+            row_locks_counted: self.row_locks_counted,
+            instruments: &self.instruments,
+            tables: &self.tables,
+            requests_waited_ns: self.requests_waited_ns,
+            not_measured: &self.not_measured,
+        }
+    }
+}
+
 /// Who waits for whom.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LocksNow {
@@ -68,9 +86,7 @@ pub(crate) fn add(recording: &Recording, levels: &mut [LevelInput]) -> Result<()
 pub fn locks_in(recording: &Recording, window: Window) -> Result<LocksOver, Error> {
     let not_measured: Vec<String> =
         recording.run().not_measured.iter().filter(|line| is_about_locks(line)).cloned().collect();
-    let is_there =
-        recording.series().iter().any(|one| one.key.source == SOURCE || is_lock_source(&one.key.source));
-    if !is_there {
+    if !holds_locks(recording) {
         let why = match not_measured.is_empty() {
             true => "whyso records them of servers since version 0.1.0".to_string(),
             false => not_measured.join("; "),
@@ -98,6 +114,11 @@ pub fn locks_in(recording: &Recording, window: Window) -> Result<LocksOver, Erro
         requests_waited_ns: counted(["request_lock_ns", "request_lock_ns"], 1.0),
         not_measured,
     })
+}
+
+/// Whether anything of lock waits was recorded.
+pub(crate) fn holds_locks(recording: &Recording) -> bool {
+    recording.series().iter().any(|one| one.key.source == SOURCE || is_lock_source(&one.key.source))
 }
 
 /// Series that a table of lock waits rests on.

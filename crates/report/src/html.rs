@@ -5,7 +5,7 @@ use std::io::Write;
 use whyso_explain::model::Explanation;
 
 use crate::payload::{self, Payload};
-use crate::{Error, Source};
+use crate::{Beside, Error, Source};
 
 /// The page as `web/` builds it.
 const PAGE: &str = include_str!(env!("WHYSO_REPORT_PAGE"));
@@ -15,23 +15,14 @@ const BLOCKS_MARK: &str = "<!--whyso:blocks-->";
 /// Writes the report: one file that needs no other and asks the network for nothing.
 ///
 /// # Errors
-/// When the recording can't be read, or `out` can't be written.
-pub fn write(source: &dyn Source, explanation: &Explanation, out: &mut dyn Write) -> Result<(), Error> {
-    let payload = payload::build(source, explanation, None)?;
-    write_payload(&payload, out)
-}
-
-/// The same with a flame graph that can be compared with the levels of another run.
-///
-/// # Errors
 /// When a recording can't be read, or `out` can't be written.
-pub fn write_against(
+pub fn write(
     source: &dyn Source,
     explanation: &Explanation,
-    against: &dyn Source,
+    beside: &Beside<'_>,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
-    let payload = payload::build(source, explanation, Some(against))?;
+    let payload = payload::build(source, explanation, beside)?;
     write_payload(&payload, out)
 }
 

@@ -13,11 +13,12 @@
 //! use whyso_record::run::RunInfo;
 //!
 //! let run = RunInfo { id: "20260101-120000".to_string(), ..RunInfo::default() };
-//! let text = whyso_report::markdown(&run, &Explanation::default());
+//! let text = whyso_report::markdown(&run, &Explanation::default(), &whyso_report::Beside::default());
 //! assert!(text.starts_with("# "));
 //! ```
 
 mod axis;
+mod beside;
 pub mod codec;
 mod derived;
 mod differences;
@@ -45,22 +46,26 @@ mod timeline;
 mod unit;
 mod why;
 
+pub use beside::Beside;
 pub use differences::differences;
 pub use json::json;
-pub use locks::{LocksOf, locks, locks_json, locks_now, locks_now_json};
+pub use locks::{LevelLocks, LocksOf, locks, locks_json, locks_now, locks_now_json};
 pub use markdown::markdown;
 pub use pauses::pauses;
 pub use payload::origin_ns;
 pub use pfs::{PfsOf, pfs, pfs_differences, pfs_differences_json, pfs_evenness, pfs_evenness_json, pfs_json};
 pub use profile::{
-    Annotated, Compared, FilesByRole, ForPprof, OfRoles, Relation, SampledIn, SourceText, StatesByRole,
-    annotated, annotated_json, classes, classes_json, folded, folded_against, function_differences,
-    function_differences_json, functions, functions_json, known_words, pprof, relatives, relatives_json,
-    wakers, wakers_json,
+    Annotated, Compared, FilesByRole, ForPprof, OfRoles, ReadSource, Relation, SampledIn, SourceText,
+    StatesByRole, annotated, annotated_json, classes, classes_json, folded, folded_against,
+    function_differences, function_differences_json, functions, functions_json, known_words, pprof,
+    relatives, relatives_json, wakers, wakers_json,
 };
 pub use source::{Column, Source, Stacks};
 pub use stacks_now::{grouped_stacks, stacks, stacks_json};
-pub use statements::{CommandsOf, commands, commands_json, sql_trace_words, statements, statements_json};
+pub use statements::{
+    CommandsOf, LevelStatements, RunStatements, commands, commands_json, sql_trace_words, statements,
+    statements_json,
+};
 pub use svg::svg;
 pub use terminal::{run_line, terminal};
 pub use threads::{ThreadsWindow, threads, threads_json};

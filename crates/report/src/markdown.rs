@@ -1,10 +1,12 @@
 //! The report as Markdown: for a ticket, a chat or a commit message.
 
+mod statements;
 mod text;
 
 use whyso_explain::model::{Budget, Estimate, Explanation, LevelVerdict, Regime, Steadiness};
 use whyso_record::run::{Ended, Level, Purpose, RunInfo};
 
+use crate::Beside;
 use crate::axis::Axis;
 use crate::load::{engines, transactions};
 use crate::number::{amount, bytes, grouped, whole};
@@ -12,10 +14,11 @@ use crate::processes::{FILES_SHOWN_MAX, file_cells};
 use crate::terminal::switches;
 use crate::unit::{is_recorded, unit};
 use crate::why::parts_shown;
+use statements::statements_of;
 use text::{Markdown, escaped};
 
 /// The whole report but its time series: headline, findings, levels, growth, statements, facts.
-pub fn markdown(run: &RunInfo, explanation: &Explanation) -> String {
+pub fn markdown(run: &RunInfo, explanation: &Explanation, beside: &Beside<'_>) -> String {
     let mut out = Markdown::default();
     headline(&mut out, run, explanation);
     findings(&mut out, explanation);
@@ -25,6 +28,7 @@ pub fn markdown(run: &RunInfo, explanation: &Explanation) -> String {
     files(&mut out, explanation);
     growth(&mut out, run, explanation);
     statements(&mut out, run);
+    statements_of(&mut out, run, explanation.about, beside.statements);
     facts(&mut out, run);
     out.text
 }
@@ -408,8 +412,8 @@ mod tests {
                 server: whyso_record::run::ServerFacts { endpoint: text.clone(), ..Default::default() },
                 ..RunInfo::default()
             };
-            let told = markdown(&run, &Explanation::default());
-            let plain = markdown(&RunInfo::default(), &Explanation::default());
+            let told = markdown(&run, &Explanation::default(), &Beside::default());
+            let plain = markdown(&RunInfo::default(), &Explanation::default(), &Beside::default());
             let lines = |text: &str| text.lines().count();
             prop_assert!(lines(&told) <= lines(&plain) + 1);
             let cell = escaped(&text);

@@ -13,11 +13,13 @@ use whyso_record::data::{Event, LoadInterval, SeriesKey};
 use whyso_record::run::RunInfo;
 use whyso_series::merged_edges;
 
-use crate::flame::{self, Flame, FlameHead};
+use crate::flame::{self, Flame, FlameHead, Places};
+use crate::locks::{LocksHead, locks_heads};
 use crate::source::{Source, Stacks};
+use crate::statements::{StatementsHead, statements_head};
 use crate::threads::{self, ThreadsHead};
 use crate::timeline::page::{self, TimelineHead};
-use crate::{Error, codec, derived, over_time, thin};
+use crate::{Beside, Error, codec, derived, over_time, thin};
 
 /// Written into every head; a page that knows another says so instead of drawing nonsense.
 pub const FORMAT: u32 = 1;
@@ -56,6 +58,11 @@ struct Head<'a> {
     /// Absent where no stacks were taken.
     #[serde(skip_serializing_if = "Option::is_none")]
     flame: Option<FlameHead>,
+    /// Absent where no commands of clients were followed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    statements: Option<StatementsHead>,
+    /// Of each level; none where nobody looked who waits.
+    locks: Vec<LocksHead>,
 }
 
 /// Where in the blocks something lies.
@@ -78,13 +85,8 @@ struct SeriesHead {
     flat: bool,
 }
 
-/// Gathers a report's data, with the stacks of another run where it is compared with one. Reads the source group by group: never more than some
-/// thirty series are in memory raw.
-pub fn build(
-    source: &dyn Source,
-    explanation: &Explanation,
-    against: Option<&dyn Source>,
-) -> Result<Payload, Error> {
+/// Gathers a report's data. Reads the source group by group: never more than some thirty series are in memory raw.
+pub fn build(source: &dyn Source, explanation: &Explanation, beside: &Beside<'_>) -> Result<Payload, Error> {
     let mut blocks = Blocks::default();
     let load = source.load()?;
     let run = source.run();
@@ -122,7 +124,7 @@ pub fn build(
     let axis_places = axes.write(&mut blocks)?;
     let threads = add_threads(&mut blocks, run, source)?;
     let timeline = add_timeline(&mut blocks, run, source, &stacks, origin_ns)?;
-    let flame = add_flame(&mut blocks, source, stacks, against, origin_ns)?;
+    let flame = add_flame(&mut blocks, source, stacks, beside, origin_ns)?;
     let head = Head {
         format: FORMAT,
         run,
@@ -138,6 +140,8 @@ pub fn build(
         threads,
         timeline,
         flame,
+        statements: statements_head(beside.statements),
+        locks: locks_heads(beside.locks),
     };
     Ok(Payload { head_json: script_safe(&serde_json::to_string(&head)?), blocks_base64: blocks.done })
 }
@@ -213,38 +217,41 @@ fn level_edges(run: &RunInfo) -> Vec<i64> {
 }
 
 /// The server's stacks, and those of a run to compare with: the tree in one block, each level's times in one more, so that the page reads
-/// the levels that it shows, and the samples in one, which it reads when they are filtered.
+/// the levels that it shows, and the samples in one, which it reads when they are filtered; lines and their text in two, read when a function's
+/// source is looked at.
 fn add_flame(
     blocks: &mut Blocks,
     source: &dyn Source,
     stacks: Stacks,
-    against: Option<&dyn Source>,
+    beside: &Beside<'_>,
     origin_ns: i64,
 ) -> Result<Option<FlameHead>, Error> {
     let parts = flame::parts(source.run(), &stacks);
     let mut runs = vec![(stacks, parts)];
-    if let Some(other) = against {
+    if let Some(other) = beside.against {
         let stacks = other.stacks()?;
         let parts = flame::parts_of_other(source.run(), other.run(), &stacks);
         runs.push((stacks, parts));
     }
     let Some(flame) = Flame::new(runs) else { return Ok(None) };
-    let (tree, places, folded_below) = flame.tree();
+    let (tree, node_of, folded_below) = flame.tree();
     let (mut head, columns) = flame.head(&tree, folded_below);
-    head.block = blocks.place().block;
-    columns.iter().for_each(|column| blocks.push(column));
-    blocks.close()?;
+    head.block = blocks.add(&columns)?;
     for (place, level) in head.levels.iter_mut().enumerate() {
-        level.block = blocks.place().block;
-        Flame::columns(&tree, place).for_each(|column| blocks.push(&column));
-        blocks.close()?;
+        level.block = blocks.add(&Flame::columns(&tree, place).collect::<Vec<_>>())?;
     }
+    let lines = flame.lines(&tree, &node_of, &columns[1]);
+    head.knows_lines = lines.is_some();
     let names = source.threads()?.threads.into_iter().map(|thread| (thread.tid, thread.name)).collect();
+    let places = Places { calls: &node_of, lines: lines.as_ref().map(|lines| &lines.places) };
     if let Some((mut samples, columns)) = flame.samples(&places, &names, origin_ns) {
-        samples.block = blocks.place().block;
-        columns.iter().for_each(|column| blocks.push(column));
-        blocks.close()?;
+        samples.block = blocks.add(&columns)?;
         head.samples = Some(samples);
+    }
+    if let Some(lines) = lines.filter(|_| head.samples.as_ref().is_some_and(|samples| samples.lines)) {
+        let block = blocks.add(&lines.columns())?;
+        let texts_block = blocks.add_json(&flame::texts(&lines, beside.source_text))?;
+        head.lines = Some(lines.head(block, texts_block));
     }
     Ok(Some(head))
 }
@@ -284,6 +291,23 @@ impl Blocks {
     fn push(&mut self, values: &[f64]) {
         codec::append(&mut self.open, values);
         self.open_slots += 1;
+    }
+
+    /// A block of its own; its number.
+    fn add(&mut self, columns: &[Vec<f64>]) -> Result<u32, Error> {
+        let block = self.place().block;
+        columns.iter().for_each(|column| self.push(column));
+        self.close()?;
+        Ok(block)
+    }
+
+    /// A block that holds an object in place of columns; its number. Nothing else is open.
+    fn add_json(&mut self, object: &impl Serialize) -> Result<u32, Error> {
+        let block = self.place().block;
+        self.open = serde_json::to_vec(object)?;
+        self.open_slots = 1;
+        self.close()?;
+        Ok(block)
     }
 
     fn close(&mut self) -> Result<(), Error> {

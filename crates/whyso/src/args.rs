@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use whyso_explain::slo::Requirement;
+use whyso_lab::SourcePath;
 use whyso_load::{EngineKind, SchedulingPolicy};
 
 pub(crate) use crate::export_args::{ExportArgs, ExportFormat};
@@ -372,6 +373,10 @@ pub(crate) struct ReportArgs {
     /// Another run, recorded with --stacks too: the page's flame graphs can be compared with its levels
     #[arg(long, value_name = "RUN")]
     pub(crate) against: Option<PathBuf>,
+    /// Where the sources of the server are, whose lines the page shows: OLD=NEW for what begins with OLD in the build and with NEW here, or a
+    /// folder to look in; may be given more than once
+    #[arg(long, value_name = "OLD=NEW|DIR")]
+    pub(crate) source_path: Vec<SourcePath>,
     /// Where to write [default: report.html in the run's folder for HTML, standard output otherwise]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result, bail};
-use whyso_lab::{Error, Sampled};
+use whyso_lab::{Error, ForReport, Sampled};
 use whyso_record::Recording;
-use whyso_report::ForPprof;
+use whyso_report::{ForPprof, Source, html};
 use whyso_server::snapshot::Store;
 
 use crate::against::take_both;
@@ -45,6 +45,9 @@ pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode> {
         eprintln!("whyso: warning: {problem}");
     }
     let against = other_of(args, &recording)?;
+    if !args.source_path.is_empty() && !matches!(args.format, ReportFormat::Html) {
+        bail!(Error::Plan("only the page shows sources: leave --format or --source-path away".to_string()));
+    }
     let explanation = whyso_lab::explain(&recording)?;
     let html_path = path.join("report.html");
     let target = match (&args.output, args.format) {
@@ -54,12 +57,15 @@ pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode> {
     };
     let mut out = output(target)?;
     match args.format {
-        ReportFormat::Html => match &against {
-            Some(other) => whyso_report::html::write_against(&recording, &explanation, other, &mut out)?,
-            None => whyso_report::html::write(&recording, &explanation, &mut out)?,
-        },
+        ReportFormat::Html => {
+            let against = against.as_ref().map(|other| other as &dyn Source);
+            ForReport::new(&recording, &args.source_path)?
+                .lend(against, |beside| html::write(&recording, &explanation, beside, &mut out))?;
+        }
         ReportFormat::Md => {
-            out.write_all(whyso_report::markdown(recording.run(), &explanation).as_bytes())?
+            let text = ForReport::new(&recording, &[])?
+                .lend(None, |beside| whyso_report::markdown(recording.run(), &explanation, beside));
+            out.write_all(text.as_bytes())?;
         }
         ReportFormat::Svg => out.write_all(whyso_report::svg(recording.run(), &explanation).as_bytes())?,
         ReportFormat::Json => {

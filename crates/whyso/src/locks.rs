@@ -7,7 +7,6 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::Args;
 use whyso_lab::{Error, locks_in};
-use whyso_report::LocksOf;
 
 use crate::choice_args::{Chosen, WindowArgs, chosen};
 use crate::commands::open;
@@ -60,16 +59,6 @@ fn of_run(args: &LocksArgs, run: &std::path::Path) -> Result<(String, serde_json
     }
     let Chosen { window, words, .. } = chosen(&recording, &args.part)?;
     let found = locks_in(&recording, window)?;
-    let of = LocksOf {
-        window: &words,
-        seconds: window.seconds(),
-        looks: found.looks,
-        objects: &found.objects,
-        row_locks_counted: found.row_locks_counted,
-        instruments: &found.instruments,
-        tables: &found.tables,
-        requests_waited_ns: found.requests_waited_ns,
-        not_measured: &found.not_measured,
-    };
+    let of = found.told(&words);
     Ok((whyso_report::locks(of), whyso_report::locks_json(of)))
 }

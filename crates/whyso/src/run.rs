@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use whyso_explain::model::Explanation;
-use whyso_lab::{Action, Error, Plan, ServerPlan};
+use whyso_lab::{Action, Error, ForReport, Plan, ServerPlan};
 use whyso_record::Recording;
 
 use crate::args::RunArgs;
@@ -97,7 +97,8 @@ pub(crate) fn print_json(
 fn write_report(recording: &Recording, explanation: &Explanation, path: &Path) -> Result<()> {
     let file = std::fs::File::create(path).with_context(|| format!("can't write {}", path.display()))?;
     let mut out = std::io::BufWriter::new(file);
-    whyso_report::html::write(recording, explanation, &mut out)?;
+    let made = ForReport::new(recording, &[])?;
+    made.lend(None, |beside| whyso_report::html::write(recording, explanation, beside, &mut out))?;
     out.flush().with_context(|| format!("can't write {}", path.display()))?;
     Ok(())
 }

@@ -271,6 +271,10 @@ export interface Head {
   timeline?: TimelineHead;
   /** Absent where no stacks were taken. */
   flame?: FlameHead;
+  /** Absent where no commands of clients were followed. */
+  statements?: StatementsHead;
+  /** Of each level; none where nobody looked who waits. */
+  locks: LocksHead[];
 }
 
 export interface ThreadHead {
@@ -336,6 +340,34 @@ export interface FlameHead {
   levels: FlameLevel[];
   /** What filters work on; null where it is too much for a page. */
   samples: SamplesHead | null;
+  /** Whether some build tells the lines of its sources. */
+  knows_lines: boolean;
+  /** Absent where no build tells them, and where samples are not told apart so finely. */
+  lines?: LinesHead;
+}
+
+/** Calls with their lines, and where their columns and the text of the sources lie: see `crates/report/src/flame/lines.rs`. */
+export interface LinesHead {
+  nodes: number;
+  block: number;
+  texts_block: number;
+}
+
+/** The text of the sources around the lines that have time: see `crates/report/src/flame/lines/text.rs`. */
+export interface SourceTexts {
+  files: {
+    /** As the build has it. */
+    file: string;
+    /** Where it was read; empty where it was not found. */
+    path: string;
+    /** Lines of the whole file. */
+    length: number;
+    lines: [number, string][];
+  }[];
+  around: number;
+  lines_max: number;
+  /** Lines with time of files that were read, which are without their text. */
+  without: number;
 }
 
 /** Samples by thread, stretch of time and statement, and where their columns lie: see `crates/report/src/flame/samples.rs`. */
@@ -351,6 +383,8 @@ export interface SamplesHead {
   step_s: number;
   rows: number;
   block: number;
+  /** Nodes of rows are those of the tree of lines. */
+  lines: boolean;
   note: string;
 }
 
@@ -375,4 +409,70 @@ export interface Column {
   /** NaN is a gap. For an envelope, the median. */
   v: Float64Array;
   band?: { min: Float64Array; q1: Float64Array; q3: Float64Array; max: Float64Array };
+}
+
+/** What clients asked of the server: see `crates/report/src/statements/page.rs`. */
+export interface StatementsHead {
+  /** What sums there are; the first `times` of them are times in nanoseconds. */
+  metrics: string[];
+  times: number;
+  /** What following them cost, in words. */
+  cost: string;
+  levels: StatementsOfLevel[];
+}
+
+export interface StatementsOfLevel {
+  /** The level's index; null: all of a recording in which no level ended. */
+  level: number | null;
+  seconds: number;
+  /** Commands of whyso's own connections that are not among them. */
+  own_left_out: number;
+  total: StatementRow;
+  rows: StatementRow[];
+  /** How many more statements there were, and how many commands those were. */
+  left: number;
+  left_count: number;
+}
+
+export interface StatementRow {
+  command: string;
+  statement: string;
+  count: number;
+  /** By metric; null where it is known of no command, or there is no such count. */
+  sums: (number | null)[];
+  /** By metric: of how many commands. */
+  known: number[];
+  mean_ns: number;
+  p95_ns: number | null;
+  max_ns: number;
+}
+
+/** Lock waits over a level, as `whyso locks --json` has them: see `crates/report/src/locks`. */
+export interface LocksHead {
+  level: number | null;
+  seconds: number;
+  /** Times that it was looked who waits. */
+  looks: number;
+  row_locks_counted: { waits: number; waited_s: number } | null;
+  requests_waited_s: number | null;
+  objects: LockObject[];
+  instruments: { instrument: string; count: number; waited_s: number | null; share_of_lock: number | null }[];
+  tables: { table: string; locks: number; locks_s: number; rows: number; rows_s: number }[];
+  not_measured: string[];
+  /** How many more lines each table would have. */
+  left: { objects: number; instruments: number; tables: number };
+}
+
+export interface LockObject {
+  lock: string;
+  object: string;
+  index: string;
+  mode: string;
+  samples: number;
+  share: number;
+  waited_s: number | null;
+  /** What those that waited executed most. */
+  statement: string | null;
+  /** What those at the head of the queue executed most, and of which share of the samples. */
+  held_by: { statement: string | null; share: number };
 }

@@ -212,7 +212,8 @@ export class Desk {
   /** Samples of stacks by thread and time; null where there are none. */
   samples(): Promise<Samples | null> {
     const head = this.source.head.flame?.samples;
-    this.#samples ??= head ? this.source.sampleColumns().then((columns) => samplesOf(head, columns)) : Promise.resolve(null);
+    const nodes = head?.lines ? this.source.lineNodes() : Promise.resolve(null);
+    this.#samples ??= head ? Promise.all([this.source.sampleColumns(), nodes]).then(([columns, nodeOf]) => samplesOf(head, columns, nodeOf)) : Promise.resolve(null);
     return this.#samples;
   }
 

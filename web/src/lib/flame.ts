@@ -13,7 +13,7 @@ export interface CallTree {
 
 export function callTree(depths: Float64Array, names: Float64Array): CallTree {
   const count = depths.length;
-  const tree = { depth: Uint16Array.from(depths), name: Uint32Array.from(names), parent: new Int32Array(count), end: new Uint32Array(count) };
+  const tree = { depth: new Uint16Array(depths), name: new Uint32Array(names), parent: new Int32Array(count), end: new Uint32Array(count) };
   /** The nodes from node 0 down to the one before. */
   const path: number[] = [];
   for (let node = 0; node < count; node++) {
@@ -153,7 +153,8 @@ export function shareOf(tree: CallTree, inclusive: Float64Array, matches: Uint8A
 /** Which names hold a text, in any case; none where there is no text. */
 export function matching(names: string[], text: string): Uint8Array {
   const wanted = text.trim().toLowerCase();
-  return Uint8Array.from(names, (name) => (wanted !== '' && name.toLowerCase().includes(wanted) ? 1 : 0));
+  if (wanted === '') return new Uint8Array(names.length);
+  return Uint8Array.from(names, (name) => (name.toLowerCase().includes(wanted) ? 1 : 0));
 }
 
 /** One side of a comparison. */

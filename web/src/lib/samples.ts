@@ -15,6 +15,8 @@ export interface Samples {
   whose: Uint32Array;
   stretch: Uint32Array;
   node: Uint32Array;
+  /** Its node in the tree of lines; empty where lines are not told apart. */
+  lineNode: Uint32Array;
   us: Float64Array;
   /** Roots of their variances. */
   spread: Float64Array;
@@ -23,18 +25,21 @@ export interface Samples {
 
 const places = (column: Float64Array | undefined) => Int32Array.from(column ?? [], (place) => (Number.isNaN(place) ? -1 : place));
 
-export function samplesOf(head: SamplesHead, columns: Float64Array[]): Samples {
+/** `nodeOf`: by node of the tree of lines its node in that of calls, where rows are told apart by line. */
+export function samplesOf(head: SamplesHead, columns: Float64Array[], nodeOf: Float64Array | null = null): Samples {
   const column = (slot: number) => columns[slot] ?? new Float64Array(0);
+  const nodes = new Uint32Array(column(7));
   return {
     head,
     role: places(columns[0]),
     thread: places(columns[1]),
     connection: column(2),
     statement: places(columns[3]),
-    metric: Uint8Array.from(column(4)),
-    whose: Uint32Array.from(column(5)),
-    stretch: Uint32Array.from(column(6)),
-    node: Uint32Array.from(column(7)),
+    metric: new Uint8Array(column(4)),
+    whose: new Uint32Array(column(5)),
+    stretch: new Uint32Array(column(6)),
+    node: nodeOf ? nodes.map((line) => nodeOf[line] ?? 0) : nodes,
+    lineNode: nodeOf ? nodes : new Uint32Array(0),
     us: column(8),
     spread: column(9),
     count: column(10),
@@ -70,7 +75,16 @@ export interface Left {
 /** Two standard errors to each side hold 95 %. */
 const STANDARD_ERRORS = 1.96;
 
-export function left(samples: Samples, nodes: number, metric: number, [first, after]: readonly [number, number], marks: Uint8Array, asksWork: boolean): Left {
+/** `nodeOf`: by row its node, of either tree. */
+export function left(
+  samples: Samples,
+  nodes: number,
+  metric: number,
+  [first, after]: readonly [number, number],
+  marks: Uint8Array,
+  asksWork: boolean,
+  nodeOf: Uint32Array = samples.node,
+): Left {
   const exclusive = new Float64Array(nodes);
   let [variance, count, all, known] = [0, 0, 0, 0];
   const [begin, end] = rowsOf(samples, metric);
@@ -83,7 +97,7 @@ export function left(samples: Samples, nodes: number, metric: number, [first, af
     all += us;
     if (mark > 1) known += us;
     if (mark < 3) continue;
-    const node = samples.node[row] as number;
+    const node = nodeOf[row] as number;
     exclusive[node] = (exclusive[node] as number) + us;
     variance += (samples.spread[row] as number) ** 2;
     count += samples.count[row] as number;

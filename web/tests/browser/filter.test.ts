@@ -31,6 +31,7 @@ function made(note = '') {
       one.explanation.about = a.index;
       one.flame = {
         metrics: ['cpu', 'lock', 'io', 'other'],
+        knows_lines: false,
         threads: ['connection', 'background'],
         modules: ['', 'mariadbd'],
         names: [['<Total>', 0], ['work', 1]],
@@ -47,6 +48,7 @@ function made(note = '') {
         })),
         samples: {
           roles: ['connection', 'purge'],
+          lines: false,
           threads: [[71, 'one'], [72, 'two'], [80, 'ib_purge']],
           statements: ['COMMIT', 'SELECT ?'],
           edges_ns: [0, 1, 2, 3, 4].map((s) => origin + s * 1e9),

@@ -43,6 +43,7 @@ function made(calls: Call[], change: (flame: FlameHead) => void = () => {}): { u
   const columns = [of(0), of(1)];
   const flame: FlameHead = {
     metrics: ['cpu', 'lock', 'io', 'other'],
+    knows_lines: false,
     threads: ['connection', 'background'],
     modules,
     names: keys.map((key) => JSON.parse(key) as [string, number]),

@@ -38,6 +38,7 @@ test('a window is typed as the terminal takes it, and what is none is told', () 
 
 const head: SamplesHead = {
   roles: ['connection', 'purge'],
+  lines: false,
   threads: [[7, 'one'], [8, 'ib_purge']],
   statements: ['COMMIT'],
   edges_ns: [0, 1e9, 1.5e9, 2e9],

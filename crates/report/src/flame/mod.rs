@@ -1,16 +1,18 @@
 //! The server's stacks as the page takes them: one tree of all calls, and its times by level, threads and metric.
 
+mod lines;
 mod parts;
 mod samples;
 
-pub(crate) use parts::{FlamePart, parts, parts_of_other};
-pub(crate) use samples::SamplesHead;
+pub(crate) use lines::{LinesHead, texts};
+pub(crate) use parts::{FlamePart, level_name, parts, parts_of_other};
+pub(crate) use samples::{Places, SamplesHead};
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Serialize;
 use whyso_explain::profile::{
-    self, CallTree, FunctionName, Profile, ProfileSample, call_tree_with_places, metric_of,
+    self, CallTree, FunctionName, Profile, ProfileSample, SourcePlace, call_tree_with_places, metric_of,
 };
 
 use crate::source::Stacks;
@@ -50,6 +52,11 @@ pub(crate) struct FlameHead {
     pub(crate) levels: Vec<FlameLevel>,
     /// What filters work on; `None` where it is too much for a page.
     pub(crate) samples: Option<SamplesHead>,
+    /// Whether some build tells the lines of its sources.
+    pub(crate) knows_lines: bool,
+    /// Where in the sources the calls were; absent where no build tells, and where samples are not told apart so finely.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) lines: Option<LinesHead>,
 }
 
 #[derive(Serialize)]
@@ -85,6 +92,8 @@ pub(crate) struct Flame {
     own_parts: usize,
     /// Its metrics are the columns of each part; the last ones are of what lies in no part of the first run, so that windows of any kind find their calls.
     profile: Profile,
+    /// Where in the sources each function of a stack was, in the order of the profile's stacks; `None` where the build does not tell.
+    places: BTreeMap<u32, Vec<Option<SourcePlace>>>,
     /// Of each sample of the profile.
     taken: Vec<Taken>,
 }
@@ -93,8 +102,13 @@ impl Flame {
     /// The stacks of one run, or of several, each with its parts that are told. `None` where no stack lies in a window.
     pub(crate) fn new(runs: Vec<(Stacks, Vec<FlamePart>)>) -> Option<Flame> {
         let own_parts = runs.first().map_or(0, |(_, parts)| parts.len());
-        let mut flame =
-            Flame { parts: Vec::new(), own_parts, profile: Profile::default(), taken: Vec::new() };
+        let mut flame = Flame {
+            parts: Vec::new(),
+            own_parts,
+            profile: Profile::default(),
+            places: BTreeMap::new(),
+            taken: Vec::new(),
+        };
         let parts: usize = runs.iter().map(|(_, parts)| parts.len()).sum();
         for (stacks, own) in runs {
             flame.add(stacks, own, parts);
@@ -105,7 +119,7 @@ impl Flame {
 
     /// `all`: how many parts there are of all runs.
     fn add(&mut self, stacks: Stacks, parts: Vec<FlamePart>, all: usize) {
-        let Flame { parts: before, profile, taken, .. } = self;
+        let Flame { parts: before, profile, places, taken, .. } = self;
         let is_own = before.is_empty();
         let part_at = |t_ns: i64| {
             let holds = |part: &FlamePart| t_ns >= part.window.begin_ns && t_ns < part.window.end_ns;
@@ -144,6 +158,9 @@ impl Flame {
         }
         for frame in stacks.frames.into_iter().filter(|frame| used.contains(&frame.stack)) {
             let function = FunctionName { name: frame.function, module: frame.module };
+            let place = frame.source_file.zip(frame.line).filter(|(_, line)| *line > 0);
+            let place = place.map(|(file, line)| SourcePlace { file, line });
+            places.entry(first_stack + frame.stack).or_default().push(place);
             profile.stacks.entry(first_stack + frame.stack).or_default().push(function);
         }
         before.extend(parts);
@@ -199,6 +216,8 @@ impl Flame {
             folded_below,
             levels: parts.map(|(part, columns)| part.head(columns.to_vec())).collect(),
             samples: None,
+            knows_lines: false,
+            lines: None,
         };
         (head, [depths, places])
     }

@@ -53,7 +53,7 @@ pub(crate) fn parts_of_other(run: &RunInfo, other: &RunInfo, stacks: &Stacks) ->
     let named = |mut part: FlamePart| {
         let level = part.level.and_then(|index| other.levels.iter().find(|level| level.index == index));
         part.name = Some(match level {
-            Some(level) if level.users > 0 => format!("{} of run {}", name(other, level), other.id),
+            Some(level) if level.users > 0 => format!("{} of run {}", level_name(other, level), other.id),
             _ => format!("run {}", other.id),
         });
         part.transactions = if is_alike { part.transactions } else { 0 };
@@ -63,7 +63,7 @@ pub(crate) fn parts_of_other(run: &RunInfo, other: &RunInfo, stacks: &Stacks) ->
 }
 
 /// As the page calls the levels of its own run.
-fn name(run: &RunInfo, level: &Level) -> String {
+pub(crate) fn level_name(run: &RunInfo, level: &Level) -> String {
     match level.result.rate_per_s.filter(|_| run.sweeps_rates()) {
         Some(rate) => format!("{}/s", grouped(rate)),
         None if level.users == 1 => "1 user".to_string(),

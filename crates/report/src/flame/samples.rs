@@ -13,11 +13,13 @@ const ROWS_MAX: usize = 300_000;
 /// The most statements that are told apart; the time of others is of none that is known.
 const STATEMENTS_MAX: usize = 500;
 /// From fine to coarse, until the rows are few enough.
-const FINENESS: [Fineness; 4] = [
-    Fineness { step_s: 1, threads: true },
-    Fineness { step_s: 10, threads: true },
-    Fineness { step_s: 10, threads: false },
-    Fineness { step_s: 60, threads: false },
+const FINENESS: [Fineness; 6] = [
+    Fineness { step_s: 1, threads: true, lines: true },
+    Fineness { step_s: 10, threads: true, lines: true },
+    Fineness { step_s: 10, threads: true, lines: false },
+    Fineness { step_s: 10, threads: false, lines: true },
+    Fineness { step_s: 60, threads: false, lines: true },
+    Fineness { step_s: 60, threads: false, lines: false },
 ];
 const NS_PER_S: i64 = 1_000_000_000;
 
@@ -28,6 +30,8 @@ struct Fineness {
     step_s: i64,
     /// By thread, connection and statement; else by role alone.
     threads: bool,
+    /// By line of the sources.
+    lines: bool,
 }
 
 /// Of whom, when and where a sample of the profile was, by its place there.
@@ -56,8 +60,11 @@ pub(crate) struct SamplesHead {
     step_s: i64,
     pub(crate) rows: usize,
     /// The block that holds: of whom, entry by entry its role, thread, connection and statement, NaN where none is known; then of each row its metric, of
-    /// whom, its stretch, its node, its time in µs, the root of its variance in µs, and how many samples or waits it is.
+    /// whom, its stretch, its node, its time in µs, the root of its variance in µs, and how many samples or waits it is; where calls are told apart by
+    /// line, the node is that of the tree of lines.
     pub(crate) block: u32,
+    /// Nodes are those of the tree of lines.
+    pub(crate) lines: bool,
     /// What is not told apart, in plain words; empty where everything is.
     note: String,
 }
@@ -84,21 +91,30 @@ type Cell = fn(&(Key, Sum)) -> f64;
 /// Places in the head of role and thread; the connection; the place of the statement.
 type Whose = (usize, Option<usize>, Option<u64>, Option<usize>);
 
+/// By stack: its node in the tree of calls, and in that of lines where some build tells them.
+pub(crate) struct Places<'a> {
+    pub(crate) calls: &'a HashMap<u32, usize>,
+    pub(crate) lines: Option<&'a HashMap<u32, usize>>,
+}
+
 impl Flame {
-    /// The samples by the places of their stacks in the tree, with the columns of their block; `None` where even the coarsest are too many.
+    /// The samples by the places of their stacks in the tree, or in that of lines where there is one, with the columns of their block; `None` where
+    /// even the coarsest are too many.
     pub(crate) fn samples(
         &self,
-        places: &HashMap<u32, usize>,
+        places: &Places<'_>,
         names: &BTreeMap<u32, String>,
         origin_ns: i64,
     ) -> Option<(SamplesHead, Vec<Vec<f64>>)> {
-        FINENESS.iter().find_map(|fineness| self.samples_at(*fineness, places, names, origin_ns, ROWS_MAX))
+        // Where there are no lines, leaving them out saves nothing.
+        let mut fitting = FINENESS.iter().filter(|fineness| fineness.lines || places.lines.is_some());
+        fitting.find_map(|fineness| self.samples_at(*fineness, places, names, origin_ns, ROWS_MAX))
     }
 
     fn samples_at(
         &self,
         fineness: Fineness,
-        places: &HashMap<u32, usize>,
+        places: &Places<'_>,
         names: &BTreeMap<u32, String>,
         origin_ns: i64,
         rows_max: usize,
@@ -109,12 +125,14 @@ impl Flame {
         let others = known.len() < self.statements();
         let statements: HashMap<&str, usize> =
             known.iter().enumerate().map(|(place, text)| (*text, place)).collect();
+        let lines = places.lines.filter(|_| fineness.lines);
+        let node_of = lines.unwrap_or(places.calls);
         let mut roles: Numbered<&str> = Numbered::default();
         let mut threads: Numbered<u32> = Numbered::default();
         let mut whose: Numbered<Whose> = Numbered::default();
         let mut sums: HashMap<Key, Sum> = HashMap::new();
         for (sample, taken) in self.profile.samples.iter().zip(&self.taken) {
-            let Some(node) = places.get(&sample.stack) else { continue };
+            let Some(node) = node_of.get(&sample.stack) else { continue };
             let role = roles.place(&taken.role);
             let of = match fineness.threads {
                 false => (role, None, None, None),
@@ -159,7 +177,8 @@ impl Flame {
             step_s: fineness.step_s,
             rows: rows.len(),
             block: 0,
-            note: note(fineness, others),
+            lines: lines.is_some(),
+            note: note(fineness, places.lines.is_some() && lines.is_none(), others),
             edges_ns,
         };
         let place = |place: Option<usize>| place.map_or(f64::NAN, |place| place as f64);
@@ -219,7 +238,7 @@ impl Flame {
     }
 }
 
-fn note(fineness: Fineness, others: bool) -> String {
+fn note(fineness: Fineness, lacks_lines: bool, others: bool) -> String {
     let mut notes = Vec::new();
     if fineness.step_s > FINENESS[0].step_s {
         notes.push(format!(
@@ -236,6 +255,9 @@ fn note(fineness: Fineness, others: bool) -> String {
         let most = whole(STATEMENTS_MAX as u64);
         notes.push(format!("Of statements, the {most} with the most samples can be chosen."));
     }
+    if lacks_lines {
+        notes.push("Its calls are not told apart by line: `whyso source` does that.".to_string());
+    }
     notes.join(" ")
 }
 
@@ -247,7 +269,8 @@ mod tests {
     use whyso_series::{KnownBy, Span, Spans};
 
     fn told(flame: &Flame, fineness: Fineness) -> (SamplesHead, Vec<Vec<f64>>) {
-        let (_, places, _) = flame.tree();
+        let (_, calls, _) = flame.tree();
+        let places = Places { calls: &calls, lines: None };
         flame.samples_at(fineness, &places, &BTreeMap::from([(1, "one".to_string())]), 0, ROWS_MAX).unwrap()
     }
 
@@ -319,14 +342,15 @@ mod tests {
     #[test]
     fn of_too_many_samples_the_finest_is_dropped_and_that_is_said() {
         let flame = made();
-        let (head, columns) = told(&flame, FINENESS[2]);
+        let (head, columns) = told(&flame, FINENESS[3]);
         assert!(head.threads.is_empty() && columns[1].iter().all(|thread| thread.is_nan()));
         assert_eq!(
             head.note,
             "To keep this page small, windows of its stacks are in steps of 10 s. Its stacks are told apart by role alone: `whyso \
              functions` chooses them by thread, name, connection and statement."
         );
-        let (_, places, _) = flame.tree();
-        assert!(flame.samples_at(FINENESS[3], &places, &BTreeMap::new(), 0, 2).is_none());
+        let (_, calls, _) = flame.tree();
+        let places = Places { calls: &calls, lines: None };
+        assert!(flame.samples_at(FINENESS[4], &places, &BTreeMap::new(), 0, 2).is_none());
     }
 }

@@ -1,8 +1,11 @@
 //! Lock waits by table and index, by instrument, and who waits for whom: for the terminal, and as one object.
 
 mod now;
+mod page;
 
 pub use now::{locks_now, locks_now_json};
+pub use page::LevelLocks;
+pub(crate) use page::{LocksHead, heads as locks_heads};
 
 use std::fmt::Write as _;
 

@@ -115,3 +115,14 @@ fn whoever_waits_stands_under_the_one_that_it_waits_for() {
         (Some(2), &json!(6))
     );
 }
+
+#[test]
+fn the_page_has_the_first_lines_of_each_table_and_says_how_many_more_there_are() {
+    let objects: Vec<LockObject> =
+        (0..60).map(|number| object("t.accounts", 60 - number, 0.5, None)).collect();
+    let heads = locks_heads(&[LevelLocks { level: Some(2), locks: of(&objects, &[]) }]);
+    let told = serde_json::to_value(&heads).unwrap();
+    assert_eq!((&told[0]["level"], told[0]["objects"].as_array().unwrap().len()), (&2.into(), 50));
+    assert_eq!(told[0]["left"], json!({"objects": 10, "instruments": 0, "tables": 0}));
+    assert_eq!(told[0]["objects"][0]["held_by"]["share"], 0.9);
+}

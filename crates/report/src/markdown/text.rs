@@ -34,6 +34,8 @@ impl Markdown {
                     | "transaction"
                     | "action"
                     | "what it is"
+                    | "statement"
+                    | "command"
             )
         };
         let rule = |cell: &&str| if is_words(cell) { "---".to_string() } else { "---:".to_string() };

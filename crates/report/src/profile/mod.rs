@@ -13,7 +13,7 @@ pub use classes::{classes, classes_json};
 pub use difference::{Compared, folded_against, function_differences, function_differences_json};
 pub use json::{functions_json, relatives_json};
 pub use pprof::{ForPprof, pprof};
-pub use source::{Annotated, SourceText, annotated, annotated_json};
+pub use source::{Annotated, ReadSource, SourceText, annotated, annotated_json};
 pub use wakers::{FilesByRole, OfRoles, StatesByRole, wakers, wakers_json};
 
 use whyso_explain::profile::{Attributed, FunctionName, FunctionTime, Functions, Profile, Relatives};

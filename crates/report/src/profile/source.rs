@@ -24,6 +24,9 @@ pub struct SourceText {
     pub lines: Vec<String>,
 }
 
+/// Reads a source file by its name as the build has it; `None` where it is not on this machine.
+pub type ReadSource<'a> = &'a dyn Fn(&str) -> Option<SourceText>;
+
 /// What is annotated.
 #[derive(Clone, Copy, Debug)]
 pub struct Annotated<'a> {

@@ -2,11 +2,14 @@
 
 mod cost;
 mod json;
+mod page;
 #[cfg(test)]
 mod tests;
 
 pub use cost::words as sql_trace_words;
 pub use json::{commands_json, statements_json};
+pub use page::{LevelStatements, RunStatements};
+pub(crate) use page::{StatementsHead, head as statements_head};
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -175,7 +178,8 @@ fn row(
     sums.chain(rest).collect()
 }
 
-fn total(statements: &[StatementTime]) -> StatementTime {
+/// All of them as one, without what 95 % of its response times do not exceed.
+pub(crate) fn total(statements: &[StatementTime]) -> StatementTime {
     let mut total = StatementTime::default();
     for one in statements {
         total.count += one.count;

@@ -1,0 +1,92 @@
+//! What a report has of a run that takes more than its series to tell: statements and lock waits, level by level, and the text of sources.
+
+use whyso_explain::statements::{CommandMetric, by_statement};
+use whyso_record::Recording;
+use whyso_record::run::{Purpose, Window};
+use whyso_report::{Beside, LevelLocks, LevelStatements, RunStatements, Source, SourceText};
+
+use crate::Error;
+use crate::locks::{LocksOver, holds_locks, locks_in};
+use crate::source_files::{SourcePath, source_file};
+use crate::statements::{CommandFilter, commands_in, sql_trace_cost};
+
+/// What [`ForReport::beside`] lends to a report.
+#[derive(Clone, Debug, Default)]
+pub struct ForReport {
+    statements: Option<RunStatements>,
+    /// By the level's index; `None`: all of a recording in which no level ended.
+    locks: Vec<(Option<u32>, LocksOver)>,
+    source_paths: Vec<SourcePath>,
+}
+
+impl ForReport {
+    /// `source_paths`: where sources are looked for, beside where they were built.
+    ///
+    /// # Errors
+    /// The recording's files can't be read.
+    pub fn new(recording: &Recording, source_paths: &[SourcePath]) -> Result<ForReport, Error> {
+        let parts = parts(recording);
+        let mut locks = Vec::new();
+        if holds_locks(recording) {
+            for (level, window) in &parts {
+                locks.push((*level, locks_in(recording, *window)?));
+            }
+        }
+        Ok(ForReport {
+            statements: statements(recording, &parts)?,
+            locks,
+            source_paths: source_paths.to_vec(),
+        })
+    }
+
+    /// Calls `make` with what a report takes. `against`: another run to compare with.
+    pub fn lend<T>(&self, against: Option<&dyn Source>, make: impl FnOnce(&Beside<'_>) -> T) -> T {
+        let locks: Vec<LevelLocks<'_>> = self
+            .locks
+            .iter()
+            .map(|(level, over)| LevelLocks { level: *level, locks: over.told("") })
+            .collect();
+        // A report is made without a text that can't be read, and says so.
+        let source_text = |file: &str| -> Option<SourceText> {
+            let found = source_file(file, &self.source_paths).ok().flatten()?;
+            Some(SourceText { path: found.path.display().to_string(), lines: found.lines })
+        };
+        make(&Beside {
+            against,
+            source_text: Some(&source_text),
+            statements: self.statements.as_ref(),
+            locks: &locks,
+        })
+    }
+}
+
+/// The parts of a run that a report tells one by one: its levels, or all of it.
+fn parts(recording: &Recording) -> Vec<(Option<u32>, Window)> {
+    let levels = &recording.run().levels;
+    match levels.is_empty() {
+        true => recording.window().map(|window| (None, window)).into_iter().collect(),
+        false => {
+            let sweep = levels.iter().filter(|level| level.purpose == Purpose::Sweep);
+            sweep.map(|level| (Some(level.index), level.window)).collect()
+        }
+    }
+}
+
+/// `None` where no commands were followed.
+fn statements(
+    recording: &Recording,
+    parts: &[(Option<u32>, Window)],
+) -> Result<Option<RunStatements>, Error> {
+    let Some(trace) = sql_trace_cost(recording)? else { return Ok(None) };
+    let mut run = RunStatements { trace, texts: recording.statements()?, levels: Vec::new() };
+    for (level, window) in parts {
+        let found = commands_in(recording, *window, &CommandFilter::default())?;
+        run.levels.push(LevelStatements {
+            level: *level,
+            seconds: window.seconds(),
+            own_left_out: found.own_left_out,
+            statements: by_statement(&found.seen(), CommandMetric::Response),
+        });
+    }
+    Ok(Some(run))
+}

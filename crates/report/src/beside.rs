@@ -1,0 +1,19 @@
+//! What a report is given beside a recording and what was found in it.
+
+use crate::locks::LevelLocks;
+use crate::profile::ReadSource;
+use crate::source::Source;
+use crate::statements::RunStatements;
+
+/// What of a run only who opened it can add up or read. Nothing of it has to be there.
+#[derive(Clone, Copy, Default)]
+pub struct Beside<'a> {
+    /// Another run, whose stacks the page's flame graphs can be compared with.
+    pub against: Option<&'a dyn Source>,
+    /// For the text around lines that have time.
+    pub source_text: Option<ReadSource<'a>>,
+    /// What clients asked of the server, level by level.
+    pub statements: Option<&'a RunStatements>,
+    /// What connections waited for, level by level.
+    pub locks: &'a [LevelLocks<'a>],
+}

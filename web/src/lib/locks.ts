@@ -1,0 +1,27 @@
+/** Lock waits added up by kind of lock. Pure. */
+
+import type { LockObject } from '../data/model.ts';
+
+export interface KindOfLock {
+  kind: string;
+  samples: number;
+  /** Null where it is known of none. */
+  waited_s: number | null;
+}
+
+/** The kinds that connections were found waiting for, the most samples first. */
+export function kindsOf(objects: LockObject[]): KindOfLock[] {
+  const kinds = new Map<string, KindOfLock>();
+  for (const one of objects) {
+    const kind = kinds.get(one.lock) ?? { kind: one.lock, samples: 0, waited_s: null };
+    kind.samples += one.samples;
+    if (one.waited_s !== null) kind.waited_s = (kind.waited_s ?? 0) + one.waited_s;
+    kinds.set(one.lock, kind);
+  }
+  return [...kinds.values()].sort((a, b) => b.samples - a.samples);
+}
+
+/** Such as "shop.orders (PRIMARY)". */
+export function placeWords({ object, index }: { object: string; index: string }): string {
+  return `${object || 'not told'}${index ? ` (${index})` : ''}`;
+}
