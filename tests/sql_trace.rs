@@ -157,6 +157,16 @@ fn a_load_s_executions_are_told_by_what_they_prepared_and_add_up_to_what_it_sent
     let points =
         executions.iter().find(|one| one["statement"] == "SELECT c FROM sbtest1 WHERE id=?").unwrap();
     assert_eq!((&points["sum"]["rows_sent"], &points["sum"]["errors"]), (&points["count"], &Value::from(0)));
+    // The report has the same sums, and says what this server does not tell.
+    let page = std::fs::read_to_string(format!("{run}/report.html")).unwrap();
+    let head = page.split("id=\"whyso-head\">").nth(1).unwrap().split("</script>").next().unwrap();
+    let head: Value = serde_json::from_str(head).unwrap();
+    let rows = head["statements"]["levels"][0]["rows"].as_array().unwrap();
+    let row = rows.iter().find(|one| one["statement"] == points["statement"]).unwrap();
+    assert_eq!((&row["count"], &row["sums"][0]), (&points["count"], &points["sum_ns"]["response"]));
+    let markdown = text(&output(&mut place.whyso(&["report", run, "--format", "md"])).stdout);
+    let line = markdown.lines().find(|line| line.starts_with("| SELECT c FROM sbtest1 WHERE id=? |"));
+    assert!(line.is_some_and(|line| line.contains("| not known |")), "{markdown}");
     // Other views take their spans from it.
     let of_statement = ["functions", run, "--statement", "from SBTEST", "--by", "cpu", "--json"];
     let of_statement = json_of(&output(&mut place.whyso(&of_statement)));
