@@ -59,12 +59,17 @@ pub fn function_differences(
         ]
     };
     let mut rows = vec![metrics.iter().flat_map(head).chain(["function".to_string()]).collect::<Vec<_>>()];
-    for one in [&found.total].into_iter().chain(found.functions.iter().take(limit)) {
+    // One that spent no time on either side has nothing to tell.
+    let spent = |one: &&FunctionDifference| {
+        compared.of(one).iter().any(|difference| difference.here != 0.0 || difference.there != 0.0)
+    };
+    let functions: Vec<&FunctionDifference> = found.functions.iter().filter(spent).collect();
+    for one in [&found.total].into_iter().chain(functions.iter().copied().take(limit)) {
         let cells = compared.of(one).iter().flat_map(|difference| cells(difference, scale));
         rows.push(cells.chain([clean(&named(&one.function))]).collect());
     }
     let mut out = format!("{}\n{}", about(compared), table(&rows));
-    let left = found.functions.len().saturating_sub(limit);
+    let left = functions.len().saturating_sub(limit);
     if left > 0 {
         out.push_str(&format!("and {} more: --limit N shows N\n", whole(left as u64)));
     }
