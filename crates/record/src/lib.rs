@@ -73,7 +73,7 @@ mod write;
 pub use error::{Error, Result};
 pub use list::{RunSummary, list_runs};
 pub use read::{Recording, Samples, SeriesInfo, StateLooks};
-pub use write::{Options, OwnCost, Recorder, Summary};
+pub use write::{Options, OwnCost, Recorder, Summary, Tap};
 
 use std::path::{Path, PathBuf};
 

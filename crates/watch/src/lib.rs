@@ -20,6 +20,7 @@
 //! | `lock_waits` | who waits for whom in locks, as a table, while anybody does | InnoDB's and the Performance Schema's tables, the process list |
 //! | `instruments` | waits for the server's own locks by instrument, and by table | the Performance Schema, `SHOW ENGINE INNODB MUTEX` |
 //! | `variables` | changes of global variables, as events | `SHOW GLOBAL VARIABLES` |
+//! | `addon.NAME` | whatever a program prints or a statement gives | a TOML file of the user, or one of `addons/` |
 //! | `watch` | cost, missed and failed readings of each sampler | itself |
 //!
 //! Events: `gap` when a source fails, once, with the reason; `gap_end` when it is back; `variable`
@@ -52,6 +53,7 @@
 //! # }
 //! ```
 
+mod addon;
 mod cgroup;
 mod connections;
 mod cost;
@@ -79,6 +81,7 @@ mod text;
 mod variables;
 mod watcher;
 
+pub use addon::{AddOn, Checked, check as check_add_on, shipped as shipped_add_ons};
 pub use connections::{Connection, connections};
 pub use digest::{Backslashes, digest, digest_with, may_be_kept_with};
 pub use error::Error;

@@ -24,6 +24,11 @@ pub(crate) trait Sampler: Send {
         batch.nothing_to_read();
         Ok(())
     }
+
+    /// CPU time that processes used for it so far, beside its own thread.
+    fn others_cpu_ns(&self) -> u64 {
+        0
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -173,7 +178,7 @@ impl Runner {
     fn note_cost(&self, begin_ns: i64, end_ns: i64) {
         let cost = &self.around.cost;
         let duration_ns = (end_ns - begin_ns).max(0).unsigned_abs();
-        let cpu_ns = thread_cpu_ns().max(0).unsigned_abs();
+        let cpu_ns = thread_cpu_ns().max(0).unsigned_abs() + self.sampler.others_cpu_ns();
         cost.duration_ns.fetch_add(duration_ns, Ordering::Relaxed);
         cost.last_duration_ns.store(duration_ns, Ordering::Relaxed);
         cost.cpu_ns.store(cpu_ns, Ordering::Relaxed);
