@@ -77,7 +77,7 @@ impl Program {
         let mut lines = 0_u64;
         let mut buffer = [0_u8; 16 << 10];
         loop {
-            if stop.wait_until(i64::MIN) {
+            if stop.wait_until(0) {
                 return Heard::Stopped;
             }
             self.listen_to_complaints();

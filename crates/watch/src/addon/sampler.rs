@@ -361,3 +361,88 @@ impl Sink for KeysOnly {
     fn event(&self, _: Event) {}
     fn rows(&self, _: TextRows) {}
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failure(file: &str) -> (String, Duration) {
+        let addon = AddOn::parse(&format!("name = \"a\"\n{file}\n[[column]]\nname = \"x\""), None).unwrap();
+        let began = Instant::now();
+        (check(&addon, None).unwrap_err(), began.elapsed())
+    }
+
+    #[test]
+    fn a_program_that_hangs_is_ended_with_all_that_it_started() {
+        let command = "timeout_ms = 200\ncommand = [\"sh\", \"-c\", \"sleep 77.25 & sleep 77.25\"]";
+        let (why, took) = failure(command);
+        assert!(why.contains("did not end within 0.2 s"), "{why}");
+        assert!(took < Duration::from_secs(10), "{took:?}");
+        for entry in std::fs::read_dir("/proc").unwrap() {
+            let words = std::fs::read(entry.unwrap().path().join("cmdline")).unwrap_or_default();
+            assert!(!words.starts_with(b"sleep\x0077.25"), "a child goes on");
+        }
+    }
+
+    #[test]
+    fn rubbish_is_bounded_and_named() {
+        let (why, _) = failure("command = [\"yes\"]");
+        assert!(why.contains("more than 1 MiB"), "{why}");
+        let (why, _) = failure("command = [\"sh\", \"-c\", \"yes | tr -d '\\\\n'\"]");
+        assert!(why.contains("without the end of a line"), "{why}");
+        let (why, _) = failure("command = [\"head\", \"-c\", \"100\", \"/dev/zero\"]");
+        assert!(why.contains("no text"), "{why}");
+    }
+
+    #[test]
+    fn a_program_that_dies_is_named_with_what_it_said() {
+        for stream in [false, true] {
+            let file = format!("stream = {stream}\ncommand = [\"sh\", \"-c\", \"echo no disk >&2; exit 3\"]");
+            let (why, _) = failure(&file);
+            assert!(why.contains("exit status: 3") && why.contains("no disk"), "{why}");
+        }
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_said_to_be_missing() {
+        let (why, _) = failure("command = [\"no-such-program-here\"]");
+        assert!(why.contains("no-such-program-here can't be started"), "{why}");
+    }
+
+    #[test]
+    fn a_statement_without_a_server_is_refused() {
+        let addon = AddOn::parse("name = \"a\"\nsql = \"SELECT 1\"", None).unwrap();
+        assert!(check(&addon, None).unwrap_err().contains("none is watched"));
+    }
+
+    #[test]
+    fn the_examples_that_need_no_server_are_read() {
+        for name in ["example", "iostat"] {
+            let addon = AddOn::find(name).unwrap();
+            let (values, said) = check(&addon, None).unwrap();
+            assert!(!values.is_empty() && said.is_empty(), "{name}: {said:?}");
+        }
+    }
+
+    #[test]
+    fn contentions_are_told_in_microseconds() {
+        let log = tempfile::NamedTempFile::new().unwrap();
+        let text = "sendbufferpool waiting for lock, contentions: 6000 spins: 489200\n\
+                    sendbufferpool waiting for lock, contentions: 6200 spins: 494721\n\
+                    Ndb kernel thread 4 is stuck in: Job Handling elapsed=200\n\
+                    Watchdog: User time: 82 System time: 668\n";
+        std::fs::write(log.path(), text).unwrap();
+        let mut addon = AddOn::find("ndb-out-log").unwrap();
+        addon.env.push(("NDB_OUT_LOG".to_string(), log.path().display().to_string()));
+        let (values, said) = check(&addon, None).unwrap();
+        assert_eq!(said, Vec::<String>::new());
+        let value = |metric: &str, instance: &str| {
+            let found = values.iter().find(|one| one.metric == metric && one.instance == instance);
+            found.unwrap_or_else(|| panic!("{metric} of {instance} in {values:?}")).value.as_f64()
+        };
+        // 5,521 spins in 200 contentions, at 1.25 ns a spin.
+        assert!((value("us_per_contention", "sendbufferpool") - 0.0345).abs() < 1e-4);
+        assert_eq!(value("system_ms", "thread_4"), 668.0);
+        assert_eq!(value("user_ms", "thread_4"), 82.0);
+    }
+}
