@@ -55,7 +55,7 @@ pub struct WatchSpec {
     pub generator_pid: u32,
     /// The server's data directory, where it is on this machine.
     pub data_dir: Option<PathBuf>,
-    /// Sources of the user's own.
+    /// Sources of the user's own, each with a name of its own.
     pub add_ons: Vec<AddOn>,
 }
 
