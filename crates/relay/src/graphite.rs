@@ -47,7 +47,7 @@ struct Shared {
 impl Graphite {
     pub(crate) fn start(receiver: &str, prefix: &str, latest: Arc<Latest>) -> Result<Graphite, Error> {
         let port = receiver.rsplit_once(':').and_then(|(host, port)| (!host.is_empty()).then_some(port));
-        if !port.and_then(|port| port.parse::<u16>().ok()).is_some_and(|port| port > 0) {
+        if port.and_then(|port| port.parse::<u16>().ok()).is_none_or(|port| port == 0) {
             return Err(Error::Receiver(receiver.to_string()));
         }
         let allowed = |char: char| char.is_ascii_alphanumeric() || "-_.".contains(char);
