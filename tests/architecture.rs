@@ -62,7 +62,7 @@ fn assert_absent(name: &str, forbidden: &[&str]) {
 
 #[test]
 fn data_goes_one_way() {
-    let allowed: [(&str, &[&str]); 14] = [
+    let allowed: [(&str, &[&str]); 15] = [
         ("clock", &[]),
         ("wire", &[]),
         ("workload", &[]),
@@ -72,6 +72,7 @@ fn data_goes_one_way() {
         ("server", &["clock", "workload"]),
         ("record", &["clock", "series"]),
         ("watch", &["clock", "record"]),
+        ("relay", &["clock", "record"]),
         ("trace", &["clock"]),
         ("stacks", &[]),
         ("explain", &["series"]),
@@ -79,8 +80,8 @@ fn data_goes_one_way() {
         (
             "lab",
             &[
-                "clock", "workload", "load", "server", "watch", "trace", "stacks", "record", "series",
-                "explain", "report",
+                "relay", "clock", "workload", "load", "server", "watch", "trace", "stacks", "record",
+                "series", "explain", "report",
             ],
         ),
     ];

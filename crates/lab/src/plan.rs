@@ -54,6 +54,10 @@ pub struct Plan {
     pub client_cpus: Option<String>,
     /// Schema that may be written although whyso did not make it.
     pub allow_writes: Option<String>,
+    /// Sources of the user's own.
+    pub add_ons: Vec<whyso_watch::AddOn>,
+    /// Where samples go beside the recording.
+    pub relay: whyso_relay::Wanted,
     /// Folder that holds the recordings.
     pub out: PathBuf,
     /// The command line, secrets masked, as it goes into the recording.

@@ -61,6 +61,10 @@ pub struct RecordPlan {
     pub stacks: bool,
     /// Follow the commands of the server's clients.
     pub sql: Option<Literals>,
+    /// Sources of the user's own.
+    pub add_ons: Vec<whyso_watch::AddOn>,
+    /// Where samples go beside the recording.
+    pub relay: whyso_relay::Wanted,
     /// Folder that holds the recordings.
     pub out: PathBuf,
     /// The command line, secrets masked.
@@ -157,9 +161,11 @@ fn record_processes(
         server_pid: pid,
         server_host: "server".to_string(),
         generator_pid: std::process::id(),
+        add_ons: plan.add_ons.clone(),
         ..WatchSpec::default()
     };
     let mut recording = Recording::begin(&plan.out, info)?;
+    recording.relay(&plan.relay)?;
     let watcher = Watcher::start(watched, recording.recorder.clone())?;
     let tracing = Tracing::with(counting, &mut recording, plan.to_trace(None)).map_err(Error::Failed)?;
     let attended = Attended { plan, listener, stop, dsn: None, runtime, tracing: Some(tracing) };
@@ -188,7 +194,10 @@ fn record_server(
     );
     let pid = info.server.pid;
     let mut recording = Recording::begin(&plan.out, info)?;
-    let watcher = Watcher::start(watch_spec(&dsn, pid, None, plan.interval), recording.recorder.clone())?;
+    recording.relay(&plan.relay)?;
+    let mut watched = watch_spec(&dsn, pid, None, plan.interval);
+    watched.add_ons.clone_from(&plan.add_ons);
+    let watcher = Watcher::start(watched, recording.recorder.clone())?;
     let tracing = Tracing::begin(&mut recording, plan.to_trace(Some(&dsn)));
     let attended = Attended { plan, listener, stop, dsn: Some(dsn), runtime, tracing };
     attended.go(recording, watcher)

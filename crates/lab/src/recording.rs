@@ -9,6 +9,7 @@ use whyso_load::Interval;
 use whyso_record::data::{Event, Kind, Reading, SeriesKey, Status, Value};
 use whyso_record::run::{Ended, Level, RunInfo};
 use whyso_record::{Options, Recorder};
+use whyso_relay::{Relay, Wanted};
 use whyso_server::Dsn;
 use whyso_watch::{WatchSpec, Watcher};
 
@@ -25,6 +26,7 @@ pub(crate) struct Recording {
     pub(crate) recorder: Recorder,
     pub(crate) info: RunInfo,
     pub(crate) path: PathBuf,
+    relay: Option<Relay>,
 }
 
 impl Recording {
@@ -36,7 +38,21 @@ impl Recording {
         let path = folder.join(&info.id);
         let recorder = Recorder::create(&path, Options::default())?;
         recorder.set_run(&info);
-        Ok(Recording { recorder, info, path })
+        Ok(Recording { recorder, info, path, relay: None })
+    }
+
+    /// Gives what is recorded on to others, where that is wanted.
+    ///
+    /// # Errors
+    /// There is nowhere to give it to, as the command line names it.
+    pub(crate) fn relay(&mut self, wanted: &Wanted) -> Result<(), Error> {
+        if wanted.openmetrics.is_none() && wanted.graphite.is_none() {
+            return Ok(());
+        }
+        let relay = Relay::start(wanted).map_err(|error| Error::Plan(error.to_string()))?;
+        self.recorder.tap(relay.tap());
+        self.relay = Some(relay);
+        Ok(())
     }
 
     /// Takes in the result of a level that has ended. Gives why nothing more can be recorded.
@@ -66,6 +82,7 @@ impl Recording {
                 info.not_measured.push(line);
             }
         }
+        info.not_measured.extend(self.relay.take().map(Relay::finish).unwrap_or_default());
         for (name, value) in variables.into_iter().flatten() {
             if info.server.variables.get(&name) != Some(&value) && !changes_by_itself(&name) {
                 info.server.variables_changed.insert(name, value);
@@ -106,6 +123,7 @@ pub(crate) fn watch_spec(
         server_host: dsn.socket.as_ref().map_or_else(|| dsn.host.clone(), |_| "server".into()),
         generator_pid: std::process::id(),
         data_dir,
+        add_ons: Vec::new(),
     }
 }
 

@@ -172,7 +172,9 @@ impl Lab<'_> {
 
         let (pid, data_dir) = (info.server.pid, self.tested.data_dir.clone());
         let mut recording = Recording::begin(&self.plan.out, info)?;
-        let watched = watch_spec(&self.tested.dsn, pid, data_dir, self.plan.interval);
+        recording.relay(&self.plan.relay)?;
+        let mut watched = watch_spec(&self.tested.dsn, pid, data_dir, self.plan.interval);
+        watched.add_ons.clone_from(&self.plan.add_ons);
         let watcher = Watcher::start(watched, recording.recorder.clone())?;
         let wanted = ToTrace {
             trace: self.plan.trace,

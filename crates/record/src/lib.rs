@@ -75,7 +75,7 @@ pub use error::{Error, Result};
 pub use list::{RunSummary, list_runs};
 pub use notes::{NOTE, add_note};
 pub use read::{Recording, Samples, SeriesInfo, StateLooks};
-pub use write::{Options, OwnCost, Recorder, Summary};
+pub use write::{Options, OwnCost, Recorder, Summary, Tap};
 
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
 //! What the watching itself costs: series of the source `watch`, one instance a sampler.
 //!
-//! `cpu_ns` is what the sampler's thread used here. What it costs the server is not in it; a server
+//! `cpu_ns` is what the sampler's thread used here, with the programs of an add-on. What it costs the server is not in it; a server
 //! that finds a sampler's query expensive shows it in `duration_ns`.
 
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::sampler::{Failure, Sampler};
 use crate::sink::Batch;
 
 pub(crate) const METRICS: [Metric; 6] = [
-    counter("cpu_ns", "ns", "CPU time that the sampler's own thread used"),
+    counter("cpu_ns", "ns", "CPU time that the sampler's own thread used, and the programs that it runs"),
     counter("duration_ns", "ns", "time that the sampler's readings took, waiting included"),
     gauge("last_duration_ns", "ns", "time that the sampler's last reading took"),
     counter("readings", "1", "readings that the sampler completed"),

@@ -11,6 +11,8 @@ pub enum Error {
         "the samplers cannot be started: {0}; raise the limits of threads and open files (ulimit -u, -n)"
     )]
     Resources(std::io::Error),
+    #[error("{0}")]
+    AddOn(String),
     #[error("the server cannot be asked: {0}")]
     Server(String),
     #[error("the server did not answer within {0} s: see its log, and try again")]

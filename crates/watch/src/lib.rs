@@ -21,6 +21,7 @@
 //! | `innodb_mutexes` | waits for InnoDB's locks | `SHOW ENGINE INNODB MUTEX` |
 //! | `pfs_…` | waits, stages, statements, files, tables, memory and more, a source a view | the Performance Schema |
 //! | `variables` | changes of global variables, as events | `SHOW GLOBAL VARIABLES` |
+//! | `addon.NAME` | whatever a program prints or a statement gives | a TOML file of the user, or one of `addons/` |
 //! | `watch` | cost, missed and failed readings of each sampler | itself |
 //!
 //! Events: `gap` when a source fails, once, with the reason; `gap_end` when it is back; `variable`
@@ -53,6 +54,7 @@
 //! # }
 //! ```
 
+mod addon;
 mod cgroup;
 mod connections;
 mod cost;
@@ -81,6 +83,7 @@ mod text;
 mod variables;
 mod watcher;
 
+pub use addon::{AddOn, Checked, check as check_add_on, shipped as shipped_add_ons};
 pub use connections::{Connection, connections};
 pub use digest::{Backslashes, digest, digest_with, may_be_kept_with};
 pub use error::Error;

@@ -24,6 +24,11 @@ pub(crate) trait Sampler: Send {
         batch.nothing_to_read();
         Ok(())
     }
+
+    /// CPU time that processes used for it so far, beside its own thread.
+    fn others_cpu_ns(&self) -> u64 {
+        0
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,6 +98,8 @@ pub(crate) struct Runner {
     last: Option<(i64, i64)>,
     /// Readings are being put off, which was said.
     is_slowed: bool,
+    /// CPU time that the sampler's programs used, as it was told last.
+    others_cpu_ns: u64,
 }
 
 /// How long all the last readings of one thread may take together: the watching ends within two seconds.
@@ -136,6 +143,7 @@ impl Runner {
             outage: None,
             last: None,
             is_slowed: false,
+            others_cpu_ns: 0,
         }
     }
 
@@ -231,12 +239,14 @@ impl Runner {
         self.event(if put_off { "slowed" } else { "slowed_end" }, now_ns, text);
     }
 
-    fn note_cost(&self, begin_ns: i64, end_ns: i64, cpu_ns: i64) {
-        let cost = &self.around.cost;
+    fn note_cost(&mut self, begin_ns: i64, end_ns: i64, cpu_ns: i64) {
         let duration_ns = (end_ns - begin_ns).max(0).unsigned_abs();
+        let others_ns = self.sampler.others_cpu_ns();
+        let of_others_ns = others_ns.saturating_sub(std::mem::replace(&mut self.others_cpu_ns, others_ns));
+        let cost = &self.around.cost;
         cost.duration_ns.fetch_add(duration_ns, Ordering::Relaxed);
         cost.last_duration_ns.store(duration_ns, Ordering::Relaxed);
-        cost.cpu_ns.fetch_add(cpu_ns.max(0).unsigned_abs(), Ordering::Relaxed);
+        cost.cpu_ns.fetch_add(cpu_ns.max(0).unsigned_abs() + of_others_ns, Ordering::Relaxed);
     }
 
     /// One event when a gap begins; further failures only wait longer.

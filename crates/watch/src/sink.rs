@@ -97,12 +97,12 @@ impl<'a> Batch<'a> {
     }
 
     /// `describe` is asked only when the name is new at its place.
-    pub(crate) fn put_named(
+    pub(crate) fn put_named<'u>(
         &mut self,
         metric: &str,
         instance: &str,
         value: Value,
-        describe: impl FnOnce() -> (Kind, &'static str),
+        describe: impl FnOnce() -> (Kind, &'u str),
     ) {
         let position = self.position;
         self.position += 1;

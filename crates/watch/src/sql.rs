@@ -60,12 +60,21 @@ impl Sql {
         &mut self,
         query: impl AsyncFnOnce(&mut Conn) -> Result<T, Error>,
     ) -> Result<T, Failure> {
+        self.run_within(READING_TIME_MAX, query)
+    }
+
+    /// The same with another bound.
+    pub(crate) fn run_within<T>(
+        &mut self,
+        bound: Duration,
+        query: impl AsyncFnOnce(&mut Conn) -> Result<T, Error>,
+    ) -> Result<T, Failure> {
         let (opts, conn, stop) = (&self.opts, &mut self.conn, &self.stop);
         let outcome = runtime(&mut self.runtime)?.block_on(async {
             tokio::select! {
                 biased;
                 () = stop.stopped() => Err(Failure::Stopped),
-                outcome = bounded(opts, conn, READING_TIME_MAX, query) => outcome,
+                outcome = bounded(opts, conn, bound, query) => outcome,
             }
         });
         self.clean_up(outcome)

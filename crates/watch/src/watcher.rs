@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use mysql_async::Opts;
 use whyso_clock::monotonic_ns;
 
+use crate::addon::{AddOn, AddOnSampler, Handed};
 use crate::cgroup::Cgroup;
 use crate::connections::Connections;
 use crate::cost::{Cost, CostSampler};
@@ -57,6 +58,8 @@ pub struct WatchSpec {
     pub generator_pid: u32,
     /// The server's data directory, where it is on this machine.
     pub data_dir: Option<PathBuf>,
+    /// Sources of the user's own, each with a name of its own.
+    pub add_ons: Vec<AddOn>,
 }
 
 impl Default for WatchSpec {
@@ -69,6 +72,7 @@ impl Default for WatchSpec {
             server_host: "server".to_string(),
             generator_pid: std::process::id(),
             data_dir: None,
+            add_ons: Vec::new(),
         }
     }
 }
@@ -111,6 +115,8 @@ enum Place {
     ServerNowAndThen,
     ServerSeldom,
     ServerSlowly,
+    /// An add-on that says itself how often.
+    AddOn(Option<Duration>),
     Generator,
 }
 
@@ -133,6 +139,14 @@ impl Watcher {
     pub fn start(spec: WatchSpec, sink: impl Sink + 'static) -> Result<Watcher, Error> {
         if spec.interval < INTERVAL_MIN {
             return Err(Error::IntervalTooShort(spec.interval));
+        }
+        for (position, addon) in spec.add_ons.iter().enumerate() {
+            if spec.add_ons[..position].iter().any(|before| before.name == addon.name) {
+                return Err(Error::AddOn(format!(
+                    "two add-ons are named {}: rename one of them",
+                    addon.name
+                )));
+            }
         }
         let sink: Arc<dyn Sink> = Arc::new(sink);
         let server_pid = Pid::new(spec.server_pid);
@@ -198,6 +212,11 @@ impl Watcher {
             samplers.push((Place::ServerNowAndThen, Box::new(Connections::new(sql()))));
             samplers.push((Place::ServerSlowly, Box::new(Variables::new(sql()))));
         }
+        for addon in &spec.add_ons {
+            let handed = Handed { server: spec.server.clone(), server_pid: spec.server_pid };
+            let sampler = AddOnSampler::new(addon.clone(), handed, self.stop.clone());
+            samplers.push((Place::AddOn(addon.interval), Box::new(sampler)));
+        }
         let mut threads: Vec<_> = samplers.into_iter().map(|one| vec![one]).collect();
         if let Some(opts) = &spec.server {
             let views = pfs::samplers(Sql::new(opts, self.stop.clone()));
@@ -217,19 +236,21 @@ impl Watcher {
     ) -> Runner {
         let host = match place {
             Place::Generator => "client",
-            Place::Machine if !self.server_pid_expected => "client",
+            Place::Machine | Place::AddOn(_) if !self.server_pid_expected => "client",
             Place::Machine
             | Place::Server
             | Place::ServerOften
             | Place::ServerNowAndThen
             | Place::ServerSeldom
-            | Place::ServerSlowly => &spec.server_host,
+            | Place::ServerSlowly
+            | Place::AddOn(_) => &spec.server_host,
         };
         let interval = match place {
             Place::ServerOften => LOCK_WAITS_INTERVAL.min(spec.interval),
             Place::ServerNowAndThen => NOW_AND_THEN.max(spec.interval),
             Place::ServerSeldom => SELDOM.max(spec.interval),
             Place::ServerSlowly => spec.slow_interval.max(spec.interval),
+            Place::AddOn(asked) => (*asked).unwrap_or(spec.interval),
             Place::Machine | Place::Server | Place::Generator => spec.interval,
         };
         let around = Surroundings {

@@ -7,6 +7,7 @@ use whyso_explain::slo::Requirement;
 use whyso_lab::SourcePath;
 use whyso_load::{EngineKind, SchedulingPolicy};
 
+pub(crate) use crate::addon::{AddOnArgs, OthersArgs};
 pub(crate) use crate::export_args::{ExportArgs, ExportFormat};
 pub(crate) use crate::load_args::LoadArgs;
 pub(crate) use crate::profile_args::{
@@ -78,6 +79,8 @@ pub(crate) enum Command {
     Sql(SqlArgs),
     /// List the recorded runs
     Runs(RunsArgs),
+    /// Sources of your own: list those that ship, or try one
+    AddOn(AddOnArgs),
     /// Server builds: list them, fetch one, give a folder of your own a name, start and stop one
     Server(BuildsArgs),
     /// List or remove the snapshots of loaded throw-away servers
@@ -120,6 +123,9 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) options: WorkloadArgs,
+
+    #[command(flatten)]
+    pub(crate) others: OthersArgs,
 
     /// Folder that holds the recordings
     #[arg(long, value_name = "DIR", default_value = "runs", help_heading = "Output")]

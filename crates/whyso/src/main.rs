@@ -1,5 +1,6 @@
 //! The command line of whyso: parse, call, print. Whatever decides something lives in a library.
 
+mod addon;
 mod against;
 mod args;
 mod choice_args;
@@ -66,6 +67,7 @@ fn main() -> ExitCode {
         Command::Export(args) => commands::export(&args),
         Command::Sql(args) => commands::sql(&args),
         Command::Runs(args) => commands::runs(&args),
+        Command::AddOn(args) => addon::run(&args),
         Command::Server(args) => server::run(args),
         Command::Snapshots(args) => commands::snapshots(args),
     };

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::addon::OthersArgs;
 use crate::statements::SqlTraceArgs;
 
 #[derive(Args, Debug)]
@@ -39,6 +40,9 @@ pub(crate) struct RecordArgs {
 
     #[command(flatten)]
     pub(crate) sql: SqlTraceArgs,
+
+    #[command(flatten)]
+    pub(crate) others: OthersArgs,
 
     /// Folder that holds the recordings
     #[arg(long, value_name = "DIR", default_value = "runs")]

@@ -149,6 +149,8 @@ fn plan(args: &RunArgs) -> Result<Plan> {
         server,
         client_cpus: args.server.client_cpus.clone(),
         allow_writes: args.server.allow_writes.clone(),
+        add_ons: args.others.add_ons()?,
+        relay: args.others.relay(),
         out: args.out.clone(),
         command: whyso_lab::masked_command_line(std::env::args()),
     };

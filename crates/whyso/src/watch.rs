@@ -26,6 +26,8 @@ pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
         trace: !args.no_trace,
         stacks: args.stacks,
         sql: args.sql.wanted(),
+        add_ons: args.others.add_ons()?,
+        relay: args.others.relay(),
         out: args.out.clone(),
         command_line: whyso_lab::masked_command_line(std::env::args()),
     };

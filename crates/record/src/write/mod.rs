@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -80,6 +80,14 @@ pub struct OwnCost {
     pub lost: u64,
 }
 
+/// Is told of numbers as they are given to a recorder, by the thread that gives them: no call may wait.
+pub trait Tap: Send + Sync {
+    /// A series that is new; it comes before every reading with its number.
+    fn series(&self, id: SeriesId, key: &SeriesKey);
+    fn reading(&self, reading: &Reading);
+    fn load(&self, interval: &LoadInterval);
+}
+
 /// Writes a recording. Clones write the same one; nothing here waits for the disk but [`Recorder::seal`] and [`Recorder::finish`].
 ///
 /// When the last clone goes without [`Recorder::finish`], what was given is written, and the recording counts as cut short.
@@ -98,6 +106,7 @@ struct Inner {
 pub(crate) struct Shared {
     disk: Disk,
     series: Mutex<Series>,
+    tap: OnceLock<Arc<dyn Tap>>,
     queued_bytes: AtomicUsize,
     samples: AtomicU64,
     lost: AtomicU64,
@@ -158,6 +167,7 @@ impl Recorder {
         let shared = Arc::new(Shared {
             disk,
             series: Mutex::default(),
+            tap: OnceLock::new(),
             queued_bytes: AtomicUsize::new(0),
             samples: AtomicU64::new(0),
             lost: AtomicU64::new(0),
@@ -175,6 +185,18 @@ impl Recorder {
         Ok(recorder)
     }
 
+    /// From now on `tap` is told of everything numeric that is recorded, beginning with the series that there are. The first one
+    /// stays: a second is left out.
+    pub fn tap(&self, tap: Arc<dyn Tap>) {
+        // Within the lock, so that no series comes between those that there are and those to come.
+        let series = self.inner.shared.series();
+        for (id, key) in series.keys.iter().enumerate() {
+            tap.series(SeriesId(id as u32), key);
+        }
+        // Another one may have been first.
+        let _ = self.inner.shared.tap.set(tap);
+    }
+
     /// Number of a series, the same for the same host, source, metric and instance.
     pub fn series(&self, key: &SeriesKey) -> SeriesId {
         let name = [&key.host, &key.source, &key.metric, &key.instance].map(String::clone);
@@ -185,12 +207,18 @@ impl Recorder {
         let id = SeriesId(series.keys.len() as u32);
         series.ids.insert(name, id);
         series.keys.push(key.clone());
+        if let Some(tap) = self.inner.shared.tap.get() {
+            tap.series(id, key);
+        }
         // Within the lock, so that no reading with this number can overtake it.
         self.send(Message::Series(id, key.clone()));
         id
     }
 
     pub fn reading(&self, reading: Reading) {
+        if let Some(tap) = self.inner.shared.tap.get() {
+            tap.reading(&reading);
+        }
         self.give(Message::Reading(reading));
     }
 
@@ -203,6 +231,9 @@ impl Recorder {
     }
 
     pub fn load(&self, load: LoadInterval) {
+        if let Some(tap) = self.inner.shared.tap.get() {
+            tap.load(&load);
+        }
         self.give(Message::Load(load));
     }
 

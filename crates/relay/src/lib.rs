@@ -1,0 +1,130 @@
+//! What is recorded, given on to others while it is recorded: the latest value of each series as OpenMetrics text over HTTP, and
+//! each sample by Graphite's plain protocol.
+//!
+//! It takes samples where they are recorded, and never holds the recording up: for HTTP it keeps the latest values, for Graphite
+//! a queue with a bound, and what does not fit is counted and said. It reads no recording and asks no server.
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//! use whyso_record::{Options, Recorder};
+//! use whyso_relay::{Relay, Wanted};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let recorder = Recorder::create("runs/example".as_ref(), Options::default())?;
+//! let wanted = Wanted { openmetrics: Some("127.0.0.1:9104".to_string()), ..Wanted::default() };
+//! let relay = Relay::start(&wanted)?;
+//! recorder.tap(relay.tap());
+//! // … the recording goes on …
+//! for line in relay.finish() {
+//!     println!("{line}");
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+mod graphite;
+mod http;
+mod latest;
+mod openmetrics;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use whyso_record::Tap;
+use whyso_record::data::{LoadInterval, Reading, SeriesId, SeriesKey};
+
+use graphite::Graphite;
+use http::Endpoint;
+use latest::Latest;
+
+/// Where samples are to go.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// Address to listen at, such as "127.0.0.1:9104".
+    pub openmetrics: Option<String>,
+    /// Receiver of Graphite's plain protocol, HOST:PORT.
+    pub graphite: Option<String>,
+    /// Before each of Graphite's paths; mostly "whyso".
+    pub graphite_prefix: String,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    #[error(
+        "--openmetrics {address}: {cause}; give the address and port to listen at, such as 127.0.0.1:9104"
+    )]
+    Listen { address: String, cause: std::io::Error },
+    #[error("--graphite {0:?} names no receiver: give HOST:PORT, such as localhost:2003")]
+    Receiver(String),
+    #[error("--graphite-prefix {0:?} can't be in a path: give letters, digits, -, _ and dots")]
+    Prefix(String),
+    #[error(
+        "no thread can be started for samples that go to others: {0}; raise the limit of threads (ulimit -u)"
+    )]
+    Thread(std::io::Error),
+}
+
+/// Gives samples on, until it is finished.
+pub struct Relay {
+    taken: Arc<Taken>,
+    endpoint: Option<Endpoint>,
+}
+
+/// What the recorder gives its samples to.
+struct Taken {
+    latest: Arc<Latest>,
+    graphite: Option<Graphite>,
+}
+
+impl Relay {
+    /// # Errors
+    /// The address can't be listened at, or a word of `wanted` can't be what it is to be. A receiver that is away is none.
+    pub fn start(wanted: &Wanted) -> Result<Relay, Error> {
+        let latest = Arc::new(Latest::default());
+        let graphite = match &wanted.graphite {
+            Some(receiver) => Some(Graphite::start(receiver, &wanted.graphite_prefix, latest.clone())?),
+            None => None,
+        };
+        let endpoint = match &wanted.openmetrics {
+            Some(address) => Some(Endpoint::start(address, latest.clone())?),
+            None => None,
+        };
+        Ok(Relay { taken: Arc::new(Taken { latest, graphite }), endpoint })
+    }
+
+    pub fn tap(&self) -> Arc<dyn Tap> {
+        self.taken.clone()
+    }
+
+    /// Where metrics can be fetched; the port is the system's choice where 0 was asked for.
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.endpoint.as_ref().map(|endpoint| endpoint.address)
+    }
+
+    /// Ends it within two seconds, and gives what did not arrive, in plain words.
+    pub fn finish(self) -> Vec<String> {
+        drop(self.endpoint);
+        self.taken.graphite.as_ref().and_then(Graphite::finish).into_iter().collect()
+    }
+}
+
+impl Tap for Taken {
+    fn series(&self, id: SeriesId, key: &SeriesKey) {
+        self.latest.series(id, key);
+    }
+
+    fn reading(&self, reading: &Reading) {
+        self.latest.reading(reading);
+        if let Some(graphite) = &self.graphite {
+            graphite.reading(reading);
+        }
+    }
+
+    fn load(&self, interval: &LoadInterval) {
+        let sums = self.latest.load(interval);
+        if let Some(graphite) = &self.graphite {
+            graphite.load(interval, sums);
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! `whyso add-on`, and what `run` and `record` share of add-ons and of samples that go to others.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use whyso_lab::{Error, RelayWanted};
+use whyso_record::data::{Kind, Value};
+use whyso_watch::AddOn;
+
+use crate::given::hide_passwords;
+
+/// Sources of the user's own, and where samples go beside the recording.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "Beside the recording")]
+pub(crate) struct OthersArgs {
+    /// A source of your own: a TOML file (docs/add-ons.md), or the name of one of `whyso add-on list`; may be given more than once
+    #[arg(long, value_name = "FILE.toml|NAME")]
+    pub(crate) add_on: Vec<String>,
+
+    /// Give the latest value of every series as OpenMetrics at http://ADDRESS/metrics, such as 127.0.0.1:9104
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) openmetrics: Option<String>,
+
+    /// Send every sample by Graphite's plain protocol
+    #[arg(long, value_name = "HOST:PORT")]
+    pub(crate) graphite: Option<String>,
+
+    /// What Graphite's paths begin with
+    #[arg(long, value_name = "PREFIX", default_value = "whyso", requires = "graphite")]
+    pub(crate) graphite_prefix: String,
+}
+
+impl OthersArgs {
+    pub(crate) fn add_ons(&self) -> Result<Vec<AddOn>> {
+        let mut found: Vec<AddOn> = Vec::new();
+        for asked in &self.add_on {
+            let addon = AddOn::find(asked).map_err(Error::Plan)?;
+            if found.iter().any(|before| before.name == addon.name) {
+                return Err(Error::Plan(format!("two add-ons are named {}: rename one", addon.name)).into());
+            }
+            found.push(addon);
+        }
+        Ok(found)
+    }
+
+    pub(crate) fn relay(&self) -> RelayWanted {
+        RelayWanted {
+            openmetrics: self.openmetrics.clone(),
+            graphite: self.graphite.clone(),
+            graphite_prefix: self.graphite_prefix.clone(),
+        }
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct AddOnArgs {
+    #[command(subcommand)]
+    pub(crate) command: AddOnCommand,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum AddOnCommand {
+    /// List those that ship
+    List,
+    /// Read one once, and print what it would record
+    Check {
+        /// Its file, or the name of one that ships
+        add_on: String,
+        /// Server that it asks, or that its program is told of
+        #[arg(long, value_name = "DSN")]
+        dsn: Option<String>,
+    },
+}
+
+pub(crate) fn run(args: &AddOnArgs) -> Result<ExitCode> {
+    let mut out = std::io::stdout().lock();
+    match &args.command {
+        AddOnCommand::List => {
+            for (name, title) in whyso_watch::shipped_add_ons() {
+                writeln!(out, "{name:22} {title}")?;
+            }
+        }
+        AddOnCommand::Check { add_on, dsn } => {
+            hide_passwords(dsn.as_slice());
+            let addon = AddOn::find(add_on).map_err(Error::Plan)?;
+            let server = dsn.as_deref().map(whyso_server::Dsn::resolve).transpose()?.map(|dsn| dsn.opts());
+            let (values, said) = whyso_watch::check_add_on(&addon, server).map_err(Error::Failed)?;
+            writeln!(out, "{}: {}", addon.source(), addon.title)?;
+            for checked in values {
+                let kind = if checked.kind == Kind::Counter { "counter" } else { "gauge" };
+                let value = match checked.value {
+                    Value::Int(value) => value.to_string(),
+                    Value::Float(value) => value.to_string(),
+                };
+                let (metric, instance, unit) = (checked.metric, checked.instance, checked.unit);
+                writeln!(out, "{metric:24} {instance:20} {value:>20} {unit:10} {kind}")?;
+            }
+            for line in said {
+                writeln!(out, "not measured: {line}")?;
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
