@@ -192,7 +192,10 @@ pub(crate) fn add_chosen(
     let ids: Vec<SeriesId> = chosen.map(|info| info.id).collect();
     recording.samples_each(&ids, None, |id, samples| {
         let Some(info) = recording.info(id) else { return };
-        let points = samples.points();
+        let points = match info.key.kind {
+            Kind::Counter => samples.counter_points(),
+            Kind::Gauge => samples.points(),
+        };
         for level in levels.iter_mut() {
             add_one(level, &info.key, &points.t_ns, &points.value);
         }

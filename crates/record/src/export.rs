@@ -43,9 +43,12 @@ pub fn to_csv(recording: &Recording, out: &mut impl Write, filter: &Filter) -> R
     each_series(recording, filter, |key, samples| {
         let names = [&key.host, &key.source, &key.metric, &key.instance].map(|name| quoted(name));
         let labels = format!("{},{},{}", names.join(","), kind(key.kind), quoted(&key.unit));
-        for (t_ns, value) in samples.t_end_ns.iter().zip(&samples.value) {
+        for (at, (t_ns, value)) in samples.t_end_ns.iter().zip(&samples.value).enumerate() {
             if failed.is_none() {
-                failed = writeln!(out, "{t_ns},{labels},{value}").err();
+                failed = match samples.whole(at) {
+                    Some(whole) => writeln!(out, "{t_ns},{labels},{whole}").err(),
+                    None => writeln!(out, "{t_ns},{labels},{value}").err(),
+                };
                 rows += 1;
             }
         }

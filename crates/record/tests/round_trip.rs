@@ -502,3 +502,40 @@ proptest! {
         }
     }
 }
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(16))]
+    #[test]
+    fn a_counter_near_its_end_grows_by_exactly_what_it_grew(
+        steps in prop::collection::vec(0_i64..5, 1..40),
+        below in 0_i64..1000,
+        reset in any::<bool>(),
+    ) {
+        let place = tempfile::tempdir().unwrap();
+        let dir = place.path().join("run");
+        let recorder = Recorder::create(&dir, options()).unwrap();
+        let series = recorder.series(&key("status", "Bytes_sent", Kind::Counter));
+        let sum: i64 = steps.iter().sum();
+        let mut told = vec![i64::MAX - sum - below];
+        for step in &steps {
+            told.push(told[told.len() - 1] + step);
+        }
+        if reset {
+            told.push(3);
+        }
+        for (at, value) in told.iter().enumerate() {
+            recorder.reading(reading("status", at as i64 * S, vec![(series, Value::Int(*value))]));
+        }
+        recorder.finish().unwrap();
+        let recording = Recording::open(&dir).unwrap();
+        let samples = recording.samples(series, None).unwrap();
+        let points = samples.counter_points();
+        prop_assert_eq!(*points.value.last().unwrap(), (sum + if reset { 3 } else { 0 }) as f64);
+        // What it was is told to the last digit too.
+        let mut csv = Vec::new();
+        whyso_record::export::to_csv(&recording, &mut csv, &whyso_record::export::Filter::default()).unwrap();
+        let csv = String::from_utf8(csv).unwrap();
+        let values: Vec<i64> = csv.lines().skip(1).map(|line| line.rsplit(',').next().unwrap().parse().unwrap()).collect();
+        prop_assert_eq!(values, told);
+    }
+}

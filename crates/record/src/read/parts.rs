@@ -5,6 +5,7 @@ use std::ops::Range;
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{Float64Type, Int64Type};
 
+use crate::data::Value;
 use crate::error::Result;
 use crate::index::Index;
 use crate::parquet_file::ParquetFile;
@@ -74,12 +75,12 @@ impl Sorted<RollupRow> {
 
 impl Sorted<Sample> {
     /// Calls `each` with the collection and the value of the given rows, in order.
-    pub(crate) fn values(&self, ranges: &[Range<usize>], mut each: impl FnMut(i64, f64)) -> Result<()> {
+    pub(crate) fn values(&self, ranges: &[Range<usize>], mut each: impl FnMut(i64, Value)) -> Result<()> {
         let file = match &self.content {
             Content::Sealed(file) => file,
             Content::Open { rows, .. } => {
                 for sample in ranges.iter().flat_map(|range| &rows[range.clone()]) {
-                    each(sample.collection, sample.value.as_f64());
+                    each(sample.collection, sample.value);
                 }
                 return Ok(());
             }
@@ -91,18 +92,21 @@ impl Sorted<Sample> {
     }
 }
 
-fn read_values(batch: &RecordBatch, each: &mut impl FnMut(i64, f64)) -> Option<()> {
+fn read_values(batch: &RecordBatch, each: &mut impl FnMut(i64, Value)) -> Option<()> {
     let collection = batch.column_by_name("collection")?.as_primitive_opt::<Int64Type>()?.values();
     let whole = batch.column_by_name("value_i64")?.as_primitive_opt::<Int64Type>()?;
     let fraction = batch.column_by_name("value_f64")?.as_primitive_opt::<Float64Type>()?;
     if whole.null_count() == 0 {
         for (collection, value) in collection.iter().zip(whole.values()) {
-            each(*collection, *value as f64);
+            each(*collection, Value::Int(*value));
         }
         return Some(());
     }
     for (row, collection) in collection.iter().enumerate() {
-        let value = if whole.is_null(row) { fraction.value(row) } else { whole.value(row) as f64 };
+        let value = match whole.is_null(row) {
+            true => Value::Float(fraction.value(row)),
+            false => Value::Int(whole.value(row)),
+        };
         each(*collection, value);
     }
     Some(())
