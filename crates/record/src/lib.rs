@@ -63,6 +63,7 @@ mod layout;
 mod list;
 mod notes;
 mod parquet_file;
+mod prune;
 mod read;
 mod sorted;
 mod stack_table;

@@ -503,6 +503,60 @@ proptest! {
     }
 }
 
+#[test]
+fn a_recording_within_a_bound_loses_its_oldest_detail_and_keeps_its_roll_ups() {
+    const BYTES_MAX: u64 = 1_000_000;
+    let place = tempfile::tempdir().unwrap();
+    let dir = place.path().join("run");
+    let recorder = Recorder::create(&dir, Options { bytes_max: Some(BYTES_MAX), ..options() }).unwrap();
+    let series: Vec<SeriesId> =
+        (0..40).map(|number| recorder.series(&key("status", &format!("n{number}"), Kind::Gauge))).collect();
+    recorder.event(Event {
+        t_ns: 1,
+        host: String::new(),
+        kind: "note".to_string(),
+        text: "first".to_string(),
+    });
+    let mut noise = 1_u64;
+    let mut largest = 0;
+    for minute in 0..40_i64 {
+        for quarter in 0..240 {
+            let values = series.iter().map(|id| {
+                noise = noise.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                (*id, Value::Int((noise >> 33) as i64))
+            });
+            recorder.reading(reading("status", minute * 60 * S + quarter * S / 4, values.collect()));
+        }
+        recorder.seal().unwrap();
+        let bytes: u64 = fs::read_dir(&dir)
+            .unwrap()
+            .flatten()
+            .filter(|entry| entry.file_name() != ".reserve")
+            .map(|entry| entry.metadata().unwrap().len())
+            .sum();
+        largest = largest.max(bytes);
+    }
+    recorder.set_run(&RunInfo {
+        id: "one".into(),
+        ended: Some(Ended::Complete { at_ns: 2400 * S }),
+        ..RunInfo::default()
+    });
+    recorder.finish().unwrap();
+    // A segment has some 45 KB of detail, and the roll-ups of all 40 stay.
+    assert!(largest < BYTES_MAX + 60_000, "{largest}");
+
+    let recording = Recording::open(&dir).unwrap();
+    let problems = recording.problems();
+    assert!(problems.iter().any(|line| line.contains("oldest detail was removed")), "{problems:?}");
+    let kept = recording.samples(series[0], None).unwrap();
+    assert_eq!(kept.t_end_ns.last(), Some(&(2399 * S + 3 * S / 4)));
+    assert!(kept.t_end_ns[0] > 0 && kept.len() > 60, "{} from {}", kept.len(), kept.t_end_ns[0]);
+    // Two buckets are coarse enough to be made of roll-ups, which go back to the beginning.
+    let whole = recording.envelope(series[0], Window { begin_ns: 0, end_ns: 2400 * S }, 2).unwrap();
+    assert!(whole.min[0].is_finite() && whole.min[0] < whole.max[0], "{whole:?}");
+    assert_eq!(recording.events().unwrap().len(), 1);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
     #[test]

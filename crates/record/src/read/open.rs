@@ -12,6 +12,7 @@ use crate::data::{SeriesId, SeriesKey};
 use crate::error::{Error, Result};
 use crate::layout::{self, Segment};
 use crate::parquet_file::ParquetFile;
+use crate::prune::Pruned;
 use crate::run::RunInfo;
 use crate::sorted::{RollupRow, SortedFile};
 use crate::table::{self, Sample};
@@ -67,6 +68,7 @@ fn open_once(dir: &Path) -> Result<Recording> {
             other => other?,
         }
     }
+    recording.problems.extend(Pruned::of(dir).map(Pruned::words));
     recording.read_collections()?;
     recording.count_samples();
     if !live && recording.run.ended.is_none() {

@@ -44,6 +44,9 @@ pub struct Options {
     pub segment_s: u64,
     /// Whether the recorder's own cost is recorded, as source "recorder".
     pub own_cost: bool,
+    /// Size of the folder beyond which the oldest detail is removed; checked when a segment is sealed, so that one segment more may lie there for a
+    /// while. Roll-ups stay.
+    pub bytes_max: Option<u64>,
 }
 
 impl Default for Options {
@@ -54,6 +57,7 @@ impl Default for Options {
             flush_ms: 250,
             segment_s: 300,
             own_cost: true,
+            bytes_max: None,
         }
     }
 }
@@ -105,6 +109,7 @@ struct Inner {
 /// What the recorder's threads share with its users.
 pub(crate) struct Shared {
     disk: Disk,
+    bytes_max: Option<u64>,
     series: Mutex<Series>,
     tap: OnceLock<Arc<dyn Tap>>,
     queued_bytes: AtomicUsize,
@@ -166,6 +171,7 @@ impl Recorder {
         disk.put(layout::RUN, &run_json(&run)?)?;
         let shared = Arc::new(Shared {
             disk,
+            bytes_max: options.bytes_max,
             series: Mutex::default(),
             tap: OnceLock::new(),
             queued_bytes: AtomicUsize::new(0),

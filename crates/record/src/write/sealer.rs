@@ -13,6 +13,7 @@ use crate::data::{Kind, SeriesKey};
 use crate::error::{Error, Result};
 use crate::layout::{self, Segment};
 use crate::parquet_file;
+use crate::prune::prune;
 use crate::sorted::{RollupRow, SortedWriter, by_series};
 use crate::table::{self, Sample};
 use crate::wal;
@@ -52,6 +53,7 @@ pub(crate) fn run(shared: &Arc<Shared>, jobs: &Receiver<Job>) {
         if let Err(error) = &sealed {
             shared.disk.fail(error);
         }
+        sealer.prune();
         if span_ns != (0, 0) {
             sealer.compact_from_ns.get_or_insert(span_ns.0);
         }
@@ -184,6 +186,14 @@ impl Sealer<'_> {
         }
         self.compact_from = segment + 1;
         self.compact_from_ns = None;
+    }
+
+    /// Should it fail, the recording is larger than it may be, and whole.
+    fn prune(&self) {
+        let Some(bytes_max) = self.shared.bytes_max else { return };
+        if let Err(error) = prune(&self.shared.disk, bytes_max) {
+            self.shared.disk.fail(&error);
+        }
     }
 
     /// Leaves nothing but the recording: sealed files hold all that was in the others.

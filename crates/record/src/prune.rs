@@ -1,0 +1,66 @@
+//! Keeps a recording within a bound on disk: the oldest detail goes first. Roll-ups, events, what the load did and the texts that others refer to stay.
+
+use std::fs;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Error, Result};
+use crate::layout::{self, Segment};
+use crate::list::folder_bytes;
+use crate::write::Disk;
+
+/// Streams of detail: one row a reading, a thread, a stack or a command. Text tables, one stream a source, are too.
+const DETAIL: [&str; 6] =
+    [layout::SAMPLES, layout::COLLECTIONS, layout::STATES, layout::STACKS, layout::WAITS, layout::COMMANDS];
+
+/// What was removed, as the recording tells it.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub(crate) struct Pruned {
+    /// The bound.
+    bytes_max: u64,
+    /// Detail is kept from this segment on.
+    from_segment: u32,
+}
+
+impl Pruned {
+    pub(crate) fn words(self) -> String {
+        format!(
+            "its oldest detail was removed to keep it within {} MiB: of the time before, roll-ups of 10 seconds and 2 minutes are left, and events",
+            self.bytes_max >> 20
+        )
+    }
+
+    pub(crate) fn of(dir: &Path) -> Option<Pruned> {
+        serde_json::from_slice(&fs::read(dir.join(layout::PRUNED)).ok()?).ok()
+    }
+}
+
+fn is_detail(segment: &Segment) -> bool {
+    segment.sealed
+        && (DETAIL.contains(&segment.stream.as_str()) || segment.stream.starts_with(layout::ROWS_PREFIX))
+}
+
+/// Removes detail, the oldest segments first, until the folder is within `bytes_max` or only the newest has detail left. The space that is
+/// kept in reserve is not counted.
+pub(crate) fn prune(disk: &Disk, bytes_max: u64) -> Result<()> {
+    let reserve = fs::metadata(disk.dir.join(layout::RESERVE)).map_or(0, |metadata| metadata.len());
+    loop {
+        if folder_bytes(&disk.dir).saturating_sub(reserve) <= bytes_max {
+            return Ok(());
+        }
+        let detail: Vec<Segment> =
+            layout::live_segments(&disk.dir)?.into_iter().filter(|segment| is_detail(segment)).collect();
+        let last = |segment: &Segment| segment.last;
+        let (oldest, newest) = (detail.iter().map(last).min(), detail.iter().map(last).max());
+        let Some(oldest) = oldest.filter(|oldest| Some(*oldest) < newest) else { return Ok(()) };
+        // Said before it is done: a reader between the two finds more than it was told, never less.
+        let told = Pruned { bytes_max, from_segment: oldest + 1 };
+        let json = serde_json::to_vec(&told).map_err(|cause| Error::io(&disk.dir, cause.into()))?;
+        disk.put(layout::PRUNED, &json)?;
+        // Samples first: without their collections they would have no time.
+        let mut gone: Vec<&Segment> = detail.iter().filter(|segment| segment.last <= oldest).collect();
+        gone.sort_by_key(|segment| segment.stream == layout::COLLECTIONS);
+        gone.iter().try_for_each(|segment| disk.remove(&segment.path))?;
+    }
+}
