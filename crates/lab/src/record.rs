@@ -67,6 +67,8 @@ pub struct RecordPlan {
     pub relay: whyso_relay::Wanted,
     /// Folder that holds the recordings.
     pub out: PathBuf,
+    /// Size of the recording beyond which its oldest detail is removed.
+    pub bytes_max: Option<u64>,
     /// The command line, secrets masked.
     pub command_line: Vec<String>,
 }
@@ -164,7 +166,7 @@ fn record_processes(
         add_ons: plan.add_ons.clone(),
         ..WatchSpec::default()
     };
-    let mut recording = Recording::begin(&plan.out, info)?;
+    let mut recording = Recording::begin_within(&plan.out, info, plan.bytes_max)?;
     recording.relay(&plan.relay)?;
     let watcher = Watcher::start(watched, recording.recorder.clone())?;
     let tracing = Tracing::with(counting, &mut recording, plan.to_trace(None)).map_err(Error::Failed)?;
@@ -193,7 +195,7 @@ fn record_server(
             .to_string(),
     );
     let pid = info.server.pid;
-    let mut recording = Recording::begin(&plan.out, info)?;
+    let mut recording = Recording::begin_within(&plan.out, info, plan.bytes_max)?;
     recording.relay(&plan.relay)?;
     let mut watched = watch_spec(&dsn, pid, None, plan.interval);
     watched.add_ons.clone_from(&plan.add_ons);

@@ -35,8 +35,20 @@ impl Recording {
     /// # Errors
     /// The folder can't be made or written.
     pub(crate) fn begin(folder: &Path, info: RunInfo) -> Result<Recording, Error> {
+        Recording::begin_within(folder, info, None)
+    }
+
+    /// The same, of which the oldest detail is removed beyond `bytes_max`.
+    ///
+    /// # Errors
+    /// The folder can't be made or written.
+    pub(crate) fn begin_within(
+        folder: &Path,
+        info: RunInfo,
+        bytes_max: Option<u64>,
+    ) -> Result<Recording, Error> {
         let path = folder.join(&info.id);
-        let recorder = Recorder::create(&path, Options::default())?;
+        let recorder = Recorder::create(&path, Options { bytes_max, ..Options::default() })?;
         recorder.set_run(&info);
         Ok(Recording { recorder, info, path, relay: None })
     }

@@ -49,8 +49,7 @@ pub(crate) fn prune(disk: &Disk, bytes_max: u64) -> Result<()> {
         if folder_bytes(&disk.dir).saturating_sub(reserve) <= bytes_max {
             return Ok(());
         }
-        let detail: Vec<Segment> =
-            layout::live_segments(&disk.dir)?.into_iter().filter(|segment| is_detail(segment)).collect();
+        let detail: Vec<Segment> = layout::live_segments(&disk.dir)?.into_iter().filter(is_detail).collect();
         let last = |segment: &Segment| segment.last;
         let (oldest, newest) = (detail.iter().map(last).min(), detail.iter().map(last).max());
         let Some(oldest) = oldest.filter(|oldest| Some(*oldest) < newest) else { return Ok(()) };

@@ -26,6 +26,7 @@ pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
         trace: !args.no_trace,
         stacks: args.stacks,
         sql: args.sql.wanted(),
+        bytes_max: args.disk_max.map(|size| size.0),
         add_ons: args.others.add_ons()?,
         relay: args.others.relay(),
         out: args.out.clone(),
