@@ -24,8 +24,8 @@
 //! | `addon.NAME` | whatever a program prints or a statement gives | a TOML file of the user, or one of `addons/` |
 //! | `watch` | cost, missed and failed readings of each sampler | itself |
 //!
-//! Events: `gap` when a source fails, once, with the reason; `gap_end` when it is back; `variable`
-//! when a global variable changed.
+//! Events: `gap` when a source fails, once, with the reason; `gap_end` when it is back; `slowed` and `slowed_end` when it is read less often,
+//! to keep to its budget; `variable` when a global variable changed; `restart`, `ddl` and `server_error` as the server's status tells.
 //!
 //! This crate never writes to the server under test: it sends SHOW and SELECT, nothing else. It
 //! never infers from a version number what a server has, and computes no rates: counters are

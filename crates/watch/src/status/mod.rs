@@ -8,6 +8,7 @@
 //! `Handler_write`, `Created_tmp_tables` and others grow by our own readings, also those of the
 //! other samplers that ask the server. That is one to two statements an interval and not taken out.
 
+mod events;
 mod kinds;
 
 use std::collections::HashMap;
@@ -20,6 +21,7 @@ use crate::lock_waits::{Counted, RowLockActivity};
 use crate::sampler::{Failure, Sampler};
 use crate::sink::Batch;
 use crate::sql::Sql;
+use events::Happened;
 use kinds::{is_gauge, unit};
 
 pub(crate) struct Status {
@@ -29,11 +31,18 @@ pub(crate) struct Status {
     /// Tells the sampler of lock waits whether rows are waited for.
     activity: RowLockActivity,
     row_locks: Counted,
+    happened: Happened,
 }
 
 impl Status {
     pub(crate) fn new(sql: Sql, activity: RowLockActivity) -> Status {
-        Status { sql, words: HashMap::new(), activity, row_locks: Counted::default() }
+        Status {
+            sql,
+            words: HashMap::new(),
+            activity,
+            row_locks: Counted::default(),
+            happened: Happened::default(),
+        }
     }
 }
 
@@ -43,9 +52,14 @@ impl Sampler for Status {
     }
 
     fn read(&mut self, batch: &mut Batch<'_>) -> Result<(), Failure> {
-        let words = &mut self.words;
+        let (words, happened) = (&mut self.words, &mut self.happened);
         let mut row_locks = Counted::default();
-        let changed = self.sql.run(async |conn| read_status(conn, words, &mut row_locks, batch).await)?;
+        happened.forget_half();
+        let changed =
+            self.sql.run(async |conn| read_status(conn, words, &mut row_locks, happened, batch).await)?;
+        for (kind, text) in self.happened.tell() {
+            batch.event(kind, text);
+        }
         self.activity.told(&row_locks, &self.row_locks, whyso_clock::monotonic_ns());
         self.row_locks = row_locks;
         if !changed.is_empty() {
@@ -60,9 +74,9 @@ impl Sampler for Status {
     }
 
     fn finish(&mut self, batch: &mut Batch<'_>) -> Result<(), Failure> {
-        let words = &mut self.words;
+        let (words, happened) = (&mut self.words, &mut self.happened);
         let mut row_locks = Counted::default();
-        self.sql.run_last(async |conn| read_status(conn, words, &mut row_locks, batch).await)?;
+        self.sql.run_last(async |conn| read_status(conn, words, &mut row_locks, happened, batch).await)?;
         Ok(())
     }
 }
@@ -72,6 +86,7 @@ async fn read_status(
     conn: &mut Conn,
     words: &mut HashMap<String, String>,
     row_locks: &mut Counted,
+    happened: &mut Happened,
     batch: &mut Batch<'_>,
 ) -> Result<Vec<Vec<Option<String>>>, Error> {
     let mut changed = Vec::new();
@@ -83,6 +98,7 @@ async fn read_status(
         match parse_value(value) {
             Parsed::Number(value) => {
                 row_locks.meet(name, value);
+                happened.meet(name, value);
                 batch.put_named(name, "", value, || (kind(name), unit(name)));
             }
             Parsed::Switch(on) => {
