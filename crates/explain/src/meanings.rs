@@ -112,6 +112,7 @@ static TABLE: &[Meaning] = &[
     line("watch", "*", Excluded, "", "", "what the readings themselves cost"),
     line("trace*", "*", Excluded, "", "", "where the time of requests went; the time budget says it"),
     line("innodb_mutexes", "*", Excluded, "", "", "waits for InnoDB's own locks; `whyso locks` shows them"),
+    line("innodb_status", "*", Excluded, "", "", "InnoDB's own status; its counters tell the same where a server has them"),
     line("pfs_*", "*", Excluded, "", "", "what the Performance Schema counted; `whyso pfs` shows it"),
     line("threads", "*", Excluded, "", "", "where the time of the server's threads went; the time budget says it"),
     line("load*", "*", Excluded, "", "", "what the load did; the level's result says it"),

@@ -16,6 +16,7 @@
 //! | `cgroup` | limits of the server's group, throttling | `/sys/fs/cgroup`, v1 and v2 |
 //! | `status` | every numeric status variable | `SHOW GLOBAL STATUS` |
 //! | `innodb_metrics` | InnoDB's enabled counters | `information_schema.INNODB_METRICS` |
+//! | `innodb_status` | the purge's backlog, the redo log's positions, pending reads and writes, spins | `SHOW ENGINE INNODB STATUS` |
 //! | `connections` | thread and statement of each connection, as a table | the process list |
 //! | `lock_waits` | who waits for whom in locks, as a table, while anybody does | InnoDB's and the Performance Schema's tables, the process list |
 //! | `innodb_mutexes` | waits for InnoDB's locks | `SHOW ENGINE INNODB MUTEX` |
@@ -65,6 +66,7 @@ mod error;
 mod facts;
 mod innodb_metrics;
 mod innodb_mutexes;
+mod innodb_status;
 mod lock_waits;
 mod memory;
 mod metric;

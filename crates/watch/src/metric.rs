@@ -43,6 +43,7 @@ pub fn describe(source: &str, name: &str) -> Option<&'static Metric> {
         "cgroup" => &[&crate::cgroup::METRICS],
         "lock_waits" => &[&crate::lock_waits::METRICS],
         "innodb_mutexes" => &[&crate::innodb_mutexes::METRICS],
+        "innodb_status" => &[&crate::innodb_status::METRICS],
         source if source.starts_with("pfs_") => &crate::pfs::METRICS,
         "watch" => &[&crate::cost::METRICS],
         _ => &[],

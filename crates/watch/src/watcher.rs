@@ -17,6 +17,7 @@ use crate::disk::Disk;
 use crate::error::Error;
 use crate::innodb_metrics::InnodbMetrics;
 use crate::innodb_mutexes::InnodbMutexes;
+use crate::innodb_status::InnodbStatus;
 use crate::lock_waits::{LockWaits, RowLockActivity};
 use crate::memory::Memory;
 use crate::net::Net;
@@ -208,6 +209,7 @@ impl Watcher {
             samplers.push((Place::Server, Box::new(Status::new(sql(), activity.clone()))));
             samplers.push((Place::ServerOften, Box::new(LockWaits::new(sql(), activity))));
             samplers.push((Place::ServerNowAndThen, Box::new(InnodbMutexes::new(sql()))));
+            samplers.push((Place::ServerNowAndThen, Box::new(InnodbStatus::new(sql()))));
             samplers.push((Place::Server, Box::new(InnodbMetrics::new(sql()))));
             samplers.push((Place::ServerNowAndThen, Box::new(Connections::new(sql()))));
             samplers.push((Place::ServerSlowly, Box::new(Variables::new(sql()))));
