@@ -21,7 +21,8 @@ async fn setup(connection: &mut Conn) -> BTreeMap<String, Vec<String>> {
         ("setup_actors", "HOST, USER, ROLE, ENABLED, HISTORY"),
         ("setup_objects", "OBJECT_TYPE, OBJECT_SCHEMA, OBJECT_NAME, ENABLED, TIMED"),
     ] {
-        let sql = format!("SELECT CONCAT_WS(' ', {columns}) AS line FROM performance_schema.{table} ORDER BY line");
+        let sql =
+            format!("SELECT CONCAT_WS(' ', {columns}) AS line FROM performance_schema.{table} ORDER BY line");
         all.insert(table.to_string(), connection.query(sql).await.unwrap());
     }
     all
@@ -50,7 +51,12 @@ async fn every_preset_does_what_it_says_and_is_put_back() {
                 Err(error) => {
                     let why = error.to_string();
                     assert!(!preset.counts(), "{name}: {why}");
-                    assert!(why.contains("performance_schema=OFF") || why.contains("--server") || timing.is_some(), "{why}");
+                    assert!(
+                        why.contains("performance_schema=OFF")
+                            || why.contains("--server")
+                            || timing.is_some(),
+                        "{why}"
+                    );
                     continue;
                 }
             };
@@ -64,7 +70,10 @@ async fn every_preset_does_what_it_says_and_is_put_back() {
             let now = found.in_force();
             match preset {
                 Preset::None => assert_eq!((now.enabled, now.timed, now.consumers.len()), (0, 0, 0)),
-                Preset::Global => assert_eq!((now.enabled, &now.consumers[..]), (total, &["global_instrumentation".to_string()][..])),
+                Preset::Global => assert_eq!(
+                    (now.enabled, &now.consumers[..]),
+                    (total, &["global_instrumentation".to_string()][..])
+                ),
                 Preset::Thread => assert_eq!((now.enabled, now.consumers.len()), (total, 2)),
                 Preset::Statements => assert!(now.enabled > 100 && now.consumers.len() == 3, "{now:?}"),
                 Preset::Tables => assert!(now.enabled > 20 && now.enabled < total / 2, "{now:?}"),
@@ -73,7 +82,10 @@ async fn every_preset_does_what_it_says_and_is_put_back() {
             if timing == Some(Timing::No) {
                 assert_eq!(now.timed, 0);
             }
-            assert_eq!(now.timers.iter().all(|timer| timer.ends_with("by CYCLE")), timing == Some(Timing::Cycles));
+            assert_eq!(
+                now.timers.iter().all(|timer| timer.ends_with("by CYCLE")),
+                timing == Some(Timing::Cycles)
+            );
             undo.undo_all(&mut connection).await.unwrap();
             assert!(setup(&mut connection).await == before, "{name} {timing:?} was put back");
         }
@@ -103,7 +115,8 @@ async fn filters_take_in_threads_that_are_there_and_what_others_set_since_is_lef
     let now = setup(&mut connection).await;
     assert_eq!(now["setup_actors"], ["% app % YES YES"]);
     assert!(now["setup_objects"].contains(&"TABLE shop % YES YES".to_string()), "{now:?}");
-    let instrumented = "SELECT INSTRUMENTED FROM performance_schema.threads WHERE PROCESSLIST_ID = CONNECTION_ID()";
+    let instrumented =
+        "SELECT INSTRUMENTED FROM performance_schema.threads WHERE PROCESSLIST_ID = CONNECTION_ID()";
     for (connection, expected) in [(&mut apps, "YES"), (&mut others, "NO")] {
         let is: Option<String> = connection.query_first(instrumented).await.unwrap();
         assert_eq!(is.as_deref(), Some(expected));

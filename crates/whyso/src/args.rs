@@ -8,6 +8,7 @@ use whyso_load::{EngineKind, SchedulingPolicy};
 
 pub(crate) use crate::export_args::{ExportArgs, ExportFormat};
 pub(crate) use crate::load_args::LoadArgs;
+pub(crate) use crate::pfs_args::PfsSetupArgs;
 pub(crate) use crate::profile_args::{
     ClassesArgs, FunctionsArgs, ProfileArgs, RelativesArgs, SourceArgs, WakersArgs,
 };
@@ -119,6 +120,9 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) options: WorkloadArgs,
+
+    #[command(flatten)]
+    pub(crate) pfs: PfsSetupArgs,
 
     /// Folder that holds the recordings
     #[arg(long, value_name = "DIR", default_value = "runs", help_heading = "Output")]

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::pfs_args::PfsSetupArgs;
 use crate::statements::SqlTraceArgs;
 
 #[derive(Args, Debug)]
@@ -39,6 +40,9 @@ pub(crate) struct RecordArgs {
 
     #[command(flatten)]
     pub(crate) sql: SqlTraceArgs,
+
+    #[command(flatten)]
+    pub(crate) pfs: PfsSetupArgs,
 
     /// Folder that holds the recordings
     #[arg(long, value_name = "DIR", default_value = "runs")]

@@ -59,7 +59,10 @@ impl Undo {
     pub async fn open_in(folder: &Path, connection: &mut Conn) -> Result<Undo> {
         let server = server_id(connection).await?;
         let owner = ProcessId::of(std::process::id());
-        Ok(Undo { path: Journal::new_path(folder), journal: Journal { server, owner, changes: Vec::new(), setup: Vec::new() } })
+        Ok(Undo {
+            path: Journal::new_path(folder),
+            journal: Journal { server, owner, changes: Vec::new(), setup: Vec::new() },
+        })
     }
 
     /// The changed knobs so far, oldest first.

@@ -109,11 +109,7 @@ fn insert(table: &str, row: &Row) -> String {
     let columns: Vec<&str> = row.iter().map(|(column, _)| column.as_str()).collect();
     let values: Vec<String> =
         row.iter().map(|(_, value)| value.as_deref().map_or("NULL".to_string(), quoted)).collect();
-    format!(
-        "INSERT INTO performance_schema.{table} ({}) VALUES ({})",
-        columns.join(", "),
-        values.join(", ")
-    )
+    format!("INSERT INTO performance_schema.{table} ({}) VALUES ({})", columns.join(", "), values.join(", "))
 }
 
 async fn is_there(connection: &mut Conn, table: &str, row: &Row) -> Result<u64> {

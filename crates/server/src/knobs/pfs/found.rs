@@ -90,12 +90,11 @@ impl Found {
             .map_err(refused("tell what its Performance Schema has"))?;
         found.columns = columns
             .into_iter()
-            .map(|(table, column)| {
-                format!("{}.{}", table.to_ascii_lowercase(), column.to_ascii_uppercase())
-            })
+            .map(|(table, column)| format!("{}.{}", table.to_ascii_lowercase(), column.to_ascii_uppercase()))
             .collect();
-        for (name, enabled, timed) in
-            found.rows::<(String, String, Option<String>)>(connection, "setup_instruments", "NAME, ENABLED, TIMED").await?
+        for (name, enabled, timed) in found
+            .rows::<(String, String, Option<String>)>(connection, "setup_instruments", "NAME, ENABLED, TIMED")
+            .await?
         {
             found.instruments.push(Instrument { name, enabled, timed: timed.unwrap_or_default() });
         }
@@ -106,9 +105,14 @@ impl Found {
             .await?;
         found.timers_there =
             timers.into_iter().filter(|(_, hertz)| hertz.is_some()).map(|(name, _)| name).collect();
-        found.actors = found.whole(connection, "setup_actors", &["HOST", "USER", "ROLE", "ENABLED", "HISTORY"]).await?;
+        found.actors =
+            found.whole(connection, "setup_actors", &["HOST", "USER", "ROLE", "ENABLED", "HISTORY"]).await?;
         found.objects = found
-            .whole(connection, "setup_objects", &["OBJECT_TYPE", "OBJECT_SCHEMA", "OBJECT_NAME", "ENABLED", "TIMED"])
+            .whole(
+                connection,
+                "setup_objects",
+                &["OBJECT_TYPE", "OBJECT_SCHEMA", "OBJECT_NAME", "ENABLED", "TIMED"],
+            )
             .await?;
         if found.has("threads.INSTRUMENTED") {
             found.threads = threads(connection).await?;
@@ -126,7 +130,12 @@ impl Found {
             instruments: self.instruments.len(),
             enabled: enabled.len(),
             timed: enabled.iter().filter(|one| one.timed == "YES").count(),
-            consumers: self.consumers.iter().filter(|(_, is)| is == "YES").map(|(name, _)| name.clone()).collect(),
+            consumers: self
+                .consumers
+                .iter()
+                .filter(|(_, is)| is == "YES")
+                .map(|(name, _)| name.clone())
+                .collect(),
             timers: self.timers.iter().map(|(what, timer)| format!("{what} by {timer}")).collect(),
         }
     }

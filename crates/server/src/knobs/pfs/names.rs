@@ -109,6 +109,9 @@ mod tests {
         assert_eq!(Names::cover(&synch, &all).condition("NAME"), "LEFT(NAME, 11) = 'wait/synch/'");
         assert_eq!(Names::cover(&all, &all).condition("NAME"), "1 = 1");
         assert_eq!(Names::cover(&BTreeSet::new(), &all).condition("NAME"), "1 = 0");
-        assert_eq!(Names::list(vec!["4".into(), "5".into()]).condition("THREAD_ID"), "THREAD_ID IN ('4', '5')");
+        assert_eq!(
+            Names::list(vec!["4".into(), "5".into()]).condition("THREAD_ID"),
+            "THREAD_ID IN ('4', '5')"
+        );
     }
 }

@@ -171,7 +171,13 @@ impl Wanted {
         let mut added = Vec::new();
         for user in users {
             for host in hosts {
-                let values = [("HOST", host.as_str()), ("USER", user), ("ROLE", "%"), ("ENABLED", YES), ("HISTORY", YES)];
+                let values = [
+                    ("HOST", host.as_str()),
+                    ("USER", user),
+                    ("ROLE", "%"),
+                    ("ENABLED", YES),
+                    ("HISTORY", YES),
+                ];
                 added.push(new_row(found, "setup_actors", &values));
             }
         }
