@@ -2,6 +2,7 @@
 
 use mysql_async::Conn;
 use serde_json::{Value, json};
+use whyso_explain::model::{PfsSetup, Timer};
 use whyso_server::knobs::pfs::{Found, SetupChange, Wanted};
 use whyso_server::knobs::{self, Undo};
 use whyso_server::{StartSpec, ThrowAway};
@@ -120,4 +121,41 @@ pub(crate) fn check(plan: &Plan) -> Result<(), Error> {
         )));
     }
     Ok(())
+}
+
+/// What the recording tells of the setup; `None` where nothing was asked for.
+pub(crate) fn of_run(told: &Value) -> Option<PfsSetup> {
+    let asked = told["asked"].as_str()?;
+    let in_force = &told["in_force"];
+    let number = |name: &str| in_force[name].as_u64().unwrap_or(0);
+    let list = |value: &Value| -> Vec<String> {
+        value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_string).collect()
+    };
+    let consumers = list(&in_force["consumers"]);
+    let mut words = format!("The Performance Schema was asked for {asked}");
+    words += &match number("instruments") {
+        0 => "; nothing was counted.".to_string(),
+        instruments => format!(
+            ": {} of {instruments} instruments on, {} of them timed; consumers {}.",
+            number("enabled"),
+            number("timed"),
+            if consumers.is_empty() { "none".to_string() } else { consumers.join(", ") }
+        ),
+    };
+    let not_taken = list(&told["not_taken"]).len();
+    if not_taken > 0 {
+        words += &format!(" {not_taken} of the changes were not taken in full by the server.");
+    }
+    let timers = in_force["timers_there"].as_array().into_iter().flatten().map(|timer| Timer {
+        name: timer["name"].as_str().unwrap_or_default().to_string(),
+        frequency: timer["frequency"].as_f64(),
+        overhead_cycles: timer["overhead_cycles"].as_f64(),
+    });
+    let used = list(&in_force["timers"]);
+    let used = used.iter().filter_map(|words| words.split_once(" by "));
+    Some(PfsSetup {
+        words,
+        timers: timers.collect(),
+        used: used.map(|(what, timer)| (what.to_string(), timer.to_string())).collect(),
+    })
 }

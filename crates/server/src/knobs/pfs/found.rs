@@ -48,8 +48,7 @@ pub struct Found {
     pub(super) consumers: Vec<(String, String)>,
     /// (what is timed, name of its timer).
     pub(super) timers: Vec<(String, String)>,
-    /// Timers that work on this machine.
-    pub(super) timers_there: BTreeSet<String>,
+    pub(super) timers_there: Vec<TimerThere>,
     pub(super) actors: Vec<Row>,
     pub(super) objects: Vec<Row>,
     /// Of clients, but for our own.
@@ -66,6 +65,19 @@ pub struct InForce {
     pub consumers: Vec<String>,
     /// "wait by CYCLE"; empty where the server has no such table.
     pub timers: Vec<String>,
+    pub timers_there: Vec<TimerThere>,
+}
+
+/// A timer of the server; its numbers are `None` where this machine lacks it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct TimerThere {
+    pub name: String,
+    /// Units in a second.
+    pub frequency: Option<i64>,
+    /// Units by which it goes forward at once.
+    pub resolution: Option<i64>,
+    /// CPU cycles that a reading takes at least.
+    pub overhead_cycles: Option<i64>,
 }
 
 impl Found {
@@ -100,11 +112,12 @@ impl Found {
         }
         found.consumers = found.rows(connection, "setup_consumers", "NAME, ENABLED").await?;
         found.timers = found.rows(connection, "setup_timers", "NAME, TIMER_NAME").await?;
-        let timers: Vec<(String, Option<u64>)> = found
-            .rows(connection, "performance_timers", "TIMER_NAME, CAST(TIMER_FREQUENCY AS UNSIGNED)")
-            .await?;
-        found.timers_there =
-            timers.into_iter().filter(|(_, hertz)| hertz.is_some()).map(|(name, _)| name).collect();
+        let columns = "TIMER_NAME, TIMER_FREQUENCY, TIMER_RESOLUTION, TIMER_OVERHEAD";
+        for (name, frequency, resolution, overhead_cycles) in
+            found.rows(connection, "performance_timers", columns).await?
+        {
+            found.timers_there.push(TimerThere { name, frequency, resolution, overhead_cycles });
+        }
         found.actors =
             found.whole(connection, "setup_actors", &["HOST", "USER", "ROLE", "ENABLED", "HISTORY"]).await?;
         found.objects = found
@@ -137,6 +150,7 @@ impl Found {
                 .map(|(name, _)| name.clone())
                 .collect(),
             timers: self.timers.iter().map(|(what, timer)| format!("{what} by {timer}")).collect(),
+            timers_there: self.timers_there.clone(),
         }
     }
 

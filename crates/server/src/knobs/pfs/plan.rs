@@ -144,7 +144,9 @@ impl Wanted {
                  timed by cycles wherever the machine has them)",
             );
         }
-        if !found.timers_there.contains("CYCLE") {
+        let is_there =
+            |name: &str| found.timers_there.iter().any(|one| one.name == name && one.frequency.is_some());
+        if !is_there("CYCLE") {
             return no("the server has no timer CYCLE on this machine: give --pfs-timing yes or no");
         }
         let mut edits = Edits::new();
