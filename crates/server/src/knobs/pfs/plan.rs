@@ -10,6 +10,8 @@ use crate::error::{Error, Result};
 
 const YES: &str = "YES";
 const NO: &str = "NO";
+/// What the Performance Schema itself takes is counted whatever is set.
+const ALWAYS_ON: &str = "memory/performance_schema/";
 
 impl Wanted {
     /// What has to be changed on a server for this, in the order in which it is done.
@@ -81,7 +83,8 @@ impl Wanted {
         let mut enabled = Edits::new();
         let mut timed = Edits::new();
         for one in &found.instruments {
-            let enables = self.enables(&one.name);
+            let enables =
+                self.enables(&one.name).filter(|enables| *enables || !one.name.starts_with(ALWAYS_ON));
             if let Some(enables) = enables {
                 enabled.add(&one.name, &one.enabled, yes_or_no(enables));
             }
