@@ -12,6 +12,8 @@ const YES: &str = "YES";
 const NO: &str = "NO";
 /// What the Performance Schema itself takes is counted whatever is set.
 const ALWAYS_ON: &str = "memory/performance_schema/";
+/// These have amounts and no times.
+const MEMORY: &str = "memory/";
 
 impl Wanted {
     /// What has to be changed on a server for this, in the order in which it is done.
@@ -30,6 +32,13 @@ impl Wanted {
                 "the Performance Schema's setup_instruments and setup_consumers are empty for this user: GRANT SELECT, UPDATE ON \
                  performance_schema.* TO it",
             );
+        }
+        let has_some = found.instruments.iter().any(|one| self.enables(&one.name) == Some(true));
+        if !has_some && !matches!(self.preset, Preset::None | Preset::Default) {
+            return Err(Error::PerformanceSchema(format!(
+                "this server's Performance Schema has no instrument that --pfs {} turns on: give another preset, such as global",
+                self.preset
+            )));
         }
         let mut changes = self.instruments(found);
         changes.extend(self.timers(found)?);
@@ -96,6 +105,7 @@ impl Wanted {
             };
             if let Some(times) = times
                 && !one.timed.is_empty()
+                && !one.name.starts_with(MEMORY)
             {
                 timed.add(&one.name, &one.timed, yes_or_no(times));
             }
