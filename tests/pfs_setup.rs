@@ -74,6 +74,10 @@ impl Drop for Kept {
 fn everything(build: Option<&str>) {
     let kept = Kept::start(build);
     let before = kept.setup();
+    let run = output(&mut kept.run(&["--seconds", "0.5", "--pfs", "global"]));
+    assert!(run.status.success(), "{}", text(&run.stderr));
+    assert_eq!(kept.told()["preset"], "global");
+    assert!(kept.setup() == before, "it was put back after the run");
 
     let dry = output(&mut kept.run(&["--pfs", "global", "--pfs-timing", "no", "--dry-run"]));
     assert!(text(&dry.stdout).contains("UPDATE performance_schema.setup_instruments SET"), "{dry:?}");
