@@ -50,6 +50,7 @@ mod numbers;
 mod others;
 mod pauses;
 pub mod pfs;
+mod pfs_setup;
 mod processes;
 pub mod profile;
 mod rates;
@@ -62,6 +63,7 @@ mod steady;
 mod suspects;
 #[cfg(test)]
 mod testing;
+pub mod timer;
 mod usl;
 pub mod versus;
 mod wake;
@@ -134,6 +136,8 @@ pub fn explain_at(input: &Input, users: Option<u32>) -> Explanation {
     if let (Some(fit), Some(shape)) = (&usl, &shape) {
         findings.push(Some(law::finding(fit, shape, &levels)));
     }
+    findings.push(pfs_setup::in_force(input, &levels));
+    findings.push(pfs_setup::lost(&levels));
     findings.push(warnings::errors(&levels));
     findings.push(warnings::too_short(&levels));
     findings.push(warnings::cut_short(&levels));

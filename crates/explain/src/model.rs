@@ -27,6 +27,30 @@ pub struct Input {
     /// What the watched processes are called, where they are no server's: then there are no requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<String>,
+    /// What the Performance Schema was set to for the run; `None` where nothing was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub performance_schema: Option<PfsSetup>,
+}
+
+/// What the Performance Schema was set to for a run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PfsSetup {
+    /// What was asked for and what was in force, in a sentence.
+    pub words: String,
+    /// The server's `performance_timers`.
+    pub timers: Vec<Timer>,
+    /// The server's `setup_timers`: the timer of each kind of events; empty where it has no such table.
+    pub used: BTreeMap<String, String>,
+}
+
+/// A line of `performance_timers`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Timer {
+    pub name: String,
+    /// Units of the timer in a second; `None` where the machine lacks it.
+    pub frequency: Option<f64>,
+    /// CPU cycles that a reading takes at least.
+    pub overhead_cycles: Option<f64>,
 }
 
 /// When a user's next transaction begins.

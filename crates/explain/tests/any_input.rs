@@ -213,7 +213,7 @@ proptest! {
     ) {
         let machine = Machine { server_cpus, server_cpu_numbers, client_cpus, shared };
         let variables = variables.into_iter().collect();
-        let input = Input { levels, machine, not_measured, actions, variables, process };
+        let input = Input { levels, machine, not_measured, actions, variables, process, performance_schema: None };
         let explanation = explain(&input);
         prop_assert!(is_finite(&explanation), "{explanation:#?}");
         prop_assert_eq!(explanation.levels.len(), input.levels.len());

@@ -64,7 +64,8 @@ pub fn input(recording: &Recording) -> Result<Input, Error> {
     let actions = run.actions.iter().map(action_input).collect();
     let variables = run.server.variables.clone();
     let process = run.process().map(str::to_string);
-    Ok(Input { levels, machine: machine(run), actions, not_measured, variables, process })
+    let performance_schema = crate::pfs_setup::of_run(&run.spec["performance_schema"]);
+    Ok(Input { levels, machine: machine(run), actions, not_measured, variables, process, performance_schema })
 }
 
 /// What can be said of a level without anything that was watched: its throughput's interval, whether it was steady, and

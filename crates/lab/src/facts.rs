@@ -54,6 +54,7 @@ pub(crate) fn run_info(
         "client_cpus": client_cpus.map_or_else(allowed_cpus, |cpus| cpus.cpus().to_vec()),
         "client_cpus_words": client_cpus.map_or(String::new(), ToString::to_string),
         "notes": tested.notes,
+        "performance_schema": tested.performance_schema,
     });
     Ok(new_info(&plan.command, spec, server, tested.data_dir.as_deref()))
 }

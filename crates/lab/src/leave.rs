@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use whyso_server::knobs::Undone;
+use whyso_server::Dsn;
+use whyso_server::knobs::{Undo, Undone};
 
 use crate::prepare::{Tested, undone_words};
 use crate::progress::{Listener, News};
@@ -20,18 +21,27 @@ pub(crate) async fn leave(tested: Tested, listener: &dyn Listener) {
 
 async fn put_back(tested: &Tested, listener: &dyn Listener) {
     let mut undo = tested.undo.lock().await;
-    if undo.changes().is_empty() {
+    put_back_on(&tested.dsn, &mut undo, listener).await;
+}
+
+fn left_alone(undone: &Undone) -> bool {
+    matches!(undone, Undone::LeftAlone { .. } | Undone::SetupPutBack { left_alone: 1.., .. })
+}
+
+/// Puts settings back; what fails is told, and stays in the journal.
+pub(crate) async fn put_back_on(dsn: &Dsn, undo: &mut Undo, listener: &dyn Listener) {
+    if undo.is_empty() {
         return;
     }
     let undone = tokio::time::timeout(GOODBYE_TIME_MAX, async {
-        let mut conn = tested.dsn.connect_without_schema().await?;
+        let mut conn = dsn.connect_without_schema().await?;
         let undone = undo.undo_all(&mut conn).await;
         let _ = conn.disconnect().await;
         undone
     });
     let message = match undone.await {
         Ok(Ok(undone)) => {
-            for undone in undone.iter().filter(|undone| matches!(undone, Undone::LeftAlone { .. })) {
+            for undone in undone.iter().filter(|undone| left_alone(undone)) {
                 listener.hear(News::Warning(&undone_words(undone)));
             }
             return;

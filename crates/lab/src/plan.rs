@@ -51,6 +51,8 @@ pub struct Plan {
     pub repeat_best: bool,
     pub actions: Vec<Action>,
     pub server: ServerPlan,
+    /// What the Performance Schema is to count; `None`: as the server has it.
+    pub pfs: Option<whyso_server::knobs::pfs::Wanted>,
     pub client_cpus: Option<String>,
     /// Schema that may be written although whyso did not make it.
     pub allow_writes: Option<String>,
@@ -144,6 +146,7 @@ impl Plan {
             )));
         }
         check_data_set(self.tables, self.rows)?;
+        crate::pfs_setup::check(self)?;
         self.tuning.check(self.engine).map_err(Error::Plan)?;
         let measured = self.measure * self.sweep().len() as u32;
         for action in &self.actions {

@@ -7,14 +7,14 @@ use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
 use whyso_load::{Address, Target, Tls};
 use whyso_server::dataset::{self, Dataset, Phase};
-use whyso_server::knobs::{self, Undo, Undone};
+use whyso_server::knobs::{Undo, Undone, pfs};
 use whyso_server::snapshot::{Provision, Store};
 use whyso_server::{CpuSet, Dsn, StartSpec, ThrowAway, dsn, schema, throwaway};
 
 use crate::plan::ServerPlan;
 use crate::progress::{Listener, News};
 use crate::sweep::Shared;
-use crate::{Error, login};
+use crate::{Error, login, pfs_setup};
 
 /// Asks the user for a password; the text says for whom. `None` where nobody can be asked.
 pub type AskPassword = dyn Fn(&str) -> Option<String> + Sync;
@@ -38,6 +38,8 @@ pub(crate) struct Tested {
     pub(crate) notes: Vec<String>,
     /// Settings that it was started with, or that were set, and why.
     pub(crate) settings: Vec<(String, String, String)>,
+    /// What the Performance Schema was set to; null where nothing was asked for.
+    pub(crate) performance_schema: serde_json::Value,
 }
 
 impl Tested {
@@ -74,6 +76,7 @@ pub(crate) struct Wanted<'a> {
     pub(crate) users_max: u32,
     /// Schema that may be written although whyso did not make it.
     pub(crate) allow_writes: Option<&'a str>,
+    pub(crate) pfs: Option<&'a pfs::Wanted>,
 }
 
 /// Starts or reaches the server and sees to its data.
@@ -92,13 +95,14 @@ pub(crate) async fn server(
             spec.cpus = cpus.as_deref().map(CpuSet::resolve).transpose()?;
             spec.connections = wanted.users_max + CONNECTIONS_OF_OUR_OWN;
             spec.data_bytes = wanted.dataset.bytes_estimate();
-            throw_away(spec, &wanted.dataset, listener).await
+            spec.to_be_watched = wanted.pfs.map(pfs::Wanted::start_options).unwrap_or_default();
+            throw_away(spec, wanted, listener).await
         }
         ServerPlan::Dsn { dsn, set } => remote(wanted, dsn, set, listener, ask_password).await,
     }
 }
 
-async fn throw_away(spec: StartSpec, dataset: &Dataset, listener: &dyn Listener) -> Result<Tested, Error> {
+async fn throw_away(spec: StartSpec, wanted: &Wanted<'_>, listener: &dyn Listener) -> Result<Tested, Error> {
     let parent = match &spec.parent_dir {
         Some(parent) => parent.clone(),
         None => throwaway::default_parent_dir()?,
@@ -112,15 +116,20 @@ async fn throw_away(spec: StartSpec, dataset: &Dataset, listener: &dyn Listener)
     }
     listener.hear(News::Step(&format!("starting {} {}", spec.binary.flavor, spec.binary.version)));
     let store = Store::of_user()?;
-    let (server, provision) =
-        ThrowAway::start_with_dataset(spec, dataset, &store, &|progress| hear_loading(listener, progress))
-            .await?;
+    let (server, provision) = ThrowAway::start_with_dataset(spec, &wanted.dataset, &store, &|progress| {
+        hear_loading(listener, progress)
+    })
+    .await?;
     listener.hear(News::Step(&provision_words(&provision)));
     if let Provision::Loaded { not_kept: Some(why), .. } = &provision {
         notes.push(format!("the loaded data could not be kept as a snapshot: {why}"));
     }
     let mut conn = server.dsn().connect_without_schema().await?;
-    let undo = Undo::open(&mut conn).await?;
+    let mut undo = Undo::open(&mut conn).await?;
+    let performance_schema = match wanted.pfs {
+        Some(wanted) => pfs_setup::set_up(wanted, &mut conn, &mut undo).await?,
+        None => serde_json::Value::Null,
+    };
     let _ = conn.disconnect().await;
     if server.file_system().in_memory {
         notes.push(
@@ -143,6 +152,7 @@ async fn throw_away(spec: StartSpec, dataset: &Dataset, listener: &dyn Listener)
         cpus,
         notes,
         settings,
+        performance_schema,
         undo: shared(undo),
         throw_away: Some(shared(server)),
     })
@@ -187,13 +197,8 @@ async fn remote(
     }
     listener.hear(News::Step(&format!("connecting to {}", dsn.endpoint())));
     let mut conn = login::log_in(&mut dsn, ask_password).await?;
-    for mut pending in knobs::pending_undo(&mut conn).await? {
-        for undone in pending.undo_all(&mut conn).await? {
-            notes.push(format!(
-                "an earlier run ended without putting a setting back; {}",
-                undone_words(&undone)
-            ));
-        }
+    for undone in pfs_setup::undo_pending(&mut conn).await? {
+        notes.push(format!("an earlier run ended without putting a setting back; {undone}"));
     }
     make_schema_ready(wanted, &dsn, &mut conn, listener).await?;
     let mut undo = Undo::open(&mut conn).await?;
@@ -206,9 +211,14 @@ async fn remote(
         }
         settings.push((name.clone(), value.clone(), "asked for; put back at the end".to_string()));
     }
+    let mut performance_schema = serde_json::Value::Null;
+    if let Some(wanted) = wanted.pfs {
+        performance_schema = pfs_setup::set_up(wanted, &mut conn, &mut undo).await?;
+    }
     let _ = conn.disconnect().await;
     Ok(Tested {
         dsn,
+        performance_schema,
         undo: shared(undo),
         throw_away: None,
         pid: None,
@@ -256,6 +266,15 @@ pub(crate) fn undone_words(undone: &Undone) -> String {
         }
         Undone::Forgotten(change) => {
             format!("the server was started anew since and has forgotten {}", change.name)
+        }
+        Undone::SetupPutBack { table, left_alone: 0 } => {
+            format!("performance_schema.{table} is as it was")
+        }
+        Undone::SetupPutBack { table, left_alone } => format!(
+            "performance_schema.{table} is as it was but for {left_alone} rows, which somebody else set since"
+        ),
+        Undone::SetupForgotten { table } => {
+            format!("the server was started anew since and has forgotten what performance_schema.{table} was")
         }
     }
 }

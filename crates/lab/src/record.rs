@@ -15,11 +15,13 @@ use tokio::runtime::Runtime;
 use whyso_clock::monotonic_ns;
 use whyso_record::run::{Ended, Level, ServerFacts};
 use whyso_server::Dsn;
+use whyso_server::knobs::Undo;
 use whyso_trace::Reading;
 use whyso_watch::{WatchSpec, Watcher};
 
 use crate::counting::{Counting, Sight};
 use crate::held_command::spawn_held;
+use crate::leave::put_back_on;
 use crate::prepare::AskPassword;
 use crate::processes::Processes;
 use crate::progress::{Listener, News, Stop};
@@ -27,7 +29,7 @@ use crate::recording::{Recording, SLOW_INTERVAL, record_event, watch_spec};
 use crate::run::{GOODBYE_TIME_MAX, Outcome, runtime};
 use crate::sql_trace::{Literals, ToFollow};
 use crate::tracing::{ToTrace, Tracing};
-use crate::{Error, facts, login};
+use crate::{Error, facts, login, pfs_setup};
 use level::{Seen, level};
 use toggles::Toggles;
 
@@ -65,6 +67,8 @@ pub struct RecordPlan {
     pub add_ons: Vec<whyso_watch::AddOn>,
     /// Where samples go beside the recording.
     pub relay: whyso_relay::Wanted,
+    /// What the Performance Schema is to count; `None`: as the server has it, and nothing is changed.
+    pub pfs: Option<whyso_server::knobs::pfs::Wanted>,
     /// Folder that holds the recordings.
     pub out: PathBuf,
     /// Size of the recording beyond which its oldest detail is removed.
@@ -82,6 +86,12 @@ impl RecordPlan {
         }
         if self.length.is_some_and(|length| length < Duration::from_secs(1)) {
             return Err(Error::Plan("--for must be at least one second".to_string()));
+        }
+        if let Some(wanted) = &self.pfs {
+            wanted.check()?;
+            if matches!(self.of, Recorded::Processes(_)) {
+                return Err(Error::Plan("--pfs is for a server: give its --dsn".to_string()));
+            }
         }
         if !self.trace && matches!(self.of, Recorded::Processes(_)) {
             return Err(Error::Plan(
@@ -184,10 +194,49 @@ fn record_server(
     let runtime = runtime()?;
     let mut dsn = login::neutral(dsn)?;
     listener.hear(News::Step(&format!("connecting to {}", dsn.endpoint())));
-    runtime
-        .block_on(async { login::log_in(&mut dsn, ask_password).await?.disconnect().await.map_err(gone) })?;
-    let server = facts::server_now(&dsn, false, None, &runtime)?;
-    let spec = plan.spec(&server.cpus);
+    let (mut undo, performance_schema) = runtime.block_on(set_up(plan, &mut dsn, listener, ask_password))?;
+    let recorded = record_set_up(plan, &dsn, performance_schema, runtime, listener, stop);
+    if let Some(undo) = &mut undo {
+        listener.hear(News::Step("putting everything back"));
+        crate::run::runtime()?.block_on(put_back_on(&dsn, undo, listener));
+    }
+    recorded
+}
+
+/// Logs in, and sets what the Performance Schema is to count where that was asked for.
+async fn set_up(
+    plan: &RecordPlan,
+    dsn: &mut Dsn,
+    listener: &dyn Listener,
+    ask_password: &AskPassword,
+) -> Result<(Option<Undo>, serde_json::Value), Error> {
+    let mut conn = login::log_in(dsn, ask_password).await?;
+    for undone in pfs_setup::undo_pending(&mut conn).await? {
+        listener
+            .hear(News::Warning(&format!("an earlier run ended without putting a setting back; {undone}")));
+    }
+    let (mut undo, mut told) = (None, serde_json::Value::Null);
+    if let Some(wanted) = &plan.pfs {
+        let mut journal = Undo::open(&mut conn).await?;
+        told = pfs_setup::set_up(wanted, &mut conn, &mut journal).await?;
+        undo = Some(journal);
+    }
+    conn.disconnect().await.map_err(gone)?;
+    Ok((undo, told))
+}
+
+/// Records a server that is set up.
+fn record_set_up(
+    plan: &RecordPlan,
+    dsn: &Dsn,
+    performance_schema: serde_json::Value,
+    runtime: Runtime,
+    listener: &dyn Listener,
+    stop: &Stop,
+) -> Result<Outcome, Error> {
+    let server = facts::server_now(dsn, false, None, &runtime)?;
+    let mut spec = plan.spec(&server.cpus);
+    spec["performance_schema"] = performance_schema;
     let mut info = facts::new_info(&plan.command_line, spec, server, None);
     info.not_measured.push(
         "response times as clients see them: the load is not whyso's own, so that only what the kernel saw of its \
@@ -197,11 +246,11 @@ fn record_server(
     let pid = info.server.pid;
     let mut recording = Recording::begin_within(&plan.out, info, plan.bytes_max)?;
     recording.relay(&plan.relay)?;
-    let mut watched = watch_spec(&dsn, pid, None, plan.interval);
+    let mut watched = watch_spec(dsn, pid, None, plan.interval);
     watched.add_ons.clone_from(&plan.add_ons);
     let watcher = Watcher::start(watched, recording.recorder.clone())?;
-    let tracing = Tracing::begin(&mut recording, plan.to_trace(Some(&dsn)));
-    let attended = Attended { plan, listener, stop, dsn: Some(dsn), runtime, tracing };
+    let tracing = Tracing::begin(&mut recording, plan.to_trace(Some(dsn)));
+    let attended = Attended { plan, listener, stop, dsn: Some(dsn.clone()), runtime, tracing };
     attended.go(recording, watcher)
 }
 

@@ -65,6 +65,7 @@ pub fn run(
         writes: !workload.only_reads() || workload.setup.is_some(),
         users_max: plan.users.iter().copied().max().unwrap_or(1),
         allow_writes: plan.allow_writes.as_deref(),
+        pfs: plan.pfs.as_ref(),
     };
     let tested = prepare_server(&runtime, &wanted, listener, stop, ask_password)?;
     let consented = plan.allow_writes.as_deref() == Some(tested.dsn.schema.as_str());

@@ -47,6 +47,10 @@ pub enum Error {
     #[error("the knob '{name}' does not take the value '{value}': {why}")]
     KnobValue { name: String, value: String, why: String },
 
+    /// What was asked of the Performance Schema can't be had of this server, or not by this user.
+    #[error("{0}")]
+    PerformanceSchema(String),
+
     /// The server did not come up; the last lines of its log follow.
     #[error("the server did not start: {why}{}", lines_after(.log))]
     Start { why: String, log: Vec<String> },
@@ -77,6 +81,7 @@ impl Error {
                 | Error::UnknownKnob { .. }
                 | Error::ReadOnlyKnob { .. }
                 | Error::KnobValue { .. }
+                | Error::PerformanceSchema(_)
                 | Error::Cpus(_)
                 | Error::BuildName(_)
                 | Error::NotOurs(_)

@@ -10,6 +10,7 @@ use whyso_load::{EngineKind, SchedulingPolicy};
 pub(crate) use crate::addon::{AddOnArgs, OthersArgs};
 pub(crate) use crate::export_args::{ExportArgs, ExportFormat};
 pub(crate) use crate::load_args::LoadArgs;
+pub(crate) use crate::pfs_args::PfsSetupArgs;
 pub(crate) use crate::profile_args::{
     ClassesArgs, FunctionsArgs, ProfileArgs, RelativesArgs, SourceArgs, WakersArgs,
 };
@@ -126,6 +127,9 @@ pub(crate) struct RunArgs {
 
     #[command(flatten)]
     pub(crate) others: OthersArgs,
+
+    #[command(flatten)]
+    pub(crate) pfs: PfsSetupArgs,
 
     /// Folder that holds the recordings
     #[arg(long, value_name = "DIR", default_value = "runs", help_heading = "Output")]

@@ -13,6 +13,7 @@ mod load_view;
 mod locks;
 mod note;
 mod pfs;
+mod pfs_args;
 mod profile;
 mod profile_args;
 mod progress;

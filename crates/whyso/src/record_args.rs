@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::addon::OthersArgs;
+use crate::pfs_args::PfsSetupArgs;
 use crate::statements::SqlTraceArgs;
 
 #[derive(Args, Debug)]
@@ -43,6 +44,9 @@ pub(crate) struct RecordArgs {
 
     #[command(flatten)]
     pub(crate) others: OthersArgs,
+
+    #[command(flatten)]
+    pub(crate) pfs: PfsSetupArgs,
 
     /// Size of the recording, such as 20GiB, beyond which its oldest detail is removed and roll-ups of 10 seconds stay; from 100MiB
     #[arg(long, value_name = "SIZE")]

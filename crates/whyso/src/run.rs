@@ -28,6 +28,10 @@ pub(crate) fn run(args: RunArgs) -> Result<ExitCode> {
         print!("{}", whyso_lab::describe(&plan)?);
         return Ok(ExitCode::SUCCESS);
     }
+    if let (Some(wanted), true) = (&plan.pfs, args.pfs.dry_run) {
+        println!("{}", whyso_lab::pfs_dry_run(wanted, &plan.server, &ask_password)?);
+        return Ok(ExitCode::SUCCESS);
+    }
     let stop = take_ctrl_c()?;
 
     let bars = Bars::new();
@@ -147,6 +151,7 @@ fn plan(args: &RunArgs) -> Result<Plan> {
         repeat_best: !args.levels.no_repeat,
         actions,
         server,
+        pfs: args.pfs.wanted()?,
         client_cpus: args.server.client_cpus.clone(),
         allow_writes: args.server.allow_writes.clone(),
         add_ons: args.others.add_ons()?,

@@ -12,6 +12,8 @@ use whyso_server::builds::{self, Listed, Manifest, Progress};
 use whyso_server::throwaway::{self, Kept, Stopped};
 use whyso_server::{StartSpec, ThrowAway};
 
+use crate::given::{ask_password, hide_passwords};
+
 /// What a server that was started without a name is called.
 const OWN: &str = "own";
 /// Room for the connections of whatever will use a server that stays.
@@ -53,6 +55,12 @@ enum BuildsCommand {
         #[arg(long = "set", value_name = "KNOB=VALUE")]
         set: Vec<String>,
     },
+    /// Put back the settings of a server that a run has changed and, ended by force, left so
+    Undo {
+        /// The server: mysql://user@host:3306/ or mysql://user@localhost/?socket=/path
+        #[arg(long, value_name = "DSN")]
+        dsn: String,
+    },
     /// Stop a server that was started to stay, and remove its data
     Stop {
         /// Its name; needed where there are several
@@ -77,6 +85,7 @@ pub(crate) fn run(args: BuildsArgs) -> Result<ExitCode> {
             println!("{}", if removed { format!("removed {name}") } else { format!("{name} was not here") });
         }
         BuildsCommand::Start { build, name, set } => start(build, name, &set)?,
+        BuildsCommand::Undo { dsn } => undo(dsn)?,
         BuildsCommand::Stop { name } => stop(name)?,
     }
     Ok(ExitCode::SUCCESS)
@@ -213,6 +222,18 @@ fn start(build: Option<PathBuf>, name: Option<String>, set: &[String]) -> Result
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let kept = runtime.block_on(ThrowAway::start_kept(spec, &name)).map_err(Error::Server)?;
     println!("{}", kept_line(&kept));
+    Ok(())
+}
+
+fn undo(dsn: String) -> Result<()> {
+    hide_passwords(std::slice::from_ref(&dsn));
+    let undone = whyso_lab::undo(&dsn, &ask_password)?;
+    if undone.is_empty() {
+        println!("nothing is left to be put back on this server");
+    }
+    for line in undone {
+        println!("{line}");
+    }
     Ok(())
 }
 

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use whyso_lab::RecordPlan;
 use whyso_lab::doctor::Verdict;
+use whyso_lab::{RecordPlan, ServerPlan};
 
 use crate::args::RecordArgs;
 use crate::given::{ask_password, hide_passwords, take_ctrl_c};
@@ -29,9 +29,15 @@ pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
         bytes_max: args.disk_max.map(|size| size.0),
         add_ons: args.others.add_ons()?,
         relay: args.others.relay(),
+        pfs: args.pfs.wanted()?,
         out: args.out.clone(),
         command_line: whyso_lab::masked_command_line(std::env::args()),
     };
+    if let (Some(wanted), Some(dsn), true) = (&plan.pfs, &args.dsn, args.pfs.dry_run) {
+        let server = ServerPlan::Dsn { dsn: dsn.clone(), set: Vec::new() };
+        println!("{}", whyso_lab::pfs_dry_run(wanted, &server, &ask_password)?);
+        return Ok(ExitCode::SUCCESS);
+    }
     let stop = take_ctrl_c()?;
     let bars = Bars::new();
     let outcome = whyso_lab::record(&plan, &bars, stop, &ask_password);

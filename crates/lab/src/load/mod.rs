@@ -169,6 +169,7 @@ fn prepare_one(
         writes: workloads.iter().any(|workload| !workload.only_reads() || workload.setup.is_some()),
         users_max: plan.connections_max(),
         allow_writes: plan.allow_writes.as_deref(),
+        pfs: None,
     };
     Ok((prepare_server(runtime, &wanted, listener, stop, ask_password)?, weight.unwrap_or(1)))
 }

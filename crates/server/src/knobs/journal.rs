@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::pfs::SetupChange;
 use crate::error::{Result, io};
 use crate::paths::unique_name;
 use crate::throwaway::state::ProcessId;
@@ -40,6 +41,15 @@ pub(super) struct Journal {
     pub(super) server: ServerId,
     pub(super) owner: Option<ProcessId>,
     pub(super) changes: Vec<Change>,
+    /// Of the Performance Schema's setup tables.
+    #[serde(default)]
+    pub(super) setup: Vec<SetupChange>,
+}
+
+impl Journal {
+    pub(super) fn is_empty(&self) -> bool {
+        self.changes.is_empty() && self.setup.is_empty()
+    }
 }
 
 impl Journal {

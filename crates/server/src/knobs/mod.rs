@@ -4,6 +4,7 @@
 //! since is left alone. What a crashed run left is found by [`pending_undo`].
 
 mod journal;
+pub mod pfs;
 
 use std::path::{Path, PathBuf};
 
@@ -17,6 +18,7 @@ use crate::throwaway::state::ProcessId;
 use journal::{Journal, ServerId};
 
 pub use journal::Change;
+use pfs::SetupChange;
 
 /// The changes of one run to one server.
 #[derive(Debug)]
@@ -36,6 +38,15 @@ pub enum Undone {
     },
     /// The server was started anew since and has forgotten it.
     Forgotten(Change),
+    /// A setup table of the Performance Schema is as it was, but for so many rows that someone else changed since.
+    SetupPutBack {
+        table: String,
+        left_alone: u64,
+    },
+    /// The server was started anew since and has forgotten what this setup table was.
+    SetupForgotten {
+        table: String,
+    },
 }
 
 impl Undo {
@@ -48,12 +59,50 @@ impl Undo {
     pub async fn open_in(folder: &Path, connection: &mut Conn) -> Result<Undo> {
         let server = server_id(connection).await?;
         let owner = ProcessId::of(std::process::id());
-        Ok(Undo { path: Journal::new_path(folder), journal: Journal { server, owner, changes: Vec::new() } })
+        Ok(Undo {
+            path: Journal::new_path(folder),
+            journal: Journal { server, owner, changes: Vec::new(), setup: Vec::new() },
+        })
     }
 
-    /// The changes so far, oldest first.
+    /// The changed knobs so far, oldest first.
     pub fn changes(&self) -> &[Change] {
         &self.journal.changes
+    }
+
+    /// Whether there is nothing to put back.
+    pub fn is_empty(&self) -> bool {
+        self.journal.is_empty()
+    }
+
+    /// Changes the Performance Schema's setup tables, as [`pfs::Wanted::changes`] has worked out.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::PerformanceSchema`] where the user may not, or another run that goes on has changed them;
+    /// [`Error::Refused`]. What was changed until then is undone by [`Undo::undo_all`].
+    pub async fn change_setup(&mut self, connection: &mut Conn, changes: Vec<SetupChange>) -> Result<()> {
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let folder = self.path.parent().unwrap_or(Path::new("/"));
+        for (path, journal) in Journal::all(folder)? {
+            let is_of_server = journal.server.is_same_life(&self.journal.server);
+            let owner_lives = journal.owner.as_ref().is_some_and(ProcessId::is_alive);
+            if path != self.path && is_of_server && owner_lives && !journal.setup.is_empty() {
+                return Err(Error::PerformanceSchema(
+                    "another run of whyso has changed the Performance Schema's setup of this server and still goes on: wait for its \
+                     end, or leave --pfs away"
+                        .to_string(),
+                ));
+            }
+        }
+        self.journal.setup.extend(changes.iter().cloned());
+        self.journal.write(&self.path)?;
+        for change in &changes {
+            change.make(connection).await?;
+        }
+        Ok(())
     }
 
     /// Sets a global variable. Numbers may end in K, M, G or T, as on the server's command line.
@@ -93,6 +142,17 @@ impl Undo {
     pub async fn undo_all(&mut self, connection: &mut Conn) -> Result<Vec<Undone>> {
         let same_life = self.journal.server.is_same_life(&server_id(connection).await?);
         let mut undone = Vec::new();
+        while let Some(change) = self.journal.setup.last() {
+            let table = change.table().to_string();
+            undone.push(if same_life {
+                let left_alone = change.unmake(connection).await?;
+                Undone::SetupPutBack { table, left_alone }
+            } else {
+                Undone::SetupForgotten { table }
+            });
+            self.journal.setup.pop();
+            self.write_or_remove()?;
+        }
         while let Some(change) = self.journal.changes.last().cloned() {
             undone.push(if same_life {
                 undo_one(connection, change).await?
@@ -107,7 +167,7 @@ impl Undo {
     }
 
     fn write_or_remove(&self) -> Result<()> {
-        if !self.journal.changes.is_empty() {
+        if !self.journal.is_empty() {
             return self.journal.write(&self.path);
         }
         match std::fs::remove_file(&self.path) {

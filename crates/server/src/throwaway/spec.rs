@@ -21,6 +21,8 @@ pub struct StartSpec {
     pub defaults_file: Option<PathBuf>,
     /// Knobs and values as given with `--set`; of equal names the last counts.
     pub set: Vec<(String, String)>,
+    /// Options, (name, value), for what whyso is to see of the server; those in `set` count before them.
+    pub to_be_watched: Vec<(String, String)>,
     pub cpus: Option<CpuSet>,
     /// The most connections that the load will have at one time.
     pub connections: u32,
@@ -40,6 +42,7 @@ impl StartSpec {
             allow_in_memory: false,
             defaults_file: None,
             set: Vec::new(),
+            to_be_watched: Vec::new(),
             cpus: None,
             connections: 128,
             data_bytes: 0,
@@ -119,6 +122,9 @@ pub(super) fn settings(spec: &StartSpec, memory_bytes: u64) -> Result<Vec<Settin
         "the users of the sweep, and those who watch",
     );
     ours("max_prepared_stmt_count", "1048576".into(), "each user prepares its statements");
+    for (name, value) in &spec.to_be_watched {
+        ours(name, value.clone(), "asked for with --pfs");
+    }
     if spec.defaults_file.is_none() {
         ours(
             "innodb_buffer_pool_size",
