@@ -13,8 +13,10 @@ const LINES_MAX: usize = 10;
 
 pub(super) fn counted(out: &mut Markdown, info: &RunInfo, run: Option<&RunPfs>) {
     let Some((run, level)) = run.and_then(|run| Some((run, run.levels.last()?))) else { return };
-    let view = |name: &str| level.tables.iter().find(|table| table.view.name == name && !table.lines.is_empty());
-    let tables: Vec<&Table> = [view("waits"), view("digests").or(view("statements"))].into_iter().flatten().collect();
+    let view =
+        |name: &str| level.tables.iter().find(|table| table.view.name == name && !table.lines.is_empty());
+    let tables: Vec<&Table> =
+        [view("waits"), view("digests").or(view("statements"))].into_iter().flatten().collect();
     if tables.is_empty() {
         return;
     }
@@ -56,7 +58,8 @@ mod tests {
     fn table(view: &str, told: &[(&str, &str, f64)]) -> Table {
         let view = View::named(view).unwrap();
         let counter = |(metric, instance, increase): &(&str, &str, f64)| {
-            let [host, source, metric, instance] = ["server", view.source, metric, instance].map(str::to_string);
+            let [host, source, metric, instance] =
+                ["server", view.source, metric, instance].map(str::to_string);
             let series = SeriesName { host, source, metric, instance };
             Counter { series, unit: "1".to_string(), increase: *increase }
         };

@@ -175,8 +175,7 @@ fn columns(view: &View) -> Vec<ColumnHead> {
     let mut columns: Vec<ColumnHead> = view.columns.iter().map(column).collect();
     if is_of_instances(view) {
         let more = [("instances", "count"), ("busiest has", "share"), ("evenness", "share")];
-        let told =
-            more.map(|(name, quantity)| ColumnHead { name, metric: name, quantity, is_level: true });
+        let told = more.map(|(name, quantity)| ColumnHead { name, metric: name, quantity, is_level: true });
         columns.extend(told);
     }
     columns
@@ -210,7 +209,8 @@ fn view_lines(tables: &[&Table], texts: &HashMap<String, String>, most: usize) -
         idle_names.extend(firsts(&level.idle, main, IDLE_MAX));
     }
     let level = |told: &Told| {
-        let by_name: HashMap<&str, &Line> = told.lines.iter().map(|line| (line.name.as_str(), line)).collect();
+        let by_name: HashMap<&str, &Line> =
+            told.lines.iter().map(|line| (line.name.as_str(), line)).collect();
         let idle: HashMap<&str, &Line> = told.idle.iter().map(|line| (line.name.as_str(), line)).collect();
         let rows = |names: &BTreeSet<&str>, of: &HashMap<&str, &Line>| -> Vec<Option<Row>> {
             names.iter().map(|name| of.get(name).map(|line| row(&line.values))).collect()
