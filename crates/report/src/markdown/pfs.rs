@@ -6,7 +6,7 @@ use whyso_record::run::RunInfo;
 use super::text::{Markdown, escaped};
 use crate::flame::level_name;
 use crate::number::whole;
-use crate::pfs::{PfsOf, RunPfs, events_head, events_line};
+use crate::pfs::{PfsOf, RunPfs, capital, events_head, events_line};
 
 /// So many first lines of each view.
 const LINES_MAX: usize = 10;
@@ -15,8 +15,11 @@ pub(super) fn counted(out: &mut Markdown, info: &RunInfo, run: Option<&RunPfs>) 
     let Some((run, level)) = run.and_then(|run| Some((run, run.levels.last()?))) else { return };
     let view =
         |name: &str| level.tables.iter().find(|table| table.view.name == name && !table.lines.is_empty());
-    let tables: Vec<&Table> =
-        [view("waits"), view("digests").or(view("statements"))].into_iter().flatten().collect();
+    let statements = match (view("digests"), view("statements")) {
+        (Some(digests), Some(statements)) if !tells_most(digests, statements) => Some(statements),
+        (digests, statements) => digests.or(statements),
+    };
+    let tables: Vec<&Table> = [view("waits"), statements].into_iter().flatten().collect();
     if tables.is_empty() {
         return;
     }
@@ -27,7 +30,7 @@ pub(super) fn counted(out: &mut Markdown, info: &RunInfo, run: Option<&RunPfs>) 
         if order > 0 {
             out.line("");
         }
-        out.line(&format!("{}; {} in all.\n", escaped(table.view.about), lines_of(table)));
+        out.line(&format!("{}; {} in all.\n", escaped(&capital(table.view.about)), lines_of(table)));
         let of = PfsOf { window: "", table, texts: &run.texts, per: Per::Second, limit: LINES_MAX };
         let head = events_head(table);
         out.table(&head.iter().map(String::as_str).collect::<Vec<_>>());
@@ -36,6 +39,12 @@ pub(super) fn counted(out: &mut Markdown, info: &RunInfo, run: Option<&RunPfs>) 
         }
     }
     out.line("\nIdle waits are left out, and in no total. `whyso pfs` has the other views and lines.");
+}
+
+/// A server that has no digests of prepared statements may have hardly any but those of what whyso itself asks.
+fn tells_most(digests: &Table, statements: &Table) -> bool {
+    let count = |table: &Table| table.total().values.first().copied().flatten().unwrap_or(0.0);
+    count(digests) >= count(statements) / 2.0
 }
 
 fn lines_of(table: &Table) -> String {
@@ -90,6 +99,10 @@ mod tests {
         assert!(out.text.contains("| 100 | 0.5 | 2.00 | 10.0 | 20.0 | 100 % | wait/a |\n"), "{}", out.text);
         assert!(out.text.contains("| SELECT a \\| b &lt;i&gt; |\n"), "{}", out.text);
         assert!(!out.text.contains("statement/sql/select") && !out.text.contains("| idle |"), "{}", out.text);
+        assert!(!tells_most(
+            &table("digests", &[("count", "shop:abc", 3.0)]),
+            &table("statements", &[("count", "statement/com/Execute", 7.0)])
+        ));
         let before = out.text.clone();
         counted(&mut out, &RunInfo::default(), None);
         counted(&mut out, &RunInfo::default(), Some(&RunPfs::default()));
