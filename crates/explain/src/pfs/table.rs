@@ -78,7 +78,7 @@ impl Table {
         let grown = counters.iter().map(|one| (&one.series, one.increase));
         let levels = gauges.iter().map(|one| (&one.series, one.mean));
         for (series, value) in grown.chain(levels) {
-            if series.source != view.source || !(value.abs() < INCREASE_MAX) {
+            if series.source != view.source || value.is_nan() || value.abs() >= INCREASE_MAX {
                 continue;
             }
             if let Some(place) = place(&series.metric) {
