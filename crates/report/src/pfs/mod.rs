@@ -52,14 +52,13 @@ pub fn pfs(of: PfsOf) -> String {
         out.push_str("Nothing was counted.\n");
         return out;
     }
-    let (head, line): (Vec<String>, Box<dyn Fn(&Line) -> Vec<String>>) = match table.view.is_of_events() {
-        true => (events_head(table), Box::new(|line| events_line(of, line))),
-        false => (wide_head(table), Box::new(|line| wide_line(of, line))),
-    };
+    let is_of_events = table.view.is_of_events();
+    let head = if is_of_events { events_head(table) } else { wide_head(table) };
+    let line = |line: &Line| if is_of_events { events_line(of, line) } else { wide_line(of, line) };
     let words = head.len() - 1;
     let mut rows = vec![head, line(&table.total())];
-    rows.extend(table.lines.iter().take(of.limit).map(&*line));
-    if !table.view.is_of_events() {
+    rows.extend(table.lines.iter().take(of.limit).map(line));
+    if !is_of_events {
         let per = match of.per {
             Per::Window => "Over the whole window".to_string(),
             per => format!("Per {}", per.name()),
@@ -80,7 +79,7 @@ pub fn pfs(of: PfsOf) -> String {
         let heading =
             "\nWaits of threads that had nothing to do, or waited for their client; not in the total:\n";
         out.push_str(heading);
-        let idle: Vec<Vec<String>> = table.idle.iter().take(IDLE_SHOWN_MAX).map(&*line).collect();
+        let idle: Vec<Vec<String>> = table.idle.iter().take(IDLE_SHOWN_MAX).map(line).collect();
         let rows: Vec<Vec<String>> = rows.into_iter().take(1).chain(idle).collect();
         out.push_str(&aligned_with_words(&rows, &[words]));
         let left = table.idle.len().saturating_sub(IDLE_SHOWN_MAX);
