@@ -3,7 +3,9 @@
 mod common;
 
 use std::fs;
+use std::io::Read;
 
+use base64::Engine;
 use common::{Place, json_of, output, text};
 use serde_json::Value;
 
@@ -52,6 +54,54 @@ fn number(line: &Value, name: &str) -> f64 {
     line[name].as_f64().unwrap_or_else(|| panic!("no {name} in {line}"))
 }
 
+/// Of a view of the report's page its head, and its lines.
+fn in_the_page(run: &str, view: &str) -> (Value, Value) {
+    let page = fs::read_to_string(format!("{run}/report.html")).unwrap();
+    let element = |id: &str| {
+        let (_, from) = page.split_once(&format!("id=\"{id}\">")).unwrap();
+        from.split_once("</script>").unwrap().0
+    };
+    let head: Value = serde_json::from_str(element("whyso-head")).unwrap();
+    let views = head["pfs"]["views"].as_array().unwrap();
+    let view =
+        views.iter().find(|one| one["name"] == view).unwrap_or_else(|| panic!("no {view}: {views:#?}"));
+    let deflated = element(&format!("whyso-block-{}", view["block"]));
+    let deflated = base64::engine::general_purpose::STANDARD.decode(deflated).unwrap();
+    let mut object = String::new();
+    flate2::read::DeflateDecoder::new(&deflated[..]).read_to_string(&mut object).unwrap();
+    (head["pfs"].clone(), serde_json::from_str(&object).unwrap())
+}
+
+/// Each of the terminal's lines has the numbers that the page's has; the page's are rounded to nine digits.
+fn assert_the_page_has_the_same(run: &str, level: usize, told: &Value) {
+    let (head, page) = in_the_page(run, told["view"].as_str().unwrap());
+    let view = head["views"].as_array().unwrap().iter().find(|one| one["name"] == told["view"]).unwrap();
+    for name in ["seconds", "statements", "transactions"] {
+        assert_eq!(head["levels"][level][name], told[name], "{name}");
+    }
+    let lines = told["lines"].as_array().unwrap();
+    assert!(!lines.is_empty());
+    let names: Vec<&str> =
+        page["names"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+    let mut left = 0;
+    for line in lines {
+        let Some(place) = names.iter().position(|name| line["name"] == *name) else {
+            left += 1;
+            continue;
+        };
+        assert_eq!(page["texts"].get(names[place]).is_some(), line.get("text").is_some());
+        for (column, value) in view["columns"].as_array().unwrap().iter().enumerate() {
+            let [here, there] =
+                [&page["levels"][level]["rows"][place][column], &line[value["metric"].as_str().unwrap()]];
+            match (here.as_f64(), there.as_f64()) {
+                (Some(a), Some(b)) => assert!((a - b).abs() <= 1e-8 * b.abs(), "{a} {b}: {line}"),
+                (a, b) => assert_eq!(a, b, "{line}"),
+            }
+        }
+    }
+    assert_eq!(page["levels"][level]["left"], left);
+}
+
 #[test]
 fn the_views_count_what_the_load_sent() {
     let place = Place::new();
@@ -93,6 +143,16 @@ fn the_views_count_what_the_load_sent() {
     let updates = named(&against["differences"], "name", "statement/sql/update");
     let (here, there) = (number(updates, "here"), number(updates, "there"));
     assert!((here - 1.0).abs() < 0.08 && (there - 1.0).abs() < 0.08, "{against:#}");
+
+    // The report has the same, in the page and as Markdown, where the last level is told.
+    for name in ["waits", "digests", "tables"] {
+        assert_the_page_has_the_same(&run, 1, &view(&[name]));
+        assert_the_page_has_the_same(&run, 0, &view(&[name, "--users", "1"]));
+    }
+    let markdown = text(&output(&mut place.whyso(&["report", &run, "--format", "md"])).stdout);
+    let (_, counted) = markdown.split_once("## What the Performance Schema counted at 4 users\n").unwrap();
+    assert!(counted.contains("| wait/io/table/sql/handler |\n"), "{counted}");
+    assert!(counted.contains("| UPDATE \\`sbtest2\\` SET \\`k\\`"), "{counted}");
 
     // For people: idle waits apart, and the list of views.
     let waits = text(&output(&mut place.whyso(&["pfs", &run, "waits"])).stdout);

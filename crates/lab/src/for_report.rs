@@ -1,12 +1,14 @@
-//! What a report has of a run that takes more than its series to tell: statements and lock waits, level by level, and the text of sources.
+//! What a report has of a run that takes more than its series to tell: statements, lock waits and the Performance Schema's views, level by
+//! level, and the text of sources.
 
 use whyso_explain::statements::{CommandMetric, by_statement};
 use whyso_record::Recording;
 use whyso_record::run::{Purpose, Window};
-use whyso_report::{Beside, LevelLocks, LevelStatements, RunStatements, Source, SourceText};
+use whyso_report::{Beside, LevelLocks, LevelStatements, RunPfs, RunStatements, Source, SourceText};
 
 use crate::Error;
 use crate::locks::{LocksOver, holds_locks, locks_in};
+use crate::pfs::every_view;
 use crate::source_files::{SourcePath, source_file};
 use crate::statements::{CommandFilter, commands_in, sql_trace_cost};
 
@@ -16,6 +18,7 @@ pub struct ForReport {
     statements: Option<RunStatements>,
     /// By the level's index; `None`: all of a recording in which no level ended.
     locks: Vec<(Option<u32>, LocksOver)>,
+    pfs: Option<RunPfs>,
     source_paths: Vec<SourcePath>,
 }
 
@@ -35,6 +38,7 @@ impl ForReport {
         Ok(ForReport {
             statements: statements(recording, &parts)?,
             locks,
+            pfs: every_view(recording, &parts)?,
             source_paths: source_paths.to_vec(),
         })
     }
@@ -56,6 +60,7 @@ impl ForReport {
             source_text: Some(&source_text),
             statements: self.statements.as_ref(),
             locks: &locks,
+            pfs: self.pfs.as_ref(),
         })
     }
 }

@@ -7,6 +7,7 @@ use whyso_explain::pfs::{Table, VIEWS, View};
 use whyso_record::Recording;
 use whyso_record::data::{LoadInterval, SeriesKey};
 use whyso_record::run::Window;
+use whyso_report::{LevelPfs, RunPfs};
 
 use crate::Error;
 use crate::evidence::add_chosen;
@@ -63,25 +64,71 @@ pub fn pfs_in(recording: &Recording, view: &'static View, window: Window) -> Res
         };
         return Err(Error::Failed(format!("this run holds nothing of the view {}: {why}", view.name)));
     }
-    let mut measured =
-        LevelInput { begin_ns: window.begin_ns, end_ns: window.end_ns, ..LevelInput::default() };
+    let load = recording.load(Some(window))?;
+    let mut tables = tables(recording, view, &[window], &load)?;
+    let table = tables.remove(0);
+    Ok(PfsOver { table, texts: texts(recording)?, not_measured })
+}
+
+/// What a recording holds of every view that it has, window by window; `None` where it has none. The first of a pair names the window.
+///
+/// # Errors
+/// Where the recording's files can't be read.
+pub(crate) fn every_view(
+    recording: &Recording,
+    parts: &[(Option<u32>, Window)],
+) -> Result<Option<RunPfs>, Error> {
+    let has = |view: &&View| recording.series().iter().any(|one| one.key.source == view.source);
+    let views: Vec<&'static View> = VIEWS.iter().filter(has).collect();
+    if views.is_empty() || parts.is_empty() {
+        return Ok(None);
+    }
+    let windows: Vec<Window> = parts.iter().map(|(_, window)| *window).collect();
+    let load = recording.load(None)?;
+    let mut levels: Vec<LevelPfs> =
+        parts.iter().map(|(level, _)| LevelPfs { level: *level, tables: Vec::new() }).collect();
+    for view in views {
+        for (level, mut table) in levels.iter_mut().zip(tables(recording, view, &windows, &load)?) {
+            table.sort(table.main_column());
+            level.tables.push(table);
+        }
+    }
+    Ok(Some(RunPfs { levels, texts: texts(recording)? }))
+}
+
+/// A view over each window. `load`: of all of them.
+fn tables(
+    recording: &Recording,
+    view: &'static View,
+    windows: &[Window],
+    load: &[LoadInterval],
+) -> Result<Vec<Table>, Error> {
+    let empty = |window: &Window| LevelInput {
+        begin_ns: window.begin_ns,
+        end_ns: window.end_ns,
+        ..LevelInput::default()
+    };
+    let mut measured: Vec<LevelInput> = windows.iter().map(empty).collect();
     let is_needed =
         |key: &SeriesKey| key.source == view.source || (key.source == "status" && key.metric == QUESTIONS);
-    add_chosen(recording, std::slice::from_mut(&mut measured), is_needed)?;
-    let (mut statements, transactions) = sent(&recording.load(Some(window))?, window);
-    if statements.is_none() {
-        let questions = measured.counters.iter().find(|one| one.series.metric == QUESTIONS);
-        statements = questions.map(|questions| questions.increase);
-    }
-    let seconds = window.seconds();
-    let table = Table::new(view, &measured.counters, &measured.gauges, seconds, statements, transactions);
-    Ok(PfsOver { table, texts: texts(recording)?, not_measured })
+    add_chosen(recording, &mut measured, is_needed)?;
+    let table = |(measured, window): (&LevelInput, &Window)| {
+        let (mut statements, transactions) = sent(load, *window);
+        if statements.is_none() {
+            let questions = measured.counters.iter().find(|one| one.series.metric == QUESTIONS);
+            statements = questions.map(|questions| questions.increase);
+        }
+        let seconds = window.seconds();
+        Table::new(view, &measured.counters, &measured.gauges, seconds, statements, transactions)
+    };
+    Ok(measured.iter().zip(windows).map(table).collect())
 }
 
 /// Statements and transactions that ended within `window`; an interval that lies in it in part counts for that part.
 fn sent(load: &[LoadInterval], window: Window) -> (Option<f64>, Option<f64>) {
     let mut sums = [None::<f64>; 2];
-    for interval in load {
+    let lies_in = |one: &&LoadInterval| one.begin_ns < window.end_ns && one.end_ns > window.begin_ns;
+    for interval in load.iter().filter(lies_in) {
         let begin_ns = interval.begin_ns.max(window.begin_ns);
         let end_ns = interval.end_ns.min(window.end_ns);
         let length_ns = (interval.end_ns - interval.begin_ns).max(1);

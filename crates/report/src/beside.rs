@@ -1,6 +1,7 @@
 //! What a report is given beside a recording and what was found in it.
 
 use crate::locks::LevelLocks;
+use crate::pfs::RunPfs;
 use crate::profile::ReadSource;
 use crate::source::Source;
 use crate::statements::RunStatements;
@@ -16,4 +17,6 @@ pub struct Beside<'a> {
     pub statements: Option<&'a RunStatements>,
     /// What connections waited for, level by level.
     pub locks: &'a [LevelLocks<'a>],
+    /// What the Performance Schema counted, level by level.
+    pub pfs: Option<&'a RunPfs>,
 }

@@ -53,7 +53,10 @@ pub use locks::{LevelLocks, LocksOf, locks, locks_json, locks_now, locks_now_jso
 pub use markdown::markdown;
 pub use pauses::pauses;
 pub use payload::origin_ns;
-pub use pfs::{PfsOf, pfs, pfs_differences, pfs_differences_json, pfs_evenness, pfs_evenness_json, pfs_json};
+pub use pfs::{
+    LevelPfs, PfsOf, RunPfs, pfs, pfs_differences, pfs_differences_json, pfs_evenness, pfs_evenness_json,
+    pfs_json,
+};
 pub use profile::{
     Annotated, Compared, FilesByRole, ForPprof, OfRoles, ReadSource, Relation, SampledIn, SourceText,
     StatesByRole, annotated, annotated_json, classes, classes_json, folded, folded_against,

@@ -1,5 +1,6 @@
 //! The report as Markdown: for a ticket, a chat or a commit message.
 
+mod pfs;
 mod statements;
 mod text;
 
@@ -29,6 +30,7 @@ pub fn markdown(run: &RunInfo, explanation: &Explanation, beside: &Beside<'_>) -
     growth(&mut out, run, explanation);
     statements(&mut out, run);
     statements_of(&mut out, run, explanation.about, beside.statements);
+    pfs::counted(&mut out, run, beside.pfs);
     facts(&mut out, run);
     out.text
 }

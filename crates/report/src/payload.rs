@@ -15,6 +15,7 @@ use whyso_series::merged_edges;
 
 use crate::flame::{self, Flame, FlameHead, Places};
 use crate::locks::{LocksHead, locks_heads};
+use crate::pfs::{PfsHead, pfs_view_blocks};
 use crate::source::{Source, Stacks};
 use crate::statements::{StatementsHead, statements_head};
 use crate::threads::{self, ThreadsHead};
@@ -63,6 +64,9 @@ struct Head<'a> {
     statements: Option<StatementsHead>,
     /// Of each level; none where nobody looked who waits.
     locks: Vec<LocksHead>,
+    /// Absent where nothing was read of the Performance Schema.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pfs: Option<PfsHead>,
 }
 
 /// Where in the blocks something lies.
@@ -125,6 +129,7 @@ pub fn build(source: &dyn Source, explanation: &Explanation, beside: &Beside<'_>
     let threads = add_threads(&mut blocks, run, source)?;
     let timeline = add_timeline(&mut blocks, run, source, &stacks, origin_ns)?;
     let flame = add_flame(&mut blocks, source, stacks, beside, origin_ns)?;
+    let pfs = add_pfs(&mut blocks, beside)?;
     let head = Head {
         format: FORMAT,
         run,
@@ -142,6 +147,7 @@ pub fn build(source: &dyn Source, explanation: &Explanation, beside: &Beside<'_>
         flame,
         statements: statements_head(beside.statements),
         locks: locks_heads(beside.locks),
+        pfs,
     };
     Ok(Payload { head_json: script_safe(&serde_json::to_string(&head)?), blocks_base64: blocks.done })
 }
@@ -207,6 +213,16 @@ fn add_timeline(
         columns.iter().for_each(|column| blocks.push(column));
         blocks.close()?;
         head.singles = Some(singles);
+    }
+    Ok(Some(head))
+}
+
+/// Each view in a block of its own, which the page reads when it shows it.
+fn add_pfs(blocks: &mut Blocks, beside: &Beside<'_>) -> Result<Option<PfsHead>, Error> {
+    let Some(run) = beside.pfs else { return Ok(None) };
+    let mut head = PfsHead::new(run);
+    for (view, lines) in head.views.iter_mut().zip(pfs_view_blocks(run)) {
+        view.block = blocks.add_json(&lines)?;
     }
     Ok(Some(head))
 }

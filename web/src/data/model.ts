@@ -1,5 +1,7 @@
 /** What the report's head holds, as `crates/report` writes it. Times are monotonic ns unless the name says otherwise. */
 
+import type { PfsHead } from './pfs.ts';
+
 export type Kind = 'counter' | 'gauge';
 
 export interface SeriesName {
@@ -275,6 +277,8 @@ export interface Head {
   statements?: StatementsHead;
   /** Of each level; none where nobody looked who waits. */
   locks: LocksHead[];
+  /** Absent where nothing was read of the Performance Schema. */
+  pfs?: PfsHead;
 }
 
 export interface ThreadHead {

@@ -1,5 +1,6 @@
 import { Block } from './codec.ts';
 import type { Column, Head, LinesHead, SourceTexts } from './model.ts';
+import type { PfsLines } from './pfs.ts';
 
 /** Where the page's data come from: the report's own file, or a server that is being watched. */
 export interface DataSource {
@@ -24,6 +25,8 @@ export interface DataSource {
   lineColumns(): Promise<[Float64Array, Float64Array, Float64Array, Float64Array, Float64Array]>;
   /** The text of the sources around lines that have time. */
   sourceTexts(): Promise<SourceTexts>;
+  /** The lines of the Performance Schema's view at this place in the head's list. */
+  pfsLines(place: number): Promise<PfsLines>;
 }
 
 const FORMAT = 1;
@@ -136,7 +139,13 @@ export class InlinedSource implements DataSource {
   }
 
   async sourceTexts(): Promise<SourceTexts> {
-    return JSON.parse(new TextDecoder().decode(await inflated(this.#lines().texts_block))) as SourceTexts;
+    return (await object(this.#lines().texts_block)) as SourceTexts;
+  }
+
+  async pfsLines(place: number): Promise<PfsLines> {
+    const view = this.head.pfs?.views[place];
+    if (!view) throw new Error('This report holds nothing of this view of the Performance Schema.');
+    return (await object(view.block)) as PfsLines;
   }
 
   #lines(): LinesHead {
@@ -160,6 +169,11 @@ function whole(block: Block, slot: number, nodes: number): Float64Array {
   const column = block.series(slot);
   if (column.length !== nodes) throw new Error('The columns of the stacks are shorter than the report says.');
   return column;
+}
+
+/** A block that holds an object in place of columns. */
+async function object(number: number): Promise<unknown> {
+  return JSON.parse(new TextDecoder().decode(await inflated(number)));
 }
 
 async function inflated(number: number): Promise<Uint8Array> {

@@ -36,6 +36,8 @@ impl Markdown {
                     | "what it is"
                     | "statement"
                     | "command"
+                    | "event"
+                    | "digest"
             )
         };
         let rule = |cell: &&str| if is_words(cell) { "---".to_string() } else { "---:".to_string() };

@@ -1,7 +1,10 @@
 //! The Performance Schema's views: for the terminal, and as one object.
 
+mod page;
 mod versus;
 
+pub use page::{LevelPfs, RunPfs};
+pub(crate) use page::{PfsHead, view_blocks as pfs_view_blocks};
 pub use versus::{pfs_differences, pfs_differences_json};
 
 use std::collections::HashMap;
@@ -35,7 +38,7 @@ pub struct PfsOf<'a> {
 impl PfsOf<'_> {
     pub(crate) fn name(&self, line: &Line) -> String {
         match self.texts.get(&line.name) {
-            Some(text) => clean(&cut(text)),
+            Some(text) => clean(&cut(text, TEXT_MAX)),
             None => clean(&line.name),
         }
     }
@@ -128,7 +131,7 @@ fn known(table: &Table) -> String {
     known
 }
 
-fn events_head(table: &Table) -> Vec<String> {
+pub(crate) fn events_head(table: &Table) -> Vec<String> {
     let mut head = vec!["count/s"];
     head.extend(table.statements.map(|_| "/statement"));
     head.extend(table.transactions.map(|_| "/transaction"));
@@ -139,7 +142,7 @@ fn events_head(table: &Table) -> Vec<String> {
     head.into_iter().map(str::to_string).collect()
 }
 
-fn events_line(of: PfsOf, line: &Line) -> Vec<String> {
+pub(crate) fn events_line(of: PfsOf, line: &Line) -> Vec<String> {
     let table = of.table;
     let [count, time] = [&table.view.columns[0], &table.view.columns[1]];
     let told = |column: &Column, per: Per, divisor: f64| {
@@ -196,14 +199,14 @@ fn untold() -> String {
     "–".to_string()
 }
 
-fn cut(text: &str) -> String {
-    match text.char_indices().nth(TEXT_MAX) {
+fn cut(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
         Some((at, _)) => format!("{}…", &text[..at]),
         None => text.to_string(),
     }
 }
 
-fn capital(text: &str) -> String {
+pub(crate) fn capital(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
 }

@@ -36,7 +36,7 @@ pub fn pfs_differences(here: PfsOf, there: PfsOf, column: &Column, differences: 
             number(a, column),
             number(b, column),
             format!("{sign}{}", number(difference, column)),
-            name.map_or_else(|| clean(&one.name), |text| clean(&super::cut(text))),
+            name.map_or_else(|| clean(&one.name), |text| clean(&super::cut(text, super::TEXT_MAX))),
         ]);
     }
     out.push_str(&aligned_with_words(&rows, &[3]));

@@ -1,0 +1,111 @@
+//! What the Performance Schema counted at the last level: the first waits, and the first digests or statements.
+
+use whyso_explain::pfs::{Per, Table};
+use whyso_record::run::RunInfo;
+
+use super::text::{Markdown, escaped};
+use crate::flame::level_name;
+use crate::number::whole;
+use crate::pfs::{PfsOf, RunPfs, capital, events_head, events_line};
+
+/// So many first lines of each view.
+const LINES_MAX: usize = 10;
+
+pub(super) fn counted(out: &mut Markdown, info: &RunInfo, run: Option<&RunPfs>) {
+    let Some((run, level)) = run.and_then(|run| Some((run, run.levels.last()?))) else { return };
+    let view =
+        |name: &str| level.tables.iter().find(|table| table.view.name == name && !table.lines.is_empty());
+    let statements = match (view("digests"), view("statements")) {
+        (Some(digests), Some(statements)) if !tells_most(digests, statements) => Some(statements),
+        (digests, statements) => digests.or(statements),
+    };
+    let tables: Vec<&Table> = [view("waits"), statements].into_iter().flatten().collect();
+    if tables.is_empty() {
+        return;
+    }
+    let known = info.levels.iter().find(|one| Some(one.index) == level.level && one.users > 0);
+    let place = known.map_or(String::new(), |known| format!(" at {}", level_name(info, known)));
+    out.heading(&format!("What the Performance Schema counted{place}"));
+    for (order, table) in tables.into_iter().enumerate() {
+        if order > 0 {
+            out.line("");
+        }
+        out.line(&format!("{}; {} in all.\n", escaped(&capital(table.view.about)), lines_of(table)));
+        let of = PfsOf { window: "", table, texts: &run.texts, per: Per::Second, limit: LINES_MAX };
+        let head = events_head(table);
+        out.table(&head.iter().map(String::as_str).collect::<Vec<_>>());
+        for line in [table.total()].iter().chain(table.lines.iter().take(LINES_MAX)) {
+            out.row(&events_line(of, line).iter().map(|cell| escaped(cell)).collect::<Vec<_>>());
+        }
+    }
+    out.line("\nIdle waits are left out, and in no total. `whyso pfs` has the other views and lines.");
+}
+
+/// A server that has no digests of prepared statements may have hardly any but those of what whyso itself asks.
+fn tells_most(digests: &Table, statements: &Table) -> bool {
+    let count = |table: &Table| table.total().values.first().copied().flatten().unwrap_or(0.0);
+    count(digests) >= count(statements) / 2.0
+}
+
+fn lines_of(table: &Table) -> String {
+    match table.lines.len() {
+        1 => format!("1 {}", table.view.line),
+        many => format!("{} {}s", whole(many as u64), table.view.line),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use whyso_explain::model::{Counter, SeriesName};
+    use whyso_explain::pfs::View;
+
+    use super::*;
+    use crate::pfs::LevelPfs;
+
+    fn table(view: &str, told: &[(&str, &str, f64)]) -> Table {
+        let view = View::named(view).unwrap();
+        let counter = |(metric, instance, increase): &(&str, &str, f64)| {
+            let [host, source, metric, instance] =
+                ["server", view.source, metric, instance].map(str::to_string);
+            let series = SeriesName { host, source, metric, instance };
+            Counter { series, unit: "1".to_string(), increase: *increase }
+        };
+        let counters: Vec<Counter> = told.iter().map(counter).collect();
+        Table::new(view, &counters, &[], 10.0, Some(2000.0), None)
+    }
+
+    #[test]
+    fn the_last_level_is_told_with_digests_by_their_text_and_nothing_breaks_out_of_a_cell() {
+        let waits = table(
+            "waits",
+            &[("count", "wait/a", 1000.0), ("time_ns", "wait/a", 20e6), ("count", "idle", 5.0)],
+        );
+        let run = RunPfs {
+            levels: vec![LevelPfs {
+                level: Some(0),
+                tables: vec![
+                    waits,
+                    table("statements", &[("count", "statement/sql/select", 7.0)]),
+                    table("digests", &[("count", "shop:abc", 50.0), ("time_ns", "shop:abc", 1e6)]),
+                ],
+            }],
+            texts: HashMap::from([("shop:abc".to_string(), "SELECT a | b <i>".to_string())]),
+        };
+        let mut out = Markdown::default();
+        counted(&mut out, &RunInfo::default(), Some(&run));
+        assert!(out.text.contains("## What the Performance Schema counted\n"), "{}", out.text);
+        assert!(out.text.contains("| 100 | 0.5 | 2.00 | 10.0 | 20.0 | 100 % | wait/a |\n"), "{}", out.text);
+        assert!(out.text.contains("| SELECT a \\| b &lt;i&gt; |\n"), "{}", out.text);
+        assert!(!out.text.contains("statement/sql/select") && !out.text.contains("| idle |"), "{}", out.text);
+        assert!(!tells_most(
+            &table("digests", &[("count", "shop:abc", 3.0)]),
+            &table("statements", &[("count", "statement/com/Execute", 7.0)])
+        ));
+        let before = out.text.clone();
+        counted(&mut out, &RunInfo::default(), None);
+        counted(&mut out, &RunInfo::default(), Some(&RunPfs::default()));
+        assert_eq!(out.text, before);
+    }
+}

@@ -1,0 +1,376 @@
+//! The Performance Schema's views by level, as the page has them.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use serde::{Serialize, Serializer};
+use whyso_explain::pfs::{Line, Quantity, Table, View, evenness};
+
+use crate::threads::clean;
+
+/// The page has so many first lines of a view at each level, by what the view is sorted by, and so many by every other column.
+const LINES_MAX: usize = 100;
+const BY_OTHERS_MAX: usize = 20;
+/// So many first idle waits of each level.
+const IDLE_MAX: usize = 20;
+/// Lines that are drawn over time.
+const DRAWN_MAX: usize = 8;
+/// A digest's text is cut to so many characters.
+const TEXT_MAX: usize = 400;
+
+/// What the Performance Schema counted over a run.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RunPfs {
+    /// None is empty, and all have the same views in the same order.
+    pub levels: Vec<LevelPfs>,
+    /// Text of a digest, by the name of its line.
+    pub texts: HashMap<String, String>,
+}
+
+/// The same of one level.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LevelPfs {
+    /// The level's index; `None`: all of a recording in which no level ended.
+    pub level: Option<u32>,
+    /// A table a view, each sorted by its main column.
+    pub tables: Vec<Table>,
+}
+
+/// What the page's head holds of the views.
+#[derive(Serialize)]
+pub(crate) struct PfsHead {
+    levels: Vec<LevelHead>,
+    pub(crate) views: Vec<ViewHead>,
+}
+
+#[derive(Serialize)]
+struct LevelHead {
+    level: Option<u32>,
+    /// What numbers are divided by.
+    seconds: f64,
+    statements: Option<f64>,
+    transactions: Option<f64>,
+}
+
+#[derive(Serialize)]
+pub(crate) struct ViewHead {
+    name: &'static str,
+    source: &'static str,
+    line: &'static str,
+    about: &'static str,
+    /// Count and time, and nothing else.
+    of_events: bool,
+    columns: Vec<ColumnHead>,
+    /// Place of the column that the view is sorted by where nothing is said.
+    main: usize,
+    pub(crate) block: u32,
+}
+
+#[derive(Serialize)]
+struct ColumnHead {
+    name: &'static str,
+    metric: &'static str,
+    /// "count", "time" in nanoseconds, "bytes", or "share" from 0 to 1.
+    quantity: &'static str,
+    /// A level is divided by nothing.
+    is_level: bool,
+}
+
+/// By column; `None` where the server does not count it.
+type Row = Vec<Option<Number>>;
+
+/// The lines of a view: a block of the page.
+#[derive(Serialize)]
+pub(crate) struct ViewLines {
+    names: Vec<String>,
+    idle_names: Vec<String>,
+    /// Of digests, by name.
+    texts: BTreeMap<String, String>,
+    /// Instances of the series that are drawn over time.
+    drawn: Vec<String>,
+    levels: Vec<LevelLines>,
+}
+
+#[derive(Serialize)]
+struct LevelLines {
+    /// By name; `None` where nothing was counted.
+    rows: Vec<Option<Row>>,
+    idle: Vec<Option<Row>>,
+    /// Of all lines but the idle ones.
+    total: Row,
+    /// How many lines have no row, and their sum.
+    left: usize,
+    left_row: Row,
+    /// How many idle ones have no row.
+    idle_left: usize,
+}
+
+/// Nine digits of a number, and no more bytes than they take.
+struct Number(f64);
+
+impl Serialize for Number {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let rounded: f64 = format!("{:.8e}", self.0).parse().unwrap_or(self.0);
+        match rounded.fract() == 0.0 && rounded.abs() < 9e15 {
+            true => serializer.serialize_i64(rounded as i64),
+            false => serializer.serialize_f64(rounded),
+        }
+    }
+}
+
+fn row(values: &[Option<f64>]) -> Row {
+    values.iter().map(|value| value.map(Number)).collect()
+}
+
+impl PfsHead {
+    /// Blocks are numbered later.
+    pub(crate) fn new(run: &RunPfs) -> PfsHead {
+        let level = |one: &LevelPfs| LevelHead {
+            level: one.level,
+            seconds: one.tables.first().map_or(0.0, |table| table.seconds),
+            statements: one.tables.first().and_then(|table| table.statements),
+            transactions: one.tables.first().and_then(|table| table.transactions),
+        };
+        let view = |tables: Vec<&Table>| {
+            let view = tables[0].view;
+            ViewHead {
+                name: view.name,
+                source: view.source,
+                line: if is_of_instances(view) { "lock" } else { view.line },
+                about: view.about,
+                of_events: view.is_of_events() && !is_of_instances(view),
+                columns: columns(view),
+                main: main_column(&tables),
+                block: 0,
+            }
+        };
+        PfsHead {
+            levels: run.levels.iter().map(level).collect(),
+            views: by_view(run).into_iter().map(view).collect(),
+        }
+    }
+}
+
+/// Of each view its tables, level by level.
+fn by_view(run: &RunPfs) -> Vec<Vec<&Table>> {
+    let views = run.levels.iter().map(|level| level.tables.len()).min().unwrap_or(0);
+    (0..views).map(|place| run.levels.iter().map(|level| &level.tables[place]).collect()).collect()
+}
+
+/// Whose instances are added up lock by lock, as the terminal does.
+fn is_of_instances(view: &View) -> bool {
+    view.name == "lock-instances"
+}
+
+fn columns(view: &View) -> Vec<ColumnHead> {
+    let column = |one: &whyso_explain::pfs::Column| ColumnHead {
+        name: one.name,
+        metric: one.metric,
+        quantity: match one.quantity {
+            Quantity::Count => "count",
+            Quantity::Time => "time",
+            Quantity::Bytes => "bytes",
+        },
+        is_level: one.is_level,
+    };
+    let mut columns: Vec<ColumnHead> = view.columns.iter().map(column).collect();
+    if is_of_instances(view) {
+        let more = [("instances", "count"), ("busiest has", "share"), ("evenness", "share")];
+        let told = more.map(|(name, quantity)| ColumnHead { name, metric: name, quantity, is_level: true });
+        columns.extend(told);
+    }
+    columns
+}
+
+/// Time where any level has some, else the count.
+fn main_column(tables: &[&Table]) -> usize {
+    let place = |table: &&Table| {
+        let main = table.main_column();
+        table.view.columns.iter().position(|column| column == main).unwrap_or(0)
+    };
+    tables.iter().map(place).max().unwrap_or(0)
+}
+
+/// The lines of each view.
+pub(crate) fn view_blocks(run: &RunPfs) -> impl Iterator<Item = ViewLines> + '_ {
+    by_view(run).into_iter().map(|tables| view_lines(&tables, &run.texts, LINES_MAX))
+}
+
+/// Lines that are among the first ones of any level, at every level, so that levels can be compared.
+fn view_lines(tables: &[&Table], texts: &HashMap<String, String>, most: usize) -> ViewLines {
+    let main = main_column(tables);
+    let told: Vec<Told> = tables.iter().map(|table| Told::of(table)).collect();
+    let mut names: BTreeSet<&str> = BTreeSet::new();
+    let mut idle_names: BTreeSet<&str> = BTreeSet::new();
+    for level in &told {
+        for place in 0..level.total.len() {
+            let most = if place == main { most } else { most.min(BY_OTHERS_MAX) };
+            names.extend(firsts(&level.lines, place, most));
+        }
+        idle_names.extend(firsts(&level.idle, main, IDLE_MAX));
+    }
+    let level = |told: &Told| {
+        let by_name: HashMap<&str, &Line> =
+            told.lines.iter().map(|line| (line.name.as_str(), line)).collect();
+        let idle: HashMap<&str, &Line> = told.idle.iter().map(|line| (line.name.as_str(), line)).collect();
+        let rows = |names: &BTreeSet<&str>, of: &HashMap<&str, &Line>| -> Vec<Option<Row>> {
+            names.iter().map(|name| of.get(name).map(|line| row(&line.values))).collect()
+        };
+        let left: Vec<&Line> = told.lines.iter().filter(|line| !names.contains(line.name.as_str())).collect();
+        let sum = |place: usize| {
+            let values = left.iter().filter_map(|line| line.values.get(place).copied().flatten());
+            values.reduce(|sum, value| sum + value).filter(|_| told.total[place].is_some())
+        };
+        LevelLines {
+            rows: rows(&names, &by_name),
+            idle: rows(&idle_names, &idle),
+            total: row(&told.total),
+            left: left.len(),
+            left_row: (0..told.total.len()).map(|place| sum(place).map(Number)).collect(),
+            idle_left: told.idle.iter().filter(|line| !idle_names.contains(line.name.as_str())).count(),
+        }
+    };
+    let text = |name: &&str| Some((name.to_string(), shortened(texts.get(*name)?)));
+    ViewLines {
+        texts: names.iter().filter_map(text).collect(),
+        drawn: drawn(tables, main),
+        levels: told.iter().map(level).collect(),
+        names: names.iter().map(|name| name.to_string()).collect(),
+        idle_names: idle_names.iter().map(|name| name.to_string()).collect(),
+    }
+}
+
+/// What is told of a view at a level.
+struct Told {
+    lines: Vec<Line>,
+    idle: Vec<Line>,
+    total: Vec<Option<f64>>,
+}
+
+impl Told {
+    fn of(table: &Table) -> Told {
+        let mut total = table.total().values;
+        if !is_of_instances(table.view) {
+            return Told { lines: table.lines.clone(), idle: table.idle.clone(), total };
+        }
+        let locks = evenness(table);
+        total.extend([Some(locks.iter().map(|lock| lock.instances).sum::<usize>() as f64), None, None]);
+        let line = |lock: &whyso_explain::pfs::Evenness| Line {
+            name: lock.event.clone(),
+            values: vec![
+                Some(lock.count),
+                lock.ns,
+                Some(lock.instances as f64),
+                Some(lock.busiest),
+                Some(lock.even),
+            ],
+        };
+        Told { lines: locks.iter().map(line).collect(), idle: Vec::new(), total }
+    }
+}
+
+/// Names of the lines with the most in the column at `place`; those with nothing there are not among them.
+fn firsts(lines: &[Line], place: usize, most: usize) -> Vec<&str> {
+    let number = |line: &Line| line.values.get(place).copied().flatten().unwrap_or(0.0);
+    let mut found: Vec<&Line> = lines.iter().filter(|line| number(line) > 0.0).collect();
+    found.sort_by(|a, b| number(b).total_cmp(&number(a)).then_with(|| a.name.cmp(&b.name)));
+    found.into_iter().take(most).map(|line| line.name.as_str()).collect()
+}
+
+/// Names of the lines with the most in the main column over all levels together.
+fn drawn(tables: &[&Table], main: usize) -> Vec<String> {
+    let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
+    for line in tables.iter().flat_map(|table| &table.lines) {
+        *sums.entry(&line.name).or_default() += line.values.get(main).copied().flatten().unwrap_or(0.0);
+    }
+    let sums = sums.into_iter().map(|(name, sum)| Line { name: name.to_string(), values: vec![Some(sum)] });
+    let lines: Vec<Line> = sums.collect();
+    firsts(&lines, 0, DRAWN_MAX).into_iter().map(str::to_string).collect()
+}
+
+fn shortened(text: &str) -> String {
+    clean(&super::cut(text, TEXT_MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use whyso_explain::model::{Counter, SeriesName};
+    use whyso_explain::pfs::{Per, differences};
+
+    use super::*;
+
+    fn table(view: &str, told: &[(String, f64, f64)]) -> Table {
+        let view = View::named(view).unwrap();
+        let counters = told.iter().flat_map(|(instance, count, ns)| {
+            [("count", *count), ("time_ns", *ns)].map(|(metric, increase)| {
+                let [host, source, metric, instance] =
+                    ["server", view.source, metric, instance].map(str::to_string);
+                let series = SeriesName { host, source, metric, instance };
+                Counter { series, unit: "1".to_string(), increase }
+            })
+        });
+        Table::new(view, &counters.collect::<Vec<_>>(), &[], 10.0, Some(200.0), Some(20.0))
+    }
+
+    #[test]
+    fn a_line_that_is_among_the_first_at_one_level_is_told_at_all_of_them() {
+        let line = |name: &str, ns: f64| (name.to_string(), 1.0, ns);
+        let here = table("waits", &[line("a", 9.0), line("b", 8.0), line("c", 1.0), line("idle", 99.0)]);
+        let there = table("waits", &[line("a", 2.0), line("b", 3.0), line("d", 2.5)]);
+        let told = serde_json::to_value(view_lines(&[&here, &there], &HashMap::new(), 1)).unwrap();
+        assert_eq!(told["names"], serde_json::json!(["a", "b"]));
+        assert_eq!(told["idle_names"], serde_json::json!(["idle"]));
+        assert_eq!(told["levels"][0]["rows"], serde_json::json!([[1, 9], [1, 8]]));
+        assert_eq!(told["levels"][1]["rows"], serde_json::json!([[1, 2], [1, 3]]));
+        assert_eq!((&told["levels"][1]["left"], &told["levels"][1]["left_row"][1]), (&1.into(), &2.5.into()));
+        assert_eq!(told["levels"][0]["total"], serde_json::json!([3, 18]));
+        assert_eq!(told["levels"][1]["idle"], serde_json::json!([null]));
+        assert_eq!(told["drawn"], serde_json::json!(["a", "b", "d", "c"]));
+    }
+
+    #[test]
+    fn instances_of_a_lock_are_one_line_with_the_evenness_of_their_use() {
+        let line = |name: &str, count: f64| (name.to_string(), count, 0.0);
+        let locks = table("lock-instances", &[line("wait/a 7f01", 900.0), line("wait/a 7f02", 100.0)]);
+        let run = RunPfs { levels: vec![LevelPfs { level: None, tables: vec![locks] }], ..RunPfs::default() };
+        let head = serde_json::to_value(PfsHead::new(&run)).unwrap();
+        assert_eq!(head["views"][0]["columns"][4]["name"], "evenness");
+        let told = serde_json::to_value(view_blocks(&run).next().unwrap()).unwrap();
+        assert_eq!(told["levels"][0]["rows"][0], serde_json::json!([1000, 0, 2, 0.9, 0.609756098]));
+        assert_eq!(told["drawn"], serde_json::json!(["wait/a 7f01", "wait/a 7f02"]));
+    }
+
+    proptest! {
+        /// So that the page, which takes a line that it has not for 0, shows what the terminal does.
+        #[test]
+        fn rows_and_what_is_left_add_up_to_the_total_and_rows_differ_as_the_tables_do(
+            here in prop::collection::vec((0_u8..40, 0.0_f64..1e9, 0.0_f64..1e12), 1..40),
+            there in prop::collection::vec((0_u8..40, 0.0_f64..1e9, 0.0_f64..1e12), 1..40),
+            most in 1_usize..50,
+        ) {
+            let named = |told: &[(u8, f64, f64)]| {
+                let lines: BTreeMap<u8, (f64, f64)> = told.iter().map(|one| (one.0, (one.1, one.2))).collect();
+                lines.into_iter().map(|(name, (count, ns))| (format!("wait/{name}"), count, ns)).collect::<Vec<_>>()
+            };
+            let [here, there] = [named(&here), named(&there)].map(|told| table("waits", &told));
+            let told = view_lines(&[&here, &there], &HashMap::new(), most);
+            let number = |row: &Option<Row>, place: usize| {
+                row.as_ref().map_or(0.0, |row| row[place].as_ref().map_or(0.0, |one| one.0))
+            };
+            for (level, table) in told.levels.iter().zip([&here, &there]) {
+                for place in 0..2 {
+                    let left = level.left_row[place].as_ref().map_or(0.0, |one| one.0);
+                    let sum = level.rows.iter().map(|row| number(row, place)).sum::<f64>() + left;
+                    let total = table.total().values[place].unwrap_or(0.0);
+                    prop_assert!((sum - total).abs() <= 1e-9 * total, "{sum} {total}");
+                }
+            }
+            let column = here.view.columns[1];
+            for one in differences(&here, &there, &column, Per::Second) {
+                let Some(place) = told.names.iter().position(|name| *name == one.name) else { continue };
+                let [a, b] = [0, 1].map(|level| number(&told.levels[level].rows[place], 1) / 10.0);
+                prop_assert!((one.here[1].unwrap() - a).abs() <= 1e-6 && (one.there[1].unwrap() - b).abs() <= 1e-6);
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+/** What the Performance Schema counted, as `crates/report/src/pfs/page.rs` writes it. */
+
+export interface PfsHead {
+  levels: PfsLevel[];
+  views: PfsView[];
+}
+
+export interface PfsLevel {
+  /** The level's index; null: all of a recording in which no level ended. */
+  level: number | null;
+  /** What numbers are divided by; null where that was not recorded. */
+  seconds: number;
+  statements: number | null;
+  transactions: number | null;
+}
+
+export interface PfsView {
+  name: string;
+  /** Of the series that it was read from. */
+  source: string;
+  /** What a line is, such as "event". */
+  line: string;
+  about: string;
+  /** Count and time, and nothing else. */
+  of_events: boolean;
+  columns: PfsColumn[];
+  /** Place of the column that it is sorted by where nothing is said. */
+  main: number;
+  block: number;
+}
+
+export interface PfsColumn {
+  name: string;
+  metric: string;
+  /** Times are in nanoseconds, a share is from 0 to 1. */
+  quantity: 'count' | 'time' | 'bytes' | 'share';
+  /** A level is divided by nothing. */
+  is_level: boolean;
+}
+
+/** By column, over the whole window; null where the server does not count it. */
+export type PfsRow = (number | null)[];
+
+/** The lines of a view. */
+export interface PfsLines {
+  names: string[];
+  idle_names: string[];
+  /** Of digests, by name. */
+  texts: Record<string, string>;
+  /** Instances of the series that are drawn over time. */
+  drawn: string[];
+  levels: PfsLinesOfLevel[];
+}
+
+export interface PfsLinesOfLevel {
+  /** By name; null where nothing was counted. */
+  rows: (PfsRow | null)[];
+  idle: (PfsRow | null)[];
+  /** Of all lines but the idle ones. */
+  total: PfsRow;
+  /** How many lines have no row, and their sum. */
+  left: number;
+  left_row: PfsRow;
+  idle_left: number;
+}

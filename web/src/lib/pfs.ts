@@ -1,0 +1,125 @@
+/** The Performance Schema's views as tables, and what differs between two levels, as `whyso pfs` has them. Pure. */
+
+import type { PfsColumn, PfsLevel, PfsLines, PfsRow, PfsView } from '../data/pfs.ts';
+import { bytes, ms, num, percent } from './format.ts';
+
+export const PERS = ['second', 'statement', 'transaction'] as const;
+export type Per = (typeof PERS)[number];
+
+/** What numbers are divided by; null where that is not known, or nothing. */
+export function divisorOf(level: PfsLevel, per: Per): number | null {
+  const divisor = { second: level.seconds, statement: level.statements, transaction: level.transactions }[per];
+  return divisor !== null && divisor > 0 ? divisor : null;
+}
+
+/** A column of the table that is shown. */
+export interface ShownColumn {
+  name: string;
+  title: string;
+  of: (row: PfsRow) => number | null;
+  words: (value: number) => string;
+}
+
+export function columnsOf(view: PfsView, level: PfsLevel, total: PfsRow, per: Per): ShownColumn[] {
+  return view.of_events ? eventColumns(level, total) : wideColumns(view, level, total, per);
+}
+
+/** Count and time side by side by all that they can be divided by. */
+function eventColumns(level: PfsLevel, total: PfsRow): ShownColumn[] {
+  const known = PERS.filter((per) => divisorOf(level, per) !== null);
+  const divided = (at: number, per: Per, factor: number) => (row: PfsRow) => over(row[at], divisorOf(level, per), factor);
+  const suffix = (per: Per) => (per === 'second' ? 's' : per);
+  const counts = known.map((per): ShownColumn => ({ name: per === 'second' ? 'count/s' : `/${per}`, title: `how often, a ${per}`, of: divided(0, per, 1), words: num }));
+  const times = known.map((per): ShownColumn => {
+    const [unit, factor] = per === 'second' ? ['ms', 1e-6] : ['µs', 1e-3];
+    return { name: `${unit}/${suffix(per)}`, title: `time of all threads together, a ${per}`, of: divided(1, per, factor), words: num };
+  });
+  return [
+    ...counts,
+    ...times,
+    { name: 'mean µs', title: 'time of one', of: (row) => over(row[1], row[0] ?? null, 1e-3), words: num },
+    { name: 'of time', title: 'share of the time of all lines that are not idle', of: (row) => over(row[1], total[1] ?? null, 1), words: percent },
+  ];
+}
+
+/** Columns that counted anything. */
+function wideColumns(view: PfsView, level: PfsLevel, total: PfsRow, per: Per): ShownColumn[] {
+  return view.columns.flatMap((column, at): ShownColumn[] => {
+    if (at > 0 && column.quantity !== 'share' && !((total[at] ?? 0) > 0)) return [];
+    const title = column.is_level ? column.name : `${column.name}, a ${per}`;
+    return [{ name: column.name, title, of: (row) => dividedIn(column, row[at], level, per), words: wordsOf(column) }];
+  });
+}
+
+function over(value: number | null | undefined, divisor: number | null, factor: number): number | null {
+  return value == null || divisor === null || divisor <= 0 ? null : (value / divisor) * factor;
+}
+
+/** A number of a column, divided unless it is a level. */
+export function dividedIn(column: PfsColumn, value: number | null | undefined, level: PfsLevel, per: Per): number | null {
+  return column.is_level ? (value ?? null) : over(value, divisorOf(level, per), 1);
+}
+
+/** A number of a column with its unit; differences have a sign. */
+export function wordsOf(column: PfsColumn): (value: number) => string {
+  const words = { count: num, time: (ns: number) => (ns === 0 ? '0' : ms(ns / 1e6)), bytes: (size: number) => (size >= 1024 ? bytes(size) : `${num(size)} B`), share: percent }[column.quantity];
+  return (value) => (value < 0 ? `−${words(-value)}` : words(value));
+}
+
+export interface PfsLine {
+  name: string;
+  /** Of a digest its text, else the name. */
+  told: string;
+  row: PfsRow;
+}
+
+/** The lines of a level whose name or text contains `text`, in any case, the most of a column first; where it is not known, last. */
+export function linesOf(lines: PfsLines, place: number, column: ShownColumn | undefined, text: string, idle = false): PfsLine[] {
+  const level = lines.levels[place];
+  const names = idle ? lines.idle_names : lines.names;
+  const rows = (idle ? level?.idle : level?.rows) ?? [];
+  const found = names.flatMap((name, at): PfsLine[] => {
+    const row = rows[at];
+    const line = row && { name, told: lines.texts[name] ?? name, row };
+    return line && isLike(line, text) ? [line] : [];
+  });
+  const value = (line: PfsLine) => column?.of(line.row) ?? -Infinity;
+  return found.sort((a, b) => byMost(value(a), value(b)));
+}
+
+function isLike({ name, told }: { name: string; told: string }, text: string): boolean {
+  const part = text.toLowerCase();
+  return part === '' || told.toLowerCase().includes(part) || name.toLowerCase().includes(part);
+}
+
+function byMost(a: number, b: number): number {
+  return a === b ? 0 : b > a ? 1 : -1;
+}
+
+export interface PfsDifference {
+  name: string;
+  told: string;
+  here: number | null;
+  there: number | null;
+  /** Null where a side does not count it. */
+  difference: number | null;
+}
+
+/**
+ * What differs in the column at `at`, the greatest difference first, whichever side it is on; what only one side counted is 0 on the other.
+ * Nothing where a side lacks what is divided by.
+ */
+export function differencesOf(view: PfsView, lines: PfsLines, levels: PfsLevel[], [here, there]: [number, number], at: number, per: Per, text = ''): PfsDifference[] {
+  const column = view.columns[at];
+  const sides = [here, there].map((place) => ({ level: levels[place], rows: lines.levels[place]?.rows }));
+  if (!column || sides.some(({ level, rows }) => !rows || !level || divisorOf(level, per) === null)) return [];
+  const found = lines.names.flatMap((name, order): PfsDifference[] => {
+    const rows = sides.map(({ rows }) => rows?.[order] ?? null);
+    const line = { name, told: lines.texts[name] ?? name };
+    if (rows.every((row) => row === null) || !isLike(line, text)) return [];
+    const [a, b] = rows.map((row, side) => (row === null ? 0 : dividedIn(column, row[at], sides[side]?.level as PfsLevel, per))) as [number | null, number | null];
+    return [{ ...line, here: a, there: b, difference: a === null || b === null ? null : a - b }];
+  });
+  const size = (one: PfsDifference) => Math.abs((one.here ?? 0) - (one.there ?? 0));
+  return found.sort((a, b) => byMost(size(a), size(b)));
+}

@@ -1,0 +1,64 @@
+import { expect, test } from 'vitest';
+import type { PfsColumn, PfsLevel, PfsLines, PfsRow, PfsView } from '../../src/data/pfs.ts';
+import { columnsOf, differencesOf, linesOf, wordsOf } from '../../src/lib/pfs.ts';
+
+const column = (name: string, quantity: PfsColumn['quantity'], is_level = false): PfsColumn => ({ name, metric: name, quantity, is_level });
+const waits: PfsView = { name: 'waits', source: 'pfs_waits', line: 'event', about: '', of_events: true, columns: [column('count', 'count'), column('time', 'time')], main: 1, block: 0 };
+const level = (seconds: number, statements: number | null, transactions: number | null): PfsLevel => ({ level: 0, seconds, statements, transactions });
+const sumOf = (rows: (PfsRow | null)[]) => [0, 1].map((at) => rows.reduce((sum, row) => sum + (row?.[at] ?? 0), 0));
+const linesWith = (names: string[], ...levels: (PfsRow | null)[][]): PfsLines => ({
+  names, idle_names: [], texts: {}, drawn: [],
+  levels: levels.map((rows) => ({ rows, idle: [], total: sumOf(rows), left: 0, left_row: [], idle_left: 0 })),
+});
+
+test('waits are told by second, statement and transaction, with mean and share, the most first and untimed ones last', () => {
+  // The same lines as the test of the terminal's table: 1,000 and 4,000 in 10 s of 20,000 statements and 1,000 transactions.
+  const lines = linesWith(['LOCK_plugin', 'log_sys'], [[4000, null], [1000, 20e6]]);
+  const columns = columnsOf(waits, level(10, 20_000, 1000), [5000, 20e6], 'second');
+  const cells = (row: PfsRow) => columns.map((one) => { const value = one.of(row); return value === null ? '–' : one.words(value); });
+  expect(columns.map((one) => one.name)).toEqual(['count/s', '/statement', '/transaction', 'ms/s', 'µs/statement', 'µs/transaction', 'mean µs', 'of time']);
+  expect(cells([1000, 20e6])).toEqual(['100', '0.050', '1.00', '2.00', '1.00', '20.0', '20.0', '100 %']);
+  expect(cells([4000, null])).toEqual(['400', '0.20', '4.00', '–', '–', '–', '–', '–']);
+  expect(linesOf(lines, 0, columns[3], '').map((one) => one.name)).toEqual(['log_sys', 'LOCK_plugin']);
+  expect(linesOf(lines, 0, columns[0], '').map((one) => one.name)).toEqual(['LOCK_plugin', 'log_sys']);
+  expect(linesOf(lines, 0, columns[0], 'lock_').map((one) => one.name)).toEqual(['LOCK_plugin']);
+  expect(columnsOf(waits, level(10, null, null), [5000, 20e6], 'second').map((one) => one.name)).toEqual(['count/s', 'ms/s', 'mean µs', 'of time']);
+});
+
+test('other views show the columns that counted, a level undivided, and a digest by its text', () => {
+  const view: PfsView = { ...waits, of_events: false, columns: [column('in-use', 'bytes', true), column('allocations', 'count'), column('errors', 'count')] };
+  const columns = columnsOf(view, level(10, null, 50), [1 << 27, 100, 0], 'transaction');
+  expect(columns.map((one) => [one.name, one.of([1 << 27, 100, 0])])).toEqual([['in-use', 1 << 27], ['allocations', 2]]);
+  expect(columns[0]?.words(1 << 27)).toBe('128 MiB');
+  const digests = { ...linesWith(['shop:abc'], [[1, 2]]), texts: { 'shop:abc': 'SELECT ?' } };
+  expect(linesOf(digests, 0, undefined, 'select')[0]?.told).toBe('SELECT ?');
+  expect([wordsOf(column('time', 'time'))(-50_000), wordsOf(column('time', 'time'))(0), wordsOf(column('even', 'share'))(0.61)]).toEqual(['−50.0 µs', '0', '61 %']);
+});
+
+test('what only one side has is a difference too, and nothing is divided by what is not known', () => {
+  const lines = linesWith(['a', 'b', 'c'], [[100, null], [50, null], null], [[100, null], null, [500, null]]);
+  const levels = [level(10, 200, 20), level(10, 200, 20)];
+  const found = differencesOf(waits, lines, levels, [0, 1], 0, 'transaction');
+  expect(found.map((one) => [one.name, one.here, one.there, one.difference])).toEqual([['c', 0, 25, -25], ['b', 2.5, 0, 2.5], ['a', 5, 5, 0]]);
+  expect(differencesOf(waits, lines, levels, [0, 1], 1, 'second').find((one) => one.name === 'a')?.difference).toBe(null);
+  expect(differencesOf(waits, lines, [level(10, null, null), level(10, 1, 1)], [0, 1], 0, 'statement')).toEqual([]);
+});
+
+test('for any two levels: differences turn their sign with the sides, stand by their size, and add up to that of the totals', () => {
+  for (let round = 0; round < 200; round++) {
+    const names = Array.from({ length: 1 + Math.floor(Math.random() * 30) }, (_, at) => `wait/${at}`);
+    const rows = () => names.map((): PfsRow | null => (Math.random() < 0.3 ? null : [Math.random() * 1e6, Math.random() * 1e12]));
+    const lines = linesWith(names, rows(), rows());
+    const levels = [level(1 + Math.random() * 100, 1 + Math.random() * 1e6, null), level(1 + Math.random() * 100, 1 + Math.random() * 1e6, null)];
+    const there = differencesOf(waits, lines, levels, [0, 1], 1, 'statement');
+    const back = new Map(differencesOf(waits, lines, levels, [1, 0], 1, 'statement').map((one) => [one.name, one.difference]));
+    expect(there.length).toBe(names.filter((_, at) => lines.levels.some((one) => one.rows[at])).length);
+    for (const [order, one] of there.entries()) {
+      expect((one.difference ?? NaN) + (back.get(one.name) ?? NaN)).toBe(0);
+      expect(Math.abs(one.difference ?? 0)).toBeLessThanOrEqual(Math.abs(there[order - 1]?.difference ?? Infinity));
+    }
+    const [a, b] = lines.levels.map((of, side) => (of.total[1] ?? 0) / (levels[side]?.statements ?? 1)) as [number, number];
+    const sum = there.reduce((all, one) => all + (one.difference ?? NaN), 0);
+    expect(Math.abs(sum - (a - b))).toBeLessThanOrEqual(1e-9 * (a + b));
+  }
+});
