@@ -41,7 +41,7 @@ impl Stop {
             if *stopped {
                 return true;
             }
-            let left_ns = t_ns - whyso_clock::monotonic_ns();
+            let left_ns = t_ns.saturating_sub(whyso_clock::monotonic_ns());
             if left_ns <= 0 {
                 return false;
             }
