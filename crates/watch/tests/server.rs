@@ -30,7 +30,7 @@ const OF_SERVER: [&str; 5] = ["server_process", "status", "innodb_metrics", "loc
 
 /// What is not measured of a MariaDB with its default settings.
 fn is_without_instruments(lines: &[String]) -> bool {
-    matches!(lines, [only] if only.starts_with("waits by instrument") && only.contains("performance_schema=ON"))
+    matches!(lines, [only] if only.starts_with("the Performance Schema's counts") && only.contains("performance_schema=ON"))
 }
 
 fn spec(server: &Server) -> WatchSpec {

@@ -236,7 +236,6 @@ threads of role connection: exclusive time a transaction; ± is the 95 % interva
 2050.00  1020.00    +1030.00  280.29  <Total>
 2000.00  1000.00    +1000.00  277.19  walk
   50.00    20.00     ~+30.00   41.58  hash?
-and 1 more: --limit N shows N
 "
         );
         let inclusive =
