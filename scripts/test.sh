@@ -17,8 +17,8 @@ step() {
 	"$@"
 }
 
-# Every Rust test; what fails gets a second attempt, alone, and is named. On a shared machine a test of times can fail
-# by its neighbours; one that fails twice fails here.
+# Every Rust test; what fails gets up to three more attempts, alone, and is named. On a shared machine a test of times can fail
+# by its neighbours; one that fails every time fails here.
 rust_tests() {
 	local said status=0 attempt=(cargo test --release --workspace --locked --no-fail-fast)
 	said=$(mktemp)
@@ -31,8 +31,16 @@ rust_tests() {
 		local target words
 		for target in "${targets[@]}"; do
 			read -ra words <<<"$target"
-			step timeout 900 "${attempt[@]}" "${words[@]}"
-			echo "failed first, passed at the second attempt: $target"
+			# What a hypervisor takes from a shared machine is in times of ours and not in the kernel's: up to three attempts, each alone.
+			local again
+			for again in second third fourth; do
+				if timeout 600 "${attempt[@]}" "${words[@]}"; then
+					echo "failed first, passed at the $again attempt: $target"
+					continue 2
+				fi
+			done
+			echo "failed at every attempt: $target"
+			return 1
 		done
 	}
 	rm -f "$said"
