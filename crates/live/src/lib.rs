@@ -1,0 +1,1 @@
+//! A server as it is now, in the terminal.
