@@ -76,7 +76,7 @@ pub fn judge_alone(level: &Level) -> LevelVerdict {
     explained.levels.into_iter().next().unwrap_or_default()
 }
 
-fn machine(run: &RunInfo) -> Machine {
+pub(crate) fn machine(run: &RunInfo) -> Machine {
     let cpus = |name: &str| -> Vec<u64> {
         let list = run.spec.get(name).and_then(serde_json::Value::as_array);
         list.map_or(Vec::new(), |list| list.iter().filter_map(serde_json::Value::as_u64).collect())

@@ -89,7 +89,7 @@ pub use plan::{Action, Plan, ServerPlan, USERS_MAX, What, parse_knob};
 pub use prepare::AskPassword;
 pub use profile::{Sampled, profile_in, stack_metrics, states_by_role};
 pub use progress::{IntervalNews, Listener, News, Running, Stop};
-pub use record::{RecordPlan, Recorded, record};
+pub use record::{RecordPlan, Recorded, Show, Watched, record, watch};
 pub use run::{Outcome, run};
 pub use source::Source;
 pub use source_files::{SourceFile, SourcePath, source_file};

@@ -120,6 +120,18 @@ impl Recording {
     }
 }
 
+impl Recording {
+    /// Ends a recording that nobody wants, and the samplers that wrote to it, and removes it.
+    ///
+    /// # Errors
+    /// Its folder can't be removed.
+    pub(crate) fn discard(mut self, watcher: Watcher) -> Result<(), Error> {
+        watcher.stop();
+        self.relay.take().map(Relay::finish);
+        Ok(self.recorder.discard()?)
+    }
+}
+
 /// What is watched beside a load of this process on a server.
 pub(crate) fn watch_spec(
     dsn: &Dsn,

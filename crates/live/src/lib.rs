@@ -1,1 +1,79 @@
-//! A server as it is now, in the terminal.
+//! A server as it is now, in the terminal: throughput, response time, where the time of requests goes, waits, statements, locks and who
+//! holds them, once a second, and any time of the last hour.
+//!
+//! [`History`] is a tap of a recorder: it keeps in memory what is recorded. [`show`] draws it until the user has seen enough. What is
+//! drawn is computed by the functions that explain a recording ([`whyso_explain`], [`whyso_series`]); this crate arranges it, asks no server
+//! and reads no file.
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//! use whyso_live::{About, Control, History};
+//! use whyso_record::{Options, Recorder};
+//!
+//! struct Nobody;
+//! impl Control for Nobody {
+//!     fn toggle_recording(&self) {}
+//!     fn recording_since_ns(&self) -> Option<i64> {
+//!         None
+//!     }
+//!     fn note(&self, _text: &str) -> Result<(), String> {
+//!         Ok(())
+//!     }
+//!     fn is_over(&self) -> bool {
+//!         false
+//!     }
+//!     fn trouble(&self) -> Option<String> {
+//!         None
+//!     }
+//!     fn not_measured(&self) -> Vec<String> {
+//!         Vec::new()
+//!     }
+//! }
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let recorder = Recorder::create("runs/example".as_ref(), Options::default())?;
+//! let history = Arc::new(History::default());
+//! recorder.tap(history.clone());
+//! whyso_live::show(&history, &About::default(), &Nobody)?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod history;
+mod screen;
+
+pub use history::History;
+pub use screen::show;
+
+/// What is watched, as the head of the screen says it.
+#[derive(Clone, Debug, Default)]
+pub struct About {
+    /// Such as "localhost:/run/mysqld/mysqld.sock".
+    pub endpoint: String,
+    /// Such as "MariaDB 10.11.6".
+    pub server: String,
+    pub machine: whyso_explain::model::Machine,
+    /// The server's variables when the watching began.
+    pub variables: std::collections::BTreeMap<String, String>,
+    /// Folder of the recording that the user may begin.
+    pub recording: String,
+}
+
+/// What the keys do beyond the screen. No call may wait for long.
+pub trait Control: Sync {
+    /// Begins a window of the recording, or ends it.
+    fn toggle_recording(&self);
+    /// Since when, in monotonic nanoseconds; `None` where none is under way.
+    fn recording_since_ns(&self) -> Option<i64>;
+    /// Adds a note to the recording.
+    ///
+    /// # Errors
+    /// Why it could not be kept, in a sentence.
+    fn note(&self, text: &str) -> Result<(), String>;
+    /// Something else than a key ends the watching, such as a signal.
+    fn is_over(&self) -> bool;
+    /// Why nothing can be recorded any more, such as a full disk.
+    fn trouble(&self) -> Option<String>;
+    /// What is not measured and why, in plain words.
+    fn not_measured(&self) -> Vec<String>;
+}

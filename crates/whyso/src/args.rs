@@ -41,6 +41,9 @@ pub(crate) enum Command {
     Sysbench(SysbenchArgs),
     /// Record a server that something else loads, or any process, and say where its time goes; nothing is written to it
     Record(RecordArgs),
+    /// Watch a server now, in the terminal: throughput, response time, waits, statements, locks and who holds them; back in time, with notes, and
+    /// recorded where you want it
+    Watch(crate::watch::WatchArgs),
     /// Show where each thread of a server spends its time: in a recorded run, or now
     Threads(crate::threads::ThreadsArgs),
     /// Draw the threads of a recorded server over time: in which state each was, and the longest waits

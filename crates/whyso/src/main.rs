@@ -17,6 +17,7 @@ mod pfs_args;
 mod profile;
 mod profile_args;
 mod progress;
+mod record;
 mod record_args;
 mod run;
 mod server;
@@ -48,14 +49,15 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(*args),
         Command::Load(args) => load::run(*args),
         Command::Sysbench(args) => sysbench::run(&args),
-        Command::Record(args) => watch::record(&args),
+        Command::Record(args) => record::record(&args),
+        Command::Watch(args) => watch::watch(&args),
         Command::Threads(args) => threads::threads(&args),
         Command::Timeline(args) => timeline::timeline(&args),
         Command::Stacks(args) => stacks::stacks(&args),
         Command::Locks(args) => locks::locks(&args),
         Command::Pfs(args) => pfs::pfs(&args),
         Command::Note(args) => note::note(&args),
-        Command::Doctor => watch::doctor(),
+        Command::Doctor => record::doctor(),
         Command::Report(args) => commands::report(&args),
         Command::Why(args) => commands::why(&args),
         Command::Functions(args) => profile::show_functions(&args),

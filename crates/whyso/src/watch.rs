@@ -1,82 +1,166 @@
-//! `whyso record` and `whyso doctor`: servers that something else loads, and the machine itself.
+//! `whyso watch`: a server as it is now, in the terminal.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use whyso_lab::doctor::Verdict;
-use whyso_lab::{RecordPlan, ServerPlan};
+use clap::Args;
+use whyso_lab::{Error, Listener, News, RecordPlan, Recorded, Show, Watched};
+use whyso_live::{About, Control, History};
+use whyso_record::Tap;
 
-use crate::args::RecordArgs;
+use crate::addon::OthersArgs;
 use crate::given::{ask_password, hide_passwords, take_ctrl_c};
+use crate::pfs_args::PfsSetupArgs;
 use crate::progress::Bars;
-use crate::run::{Explained, explained, print_cost_of_sql_trace, print_json};
-use crate::stacks::named;
-use crate::{FAILED, INTERRUPTED};
+use crate::record_args::Size;
+use crate::run::{Explained, explained};
 
-pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
-    hide_passwords(args.dsn.as_slice());
+/// Of what is recorded meanwhile, in case that the user wants to keep it.
+const SIZE_MAX: Size = Size(2 << 30);
+
+#[derive(Args, Debug)]
+pub(crate) struct WatchArgs {
+    /// Server to watch: mysql://user@host:3306/ or mysql://user@localhost/?socket=/path
+    #[arg(long, value_name = "DSN")]
+    dsn: String,
+
+    /// Time between two readings of each sampler, in milliseconds, from 100
+    #[arg(long, value_name = "MS", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(100..=60_000))]
+    interval_ms: u64,
+
+    /// Do not account for the time of the server's threads and requests
+    #[arg(long)]
+    no_trace: bool,
+
+    #[command(flatten)]
+    others: OthersArgs,
+
+    #[command(flatten)]
+    pfs: PfsSetupArgs,
+
+    /// Size beyond which the oldest detail of what is recorded meanwhile is removed [default: 2GiB]
+    #[arg(long, value_name = "SIZE")]
+    disk_max: Option<Size>,
+
+    /// Folder that holds the recordings; one stays there where you asked for it with r
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    out: PathBuf,
+}
+
+pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode> {
+    hide_passwords(std::slice::from_ref(&args.dsn));
+    if !(std::io::stdin().is_terminal() && std::io::stdout().is_terminal()) {
+        bail!(Error::Plan(
+            "whyso watch draws on a terminal, and this is none: `whyso record --dsn …` records without one".to_string()
+        ));
+    }
+    if args.pfs.dry_run {
+        bail!(Error::Plan("--dry-run is for `whyso record --pfs …`: it prints, and changes nothing".to_string()));
+    }
     let plan = RecordPlan {
-        of: named(args.dsn.as_ref(), args.process.as_ref())?,
-        length: args.length.map(|length| length.0),
-        command: args.command.clone(),
-        toggle: args.toggle,
+        of: Recorded::Server(args.dsn.clone()),
+        length: None,
+        command: Vec::new(),
+        toggle: true,
         interval: Duration::from_millis(args.interval_ms),
         trace: !args.no_trace,
-        stacks: args.stacks,
-        sql: args.sql.wanted(),
-        bytes_max: args.disk_max.map(|size| size.0),
+        stacks: false,
+        sql: None,
+        bytes_max: Some(args.disk_max.unwrap_or(SIZE_MAX).0),
         add_ons: args.others.add_ons()?,
         relay: args.others.relay(),
         pfs: args.pfs.wanted()?,
         out: args.out.clone(),
         command_line: whyso_lab::masked_command_line(std::env::args()),
     };
-    if let (Some(wanted), Some(dsn), true) = (&plan.pfs, &args.dsn, args.pfs.dry_run) {
-        let server = ServerPlan::Dsn { dsn: dsn.clone(), set: Vec::new() };
-        println!("{}", whyso_lab::pfs_dry_run(wanted, &server, &ask_password)?);
-        return Ok(ExitCode::SUCCESS);
-    }
     let stop = take_ctrl_c()?;
-    let bars = Bars::new();
-    let outcome = whyso_lab::record(&plan, &bars, stop, &ask_password);
-    bars.clear();
-    let outcome = outcome?;
-
-    let Explained { recording, explanation, report, written } = explained(&outcome.path)?;
+    let screen = Screen { history: Arc::default(), bars: Bars::new(), is_drawn: AtomicBool::new(false) };
+    let outcome = whyso_lab::watch(&plan, &screen, &screen, stop, &ask_password);
+    screen.bars.clear();
+    let Some(outcome) = outcome? else { return Ok(ExitCode::SUCCESS) };
+    let Explained { report, explanation, written, .. } = explained(&outcome.path)?;
     let mut out = std::io::stdout().lock();
-    if args.json {
-        print_json(&mut out, &outcome.path, &recording, &explanation)?;
-    } else {
-        writeln!(out)?;
-        if args.dsn.is_some() {
-            writeln!(out, "{}", whyso_report::differences(&whyso_lab::input(&recording)?))?;
-        }
-        writeln!(out, "{}", whyso_report::why(&explanation))?;
-        print_cost_of_sql_trace(&mut out, &recording)?;
-        writeln!(out, "Report: {}", report.display())?;
-    }
+    writeln!(out, "{}", whyso_report::why(&explanation))?;
+    writeln!(out, "Recorded in {}\nReport: {}", outcome.path.display(), report.display())?;
     written?;
     if let Some(failure) = outcome.failure {
         bail!("{failure}");
     }
-    // Ctrl-C is how a recording without an end is ended.
-    let cut = stop.is_asked() && (plan.length.is_some() || !plan.command.is_empty());
-    Ok(if cut { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS })
+    Ok(ExitCode::SUCCESS)
 }
 
-pub(crate) fn doctor() -> Result<ExitCode> {
-    let checks = whyso_lab::doctor::doctor();
-    let mut out = std::io::stdout().lock();
-    for check in &checks {
-        let mark = match check.verdict {
-            Verdict::Good => "ok",
-            Verdict::Warning => "warning",
-            Verdict::Missing => "missing",
-        };
-        writeln!(out, "{mark:8} {:12} {}", check.what, check.text)?;
+struct Screen {
+    history: Arc<History>,
+    /// What is said before there is a screen, and after it.
+    bars: Bars,
+    is_drawn: AtomicBool,
+}
+
+impl Listener for Screen {
+    fn hear(&self, news: News<'_>) {
+        if !self.is_drawn.load(Ordering::Relaxed) {
+            self.bars.hear(news);
+        }
     }
-    let missing = checks.iter().any(|check| check.verdict == Verdict::Missing);
-    Ok(if missing { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
+}
+
+impl Show for Screen {
+    fn tap(&self) -> Arc<dyn Tap> {
+        self.history.clone()
+    }
+
+    fn show(&self, watched: &Watched<'_>) -> Result<(), Error> {
+        self.bars.clear();
+        let run = watched.run();
+        let about = About {
+            endpoint: run.server.endpoint.clone(),
+            server: format!("{} {}", run.server.flavor, run.server.version),
+            machine: watched.machine(),
+            variables: run.server.variables.clone(),
+            recording: watched.path().display().to_string(),
+        };
+        self.is_drawn.store(true, Ordering::Relaxed);
+        let shown = whyso_live::show(&self.history, &about, &Keys { watched, history: &self.history });
+        self.is_drawn.store(false, Ordering::Relaxed);
+        shown.map_err(|error| Error::Failed(format!("the terminal can't be drawn on: {error}")))
+    }
+}
+
+/// What the keys do.
+struct Keys<'a> {
+    watched: &'a Watched<'a>,
+    history: &'a History,
+}
+
+impl Control for Keys<'_> {
+    fn toggle_recording(&self) {
+        self.watched.toggle();
+    }
+
+    fn recording_since_ns(&self) -> Option<i64> {
+        self.watched.recording_since_ns()
+    }
+
+    fn note(&self, text: &str) -> Result<(), String> {
+        self.watched.note(text).map_err(|error| error.to_string())?;
+        self.history.note(text);
+        Ok(())
+    }
+
+    fn is_over(&self) -> bool {
+        self.watched.is_over()
+    }
+
+    fn trouble(&self) -> Option<String> {
+        self.watched.trouble()
+    }
+
+    fn not_measured(&self) -> Vec<String> {
+        self.watched.not_measured()
+    }
 }

@@ -3,7 +3,8 @@
 use whyso_record::run::{AS_IT_CAME, Ended, Latency, Level, LevelResult, Purpose, Window};
 use whyso_trace::{Reading, Role, State, ThreadSums};
 
-use super::Edge;
+use super::edges::Edge;
+
 const NS_PER_MS: f64 = 1e6;
 
 /// What edges are of.

@@ -1,4 +1,4 @@
-//! What the user says while it is recorded: by Enter, or by SIGUSR1.
+//! What the user says while it is recorded: by Enter, by SIGUSR1, or on a screen.
 
 use std::io::BufRead;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
@@ -11,6 +11,11 @@ pub(super) struct Toggles {
 }
 
 impl Toggles {
+    /// What somebody else tells.
+    pub(super) fn told(said: Receiver<()>) -> Toggles {
+        Toggles { said }
+    }
+
     pub(super) fn listen(runtime: &Runtime) -> Toggles {
         let (say, said) = channel();
         let by_key = say.clone();

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::path::Path;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread;
 use std::time::Duration;
 
@@ -84,12 +84,15 @@ pub struct OwnCost {
     pub lost: u64,
 }
 
-/// Is told of numbers as they are given to a recorder, by the thread that gives them: no call may wait.
+/// Is told what is given to a recorder, by the thread that gives it: no call may wait.
 pub trait Tap: Send + Sync {
     /// A series that is new; it comes before every reading with its number.
     fn series(&self, id: SeriesId, key: &SeriesKey);
     fn reading(&self, reading: &Reading);
-    fn load(&self, interval: &LoadInterval);
+    fn load(&self, _interval: &LoadInterval) {}
+    fn rows(&self, _rows: &TextRows) {}
+    fn event(&self, _event: &Event) {}
+    fn states(&self, _look: &StatesLook) {}
 }
 
 /// Writes a recording. Clones write the same one; nothing here waits for the disk but [`Recorder::seal`] and [`Recorder::finish`].
@@ -111,7 +114,7 @@ pub(crate) struct Shared {
     disk: Disk,
     bytes_max: Option<u64>,
     series: Mutex<Series>,
-    tap: OnceLock<Arc<dyn Tap>>,
+    taps: RwLock<Vec<Arc<dyn Tap>>>,
     queued_bytes: AtomicUsize,
     samples: AtomicU64,
     lost: AtomicU64,
@@ -135,6 +138,7 @@ pub(crate) enum Message {
     Run(Vec<u8>),
     Seal(Sender<Result<()>>),
     Finish(Sender<Result<()>>),
+    Discard(Sender<Result<()>>),
 }
 
 impl Message {
@@ -151,7 +155,7 @@ impl Message {
             Message::Load(load) => (load.response.len() + load.service.len()) * 16 + load.errors.len() * 40,
             Message::Batch { batch, .. } => batch.get_array_memory_size(),
             Message::Run(json) => json.len(),
-            Message::Seal(_) | Message::Finish(_) => 0,
+            Message::Seal(_) | Message::Finish(_) | Message::Discard(_) => 0,
         };
         100 + payload_bytes
     }
@@ -173,7 +177,7 @@ impl Recorder {
             disk,
             bytes_max: options.bytes_max,
             series: Mutex::default(),
-            tap: OnceLock::new(),
+            taps: RwLock::default(),
             queued_bytes: AtomicUsize::new(0),
             samples: AtomicU64::new(0),
             lost: AtomicU64::new(0),
@@ -191,16 +195,20 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// From now on `tap` is told of everything numeric that is recorded, beginning with the series that there are. The first one
-    /// stays: a second is left out.
+    /// From now on `tap` is told of what is recorded, beginning with the series that there are.
     pub fn tap(&self, tap: Arc<dyn Tap>) {
         // Within the lock, so that no series comes between those that there are and those to come.
         let series = self.inner.shared.series();
         for (id, key) in series.keys.iter().enumerate() {
             tap.series(SeriesId(id as u32), key);
         }
-        // Another one may have been first.
-        let _ = self.inner.shared.tap.set(tap);
+        let mut taps = self.inner.shared.taps.write().unwrap_or_else(PoisonError::into_inner);
+        taps.push(tap);
+    }
+
+    fn tell(&self, what: impl Fn(&dyn Tap)) {
+        let taps = self.inner.shared.taps.read().unwrap_or_else(PoisonError::into_inner);
+        taps.iter().for_each(|tap| what(tap.as_ref()));
     }
 
     /// Number of a series, the same for the same host, source, metric and instance.
@@ -213,38 +221,35 @@ impl Recorder {
         let id = SeriesId(series.keys.len() as u32);
         series.ids.insert(name, id);
         series.keys.push(key.clone());
-        if let Some(tap) = self.inner.shared.tap.get() {
-            tap.series(id, key);
-        }
+        self.tell(|tap| tap.series(id, key));
         // Within the lock, so that no reading with this number can overtake it.
         self.send(Message::Series(id, key.clone()));
         id
     }
 
     pub fn reading(&self, reading: Reading) {
-        if let Some(tap) = self.inner.shared.tap.get() {
-            tap.reading(&reading);
-        }
+        self.tell(|tap| tap.reading(&reading));
         self.give(Message::Reading(reading));
     }
 
     pub fn rows(&self, rows: TextRows) {
+        self.tell(|tap| tap.rows(&rows));
         self.give(Message::Rows(rows));
     }
 
     pub fn event(&self, event: Event) {
+        self.tell(|tap| tap.event(&event));
         self.give(Message::Event(event));
     }
 
     pub fn load(&self, load: LoadInterval) {
-        if let Some(tap) = self.inner.shared.tap.get() {
-            tap.load(&load);
-        }
+        self.tell(|tap| tap.load(&load));
         self.give(Message::Load(load));
     }
 
     /// What the server's threads did since they were looked at before.
     pub fn states(&self, look: &StatesLook) {
+        self.tell(|tap| tap.states(look));
         self.give_batch(layout::STATES, look.threads.is_empty(), state_table::batch_of(look));
     }
 
@@ -326,6 +331,14 @@ impl Recorder {
             series: shared.series().keys.len() as u32,
             lost: shared.lost.load(Ordering::Relaxed),
         })
+    }
+
+    /// Ends the recording and removes its folder, for one that nobody wants. What is given afterwards is counted as lost.
+    ///
+    /// # Errors
+    /// The folder can't be removed.
+    pub fn discard(&self) -> Result<()> {
+        self.ask(Message::Discard, SEAL_S_MAX)
     }
 
     /// Why recording had to stop, such as a full disk. The run should then end; what it did so far is kept.

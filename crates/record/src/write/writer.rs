@@ -38,6 +38,8 @@ struct Writer<'a> {
     /// What of `lost` an event has told.
     lost_told: u64,
     jobs: SyncSender<Job>,
+    /// Nobody wants what was recorded.
+    discarded: bool,
 }
 
 struct Source {
@@ -81,6 +83,7 @@ pub(crate) fn run(
         pending: Pending::default(),
         lost_told: 0,
         jobs,
+        discarded: false,
     };
     let finish = writer.take_messages(queue, options, own);
     writer.end(finish, sealer);
@@ -101,6 +104,10 @@ impl Writer<'_> {
         loop {
             let wait = flush_every.saturating_sub(flushed.elapsed());
             match queue.recv_timeout(wait) {
+                Ok(Message::Discard(reply)) => {
+                    self.discarded = true;
+                    return Some(reply);
+                }
                 Ok(Message::Finish(reply)) => {
                     own.into_iter().for_each(|own| self.read_own_cost(own));
                     self.flush();
@@ -160,7 +167,7 @@ impl Writer<'_> {
                 self.flush();
                 self.rotate(Some(reply));
             }
-            Message::Finish(_) => {}
+            Message::Finish(_) | Message::Discard(_) => {}
         }
     }
 
@@ -322,6 +329,15 @@ impl Writer<'_> {
         let Some(reply) = finish else { return };
         self.wals.clear();
         self.series_wal = None;
+        if self.discarded {
+            drop(self.jobs);
+            // A segment that is being sealed is written to its end before the folder goes.
+            let _ = sealer.join();
+            let dir = &self.shared.disk.dir;
+            let removed = std::fs::remove_dir_all(dir).map_err(|cause| Error::io(dir, cause));
+            let _ = reply.send(removed);
+            return;
+        }
         let span_ns = self.span_ns.unwrap_or((0, 0));
         let (sealed, answer) = mpsc::channel();
         let asked = self.jobs.send(Job::Finish { segment: self.segment, span_ns, reply: sealed });

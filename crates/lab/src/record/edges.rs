@@ -1,0 +1,58 @@
+//! The edges of a window: what was counted at its begin and at its end.
+
+use tokio::runtime::Runtime;
+use whyso_clock::monotonic_ns;
+use whyso_server::Dsn;
+use whyso_trace::Reading;
+
+use super::gone;
+use crate::Error;
+use crate::counting::Sight;
+use crate::run::GOODBYE_TIME_MAX;
+use crate::tracing::Tracing;
+
+/// One edge of a window.
+pub(super) struct Edge {
+    pub(super) at_ns: i64,
+    pub(super) read: Option<Reading>,
+    pub(super) questions: u64,
+}
+
+/// What takes a window's edges.
+#[derive(Clone, Copy)]
+pub(super) struct Edges<'a> {
+    pub(super) tracing: Option<&'a Tracing>,
+    pub(super) dsn: Option<&'a Dsn>,
+    pub(super) runtime: &'a Runtime,
+}
+
+impl Edges<'_> {
+    pub(super) fn sees_requests(self) -> bool {
+        self.tracing.is_some_and(|tracing| tracing.sight() == Sight::Requests)
+    }
+
+    pub(super) fn take(self) -> Result<Edge, Error> {
+        let read = self.tracing.and_then(Tracing::edge);
+        let questions = if self.sees_requests() { 0 } else { self.questions()? };
+        let at_ns = read.as_ref().map_or_else(monotonic_ns, |read| read.at_ns);
+        Ok(Edge { at_ns, read, questions })
+    }
+
+    /// Statements that the server has executed since it started.
+    fn questions(self) -> Result<u64, Error> {
+        use mysql_async::prelude::Queryable;
+        let Some(dsn) = self.dsn else { return Ok(0) };
+        self.runtime.block_on(async {
+            let asked = tokio::time::timeout(GOODBYE_TIME_MAX, async {
+                let mut conn = dsn.connect().await?;
+                let row: Option<(String, u64)> =
+                    conn.query_first("SHOW GLOBAL STATUS LIKE 'Questions'").await.map_err(gone)?;
+                conn.disconnect().await.map_err(gone)?;
+                Ok(row.map_or(0, |(_, value)| value))
+            });
+            asked
+                .await
+                .unwrap_or_else(|_| Err(Error::Failed("the server does not answer any more".to_string())))
+        })
+    }
+}

@@ -1,0 +1,273 @@
+//! What is asked of the history: over a window, or bucket by bucket for a chart.
+
+use std::collections::HashMap;
+
+use whyso_explain::locks::{LockLook, LockSeen};
+use whyso_explain::model::{Counter, Gauge, LevelInput, Pacing, SeriesName};
+use whyso_record::data::{Event, Kind, SeriesKey, TextRows};
+use whyso_record::run::Window;
+
+use super::points::Points;
+use super::{History, Inner};
+
+/// A source that was not read for longer has a gap.
+const GAP_NS: i64 = 25_000_000_000;
+/// Who waits for whom is looked up twice a second, and told where anybody does: an older look is over.
+const LOCK_LOOK_NS: i64 = 3_000_000_000;
+
+/// Equal spans of time, side by side.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Buckets {
+    pub(crate) end_ns: i64,
+    pub(crate) step_ns: i64,
+    pub(crate) count: usize,
+}
+
+impl Buckets {
+    /// From the oldest to the newest.
+    fn windows(self) -> impl Iterator<Item = (i64, i64)> {
+        (0..self.count as i64).rev().map(move |back| {
+            let end_ns = self.end_ns - back * self.step_ns;
+            (end_ns - self.step_ns, end_ns)
+        })
+    }
+}
+
+/// What a thread did over a window, in milliseconds by state.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct ThreadDid {
+    pub(crate) name: String,
+    pub(crate) role: String,
+    pub(crate) states_ms: Vec<u64>,
+}
+
+/// A series over a window.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct SeriesOver {
+    pub(crate) key: SeriesKey,
+    /// Of a counter: its growth a second; else the mean.
+    pub(crate) value: f64,
+}
+
+impl History {
+    /// What is known: from when, and until when. `None` until something was read.
+    pub(crate) fn span_ns(&self) -> Option<(i64, i64)> {
+        let inner = self.lock();
+        let first_ns = inner.first_ns?;
+        Some((first_ns.max(inner.from_ns), inner.last_ns))
+    }
+
+    /// The readings of a source that are nearest to a window of such a length: those that lie between its last one until `end_ns` and the one that
+    /// is `length_ns` older. `None` where it was not read, or not for a while.
+    pub(crate) fn aligned(&self, source: &str, length_ns: i64, end_ns: i64) -> Option<Window> {
+        let inner = self.lock();
+        let readings = &inner.sources.get(source)?.readings_ns;
+        let until = readings.partition_point(|t_ns| *t_ns <= end_ns);
+        let last = *readings.get(until.checked_sub(1)?)?;
+        let before = readings.partition_point(|t_ns| *t_ns <= last - length_ns);
+        // Intervals are hit to a few milliseconds.
+        let near = readings.get(before).filter(|t_ns| **t_ns - (last - length_ns) < length_ns / 10);
+        let first = *near.or_else(|| readings.get(before.saturating_sub(1)))?;
+        (first < last && end_ns - last < GAP_NS).then_some(Window { begin_ns: first, end_ns: last })
+    }
+
+    /// What the chosen series did over a window, as an explanation takes it.
+    pub(crate) fn level(&self, window: Window, is_chosen: impl Fn(&SeriesKey) -> bool) -> LevelInput {
+        let mut level = LevelInput {
+            begin_ns: window.begin_ns,
+            end_ns: window.end_ns,
+            pacing: Pacing::Recorded,
+            ..LevelInput::default()
+        };
+        let inner = self.lock();
+        for (key, points) in inner.keys.iter().zip(&inner.points) {
+            if is_chosen(key) {
+                add(&mut level, key, points);
+            }
+        }
+        level
+    }
+
+    /// Growth a second of the counters of these names, all instances, bucket by bucket; `None` where they were not read.
+    pub(crate) fn rates(&self, named: &[(&str, &str)], buckets: Buckets) -> Vec<Option<f64>> {
+        let inner = self.lock();
+        let series: Vec<&Points> = named.iter().flat_map(|name| inner.named(*name)).collect();
+        let rate = |(begin_ns, end_ns)| {
+            let each = series.iter().filter_map(|points| {
+                let (t_ns, value) = points.times_and_values();
+                let grown = whyso_series::increase(t_ns, value, begin_ns, end_ns)?;
+                // A reading at the edge of a bucket comes a little late at times.
+                (grown.covered_ns * 2 >= end_ns - begin_ns).then(|| grown.per_second())
+            });
+            each.reduce(|sum, rate| sum + rate)
+        };
+        buckets.windows().map(rate).collect()
+    }
+
+    /// The highest of a gauge, bucket by bucket, all instances added up.
+    pub(crate) fn levels(&self, named: (&str, &str), buckets: Buckets) -> Vec<Option<f64>> {
+        let inner = self.lock();
+        let series = inner.named(named);
+        let highest = |(begin_ns, end_ns)| {
+            let each = series.iter().filter_map(|points| {
+                let (t_ns, value) = points.times_and_values();
+                whyso_series::max_over(t_ns, value, begin_ns, end_ns)
+            });
+            each.reduce(|sum, value| sum + value)
+        };
+        buckets.windows().map(highest).collect()
+    }
+
+    /// Every series that was read in a window.
+    pub(crate) fn every_series(
+        &self,
+        window: Window,
+        is_chosen: impl Fn(&SeriesKey) -> bool,
+    ) -> Vec<SeriesOver> {
+        let inner = self.lock();
+        let both = inner.keys.iter().zip(&inner.points).filter(|(key, _)| is_chosen(key));
+        both.filter_map(|(key, points)| {
+            let (t_ns, value) = points.times_and_values();
+            let value = match key.kind {
+                Kind::Counter => {
+                    whyso_series::increase(t_ns, value, window.begin_ns, window.end_ns)?.per_second()
+                }
+                Kind::Gauge => whyso_series::mean_over(t_ns, value, window.begin_ns, window.end_ns)?,
+            };
+            Some(SeriesOver { key: key.clone(), value })
+        })
+        .collect()
+    }
+
+    pub(crate) fn has_source(&self, source: &str) -> bool {
+        self.lock().by_source.contains_key(source)
+    }
+
+    /// Text of a line of the Performance Schema, such as a digest's statement.
+    pub(crate) fn texts(&self) -> HashMap<String, String> {
+        self.lock().texts.clone()
+    }
+
+    /// Who waited for whom when it was looked, the oldest look first.
+    pub(crate) fn lock_looks(&self, window: Window) -> Vec<LockLook> {
+        let inner = self.lock();
+        let Some(tables) = inner.tables.get("lock_waits") else { return Vec::new() };
+        tables.within(window.begin_ns, window.end_ns).map(|(_, rows)| lock_look(rows)).collect()
+    }
+
+    /// Who waits for whom at a time.
+    pub(crate) fn lock_look_at(&self, t_ns: i64) -> Option<LockLook> {
+        self.lock_looks(Window { begin_ns: t_ns - LOCK_LOOK_NS, end_ns: t_ns }).pop()
+    }
+
+    /// The looks at connections in a window, the newest first.
+    pub(crate) fn connection_looks(&self, window: Window) -> Vec<TextRows> {
+        let inner = self.lock();
+        let Some(tables) = inner.tables.get("connections") else { return Vec::new() };
+        tables.within(window.begin_ns, window.end_ns).rev().map(|(_, rows)| rows.clone()).collect()
+    }
+
+    /// What the server's threads did over a window, by their number, and the names of the states.
+    pub(crate) fn threads(&self, window: Window) -> (Vec<String>, HashMap<u32, ThreadDid>) {
+        let inner = self.lock();
+        let mut names = Vec::new();
+        let mut threads: HashMap<u32, ThreadDid> = HashMap::new();
+        for (_, look) in inner.states.within(window.begin_ns, window.end_ns) {
+            names.clone_from(&look.states);
+            for thread in &look.threads {
+                let did = threads.entry(thread.tid).or_default();
+                did.name.clone_from(&thread.name);
+                did.role.clone_from(&thread.role);
+                did.states_ms.resize(look.states.len(), 0);
+                for (sum, ms) in did.states_ms.iter_mut().zip(&thread.states_ms) {
+                    *sum += u64::from(*ms);
+                }
+            }
+        }
+        (names, threads)
+    }
+
+    /// Events until a time, the newest first.
+    pub(crate) fn events(&self, until_ns: i64) -> Vec<Event> {
+        let inner = self.lock();
+        inner.events.iter().rev().filter(|event| event.t_ns <= until_ns).cloned().collect()
+    }
+
+    /// Sources that can't be read now, and since when.
+    pub(crate) fn failed(&self) -> Vec<(String, i64)> {
+        let inner = self.lock();
+        let failed = inner.sources.iter().filter_map(|(name, source)| Some((name.clone(), source.failed_ns?)));
+        let mut failed: Vec<(String, i64)> = failed.collect();
+        failed.sort();
+        failed
+    }
+}
+
+impl Inner {
+    fn named(&self, (source, metric): (&str, &str)) -> Vec<&Points> {
+        let found = self.by_metric.get(&(source.to_string(), metric.to_string()));
+        found.into_iter().flatten().map(|at| &self.points[*at]).collect()
+    }
+}
+
+fn add(level: &mut LevelInput, key: &SeriesKey, points: &Points) {
+    let (t_ns, value) = points.times_and_values();
+    let name = || SeriesName {
+        host: key.host.clone(),
+        source: key.source.clone(),
+        metric: key.metric.clone(),
+        instance: key.instance.clone(),
+    };
+    let (begin_ns, end_ns) = (level.begin_ns, level.end_ns);
+    match key.kind {
+        Kind::Counter => {
+            let Some(grown) = whyso_series::increase(t_ns, value, begin_ns, end_ns) else { return };
+            // What was seen stands for the whole window.
+            let increase = grown.amount * (end_ns - begin_ns) as f64 / grown.covered_ns as f64;
+            level.counters.push(Counter { series: name(), unit: key.unit.clone(), increase });
+        }
+        Kind::Gauge => {
+            let mean = whyso_series::mean_over(t_ns, value, begin_ns, end_ns);
+            let max = whyso_series::max_over(t_ns, value, begin_ns, end_ns);
+            if let (Some(mean), Some(max)) = (mean, max) {
+                level.gauges.push(Gauge { series: name(), unit: key.unit.clone(), mean, max });
+            }
+        }
+    }
+}
+
+/// A row's cells by the names of their columns.
+pub(crate) struct Cells<'a> {
+    pub(crate) columns: &'a [String],
+    pub(crate) row: &'a [Option<String>],
+}
+
+impl Cells<'_> {
+    pub(crate) fn told(&self, name: &str) -> Option<&str> {
+        let at = self.columns.iter().position(|column| column == name)?;
+        self.row.get(at)?.as_deref()
+    }
+
+    pub(crate) fn number(&self, name: &str) -> Option<i64> {
+        self.told(name)?.parse().ok()
+    }
+}
+
+fn lock_look(rows: &TextRows) -> LockLook {
+    let seen = |row: &Vec<Option<String>>| {
+        let cells = Cells { columns: &rows.columns, row };
+        let text = |name: &str| cells.told(name).unwrap_or_default().to_string();
+        Some(LockSeen {
+            kind: text("kind"),
+            waiting: cells.told("waiting")?.parse().ok()?,
+            blocking: cells.told("blocking").and_then(|id| id.parse().ok()),
+            object: text("object"),
+            index: text("index"),
+            mode: text("mode"),
+            waited_s: text("waited_s").parse().unwrap_or(0),
+            statement: cells.told("statement").map(str::to_string),
+            blocking_statement: cells.told("blocking_statement").map(str::to_string),
+        })
+    };
+    LockLook { t_ns: rows.t_ns, waits: rows.rows.iter().filter_map(seen).collect() }
+}

@@ -1,0 +1,305 @@
+//! The screen: what is drawn, and how often.
+
+mod app;
+mod budget;
+mod charts;
+mod clock;
+mod explained;
+mod help;
+mod listing;
+mod panels;
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use ratatui::crossterm::event::{self, Event, KeyEventKind};
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::text::{Line, Span};
+use ratatui::{DefaultTerminal, Frame};
+use whyso_clock::monotonic_ns;
+
+use crate::history::History;
+use crate::{About, Control};
+use app::{App, Ask, Prompt, Tab};
+use explained::Explained;
+use listing::Listing;
+use panels::Shown;
+
+/// Between two drawings where no key is pressed.
+const REDRAW: Duration = Duration::from_millis(500);
+/// How long it is waited for a key, so that an end from outside is soon heard.
+const KEY_WAIT: Duration = Duration::from_millis(100);
+/// How long a message stays.
+const MESSAGE_TIME: Duration = Duration::from_secs(4);
+/// A source that can't be read is told of from this on: one reading may fail by chance.
+const FAILED_NS: i64 = 1_500_000_000;
+const WIDTH_MIN: u16 = 60;
+const HEIGHT_MIN: u16 = 18;
+/// A terminal this high has room for charts beside a table.
+const CHARTS_HEIGHT_MIN: u16 = 20;
+
+/// Draws what is watched until the user has seen enough, or [`Control::is_over`]. The terminal is as it was afterwards, also after a panic.
+///
+/// # Errors
+/// The terminal can't be drawn on, or no key can be read.
+pub fn show(history: &History, about: &About, control: &dyn Control) -> io::Result<()> {
+    let mut terminal = ratatui::try_init()?;
+    let shown = Screen::new(history, about, control).run(&mut terminal);
+    ratatui::restore();
+    shown
+}
+
+struct Screen<'a> {
+    history: &'a History,
+    about: &'a About,
+    control: &'a dyn Control,
+    app: App,
+    explained: Explained,
+    message: Option<(String, Instant)>,
+    color: bool,
+}
+
+impl<'a> Screen<'a> {
+    fn new(history: &'a History, about: &'a About, control: &'a dyn Control) -> Screen<'a> {
+        Screen {
+            history,
+            about,
+            control,
+            app: App::default(),
+            explained: Explained::default(),
+            message: None,
+            // https://no-color.org
+            color: std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
+        }
+    }
+
+    fn run(&mut self, terminal: &mut DefaultTerminal) -> io::Result<()> {
+        let mut drawn: Option<Instant> = None;
+        loop {
+            if self.control.is_over() {
+                return Ok(());
+            }
+            if drawn.is_none_or(|at| at.elapsed() >= REDRAW) {
+                terminal.draw(|frame| self.draw(frame))?;
+                drawn = Some(Instant::now());
+            }
+            if event::poll(KEY_WAIT)? {
+                match event::read()? {
+                    Event::Key(key) if key.kind != KeyEventKind::Release => {
+                        let columns = self.listing().map_or(0, |listing| listing.columns.len());
+                        match self.app.key(key, self.span_ns(), columns) {
+                            Some(Ask::Quit) => return Ok(()),
+                            Some(asked) => self.do_it(asked),
+                            None => {}
+                        }
+                    }
+                    Event::Resize(..) => {}
+                    _ => continue,
+                }
+                drawn = None;
+            }
+        }
+    }
+
+    fn do_it(&mut self, asked: Ask) {
+        let message = match asked {
+            Ask::Quit => return,
+            Ask::ToggleRecording => {
+                let ends = self.control.recording_since_ns().is_some();
+                self.control.toggle_recording();
+                match ends {
+                    true => format!("the window ends; the recording stays in {}", self.about.recording),
+                    false => format!("recording to {}; r ends it", self.about.recording),
+                }
+            }
+            Ask::Note(text) => match self.control.note(&text) {
+                Ok(()) => "noted".to_string(),
+                Err(why) => why,
+            },
+        };
+        self.message = Some((message, Instant::now()));
+    }
+
+    fn span_ns(&self) -> (i64, i64) {
+        let now_ns = monotonic_ns();
+        self.history.span_ns().unwrap_or((now_ns, now_ns))
+    }
+
+    /// What the tab shows; `None` until something was read.
+    fn listing(&mut self) -> Option<Listing> {
+        self.history.span_ns()?;
+        let not_measured = self.control.not_measured();
+        let span_ns = self.span_ns();
+        let shown = Shown {
+            history: self.history,
+            explanation: self.explained.at(self.history, self.about, &self.app, span_ns),
+            not_measured: &not_measured,
+            span_ns,
+        };
+        Some(panels::listing(&shown, &self.app).arranged(self.app.table()))
+    }
+
+    fn draw(&mut self, frame: &mut Frame) {
+        let area = frame.area();
+        if area.width < WIDTH_MIN || area.height < HEIGHT_MIN {
+            let words = format!("make this terminal larger: at least {WIDTH_MIN} × {HEIGHT_MIN}; q ends");
+            frame.render_widget(Line::from(words), area);
+            return;
+        }
+        let trouble = self.trouble();
+        let charts = if area.height >= CHARTS_HEIGHT_MIN { charts::HEIGHT } else { 0 };
+        let [head, notice, charts, _, budget, tabs, about, table, foot] = Layout::vertical([
+            Constraint::Length(1),
+            Constraint::Length(u16::from(trouble.is_some())),
+            Constraint::Length(charts),
+            Constraint::Length(1),
+            Constraint::Length(budget::HEIGHT),
+            Constraint::Length(1),
+            Constraint::Length(1),
+            Constraint::Min(3),
+            Constraint::Length(1),
+        ])
+        .areas(area);
+        self.draw_head(frame, head);
+        if let Some(trouble) = trouble {
+            let style = Style::new().add_modifier(Modifier::BOLD | Modifier::REVERSED);
+            frame.render_widget(Line::styled(trouble, self.colored(style, Color::Red)), notice);
+        }
+        let span_ns = self.span_ns();
+        if charts.height > 0 {
+            charts::draw(frame, charts, self.history, self.app.end_ns(span_ns), self.color);
+        }
+        let listing = self.listing();
+        let explanation = self.explained.latest();
+        let found = explanation.and_then(|explanation| explanation.budgets.first());
+        let untold = self.control.not_measured();
+        let untold = untold.iter().find(|line| line.starts_with("where the time of the server's threads"));
+        let why = untold.map_or("no request was answered in this window", |line| line.as_str());
+        budget::draw(frame, budget, found.ok_or(why), self.color);
+        self.draw_tabs(frame, tabs);
+        match &listing {
+            Some(listing) => {
+                let dim = Style::new().add_modifier(Modifier::DIM);
+                frame.render_widget(Line::styled(format!(" {}", listing.about), dim), about);
+                let state = self.app.table_mut();
+                state.selected = state.selected.min(listing.lines.len().saturating_sub(1));
+                listing.draw(frame, table, state.selected, state.reversed);
+            }
+            None => frame.render_widget(Line::from(" reading the server for the first time"), table),
+        }
+        self.draw_foot(frame, foot);
+        if self.app.help {
+            help::draw(frame, area);
+        } else if self.app.whole
+            && let Some(line) = listing.as_ref().and_then(|all| all.lines.get(self.app.table().selected))
+        {
+            help::draw_whole(frame, area, &line.whole);
+        }
+    }
+
+    fn colored(&self, style: Style, color: Color) -> Style {
+        if self.color { style.fg(color) } else { style }
+    }
+
+    /// What the user must know before believing the rest.
+    fn trouble(&self) -> Option<String> {
+        if let Some(why) = self.control.trouble() {
+            return Some(format!(" recording ended: {why}; what is watched is still shown"));
+        }
+        let now_ns = monotonic_ns();
+        let failed: Vec<(String, i64)> = self
+            .history
+            .failed()
+            .into_iter()
+            .filter(|(_, since_ns)| now_ns - since_ns > FAILED_NS)
+            .collect();
+        let since_ns = failed.iter().map(|(_, since_ns)| *since_ns).min()?;
+        let why = self.history.events(now_ns).into_iter().find(|event| event.kind == "gap");
+        let why = why.map_or(String::new(), |event| format!(": {}", event.text));
+        Some(format!(
+            " {} of the server's sources can't be read since {}{why}",
+            failed.len(),
+            clock::time_of_day(since_ns)
+        ))
+    }
+
+    fn draw_head(&self, frame: &mut Frame, area: Rect) {
+        let span_ns = self.span_ns();
+        let end_ns = self.app.end_ns(span_ns);
+        let bold = Style::new().add_modifier(Modifier::BOLD);
+        let time = match self.app.is_paused() {
+            false => Span::styled("live", self.colored(bold, Color::Green)),
+            true => {
+                let back = clock::length(span_ns.1 - end_ns);
+                let style = bold.add_modifier(Modifier::REVERSED);
+                Span::styled(format!(" at −{back}, End: live "), self.colored(style, Color::Yellow))
+            }
+        };
+        let recording = match self.control.recording_since_ns() {
+            Some(since_ns) => {
+                let since = clock::length(monotonic_ns() - since_ns);
+                Span::styled(format!("● recording {since}"), self.colored(bold, Color::Red))
+            }
+            None => Span::raw("not recorded"),
+        };
+        let line = Line::from(vec![
+            Span::styled("whyso ", bold),
+            Span::raw(format!("{}  {}  ", self.about.endpoint, self.about.server)),
+            Span::raw(format!("{} UTC  ", clock::time_of_day(end_ns))),
+            time,
+            Span::raw("  "),
+            recording,
+        ]);
+        frame.render_widget(line, area);
+    }
+
+    fn draw_tabs(&self, frame: &mut Frame, area: Rect) {
+        let mut spans = Vec::new();
+        for (at, tab) in Tab::ALL.into_iter().enumerate() {
+            let style = match tab == self.app.tab() {
+                true => Style::new().add_modifier(Modifier::REVERSED | Modifier::BOLD),
+                false => Style::new(),
+            };
+            spans.push(Span::styled(format!(" {} {} ", at + 1, tab.title()), style));
+        }
+        let filter = &self.app.table().filter;
+        if !filter.is_empty() {
+            let style = Style::new().add_modifier(Modifier::BOLD);
+            spans.push(Span::styled(
+                format!("  only {filter:?}, Esc: all"),
+                self.colored(style, Color::Yellow),
+            ));
+        }
+        frame.render_widget(Line::from(spans), area);
+    }
+
+    fn draw_foot(&self, frame: &mut Frame, area: Rect) {
+        let line = match (&self.app.prompt, &self.message) {
+            (Some(Prompt::Filter(text)), _) => format!(" only lines with: {text}▏  Enter keeps it, Esc shows all"),
+            (Some(Prompt::Note(text)), _) => format!(" note: {text}▏  Enter adds it, Esc drops it"),
+            (None, Some((message, at))) if at.elapsed() < MESSAGE_TIME => format!(" {message}"),
+            _ => format!(
+                " ? keys  ←→ back in time  space stops  w {}s  s sorts  / filters  n note  r records  q ends{}",
+                self.app.length_ns() / 1_000_000_000,
+                self.own_cost()
+            ),
+        };
+        frame.render_widget(Line::styled(line, Style::new().add_modifier(Modifier::DIM)), area);
+    }
+
+    /// What this program takes itself.
+    fn own_cost(&self) -> String {
+        let end_ns = self.app.end_ns(self.span_ns());
+        let own = self.history.aligned("generator_process", 10_000_000_000, end_ns).map(|window| {
+            let series = self.history.every_series(window, |key| {
+                key.source == "generator_process" && key.metric == "run_ns"
+            });
+            series.iter().map(|one| one.value).fold(0.0, f64::max)
+        });
+        own.map_or(String::new(), |ns| format!("  whyso takes {} of a CPU", whyso_report::number::percent(ns / 1e9)))
+    }
+}
+
+#[cfg(test)]
+mod tests;

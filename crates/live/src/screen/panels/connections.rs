@@ -1,0 +1,92 @@
+//! Connections: what each executes, and what its thread was in.
+
+use std::collections::HashMap;
+
+use whyso_record::run::Window;
+use whyso_report::number::{amount, percent};
+
+use super::{Shown, over, plain};
+use crate::history::read::{Cells, ThreadDid};
+use crate::screen::listing::{Cell, Column, Line, Listing, REST};
+
+/// States that are shown of a thread, those with the most time.
+const STATES_SHOWN: usize = 3;
+/// Connections are looked at each five seconds.
+const LOOK_NS: i64 = 12_000_000_000;
+
+pub(super) fn listing(shown: &Shown, window: Window) -> Listing {
+    let looked = Window { begin_ns: window.end_ns - LOOK_NS, ..window };
+    let Some(look) = shown.history.connection_looks(looked).into_iter().next() else {
+        let untold = shown.not_measured.iter().find(|line| line.starts_with("which thread works for which"));
+        return Listing::nothing(untold.map_or("connections were not looked at yet".to_string(), |why| plain(why)));
+    };
+    let (states, threads) = shown.history.threads(window);
+    let lines = look.rows.iter().map(|row| {
+        let cells = Cells { columns: &look.columns, row };
+        let did = cells.told("tid").and_then(|tid| tid.parse().ok()).and_then(|tid: u32| threads.get(&tid));
+        line(&cells, look.t_ns, window, &states, did)
+    });
+    Listing {
+        columns: vec![
+            Column { title: "busy", width: 7 },
+            Column { title: "for", width: 10 },
+            Column { title: "connection", width: 11 },
+            Column { title: "thread", width: 9 },
+            Column { title: "was in", width: 40 },
+            Column { title: "statement", width: REST },
+        ],
+        lines: lines.collect(),
+        sort: Some(0),
+        about: format!(
+            "{}, as they were {} before",
+            count(&look.rows, &threads),
+            amount((window.end_ns - look.t_ns).max(0) as f64, "ns")
+        ) + &format!("; states of their threads {}", over(window)),
+        empty: "the server has no connections but whyso's own".to_string(),
+    }
+}
+
+fn count<T>(rows: &[T], threads: &HashMap<u32, ThreadDid>) -> String {
+    let told = if threads.is_empty() { "" } else { ", the server has others for its own work" };
+    format!("{} connections{told}", rows.len())
+}
+
+fn line(cells: &Cells, looked_ns: i64, window: Window, states: &[String], did: Option<&ThreadDid>) -> Line {
+    let statement = cells.told("statement").map(plain);
+    let since_ns = cells.number("since_ns").map(|since_ns| (looked_ns - since_ns).max(0) as f64);
+    let (busy, was_in) = match did {
+        Some(did) => states_of(did, states, window),
+        None => (None, String::new()),
+    };
+    let text = |name: &str| cells.told(name).unwrap_or("–").to_string();
+    let number = |name: &str| Cell::number(cells.number(name).map(|number| number as f64), |_| text(name));
+    let shown = statement.clone().unwrap_or("–".to_string());
+    Line {
+        cells: vec![
+            Cell::number(busy, percent),
+            Cell::number(since_ns.filter(|_| statement.is_some()), |ns| amount(ns, "ns")),
+            number("connection"),
+            number("tid"),
+            Cell::Text(was_in.clone()),
+            Cell::Text(shown.clone()),
+        ],
+        whole: format!("connection {}: {was_in}: {shown}", text("connection")),
+    }
+}
+
+/// The share of the time in which it was not idle, and in what it was most.
+fn states_of(did: &ThreadDid, states: &[String], window: Window) -> (Option<f64>, String) {
+    let mut at_work: Vec<(&str, u64)> = states
+        .iter()
+        .map(String::as_str)
+        .zip(did.states_ms.iter().copied())
+        .filter(|(state, ms)| *state != "idle" && *ms > 0)
+        .collect();
+    at_work.sort_by_key(|(_, ms)| std::cmp::Reverse(*ms));
+    let window_ms = (window.seconds() * 1e3).max(1.0);
+    let busy: u64 = at_work.iter().map(|(_, ms)| ms).sum();
+    let words = at_work.iter().take(STATES_SHOWN).map(|(state, ms)| {
+        format!("{state} {}", percent((*ms as f64 / window_ms).min(1.0)))
+    });
+    (Some((busy as f64 / window_ms).min(1.0)), words.collect::<Vec<_>>().join(", "))
+}

@@ -1,0 +1,102 @@
+//! Who waits for whom.
+
+use std::collections::BTreeMap;
+
+use whyso_explain::locks::{Waiting, WaitingTree, objects, waiting_trees};
+use whyso_record::run::Window;
+use whyso_report::number::{grouped, percent};
+
+use super::{Shown, over, plain};
+use crate::screen::listing::{Cell, Column, Line, Listing, REST};
+
+pub(super) fn listing(shown: &Shown, window: Window) -> Listing {
+    match shown.history.lock_look_at(window.end_ns) {
+        Some(look) => trees(&waiting_trees(&look.waits)),
+        None => waited_for(shown, window),
+    }
+}
+
+/// The one that waits for nobody first, those that wait for it beneath.
+fn trees(trees: &[WaitingTree]) -> Listing {
+    let mut lines = Vec::new();
+    for tree in trees {
+        add(&mut lines, tree, 0);
+    }
+    let waiting: usize = trees.iter().map(|tree| tree.waiting() + usize::from(tree.waits.is_some())).sum();
+    Listing {
+        columns: vec![
+            Column { title: "connection", width: 18 },
+            Column { title: "waits", width: 7 },
+            Column { title: "for", width: 40 },
+            Column { title: "statement", width: REST },
+        ],
+        lines,
+        sort: None,
+        about: match waiting {
+            1 => "1 connection waits; whoever holds the lock stands above it".to_string(),
+            _ => format!("{waiting} connections wait; whoever holds the lock stands above them"),
+        },
+        empty: "nobody waits for a lock".to_string(),
+    }
+}
+
+fn add(lines: &mut Vec<Line>, tree: &WaitingTree, depth: usize) {
+    let statement = tree.statement.as_deref().map_or("between statements, or not told".to_string(), plain);
+    let (waits, what) = match &tree.waits {
+        None => ("–".to_string(), format!("holds up {}", tree.waiting())),
+        Some(waits) => (format!("{} s", waits.waited_s), described(waits)),
+    };
+    lines.push(Line {
+        whole: format!("connection {}, {what}, {waits}: {statement}", tree.connection),
+        cells: [format!("{}{}", "  ".repeat(depth.min(4)), tree.connection), waits, what, statement]
+            .map(Cell::Text)
+            .to_vec(),
+    });
+    for waiter in &tree.waiters {
+        add(lines, waiter, depth + 1);
+    }
+}
+
+/// "row lock X on shop.orders (PRIMARY)"
+fn described(waits: &Waiting) -> String {
+    let index = if waits.index.is_empty() { String::new() } else { format!(" ({})", waits.index) };
+    let object = if waits.object.is_empty() { String::new() } else { format!(" on {}{index}", waits.object) };
+    let kind = if waits.mode.contains(waits.kind.as_str()) { "" } else { waits.kind.as_str() };
+    plain(&format!("{kind} {}{object}", waits.mode))
+}
+
+/// Nobody waits at this time: what was waited for before.
+fn waited_for(shown: &Shown, window: Window) -> Listing {
+    let looks = shown.history.lock_looks(window);
+    let found = objects(&looks, &BTreeMap::new());
+    let lines = found.iter().map(|one| {
+        let index = if one.index.is_empty() { String::new() } else { format!(" ({})", one.index) };
+        let what = plain(&format!("{} {} {}{index}", one.kind, one.mode, one.object));
+        let statement = one.statement.as_deref().map_or(String::new(), plain);
+        Line {
+            cells: vec![
+                Cell::number(Some(one.samples as f64), grouped),
+                Cell::number(Some(one.share), percent),
+                Cell::Text(what.clone()),
+                Cell::Text(statement.clone()),
+            ],
+            whole: format!("{what}: {statement}"),
+        }
+    });
+    let untold = shown.not_measured.iter().find(|line| line.starts_with("who waits for whom"));
+    Listing {
+        columns: vec![
+            Column { title: "found", width: 8 },
+            Column { title: "share", width: 7 },
+            Column { title: "waited for", width: 44 },
+            Column { title: "statement", width: REST },
+        ],
+        lines: lines.collect(),
+        sort: Some(0),
+        about: format!("nobody waits at this time; found waiting {}", over(window)),
+        empty: match untold {
+            Some(why) => plain(why),
+            None => "nobody waited for a lock in this window: w makes it longer, ← goes back in time".to_string(),
+        },
+    }
+}

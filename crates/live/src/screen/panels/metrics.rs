@@ -1,0 +1,41 @@
+//! Every number that is read, found by typing.
+
+use whyso_record::data::Kind;
+use whyso_record::run::Window;
+use whyso_report::number::{amount, bytes};
+
+use super::{Shown, over, plain};
+use crate::screen::listing::{Cell, Column, Line, Listing, REST};
+
+pub(super) fn listing(shown: &Shown, window: Window) -> Listing {
+    let series = shown.history.every_series(window, |key| !key.source.starts_with("pfs_"));
+    let lines = series.into_iter().map(|one| {
+        let key = &one.key;
+        let number = match key.unit.as_str() {
+            "bytes" if one.value >= 0.0 => bytes(one.value as u64),
+            unit => amount(one.value, unit),
+        };
+        let per = if key.kind == Kind::Counter { "/s" } else { "" };
+        Line {
+            cells: vec![
+                Cell::number(Some(one.value), |_| format!("{number}{per}")),
+                Cell::Text(key.source.clone()),
+                Cell::Text(plain(&key.metric)),
+                Cell::Text(plain(&key.instance)),
+            ],
+            whole: format!("{} {} {} of {}", key.source, key.metric, key.instance, key.host),
+        }
+    });
+    Listing {
+        columns: vec![
+            Column { title: "value", width: 16 },
+            Column { title: "source", width: 18 },
+            Column { title: "metric", width: 44 },
+            Column { title: "instance", width: REST },
+        ],
+        lines: lines.collect(),
+        sort: Some(2),
+        about: format!("counters a second, levels as means, {}; / finds one", over(window)),
+        empty: "nothing was read in this window".to_string(),
+    }
+}

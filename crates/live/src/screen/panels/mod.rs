@@ -1,0 +1,67 @@
+//! What each tab shows.
+
+mod connections;
+mod events;
+mod locks;
+mod metrics;
+mod sampled;
+mod views;
+mod why;
+
+use whyso_explain::model::Explanation;
+use whyso_explain::pfs::View;
+use whyso_record::run::Window;
+
+use super::app::{App, Tab};
+use super::listing::Listing;
+use crate::history::History;
+
+/// What a tab is made of.
+pub(super) struct Shown<'a> {
+    pub(super) history: &'a History,
+    pub(super) explanation: Option<&'a Explanation>,
+    pub(super) not_measured: &'a [String],
+    pub(super) span_ns: (i64, i64),
+}
+
+pub(super) fn listing(shown: &Shown, app: &App) -> Listing {
+    let window = app.window(shown.span_ns);
+    match app.tab() {
+        Tab::Waits => waits(shown, app),
+        Tab::Statements => statements(shown, app),
+        Tab::Locks => locks::listing(shown, window),
+        Tab::Connections => connections::listing(shown, window),
+        Tab::Views => views::listing(shown, app.view(), app),
+        Tab::Metrics => metrics::listing(shown, window),
+        Tab::Events => events::listing(shown, window.end_ns),
+        Tab::Why => why::listing(shown),
+    }
+}
+
+/// Waits of the server's own events; where it counts none, what its threads were in.
+fn waits(shown: &Shown, app: &App) -> Listing {
+    match View::named("waits").filter(|view| shown.history.has_source(view.source)) {
+        Some(view) => views::listing(shown, view, app),
+        None => sampled::states(shown, app.window(shown.span_ns)),
+    }
+}
+
+/// Statements as the server counts them; where it does not, those that its connections were found executing.
+fn statements(shown: &Shown, app: &App) -> Listing {
+    match View::named("digests").filter(|view| shown.history.has_source(view.source)) {
+        Some(view) => views::listing(shown, view, app),
+        None => sampled::statements(shown, app.window(shown.span_ns)),
+    }
+}
+
+/// "over 5 s"
+fn over(window: Window) -> String {
+    let seconds = (window.seconds() * 10.0).round() / 10.0;
+    format!("over {seconds} s")
+}
+
+/// One line of a text that came from a server.
+fn plain(text: &str) -> String {
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    words.chars().map(|one| if one.is_control() { '?' } else { one }).collect()
+}

@@ -1,0 +1,107 @@
+//! Waits and statements of a server that counts none: from what its threads were in, and its connections were found executing.
+
+use std::collections::BTreeMap;
+
+use whyso_record::run::Window;
+use whyso_report::number::{amount, grouped, percent};
+
+use super::{Shown, over, plain};
+use crate::history::read::Cells;
+use crate::screen::listing::{Cell, Column, Line, Listing, REST};
+
+/// Looks at connections are some seconds apart: fewer than these tell nothing of a share.
+const LOOKS_WINDOW_NS: i64 = 60_000_000_000;
+
+/// What threads were in, by role and state, where the tracer tells it.
+pub(super) fn states(shown: &Shown, window: Window) -> Listing {
+    const SUFFIX: &str = "_ns";
+    let Some(window) = shown.history.aligned("threads", window.end_ns - window.begin_ns, window.end_ns) else {
+        return Listing::nothing(
+            "waits are counted by the Performance Schema, which this server has off, or by the tracer, which does not run here",
+        );
+    };
+    let series = shown
+        .history
+        .every_series(window, |key| key.source == "threads" && key.metric.ends_with(SUFFIX));
+    let lines = series.into_iter().filter(|one| one.value > 0.0).map(|one| {
+        let state = one.key.metric.trim_end_matches(SUFFIX).to_string();
+        Line {
+            cells: vec![
+                Cell::number(Some(one.value), |ns| amount(ns, "ns")),
+                Cell::number(Some(one.value / 1e9), grouped),
+                Cell::Text(one.key.instance.clone()),
+                Cell::Text(state.clone()),
+            ],
+            whole: format!("{} threads in {state}", one.key.instance),
+        }
+    });
+    Listing {
+        columns: vec![
+            Column { title: "time/s", width: 10 },
+            Column { title: "threads", width: 9 },
+            Column { title: "role", width: 18 },
+            Column { title: "state", width: REST },
+        ],
+        lines: lines.collect(),
+        sort: Some(0),
+        about: format!(
+            "what the server's threads were in, {}; the Performance Schema counts no waits here",
+            over(window)
+        ),
+        empty: "no thread did anything at this time".to_string(),
+    }
+}
+
+/// Statements that connections were found executing.
+pub(super) fn statements(shown: &Shown, window: Window) -> Listing {
+    let window = Window { begin_ns: window.begin_ns.min(window.end_ns - LOOKS_WINDOW_NS), ..window };
+    let looks = shown.history.connection_looks(window);
+    if looks.is_empty() {
+        return Listing::nothing(
+            "statements are counted by the Performance Schema, which this server has off; it does not tell what its connections execute either",
+        );
+    }
+    #[derive(Default)]
+    struct Found {
+        times: u64,
+        longest_ns: i64,
+    }
+    let mut found: BTreeMap<String, Found> = BTreeMap::new();
+    let mut all = 0;
+    for look in &looks {
+        for row in &look.rows {
+            let cells = Cells { columns: &look.columns, row };
+            let Some(text) = cells.told("statement") else { continue };
+            let one = found.entry(plain(text)).or_default();
+            one.times += 1;
+            all += 1;
+            let since_ns = cells.number("since_ns").unwrap_or(look.t_ns);
+            one.longest_ns = one.longest_ns.max(look.t_ns - since_ns);
+        }
+    }
+    let lines = found.into_iter().map(|(text, one)| Line {
+        cells: vec![
+            Cell::number(Some(one.times as f64 / looks.len() as f64), grouped),
+            Cell::number(Some(one.times as f64 / f64::from(all)), percent),
+            Cell::number(Some(one.longest_ns as f64), |ns| amount(ns, "ns")),
+            Cell::Text(text.clone()),
+        ],
+        whole: text,
+    });
+    Listing {
+        columns: vec![
+            Column { title: "sessions", width: 10 },
+            Column { title: "share", width: 7 },
+            Column { title: "longest", width: 10 },
+            Column { title: "statement", width: REST },
+        ],
+        lines: lines.collect(),
+        sort: Some(0),
+        about: format!(
+            "what connections were found executing, {} looks {}; the Performance Schema counts no statements here",
+            looks.len(),
+            over(window)
+        ),
+        empty: "no connection was found executing anything".to_string(),
+    }
+}

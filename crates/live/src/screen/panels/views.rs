@@ -1,0 +1,119 @@
+//! A view of the Performance Schema.
+
+use whyso_explain::pfs::{Per, Quantity, Table, View};
+use whyso_report::number::{amount, bytes, grouped, percent};
+
+use super::{Shown, over, plain};
+use crate::screen::app::App;
+use crate::screen::listing::{Cell, Column, Line, Listing, REST};
+
+const NUMBER_WIDTH: u16 = 10;
+/// Columns beside the name, at most.
+const COLUMNS_MAX: usize = 9;
+
+pub(super) fn listing(shown: &Shown, view: &'static View, app: &App) -> Listing {
+    let end_ns = app.end_ns(shown.span_ns);
+    let Some(window) = shown.history.aligned(view.source, app.length_ns(), end_ns) else {
+        let untold = shown.not_measured.iter().find(|line| {
+            line.contains(view.name) || line.contains("Performance Schema") || line.contains("performance_schema")
+        });
+        let why = match (shown.history.has_source(view.source), untold) {
+            (true, _) => "it was not read at this time: wait for two readings".to_string(),
+            (false, Some(why)) => plain(why),
+            (false, None) => "this server counted nothing there, or has no such table".to_string(),
+        };
+        return Listing { about: heading(view), ..Listing::nothing(why) };
+    };
+    let level = shown.history.level(window, |key| {
+        key.source == view.source || (key.source == "status" && key.metric == "Questions")
+    });
+    let questions = level.counters.iter().find(|one| one.series.source == "status");
+    let statements = questions.map(|questions| questions.increase);
+    let table = Table::new(view, &level.counters, &level.gauges, window.seconds(), statements, None);
+    let mut listing = if view.is_of_events() { events(&table) } else { wide(&table) };
+    let texts = shown.history.texts();
+    for line in &mut listing.lines {
+        if let Some(text) = texts.get(&line.whole) {
+            line.whole = plain(text);
+            if let Some(name) = line.cells.last_mut() {
+                *name = Cell::Text(line.whole.clone());
+            }
+        }
+    }
+    listing.about = format!("{}, {}", heading(view), over(window));
+    listing
+}
+
+fn heading(view: &View) -> String {
+    format!("{} ({})", view.about, view.name)
+}
+
+/// Count and time: a second, a statement, and each.
+fn events(table: &Table) -> Listing {
+    let [count, time] = [&table.view.columns[0], &table.view.columns[1]];
+    let total = table.total().values.get(1).copied().flatten().unwrap_or(0.0);
+    let line = |line: &whyso_explain::pfs::Line| {
+        let per = |column, per| table.value(line, column, per);
+        let whole_ns = per(time, Per::Window);
+        let each = whole_ns.zip(per(count, Per::Window)).filter(|(_, count)| *count > 0.0);
+        Line {
+            cells: vec![
+                Cell::number(per(time, Per::Second), |ns| amount(ns, "ns")),
+                Cell::number(whole_ns.filter(|_| total > 0.0).map(|ns| ns / total), percent),
+                Cell::number(each.map(|(ns, count)| ns / count), |ns| amount(ns, "ns")),
+                Cell::number(per(count, Per::Second), grouped),
+                Cell::number(per(count, Per::Statement), grouped),
+                Cell::Text(plain(&line.name)),
+            ],
+            whole: line.name.clone(),
+        }
+    };
+    let number = |title| Column { title, width: NUMBER_WIDTH };
+    let is_timed = total > 0.0;
+    Listing {
+        columns: vec![
+            number("time/s"),
+            Column { title: "share", width: 7 },
+            number("each"),
+            number("count/s"),
+            number("/statement"),
+            Column { title: table.view.line, width: REST },
+        ],
+        lines: table.lines.iter().map(line).collect(),
+        sort: Some(if is_timed { 0 } else { 3 }),
+        about: String::new(),
+        empty: "nothing was counted at this time".to_string(),
+    }
+}
+
+/// Views with many numbers: each a second, levels as they are. Columns in which nothing was counted are left out.
+fn wide(table: &Table) -> Listing {
+    let total = table.total();
+    let has = |at: usize| total.values.get(at).copied().flatten().is_some_and(|sum| sum > 0.0);
+    let counted = table.view.columns.iter().enumerate().filter(|(at, _)| has(*at));
+    let chosen: Vec<_> = counted.map(|(_, column)| column).take(COLUMNS_MAX).collect();
+    let main = table.main_column();
+    let sort = chosen.iter().position(|column| *column == main).unwrap_or(0);
+    let line = |line: &whyso_explain::pfs::Line| {
+        let numbers = chosen.iter().map(|column| {
+            Cell::number(table.value(line, column, Per::Second), |value| match column.quantity {
+                Quantity::Count => grouped(value),
+                Quantity::Time => amount(value, "ns"),
+                Quantity::Bytes => bytes(value.max(0.0) as u64),
+            })
+        });
+        let name = Cell::Text(plain(&line.name));
+        Line { cells: numbers.chain([name]).collect(), whole: line.name.clone() }
+    };
+    let columns = chosen.iter().map(|column| Column {
+        title: column.name,
+        width: NUMBER_WIDTH.max(column.name.len() as u16 + 1),
+    });
+    Listing {
+        columns: columns.chain([Column { title: table.view.line, width: REST }]).collect(),
+        lines: table.lines.iter().map(line).collect(),
+        sort: Some(sort),
+        about: String::new(),
+        empty: "nothing was counted at this time".to_string(),
+    }
+}

@@ -1,0 +1,197 @@
+//! What is drawn of a made-up server.
+
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use whyso_record::Tap;
+use whyso_record::data::{Event, Kind, Reading, SeriesId, SeriesKey, Status, TextRows, Value};
+
+use super::*;
+
+const S: i64 = 1_000_000_000;
+
+struct Still;
+
+impl Control for Still {
+    fn toggle_recording(&self) {}
+    fn recording_since_ns(&self) -> Option<i64> {
+        None
+    }
+    fn note(&self, _text: &str) -> Result<(), String> {
+        Ok(())
+    }
+    fn is_over(&self) -> bool {
+        false
+    }
+    fn trouble(&self) -> Option<String> {
+        None
+    }
+    fn not_measured(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// (source, metric, instance, kind, value at a second)
+type Made = (&'static str, &'static str, &'static str, Kind, fn(i64) -> i64);
+
+const SERIES: [Made; 10] = [
+    ("status", "Questions", "", Kind::Counter, |s| s * 1000),
+    ("status", "Threads_running", "", Kind::Gauge, |_| 7),
+    ("status", "Threads_connected", "", Kind::Gauge, |_| 12),
+    ("trace", "requests", "", Kind::Counter, |s| s * 1000),
+    ("trace", "request_ns", "", Kind::Counter, |s| s * 1_000_000_000),
+    ("trace", "transit_in_ns", "", Kind::Counter, |s| s * 1000),
+    ("trace", "request_cpu_ns", "", Kind::Counter, |s| s * 250_000_000),
+    ("trace", "request_lock_ns", "", Kind::Counter, |s| s * 740_000_000),
+    ("pfs_waits", "count", "wait/synch/mutex/innodb/log_sys_mutex", Kind::Counter, |s| s * 500),
+    ("pfs_waits", "time_ns", "wait/synch/mutex/innodb/log_sys_mutex", Kind::Counter, |s| s * 2_000_000),
+];
+
+/// A server that was watched for so many seconds, until now.
+fn watched(seconds: i64) -> History {
+    let history = History::default();
+    for (at, (source, metric, instance, kind, _)) in SERIES.iter().enumerate() {
+        let key = SeriesKey {
+            host: "server".to_string(),
+            source: source.to_string(),
+            metric: metric.to_string(),
+            instance: instance.to_string(),
+            kind: *kind,
+            unit: if metric.ends_with("_ns") { "ns" } else { "1" }.to_string(),
+        };
+        history.series(SeriesId(at as u32), &key);
+    }
+    let now_ns = monotonic_ns();
+    for second in 0..=seconds {
+        let t_ns = now_ns - (seconds - second) * S;
+        for source in ["status", "trace", "pfs_waits"] {
+            let of_it = SERIES.iter().enumerate().filter(|(_, one)| one.0 == source);
+            let values =
+                of_it.map(|(at, one)| (SeriesId(at as u32), Value::Int(one.4(second)))).collect();
+            history.reading(&Reading {
+                source: source.to_string(),
+                begin_ns: t_ns - 1000,
+                end_ns: t_ns,
+                status: Status::Ok,
+                values,
+            });
+        }
+    }
+    history
+}
+
+fn press(screen: &mut Screen, code: KeyCode) {
+    let columns = screen.listing().map_or(0, |listing| listing.columns.len());
+    let span_ns = screen.span_ns();
+    if let Some(asked) = screen.app.key(KeyEvent::new(code, KeyModifiers::NONE), span_ns, columns) {
+        screen.do_it(asked);
+    }
+}
+
+fn drawn(screen: &mut Screen, width: u16, height: u16) -> String {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).unwrap();
+    terminal.draw(|frame| screen.draw(frame)).unwrap();
+    let buffer = terminal.backend().buffer();
+    let line = |y: u16| (0..width).map(|x| buffer[(x, y)].symbol()).collect::<String>();
+    (0..height).map(|y| line(y).trim_end().to_string() + "\n").collect()
+}
+
+fn row(waiting: &str, blocking: &str) -> Vec<Option<String>> {
+    let told = |text: &str| Some(text.to_string());
+    vec![told("row"), told(waiting), told(blocking), told("shop.orders"), told("PRIMARY"), told("X"), told("3")]
+}
+
+#[test]
+fn rates_the_budget_and_the_waits_are_those_of_the_window() {
+    let history = watched(30);
+    let about = About { endpoint: "here".to_string(), server: "made up".to_string(), ..About::default() };
+    let mut screen = Screen::new(&history, &about, &Still);
+    let text = drawn(&mut screen, 150, 40);
+    for expected in [
+        "Statements/s 1,000",
+        "Response time 1.00 ms",
+        "Threads running 7.00 of 12.0",
+        "Time of a request 1.00 ms",
+        "L lock 0.74 ms 74 %",
+        "c cpu 0.25 ms 25 %",
+        "2.00 ms   100 %",
+        "wait/synch/mutex/innodb/log_sys_mutex",
+        "this machine's CPUs can't be read",
+    ] {
+        assert!(text.contains(expected), "no {expected:?} in\n{text}");
+    }
+}
+
+#[test]
+fn who_holds_a_lock_stands_above_those_that_wait() {
+    let history = watched(10);
+    let columns = ["kind", "waiting", "blocking", "object", "index", "mode", "waited_s"];
+    history.rows(&TextRows {
+        source: "lock_waits".to_string(),
+        t_ns: monotonic_ns() - S / 2,
+        columns: columns.map(str::to_string).to_vec(),
+        rows: vec![row("21", "20"), row("22", "21")],
+    });
+    // Something is read after the look at the locks.
+    let last = Reading {
+        source: "status".to_string(),
+        begin_ns: monotonic_ns(),
+        end_ns: monotonic_ns(),
+        status: Status::Ok,
+        values: Vec::new(),
+    };
+    history.reading(&last);
+    let about = About::default();
+    let mut screen = Screen::new(&history, &about, &Still);
+    press(&mut screen, KeyCode::Char('3'));
+    let text = drawn(&mut screen, 120, 40);
+    let order = ["20 ", "  21 ", "    22 "].map(|id| text.find(id).unwrap_or_else(|| panic!("{id:?}:\n{text}")));
+    assert!(order.is_sorted(), "{text}");
+    assert!(text.contains("row X on shop.orders (PRIMARY)"), "{text}");
+}
+
+#[test]
+fn every_tab_and_every_size_can_be_drawn() {
+    let history = watched(5);
+    history.event(&Event {
+        t_ns: monotonic_ns(),
+        host: "server".to_string(),
+        kind: "variable".to_string(),
+        text: "max_connections is 7\u{1b}[2J".to_string(),
+    });
+    let about = About::default();
+    let mut screen = Screen::new(&history, &about, &Still);
+    for tab in '1'..='8' {
+        press(&mut screen, KeyCode::Char(tab));
+        for (width, height) in [(1, 1), (59, 30), (60, 18), (80, 24), (250, 80)] {
+            let text = drawn(&mut screen, width, height);
+            assert!(!text.contains('\u{1b}'));
+        }
+    }
+    for code in [KeyCode::Char('?'), KeyCode::Esc, KeyCode::Enter, KeyCode::Esc, KeyCode::Left, KeyCode::Char('7')] {
+        press(&mut screen, code);
+        let text = drawn(&mut screen, 100, 30);
+        assert!(code != KeyCode::Char('?') || text.contains("a second back"), "{text}");
+    }
+    let nothing = History::default();
+    let mut screen = Screen::new(&nothing, &about, &Still);
+    assert!(drawn(&mut screen, 100, 30).contains("for the first time"));
+}
+
+#[test]
+fn a_source_that_fails_is_told_until_it_is_back() {
+    let history = watched(10);
+    let about = About::default();
+    let failed = |status, end_ns| Reading {
+        source: "status".to_string(),
+        begin_ns: end_ns,
+        end_ns,
+        status,
+        values: Vec::new(),
+    };
+    history.reading(&failed(Status::Failed, monotonic_ns() - 2 * S));
+    let mut screen = Screen::new(&history, &about, &Still);
+    assert!(drawn(&mut screen, 100, 30).contains("1 of the server's sources can't be read"));
+    history.reading(&failed(Status::Ok, monotonic_ns()));
+    assert!(!drawn(&mut screen, 100, 30).contains("can't be read since"));
+}

@@ -1,0 +1,82 @@
+//! `whyso record` and `whyso doctor`: servers that something else loads, and the machine itself.
+
+use std::io::Write;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use whyso_lab::doctor::Verdict;
+use whyso_lab::{RecordPlan, ServerPlan};
+
+use crate::args::RecordArgs;
+use crate::given::{ask_password, hide_passwords, take_ctrl_c};
+use crate::progress::Bars;
+use crate::run::{Explained, explained, print_cost_of_sql_trace, print_json};
+use crate::stacks::named;
+use crate::{FAILED, INTERRUPTED};
+
+pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
+    hide_passwords(args.dsn.as_slice());
+    let plan = RecordPlan {
+        of: named(args.dsn.as_ref(), args.process.as_ref())?,
+        length: args.length.map(|length| length.0),
+        command: args.command.clone(),
+        toggle: args.toggle,
+        interval: Duration::from_millis(args.interval_ms),
+        trace: !args.no_trace,
+        stacks: args.stacks,
+        sql: args.sql.wanted(),
+        bytes_max: args.disk_max.map(|size| size.0),
+        add_ons: args.others.add_ons()?,
+        relay: args.others.relay(),
+        pfs: args.pfs.wanted()?,
+        out: args.out.clone(),
+        command_line: whyso_lab::masked_command_line(std::env::args()),
+    };
+    if let (Some(wanted), Some(dsn), true) = (&plan.pfs, &args.dsn, args.pfs.dry_run) {
+        let server = ServerPlan::Dsn { dsn: dsn.clone(), set: Vec::new() };
+        println!("{}", whyso_lab::pfs_dry_run(wanted, &server, &ask_password)?);
+        return Ok(ExitCode::SUCCESS);
+    }
+    let stop = take_ctrl_c()?;
+    let bars = Bars::new();
+    let outcome = whyso_lab::record(&plan, &bars, stop, &ask_password);
+    bars.clear();
+    let outcome = outcome?;
+
+    let Explained { recording, explanation, report, written } = explained(&outcome.path)?;
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        print_json(&mut out, &outcome.path, &recording, &explanation)?;
+    } else {
+        writeln!(out)?;
+        if args.dsn.is_some() {
+            writeln!(out, "{}", whyso_report::differences(&whyso_lab::input(&recording)?))?;
+        }
+        writeln!(out, "{}", whyso_report::why(&explanation))?;
+        print_cost_of_sql_trace(&mut out, &recording)?;
+        writeln!(out, "Report: {}", report.display())?;
+    }
+    written?;
+    if let Some(failure) = outcome.failure {
+        bail!("{failure}");
+    }
+    // Ctrl-C is how a recording without an end is ended.
+    let cut = stop.is_asked() && (plan.length.is_some() || !plan.command.is_empty());
+    Ok(if cut { ExitCode::from(INTERRUPTED) } else { ExitCode::SUCCESS })
+}
+
+pub(crate) fn doctor() -> Result<ExitCode> {
+    let checks = whyso_lab::doctor::doctor();
+    let mut out = std::io::stdout().lock();
+    for check in &checks {
+        let mark = match check.verdict {
+            Verdict::Good => "ok",
+            Verdict::Warning => "warning",
+            Verdict::Missing => "missing",
+        };
+        writeln!(out, "{mark:8} {:12} {}", check.what, check.text)?;
+    }
+    let missing = checks.iter().any(|check| check.verdict == Verdict::Missing);
+    Ok(if missing { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
+}
