@@ -19,6 +19,7 @@ if [ "$purpose" = test ]; then
 	need chromium chromium
 	need sysbench sysbench
 	need openssl openssl
+	need tmux tmux
 	need python3 python3
 	python3 -c 'import venv, ensurepip' >/dev/null 2>&1 || packages+=(python3-venv)
 fi

@@ -182,21 +182,7 @@ fn within(looks: &[LockLook], window: Window) -> &[LockLook] {
 fn look(table: &TextRows) -> LockLook {
     let places: BTreeMap<&str, usize> =
         table.columns.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
-    let seen = |row: &Vec<Option<String>>| {
-        let told = |name: &str| row.get(*places.get(name)?)?.clone();
-        let text = |name: &str| told(name).unwrap_or_default();
-        Some(LockSeen {
-            kind: text("kind"),
-            waiting: told("waiting")?.parse().ok()?,
-            blocking: told("blocking").and_then(|id| id.parse().ok()),
-            object: text("object"),
-            index: text("index"),
-            mode: text("mode"),
-            waited_s: text("waited_s").parse().unwrap_or(0),
-            statement: told("statement"),
-            blocking_statement: told("blocking_statement"),
-        })
-    };
+    let seen = |row: &Vec<Option<String>>| LockSeen::told(|name| row.get(*places.get(name)?)?.as_deref());
     LockLook { t_ns: table.t_ns, waits: table.rows.iter().filter_map(seen).collect() }
 }
 

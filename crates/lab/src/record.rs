@@ -4,6 +4,7 @@
 mod attended;
 mod edges;
 mod level;
+mod successor;
 mod toggles;
 mod watched;
 
@@ -28,6 +29,7 @@ use crate::sql_trace::{Literals, ToFollow};
 use crate::tracing::{ToTrace, Tracing};
 use crate::{Error, facts, login, pfs_setup};
 use attended::Attended;
+use successor::Successor;
 pub use watched::{Show, Watched, watch};
 
 /// What is recorded.
@@ -172,8 +174,8 @@ fn record_processes(
     recording.relay(&plan.relay)?;
     let watcher = Watcher::start(watched, recording.recorder.clone())?;
     let tracing = Tracing::with(counting, &mut recording, plan.to_trace(None)).map_err(Error::Failed)?;
-    let attended = Attended { plan, listener, stop, dsn: None, runtime, tracing: Some(tracing) };
-    attended.go(recording, watcher)
+    let (tracing, successor) = (Some(tracing), Successor::of(None));
+    Attended { plan, listener, stop, dsn: None, runtime, watcher, tracing, successor }.go(recording)
 }
 
 fn record_server(
@@ -183,9 +185,7 @@ fn record_server(
     stop: &Stop,
     ask_password: &AskPassword,
 ) -> Result<Outcome, Error> {
-    on_server(plan, dsn, listener, stop, ask_password, |attended, recording, watcher| {
-        attended.go(recording, watcher)
-    })
+    on_server(plan, dsn, listener, stop, ask_password, |attended, recording| attended.go(recording))
 }
 
 /// Reaches a server, begins to record it, has `attend` go on, and puts back what was changed for it.
@@ -195,7 +195,7 @@ fn on_server<T>(
     listener: &dyn Listener,
     stop: &Stop,
     ask_password: &AskPassword,
-    attend: impl FnOnce(Attended<'_>, Recording, Watcher) -> Result<T, Error>,
+    attend: impl FnOnce(Attended<'_>, Recording) -> Result<T, Error>,
 ) -> Result<T, Error> {
     let runtime = runtime()?;
     let mut dsn = login::neutral(dsn)?;
@@ -203,8 +203,9 @@ fn on_server<T>(
     let (mut undo, performance_schema) = runtime.block_on(set_up(plan, &mut dsn, listener, ask_password))?;
     let begun = begin(plan, &dsn, performance_schema, &runtime);
     let recorded = begun.and_then(|(recording, watcher, tracing)| {
-        let attended = Attended { plan, listener, stop, dsn: Some(dsn.clone()), runtime, tracing };
-        attend(attended, recording, watcher)
+        let successor = Successor::of(recording.info.server.pid);
+        let dsn = Some(dsn.clone());
+        attend(Attended { plan, listener, stop, dsn, runtime, watcher, tracing, successor }, recording)
     });
     if let Some(undo) = &mut undo {
         listener.hear(News::Step("putting everything back"));
@@ -264,4 +265,3 @@ fn begin(
 fn gone(error: mysql_async::Error) -> Error {
     Error::Failed(format!("the server closed the connection: {error}"))
 }
-

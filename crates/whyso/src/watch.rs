@@ -56,11 +56,14 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode> {
     hide_passwords(std::slice::from_ref(&args.dsn));
     if !(std::io::stdin().is_terminal() && std::io::stdout().is_terminal()) {
         bail!(Error::Plan(
-            "whyso watch draws on a terminal, and this is none: `whyso record --dsn …` records without one".to_string()
+            "whyso watch draws on a terminal, and this is none: `whyso record --dsn …` records without one"
+                .to_string()
         ));
     }
     if args.pfs.dry_run {
-        bail!(Error::Plan("--dry-run is for `whyso record --pfs …`: it prints, and changes nothing".to_string()));
+        bail!(Error::Plan(
+            "--dry-run is for `whyso record --pfs …`: it prints, and changes nothing".to_string()
+        ));
     }
     let plan = RecordPlan {
         of: Recorded::Server(args.dsn.clone()),
@@ -117,9 +120,13 @@ impl Show for Screen {
     fn show(&self, watched: &Watched<'_>) -> Result<(), Error> {
         self.bars.clear();
         let run = watched.run();
+        // MariaDB's version says that it is one.
+        let (flavor, version) = (&run.server.flavor, &run.server.version);
+        let server =
+            if version.contains(flavor.as_str()) { version.clone() } else { format!("{flavor} {version}") };
         let about = About {
             endpoint: run.server.endpoint.clone(),
-            server: format!("{} {}", run.server.flavor, run.server.version),
+            server,
             machine: watched.machine(),
             variables: run.server.variables.clone(),
             recording: watched.path().display().to_string(),

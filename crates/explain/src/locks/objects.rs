@@ -29,6 +29,24 @@ pub struct LockSeen {
     pub blocking_statement: Option<String>,
 }
 
+impl LockSeen {
+    /// From a table whose columns are named as these fields are; `None` where it does not tell who waited.
+    pub fn told<'a>(cell: impl Fn(&str) -> Option<&'a str>) -> Option<LockSeen> {
+        let text = |name: &str| cell(name).unwrap_or_default().to_string();
+        Some(LockSeen {
+            kind: text("kind"),
+            waiting: cell("waiting")?.parse().ok()?,
+            blocking: cell("blocking").and_then(|id| id.parse().ok()),
+            object: text("object"),
+            index: text("index"),
+            mode: text("mode"),
+            waited_s: text("waited_s").parse().unwrap_or(0),
+            statement: cell("statement").map(str::to_string),
+            blocking_statement: cell("blocking_statement").map(str::to_string),
+        })
+    }
+}
+
 /// All that waited at one look.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LockLook {

@@ -13,6 +13,7 @@ use whyso_watch::Watcher;
 use super::RecordPlan;
 use super::edges::{Edge, Edges};
 use super::level::{Seen, level};
+use super::successor::Successor;
 use super::toggles::Toggles;
 use super::watched::Windows;
 use crate::held_command::spawn_held;
@@ -35,11 +36,13 @@ pub(super) struct Attended<'a> {
     /// `None`: processes that nobody can ask.
     pub(super) dsn: Option<Dsn>,
     pub(super) runtime: Runtime,
+    pub(super) watcher: Watcher,
     pub(super) tracing: Option<Tracing>,
+    pub(super) successor: Successor,
 }
 
 impl Attended<'_> {
-    pub(super) fn go(mut self, mut recording: Recording, watcher: Watcher) -> Result<Outcome, Error> {
+    pub(super) fn go(mut self, mut recording: Recording) -> Result<Outcome, Error> {
         let outcome = if self.plan.toggle { self.toggled(&mut recording) } else { self.once(&mut recording) };
         let failure = outcome.err().map(|error| error.to_string());
         self.tracing = None;
@@ -47,7 +50,7 @@ impl Attended<'_> {
         // Ctrl-C is how a recording without an end is ended: it is complete all the same.
         let interrupted =
             self.stop.is_asked() && (self.plan.length.is_some() || !self.plan.command.is_empty());
-        let finished = recording.finish(watcher, variables, failure, interrupted);
+        let finished = recording.finish(self.watcher, variables, failure, interrupted);
         self.runtime.shutdown_timeout(GOODBYE_TIME_MAX);
         finished
     }
@@ -116,10 +119,13 @@ impl Attended<'_> {
 
     fn wait_a_look(&self) {
         std::thread::sleep(LOOK);
-        self.tell_functions();
+        self.look();
     }
 
-    fn tell_functions(&self) {
+    fn look(&self) {
+        if let Some(dsn) = &self.dsn {
+            self.successor.look(dsn, &self.runtime, &self.watcher, self.tracing.as_ref());
+        }
         if let Some(busy) = self.tracing.as_ref().and_then(Tracing::busy_functions) {
             self.listener.hear(News::Functions(&busy));
         }
@@ -181,7 +187,7 @@ impl Attended<'_> {
             let (edge, over) = match edges.recv_timeout(LOOK) {
                 Ok(taken) => taken,
                 Err(RecvTimeoutError::Timeout) => {
-                    self.tell_functions();
+                    self.look();
                     continue;
                 }
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
@@ -244,4 +250,3 @@ fn end_command(child: &mut Child) {
     let _ = child.kill();
     let _ = child.wait();
 }
-

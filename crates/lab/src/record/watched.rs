@@ -96,7 +96,9 @@ impl Watched<'_> {
     /// What is not measured and why, in plain words.
     pub fn not_measured(&self) -> Vec<String> {
         let mut lines = self.run.not_measured.clone();
-        lines.extend(self.watcher.not_measured().into_iter().filter(|line| !self.run.not_measured.contains(line)));
+        lines.extend(
+            self.watcher.not_measured().into_iter().filter(|line| !self.run.not_measured.contains(line)),
+        );
         lines
     }
 }
@@ -135,18 +137,11 @@ pub fn watch(
     let Recorded::Server(dsn) = &plan.of else {
         return Err(Error::Plan("watch is for a server: give its --dsn".to_string()));
     };
-    on_server(plan, dsn, listener, stop, ask_password, |attended, recording, watcher| {
-        attended.shown(recording, watcher, show)
-    })
+    on_server(plan, dsn, listener, stop, ask_password, |attended, recording| attended.shown(recording, show))
 }
 
 impl Attended<'_> {
-    fn shown(
-        mut self,
-        mut recording: Recording,
-        watcher: Watcher,
-        show: &dyn Show,
-    ) -> Result<Option<Outcome>, Error> {
+    fn shown(mut self, mut recording: Recording, show: &dyn Show) -> Result<Option<Outcome>, Error> {
         recording.recorder.tap(show.tap());
         let windows = Windows::new();
         let (toggles, said) = channel();
@@ -156,7 +151,7 @@ impl Attended<'_> {
             run: &run,
             path: &path,
             recorder: recording.recorder.clone(),
-            watcher: &watcher,
+            watcher: &self.watcher,
             stop: self.stop,
             toggles,
             windows: &windows,
@@ -172,18 +167,20 @@ impl Attended<'_> {
             let over = || is_over.load(Ordering::SeqCst) || shower.is_finished();
             let recorded = self.until_over(&mut recording, toggles, over, Some(&windows));
             let shown = shower.join().unwrap_or_else(|_| {
-                Err(Error::Failed("the screen ended by a mistake of whyso's own; please report it".to_string()))
+                Err(Error::Failed(
+                    "the screen ended by a mistake of whyso's own; please report it".to_string(),
+                ))
             });
             (shown, recorded)
         });
         self.tracing = None;
         if recording.info.levels.is_empty() {
-            recording.discard(watcher)?;
+            recording.discard(self.watcher)?;
             return shown.and(recorded).map(|()| None);
         }
         let variables = self.dsn.as_ref().and_then(|dsn| facts::variables_now(dsn, &self.runtime));
         let failure = recorded.err().map(|error| error.to_string());
-        let outcome = recording.finish(watcher, variables, failure, false)?;
+        let outcome = recording.finish(self.watcher, variables, failure, false)?;
         self.runtime.shutdown_timeout(crate::run::GOODBYE_TIME_MAX);
         shown.map(|()| Some(outcome))
     }

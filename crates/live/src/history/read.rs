@@ -196,7 +196,8 @@ impl History {
     /// Sources that can't be read now, and since when.
     pub(crate) fn failed(&self) -> Vec<(String, i64)> {
         let inner = self.lock();
-        let failed = inner.sources.iter().filter_map(|(name, source)| Some((name.clone(), source.failed_ns?)));
+        let failed =
+            inner.sources.iter().filter_map(|(name, source)| Some((name.clone(), source.failed_ns?)));
         let mut failed: Vec<(String, i64)> = failed.collect();
         failed.sort();
         failed
@@ -237,18 +238,19 @@ fn add(level: &mut LevelInput, key: &SeriesKey, points: &Points) {
 }
 
 /// A row's cells by the names of their columns.
+#[derive(Clone, Copy)]
 pub(crate) struct Cells<'a> {
     pub(crate) columns: &'a [String],
     pub(crate) row: &'a [Option<String>],
 }
 
-impl Cells<'_> {
-    pub(crate) fn told(&self, name: &str) -> Option<&str> {
+impl<'a> Cells<'a> {
+    pub(crate) fn told(self, name: &str) -> Option<&'a str> {
         let at = self.columns.iter().position(|column| column == name)?;
         self.row.get(at)?.as_deref()
     }
 
-    pub(crate) fn number(&self, name: &str) -> Option<i64> {
+    pub(crate) fn number(self, name: &str) -> Option<i64> {
         self.told(name)?.parse().ok()
     }
 }
@@ -256,18 +258,7 @@ impl Cells<'_> {
 fn lock_look(rows: &TextRows) -> LockLook {
     let seen = |row: &Vec<Option<String>>| {
         let cells = Cells { columns: &rows.columns, row };
-        let text = |name: &str| cells.told(name).unwrap_or_default().to_string();
-        Some(LockSeen {
-            kind: text("kind"),
-            waiting: cells.told("waiting")?.parse().ok()?,
-            blocking: cells.told("blocking").and_then(|id| id.parse().ok()),
-            object: text("object"),
-            index: text("index"),
-            mode: text("mode"),
-            waited_s: text("waited_s").parse().unwrap_or(0),
-            statement: cells.told("statement").map(str::to_string),
-            blocking_statement: cells.told("blocking_statement").map(str::to_string),
-        })
+        LockSeen::told(|name| cells.told(name))
     };
     LockLook { t_ns: rows.t_ns, waits: rows.rows.iter().filter_map(seen).collect() }
 }

@@ -160,7 +160,8 @@ fn cpu(history: &History, buckets: Buckets) -> Chart {
     let values = both(&busy, &not_busy, share);
     let all = both(&busy, &not_busy, |busy, not_busy| busy + not_busy);
     let stolen = newest(&both(&steal, &all, |steal, all| steal / all), percent);
-    let steal_words = if stolen == "0 %" || stolen == "–" { String::new() } else { format!(", steal {stolen}") };
+    let steal_words =
+        if stolen == "0 %" || stolen == "–" { String::new() } else { format!(", steal {stolen}") };
     Chart {
         title: "CPU busy",
         now: format!("{}{steal_words}", newest(&values, percent)),

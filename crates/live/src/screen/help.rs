@@ -45,13 +45,10 @@ pub(super) fn draw_whole(frame: &mut Frame, area: Rect, whole: &str) {
 fn over(frame: &mut Frame, area: Rect, title: &str, text: Text, height: u16) {
     let width = area.width.saturating_sub(4).min(110);
     let height = height.clamp(3, area.height);
-    let place = Rect {
-        x: area.x + (area.width - width) / 2,
-        y: area.y + (area.height - height) / 2,
-        width,
-        height,
-    };
+    let place =
+        Rect { x: area.x + (area.width - width) / 2, y: area.y + (area.height - height) / 2, width, height };
     frame.render_widget(Clear, place);
-    let words = Paragraph::new(text).wrap(Wrap { trim: false }).block(Block::bordered().title(title.to_string()));
+    let words =
+        Paragraph::new(text).wrap(Wrap { trim: false }).block(Block::bordered().title(title.to_string()));
     frame.render_widget(words, place);
 }

@@ -34,6 +34,8 @@ const KEY_WAIT: Duration = Duration::from_millis(100);
 const MESSAGE_TIME: Duration = Duration::from_secs(4);
 /// A source that can't be read is told of from this on: one reading may fail by chance.
 const FAILED_NS: i64 = 1_500_000_000;
+/// How a recording's list of what is not measured begins to say that no thread is accounted for.
+const THREADS: &str = "the time of the server's threads";
 const WIDTH_MIN: u16 = 60;
 const HEIGHT_MIN: u16 = 18;
 /// A terminal this high has room for charts beside a table.
@@ -174,7 +176,7 @@ impl<'a> Screen<'a> {
         let explanation = self.explained.latest();
         let found = explanation.and_then(|explanation| explanation.budgets.first());
         let untold = self.control.not_measured();
-        let untold = untold.iter().find(|line| line.starts_with("where the time of the server's threads"));
+        let untold = untold.iter().find(|line| line.starts_with(THREADS));
         let why = untold.map_or("no request was answered in this window", |line| line.as_str());
         budget::draw(frame, budget, found.ok_or(why), self.color);
         self.draw_tabs(frame, tabs);
@@ -208,12 +210,8 @@ impl<'a> Screen<'a> {
             return Some(format!(" recording ended: {why}; what is watched is still shown"));
         }
         let now_ns = monotonic_ns();
-        let failed: Vec<(String, i64)> = self
-            .history
-            .failed()
-            .into_iter()
-            .filter(|(_, since_ns)| now_ns - since_ns > FAILED_NS)
-            .collect();
+        let failed: Vec<(String, i64)> =
+            self.history.failed().into_iter().filter(|(_, since_ns)| now_ns - since_ns > FAILED_NS).collect();
         let since_ns = failed.iter().map(|(_, since_ns)| *since_ns).min()?;
         let why = self.history.events(now_ns).into_iter().find(|event| event.kind == "gap");
         let why = why.map_or(String::new(), |event| format!(": {}", event.text));
@@ -276,7 +274,9 @@ impl<'a> Screen<'a> {
 
     fn draw_foot(&self, frame: &mut Frame, area: Rect) {
         let line = match (&self.app.prompt, &self.message) {
-            (Some(Prompt::Filter(text)), _) => format!(" only lines with: {text}▏  Enter keeps it, Esc shows all"),
+            (Some(Prompt::Filter(text)), _) => {
+                format!(" only lines with: {text}▏  Enter keeps it, Esc shows all")
+            }
             (Some(Prompt::Note(text)), _) => format!(" note: {text}▏  Enter adds it, Esc drops it"),
             (None, Some((message, at))) if at.elapsed() < MESSAGE_TIME => format!(" {message}"),
             _ => format!(
@@ -292,12 +292,14 @@ impl<'a> Screen<'a> {
     fn own_cost(&self) -> String {
         let end_ns = self.app.end_ns(self.span_ns());
         let own = self.history.aligned("generator_process", 10_000_000_000, end_ns).map(|window| {
-            let series = self.history.every_series(window, |key| {
-                key.source == "generator_process" && key.metric == "run_ns"
-            });
+            let series = self
+                .history
+                .every_series(window, |key| key.source == "generator_process" && key.metric == "run_ns");
             series.iter().map(|one| one.value).fold(0.0, f64::max)
         });
-        own.map_or(String::new(), |ns| format!("  whyso takes {} of a CPU", whyso_report::number::percent(ns / 1e9)))
+        own.map_or(String::new(), |ns| {
+            format!("  whyso takes {} of a CPU", whyso_report::number::percent(ns / 1e9))
+        })
     }
 }
 

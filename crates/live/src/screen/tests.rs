@@ -66,8 +66,7 @@ fn watched(seconds: i64) -> History {
         let t_ns = now_ns - (seconds - second) * S;
         for source in ["status", "trace", "pfs_waits"] {
             let of_it = SERIES.iter().enumerate().filter(|(_, one)| one.0 == source);
-            let values =
-                of_it.map(|(at, one)| (SeriesId(at as u32), Value::Int(one.4(second)))).collect();
+            let values = of_it.map(|(at, one)| (SeriesId(at as u32), Value::Int(one.4(second)))).collect();
             history.reading(&Reading {
                 source: source.to_string(),
                 begin_ns: t_ns - 1000,
@@ -98,7 +97,15 @@ fn drawn(screen: &mut Screen, width: u16, height: u16) -> String {
 
 fn row(waiting: &str, blocking: &str) -> Vec<Option<String>> {
     let told = |text: &str| Some(text.to_string());
-    vec![told("row"), told(waiting), told(blocking), told("shop.orders"), told("PRIMARY"), told("X"), told("3")]
+    vec![
+        told("row"),
+        told(waiting),
+        told(blocking),
+        told("shop.orders"),
+        told("PRIMARY"),
+        told("X"),
+        told("3"),
+    ]
 }
 
 #[test]
@@ -145,7 +152,8 @@ fn who_holds_a_lock_stands_above_those_that_wait() {
     let mut screen = Screen::new(&history, &about, &Still);
     press(&mut screen, KeyCode::Char('3'));
     let text = drawn(&mut screen, 120, 40);
-    let order = ["20 ", "  21 ", "    22 "].map(|id| text.find(id).unwrap_or_else(|| panic!("{id:?}:\n{text}")));
+    let order =
+        ["20 ", "  21 ", "    22 "].map(|id| text.find(id).unwrap_or_else(|| panic!("{id:?}:\n{text}")));
     assert!(order.is_sorted(), "{text}");
     assert!(text.contains("row X on shop.orders (PRIMARY)"), "{text}");
 }
@@ -168,7 +176,9 @@ fn every_tab_and_every_size_can_be_drawn() {
             assert!(!text.contains('\u{1b}'));
         }
     }
-    for code in [KeyCode::Char('?'), KeyCode::Esc, KeyCode::Enter, KeyCode::Esc, KeyCode::Left, KeyCode::Char('7')] {
+    for code in
+        [KeyCode::Char('?'), KeyCode::Esc, KeyCode::Enter, KeyCode::Esc, KeyCode::Left, KeyCode::Char('7')]
+    {
         press(&mut screen, code);
         let text = drawn(&mut screen, 100, 30);
         assert!(code != KeyCode::Char('?') || text.contains("a second back"), "{text}");

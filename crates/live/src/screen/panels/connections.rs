@@ -9,8 +9,11 @@ use super::{Shown, over, plain};
 use crate::history::read::{Cells, ThreadDid};
 use crate::screen::listing::{Cell, Column, Line, Listing, REST};
 
+/// A thread in it waits for what its client asks next.
+const FOR_THE_CLIENT: &str = "net_receive";
 /// States that are shown of a thread, those with the most time.
 const STATES_SHOWN: usize = 3;
+const SHARE_MIN: f64 = 0.01;
 /// Connections are looked at each five seconds.
 const LOOK_NS: i64 = 12_000_000_000;
 
@@ -18,7 +21,9 @@ pub(super) fn listing(shown: &Shown, window: Window) -> Listing {
     let looked = Window { begin_ns: window.end_ns - LOOK_NS, ..window };
     let Some(look) = shown.history.connection_looks(looked).into_iter().next() else {
         let untold = shown.not_measured.iter().find(|line| line.starts_with("which thread works for which"));
-        return Listing::nothing(untold.map_or("connections were not looked at yet".to_string(), |why| plain(why)));
+        return Listing::nothing(
+            untold.map_or("connections were not looked at yet".to_string(), |why| plain(why)),
+        );
     };
     let (states, threads) = shown.history.threads(window);
     let lines = look.rows.iter().map(|row| {
@@ -80,13 +85,13 @@ fn states_of(did: &ThreadDid, states: &[String], window: Window) -> (Option<f64>
         .iter()
         .map(String::as_str)
         .zip(did.states_ms.iter().copied())
-        .filter(|(state, ms)| *state != "idle" && *ms > 0)
+        .filter(|(state, ms)| *state != FOR_THE_CLIENT && *ms > 0)
         .collect();
     at_work.sort_by_key(|(_, ms)| std::cmp::Reverse(*ms));
     let window_ms = (window.seconds() * 1e3).max(1.0);
     let busy: u64 = at_work.iter().map(|(_, ms)| ms).sum();
-    let words = at_work.iter().take(STATES_SHOWN).map(|(state, ms)| {
-        format!("{state} {}", percent((*ms as f64 / window_ms).min(1.0)))
-    });
+    let share = |ms: u64| (ms as f64 / window_ms).min(1.0);
+    let shown = at_work.iter().filter(|(_, ms)| share(*ms) >= SHARE_MIN).take(STATES_SHOWN);
+    let words = shown.map(|(state, ms)| format!("{state} {}", percent(share(*ms))));
     (Some((busy as f64 / window_ms).min(1.0)), words.collect::<Vec<_>>().join(", "))
 }

@@ -96,7 +96,9 @@ fn waited_for(shown: &Shown, window: Window) -> Listing {
         about: format!("nobody waits at this time; found waiting {}", over(window)),
         empty: match untold {
             Some(why) => plain(why),
-            None => "nobody waited for a lock in this window: w makes it longer, ← goes back in time".to_string(),
+            None => {
+                "nobody waited for a lock in this window: w makes it longer, ← goes back in time".to_string()
+            }
         },
     }
 }

@@ -15,14 +15,14 @@ const LOOKS_WINDOW_NS: i64 = 60_000_000_000;
 /// What threads were in, by role and state, where the tracer tells it.
 pub(super) fn states(shown: &Shown, window: Window) -> Listing {
     const SUFFIX: &str = "_ns";
-    let Some(window) = shown.history.aligned("threads", window.end_ns - window.begin_ns, window.end_ns) else {
+    let Some(window) = shown.history.aligned("threads", window.end_ns - window.begin_ns, window.end_ns)
+    else {
         return Listing::nothing(
             "waits are counted by the Performance Schema, which this server has off, or by the tracer, which does not run here",
         );
     };
-    let series = shown
-        .history
-        .every_series(window, |key| key.source == "threads" && key.metric.ends_with(SUFFIX));
+    let series =
+        shown.history.every_series(window, |key| key.source == "threads" && key.metric.ends_with(SUFFIX));
     let lines = series.into_iter().filter(|one| one.value > 0.0).map(|one| {
         let state = one.key.metric.trim_end_matches(SUFFIX).to_string();
         Line {

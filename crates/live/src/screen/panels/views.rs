@@ -15,7 +15,9 @@ pub(super) fn listing(shown: &Shown, view: &'static View, app: &App) -> Listing 
     let end_ns = app.end_ns(shown.span_ns);
     let Some(window) = shown.history.aligned(view.source, app.length_ns(), end_ns) else {
         let untold = shown.not_measured.iter().find(|line| {
-            line.contains(view.name) || line.contains("Performance Schema") || line.contains("performance_schema")
+            line.contains(view.name)
+                || line.contains("Performance Schema")
+                || line.contains("performance_schema")
         });
         let why = match (shown.history.has_source(view.source), untold) {
             (true, _) => "it was not read at this time: wait for two readings".to_string(),
@@ -105,10 +107,9 @@ fn wide(table: &Table) -> Listing {
         let name = Cell::Text(plain(&line.name));
         Line { cells: numbers.chain([name]).collect(), whole: line.name.clone() }
     };
-    let columns = chosen.iter().map(|column| Column {
-        title: column.name,
-        width: NUMBER_WIDTH.max(column.name.len() as u16 + 1),
-    });
+    let columns = chosen
+        .iter()
+        .map(|column| Column { title: column.name, width: NUMBER_WIDTH.max(column.name.len() as u16 + 1) });
     Listing {
         columns: columns.chain([Column { title: table.view.line, width: REST }]).collect(),
         lines: table.lines.iter().map(line).collect(),

@@ -1,0 +1,262 @@
+//! `whyso watch` on a real server, in a real terminal: keys are sent by tmux, and the screen is read as it is shown.
+
+mod common;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
+
+use common::{OwnServer, Place, SOON, output, text, wait_until};
+use serde_json::Value;
+
+/// A terminal of its own, in which the program runs.
+struct Terminal<'a> {
+    place: &'a Place,
+    socket: PathBuf,
+}
+
+impl<'a> Terminal<'a> {
+    fn start(place: &'a Place, arguments: &[&str]) -> Terminal<'a> {
+        let script = place.path().join("watch.sh");
+        let quoted: Vec<String> = arguments.iter().map(|argument| format!("'{argument}'")).collect();
+        let folder = place.path().display();
+        let text = format!(
+            "cd '{folder}'\nexport HOME='{folder}' XDG_CACHE_HOME='{folder}/cache' XDG_STATE_HOME='{folder}/state'\n\
+             '{}' watch {} 2>said\necho \"ended with $?\"\nsleep 300\n",
+            env!("CARGO_BIN_EXE_whyso"),
+            quoted.join(" ")
+        );
+        fs::write(&script, text).unwrap();
+        let terminal = Terminal { place, socket: place.path().join("tmux") };
+        let script = script.to_str().unwrap();
+        let size = ["-x", "160", "-y", "50"];
+        terminal.tmux(&[
+            "-f",
+            "/dev/null",
+            "new-session",
+            "-d",
+            "-s",
+            "w",
+            size[0],
+            size[1],
+            size[2],
+            size[3],
+            "sh",
+            script,
+        ]);
+        terminal
+    }
+
+    fn tmux(&self, arguments: &[&str]) -> String {
+        let mut tmux = Command::new("tmux");
+        tmux.arg("-S").arg(&self.socket).args(arguments).env("LANG", "C.UTF-8").env_remove("TMUX");
+        let done = tmux.stdin(Stdio::null()).output().expect("tmux is needed: apt-get install tmux");
+        assert!(done.status.success(), "{arguments:?}: {}", text(&done.stderr));
+        text(&done.stdout)
+    }
+
+    fn press(&self, keys: &[&str]) {
+        self.tmux(&[&["send-keys", "-t", "w"], keys].concat());
+    }
+
+    fn screen(&self) -> String {
+        self.tmux(&["capture-pane", "-p", "-t", "w"])
+    }
+
+    /// Waits until the screen is as is asked for, and gives it.
+    fn wait_for(&self, what: &str, is_there: impl Fn(&str) -> bool) -> String {
+        let mut screen = String::new();
+        let found = wait_until(SOON, || {
+            screen = self.screen();
+            is_there(&screen)
+        });
+        let said = fs::read_to_string(self.place.path().join("said")).unwrap_or_default();
+        assert!(found, "not seen: {what}\n{screen}\n{said}");
+        screen
+    }
+
+    fn wait_for_words(&self, words: &str) -> String {
+        self.wait_for(words, |screen| screen.contains(words))
+    }
+
+    /// Ends the program by a key, and waits until nothing of it is left on the screen.
+    fn quit(&self) -> String {
+        self.press(&["q"]);
+        self.wait_for_words("ended with 0")
+    }
+
+    fn runs(&self) -> Vec<PathBuf> {
+        let Ok(runs) = fs::read_dir(self.place.runs()) else { return Vec::new() };
+        runs.map(|entry| entry.unwrap().path()).collect()
+    }
+}
+
+impl Drop for Terminal<'_> {
+    fn drop(&mut self) {
+        let mut tmux = Command::new("tmux");
+        let _ = tmux.arg("-S").arg(&self.socket).arg("kill-server").output();
+    }
+}
+
+/// Another program, for as long as this lives.
+struct Other(Child);
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn load(place: &Place, server: &OwnServer, rate_per_s: &str) -> Other {
+    let dsn = server.dsn("root", "");
+    let mut load =
+        place.whyso(&["load", "oltp-point-select", "--dsn", &dsn, "--users", "4", "--seconds", "300"]);
+    load.args(["--rate", rate_per_s, "--tables", "1", "--rows", "1000"]);
+    let load = Other(load.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    assert!(wait_until(SOON, || common::drives_a_level(load.0.id())), "the load did not begin");
+    load
+}
+
+fn client(server: &OwnServer, sql: &str) -> Other {
+    let mut client = Command::new("mariadb");
+    client.args(["--no-defaults", "--user=root", "--execute", sql]);
+    client.arg(format!("--socket={}", server.socket().display()));
+    Other(client.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+}
+
+/// The number that stands after a chart's title.
+fn number_after(screen: &str, title: &str) -> Option<f64> {
+    let rest = &screen[screen.find(title)? + title.len()..];
+    rest.split_whitespace().next()?.replace(',', "").parse().ok()
+}
+
+fn is_about(value: Option<f64>, from: f64, to: f64) -> bool {
+    value.is_some_and(|value| (from..=to).contains(&value))
+}
+
+#[test]
+fn throughput_waits_and_time_are_shown_any_second_of_them_and_a_recording_where_it_is_wanted() {
+    let (place, server) = (Place::new(), OwnServer::start_with(&["--performance-schema=ON"]));
+    let loading = load(&place, &server, "700");
+    let terminal = Terminal::start(&place, &["--dsn", &server.dsn("root", "")]);
+    // The samplers' own statements are among them.
+    let is_loaded = |screen: &str| is_about(number_after(screen, "Statements/s "), 650.0, 850.0);
+    terminal.wait_for("700 statements a second", is_loaded);
+    let screen = terminal.wait_for("where the time of a request goes", |screen| screen.contains("c cpu "));
+    assert!(screen.contains("Response time"), "{screen}");
+
+    // What holds any second: all waits of a thread-per-connection server's files and tables are counted by default.
+    terminal.wait_for("waits by event", |screen| {
+        screen.contains("time/s▾") && screen.contains("wait/io/table/sql/handler")
+    });
+    terminal.press(&["s"]);
+    terminal
+        .wait_for("sorted by another column", |screen| !screen.contains("time/s▾") || screen.contains("▾"));
+    terminal.press(&["/"]);
+    terminal.press(&["-l", "aria"]);
+    terminal.press(&["Enter"]);
+    terminal.wait_for("lines with aria alone", |screen| {
+        screen.contains("only \"aria\"") && !screen.contains("wait/io/table/sql/handler")
+    });
+    terminal.press(&["Escape"]);
+    terminal.wait_for_words("wait/io/table/sql/handler");
+
+    terminal.press(&["r"]);
+    terminal.wait_for_words("● recording");
+    terminal.press(&["n"]);
+    terminal.press(&["-l", "switched the cache off"]);
+    terminal.press(&["Enter"]);
+    terminal.press(&["7"]);
+    terminal.wait_for("the note among the events", |screen| {
+        screen.contains("note ") && screen.contains("switched the cache off")
+    });
+    sleep(Duration::from_secs(3));
+    terminal.press(&["r"]);
+    terminal.wait_for_words("not recorded");
+
+    drop(loading);
+    terminal.wait_for("nothing but the samplers", |screen| {
+        is_about(number_after(screen, "Statements/s "), 0.0, 200.0)
+    });
+    let before = terminal.wait_for("the load, in the past", |screen| {
+        let found = is_loaded(screen);
+        if !found {
+            terminal.press(&["Left"]);
+        }
+        found
+    });
+    assert!(before.contains("at −0:"), "{before}");
+    terminal.press(&["End"]);
+    terminal.wait_for("now", |screen| screen.contains("  live  ") && !is_loaded(screen));
+
+    let last = terminal.quit();
+    let runs = terminal.runs();
+    assert_eq!(runs.len(), 1, "{last}");
+    assert!(last.contains("Recorded in runs/"), "{last}");
+    let run: Value = serde_json::from_slice(&fs::read(runs[0].join("run.json")).unwrap()).unwrap();
+    let result = &run["levels"][0]["result"];
+    assert!(is_about(result["transactions_per_s"].as_f64(), 650.0, 850.0), "{result:#}");
+    let page = fs::read_to_string(runs[0].join("report.html")).unwrap();
+    assert!(page.contains("switched the cache off"));
+}
+
+#[test]
+fn who_holds_a_lock_stands_above_who_waits_and_nothing_is_left_of_what_nobody_recorded() {
+    let (place, server) = (Place::new(), OwnServer::start());
+    server.sql("CREATE DATABASE shop; CREATE TABLE shop.orders (id INT PRIMARY KEY, v INT); INSERT INTO shop.orders VALUES (7, 0)");
+    let _holds = client(&server, "BEGIN; UPDATE shop.orders SET v = 1 WHERE id = 7; DO SLEEP(200)");
+    let is_asleep = || {
+        server.sql("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE INFO LIKE 'DO SLEEP%'") == "1"
+    };
+    assert!(wait_until(SOON, is_asleep));
+    let _waits =
+        client(&server, "SET innodb_lock_wait_timeout = 200; UPDATE shop.orders SET v = 2 WHERE id = 7");
+    let terminal = Terminal::start(&place, &["--dsn", &server.dsn("root", ""), "--no-trace"]);
+    terminal.wait_for_words("--no-trace was given");
+    terminal.press(&["3"]);
+    let screen = terminal.wait_for_words("holds up 1");
+    let waits = screen.lines().find(|line| line.contains("shop.orders (PRIMARY)"));
+    assert!(waits.is_some_and(|line| line.contains("UPDATE shop.orders SET v = ?")), "{screen}");
+    assert!(screen.find("holds up 1") < screen.find("shop.orders (PRIMARY)"), "{screen}");
+    // A server whose Performance Schema is off still has statements: those that connections are found executing.
+    terminal.press(&["2"]);
+    terminal.wait_for("statements that were found", |screen| {
+        screen.contains("were found executing") && screen.contains("DO SLEEP ( ? )")
+            || screen.contains("DO SLEEP(?)")
+    });
+    terminal.quit();
+    assert_eq!(terminal.runs(), [] as [PathBuf; 0], "nobody asked for a recording");
+}
+
+#[test]
+fn a_server_that_comes_back_is_watched_again_in_its_new_process() {
+    let (place, mut server) = (Place::new(), OwnServer::start());
+    let terminal = Terminal::start(&place, &["--dsn", &server.dsn("root", "")]);
+    terminal.wait_for("statements of the samplers", |screen| {
+        is_about(number_after(screen, "Statements/s "), 1.0, 500.0)
+    });
+    server.crash();
+    terminal.wait_for_words("of the server's sources can't be read since");
+    sleep(Duration::from_secs(2));
+    server.start_again();
+    terminal.wait_for("that all is well", |screen| !screen.contains("can't be read since"));
+    let _loading = load(&place, &server, "300");
+    terminal.wait_for("300 statements a second", |screen| {
+        is_about(number_after(screen, "Statements/s "), 280.0, 450.0)
+    });
+    terminal.wait_for("where the time of a request goes", |screen| screen.contains("c cpu "));
+    terminal.press(&["7"]);
+    terminal.wait_for_words("restart");
+    terminal.quit();
+}
+
+#[test]
+fn what_is_no_terminal_is_told_so() {
+    let (place, server) = (Place::new(), "mysql://root@localhost/?socket=/nowhere");
+    let done = output(&mut place.whyso(&["watch", "--dsn", server]));
+    assert_eq!(done.status.code(), Some(2));
+    assert!(text(&done.stderr).contains("this is none: `whyso record"), "{}", text(&done.stderr));
+}
