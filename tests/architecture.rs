@@ -62,7 +62,7 @@ fn assert_absent(name: &str, forbidden: &[&str]) {
 
 #[test]
 fn data_goes_one_way() {
-    let allowed: [(&str, &[&str]); 15] = [
+    let allowed: [(&str, &[&str]); 16] = [
         ("clock", &[]),
         ("wire", &[]),
         ("workload", &[]),
@@ -73,6 +73,7 @@ fn data_goes_one_way() {
         ("record", &["clock", "series"]),
         ("watch", &["clock", "record"]),
         ("relay", &["clock", "record"]),
+        ("live", &["clock", "record", "series", "explain", "report"]),
         ("trace", &["clock"]),
         ("stacks", &[]),
         ("explain", &["series"]),
@@ -113,7 +114,7 @@ fn pure_crates_use_neither_files_nor_clocks_nor_sockets() {
 #[test]
 fn only_record_names_the_files_of_a_recording() {
     let names = ["run.json", "series.parquet", "collections-", "samples-", "rollup-", "frames-", "waits-"];
-    for name in ["lab", "watch", "explain", "report", "load", "server"] {
+    for name in ["lab", "watch", "explain", "report", "load", "server", "live", "relay"] {
         assert_absent(name, &names);
     }
 }
