@@ -104,6 +104,23 @@ impl History {
         buckets.windows().map(rate).collect()
     }
 
+    /// What one series did, bucket by bucket: growth a second of a counter, the mean of a gauge.
+    pub(crate) fn course(&self, named: (&str, &str, &str), buckets: Buckets) -> Vec<Option<f64>> {
+        let (source, metric, instance) = named;
+        let inner = self.lock();
+        let all = inner.by_metric.get(&(source.to_string(), metric.to_string()));
+        let at = all.into_iter().flatten().find(|at| inner.keys[**at].instance == instance);
+        let Some(at) = at else { return vec![None; buckets.count] };
+        let (t_ns, value) = inner.points[*at].times_and_values();
+        let over = |(begin_ns, end_ns)| match inner.keys[*at].kind {
+            Kind::Counter => {
+                whyso_series::increase(t_ns, value, begin_ns, end_ns).map(|grown| grown.per_second())
+            }
+            Kind::Gauge => whyso_series::mean_over(t_ns, value, begin_ns, end_ns),
+        };
+        buckets.windows().map(over).collect()
+    }
+
     /// The highest of a gauge, bucket by bucket, all instances added up.
     pub(crate) fn levels(&self, named: (&str, &str), buckets: Buckets) -> Vec<Option<f64>> {
         let inner = self.lock();

@@ -4,12 +4,16 @@ use whyso_explain::pfs::{Per, Quantity, Table, View};
 use whyso_report::number::{amount, bytes, grouped, percent};
 
 use super::{Shown, over, plain};
+use crate::history::{Buckets, History};
 use crate::screen::app::App;
 use crate::screen::listing::{Cell, Column, Line, Listing, REST};
 
 const NUMBER_WIDTH: u16 = 10;
 /// Columns beside the name, at most.
-const COLUMNS_MAX: usize = 9;
+const COLUMNS_MAX: usize = 7;
+/// How far back a line's course goes, and how wide it is drawn.
+const COURSE_NS: i64 = 60_000_000_000;
+const COURSE_WIDTH: usize = 20;
 
 pub(super) fn listing(shown: &Shown, view: &'static View, app: &App) -> Listing {
     let end_ns = app.end_ns(shown.span_ns);
@@ -33,6 +37,7 @@ pub(super) fn listing(shown: &Shown, view: &'static View, app: &App) -> Listing 
     let statements = questions.map(|questions| questions.increase);
     let table = Table::new(view, &level.counters, &level.gauges, window.seconds(), statements, None);
     let mut listing = if view.is_of_events() { events(&table) } else { wide(&table) };
+    add_courses(&mut listing, shown.history, &table, end_ns);
     let texts = shown.history.texts();
     for line in &mut listing.lines {
         if let Some(text) = texts.get(&line.whole) {
@@ -44,6 +49,31 @@ pub(super) fn listing(shown: &Shown, view: &'static View, app: &App) -> Listing 
     }
     listing.about = format!("{}, {}", heading(view), over(window));
     listing
+}
+
+/// What the numbers by which the table is sorted did in the last minute, before the names of the lines.
+fn add_courses(listing: &mut Listing, history: &History, table: &Table, end_ns: i64) {
+    let Some(name) = listing.columns.len().checked_sub(1) else { return };
+    let buckets = Buckets { end_ns, step_ns: COURSE_NS / COURSE_WIDTH as i64, count: COURSE_WIDTH };
+    let metric = table.main_column().metric;
+    let column = Column { title: "last minute", width: COURSE_WIDTH as u16 };
+    listing.columns.insert(name, column);
+    for line in &mut listing.lines {
+        let course = history.course((table.view.source, metric, &line.whole), buckets);
+        line.cells.insert(name, Cell::Text(bars(&course)));
+    }
+}
+
+/// Each value as a bar of eight heights, the highest as high as there is; a dot where nothing is known.
+fn bars(values: &[Option<f64>]) -> String {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let highest = values.iter().flatten().copied().fold(0.0, f64::max);
+    let bar = |value: &Option<f64>| match value {
+        None => '·',
+        Some(value) if *value <= 0.0 => ' ',
+        Some(value) => BARS[((value / highest * 8.0).ceil() as usize).clamp(1, 8) - 1],
+    };
+    values.iter().map(bar).collect()
 }
 
 fn heading(view: &View) -> String {
@@ -116,5 +146,17 @@ fn wide(table: &Table) -> Listing {
         sort: Some(sort),
         about: String::new(),
         empty: "nothing was counted at this time".to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_highest_is_as_high_as_there_is_and_little_is_not_nothing() {
+        let course = [None, Some(0.0), Some(1e-9), Some(4.0), Some(8.0)];
+        assert_eq!(bars(&course), "· ▁▄█");
+        assert_eq!(bars(&[Some(0.0), None]), " ·");
     }
 }
