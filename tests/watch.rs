@@ -253,6 +253,29 @@ fn a_server_that_comes_back_is_watched_again_in_its_new_process() {
     terminal.quit();
 }
 
+/// Programs whose command line has both.
+fn processes_with(one: &str, other: &str) -> usize {
+    let has_both = |pid: &fs::DirEntry| {
+        let command = fs::read(pid.path().join("cmdline")).unwrap_or_default();
+        let words: Vec<String> = command.split(|byte| *byte == 0).map(text).collect();
+        words.iter().any(|word| word == one) && words.iter().any(|word| word.contains(other))
+    };
+    fs::read_dir("/proc").unwrap().flatten().filter(has_both).count()
+}
+
+#[test]
+fn a_terminal_that_is_closed_ends_it() {
+    let (place, server) = (Place::new(), OwnServer::start());
+    let socket = server.socket();
+    let socket = socket.to_str().unwrap();
+    let terminal = Terminal::start(&place, &["--dsn", &server.dsn("root", ""), "--no-trace"]);
+    terminal.wait_for_words("  live  ");
+    assert_eq!(processes_with("watch", socket), 1);
+    terminal.tmux(&["kill-server"]);
+    assert!(wait_until(SOON, || processes_with("watch", socket) == 0), "it goes on without a terminal");
+    assert_eq!(terminal.runs(), [] as [PathBuf; 0]);
+}
+
 #[test]
 fn what_is_no_terminal_is_told_so() {
     let (place, server) = (Place::new(), "mysql://root@localhost/?socket=/nowhere");

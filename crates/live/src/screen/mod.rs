@@ -6,13 +6,14 @@ mod charts;
 mod clock;
 mod explained;
 mod help;
+mod keys;
 mod listing;
 mod panels;
 
 use std::io;
 use std::time::{Duration, Instant};
 
-use ratatui::crossterm::event::{self, Event, KeyEventKind};
+use ratatui::crossterm::event::{Event, KeyEventKind};
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
@@ -23,13 +24,12 @@ use crate::history::History;
 use crate::{About, Control};
 use app::{App, Ask, Prompt, Tab};
 use explained::Explained;
+use keys::Keys;
 use listing::Listing;
 use panels::Shown;
 
 /// Between two drawings where no key is pressed.
 const REDRAW: Duration = Duration::from_millis(500);
-/// How long it is waited for a key, so that an end from outside is soon heard.
-const KEY_WAIT: Duration = Duration::from_millis(100);
 /// How long a message stays.
 const MESSAGE_TIME: Duration = Duration::from_secs(4);
 /// A source that can't be read is told of from this on: one reading may fail by chance.
@@ -77,6 +77,7 @@ impl<'a> Screen<'a> {
     }
 
     fn run(&mut self, terminal: &mut DefaultTerminal) -> io::Result<()> {
+        let keys = Keys::listen()?;
         let mut drawn: Option<Instant> = None;
         loop {
             if self.control.is_over() {
@@ -86,21 +87,22 @@ impl<'a> Screen<'a> {
                 terminal.draw(|frame| self.draw(frame))?;
                 drawn = Some(Instant::now());
             }
-            if event::poll(KEY_WAIT)? {
-                match event::read()? {
-                    Event::Key(key) if key.kind != KeyEventKind::Release => {
-                        let columns = self.listing().map_or(0, |listing| listing.columns.len());
-                        match self.app.key(key, self.span_ns(), columns) {
-                            Some(Ask::Quit) => return Ok(()),
-                            Some(asked) => self.do_it(asked),
-                            None => {}
-                        }
+            match keys.next() {
+                Ok(None) => continue,
+                Ok(Some(Event::Key(key))) if key.kind != KeyEventKind::Release => {
+                    let columns = self.listing().map_or(0, |listing| listing.columns.len());
+                    match self.app.key(key, self.span_ns(), columns) {
+                        Some(Ask::Quit) => return Ok(()),
+                        Some(asked) => self.do_it(asked),
+                        None => {}
                     }
-                    Event::Resize(..) => {}
-                    _ => continue,
                 }
-                drawn = None;
+                Ok(Some(Event::Resize(..))) => {}
+                Ok(Some(_)) => continue,
+                // There is nobody left to see it.
+                Err(_) => return Ok(()),
             }
+            drawn = None;
         }
     }
 
