@@ -27,7 +27,7 @@ mod http;
 mod latest;
 mod openmetrics;
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 
 use whyso_record::Tap;
@@ -46,6 +46,21 @@ pub struct Wanted {
     pub graphite: Option<String>,
     /// Before each of Graphite's paths; mostly "whyso".
     pub graphite_prefix: String,
+}
+
+impl Wanted {
+    /// What the user should know of the address that is listened at; `None` where this machine alone can reach it.
+    pub fn warning(&self) -> Option<String> {
+        let address = self.openmetrics.as_ref()?;
+        let is_here = |mut all: std::vec::IntoIter<SocketAddr>| all.all(|one| one.ip().is_loopback());
+        // What can't be resolved is refused when it is listened at.
+        (!address.to_socket_addrs().is_ok_and(is_here)).then(|| {
+            format!(
+                "--openmetrics {address}: whoever reaches this machine there can read what is recorded; \
+                 127.0.0.1 in its place keeps it here"
+            )
+        })
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -126,5 +141,23 @@ impl Tap for Taken {
         if let Some(graphite) = &self.graphite {
             graphite.load(interval, sums);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_that_others_reach_is_warned_of() {
+        let warning =
+            |address: &str| Wanted { openmetrics: Some(address.to_string()), ..Wanted::default() }.warning();
+        for here in ["127.0.0.1:9104", "[::1]:9104", "127.9.9.9:1"] {
+            assert_eq!(warning(here), None, "{here}");
+        }
+        for open in ["0.0.0.0:9104", "[::]:9104", "192.0.2.1:9104"] {
+            assert!(warning(open).unwrap().contains("127.0.0.1 in its place"), "{open}");
+        }
+        assert_eq!(Wanted::default().warning(), None);
     }
 }

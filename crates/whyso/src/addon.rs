@@ -45,12 +45,17 @@ impl OthersArgs {
         Ok(found)
     }
 
+    /// Says on standard error where others than this machine could read it.
     pub(crate) fn relay(&self) -> RelayWanted {
-        RelayWanted {
+        let wanted = RelayWanted {
             openmetrics: self.openmetrics.clone(),
             graphite: self.graphite.clone(),
             graphite_prefix: self.graphite_prefix.clone(),
+        };
+        if let Some(warning) = wanted.warning() {
+            eprintln!("whyso: {warning}");
         }
+        wanted
     }
 }
 
