@@ -191,3 +191,104 @@ fn a_file_with_a_fault_is_refused_before_anything_starts() {
     ]));
     assert!(text(&missing.stderr).contains("iostat"), "{missing:?}");
 }
+
+/// ndbinfo's tables with the columns that NDB Cluster's manual lists, as a data node would fill them.
+const NDBINFO: [&str; 9] = [
+    "CREATE DATABASE ndbinfo",
+    "CREATE TABLE ndbinfo.diskpagebuffer (node_id INT UNSIGNED, block_instance INT UNSIGNED, pages_written BIGINT UNSIGNED, \
+     pages_written_lcp BIGINT UNSIGNED, pages_read BIGINT UNSIGNED, log_waits BIGINT UNSIGNED, page_requests_direct_return BIGINT UNSIGNED, \
+     page_requests_wait_queue BIGINT UNSIGNED, page_requests_wait_io BIGINT UNSIGNED)",
+    "INSERT INTO ndbinfo.diskpagebuffer VALUES (5,1,0,0,0,0,600,0,50), (5,2,0,0,0,0,300,7,50), (6,1,0,0,0,0,0,0,0)",
+    "CREATE TABLE ndbinfo.cpustat (node_id INT UNSIGNED, thr_no INT UNSIGNED, OS_user INT UNSIGNED, OS_system INT UNSIGNED, \
+     OS_idle INT UNSIGNED, thread_exec INT UNSIGNED, thread_sleeping INT UNSIGNED, thread_spinning INT UNSIGNED, thread_send INT UNSIGNED, \
+     thread_buffer_full INT UNSIGNED, elapsed_time INT UNSIGNED)",
+    "INSERT INTO ndbinfo.cpustat VALUES (5,0,61,9,30,55,40,5,3,0,1000000), (5,1,2,1,97,1,99,0,0,0,1000000)",
+    "CREATE TABLE ndbinfo.threadstat (node_id INT UNSIGNED, thr_no INT UNSIGNED, thr_nm VARCHAR(10), c_loop BIGINT UNSIGNED, \
+     c_exec BIGINT UNSIGNED, c_wait BIGINT UNSIGNED, c_l_sent_prioa BIGINT UNSIGNED, c_l_sent_priob BIGINT UNSIGNED, c_r_sent_prioa BIGINT UNSIGNED, \
+     c_r_sent_priob BIGINT UNSIGNED, os_tid BIGINT UNSIGNED, os_now BIGINT UNSIGNED, os_ru_utime BIGINT UNSIGNED, os_ru_stime BIGINT UNSIGNED, \
+     os_ru_minflt BIGINT UNSIGNED, os_ru_majflt BIGINT UNSIGNED, os_ru_nvcsw BIGINT UNSIGNED, os_ru_nivcsw BIGINT UNSIGNED)",
+    "INSERT INTO ndbinfo.threadstat VALUES (5,0,'main',100,7000,11,1,1,1,1,77,5,123456,789,1,1,1,1), (5,1,'ldm',9,8,7,1,1,1,1,78,5,3,2,1,1,1,1)",
+    "CREATE TABLE ndbinfo.logbuffers (node_id INT UNSIGNED, log_type VARCHAR(20), log_id INT UNSIGNED, log_part INT UNSIGNED, \
+     total BIGINT UNSIGNED, used BIGINT UNSIGNED)",
+    "INSERT INTO ndbinfo.logbuffers VALUES (5,'REDO',0,1,67108864,262144), (5,'DD-UNDO',4,0,8388608,0)",
+];
+
+/// "METRIC INSTANCE VALUE" of each line that `whyso add-on check` prints.
+fn checked(command: &mut std::process::Command) -> Vec<String> {
+    let done = output(command);
+    assert!(done.status.success(), "{done:?}");
+    let lines = text(&done.stdout);
+    let line = |line: &str| line.split_whitespace().take(3).collect::<Vec<_>>().join(" ");
+    lines.lines().skip(1).map(line).collect()
+}
+
+#[test]
+fn the_tables_of_an_ndb_cluster_are_read_as_its_manual_has_them() {
+    let (place, server) = (Place::new(), OwnServer::start());
+    let dsn = server.dsn("root", "");
+    let refused = output(&mut place.whyso(&["add-on", "check", "ndb-threads", "--dsn", &dsn]));
+    assert!(!refused.status.success() && text(&refused.stderr).contains("ndbinfo"), "{refused:?}");
+    for sql in NDBINFO {
+        server.sql(sql);
+    }
+    let check = |name: &str| checked(&mut place.whyso(&["add-on", "check", name, "--dsn", &dsn]));
+    assert_eq!(
+        check("ndb-disk-page-buffer"),
+        [
+            "direct_return 5 900",
+            "wait_io 5 100",
+            "hit_ratio_since_start 5 0.9",
+            "direct_return 6 0",
+            "wait_io 6 0"
+        ],
+        "a node that was asked for no page has no ratio"
+    );
+    let threads = check("ndb-threads");
+    for line in [
+        "OS_user 5/0 61",
+        "thread_spinning 5/0 5",
+        "c_exec 5/0 7000",
+        "os_ru_utime 5/0 123456",
+        "OS_idle 5/1 97",
+    ] {
+        assert!(threads.iter().any(|one| one == line), "no {line:?} in {threads:?}");
+    }
+    let mut buffers = check("ndb-log-buffers");
+    buffers.sort();
+    assert_eq!(
+        buffers,
+        [
+            "total_bytes 5/DD-UNDO/4/0 8388608",
+            "total_bytes 5/REDO/0/1 67108864",
+            "used_bytes 5/DD-UNDO/4/0 0",
+            "used_bytes 5/REDO/0/1 262144"
+        ]
+    );
+}
+
+#[test]
+fn lines_of_a_data_nodes_log_become_microseconds_a_contention_and_cpu_time() {
+    let place = Place::new();
+    let log = place.path().join("ndb_5_out.log");
+    let lines = "\
+        2011-10-05 07:57:30 [ndbd] INFO     -- something else\n\
+        jbalock thr: 1 waiting for lock, contentions: 1000 spins: 40000\n\
+        jbalock thr: 1 waiting for lock, contentions: 2000 spins: 120000\n\
+        2011-10-05 07:57:34 [ndbd] WARNING  -- Ndb kernel thread 4 is stuck in: Job Handling elapsed=100\n\
+        2011-10-05 07:57:34 [ndbd] INFO     -- Watchdog: User time: 296  System time: 379\n";
+    fs::write(&log, lines).unwrap();
+    let mut check = place.whyso(&["add-on", "check", "ndb-out-log"]);
+    let found = checked(check.env("NDB_OUT_LOG", &log));
+    // 80 spins a contention, of 1.25 ns each.
+    let expected = [
+        "contentions jbalock_thr_1 2000",
+        "spins jbalock_thr_1 120000",
+        "us_per_contention jbalock_thr_1 0.1",
+        "stuck_ms thread_4 100",
+        "user_ms thread_4 296",
+        "system_ms thread_4 379",
+    ];
+    for line in expected {
+        assert!(found.iter().any(|one| one == line), "no {line:?} in {found:?}");
+    }
+}
