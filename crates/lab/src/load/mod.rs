@@ -141,8 +141,7 @@ async fn bring_data(
     }
     for workload in workloads {
         for server in tested {
-            let consented = plan.allow_writes.as_deref() == Some(server.dsn.schema.as_str());
-            set_up(&server.dsn, workload, consented, listener).await?;
+            set_up(&server.dsn, workload, server.consented, listener).await?;
         }
         if let Some(first) = tested.first() {
             fill_dictionaries(&first.dsn, workload).await?;
