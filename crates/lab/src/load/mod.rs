@@ -94,7 +94,7 @@ pub fn load(
         }
     }
     if refused.is_none() {
-        refused = runtime.block_on(bring_data(plan, &tested, &mut workloads, listener)).err();
+        refused = runtime.block_on(bring_data(&tested, &mut workloads, listener)).err();
     }
     let done = match refused {
         Some(error) => Err(error),
@@ -129,7 +129,6 @@ async fn check_read_only(dsn: &Dsn) -> Result<(), Error> {
 
 /// The data that the workloads bring along, on every server, and what they take from the first one.
 async fn bring_data(
-    plan: &LoadPlan,
     tested: &[Tested],
     workloads: &mut [Workload],
     listener: &dyn Listener,
