@@ -194,8 +194,12 @@ fn pass_on(mut from: UnixStream, mut to: UnixStream) {
             break;
         }
         for name in [&b"performance_schema"[..], b"PERFORMANCE_SCHEMA"] {
-            let found: Vec<usize> =
-                packet.windows(name.len()).enumerate().filter(|(_, part)| *part == name).map(|(at, _)| at).collect();
+            let found: Vec<usize> = packet
+                .windows(name.len())
+                .enumerate()
+                .filter(|(_, part)| *part == name)
+                .map(|(at, _)| at)
+                .collect();
             found.into_iter().for_each(|at| packet[at + name.len() - 1] = b'x');
         }
         if to.write_all(&header).and_then(|()| to.write_all(&packet)).is_err() {
@@ -226,7 +230,10 @@ fn compiled_out_is_a_server_without_it_and_no_other() {
     let head = "Performance Schema: compiled-out: the server was built without it.\n";
     assert!(text(&taken.stdout).contains(head), "{}", text(&taken.stdout));
     let plain = run(&place, &without, &["--json"]);
-    assert_eq!(json_of(&plain)["performance_schema"], "as the server had it: the server was built without it");
+    assert_eq!(
+        json_of(&plain)["performance_schema"],
+        "as the server had it: the server was built without it"
+    );
     for preset in ["synch", "not-started", "none"] {
         let refused = run(&place, &without, &["--pfs", preset]);
         assert_eq!(refused.status.code(), Some(2), "{preset}");
@@ -239,7 +246,8 @@ fn a_schema_that_a_dsn_names_is_made_where_it_does_not_exist_and_whyso_may_write
     let server = OwnServer::start_with(&["--performance-schema=ON"]);
     let place = Place::new();
     fs::write(place.path().join("read.sql"), "SELECT 1;\n").unwrap();
-    fs::write(place.path().join("write.sql"), "CREATE TEMPORARY TABLE t (a INT); DROP TEMPORARY TABLE t;\n").unwrap();
+    fs::write(place.path().join("write.sql"), "CREATE TEMPORARY TABLE t (a INT); DROP TEMPORARY TABLE t;\n")
+        .unwrap();
     let short = ["--users", "1", "--warmup", "0", "--seconds", "0.5", "--no-repeat", "--no-trace"];
     let go = |workload: &[&str], schema: &str| {
         let mut command = place.whyso(&["run"]);
@@ -282,7 +290,8 @@ fn a_schema_that_a_dsn_names_is_made_where_it_does_not_exist_and_whyso_may_write
 /// Every file of a folder, with what it holds.
 fn files(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let paths = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
-    let mut files: Vec<(PathBuf, Vec<u8>)> = paths.map(|path| (path.clone(), fs::read(path).unwrap())).collect();
+    let mut files: Vec<(PathBuf, Vec<u8>)> =
+        paths.map(|path| (path.clone(), fs::read(path).unwrap())).collect();
     files.sort();
     files
 }

@@ -20,7 +20,8 @@ pub(crate) fn in_force(input: &Input, levels: &[Level]) -> Option<Finding> {
         (cost_s(left) / left.seconds.max(1e-9)).total_cmp(&(cost_s(right) / right.seconds.max(1e-9)))
     });
     let dearest = dearest.filter(|level| cost_s(level) > 0.0);
-    let share = dearest.and_then(|level| Some(cost_s(level) / level.server_cpu_s.filter(|cpu_s| *cpu_s > 0.0)?));
+    let share =
+        dearest.and_then(|level| Some(cost_s(level) / level.server_cpu_s.filter(|cpu_s| *cpu_s > 0.0)?));
     if !setup.asked && share.is_none_or(|share| share < TOLD_UNASKED_MIN) {
         return None;
     }
@@ -164,7 +165,10 @@ mod tests {
             ("Performance_schema_memory_classes_lost", "performance_schema_max_memory_classes"),
             ("Performance_schema_metadata_lock_lost", "performance_schema_max_metadata_locks"),
             ("Performance_schema_nested_statement_lost", "performance_schema_max_statement_stack"),
-            ("Performance_schema_prepared_statements_lost", "performance_schema_max_prepared_statements_instances"),
+            (
+                "Performance_schema_prepared_statements_lost",
+                "performance_schema_max_prepared_statements_instances",
+            ),
             ("Performance_schema_program_lost", "performance_schema_max_program_instances"),
             ("Performance_schema_table_lock_stat_lost", "performance_schema_max_table_lock_stat"),
             ("Performance_schema_users_lost", "performance_schema_users_size"),

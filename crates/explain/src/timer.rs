@@ -122,7 +122,12 @@ pub fn timing(
     };
     // What has no events costs nothing, whether or not the server tells of its timer.
     let sum = |of: fn(&ClassTiming) -> (f64, Option<f64>)| {
-        classes.iter().map(of).filter(|(events, _)| *events > 0.0).map(|(_, cpu_s)| cpu_s).sum::<Option<f64>>()
+        classes
+            .iter()
+            .map(of)
+            .filter(|(events, _)| *events > 0.0)
+            .map(|(_, cpu_s)| cpu_s)
+            .sum::<Option<f64>>()
     };
     Timing {
         seconds,
@@ -304,7 +309,9 @@ mod tests {
         let cycles = &told.timers[0];
         assert_eq!(cycles.timer.name, "CYCLE");
         let stages_s = 244_153_447.0 * 72.0 / 2_982_179_104.0;
-        assert!((cycles.cpu_s.unwrap() - 26.5254 - stages_s - 18_602_306.0 * 72.0 / 2_982_179_104.0).abs() < 1e-3);
+        assert!(
+            (cycles.cpu_s.unwrap() - 26.5254 - stages_s - 18_602_306.0 * 72.0 / 2_982_179_104.0).abs() < 1e-3
+        );
         assert!(told.timers[1].cpu_s_if_all.unwrap() > 1000.0);
         assert!(!class("stage").timer_read && class("stage").timer == "NANOSECOND");
     }

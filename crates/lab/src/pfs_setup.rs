@@ -43,12 +43,15 @@ pub(crate) async fn set_up(wanted: &Wanted, conn: &mut Conn, undo: &mut Undo) ->
 
 /// The same of a server of which nothing was asked: how it is set, and nothing is changed. A server that does not tell is told to be one.
 pub(crate) fn as_it_is(dsn: &Dsn, runtime: &Runtime) -> Value {
-    let asked = runtime.block_on(tokio::time::timeout(GOODBYE_TIME_MAX, async {
-        let mut conn = dsn.connect_without_schema().await?;
-        let found = Found::read(&mut conn).await;
-        let _ = conn.disconnect().await;
-        found
-    }));
+    let asked = runtime.block_on(async {
+        let ask = async {
+            let mut conn = dsn.connect_without_schema().await?;
+            let found = Found::read(&mut conn).await;
+            let _ = conn.disconnect().await;
+            found
+        };
+        tokio::time::timeout(GOODBYE_TIME_MAX, ask).await
+    });
     let why = match asked {
         Ok(Ok(found)) => {
             let in_force = found.in_force();
@@ -79,8 +82,12 @@ fn state_words(state: State, in_force: &InForce) -> String {
         State::Off => return "off".to_string(),
         State::On => {}
     }
-    let mut words =
-        format!("on, {} of {} instruments, {}", in_force.enabled, in_force.instruments, timed_words(in_force));
+    let mut words = format!(
+        "on, {} of {} instruments, {}",
+        in_force.enabled,
+        in_force.instruments,
+        timed_words(in_force)
+    );
     // MySQL 5.5 has a consumer for each summary, and none for all.
     let counts = |name: &String| name == "global_instrumentation" || name.contains("_summary_");
     if in_force.instruments > 0 && !in_force.consumers.iter().any(counts) {
@@ -294,10 +301,7 @@ mod tests {
             "on, 3 of 100 instruments, none timed, and no consumer on, so that nothing is counted"
         );
         assert_eq!(
-            state_words(
-                State::On,
-                &in_force(&[("wait", 3, 3)], &["events_waits_summary_by_event_name"])
-            ),
+            state_words(State::On, &in_force(&[("wait", 3, 3)], &["events_waits_summary_by_event_name"])),
             "on, 3 of 100 instruments, waits timed"
         );
         assert_eq!(state_words(State::Off, &InForce::default()), "off");
@@ -315,7 +319,10 @@ mod tests {
             },
         });
         let setup = of_run(&told).unwrap();
-        assert_eq!((setup.asked, setup.words.as_str()), (false, "The Performance Schema was as the server had it: on."));
+        assert_eq!(
+            (setup.asked, setup.words.as_str()),
+            (false, "The Performance Schema was as the server had it: on.")
+        );
         let timed = setup.timed.unwrap();
         assert!(timed.contains("wait/io/file/a") && timed.contains("idle") && !timed.contains("stage/a"));
         assert_eq!((setup.timers[0].resolution, setup.used["wait"].as_str()), (Some(1.0), "CYCLE"));

@@ -36,7 +36,8 @@ pub fn list_runs(dir: &Path) -> Result<Vec<RunSummary>> {
         let Ok(json) = fs::read(path.join(layout::RUN)) else { continue };
         let live = is_locked(&path);
         let (run, problems) = run_of(&json, "its run.json");
-        let unended = (run.ended.is_none() && !live).then(|| "its recorder ended without finishing".to_string());
+        let unended =
+            (run.ended.is_none() && !live).then(|| "its recorder ended without finishing".to_string());
         let problem = problems.into_iter().next().or(unended);
         let id = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let bytes = folder_bytes(&path);

@@ -94,7 +94,11 @@ pub(crate) fn pfs(args: &PfsArgs) -> Result<ExitCode> {
             writeln!(out, "{} {:<16} {}", if has { "*" } else { " " }, view.name, view.about)?;
         }
         let has = whyso_lab::timing_is_known(&recording);
-        writeln!(out, "{} {TIMERS:<16} what timing cost, and what other timers would have cost", if has { "*" } else { " " })?;
+        writeln!(
+            out,
+            "{} {TIMERS:<16} what timing cost, and what other timers would have cost",
+            if has { "*" } else { " " }
+        )?;
         writeln!(out, "* counted something in this run")?;
         return Ok(ExitCode::SUCCESS);
     }

@@ -176,7 +176,8 @@ impl Recording {
         for part in self.plain.get(layout::COLLECTIONS).map_or(&[][..], Vec::as_slice) {
             for batch in part.batches()? {
                 let Some(collections) = table::collections_of(&batch) else {
-                    let problem = "when sources were read stands in other columns than this version knows".to_string();
+                    let problem =
+                        "when sources were read stands in other columns than this version knows".to_string();
                     self.problems.push(problem);
                     continue;
                 };

@@ -27,14 +27,20 @@ pub(crate) fn run_of(json: &[u8], name: &str) -> (RunInfo, Vec<String>) {
     let mut problems = Vec::new();
     problems.extend(newer_words(&run));
     if !left_out.is_empty() {
-        problems.push(format!("{name} holds what this version can't read and leaves out: {}", some_of(&left_out)));
+        problems.push(format!(
+            "{name} holds what this version can't read and leaves out: {}",
+            some_of(&left_out)
+        ));
     }
     let mut unknown = Vec::new();
     if let Ok(known) = serde_json::to_value(&run) {
         unknown_keys("", &value, &known, &mut unknown);
     }
     if !unknown.is_empty() {
-        problems.push(format!("{name} holds what this version does not know and does not show: {}", some_of(&unknown)));
+        problems.push(format!(
+            "{name} holds what this version does not know and does not show: {}",
+            some_of(&unknown)
+        ));
     }
     (run, problems)
 }
@@ -82,9 +88,15 @@ fn understood(value: &Value, left_out: &mut Vec<String>) -> RunInfo {
     run
 }
 
-fn of_list<T: DeserializeOwned>(value: &Value, key: &str, whole: Vec<T>, left_out: &mut Vec<String>) -> Vec<T> {
+fn of_list<T: DeserializeOwned>(
+    value: &Value,
+    key: &str,
+    whole: Vec<T>,
+    left_out: &mut Vec<String>,
+) -> Vec<T> {
     let begin = format!("{key} (");
-    let Some(list) = value[key].as_array().filter(|_| left_out.iter().any(|line| line.starts_with(&begin))) else {
+    let Some(list) = value[key].as_array().filter(|_| left_out.iter().any(|line| line.starts_with(&begin)))
+    else {
         return whole;
     };
     left_out.retain(|line| !line.starts_with(&begin));

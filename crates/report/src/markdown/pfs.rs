@@ -8,7 +8,8 @@ use super::text::{Markdown, escaped};
 use crate::flame::level_name;
 use crate::number::whole;
 use crate::pfs::{
-    DOCUMENTED, PfsOf, RECKONED, RunPfs, capital, events_head, events_line, is_documented, timing_head, timing_rows,
+    DOCUMENTED, PfsOf, RECKONED, RunPfs, capital, events_head, events_line, is_documented, timing_head,
+    timing_rows,
 };
 
 /// So many first lines of each view.
@@ -120,7 +121,12 @@ mod tests {
         assert!(out.text.contains("## What the Performance Schema counted\n"), "{}", out.text);
         assert!(out.text.contains("| 100 | 0.5 | 2.00 | 10.0 | 20.0 | 100 % | wait/a |\n"), "{}", out.text);
         assert!(out.text.contains("| SELECT a \\| b &lt;i&gt; |\n"), "{}", out.text);
-        assert!(out.text.contains("| \\<Total\\> |") || out.text.contains("| &lt;Total&gt; |  | 0 | – | 50.0 | 10.0 % |"), "{}", out.text);
+        assert!(
+            out.text.contains("| \\<Total\\> |")
+                || out.text.contains("| &lt;Total&gt; |  | 0 | – | 50.0 | 10.0 % |"),
+            "{}",
+            out.text
+        );
         assert!(!out.text.contains("statement/sql/select") && !out.text.contains("| idle |"), "{}", out.text);
         assert!(!tells_most(
             &table("digests", &[("count", "shop:abc", 3.0)]),

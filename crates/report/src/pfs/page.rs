@@ -344,7 +344,10 @@ mod tests {
     fn instances_of_a_lock_are_one_line_with_the_evenness_of_their_use() {
         let line = |name: &str, count: f64| (name.to_string(), count, 0.0);
         let locks = table("lock-instances", &[line("wait/a 7f01", 900.0), line("wait/a 7f02", 100.0)]);
-        let run = RunPfs { levels: vec![LevelPfs { tables: vec![locks], ..LevelPfs::default() }], ..RunPfs::default() };
+        let run = RunPfs {
+            levels: vec![LevelPfs { tables: vec![locks], ..LevelPfs::default() }],
+            ..RunPfs::default()
+        };
         let head = serde_json::to_value(PfsHead::new(&run)).unwrap();
         assert_eq!(head["views"][0]["columns"][4]["name"], "evenness");
         let told = serde_json::to_value(view_blocks(&run).next().unwrap()).unwrap();

@@ -55,7 +55,8 @@ pub fn pfs_timers(of: PfsTimersOf) -> String {
     out += &aligned_with_words(&rows, &[0, 1]);
 
     out += "\nIf one timer served every class:\n";
-    let mut rows = vec![words(&["timer", "now timed: ms/s", "of server's CPU", "all timed: ms/s", "of server's CPU"])];
+    let mut rows =
+        vec![words(&["timer", "now timed: ms/s", "of server's CPU", "all timed: ms/s", "of server's CPU"])];
     for choice in &timing.timers {
         let mut row = vec![clean(&choice.timer.name)];
         row.extend(cost(timing, choice.cpu_s));
@@ -188,7 +189,12 @@ mod tests {
         let timing = timing();
         let of = PfsTimersOf { window: "the level of 8 users", timing: &timing, setup: "global: on" };
         let told = pfs_timers(of);
-        assert!(told.contains("The level of 8 users: 300 s, 18,602,306 statements, 2,169 s of the server's CPU.\n"), "{told}");
+        assert!(
+            told.contains(
+                "The level of 8 users: 300 s, 18,602,306 statements, 2,169 s of the server's CPU.\n"
+            ),
+            "{told}"
+        );
         assert!(told.contains("2,982,179,104"), "{told}");
         let line = |begin: &str| told.lines().find(|line| line.starts_with(begin)).unwrap().to_string();
         let cells = |begin: &str| line(begin).split_whitespace().map(str::to_string).collect::<Vec<_>>();

@@ -178,10 +178,9 @@ impl Found {
         let mut classes: BTreeMap<&str, ClassInForce> = BTreeMap::new();
         for one in &self.instruments {
             let name = one.name.split('/').next().unwrap_or_default();
-            let class = classes.entry(name).or_insert_with(|| ClassInForce {
-                class: name.to_string(),
-                ..ClassInForce::default()
-            });
+            let class = classes
+                .entry(name)
+                .or_insert_with(|| ClassInForce { class: name.to_string(), ..ClassInForce::default() });
             class.instruments += 1;
             if one.enabled == "YES" {
                 class.enabled += 1;

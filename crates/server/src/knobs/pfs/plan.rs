@@ -319,7 +319,9 @@ mod tests {
     use super::*;
 
     fn refusal(preset: Preset, found: &Found) -> String {
-        Wanted::new(preset).changes(found).map_or_else(|error| error.to_string(), |changes| format!("{changes:?}"))
+        Wanted::new(preset)
+            .changes(found)
+            .map_or_else(|error| error.to_string(), |changes| format!("{changes:?}"))
     }
 
     #[test]
