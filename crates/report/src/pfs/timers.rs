@@ -128,7 +128,12 @@ fn class_row(timing: &Timing, class: &ClassTiming) -> Vec<String> {
 /// A CPU time as milliseconds a second, and as a share of what the server used.
 fn cost(timing: &Timing, cpu_s: Option<f64>) -> [String; 2] {
     let per_s = cpu_s.filter(|_| timing.seconds > 0.0).map(|cpu_s| cpu_s * 1e3 / timing.seconds);
-    [per_s.map_or_else(untold, grouped), timing.share(cpu_s).map_or_else(untold, percent)]
+    [per_s.map_or_else(untold, grouped), timing.share(cpu_s).map_or_else(untold, share)]
+}
+
+/// Per cent in three digits: what timing takes is a small part, and told apart by its digits.
+fn share(fraction: f64) -> String {
+    format!("{} %", grouped(fraction * 100.0))
 }
 
 fn words(head: &[&str]) -> Vec<String> {
