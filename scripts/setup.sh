@@ -15,6 +15,10 @@ need() {
 command -v mariadbd >/dev/null 2>&1 || command -v mysqld >/dev/null 2>&1 || packages+=(mariadb-server-core)
 need mariadb mariadb-client
 need cc build-essential
+# The tracer's programs for the kernel.
+need clang clang
+[ -e /usr/include/gelf.h ] || packages+=(libelf-dev)
+[ -e /usr/include/zlib.h ] || packages+=(zlib1g-dev)
 if [ "$purpose" = test ]; then
 	need chromium chromium
 	need sysbench sysbench

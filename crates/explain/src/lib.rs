@@ -137,7 +137,7 @@ pub fn explain_at(input: &Input, users: Option<u32>) -> Explanation {
         findings.push(Some(law::finding(fit, shape, &levels)));
     }
     findings.push(pfs_setup::in_force(input, &levels));
-    findings.push(pfs_setup::lost(&levels));
+    findings.push(pfs_setup::lost(input, &levels));
     findings.push(warnings::errors(&levels));
     findings.push(warnings::too_short(&levels));
     findings.push(warnings::cut_short(&levels));

@@ -1,6 +1,6 @@
 //! What goes into an explanation, and what comes out of it. Plain data.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
@@ -27,20 +27,43 @@ pub struct Input {
     /// What the watched processes are called, where they are no server's: then there are no requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub process: Option<String>,
-    /// What the Performance Schema was set to for the run; `None` where nothing was asked for.
+    /// How the Performance Schema was set in the run; `None` where that was not recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub performance_schema: Option<PfsSetup>,
+    /// The server's status variables `Performance_schema_…_lost` as they were last read, counted since its start.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub performance_schema_lost: BTreeMap<String, f64>,
 }
 
-/// What the Performance Schema was set to for a run.
+/// How the Performance Schema was set in a run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PfsSetup {
     /// What was asked for and what was in force, in a sentence.
     pub words: String,
+    /// Somebody asked for it, so that it is told whatever it cost.
+    #[serde(default)]
+    pub asked: bool,
     /// The server's `performance_timers`.
     pub timers: Vec<Timer>,
     /// The server's `setup_timers`: the timer of each kind of events; empty where it has no such table.
     pub used: BTreeMap<String, String>,
+    /// Instruments that were timed; `None` where that was not recorded: those whose time grew stand for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timed: Option<Instruments>,
+}
+
+/// Some of a server's instruments.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Instruments {
+    /// Every instrument whose name begins so; the empty one stands for all.
+    pub beginnings: Vec<String>,
+    pub names: BTreeSet<String>,
+}
+
+impl Instruments {
+    pub fn contains(&self, name: &str) -> bool {
+        self.names.contains(name) || self.beginnings.iter().any(|one| name.starts_with(one.as_str()))
+    }
 }
 
 /// A line of `performance_timers`.
@@ -49,6 +72,9 @@ pub struct Timer {
     pub name: String,
     /// Units of the timer in a second; `None` where the machine lacks it.
     pub frequency: Option<f64>,
+    /// Units by which it goes forward at once.
+    #[serde(default)]
+    pub resolution: Option<f64>,
     /// CPU cycles that a reading takes at least.
     pub overhead_cycles: Option<f64>,
 }

@@ -210,10 +210,20 @@ proptest! {
         actions in vec(action(), 0..3),
         variables in vec(variable(), 0..6),
         process in proptest::option::weighted(0.2, ".{0,12}"),
+        lost in vec(("Performance_schema_[a-z_]{0,9}_lost", any::<f64>()), 0..3),
     ) {
         let machine = Machine { server_cpus, server_cpu_numbers, client_cpus, shared };
         let variables = variables.into_iter().collect();
-        let input = Input { levels, machine, not_measured, actions, variables, process, performance_schema: None };
+        let input = Input {
+            levels,
+            machine,
+            not_measured,
+            actions,
+            variables,
+            process,
+            performance_schema: None,
+            performance_schema_lost: lost.into_iter().collect(),
+        };
         let explanation = explain(&input);
         prop_assert!(is_finite(&explanation), "{explanation:#?}");
         prop_assert_eq!(explanation.levels.len(), input.levels.len());

@@ -65,7 +65,17 @@ pub fn input(recording: &Recording) -> Result<Input, Error> {
     let variables = run.server.variables.clone();
     let process = run.process().map(str::to_string);
     let performance_schema = crate::pfs_setup::of_run(&run.spec["performance_schema"]);
-    Ok(Input { levels, machine: machine(run), actions, not_measured, variables, process, performance_schema })
+    let performance_schema_lost = crate::pfs::lost(recording)?;
+    Ok(Input {
+        levels,
+        machine: machine(run),
+        actions,
+        not_measured,
+        variables,
+        process,
+        performance_schema,
+        performance_schema_lost,
+    })
 }
 
 /// What can be said of a level without anything that was watched: its throughput's interval, whether it was steady, and

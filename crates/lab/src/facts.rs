@@ -30,6 +30,10 @@ pub(crate) fn run_info(
     let throw_away = tested.throw_away.is_some();
     let server = server_now(&tested.dsn, throw_away, tested.pid, runtime)?;
     let server_cpus = tested.cpus.clone().unwrap_or_else(|| server.cpus.clone());
+    let performance_schema = match &tested.performance_schema {
+        serde_json::Value::Null => crate::pfs_setup::as_it_is(&tested.dsn, runtime),
+        asked => asked.clone(),
+    };
     let knob =
         |(name, value, why): &(String, String, String)| json!({"name": name, "value": value, "why": why});
     let spec = json!({
@@ -54,7 +58,7 @@ pub(crate) fn run_info(
         "client_cpus": client_cpus.map_or_else(allowed_cpus, |cpus| cpus.cpus().to_vec()),
         "client_cpus_words": client_cpus.map_or(String::new(), ToString::to_string),
         "notes": tested.notes,
-        "performance_schema": tested.performance_schema,
+        "performance_schema": performance_schema,
     });
     Ok(new_info(&plan.command, spec, server, tested.data_dir.as_deref()))
 }

@@ -83,7 +83,7 @@ pub use for_report::ForReport;
 pub use locks::{LocksNow, LocksOver, locks_in, locks_now};
 pub use notes::{note_now, note_on};
 pub use pacing::{Quantity, Stages, parse_stages, parse_think};
-pub use pfs::{PfsOver, pfs_in};
+pub use pfs::{PfsOver, pfs_in, timing_in, timing_is_known};
 pub use pfs_setup::{pfs_dry_run, undo};
 pub use plan::{Action, Plan, ServerPlan, USERS_MAX, What, parse_knob};
 pub use prepare::AskPassword;

@@ -28,3 +28,12 @@ pub(crate) async fn log_in(
     };
     dsn.log_in(&mut prompt).await
 }
+
+/// What is said where a schema that a DSN names is needed and not there. `why`: why none is made.
+pub(crate) fn no_such_schema(dsn: &Dsn, why: &str) -> Error {
+    Error::Plan(format!(
+        "there is no schema {} on {} that this user may see, and {why}: name another in the DSN, or none",
+        dsn.schema,
+        dsn.endpoint()
+    ))
+}

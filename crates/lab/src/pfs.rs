@@ -1,9 +1,10 @@
 //! What a recording holds of the Performance Schema over a window.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
-use whyso_explain::model::LevelInput;
+use whyso_explain::model::{Counter, LevelInput, PfsSetup};
 use whyso_explain::pfs::{Table, VIEWS, View};
+use whyso_explain::timer::{Timing, timing};
 use whyso_record::Recording;
 use whyso_record::data::{LoadInterval, SeriesKey};
 use whyso_record::run::Window;
@@ -11,6 +12,7 @@ use whyso_report::{LevelPfs, RunPfs};
 
 use crate::Error;
 use crate::evidence::add_chosen;
+use crate::pfs_setup;
 
 /// The load's own name for whole transactions, in place of a statement's.
 const TRANSACTION: &str = "transaction";
@@ -85,8 +87,17 @@ pub(crate) fn every_view(
     }
     let windows: Vec<Window> = parts.iter().map(|(_, window)| *window).collect();
     let load = recording.load(None)?;
-    let mut levels: Vec<LevelPfs> =
-        parts.iter().map(|(level, _)| LevelPfs { level: *level, tables: Vec::new() }).collect();
+    let setup = pfs_setup::of_run(&recording.run().spec["performance_schema"]);
+    let mut timings = match setup.filter(|setup| !setup.timers.is_empty()) {
+        Some(setup) => timings(recording, &setup, &windows, &load)?.into_iter().map(Some).collect(),
+        None => vec![None; parts.len()],
+    };
+    let level = |((level, _), timing): (&(Option<u32>, Window), &mut Option<Timing>)| LevelPfs {
+        level: *level,
+        tables: Vec::new(),
+        timing: timing.take(),
+    };
+    let mut levels: Vec<LevelPfs> = parts.iter().zip(&mut timings).map(level).collect();
     for view in views {
         for (level, mut table) in levels.iter_mut().zip(tables(recording, view, &windows, &load)?) {
             table.sort(table.main_column());
@@ -96,6 +107,72 @@ pub(crate) fn every_view(
     Ok(Some(RunPfs { levels, texts: texts(recording)? }))
 }
 
+/// Whether a recording tells what the server's timers take.
+pub fn timing_is_known(recording: &Recording) -> bool {
+    let setup = pfs_setup::of_run(&recording.run().spec["performance_schema"]);
+    setup.is_some_and(|setup| !setup.timers.is_empty())
+}
+
+/// What timing cost the server over a window.
+///
+/// # Errors
+/// Where the recording's files can't be read, or it does not tell what the server's timers take.
+pub fn timing_in(recording: &Recording, window: Window) -> Result<Timing, Error> {
+    let run = recording.run();
+    let state = || run.performance_schema().unwrap_or_else(|| "not recorded".to_string());
+    let setup = pfs_setup::of_run(&run.spec["performance_schema"]).unwrap_or_default();
+    if setup.timers.is_empty() {
+        return Err(Error::Failed(format!(
+            "this run does not tell what the server's timers take (Performance Schema: {}): record it anew with --pfs default, or \
+             start the server with performance_schema=ON",
+            state()
+        )));
+    }
+    let load = recording.load(Some(window))?;
+    let mut told = timings(recording, &setup, &[window], &load)?;
+    Ok(told.remove(0))
+}
+
+/// The same of each window. `load`: of all of them.
+fn timings(
+    recording: &Recording,
+    setup: &PfsSetup,
+    windows: &[Window],
+    load: &[LoadInterval],
+) -> Result<Vec<Timing>, Error> {
+    let is_needed = |key: &SeriesKey| match key.source.as_str() {
+        "pfs_waits" | "pfs_stages" | "pfs_statements" | "pfs_transactions" | "server_process" => true,
+        source => source == "status" && key.metric == QUESTIONS,
+    };
+    let mut measured = windows.iter().map(empty_level).collect::<Vec<_>>();
+    add_chosen(recording, &mut measured, is_needed)?;
+    let told = |(measured, window): (&LevelInput, &Window)| {
+        let counters = &measured.counters;
+        let (statements, _) = sent_or_counted(load, counters, *window);
+        timing(setup, counters, window.seconds(), statements, whyso_explain::server_cpu_s(counters))
+    };
+    Ok(measured.iter().zip(windows).map(told).collect())
+}
+
+/// What the server's Performance Schema had no room for since the server's start, as it was last read.
+pub(crate) fn lost(recording: &Recording) -> Result<BTreeMap<String, f64>, Error> {
+    let is_lost = |key: &SeriesKey| {
+        let name = key.metric.to_ascii_lowercase();
+        key.source == "status" && name.starts_with("performance_schema_") && name.ends_with("_lost")
+    };
+    let mut lost = BTreeMap::new();
+    for info in recording.series().iter().filter(|info| is_lost(&info.key)) {
+        if let Some(last) = recording.samples(info.id, None)?.value.last() {
+            lost.insert(info.key.metric.clone(), *last);
+        }
+    }
+    Ok(lost)
+}
+
+fn empty_level(window: &Window) -> LevelInput {
+    LevelInput { begin_ns: window.begin_ns, end_ns: window.end_ns, ..LevelInput::default() }
+}
+
 /// A view over each window. `load`: of all of them.
 fn tables(
     recording: &Recording,
@@ -103,25 +180,27 @@ fn tables(
     windows: &[Window],
     load: &[LoadInterval],
 ) -> Result<Vec<Table>, Error> {
-    let empty = |window: &Window| LevelInput {
-        begin_ns: window.begin_ns,
-        end_ns: window.end_ns,
-        ..LevelInput::default()
-    };
-    let mut measured: Vec<LevelInput> = windows.iter().map(empty).collect();
+    let mut measured: Vec<LevelInput> = windows.iter().map(empty_level).collect();
     let is_needed =
         |key: &SeriesKey| key.source == view.source || (key.source == "status" && key.metric == QUESTIONS);
     add_chosen(recording, &mut measured, is_needed)?;
     let table = |(measured, window): (&LevelInput, &Window)| {
-        let (mut statements, transactions) = sent(load, *window);
-        if statements.is_none() {
-            let questions = measured.counters.iter().find(|one| one.series.metric == QUESTIONS);
-            statements = questions.map(|questions| questions.increase);
-        }
+        let (statements, transactions) = sent_or_counted(load, &measured.counters, *window);
         let seconds = window.seconds();
         Table::new(view, &measured.counters, &measured.gauges, seconds, statements, transactions)
     };
     Ok(measured.iter().zip(windows).map(table).collect())
+}
+
+/// Statements and transactions of a window: those that the load sent, else the server's own count of statements.
+fn sent_or_counted(
+    load: &[LoadInterval],
+    counters: &[Counter],
+    window: Window,
+) -> (Option<f64>, Option<f64>) {
+    let (statements, transactions) = sent(load, window);
+    let questions = || counters.iter().find(|one| one.series.metric == QUESTIONS).map(|one| one.increase);
+    (statements.or_else(questions), transactions)
 }
 
 /// Statements and transactions that ended within `window`; an interval that lies in it in part counts for that part.

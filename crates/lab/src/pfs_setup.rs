@@ -2,15 +2,19 @@
 
 use mysql_async::Conn;
 use serde_json::{Value, json};
-use whyso_explain::model::{PfsSetup, Timer};
-use whyso_server::knobs::pfs::{Found, SetupChange, Wanted};
+use tokio::runtime::Runtime;
+use whyso_explain::model::{Instruments, PfsSetup, Timer};
+use whyso_server::knobs::pfs::{ClassInForce, Found, InForce, SetupChange, State, Wanted};
 use whyso_server::knobs::{self, Undo};
-use whyso_server::{StartSpec, ThrowAway};
+use whyso_server::{Dsn, StartSpec, ThrowAway};
 
 use crate::plan::{ServerPlan, What};
 use crate::prepare::{AskPassword, undone_words};
-use crate::run::runtime;
+use crate::run::{GOODBYE_TIME_MAX, runtime};
 use crate::{Error, Plan, login};
+
+/// What is said of a server's Performance Schema where nobody asked for anything.
+const AS_IT_WAS: &str = "as the server had it";
 
 /// Changes the setup tables of a server, and gives what the recording tells of it. Where it fails, everything is put back.
 pub(crate) async fn set_up(wanted: &Wanted, conn: &mut Conn, undo: &mut Undo) -> Result<Value, Error> {
@@ -24,14 +28,93 @@ pub(crate) async fn set_up(wanted: &Wanted, conn: &mut Conn, undo: &mut Undo) ->
     let found = Found::read(conn).await?;
     // Some instruments can't be turned off, and some changes take a server's start.
     let remaining: Vec<String> = wanted.changes(&found)?.iter().flat_map(SetupChange::sql).collect();
+    let in_force = found.in_force();
     Ok(json!({
         "preset": wanted.preset.to_string(),
         "timing": wanted.timing.map(|timing| timing.to_string()),
         "asked": wanted.words(),
-        "in_force": found.in_force(),
+        "state": state_name(found.state()),
+        "words": format!("{}: {}", wanted.words(), state_words(found.state(), &in_force)),
+        "in_force": in_force,
         "statements": sql,
         "not_taken": remaining,
     }))
+}
+
+/// The same of a server of which nothing was asked: how it is set, and nothing is changed. A server that does not tell is told to be one.
+pub(crate) fn as_it_is(dsn: &Dsn, runtime: &Runtime) -> Value {
+    let asked = runtime.block_on(async {
+        let ask = async {
+            let mut conn = dsn.connect_without_schema().await?;
+            let found = Found::read(&mut conn).await;
+            let _ = conn.disconnect().await;
+            found
+        };
+        tokio::time::timeout(GOODBYE_TIME_MAX, ask).await
+    });
+    let why = match asked {
+        Ok(Ok(found)) => {
+            let in_force = found.in_force();
+            return json!({
+                "state": state_name(found.state()),
+                "words": format!("{AS_IT_WAS}: {}", state_words(found.state(), &in_force)),
+                "in_force": in_force,
+            });
+        }
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => format!("the server did not say within {} s", GOODBYE_TIME_MAX.as_secs()),
+    };
+    json!({"state": "unknown", "words": format!("{AS_IT_WAS}, which is not known: {why}"), "not_read": why})
+}
+
+fn state_name(state: State) -> &'static str {
+    match state {
+        State::CompiledOut => "compiled-out",
+        State::Off => "off",
+        State::On => "on",
+    }
+}
+
+/// "on, 320 of 900 instruments, statements timed".
+fn state_words(state: State, in_force: &InForce) -> String {
+    match state {
+        State::CompiledOut => return "the server was built without it".to_string(),
+        State::Off => return "off".to_string(),
+        State::On => {}
+    }
+    let mut words = format!(
+        "on, {} of {} instruments, {}",
+        in_force.enabled,
+        in_force.instruments,
+        timed_words(in_force)
+    );
+    // MySQL 5.5 has a consumer for each summary, and none for all.
+    let counts = |name: &String| name == "global_instrumentation" || name.contains("_summary_");
+    if in_force.instruments > 0 && !in_force.consumers.iter().any(counts) {
+        words += ", and no consumer on, so that nothing is counted";
+    }
+    words
+}
+
+/// Which classes of events are timed: "waits and some stages timed".
+fn timed_words(in_force: &InForce) -> String {
+    let told = |class: &ClassInForce| {
+        let plural = match class.class.as_str() {
+            "idle" => "idle waits".to_string(),
+            name => format!("{name}s"),
+        };
+        match class.timed {
+            0 => None,
+            timed if timed < class.enabled => Some(format!("some {plural}")),
+            _ => Some(plural),
+        }
+    };
+    let names: Vec<String> = in_force.classes.iter().filter_map(told).collect();
+    match names.split_last() {
+        None => "none timed".to_string(),
+        Some((last, [])) => format!("{last} timed"),
+        Some((last, others)) => format!("{} and {last} timed", others.join(", ")),
+    }
 }
 
 /// Puts back what runs that are over have left changed on this server; a sentence each.
@@ -123,14 +206,45 @@ pub(crate) fn check(plan: &Plan) -> Result<(), Error> {
     Ok(())
 }
 
-/// What the recording tells of the setup; `None` where nothing was asked for.
+/// What the recording tells of the setup; `None` where it tells nothing.
 pub(crate) fn of_run(told: &Value) -> Option<PfsSetup> {
-    let asked = told["asked"].as_str()?;
+    let in_force = &told["in_force"];
+    let asked = told["asked"].as_str();
+    if asked.is_none() && in_force.is_null() {
+        return None;
+    }
+    let timers = in_force["timers_there"].as_array().into_iter().flatten().map(|timer| Timer {
+        name: timer["name"].as_str().unwrap_or_default().to_string(),
+        frequency: timer["frequency"].as_f64(),
+        resolution: timer["resolution"].as_f64(),
+        overhead_cycles: timer["overhead_cycles"].as_f64(),
+    });
+    let used = list(&in_force["timers"]);
+    let used = used.iter().filter_map(|words| words.split_once(" by "));
+    let timed = &in_force["timed_instruments"];
+    Some(PfsSetup {
+        words: match asked {
+            Some(asked) => asked_words(told, asked),
+            None => format!("The Performance Schema was {}.", told["words"].as_str().unwrap_or(AS_IT_WAS)),
+        },
+        asked: asked.is_some(),
+        timers: timers.collect(),
+        used: used.map(|(what, timer)| (what.to_string(), timer.to_string())).collect(),
+        timed: timed.is_object().then(|| Instruments {
+            beginnings: list(&timed["beginnings"]),
+            names: list(&timed["names"]).into_iter().collect(),
+        }),
+    })
+}
+
+fn list(value: &Value) -> Vec<String> {
+    value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_string).collect()
+}
+
+/// What was asked for and what became of it, as the finding tells it.
+fn asked_words(told: &Value, asked: &str) -> String {
     let in_force = &told["in_force"];
     let number = |name: &str| in_force[name].as_u64().unwrap_or(0);
-    let list = |value: &Value| -> Vec<String> {
-        value.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_string).collect()
-    };
     let consumers = list(&in_force["consumers"]);
     let mut words = format!("The Performance Schema was asked for {asked}");
     words += &match number("instruments") {
@@ -146,16 +260,73 @@ pub(crate) fn of_run(told: &Value) -> Option<PfsSetup> {
     if not_taken > 0 {
         words += &format!(" {not_taken} of the changes were not taken in full by the server.");
     }
-    let timers = in_force["timers_there"].as_array().into_iter().flatten().map(|timer| Timer {
-        name: timer["name"].as_str().unwrap_or_default().to_string(),
-        frequency: timer["frequency"].as_f64(),
-        overhead_cycles: timer["overhead_cycles"].as_f64(),
-    });
-    let used = list(&in_force["timers"]);
-    let used = used.iter().filter_map(|words| words.split_once(" by "));
-    Some(PfsSetup {
-        words,
-        timers: timers.collect(),
-        used: used.map(|(what, timer)| (what.to_string(), timer.to_string())).collect(),
-    })
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn in_force(classes: &[(&str, usize, usize)], consumers: &[&str]) -> InForce {
+        let class = |(class, enabled, timed): &(&str, usize, usize)| ClassInForce {
+            class: class.to_string(),
+            instruments: 100,
+            enabled: *enabled,
+            timed: *timed,
+        };
+        InForce {
+            instruments: 100 * classes.len(),
+            enabled: classes.iter().map(|(_, enabled, _)| enabled).sum(),
+            classes: classes.iter().map(class).collect(),
+            consumers: consumers.iter().map(|name| name.to_string()).collect(),
+            ..InForce::default()
+        }
+    }
+
+    #[test]
+    fn the_state_is_told_with_what_is_timed_of_it() {
+        let on = |classes: &[(&str, usize, usize)]| {
+            state_words(State::On, &in_force(classes, &["global_instrumentation"]))
+        };
+        assert_eq!(
+            on(&[("idle", 1, 1), ("stage", 9, 4), ("wait", 50, 50), ("memory", 9, 0)]),
+            "on, 69 of 400 instruments, idle waits, some stages and waits timed"
+        );
+        assert_eq!(
+            on(&[("statement", 20, 20), ("wait", 0, 0)]),
+            "on, 20 of 200 instruments, statements timed"
+        );
+        assert_eq!(
+            state_words(State::On, &in_force(&[("wait", 3, 0)], &["statements_digest"])),
+            "on, 3 of 100 instruments, none timed, and no consumer on, so that nothing is counted"
+        );
+        assert_eq!(
+            state_words(State::On, &in_force(&[("wait", 3, 3)], &["events_waits_summary_by_event_name"])),
+            "on, 3 of 100 instruments, waits timed"
+        );
+        assert_eq!(state_words(State::Off, &InForce::default()), "off");
+    }
+
+    #[test]
+    fn what_was_not_asked_for_is_a_setup_too_and_an_old_recording_tells_of_none() {
+        let told = json!({
+            "state": "on",
+            "words": "as the server had it: on",
+            "in_force": {
+                "timers": ["wait by CYCLE"],
+                "timers_there": [{"name": "CYCLE", "frequency": 3_000_000_000_u64, "resolution": 1, "overhead_cycles": 36}],
+                "timed_instruments": {"beginnings": ["wait/"], "names": ["idle"]},
+            },
+        });
+        let setup = of_run(&told).unwrap();
+        assert_eq!(
+            (setup.asked, setup.words.as_str()),
+            (false, "The Performance Schema was as the server had it: on.")
+        );
+        let timed = setup.timed.unwrap();
+        assert!(timed.contains("wait/io/file/a") && timed.contains("idle") && !timed.contains("stage/a"));
+        assert_eq!((setup.timers[0].resolution, setup.used["wait"].as_str()), (Some(1.0), "CYCLE"));
+        assert_eq!(of_run(&Value::Null), None);
+        assert_eq!(of_run(&json!({"state": "unknown", "words": "?"})), None);
+    }
 }

@@ -26,6 +26,8 @@ const CONNECTIONS_OF_OUR_OWN: u32 = 10;
 pub(crate) struct Tested {
     pub(crate) dsn: Dsn,
     pub(crate) throw_away: Option<Shared<ThrowAway>>,
+    /// The schema is the user's, who named it with `--allow-writes`: it is used as it is.
+    pub(crate) consented: bool,
     /// What was changed on the running server, to be put back.
     pub(crate) undo: Shared<Undo>,
     pub(crate) pid: Option<u32>,
@@ -155,6 +157,7 @@ async fn throw_away(spec: StartSpec, wanted: &Wanted<'_>, listener: &dyn Listene
         performance_schema,
         undo: shared(undo),
         throw_away: Some(shared(server)),
+        consented: false,
     })
 }
 
@@ -200,7 +203,7 @@ async fn remote(
     for undone in pfs_setup::undo_pending(&mut conn).await? {
         notes.push(format!("an earlier run ended without putting a setting back; {undone}"));
     }
-    make_schema_ready(wanted, &dsn, &mut conn, listener).await?;
+    let consented = make_schema_ready(wanted, &dsn, &mut conn, listener).await?;
     let mut undo = Undo::open(&mut conn).await?;
     let mut settings = Vec::new();
     for (name, value) in set {
@@ -221,6 +224,7 @@ async fn remote(
         performance_schema,
         undo: shared(undo),
         throw_away: None,
+        consented,
         pid: None,
         log: None,
         data_dir: None,
@@ -231,15 +235,17 @@ async fn remote(
     })
 }
 
-/// Sees to it that what is loaded may be, and that its data are there.
+/// Sees to it that what is loaded may be, and that its data are there. Gives whether the schema is the user's, used as it is.
 async fn make_schema_ready(
     wanted: &Wanted<'_>,
     dsn: &Dsn,
     conn: &mut Conn,
     listener: &dyn Listener,
-) -> Result<(), Error> {
+) -> Result<bool, Error> {
     let dataset = &wanted.dataset;
-    let consented = wanted.allow_writes == Some(dsn.schema.as_str());
+    // There is nothing of the user's to consent to in a schema that does not exist: it is made, and is ours.
+    let exists = schema::exists(conn, &dsn.schema).await?;
+    let consented = exists && wanted.allow_writes == Some(dsn.schema.as_str());
     match (wanted.data_wanted, consented) {
         (true, true) => check_consented(conn, &dsn.schema, dataset).await?,
         (true, false) => {
@@ -249,12 +255,15 @@ async fn make_schema_ready(
         (false, true) => {}
         // What only reads may do so anywhere; the schema that a DSN without one means is made where it is missing.
         (false, false) => {
-            if wanted.writes || !dsn.schema_given {
+            let is_asked_to_write = wanted.writes || wanted.allow_writes == Some(dsn.schema.as_str());
+            if is_asked_to_write || !dsn.schema_given {
                 schema::claim(conn, &dsn.schema).await?;
+            } else if !exists {
+                return Err(login::no_such_schema(dsn, "SQL that only reads finds nothing in a new one"));
             }
         }
     }
-    Ok(())
+    Ok(consented)
 }
 
 /// What became of a change, in words.

@@ -14,8 +14,8 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::runtime::Runtime;
 use whyso_record::run::ServerFacts;
-use whyso_server::Dsn;
 use whyso_server::knobs::Undo;
+use whyso_server::{Dsn, schema};
 use whyso_watch::{WatchSpec, Watcher};
 
 use crate::counting::Counting;
@@ -222,6 +222,9 @@ async fn set_up(
     ask_password: &AskPassword,
 ) -> Result<(Option<Undo>, serde_json::Value), Error> {
     let mut conn = login::log_in(dsn, ask_password).await?;
+    if dsn.schema_given && !schema::exists(&mut conn, &dsn.schema).await? {
+        return Err(login::no_such_schema(dsn, "a recording makes none"));
+    }
     for undone in pfs_setup::undo_pending(&mut conn).await? {
         listener
             .hear(News::Warning(&format!("an earlier run ended without putting a setting back; {undone}")));
@@ -245,7 +248,10 @@ fn begin(
 ) -> Result<(Recording, Watcher, Option<Tracing>), Error> {
     let server = facts::server_now(dsn, false, None, runtime)?;
     let mut spec = plan.spec(&server.cpus);
-    spec["performance_schema"] = performance_schema;
+    spec["performance_schema"] = match performance_schema {
+        serde_json::Value::Null => pfs_setup::as_it_is(dsn, runtime),
+        asked => asked,
+    };
     let mut info = facts::new_info(&plan.command_line, spec, server, None);
     info.not_measured.push(
         "response times as clients see them: the load is not whyso's own, so that only what the kernel saw of its \

@@ -68,9 +68,8 @@ pub fn run(
         pfs: plan.pfs.as_ref(),
     };
     let tested = prepare_server(&runtime, &wanted, listener, stop, ask_password)?;
-    let consented = plan.allow_writes.as_deref() == Some(tested.dsn.schema.as_str());
     let brought = runtime.block_on(async {
-        set_up(&tested.dsn, &workload, consented, listener).await?;
+        set_up(&tested.dsn, &workload, tested.consented, listener).await?;
         fill_dictionaries(&tested.dsn, &mut workload).await
     });
     if let Err(error) = brought {

@@ -31,6 +31,9 @@ pub enum Error {
     Timeout(u64),
     #[error("{0:?} can't be the name of a stream: give another, of lower-case letters, digits and _")]
     StreamName(String),
+    /// A recording that is not written to.
+    #[error("{0}")]
+    Newer(String),
     #[error("{0}")]
     Export(String),
 }

@@ -34,6 +34,15 @@ pub(crate) const ROWS_PREFIX: &str = "rows-";
 pub(crate) const ROLLUPS: [(&str, i64); 2] =
     [("rollup-10s", 10_000_000_000), ("rollup-2min", 120_000_000_000)];
 
+/// Whether this version knows what a stream holds.
+pub(crate) fn is_known(stream: &str) -> bool {
+    const STREAMS: [&str; 10] =
+        [COLLECTIONS, SAMPLES, LOAD, EVENTS, STATES, STACKS, WAITS, FRAMES, COMMANDS, STATEMENTS];
+    STREAMS.contains(&stream)
+        || stream.starts_with(ROWS_PREFIX)
+        || ROLLUPS.iter().any(|(rollup, _)| *rollup == stream)
+}
+
 /// One file of one stream.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Segment {

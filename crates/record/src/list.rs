@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
 use crate::layout;
+use crate::read::version::run_of;
 use crate::run::RunInfo;
 use crate::write::is_locked;
 
@@ -14,12 +15,12 @@ pub struct RunSummary {
     /// Name of its folder.
     pub id: String,
     pub path: PathBuf,
-    /// Its `run.json`; what a bad one holds counts as not there.
+    /// Its `run.json`; what can't be read of it counts as not there.
     pub run: RunInfo,
     pub bytes: u64,
     /// Whether a recorder is at work on it.
     pub live: bool,
-    /// Why it is not whole, such as a recorder that died.
+    /// Why it is not whole, such as a recorder that died, or not wholly known, such as one of a newer version.
     pub problem: Option<String>,
 }
 
@@ -34,13 +35,10 @@ pub fn list_runs(dir: &Path) -> Result<Vec<RunSummary>> {
         // A folder that goes while we look is no recording any more.
         let Ok(json) = fs::read(path.join(layout::RUN)) else { continue };
         let live = is_locked(&path);
-        let (run, problem) = match serde_json::from_slice::<RunInfo>(&json) {
-            Ok(run) if run.ended.is_none() && !live => {
-                (run, Some("its recorder ended without finishing".to_string()))
-            }
-            Ok(run) => (run, None),
-            Err(cause) => (RunInfo::default(), Some(format!("its run.json can't be read: {cause}"))),
-        };
+        let (run, problems) = run_of(&json, "its run.json");
+        let unended =
+            (run.ended.is_none() && !live).then(|| "its recorder ended without finishing".to_string());
+        let problem = problems.into_iter().next().or(unended);
         let id = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
         let bytes = folder_bytes(&path);
         runs.push(RunSummary { id, path, run, bytes, live, problem });

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::data::Event;
 use crate::error::{Error, Result};
 use crate::layout;
+use crate::read::version::{newer_words, run_of};
 
 /// A longer note is cut, in characters.
 const TEXT_MAX: usize = 2000;
@@ -30,10 +31,15 @@ struct Line {
 /// Adds a note to the recording in `dir`, at `t_ns` on its clock. Control characters become blanks.
 ///
 /// # Errors
-/// The folder is no recording, or can't be written.
+/// The folder is no recording, is one of a newer version's, or can't be written.
 pub fn add_note(dir: &Path, t_ns: i64, text: &str) -> Result<()> {
     if !dir.join(layout::RUN).is_file() {
         return Err(Error::NotARecording(dir.to_path_buf()));
+    }
+    let run = dir.join(layout::RUN);
+    let (run, _) = run_of(&fs::read(&run).map_err(|cause| Error::io(&run, cause))?, "run.json");
+    if let Some(words) = newer_words(&run) {
+        return Err(Error::Newer(words));
     }
     let plain = |one: char| if one.is_control() { ' ' } else { one };
     let text: String = text.trim().chars().take(TEXT_MAX).map(plain).collect();

@@ -5,9 +5,33 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use whyso_clock::Anchor;
 
+/// The format of recordings that this version writes, and the newest that it knows: a higher one may hold what it would misread. What is
+/// merely added keeps the number.
+pub const FORMAT: u32 = 1;
+
+/// A recording's format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Format(pub u32);
+
+impl Default for Format {
+    fn default() -> Format {
+        Format(FORMAT)
+    }
+}
+
+impl Format {
+    /// Of recordings that don't say.
+    fn first() -> Format {
+        Format(1)
+    }
+}
+
 /// The whole of `run.json`. Times are monotonic nanoseconds, see [`whyso_clock`].
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunInfo {
+    #[serde(default = "Format::first")]
+    pub format: Format,
     pub id: String,
     /// Version of whyso that wrote the recording.
     pub tool_version: String,
@@ -30,9 +54,22 @@ pub struct RunInfo {
 }
 
 impl RunInfo {
+    /// A later version made it, in a format that this one does not know: it is read as far as that goes, and never written to.
+    pub fn is_newer(&self) -> bool {
+        self.format > Format(FORMAT)
+    }
+
     /// What the watched processes are called, where they are no server's: then there are no requests and no transactions.
     pub fn process(&self) -> Option<&str> {
         self.spec.get("process").and_then(serde_json::Value::as_str)
+    }
+
+    /// How the Performance Schema was set, such as "synch, not timed: on, 320 of 900 instruments, none timed" or "as the server had it: off";
+    /// `None` where that was not recorded.
+    pub fn performance_schema(&self) -> Option<String> {
+        let told = self.spec.get("performance_schema")?;
+        let text = |name: &str| told.get(name).and_then(serde_json::Value::as_str);
+        text("words").or_else(|| text("asked")).map(str::to_string)
     }
 
     /// Whether the sweep's levels differ in the rate of transactions that were due, and not in their users.

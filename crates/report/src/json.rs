@@ -33,6 +33,7 @@ pub fn json(run: &RunInfo, explanation: &Explanation, path: &Path) -> Value {
         "ended": run.ended,
         "server": {"version": run.server.version, "flavor": run.server.flavor},
         "tool_version": run.tool_version,
+        "performance_schema": run.performance_schema(),
     });
     if let Some(name) = run.process() {
         object["process"] = json!(name);

@@ -89,6 +89,9 @@ fn headline(out: &mut Markdown, run: &RunInfo, explanation: &Explanation) {
         escaped(&run.id),
         escaped(&run.tool_version)
     ));
+    if let Some(words) = run.performance_schema() {
+        out.line(&format!("\nPerformance Schema: {}.", escaped(&words)));
+    }
 }
 
 fn findings(out: &mut Markdown, explanation: &Explanation) {

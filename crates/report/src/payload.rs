@@ -66,7 +66,7 @@ struct Head<'a> {
     locks: Vec<LocksHead>,
     /// Absent where nothing was read of the Performance Schema.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pfs: Option<PfsHead>,
+    pfs: Option<PfsHead<'a>>,
 }
 
 /// Where in the blocks something lies.
@@ -218,7 +218,7 @@ fn add_timeline(
 }
 
 /// Each view in a block of its own, which the page reads when it shows it.
-fn add_pfs(blocks: &mut Blocks, beside: &Beside<'_>) -> Result<Option<PfsHead>, Error> {
+fn add_pfs<'b>(blocks: &mut Blocks, beside: &Beside<'b>) -> Result<Option<PfsHead<'b>>, Error> {
     let Some(run) = beside.pfs else { return Ok(None) };
     let mut head = PfsHead::new(run);
     for (view, lines) in head.views.iter_mut().zip(pfs_view_blocks(run)) {

@@ -9,6 +9,7 @@ use whyso_record::run::{Ended, Level, Purpose, RunInfo};
 use crate::axis::Axis;
 use crate::load::{engines, kinds_of_transactions, service_levels};
 use crate::number::{grouped, whole};
+use crate::threads::clean;
 use crate::unit::unit;
 
 /// Widest line of the findings, in characters.
@@ -42,7 +43,11 @@ fn levels_table(run: &RunInfo, explanation: &Explanation) -> String {
         let verdict = explanation.levels.iter().find(|verdict| verdict.index == level.index);
         rows.push(level_row(axis, level, verdict));
     }
-    let mut out = aligned(&rows);
+    let mut out = String::new();
+    if let Some(words) = run.performance_schema() {
+        let _ = writeln!(out, "Performance Schema: {}.\n", clean(&words));
+    }
+    out.push_str(&aligned(&rows));
     let has_cpu = explanation.levels.iter().any(|verdict| verdict.cpu.is_some());
     if has_cpu {
         out.push_str("CPU is of the whole machine. ");
@@ -223,9 +228,17 @@ pub fn run_line(summary: &RunSummary) -> String {
         (Some(Ended::CutShort { why, .. }), _) => format!("cut short: {}", why.lines().next().unwrap_or("")),
         (None, _) => summary.problem.clone().unwrap_or_else(|| "not finished".to_string()),
     };
+    let ended = match &summary.problem {
+        Some(problem) if *problem != ended => format!("{ended}; {}", clean(problem)),
+        _ => ended,
+    };
     let server = match run.process() {
         Some(name) => name.to_string(),
         None => format!("{} {}", run.server.flavor, run.server.version),
     };
-    format!("{:<24} {workload:<22} {server:<34} {best:<28} {ended}", summary.id)
+    let schema = match run.performance_schema() {
+        Some(words) => format!("; Performance Schema {}", clean(&words)),
+        None => String::new(),
+    };
+    format!("{:<24} {workload:<22} {server:<34} {best:<28} {ended}{schema}", summary.id)
 }

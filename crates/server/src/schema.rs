@@ -79,6 +79,19 @@ pub async fn is_marked(connection: &mut Conn, schema: &str) -> Result<bool> {
     Ok(matches!(state_of(connection, schema).await?, State::Marked))
 }
 
+/// Whether there is such a schema, as far as this user may see. Changes nothing.
+///
+/// # Errors
+///
+/// [`Error::Refused`].
+pub async fn exists(connection: &mut Conn, schema: &str) -> Result<bool> {
+    let found: Option<u64> = connection
+        .exec_first("SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = ?", (schema,))
+        .await
+        .map_err(refused(format!("examine the schema '{schema}'")))?;
+    Ok(found.unwrap_or(0) > 0)
+}
+
 enum State {
     Missing,
     Empty,
@@ -88,11 +101,7 @@ enum State {
 
 async fn state_of(connection: &mut Conn, schema: &str) -> Result<State> {
     let examining = || refused(format!("examine the schema '{schema}'"));
-    let exists: Option<u64> = connection
-        .exec_first("SELECT COUNT(*) FROM information_schema.schemata WHERE schema_name = ?", (schema,))
-        .await
-        .map_err(examining())?;
-    if exists.unwrap_or(0) == 0 {
+    if !exists(connection, schema).await? {
         return Ok(State::Missing);
     }
     let marked: Option<u64> = connection

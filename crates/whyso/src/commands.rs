@@ -48,8 +48,13 @@ pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode> {
     if !args.source_path.is_empty() && !matches!(args.format, ReportFormat::Html) {
         bail!(Error::Plan("only the page shows sources: leave --format or --source-path away".to_string()));
     }
-    let explanation = whyso_lab::explain(&recording)?;
     let html_path = path.join("report.html");
+    if args.output.is_none() && matches!(args.format, ReportFormat::Html) && recording.run().is_newer() {
+        bail!(Error::Plan(
+            "the page would be written into the recording, which a newer version made: name a file with --output FILE".to_string()
+        ));
+    }
+    let explanation = whyso_lab::explain(&recording)?;
     let target = match (&args.output, args.format) {
         (Some(path), _) => Some(path.as_path()),
         (None, ReportFormat::Html) => Some(html_path.as_path()),
@@ -211,7 +216,15 @@ pub(crate) fn runs(args: &RunsArgs) -> Result<ExitCode> {
     if args.json {
         let ids: Vec<_> = runs
             .iter()
-            .map(|run| serde_json::json!({"run": run.id, "path": run.path, "ended": run.run.ended}))
+            .map(|run| {
+                serde_json::json!({
+                    "run": run.id,
+                    "path": run.path,
+                    "ended": run.run.ended,
+                    "performance_schema": run.run.performance_schema(),
+                    "problem": run.problem,
+                })
+            })
             .collect();
         writeln!(out, "{}", serde_json::to_string_pretty(&serde_json::json!({ "runs": ids }))?)?;
         return Ok(ExitCode::SUCCESS);

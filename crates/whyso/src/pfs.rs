@@ -9,7 +9,7 @@ use clap::Args;
 use whyso_explain::pfs::{Column, Per, Table, VIEWS, View, differences, evenness};
 use whyso_lab::{Error, PfsOver, pfs_in};
 use whyso_record::Recording;
-use whyso_report::PfsOf;
+use whyso_report::{PfsOf, PfsTimersOf};
 
 use crate::against::run_and_users;
 use crate::choice_args::{Chosen, WindowArgs, chosen};
@@ -20,7 +20,7 @@ pub(crate) struct PfsArgs {
     /// The run: its folder, or its id under --runs
     run: PathBuf,
 
-    /// Which view; --list lists them
+    /// Which view; --list lists them. timers: what timing cost, and what other timers would have cost
     #[arg(default_value = "waits")]
     view: String,
 
@@ -69,8 +69,21 @@ pub(crate) struct PfsArgs {
     runs: PathBuf,
 }
 
+/// What is no table of the server's, and shown in the place of a view.
+const TIMERS: &str = "timers";
+
 pub(crate) fn pfs(args: &PfsArgs) -> Result<ExitCode> {
-    let (recording, _) = open(&args.run, &args.runs)?;
+    // Either may come first: a run's folder is called otherwise.
+    let is_view = |text: &str| text == TIMERS || View::named(text).is_some();
+    let first = args.run.to_str().filter(|first| is_view(first) && !args.run.is_dir());
+    let (run, view) = match first {
+        Some(first) if !is_view(&args.view) => (Path::new(&args.view), first),
+        Some(_) => bail!(Error::Plan(
+            "which run? give its folder, or its id, and the view: `whyso runs` lists them".to_string()
+        )),
+        None => (args.run.as_path(), args.view.as_str()),
+    };
+    let (recording, _) = open(run, &args.runs)?;
     for problem in recording.problems() {
         eprintln!("whyso: warning: {problem}");
     }
@@ -80,12 +93,21 @@ pub(crate) fn pfs(args: &PfsArgs) -> Result<ExitCode> {
             let has = recording.series().iter().any(|one| one.key.source == view.source);
             writeln!(out, "{} {:<16} {}", if has { "*" } else { " " }, view.name, view.about)?;
         }
+        let has = whyso_lab::timing_is_known(&recording);
+        writeln!(
+            out,
+            "{} {TIMERS:<16} what timing cost, and what other timers would have cost",
+            if has { "*" } else { " " }
+        )?;
         writeln!(out, "* counted something in this run")?;
         return Ok(ExitCode::SUCCESS);
     }
-    let Some(view) = View::named(&args.view) else {
-        let names: Vec<&str> = VIEWS.iter().map(|view| view.name).collect();
-        bail!(Error::Plan(format!("{:?} is no view: it is one of {}", args.view, names.join(", "))));
+    if view == TIMERS {
+        return timers(&mut out, &recording, args);
+    }
+    let Some(view) = View::named(view) else {
+        let names: Vec<&str> = VIEWS.iter().map(|view| view.name).chain([TIMERS]).collect();
+        bail!(Error::Plan(format!("{view:?} is no view: it is one of {}", names.join(", "))));
     };
     let mut here = Side::take(&recording, view, &args.part, args)?;
     let column = sort_column(view, args.by.as_deref(), &here.over.table)?;
@@ -122,6 +144,20 @@ pub(crate) fn pfs(args: &PfsArgs) -> Result<ExitCode> {
         });
     }
     print(&mut out, args.json, &whyso_report::pfs_json(about), || whyso_report::pfs(about))
+}
+
+/// `whyso pfs RUN timers`.
+fn timers(out: &mut impl Write, recording: &Recording, args: &PfsArgs) -> Result<ExitCode> {
+    if args.is_against() || args.by.is_some() || args.per.is_some() || args.like.is_some() {
+        bail!(Error::Plan(
+            "timers has no lines to choose, to sort or to compare: leave --by, --per, --like and --against away".to_string()
+        ));
+    }
+    let Chosen { window, words, .. } = chosen(recording, &args.part)?;
+    let timing = whyso_lab::timing_in(recording, window)?;
+    let setup = recording.run().performance_schema().unwrap_or_else(|| "not recorded".to_string());
+    let of = PfsTimersOf { window: &words, timing: &timing, setup: &setup };
+    print(out, args.json, &whyso_report::pfs_timers_json(of), || whyso_report::pfs_timers(of))
 }
 
 impl PfsArgs {

@@ -12,6 +12,33 @@ export interface PfsLevel {
   seconds: number;
   statements: number | null;
   transactions: number | null;
+  /** Not there where the recording does not tell what the server's timers take. */
+  timing?: PfsTiming;
+}
+
+/** What timing cost over a level: CPU times in seconds over the whole window, null where the server does not say. */
+export interface PfsTiming {
+  seconds: number;
+  statements: number | null;
+  /** What the server used; null where its process was not watched. */
+  server_cpu_s: number | null;
+  classes: PfsClassTiming[];
+  cpu_s: number | null;
+  cpu_s_if_all: number | null;
+  /** What each would cost if it alone served every class. */
+  timers: { name: string; overhead_cycles: number | null; cpu_s: number | null; cpu_s_if_all: number | null }[];
+}
+
+export interface PfsClassTiming {
+  class: string;
+  timer: string;
+  /** The server said so; else it is what its manual documents. */
+  timer_read: boolean;
+  events: number;
+  /** Of instruments that are timed. */
+  timed_events: number;
+  cpu_s: number | null;
+  cpu_s_if_all: number | null;
 }
 
 export interface PfsView {

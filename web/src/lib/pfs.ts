@@ -1,6 +1,6 @@
 /** The Performance Schema's views as tables, and what differs between two levels, as `whyso pfs` has them. Pure. */
 
-import type { PfsColumn, PfsLevel, PfsLines, PfsRow, PfsView } from '../data/pfs.ts';
+import type { PfsColumn, PfsLevel, PfsLines, PfsRow, PfsTiming, PfsView } from '../data/pfs.ts';
 import { bytes, ms, num, percent } from './format.ts';
 
 export const PERS = ['second', 'statement', 'transaction'] as const;
@@ -122,4 +122,48 @@ export function differencesOf(view: PfsView, lines: PfsLines, levels: PfsLevel[]
   });
   const size = (one: PfsDifference) => Math.abs((one.here ?? 0) - (one.there ?? 0));
   return found.sort((a, b) => byMost(size(a), size(b)));
+}
+
+/** A CPU time as milliseconds a second, and as a share of what the server used. */
+interface Cost {
+  perSecond: number | null;
+  share: number | null;
+  allPerSecond: number | null;
+  allShare: number | null;
+}
+
+export interface TimingRow extends Cost {
+  name: string;
+  /** Empty in the total. */
+  timer: string;
+  /** A second. */
+  events: number | null;
+  perStatement: number | null;
+  /** Share of the events that were timed. */
+  timed: number | null;
+}
+
+/** What timing cost by class, the total last, and what each timer would cost if it served every class. */
+export function timingRows(timing: PfsTiming): { rows: TimingRow[]; choices: (Cost & { name: string; overhead: number | null })[] } {
+  const costs = (one: { cpu_s: number | null; cpu_s_if_all: number | null }): Cost => ({
+    perSecond: over(one.cpu_s, timing.seconds, 1e3),
+    share: over(one.cpu_s, timing.server_cpu_s, 1),
+    allPerSecond: over(one.cpu_s_if_all, timing.seconds, 1e3),
+    allShare: over(one.cpu_s_if_all, timing.server_cpu_s, 1),
+  });
+  const row = (name: string, timer: string, events: number, timed: number): Omit<TimingRow, keyof Cost> => ({
+    name,
+    timer,
+    events: over(events, timing.seconds, 1),
+    perStatement: over(events, timing.statements, 1),
+    timed: over(timed, events, 1),
+  });
+  const sum = (of: 'events' | 'timed_events') => timing.classes.reduce((sum, one) => sum + one[of], 0);
+  return {
+    rows: [
+      ...timing.classes.map((one): TimingRow => ({ ...row(one.class, one.timer, one.events, one.timed_events), ...costs(one) })),
+      { ...row('<Total>', '', sum('events'), sum('timed_events')), ...costs(timing) },
+    ],
+    choices: timing.timers.map((one) => ({ name: one.name, overhead: one.overhead_cycles, ...costs(one) })),
+  };
 }

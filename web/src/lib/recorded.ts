@@ -16,6 +16,14 @@ export function processOf({ spec }: Pick<RunInfo, 'spec'>): string | null {
   return isNamed && typeof spec.process === 'string' ? spec.process : null;
 }
 
+/** How the Performance Schema was set, such as "as the server had it: off"; empty where that was not recorded. */
+export function performanceSchemaOf({ spec }: Pick<RunInfo, 'spec'>): string {
+  const told: unknown = spec !== null && typeof spec === 'object' && 'performance_schema' in spec ? spec.performance_schema : null;
+  if (told === null || typeof told !== 'object') return '';
+  if ('words' in told && typeof told.words === 'string') return told.words;
+  return 'asked' in told && typeof told.asked === 'string' ? told.asked : '';
+}
+
 /** What throughput and times are of. */
 export function unitOfRun(run: Pick<RunInfo, 'levels'>): 'transaction' | 'request' {
   return isRecorded(run) ? 'request' : 'transaction';

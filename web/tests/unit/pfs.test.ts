@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { PfsColumn, PfsLevel, PfsLines, PfsRow, PfsView } from '../../src/data/pfs.ts';
-import { columnsOf, differencesOf, linesOf, wordsOf } from '../../src/lib/pfs.ts';
+import { columnsOf, differencesOf, linesOf, timingRows, wordsOf } from '../../src/lib/pfs.ts';
 
 const column = (name: string, quantity: PfsColumn['quantity'], is_level = false): PfsColumn => ({ name, metric: name, quantity, is_level });
 const waits: PfsView = { name: 'waits', source: 'pfs_waits', line: 'event', about: '', of_events: true, columns: [column('count', 'count'), column('time', 'time')], main: 1, block: 0 };
@@ -61,4 +61,29 @@ test('for any two levels: differences turn their sign with the sides, stand by t
     const sum = there.reduce((all, one) => all + (one.difference ?? NaN), 0);
     expect(Math.abs(sum - (a - b))).toBeLessThanOrEqual(1e-9 * (a + b));
   }
+});
+
+test('what timing cost is told a second, a statement and as a share, and a timer that is not known leaves it open', () => {
+  const none = { timer_read: false, events: 0, timed_events: 0, cpu_s: 0, cpu_s_if_all: 0 };
+  const { rows, choices } = timingRows({
+    seconds: 300,
+    statements: 18_602_306,
+    server_cpu_s: 2169,
+    classes: [
+      { ...none, class: 'wait', timer: 'CYCLE', events: 1_098_658_477, timed_events: 1_098_658_477, cpu_s: 26.5254, cpu_s_if_all: 26.5254 },
+      { ...none, class: 'stage', timer: 'NANOSECOND', events: 244_153_447, timed_events: 0, cpu_s: 0, cpu_s_if_all: 229.8933 },
+      { ...none, class: 'idle', timer: 'TICK', cpu_s: null, cpu_s_if_all: null },
+    ],
+    cpu_s: 26.5254,
+    cpu_s_if_all: null,
+    timers: [{ name: 'CYCLE', overhead_cycles: 36, cpu_s: 26.5254, cpu_s_if_all: 32.42 }],
+  });
+  expect(rows.map((row) => row.name)).toEqual(['wait', 'stage', 'idle', '<Total>']);
+  expect(rows[1]).toMatchObject({ timed: 0, perSecond: 0 });
+  expect(rows[1]?.allShare).toBeCloseTo(0.106, 4);
+  expect(rows[0]?.perStatement).toBeCloseTo(59.06, 2);
+  expect(rows[2]).toMatchObject({ timed: null, perSecond: null });
+  expect(rows[3]?.share).toBeCloseTo(0.01223, 5);
+  expect(rows[3]?.allPerSecond).toBeNull();
+  expect(choices[0]).toMatchObject({ name: 'CYCLE', overhead: 36 });
 });

@@ -94,7 +94,7 @@ pub fn load(
         }
     }
     if refused.is_none() {
-        refused = runtime.block_on(bring_data(plan, &tested, &mut workloads, listener)).err();
+        refused = runtime.block_on(bring_data(&tested, &mut workloads, listener)).err();
     }
     let done = match refused {
         Some(error) => Err(error),
@@ -129,7 +129,6 @@ async fn check_read_only(dsn: &Dsn) -> Result<(), Error> {
 
 /// The data that the workloads bring along, on every server, and what they take from the first one.
 async fn bring_data(
-    plan: &LoadPlan,
     tested: &[Tested],
     workloads: &mut [Workload],
     listener: &dyn Listener,
@@ -141,8 +140,7 @@ async fn bring_data(
     }
     for workload in workloads {
         for server in tested {
-            let consented = plan.allow_writes.as_deref() == Some(server.dsn.schema.as_str());
-            set_up(&server.dsn, workload, consented, listener).await?;
+            set_up(&server.dsn, workload, server.consented, listener).await?;
         }
         if let Some(first) = tested.first() {
             fill_dictionaries(&first.dsn, workload).await?;

@@ -6,6 +6,7 @@ mod open;
 mod parts;
 mod states;
 mod threads;
+pub(crate) mod version;
 
 use std::collections::HashMap;
 use std::ops::Range;

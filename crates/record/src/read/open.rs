@@ -7,6 +7,7 @@ use std::path::Path;
 
 use super::collections::Collections;
 use super::parts::{Plain, Sorted};
+use super::version::run_of;
 use super::{Recording, SeriesInfo};
 use crate::data::{SeriesId, SeriesKey};
 use crate::error::{Error, Result};
@@ -57,7 +58,12 @@ fn open_once(dir: &Path) -> Result<Recording> {
         rollups: [Vec::new(), Vec::new()],
         plain: HashMap::new(),
     };
+    let mut unknown: Vec<&str> = Vec::new();
     for segment in &segments {
+        if !layout::is_known(&segment.stream) {
+            unknown.push(&segment.stream);
+            continue;
+        }
         let added = recording.add(segment);
         match added {
             Err(Error::Damaged { .. }) if segment.sealed => {
@@ -67,6 +73,12 @@ fn open_once(dir: &Path) -> Result<Recording> {
             }
             other => other?,
         }
+    }
+    unknown.dedup();
+    if !unknown.is_empty() {
+        let problem =
+            format!("this version knows no stream called {}, and shows nothing of it", unknown.join(", "));
+        recording.problems.push(problem);
     }
     recording.problems.extend(Pruned::of(dir).map(Pruned::words));
     recording.read_collections()?;
@@ -84,11 +96,9 @@ fn open_once(dir: &Path) -> Result<Recording> {
 fn read_run(dir: &Path, problems: &mut Vec<String>) -> Result<RunInfo> {
     let path = dir.join(layout::RUN);
     let json = fs::read(&path).map_err(|cause| Error::io(&path, cause))?;
-    let run = serde_json::from_slice(&json);
-    Ok(run.unwrap_or_else(|cause| {
-        problems.push(format!("{} can't be read: {cause}", path.display()));
-        RunInfo::default()
-    }))
+    let (run, told) = run_of(&json, &path.display().to_string());
+    problems.extend(told);
+    Ok(run)
 }
 
 /// Series in order of their number.
@@ -112,7 +122,10 @@ fn read_series(dir: &Path, problems: &mut Vec<String>) -> Result<Vec<(u32, Serie
     }
     let mut series = Vec::new();
     for batch in &batches {
-        series.extend(table::series_of(batch).unwrap_or_default());
+        match table::series_of(batch) {
+            Some(read) => series.extend(read),
+            None => problems.push(format!("{} has other columns than this version knows", sealed.display())),
+        }
     }
     series.sort_by_key(|(id, _)| *id);
     series.dedup_by_key(|(id, _)| *id);
@@ -162,7 +175,12 @@ impl Recording {
     fn read_collections(&mut self) -> Result<()> {
         for part in self.plain.get(layout::COLLECTIONS).map_or(&[][..], Vec::as_slice) {
             for batch in part.batches()? {
-                let collections = table::collections_of(&batch).unwrap_or_default();
+                let Some(collections) = table::collections_of(&batch) else {
+                    let problem =
+                        "when sources were read stands in other columns than this version knows".to_string();
+                    self.problems.push(problem);
+                    continue;
+                };
                 let odd = collections.iter().filter(|collection| !self.collections.add(collection)).count();
                 if odd > 0 {
                     self.problems

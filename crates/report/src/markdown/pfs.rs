@@ -1,12 +1,16 @@
 //! What the Performance Schema counted at the last level: the first waits, and the first digests or statements.
 
 use whyso_explain::pfs::{Per, Table};
+use whyso_explain::timer::Timing;
 use whyso_record::run::RunInfo;
 
 use super::text::{Markdown, escaped};
 use crate::flame::level_name;
 use crate::number::whole;
-use crate::pfs::{PfsOf, RunPfs, capital, events_head, events_line};
+use crate::pfs::{
+    DOCUMENTED, PfsOf, RECKONED, RunPfs, capital, events_head, events_line, is_documented, timing_head,
+    timing_rows,
+};
 
 /// So many first lines of each view.
 const LINES_MAX: usize = 10;
@@ -39,6 +43,19 @@ pub(super) fn counted(out: &mut Markdown, info: &RunInfo, run: Option<&RunPfs>) 
         }
     }
     out.line("\nIdle waits are left out, and in no total. `whyso pfs` has the other views and lines.");
+    timed(out, level.timing.as_ref());
+}
+
+/// What timing cost, by class of events.
+fn timed(out: &mut Markdown, timing: Option<&Timing>) {
+    let Some(timing) = timing else { return };
+    out.line("\nWhat timing cost:\n");
+    out.table(&timing_head(timing));
+    for row in timing_rows(timing) {
+        out.row(&row.iter().map(|cell| escaped(cell)).collect::<Vec<_>>());
+    }
+    let documented = if is_documented(timing) { format!(" {DOCUMENTED}") } else { String::new() };
+    out.line(&format!("\n{RECKONED}{documented} `whyso pfs RUN timers` has what other timers would cost."));
 }
 
 /// A server that has no digests of prepared statements may have hardly any but those of what whyso itself asks.
@@ -90,6 +107,12 @@ mod tests {
                     table("statements", &[("count", "statement/sql/select", 7.0)]),
                     table("digests", &[("count", "shop:abc", 50.0), ("time_ns", "shop:abc", 1e6)]),
                 ],
+                timing: Some(Timing {
+                    seconds: 10.0,
+                    cpu_s: Some(0.5),
+                    server_cpu_s: Some(5.0),
+                    ..Timing::default()
+                }),
             }],
             texts: HashMap::from([("shop:abc".to_string(), "SELECT a | b <i>".to_string())]),
         };
@@ -98,6 +121,8 @@ mod tests {
         assert!(out.text.contains("## What the Performance Schema counted\n"), "{}", out.text);
         assert!(out.text.contains("| 100 | 0.5 | 2.00 | 10.0 | 20.0 | 100 % | wait/a |\n"), "{}", out.text);
         assert!(out.text.contains("| SELECT a \\| b &lt;i&gt; |\n"), "{}", out.text);
+        let total = "| &lt;Total&gt; |  | 0 | – | 50.0 | 10.0 % | – | – |\n";
+        assert!(out.text.contains(total), "{}", out.text);
         assert!(!out.text.contains("statement/sql/select") && !out.text.contains("| idle |"), "{}", out.text);
         assert!(!tells_most(
             &table("digests", &[("count", "shop:abc", 3.0)]),

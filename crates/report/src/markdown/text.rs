@@ -38,6 +38,8 @@ impl Markdown {
                     | "command"
                     | "event"
                     | "digest"
+                    | "events"
+                    | "timer"
             )
         };
         let rule = |cell: &&str| if is_words(cell) { "---".to_string() } else { "---:".to_string() };

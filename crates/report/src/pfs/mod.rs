@@ -1,10 +1,13 @@
 //! The Performance Schema's views: for the terminal, and as one object.
 
 mod page;
+mod timers;
 mod versus;
 
 pub use page::{LevelPfs, RunPfs};
 pub(crate) use page::{PfsHead, view_blocks as pfs_view_blocks};
+pub(crate) use timers::{DOCUMENTED, RECKONED, is_documented, timing_head, timing_rows};
+pub use timers::{PfsTimersOf, pfs_timers, pfs_timers_json};
 pub use versus::{pfs_differences, pfs_differences_json};
 
 use std::collections::HashMap;

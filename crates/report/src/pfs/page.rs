@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::{Serialize, Serializer};
 use whyso_explain::pfs::{Line, Quantity, Table, View, evenness};
+use whyso_explain::timer::Timing;
 
 use crate::threads::clean;
 
@@ -33,22 +34,26 @@ pub struct LevelPfs {
     pub level: Option<u32>,
     /// A table a view, each sorted by its main column.
     pub tables: Vec<Table>,
+    /// `None` where the recording does not tell what the server's timers take.
+    pub timing: Option<Timing>,
 }
 
 /// What the page's head holds of the views.
 #[derive(Serialize)]
-pub(crate) struct PfsHead {
-    levels: Vec<LevelHead>,
+pub(crate) struct PfsHead<'a> {
+    levels: Vec<LevelHead<'a>>,
     pub(crate) views: Vec<ViewHead>,
 }
 
 #[derive(Serialize)]
-struct LevelHead {
+struct LevelHead<'a> {
     level: Option<u32>,
     /// What numbers are divided by.
     seconds: f64,
     statements: Option<f64>,
     transactions: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timing: Option<&'a Timing>,
 }
 
 #[derive(Serialize)]
@@ -121,15 +126,22 @@ fn row(values: &[Option<f64>]) -> Row {
     values.iter().map(|value| value.map(Number)).collect()
 }
 
-impl PfsHead {
-    /// Blocks are numbered later.
-    pub(crate) fn new(run: &RunPfs) -> PfsHead {
-        let level = |one: &LevelPfs| LevelHead {
+impl<'a> LevelHead<'a> {
+    fn new(one: &'a LevelPfs) -> LevelHead<'a> {
+        let first = one.tables.first();
+        LevelHead {
             level: one.level,
-            seconds: one.tables.first().map_or(0.0, |table| table.seconds),
-            statements: one.tables.first().and_then(|table| table.statements),
-            transactions: one.tables.first().and_then(|table| table.transactions),
-        };
+            seconds: first.map_or(0.0, |table| table.seconds),
+            statements: first.and_then(|table| table.statements),
+            transactions: first.and_then(|table| table.transactions),
+            timing: one.timing.as_ref(),
+        }
+    }
+}
+
+impl PfsHead<'_> {
+    /// Blocks are numbered later.
+    pub(crate) fn new(run: &RunPfs) -> PfsHead<'_> {
         let view = |tables: Vec<&Table>| {
             let view = tables[0].view;
             ViewHead {
@@ -144,7 +156,7 @@ impl PfsHead {
             }
         };
         PfsHead {
-            levels: run.levels.iter().map(level).collect(),
+            levels: run.levels.iter().map(LevelHead::new).collect(),
             views: by_view(run).into_iter().map(view).collect(),
         }
     }
@@ -332,7 +344,10 @@ mod tests {
     fn instances_of_a_lock_are_one_line_with_the_evenness_of_their_use() {
         let line = |name: &str, count: f64| (name.to_string(), count, 0.0);
         let locks = table("lock-instances", &[line("wait/a 7f01", 900.0), line("wait/a 7f02", 100.0)]);
-        let run = RunPfs { levels: vec![LevelPfs { level: None, tables: vec![locks] }], ..RunPfs::default() };
+        let run = RunPfs {
+            levels: vec![LevelPfs { tables: vec![locks], ..LevelPfs::default() }],
+            ..RunPfs::default()
+        };
         let head = serde_json::to_value(PfsHead::new(&run)).unwrap();
         assert_eq!(head["views"][0]["columns"][4]["name"], "evenness");
         let told = serde_json::to_value(view_blocks(&run).next().unwrap()).unwrap();

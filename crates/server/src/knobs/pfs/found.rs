@@ -1,12 +1,13 @@
 //! What a server's Performance Schema has and how it is set, found by asking.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use mysql_async::prelude::{FromRow, Queryable};
 use mysql_async::{Conn, Value};
 use serde::Serialize;
 
 use super::change::{Row, denied};
+use super::names::Names;
 use crate::error::{Result, refused, server_code};
 use crate::knobs::text_of;
 
@@ -66,6 +67,20 @@ pub struct InForce {
     /// "wait by CYCLE"; empty where the server has no such table.
     pub timers: Vec<String>,
     pub timers_there: Vec<TimerThere>,
+    /// By the first part of their names: "wait", "stage", "statement", "transaction", "idle", "memory", "error".
+    pub classes: Vec<ClassInForce>,
+    /// Instruments that are timed, enabled or not.
+    pub timed_instruments: Names,
+}
+
+/// How the instruments of one class are set.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct ClassInForce {
+    pub class: String,
+    pub instruments: usize,
+    pub enabled: usize,
+    /// Of those that are enabled.
+    pub timed: usize,
 }
 
 /// A timer of the server; its numbers are `None` where this machine lacks it.
@@ -89,7 +104,7 @@ impl Found {
     /// [`Error::Refused`](crate::Error::Refused).
     pub async fn read(connection: &mut Conn) -> Result<Found> {
         let mut found = Found { state: state(connection).await?, ..Found::default() };
-        if found.state != State::On {
+        if found.state == State::Off {
             return Ok(found);
         }
         let columns: Vec<(String, String)> = connection
@@ -104,6 +119,9 @@ impl Found {
             .into_iter()
             .map(|(table, column)| format!("{}.{}", table.to_ascii_lowercase(), column.to_ascii_uppercase()))
             .collect();
+        if found.state == State::CompiledOut {
+            return Ok(found);
+        }
         for (name, enabled, timed) in found
             .rows::<(String, String, Option<String>)>(connection, "setup_instruments", "NAME, ENABLED, TIMED")
             .await?
@@ -151,7 +169,31 @@ impl Found {
                 .collect(),
             timers: self.timers.iter().map(|(what, timer)| format!("{what} by {timer}")).collect(),
             timers_there: self.timers_there.clone(),
+            classes: self.classes(),
+            timed_instruments: self.timed_instruments(),
         }
+    }
+
+    fn classes(&self) -> Vec<ClassInForce> {
+        let mut classes: BTreeMap<&str, ClassInForce> = BTreeMap::new();
+        for one in &self.instruments {
+            let name = one.name.split('/').next().unwrap_or_default();
+            let class = classes
+                .entry(name)
+                .or_insert_with(|| ClassInForce { class: name.to_string(), ..ClassInForce::default() });
+            class.instruments += 1;
+            if one.enabled == "YES" {
+                class.enabled += 1;
+                class.timed += usize::from(one.timed == "YES");
+            }
+        }
+        classes.into_values().collect()
+    }
+
+    fn timed_instruments(&self) -> Names {
+        let all: BTreeSet<&str> = self.instruments.iter().map(|one| one.name.as_str()).collect();
+        let timed = self.instruments.iter().filter(|one| one.timed == "YES");
+        Names::cover(&timed.map(|one| one.name.as_str()).collect(), &all)
     }
 
     pub(super) fn has(&self, column: &str) -> bool {
@@ -189,6 +231,7 @@ impl Found {
     }
 }
 
+/// Whether a server has it, and whether it is on.
 async fn state(connection: &mut Conn) -> Result<State> {
     match connection.query_first::<Option<Value>, _>("SELECT @@GLOBAL.performance_schema").await {
         Ok(value) => {

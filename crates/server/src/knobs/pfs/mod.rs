@@ -16,7 +16,7 @@ use std::str::FromStr;
 use crate::error::{Error, Result};
 
 pub use change::SetupChange;
-pub use found::{Found, InForce, State, TimerThere};
+pub use found::{ClassInForce, Found, InForce, State, TimerThere};
 pub use names::Names;
 
 /// What is counted.

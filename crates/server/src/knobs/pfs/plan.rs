@@ -23,7 +23,7 @@ impl Wanted {
     /// [`Error::PerformanceSchema`] where a running server can't do this; it says what it takes.
     pub fn changes(&self, found: &Found) -> Result<Vec<SetupChange>> {
         self.check()?;
-        self.check_state(found.state)?;
+        self.check_state(found)?;
         if !self.preset.is_on() {
             return Ok(Vec::new());
         }
@@ -48,12 +48,17 @@ impl Wanted {
         Ok(changes)
     }
 
-    fn check_state(&self, state: State) -> Result<()> {
-        match (self.preset, state) {
+    fn check_state(&self, found: &Found) -> Result<()> {
+        match (self.preset, found.state) {
+            (Preset::CompiledOut, State::CompiledOut) if !found.columns.is_empty() => no(
+                "this server has no variable performance_schema, yet tables of a Performance Schema, so that it can't be told to be \
+                 without one: --pfs compiled-out takes a build that has neither",
+            ),
             (Preset::CompiledOut, State::CompiledOut) | (Preset::NotStarted, State::Off) => Ok(()),
             (Preset::CompiledOut, _) => no(
-                "this server was built with the Performance Schema, and whyso can't take it out: for --pfs compiled-out build a \
-                 server without it, and give its folder with --server",
+                "this server was built with the Performance Schema, and whyso can't take it out: --pfs compiled-out takes a build \
+                 without it (cmake -DPLUGIN_PERFSCHEMA=NO for MariaDB, -DWITH_PERFSCHEMA_STORAGE_ENGINE=OFF for MySQL up to 5.7); give \
+                 its folder with --server, or start it and give --dsn. For a server that has it and leaves it off: --pfs not-started",
             ),
             (_, State::CompiledOut) => no(
                 "this server was built without the Performance Schema: leave --pfs away, or use another build",
@@ -306,5 +311,32 @@ impl<'n> Edits<'n> {
             after: after.to_string(),
         };
         self.0.into_iter().map(change).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(preset: Preset, found: &Found) -> String {
+        Wanted::new(preset)
+            .changes(found)
+            .map_or_else(|error| error.to_string(), |changes| format!("{changes:?}"))
+    }
+
+    #[test]
+    fn a_server_without_it_is_verified_to_be_one() {
+        let without = Found { state: State::CompiledOut, ..Found::default() };
+        assert_eq!(refusal(Preset::CompiledOut, &without), "[]");
+        assert!(refusal(Preset::Synch, &without).contains("built without the Performance Schema"));
+        assert!(refusal(Preset::NotStarted, &without).contains("built without the Performance Schema"));
+
+        let columns = BTreeSet::from(["setup_instruments.NAME".to_string()]);
+        let half = Found { columns, ..without };
+        assert!(refusal(Preset::CompiledOut, &half).contains("a build that has neither"));
+        for state in [State::On, State::Off] {
+            let told = refusal(Preset::CompiledOut, &Found { state, ..Found::default() });
+            assert!(told.contains("-DPLUGIN_PERFSCHEMA=NO") && told.contains("--server"), "{told}");
+        }
     }
 }

@@ -1,0 +1,223 @@
+//! What timing a load cost, by the server's own word of its timers: for the terminal, as Markdown's rows, and as one object.
+
+use serde_json::{Value, json};
+use whyso_explain::timer::{ClassTiming, TimerChoice, Timing};
+
+use super::{capital, untold};
+use crate::number::{grouped, percent, whole};
+use crate::terminal::{TEXT_WIDTH, aligned_with_words, wrapped};
+use crate::threads::clean;
+
+/// Said beneath every table of it.
+pub(crate) const RECKONED: &str = "An event is timed by two readings of a timer: events × 2 × TIMER_OVERHEAD ÷ the frequency of CYCLE. The server's \
+     TIMER_OVERHEAD is the least that it saw at its start, so that these are lower bounds.";
+/// Said where the server has no table that tells which timer serves what.
+pub(crate) const DOCUMENTED: &str = "This server has no table setup_timers: which timer serves a class is as MySQL's manual has it, and was not read.";
+
+/// What timing cost over a part of a run.
+#[derive(Clone, Copy, Debug)]
+pub struct PfsTimersOf<'a> {
+    /// Which part of the run, such as "the level of 16 users".
+    pub window: &'a str,
+    pub timing: &'a Timing,
+    /// How the Performance Schema was set.
+    pub setup: &'a str,
+}
+
+/// The server's timers, what each class of events cost, and what another timer would have cost.
+pub fn pfs_timers(of: PfsTimersOf) -> String {
+    let timing = of.timing;
+    let mut out = "What timing cost, as the server reckons its timers.\n".to_string();
+    let mut known = format!("{} s", grouped(timing.seconds));
+    if let Some(statements) = timing.statements {
+        known += &format!(", {} statements", whole(statements.round() as u64));
+    }
+    if let Some(cpu_s) = timing.server_cpu_s {
+        known += &format!(", {} s of the server's CPU", grouped(cpu_s));
+    }
+    out += &format!("{}: {known}.\nPerformance Schema: {}.\n\n", capital(of.window), clean(of.setup));
+
+    let mut rows = vec![words(&["timer", "frequency/s", "resolution", "overhead in cycles"])];
+    let number = |value: Option<f64>| value.map_or_else(untold, |value| whole(value.max(0.0).round() as u64));
+    for TimerChoice { timer, .. } in &timing.timers {
+        rows.push(vec![
+            clean(&timer.name),
+            number(timer.frequency),
+            number(timer.resolution),
+            number(timer.overhead_cycles),
+        ]);
+    }
+    out += &aligned_with_words(&rows, &[0]);
+
+    out.push('\n');
+    let mut rows = vec![words(&timing_head(timing))];
+    rows.extend(timing_rows(timing));
+    out += &aligned_with_words(&rows, &[0, 1]);
+
+    out += "\nIf one timer served every class:\n";
+    let mut rows =
+        vec![words(&["timer", "now timed: ms/s", "of server's CPU", "all timed: ms/s", "of server's CPU"])];
+    for choice in &timing.timers {
+        let mut row = vec![clean(&choice.timer.name)];
+        row.extend(cost(timing, choice.cpu_s));
+        row.extend(cost(timing, choice.cpu_s_if_all));
+        rows.push(row);
+    }
+    out += &aligned_with_words(&rows, &[0]);
+    out.push('\n');
+    for line in notes(timing) {
+        out += &wrapped(line, "  ", TEXT_WIDTH);
+    }
+    out
+}
+
+fn notes(timing: &Timing) -> Vec<&'static str> {
+    let mut notes = vec![RECKONED];
+    if is_documented(timing) {
+        notes.push(DOCUMENTED);
+    }
+    if timing.server_cpu_s.is_none() {
+        notes.push("The server's process was not watched, so that no share of its CPU can be told.");
+    }
+    notes
+}
+
+/// No class has a timer that the server named.
+pub(crate) fn is_documented(timing: &Timing) -> bool {
+    !timing.classes.iter().any(|class| class.timer_read)
+}
+
+/// The table by class: its head.
+pub(crate) fn timing_head(timing: &Timing) -> Vec<&'static str> {
+    let mut head = vec!["events", "timer", "events/s"];
+    head.extend(timing.statements.filter(|count| *count > 0.0).map(|_| "/statement"));
+    head.extend(["timed", "CPU ms/s", "of server's CPU", "all timed: ms/s", "of server's CPU"]);
+    head
+}
+
+/// The table by class: a row each, and the total.
+pub(crate) fn timing_rows(timing: &Timing) -> Vec<Vec<String>> {
+    let events = timing.classes.iter().map(|class| class.events).sum();
+    let timed_events = timing.classes.iter().map(|class| class.timed_events).sum();
+    let total = ClassTiming {
+        class: "<Total>".to_string(),
+        events,
+        timed_events,
+        cpu_s: timing.cpu_s,
+        cpu_s_if_all: timing.cpu_s_if_all,
+        ..ClassTiming::default()
+    };
+    timing.classes.iter().chain([&total]).map(|class| class_row(timing, class)).collect()
+}
+
+fn class_row(timing: &Timing, class: &ClassTiming) -> Vec<String> {
+    let mut cells = vec![
+        class.class.clone(),
+        clean(&class.timer),
+        if timing.seconds > 0.0 { grouped(class.events / timing.seconds) } else { untold() },
+    ];
+    if let Some(statements) = timing.statements.filter(|count| *count > 0.0) {
+        cells.push(grouped(class.events / statements));
+    }
+    cells.push(if class.events > 0.0 { percent(class.timed_events / class.events) } else { untold() });
+    cells.extend(cost(timing, class.cpu_s));
+    cells.extend(cost(timing, class.cpu_s_if_all));
+    cells
+}
+
+/// A CPU time as milliseconds a second, and as a share of what the server used.
+fn cost(timing: &Timing, cpu_s: Option<f64>) -> [String; 2] {
+    let per_s = cpu_s.filter(|_| timing.seconds > 0.0).map(|cpu_s| cpu_s * 1e3 / timing.seconds);
+    [per_s.map_or_else(untold, grouped), timing.share(cpu_s).map_or_else(untold, share)]
+}
+
+/// Per cent in three digits: what timing takes is a small part, and told apart by its digits.
+fn share(fraction: f64) -> String {
+    format!("{} %", grouped(fraction * 100.0))
+}
+
+fn words(head: &[&str]) -> Vec<String> {
+    head.iter().map(ToString::to_string).collect()
+}
+
+/// The same as one object: over the whole window, CPU times in seconds, shares from 0 to 1.
+pub fn pfs_timers_json(of: PfsTimersOf) -> Value {
+    let mut object = json!(of.timing);
+    object["view"] = json!("timers");
+    object["window"] = json!(of.window);
+    object["performance_schema"] = json!(of.setup);
+    object["of_server_cpu"] = json!(of.timing.share(of.timing.cpu_s));
+    object["of_server_cpu_if_all"] = json!(of.timing.share(of.timing.cpu_s_if_all));
+    object
+}
+
+#[cfg(test)]
+mod tests {
+    use whyso_explain::model::Timer;
+
+    use super::*;
+
+    /// The published study's five minutes, with stages and statements by nanoseconds.
+    fn timing() -> Timing {
+        let class = |class: &str, timer: &str, events: f64, timed_events: f64, cpu_s: f64| ClassTiming {
+            class: class.to_string(),
+            timer: timer.to_string(),
+            timer_read: true,
+            events,
+            timed_events,
+            cpu_s: Some(cpu_s),
+            cpu_s_if_all: Some(cpu_s),
+        };
+        let timer = Timer {
+            name: "CYCLE".to_string(),
+            frequency: Some(2_982_179_104.0),
+            resolution: Some(1.0),
+            overhead_cycles: Some(36.0),
+        };
+        Timing {
+            seconds: 300.0,
+            statements: Some(18_602_306.0),
+            server_cpu_s: Some(2169.0),
+            classes: vec![
+                class("wait", "CYCLE", 1_098_658_477.0, 1_098_658_477.0, 26.5254),
+                class("stage", "NANOSECOND", 244_153_447.0, 244_153_447.0, 229.8933),
+                class("transaction", "NANOSECOND", 0.0, 0.0, 0.0),
+            ],
+            cpu_s: Some(256.4187),
+            cpu_s_if_all: None,
+            timers: vec![TimerChoice { timer, cpu_s: Some(32.4), cpu_s_if_all: Some(32.9) }],
+        }
+    }
+
+    #[test]
+    fn the_cost_is_told_by_class_a_second_and_as_a_share_of_the_server() {
+        let timing = timing();
+        let of = PfsTimersOf { window: "the level of 8 users", timing: &timing, setup: "global: on" };
+        let told = pfs_timers(of);
+        assert!(
+            told.contains(
+                "The level of 8 users: 300 s, 18,602,306 statements, 2,169 s of the server's CPU.\n"
+            ),
+            "{told}"
+        );
+        assert!(told.contains("2,982,179,104"), "{told}");
+        let line = |begin: &str| told.lines().find(|line| line.starts_with(begin)).unwrap().to_string();
+        let cells = |begin: &str| line(begin).split_whitespace().map(str::to_string).collect::<Vec<_>>();
+        assert_eq!(cells("stage")[1..5], ["NANOSECOND", "813,845", "13.1", "100"], "{told}");
+        assert!(line("stage").contains("766") && line("stage").contains("10.6 %"), "{told}");
+        assert!(line("transaction").contains("–"), "{told}");
+        assert!(line("<Total>").ends_with('–'), "{told}");
+        assert!(!told.contains("setup_timers"), "{told}");
+
+        let mut documented = timing.clone();
+        documented.classes.iter_mut().for_each(|class| class.timer_read = false);
+        documented.server_cpu_s = None;
+        let told = pfs_timers(PfsTimersOf { timing: &documented, ..of });
+        assert!(told.contains("has no table setup_timers") && told.contains("was not watched"), "{told}");
+        let object = pfs_timers_json(of);
+        assert_eq!(object["classes"][1]["timer"], "NANOSECOND");
+        assert_eq!(object["timers"][0]["name"], "CYCLE");
+        assert!((object["of_server_cpu"].as_f64().unwrap() - 0.11822).abs() < 1e-4, "{object}");
+        assert!(object["of_server_cpu_if_all"].is_null());
+    }
+}
