@@ -21,12 +21,14 @@
 //! | `lock_waits` | who waits for whom in locks, as a table, while anybody does | InnoDB's and the Performance Schema's tables, the process list |
 //! | `innodb_mutexes` | waits for InnoDB's locks | `SHOW ENGINE INNODB MUTEX` |
 //! | `pfs_…` | waits, stages, statements, files, tables, memory and more, a source a view | the Performance Schema |
+//! | `replication` | lag, positions and threads of a replica, replicas of a source | `SHOW REPLICA STATUS` and its older names, the process list, the Performance Schema |
 //! | `variables` | changes of global variables, as events | `SHOW GLOBAL VARIABLES` |
 //! | `addon.NAME` | whatever a program prints or a statement gives | a TOML file of the user, or one of `addons/` |
 //! | `watch` | cost, missed and failed readings of each sampler | itself |
 //!
 //! Events: `gap` when a source fails, once, with the reason; `gap_end` when it is back; `slowed` and `slowed_end` when it is read less often,
-//! to keep to its budget; `variable` when a global variable changed; `restart`, `ddl` and `server_error` as the server's status tells.
+//! to keep to its budget; `variable` when a global variable changed; `restart`, `ddl` and `server_error` as the server's status tells;
+//! `replication` when a replica's thread started, stopped or met an error.
 //!
 //! This crate never writes to the server under test: it sends SHOW and SELECT, nothing else. It
 //! never infers from a version number what a server has, and computes no rates: counters are
@@ -74,6 +76,7 @@ mod net;
 mod pfs;
 mod pressure;
 mod process;
+mod replication;
 mod sampler;
 mod schedule;
 mod settle;

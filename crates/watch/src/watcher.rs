@@ -24,6 +24,7 @@ use crate::net::Net;
 use crate::pfs::{self, Often};
 use crate::pressure::Pressure;
 use crate::process::{Pid, Process};
+use crate::replication::Replication;
 use crate::sampler::{Notes, Runner, Sampler, Surroundings, run_in_turn};
 use crate::sink::Sink;
 use crate::sql::Sql;
@@ -212,6 +213,7 @@ impl Watcher {
             samplers.push((Place::ServerNowAndThen, Box::new(InnodbStatus::new(sql()))));
             samplers.push((Place::Server, Box::new(InnodbMetrics::new(sql()))));
             samplers.push((Place::ServerNowAndThen, Box::new(Connections::new(sql()))));
+            samplers.push((Place::ServerNowAndThen, Box::new(Replication::new(sql()))));
             samplers.push((Place::ServerSlowly, Box::new(Variables::new(sql()))));
         }
         for addon in &spec.add_ons {
