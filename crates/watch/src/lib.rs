@@ -17,11 +17,12 @@
 //! | `status` | every numeric status variable | `SHOW GLOBAL STATUS` |
 //! | `innodb_metrics` | InnoDB's enabled counters | `information_schema.INNODB_METRICS` |
 //! | `innodb_status` | the purge's backlog, the redo log's positions, pending reads and writes, spins | `SHOW ENGINE INNODB STATUS` |
-//! | `connections` | thread and statement of each connection, as a table | the process list |
+//! | `connections` | thread, statement, stage and wait of each connection, as a table | the process list, the Performance Schema |
 //! | `lock_waits` | who waits for whom in locks, as a table, while anybody does | InnoDB's and the Performance Schema's tables, the process list |
 //! | `innodb_mutexes` | waits for InnoDB's locks | `SHOW ENGINE INNODB MUTEX` |
 //! | `pfs_…` | waits, stages, statements, files, tables, memory and more, a source a view | the Performance Schema |
 //! | `replication` | lag, positions and threads of a replica, replicas of a source | `SHOW REPLICA STATUS` and its older names, the process list, the Performance Schema |
+//! | `pfs_setup` | what the Performance Schema is set to count, as a table; changes, as events | its setup tables |
 //! | `variables` | changes of global variables, as events | `SHOW GLOBAL VARIABLES` |
 //! | `addon.NAME` | whatever a program prints or a statement gives | a TOML file of the user, or one of `addons/` |
 //! | `watch` | cost, missed and failed readings of each sampler | itself |

@@ -137,7 +137,7 @@ impl Sampler for Replication {
             self.probe_at_ns = 0;
         }
         let found = outcome?;
-        if questions.is_refused() {
+        if self.questions.is_refused() {
             return Err(Failure::Absent(found.refused.join("; ")));
         }
         self.take(found, batch);

@@ -177,6 +177,17 @@ impl Kept {
         wanted.map(|rows| rows.rows.len()).sum()
     }
 
+    /// Every cell of a column of `source`, those that are not NULL.
+    pub(crate) fn cells(&self, source: &str, column: &str) -> Vec<String> {
+        let content = self.0.lock().unwrap();
+        let mut cells = Vec::new();
+        for rows in content.rows.iter().filter(|rows| rows.source == source) {
+            let place = rows.columns.iter().position(|name| name == column).unwrap();
+            cells.extend(rows.rows.iter().filter_map(|row| row[place].clone()));
+        }
+        cells
+    }
+
     /// "host source metric instance" → last value.
     pub(crate) fn last_values(&self) -> BTreeMap<String, f64> {
         let content = self.0.lock().unwrap();
