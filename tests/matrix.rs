@@ -177,7 +177,17 @@ impl Tested {
     /// Which views its Performance Schema gives, and what is said of those that it lacks.
     fn views(&self, facts: &Facts) {
         let mut all = vec!["run", "oltp-read-only", "--tables", "2", "--rows", "2000", "--dsn", &self.dsn];
-        all.extend(["--users", "2", "--seconds", "6", "--warmup", "0", "--no-repeat", "--no-trace", "--json"]);
+        all.extend([
+            "--users",
+            "2",
+            "--seconds",
+            "6",
+            "--warmup",
+            "0",
+            "--no-repeat",
+            "--no-trace",
+            "--json",
+        ]);
         let object = json_of(&finish(spawn(&mut self.place.whyso(&all)), BOUND));
         self.check_levels("whyso run", &object, 1);
         let recording = self.place.only_run();
@@ -187,7 +197,8 @@ impl Tested {
         let found: BTreeSet<&str> = sources.filter(|source| source.starts_with("pfs_")).collect();
         let found_words: Vec<&str> = found.iter().map(|view| view.trim_start_matches("pfs_")).collect();
         println!("views of {}: {}", self.name, found_words.join(", "));
-        let expected: Vec<&str> = [&VIEWS[..]].iter().chain(facts.more_views).copied().flatten().copied().collect();
+        let expected: Vec<&str> =
+            [&VIEWS[..]].iter().chain(facts.more_views).copied().flatten().copied().collect();
         let lacking: Vec<&&str> = expected.iter().filter(|view| !found.contains(**view)).collect();
         assert!(lacking.is_empty(), "{}: no {lacking:?} in {found:?}", self.name);
         let told = fs::read_to_string(recording.join("run.json")).unwrap();
@@ -197,7 +208,8 @@ impl Tested {
         for line in facts.without {
             assert!(missing.iter().any(|said| said.contains(line)), "{}: {missing:#?}", self.name);
         }
-        for line in missing.iter().filter(|line| !line.contains("--no-trace") && !line.contains("no stacks")) {
+        for line in missing.iter().filter(|line| !line.contains("--no-trace") && !line.contains("no stacks"))
+        {
             println!("not measured of {}: {line}", self.name);
         }
     }

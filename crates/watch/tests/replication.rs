@@ -30,7 +30,8 @@ fn free_port() -> u16 {
 fn lag_is_a_series_and_a_thread_that_stops_is_an_event() {
     let port = free_port();
     let port_option = format!("--port={port}");
-    let source = Server::start_with(&["--bind-address=127.0.0.1", &port_option, "--log-bin=bin", "--server-id=1"]);
+    let source =
+        Server::start_with(&["--bind-address=127.0.0.1", &port_option, "--log-bin=bin", "--server-id=1"]);
     let replica = Server::start_with(&["--skip-networking", "--server-id=2"]);
     source.execute("CREATE USER copy@'127.0.0.1'");
     source.execute("CREATE DATABASE d");
@@ -42,7 +43,9 @@ fn lag_is_a_series_and_a_thread_that_stops_is_an_event() {
     ));
     replica.execute("START SLAVE 'east'");
     let (of_replica, told_by_replica) = watch(&replica, "root");
-    let of_copy = |metric: &str| told_by_replica.last_values().get(&format!("server replication {metric} east")).copied();
+    let of_copy = |metric: &str| {
+        told_by_replica.last_values().get(&format!("server replication {metric} east")).copied()
+    };
     wait_for("the lag", || of_copy("seconds_behind_source").is_some_and(|behind| behind >= 0.0));
     assert_eq!(of_copy("replica_io_running"), Some(1.0));
     assert_eq!(of_copy("replica_sql_running"), Some(1.0));
@@ -88,7 +91,10 @@ fn a_server_that_replicates_nothing_is_asked_once_and_what_is_not_granted_is_nam
     watcher.stop();
     let (watcher, _) = watch(&server, "poor");
     wait_for("the grant", || {
-        watcher.not_measured().iter().any(|line| line.contains("replicates") && line.contains("SLAVE MONITOR"))
+        watcher
+            .not_measured()
+            .iter()
+            .any(|line| line.contains("replicates") && line.contains("SLAVE MONITOR"))
     });
     watcher.stop();
 }

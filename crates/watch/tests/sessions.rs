@@ -30,12 +30,21 @@ fn a_session_is_told_with_its_stage_and_its_wait_and_a_changed_setup_is_an_event
     std::thread::scope(|scope| {
         // More than one look of every five seconds falls into it.
         scope.spawn(|| server.ask(async |conn| conn.query_drop("SELECT SLEEP(12)").await.unwrap()));
-        wait_for("the stage", || kept.cells("connections", "stage").iter().any(|stage| stage.contains("sleep")));
-        wait_for("the wait", || kept.cells("connections", "wait").iter().any(|wait| wait.starts_with("wait/synch/cond/")));
-        assert!(kept.cells("connections", "wait_ns").iter().any(|ns| ns.parse::<u64>().is_ok_and(|ns| ns > 1_000_000)));
+        wait_for("the stage", || {
+            kept.cells("connections", "stage").iter().any(|stage| stage.contains("sleep"))
+        });
+        wait_for("the wait", || {
+            kept.cells("connections", "wait").iter().any(|wait| wait.starts_with("wait/synch/cond/"))
+        });
+        assert!(
+            kept.cells("connections", "wait_ns")
+                .iter()
+                .any(|ns| ns.parse::<u64>().is_ok_and(|ns| ns > 1_000_000))
+        );
     });
     assert!(kept.rows("pfs_setup") > 100, "instruments and consumers");
-    let consumers = "UPDATE performance_schema.setup_consumers SET ENABLED = 'NO' WHERE NAME = 'events_waits_current'";
+    let consumers =
+        "UPDATE performance_schema.setup_consumers SET ENABLED = 'NO' WHERE NAME = 'events_waits_current'";
     server.execute(consumers);
     wait_for("the changed setup", || {
         kept.events("variable", "setup_consumers events_waits_current: enabled YES → enabled NO").len() == 1

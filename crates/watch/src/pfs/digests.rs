@@ -32,7 +32,13 @@ pub(crate) struct Digests {
 
 impl Digests {
     pub(crate) fn new(shared: Shared) -> Digests {
-        Digests { shared, share: Share::of(Often::NowAndThen), columns: None, since: None, growing: Growing::default() }
+        Digests {
+            shared,
+            share: Share::of(Often::NowAndThen),
+            columns: None,
+            since: None,
+            growing: Growing::default(),
+        }
     }
 
     fn read_digests(&mut self, batch: &mut Batch<'_>, last: bool) -> Result<(), Failure> {

@@ -27,11 +27,7 @@ const TABLES: [(&str, &str, &[&str]); 7] = [
     ("setup_consumers", "NAME", &["ENABLED"]),
     ("setup_instruments", "NAME", &["ENABLED", "TIMED"]),
     ("setup_actors", "CONCAT(USER, '@', HOST)", &["ENABLED", "HISTORY"]),
-    (
-        "setup_objects",
-        "CONCAT_WS('.', OBJECT_TYPE, OBJECT_SCHEMA, OBJECT_NAME)",
-        &["ENABLED", "TIMED"],
-    ),
+    ("setup_objects", "CONCAT_WS('.', OBJECT_TYPE, OBJECT_SCHEMA, OBJECT_NAME)", &["ENABLED", "TIMED"]),
     ("setup_threads", "NAME", &["ENABLED", "HISTORY"]),
     ("setup_timers", "NAME", &["TIMER_NAME"]),
     ("performance_timers", "TIMER_NAME", &["TIMER_FREQUENCY", "TIMER_RESOLUTION", "TIMER_OVERHEAD"]),
@@ -77,7 +73,8 @@ impl Setup {
 async fn ask(conn: &mut Conn, tables: &Tables) -> Result<Settings, Error> {
     let mut settings = Settings::new();
     for (table, name, columns) in TABLES {
-        let told: Vec<&str> = columns.iter().copied().filter(|column| tables.has_column(table, column)).collect();
+        let told: Vec<&str> =
+            columns.iter().copied().filter(|column| tables.has_column(table, column)).collect();
         if told.is_empty() {
             continue;
         }
@@ -171,7 +168,9 @@ mod tests {
     use super::*;
 
     fn settings(lines: &[(&'static str, &str, &str)]) -> Settings {
-        let pair = |(table, name, value): &(&'static str, &str, &str)| ((*table, name.to_string()), value.to_string());
+        let pair = |(table, name, value): &(&'static str, &str, &str)| {
+            ((*table, name.to_string()), value.to_string())
+        };
         lines.iter().map(pair).collect()
     }
 

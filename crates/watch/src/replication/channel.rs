@@ -23,7 +23,11 @@ pub(crate) const METRICS: [Metric; 18] = [
     IO_RUNNING,
     SQL_RUNNING,
     counter("read_source_log_pos", "bytes", "position in the source's binary log up to which it was fetched"),
-    counter("exec_source_log_pos", "bytes", "position in the source's binary log up to which it was executed"),
+    counter(
+        "exec_source_log_pos",
+        "bytes",
+        "position in the source's binary log up to which it was executed",
+    ),
     counter("relay_log_pos", "bytes", "position in the relay log up to which it was executed"),
     gauge("relay_log_space", "bytes", "size of all relay logs"),
     gauge("last_io_errno", "1", "number of the error that fetching ended in; 0 for none"),
@@ -102,14 +106,20 @@ impl Channel {
                 told.push(format!("{which}: {then} → {now}"));
             }
         }
-        let errors =
-            [("Last_IO_Error", &before.io_error, &self.io_error), ("Last_SQL_Error", &before.sql_error, &self.sql_error)];
+        let errors = [
+            ("Last_IO_Error", &before.io_error, &self.io_error),
+            ("Last_SQL_Error", &before.sql_error, &self.sql_error),
+        ];
         for (which, then, now) in errors {
             // A server that tries again counts its attempts in the text.
             if words_of(then) == words_of(now) {
                 continue;
             }
-            told.push(if now.is_empty() { format!("{which}: none any more") } else { format!("{which}: {now}") });
+            told.push(if now.is_empty() {
+                format!("{which}: none any more")
+            } else {
+                format!("{which}: {now}")
+            });
         }
         if !self.name.is_empty() {
             told.iter_mut().for_each(|text| *text = format!("{}: {text}", self.name));
@@ -169,7 +179,12 @@ mod tests {
         ("Seconds_Behind_Source", None),
         ("Last_IO_Error", Some("")),
         ("Last_SQL_Errno", Some("1062")),
-        ("Last_SQL_Error", Some("Error 'Duplicate entry 'o'neil' for key 'PRIMARY'' on query. Default database: 'd'. Query: 'INSERT INTO t VALUES (\"x\")'")),
+        (
+            "Last_SQL_Error",
+            Some(
+                "Error 'Duplicate entry 'o'neil' for key 'PRIMARY'' on query. Default database: 'd'. Query: 'INSERT INTO t VALUES (\"x\")'",
+            ),
+        ),
         ("Source_UUID", Some("1e3a")),
         ("Channel_Name", Some("east")),
     ];
@@ -206,7 +221,8 @@ mod tests {
         let stopped = Channel::of(MYSQL);
         let error = "Error '?'";
         assert_eq!(stopped.sql_error, error);
-        let ran = Channel { sql_running: Some("Yes".to_string()), sql_error: String::new(), ..stopped.clone() };
+        let ran =
+            Channel { sql_running: Some("Yes".to_string()), sql_error: String::new(), ..stopped.clone() };
         let told = stopped.happened_since(&ran);
         assert_eq!(told, ["east: Replica_SQL_Running: Yes → No", "east: Last_SQL_Error: Error '?'"]);
         assert_eq!(stopped.happened_since(&stopped), [""; 0]);

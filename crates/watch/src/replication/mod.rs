@@ -51,7 +51,13 @@ pub(crate) struct Replication {
 
 impl Replication {
     pub(crate) fn new(sql: Sql) -> Replication {
-        Replication { sql, questions: Questions::default(), probe_at_ns: 0, pace: Pace::default(), known: None }
+        Replication {
+            sql,
+            questions: Questions::default(),
+            probe_at_ns: 0,
+            pace: Pace::default(),
+            known: None,
+        }
     }
 
     fn take(&mut self, found: Found, batch: &mut Batch<'_>) {
@@ -104,12 +110,16 @@ fn changes(before: Option<&[Channel]>, now: &[Channel]) -> Vec<String> {
                 if before.is_some() {
                     told.push(format!("{} is new", named(channel)));
                 }
-                told.extend(channel.happened_since(&Channel { name: channel.name.clone(), ..Channel::default() }));
+                told.extend(
+                    channel.happened_since(&Channel { name: channel.name.clone(), ..Channel::default() }),
+                );
             }
         }
     }
     let gone = |then: &&Channel| !now.iter().any(|channel| channel.name == then.name);
-    told.extend(before.unwrap_or_default().iter().filter(gone).map(|then| format!("{} was removed", named(then))));
+    told.extend(
+        before.unwrap_or_default().iter().filter(gone).map(|then| format!("{} was removed", named(then))),
+    );
     told
 }
 

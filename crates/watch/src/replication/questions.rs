@@ -14,7 +14,8 @@ const SYNTAX: u16 = 1064;
 /// The first that a server understands; MariaDB tells named connections in the first alone.
 const OF_REPLICA: [&str; 3] = ["SHOW ALL SLAVES STATUS", "SHOW REPLICA STATUS", "SHOW SLAVE STATUS"];
 const OF_BINARY_LOG: [&str; 2] = ["SHOW BINARY LOG STATUS", "SHOW MASTER STATUS"];
-const OF_REPLICAS: &str = "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE COMMAND LIKE 'Binlog Dump%'";
+const OF_REPLICAS: &str =
+    "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE COMMAND LIKE 'Binlog Dump%'";
 
 /// A question of which a server understands one form at most.
 #[derive(Debug, Default)]
@@ -52,7 +53,8 @@ impl Question {
     }
 }
 
-const GRANT: &str = "GRANT REPLICATION CLIENT ON *.*, on MariaDB 10.5 and later SLAVE MONITOR and BINLOG MONITOR";
+const GRANT: &str =
+    "GRANT REPLICATION CLIENT ON *.*, on MariaDB 10.5 and later SLAVE MONITOR and BINLOG MONITOR";
 
 #[derive(Debug, Default)]
 pub(super) struct Questions {
