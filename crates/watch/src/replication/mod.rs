@@ -24,6 +24,8 @@ pub(crate) const SOURCE_METRICS: [Metric; 2] = [
 ];
 pub(crate) const METRICS: [&[Metric]; 3] = [&channel::METRICS, &workers::METRICS, &SOURCE_METRICS];
 
+/// A reading that took 100 ms is followed by the next after 5 s at the earliest.
+const PACE_FACTOR: i64 = 50;
 /// A server that replicates nothing is asked again.
 const PROBE_NS: i64 = 60_000_000_000;
 
@@ -140,7 +142,7 @@ impl Sampler for Replication {
         }
         let questions = &mut self.questions;
         let outcome = self.sql.run(async |conn| questions.ask(conn).await);
-        self.pace.spent(begin_ns, monotonic_ns() - begin_ns);
+        self.pace.rest(begin_ns, monotonic_ns() - begin_ns, PACE_FACTOR);
         if outcome.is_err() {
             // It may be another server when it is back.
             self.questions = Questions::default();
