@@ -4,6 +4,7 @@
 
 mod common;
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -15,7 +16,7 @@ use serde_json::Value;
 /// Bound on any one command.
 const BOUND: Duration = Duration::from_secs(60);
 /// Bound on all builds together: past it, the rest is not tested.
-const ALL: Duration = Duration::from_secs(220);
+const ALL: Duration = Duration::from_secs(420);
 
 /// What a server has and lacks, which was found out by trying.
 struct Facts {
@@ -25,18 +26,53 @@ struct Facts {
     without_instruments: &'static str,
     /// `SET SESSION TRANSACTION READ ONLY`.
     read_only_sessions: bool,
+    /// Views of its Performance Schema, once that is on and all else as it is by default, beside [`VIEWS`].
+    more_views: &'static [&'static [&'static str]],
+    /// What is then said not to be measured: a part of a sentence each.
+    without: &'static [&'static str],
 }
 
+/// Of every server since 5.5.
+const VIEWS: [&str; 4] = ["pfs_waits", "pfs_file_types", "pfs_files", "pfs_threads"];
+/// Since 5.6.
+const OF_STATEMENTS: [&str; 8] = [
+    "pfs_digests",
+    "pfs_hosts",
+    "pfs_indexes",
+    "pfs_statements",
+    "pfs_table_locks",
+    "pfs_tables",
+    "pfs_user_statements",
+    "pfs_users",
+];
+/// Since 5.7, and MariaDB 10.5.
+const OF_MEMORY: [&str; 2] = ["pfs_memory", "pfs_stages"];
+const CURRENT_EVENTS_OFF: &str = "the stage and the wait of each session";
+
 const PERFORMANCE_SCHEMA_OFF: &str = "performance_schema=ON";
-const MYSQL_5_5: Facts =
-    Facts { innodb_metrics: false, without_instruments: PERFORMANCE_SCHEMA_OFF, read_only_sessions: false };
+const MYSQL_5_5: Facts = Facts {
+    innodb_metrics: false,
+    without_instruments: PERFORMANCE_SCHEMA_OFF,
+    read_only_sessions: false,
+    // Its instruments are on once it is.
+    more_views: &[&["pfs_lock_instances"]],
+    without: &["this server has no INNODB_METRICS", "which thread works for which connection"],
+};
 const MYSQL_SID: Facts = Facts {
     innodb_metrics: true,
     without_instruments: "setup_instruments SET ENABLED",
     read_only_sessions: true,
+    more_views: &[&OF_STATEMENTS, &OF_MEMORY, &["pfs_metadata_locks", "pfs_transactions"]],
+    without: &["setup_instruments SET ENABLED", CURRENT_EVENTS_OFF],
 };
-const MARIADB: Facts =
-    Facts { innodb_metrics: true, without_instruments: PERFORMANCE_SCHEMA_OFF, read_only_sessions: true };
+const MARIADB: Facts = Facts {
+    innodb_metrics: true,
+    without_instruments: PERFORMANCE_SCHEMA_OFF,
+    read_only_sessions: true,
+    more_views: &[&OF_STATEMENTS, &OF_MEMORY],
+    without: &["setup_instruments SET ENABLED", CURRENT_EVENTS_OFF],
+};
+const MARIADB_10_2: Facts = Facts { more_views: &[&OF_STATEMENTS], ..MARIADB };
 
 #[test]
 fn every_server_at_hand_is_started_loaded_watched_and_stopped() {
@@ -60,9 +96,12 @@ fn every_server_at_hand_is_started_loaded_watched_and_stopped() {
         let facts = match name {
             "mysql-5.5" => &MYSQL_5_5,
             "mysql-sid" => &MYSQL_SID,
+            "mariadb-10.2" => &MARIADB_10_2,
             _ => &MARIADB,
         };
-        Tested::start(name, build["tree"].as_str().unwrap()).everything(facts);
+        let tree = build["tree"].as_str().unwrap();
+        Tested::start(name, tree, &[]).everything(facts);
+        Tested::start(name, tree, &["--set", "performance_schema=ON"]).views(facts);
         tested += 1;
         println!(
             "tested: {name} ({}), in {:.0} s",
@@ -88,9 +127,10 @@ impl Drop for Tested {
 }
 
 impl Tested {
-    fn start(name: &str, tree: &str) -> Tested {
+    fn start(name: &str, tree: &str, options: &[&str]) -> Tested {
         let place = Place::new();
-        let started = output(&mut place.whyso(&["server", "start", tree, "--as", "tested"]));
+        let all = [&["server", "start", tree, "--as", "tested"], options].concat();
+        let started = output(&mut place.whyso(&all));
         assert!(started.status.success(), "{name}: {}", text(&started.stderr));
         let listed = json_of(&output(&mut place.whyso(&["server", "list", "--json"])));
         let dsn = listed["started"][0]["dsn"].as_str().unwrap().to_string();
@@ -132,6 +172,46 @@ impl Tested {
             "{}",
             self.name
         );
+    }
+
+    /// Which views its Performance Schema gives, and what is said of those that it lacks.
+    fn views(&self, facts: &Facts) {
+        let mut all = vec!["run", "oltp-read-only", "--tables", "2", "--rows", "2000", "--dsn", &self.dsn];
+        all.extend([
+            "--users",
+            "2",
+            "--seconds",
+            "6",
+            "--warmup",
+            "0",
+            "--no-repeat",
+            "--no-trace",
+            "--json",
+        ]);
+        let object = json_of(&finish(spawn(&mut self.place.whyso(&all)), BOUND));
+        self.check_levels("whyso run", &object, 1);
+        let recording = self.place.only_run();
+        let export = output(&mut self.place.whyso(&["export", recording.to_str().unwrap()]));
+        let exported = text(&export.stdout);
+        let sources = exported.lines().filter_map(|line| line.split(',').nth(2));
+        let found: BTreeSet<&str> = sources.filter(|source| source.starts_with("pfs_")).collect();
+        let found_words: Vec<&str> = found.iter().map(|view| view.trim_start_matches("pfs_")).collect();
+        println!("views of {}: {}", self.name, found_words.join(", "));
+        let expected: Vec<&str> =
+            [&VIEWS[..]].iter().chain(facts.more_views).copied().flatten().copied().collect();
+        let lacking: Vec<&&str> = expected.iter().filter(|view| !found.contains(**view)).collect();
+        assert!(lacking.is_empty(), "{}: no {lacking:?} in {found:?}", self.name);
+        let told = fs::read_to_string(recording.join("run.json")).unwrap();
+        let told: Value = serde_json::from_str(&told).unwrap();
+        let missing: Vec<&str> =
+            told["not_measured"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+        for line in facts.without {
+            assert!(missing.iter().any(|said| said.contains(line)), "{}: {missing:#?}", self.name);
+        }
+        for line in missing.iter().filter(|line| !line.contains("--no-trace") && !line.contains("no stacks"))
+        {
+            println!("not measured of {}: {line}", self.name);
+        }
     }
 
     /// A planted hot row: every server tells its table, its index and who holds it, from whichever tables it has.

@@ -113,6 +113,7 @@ static TABLE: &[Meaning] = &[
     line("trace*", "*", Excluded, "", "", "where the time of requests went; the time budget says it"),
     line("innodb_mutexes", "*", Excluded, "", "", "waits for InnoDB's own locks; `whyso locks` shows them"),
     line("innodb_status", "*", Excluded, "", "", "InnoDB's own status; its counters tell the same where a server has them"),
+    line("replication", "*", Excluded, "", "", "what a replica has fetched and executed, and how far it is behind"),
     line("pfs_*", "*", Excluded, "", "", "what the Performance Schema counted; `whyso pfs` shows it"),
     line("threads", "*", Excluded, "", "", "where the time of the server's threads went; the time budget says it"),
     line("load*", "*", Excluded, "", "", "what the load did; the level's result says it"),

@@ -17,16 +17,19 @@
 //! | `status` | every numeric status variable | `SHOW GLOBAL STATUS` |
 //! | `innodb_metrics` | InnoDB's enabled counters | `information_schema.INNODB_METRICS` |
 //! | `innodb_status` | the purge's backlog, the redo log's positions, pending reads and writes, spins | `SHOW ENGINE INNODB STATUS` |
-//! | `connections` | thread and statement of each connection, as a table | the process list |
+//! | `connections` | thread, statement, stage and wait of each connection, as a table | the process list, the Performance Schema |
 //! | `lock_waits` | who waits for whom in locks, as a table, while anybody does | InnoDB's and the Performance Schema's tables, the process list |
 //! | `innodb_mutexes` | waits for InnoDB's locks | `SHOW ENGINE INNODB MUTEX` |
 //! | `pfs_…` | waits, stages, statements, files, tables, memory and more, a source a view | the Performance Schema |
+//! | `replication` | lag, positions and threads of a replica, replicas of a source | `SHOW REPLICA STATUS` and its older names, the process list, the Performance Schema |
+//! | `pfs_setup` | what the Performance Schema is set to count, as a table; changes, as events | its setup tables |
 //! | `variables` | changes of global variables, as events | `SHOW GLOBAL VARIABLES` |
 //! | `addon.NAME` | whatever a program prints or a statement gives | a TOML file of the user, or one of `addons/` |
 //! | `watch` | cost, missed and failed readings of each sampler | itself |
 //!
 //! Events: `gap` when a source fails, once, with the reason; `gap_end` when it is back; `slowed` and `slowed_end` when it is read less often,
-//! to keep to its budget; `variable` when a global variable changed; `restart`, `ddl` and `server_error` as the server's status tells.
+//! to keep to its budget; `variable` when a global variable changed; `restart`, `ddl` and `server_error` as the server's status tells;
+//! `replication` when a replica's thread started, stopped or met an error.
 //!
 //! This crate never writes to the server under test: it sends SHOW and SELECT, nothing else. It
 //! never infers from a version number what a server has, and computes no rates: counters are
@@ -74,6 +77,7 @@ mod net;
 mod pfs;
 mod pressure;
 mod process;
+mod replication;
 mod sampler;
 mod schedule;
 mod settle;

@@ -44,6 +44,7 @@ pub fn describe(source: &str, name: &str) -> Option<&'static Metric> {
         "lock_waits" => &[&crate::lock_waits::METRICS],
         "innodb_mutexes" => &[&crate::innodb_mutexes::METRICS],
         "innodb_status" => &[&crate::innodb_status::METRICS],
+        "replication" => &crate::replication::METRICS,
         source if source.starts_with("pfs_") => &crate::pfs::METRICS,
         "watch" => &[&crate::cost::METRICS],
         _ => &[],

@@ -98,10 +98,14 @@ pub(crate) struct Runner {
     last: Option<(i64, i64)>,
     /// Readings are being put off, which was said.
     is_slowed: bool,
+    /// Readings in a row that were not put off.
+    in_time: u32,
     /// CPU time that the sampler's programs used, as it was told last.
     others_cpu_ns: u64,
 }
 
+/// After so many readings in time one is no longer called slowed.
+const IN_TIME_MIN: u32 = 5;
 /// How long all the last readings of one thread may take together: the watching ends within two seconds.
 const LAST_READINGS_NS_MAX: i64 = 1_200_000_000;
 
@@ -143,6 +147,7 @@ impl Runner {
             outage: None,
             last: None,
             is_slowed: false,
+            in_time: 0,
             others_cpu_ns: 0,
         }
     }
@@ -226,17 +231,20 @@ impl Runner {
         if put_off {
             self.around.cost.missed.fetch_add(1, Ordering::Relaxed);
         }
-        if put_off == std::mem::replace(&mut self.is_slowed, put_off) {
+        self.in_time = if put_off { 0 } else { self.in_time.saturating_add(1) };
+        // One that is put off every other time is slowed all the time.
+        let is_slowed = put_off || (self.is_slowed && self.in_time < IN_TIME_MIN);
+        if is_slowed == std::mem::replace(&mut self.is_slowed, is_slowed) {
             return;
         }
         let took_ms = self.around.cost.last_duration_ns.load(Ordering::Relaxed) as f64 / 1e6;
-        let text = match put_off {
+        let text = match is_slowed {
             true => format!(
                 "read less often than it is due, to keep what reading takes in its bound: the last one took {took_ms:.0} ms"
             ),
             false => "read again".to_string(),
         };
-        self.event(if put_off { "slowed" } else { "slowed_end" }, now_ns, text);
+        self.event(if is_slowed { "slowed" } else { "slowed_end" }, now_ns, text);
     }
 
     fn note_cost(&mut self, begin_ns: i64, end_ns: i64, cpu_ns: i64) {

@@ -24,6 +24,7 @@ use crate::net::Net;
 use crate::pfs::{self, Often};
 use crate::pressure::Pressure;
 use crate::process::{Pid, Process};
+use crate::replication::Replication;
 use crate::sampler::{Notes, Runner, Sampler, Surroundings, run_in_turn};
 use crate::sink::Sink;
 use crate::sql::Sql;
@@ -127,6 +128,7 @@ impl From<Often> for Place {
             Often::Always => Place::Server,
             Often::NowAndThen => Place::ServerNowAndThen,
             Often::Seldom => Place::ServerSeldom,
+            Often::Slowly => Place::ServerSlowly,
         }
     }
 }
@@ -211,7 +213,7 @@ impl Watcher {
             samplers.push((Place::ServerNowAndThen, Box::new(InnodbMutexes::new(sql()))));
             samplers.push((Place::ServerNowAndThen, Box::new(InnodbStatus::new(sql()))));
             samplers.push((Place::Server, Box::new(InnodbMetrics::new(sql()))));
-            samplers.push((Place::ServerNowAndThen, Box::new(Connections::new(sql()))));
+            samplers.push((Place::ServerNowAndThen, Box::new(Replication::new(sql()))));
             samplers.push((Place::ServerSlowly, Box::new(Variables::new(sql()))));
         }
         for addon in &spec.add_ons {
@@ -221,8 +223,13 @@ impl Watcher {
         }
         let mut threads: Vec<_> = samplers.into_iter().map(|one| vec![one]).collect();
         if let Some(opts) = &spec.server {
-            let views = pfs::samplers(Sql::new(opts, self.stop.clone()));
-            threads.push(views.into_iter().map(|(often, view)| (often.into(), view)).collect());
+            let sql = || Sql::new(opts, self.stop.clone());
+            let reader = pfs::reader(sql());
+            let views = pfs::samplers(&reader).into_iter().map(|(often, view)| (often.into(), view));
+            let mut together: Vec<(Place, Box<dyn Sampler>)> = views.collect();
+            // It asks the Performance Schema, too, and waits for its turn.
+            together.push((Place::ServerNowAndThen, Box::new(Connections::new(sql(), reader))));
+            threads.push(together);
         }
         threads
     }

@@ -1,5 +1,6 @@
 //! Every sampler against a real MariaDB: readings, a kill, a restart, a hang, missing privileges.
 
+#[expect(dead_code, reason = "what other tests need of it")]
 mod common;
 
 use std::time::{Duration, Instant};

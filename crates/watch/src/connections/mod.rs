@@ -1,10 +1,13 @@
-//! Connections: which of the kernel's threads works for which, and what it executes, into the text table `connections`.
+//! Connections: which of the kernel's threads works for which, what it executes, and what it waits for, into the text table `connections`.
+
+use std::collections::HashMap;
 
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error};
 use whyso_record::data::TextRows;
 
 use crate::digest::digest;
+use crate::pfs::{self, Session, Sessions};
 use crate::sampler::{Failure, Sampler};
 use crate::sink::Batch;
 use crate::sql::Sql;
@@ -61,13 +64,18 @@ pub async fn connections(conn: &mut Conn) -> Result<Option<Vec<Connection>>, Err
     Ok(None)
 }
 
+const COLUMNS: [&str; 8] =
+    ["tid", "connection", "statement", "since_ns", "stage", "wait", "wait_ns", "wait_object"];
+
 pub(crate) struct Connections {
     sql: Sql,
+    /// What else is asked of the Performance Schema, within its budget.
+    sessions: Sessions,
 }
 
 impl Connections {
-    pub(crate) fn new(sql: Sql) -> Connections {
-        Connections { sql }
+    pub(crate) fn new(sql: Sql, pfs: pfs::Shared) -> Connections {
+        Connections { sql, sessions: Sessions::new(pfs) }
     }
 }
 
@@ -85,21 +93,69 @@ impl Sampler for Connections {
             ));
         };
         let answered_ns = whyso_clock::monotonic_ns();
-        let since_ns = |executing_ms: u64| {
-            let executing_ns = i64::try_from(executing_ms.saturating_mul(NS_PER_MS)).unwrap_or(i64::MAX);
-            answered_ns.saturating_sub(executing_ns).to_string()
+        let mut sessions = match self.sessions.read() {
+            Ok(sessions) => sessions,
+            Err(Failure::Stopped) => return Err(Failure::Stopped),
+            // The table is worth having without: a view of the Performance Schema says that it can't be read.
+            Err(_) => HashMap::new(),
         };
         let row = |one: Connection| {
-            let numbers = [u64::from(one.tid), one.id].map(|number| Some(number.to_string()));
-            let told = [one.statement, one.executing_ms.map(since_ns)];
-            numbers.into_iter().chain(told).collect()
+            let session = sessions.remove(&one.id).unwrap_or_default();
+            row(one, session, answered_ns)
         };
         batch.sink.rows(TextRows {
             source: "connections".to_string(),
             t_ns: asked_ns,
-            columns: ["tid", "connection", "statement", "since_ns"].map(str::to_string).to_vec(),
+            columns: COLUMNS.map(str::to_string).to_vec(),
             rows: found.into_iter().map(row).collect(),
         });
         Ok(())
+    }
+}
+
+/// By [`COLUMNS`].
+fn row(one: Connection, session: Session, answered_ns: i64) -> Vec<Option<String>> {
+    let since_ns = |executing_ms: u64| {
+        let executing_ns = i64::try_from(executing_ms.saturating_mul(NS_PER_MS)).unwrap_or(i64::MAX);
+        answered_ns.saturating_sub(executing_ns).to_string()
+    };
+    vec![
+        Some(one.tid.to_string()),
+        Some(one.id.to_string()),
+        one.statement,
+        one.executing_ms.map(since_ns),
+        session.stage,
+        session.wait,
+        session.wait_ns.map(|ns| ns.to_string()),
+        session.object,
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_its_columns_also_where_nothing_is_known() {
+        let one = |statement: Option<&str>, executing_ms| Connection {
+            tid: 7,
+            id: 40,
+            statement: statement.map(str::to_string),
+            executing_ms,
+        };
+        let idle = row(one(None, None), Session::default(), 5_000_000_000);
+        assert_eq!(idle.len(), COLUMNS.len());
+        assert_eq!(idle[1].as_deref(), Some("40"));
+        assert!(idle[2..].iter().all(Option::is_none), "{idle:?}");
+        let waits = Session {
+            stage: Some("stage/sql/Updating".to_string()),
+            wait: Some("wait/io/file/innodb/innodb_log_file".to_string()),
+            wait_ns: Some(12),
+            object: None,
+        };
+        let at_work = row(one(Some("UPDATE t"), Some(3)), waits, 5_000_000_000);
+        assert_eq!(at_work[3].as_deref(), Some("4997000000"));
+        assert_eq!(at_work[4].as_deref(), Some("stage/sql/Updating"));
+        assert_eq!(at_work[6].as_deref(), Some("12"));
     }
 }

@@ -1,35 +1,47 @@
-//! How much of its time the connection that reads the Performance Schema may spend.
+//! How much of its time the connection that reads the Performance Schema may spend on one view.
+//!
+//! Each view pays for itself: one that is dear, such as the waits of ten thousand tables, is read seldom, and delays no other. Most of a reading is
+//! waiting where the server is busy, so that what it uses of a CPU there is far less.
 
-/// Time that may be spent on reading: a share of what has passed, of which so much can be saved up.
+use whyso_clock::monotonic_ns;
+
+use super::views::Often;
+use crate::schedule::Pace;
+
+/// What is read at every reading of the run has one part in a hundred, all else one in five hundred: all views together some seven per cent, where
+/// every one of them is dear.
+const ALWAYS_FACTOR: i64 = 100;
+const FACTOR: i64 = 500;
+
+/// The share of one view.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Budget {
-    saved_ns: i64,
-    at_ns: Option<i64>,
+pub(crate) struct Share {
+    pace: Pace,
+    factor: i64,
 }
 
-/// One part in twenty. Most of a reading is waiting where the server is busy, so that what it uses of a CPU there is far less.
-const PARTS: i64 = 20;
-/// A first round of all views, on a server with many tables.
-const SAVED_NS_MAX: i64 = 500_000_000;
-
-impl Default for Budget {
-    fn default() -> Budget {
-        Budget { saved_ns: SAVED_NS_MAX, at_ns: None }
-    }
-}
-
-impl Budget {
-    /// Whether anything is left at `now_ns`.
-    pub(crate) fn allows(&mut self, now_ns: i64) -> bool {
-        let passed_ns = now_ns.saturating_sub(self.at_ns.unwrap_or(now_ns)).max(0);
-        self.at_ns = Some(now_ns);
-        self.saved_ns = (self.saved_ns + passed_ns / PARTS).min(SAVED_NS_MAX);
-        self.saved_ns > 0
+impl Share {
+    pub(crate) fn of(often: Often) -> Share {
+        let factor = if often == Often::Always { ALWAYS_FACTOR } else { FACTOR };
+        Share { pace: Pace::default(), factor }
     }
 
-    /// One reading may overdraw it: those that are due next wait for it.
-    pub(crate) fn spend(&mut self, ns: i64) {
-        self.saved_ns = self.saved_ns.saturating_sub(ns.max(0));
+    /// Whether the last reading is paid for.
+    pub(crate) fn allows(&self) -> bool {
+        self.allows_at(monotonic_ns())
+    }
+
+    fn allows_at(&self, now_ns: i64) -> bool {
+        self.pace.due(now_ns)
+    }
+
+    /// A reading that began at `begin_ns` is over.
+    pub(crate) fn spend_since(&mut self, begin_ns: i64) {
+        self.spend(begin_ns, monotonic_ns() - begin_ns);
+    }
+
+    fn spend(&mut self, begin_ns: i64, ns: i64) {
+        self.pace.rest(begin_ns, ns.max(0), self.factor);
     }
 }
 
@@ -40,28 +52,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_dear_reading_is_paid_for_before_the_next() {
-        let mut budget = Budget::default();
-        assert!(budget.allows(0));
-        budget.spend(1_000_000_000);
-        assert!(!budget.allows(9_000_000_000));
-        assert!(budget.allows(10_100_000_000));
+    fn a_dear_reading_is_paid_for_before_the_next() {
+        let mut share = Share::of(Often::Always);
+        assert!(share.allows_at(0));
+        share.spend(0, 100_000_000);
+        assert!(!share.allows_at(9_900_000_000));
+        assert!(share.allows_at(10_000_000_000));
+        let mut seldom = Share::of(Often::Seldom);
+        seldom.spend(0, 100_000_000);
+        assert!(!seldom.allows_at(49_000_000_000));
     }
 
     proptest! {
         #[test]
         fn the_share_is_kept_whatever_readings_take(costs in prop::collection::vec(0_i64..400_000_000, 1..400)) {
-            let mut budget = Budget::default();
+            let mut share = Share::of(Often::Always);
             let (mut now_ns, mut spent_ns, mut last_ns) = (0_i64, 0_i64, 0_i64);
             for cost in costs {
-                if budget.allows(now_ns) {
-                    budget.spend(cost);
+                if share.allows_at(now_ns) {
+                    share.spend(now_ns, cost);
                     spent_ns += cost;
                     last_ns = cost;
                 }
                 now_ns += 100_000_000;
             }
-            prop_assert!(spent_ns - last_ns <= now_ns / PARTS + SAVED_NS_MAX);
+            prop_assert!(spent_ns - last_ns <= now_ns / ALWAYS_FACTOR);
         }
     }
 }

@@ -5,9 +5,10 @@ use mysql_async::{Conn, Error, Row};
 use whyso_clock::monotonic_ns;
 use whyso_record::data::TextRows;
 
+use super::budget::Share;
 use super::growing::{Growing, Line};
 use super::sampler::{Shared, locked, not_granted};
-use super::views::{Column, STATEMENTS};
+use super::views::{Column, Often, STATEMENTS};
 use crate::sampler::{Failure, Sampler};
 use crate::sink::Batch;
 use crate::sql::bounded_select;
@@ -22,6 +23,7 @@ const TEXT_MAX: usize = 2000;
 
 pub(crate) struct Digests {
     shared: Shared,
+    share: Share,
     columns: Option<Vec<&'static Column>>,
     /// The server's own time of the last reading: what was seen before that has not grown.
     since: Option<String>,
@@ -30,7 +32,13 @@ pub(crate) struct Digests {
 
 impl Digests {
     pub(crate) fn new(shared: Shared) -> Digests {
-        Digests { shared, columns: None, since: None, growing: Growing::default() }
+        Digests {
+            shared,
+            share: Share::of(Often::NowAndThen),
+            columns: None,
+            since: None,
+            growing: Growing::default(),
+        }
     }
 
     fn read_digests(&mut self, batch: &mut Batch<'_>, last: bool) -> Result<(), Failure> {
@@ -131,11 +139,14 @@ impl Sampler for Digests {
             self.columns =
                 Some(STATEMENTS.iter().filter(|column| tables.has_column(TABLE, column.sql)).collect());
         }
-        if !locked(&self.shared).may_read() {
+        if !self.share.allows() {
             batch.put_off();
             return Ok(());
         }
-        self.read_digests(batch, false)
+        let begin_ns = monotonic_ns();
+        let outcome = self.read_digests(batch, false);
+        self.share.spend_since(begin_ns);
+        outcome
     }
 
     fn finish(&mut self, batch: &mut Batch<'_>) -> Result<(), Failure> {

@@ -1,8 +1,8 @@
 //! The Performance Schema, as far as the server counts in it: a source a view, such as `pfs_waits`, counters raw.
 //!
 //! All views are read by one thread on one connection, one after the other: a summary adds up what every thread of the server has counted,
-//! and two of them at a time would only wait for each other. Each question has a bound in the server. What reading takes of that thread's time has
-//! a budget, and a view that is due beyond it is put off ([`budget`]). Nothing is turned on, nothing is emptied.
+//! and two of them at a time would only wait for each other. Each question has a bound in the server. What reading a view
+//! takes has a budget, and a view that is due beyond it is put off ([`budget`]). Nothing is turned on, nothing is emptied.
 //!
 //! What there is, is found by asking which tables and columns the server has: 5.5 has waits and files, later servers the rest.
 
@@ -11,6 +11,8 @@ mod digests;
 mod growing;
 mod probe;
 mod sampler;
+mod sessions;
+mod setup;
 mod views;
 
 use std::sync::{Arc, Mutex};
@@ -19,18 +21,26 @@ use crate::metric::Metric;
 use crate::sampler::Sampler;
 use crate::sql::Sql;
 use digests::Digests;
+pub(crate) use sampler::Shared;
 use sampler::{Reader, Summary};
+pub(crate) use sessions::{Session, Sessions};
+use setup::Setup;
 pub(crate) use views::Often;
 
 pub(crate) const METRICS: [&[Metric]; 2] = [&views::METRICS, &views::LOCK_METRICS];
 
+/// The connection that everything here is asked on.
+pub(crate) fn reader(sql: Sql) -> Shared {
+    Arc::new(Mutex::new(Reader::new(sql)))
+}
+
 /// A sampler for each view, to be run in turn by one thread.
-pub(crate) fn samplers(sql: Sql) -> Vec<(Often, Box<dyn Sampler>)> {
-    let reader = Arc::new(Mutex::new(Reader::new(sql)));
+pub(crate) fn samplers(reader: &Shared) -> Vec<(Often, Box<dyn Sampler>)> {
     let mut samplers: Vec<(Often, Box<dyn Sampler>)> = Vec::new();
     for view in &views::VIEWS {
         samplers.push((view.often, Box::new(Summary::new(view, reader.clone()))));
     }
-    samplers.push((Often::NowAndThen, Box::new(Digests::new(reader))));
+    samplers.push((Often::NowAndThen, Box::new(Digests::new(reader.clone()))));
+    samplers.push((Often::Slowly, Box::new(Setup::new(reader.clone()))));
     samplers
 }

@@ -58,7 +58,32 @@ pub(crate) async fn tables(conn: &mut Conn) -> Result<Tables, Error> {
         columns.insert(column.to_ascii_uppercase());
     }
     tables.absent.extend(instruments(conn).await?);
+    tables.absent.extend(consumers(conn).await?);
     Ok(tables)
+}
+
+/// A sentence about what each session does right now, where the server keeps no current events.
+async fn consumers(conn: &mut Conn) -> Result<Option<String>, Error> {
+    let question = "SELECT NAME FROM performance_schema.setup_consumers WHERE ENABLED = 'NO' \
+                    AND NAME IN ('events_waits_current', 'events_stages_current')";
+    match conn.query::<String, _>(question).await {
+        Ok(off) if off.is_empty() => Ok(None),
+        Ok(off) => {
+            let what = off.iter().map(|name| if name.contains("waits") { "wait" } else { "stage" });
+            Ok(Some(format!(
+                "the {} of each session: the Performance Schema's {} off; UPDATE performance_schema.setup_consumers \
+                 SET ENABLED = 'YES' WHERE NAME IN ('{}')",
+                what.collect::<Vec<_>>().join(" and the "),
+                match off.as_slice() {
+                    [one] => format!("consumer {one} is"),
+                    several => format!("consumers {} are", several.join(" and ")),
+                },
+                off.join("', '")
+            )))
+        }
+        Err(Error::Server(error)) if is_not_for_us(error.code) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// A sentence about waits that the server could count, and does not.

@@ -8,7 +8,7 @@ use mysql_async::{Conn, Error};
 use whyso_clock::monotonic_ns;
 use whyso_record::data::Value;
 
-use super::budget::Budget;
+use super::budget::Share;
 use super::probe::{Tables, tables};
 use super::views::{Column, View};
 use crate::sampler::{Failure, Sampler};
@@ -20,14 +20,13 @@ use crate::status::text_of;
 pub(crate) struct Reader {
     sql: Sql,
     tables: Option<Arc<Tables>>,
-    budget: Budget,
 }
 
 pub(crate) type Shared = Arc<Mutex<Reader>>;
 
 impl Reader {
     pub(crate) fn new(sql: Sql) -> Reader {
-        Reader { sql, tables: None, budget: Budget::default() }
+        Reader { sql, tables: None }
     }
 
     /// What the server has, asked once.
@@ -40,20 +39,13 @@ impl Reader {
         Ok(found)
     }
 
-    pub(crate) fn may_read(&mut self) -> bool {
-        self.budget.allows(monotonic_ns())
-    }
-
     /// Within the time that the watching goes on, or as its last question.
     pub(crate) fn run<T>(
         &mut self,
         last: bool,
         query: impl AsyncFnOnce(&mut Conn) -> Result<T, Error>,
     ) -> Result<T, Failure> {
-        let begin_ns = monotonic_ns();
-        let outcome = if last { self.sql.run_last(query) } else { self.sql.run(query) };
-        self.budget.spend(monotonic_ns() - begin_ns);
-        outcome
+        if last { self.sql.run_last(query) } else { self.sql.run(query) }
     }
 }
 
@@ -74,6 +66,7 @@ pub(crate) fn not_granted(failure: Failure, table: &str) -> Failure {
 pub(crate) struct Summary {
     view: &'static View,
     shared: Shared,
+    share: Share,
     /// What is asked, and which columns that gives; made when the server was first met.
     question: Option<(String, Vec<&'static Column>)>,
     /// Lines that were met.
@@ -82,7 +75,7 @@ pub(crate) struct Summary {
 
 impl Summary {
     pub(crate) fn new(view: &'static View, shared: Shared) -> Summary {
-        Summary { view, shared, question: None, known: HashSet::new() }
+        Summary { view, shared, share: Share::of(view.often), question: None, known: HashSet::new() }
     }
 
     fn read_view(&mut self, batch: &mut Batch<'_>, last: bool) -> Result<(), Failure> {
@@ -151,11 +144,14 @@ impl Sampler for Summary {
                 return Err(Failure::NotHere);
             }
         }
-        if !locked(&self.shared).may_read() {
+        if !self.share.allows() {
             batch.put_off();
             return Ok(());
         }
-        self.read_view(batch, false)
+        let begin_ns = monotonic_ns();
+        let outcome = self.read_view(batch, false);
+        self.share.spend_since(begin_ns);
+        outcome
     }
 
     fn finish(&mut self, batch: &mut Batch<'_>) -> Result<(), Failure> {

@@ -11,6 +11,8 @@ pub(crate) enum Often {
     NowAndThen,
     /// What has thousands of lines.
     Seldom,
+    /// What rarely changes.
+    Slowly,
 }
 
 /// A column and the number that is recorded of it.

@@ -99,6 +99,11 @@ async fn read_status(
             Parsed::Number(value) => {
                 row_locks.meet(name, value);
                 happened.meet(name, value);
+                if has_lost(name, value) {
+                    batch.absent(format!(
+                        "part of what the Performance Schema counts: {name} is above 0; start the server with a greater performance_schema setting for it"
+                    ));
+                }
                 batch.put_named(name, "", value, || (kind(name), unit(name)));
             }
             Parsed::Switch(on) => {
@@ -116,6 +121,11 @@ async fn read_status(
         }
     }
     Ok(changed)
+}
+
+/// Whether the Performance Schema had no room for something, such as for a table more than it was told to expect.
+fn has_lost(name: &str, value: Value) -> bool {
+    name.starts_with("Performance_schema_") && name.ends_with("_lost") && value.as_f64() > 0.0
 }
 
 /// A column of the text protocol, where it is text.
@@ -188,6 +198,13 @@ mod tests {
         assert_eq!(parse_value("inf"), Parsed::Word);
         assert_eq!(parse_value("2026-11-21 20:53:00"), Parsed::Word);
         assert_eq!(parse_value(""), Parsed::Nothing);
+    }
+
+    #[test]
+    fn what_the_performance_schema_lost_is_found_by_its_name() {
+        assert!(has_lost("Performance_schema_digest_lost", Value::Int(1)));
+        assert!(!has_lost("Performance_schema_digest_lost", Value::Int(0)));
+        assert!(!has_lost("Handler_lost", Value::Int(1)));
     }
 
     #[test]

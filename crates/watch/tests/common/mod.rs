@@ -15,10 +15,15 @@ use whyso_watch::Sink;
 pub(crate) struct Server {
     folder: TempDir,
     child: Child,
+    options: Vec<String>,
 }
 
 impl Server {
     pub(crate) fn start() -> Server {
+        Server::start_with(&["--skip-networking"])
+    }
+
+    pub(crate) fn start_with(options: &[&str]) -> Server {
         let folder = tempfile::tempdir().unwrap();
         let installed = Command::new("mariadb-install-db")
             .args(["--no-defaults", "--user=root", "--skip-test-db"])
@@ -31,14 +36,15 @@ impl Server {
             .status()
             .expect("mariadb-install-db: install mariadb-server-core");
         assert!(installed.success());
-        let child = spawn(&folder);
-        let server = Server { folder, child };
+        let options: Vec<String> = options.iter().map(|option| option.to_string()).collect();
+        let child = spawn(&folder, &options);
+        let server = Server { folder, child, options };
         server.wait_until_it_answers();
         server
     }
 
     pub(crate) fn restart(&mut self) {
-        self.child = spawn(&self.folder);
+        self.child = spawn(&self.folder, &self.options);
         self.wait_until_it_answers();
     }
 
@@ -105,7 +111,7 @@ impl Drop for Server {
     }
 }
 
-fn spawn(folder: &TempDir) -> Child {
+fn spawn(folder: &TempDir, options: &[String]) -> Child {
     let path = |name: &str| folder.path().join(name).display().to_string();
     let log = std::fs::File::create(folder.path().join("log")).unwrap();
     let sbin = PathBuf::from("/usr/sbin/mariadbd");
@@ -114,7 +120,8 @@ fn spawn(folder: &TempDir) -> Child {
         false => PathBuf::from("mariadbd"),
     };
     Command::new(program)
-        .args(["--no-defaults", "--user=root", "--skip-networking"])
+        .args(["--no-defaults", "--user=root"])
+        .args(options)
         .arg(format!("--datadir={}", path("data")))
         .arg(format!("--socket={}", path("s")))
         .arg("--innodb-buffer-pool-size=16M")
@@ -168,6 +175,17 @@ impl Kept {
         let content = self.0.lock().unwrap();
         let wanted = content.rows.iter().filter(|rows| rows.source == source);
         wanted.map(|rows| rows.rows.len()).sum()
+    }
+
+    /// Every cell of a column of `source`, those that are not NULL.
+    pub(crate) fn cells(&self, source: &str, column: &str) -> Vec<String> {
+        let content = self.0.lock().unwrap();
+        let mut cells = Vec::new();
+        for rows in content.rows.iter().filter(|rows| rows.source == source) {
+            let place = rows.columns.iter().position(|name| name == column).unwrap();
+            cells.extend(rows.rows.iter().filter_map(|row| row[place].clone()));
+        }
+        cells
     }
 
     /// "host source metric instance" → last value.
