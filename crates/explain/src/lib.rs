@@ -60,6 +60,7 @@ pub mod slo;
 pub mod stacks;
 pub mod statements;
 mod steady;
+pub mod study;
 mod suspects;
 #[cfg(test)]
 mod testing;

@@ -29,7 +29,7 @@ pub(super) fn listing(shown: &Shown, window: Window) -> Listing {
     let lines = look.rows.iter().map(|row| {
         let cells = Cells { columns: &look.columns, row };
         let did = cells.told("tid").and_then(|tid| tid.parse().ok()).and_then(|tid: u32| threads.get(&tid));
-        line(&cells, look.t_ns, window, &states, did)
+        line(cells, look.t_ns, window, &states, did)
     });
     Listing {
         columns: vec![
@@ -37,7 +37,8 @@ pub(super) fn listing(shown: &Shown, window: Window) -> Listing {
             Column { title: "for", width: 10 },
             Column { title: "connection", width: 11 },
             Column { title: "thread", width: 9 },
-            Column { title: "was in", width: 40 },
+            Column { title: "was in", width: 34 },
+            Column { title: "waits for", width: 34 },
             Column { title: "statement", width: REST },
         ],
         lines: lines.collect(),
@@ -56,7 +57,7 @@ fn count<T>(rows: &[T], threads: &HashMap<u32, ThreadDid>) -> String {
     format!("{} connections{told}", rows.len())
 }
 
-fn line(cells: &Cells, looked_ns: i64, window: Window, states: &[String], did: Option<&ThreadDid>) -> Line {
+fn line(cells: Cells, looked_ns: i64, window: Window, states: &[String], did: Option<&ThreadDid>) -> Line {
     let statement = cells.told("statement").map(plain);
     let since_ns = cells.number("since_ns").map(|since_ns| (looked_ns - since_ns).max(0) as f64);
     let (busy, was_in) = match did {
@@ -73,9 +74,23 @@ fn line(cells: &Cells, looked_ns: i64, window: Window, states: &[String], did: O
             number("connection"),
             number("tid"),
             Cell::Text(was_in.clone()),
+            Cell::Text(waits_for(cells)),
             Cell::Text(shown.clone()),
         ],
-        whole: format!("connection {}: {was_in}: {shown}", text("connection")),
+        whole: format!("connection {}: {was_in}: {} {shown}", text("connection"), waits_for(cells)),
+    }
+}
+
+/// The wait that it is in, or the stage of its statement, where the Performance Schema tells one.
+fn waits_for(cells: Cells) -> String {
+    let place = |kind: &str| cells.told(kind).map(plain);
+    match (place("wait"), place("stage")) {
+        (Some(wait), _) => {
+            let on = place("wait_object").map_or(String::new(), |object| format!(" on {object}"));
+            format!("{}{on}", wait.trim_start_matches("wait/"))
+        }
+        (None, Some(stage)) => stage.trim_start_matches("stage/sql/").to_string(),
+        (None, None) => "–".to_string(),
     }
 }
 

@@ -1,0 +1,16 @@
+//! What a study found: variants against a baseline, over fresh starts of the server.
+//!
+//! The unit of repetition is a fresh start. Starts are grouped into blocks, in each of which every variant runs once, in random order, so that
+//! whatever drifts on the machine meets all of them; a variant is compared with the baseline within each block. Ratios of throughputs are
+//! symmetric in their logarithm, so that is what is averaged.
+
+mod effect;
+mod holm;
+mod power;
+mod resample;
+mod verdict;
+
+pub use effect::{Effect, effect};
+pub use holm::holm;
+pub use power::{power, smallest_seen};
+pub use verdict::{Compared, Spread, Verdict, compare, spread};

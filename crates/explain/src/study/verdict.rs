@@ -1,0 +1,186 @@
+//! What a comparison says, in a word.
+
+use serde::{Deserialize, Serialize};
+
+use super::effect::{Effect, effect};
+use super::holm::holm;
+
+/// Found where the corrected probability is below this.
+const ALPHA: f64 = 0.05;
+/// Where the baseline's own starts spread more than this (standard deviation of their logarithms), a difference from it means little.
+const UNSTABLE_SD_LOG: f64 = 0.15;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    Faster,
+    Slower,
+    /// None was found, and one that matters would have been.
+    NoDifferenceFound,
+    /// None was found, and one that matters might have been missed.
+    TooNoisyToSay,
+}
+
+impl Verdict {
+    pub fn words(self) -> &'static str {
+        match self {
+            Verdict::Faster => "faster",
+            Verdict::Slower => "slower",
+            Verdict::NoDifferenceFound => "no difference found",
+            Verdict::TooNoisyToSay => "too noisy to say",
+        }
+    }
+}
+
+/// A comparison among others.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Compared {
+    pub effect: Effect,
+    /// `effect.p`, corrected for all comparisons that were made; `None` with fewer than two blocks.
+    pub p_corrected: Option<f64>,
+    pub verdict: Verdict,
+}
+
+/// Variants against the baseline, each from (baseline, variant) of its blocks; `None` for one of which nothing was measured. `matters`: the
+/// smallest difference that is worth knowing, as a ratio above 1.
+pub fn compare(comparisons: &[Vec<(f64, f64)>], matters: f64, seed: u64) -> Vec<Option<Compared>> {
+    let effects: Vec<Option<Effect>> = comparisons.iter().map(|pairs| effect(pairs, seed)).collect();
+    let tested: Vec<f64> = effects.iter().flatten().filter_map(|effect| effect.p).collect();
+    let mut corrected = holm(&tested).into_iter();
+    let mut compared = |effect: Effect| {
+        let p_corrected = effect.p.and_then(|_| corrected.next());
+        let would_be_seen = effect.smallest_seen.is_some_and(|seen| seen <= matters);
+        let verdict = match p_corrected {
+            Some(p) if p < ALPHA && effect.ratio > 1.0 => Verdict::Faster,
+            Some(p) if p < ALPHA => Verdict::Slower,
+            _ if would_be_seen => Verdict::NoDifferenceFound,
+            _ => Verdict::TooNoisyToSay,
+        };
+        Compared { effect, p_corrected, verdict }
+    };
+    let mut found = Vec::with_capacity(effects.len());
+    for effect in effects {
+        found.push(effect.map(&mut compared));
+    }
+    found
+}
+
+/// How much the starts of one cell differ from each other.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Spread {
+    /// Geometric mean.
+    pub mean: f64,
+    pub lowest: f64,
+    pub highest: f64,
+    /// Standard deviation of the logarithms; `None` with one start.
+    pub sd_log: Option<f64>,
+    pub starts: u32,
+    /// They differ so much that a difference from them means little.
+    pub unstable: bool,
+}
+
+/// Of the throughputs of one cell's starts; `None` where none is above 0.
+pub fn spread(values: &[f64]) -> Option<Spread> {
+    let logs: Vec<f64> =
+        values.iter().filter(|value| value.is_finite() && **value > 0.0).map(|value| value.ln()).collect();
+    if logs.is_empty() {
+        return None;
+    }
+    let count = logs.len() as f64;
+    let mean = logs.iter().sum::<f64>() / count;
+    let sd_log = (logs.len() > 1)
+        .then(|| (logs.iter().map(|log| (log - mean) * (log - mean)).sum::<f64>() / (count - 1.0)).sqrt());
+    let extreme = |pick: fn(f64, f64) -> f64| logs.iter().copied().reduce(pick).map_or(0.0, f64::exp);
+    Some(Spread {
+        mean: mean.exp(),
+        lowest: extreme(f64::min),
+        highest: extreme(f64::max),
+        sd_log,
+        starts: logs.len() as u32,
+        unstable: sd_log.is_some_and(|sd| sd > UNSTABLE_SD_LOG),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::resample::Random;
+    use super::*;
+
+    /// A normal number, by G. E. P. Box and M. E. Muller (1958).
+    fn normal(random: &mut Random) -> f64 {
+        let mut uniform = || (random.next() >> 11) as f64 / (1_u64 << 53) as f64;
+        let (one, other) = (1.0 - uniform(), uniform());
+        (-2.0 * one.ln()).sqrt() * (std::f64::consts::TAU * other).cos()
+    }
+
+    fn blocks(count: usize, effect_log: f64, sd_log: f64, random: &mut Random) -> Vec<(f64, f64)> {
+        (0..count)
+            .map(|_| {
+                // Whatever drifts meets both.
+                let machine = 7.0 + 0.3 * normal(random);
+                let half = sd_log / 2.0_f64.sqrt();
+                let (baseline, variant) = (half * normal(random), half * normal(random));
+                ((machine + baseline).exp(), (machine + variant + effect_log).exp())
+            })
+            .collect()
+    }
+
+    fn found_share(effect_log: f64) -> f64 {
+        const STUDIES: u32 = 2_000;
+        let mut random = Random(42);
+        let found = (0..STUDIES).filter(|_| {
+            let compared = compare(&[blocks(6, effect_log, 0.02, &mut random)], 1.05, 1);
+            matches!(compared[0].unwrap().verdict, Verdict::Faster | Verdict::Slower)
+        });
+        found.count() as f64 / f64::from(STUDIES)
+    }
+
+    #[test]
+    fn of_studies_without_a_difference_one_in_twenty_finds_one() {
+        let share = found_share(0.0);
+        assert!((0.04..=0.06).contains(&share), "{share}");
+    }
+
+    #[test]
+    fn of_studies_with_one_as_many_find_it_as_theory_says() {
+        for effect_log in [-0.01, -0.02, 0.03] {
+            let (share, theory) = (found_share(effect_log), super::super::power(6, effect_log, 0.02));
+            assert!((share - theory).abs() < 0.03, "{effect_log}: {share}, and {theory} by theory");
+        }
+    }
+
+    #[test]
+    fn twenty_comparisons_without_a_difference_rarely_find_one() {
+        let mut random = Random(7);
+        let studies: u32 = 300;
+        let wrong = (0..studies).filter(|_| {
+            let all: Vec<_> = (0..20).map(|_| blocks(5, 0.0, 0.02, &mut random)).collect();
+            let found = compare(&all, 1.05, 1);
+            found.iter().flatten().any(|one| matches!(one.verdict, Verdict::Faster | Verdict::Slower))
+        });
+        let share = wrong.count() as f64 / f64::from(studies);
+        assert!(share < 0.09, "{share}");
+    }
+
+    #[test]
+    fn what_would_have_been_seen_decides_between_no_difference_and_noise() {
+        let same = [(100.0, 100.1), (101.0, 100.9), (99.0, 99.1), (100.0, 99.9)].to_vec();
+        let noisy = [(100.0, 140.0), (101.0, 70.0), (99.0, 120.0), (100.0, 80.0)].to_vec();
+        let found = compare(&[same, noisy, Vec::new()], 1.02, 1);
+        assert_eq!(found[0].unwrap().verdict, Verdict::NoDifferenceFound);
+        assert_eq!(found[1].unwrap().verdict, Verdict::TooNoisyToSay);
+        assert_eq!(found[2], None);
+    }
+
+    #[test]
+    fn starts_that_differ_by_half_are_no_baseline() {
+        let spread = |values: &[f64]| super::spread(values).unwrap();
+        let unstable = spread(&[1000.0, 1500.0, 1100.0]);
+        assert!(
+            unstable.unstable
+                && (unstable.lowest, unstable.highest.round()) == (1000.0_f64.ln().exp(), 1500.0)
+        );
+        assert!(!spread(&[1000.0, 1010.0, 990.0]).unstable && !spread(&[5.0]).unstable);
+        assert_eq!(super::spread(&[0.0, f64::NAN]), None);
+    }
+}
