@@ -62,7 +62,7 @@ fn assert_absent(name: &str, forbidden: &[&str]) {
 
 #[test]
 fn data_goes_one_way() {
-    let allowed: [(&str, &[&str]); 16] = [
+    let allowed: [(&str, &[&str]); 17] = [
         ("clock", &[]),
         ("wire", &[]),
         ("workload", &[]),
@@ -77,12 +77,13 @@ fn data_goes_one_way() {
         ("trace", &["clock"]),
         ("stacks", &[]),
         ("explain", &["series"]),
-        ("report", &["record", "series", "explain"]),
+        ("study", &["explain"]),
+        ("report", &["record", "series", "explain", "study"]),
         (
             "lab",
             &[
                 "relay", "clock", "workload", "load", "server", "watch", "trace", "stacks", "record",
-                "series", "explain", "report",
+                "series", "explain", "report", "study",
             ],
         ),
     ];

@@ -38,6 +38,7 @@ mod profile;
 pub mod source;
 mod stacks_now;
 mod statements;
+mod study;
 mod svg;
 mod terminal;
 mod thin;
@@ -69,6 +70,7 @@ pub use statements::{
     CommandsOf, LevelStatements, RunStatements, commands, commands_json, sql_trace_words, statements,
     statements_json,
 };
+pub use study::{study, study_markdown};
 pub use svg::svg;
 pub use terminal::{run_line, terminal};
 pub use threads::{ThreadsWindow, threads, threads_json};

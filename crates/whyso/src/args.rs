@@ -41,6 +41,8 @@ pub(crate) enum Command {
     Sysbench(SysbenchArgs),
     /// Record a server that something else loads, or any process, and say where its time goes; nothing is written to it
     Record(RecordArgs),
+    /// Many runs that answer one question: servers × settings × users, fresh starts in random order, compared within blocks
+    Study(crate::study::StudyArgs),
     /// Watch a server now, in the terminal: throughput, response time, waits, statements, locks and who holds them; back in time, with notes, and
     /// recorded where you want it
     Watch(crate::watch::WatchArgs),

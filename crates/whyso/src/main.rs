@@ -24,6 +24,7 @@ mod server;
 mod source;
 mod stacks;
 mod statements;
+mod study;
 mod sysbench;
 mod terminal;
 mod threads;
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
         Command::Load(args) => load::run(*args),
         Command::Sysbench(args) => sysbench::run(&args),
         Command::Record(args) => record::record(&args),
+        Command::Study(args) => study::study(&args),
         Command::Watch(args) => watch::watch(&args),
         Command::Threads(args) => threads::threads(&args),
         Command::Timeline(args) => timeline::timeline(&args),
