@@ -140,7 +140,7 @@ fn what_timing_costs_is_told_of_a_run_that_asked_for_nothing_and_of_one_that_tim
     for (args, says) in [
         (vec!["pfs", "timers"], "which run?"),
         (vec!["pfs", path, "timers", "--by", "count"], "leave --by"),
-        (vec!["pfs", path, "timer"], "user-statements, timers"),
+        (vec!["pfs", path, "timer"], "hosts, threads, timers"),
     ] {
         let said = output(&mut place.whyso(&args));
         assert!(text(&said.stderr).contains(says), "{args:?}: {said:?}");
