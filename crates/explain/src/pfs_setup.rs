@@ -84,6 +84,7 @@ pub(crate) fn lost(input: &Input, levels: &[Level]) -> Option<Finding> {
         true => String::new(),
         false => {
             let told = |name: &String| match input.variables.get(name) {
+                Some(value) if value == "-1" => format!("{name} (it is -1: the server sizes it itself)"),
                 Some(value) => format!("{name} (it is {value})"),
                 None => name.clone(),
             };

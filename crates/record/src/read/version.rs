@@ -35,6 +35,7 @@ pub(crate) fn run_of(json: &[u8], name: &str) -> (RunInfo, Vec<String>) {
     let mut unknown = Vec::new();
     if let Ok(known) = serde_json::to_value(&run) {
         unknown_keys("", &value, &known, &mut unknown);
+        unknown.sort_unstable();
     }
     if !unknown.is_empty() {
         problems.push(format!(
