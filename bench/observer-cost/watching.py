@@ -132,7 +132,6 @@ class Server:
         for number in range(count):
             self.control.query(f"CREATE TABLE many.t{number} (id INT PRIMARY KEY, k INT, KEY (k)) ENGINE=InnoDB")
             self.control.query(f"INSERT INTO many.t{number} VALUES (1, 1)")
-            self.control.query(f"SELECT id FROM many.t{number} WHERE k = 1")
 
     def thread_ids(self, user):
         return [int(tid) for tid, in self.control.query(f"SELECT TID FROM information_schema.PROCESSLIST WHERE USER = '{user}'")]
@@ -312,7 +311,8 @@ def tell(pairs, sums, idle, given):
     print("\n| sampler | readings | ms a reading | ms of its own CPU | put off or missed | failed |\n| --- | ---: | ---: | ---: | ---: | ---: |")
     for sampler, of in sorted(sums.items(), key=lambda one: -one[1].get("duration_ns", 0)):
         readings = of.get("readings", 0)
-        each = lambda metric: f"{of.get(metric, 0) / readings / 1e6:.2f}" if readings else "–"
+        attempts = readings + of.get("failed", 0)
+        each = lambda metric: f"{of.get(metric, 0) / attempts / 1e6:.2f}" if attempts else "–"
         print(f"| {sampler} | {readings:.0f} | {each('duration_ns')} | {each('cpu_ns')} | {of.get('missed', 0):.0f} | {of.get('failed', 0):.0f} |")
 
 

@@ -176,6 +176,8 @@ impl Runner {
             self.around.notes.add(line);
         }
         match &outcome {
+            // What is put off has not come back.
+            Ok(()) if put_off => {}
             Ok(()) => {
                 self.back(end_ns);
                 if let Some((begin_ns, end_ns)) = self.last.filter(|_| !taken.before.is_empty()) {
@@ -239,9 +241,10 @@ impl Runner {
         }
         let took_ms = self.around.cost.last_duration_ns.load(Ordering::Relaxed) as f64 / 1e6;
         let text = match is_slowed {
-            true => format!(
+            true if took_ms > 0.0 => format!(
                 "read less often than it is due, to keep what reading takes in its bound: the last one took {took_ms:.0} ms"
             ),
+            true => "not read yet, to keep what reading takes in its bound".to_string(),
             false => "read again".to_string(),
         };
         self.event(if is_slowed { "slowed" } else { "slowed_end" }, now_ns, text);

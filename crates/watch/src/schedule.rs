@@ -90,6 +90,11 @@ impl Pace {
         now_ns >= self.next_ns
     }
 
+    /// Until it is due; 0 where it is.
+    pub(crate) fn left_ns(&self, now_ns: i64) -> i64 {
+        self.next_ns.saturating_sub(now_ns).max(0)
+    }
+
     pub(crate) fn spent(&mut self, began_ns: i64, cost_ns: i64) {
         self.rest(began_ns, cost_ns, PACE_FACTOR);
     }

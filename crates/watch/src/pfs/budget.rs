@@ -40,6 +40,16 @@ impl Share {
         self.spend(begin_ns, monotonic_ns() - begin_ns);
     }
 
+    /// A first reading will take so long: it is to be paid for, too, before it is taken.
+    pub(crate) fn owe(&mut self, ns: i64) {
+        self.spend(monotonic_ns(), ns);
+    }
+
+    /// For how long the next reading is put off, in seconds.
+    pub(crate) fn rest_s(&self) -> f64 {
+        self.pace.left_ns(monotonic_ns()) as f64 / 1e9
+    }
+
     fn spend(&mut self, begin_ns: i64, ns: i64) {
         self.pace.rest(begin_ns, ns.max(0), self.factor);
     }

@@ -16,17 +16,22 @@ use crate::sink::Batch;
 use crate::sql::{Sql, bounded_select};
 use crate::status::text_of;
 
+/// A first reading that costs more is paid for before it is taken.
+const DEAR_MS: f64 = 10.0;
+
 /// The connection that all views share, and what was found out about the server.
 pub(crate) struct Reader {
     sql: Sql,
     tables: Option<Arc<Tables>>,
+    /// Open tables times their definitions, asked once.
+    pairs: Option<f64>,
 }
 
 pub(crate) type Shared = Arc<Mutex<Reader>>;
 
 impl Reader {
     pub(crate) fn new(sql: Sql) -> Reader {
-        Reader { sql, tables: None }
+        Reader { sql, tables: None, pairs: None }
     }
 
     /// What the server has, asked once.
@@ -37,6 +42,19 @@ impl Reader {
         let found = Arc::new(self.sql.run(async |conn| tables(conn).await)?);
         self.tables = Some(found.clone());
         Ok(found)
+    }
+
+    /// How many pairs the server compares where it adds up what it counted by table.
+    fn pairs(&mut self) -> Result<f64, Failure> {
+        if let Some(pairs) = self.pairs {
+            return Ok(pairs);
+        }
+        let question =
+            "SHOW GLOBAL STATUS WHERE Variable_name IN ('Open_tables', 'Open_table_definitions')";
+        let told: Vec<(String, f64)> = self.sql.run(async |conn| conn.query(question).await)?;
+        let pairs = told.iter().map(|(_, count)| count).product();
+        self.pairs = Some(pairs);
+        Ok(pairs)
     }
 
     /// Within the time that the watching goes on, or as its last question.
@@ -71,11 +89,30 @@ pub(crate) struct Summary {
     question: Option<(String, Vec<&'static Column>)>,
     /// Lines that were met.
     known: HashSet<String>,
+    is_read: bool,
 }
 
 impl Summary {
     pub(crate) fn new(view: &'static View, shared: Shared) -> Summary {
-        Summary { view, shared, share: Share::of(view.often), question: None, known: HashSet::new() }
+        Summary { view, shared, share: Share::of(view.often), question: None, known: HashSet::new(), is_read: false }
+    }
+
+    /// What is said of a view whose first reading would cost too much to be taken at once.
+    fn is_dear(&mut self) -> Result<Option<String>, Failure> {
+        if self.view.ns_a_pair == 0.0 {
+            return Ok(None);
+        }
+        let cost_ms = locked(&self.shared).pairs()? * self.view.ns_a_pair / 1e6;
+        if cost_ms < DEAR_MS {
+            return Ok(None);
+        }
+        self.share.owe((cost_ms * 1e6) as i64);
+        Ok(Some(format!(
+            "{} at first: with so many open tables one reading takes the server some {cost_ms:.0} ms of CPU time, so that \
+             the first is taken after {:.0} s",
+            self.view.table,
+            self.share.rest_s()
+        )))
     }
 
     fn read_view(&mut self, batch: &mut Batch<'_>, last: bool) -> Result<(), Failure> {
@@ -139,10 +176,11 @@ impl Sampler for Summary {
         if self.question.is_none() {
             let tables = locked(&self.shared).tables()?;
             tables.absent.iter().for_each(|line| batch.absent(line.clone()));
-            self.question = question(self.view, &tables);
-            if self.question.is_none() {
-                return Err(Failure::NotHere);
+            let Some(question) = question(self.view, &tables) else { return Err(Failure::NotHere) };
+            if let Some(line) = self.is_dear()? {
+                batch.absent(line);
             }
+            self.question = Some(question);
         }
         if !self.share.allows() {
             batch.put_off();
@@ -150,11 +188,17 @@ impl Sampler for Summary {
         }
         let begin_ns = monotonic_ns();
         let outcome = self.read_view(batch, false);
+        self.is_read = true;
         self.share.spend_since(begin_ns);
         outcome
     }
 
     fn finish(&mut self, batch: &mut Batch<'_>) -> Result<(), Failure> {
+        if !self.is_read {
+            // One reading alone tells no growth.
+            batch.nothing_to_read();
+            return Ok(());
+        }
         self.read_view(batch, true)
     }
 }

@@ -54,6 +54,9 @@ pub(crate) struct View {
     /// GROUP BY, ORDER BY and LIMIT, where there are any.
     pub(crate) rest: &'static str,
     pub(crate) often: Often,
+    /// What a reading costs for each open table and each of its definitions, as the server compares every one with every other; 0 where it
+    /// does not.
+    pub(crate) ns_a_pair: f64,
     /// A line that was not there counted nothing so far. False where only the greatest lines are read.
     pub(crate) absent_is_zero: bool,
 }
@@ -189,6 +192,11 @@ const NO_TABLE_OF_THE_SERVERS: &str = "COUNT_STAR > 0 AND OBJECT_SCHEMA NOT IN \
 /// Those with the most time are enough of what has a line a file, a table, or a user and event.
 const MOST_TIME: &str = "ORDER BY SUM_TIMER_WAIT DESC LIMIT 300";
 
+/// Measured with 5,000 tables, MariaDB 10.11: 55 ms of CPU.
+const NS_A_PAIR: f64 = 2.2;
+/// The same: 153 ms, with two indexes a table.
+const NS_A_PAIR_BY_INDEX: f64 = 6.1;
+
 const BASE: View = View {
     source: "",
     table: "",
@@ -198,6 +206,7 @@ const BASE: View = View {
     lines: COUNTED,
     rest: "",
     often: Often::Always,
+    ns_a_pair: 0.0,
     absent_is_zero: true,
 };
 
@@ -238,6 +247,7 @@ pub(crate) const VIEWS: [View; 16] = [
         lines: NO_TABLE_OF_THE_SERVERS,
         rest: MOST_TIME,
         often: Often::NowAndThen,
+        ns_a_pair: NS_A_PAIR,
         absent_is_zero: false,
         ..BASE
     },
@@ -248,6 +258,7 @@ pub(crate) const VIEWS: [View; 16] = [
         lines: NO_TABLE_OF_THE_SERVERS,
         rest: MOST_TIME,
         often: Often::NowAndThen,
+        ns_a_pair: NS_A_PAIR,
         absent_is_zero: false,
         ..BASE
     },
@@ -259,6 +270,7 @@ pub(crate) const VIEWS: [View; 16] = [
         lines: NO_TABLE_OF_THE_SERVERS,
         rest: MOST_TIME,
         often: Often::NowAndThen,
+        ns_a_pair: NS_A_PAIR_BY_INDEX,
         absent_is_zero: false,
         ..BASE
     },
