@@ -163,8 +163,7 @@ mod tests {
             let dir = folder.path().join("study");
             let mut journal = Journal::create(&dir, spec(4)).unwrap();
             let mut cuts = cuts.into_iter();
-            loop {
-                let Some(start) = journal.todo().first().copied() else { break };
+            while let Some(start) = journal.todo().first().copied() {
                 finish(&mut journal, start);
                 if let Some(bytes) = cuts.next() {
                     let path = dir.join(STARTS);
