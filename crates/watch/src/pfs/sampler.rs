@@ -49,8 +49,7 @@ impl Reader {
         if let Some(pairs) = self.pairs {
             return Ok(pairs);
         }
-        let question =
-            "SHOW GLOBAL STATUS WHERE Variable_name IN ('Open_tables', 'Open_table_definitions')";
+        let question = "SHOW GLOBAL STATUS WHERE Variable_name IN ('Open_tables', 'Open_table_definitions')";
         let told: Vec<(String, f64)> = self.sql.run(async |conn| conn.query(question).await)?;
         let pairs = told.iter().map(|(_, count)| count).product();
         self.pairs = Some(pairs);
@@ -94,7 +93,14 @@ pub(crate) struct Summary {
 
 impl Summary {
     pub(crate) fn new(view: &'static View, shared: Shared) -> Summary {
-        Summary { view, shared, share: Share::of(view.often), question: None, known: HashSet::new(), is_read: false }
+        Summary {
+            view,
+            shared,
+            share: Share::of(view.often),
+            question: None,
+            known: HashSet::new(),
+            is_read: false,
+        }
     }
 
     /// What is said of a view whose first reading would cost too much to be taken at once.
