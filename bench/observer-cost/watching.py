@@ -178,6 +178,23 @@ def machine_s():
     return (sum(fields) - fields[3] - fields[4] - fields[7]) / os.sysconf("SC_CLK_TCK")
 
 
+class Threads:
+    """The server's threads that serve the watcher, of which some may come and go."""
+
+    def __init__(self, server):
+        self.server, self.first, self.last = server, {}, {}
+        self.look()
+
+    def look(self):
+        tids = set(self.server.thread_ids(WATCHER)) | set(self.last)
+        for tid, run_s in threads_s(self.server.process.pid, tids).items():
+            self.first.setdefault(tid, run_s)
+            self.last[tid] = run_s
+
+    def grown_s(self):
+        return sum(self.last[tid] - self.first[tid] for tid in self.last)
+
+
 def window(server, whyso, folder, watched, settle):
     """One window: what was executed, and CPU times in seconds."""
     watcher = None
@@ -185,20 +202,20 @@ def window(server, whyso, folder, watched, settle):
         words = [whyso, "record", "--dsn", server.dsn(WATCHER, ""), "--no-trace", "--json", "--out", folder]
         watcher = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     time.sleep(settle)
-    tids = server.thread_ids(WATCHER)
-    own = threads_s(server.process.pid, tids)
+    own = Threads(server)
     begin, executed, of_server, of_machine = time.monotonic(), server.executed(), cpu_s(server.process.pid), machine_s()
     of_whyso = cpu_s(watcher.pid) if watcher else 0.0
-    time.sleep(WINDOW_S)
+    while time.monotonic() - begin < WINDOW_S:
+        time.sleep(1)
+        own.look()
     took = time.monotonic() - begin
-    after = threads_s(server.process.pid, tids)
     told = {
         "rate": (server.executed() - executed) / took,
         "server": (cpu_s(server.process.pid) - of_server) / took,
         "machine": (machine_s() - of_machine) / took,
-        "watcher": sum(after[tid] - own[tid] for tid in after if tid in own) / took,
+        "watcher": own.grown_s() / took,
         "whyso": (cpu_s(watcher.pid) - of_whyso) / took if watcher else 0.0,
-        "connections": len(tids),
+        "connections": len(own.first),
     }
     if watcher:
         watcher.send_signal(signal.SIGINT)
@@ -207,7 +224,7 @@ def window(server, whyso, folder, watched, settle):
         except subprocess.TimeoutExpired:
             watcher.kill()
             sys.exit("watching.py: whyso record did not end")
-        if watcher.returncode != 0 or not tids:
+        if watcher.returncode != 0 or not own.first:
             sys.exit(f"watching.py: whyso record did not watch: {said.decode()[-1000:]}")
     return told
 
