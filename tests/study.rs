@@ -92,5 +92,24 @@ fn what_is_wrong_with_a_study_is_said_before_anything_starts() {
     };
     assert!(refused("users =", "usrs =").contains("did you mean `users`?"));
     assert!(refused("baseline = \"off\"", "baseline = \"of\"").contains("such as \"off\""));
+    assert!(refused("trace = false", "trace = false\noptions = { range-sice = 7 }").contains("range-sice"));
+    let preset = refused("name = \"same\"", "name = \"same\"\npfs = \"globl\"");
+    assert!(preset.contains("same: ") && preset.contains("globl"), "{preset}");
     assert!(!place.path().join("studies-run").exists());
+}
+
+#[test]
+fn every_study_that_ships_can_be_planned_in_both_forms() {
+    let place = Place::new();
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../studies");
+    let files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert!(files.len() >= 3, "{files:?}");
+    for file in files {
+        for more in [&[][..], &["--quick"]] {
+            let mut arguments = vec!["study", "run", file.to_str().unwrap(), "--dry-run"];
+            arguments.extend(more);
+            let done = output(&mut place.whyso(&arguments));
+            assert!(done.status.success() && text(&done.stdout).contains("block 1: "), "{done:?}");
+        }
+    }
 }

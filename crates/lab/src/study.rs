@@ -4,12 +4,27 @@ use std::time::{Duration, Instant};
 
 use whyso_load::{Arrivals, EngineKind, Think, Tuning};
 use whyso_record::Recording;
+use whyso_server::knobs::pfs;
 use whyso_study::{Answer, Cell, Done, Journal, Spec, Start, answer};
 
 use crate::prepare::AskPassword;
 use crate::progress::{Listener, News, Stop};
 use crate::source::Source;
 use crate::{Error, Plan, ServerPlan};
+
+/// Checks everything of a study that can be checked without a server.
+///
+/// # Errors
+/// One sentence for the first thing that is wrong, with the cell that it is wrong with.
+pub fn check_study(spec: &Spec, source: &Source) -> Result<(), Error> {
+    for cell in spec.cells() {
+        let plan = plan_of(spec, std::path::Path::new("."), &cell, source, &[])?;
+        plan.check()
+            .and_then(|()| crate::describe(&plan).map(|_| ()))
+            .map_err(|error| of_cell(&cell, &error))?;
+    }
+    Ok(())
+}
 
 /// Carries out what a study still has to do. Each start that has come to its end is kept, whatever happens later.
 ///
@@ -34,7 +49,7 @@ pub fn study(
         let number = journal.done().len() + 1;
         let words = format!("start {number} of {all}: {} (block {}); {left}", cell.name(), start.block + 1);
         listener.hear(News::Step(&words));
-        let plan = plan_of(journal, cell, source, command);
+        let plan = plan_of(&journal.spec, &journal.runs(), cell, source, command)?;
         let outcome = crate::run(&plan, listener, stop, ask_password)?;
         if stop.is_asked() {
             return Err(Error::Interrupted);
@@ -85,10 +100,28 @@ fn left(spec: &Spec, so_far: Duration, done: usize, todo: usize) -> String {
     }
 }
 
-fn plan_of(journal: &Journal, cell: &Cell, source: &Source, command: &[String]) -> Plan {
-    let spec = &journal.spec;
+fn of_cell(cell: &Cell, error: &impl std::fmt::Display) -> Error {
+    Error::Plan(format!("{}: {error}", cell.name()))
+}
+
+fn plan_of(
+    spec: &Spec,
+    runs: &std::path::Path,
+    cell: &Cell,
+    source: &Source,
+    command: &[String],
+) -> Result<Plan, Error> {
+    let preset = cell.pfs.as_ref().map(|preset| preset.parse().map(pfs::Wanted::new)).transpose();
+    let mut wanted = preset.map_err(|error: String| of_cell(cell, &error))?;
+    match (&mut wanted, &cell.pfs_timing) {
+        (_, None) => {}
+        (Some(wanted), Some(timing)) => {
+            wanted.timing = Some(timing.parse().map_err(|error: String| of_cell(cell, &error))?);
+        }
+        (None, Some(_)) => return Err(of_cell(cell, &"pfs_timing is for a preset: give pfs, too")),
+    }
     let build = (!cell.server.is_empty()).then(|| cell.server.clone().into());
-    Plan {
+    Ok(Plan {
         source: source.clone(),
         options: spec.options.iter().map(|(name, value)| (name.clone(), value.to_string())).collect(),
         tables: spec.tables,
@@ -118,14 +151,14 @@ fn plan_of(journal: &Journal, cell: &Cell, source: &Source, command: &[String]) 
             defaults_file: None,
             cpus: cell.cpus.clone(),
         },
-        pfs: None,
+        pfs: wanted,
         client_cpus: None,
         allow_writes: None,
         add_ons: Vec::new(),
         relay: whyso_relay::Wanted::default(),
-        out: journal.runs(),
+        out: runs.to_path_buf(),
         command: command.to_vec(),
-    }
+    })
 }
 
 fn told(error: whyso_study::Error) -> Error {

@@ -14,6 +14,9 @@ pub struct Cell {
     /// Knobs and values.
     pub set: Vec<(String, String)>,
     pub cpus: Option<String>,
+    /// A preset of the Performance Schema.
+    pub pfs: Option<String>,
+    pub pfs_timing: Option<String>,
 }
 
 impl Cell {
@@ -80,7 +83,14 @@ fn cell(server: &str, variant: &Variant, added: &[(String, String)]) -> Cell {
         set.push((knob.clone(), value.clone()));
         name = format!("{name}, {knob}={value}");
     }
-    Cell { server: server.to_string(), variant: name, set, cpus: variant.cpus.clone() }
+    Cell {
+        server: server.to_string(),
+        variant: name,
+        set,
+        cpus: variant.cpus.clone(),
+        pfs: variant.pfs.clone(),
+        pfs_timing: variant.pfs_timing.clone(),
+    }
 }
 
 /// Every combination of the grid's values; one that adds nothing where there is no grid.

@@ -69,6 +69,12 @@ pub struct Variant {
     /// Knobs, as options of the server.
     #[serde(default)]
     pub set: BTreeMap<String, Scalar>,
+    /// What the Performance Schema is to count: a preset, as `whyso run --pfs` takes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pfs: Option<String>,
+    /// Whether that is timed, as `--pfs-timing` takes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pfs_timing: Option<String>,
     /// CPUs of the server, such as "0-3" or "4 cores".
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpus: Option<String>,

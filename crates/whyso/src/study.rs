@@ -81,8 +81,7 @@ pub(crate) fn study(args: &StudyArgs) -> Result<ExitCode> {
                 std::fs::read_to_string(file).with_context(|| format!("can't read {}", file.display()))?;
             let spec = Spec::parse(&text, *quick)
                 .map_err(|error| Error::Plan(format!("{}: {error}", file.display())))?;
-            // What is wrong with its workload is said before anything starts.
-            source(&spec.workload)?;
+            whyso_lab::check_study(&spec, &source(&spec.workload)?)?;
             if *dry_run {
                 return print_plan(&spec);
             }
