@@ -184,7 +184,7 @@ fn a_sweep_over_rates_is_told_and_drawn_against_rates() {
     let shown = text(&done.stdout);
     assert!(done.status.success(), "{}", text(&done.stderr));
     assert!(
-        shown.trim_start().starts_with("due/s") && shown.contains("held") && shown.contains("behind"),
+        shown.contains("\n  due/s ") && shown.contains("held") && shown.contains("behind"),
         "{shown}"
     );
     // On a machine that others use up, the generator itself is late, and the level says so.
