@@ -216,7 +216,7 @@ impl Tested {
 
     /// A planted hot row: every server tells its table, its index and who holds it, from whichever tables it has.
     fn locks(&self, facts: &Facts) {
-        let script = "BEGIN;\nUPDATE sbtest1 SET k = k + 1 WHERE id = 7;\nSELECT SLEEP(0.01);\nCOMMIT;\n";
+        let script = "BEGIN;\nUPDATE sbtest1 SET k = k + 1 WHERE id = 7;\nSELECT SLEEP(0.03);\nCOMMIT;\n";
         fs::write(self.place.path().join("hot.sql"), script).unwrap();
         let mut all =
             vec!["run", "hot.sql", "--allow-writes", "whyso", "--dsn", &self.dsn, "--out", "hot", "--json"];

@@ -126,7 +126,8 @@ fn the_views_count_what_the_load_sent() {
     for (about, rows) in [("FROM `sbtest1`", "rows_sent"), ("UPDATE `sbtest2` SET `k`", "rows_affected")] {
         let line = named(&digests["lines"], "text", about);
         let ratio = number(line, "count") / transactions;
-        assert!((0.9..1.1).contains(&ratio), "{about}: {ratio} of {transactions}: {line}");
+        // The pace of the load changes meanwhile where others use the machine.
+        assert!((0.8..1.25).contains(&ratio), "{about}: {ratio} of {transactions}: {line}");
         assert!(number(line, "time_ns") > 0.0, "{line}");
         assert!((number(line, rows) / number(line, "count") - 1.0).abs() < 0.01, "{line}");
     }

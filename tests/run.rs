@@ -183,10 +183,7 @@ fn a_sweep_over_rates_is_told_and_drawn_against_rates() {
     let done = output(&mut place.run(&args));
     let shown = text(&done.stdout);
     assert!(done.status.success(), "{}", text(&done.stderr));
-    assert!(
-        shown.contains("\n  due/s ") && shown.contains("held") && shown.contains("behind"),
-        "{shown}"
-    );
+    assert!(shown.contains("\n  due/s ") && shown.contains("held") && shown.contains("behind"), "{shown}");
     // On a machine that others use up, the generator itself is late, and the level says so.
     let is_judged = shown.contains("The server kept up with 20/s") || shown.contains("held, INVALID");
     assert!(is_judged && !shown.contains("peaks at"), "{shown}");

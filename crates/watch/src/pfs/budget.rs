@@ -8,22 +8,23 @@ use whyso_clock::monotonic_ns;
 use super::views::Often;
 use crate::schedule::Pace;
 
-/// What is read at every reading of the run has one part in a hundred, all else one in five hundred: all views together some seven per cent, where
-/// every one of them is dear.
-const ALWAYS_FACTOR: i64 = 100;
-const FACTOR: i64 = 500;
+/// What is read at every reading of the run has one part in a hundred. All else has that while its readings are short, and less the longer they are, down
+/// to one part in five hundred: a level of seconds is to have its digests also where the machine is busy, and a view of ten thousand tables is read seldom.
+const FACTOR: i64 = 100;
+const FACTOR_MAX: i64 = 500;
+/// Up to here a reading is short.
+const SHORT_NS: i64 = 20_000_000;
 
 /// The share of one view.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Share {
     pace: Pace,
-    factor: i64,
+    always: bool,
 }
 
 impl Share {
     pub(crate) fn of(often: Often) -> Share {
-        let factor = if often == Often::Always { ALWAYS_FACTOR } else { FACTOR };
-        Share { pace: Pace::default(), factor }
+        Share { pace: Pace::default(), always: often == Often::Always }
     }
 
     /// Whether the last reading is paid for.
@@ -51,7 +52,10 @@ impl Share {
     }
 
     fn spend(&mut self, begin_ns: i64, ns: i64) {
-        self.pace.rest(begin_ns, ns.max(0), self.factor);
+        let ns = ns.max(0);
+        let longer = FACTOR.saturating_mul(ns) / SHORT_NS;
+        let factor = if self.always { FACTOR } else { longer.clamp(FACTOR, FACTOR_MAX) };
+        self.pace.rest(begin_ns, ns, factor);
     }
 }
 
@@ -71,6 +75,11 @@ mod tests {
         let mut seldom = Share::of(Often::Seldom);
         seldom.spend(0, 100_000_000);
         assert!(!seldom.allows_at(49_000_000_000));
+        let mut short = Share::of(Often::Seldom);
+        short.spend(0, 20_000_000);
+        assert!(!short.allows_at(1_900_000_000) && short.allows_at(2_000_000_000));
+        short.spend(0, 40_000_000);
+        assert!(!short.allows_at(7_900_000_000) && short.allows_at(8_000_000_000));
     }
 
     proptest! {
@@ -86,7 +95,7 @@ mod tests {
                 }
                 now_ns += 100_000_000;
             }
-            prop_assert!(spent_ns - last_ns <= now_ns / ALWAYS_FACTOR);
+            prop_assert!(spent_ns - last_ns <= now_ns / FACTOR);
         }
     }
 }
