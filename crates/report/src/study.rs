@@ -98,7 +98,7 @@ mod tests {
             Some(if start.cell == 1 { 2000.0 * noise } else { 1000.0 })
         });
         let shown = study(&found);
-        for part in ["flush: baseline", "none: faster", "other: not measured yet", "2.000", "6 of 9 starts"] {
+        for part in ["flush: baseline", "none: faster", "other: not measured yet", "2.001", "6 of 9 starts"] {
             assert!(shown.contains(part), "no {part:?} in\n{shown}");
         }
         let markdown = study_markdown(&found);

@@ -29,9 +29,24 @@ pub struct Effect {
 /// From (baseline, variant) of each block. A block in which either is not above 0 says nothing of the ratio, and is left out; `None` where none
 /// is left. `seed`: of the resampling.
 pub fn effect(pairs: &[(f64, f64)], seed: u64) -> Option<Effect> {
+    let mut effect = tested(pairs)?;
+    let logs = logs(pairs);
+    if logs.len() >= 2 {
+        effect.bootstrap95 = Some(bootstrap95(&logs, seed).map(f64::exp));
+        effect.smallest_seen = effect.sd_log.and_then(|sd_log| smallest_seen(effect.blocks, sd_log));
+    }
+    Some(effect)
+}
+
+fn logs(pairs: &[(f64, f64)]) -> Vec<f64> {
     let is_positive = |value: f64| value.is_finite() && value > 0.0;
     let both = pairs.iter().filter(|(baseline, variant)| is_positive(*baseline) && is_positive(*variant));
-    let logs: Vec<f64> = both.map(|(baseline, variant)| (variant / baseline).ln()).collect();
+    both.map(|(baseline, variant)| (variant / baseline).ln()).collect()
+}
+
+/// What the t test alone says.
+pub(super) fn tested(pairs: &[(f64, f64)]) -> Option<Effect> {
+    let logs = logs(pairs);
     if logs.is_empty() {
         return None;
     }
@@ -56,8 +71,6 @@ pub fn effect(pairs: &[(f64, f64)], seed: u64) -> Option<Effect> {
     effect.t95 = Some([(mean - half).exp(), (mean + half).exp()]);
     effect.sd_log = Some(variance.sqrt());
     effect.p = Some(two_sided_p(mean, error, degrees));
-    effect.bootstrap95 = Some(bootstrap95(&logs, seed).map(f64::exp));
-    effect.smallest_seen = smallest_seen(logs.len() as u32, variance.sqrt());
     Some(effect)
 }
 
