@@ -62,6 +62,8 @@ fn open_once(dir: &Path) -> Result<Recording> {
     for segment in &segments {
         if !layout::is_known(&segment.stream) {
             unknown.push(&segment.stream);
+            // Whoever asks for it by its name may know it. What can't be read of it is a part of what is not shown.
+            let _ = recording.add(segment);
             continue;
         }
         let added = recording.add(segment);
