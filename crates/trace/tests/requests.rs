@@ -160,6 +160,10 @@ impl Counted {
     /// Over a Unix socket the answer's arrival is one event for both sides. Over TCP a part of it that arrives while the client holds the
     /// socket waits in the socket's backlog, and arrives in the client's own time: some microseconds from the server's send.
     fn check(&self, link: Link, requests: usize) {
+        self.check_with(link, requests, 1);
+    }
+
+    fn check_with(&self, link: Link, requests: usize, unseen_percent: u64) {
         let whole = self.transit_ns + self.request_ns;
         let backlog_ns = match link {
             Link::Unix => 0,
@@ -167,7 +171,7 @@ impl Counted {
         };
         let difference = self.wire_ns.abs_diff(whole);
         assert!(difference <= whole / 1000 + backlog_ns, "wire is not transit and request: {self:?}");
-        self.all_seen(requests as u64, "");
+        self.all_seen(requests as u64, unseen_percent, "");
         assert_eq!(self.answers, requests as u64, "{self:?}");
         assert!(
             agree(self.inside.iter().sum(), self.request_ns, 0.001, 1000),
@@ -175,11 +179,10 @@ impl Counted {
         );
     }
 
-    /// Every request once. On a machine whose CPUs are taken by others an arrival may go unseen, which is counted; no more
-    /// than one in a hundred.
-    fn all_seen(&self, requests: u64, what: &str) {
+    /// Every request once. On a machine whose CPUs are taken by others an arrival may go unseen, which is counted.
+    fn all_seen(&self, requests: u64, unseen_percent: u64, what: &str) {
         assert_eq!((self.requests, self.others), (requests, 0), "{what} {self:?}");
-        assert!(self.unseen * 100 <= requests, "{what} {self:?}");
+        assert!(self.unseen * 100 <= requests * unseen_percent, "{what} {self:?}");
     }
 }
 
@@ -278,7 +281,7 @@ fn an_answer_of_many_segments_is_one() {
     for link in LINKS {
         let bytes = 300_000;
         let Some((counted, _)) = run(link, &["bytes=300000"], bytes) else { return };
-        counted.all_seen(REQUESTS as u64, &format!("{link:?}"));
+        counted.all_seen(REQUESTS as u64, 1, &format!("{link:?}"));
         assert!(agree(counted.inside.iter().sum(), counted.request_ns, 0.001, 1000), "{counted:?}");
     }
 }
@@ -292,14 +295,15 @@ fn a_request_that_is_received_in_two_parts_is_one() {
     }
 }
 
-/// Once in some thousand times it receives a request before its arrival is told: enough of them to see it.
+/// Once in some thousand times, or once in forty where the CPUs are taken by others, it receives a request before its arrival
+/// is told: enough of them to see it.
 #[test]
 fn a_server_that_does_not_wait_for_requests_has_each_once() {
     let requests = 20_000;
     let _alone = alone();
     for link in LINKS {
         let Some((counted, _)) = run_many(requests, link, &["eager", "spin=20"], ANSWER) else { return };
-        counted.check(link, requests);
+        counted.check_with(link, requests, 10);
     }
 }
 
@@ -358,7 +362,7 @@ fn commands_that_are_never_answered_are_no_requests() {
             });
             let counted = Counted::of(&before, &peer.tracer.read());
             let what = format!("{link:?} {options:?}: {counted:?}");
-            counted.all_seen(requests, &what);
+            counted.all_seen(requests, 1, &what);
             // A close that counted as the beginning of a request would add the 3 ms that follow it.
             let most: u64 = seen.iter().map(|one| one.received_ns - one.sending_ns).sum();
             assert!(counted.request_ns < most, "{most}: {what}");
