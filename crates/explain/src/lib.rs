@@ -34,6 +34,7 @@
 mod about;
 mod budget;
 pub mod capacity;
+pub mod comparison;
 mod cpu;
 mod drift;
 mod effects;

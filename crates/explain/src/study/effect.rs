@@ -1,11 +1,10 @@
 //! A variant's throughput as a multiple of the baseline's, from pairs of one block each.
 
-use serde::{Deserialize, Serialize};
-use statrs::distribution::{ContinuousCDF, StudentsT};
-
 use super::power::smallest_seen;
 use super::resample::bootstrap95;
+use super::student::two_sided_p;
 use crate::interval::t_quantile_975;
+use serde::{Deserialize, Serialize};
 
 /// How much one is of the other, and how sure that is.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -72,15 +71,6 @@ pub(super) fn tested(pairs: &[(f64, f64)]) -> Option<Effect> {
     effect.sd_log = Some(variance.sqrt());
     effect.p = Some(two_sided_p(mean, error, degrees));
     Some(effect)
-}
-
-fn two_sided_p(mean: f64, error: f64, degrees: f64) -> f64 {
-    if error <= 0.0 {
-        // Blocks that agree to the last digit: any difference is one.
-        return if mean == 0.0 { 1.0 } else { 0.0 };
-    }
-    let t = (mean / error).abs();
-    StudentsT::new(0.0, 1.0, degrees).map_or(1.0, |distribution| (2.0 * distribution.cdf(-t)).clamp(0.0, 1.0))
 }
 
 #[cfg(test)]

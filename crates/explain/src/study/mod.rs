@@ -4,13 +4,22 @@
 //! whatever drifts on the machine meets all of them; a variant is compared with the baseline within each block. Ratios of throughputs are
 //! symmetric in their logarithm, so that is what is averaged.
 
+mod change_points;
+mod contrast;
+mod dip;
 mod effect;
 mod holm;
+pub mod measures;
 mod power;
 mod resample;
+mod student;
 mod verdict;
 
+pub use change_points::{ChangePoint, PART_MIN, Wanted, change_points};
+pub use contrast::{Contrast, Method, Sides, blocks_in_time, contrast, judge};
+pub use dip::{Dip, dip};
 pub use effect::{Effect, effect};
 pub use holm::holm;
 pub use power::{power, smallest_seen};
+pub use resample::Random;
 pub use verdict::{Compared, Spread, Verdict, compare, spread};

@@ -3,14 +3,10 @@
 //! Where the true effect is δ standard deviations of a block's logarithm, the test's t follows the noncentral distribution with n − 1 degrees of freedom and
 //! noncentrality δ√n: the ratio of a normal around that and the root of an independent χ² divided by its degrees.
 
-use statrs::distribution::{ChiSquared, Continuous, ContinuousCDF, Normal};
-
-use crate::interval::t_quantile_975;
+use super::student;
 
 /// A study should find in so many of its repetitions what it says that it could see.
 const POWER: f64 = 0.8;
-/// Steps of the integral over χ².
-const STEPS: u32 = 400;
 
 /// Probability that a two-sided t test at 5 % over so many blocks finds an effect of `effect_log` (the logarithm of a ratio), where blocks'
 /// logarithms have the standard deviation `sd_log`.
@@ -21,25 +17,7 @@ pub fn power(blocks: u32, effect_log: f64, sd_log: f64) -> f64 {
     if sd_log == 0.0 {
         return if effect_log == 0.0 { 0.05 } else { 1.0 };
     }
-    let degrees = f64::from(blocks - 1);
-    let shift = effect_log.abs() / sd_log * f64::from(blocks).sqrt();
-    let (Ok(normal), Ok(chi2)) = (Normal::new(0.0, 1.0), ChiSquared::new(degrees)) else { return 0.0 };
-    let critical = t_quantile_975(degrees);
-    // Over the root of χ², whose density has no pole at 0.
-    let end = degrees.sqrt() + 8.0;
-    let step = end / f64::from(STEPS);
-    let density = |root: f64| 2.0 * root * chi2.pdf(root * root);
-    let found = |root: f64| {
-        let bound = critical * root / degrees.sqrt();
-        normal.cdf(shift - bound) + normal.cdf(-shift - bound)
-    };
-    // Simpson's rule; the density is 0 at 0 but for one degree, where it is finite.
-    let value = |at: u32| {
-        let root = (f64::from(at) * step).max(1e-9);
-        density(root) * found(root)
-    };
-    let inner: f64 = (1..STEPS).map(|at| value(at) * if at % 2 == 1 { 4.0 } else { 2.0 }).sum();
-    ((value(0) + inner + value(STEPS)) * step / 3.0).clamp(0.0, 1.0)
+    student::power(f64::from(blocks - 1), effect_log.abs() / sd_log * f64::from(blocks).sqrt())
 }
 
 /// The smallest effect, as a ratio above 1, that so many blocks with this spread show in four of five studies; `None` for fewer than two blocks.

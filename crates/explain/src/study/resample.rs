@@ -16,9 +16,14 @@ pub(super) fn bootstrap95(values: &[f64], seed: u64) -> [f64; 2] {
 }
 
 /// S. Vigna's SplitMix64: the same numbers for the same seed, on any machine.
-pub(crate) struct Random(pub(crate) u64);
+#[derive(Clone, Debug)]
+pub struct Random(pub(crate) u64);
 
 impl Random {
+    pub fn new(seed: u64) -> Random {
+        Random(seed)
+    }
+
     pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -28,7 +33,7 @@ impl Random {
     }
 
     /// From 0 to `count` − 1; `count` is above 0.
-    pub(crate) fn below(&mut self, count: usize) -> usize {
+    pub fn below(&mut self, count: usize) -> usize {
         ((u128::from(self.next()) * count as u128) >> 64) as usize
     }
 }

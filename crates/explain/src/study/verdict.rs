@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::effect::{Effect, effect};
 use super::holm::holm;
+use crate::interval::t_quantile_975;
 
 /// Found where the corrected probability is below this.
 const ALPHA: f64 = 0.05;
@@ -22,6 +23,20 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// Of a measure that is better where it is lower.
+    pub fn turned(self) -> Verdict {
+        match self {
+            Verdict::Faster => Verdict::Slower,
+            Verdict::Slower => Verdict::Faster,
+            other => other,
+        }
+    }
+
+    /// Whether a difference was found.
+    pub fn is_found(self) -> bool {
+        matches!(self, Verdict::Faster | Verdict::Slower)
+    }
+
     pub fn words(self) -> &'static str {
         match self {
             Verdict::Faster => "faster",
@@ -70,6 +85,8 @@ pub fn compare(comparisons: &[Vec<(f64, f64)>], matters: f64, seed: u64) -> Vec<
 pub struct Spread {
     /// Geometric mean.
     pub mean: f64,
+    /// Its 95 % interval by Student's t over the logarithms; `None` with one start.
+    pub mean95: Option<[f64; 2]>,
     pub lowest: f64,
     pub highest: f64,
     /// Standard deviation of the logarithms; `None` with one start.
@@ -90,9 +107,14 @@ pub fn spread(values: &[f64]) -> Option<Spread> {
     let mean = logs.iter().sum::<f64>() / count;
     let sd_log = (logs.len() > 1)
         .then(|| (logs.iter().map(|log| (log - mean) * (log - mean)).sum::<f64>() / (count - 1.0)).sqrt());
+    let mean95 = sd_log.map(|sd| {
+        let half = t_quantile_975(count - 1.0) * sd / count.sqrt();
+        [(mean - half).exp(), (mean + half).exp()]
+    });
     let extreme = |pick: fn(f64, f64) -> f64| logs.iter().copied().reduce(pick).map_or(0.0, f64::exp);
     Some(Spread {
         mean: mean.exp(),
+        mean95,
         lowest: extreme(f64::min),
         highest: extreme(f64::max),
         sd_log,
@@ -171,6 +193,16 @@ mod tests {
         assert_eq!(found[0].unwrap().verdict, Verdict::NoDifferenceFound);
         assert_eq!(found[1].unwrap().verdict, Verdict::TooNoisyToSay);
         assert_eq!(found[2], None);
+    }
+
+    #[test]
+    fn the_interval_of_a_mean_is_students() {
+        // As in effect.rs: Student's own ten hours, here as logarithms of values.
+        let hours: [f64; 10] = [1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4];
+        let found = spread(&hours.map(f64::exp)).unwrap();
+        let [low, high] = found.mean95.unwrap().map(f64::ln);
+        assert!((low - 0.700_114).abs() < 1e-4 && (high - 2.459_886).abs() < 1e-4, "{low} {high}");
+        assert_eq!(spread(&[5.0]).unwrap().mean95, None);
     }
 
     #[test]

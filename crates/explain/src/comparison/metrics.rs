@@ -1,0 +1,127 @@
+//! Which of what was counted differs most between two sides.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::At;
+use crate::model::SeriesName;
+use crate::study::{Sides, contrast, spread};
+
+/// Metrics that are told.
+const SHOWN_MAX: usize = 10;
+/// A counter that moved less on both sides says little: by chance alone such counts differ by a tenth or more.
+const COUNT_MIN: f64 = 100.0;
+
+/// A ratio closer to 1 is an error of rounding.
+const ROUNDING: f64 = 1e-9;
+
+/// One series of one run at one level.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct MetricValue {
+    pub series: SeriesName,
+    pub unit: String,
+    /// Of a counter: its growth by transaction. Of a gauge: its mean.
+    pub value: f64,
+    /// Growth of a counter over the level; `None` of a gauge.
+    pub count: Option<f64>,
+}
+
+/// A metric that differs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MetricLine {
+    pub series: SeriesName,
+    pub unit: String,
+    /// Geometric means; by transaction where `per_transaction`.
+    pub first: f64,
+    pub second: f64,
+    pub per_transaction: bool,
+    /// Second ÷ first.
+    pub ratio: f64,
+    /// `None` with one start on a side.
+    pub ci95: Option<[f64; 2]>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Differences {
+    #[serde(flatten)]
+    pub at: At,
+    /// Metrics that all runs have, above 0.
+    pub compared: usize,
+    /// Those whose interval leaves 1 out; with one start on a side, all.
+    pub differ: usize,
+    /// The first of them: by the end of the interval that is nearer to 1, or by the ratio where there is none.
+    pub lines: Vec<MetricLine>,
+}
+
+/// `pairs`: places of runs that are paired.
+pub fn metrics_that_differ(
+    at: At,
+    first: &[Vec<MetricValue>],
+    second: &[Vec<MetricValue>],
+    pairs: Option<&[(usize, usize)]>,
+) -> Differences {
+    let (first_by_name, second_by_name) = (by_name(first), by_name(second));
+    let mut lines = Vec::new();
+    let mut compared = 0;
+    for (name, ours) in &first_by_name {
+        let Some(theirs) = second_by_name.get(name) else { continue };
+        if ours.len() < first.len() || theirs.len() < second.len() || is_rare(ours, theirs) {
+            continue;
+        }
+        let values = |side: &[&MetricValue]| side.iter().map(|one| one.value).collect::<Vec<f64>>();
+        let (ours_values, theirs_values) = (values(ours), values(theirs));
+        if ours_values.iter().chain(&theirs_values).any(|value| !(*value > 0.0 && value.is_finite())) {
+            continue;
+        }
+        let sides = match pairs {
+            Some(pairs) => Sides::Paired(
+                pairs.iter().map(|(one, other)| (ours_values[*one], theirs_values[*other])).collect(),
+            ),
+            None => Sides::Apart { first: ours_values.clone(), second: theirs_values.clone() },
+        };
+        let (Some(found), Some(one), Some(other)) =
+            (contrast(&sides), spread(&ours_values), spread(&theirs_values))
+        else {
+            continue;
+        };
+        compared += 1;
+        let [low, high] = found.ci95.unwrap_or([found.ratio; 2]);
+        if low > 1.0 + ROUNDING || high < 1.0 - ROUNDING {
+            lines.push(MetricLine {
+                series: (*name).clone(),
+                unit: ours[0].unit.clone(),
+                first: one.mean,
+                second: other.mean,
+                per_transaction: ours[0].count.is_some(),
+                ratio: found.ratio,
+                ci95: found.ci95,
+            });
+        }
+    }
+    let differ = lines.len();
+    lines.sort_by(|one, other| by_how_much(other).total_cmp(&by_how_much(one)));
+    lines.truncate(SHOWN_MAX);
+    Differences { at, compared, differ, lines }
+}
+
+/// Each series over the runs of a side.
+fn by_name(side: &[Vec<MetricValue>]) -> BTreeMap<&SeriesName, Vec<&MetricValue>> {
+    let mut found: BTreeMap<&SeriesName, Vec<&MetricValue>> = BTreeMap::new();
+    for one in side.iter().flatten() {
+        found.entry(&one.series).or_default().push(one);
+    }
+    found
+}
+
+fn is_rare(ours: &[&MetricValue], theirs: &[&MetricValue]) -> bool {
+    let most = ours.iter().chain(theirs).filter_map(|one| one.count).reduce(f64::max);
+    most.is_some_and(|most| most < COUNT_MIN)
+}
+
+fn by_how_much(line: &MetricLine) -> f64 {
+    match line.ci95 {
+        Some([low, high]) => low.ln().abs().min(high.ln().abs()),
+        None => line.ratio.ln().abs(),
+    }
+}
