@@ -162,3 +162,40 @@ async fn a_sweep_leaves_servers_alone_whose_owner_lives() {
     assert!(server.folder().exists());
     assert!(server.dsn().connect_without_schema().await.is_ok());
 }
+
+#[tokio::test]
+async fn a_server_is_held_to_its_memory_and_loads_a_library_first() {
+    let parent = folder();
+    let mut wanted = spec(parent.path());
+    wanted.cpus = Some(CpuSet::resolve("1 core").unwrap());
+    wanted.memory_bytes = Some(400 << 20);
+    // Every C library has it, and no server asks for it.
+    wanted.preload = Some("libmemusage.so".into());
+    if !Path::new("/usr/lib/x86_64-linux-gnu/libmemusage.so").exists() {
+        wanted.preload = Some("libutil.so.1".into());
+    }
+    let library = wanted.preload.clone().unwrap().display().to_string();
+    let server = match ThrowAway::start(wanted).await {
+        Ok(server) => server,
+        // Where no cgroup can be made, that is said.
+        Err(error) => return assert!(error.to_string().contains("memory can't be bounded here"), "{error}"),
+    };
+    let pid = server.pid().unwrap();
+    let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+    assert!(maps.contains(library.split(".so").next().unwrap()), "{library} is not in its maps");
+    let own = std::fs::read_to_string(format!("/proc/{pid}/cgroup")).unwrap();
+    let is_memory = |line: &&str| line.contains(":memory:") || line.starts_with("0::");
+    let group = own.lines().find(is_memory).unwrap().rsplit(':').next().unwrap().to_string();
+    assert!(group.contains("whyso-server"), "{own}");
+    let bounds = ["/sys/fs/cgroup/memory", "/sys/fs/cgroup"].into_iter().flat_map(|mount| {
+        ["memory.limit_in_bytes", "memory.max"].map(|file| format!("{mount}{group}/{file}"))
+    });
+    let found: Vec<String> = bounds.filter_map(|path| std::fs::read_to_string(path).ok()).collect();
+    assert_eq!(found.first().map(|text| text.trim()), Some("419430400"), "{found:?}");
+    assert!(server.stop().await.unwrap());
+    assert!(is_empty(parent.path()));
+    let mut wrong = spec(parent.path());
+    wrong.preload = Some("libnothing.so.7".into());
+    let refused = ThrowAway::start(wrong).await.err().unwrap();
+    assert!(refused.to_string().contains("libnothing.so.7"), "{refused}");
+}

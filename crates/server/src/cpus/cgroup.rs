@@ -1,4 +1,4 @@
-//! A cpuset cgroup of one process, where one can be made.
+//! Cgroups of one process, where they can be made: the CPUs that it may run on, the memory that it may use.
 
 use std::fs::{File, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ impl Cgroup {
     pub(crate) fn create(name: &str, cpus: &CpuSet) -> Result<Cgroup, String> {
         let own = std::fs::read_to_string("/proc/self/cgroup").map_err(|error| error.to_string())?;
         let mounts = std::fs::read_to_string("/proc/self/mountinfo").map_err(|error| error.to_string())?;
-        if let Some(parent) = v1_parent(&own, &mounts) {
+        if let Some(parent) = v1_parent("cpuset", &own, &mounts) {
             return Cgroup::create_v1(&parent, name, cpus);
         }
         let parent = v2_parent(&own, &mounts).ok_or("no cgroup file system is mounted")?;
@@ -37,15 +37,31 @@ impl Cgroup {
     }
 
     fn create_v2(parent: &Path, name: &str, cpus: &CpuSet) -> Result<Cgroup, String> {
-        // a cgroup that holds processes hands out no controllers, so the one above must do
-        for folder in parent.ancestors().take(3) {
-            let handed_out =
-                std::fs::read_to_string(folder.join("cgroup.subtree_control")).unwrap_or_default();
-            if handed_out.split_whitespace().any(|controller| controller == "cpuset") {
-                return Cgroup::fill(2, folder.join(name), &[("cpuset.cpus", &cpus.list())]);
-            }
+        let folder = handing_out("cpuset", parent)?;
+        Cgroup::fill(2, folder.join(name), &[("cpuset.cpus", &cpus.list())])
+    }
+
+    /// A bound on memory, with the page cache of what is read and written; the error says why it can't be. `beside`: the process's
+    /// cgroup of CPUs, which is the same one in version 2.
+    pub(crate) fn bound_memory(
+        name: &str,
+        bytes: u64,
+        beside: Option<&Cgroup>,
+    ) -> Result<Option<Cgroup>, String> {
+        let own = std::fs::read_to_string("/proc/self/cgroup").map_err(|error| error.to_string())?;
+        let mounts = std::fs::read_to_string("/proc/self/mountinfo").map_err(|error| error.to_string())?;
+        let bound = bytes.to_string();
+        if let Some(parent) = v1_parent("memory", &own, &mounts) {
+            return Cgroup::fill(1, parent.join(name), &[("memory.limit_in_bytes", &bound)]).map(Some);
         }
-        Err("the cpuset controller is not delegated to us".to_string())
+        if let Some(beside) = beside.filter(|beside| beside.version == 2) {
+            return std::fs::write(beside.path.join("memory.max"), &bound)
+                .map(|()| None)
+                .map_err(|error| format!("the memory controller is not delegated to us: {error}"));
+        }
+        let parent = v2_parent(&own, &mounts).ok_or("no cgroup file system is mounted")?;
+        let folder = handing_out("memory", &parent)?;
+        Cgroup::fill(2, folder.join(name), &[("memory.max", &bound)]).map(Some)
     }
 
     fn fill(version: u8, path: PathBuf, settings: &[(&str, &str)]) -> Result<Cgroup, String> {
@@ -75,17 +91,27 @@ impl Drop for Cgroup {
     }
 }
 
-/// Our folder in the v1 cpuset hierarchy.
-fn v1_parent(own: &str, mounts: &str) -> Option<PathBuf> {
-    let line = own
-        .lines()
-        .find(|line| line.split(':').nth(1).is_some_and(|list| list.split(',').any(|one| one == "cpuset")))?;
+/// The folder below which a cgroup can be made in version 2: one that holds processes hands out no controllers, so the one above must do.
+fn handing_out(controller: &str, parent: &Path) -> Result<PathBuf, String> {
+    let hands_out = |folder: &&Path| {
+        let handed_out = std::fs::read_to_string(folder.join("cgroup.subtree_control")).unwrap_or_default();
+        handed_out.split_whitespace().any(|one| one == controller)
+    };
+    let found = parent.ancestors().take(3).find(hands_out);
+    found.map(Path::to_path_buf).ok_or_else(|| format!("the {controller} controller is not delegated to us"))
+}
+
+/// Our folder in the v1 hierarchy of a controller.
+fn v1_parent(controller: &str, own: &str, mounts: &str) -> Option<PathBuf> {
+    let line = own.lines().find(|line| {
+        line.split(':').nth(1).is_some_and(|list| list.split(',').any(|one| one == controller))
+    })?;
     let path = line.splitn(3, ':').nth(2)?;
     let mount = mounts.lines().find_map(|line| {
         let (before, after) = line.split_once(" - ")?;
-        let is_cpuset =
-            after.starts_with("cgroup ") && after.split([' ', ',']).any(|option| option == "cpuset");
-        is_cpuset.then(|| below_mount(before, path))?
+        let is_its =
+            after.starts_with("cgroup ") && after.split([' ', ',']).any(|option| option == controller);
+        is_its.then(|| below_mount(before, path))?
     })?;
     Some(mount)
 }
@@ -117,10 +143,10 @@ mod tests {
         let mounts = "30 20 0:26 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n\
             31 20 0:27 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n\
             32 20 0:28 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n";
-        assert_eq!(v1_parent(v1, mounts).unwrap(), Path::new("/sys/fs/cgroup/cpuset/box"));
+        assert_eq!(v1_parent("cpuset", v1, mounts).unwrap(), Path::new("/sys/fs/cgroup/cpuset/box"));
         let v2 = "0::/user.slice/session-1.scope\n";
         let mounts = "32 20 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw,nsdelegate\n";
-        assert_eq!(v1_parent(v2, mounts), None);
+        assert_eq!(v1_parent("cpuset", v2, mounts), None);
         assert_eq!(v2_parent(v2, mounts).unwrap(), Path::new("/sys/fs/cgroup/user.slice/session-1.scope"));
         // a container that sees only its own part
         let mounts = "32 20 0:28 /docker/1 /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";

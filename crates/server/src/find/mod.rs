@@ -1,5 +1,6 @@
 //! Finds server programs and asks them what they are.
 
+mod knobs;
 mod launch;
 
 use std::path::{Path, PathBuf};
@@ -129,7 +130,7 @@ pub fn probe(path: &Path) -> Result<Binary> {
     }
 }
 
-/// Runs a program that prints little, and ends it when the time is up.
+/// Runs a program, and ends it when the time is up.
 fn output_within(mut command: Command, bound: Duration) -> std::io::Result<std::process::Output> {
     let mut child = command
         .stdin(Stdio::null())
@@ -137,19 +138,31 @@ fn output_within(mut command: Command, bound: Duration) -> std::io::Result<std::
         .stderr(Stdio::piped())
         .env_remove("MYSQL_PWD")
         .spawn()?;
+    // More than a pipe holds may come before the end.
+    let (out, err) = (child.stdout.take(), child.stderr.take());
+    let out = std::thread::spawn(move || read_all(out));
+    let err = std::thread::spawn(move || read_all(err));
     let deadline = Instant::now() + bound;
-    while child.try_wait()?.is_none() {
+    let status = loop {
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
         if Instant::now() > deadline {
             child.kill()?;
             child.wait()?;
-            return Err(std::io::Error::other(format!(
-                "no answer to --version within {} s",
-                bound.as_secs()
-            )));
+            return Err(std::io::Error::other(format!("no answer within {} s", bound.as_secs())));
         }
         std::thread::sleep(Duration::from_millis(2));
-    }
-    child.wait_with_output()
+    };
+    let read = |thread: std::thread::JoinHandle<Vec<u8>>| thread.join().unwrap_or_default();
+    Ok(std::process::Output { status, stdout: read(out), stderr: read(err) })
+}
+
+fn read_all(from: Option<impl std::io::Read>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // What was read before a failure counts.
+    let _ = from.map(|mut from| from.read_to_end(&mut bytes));
+    bytes
 }
 
 fn basedir_of(program: &Path) -> PathBuf {

@@ -26,7 +26,7 @@ impl Watched {
         cpus: Option<&CpuSet>,
     ) -> std::io::Result<Watched> {
         let pipe = home.supervisor.pipe();
-        let procs: Option<RawFd> = home.cgroup.as_ref().map(|cgroup| cgroup.procs().as_raw_fd());
+        let procs: Vec<RawFd> = home.cgroups.iter().map(|cgroup| cgroup.procs().as_raw_fd()).collect();
         let affinity = cpus.map(|cpus| {
             let mut set = rustix::thread::CpuSet::new();
             for cpu in cpus.cpus() {
@@ -37,9 +37,9 @@ impl Watched {
         command.process_group(0);
         let prepare = move || {
             announce(pipe)?;
-            if let Some(procs) = procs {
+            for procs in &procs {
                 // SAFETY: the parent holds the file open across fork and exec.
-                let procs = unsafe { std::os::fd::BorrowedFd::borrow_raw(procs) };
+                let procs = unsafe { std::os::fd::BorrowedFd::borrow_raw(*procs) };
                 rustix::io::write(procs, b"0\n")?;
             }
             if let Some(affinity) = &affinity {

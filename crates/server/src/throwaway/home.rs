@@ -22,7 +22,7 @@ pub(super) struct Home {
     pub(super) folder: PathBuf,
     pub(super) supervisor: Supervisor,
     pub(super) file_system: FileSystem,
-    pub(super) cgroup: Option<Cgroup>,
+    pub(super) cgroups: Vec<Cgroup>,
     pub(super) means: Option<Means>,
     state: State,
 }
@@ -57,6 +57,7 @@ impl Home {
         parent: Option<&Path>,
         allow_in_memory: bool,
         cpus: Option<&CpuSet>,
+        memory_bytes: Option<u64>,
     ) -> Result<Home> {
         let parent = match parent {
             Some(parent) => {
@@ -85,34 +86,49 @@ impl Home {
             .mode(0o700)
             .create(&folder)
             .map_err(io("cannot make the server's folder", &folder))?;
-        let made = Home::furnish(folder.clone(), &name, file_system, cpus);
+        let made = Home::furnish(folder.clone(), &name, file_system, cpus, memory_bytes);
         if made.is_err() {
             let _ = std::fs::remove_dir_all(&folder);
         }
         made
     }
 
-    fn furnish(folder: PathBuf, name: &str, file_system: FileSystem, cpus: Option<&CpuSet>) -> Result<Home> {
+    fn furnish(
+        folder: PathBuf,
+        name: &str,
+        file_system: FileSystem,
+        cpus: Option<&CpuSet>,
+        memory_bytes: Option<u64>,
+    ) -> Result<Home> {
         for below in ["data", "tmp"] {
             let path = folder.join(below);
             DirBuilder::new().mode(0o700).create(&path).map_err(io("cannot make the folder", &path))?;
         }
         let state = State::of_this_process();
         state.write(&folder)?;
-        let mut cgroup = None;
+        let mut cgroups: Vec<Cgroup> = Vec::new();
         let mut means = None;
         if let Some(cpus) = cpus {
             means = Some(match Cgroup::create(name, cpus) {
                 Ok(made) => {
                     let means = Means::Cgroup { version: made.version, path: made.path.clone() };
-                    cgroup = Some(made);
+                    cgroups.push(made);
                     means
                 }
                 Err(why_no_cgroup) => Means::Affinity { why_no_cgroup },
             });
         }
-        let supervisor = Supervisor::start(&folder, cgroup.as_ref().map(|cgroup| cgroup.path.as_path()))?;
-        Ok(Home { folder, supervisor, file_system, cgroup, means, state })
+        if let Some(bytes) = memory_bytes {
+            let bounded = Cgroup::bound_memory(name, bytes, cgroups.first());
+            cgroups.extend(bounded.map_err(|why| {
+                Error::Binary(format!(
+                    "the server's memory can't be bounded here ({why}): leave the bound away"
+                ))
+            })?);
+        }
+        let paths: Vec<&Path> = cgroups.iter().map(|cgroup| cgroup.path.as_path()).collect();
+        let supervisor = Supervisor::start(&folder, &paths)?;
+        Ok(Home { folder, supervisor, file_system, cgroups, means, state })
     }
 
     /// Leaves the folder to the server in it, which lives on: it is written down as kept, and nobody

@@ -6,6 +6,7 @@ mod init;
 mod keep;
 mod log;
 pub(crate) mod option_file;
+mod preload;
 mod spec;
 pub(crate) mod state;
 mod supervise;
@@ -83,7 +84,14 @@ impl ThrowAway {
             }
             None => None,
         };
-        let home = Home::create(spec.parent_dir.as_deref(), spec.allow_in_memory, spec.cpus.as_ref())?;
+        let preload = spec.preload.as_deref().map(preload::library).transpose()?;
+        let spec = StartSpec { preload, ..spec };
+        let home = Home::create(
+            spec.parent_dir.as_deref(),
+            spec.allow_in_memory,
+            spec.cpus.as_ref(),
+            spec.memory_bytes,
+        )?;
         let mut options = Vec::new();
         match &defaults_file {
             Some((_, file)) => {
@@ -134,6 +142,9 @@ impl ThrowAway {
             .stderr(open_log()?)
             .current_dir(self.home.data())
             .env_remove("MYSQL_PWD");
+        if let Some(library) = &self.spec.preload {
+            command.env("LD_PRELOAD", library);
+        }
         let server = Watched::spawn(command, &self.home, self.spec.cpus.as_ref())
             .map_err(io("cannot run", &self.spec.binary.path))?;
         let pid = server.pid();
@@ -141,6 +152,12 @@ impl ThrowAway {
         self.stopped_on_purpose = false;
         self.home.note_server(Some(pid))?;
         self.wait_until_it_answers().await?;
+        if let Some(library) = &self.spec.preload
+            && let Err(error) = preload::check(pid, library)
+        {
+            self.kill_server();
+            return Err(error);
+        }
         if let Some(name) = self.abbreviated_knob().await? {
             self.kill_server();
             return Err(Error::UnknownKnob { name, server: self.server_name() });

@@ -24,6 +24,12 @@ pub struct StartSpec {
     /// Options, (name, value), for what whyso is to see of the server; those in `set` count before them.
     pub to_be_watched: Vec<(String, String)>,
     pub cpus: Option<CpuSet>,
+    /// Bound on the server's memory, the page cache of its files included.
+    pub memory_bytes: Option<u64>,
+    /// A library that the server is to load before its own, such as another allocator.
+    pub preload: Option<PathBuf>,
+    /// It begins with an empty buffer pool.
+    pub cold: bool,
     /// The most connections that the load will have at one time.
     pub connections: u32,
     /// Size of the data that will be loaded, for the buffer pool; 0 where it is not known.
@@ -44,6 +50,9 @@ impl StartSpec {
             set: Vec::new(),
             to_be_watched: Vec::new(),
             cpus: None,
+            memory_bytes: None,
+            preload: None,
+            cold: false,
             connections: 128,
             data_bytes: 0,
             start_timeout: Duration::from_secs(120),
@@ -125,6 +134,10 @@ pub(super) fn settings(spec: &StartSpec, memory_bytes: u64) -> Result<Vec<Settin
     for (name, value) in &spec.to_be_watched {
         ours(name, value.clone(), "asked for with --pfs");
     }
+    if spec.cold {
+        ours("innodb_buffer_pool_load_at_startup", "0".into(), "it is to begin cold");
+    }
+    let memory_bytes = spec.memory_bytes.map_or(memory_bytes, |bound| bound.min(memory_bytes));
     if spec.defaults_file.is_none() {
         ours(
             "innodb_buffer_pool_size",

@@ -45,12 +45,12 @@ pub(super) struct Supervisor {
 }
 
 impl Supervisor {
-    /// Forks a supervisor over the folder `folder`, and the cgroup that is to be removed with it.
-    pub(super) fn start(folder: &Path, cgroup: Option<&Path>) -> Result<Supervisor> {
+    /// Forks a supervisor over the folder `folder`, and the cgroups that are to be removed with it.
+    pub(super) fn start(folder: &Path, cgroups: &[&Path]) -> Result<Supervisor> {
         let failed = |errno: rustix::io::Errno| io("cannot start a supervisor over", folder)(errno.into());
         let terminated = |path: &Path| CString::new(path.as_os_str().as_bytes()).unwrap_or_default();
         let folder_name = terminated(folder);
-        let cgroup_name = cgroup.map(terminated);
+        let cgroup_names: Vec<CString> = cgroups.iter().copied().map(terminated).collect();
         let arguments = argument_range();
         let (read_end, write_end) =
             rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).map_err(failed)?;
@@ -59,7 +59,7 @@ impl Supervisor {
         match unsafe { libc::fork() } {
             -1 => Err(io("cannot start a supervisor over", folder)(std::io::Error::last_os_error())),
             0 => {
-                supervise(read_end.as_raw_fd(), &folder_name, cgroup_name.as_ref(), arguments);
+                supervise(read_end.as_raw_fd(), &folder_name, &cgroup_names, arguments);
                 // SAFETY: ends the child at once, without running anything of the parent's.
                 unsafe { libc::_exit(0) }
             }
@@ -104,7 +104,7 @@ fn send(pipe: BorrowedFd<'_>, operation: u8, pid: i32) -> std::io::Result<()> {
 
 /// What the supervisor does from its birth to its end. Runs in a forked child: no allocation, no
 /// panic, system calls only.
-fn supervise(pipe: RawFd, folder: &CString, cgroup: Option<&CString>, arguments: Option<(u64, u64)>) {
+fn supervise(pipe: RawFd, folder: &CString, cgroups: &[CString], arguments: Option<(u64, u64)>) {
     detach(pipe, arguments);
     let mut children: [Option<Pid>; MAX_CHILDREN] = [None; MAX_CHILDREN];
     // SAFETY: `detach` kept this one descriptor open.
@@ -135,7 +135,7 @@ fn supervise(pipe: RawFd, folder: &CString, cgroup: Option<&CString>, arguments:
         end(child);
     }
     remove_tree(CWD, folder, MAX_DEPTH);
-    if let Some(cgroup) = cgroup {
+    for cgroup in cgroups {
         let _ = unlinkat(CWD, cgroup.as_c_str(), AtFlags::REMOVEDIR);
     }
 }
@@ -246,7 +246,7 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let folder = parent.path().join("server");
         std::fs::create_dir(&folder).unwrap();
-        let supervisor = Supervisor::start(&folder, None).unwrap();
+        let supervisor = Supervisor::start(&folder, &[]).unwrap();
         let pipe = supervisor.pipe();
         let mut command = std::process::Command::new("sleep");
         command.arg("600").process_group(0);
@@ -264,7 +264,7 @@ mod tests {
     #[test]
     fn a_supervisor_that_is_told_to_end_touches_nothing() {
         let folder = tempfile::tempdir().unwrap();
-        let supervisor = Supervisor::start(folder.path(), None).unwrap();
+        let supervisor = Supervisor::start(folder.path(), &[]).unwrap();
         supervisor.done();
         assert!(folder.path().exists());
     }

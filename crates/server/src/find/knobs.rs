@@ -1,0 +1,75 @@
+//! Which knobs a server program knows, asked before it is started.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use super::{Binary, output_within};
+use crate::error::{Error, Result};
+
+/// It reads no data, but tries its plugins.
+const HELP_TIMEOUT: Duration = Duration::from_secs(30);
+
+impl Binary {
+    /// The names of the options that it takes, with underscores, as it lists them itself.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Binary`] where it lists none.
+    pub fn known_knobs(&self) -> Result<BTreeSet<String>> {
+        let mut command = self.command();
+        command.arg("--no-defaults").args(self.launch.options());
+        if rustix::process::geteuid().is_root() {
+            command.arg("--user=root");
+        }
+        command.args(["--verbose", "--help"]);
+        let listed = output_within(command, HELP_TIMEOUT)
+            .map(|output| names(&String::from_utf8_lossy(&output.stdout)))
+            .unwrap_or_default();
+        if listed.is_empty() {
+            return Err(Error::Binary(format!(
+                "'{}' does not list its options: run it with --verbose --help to see why",
+                self.path.display()
+            )));
+        }
+        Ok(listed)
+    }
+}
+
+/// From the table at the end of its help: a name and a value a line, after a line of dashes.
+fn names(help: &str) -> BTreeSet<String> {
+    let mut lines = help.lines().skip_while(|line| !line.starts_with("-----"));
+    lines.next();
+    let names =
+        lines.take_while(|line| !line.trim().is_empty()).filter_map(|line| line.split_whitespace().next());
+    names.map(|name| name.replace('-', "_")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_from_the_table() {
+        let help = "mysqld  Ver 9\nUsage: mysqld [OPTIONS]\n  --abort-slave-event-count=#\n\n\
+                    Variables (--variable-name=value)\nand boolean options {FALSE|TRUE}  Value (after reading options)\n\
+                    --------------------- -----------------\nabort-slave-event-count  0\ninnodb-adaptive-hash-index  TRUE\n\n\
+                    To see what variables a running server is using, type\n";
+        let found = names(help);
+        assert_eq!(
+            found.iter().map(String::as_str).collect::<Vec<_>>(),
+            ["abort_slave_event_count", "innodb_adaptive_hash_index"]
+        );
+        assert!(names("nothing").is_empty());
+    }
+
+    #[test]
+    fn the_machine_s_own_server_knows_its_knobs() {
+        let knobs = super::super::find(None).unwrap().known_knobs().unwrap();
+        for known in
+            ["innodb_flush_log_at_trx_commit", "innodb_adaptive_hash_index", "performance_schema", "log_bin"]
+        {
+            assert!(knobs.contains(known), "{known}");
+        }
+        assert!(knobs.len() > 300 && !knobs.contains("ndb_cluster_connection_pool"), "{}", knobs.len());
+    }
+}
