@@ -8,12 +8,15 @@ use super::{SqlOptions, Wrong};
 use crate::distribution::Distribution;
 use crate::expr::{Expr, Operator};
 use crate::suggest::nearest_name;
-use crate::workload::{LocalRows, Param, Protocol, Source, Statement, Step, Transaction, Variable, Workload};
+use crate::workload::{
+    LocalRows, Param, Protocol, Setup, Source, Statement, Step, Transaction, Variable, Workload,
+};
 
-const DIRECTIVES: [&str; 19] = [
+const DIRECTIVES: [&str; 20] = [
     "set",
     "transaction",
     "session",
+    "setup",
     "if",
     "elif",
     "else",
@@ -83,6 +86,7 @@ enum Section {
     Whole,
     Transaction,
     Session,
+    Setup,
 }
 
 #[derive(Default)]
@@ -144,6 +148,15 @@ impl Builder {
         self.begin_item()?;
         let statement = self.read_statement(&text, options)?;
         self.unended = (!text.ended).then_some(text.line);
+        if self.section == Section::Setup {
+            if !statement.params.is_empty() {
+                return Err(Wrong::at(text.line, "a statement of \\setup is run once, without parameters"));
+            }
+            if let Some(setup) = &mut self.workload.setup {
+                setup.statements.push(statement.sql);
+            }
+            return Ok(());
+        }
         if self.section == Section::Session {
             if !statement.params.is_empty() {
                 return Err(Wrong::at(
@@ -230,6 +243,18 @@ impl Builder {
                 no_arguments(name, arguments)?;
                 self.end_section()?;
                 self.section = Section::Session;
+            }
+            "setup" => {
+                let check = arguments.trim().trim_end_matches(';').to_string();
+                if !starts_with_words(&check, &["select"]) || self.workload.setup.is_some() {
+                    return Err(
+                        "\\setup is written once, with a SELECT that gives 1 where the tables are there, such as \\setup SELECT COUNT(*) = 1000 FROM t"
+                            .to_string(),
+                    );
+                }
+                self.end_section()?;
+                self.workload.setup = Some(Setup { statements: Vec::new(), check });
+                self.section = Section::Setup;
             }
             "if" => {
                 let condition = expression::expression(arguments, self)?;
@@ -353,7 +378,7 @@ impl Builder {
                     transaction.steps = steps;
                 }
             }
-            Section::Session => {}
+            Section::Session | Section::Setup => {}
         }
         Ok(())
     }

@@ -54,6 +54,7 @@ impl Workload {
     /// | `\set NAME EXPRESSION` | a variable's value, of this transaction |
     /// | `\transaction NAME[@WEIGHT]` | the statements up to the next one are a transaction, drawn by its weight (1) |
     /// | `\session` | the statements up to the next transaction are run once a connection |
+    /// | `\setup SELECT …` | the statements up to the next transaction make its tables, where that does not give 1 |
     /// | `\if CONDITION` … `\elif` … `\else` … `\endif` | branches |
     /// | `\repeat TIMES` … `\endrepeat`, `\while CONDITION` … `\endwhile` | loops |
     /// | `\gset [PREFIX]` | after a statement: the columns of its first row become variables; it is sent as text |

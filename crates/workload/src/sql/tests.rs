@@ -417,3 +417,17 @@ mod any_text {
         }
     }
 }
+
+#[test]
+fn a_setup_makes_tables_before_and_is_sent_by_nobody() {
+    let text = "-- \\set id random(1, 10)\n-- \\setup SELECT COUNT(*) = 1 FROM t;\nCREATE TABLE t (id INT);\nINSERT INTO t VALUES (1);\n\
+                -- \\transaction read\nSELECT id FROM t WHERE id = :id;\n";
+    let workload = read(text);
+    let setup = workload.setup.as_ref().unwrap();
+    assert_eq!(setup.check, "SELECT COUNT(*) = 1 FROM t");
+    assert_eq!(setup.statements, ["CREATE TABLE t (id INT)", "INSERT INTO t VALUES (1)"]);
+    assert_eq!((workload.transactions.len(), transaction(&workload, 1).len()), (1, 1));
+    assert!(refused("-- \\setup\nCREATE TABLE t (id INT);").contains("gives 1 where the tables are there"));
+    assert!(refused(&text.replace("VALUES (1)", "VALUES (:id)")).contains("without parameters"));
+    assert!(refused("SELECT 1;\n-- \\setup SELECT 1\nCREATE TABLE t (id INT);").contains("\\transaction"));
+}
