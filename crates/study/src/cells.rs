@@ -1,123 +1,169 @@
 //! What is compared, and in which order it is started.
 
 use serde::{Deserialize, Serialize};
+use whyso_explain::study::Random;
 
-use crate::spec::{Scalar, Spec, Variant};
+use crate::setup::{Part, Setup};
+use crate::spec::{Grid, Repeats, Spec};
 
-/// One server with one variant.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// One server with one variant under one condition, tuned in one way.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
     /// As the file names it; "" is the one on the PATH.
     pub server: String,
+    /// Empty where the study has none.
+    pub condition: String,
     /// The variant's name, and what the grid adds to it.
     pub variant: String,
-    /// Knobs and values.
-    pub set: Vec<(String, String)>,
-    pub cpus: Option<String>,
-    /// A preset of the Performance Schema.
-    pub pfs: Option<String>,
-    pub pfs_timing: Option<String>,
+    /// One of those of which the best counts; empty where the study has none.
+    pub tuning: String,
+    /// Variant that it is compared with.
+    pub against: String,
+    /// Left out where its server is not at hand.
+    pub where_at_hand: bool,
+    pub setup: Setup,
 }
 
 impl Cell {
-    /// Such as "mysql-sid, no flush".
+    /// Such as "mysql-sid, 8 tables, no flush, spin=6".
     pub fn name(&self) -> String {
-        if self.server.is_empty() {
-            self.variant.clone()
-        } else {
-            format!("{}, {}", self.server, self.variant)
-        }
+        let parts = [&self.server, &self.condition, &self.variant, &self.tuning];
+        let parts: Vec<&str> =
+            parts.into_iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
+        parts.join(", ")
+    }
+
+    /// Whether both differ in their tuning at most.
+    pub(crate) fn is_beside(&self, other: &Cell) -> bool {
+        (&self.server, &self.condition, &self.variant) == (&other.server, &other.condition, &other.variant)
     }
 }
 
 /// One fresh start of a cell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Start {
-    /// From 0.
+    /// From 0. Of the pair: the first one or the second.
     pub block: u32,
     /// Position among [`Spec::cells`].
     pub cell: usize,
+    /// One of the two starts of the baseline that a study begins with, to see whether the machine differs from itself.
+    #[serde(default)]
+    pub pair: bool,
 }
 
 impl Spec {
-    /// Every server with every variant.
+    /// Every server with every variant under every condition, in each tuning.
     pub fn cells(&self) -> Vec<Cell> {
-        let alone = [Variant { name: "default".to_string(), ..Variant::default() }];
-        let variants = if self.variants.is_empty() { &alone[..] } else { &self.variants };
-        let combinations = combinations(self);
+        let alone = |name: &str| vec![Part { name: name.to_string(), ..Part::default() }];
+        let or = |parts: &[Part], name| if parts.is_empty() { alone(name) } else { parts.to_vec() };
+        let (conditions, variants) = (or(&self.conditions, ""), or(&self.variants, "default"));
+        let (added, tunings) = (combinations(&self.grid), combinations(&self.best_of));
         let mut cells = Vec::new();
-        for server in &self.servers {
-            for variant in variants {
-                for added in &combinations {
-                    cells.push(cell(server, variant, added));
+        for (at, server) in self.servers.iter().enumerate() {
+            for condition in &conditions {
+                for variant in &variants {
+                    // What has a server of its own is once in the study.
+                    if variant.server.is_some() && at > 0 {
+                        continue;
+                    }
+                    for added in &added {
+                        for tuning in &tunings {
+                            cells.push(self.cell(server, condition, variant, added, tuning));
+                        }
+                    }
                 }
             }
         }
         cells
     }
 
-    /// The starts of each block: every cell once, in an order of its own that the seed decides.
-    pub fn blocks(&self) -> Vec<Vec<Start>> {
-        let count = self.cells().len();
-        (0..self.repeats)
-            .map(|block| {
-                let mut random =
-                    Random(self.seed ^ (u64::from(block) + 1).wrapping_mul(0x2545_f491_4f6c_dd1d));
-                let mut order: Vec<usize> = (0..count).collect();
-                // R. A. Fisher and F. Yates' shuffle, as R. Durstenfeld wrote it (1964).
-                for last in (1..count).rev() {
-                    order.swap(last, random.below(last + 1));
-                }
-                order.into_iter().map(|cell| Start { block, cell }).collect()
-            })
-            .collect()
-    }
-}
-
-fn cell(server: &str, variant: &Variant, added: &[(String, String)]) -> Cell {
-    let mut set: Vec<(String, String)> =
-        variant.set.iter().map(|(name, value)| (name.clone(), value.to_string())).collect();
-    let mut name = variant.name.clone();
-    for (knob, value) in added {
-        set.retain(|(before, _)| before != knob);
-        set.push((knob.clone(), value.clone()));
-        name = format!("{name}, {knob}={value}");
-    }
-    Cell {
-        server: server.to_string(),
-        variant: name,
-        set,
-        cpus: variant.cpus.clone(),
-        pfs: variant.pfs.clone(),
-        pfs_timing: variant.pfs_timing.clone(),
-    }
-}
-
-/// Every combination of the grid's values; one that adds nothing where there is no grid.
-fn combinations(spec: &Spec) -> Vec<Vec<(String, String)>> {
-    let mut all = vec![Vec::new()];
-    for (knob, values) in &spec.grid {
-        let with = |before: &Vec<(String, String)>, value: &Scalar| {
-            let mut one = before.clone();
-            one.push((knob.clone(), value.to_string()));
-            one
+    fn cell(
+        &self,
+        server: &str,
+        condition: &Part,
+        variant: &Part,
+        added: &[(String, String)],
+        tuning: &[(String, String)],
+    ) -> Cell {
+        let text = |values: &crate::setup::Values| -> Vec<(String, String)> {
+            values.iter().map(|(name, value)| (name.clone(), value.to_string())).collect()
         };
-        all = all.iter().flat_map(|before| values.iter().map(move |value| with(before, value))).collect();
+        let base = Setup {
+            set: text(&self.set),
+            workload: self.workload.clone(),
+            options: text(&self.options),
+            tables: self.tables,
+            rows: self.rows,
+            engine: self.engine.clone(),
+            endpoints: 1,
+            ..Setup::default()
+        };
+        let mut setup = base.with(condition).with(variant);
+        for knobs in [added, tuning] {
+            let knobs = knobs.iter().map(|(name, value)| (name.as_str(), value.clone()));
+            setup.set(knobs, variant.where_known);
+        }
+        let words = |knobs: &[(String, String)]| -> Vec<String> {
+            knobs.iter().map(|(name, value)| format!("{name}={value}")).collect()
+        };
+        let named = |name: &String| {
+            std::iter::once(name.clone()).chain(words(added)).collect::<Vec<String>>().join(", ")
+        };
+        Cell {
+            server: variant.server.clone().unwrap_or_else(|| server.to_string()),
+            condition: condition.name.clone(),
+            variant: named(&variant.name),
+            tuning: words(tuning).join(", "),
+            against: variant.against.clone().unwrap_or_else(|| self.baseline.clone()),
+            where_at_hand: variant.where_at_hand,
+            setup,
+        }
+    }
+
+    /// The two starts of the baseline with which the study begins.
+    pub fn pair(&self) -> Vec<Start> {
+        let baseline = self.cells().iter().position(|cell| cell.variant == self.baseline);
+        match baseline {
+            Some(cell) if self.pair => (0..2).map(|block| Start { block, cell, pair: true }).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The starts of one block: every cell once, in an order of its own that the seed decides.
+    pub fn block(&self, block: u32) -> Vec<Start> {
+        let mut random = Random::new(self.seed ^ (u64::from(block) + 1).wrapping_mul(0x2545_f491_4f6c_dd1d));
+        let mut order: Vec<usize> = (0..self.cells().len()).collect();
+        // R. A. Fisher and F. Yates' shuffle, as R. Durstenfeld wrote it (1964).
+        for last in (1..order.len()).rev() {
+            order.swap(last, random.below(last + 1));
+        }
+        order.into_iter().map(|cell| Start { block, cell, pair: false }).collect()
+    }
+
+    /// The blocks that it takes at least.
+    pub fn blocks_least(&self) -> u32 {
+        match self.repeats {
+            Repeats::Times(times) => times,
+            Repeats::Until { .. } => self.repeats_least,
+        }
+    }
+}
+
+/// Every combination of a grid's values; one that adds nothing where there is none.
+fn combinations(grid: &Grid) -> Vec<Vec<(String, String)>> {
+    let mut all = vec![Vec::new()];
+    for (knob, values) in grid {
+        let mut longer: Vec<Vec<(String, String)>> = Vec::with_capacity(all.len() * values.len());
+        for before in &all {
+            for value in values {
+                let mut one = before.clone();
+                one.push((knob.clone(), value.to_string()));
+                longer.push(one);
+            }
+        }
+        all = longer;
     }
     all
-}
-
-/// S. Vigna's SplitMix64: the same order for the same seed, on any machine.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, count: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((u128::from(mixed ^ (mixed >> 31)) * count as u128) >> 64) as usize
-    }
 }
 
 #[cfg(test)]
@@ -144,8 +190,33 @@ mod tests {
         let cells = spec(1, 2, 2, 1, 0).cells();
         let names: Vec<&str> = cells.iter().map(|cell| cell.variant.as_str()).collect();
         assert_eq!(names, ["v0, k=0", "v0, k=1", "v1, k=0", "v1, k=1"]);
-        assert_eq!(cells[3].set, [("k".to_string(), "1".to_string())]);
+        assert_eq!(cells[3].setup.set, [("k".to_string(), "1".to_string())]);
         assert_eq!(cells[3].name(), "s0, v1, k=1");
+    }
+
+    #[test]
+    fn each_variant_is_under_each_condition_in_each_tuning() {
+        let text = "title = 't'\nquestion = 'q'\nservers = ['x', 'y']\nbaseline = 'a'\nset = { k = 1 }\n\
+                    [[condition]]\nname = 'few'\ntables = 1\n[[condition]]\nname = 'many'\ntables = 8\n\
+                    [[variant]]\nname = 'a'\n[[variant]]\nname = 'b'\nset = { k = 2 }\nagainst = 'a'\n\
+                    [[variant]]\nname = 'c'\nserver = 'z'\n[best_of]\nspin = [6, 96]\n";
+        let cells = Spec::parse(text, false).unwrap().cells();
+        // Two servers × two conditions × two variants, and one of another server's under two conditions; each in two tunings.
+        assert_eq!(cells.len(), (2 * 2 * 2 + 2) * 2);
+        let one = cells.iter().find(|cell| cell.name() == "y, many, b, spin=96").unwrap();
+        let own = |name: &str, value: &str| (name.to_string(), value.to_string());
+        assert_eq!((one.setup.tables, &one.setup.set), (8, &vec![own("k", "2"), own("spin", "96")]));
+        assert_eq!(cells.iter().filter(|cell| cell.variant == "c" && cell.server == "z").count(), 4);
+    }
+
+    #[test]
+    fn it_begins_with_two_starts_of_the_baseline() {
+        let spec = spec(2, 2, 2, 3, 1);
+        let pair = spec.pair();
+        assert!(pair.len() == 2 && pair.iter().all(|start| start.pair && start.cell == 0));
+        let without = Spec { pair: false, ..spec.clone() };
+        assert!(without.pair().is_empty());
+        assert_eq!(spec.all_starts().len(), 2 + 3 * 8);
     }
 
     proptest! {
@@ -154,7 +225,8 @@ mod tests {
             servers in 1usize..3, variants in 1usize..4, values in 1i64..4, repeats in 1u32..7, seed in 0u64..1000,
         ) {
             let spec = spec(servers, variants, values, repeats, seed);
-            let (cells, blocks) = (spec.cells(), spec.blocks());
+            let cells = spec.cells();
+            let blocks: Vec<Vec<Start>> = (0..repeats).map(|block| spec.block(block)).collect();
             prop_assert_eq!(cells.len(), servers * variants * values as usize);
             prop_assert_eq!(blocks.len(), repeats as usize);
             for (at, block) in blocks.iter().enumerate() {
@@ -162,12 +234,13 @@ mod tests {
                 prop_assert_eq!(seen.len(), cells.len());
                 prop_assert!(block.len() == cells.len() && block.iter().all(|start| start.block as usize == at));
             }
-            prop_assert_eq!(spec.blocks(), blocks);
+            prop_assert_eq!((0..repeats).map(|block| spec.block(block)).collect::<Vec<_>>(), blocks);
         }
 
         #[test]
         fn each_place_in_a_block_is_as_likely_for_each_cell(seed in 0u64..50) {
-            let blocks = spec(1, 4, 1, 400, seed).blocks();
+            let spec = spec(1, 4, 1, 400, seed);
+            let blocks: Vec<Vec<Start>> = (0..400).map(|block| spec.block(block)).collect();
             let first = (0..4).map(|cell| blocks.iter().filter(|block| block[0].cell == cell).count());
             for count in first {
                 // 100 expected, with a standard deviation of 8.7.

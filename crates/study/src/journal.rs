@@ -1,5 +1,6 @@
 //! What was done of a study: a folder that a crash at any moment leaves whole.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -11,23 +12,160 @@ use crate::{Error, Spec};
 
 const SPEC: &str = "study.json";
 const STARTS: &str = "starts.jsonl";
+/// A study of its own.
+const SUGGESTED: &str = "suggested";
 /// The recordings, a folder each.
 const RUNS: &str = "runs";
 
-/// A start that has come to its end.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// A start that has come to its end, and what was measured in it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Done {
     pub start: Start,
-    /// Name of its recording within the study's `runs`.
+    /// Name of its recording within the study's `runs`; empty where none was made.
     pub run: String,
+    /// As the server says it.
+    #[serde(default)]
+    pub version: String,
+    /// How long it took, the server's start and the restoring of its data included.
+    #[serde(default)]
+    pub seconds: f64,
+    /// Warm-ups and measured windows in that.
+    #[serde(default)]
+    pub measured_s: f64,
+    /// What the machine was like before it.
+    #[serde(default)]
+    pub machine: Machine,
+    #[serde(default)]
+    pub levels: Vec<LevelDone>,
+    /// Where throughput peaked, and who is suspected to keep it from growing.
+    #[serde(default)]
+    pub peak: Option<PeakDone>,
+    /// Of a knob that was swept within the start.
+    #[serde(default)]
+    pub points: Vec<PointDone>,
+    /// Knobs that this server does not know.
+    #[serde(default)]
+    pub unknown_knobs: Vec<String>,
+    /// What the Performance Schema counted most; of the first block alone.
+    #[serde(default)]
+    pub tops: Vec<Top>,
+    /// How evenly the instances of the study's locks were used.
+    #[serde(default)]
+    pub evenness: Vec<Even>,
+    /// What its readers are to know, a sentence each.
+    #[serde(default)]
+    pub warnings: Vec<String>,
+}
+
+/// The first lines of a view of the Performance Schema, at the level with the highest throughput.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Top {
+    /// "waits", "stages" or "statements".
+    pub view: String,
+    /// "count" or "time".
+    pub by: String,
+    pub users: u32,
+    pub lines: Vec<TopLine>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TopLine {
+    pub name: String,
+    pub per_s: f64,
+    /// By statement that clients sent; `None` where those were not counted.
+    pub per_statement: Option<f64>,
+    /// Milliseconds in each second; `None` where it was not timed.
+    pub ms_per_s: Option<f64>,
+}
+
+/// The instances of one lock, at one level.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Even {
+    pub users: u32,
+    pub lock: String,
+    /// Those that counted anything.
+    pub instances: u32,
+    pub per_s: f64,
+    /// Milliseconds waited in each second; `None` where that was not timed.
+    pub ms_per_s: Option<f64>,
+    /// The busiest one's part of the count.
+    pub busiest_percent: f64,
+    /// 1 where all are used alike, 1/instances where one has everything.
+    pub even: f64,
+}
+
+/// What tells a machine from itself at another time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Machine {
+    /// A fixed piece of arithmetic, in milliseconds: the median of some.
+    pub arithmetic_ms: f64,
+    /// Mean clock of its CPUs; `None` where the kernel does not say.
+    pub mhz: Option<f64>,
+    /// Times that its CPUs were slowed down for their heat, since it was started; `None` where the kernel does not say.
+    pub throttled: Option<f64>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LevelDone {
+    pub users: u32,
+    /// By their names, as [`whyso_explain::study::measures`] has them.
+    pub measures: BTreeMap<String, f64>,
+    /// Half the width of the throughput's 95 % interval within this start, in per cent of it.
+    #[serde(default)]
+    pub half_width_percent: Option<f64>,
+    /// Why its number says nothing of the server; empty where it does.
+    #[serde(default)]
+    pub invalid_why: String,
+    /// "ramping up", "peak" or "degrading"; empty where that can't be told.
+    #[serde(default)]
+    pub regime: String,
+    #[serde(default)]
+    pub over_time: Vec<Moment>,
+}
+
+/// A short part of a level.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Moment {
+    /// Its middle, in seconds from the window's begin.
+    pub at_s: f64,
+    pub measures: BTreeMap<String, f64>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PeakDone {
+    pub users: u32,
+    /// Levels whose throughput can't be told from it: lowest and highest.
+    pub users_interval: [u32; 2],
+    /// The first suspect's cause, in words; empty where there is none.
+    pub suspect: String,
+}
+
+/// One value of a knob that was swept within a start.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PointDone {
+    pub value: i64,
+    /// Of one execution: the median.
+    pub ms: f64,
+    /// Growth of the session's counters by execution.
+    pub status: BTreeMap<String, f64>,
 }
 
 /// A study's folder.
 #[derive(Debug)]
 pub struct Journal {
     dir: PathBuf,
-    pub spec: Spec,
+    kept: Kept,
     done: Vec<Done>,
+}
+
+/// A study as it is kept: whatever becomes of its file and of those that this names.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Kept {
+    pub spec: Spec,
+    /// Texts of workloads that are files, by the names that the study has for them.
+    pub files: BTreeMap<String, String>,
+    /// What its readers are to know, such as what was left out.
+    pub notes: Vec<String>,
 }
 
 impl Journal {
@@ -35,7 +173,7 @@ impl Journal {
     ///
     /// # Errors
     /// It exists, or can't be written.
-    pub fn create(dir: &Path, spec: Spec) -> Result<Journal, Error> {
+    pub fn create(dir: &Path, kept: Kept) -> Result<Journal, Error> {
         if dir.join(SPEC).exists() {
             return Err(Error::Spec(format!(
                 "{} is a study already: `whyso study resume` goes on with it",
@@ -43,7 +181,7 @@ impl Journal {
             )));
         }
         fs::create_dir_all(dir.join(RUNS)).map_err(|cause| Error::io(dir, cause))?;
-        let text = serde_json::to_string_pretty(&spec).map_err(|error| Error::Spec(error.to_string()))?;
+        let text = serde_json::to_string_pretty(&kept).map_err(|error| Error::Spec(error.to_string()))?;
         // Whole or not at all: what can't be read later is no study.
         let (path, begun) = (dir.join(SPEC), dir.join(".study.json"));
         let written = File::create(&begun).and_then(|mut file| {
@@ -51,7 +189,7 @@ impl Journal {
             file.sync_all()
         });
         written.and_then(|()| fs::rename(&begun, &path)).map_err(|cause| Error::io(&path, cause))?;
-        Ok(Journal { dir: dir.to_path_buf(), spec, done: Vec::new() })
+        Ok(Journal { dir: dir.to_path_buf(), kept, done: Vec::new() })
     }
 
     /// Of a study that was begun. A line that a crash cut is left out: its start was not finished.
@@ -66,22 +204,50 @@ impl Journal {
                 dir.display()
             ))
         })?;
-        let spec: Spec = serde_json::from_str(&text)
+        let kept: Kept = serde_json::from_str(&text)
             .map_err(|error| Error::Spec(format!("{}: {error}", path.display())))?;
         let lines = fs::read(dir.join(STARTS)).unwrap_or_default();
         let text = String::from_utf8_lossy(&lines);
         let mut done: Vec<Done> = Vec::new();
         for one in text.lines().filter_map(|line| serde_json::from_str::<Done>(line).ok()) {
-            if !done.iter().any(|before| before.start == one.start) && dir.join(RUNS).join(&one.run).is_dir()
-            {
+            if !done.iter().any(|before| before.start == one.start) {
                 done.push(one);
             }
         }
-        Ok(Journal { dir: dir.to_path_buf(), spec, done })
+        Ok(Journal { dir: dir.to_path_buf(), kept, done })
+    }
+
+    /// The study that tests a suggested limit, where it was begun.
+    ///
+    /// # Errors
+    /// It can't be read.
+    pub fn suggested(&self) -> Result<Option<Journal>, Error> {
+        let dir = self.dir.join(SUGGESTED);
+        if dir.join(SPEC).exists() { Journal::open(&dir).map(Some) } else { Ok(None) }
+    }
+
+    /// Begins that study.
+    ///
+    /// # Errors
+    /// It can't be written.
+    pub fn begin_suggested(&self, kept: Kept) -> Result<Journal, Error> {
+        Journal::create(&self.dir.join(SUGGESTED), kept)
     }
 
     pub fn dir(&self) -> &Path {
         &self.dir
+    }
+
+    pub fn kept(&self) -> &Kept {
+        &self.kept
+    }
+
+    pub fn spec(&self) -> &Spec {
+        &self.kept.spec
+    }
+
+    pub fn notes(&self) -> &[String] {
+        &self.kept.notes
     }
 
     /// Where recordings go.
@@ -93,10 +259,16 @@ impl Journal {
         &self.done
     }
 
-    /// What is still to be done, in order.
-    pub fn todo(&self) -> Vec<Start> {
-        let all = self.spec.blocks().into_iter().flatten();
+    /// What is still to be done of so many blocks, in order: the pair first.
+    pub fn todo(&self, blocks: u32) -> Vec<Start> {
+        let blocks = (0..blocks).flat_map(|block| self.kept.spec.block(block));
+        let all = self.kept.spec.pair().into_iter().chain(blocks);
         all.filter(|start| !self.done.iter().any(|done| done.start == *start)).collect()
+    }
+
+    /// Time that it has taken so far, all its parts added up.
+    pub fn seconds(&self) -> f64 {
+        self.done.iter().map(|done| done.seconds).sum()
     }
 
     /// A start has come to its end: it is on the disk when this returns.
@@ -114,7 +286,8 @@ impl Journal {
             file.sync_all()
         });
         written.map_err(|cause| Error::io(&path, cause))?;
-        self.done.push(done);
+        // As it will be read: the last digit of a number may differ from the one that was written.
+        self.done.push(serde_json::from_str(&line).unwrap_or(done));
         Ok(())
     }
 
@@ -148,22 +321,30 @@ mod tests {
         Spec::parse(&text, false).unwrap()
     }
 
+    fn kept(repeats: u32) -> Kept {
+        Kept { spec: spec(repeats), files: BTreeMap::new(), notes: Vec::new() }
+    }
+
+    fn done(start: Start) -> Done {
+        serde_json::from_value(serde_json::json!({ "start": start, "run": "" })).unwrap()
+    }
+
     fn finish(journal: &mut Journal, start: Start) {
-        let run = format!("run-{}-{}", start.block, start.cell);
+        let run = format!("run-{}-{}-{}", start.block, start.cell, start.pair);
         fs::create_dir_all(journal.runs().join(&run)).unwrap();
-        journal.finish(Done { start, run }).unwrap();
+        journal.finish(Done { run, ..done(start) }).unwrap();
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(60))]
         /// A crash cuts the file anywhere: what was finished before is never done again, and nothing is left out.
         #[test]
-        fn a_study_that_was_cut_anywhere_does_each_start_once(cuts in prop::collection::vec(0usize..400, 0..6)) {
+        fn a_study_that_was_cut_anywhere_does_each_start_once(cuts in prop::collection::vec(0usize..700, 0..6)) {
             let folder = tempfile::tempdir().unwrap();
             let dir = folder.path().join("study");
-            let mut journal = Journal::create(&dir, spec(4)).unwrap();
+            let mut journal = Journal::create(&dir, kept(4)).unwrap();
             let mut cuts = cuts.into_iter();
-            while let Some(start) = journal.todo().first().copied() {
+            while let Some(start) = journal.todo(4).first().copied() {
                 finish(&mut journal, start);
                 if let Some(bytes) = cuts.next() {
                     let path = dir.join(STARTS);
@@ -181,19 +362,20 @@ mod tests {
             let journal = Journal::open(&dir).unwrap();
             let mut starts: Vec<Start> = journal.done().iter().map(|done| done.start).collect();
             starts.sort();
-            let mut all: Vec<Start> = spec(4).blocks().into_iter().flatten().collect();
+            let mut all = spec(4).all_starts();
             all.sort();
+            prop_assert_eq!(all.len(), 14);
             prop_assert_eq!(starts, all);
-            prop_assert!(journal.todo().is_empty());
+            prop_assert!(journal.todo(4).is_empty());
         }
     }
 
     #[test]
     fn a_folder_is_one_study_for_ever() {
         let folder = tempfile::tempdir().unwrap();
-        Journal::create(folder.path(), spec(1)).unwrap();
-        assert!(Journal::create(folder.path(), spec(2)).unwrap_err().to_string().contains("resume"));
-        assert_eq!(Journal::open(folder.path()).unwrap().spec, spec(1));
+        Journal::create(folder.path(), kept(1)).unwrap();
+        assert!(Journal::create(folder.path(), kept(2)).unwrap_err().to_string().contains("resume"));
+        assert_eq!(Journal::open(folder.path()).unwrap().kept, kept(1));
         assert!(
             Journal::open(&folder.path().join("x")).unwrap_err().to_string().contains("no study's folder")
         );

@@ -1,20 +1,32 @@
 //! Many runs that answer one question.
 //!
-//! A study is a TOML file ([`Spec`]): servers × variants, a sweep of users, so many repetitions. A *cell* is one server with one variant; a *start* is one fresh
-//! start of it, and its whole sweep; a *block* is one start of every cell, in random order ([`Spec::blocks`]). What was done is kept in a [`Journal`], so that a
-//! study can be stopped at any moment and goes on where it was. [`answer`] turns the throughputs of its starts into comparisons.
+//! A study is a TOML file ([`Spec`]): servers × conditions × variants × tunings, a sweep of users, so many repetitions. A *cell* is one server with one variant
+//! under one condition, tuned in one way; a *start* is one fresh start of it, and its whole sweep; a *block* is one start of every cell, in random order
+//! ([`Spec::block`]). A study begins with a *pair*: two starts of the baseline, which show whether the machine differs from itself. What was done is kept in a
+//! [`Journal`], so that a study can be stopped at any moment and goes on where it was. [`answer`] turns what its starts measured into comparisons.
 //!
 //! This crate starts no server and runs no load.
 
 mod answer;
 mod cells;
+mod check;
+mod inside;
 mod journal;
+mod setup;
 mod spec;
+mod suggest;
+mod words;
 
-pub use answer::{Answer, Line, answer};
+pub use answer::{
+    Answer, Course, Curve, CurvePoint, CurveStep, Evenness, Line, Pair, PairLevel, Peak, Resized, StartDone,
+    Step, Tops, answer,
+};
 pub use cells::{Cell, Start};
-pub use journal::{Done, Journal};
-pub use spec::{Spec, Variant};
+pub use inside::{Inside, Points};
+pub use journal::{Done, Even, Journal, Kept, LevelDone, Machine, Moment, PeakDone, PointDone, Top, TopLine};
+pub use setup::{At, Part, Scalar, Setup};
+pub use spec::{Repeats, Spec, StopWhen, Suggest};
+pub use words::meant;
 
 /// What is wrong, in a sentence that says what to do.
 #[derive(Debug, thiserror::Error)]

@@ -1,14 +1,15 @@
-//! The file, checked before anything starts.
+//! The file, as it is written.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::Error;
-
-/// More cells would take weeks.
-const CELLS_MAX: usize = 1_000;
-const REPEATS_MAX: u32 = 1_000;
+use crate::inside::Inside;
+use crate::setup::{Part, Scalar, Values};
+use crate::words;
 
 /// A study, as its file describes it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -20,16 +21,26 @@ pub struct Spec {
     /// Builds by the name that `whyso server list` has, or by their folder; "" is the server on the PATH.
     #[serde(default = "on_the_path")]
     pub servers: Vec<String>,
+    /// Those of them that are not at hand are left out, and said to be.
+    #[serde(default)]
+    pub where_at_hand: bool,
     #[serde(default = "workload")]
     pub workload: String,
     /// Options of the workload.
     #[serde(default)]
-    pub options: BTreeMap<String, Scalar>,
+    pub options: Values,
     #[serde(default = "tables")]
     pub tables: u32,
     #[serde(default = "rows")]
     pub rows: u64,
+    /// Storage engine of the tables.
+    #[serde(default = "engine")]
+    pub engine: String,
+    /// Knobs of every cell.
+    #[serde(default)]
+    pub set: Values,
     /// Users of each level of a start's sweep.
+    #[serde(default = "one_user")]
     pub users: Vec<u32>,
     /// Measured time of a level.
     #[serde(default = "seconds")]
@@ -37,11 +48,30 @@ pub struct Spec {
     /// Bound on a level's warm-up, in seconds.
     #[serde(default = "warmup")]
     pub warmup: f64,
-    /// Fresh starts of each cell.
-    #[serde(default = "repeats")]
-    pub repeats: u32,
+    /// The page cache is emptied of the data before each start.
+    #[serde(default)]
+    pub cold: bool,
+    #[serde(default)]
+    pub repeats: Repeats,
+    /// Where `repeats` is "until …": fewest and most starts of each cell.
+    #[serde(default = "repeats_least")]
+    pub repeats_least: u32,
+    #[serde(default = "repeats_most")]
+    pub repeats_most: u32,
     /// Name of the variant that the others are compared with.
     pub baseline: String,
+    /// Variants, each of which is also compared with the one before it.
+    #[serde(default)]
+    pub steps: Vec<String>,
+    /// What is compared, by the name of a measure.
+    #[serde(default = "metric")]
+    pub metric: String,
+    /// What else is shown of each cell, by the names of measures.
+    #[serde(default)]
+    pub show: Vec<String>,
+    /// What is shown second by second.
+    #[serde(default)]
+    pub over_time: Vec<String>,
     /// The smallest difference that is worth knowing, in per cent.
     #[serde(default = "matters")]
     pub matters_percent: f64,
@@ -51,66 +81,114 @@ pub struct Spec {
     /// Account for the time of the server's threads in every run.
     #[serde(default = "yes")]
     pub trace: bool,
+    /// Take their stacks, too.
+    #[serde(default)]
+    pub stacks: bool,
+    /// Begin with two starts of the baseline, to see whether the machine differs from itself.
+    #[serde(default = "yes")]
+    pub pair: bool,
+    /// Folder in which servers keep their data while they run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data_dir: Option<String>,
+    #[serde(default, rename = "condition", skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Part>,
     #[serde(default, rename = "variant")]
-    pub variants: Vec<Variant>,
+    pub variants: Vec<Part>,
     /// Knobs with several values each: every combination is a variant, on top of each [[variant]].
     #[serde(default)]
-    pub grid: BTreeMap<String, Vec<Scalar>>,
-    /// What is different in the short form.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub quick: Option<Quick>,
-}
-
-/// One way to set a server up.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Variant {
-    pub name: String,
-    /// Knobs, as options of the server.
+    pub grid: Grid,
+    /// Knobs with several values each: every combination is tried, and the best one counts.
     #[serde(default)]
-    pub set: BTreeMap<String, Scalar>,
-    /// What the Performance Schema is to count: a preset, as `whyso run --pfs` takes it.
+    pub best_of: Grid,
+    /// A knob that is swept within each start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pfs: Option<String>,
-    /// Whether that is timed, as `--pfs-timing` takes it.
+    pub inside: Option<Inside>,
+    #[serde(default)]
+    pub stop: StopWhen,
+    /// Locks whose instances are looked at, by parts of their names.
+    #[serde(default)]
+    pub instances: Vec<String>,
+    /// A limit of concurrency that is found from the sessions that run at the peak, and then tested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pfs_timing: Option<String>,
-    /// CPUs of the server, such as "0-3" or "4 cores".
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cpus: Option<String>,
+    pub suggest: Option<Suggest>,
 }
 
-/// What the short form has in place of the long one's.
+/// A knob that limits how many threads run at a time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Suggest {
+    pub knob: String,
+}
+
+/// Knobs with several values each.
+pub(crate) type Grid = BTreeMap<String, Vec<Scalar>>;
+
+/// What ends a study early; what was done until then is answered.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Quick {
-    pub users: Option<Vec<u32>>,
-    pub seconds: Option<f64>,
-    pub warmup: Option<f64>,
-    pub repeats: Option<u32>,
-    pub tables: Option<u32>,
-    pub rows: Option<u64>,
-    pub matters_percent: Option<f64>,
+pub struct StopWhen {
+    /// The study has taken so long, all its parts added up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hours: Option<f64>,
+    /// More of a level's transactions failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub errors_percent: Option<f64>,
 }
 
-/// A value as TOML has it; a knob takes it as text.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(untagged)]
-pub enum Scalar {
-    Bool(bool),
-    Int(i64),
-    Float(f64),
-    Text(String),
+/// Fresh starts of each cell.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Repeats {
+    Times(u32),
+    /// Until each comparison's 95 % interval reaches at most so many per cent to either side.
+    Until {
+        percent: f64,
+    },
 }
 
-impl std::fmt::Display for Scalar {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl Default for Repeats {
+    fn default() -> Repeats {
+        Repeats::Times(5)
+    }
+}
+
+impl fmt::Display for Repeats {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Scalar::Bool(true) => formatter.write_str("ON"),
-            Scalar::Bool(false) => formatter.write_str("OFF"),
-            Scalar::Int(number) => number.fmt(formatter),
-            Scalar::Float(number) => number.fmt(formatter),
-            Scalar::Text(text) => formatter.write_str(text),
+            Repeats::Times(times) => times.fmt(formatter),
+            Repeats::Until { percent } => write!(formatter, "until ±{percent}%"),
+        }
+    }
+}
+
+impl Serialize for Repeats {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Repeats::Times(times) => times.serialize(serializer),
+            Repeats::Until { .. } => self.to_string().serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Repeats {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Repeats, D::Error> {
+        match Scalar::deserialize(deserializer)? {
+            Scalar::Int(times) => u32::try_from(times)
+                .map(Repeats::Times)
+                .map_err(|_| D::Error::custom(format!("repeats = {times} can't be: give 1 to 1000"))),
+            Scalar::Text(text) => {
+                let percent = text.strip_prefix("until").and_then(|rest| rest.trim().strip_suffix('%'));
+                let percent = percent.map(|percent| percent.trim_start_matches(['±', '+', '-', '/']).trim());
+                let percent = percent.and_then(|percent| percent.parse().ok());
+                percent.filter(|percent| (0.05..=50.0).contains(percent)).map_or_else(
+                    || {
+                        Err(D::Error::custom(format!(
+                            "repeats = {text:?} can't be understood: give a number, or such as \"until ±1%\""
+                        )))
+                    },
+                    |percent| Ok(Repeats::Until { percent }),
+                )
+            }
+            other => Err(D::Error::custom(format!("repeats = {other} can't be: give 1 to 1000"))),
         }
     }
 }
@@ -135,6 +213,14 @@ fn rows() -> u64 {
     25_000
 }
 
+fn engine() -> String {
+    "InnoDB".to_string()
+}
+
+fn one_user() -> Vec<u32> {
+    vec![1]
+}
+
 fn seconds() -> f64 {
     30.0
 }
@@ -143,8 +229,16 @@ fn warmup() -> f64 {
     10.0
 }
 
-fn repeats() -> u32 {
-    5
+fn repeats_least() -> u32 {
+    3
+}
+
+fn repeats_most() -> u32 {
+    30
+}
+
+fn metric() -> String {
+    "transactions_per_s".to_string()
 }
 
 fn matters() -> f64 {
@@ -152,127 +246,47 @@ fn matters() -> f64 {
 }
 
 impl Spec {
-    /// `quick`: the short form, where the file has one.
+    /// `quick`: the short form, where the file has one. Both are checked.
     ///
     /// # Errors
     /// What is wrong with it, with the nearest known key where one is unknown.
     pub fn parse(text: &str, quick: bool) -> Result<Spec, Error> {
-        let mut spec: Spec = toml::from_str(text).map_err(|error| Error::Spec(told(error.message())))?;
-        if quick {
-            let Some(short) = spec.quick.take() else {
-                return Err(Error::Spec("this study has no [quick]: leave --quick away".to_string()));
-            };
-            spec.shorten(short);
+        let toml: toml::Table =
+            text.parse().map_err(|error: toml::de::Error| Error::Spec(words::of_toml(error.message())))?;
+        let (long, short) = forms(toml)?;
+        let of = |table: toml::Table| -> Result<Spec, Error> {
+            let spec: Spec = table
+                .try_into()
+                .map_err(|error: toml::de::Error| Error::Spec(words::of_toml(error.message())))?;
+            spec.check()?;
+            Ok(spec)
+        };
+        let long = of(long)?;
+        let short = short.map(of).transpose().map_err(|error| Error::Spec(format!("[quick]: {error}")))?;
+        match (quick, short) {
+            (false, _) => Ok(long),
+            (true, Some(short)) => Ok(short),
+            (true, None) => Err(Error::Spec("this study has no [quick]: leave --quick away".to_string())),
         }
-        spec.quick = None;
-        spec.check()?;
-        Ok(spec)
     }
+}
 
-    fn shorten(&mut self, short: Quick) {
-        self.users = short.users.unwrap_or_else(|| self.users.clone());
-        self.seconds = short.seconds.unwrap_or(self.seconds);
-        self.warmup = short.warmup.unwrap_or(self.warmup);
-        self.repeats = short.repeats.unwrap_or(self.repeats);
-        self.tables = short.tables.unwrap_or(self.tables);
-        self.rows = short.rows.unwrap_or(self.rows);
-        self.matters_percent = short.matters_percent.unwrap_or(self.matters_percent);
-    }
-
-    fn check(&self) -> Result<(), Error> {
-        let wrong = |why: String| Err(Error::Spec(why));
-        if self.users.is_empty() || self.users.contains(&0) {
-            return wrong("users = [] loads nothing: give numbers from 1, such as [1, 8, 64]".to_string());
+/// The long form and, where there is a `[quick]`, the short one: each key of that in place of the file's own.
+fn forms(mut long: toml::Table) -> Result<(toml::Table, Option<toml::Table>), Error> {
+    let short = match long.remove("quick") {
+        None => None,
+        Some(toml::Value::Table(quick)) => {
+            let mut short = long.clone();
+            short.extend(quick);
+            Some(short)
         }
-        if !(0.5..=86_400.0).contains(&self.seconds) || !(0.0..=86_400.0).contains(&self.warmup) {
-            return wrong("seconds must be 0.5 to 86400, and warmup 0 to 86400".to_string());
-        }
-        if !(1..=REPEATS_MAX).contains(&self.repeats) {
-            return wrong(format!("repeats = {} can't be: give 1 to {REPEATS_MAX}", self.repeats));
-        }
-        if !(0.1..=100.0).contains(&self.matters_percent) {
-            return wrong("matters_percent must be 0.1 to 100".to_string());
-        }
-        if self.servers.is_empty() {
-            return wrong(
-                "servers = [] tests nothing: name one, or leave the key out for the server on the PATH"
-                    .to_string(),
-            );
-        }
-        for (at, variant) in self.variants.iter().enumerate() {
-            if variant.name.is_empty() || self.variants[..at].iter().any(|before| before.name == variant.name)
-            {
-                return wrong(format!(
-                    "two [[variant]] are named {:?}, or one has no name: a name is for one",
-                    variant.name
-                ));
-            }
-        }
-        if let Some((knob, _)) = self.grid.iter().find(|(_, values)| values.is_empty()) {
-            return wrong(format!("the grid has no value for {knob}: give some, such as [6, 96]"));
-        }
-        let cells = self.cells();
-        if cells.len() > CELLS_MAX {
-            return wrong(format!(
-                "these are {} cells, and {CELLS_MAX} are the most: leave values of the grid out",
-                cells.len()
+        Some(_) => {
+            return Err(Error::Spec(
+                "quick is no table: write [quick], and below it what differs in the short form".to_string(),
             ));
         }
-        if !cells.iter().any(|cell| cell.variant == self.baseline) {
-            let names: Vec<&str> = cells.iter().map(|cell| cell.variant.as_str()).collect();
-            let near =
-                nearest(&self.baseline, &names).map_or(String::new(), |near| format!(", such as {near:?}"));
-            return wrong(format!(
-                "baseline = {:?} is no variant of this study: name one{near}",
-                self.baseline
-            ));
-        }
-        Ok(())
-    }
-
-    /// Bound on the measuring, in seconds: without starts, loading and restoring.
-    pub fn measured_s_max(&self) -> f64 {
-        let level_s = self.seconds + self.warmup;
-        self.cells().len() as f64 * f64::from(self.repeats) * self.users.len() as f64 * level_s
-    }
-}
-
-/// TOML's own words, with the nearest key where one is not known.
-fn told(message: &str) -> String {
-    let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
-    match (message.starts_with("unknown field"), &quoted[..]) {
-        (true, [unknown, known @ ..]) => {
-            let near = nearest(unknown, known);
-            let hint = near.map_or_else(
-                || format!("the keys are {}", known.join(", ")),
-                |near| format!("did you mean `{near}`?"),
-            );
-            format!("unknown key `{unknown}`: {hint}")
-        }
-        _ => format!("the study's file can't be read: {}", message.replace('\n', " ")),
-    }
-}
-
-/// The one that fewest letters tell apart, where that are few.
-fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
-    let distance = |other: &&str| letters_apart(word, other);
-    let near = known.iter().copied().min_by_key(distance)?;
-    (letters_apart(word, near) <= word.len().max(near.len()) / 3 + 1).then_some(near)
-}
-
-/// V. I. Levenshtein's distance (1965).
-fn letters_apart(one: &str, other: &str) -> usize {
-    let other: Vec<char> = other.chars().collect();
-    let mut row: Vec<usize> = (0..=other.len()).collect();
-    for (at, letter) in one.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], at + 1);
-        for (place, candidate) in other.iter().enumerate() {
-            let replaced = diagonal + usize::from(letter != *candidate);
-            diagonal = row[place + 1];
-            row[place + 1] = replaced.min(row[place] + 1).min(diagonal + 1);
-        }
-    }
-    row[other.len()]
+    };
+    Ok((long, short))
 }
 
 #[cfg(test)]
@@ -301,10 +315,11 @@ repeats = 3
     #[test]
     fn a_study_has_its_short_form() {
         let long = Spec::parse(STUDY, false).unwrap();
-        assert_eq!((long.seconds, long.repeats, long.cells().len()), (30.0, 5, 2));
+        assert_eq!((long.seconds, long.repeats, long.cells().len()), (30.0, Repeats::Times(5), 2));
         let short = Spec::parse(STUDY, true).unwrap();
-        assert_eq!((short.seconds, short.repeats, short.users), (2.0, 3, vec![1, 8]));
-        assert_eq!(long.measured_s_max(), 2.0 * 5.0 * 2.0 * 40.0);
+        assert_eq!((short.seconds, short.repeats, short.users), (2.0, Repeats::Times(3), vec![1, 8]));
+        // Two cells five times, and the pair.
+        assert_eq!(long.measured_s_max(), (2.0 * 5.0 + 2.0) * 2.0 * 40.0);
     }
 
     #[test]
@@ -319,7 +334,27 @@ repeats = 3
         assert!(says("[1, 8]", "[]").contains("such as [1, 8, 64]"));
         assert!(says("[1, 8]", "\"many\"").contains("can't be read"));
         assert!(says("name = \"no flush\"", "name = \"flush\"").contains("two [[variant]]"));
+        assert!(says("seconds = 2", "secnds = 2").contains("[quick]: unknown key `secnds`"));
+        let metric = says("baseline", "metric = \"transactions\"\nbaseline");
+        assert!(metric.contains("did you mean `transactions_per_s`?"), "{metric}");
         let no_quick = STUDY.split("[quick]").next().unwrap();
         assert!(Spec::parse(no_quick, true).unwrap_err().to_string().contains("no [quick]"));
+    }
+
+    #[test]
+    fn repeats_are_a_number_or_a_width() {
+        let of = |value: &str| {
+            let text = STUDY.replace("users =", &format!("repeats = {value}\nusers ="));
+            Spec::parse(&text, false).map(|spec| spec.repeats)
+        };
+        assert_eq!(of("7").unwrap(), Repeats::Times(7));
+        assert_eq!(of("\"until ±1.5%\"").unwrap(), Repeats::Until { percent: 1.5 });
+        assert_eq!(of("\"until 2 %\"").unwrap(), Repeats::Until { percent: 2.0 });
+        for wrong in ["0", "-1", "\"often\"", "\"until ±0%\"", "1.5", "true"] {
+            assert!(of(wrong).unwrap_err().to_string().contains("repeats"), "{wrong}");
+        }
+        let until = Repeats::Until { percent: 1.5 };
+        let kept = serde_json::to_string(&until).unwrap();
+        assert_eq!(serde_json::from_str::<Repeats>(&kept).unwrap(), until);
     }
 }

@@ -1,0 +1,106 @@
+//! What the Performance Schema counted: most of all, and by the instances of a lock.
+
+use serde::Serialize;
+
+use crate::cells::Cell;
+use crate::journal::{Done, Even, Top};
+
+/// Where the time went in the cell that counted most.
+const EVENTS: &str = "pfs_events_per_s";
+const TIMED: &str = "pfs_timer_percent";
+
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Tops {
+    /// Of the cell.
+    pub name: String,
+    pub tops: Vec<Top>,
+}
+
+/// One lock in one cell at one number of users, as means over the starts.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Evenness {
+    pub name: String,
+    pub starts: u32,
+    #[serde(flatten)]
+    pub even: Even,
+}
+
+/// Of the timed cell with the most events a second, or of the one with the most where none is timed.
+pub(super) fn tops(cells: &[Cell], done: &[Done]) -> Option<Tops> {
+    let most = |done: &Done, name: &str| {
+        let values = done.levels.iter().filter_map(|level| level.measures.get(name).copied());
+        values.fold(0.0_f64, f64::max)
+    };
+    let found = done.iter().filter(|one| !one.tops.is_empty()).max_by(|one, other| {
+        let key = |done: &Done| (most(done, TIMED) > 0.0, most(done, EVENTS));
+        let (one, other) = (key(one), key(other));
+        one.0.cmp(&other.0).then(one.1.total_cmp(&other.1))
+    })?;
+    Some(Tops { name: cells.get(found.start.cell)?.name(), tops: found.tops.clone() })
+}
+
+pub(super) fn evenness(cells: &[Cell], done: &[Done]) -> Vec<Evenness> {
+    let mut found: Vec<(usize, Vec<&Even>)> = Vec::new();
+    for one in done.iter().filter(|one| !one.start.pair) {
+        for even in &one.evenness {
+            let same = |(cell, evens): &&mut (usize, Vec<&Even>)| {
+                *cell == one.start.cell
+                    && evens.iter().all(|other| (&other.lock, other.users) == (&even.lock, even.users))
+            };
+            match found.iter_mut().find(same) {
+                Some((_, evens)) => evens.push(even),
+                None => found.push((one.start.cell, vec![even])),
+            }
+        }
+    }
+    found.sort_by_key(|(cell, evens)| (evens[0].users, evens[0].lock.clone(), *cell));
+    let mean = |(cell, evens): (usize, Vec<&Even>)| {
+        let count = evens.len() as f64;
+        let of = |value: fn(&Even) -> f64| evens.iter().map(|even| value(even)).sum::<f64>() / count;
+        let timed: Option<Vec<f64>> = evens.iter().map(|even| even.ms_per_s).collect();
+        Some(Evenness {
+            name: cells.get(cell)?.name(),
+            starts: evens.len() as u32,
+            even: Even {
+                users: evens[0].users,
+                lock: evens[0].lock.clone(),
+                instances: of(|even| f64::from(even.instances)).round() as u32,
+                per_s: of(|even| even.per_s),
+                ms_per_s: timed.map(|timed| timed.iter().sum::<f64>() / count),
+                busiest_percent: of(|even| even.busiest_percent),
+                even: of(|even| even.even),
+            },
+        })
+    };
+    found.into_iter().filter_map(mean).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::done;
+    use super::*;
+    use crate::Spec;
+
+    #[test]
+    fn what_was_counted_is_of_the_cell_that_counted_most_and_the_mean_over_starts() {
+        let text = "title = 't'\nquestion = 'q'\nbaseline = 'a'\nrepeats = 2\npair = false\n[[variant]]\nname = 'a'\n[[variant]]\nname = 'b'\n";
+        let spec = Spec::parse(text, false).unwrap();
+        let mut found = done(&spec, &spec.all_starts(), |_, _| Some(1.0));
+        for one in &mut found {
+            let events = if one.start.cell == 1 { 5e6 } else { 9e6 };
+            one.levels[0].measures.insert(EVENTS.to_string(), events);
+            if one.start.cell == 1 {
+                one.levels[0].measures.insert(TIMED.to_string(), 11.4);
+            }
+            one.tops = vec![Top { view: "waits".to_string(), ..Top::default() }];
+            let instances = if one.start.block == 0 { 6 } else { 8 };
+            one.evenness =
+                vec![Even { users: 1, lock: "MDL_map".to_string(), instances, even: 0.9, ..Even::default() }];
+        }
+        let answer = super::super::answer(&spec, &found, &[]);
+        assert_eq!(answer.tops.unwrap().name, "b", "it is timed");
+        assert_eq!(answer.evenness.len(), 2);
+        assert_eq!((answer.evenness[0].starts, answer.evenness[0].even.instances), (2, 7));
+        assert_eq!(answer.evenness[0].even.ms_per_s, None);
+    }
+}

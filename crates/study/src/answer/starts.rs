@@ -1,0 +1,34 @@
+//! Which start was recorded where.
+
+use serde::Serialize;
+
+use crate::cells::Cell;
+use crate::journal::Done;
+
+/// A start that has come to its end.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StartDone {
+    /// From 0. Of the pair: the first one or the second.
+    pub block: u32,
+    pub pair: bool,
+    /// Name of the cell.
+    pub name: String,
+    /// Name of its recording within the study's `runs`; empty where none was made.
+    pub run: String,
+    /// As the server says it.
+    pub version: String,
+    /// How long it took, the server's start and the restoring of its data included.
+    pub seconds: f64,
+}
+
+pub(super) fn starts_done(cells: &[Cell], done: &[Done]) -> Vec<StartDone> {
+    let start = |one: &Done| StartDone {
+        block: one.start.block,
+        pair: one.start.pair,
+        name: cells.get(one.start.cell).map(Cell::name).unwrap_or_default(),
+        run: one.run.clone(),
+        version: one.version.clone(),
+        seconds: one.seconds,
+    };
+    done.iter().map(start).collect()
+}

@@ -1,0 +1,185 @@
+//! What of a file can be checked without a server.
+
+use whyso_explain::study::measures;
+
+use crate::setup::{At, Part};
+use crate::spec::{Repeats, Spec};
+use crate::words::{hint, nearest};
+use crate::{Error, Start};
+
+/// More cells would take weeks.
+const CELLS_MAX: usize = 1_000;
+const REPEATS_MAX: u32 = 1_000;
+const ENDPOINTS_MAX: u32 = 64;
+
+fn wrong<T>(why: impl Into<String>) -> Result<T, Error> {
+    Err(Error::Spec(why.into()))
+}
+
+impl Spec {
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        self.check_numbers()?;
+        self.check_measures()?;
+        check_names("variant", &self.variants)?;
+        check_names("condition", &self.conditions)?;
+        for condition in &self.conditions {
+            if condition.server.is_some() || condition.against.is_some() || condition.where_at_hand {
+                return wrong(format!(
+                    "[[condition]] {:?}: server, against and where_at_hand are of a [[variant]]",
+                    condition.name
+                ));
+            }
+        }
+        for part in self.conditions.iter().chain(&self.variants) {
+            self.check_times(part)?;
+            if !(1..=ENDPOINTS_MAX).contains(&part.endpoints.unwrap_or(1)) {
+                return wrong(format!("{:?}: endpoints must be 1 to {ENDPOINTS_MAX}", part.name));
+            }
+        }
+        let grids = self.grid.iter().chain(&self.best_of);
+        if let Some((knob, _)) = grids.clone().find(|(_, values)| values.is_empty()) {
+            return wrong(format!("the grid has no value for {knob}: give some, such as [6, 96]"));
+        }
+        if let Some(inside) = &self.inside {
+            inside.check().map_err(Error::Spec)?;
+            if self.users != [1] || !self.best_of.is_empty() || !self.over_time.is_empty() {
+                return wrong(
+                    "[inside] sweeps a knob for one session: leave users, best_of and over_time away",
+                );
+            }
+        }
+        self.check_cells()
+    }
+
+    fn check_numbers(&self) -> Result<(), Error> {
+        if self.users.is_empty() || self.users.contains(&0) {
+            return wrong("users = [] loads nothing: give numbers from 1, such as [1, 8, 64]");
+        }
+        if !(0.5..=86_400.0).contains(&self.seconds) || !(0.0..=86_400.0).contains(&self.warmup) {
+            return wrong("seconds must be 0.5 to 86400, and warmup 0 to 86400");
+        }
+        let most = match self.repeats {
+            Repeats::Times(times) => times,
+            Repeats::Until { .. } => self.repeats_most,
+        };
+        if !(1..=REPEATS_MAX).contains(&most) {
+            return wrong(format!("repeats = {most} can't be: give 1 to {REPEATS_MAX}"));
+        }
+        if matches!(self.repeats, Repeats::Until { .. }) && !(2..=most).contains(&self.repeats_least) {
+            return wrong(format!(
+                "repeats_least = {} can't be: an interval needs 2 starts at least, and repeats_most is {most}",
+                self.repeats_least
+            ));
+        }
+        if !(0.1..=100.0).contains(&self.matters_percent) {
+            return wrong("matters_percent must be 0.1 to 100");
+        }
+        if self.servers.is_empty() {
+            return wrong(
+                "servers = [] tests nothing: name one, or leave the key out for the server on the PATH",
+            );
+        }
+        let is_off = |value: Option<f64>, range: std::ops::RangeInclusive<f64>| {
+            value.is_some_and(|value| !range.contains(&value))
+        };
+        if is_off(self.stop.hours, 0.01..=100_000.0) || is_off(self.stop.errors_percent, 0.0..=100.0) {
+            return wrong("stop: hours must be 0.01 to 100000, and errors_percent 0 to 100");
+        }
+        Ok(())
+    }
+
+    fn check_measures(&self) -> Result<(), Error> {
+        let given = std::iter::once(&self.metric).chain(&self.show).chain(&self.over_time);
+        for name in given {
+            if measures::find(name).is_none() {
+                let known = measures::names();
+                return wrong(format!("{name:?} is no measure: {}", hint(name, &known, "measures")));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_times(&self, part: &Part) -> Result<(), Error> {
+        let measured = self.seconds * self.users.len() as f64;
+        let late = |at: &&At| !(0.0..measured).contains(&at.after);
+        match part.at.iter().find(late) {
+            Some(at) => wrong(format!(
+                "{:?}: at … after = {} is beyond the {measured} s that a start measures",
+                part.name, at.after
+            )),
+            None => Ok(()),
+        }
+    }
+
+    fn check_cells(&self) -> Result<(), Error> {
+        let cells = self.cells();
+        if cells.len() > CELLS_MAX {
+            return wrong(format!(
+                "these are {} cells, and {CELLS_MAX} are the most: leave values of the grid out",
+                cells.len()
+            ));
+        }
+        let names: Vec<&str> = cells.iter().map(|cell| cell.variant.as_str()).collect();
+        let known = |key: &str, name: &String| {
+            if names.contains(&name.as_str()) {
+                return Ok(());
+            }
+            let near = nearest(name, &names).map_or(String::new(), |near| format!(", such as {near:?}"));
+            wrong(format!("{key} = {name:?} is no variant of this study: name one{near}"))
+        };
+        known("baseline", &self.baseline)?;
+        self.steps.iter().try_for_each(|step| known("steps", step))?;
+        let spreads = cells.iter().any(|cell| cell.setup.endpoints > 1);
+        for cell in &cells {
+            known("against", &cell.against)?;
+            let watched = cell.setup.pfs.is_some() || !cell.setup.at.is_empty() || self.inside.is_some();
+            if spreads && (watched || self.cold || !self.over_time.is_empty()) {
+                return wrong(format!(
+                    "{}: a study with several endpoints watches no server: leave pfs, at, over_time, cold and [inside] away",
+                    cell.name()
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Bound on the measuring, in seconds: without starts, loading and restoring.
+    pub fn measured_s_max(&self) -> f64 {
+        let starts = self.cells().len() as f64 * f64::from(self.blocks_max()) + self.pair().len() as f64;
+        starts * self.measured_s_of_start()
+    }
+
+    /// The same of one start. How long a sweep within a start takes is not known before.
+    pub fn measured_s_of_start(&self) -> f64 {
+        match &self.inside {
+            Some(_) => 0.0,
+            None => self.users.len() as f64 * (self.seconds + self.warmup),
+        }
+    }
+
+    /// The most blocks that it may take.
+    pub fn blocks_max(&self) -> u32 {
+        match self.repeats {
+            Repeats::Times(times) => times,
+            Repeats::Until { .. } => self.repeats_most,
+        }
+    }
+
+    /// Every start that it may take.
+    pub fn all_starts(&self) -> Vec<Start> {
+        let blocks = (0..self.blocks_max()).flat_map(|block| self.block(block));
+        self.pair().into_iter().chain(blocks).collect()
+    }
+}
+
+fn check_names(what: &str, parts: &[Part]) -> Result<(), Error> {
+    for (at, part) in parts.iter().enumerate() {
+        if part.name.is_empty() || parts[..at].iter().any(|before| before.name == part.name) {
+            return wrong(format!(
+                "two [[{what}]] are named {:?}, or one has no name: a name is for one",
+                part.name
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,123 @@
+//! A limit of concurrency, found from the sessions that run at the peak, and the study that tests it.
+
+use std::collections::BTreeMap;
+
+use whyso_explain::study::spread;
+
+use crate::journal::{Done, Kept};
+use crate::setup::{Part, Scalar};
+use crate::spec::Spec;
+
+const RUNNING: &str = "threads_running";
+/// Names of the follow-up's variants.
+const AS_IT_IS: &str = "as it is";
+
+impl Kept {
+    /// The study that tests the limit: the baseline as it is and with it, from the peak on. `None` where the study asks for none, where
+    /// it has no peak that more users come after, or too few sessions ran there for a limit to mean anything.
+    pub fn suggested(&self, done: &[Done]) -> Option<Kept> {
+        let (spec, suggest) = (&self.spec, self.spec.suggest.as_ref()?);
+        let cells = spec.cells();
+        let baseline = cells.iter().find(|cell| cell.variant == spec.baseline)?;
+        let beside = |done: &&Done| {
+            !done.start.pair && cells.get(done.start.cell).is_some_and(|cell| cell.is_beside(baseline))
+        };
+        let of: Vec<&Done> = done.iter().filter(beside).collect();
+        // As the answer has it: the geometric mean.
+        let mean = |users: u32, name: &str| {
+            let levels = of.iter().flat_map(|done| &done.levels).filter(|level| level.users == users);
+            let values: Vec<f64> = levels.filter_map(|level| level.measures.get(name).copied()).collect();
+            spread(&values).map(|spread| spread.mean)
+        };
+        let peak = spec
+            .users
+            .iter()
+            .filter_map(|users| Some((*users, mean(*users, &spec.metric)?)))
+            .max_by(|one, other| one.1.total_cmp(&other.1))?
+            .0;
+        let limit = mean(peak, RUNNING)?.round() as i64;
+        let users: Vec<u32> = spec.users.iter().copied().filter(|users| *users >= peak).collect();
+        if limit < 1 || users.len() < 2 {
+            return None;
+        }
+        let part = |name: &str, limit: i64| {
+            let mut set: BTreeMap<String, Scalar> = baseline
+                .setup
+                .set
+                .iter()
+                .map(|(name, value)| (name.clone(), Scalar::Text(value.clone())))
+                .collect();
+            set.insert(suggest.knob.clone(), Scalar::Int(limit));
+            Part { name: name.to_string(), set, ..Part::default() }
+        };
+        let with = format!("{} = {limit}", suggest.knob);
+        let spec = Spec {
+            title: format!("{}: the suggested limit, tested", spec.title),
+            question: format!(
+                "{limit} sessions ran on average at the peak of {peak} users. Does {with} keep throughput there when more users come?"
+            ),
+            servers: vec![baseline.server.clone()],
+            conditions: spec
+                .conditions
+                .iter()
+                .filter(|one| one.name == baseline.condition)
+                .cloned()
+                .collect(),
+            variants: vec![part(AS_IT_IS, 0), part(&with, limit)],
+            baseline: AS_IT_IS.to_string(),
+            users,
+            steps: Vec::new(),
+            grid: BTreeMap::new(),
+            best_of: BTreeMap::new(),
+            set: BTreeMap::new(),
+            pair: false,
+            suggest: None,
+            ..spec.clone()
+        };
+        Some(Kept { spec, files: self.files.clone(), notes: Vec::new() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::answer::tests::done;
+
+    fn kept() -> Kept {
+        let text = "title = 't'\nquestion = 'q'\nbaseline = 'a'\nrepeats = 2\nusers = [8, 64, 256, 1024]\n[suggest]\nknob = 'innodb_thread_concurrency'\n\
+                    [[variant]]\nname = 'a'\nset = { x = 1 }\n[[variant]]\nname = 'b'\n[best_of]\nspin = [6, 96]\n";
+        Kept { spec: Spec::parse(text, false).unwrap(), files: BTreeMap::new(), notes: Vec::new() }
+    }
+
+    fn measured(kept: &Kept, best: u32) -> Vec<Done> {
+        let value = |_, users: u32| Some(if users == best { 5000.0 } else { 3000.0 });
+        let mut found = done(&kept.spec, &kept.spec.all_starts(), value);
+        for level in found.iter_mut().flat_map(|one| &mut one.levels) {
+            let running = if level.users == 64 { 30.4 } else { 9.0 };
+            level.measures.insert(RUNNING.to_string(), running);
+        }
+        found
+    }
+
+    #[test]
+    fn the_limit_is_what_ran_at_the_peak_and_is_tested_from_there_on() {
+        let kept = kept();
+        let suggested = kept.suggested(&measured(&kept, 64)).unwrap().spec;
+        assert_eq!(suggested.users, [64, 256, 1024]);
+        let cells = suggested.cells();
+        assert_eq!(cells.len(), 2, "the first tuning stands for all");
+        let own = |name: &str, value: &str| (name.to_string(), value.to_string());
+        assert_eq!(
+            cells[1].setup.set,
+            [own("innodb_thread_concurrency", "30"), own("spin", "6"), own("x", "1")]
+        );
+        assert!(suggested.question.contains("30 sessions ran") && suggested.suggest.is_none());
+    }
+
+    #[test]
+    fn without_users_beyond_the_peak_there_is_nothing_to_test() {
+        let kept = kept();
+        assert_eq!(kept.suggested(&measured(&kept, 1024)), None);
+        assert_eq!(kept.suggested(&[]), None);
+    }
+}
