@@ -120,7 +120,7 @@ fn name_by_rates(run: &RunInfo, levels: &mut [LevelInput]) {
     }
 }
 
-fn level_input(level: &Level) -> LevelInput {
+pub(crate) fn level_input(level: &Level) -> LevelInput {
     let result = &level.result;
     LevelInput {
         index: level.index,

@@ -42,6 +42,8 @@ pub(crate) fn run_info(
         "describe": workload.describe(),
         "tables": plan.tables,
         "rows": plan.rows,
+        "table_engine": plan.table_engine,
+        "cold": plan.cold,
         "seed": plan.seed,
         "users": plan.users,
         "rates_per_s": plan.rates_per_s,

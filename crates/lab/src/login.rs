@@ -6,7 +6,7 @@ use crate::Error;
 use crate::prepare::AskPassword;
 
 /// A schema that every server has, and in which nothing is ever written.
-const NEUTRAL_SCHEMA: &str = "information_schema";
+pub(crate) const NEUTRAL_SCHEMA: &str = "information_schema";
 
 /// `text` as a DSN; where it names no schema, one that nobody writes.
 pub(crate) fn neutral(text: &str) -> Result<Dsn, Error> {

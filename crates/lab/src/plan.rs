@@ -21,6 +21,8 @@ pub struct Plan {
     pub options: Vec<(String, String)>,
     pub tables: u32,
     pub rows: u64,
+    /// Storage engine of the tables, such as "InnoDB".
+    pub table_engine: String,
     pub seed: u64,
     /// Users at each level, in the order in which they run.
     pub users: Vec<u32>,
@@ -28,6 +30,8 @@ pub struct Plan {
     pub measure: Duration,
     /// Bound on a level's warm-up.
     pub warmup_max: Duration,
+    /// Begin with an empty buffer pool and none of the data in the page cache; of a throw-away server.
+    pub cold: bool,
     pub interval: Duration,
     /// Account for the time of the server's threads and requests, where this machine allows it.
     pub trace: bool,
@@ -80,6 +84,10 @@ pub enum ServerPlan {
         set: Vec<(String, String)>,
         defaults_file: Option<PathBuf>,
         cpus: Option<String>,
+        /// Bound on its memory, the page cache of its files included.
+        memory_bytes: Option<u64>,
+        /// A library that it loads before its own.
+        preload: Option<PathBuf>,
     },
 }
 
@@ -148,6 +156,12 @@ impl Plan {
         check_data_set(self.tables, self.rows)?;
         crate::pfs_setup::check(self)?;
         self.tuning.check(self.engine).map_err(Error::Plan)?;
+        if self.cold && matches!(self.server, ServerPlan::Dsn { .. }) {
+            return Err(Error::Plan(
+                "--cold empties the caches of a throw-away server: a server of your own is left as it is"
+                    .into(),
+            ));
+        }
         let measured = self.measure * self.sweep().len() as u32;
         for action in &self.actions {
             if action.after >= measured {

@@ -79,6 +79,8 @@ pub(crate) struct Wanted<'a> {
     /// Schema that may be written although whyso did not make it.
     pub(crate) allow_writes: Option<&'a str>,
     pub(crate) pfs: Option<&'a pfs::Wanted>,
+    /// The buffer pool is to be empty at first.
+    pub(crate) cold: bool,
 }
 
 /// Starts or reaches the server and sees to its data.
@@ -88,16 +90,19 @@ pub(crate) async fn server(
     ask_password: &AskPassword,
 ) -> Result<Tested, Error> {
     match wanted.server {
-        ServerPlan::ThrowAway { build, parent, set, defaults_file, cpus } => {
+        ServerPlan::ThrowAway { build, parent, set, defaults_file, cpus, memory_bytes, preload } => {
             listener.hear(News::Step("looking for a server"));
             let mut spec = StartSpec::new(whyso_server::find(build.as_deref())?);
             spec.parent_dir = parent.clone();
             spec.defaults_file = defaults_file.clone();
             spec.set = set.clone();
             spec.cpus = cpus.as_deref().map(CpuSet::resolve).transpose()?;
+            spec.memory_bytes = *memory_bytes;
+            spec.preload.clone_from(preload);
             spec.connections = wanted.users_max + CONNECTIONS_OF_OUR_OWN;
             spec.data_bytes = wanted.dataset.bytes_estimate();
             spec.to_be_watched = wanted.pfs.map(pfs::Wanted::start_options).unwrap_or_default();
+            spec.cold = wanted.cold;
             throw_away(spec, wanted, listener).await
         }
         ServerPlan::Dsn { dsn, set } => remote(wanted, dsn, set, listener, ask_password).await,

@@ -223,7 +223,11 @@ async fn set_up(
 ) -> Result<(Option<Undo>, serde_json::Value), Error> {
     let mut conn = login::log_in(dsn, ask_password).await?;
     if dsn.schema_given && !schema::exists(&mut conn, &dsn.schema).await? {
-        return Err(login::no_such_schema(dsn, "a recording makes none"));
+        // What `whyso server start` prints names the schema that a load makes, which may come later.
+        if dsn.schema != whyso_server::dsn::DEFAULT_SCHEMA {
+            return Err(login::no_such_schema(dsn, "a recording makes none"));
+        }
+        dsn.schema = login::NEUTRAL_SCHEMA.to_string();
     }
     for undone in pfs_setup::undo_pending(&mut conn).await? {
         listener

@@ -52,12 +52,27 @@ pub fn run(
     stop: &Stop,
     ask_password: &AskPassword,
 ) -> Result<Outcome, Error> {
+    let client_cpus = plan.client_cpus.as_deref().map(CpuSet::resolve).transpose()?;
+    let (tested, runtime, workload) = ready(plan, listener, stop, ask_password)?;
+    let lab = Lab { plan, workload, client_cpus, tested, runtime, listener, stop };
+    let outcome = lab.record();
+    lab.leave();
+    outcome
+}
+
+/// The plan's server with its data, and what is to be sent to it.
+pub(crate) fn ready(
+    plan: &Plan,
+    listener: &dyn Listener,
+    stop: &Stop,
+    ask_password: &AskPassword,
+) -> Result<(Tested, Runtime, Workload), Error> {
     plan.check()?;
     let mut workload = workload(plan)?;
-    let client_cpus = plan.client_cpus.as_deref().map(CpuSet::resolve).transpose()?;
     check_kinds(&plan.slo, &workload)?;
     let runtime = runtime()?;
-    let dataset = Dataset { tables: plan.tables, rows: plan.rows, seed: plan.seed, ..Dataset::default() };
+    let dataset =
+        Dataset { tables: plan.tables, rows: plan.rows, seed: plan.seed, engine: plan.table_engine.clone() };
     let wanted = Wanted {
         server: &plan.server,
         dataset,
@@ -66,20 +81,22 @@ pub fn run(
         users_max: plan.users.iter().copied().max().unwrap_or(1),
         allow_writes: plan.allow_writes.as_deref(),
         pfs: plan.pfs.as_ref(),
+        cold: plan.cold,
     };
     let tested = prepare_server(&runtime, &wanted, listener, stop, ask_password)?;
     let brought = runtime.block_on(async {
         set_up(&tested.dsn, &workload, tested.consented, listener).await?;
-        fill_dictionaries(&tested.dsn, &mut workload).await
+        fill_dictionaries(&tested.dsn, &mut workload).await?;
+        match tested.data_dir.as_deref().filter(|_| plan.cold) {
+            Some(data_dir) => Ok(whyso_server::drop_page_cache(data_dir)?),
+            None => Ok(()),
+        }
     });
     if let Err(error) = brought {
         runtime.block_on(leave(tested, listener));
         return Err(error);
     }
-    let lab = Lab { plan, workload, client_cpus, tested, runtime, listener, stop };
-    let outcome = lab.record();
-    lab.leave();
-    outcome
+    Ok((tested, runtime, workload))
 }
 
 /// The workload of a plan, checked against its data set.

@@ -4,7 +4,7 @@ use std::io::Write;
 
 use whyso_explain::model::Explanation;
 
-use crate::payload::{self, Payload};
+use crate::payload;
 use crate::{Beside, Error, Source};
 
 /// The page as `web/` builds it.
@@ -23,17 +23,23 @@ pub fn write(
     out: &mut dyn Write,
 ) -> Result<(), Error> {
     let payload = payload::build(source, explanation, beside)?;
-    write_payload(&payload, out)
+    write_page("whyso-head", &payload.head_json, &payload.blocks_base64, out)
 }
 
-fn write_payload(payload: &Payload, out: &mut dyn Write) -> Result<(), Error> {
+/// The page with its data: a head under the id that tells the page what it is to show, and blocks. No `<` may occur in the head.
+pub(crate) fn write_page(
+    id: &str,
+    head_json: &str,
+    blocks_base64: &[String],
+    out: &mut dyn Write,
+) -> Result<(), Error> {
     let (before_head, rest) = split(PAGE, HEAD_MARK);
     let (script, after_blocks) = split(rest, BLOCKS_MARK);
 
     out.write_all(before_head.as_bytes())?;
-    write!(out, r#"<script type="application/json" id="whyso-head">{}</script>"#, payload.head_json)?;
+    write!(out, r#"<script type="application/json" id="{id}">{head_json}</script>"#)?;
     out.write_all(script.as_bytes())?;
-    for (number, block) in payload.blocks_base64.iter().enumerate() {
+    for (number, block) in blocks_base64.iter().enumerate() {
         writeln!(
             out,
             r#"<script type="application/octet-stream;base64" id="whyso-block-{number}">{block}</script>"#
@@ -65,9 +71,8 @@ mod tests {
 
     #[test]
     fn the_head_comes_before_the_script_and_the_blocks_after_it() {
-        let payload = Payload { head_json: "{}".to_string(), blocks_base64: vec!["AAAA".to_string()] };
         let mut out = Vec::new();
-        write_payload(&payload, &mut out).unwrap();
+        write_page("whyso-head", "{}", &["AAAA".to_string()], &mut out).unwrap();
         let html = String::from_utf8(out).unwrap();
         let head = html.find(r#"id="whyso-head""#).unwrap();
         let script = html.find("<script>").unwrap();

@@ -20,9 +20,11 @@
 mod axis;
 mod beside;
 pub mod codec;
+mod compare;
 mod derived;
 mod differences;
 mod flame;
+mod history;
 pub mod html;
 mod json;
 pub mod load;
@@ -48,7 +50,9 @@ mod unit;
 mod why;
 
 pub use beside::Beside;
+pub use compare::{compare, compare_markdown};
 pub use differences::differences;
+pub use history::history;
 pub use json::json;
 pub use locks::{LevelLocks, LocksOf, locks, locks_json, locks_now, locks_now_json};
 pub use markdown::markdown;
@@ -70,7 +74,9 @@ pub use statements::{
     CommandsOf, LevelStatements, RunStatements, commands, commands_json, sql_trace_words, statements,
     statements_json,
 };
-pub use study::{study, study_markdown};
+pub use study::{
+    Row, Sheet, study, study_doubt, study_found, study_html, study_markdown, study_notes, study_sheets,
+};
 pub use svg::svg;
 pub use terminal::{run_line, terminal};
 pub use threads::{ThreadsWindow, threads, threads_json};

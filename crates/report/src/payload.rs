@@ -376,7 +376,7 @@ impl Axes {
 
 /// JSON needs no `<` outside strings, and inside them `\u003c` is the same character. The two line separators are
 /// valid in JSON but end a line in older scripts.
-fn script_safe(json: &str) -> String {
+pub(crate) fn script_safe(json: &str) -> String {
     json.replace('<', "\\u003c").replace('\u{2028}', "\\u2028").replace('\u{2029}', "\\u2029")
 }
 

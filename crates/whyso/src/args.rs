@@ -43,6 +43,10 @@ pub(crate) enum Command {
     Record(RecordArgs),
     /// Many runs that answer one question: servers × settings × users, fresh starts in random order, compared within blocks
     Study(crate::study::StudyArgs),
+    /// Compare recorded runs, each one fresh start: what is faster, how sure that is, what was set otherwise, and what else differs
+    Compare(crate::compare::CompareArgs),
+    /// Show recorded runs in order of time, and where they became faster or slower for good
+    History(crate::compare::HistoryArgs),
     /// Watch a server now, in the terminal: throughput, response time, waits, statements, locks and who holds them; back in time, with notes, and
     /// recorded where you want it
     Watch(crate::watch::WatchArgs),
@@ -175,6 +179,14 @@ pub(crate) struct ServerArgs {
     #[arg(long, value_name = "CPUS", conflicts_with = "dsn")]
     pub(crate) server_cpus: Option<String>,
 
+    /// Bound on the throw-away server's memory, the page cache of its files included, such as 512M
+    #[arg(long, value_name = "SIZE", value_parser = whyso_lab::parse_size, conflicts_with = "dsn")]
+    pub(crate) server_memory: Option<u64>,
+
+    /// A library that the throw-away server loads before its own, such as another allocator: libjemalloc.so.2
+    #[arg(long, value_name = "LIBRARY", conflicts_with = "dsn")]
+    pub(crate) server_preload: Option<PathBuf>,
+
     /// CPUs of the load generator, in the same words
     #[arg(long, value_name = "CPUS")]
     pub(crate) client_cpus: Option<String>,
@@ -225,6 +237,10 @@ pub(crate) struct LevelArgs {
 
     #[command(flatten)]
     pub(crate) sql: SqlTraceArgs,
+
+    /// Begin with an empty buffer pool and none of the data in the page cache
+    #[arg(long)]
+    pub(crate) cold: bool,
 
     /// Do not repeat the best level at the end to look for drift
     #[arg(long)]
@@ -291,6 +307,10 @@ pub(crate) struct DataArgs {
     /// Rows of each table
     #[arg(long, value_name = "N", default_value_t = 25_000)]
     pub(crate) rows: u64,
+
+    /// Storage engine of the tables
+    #[arg(long, value_name = "ENGINE", default_value = "InnoDB")]
+    pub(crate) table_engine: String,
 }
 
 /// Options of the workload itself; names and defaults are sysbench's.

@@ -76,6 +76,8 @@ pub(crate) fn throw_away(args: &ServerArgs, set: Vec<(String, String)>) -> Serve
         set,
         defaults_file: args.defaults_file.clone(),
         cpus: args.server_cpus.clone(),
+        memory_bytes: args.server_memory,
+        preload: args.server_preload.clone(),
     }
 }
 

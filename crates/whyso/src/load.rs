@@ -105,6 +105,7 @@ fn plan(args: &LoadArgs) -> Result<LoadPlan> {
         options: workload_options(&args.options)?,
         tables: args.data.tables,
         rows: args.data.rows,
+        table_engine: args.data.table_engine.clone(),
         seed: levels.seed,
         servers,
         placement: args.connections.placement.map(|placement| match placement {

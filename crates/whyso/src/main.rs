@@ -5,6 +5,7 @@ mod against;
 mod args;
 mod choice_args;
 mod commands;
+mod compare;
 mod export_args;
 mod given;
 mod load;
@@ -52,6 +53,8 @@ fn main() -> ExitCode {
         Command::Sysbench(args) => sysbench::run(&args),
         Command::Record(args) => record::record(&args),
         Command::Study(args) => study::study(&args),
+        Command::Compare(args) => compare::compare(&args),
+        Command::History(args) => compare::history(&args),
         Command::Watch(args) => watch::watch(&args),
         Command::Threads(args) => threads::threads(&args),
         Command::Timeline(args) => timeline::timeline(&args),

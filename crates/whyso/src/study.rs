@@ -1,16 +1,17 @@
 //! `whyso study`: many runs that answer one question.
 
-use std::io::Write;
+use std::fs::File;
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use whyso_lab::Error;
-use whyso_study::{Journal, Spec};
+use whyso_study::{Answer, Journal, Kept, Repeats, Spec};
 
 use crate::INTERRUPTED;
-use crate::given::{ask_password, source, take_ctrl_c};
+use crate::given::{ask_password, take_ctrl_c};
 use crate::progress::Bars;
 
 #[derive(Args, Debug)]
@@ -55,6 +56,14 @@ enum StudyCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Write what a study found as a page: one file that needs no other
+    Report {
+        /// Its folder
+        dir: PathBuf,
+        /// Where to write [default: report.html in the study's folder]
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
+    },
     /// List the studies, with what of each is done
     List {
         /// Folder that holds them
@@ -65,6 +74,8 @@ enum StudyCommand {
 
 /// Where studies go, each into a folder of its own.
 const FOLDER: &str = "studies-run";
+/// The page, in a study's folder.
+const PAGE: &str = "report.html";
 
 #[derive(Clone, Copy)]
 enum Form {
@@ -81,18 +92,27 @@ pub(crate) fn study(args: &StudyArgs) -> Result<ExitCode> {
                 std::fs::read_to_string(file).with_context(|| format!("can't read {}", file.display()))?;
             let spec = Spec::parse(&text, *quick)
                 .map_err(|error| Error::Plan(format!("{}: {error}", file.display())))?;
-            whyso_lab::check_study(&spec, &source(&spec.workload)?)?;
+            let kept = whyso_lab::plan_study(spec, file.parent().unwrap_or(Path::new(".")))?;
             if *dry_run {
-                return print_plan(&spec);
+                return print_plan(&kept);
             }
             let name = file.file_stem().unwrap_or_default();
             let dir = out.clone().unwrap_or_else(|| Path::new(FOLDER).join(name));
-            carry_out(Journal::create(&dir, spec).map_err(told)?, form(*json))
+            carry_out(Journal::create(&dir, kept).map_err(told)?, form(*json))
         }
         StudyCommand::Resume { dir, json } => carry_out(Journal::open(dir).map_err(told)?, form(*json)),
         StudyCommand::Show { dir, markdown, json } => {
             let form = if *markdown { Form::Markdown } else { form(*json) };
             print_answer(&Journal::open(dir).map_err(told)?, form)?;
+            Ok(ExitCode::SUCCESS)
+        }
+        StudyCommand::Report { dir, output } => {
+            let journal = Journal::open(dir).map_err(told)?;
+            let page = output.clone().unwrap_or_else(|| dir.join(PAGE));
+            write_page(&whyso_lab::study_answer(&journal)?, &page)?;
+            if output.is_none() {
+                println!("{}", page.display());
+            }
             Ok(ExitCode::SUCCESS)
         }
         StudyCommand::List { folder } => list(folder),
@@ -103,38 +123,77 @@ fn told(error: whyso_study::Error) -> Error {
     Error::Plan(error.to_string())
 }
 
-fn print_plan(spec: &Spec) -> Result<ExitCode> {
+fn print_plan(kept: &Kept) -> Result<ExitCode> {
     let mut out = std::io::stdout().lock();
+    let spec = &kept.spec;
     let cells = spec.cells();
     writeln!(out, "{}\n{}\n", spec.title, spec.question)?;
-    for (at, block) in spec.blocks().iter().enumerate() {
-        let names: Vec<String> = block.iter().map(|start| cells[start.cell].name()).collect();
-        writeln!(out, "block {}: {}", at + 1, names.join("; "))?;
+    if let Some(start) = spec.pair().first() {
+        writeln!(
+            out,
+            "first twice, to see whether the machine differs from itself: {}",
+            cells[start.cell].name()
+        )?;
+    }
+    for block in 0..spec.blocks_least() {
+        let names: Vec<String> = spec.block(block).iter().map(|start| cells[start.cell].name()).collect();
+        writeln!(out, "block {}: {}", block + 1, names.join("; "))?;
+    }
+    if let Repeats::Until { .. } = spec.repeats {
+        writeln!(out, "and more blocks, {} at most, {}", spec.blocks_max(), spec.repeats)?;
     }
     let users: Vec<String> = spec.users.iter().map(u32::to_string).collect();
-    writeln!(
-        out,
-        "\n{} cells, {} starts, {} users each; at most {:.0} min of measuring and warming up, and besides the time that servers take to start and data to \
-         be restored",
-        cells.len(),
-        cells.len() * spec.repeats as usize,
-        users.join(", "),
-        (spec.measured_s_max() / 60.0).ceil()
-    )?;
+    let starts = spec.all_starts().len();
+    writeln!(out, "\n{} cells, {starts} starts, {} users each", cells.len(), users.join(", "))?;
+    match &spec.inside {
+        Some(inside) => writeln!(
+            out,
+            "each start sweeps {} over {} values, {} executions each",
+            inside.knob,
+            inside.points().map_or(0, |points| points.len()),
+            inside.times
+        )?,
+        None => writeln!(
+            out,
+            "at most {} of measuring and warming up, and besides the time that servers take to start and data to be restored",
+            length(spec.measured_s_max())
+        )?,
+    }
+    for note in &kept.notes {
+        writeln!(out, "{note}")?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
+fn length(seconds: f64) -> String {
+    match seconds / 3600.0 {
+        hours if hours >= 3.0 => format!("{hours:.1} h"),
+        _ => format!("{:.0} min", (seconds / 60.0).ceil()),
+    }
+}
+
 fn carry_out(mut journal: Journal, form: Form) -> Result<ExitCode> {
-    let source = source(&journal.spec.workload)?;
     let stop = take_ctrl_c()?;
     let bars = Bars::new();
     let command = whyso_lab::masked_command_line(std::env::args());
-    let done = whyso_lab::study(&mut journal, &source, &command, &bars, stop, &ask_password);
+    let done = whyso_lab::study(&mut journal, &command, &bars, stop, &ask_password);
     bars.clear();
     print_answer(&journal, form)?;
+    if done.is_ok() {
+        let page = journal.dir().join(PAGE);
+        // The answer is out, and the page can be written at any time: a full disk is no failure of the study.
+        match write_page(&whyso_lab::study_answer(&journal)?, &page) {
+            Ok(()) => eprintln!("whyso: the page: {}", page.display()),
+            Err(error) => eprintln!("whyso: warning: {error:#}"),
+        }
+    }
     let again = format!("`whyso study resume {}` goes on", journal.dir().display());
     match done {
-        Ok(()) => Ok(ExitCode::SUCCESS),
+        Ok(None) => Ok(ExitCode::SUCCESS),
+        Ok(Some(why)) => {
+            eprintln!("whyso: ended early: {why}");
+            Ok(ExitCode::SUCCESS)
+        }
         Err(Error::Interrupted) => {
             eprintln!("whyso: stopped; {again}");
             Ok(ExitCode::from(INTERRUPTED))
@@ -145,6 +204,13 @@ fn carry_out(mut journal: Journal, form: Form) -> Result<ExitCode> {
         }
         Err(error) => bail!("{error}; {again}"),
     }
+}
+
+fn write_page(answer: &Answer, path: &Path) -> Result<()> {
+    let refused = || format!("can't write {}", path.display());
+    let mut out = BufWriter::new(File::create(path).with_context(refused)?);
+    whyso_report::study_html(answer, &mut out)?;
+    out.flush().with_context(refused)
 }
 
 fn print_answer(journal: &Journal, form: Form) -> Result<()> {
@@ -168,13 +234,13 @@ fn list(folder: &Path) -> Result<ExitCode> {
         writeln!(out, "no study in {}: `whyso study run FILE.toml` begins one", folder.display())?;
     }
     for journal in journals {
-        let (done, left) = (journal.done().len(), journal.todo().len());
+        let (done, left) = (journal.done().len(), journal.todo(journal.spec().blocks_least()).len());
         writeln!(
             out,
             "{:40} {done} of {} starts   {}",
             journal.dir().display(),
             done + left,
-            journal.spec.title
+            journal.spec().title
         )?;
     }
     Ok(ExitCode::SUCCESS)

@@ -162,12 +162,18 @@ fn prepare_one(
     let (server, weight) = endpoint::split_weight(server)?;
     let wanted = Wanted {
         server: &server,
-        dataset: Dataset { tables: plan.tables, rows: plan.rows, seed: plan.seed, ..Dataset::default() },
+        dataset: Dataset {
+            tables: plan.tables,
+            rows: plan.rows,
+            seed: plan.seed,
+            engine: plan.table_engine.clone(),
+        },
         data_wanted: workloads.iter().any(|workload| workload.requirements().tables > 0),
         writes: workloads.iter().any(|workload| !workload.only_reads() || workload.setup.is_some()),
         users_max: plan.connections_max(),
         allow_writes: plan.allow_writes.as_deref(),
         pfs: None,
+        cold: false,
     };
     Ok((prepare_server(runtime, &wanted, listener, stop, ask_password)?, weight.unwrap_or(1)))
 }

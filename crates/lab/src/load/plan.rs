@@ -27,6 +27,8 @@ pub struct LoadPlan {
     pub options: Vec<(String, String)>,
     pub tables: u32,
     pub rows: u64,
+    /// Storage engine of the tables, such as "InnoDB".
+    pub table_engine: String,
     pub seed: u64,
     /// At least one; several are endpoints of one load.
     pub servers: Vec<ServerPlan>,

@@ -98,8 +98,9 @@ proptest! {
         let (tree, _, whole) = lines_of(&flame, usize::MAX);
         let (_, _, cut) = lines_of(&flame, 2);
         let (whole, cut) = (whole.unwrap(), cut.unwrap());
-        // One stack has its lines, whatever it takes; of the others there are no more calls than without lines.
-        prop_assert!(cut.depths.len() <= whole.depths.len().min(8 + tree.nodes.len()));
+        // One stack has its lines, whatever it takes; of the others there are no more calls than without lines. A call of the first's
+        // functions is there twice then, with its line and without.
+        prop_assert!(cut.depths.len() <= 8 + tree.nodes.len());
         let sum = |lines: &LineTree| times(&flame, lines).iter().map(|time| time.0).sum::<f64>();
         prop_assert_eq!(sum(&cut), sum(&whole));
         prop_assert!(cut.lines.iter().zip(&cut.nodes).all(|(line, node)| cut.names[*line].1 != Place::NotKnown || *node == 0));

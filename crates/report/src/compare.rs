@@ -1,0 +1,338 @@
+//! Two sides of recordings against each other, as tables and as Markdown.
+
+use whyso_explain::comparison::{At, Comparison, Differences, Differing, FactOf, MetricLine, Row};
+use whyso_explain::study::{Method, Spread, Verdict};
+
+use crate::number::{amount, grouped, whole};
+use crate::terminal::{TEXT_WIDTH, aligned_with_words, wrapped};
+use crate::threads::clean;
+
+/// Of a value of a setting, so many characters are shown.
+const VALUE_MAX: usize = 40;
+/// Settings that are shown; the rest is counted.
+const SETTINGS_MAX: usize = 30;
+
+/// A table that both forms draw.
+struct Table {
+    title: String,
+    head: Vec<String>,
+    /// Columns of words; the others are of numbers.
+    words: Vec<usize>,
+    rows: Vec<Vec<String>>,
+    notes: Vec<String>,
+}
+
+/// For the terminal.
+pub fn compare(comparison: &Comparison) -> String {
+    let mut out = String::new();
+    for table in tables(comparison) {
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        out.push_str(&format!("{}\n\n", table.title));
+        let mut rows = vec![table.head];
+        rows.extend(table.rows);
+        out.push_str(&aligned_with_words(&rows, &table.words));
+        if !table.notes.is_empty() {
+            out.push('\n');
+        }
+        for note in &table.notes {
+            out.push_str(&wrapped(note, "  ", TEXT_WIDTH));
+        }
+    }
+    out
+}
+
+/// The same as Markdown.
+pub fn compare_markdown(comparison: &Comparison) -> String {
+    let plain = |text: &str| text.replace('|', "\\|").replace('<', "&lt;").replace(['\n', '\r'], " ");
+    let line = |cells: &[String]| {
+        let cells: Vec<String> = cells.iter().map(|cell| plain(cell)).collect();
+        format!("| {} |\n", cells.join(" | "))
+    };
+    let mut out = String::from("# Comparison\n");
+    for table in tables(comparison) {
+        out.push_str(&format!("\n## {}\n\n", plain(&table.title)));
+        out.push_str(&line(&table.head));
+        let rule = |column: usize| if table.words.contains(&column) { " --- |" } else { " ---: |" };
+        out.push_str(&format!("|{}\n", (0..table.head.len()).map(rule).collect::<String>()));
+        out.extend(table.rows.iter().map(|row| line(row)));
+        if !table.notes.is_empty() {
+            out.push('\n');
+        }
+        out.extend(table.notes.iter().map(|note| format!("- {}\n", plain(note))));
+    }
+    out
+}
+
+fn tables(comparison: &Comparison) -> Vec<Table> {
+    let mut tables = vec![levels(comparison)];
+    if !comparison.differing.is_empty() {
+        tables.push(settings(&comparison.differing));
+    }
+    if let Some(metrics) = comparison.metrics.as_ref().filter(|metrics| metrics.compared > 0) {
+        tables.push(differences(metrics, comparison.method));
+    }
+    tables
+}
+
+fn levels(comparison: &Comparison) -> Table {
+    let side = |ids: &[String]| clean(&ids.join(", "));
+    let is_over_rates = comparison.rows.iter().any(|row| row.at.rate_per_s.is_some());
+    let head = [
+        if is_over_rates { "due/s" } else { "users" },
+        "first",
+        "of its starts",
+        "second",
+        "of its starts",
+        "ratio",
+        "95 %",
+        "p",
+        "could see",
+        "the second is",
+    ];
+    Table {
+        title: format!(
+            "{}: second ({}) against first ({})",
+            comparison.metric.words(),
+            side(&comparison.second),
+            side(&comparison.first)
+        ),
+        words: vec![head.len() - 1],
+        head: head.map(str::to_string).to_vec(),
+        rows: comparison.rows.iter().map(|row| level(row, comparison.method)).collect(),
+        notes: level_notes(comparison),
+    }
+}
+
+fn level(row: &Row, method: Method) -> Vec<String> {
+    let untold = || "–".to_string();
+    let At { users, rate_per_s } = row.at;
+    let range = |spread: &Spread| match spread.starts {
+        1 => untold(),
+        _ => format!("{} to {}", grouped(spread.lowest), grouped(spread.highest)),
+    };
+    let contrast = &row.contrast;
+    let mut verdict = match contrast.verdict {
+        None => "one start: can't say".to_string(),
+        Some(_) if row.first_unstable => "meaningless: the first is unstable*".to_string(),
+        Some(verdict) => verdict.words().to_string(),
+    };
+    if contrast.method != method && contrast.method == Method::Welch {
+        verdict.push_str(" (not paired here)");
+    }
+    if !row.invalid.is_empty() {
+        verdict.push_str(", INVALID");
+    }
+    vec![
+        rate_per_s.map_or_else(|| users.to_string(), grouped),
+        grouped(row.first.mean),
+        range(&row.first),
+        grouped(row.second.mean),
+        range(&row.second),
+        format!("{:.3}", contrast.ratio),
+        contrast.ci95.map_or_else(untold, interval),
+        contrast
+            .p_corrected
+            .map_or_else(untold, |p| if p < 0.001 { "<0.001".to_string() } else { format!("{p:.3}") }),
+        contrast.smallest_seen.map_or_else(untold, seen_words),
+        verdict,
+    ]
+}
+
+/// As per cent; two blocks that disagree could see hardly anything.
+fn seen_words(ratio: f64) -> String {
+    let percent = (ratio - 1.0) * 100.0;
+    if percent > 1000.0 { "over 1,000 %".to_string() } else { format!("{percent:.1} %") }
+}
+
+fn interval([low, high]: [f64; 2]) -> String {
+    format!("{low:.3} to {high:.3}")
+}
+
+fn level_notes(comparison: &Comparison) -> Vec<String> {
+    let mut notes = vec![comparison.why.clone()];
+    let rows = &comparison.rows;
+    if rows.iter().any(|row| row.contrast.p.is_some()) {
+        notes.push(format!(
+            "Each run is one start of the server. Means are geometric; p is corrected for all rows (Holm). What each could see is the smallest difference \
+             that would be found in four of five repetitions; beyond {} %, where none is found, it is too noisy to say.",
+            comparison.matters_percent
+        ));
+    }
+    if rows.iter().any(|row| row.first_unstable) {
+        notes.push(
+            "* The first side's own starts differ by more than 15 % there (standard deviation): what is compared with it means little."
+                .to_string(),
+        );
+    }
+    if rows.iter().any(|row| row.contrast.verdict == Some(Verdict::TooNoisyToSay)) {
+        notes.push(
+            "More starts a side, longer levels or a quieter machine would show smaller differences."
+                .to_string(),
+        );
+    }
+    let invalid = rows.iter().flat_map(|row| row.invalid.iter().map(move |why| (row.at, why)));
+    notes.extend(invalid.map(|(at, why)| format!("INVALID at {}: {}.", at.words(), clean(why))));
+    notes.extend(comparison.notes.iter().map(|note| clean(note)));
+    notes
+}
+
+fn settings(differing: &[Differing]) -> Table {
+    let row = |fact: &Differing| {
+        vec![of_words(fact.of).to_string(), clean(&fact.name), values(&fact.first), values(&fact.second)]
+    };
+    let mut notes = Vec::new();
+    if differing.iter().any(Differing::is_within_a_side) {
+        notes.push(
+            "Where a side has several values, its own runs differ, and are not starts of the same."
+                .to_string(),
+        );
+    }
+    if differing.len() > SETTINGS_MAX {
+        notes.push(format!("and {} more: --json has them all", differing.len() - SETTINGS_MAX));
+    }
+    Table {
+        title: "What was set or found otherwise".to_string(),
+        head: ["of", "name", "first", "second"].map(str::to_string).to_vec(),
+        words: vec![0, 1, 2, 3],
+        rows: differing.iter().take(SETTINGS_MAX).map(row).collect(),
+        notes,
+    }
+}
+
+pub(crate) fn of_words(of: FactOf) -> &'static str {
+    match of {
+        FactOf::Work => "work",
+        FactOf::Plan => "plan",
+        FactOf::Server => "server",
+        FactOf::Host => "host",
+        FactOf::Variable => "variable",
+    }
+}
+
+fn values(values: &[String]) -> String {
+    values.iter().map(|value| shortened(value)).collect::<Vec<_>>().join(" / ")
+}
+
+/// One value in one line; "–" for one that was not recorded.
+pub(crate) fn shortened(value: &str) -> String {
+    let line = clean(value).split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.chars().count() {
+        0 => "–".to_string(),
+        count if count > VALUE_MAX => format!("{}…", line.chars().take(VALUE_MAX - 1).collect::<String>()),
+        _ => line,
+    }
+}
+
+fn differences(metrics: &Differences, method: Method) -> Table {
+    let row = |line: &MetricLine| {
+        let value = |value: f64| {
+            let unit = if line.per_transaction { "/transaction" } else { "" };
+            format!("{}{unit}", amount(value, &line.unit))
+        };
+        let series = &line.series;
+        let instance =
+            if series.instance.is_empty() { String::new() } else { format!(" {}", clean(&series.instance)) };
+        vec![
+            value(line.first),
+            value(line.second),
+            if line.ratio < 10.0 { format!("{:.3}", line.ratio) } else { grouped(line.ratio) },
+            line.ci95.map_or("–".to_string(), interval),
+            format!("{}: {}{instance}", clean(&series.source), clean(&series.metric)),
+        ]
+    };
+    let counted = format!("{} of {}", whole(metrics.differ as u64), whole(metrics.compared as u64));
+    let note = match method {
+        Method::Untested => format!(
+            "The ratios of one start a side, the largest first: how starts differ is not known, so any of them may be chance. {counted} metrics differ at all."
+        ),
+        _ => format!(
+            "{counted} metrics differ: their 95 % interval leaves out 1. Of metrics that do not differ, one in twenty is among them by chance. First come those \
+             whose interval ends farthest from 1."
+        ),
+    };
+    Table {
+        title: format!("What differs most at {}", metrics.at.words()),
+        head: ["first", "second", "ratio", "95 %", "metric"].map(str::to_string).to_vec(),
+        words: vec![4],
+        rows: metrics.lines.iter().map(row).collect(),
+        notes: vec![note],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use whyso_explain::comparison::{
+        Measured, Metric, MetricValue, Run, compare as compared, metrics_that_differ,
+    };
+    use whyso_explain::model::SeriesName;
+
+    use super::*;
+
+    fn run(id: &str, minute: i64, value: f64) -> Run {
+        let at = At { users: 8, rate_per_s: None };
+        let mut run = Run { id: id.to_string(), begin_ns: minute + 1, end_ns: minute + 2, ..Run::default() };
+        run.levels = vec![Measured { at, value, invalid_why: String::new() }];
+        run.facts.insert((FactOf::Variable, "sync_binlog".to_string()), id[..1].to_string());
+        run
+    }
+
+    fn metric(value: f64) -> Vec<MetricValue> {
+        let series =
+            SeriesName { source: "status".into(), metric: "Com|select".into(), ..SeriesName::default() };
+        vec![MetricValue { series, unit: "1".into(), value, count: Some(1e4) }]
+    }
+
+    #[test]
+    fn a_comparison_says_what_is_faster_how_it_was_tested_and_what_was_set() {
+        let first = [run("a1", 0, 1000.0), run("a2", 3, 1004.0), run("a3", 4, 998.0)];
+        let second = [run("b1", 1, 2000.0), run("b2", 2, 2005.0), run("b3", 5, 2001.0)];
+        let mut found = compared(&first, &second, Metric::TransactionsPerS, 3.0);
+        let at = found.rows[0].at;
+        found.metrics = Some(metrics_that_differ(
+            at,
+            &[metric(1.0), metric(1.001), metric(0.999)],
+            &[metric(3.0), metric(3.001), metric(2.999)],
+            None,
+        ));
+        let shown = compare(&found);
+        for part in [
+            "second (b1, b2, b3) against first (a1, a2, a3)",
+            "faster",
+            "3 blocks",
+            "sync_binlog",
+            "3.00/transaction",
+            "could see",
+        ] {
+            assert!(shown.contains(part), "no {part:?} in\n{shown}");
+        }
+        let markdown = compare_markdown(&found);
+        assert!(
+            markdown.contains("status: Com\\|select |") && markdown.contains("| 8 | 1,001 |"),
+            "{markdown}"
+        );
+    }
+
+    #[test]
+    fn one_start_each_is_told_without_a_verdict() {
+        let found = compared(&[run("a", 0, 1000.0)], &[run("b", 1, 1100.0)], Metric::LatencyP99Ms, 3.0);
+        let shown = compare(&found);
+        assert!(shown.contains("1.100") && shown.contains("one start: can't say"), "{shown}");
+        assert!(shown.contains("One start each says nothing of how starts differ"), "{shown}");
+        assert!(!shown.contains("Holm") && !shown.contains("slower"), "{shown}");
+    }
+
+    #[test]
+    fn an_unstable_first_side_makes_it_meaningless() {
+        let first = [run("a1", 0, 1000.0), run("a2", 3, 2000.0)];
+        let second = [run("b1", 1, 3000.0), run("b2", 2, 3005.0)];
+        let shown = compare(&compared(&first, &second, Metric::TransactionsPerS, 3.0));
+        assert!(
+            shown.contains("over 1,000 %")
+                && shown.contains("meaningless: the first is unstable*")
+                && shown.contains("* The first side's"),
+            "{shown}"
+        );
+    }
+}

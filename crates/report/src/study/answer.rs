@@ -1,0 +1,401 @@
+//! A study's answer in a few sentences: the largest differences that were found, and how much was not.
+
+use whyso_explain::study::measures::{self, Better};
+use whyso_explain::study::{Compared, Verdict};
+use whyso_study::{Answer, Curve, Line, Pair};
+
+use super::sheets::words;
+use crate::number::{grouped, whole};
+
+/// Curves and changes in mid-run that are told; the tables have all.
+const TOLD: usize = 3;
+
+/// Its sentences, in reading order. What its baseline's own starts say little of is counted, and not told.
+pub fn study_found(answer: &Answer) -> Vec<String> {
+    let mut told = answer.curves.iter().take(TOLD).filter_map(|curve| fastest(answer, curve)).collect();
+    changes(answer, &mut told);
+    compared(answer, &mut told);
+    if told.is_empty() {
+        let (done, all) = (answer.starts_done, answer.starts);
+        told.push(format!("Nothing can be said yet: {done} of {all} starts are done."));
+    }
+    told
+}
+
+/// What the reader has to know of the machine before anything else; `None` where two starts of the baseline came to the same.
+pub fn study_doubt(answer: &Answer) -> Option<String> {
+    let levels = answer.pair.iter().flat_map(|pair| &pair.levels).filter(|level| level.differs);
+    let worst = levels.clone().max_by(|one, other| size(one.ratio).total_cmp(&size(other.ratio)))?;
+    let off = 100.0 * (size(worst.ratio).exp() - 1.0);
+    let count = levels.count();
+    let elsewhere =
+        if count > 1 { format!(", and at {} more numbers of users", count - 1) } else { String::new() };
+    Some(format!(
+        "The machine differs from itself: two starts of the same are {} % apart at {}{elsewhere}. Differences of that size may be the machine's.",
+        figure(off),
+        users(worst.users)
+    ))
+}
+
+/// What two starts of the baseline that came to the same tell.
+pub(super) fn against_itself(pair: &Pair, matters_percent: f64) -> String {
+    let within: Vec<f64> = pair.levels.iter().filter_map(|level| level.within_percent).collect();
+    let widest = within.into_iter().fold(0.0, f64::max);
+    if widest > matters_percent {
+        return format!(
+            "Before anything was compared, the baseline was started twice. The two can't be told apart, but varied so much by themselves that a difference of up to {} % may have been missed.",
+            figure(widest)
+        );
+    }
+    format!(
+        "Before anything was compared, the baseline was started twice: the two differ by less than the {matters_percent} % that matter, or than they varied by themselves."
+    )
+}
+
+fn compared(answer: &Answer, told: &mut Vec<String>) {
+    let lines: Vec<&Line> = answer.lines.iter().filter(|line| !line.is_baseline).collect();
+    let all: Vec<(&Line, &Compared)> =
+        lines.iter().filter_map(|line| Some((*line, line.compared.as_ref()?))).collect();
+    let stable: Vec<(&Line, &Compared)> = all.iter().filter(|(line, _)| !line.meaningless).copied().collect();
+    let of = |verdicts: &[Verdict]| -> Vec<(&Line, &Compared)> {
+        stable.iter().filter(|(_, one)| verdicts.contains(&one.verdict)).copied().collect()
+    };
+    let found = of(&[Verdict::Faster, Verdict::Slower]);
+    let largest = |is_higher: bool| {
+        let mut side: Vec<_> =
+            found.iter().filter(|(_, one)| (one.effect.ratio > 1.0) == is_higher).collect();
+        side.sort_by(|(_, one), (_, other)| size(other.effect.ratio).total_cmp(&size(one.effect.ratio)));
+        side.first().copied()
+    };
+    let mut sides: Vec<&(&Line, &Compared)> = [true, false].into_iter().filter_map(largest).collect();
+    sides.sort_by(|(_, one), (_, other)| size(other.effect.ratio).total_cmp(&size(one.effect.ratio)));
+    for (line, one) in &sides {
+        let place = places(answer, line);
+        told.push(format!(
+            "At {}{place}, {}.",
+            users(line.users),
+            sentence(&answer.metric, &line.variant, &line.against, one)
+        ));
+    }
+    if found.len() > sides.len() {
+        told.push(format!("A difference was found in {} of {} comparisons.", found.len(), all.len()));
+    }
+    let same = of(&[Verdict::NoDifferenceFound]);
+    if !same.is_empty() {
+        told.push(format!(
+            "No difference was found in {}{}.",
+            part(same.len(), all.len()),
+            seen(&same, "; the smallest that would have been seen is ")
+        ));
+    }
+    let noisy = of(&[Verdict::TooNoisyToSay]);
+    if !noisy.is_empty() {
+        let is = if noisy.len() == 1 { "is" } else { "are" };
+        let part = part(noisy.len(), all.len()).replace("any of the", "all");
+        let part = if part.starts_with("the") { "The one comparison".to_string() } else { capital(&part) };
+        told.push(format!(
+            "{part} {is} too noisy to say{}.",
+            seen(&noisy, "; the smallest difference that would have been seen is ")
+        ));
+    }
+    if all.len() > stable.len() {
+        told.push(format!(
+            "Nothing can be said of {}: the baseline's own starts differ too much there.",
+            some(all.len() - stable.len(), "comparison", "comparisons")
+        ));
+    }
+    if lines.len() > all.len() && !all.is_empty() {
+        told.push(format!(
+            "{} not measured yet.",
+            some(lines.len() - all.len(), "comparison is", "comparisons are")
+        ));
+    }
+    steps(answer, told);
+}
+
+fn steps(answer: &Answer, told: &mut Vec<String>) {
+    let found = answer.steps.iter().filter_map(|step| {
+        let one = step.compared.as_ref()?;
+        matches!(one.verdict, Verdict::Faster | Verdict::Slower).then_some((step, one))
+    });
+    let largest =
+        found.max_by(|(_, one), (_, other)| size(one.effect.ratio).total_cmp(&size(other.effect.ratio)));
+    if let Some((step, one)) = largest {
+        let place = if step.place.is_empty() { String::new() } else { format!(" ({})", step.place) };
+        told.push(format!(
+            "Of the steps, {} → {} changes the most: at {}{place}, {}.",
+            step.from,
+            step.to,
+            users(step.users),
+            sentence(&answer.metric, &step.to, &step.from, one)
+        ));
+    }
+}
+
+/// What a comparison found, such as "b is 84 % faster than a (79 to 90 %)".
+fn sentence(metric: &str, own: &str, other: &str, compared: &Compared) -> String {
+    let ratio = compared.effect.ratio;
+    let is_times = ratio >= 2.0;
+    // Ends of an interval that round to the same say nothing.
+    let is_fine = compared.effect.t95.is_some_and(|[low, high]| 100.0 * (high - low) < 2.0);
+    let amount = |ratio: f64| match 100.0 * (ratio - 1.0).abs() {
+        _ if is_times => factor(ratio),
+        percent if is_fine => format!("{percent:.1}"),
+        percent => figure(percent),
+    };
+    let between = compared.effect.t95.map_or_else(String::new, |[low, high]| {
+        // The smaller difference first.
+        let (first, second) = if ratio < 1.0 { (high, low) } else { (low, high) };
+        format!(" ({} to {}{})", amount(first), amount(second), if is_times { "" } else { " %" })
+    });
+    let amount = amount(ratio);
+    if matches!(metric, "transactions_per_s" | "queries_per_s") {
+        return match ratio {
+            _ if is_times => format!("{own} is {amount} times as fast as {other}{between}"),
+            ratio if ratio > 1.0 => format!("{own} is {amount} % faster than {other}{between}"),
+            _ => format!("{own} is {amount} % slower than {other}{between}"),
+        };
+    }
+    let better = measures::find(metric).map_or(Better::Neither, |measure| measure.better);
+    let meant = match (better, ratio > 1.0) {
+        (Better::Neither, _) => "",
+        (Better::Higher, true) | (Better::Lower, false) => ", which is better",
+        _ => ", which is worse",
+    };
+    let what = plain(metric);
+    match ratio {
+        _ if is_times => format!("{what} with {own} is {amount} times that with {other}{between}{meant}"),
+        ratio if ratio > 1.0 => {
+            format!("{what} with {own} is {amount} % higher than with {other}{between}{meant}")
+        }
+        _ => format!("{what} with {own} is {amount} % lower than with {other}{between}{meant}"),
+    }
+}
+
+/// A measure without its unit.
+fn plain(metric: &str) -> String {
+    if metric == "errors_percent" {
+        return "the share of failed transactions".to_string();
+    }
+    let words = words(metric);
+    words.rsplit_once(", ").map_or(words.clone(), |(before, _)| before.to_string())
+}
+
+/// The smallest differences that these would have shown: the least and the most of them.
+fn seen(of: &[(&Line, &Compared)], before: &str) -> String {
+    let seen: Vec<f64> =
+        of.iter().filter_map(|(_, one)| one.effect.smallest_seen).map(|seen| 100.0 * (seen - 1.0)).collect();
+    let (Some(least), Some(most)) =
+        (seen.iter().copied().reduce(f64::min), seen.iter().copied().reduce(f64::max))
+    else {
+        return String::new();
+    };
+    match (figure(least), figure(most)) {
+        (least, most) if least == most => format!("{before}{least} %"),
+        (least, most) => format!("{before}{least} to {most} %"),
+    }
+}
+
+fn fastest(answer: &Answer, curve: &Curve) -> Option<String> {
+    let by_ms =
+        |one: &&whyso_study::CurvePoint, other: &&whyso_study::CurvePoint| one.ms.total_cmp(&other.ms);
+    let points = || curve.points.iter().filter(|point| point.ms > 0.0);
+    let (low, high) = (points().min_by(by_ms)?, points().max_by(by_ms)?);
+    if low.value == high.value {
+        return None;
+    }
+    let of = if answer.curves.len() > 1 { format!(" of {}", curve.name) } else { String::new() };
+    let apart = match (low.ms95, high.ms95) {
+        (Some(low), Some(high)) if low[1] < high[0] => "",
+        (Some(_), Some(_)) => "; their 95 % intervals overlap, so it may be chance",
+        _ => "; one start says nothing of chance",
+    };
+    Some(format!(
+        "An execution{of} is fastest at {knob} = {} ({} ms) and slowest at {} ({} ms): {} times as long{apart}.",
+        grouped(low.value as f64),
+        grouped(low.ms),
+        grouped(high.value as f64),
+        grouped(high.ms),
+        factor(high.ms / low.ms),
+        knob = curve.knob
+    ))
+}
+
+/// What changes in mid-run did, the deepest first.
+fn changes(answer: &Answer, told: &mut Vec<String>) {
+    let courses =
+        answer.courses.iter().flat_map(|course| course.resized.iter().map(move |change| (course, change)));
+    let mut found: Vec<_> =
+        courses.filter_map(|(course, change)| Some((course, change, change.dip.as_ref()?))).collect();
+    found.sort_by(|(.., one), (.., other)| other.percent().total_cmp(&one.percent()));
+    for (course, change, dip) in found.into_iter().take(TOLD) {
+        let fell = format!("fell by {} %", figure(dip.percent()));
+        let did = match dip.recovery_s() {
+            _ if dip.percent() < 5.0 => "did not fall".to_string(),
+            Some(seconds) => format!("{fell} and was back after {} s", figure(seconds)),
+            None => format!("{fell} and was not back before the level's end"),
+        };
+        told.push(format!(
+            "{} under {} on {}: {} {did}; {} before it, and {} at the end.",
+            change.what,
+            users(course.users),
+            course.name,
+            plain(&answer.metric),
+            figure(dip.before),
+            figure(dip.later),
+        ));
+    }
+}
+
+/// Server and condition, where the study has several.
+fn places(answer: &Answer, line: &Line) -> String {
+    let differs = |of: fn(&Line) -> &str| answer.lines.iter().any(|one| of(one) != of(line));
+    let parts = [
+        (line.server.as_str(), differs(|one| &one.server)),
+        (&line.condition, differs(|one| &one.condition)),
+    ];
+    let parts: Vec<&str> = parts
+        .into_iter()
+        .filter(|(part, differs)| *differs && !part.is_empty())
+        .map(|(part, _)| part)
+        .collect();
+    if parts.is_empty() { String::new() } else { format!(" ({})", parts.join(", ")) }
+}
+
+fn size(ratio: f64) -> f64 {
+    ratio.ln().abs()
+}
+
+fn users(count: u32) -> String {
+    format!("{} {}", whole(u64::from(count)), if count == 1 { "user" } else { "users" })
+}
+
+fn part(count: usize, all: usize) -> String {
+    match (count, all) {
+        (_, 1) => "the one comparison".to_string(),
+        (count, all) if count == all => format!("any of the {all} comparisons"),
+        (count, all) => format!("{count} of {all} comparisons"),
+    }
+}
+
+fn some(count: usize, one: &str, more: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { more })
+}
+
+fn capital(text: &str) -> String {
+    let mut rest = text.chars();
+    rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect())
+}
+
+/// A difference in per cent, or seconds: a digit behind the point where it is small, or all but everything.
+fn figure(value: f64) -> String {
+    if value < 9.95 || (99.0..100.0).contains(&value) {
+        return format!("{value:.1}");
+    }
+    whole(value.round() as u64)
+}
+
+fn factor(ratio: f64) -> String {
+    if ratio < 10.0 { format!("{ratio:.2}") } else { grouped(ratio) }
+}
+
+#[cfg(test)]
+mod tests {
+    use whyso_study::{Done, Spec, Start, answer};
+
+    use super::*;
+
+    /// By cell and users; blocks differ by a per mille or so.
+    fn found(more: &str, metric: &str, value: impl Fn(Start, u32) -> f64) -> Answer {
+        let text = format!(
+            "title = 't'\nquestion = 'q'\nusers = [1, 64]\nrepeats = 4\nbaseline = 'flush 1'\nmetric = '{metric}'\n{more}\n\
+             [[variant]]\nname = 'flush 1'\n[[variant]]\nname = 'flush 2'\n[[variant]]\nname = 'flush 0'\n"
+        );
+        let spec = Spec::parse(&text, false).unwrap();
+        let done: Vec<Done> = spec
+            .all_starts()
+            .into_iter()
+            .map(|start| {
+                let level = |users: &u32| serde_json::json!({ "users": users, "measures": { metric: value(start, *users) } });
+                let levels: Vec<_> = spec.users.iter().map(level).collect();
+                serde_json::from_value(serde_json::json!({ "start": start, "run": "", "levels": levels })).unwrap()
+            })
+            .collect();
+        answer(&spec, &done, &[])
+    }
+
+    fn jitter(start: Start) -> f64 {
+        1.0 + 0.001 * f64::from((start.block * 7 + start.cell as u32 * 3) % 5)
+    }
+
+    #[test]
+    fn the_largest_differences_come_first_and_the_rest_is_counted() {
+        let answer = found("", "transactions_per_s", |start, users| {
+            let gain = match (start.cell, users) {
+                (1, 64) => 1.84,
+                (2, 64) => 0.75,
+                _ => 1.0,
+            };
+            1000.0 * gain * jitter(start)
+        });
+        let told = study_found(&answer);
+        assert_eq!(told.len(), 3, "{told:#?}");
+        assert!(
+            told[0].starts_with("At 64 users, flush 2 is 84")
+                && told[0].contains(" % faster than flush 1 (8"),
+            "{told:#?}"
+        );
+        assert!(
+            told[1].starts_with("At 64 users, flush 0 is 2") && told[1].contains(" % slower than flush 1 (2"),
+            "{told:#?}"
+        );
+        assert!(told[2].starts_with(
+            "No difference was found in 2 of 4 comparisons; the smallest that would have been seen is 0."
+        ));
+        assert_eq!(study_doubt(&answer), None);
+    }
+
+    #[test]
+    fn what_is_better_where_it_is_lower_reads_right() {
+        let answer = found("steps = ['flush 1', 'flush 2']", "latency_mean_ms", |start, _| {
+            [10.0, 5.0, 31.0][start.cell] * jitter(start)
+        });
+        let told = study_found(&answer);
+        let begins = ["mean response with flush 0 is 3.1", " % lower than with flush 1 ("];
+        assert!(
+            told[0].contains(begins[0])
+                && told[0].contains("times that with flush 1")
+                && told[0].ends_with("which is worse."),
+            "{told:#?}"
+        );
+        assert!(told[1].contains(begins[1]) && told[1].ends_with("which is better."), "{told:#?}");
+        assert_eq!(told[2], "A difference was found in 4 of 4 comparisons.");
+        assert!(told[3].starts_with("Of the steps, flush 1 → flush 2 changes the most: at "), "{told:#?}");
+    }
+
+    #[test]
+    fn noise_is_called_noise_and_a_doubtful_machine_doubtful() {
+        let answer = found("", "transactions_per_s", |start, _| match start.pair {
+            true => [1000.0, 1130.0][start.block as usize],
+            false => {
+                1000.0 * [1.0, 1.1, 0.95, 1.02, 0.9, 1.07][(start.block as usize * 2 + start.cell * 5) % 6]
+            }
+        });
+        assert!(
+            study_found(&answer)[0].starts_with("All 4 comparisons are too noisy to say; the smallest"),
+            "{:#?}",
+            study_found(&answer)
+        );
+        let doubt = study_doubt(&answer).unwrap();
+        assert!(
+            doubt.contains("are 13 % apart at 1 user") || doubt.contains("are 13 % apart at 64 users"),
+            "{doubt}"
+        );
+        let none = whyso_study::answer(
+            &Spec::parse("title = 't'\nquestion = 'q'\nbaseline = 'default'\n", false).unwrap(),
+            &[],
+            &[],
+        );
+        assert_eq!(study_found(&none), ["Nothing can be said yet: 0 of 7 starts are done."]);
+    }
+}
