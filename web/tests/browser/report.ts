@@ -118,7 +118,8 @@ export interface Opened {
   complaints: string[];
 }
 
-export async function open(browser: Browser, url: string, width = 1280, colorScheme: 'light' | 'dark' = 'light'): Promise<Opened> {
+/** A page of any kind, as soon as it is there. */
+export async function openPage(browser: Browser, url: string, width = 1280, colorScheme: 'light' | 'dark' = 'light'): Promise<Opened> {
   const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
   const complaints: string[] = [];
   page.on('console', (message) => {
@@ -130,6 +131,12 @@ export async function open(browser: Browser, url: string, width = 1280, colorSch
     if (asked !== url && !asked.startsWith('data:') && !asked.startsWith('blob:')) complaints.push(`asked for ${asked}`);
   });
   await page.goto(url);
+  return { page, complaints };
+}
+
+/** A run's report, once it has drawn its charts. */
+export async function open(browser: Browser, url: string, width = 1280, colorScheme: 'light' | 'dark' = 'light'): Promise<Opened> {
+  const { page, complaints } = await openPage(browser, url, width, colorScheme);
   await page.locator('.chart canvas').first().waitFor();
   await page.waitForFunction(() => document.querySelectorAll('.chart .legend b').length > 0);
   return { page, complaints };
