@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use whyso_explain::study::{Random, effect, power, smallest_seen};
+use whyso_explain::study::{Random, power, smallest_seen, tested};
 use whyso_study::Journal;
 
 const COMPARISONS: usize = 10_000;
@@ -69,7 +69,7 @@ fn share_found(pairs: &[(f64, f64)], factor: f64) -> f64 {
                 (baseline, variant * factor)
             })
             .collect();
-        if effect(&blocks, 1).and_then(|effect| effect.p).is_some_and(|p| p < ALPHA) {
+        if tested(&blocks).and_then(|effect| effect.p).is_some_and(|p| p < ALPHA) {
             found += 1;
         }
     }

@@ -3,7 +3,7 @@
 use whyso_explain::study::measures;
 
 use crate::setup::{At, Part};
-use crate::spec::{Repeats, Spec};
+use crate::spec::{Before, Repeats, Spec};
 use crate::words::{hint, nearest};
 use crate::{Error, Start};
 
@@ -19,6 +19,7 @@ fn wrong<T>(why: impl Into<String>) -> Result<T, Error> {
 impl Spec {
     pub(crate) fn check(&self) -> Result<(), Error> {
         self.check_numbers()?;
+        self.check_before()?;
         self.check_measures()?;
         check_names("variant", &self.variants)?;
         check_names("condition", &self.conditions)?;
@@ -86,6 +87,19 @@ impl Spec {
             return wrong("stop: hours must be 0.01 to 100000, and errors_percent 0 to 100");
         }
         Ok(())
+    }
+
+    fn check_before(&self) -> Result<(), Error> {
+        let is_whole = |before: &&Before| {
+            !before.head.is_empty() && before.rows.iter().all(|row| row.len() == before.head.len())
+        };
+        match self.before.iter().find(|before| !is_whole(before)) {
+            Some(before) => wrong(format!(
+                "[[before]] {:?}: each of its rows needs a text for each column of its head",
+                before.source
+            )),
+            None => Ok(()),
+        }
     }
 
     fn check_measures(&self) -> Result<(), Error> {

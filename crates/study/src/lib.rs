@@ -25,7 +25,7 @@ pub use cells::{Cell, Start};
 pub use inside::{Inside, Points};
 pub use journal::{Done, Even, Journal, Kept, LevelDone, Machine, Moment, PeakDone, PointDone, Top, TopLine};
 pub use setup::{At, Part, Scalar, Setup};
-pub use spec::{Repeats, Spec, StopWhen, Suggest};
+pub use spec::{Before, Repeats, Spec, StopWhen, Suggest};
 pub use words::meant;
 
 /// What is wrong, in a sentence that says what to do.

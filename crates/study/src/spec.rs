@@ -84,6 +84,12 @@ pub struct Spec {
     /// Take their stacks, too.
     #[serde(default)]
     pub stacks: bool,
+    /// Record every command of the load, literals replaced.
+    #[serde(default)]
+    pub trace_sql: bool,
+    /// Sources of the user's own that are recorded, by name or by file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub add_ons: Vec<String>,
     /// Begin with two starts of the baseline, to see whether the machine differs from itself.
     #[serde(default = "yes")]
     pub pair: bool,
@@ -111,6 +117,22 @@ pub struct Spec {
     /// A limit of concurrency that is found from the sessions that run at the peak, and then tested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub suggest: Option<Suggest>,
+    /// What others found, to be read beside the answer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub before: Vec<Before>,
+}
+
+/// A table of what was found before, elsewhere. Nothing is computed from it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Before {
+    /// By whom, when, with what.
+    pub source: String,
+    pub head: Vec<String>,
+    pub rows: Vec<Vec<String>>,
+    /// What the reader has to know to read it.
+    #[serde(default)]
+    pub note: String,
 }
 
 /// A knob that limits how many threads run at a time.
@@ -118,6 +140,9 @@ pub struct Spec {
 #[serde(deny_unknown_fields)]
 pub struct Suggest {
     pub knob: String,
+    /// The server that it is for; where it is left out, the first that has the knob.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
 }
 
 /// Knobs with several values each.

@@ -4,21 +4,32 @@ use std::collections::BTreeMap;
 
 use whyso_explain::study::spread;
 
+use crate::cells::Cell;
 use crate::journal::{Done, Kept};
 use crate::setup::{Part, Scalar};
-use crate::spec::Spec;
+use crate::spec::{Spec, Suggest};
 
 const RUNNING: &str = "threads_running";
 /// Names of the follow-up's variants.
 const AS_IT_IS: &str = "as it is";
 
 impl Kept {
-    /// The study that tests the limit: the baseline as it is and with it, from the peak on. `None` where the study asks for none, where
-    /// it has no peak that more users come after, or too few sessions ran there for a limit to mean anything.
-    pub fn suggested(&self, done: &[Done]) -> Option<Kept> {
-        let (spec, suggest) = (&self.spec, self.spec.suggest.as_ref()?);
+    /// The study that tests the limit: the baseline as it is and with it, from the peak on. `None` where the study asks for none.
+    ///
+    /// # Errors
+    /// Why there is nothing to test: no peak that more users come after, or too few sessions that ran there for a limit to mean anything.
+    pub fn suggested(&self, done: &[Done]) -> Option<Result<Kept, String>> {
+        self.spec.suggest.as_ref().map(|suggest| self.tested(suggest, done))
+    }
+
+    fn tested(&self, suggest: &Suggest, done: &[Done]) -> Result<Kept, String> {
+        let spec = &self.spec;
         let cells = spec.cells();
-        let baseline = cells.iter().find(|cell| cell.variant == spec.baseline)?;
+        let is_asked = |cell: &&Cell| {
+            cell.variant == spec.baseline
+                && suggest.server.as_ref().is_none_or(|server| *server == cell.server)
+        };
+        let baseline = cells.iter().find(is_asked).ok_or("no server has the baseline")?;
         let beside = |done: &&Done| {
             !done.start.pair && cells.get(done.start.cell).is_some_and(|cell| cell.is_beside(baseline))
         };
@@ -33,12 +44,19 @@ impl Kept {
             .users
             .iter()
             .filter_map(|users| Some((*users, mean(*users, &spec.metric)?)))
-            .max_by(|one, other| one.1.total_cmp(&other.1))?
+            .max_by(|one, other| one.1.total_cmp(&other.1))
+            .ok_or("nothing was measured of the baseline")?
             .0;
-        let limit = mean(peak, RUNNING)?.round() as i64;
         let users: Vec<u32> = spec.users.iter().copied().filter(|users| *users >= peak).collect();
-        if limit < 1 || users.len() < 2 {
-            return None;
+        if users.len() < 2 {
+            return Err(format!(
+                "throughput still grew up to {peak} users, the most that were tried: give more users"
+            ));
+        }
+        let running = mean(peak, RUNNING).ok_or("how many sessions ran at the peak was not measured")?;
+        let limit = running.round() as i64;
+        if limit < 1 {
+            return Err(format!("less than one session ran on average at the peak of {peak} users"));
         }
         let part = |name: &str, limit: i64| {
             let mut set: BTreeMap<String, Scalar> = baseline
@@ -48,7 +66,8 @@ impl Kept {
                 .map(|(name, value)| (name.clone(), Scalar::Text(value.clone())))
                 .collect();
             set.insert(suggest.knob.clone(), Scalar::Int(limit));
-            Part { name: name.to_string(), set, ..Part::default() }
+            let where_known = !baseline.setup.where_known.is_empty();
+            Part { name: name.to_string(), set, where_known, ..Part::default() }
         };
         let with = format!("{} = {limit}", suggest.knob);
         let spec = Spec {
@@ -72,9 +91,10 @@ impl Kept {
             set: BTreeMap::new(),
             pair: false,
             suggest: None,
+            before: Vec::new(),
             ..spec.clone()
         };
-        Some(Kept { spec, files: self.files.clone(), notes: Vec::new() })
+        Ok(Kept { spec, files: self.files.clone(), notes: Vec::new() })
     }
 }
 
@@ -102,7 +122,7 @@ mod tests {
     #[test]
     fn the_limit_is_what_ran_at_the_peak_and_is_tested_from_there_on() {
         let kept = kept();
-        let suggested = kept.suggested(&measured(&kept, 64)).unwrap().spec;
+        let suggested = kept.suggested(&measured(&kept, 64)).unwrap().unwrap().spec;
         assert_eq!(suggested.users, [64, 256, 1024]);
         let cells = suggested.cells();
         assert_eq!(cells.len(), 2, "the first tuning stands for all");
@@ -117,7 +137,11 @@ mod tests {
     #[test]
     fn without_users_beyond_the_peak_there_is_nothing_to_test() {
         let kept = kept();
-        assert_eq!(kept.suggested(&measured(&kept, 1024)), None);
-        assert_eq!(kept.suggested(&[]), None);
+        let why = kept.suggested(&measured(&kept, 1024)).unwrap().unwrap_err();
+        assert!(why.contains("still grew up to 1024 users"), "{why}");
+        let why = kept.suggested(&[]).unwrap().unwrap_err();
+        assert!(why.contains("nothing was measured"), "{why}");
+        let spec = Spec { suggest: None, ..kept.spec.clone() };
+        assert_eq!(Kept { spec, ..kept }.suggested(&[]), None);
     }
 }

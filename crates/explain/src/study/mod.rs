@@ -18,7 +18,7 @@ mod verdict;
 pub use change_points::{ChangePoint, PART_MIN, Wanted, change_points};
 pub use contrast::{Contrast, Method, Sides, blocks_in_time, contrast, judge};
 pub use dip::{Dip, dip};
-pub use effect::{Effect, effect};
+pub use effect::{Effect, effect, tested};
 pub use holm::holm;
 pub use power::{power, smallest_seen};
 pub use resample::Random;

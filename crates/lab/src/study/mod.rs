@@ -34,10 +34,7 @@ pub fn study(
     let begun = journal.suggested().map_err(told)?;
     let suggested = match (begun, journal.kept().suggested(journal.done())) {
         (Some(begun), _) => Some(begun),
-        // A limit that a server does not have can't be tried there.
-        (None, Some(kept)) if ended.is_none() && planned::knows_its_knobs(&kept) => {
-            Some(journal.begin_suggested(kept).map_err(told)?)
-        }
+        (None, Some(Ok(kept))) if ended.is_none() => Some(journal.begin_suggested(kept).map_err(told)?),
         (None, _) => None,
     };
     if let Some(mut suggested) = suggested {
@@ -88,8 +85,13 @@ fn carry_out(
 /// The study that tests a suggested limit can't be read.
 pub fn study_answer(journal: &Journal) -> Result<Answer, Error> {
     let suggested = journal.suggested().map_err(told)?;
-    let suggested = suggested.as_ref().map(|journal| Box::new(answer_of(journal)));
-    Ok(Answer { suggested, ..answer_of(journal) })
+    let mut answer = answer_of(journal);
+    let is_done = journal.todo(journal.spec().blocks_least()).is_empty();
+    if let (Some(Err(why)), None, true) = (journal.kept().suggested(journal.done()), &suggested, is_done) {
+        answer.notes.push(format!("No limit of concurrency is suggested: {why}."));
+    }
+    answer.suggested = suggested.as_ref().map(|journal| Box::new(answer_of(journal)));
+    Ok(answer)
 }
 
 fn answer_of(journal: &Journal) -> Answer {

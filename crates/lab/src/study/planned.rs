@@ -1,5 +1,6 @@
 //! A study made ready: its files read, its servers looked for, every cell checked before anything starts.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -7,10 +8,11 @@ use std::time::Duration;
 use whyso_load::{Arrivals, EngineKind, Think, Tuning};
 use whyso_server::Binary;
 use whyso_server::knobs::pfs;
-use whyso_study::{At, Cell, Kept, Spec};
+use whyso_study::{At, Cell, Kept, Spec, Suggest};
+use whyso_watch::AddOn;
 
 use crate::source::Source;
-use crate::{Action, Error, Plan, ServerPlan, What, parse_size};
+use crate::{Action, Error, Literals, Plan, ServerPlan, What, parse_size};
 
 /// How often counters are read where a study shows them over time.
 const INTERVAL_OVER_TIME: Duration = Duration::from_millis(500);
@@ -61,11 +63,12 @@ pub fn plan_study(mut spec: Spec, folder: &Path) -> Result<Kept, Error> {
             cell.against
         )));
     }
+    let mut knobs = KnownKnobs::default();
+    limited(&mut spec, &mut knobs, &mut notes)?;
     let mut kept = Kept { spec, files: BTreeMap::new(), notes };
     for cell in &cells {
         read_workload(&mut kept.files, &cell.setup.workload, folder)?;
     }
-    let mut knobs = KnownKnobs::default();
     for cell in &cells {
         let unknown = knobs.unknown(cell)?;
         let plan = plan_of(&kept, Path::new("."), cell, &unknown)?;
@@ -76,10 +79,19 @@ pub fn plan_study(mut spec: Spec, folder: &Path) -> Result<Kept, Error> {
     Ok(kept)
 }
 
-/// Whether every cell's server knows the knobs that it is to have.
-pub(super) fn knows_its_knobs(kept: &Kept) -> bool {
-    let mut knobs = KnownKnobs::default();
-    kept.spec.cells().iter().all(|cell| knobs.unknown(cell).is_ok())
+/// The server for which a limit of concurrency is to be suggested: one that has it. Where none has, none is, and a note says so.
+fn limited(spec: &mut Spec, knobs: &mut KnownKnobs, notes: &mut Vec<String>) -> Result<(), Error> {
+    let Some(Suggest { knob, server }) = spec.suggest.clone() else { return Ok(()) };
+    for cell in spec.cells().iter().filter(|cell| cell.variant == spec.baseline) {
+        if server.as_ref().is_some_and(|server| *server != cell.server) || !knobs.has(cell, &knob)? {
+            continue;
+        }
+        spec.suggest = Some(Suggest { knob, server: Some(cell.server.clone()) });
+        return Ok(());
+    }
+    notes.push(format!("No limit of concurrency is suggested: no server of this study has {knob}."));
+    spec.suggest = None;
+    Ok(())
 }
 
 /// A workload that is a file: its text, so that the study stays what it was.
@@ -103,18 +115,29 @@ pub(super) struct KnownKnobs {
 }
 
 impl KnownKnobs {
+    fn of(&mut self, cell: &Cell) -> Result<&(Binary, BTreeSet<String>), Error> {
+        match self.of.entry(cell.server.clone()) {
+            Entry::Occupied(known) => Ok(known.into_mut()),
+            Entry::Vacant(place) => {
+                let server = (!cell.server.is_empty()).then(|| Path::new(&cell.server));
+                let binary = whyso_server::find(server).map_err(|error| of_cell(cell, &error))?;
+                let known = binary.known_knobs().map_err(|error| of_cell(cell, &error))?;
+                Ok(place.insert((binary, known)))
+            }
+        }
+    }
+
+    /// Whether a cell's server has a knob.
+    fn has(&mut self, cell: &Cell, knob: &str) -> Result<bool, Error> {
+        Ok(self.of(cell)?.1.contains(&knob.to_lowercase().replace('-', "_")))
+    }
+
     /// Those of a cell that its server does not know, and need not.
     ///
     /// # Errors
     /// One that it does not know and has to, with the nearest known one.
     pub(super) fn unknown(&mut self, cell: &Cell) -> Result<Vec<String>, Error> {
-        if !self.of.contains_key(&cell.server) {
-            let server = (!cell.server.is_empty()).then(|| Path::new(&cell.server));
-            let binary = whyso_server::find(server).map_err(|error| of_cell(cell, &error))?;
-            let known = binary.known_knobs().map_err(|error| of_cell(cell, &error))?;
-            self.of.insert(cell.server.clone(), (binary, known));
-        }
-        let Some((binary, known)) = self.of.get(&cell.server) else { return Ok(Vec::new()) };
+        let (binary, known) = self.of(cell)?;
         let mut unknown = Vec::new();
         for (name, _) in &cell.setup.set {
             let plain = name.to_lowercase().replace('-', "_");
@@ -190,7 +213,7 @@ pub(super) fn plan_of(
         interval: if over_time { INTERVAL_OVER_TIME } else { INTERVAL },
         trace: spec.trace,
         stacks: spec.stacks,
-        sql: None,
+        sql: spec.trace_sql.then_some(Literals::Replaced),
         engine: EngineKind::default(),
         loops: None,
         tuning: Tuning::default(),
@@ -213,11 +236,16 @@ pub(super) fn plan_of(
         pfs: wanted,
         client_cpus: setup.client_cpus.clone(),
         allow_writes: None,
-        add_ons: Vec::new(),
+        add_ons: add_ons(spec)?,
         relay: whyso_relay::Wanted::default(),
         out: runs.to_path_buf(),
         command: Vec::new(),
     })
+}
+
+fn add_ons(spec: &Spec) -> Result<Vec<AddOn>, Error> {
+    let found = spec.add_ons.iter().map(|add_on| AddOn::find(add_on));
+    found.collect::<Result<_, _>>().map_err(|error| Error::Plan(format!("add_ons: {error}")))
 }
 
 fn source_of(kept: &Kept, workload: &str) -> Source {

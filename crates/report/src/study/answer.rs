@@ -17,7 +17,11 @@ pub fn study_found(answer: &Answer) -> Vec<String> {
     compared(answer, &mut told);
     if told.is_empty() {
         let (done, all) = (answer.starts_done, answer.starts);
-        told.push(format!("Nothing can be said yet: {done} of {all} starts are done."));
+        told.push(match done < all {
+            true => format!("Nothing can be said yet: {done} of {all} starts are done."),
+            false => "Nothing is compared here: the study has one variant. What was measured stands below."
+                .to_string(),
+        });
     }
     told
 }

@@ -6,7 +6,7 @@ mod over_time;
 
 use serde::Serialize;
 use whyso_explain::study::{Compared, Spread, measures};
-use whyso_study::{Answer, Line};
+use whyso_study::{Answer, Before, Line};
 
 use crate::number::{grouped, whole};
 
@@ -38,6 +38,7 @@ pub(super) fn sheets(answer: &Answer) -> Vec<Sheet> {
         sheets.push(compared(answer, &place));
         sheets.push(beside(answer, &place));
     }
+    sheets.extend(answer.before.iter().map(before));
     sheets.extend([steps(answer), peaks(answer)]);
     for users in users_of(answer) {
         sheets.extend(
@@ -54,6 +55,21 @@ pub(super) fn sheets(answer: &Answer) -> Vec<Sheet> {
     }
     sheets.retain(|sheet| !sheet.rows.is_empty());
     sheets
+}
+
+/// What others found: words and numbers as the study's file has them.
+fn before(before: &Before) -> Sheet {
+    let has_figures = |row: &Vec<String>, column: usize| {
+        row[column].contains(|letter: char| letter.is_ascii_digit()) || row[column] == untold()
+    };
+    let is_words = |column: &usize| !before.rows.iter().all(|row| has_figures(row, *column));
+    Sheet {
+        title: format!("Found before: {}", before.source),
+        head: before.head.clone(),
+        words: (0..before.head.len()).filter(|column| *column == 0 || is_words(column)).collect(),
+        rows: before.rows.iter().map(|row| Row { cells: row.clone(), muted: false }).collect(),
+        note: before.note.clone(),
+    }
 }
 
 fn untold() -> String {

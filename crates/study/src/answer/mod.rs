@@ -14,7 +14,7 @@ use whyso_explain::study::{Compared, Spread, compare, spread};
 
 use crate::cells::{Cell, Start};
 use crate::journal::{Done, LevelDone};
-use crate::spec::{Repeats, Spec};
+use crate::spec::{Before, Repeats, Spec};
 
 pub use counted::{Evenness, Tops};
 pub use curve::{Curve, CurvePoint, CurveStep};
@@ -53,6 +53,8 @@ pub struct Answer {
     /// The part of the time that was not measuring, in per cent; `None` before the first start.
     pub overhead_percent: Option<f64>,
     pub notes: Vec<String>,
+    /// What others found, as the study's file has it.
+    pub before: Vec<Before>,
     /// Of the study that tests a suggested limit.
     pub suggested: Option<Box<Answer>>,
     /// What was started, in the order in which it came to its end.
@@ -239,6 +241,7 @@ pub fn answer(spec: &Spec, done: &[Done], notes: &[String]) -> Answer {
             .chain(unknown_knobs(&cells, done))
             .chain(warnings(&cells, done))
             .collect(),
+        before: spec.before.clone(),
         suggested: None,
         done: starts::starts_done(&cells, done),
     }
