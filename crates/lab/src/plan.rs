@@ -53,6 +53,8 @@ pub struct Plan {
     pub slo: Vec<Requirement>,
     /// Repeat the best level at the end, to look for drift.
     pub repeat_best: bool,
+    /// Run a level twice where the number of event loops changes before it, so that the generator's own step can be told from the server's.
+    pub check_loops: bool,
     pub actions: Vec<Action>,
     pub server: ServerPlan,
     /// What the Performance Schema is to count; `None`: as the server has it.

@@ -226,7 +226,7 @@ impl Lab<'_> {
         // At a fixed rate throughput is what was asked for, whatever the server has become.
         let repeats_best = plan.repeat_best && plan.rates_per_s.len() < 2;
         let repeats = u32::from(repeats_best && swept.len() > 1);
-        let mut todo = todo(&swept, |users| engine.loops(users));
+        let mut todo = todo(&swept, |users| engine.loops(users).filter(|_| plan.check_loops));
         let mut sweep = Sweep {
             plan,
             recorder: recording.recorder.clone(),

@@ -367,6 +367,17 @@ repeats = 3
     }
 
     #[test]
+    fn what_was_found_before_is_a_whole_table() {
+        let of = |row: &str| {
+            let text = STUDY.replace("[quick]", &format!("[[before]]\nsource = 'a paper'\nhead = ['what', 'tps']\nrows = [['on', '10'], {row}]\n[quick]"));
+            Spec::parse(&text, true)
+        };
+        assert_eq!(of("['off', '12']").unwrap().before[0].rows[1], ["off", "12"]);
+        let why = of("['off']").unwrap_err().to_string();
+        assert!(why.contains("a paper") && why.contains("each column"), "{why}");
+    }
+
+    #[test]
     fn repeats_are_a_number_or_a_width() {
         let of = |value: &str| {
             let text = STUDY.replace("users =", &format!("repeats = {value}\nusers ="));

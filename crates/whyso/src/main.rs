@@ -22,6 +22,7 @@ mod record;
 mod record_args;
 mod run;
 mod server;
+mod server_show;
 mod source;
 mod stacks;
 mod statements;

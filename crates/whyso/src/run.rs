@@ -151,6 +151,7 @@ fn plan(args: &RunArgs) -> Result<Plan> {
         arrivals: arrivals(args.drive.arrivals),
         slo: args.drive.slo.clone(),
         repeat_best: !args.levels.no_repeat,
+        check_loops: true,
         actions,
         server,
         pfs: args.pfs.wanted()?,

@@ -1,7 +1,7 @@
 //! `whyso server`: the builds at hand, and servers that are started to stay.
 
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -30,6 +30,18 @@ enum BuildsCommand {
     /// List the builds that can be fetched, those at hand, and the servers that were started (what `whyso server`
     /// alone does)
     List {
+        /// Print one JSON object on standard output, and nothing else there
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show what a build supports, and which settings it knows with which values where nothing is set
+    Show {
+        /// Name of a build, or folder of an unpacked one; "" is the server on the PATH
+        #[arg(default_value = "")]
+        build: String,
+        /// Part of the names of settings
+        #[arg(default_value = "")]
+        part: String,
         /// Print one JSON object on standard output, and nothing else there
         #[arg(long)]
         json: bool,
@@ -71,6 +83,10 @@ enum BuildsCommand {
 pub(crate) fn run(args: BuildsArgs) -> Result<ExitCode> {
     match args.command.unwrap_or(BuildsCommand::List { json: false }) {
         BuildsCommand::List { json } => list(json)?,
+        BuildsCommand::Show { build, part, json } => {
+            let build = (!build.is_empty()).then(|| Path::new(&build));
+            return crate::server_show::show(build, &part, json);
+        }
         BuildsCommand::Fetch { name } => {
             for name in name {
                 fetch(&name)?;

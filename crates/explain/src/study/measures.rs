@@ -95,7 +95,9 @@ pub fn of(level: &LevelInput, pfs: Option<&PfsSetup>) -> BTreeMap<String, f64> {
     cpu(level, seconds, &mut put);
 
     let status = |metric: &str| grown(level, "status", metric);
-    put("threads_running", gauge(level, "status", "Threads_running"));
+    // Whoever asks runs, too, and so does MySQL's event scheduler: no more than the load's own can count.
+    let running = gauge(level, "status", "Threads_running");
+    put("threads_running", running.map(|running| (running - 1.0).clamp(0.0, f64::from(level.users))));
     put("rows_read_per_transaction", rows_read(level).and_then(|rows| share(rows, transactions)));
     let (reads, asked) = (status("Innodb_buffer_pool_reads"), status("Innodb_buffer_pool_read_requests"));
     put(

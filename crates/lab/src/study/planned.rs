@@ -1,7 +1,7 @@
 //! A study made ready: its files read, its servers looked for, every cell checked before anything starts.
 
+use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -111,11 +111,11 @@ fn read_workload(files: &mut BTreeMap<String, String>, name: &str, folder: &Path
 /// Which knobs the servers of a study know, each asked once.
 #[derive(Default)]
 pub(super) struct KnownKnobs {
-    of: BTreeMap<String, (Binary, BTreeSet<String>)>,
+    of: BTreeMap<String, (Binary, BTreeMap<String, String>)>,
 }
 
 impl KnownKnobs {
-    fn of(&mut self, cell: &Cell) -> Result<&(Binary, BTreeSet<String>), Error> {
+    fn of(&mut self, cell: &Cell) -> Result<&(Binary, BTreeMap<String, String>), Error> {
         match self.of.entry(cell.server.clone()) {
             Entry::Occupied(known) => Ok(known.into_mut()),
             Entry::Vacant(place) => {
@@ -129,7 +129,7 @@ impl KnownKnobs {
 
     /// Whether a cell's server has a knob.
     fn has(&mut self, cell: &Cell, knob: &str) -> Result<bool, Error> {
-        Ok(self.of(cell)?.1.contains(&knob.to_lowercase().replace('-', "_")))
+        Ok(self.of(cell)?.1.contains_key(&knob.to_lowercase().replace('-', "_")))
     }
 
     /// Those of a cell that its server does not know, and need not.
@@ -147,8 +147,8 @@ impl KnownKnobs {
                 || plain.starts_with("loose_")
                 || begins
                     .iter()
-                    .any(|begin| plain.strip_prefix(begin).is_some_and(|rest| known.contains(rest)))
-                || known.contains(&format!("skip_{plain}"));
+                    .any(|begin| plain.strip_prefix(begin).is_some_and(|rest| known.contains_key(rest)))
+                || known.contains_key(&format!("skip_{plain}"));
             if is_known {
                 continue;
             }
@@ -156,7 +156,7 @@ impl KnownKnobs {
                 unknown.push(name.clone());
                 continue;
             }
-            let all: Vec<&str> = known.iter().map(String::as_str).collect();
+            let all: Vec<&str> = known.keys().map(String::as_str).collect();
             return Err(of_cell(
                 cell,
                 &format!(
@@ -223,6 +223,8 @@ pub(super) fn plan_of(
         slo: Vec::new(),
         // Starts are repeated, not levels.
         repeat_best: false,
+        // Cells are compared at the same number of event loops.
+        check_loops: false,
         actions,
         server: ServerPlan::ThrowAway {
             build: (!cell.server.is_empty()).then(|| cell.server.clone().into()),

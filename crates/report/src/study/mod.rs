@@ -126,7 +126,8 @@ pub(crate) mod tests {
 
     pub(super) fn found() -> Answer {
         let text = "title = 'Flush'\nquestion = 'What | does it cost?'\nusers = [8]\nrepeats = 3\nbaseline = 'flush'\nsteps = ['flush', 'none']\n\
-                    show = ['cpu_user_percent']\n[[variant]]\nname = 'flush'\n[[variant]]\nname = 'none'\n[[variant]]\nname = 'other'\n";
+                    show = ['cpu_user_percent']\n[[before]]\nsource = 'a paper, 2010'\nhead = ['what', 'tps']\nrows = [['flush', '10']]\n\
+                    [[variant]]\nname = 'flush'\n[[variant]]\nname = 'none'\n[[variant]]\nname = 'other'\n";
         let spec = Spec::parse(text, false).unwrap();
         let starts = spec.all_starts().into_iter().filter(|start| start.cell < 2);
         let done: Vec<Done> = starts
@@ -156,6 +157,7 @@ pub(crate) mod tests {
             "At 8 users, none is 3.00 times as fast as flush",
             "15 % of the time",
             "a note",
+            "Found before: a paper, 2010",
         ] {
             assert!(shown.contains(part), "no {part:?} in\n{shown}");
         }

@@ -1,6 +1,6 @@
 //! Which knobs a server program knows, asked before it is started.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::{Binary, output_within};
@@ -10,12 +10,12 @@ use crate::error::{Error, Result};
 const HELP_TIMEOUT: Duration = Duration::from_secs(30);
 
 impl Binary {
-    /// The names of the options that it takes, with underscores, as it lists them itself.
+    /// The options that it takes, with underscores, as it lists them itself, and the value of each where nothing is set.
     ///
     /// # Errors
     ///
     /// [`Error::Binary`] where it lists none.
-    pub fn known_knobs(&self) -> Result<BTreeSet<String>> {
+    pub fn known_knobs(&self) -> Result<BTreeMap<String, String>> {
         let mut command = self.command();
         command.arg("--no-defaults").args(self.launch.options());
         if rustix::process::geteuid().is_root() {
@@ -23,7 +23,7 @@ impl Binary {
         }
         command.args(["--verbose", "--help"]);
         let listed = output_within(command, HELP_TIMEOUT)
-            .map(|output| names(&String::from_utf8_lossy(&output.stdout)))
+            .map(|output| knobs(&String::from_utf8_lossy(&output.stdout)))
             .unwrap_or_default();
         if listed.is_empty() {
             return Err(Error::Binary(format!(
@@ -36,12 +36,14 @@ impl Binary {
 }
 
 /// From the table at the end of its help: a name and a value a line, after a line of dashes.
-fn names(help: &str) -> BTreeSet<String> {
+fn knobs(help: &str) -> BTreeMap<String, String> {
     let mut lines = help.lines().skip_while(|line| !line.starts_with("-----"));
     lines.next();
-    let names =
-        lines.take_while(|line| !line.trim().is_empty()).filter_map(|line| line.split_whitespace().next());
-    names.map(|name| name.replace('-', "_")).collect()
+    let knob = |line: &str| {
+        let (name, value) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+        (name.replace('-', "_"), value.trim().to_string())
+    };
+    lines.take_while(|line| !line.trim().is_empty()).map(knob).collect()
 }
 
 #[cfg(test)]
@@ -54,12 +56,10 @@ mod tests {
                     Variables (--variable-name=value)\nand boolean options {FALSE|TRUE}  Value (after reading options)\n\
                     --------------------- -----------------\nabort-slave-event-count  0\ninnodb-adaptive-hash-index  TRUE\n\n\
                     To see what variables a running server is using, type\n";
-        let found = names(help);
-        assert_eq!(
-            found.iter().map(String::as_str).collect::<Vec<_>>(),
-            ["abort_slave_event_count", "innodb_adaptive_hash_index"]
-        );
-        assert!(names("nothing").is_empty());
+        let found: Vec<(String, String)> = knobs(help).into_iter().collect();
+        let own = |name: &str, value: &str| (name.to_string(), value.to_string());
+        assert_eq!(found, [own("abort_slave_event_count", "0"), own("innodb_adaptive_hash_index", "TRUE")]);
+        assert!(knobs("nothing").is_empty());
     }
 
     #[test]
@@ -68,8 +68,8 @@ mod tests {
         for known in
             ["innodb_flush_log_at_trx_commit", "innodb_adaptive_hash_index", "performance_schema", "log_bin"]
         {
-            assert!(knobs.contains(known), "{known}");
+            assert!(knobs.contains_key(known), "{known}");
         }
-        assert!(knobs.len() > 300 && !knobs.contains("ndb_cluster_connection_pool"), "{}", knobs.len());
+        assert!(knobs.len() > 300 && !knobs.contains_key("ndb_cluster_connection_pool"), "{}", knobs.len());
     }
 }
