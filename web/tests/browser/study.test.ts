@@ -67,7 +67,9 @@ test('by keyboard: a chart reads its values, a name lights its line, the recordi
   expect(await chart.locator('g.dim').count()).toBe(3);
   await page.locator('summary').focus();
   await page.keyboard.press('Enter');
-  expect(await page.locator('details code', { hasText: 'runs/20260101-120000-77' }).isVisible()).toBe(true);
+  const recording = page.locator('details a', { hasText: 'runs/20260101-120000-77' });
+  expect(await recording.isVisible()).toBe(true);
+  expect(await recording.getAttribute('href')).toBe('runs/20260101-120000-77/');
   await page.close();
 });
 
