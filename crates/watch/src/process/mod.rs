@@ -1,9 +1,10 @@
 //! One process, the server's or the generator's, and its threads: from `/proc/PID`.
 //!
 //! Sources are `server_process` (instance `server`) and `generator_process` (instance `generator`),
-//! each with gaps of its own. `run_ns` and `runqueue_ns` are sums over the threads' `schedstat`,
-//! precise to the nanosecond; what a thread used between its last reading and its end is lost to
-//! them. `user_ns` and `system_ns` contain ended threads, in ticks of mostly 10 ms.
+//! each with gaps of its own. `run_ns` is the process's CPU clock, which contains ended threads, to the
+//! nanosecond. `runqueue_ns` is the sum over the threads' `schedstat`; what a thread waited between its
+//! last reading and its end is lost to it. `user_ns` and `system_ns` contain ended threads, in ticks of
+//! mostly 10 ms.
 //!
 //! Threads are described in [`threads`]. How often the costly parts are read is bounded: see
 //! [`Pace`].
@@ -46,7 +47,7 @@ pub(crate) const METRICS: [Metric; 22] = [
     counter("disk_read_bytes", "bytes", "read from devices on behalf of the process"),
     counter("disk_write_bytes", "bytes", "sent towards devices on behalf of the process"),
     gauge("open_files", "1", "file descriptors in use"),
-    counter("run_ns", "ns", "time on a CPU, sum over the threads"),
+    counter("run_ns", "ns", "time on a CPU, of ended threads too"),
     counter("runqueue_ns", "ns", "time in which threads were ready but had no CPU"),
     counter("timeslices", "1", "times that a thread was put on a CPU"),
     gauge("threads_followed", "1", "threads that have series of their own"),
@@ -181,7 +182,7 @@ impl Process {
         match self.threads.read(pid) {
             Ok(()) => {
                 let totals = self.threads.totals();
-                batch.put(&METRICS[18], self.instance, totals.run_ns);
+                batch.put(&METRICS[18], self.instance, cpu_clock_ns(pid).unwrap_or(totals.run_ns));
                 batch.put(&METRICS[19], self.instance, totals.runqueue_ns);
                 batch.put(&METRICS[20], self.instance, totals.timeslices);
                 batch.put(&METRICS[21], self.instance, self.threads.followed());
@@ -213,6 +214,18 @@ impl Sampler for Process {
     }
 }
 
+/// CPU time that a process has used in all its threads, the ended ones included. `None` where its clock can't be read.
+fn cpu_clock_ns(pid: u32) -> Option<u64> {
+    let mut clock: libc::clockid_t = 0;
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: both pointers are to locals that outlive the calls.
+    let is_read = unsafe {
+        libc::clock_getcpuclockid(pid as libc::pid_t, &raw mut clock) == 0
+            && libc::clock_gettime(clock, &raw mut time) == 0
+    };
+    is_read.then(|| time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64)
+}
+
 fn count_open_files(pid: u32) -> io::Result<u64> {
     let path = format!("/proc/{pid}/fd");
     // Since Linux 6.2 the folder's size is the count; before, it is 0.
@@ -240,6 +253,27 @@ mod tests {
         assert!(values["resident_bytes generator"] > 1e6);
         assert!(values["run_ns generator"] > 0.0);
         assert!(values["threads_followed generator"] >= 1.0);
+    }
+
+    /// A server that keeps no threads for its connections ends one with each.
+    #[test]
+    fn what_ended_threads_used_counts() {
+        let mut sampler = Process::server(Pid::new(Some(std::process::id())), Machine::read());
+        let mut read = || collect(|batch| sampler.read(batch).unwrap())["run_ns server"];
+        let before_ns = read();
+        let used_ns = std::thread::spawn(|| {
+            while thread_cpu_ns() < 60_000_000 {}
+            thread_cpu_ns()
+        });
+        let used_ns = used_ns.join().unwrap() as f64;
+        // Threads are read at most so often as their pace allows.
+        let grown_ns = (0..100)
+            .map(|_| {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+                read() - before_ns
+            })
+            .find(|grown_ns| *grown_ns >= used_ns);
+        assert!(grown_ns.is_some(), "{used_ns} ns were used");
     }
 
     #[test]
