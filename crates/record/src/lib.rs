@@ -60,6 +60,7 @@ mod error;
 mod frame;
 mod index;
 mod layout;
+mod keep;
 mod list;
 mod notes;
 mod parquet_file;
@@ -73,8 +74,9 @@ mod wal;
 mod write;
 
 pub use error::{Error, Result};
+pub use keep::{prune_run, remove_run, stamp};
 pub use list::{RunSummary, list_runs};
-pub use notes::{NOTE, add_note};
+pub use notes::{NOTE, add_note, notes as notes_of};
 pub use read::{Recording, Samples, SeriesInfo, StateLooks};
 pub use write::{Options, OwnCost, Recorder, Summary, Tap};
 

@@ -50,7 +50,7 @@ mod unit;
 mod why;
 
 pub use beside::Beside;
-pub use compare::{compare, compare_markdown};
+pub use compare::{CompareTable, compare, compare_markdown, compare_tables};
 pub use differences::differences;
 pub use history::history;
 pub use json::json;

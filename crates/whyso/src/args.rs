@@ -89,6 +89,8 @@ pub(crate) enum Command {
     Sql(SqlArgs),
     /// List the recorded runs
     Runs(RunsArgs),
+    /// Show the recorded runs as a page in the browser: charts of any series over any window, tables, comparisons, notes
+    Serve(crate::serve::ServeArgs),
     /// Sources of your own: list those that ship, or try one
     AddOn(AddOnArgs),
     /// Server builds: list them, fetch one, give a folder of your own a name, start and stop one

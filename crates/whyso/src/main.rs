@@ -21,6 +21,7 @@ mod progress;
 mod record;
 mod record_args;
 mod run;
+mod serve;
 mod server;
 mod source;
 mod stacks;
@@ -75,6 +76,7 @@ fn main() -> ExitCode {
         Command::Export(args) => commands::export(&args),
         Command::Sql(args) => commands::sql(&args),
         Command::Runs(args) => commands::runs(&args),
+        Command::Serve(args) => serve::serve(&args),
         Command::AddOn(args) => addon::run(&args),
         Command::Server(args) => server::run(args),
         Command::Snapshots(args) => commands::snapshots(args),
