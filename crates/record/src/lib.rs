@@ -54,13 +54,14 @@ pub mod export;
 pub mod run;
 pub mod sql;
 
+mod backup;
 mod command_table;
 mod compact;
 mod error;
 mod frame;
 mod index;
-mod layout;
 mod keep;
+mod layout;
 mod list;
 mod notes;
 mod parquet_file;
@@ -73,6 +74,7 @@ mod table;
 mod wal;
 mod write;
 
+pub use backup::{backup_runs, import_runs};
 pub use error::{Error, Result};
 pub use keep::{prune_run, remove_run, stamp};
 pub use list::{RunSummary, list_runs};

@@ -24,7 +24,7 @@ use crate::{Beside, Error, codec, derived, over_time, thin};
 
 mod served;
 
-pub use served::{Served, ServedSeries, explained, made_series, outline, tables};
+pub use served::{Served, ServedSeries, explained, function_series, load_series, outline, tables};
 
 /// Written into every head; a page that knows another says so instead of drawing nonsense.
 pub const FORMAT: u32 = 1;

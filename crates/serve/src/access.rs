@@ -88,7 +88,9 @@ impl Access {
         let hosts = [by_header, uri.authority().map(|authority| authority.as_str())];
         let mut named = hosts.into_iter().flatten().peekable();
         if named.peek().is_none() || named.any(|host| !self.is_own(host)) {
-            return Err(forbidden("this server is not known by that name: use the address that `whyso serve` printed, or name the host with --host"));
+            return Err(forbidden(
+                "this server is not known by that name: use the address that `whyso serve` printed, or name the host with --host",
+            ));
         }
         for origin in headers.get_all(ORIGIN) {
             let host = origin.to_str().ok().and_then(|origin| {
@@ -109,7 +111,9 @@ impl Access {
 
     /// The token, as a header of a program or as the page's cookie.
     pub(crate) fn check_token(&self, headers: &HeaderMap) -> Answer<()> {
-        if self.bears_token(headers) || cookies(headers).any(|(name, value)| name == self.cookie && self.is_token(value)) {
+        if self.bears_token(headers)
+            || cookies(headers).any(|(name, value)| name == self.cookie && self.is_token(value))
+        {
             return Ok(());
         }
         Err(Refused::new(
@@ -120,7 +124,9 @@ impl Access {
 
     pub(crate) fn bears_token(&self, headers: &HeaderMap) -> bool {
         let header = headers.get(AUTHORIZATION).and_then(|header| header.to_str().ok());
-        header.and_then(|header| header.strip_prefix("Bearer ")).is_some_and(|token| self.is_token(token.trim()))
+        header
+            .and_then(|header| header.strip_prefix("Bearer "))
+            .is_some_and(|token| self.is_token(token.trim()))
     }
 
     /// The cookie that stands for the token: scripts can't read it, other sites' pages don't send it.
@@ -180,7 +186,9 @@ mod tests {
         for host in ["127.0.0.1:7979", "localhost:7979", "LOCALHOST:7979", "[::1]:7979", "lab.example"] {
             assert!(is_own(&[("host", host)]), "{host}");
         }
-        for host in ["127.0.0.1", "127.0.0.1:80", "evil.example:7979", "evil.example", "lab.example.evil:7979", ""] {
+        for host in
+            ["127.0.0.1", "127.0.0.1:80", "evil.example:7979", "evil.example", "lab.example.evil:7979", ""]
+        {
             assert!(!is_own(&[("host", host)]), "{host}");
         }
         assert!(!is_own(&[]));
@@ -197,7 +205,9 @@ mod tests {
     fn another_site_s_page_is_not_answered() {
         let host = ("host", "localhost:7979");
         assert!(is_own(&[host, ("origin", "http://localhost:7979")]));
-        for origin in ["http://evil.example", "null", "http://localhost:8080", "http://evil.example:7979", "file://"] {
+        for origin in
+            ["http://evil.example", "null", "http://localhost:8080", "http://evil.example:7979", "file://"]
+        {
             assert!(!is_own(&[host, ("origin", origin)]), "{origin}");
         }
         assert!(!is_own(&[host, ("sec-fetch-site", "cross-site")]));

@@ -13,7 +13,9 @@ use serde_json::json;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    #[error("{0} is in use: give another address with --listen, such as --listen 127.0.0.1:0 for any free port")]
+    #[error(
+        "{0} is in use: give another address with --listen, such as --listen 127.0.0.1:0 for any free port"
+    )]
     InUse(SocketAddr),
     #[error("can't listen on {0}: {1}")]
     Listen(SocketAddr, io::Error),
@@ -41,6 +43,10 @@ pub(crate) type Answer<T> = Result<T, Refused>;
 impl Refused {
     pub(crate) fn new(status: StatusCode, why: impl Into<String>) -> Refused {
         Refused { status, why: why.into() }
+    }
+
+    pub(crate) fn why(&self) -> &str {
+        &self.why
     }
 
     /// What was asked makes no sense.
@@ -77,7 +83,11 @@ impl From<whyso_record::Error> for Refused {
 
 impl From<whyso_lab::Error> for Refused {
     fn from(error: whyso_lab::Error) -> Refused {
-        if error.is_wrong_use() { Refused::bad(error.to_string()) } else { Refused::failed(error.to_string()) }
+        if error.is_wrong_use() {
+            Refused::bad(error.to_string())
+        } else {
+            Refused::failed(error.to_string())
+        }
     }
 }
 

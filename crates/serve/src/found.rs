@@ -39,7 +39,8 @@ impl Verdicts {
                 let _ = of;
                 return Some(verdict.clone());
             }
-            if bytes > BYTES_MAX || known.waiting.len() >= WAITING_MAX || !known.waiting.insert(path.clone()) {
+            if bytes > BYTES_MAX || known.waiting.len() >= WAITING_MAX || !known.waiting.insert(path.clone())
+            {
                 return None;
             }
         }
@@ -73,7 +74,9 @@ fn start(known: Arc<Mutex<Known>>) -> Sender<(PathBuf, u64)> {
 
 /// The first of the findings; what can't be read has none.
 fn verdict(path: &PathBuf) -> String {
-    let explained = Recording::open(path).map_err(whyso_lab::Error::from).and_then(|recording| whyso_lab::explain(&recording));
+    let explained = Recording::open(path)
+        .map_err(whyso_lab::Error::from)
+        .and_then(|recording| whyso_lab::explain(&recording));
     let first = explained.ok().and_then(|explained| explained.findings.into_iter().next());
     first.map_or(String::new(), |finding| finding.text)
 }

@@ -10,6 +10,7 @@
 
 mod access;
 mod api;
+mod bookmarks;
 mod encode;
 mod error;
 mod found;
@@ -20,4 +21,4 @@ mod series;
 
 pub use access::Token;
 pub use error::Error;
-pub use listen::{Server, ServePlan};
+pub use listen::{ServePlan, Server};

@@ -33,6 +33,8 @@ const STOP_WITHIN: Duration = Duration::from_secs(2);
 pub struct ServePlan {
     /// The folder that holds the recordings.
     pub runs: PathBuf,
+    /// The folder that holds the user's own sets of charts; made when one is saved.
+    pub charts: PathBuf,
     pub listen: SocketAddr,
     pub token: Token,
     /// Further names by which the server may be asked for, as a proxy sends them: with a port where it is not the scheme's own.
@@ -65,7 +67,7 @@ impl Server {
             SocketAddr::V6(address) => format!("[{}]", address.ip()),
         };
         let access = Access::new(plan.token.clone(), address.port(), &host, &plan.hosts);
-        Ok(Server { listener, address, site: Arc::new(Site::new(plan.runs, access)) })
+        Ok(Server { listener, address, site: Arc::new(Site::new(plan.runs, plan.charts, access)) })
     }
 
     /// Where it listens.

@@ -10,7 +10,7 @@ use whyso_record::data::{SeriesId, SeriesKey};
 use whyso_record::run::Window;
 use whyso_record::{Recording, stamp};
 use whyso_report::payload::{self, Served, ServedSeries};
-use whyso_report::{Column, Source, Stacks};
+use whyso_report::{Column, Source};
 
 use crate::error::{Answer, Refused};
 
@@ -20,6 +20,8 @@ const OPEN_MAX: usize = 6;
 const LOOK_EVERY: Duration = Duration::from_millis(400);
 /// Numbers of series that no source gave begin here; a recording's own are far below.
 const MADE_FROM: u32 = 1 << 31;
+/// Those of functions, which are made when the run is explained.
+const FUNCTIONS_FROM: u32 = 3 << 30;
 /// A recording with more on disk is shown without its profile: all its stacks would have to be in memory at once.
 const PROFILE_BYTES_MAX: u64 = 96 << 20;
 
@@ -31,6 +33,8 @@ pub(crate) struct Opened {
     pub(crate) end_ns: i64,
     /// Series that no source gave: what the load did.
     made: Vec<(SeriesKey, Column)>,
+    /// Which functions were busy when.
+    functions: OnceLock<Vec<(SeriesKey, Column)>>,
     outline: OnceLock<Arc<Served>>,
     explained: Mutex<Option<Arc<Served>>>,
     has_profile: bool,
@@ -59,18 +63,26 @@ impl Opened {
             origin_ns => origin_ns,
         };
         let has_profile = bytes <= PROFILE_BYTES_MAX;
-        let stacks = if has_profile { Source::stacks(&recording)? } else { Stacks::default() };
-        let made = payload::made_series(&recording, &load, &stacks, origin_ns);
+        let made = payload::load_series(&recording, &load);
         let last_made_ns = made.iter().filter_map(|(_, column)| column.t_ns.last()).max();
         let last_read_ns = recording.window().map(|window| window.end_ns);
         let end_ns = last_made_ns.copied().max(last_read_ns).unwrap_or(origin_ns).max(origin_ns);
-        let (outline, explained) = (OnceLock::new(), Mutex::default());
-        Ok(Opened { recording, origin_ns, end_ns, made, outline, explained, has_profile })
+        Ok(Opened {
+            recording,
+            origin_ns,
+            end_ns,
+            made,
+            functions: OnceLock::new(),
+            outline: OnceLock::new(),
+            explained: Mutex::default(),
+            has_profile,
+        })
     }
 
     /// Every series with samples, and its number.
     pub(crate) fn series(&self) -> Vec<ServedSeries> {
-        let made = self.made.iter().zip(MADE_FROM..);
+        let functions = self.functions.get().into_iter().flatten().zip(FUNCTIONS_FROM..);
+        let made = self.made.iter().zip(MADE_FROM..).chain(functions);
         let made = made.map(|((key, _), number)| ServedSeries { number, key: key.clone() });
         let recorded = self.recording.series().iter().filter(|info| info.samples > 0);
         let recorded = recorded.map(|info| ServedSeries { number: info.id.0, key: info.key.clone() });
@@ -78,8 +90,13 @@ impl Opened {
     }
 
     pub(crate) fn find(&self, number: u32) -> Answer<Found<'_>> {
-        if let Some(place) = number.checked_sub(MADE_FROM) {
-            let made = self.made.get(place as usize).map(|(key, column)| Found::Made(key, column));
+        let made = match (number.checked_sub(FUNCTIONS_FROM), number.checked_sub(MADE_FROM)) {
+            (Some(place), _) => Some(self.functions.get().and_then(|made| made.get(place as usize))),
+            (None, Some(place)) => Some(self.made.get(place as usize)),
+            (None, None) => None,
+        };
+        if let Some(made) = made {
+            let made = made.map(|(key, column)| Found::Made(key, column));
             return made.ok_or_else(|| Refused::not_found(format!("this run has no series {number}")));
         }
         let info = self.recording.info(SeriesId(number));
@@ -89,7 +106,8 @@ impl Opened {
 
     /// Transactions a second, each at the end of its interval; `None` where the load was not recorded.
     pub(crate) fn transactions(&self) -> Option<&Column> {
-        let is_it = |key: &SeriesKey| key.source == "load" && key.metric == "per_s" && key.instance == "transaction";
+        let is_it =
+            |key: &SeriesKey| key.source == "load" && key.metric == "per_s" && key.instance == "transaction";
         self.made.iter().find(|(key, _)| is_it(key)).map(|(_, column)| column)
     }
 
@@ -109,9 +127,19 @@ impl Opened {
         }
         let explanation = whyso_lab::explain(&self.recording)?;
         let stacks = self.has_profile.then(|| Source::stacks(&self.recording)).transpose()?;
+        if let Some(stacks) = &stacks {
+            self.functions.get_or_init(|| payload::function_series(stacks, self.origin_ns));
+        }
         let served = ForReport::new(&self.recording, &[])?.lend(None, |beside| {
             let series = self.series();
-            payload::explained(&self.recording, &explanation, beside, &series, stacks, (self.origin_ns, self.end_ns))
+            payload::explained(
+                &self.recording,
+                &explanation,
+                beside,
+                &series,
+                stacks,
+                (self.origin_ns, self.end_ns),
+            )
         })?;
         let served = Arc::new(served);
         *explained = Some(Arc::clone(&served));
@@ -121,9 +149,12 @@ impl Opened {
     /// From seconds on the page's axes; a window that ends before it begins makes no sense.
     pub(crate) fn window(&self, from_s: f64, to_s: f64) -> Answer<Window> {
         const LONGEST_S: f64 = 1e9;
-        let is_sound = from_s.is_finite() && to_s.is_finite() && from_s.abs() < LONGEST_S && to_s.abs() < LONGEST_S;
+        let is_sound =
+            from_s.is_finite() && to_s.is_finite() && from_s.abs() < LONGEST_S && to_s.abs() < LONGEST_S;
         if !is_sound || from_s >= to_s {
-            return Err(Refused::bad("give from_s and to_s in seconds of the run, the first below the second"));
+            return Err(Refused::bad(
+                "give from_s and to_s in seconds of the run, the first below the second",
+            ));
         }
         let ns = |s: f64| self.origin_ns.saturating_add((s * 1e9).round() as i64);
         Ok(Window { begin_ns: ns(from_s), end_ns: ns(to_s) })
@@ -160,7 +191,8 @@ impl Recordings {
     /// The folder of a run. What was sent is compared with the names that are there: it is never made a path.
     pub(crate) fn path(&self, id: &str) -> Answer<PathBuf> {
         let entries = fs::read_dir(&self.runs).into_iter().flatten().flatten();
-        let mut named = entries.filter(|entry| entry.file_name().to_str() == Some(id) && !id.starts_with('.'));
+        let mut named =
+            entries.filter(|entry| entry.file_name().to_str() == Some(id) && !id.starts_with('.'));
         let found = named.next().map(|entry| entry.path()).filter(|path| path.is_dir());
         found.ok_or_else(|| Refused::not_found("there is no such run: it may have been removed"))
     }

@@ -57,7 +57,10 @@ mod tests {
         let page = "<style>a{}</style><script type=\"module\">let a = 1;</script><style>b{}</style>";
         let policy = policy_of(page);
         // As `printf 'let a = 1;' | openssl dgst -sha256 -binary | base64` gives it.
-        assert!(policy.contains("script-src 'sha256-ysqvSn0zfmXWlHLvsuG7mBkXZZn/3SzMqmjCYhkr6ZU=';") || policy.matches("sha256-").count() == 3);
+        assert!(
+            policy.contains("script-src 'sha256-ysqvSn0zfmXWlHLvsuG7mBkXZZn/3SzMqmjCYhkr6ZU=';")
+                || policy.matches("sha256-").count() == 3
+        );
         assert_eq!(contents(page, "style").collect::<Vec<_>>(), ["a{}", "b{}"]);
     }
 

@@ -23,7 +23,7 @@ const RANKED_BY: usize = 24;
 const READINGS_BESIDE: f64 = 3.0;
 
 /// What a counter is shown as.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Mode {
     /// Growth a second.
@@ -124,13 +124,18 @@ pub(crate) fn lines(opened: &Opened, wanted: &Wanted) -> Answer<Lines> {
 }
 
 /// Those with the most to say: by the mean of what is drawn, without its sign.
-fn heaviest<'o>(opened: &Opened, found: Vec<(u32, Found<'o>)>, wanted: &Wanted) -> Answer<Vec<(u32, Found<'o>)>> {
+fn heaviest<'o>(
+    opened: &Opened,
+    found: Vec<(u32, Found<'o>)>,
+    wanted: &Wanted,
+) -> Answer<Vec<(u32, Found<'o>)>> {
     let rough = Wanted { pixels: RANKED_BY, ..wanted.clone() };
     let mut ranked = Vec::new();
     for (number, one) in found {
         let drawn = line(opened, &one, &Wanted { mode: Mode::Rate, ..rough.clone() })?;
         let seen = drawn.value.iter().filter(|value| value.is_finite());
-        let (total, count) = seen.fold((0.0, 0.0), |(total, count), value| (total + value.abs(), count + 1.0));
+        let (total, count) =
+            seen.fold((0.0, 0.0), |(total, count), value| (total + value.abs(), count + 1.0));
         ranked.push((if count > 0.0 { total / count } else { -1.0 }, number, one));
     }
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -166,10 +171,8 @@ fn recorded(opened: &Opened, id: SeriesId, is_counter: bool, wanted: &Wanted) ->
         return Ok(of_envelope(envelope, wanted.window));
     }
     let beside_ns = (step_ns * READINGS_BESIDE) as i64;
-    let wider = Window {
-        begin_ns: begin_ns.saturating_sub(beside_ns),
-        end_ns: end_ns.saturating_add(beside_ns),
-    };
+    let wider =
+        Window { begin_ns: begin_ns.saturating_sub(beside_ns), end_ns: end_ns.saturating_add(beside_ns) };
     let samples = recording.samples(id, Some(wider))?;
     let points = match is_counter && !is_raw {
         true => {
@@ -258,7 +261,9 @@ fn on_grid(opened: &Opened, found: &Found<'_>, grid: &Grid) -> Answer<Vec<f64>> 
 
 fn each_transaction(opened: &Opened, rate: &[f64], grid: &Grid) -> Answer<Vec<f64>> {
     let Some(column) = opened.transactions() else {
-        return Err(Refused::bad("the load was not recorded in this run: nothing can be told per transaction"));
+        return Err(Refused::bad(
+            "the load was not recorded in this run: nothing can be told per transaction",
+        ));
     };
     let transactions = gauge_on_grid(&column.t_ns, &column.value, grid);
     Ok(per_transaction(rate, &transactions))

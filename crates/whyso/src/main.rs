@@ -21,6 +21,7 @@ mod progress;
 mod record;
 mod record_args;
 mod run;
+mod runs;
 mod serve;
 mod server;
 mod source;
@@ -75,7 +76,7 @@ fn main() -> ExitCode {
         Command::Statements(args) => statements::statements(&args),
         Command::Export(args) => commands::export(&args),
         Command::Sql(args) => commands::sql(&args),
-        Command::Runs(args) => commands::runs(&args),
+        Command::Runs(args) => runs::runs(&args),
         Command::Serve(args) => serve::serve(&args),
         Command::AddOn(args) => addon::run(&args),
         Command::Server(args) => server::run(args),

@@ -26,6 +26,9 @@ pub(crate) struct ServeArgs {
     /// File that holds the token, 32 letters and digits or more, readable by you alone [default: a new token at each start]
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
+    /// Folder that holds your own sets of charts [default: charts in the folder of recordings]
+    #[arg(long, value_name = "DIR")]
+    charts: Option<PathBuf>,
 }
 
 pub(crate) fn serve(args: &ServeArgs) -> Result<ExitCode> {
@@ -35,6 +38,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<ExitCode> {
     };
     let plan = ServePlan {
         runs: args.runs.clone(),
+        charts: args.charts.clone().unwrap_or_else(|| args.runs.join("charts")),
         listen: args.listen,
         token: token.clone(),
         hosts: args.hosts.clone(),

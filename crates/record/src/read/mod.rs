@@ -335,7 +335,8 @@ impl Recording {
         }
         let bucket_ns = window.end_ns.saturating_sub(window.begin_ns) / buckets.max(1) as i64;
         let (mut t_ns, mut value) = (Vec::new(), Vec::new());
-        match layout::ROLLUPS.iter().rposition(|(_, rollup_ns)| bucket_ns >= rollup_ns * ROLLUPS_A_BUCKET_MIN) {
+        match layout::ROLLUPS.iter().rposition(|(_, rollup_ns)| bucket_ns >= rollup_ns * ROLLUPS_A_BUCKET_MIN)
+        {
             Some(level) => {
                 for rollup in self.read_rollups(id, window, level, layout::ROLLUPS[level].1, true)? {
                     t_ns.extend([rollup.t_ns, rollup.t_ns]);

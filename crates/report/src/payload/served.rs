@@ -4,9 +4,7 @@ use serde::Serialize;
 use whyso_explain::model::Explanation;
 use whyso_record::data::{LoadInterval, SeriesKey};
 
-use super::{
-    Blocks, FORMAT, Head, Place, ProfileHead, SeriesHead, TablesHead, add_profile, add_tables,
-};
+use super::{Blocks, FORMAT, Head, Place, ProfileHead, SeriesHead, TablesHead, add_profile, add_tables};
 use crate::source::{Column, Source, Stacks};
 use crate::{Beside, Error, derived, over_time, thin};
 
@@ -53,15 +51,14 @@ struct Axis {
     end_ns: i64,
 }
 
-/// Series that no source gave: what the load did and, of stacks, which functions were busy when.
-pub fn made_series(
-    source: &dyn Source,
-    load: &[LoadInterval],
-    stacks: &Stacks,
-    origin_ns: i64,
-) -> Vec<(SeriesKey, Column)> {
-    let of_load = derived::load_series(source.run(), load);
-    of_load.into_iter().chain(over_time::series(stacks, origin_ns)).collect()
+/// What the load did, as series.
+pub fn load_series(source: &dyn Source, load: &[LoadInterval]) -> Vec<(SeriesKey, Column)> {
+    derived::load_series(source.run(), load)
+}
+
+/// Which functions were busy when, as series.
+pub fn function_series(stacks: &Stacks, origin_ns: i64) -> Vec<(SeriesKey, Column)> {
+    over_time::series(stacks, origin_ns)
 }
 
 /// The head of a run that is not explained yet: what was run, what happened, and which series there are.
@@ -75,7 +72,14 @@ pub fn outline(
     end_ns: i64,
 ) -> Result<Served, Error> {
     let axis = Axis { origin_ns, end_ns };
-    head(source, &Explanation::default(), series, axis, (ProfileHead::default(), TablesHead::default()), Blocks::default())
+    head(
+        source,
+        &Explanation::default(),
+        series,
+        axis,
+        (ProfileHead::default(), TablesHead::default()),
+        Blocks::default(),
+    )
 }
 
 /// The same with what was found, what threads did, and tables by level. `stacks`: none, to leave the profile out.

@@ -31,12 +31,17 @@ pub(super) struct Sides {
 }
 
 /// The second side against the first, as `whyso compare` and `whyso compare --json` have it.
-pub(super) async fn compare(State(site): State<Arc<Site>>, Query(sides): Query<Sides>) -> Answer<Json<Value>> {
+pub(super) async fn compare(
+    State(site): State<Arc<Site>>,
+    Query(sides): Query<Sides>,
+) -> Answer<Json<Value>> {
     reading(site, move |site| {
         let open = |ids: &str| -> Answer<Vec<Recording>> {
             let ids: Vec<&str> = ids.split(',').filter(|id| !id.is_empty()).collect();
             if ids.is_empty() || ids.len() > RUNS_MAX {
-                return Err(Refused::bad(format!("name 1 to {RUNS_MAX} runs of either side, between commas")));
+                return Err(Refused::bad(format!(
+                    "name 1 to {RUNS_MAX} runs of either side, between commas"
+                )));
             }
             ids.into_iter().map(|id| Ok(Recording::open(&site.recordings.path(id)?)?)).collect()
         };

@@ -1,5 +1,6 @@
 //! The API: which address gives what. Each handler parses, calls one function, and answers.
 
+mod bookmarks;
 mod compare;
 mod read;
 mod runs;
@@ -11,16 +12,17 @@ use std::time::Duration;
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, SET_COOKIE, X_CONTENT_TYPE_OPTIONS,
-    X_FRAME_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, SET_COOKIE,
+    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{delete, get, post};
 use tokio::sync::Semaphore;
 
 use crate::access::Access;
+use crate::bookmarks::Bookmarks;
 use crate::error::{Answer, Refused};
 use crate::found::Verdicts;
 use crate::open::Recordings;
@@ -38,15 +40,17 @@ pub(crate) struct Site {
     access: Access,
     pub(crate) recordings: Recordings,
     pub(crate) verdicts: Verdicts,
+    pub(crate) bookmarks: Bookmarks,
     readers: Arc<Semaphore>,
 }
 
 impl Site {
-    pub(crate) fn new(runs: PathBuf, access: Access) -> Site {
+    pub(crate) fn new(runs: PathBuf, charts: PathBuf, access: Access) -> Site {
         Site {
             access,
             recordings: Recordings::new(runs),
             verdicts: Verdicts::default(),
+            bookmarks: Bookmarks::new(charts),
             readers: Arc::new(Semaphore::new(READERS_MAX)),
         }
     }
@@ -70,7 +74,10 @@ pub(crate) async fn reading<T: Send + 'static>(
         answer
     });
     done.await.unwrap_or_else(|_| {
-        Err(Refused::new(StatusCode::INTERNAL_SERVER_ERROR, "this could not be read: the recording may be damaged"))
+        Err(Refused::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "this could not be read: the recording may be damaged",
+        ))
     })
 }
 
@@ -87,6 +94,10 @@ pub(crate) fn router(site: Arc<Site>) -> Router {
         .route("/runs/{id}/events", get(read::events))
         .route("/runs/{id}/log", get(read::log))
         .route("/runs/{id}/notes", post(runs::note))
+        .route("/bookmarks", get(bookmarks::list).put(bookmarks::save))
+        .route("/bookmarks/import", post(bookmarks::import))
+        .route("/bookmarks/{key}", delete(bookmarks::remove))
+        .route("/bookmarks/{key}/toml", get(bookmarks::export))
         .route("/compare", get(compare::compare))
         .fallback(no_such_address)
         .layer(from_fn_with_state(Arc::clone(&site), with_token));

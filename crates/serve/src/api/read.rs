@@ -41,7 +41,10 @@ pub(super) async fn explained(State(site): Shared, Path(id): Path<String>) -> An
 }
 
 /// A block that the head refers to, deflated.
-pub(super) async fn block(State(site): Shared, Path((id, number)): Path<(String, usize)>) -> Answer<Response> {
+pub(super) async fn block(
+    State(site): Shared,
+    Path((id, number)): Path<(String, usize)>,
+) -> Answer<Response> {
     reading(site, move |site| {
         let explained = site.recordings.open(&id)?.explained()?;
         let block = explained.blocks.get(number).cloned();
@@ -82,7 +85,8 @@ pub(super) async fn catalogue(
         };
         let all = opened.series();
         let found = all.into_iter().filter(|one| has_all(&one.key));
-        let found: Vec<CatalogueLine> = found.map(|one| CatalogueLine { number: one.number, key: one.key }).collect();
+        let found: Vec<CatalogueLine> =
+            found.map(|one| CatalogueLine { number: one.number, key: one.key }).collect();
         let limit = asked.limit.unwrap_or(CATALOGUE_MAX).min(CATALOGUE_MAX);
         Ok(Json(json!({ "found": found.len(), "series": &found[..found.len().min(limit)] })))
     })
@@ -114,7 +118,8 @@ pub(super) async fn series(
     Query(asked): Query<Drawn>,
 ) -> Answer<Response> {
     let numbers = asked.numbers.split(',').map(str::parse).collect::<Result<Vec<u32>, _>>();
-    let numbers = numbers.map_err(|_| Refused::bad("numbers must be whole numbers of series between commas"))?;
+    let numbers =
+        numbers.map_err(|_| Refused::bad("numbers must be whole numbers of series between commas"))?;
     reading(site, move |site| {
         let opened = site.recordings.open(&id)?;
         let window = opened.window(asked.from_s, asked.to_s)?;
@@ -163,7 +168,11 @@ pub(super) async fn tables(
         let made = ForReport::over(&opened.recording, window)?.lend(None, payload::tables)?;
         let base64 = |block: &Vec<u8>| base64::engine::general_purpose::STANDARD.encode(block);
         let blocks: Vec<String> = made.blocks.iter().map(base64).collect();
-        Ok(json_text(format!("{{\"tables\":{},\"blocks\":{}}}", made.head_json, serde_json::to_string(&blocks)?)))
+        Ok(json_text(format!(
+            "{{\"tables\":{},\"blocks\":{}}}",
+            made.head_json,
+            serde_json::to_string(&blocks)?
+        )))
     })
     .await
 }
