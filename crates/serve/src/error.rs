@@ -27,6 +27,11 @@ pub enum Error {
     TokenFile(PathBuf),
     #[error("{0} can be read by others: take that away with `chmod 600`")]
     TokenFileOpen(PathBuf),
+    #[error("{0} can't be read as a file of servers: {1}")]
+    Config(PathBuf, String),
+    /// What can't be drawn.
+    #[error("{0}")]
+    Plot(String),
     #[error("{path}: {cause}")]
     Io { path: PathBuf, cause: io::Error },
 }
@@ -56,6 +61,11 @@ impl Refused {
 
     pub(crate) fn not_found(why: impl Into<String>) -> Refused {
         Refused::new(StatusCode::NOT_FOUND, why)
+    }
+
+    /// Not now.
+    pub(crate) fn conflict(why: impl Into<String>) -> Refused {
+        Refused::new(StatusCode::CONFLICT, why)
     }
 
     pub(crate) fn busy() -> Refused {

@@ -15,8 +15,10 @@ mod encode;
 mod error;
 mod found;
 mod listen;
+mod live;
 mod open;
 mod page;
+mod plot;
 mod series;
 
 pub use access::Token;

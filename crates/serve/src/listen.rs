@@ -16,6 +16,7 @@ use tokio::sync::Semaphore;
 use crate::access::{Access, Token};
 use crate::api::{self, Site};
 use crate::error::Error;
+use crate::live::LiveServer;
 
 /// Connections at a time; a browser opens six a page.
 const CONNECTIONS_MAX: usize = 256;
@@ -35,6 +36,8 @@ pub struct ServePlan {
     pub runs: PathBuf,
     /// The folder that holds the user's own sets of charts; made when one is saved.
     pub charts: PathBuf,
+    /// Servers that may be recorded from the page.
+    pub servers: Vec<LiveServer>,
     pub listen: SocketAddr,
     pub token: Token,
     /// Further names by which the server may be asked for, as a proxy sends them: with a port where it is not the scheme's own.
@@ -67,7 +70,7 @@ impl Server {
             SocketAddr::V6(address) => format!("[{}]", address.ip()),
         };
         let access = Access::new(plan.token.clone(), address.port(), &host, &plan.hosts);
-        Ok(Server { listener, address, site: Arc::new(Site::new(plan.runs, plan.charts, access)) })
+        Ok(Server { listener, address, site: Arc::new(Site::new(plan, access)) })
     }
 
     /// Where it listens.
@@ -118,6 +121,9 @@ impl Server {
         }
         // Only what is being computed is waited for: connections that are merely kept open are not.
         let _ = tokio::time::timeout(STOP_WITHIN, self.site.until_idle()).await;
+        let site = Arc::clone(&self.site);
+        // It has a bound of its own.
+        let _ = tokio::task::spawn_blocking(move || site.live.end()).await;
         Ok(())
     }
 

@@ -17,7 +17,9 @@ use crate::error::{Answer, Refused};
 /// Recordings that are open at a time: those of a comparison, and a few more.
 const OPEN_MAX: usize = 6;
 /// A recording that is looked at more often than this is not looked at again.
-const LOOK_EVERY: Duration = Duration::from_millis(400);
+const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// What was found in a recording that goes on is not worked out again for so long.
+const EXPLAIN_EVERY: Duration = Duration::from_secs(60);
 /// Numbers of series that no source gave begin here; a recording's own are far below.
 const MADE_FROM: u32 = 1 << 31;
 /// Those of functions, which are made when the run is explained.
@@ -36,7 +38,7 @@ pub(crate) struct Opened {
     /// Which functions were busy when.
     functions: OnceLock<Vec<(SeriesKey, Column)>>,
     outline: OnceLock<Arc<Served>>,
-    explained: Mutex<Option<Arc<Served>>>,
+    explained: Mutex<Option<(Instant, Arc<Served>)>>,
     has_profile: bool,
 }
 
@@ -55,7 +57,7 @@ impl Found<'_> {
 }
 
 impl Opened {
-    fn open(dir: &Path, bytes: u64) -> Answer<Opened> {
+    pub(crate) fn open(dir: &Path, bytes: u64) -> Answer<Opened> {
         let recording = Recording::open(dir)?;
         let load = recording.load(None)?;
         let origin_ns = match whyso_report::origin_ns(recording.run(), &load) {
@@ -122,7 +124,7 @@ impl Opened {
     /// Everything but samples. Made once: who asks meanwhile waits for it.
     pub(crate) fn explained(&self) -> Answer<Arc<Served>> {
         let mut explained = lock(&self.explained);
-        if let Some(explained) = &*explained {
+        if let Some((_, explained)) = &*explained {
             return Ok(Arc::clone(explained));
         }
         let explanation = whyso_lab::explain(&self.recording)?;
@@ -142,8 +144,17 @@ impl Opened {
             )
         })?;
         let served = Arc::new(served);
-        *explained = Some(Arc::clone(&served));
+        *explained = Some((Instant::now(), Arc::clone(&served)));
         Ok(served)
+    }
+
+    /// Of a recording that has gone on meanwhile: blocks that a page asks for belong to the head that it got.
+    fn take_explained(&self, before: &Opened) {
+        let found = lock(&before.explained).clone();
+        *lock(&self.explained) = found.filter(|(at, _)| at.elapsed() < EXPLAIN_EVERY);
+        if let Some(functions) = before.functions.get() {
+            self.functions.get_or_init(|| functions.clone());
+        }
     }
 
     /// From seconds on the page's axes; a window that ends before it begins makes no sense.
@@ -200,10 +211,12 @@ impl Recordings {
     /// Opens a run, or gives it as it is open already.
     pub(crate) fn open(&self, id: &str) -> Answer<Arc<Opened>> {
         let path = self.path(id)?;
+        let mut before = None;
         {
             let mut kept = lock(&self.kept);
             if let Some(place) = kept.iter().position(|one| one.id == id) {
                 let mut one = kept.remove(place);
+                before = Some(Arc::clone(&one.opened));
                 let is_fresh = one.looked_at.elapsed() < LOOK_EVERY || stamp(&path) == one.stamp;
                 if is_fresh {
                     if one.looked_at.elapsed() >= LOOK_EVERY {
@@ -219,6 +232,9 @@ impl Recordings {
         let bytes = fs::read_dir(&path).into_iter().flatten().flatten();
         let bytes = bytes.filter_map(|entry| Some(entry.metadata().ok()?.len())).sum();
         let opened = Arc::new(Opened::open(&path, bytes)?);
+        if let Some(before) = before.filter(|_| opened.recording.live()) {
+            opened.take_explained(&before);
+        }
         let mut kept = lock(&self.kept);
         kept.retain(|one| one.id != id);
         kept.push(Kept { id: id.to_string(), stamp, looked_at: Instant::now(), opened: Arc::clone(&opened) });

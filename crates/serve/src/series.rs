@@ -25,7 +25,7 @@ const READINGS_BESIDE: f64 = 3.0;
 /// What a counter is shown as.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Mode {
+pub enum Mode {
     /// Growth a second.
     #[default]
     Rate,

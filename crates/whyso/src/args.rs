@@ -89,6 +89,8 @@ pub(crate) enum Command {
     Sql(SqlArgs),
     /// List the recorded runs; remove, prune, back up and import them
     Runs(crate::runs::RunsArgs),
+    /// Draw series of a recorded run as an SVG picture: several windows side by side, on one scale
+    Plot(crate::plot::PlotArgs),
     /// Show the recorded runs as a page in the browser: charts of any series over any window, tables, comparisons, notes
     Serve(crate::serve::ServeArgs),
     /// Sources of your own: list those that ship, or try one

@@ -15,6 +15,7 @@ mod locks;
 mod note;
 mod pfs;
 mod pfs_args;
+mod plot;
 mod profile;
 mod profile_args;
 mod progress;
@@ -77,6 +78,7 @@ fn main() -> ExitCode {
         Command::Export(args) => commands::export(&args),
         Command::Sql(args) => commands::sql(&args),
         Command::Runs(args) => runs::runs(&args),
+        Command::Plot(args) => plot::plot(&args),
         Command::Serve(args) => serve::serve(&args),
         Command::AddOn(args) => addon::run(&args),
         Command::Server(args) => server::run(args),

@@ -36,7 +36,7 @@ enum RunsCommand {
     },
     /// Remove the oldest detail of runs until each is within a size: roll-ups, events and results stay
     Prune {
-        /// Of each run, such as 200M
+        /// Of each run, such as 200MiB
         #[arg(long, value_name = "SIZE", value_parser = whyso_lab::parse_size)]
         size: u64,
         /// [default: every run that is larger]

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use whyso_serve::{ServePlan, Server, Token};
+use whyso_serve::{LiveServer, ServePlan, Server, Token};
 
 /// Threads that serve sockets; recordings are read by others.
 const THREADS: usize = 2;
@@ -29,6 +29,9 @@ pub(crate) struct ServeArgs {
     /// Folder that holds your own sets of charts [default: charts in the folder of recordings]
     #[arg(long, value_name = "DIR")]
     charts: Option<PathBuf>,
+    /// File that names servers that may be recorded from the page, readable by you alone (see docs/serve.md)
+    #[arg(long, value_name = "FILE")]
+    servers: Option<PathBuf>,
 }
 
 pub(crate) fn serve(args: &ServeArgs) -> Result<ExitCode> {
@@ -39,6 +42,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<ExitCode> {
     let plan = ServePlan {
         runs: args.runs.clone(),
         charts: args.charts.clone().unwrap_or_else(|| args.runs.join("charts")),
+        servers: args.servers.as_deref().map_or(Ok(Vec::new()), LiveServer::from_file)?,
         listen: args.listen,
         token: token.clone(),
         hosts: args.hosts.clone(),

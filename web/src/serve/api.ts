@@ -47,6 +47,14 @@ export async function post(path: string, body: unknown): Promise<void> {
   await ask(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
 }
 
+export async function put(path: string, body: unknown): Promise<void> {
+  await ask(path, { method: 'PUT', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+}
+
+export async function postText<T>(path: string, body: string): Promise<T> {
+  return (await (await ask(path, { method: 'POST', headers: { 'content-type': 'text/plain' }, body })).json()) as T;
+}
+
 export async function remove(path: string): Promise<void> {
   await ask(path, { method: 'DELETE' });
 }

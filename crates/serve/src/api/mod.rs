@@ -2,10 +2,10 @@
 
 mod bookmarks;
 mod compare;
+mod live;
 mod read;
 mod runs;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +25,8 @@ use crate::access::Access;
 use crate::bookmarks::Bookmarks;
 use crate::error::{Answer, Refused};
 use crate::found::Verdicts;
+use crate::listen::ServePlan;
+use crate::live::Live;
 use crate::open::Recordings;
 use crate::page;
 
@@ -41,16 +43,18 @@ pub(crate) struct Site {
     pub(crate) recordings: Recordings,
     pub(crate) verdicts: Verdicts,
     pub(crate) bookmarks: Bookmarks,
+    pub(crate) live: Live,
     readers: Arc<Semaphore>,
 }
 
 impl Site {
-    pub(crate) fn new(runs: PathBuf, charts: PathBuf, access: Access) -> Site {
+    pub(crate) fn new(plan: ServePlan, access: Access) -> Site {
         Site {
             access,
-            recordings: Recordings::new(runs),
+            live: Live::new(plan.runs.clone(), plan.servers),
+            recordings: Recordings::new(plan.runs),
             verdicts: Verdicts::default(),
-            bookmarks: Bookmarks::new(charts),
+            bookmarks: Bookmarks::new(plan.charts),
             readers: Arc::new(Semaphore::new(READERS_MAX)),
         }
     }
@@ -98,6 +102,9 @@ pub(crate) fn router(site: Arc<Site>) -> Router {
         .route("/bookmarks/import", post(bookmarks::import))
         .route("/bookmarks/{key}", delete(bookmarks::remove))
         .route("/bookmarks/{key}/toml", get(bookmarks::export))
+        .route("/live", get(live::list))
+        .route("/live/{name}/start", post(live::start))
+        .route("/live/{name}/stop", post(live::stop))
         .route("/compare", get(compare::compare))
         .fallback(no_such_address)
         .layer(from_fn_with_state(Arc::clone(&site), with_token));
