@@ -1,7 +1,7 @@
 /** What the address says: which page, and what of it is shown. A copied address shows the same. */
 
 export interface Place {
-  page: 'runs' | 'run' | 'compare' | 'none';
+  page: 'runs' | 'run' | 'compare' | 'writer' | 'none';
   /** Of a run. */
   id: string;
   query: URLSearchParams;
@@ -13,7 +13,8 @@ function here(): Place {
   if (path === '/' || path === '/index.html') return { page: 'runs', id: '', query };
   const id = /^\/runs\/([^/]+)\/?$/.exec(path)?.[1];
   if (id !== undefined) return { page: 'run', id: decoded(id), query };
-  return { page: path === '/compare' ? 'compare' : 'none', id: '', query };
+  if (path === '/compare') return { page: 'compare', id: '', query };
+  return { page: path === '/report' ? 'writer' : 'none', id: '', query };
 }
 
 function decoded(text: string): string {

@@ -237,6 +237,23 @@ describe('a run', () => {
     expect(await page.locator('.events').textContent()).toContain('switched <i>something</i>');
   });
 
+  it('writes a report of charts and text, as one file', async () => {
+    const { page, complaints } = await runPage();
+    await page.locator('.chart .export').first().selectOption('report');
+    await page.getByRole('link', { name: 'report (1)' }).click();
+    await page.getByRole('button', { name: 'add text' }).click();
+    await page.getByLabel('text', { exact: true }).last().fill('# Why\n\n**Because** <img src=x onerror="window.broken=1">');
+    const coming = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'export as HTML' }).click();
+    const chunks: Buffer[] = [];
+    for await (const chunk of await (await coming).createReadStream()) chunks.push(chunk as Buffer);
+    const html = Buffer.concat(chunks).toString();
+    expect(html).toContain('<svg xmlns');
+    expect(html).toContain('<strong>Because</strong> &lt;img');
+    expect(html).not.toContain('<script');
+    expect(complaints).toEqual([]);
+  });
+
   it('says that a run is not there', async () => {
     const { page } = await at('/runs/..%2f..%2fetc');
     await page.locator('[role=alert]').waitFor();
