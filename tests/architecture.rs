@@ -62,7 +62,7 @@ fn assert_absent(name: &str, forbidden: &[&str]) {
 
 #[test]
 fn data_goes_one_way() {
-    let allowed: [(&str, &[&str]); 17] = [
+    let allowed: [(&str, &[&str]); 18] = [
         ("clock", &[]),
         ("wire", &[]),
         ("workload", &[]),
@@ -86,6 +86,7 @@ fn data_goes_one_way() {
                 "series", "explain", "report", "study",
             ],
         ),
+        ("serve", &["record", "series", "explain", "report", "lab"]),
     ];
     for (name, may_use) in allowed {
         let may_use: BTreeSet<String> = may_use.iter().map(|name| name.to_string()).collect();
@@ -115,7 +116,7 @@ fn pure_crates_use_neither_files_nor_clocks_nor_sockets() {
 #[test]
 fn only_record_names_the_files_of_a_recording() {
     let names = ["run.json", "series.parquet", "collections-", "samples-", "rollup-", "frames-", "waits-"];
-    for name in ["lab", "watch", "explain", "report", "load", "server", "live", "relay"] {
+    for name in ["lab", "watch", "explain", "report", "load", "server", "live", "relay", "serve"] {
         assert_absent(name, &names);
     }
 }

@@ -28,18 +28,29 @@ impl ForReport {
     /// # Errors
     /// The recording's files can't be read.
     pub fn new(recording: &Recording, source_paths: &[SourcePath]) -> Result<ForReport, Error> {
-        let parts = parts(recording);
+        Ok(ForReport { source_paths: source_paths.to_vec(), ..ForReport::of(recording, &parts(recording))? })
+    }
+
+    /// The same over one window, whatever levels lie in it.
+    ///
+    /// # Errors
+    /// The recording's files can't be read.
+    pub fn over(recording: &Recording, window: Window) -> Result<ForReport, Error> {
+        ForReport::of(recording, &[(None, window)])
+    }
+
+    fn of(recording: &Recording, parts: &[(Option<u32>, Window)]) -> Result<ForReport, Error> {
         let mut locks = Vec::new();
         if holds_locks(recording) {
-            for (level, window) in &parts {
+            for (level, window) in parts {
                 locks.push((*level, locks_in(recording, *window)?));
             }
         }
         Ok(ForReport {
-            statements: statements(recording, &parts)?,
+            statements: statements(recording, parts)?,
             locks,
-            pfs: every_view(recording, &parts)?,
-            source_paths: source_paths.to_vec(),
+            pfs: every_view(recording, parts)?,
+            source_paths: Vec::new(),
         })
     }
 

@@ -34,6 +34,11 @@ pub enum Error {
     /// A recording that is not written to.
     #[error("{0}")]
     Newer(String),
+    /// It is being recorded: what is asked has to wait until it has ended.
+    #[error("{0} is being recorded: wait until it has ended, or end it first")]
+    Live(PathBuf),
+    #[error("{0}")]
+    Backup(String),
     #[error("{0}")]
     Export(String),
 }

@@ -54,11 +54,13 @@ pub mod export;
 pub mod run;
 pub mod sql;
 
+mod backup;
 mod command_table;
 mod compact;
 mod error;
 mod frame;
 mod index;
+mod keep;
 mod layout;
 mod list;
 mod notes;
@@ -72,9 +74,11 @@ mod table;
 mod wal;
 mod write;
 
+pub use backup::{backup_runs, import_runs};
 pub use error::{Error, Result};
+pub use keep::{prune_run, remove_run, stamp};
 pub use list::{RunSummary, list_runs};
-pub use notes::{NOTE, add_note};
+pub use notes::{NOTE, add_note, notes as notes_of};
 pub use read::{Recording, Samples, SeriesInfo, StateLooks};
 pub use write::{Options, OwnCost, Recorder, Summary, Tap};
 

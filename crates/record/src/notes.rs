@@ -53,7 +53,7 @@ pub fn add_note(dir: &Path, t_ns: i64, text: &str) -> Result<()> {
 }
 
 /// The notes on a recording; lines that can't be read are left out.
-pub(crate) fn notes(dir: &Path) -> Vec<Event> {
+pub fn notes(dir: &Path) -> Vec<Event> {
     let path = dir.join(layout::NOTES);
     if fs::metadata(&path).map_or(0, |metadata| metadata.len()) > BYTES_MAX {
         return Vec::new();

@@ -1,5 +1,6 @@
 //! Two sides of recordings against each other, as tables and as Markdown.
 
+use serde::Serialize;
 use whyso_explain::comparison::{At, Comparison, Differences, Differing, FactOf, MetricLine, Row};
 use whyso_explain::study::{Method, Spread, Verdict};
 
@@ -12,14 +13,20 @@ const VALUE_MAX: usize = 40;
 /// Settings that are shown; the rest is counted.
 const SETTINGS_MAX: usize = 30;
 
-/// A table that both forms draw.
-struct Table {
-    title: String,
-    head: Vec<String>,
+/// A table of a comparison, as every form draws it.
+#[derive(Clone, Debug, Serialize)]
+pub struct CompareTable {
+    pub title: String,
+    pub head: Vec<String>,
     /// Columns of words; the others are of numbers.
-    words: Vec<usize>,
-    rows: Vec<Vec<String>>,
-    notes: Vec<String>,
+    pub words: Vec<usize>,
+    pub rows: Vec<Vec<String>>,
+    pub notes: Vec<String>,
+}
+
+/// Levels, settings that differ, metrics that differ; those that there are.
+pub fn compare_tables(comparison: &Comparison) -> Vec<CompareTable> {
+    tables(comparison)
 }
 
 /// For the terminal.
@@ -65,7 +72,7 @@ pub fn compare_markdown(comparison: &Comparison) -> String {
     out
 }
 
-fn tables(comparison: &Comparison) -> Vec<Table> {
+fn tables(comparison: &Comparison) -> Vec<CompareTable> {
     let mut tables = vec![levels(comparison)];
     if !comparison.differing.is_empty() {
         tables.push(settings(&comparison.differing));
@@ -76,7 +83,7 @@ fn tables(comparison: &Comparison) -> Vec<Table> {
     tables
 }
 
-fn levels(comparison: &Comparison) -> Table {
+fn levels(comparison: &Comparison) -> CompareTable {
     let side = |ids: &[String]| clean(&ids.join(", "));
     let is_over_rates = comparison.rows.iter().any(|row| row.at.rate_per_s.is_some());
     let head = [
@@ -91,7 +98,7 @@ fn levels(comparison: &Comparison) -> Table {
         "could see",
         "the second is",
     ];
-    Table {
+    CompareTable {
         title: format!(
             "{}: second ({}) against first ({})",
             comparison.metric.words(),
@@ -178,7 +185,7 @@ fn level_notes(comparison: &Comparison) -> Vec<String> {
     notes
 }
 
-fn settings(differing: &[Differing]) -> Table {
+fn settings(differing: &[Differing]) -> CompareTable {
     let row = |fact: &Differing| {
         vec![of_words(fact.of).to_string(), clean(&fact.name), values(&fact.first), values(&fact.second)]
     };
@@ -192,7 +199,7 @@ fn settings(differing: &[Differing]) -> Table {
     if differing.len() > SETTINGS_MAX {
         notes.push(format!("and {} more: --json has them all", differing.len() - SETTINGS_MAX));
     }
-    Table {
+    CompareTable {
         title: "What was set or found otherwise".to_string(),
         head: ["of", "name", "first", "second"].map(str::to_string).to_vec(),
         words: vec![0, 1, 2, 3],
@@ -225,7 +232,7 @@ pub(crate) fn shortened(value: &str) -> String {
     }
 }
 
-fn differences(metrics: &Differences, method: Method) -> Table {
+fn differences(metrics: &Differences, method: Method) -> CompareTable {
     let row = |line: &MetricLine| {
         let value = |value: f64| {
             let unit = if line.per_transaction { "/transaction" } else { "" };
@@ -252,7 +259,7 @@ fn differences(metrics: &Differences, method: Method) -> Table {
              whose interval ends farthest from 1."
         ),
     };
-    Table {
+    CompareTable {
         title: format!("What differs most at {}", metrics.at.words()),
         head: ["first", "second", "ratio", "95 %", "metric"].map(str::to_string).to_vec(),
         words: vec![4],

@@ -50,7 +50,7 @@ mod unit;
 mod why;
 
 pub use beside::Beside;
-pub use compare::{compare, compare_markdown};
+pub use compare::{CompareTable, compare, compare_markdown, compare_tables};
 pub use differences::differences;
 pub use history::history;
 pub use json::json;
@@ -77,6 +77,7 @@ pub use statements::{
 pub use study::{
     Row, Sheet, study, study_doubt, study_found, study_html, study_markdown, study_notes, study_sheets,
 };
+pub use svg::plot::{PlotLine, PlotPanel, plot};
 pub use svg::svg;
 pub use terminal::{run_line, terminal};
 pub use threads::{ThreadsWindow, threads, threads_json};

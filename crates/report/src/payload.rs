@@ -22,6 +22,10 @@ use crate::threads::{self, ThreadsHead};
 use crate::timeline::page::{self, TimelineHead};
 use crate::{Beside, Error, codec, derived, over_time, thin};
 
+mod served;
+
+pub use served::{Served, ServedSeries, explained, function_series, load_series, outline, tables};
+
 /// Written into every head; a page that knows another says so instead of drawing nonsense.
 pub const FORMAT: u32 = 1;
 const SERIES_PER_BLOCK: usize = 30;
@@ -50,6 +54,15 @@ struct Head<'a> {
     cpu_by_level: Vec<derived::LevelCpu>,
     axes: Vec<Place>,
     series: Vec<SeriesHead>,
+    #[serde(flatten)]
+    profile: ProfileHead,
+    #[serde(flatten)]
+    tables: TablesHead<'a>,
+}
+
+/// What the server's threads did.
+#[derive(Default, Serialize)]
+struct ProfileHead {
     /// Absent where nothing traced the server's threads.
     #[serde(skip_serializing_if = "Option::is_none")]
     threads: Option<ThreadsHead>,
@@ -59,6 +72,11 @@ struct Head<'a> {
     /// Absent where no stacks were taken.
     #[serde(skip_serializing_if = "Option::is_none")]
     flame: Option<FlameHead>,
+}
+
+/// Tables that are added up over levels, or over any other window.
+#[derive(Default, Serialize)]
+struct TablesHead<'a> {
     /// Absent where no commands of clients were followed.
     #[serde(skip_serializing_if = "Option::is_none")]
     statements: Option<StatementsHead>,
@@ -126,10 +144,8 @@ pub fn build(source: &dyn Source, explanation: &Explanation, beside: &Beside<'_>
     }
 
     let axis_places = axes.write(&mut blocks)?;
-    let threads = add_threads(&mut blocks, run, source)?;
-    let timeline = add_timeline(&mut blocks, run, source, &stacks, origin_ns)?;
-    let flame = add_flame(&mut blocks, source, stacks, beside, origin_ns)?;
-    let pfs = add_pfs(&mut blocks, beside)?;
+    let profile = add_profile(&mut blocks, source, stacks, beside, origin_ns)?;
+    let tables = add_tables(&mut blocks, beside)?;
     let head = Head {
         format: FORMAT,
         run,
@@ -142,14 +158,35 @@ pub fn build(source: &dyn Source, explanation: &Explanation, beside: &Beside<'_>
         cpu_by_level: derived::cpu_by_level(explanation),
         axes: axis_places,
         series,
-        threads,
-        timeline,
-        flame,
+        profile,
+        tables,
+    };
+    let base64 = |block: &Vec<u8>| base64::engine::general_purpose::STANDARD.encode(block);
+    let blocks_base64 = blocks.done.iter().map(base64).collect();
+    Ok(Payload { head_json: script_safe(&serde_json::to_string(&head)?), blocks_base64 })
+}
+
+fn add_profile(
+    blocks: &mut Blocks,
+    source: &dyn Source,
+    stacks: Stacks,
+    beside: &Beside<'_>,
+    origin_ns: i64,
+) -> Result<ProfileHead, Error> {
+    let run = source.run();
+    Ok(ProfileHead {
+        threads: add_threads(blocks, run, source)?,
+        timeline: add_timeline(blocks, run, source, &stacks, origin_ns)?,
+        flame: add_flame(blocks, source, stacks, beside, origin_ns)?,
+    })
+}
+
+fn add_tables<'b>(blocks: &mut Blocks, beside: &Beside<'b>) -> Result<TablesHead<'b>, Error> {
+    Ok(TablesHead {
         statements: statements_head(beside.statements),
         locks: locks_heads(beside.locks),
-        pfs,
-    };
-    Ok(Payload { head_json: script_safe(&serde_json::to_string(&head)?), blocks_base64: blocks.done })
+        pfs: add_pfs(blocks, beside)?,
+    })
 }
 
 fn add(
@@ -296,7 +333,8 @@ impl Span {
 struct Blocks {
     open: Vec<u8>,
     open_slots: u32,
-    done: Vec<String>,
+    /// Deflated.
+    done: Vec<Vec<u8>>,
 }
 
 impl Blocks {
@@ -332,8 +370,7 @@ impl Blocks {
         }
         let mut deflate = DeflateEncoder::new(Vec::new(), Compression::default());
         deflate.write_all(&self.open)?;
-        let deflated = deflate.finish()?;
-        self.done.push(base64::engine::general_purpose::STANDARD.encode(deflated));
+        self.done.push(deflate.finish()?);
         self.open.clear();
         self.open_slots = 0;
         Ok(())
@@ -461,7 +498,7 @@ mod tests {
         let mut blocks = Blocks::default();
         columns.iter().for_each(|column| blocks.push(column));
         blocks.close().unwrap();
-        let bytes = blocks.done[0].len() + serde_json::to_string(&head).unwrap().len();
+        let bytes = blocks.done[0].len() * 4 / 3 + serde_json::to_string(&head).unwrap().len();
         assert!(bytes < 1_600_000, "{bytes}");
     }
 }

@@ -4,6 +4,7 @@
 //! of rates; beneath both, where the run was traced, the time budget.
 
 mod budget;
+pub mod plot;
 mod scale;
 
 use std::fmt::Write;

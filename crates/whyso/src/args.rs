@@ -87,8 +87,12 @@ pub(crate) enum Command {
     Export(ExportArgs),
     /// Open the DuckDB shell with views over every recorded run
     Sql(SqlArgs),
-    /// List the recorded runs
-    Runs(RunsArgs),
+    /// List the recorded runs; remove, prune, back up and import them
+    Runs(crate::runs::RunsArgs),
+    /// Draw series of a recorded run as an SVG picture: several windows side by side, on one scale
+    Plot(crate::plot::PlotArgs),
+    /// Show the recorded runs as a page in the browser: charts of any series over any window, tables, comparisons, notes
+    Serve(crate::serve::ServeArgs),
     /// Sources of your own: list those that ship, or try one
     AddOn(AddOnArgs),
     /// Server builds: list them, fetch one, give a folder of your own a name, start and stop one
@@ -443,16 +447,6 @@ pub(crate) struct SqlArgs {
     /// Run this statement and end, instead of opening the shell
     #[arg(long, short, value_name = "SQL")]
     pub(crate) command: Option<String>,
-}
-
-#[derive(Args, Debug)]
-pub(crate) struct RunsArgs {
-    /// Folder that holds the recordings
-    #[arg(long, value_name = "DIR", default_value = "runs")]
-    pub(crate) runs: PathBuf,
-    /// Print one JSON object on standard output, and nothing else there
-    #[arg(long)]
-    pub(crate) json: bool,
 }
 
 #[derive(Args, Debug)]

@@ -130,8 +130,8 @@ fn words(level: &Level, levels: &[Level]) -> String {
 /// A stretch of a run as it is typed, in seconds since the load began.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stretch {
-    begin_s: f64,
-    end_s: f64,
+    pub(crate) begin_s: f64,
+    pub(crate) end_s: f64,
 }
 
 impl std::str::FromStr for Stretch {

@@ -13,8 +13,8 @@ use whyso_server::snapshot::Store;
 
 use crate::against::take_both;
 use crate::args::{
-    ExportArgs, ExportFormat, ProfileArgs, ReportArgs, ReportFormat, RunsArgs, SnapshotsArgs,
-    SnapshotsCommand, SqlArgs, WhyArgs,
+    ExportArgs, ExportFormat, ProfileArgs, ReportArgs, ReportFormat, SnapshotsArgs, SnapshotsCommand,
+    SqlArgs, WhyArgs,
 };
 use crate::profile::{METRICS, take, take_part};
 
@@ -208,34 +208,6 @@ pub(crate) fn sql(args: &SqlArgs) -> Result<ExitCode> {
         ),
         Err(error) => Err(error).context("can't start the DuckDB shell"),
     }
-}
-
-pub(crate) fn runs(args: &RunsArgs) -> Result<ExitCode> {
-    let runs = whyso_record::list_runs(&args.runs)?;
-    let mut out = std::io::stdout().lock();
-    if args.json {
-        let ids: Vec<_> = runs
-            .iter()
-            .map(|run| {
-                serde_json::json!({
-                    "run": run.id,
-                    "path": run.path,
-                    "ended": run.run.ended,
-                    "performance_schema": run.run.performance_schema(),
-                    "problem": run.problem,
-                })
-            })
-            .collect();
-        writeln!(out, "{}", serde_json::to_string_pretty(&serde_json::json!({ "runs": ids }))?)?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    if runs.is_empty() {
-        writeln!(out, "no runs in {}: `whyso run` makes one", args.runs.display())?;
-    }
-    for run in runs {
-        writeln!(out, "{}", whyso_report::run_line(&run))?;
-    }
-    Ok(ExitCode::SUCCESS)
 }
 
 pub(crate) fn snapshots(args: SnapshotsArgs) -> Result<ExitCode> {

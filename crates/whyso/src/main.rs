@@ -15,12 +15,15 @@ mod locks;
 mod note;
 mod pfs;
 mod pfs_args;
+mod plot;
 mod profile;
 mod profile_args;
 mod progress;
 mod record;
 mod record_args;
 mod run;
+mod runs;
+mod serve;
 mod server;
 mod server_show;
 mod source;
@@ -75,7 +78,9 @@ fn main() -> ExitCode {
         Command::Statements(args) => statements::statements(&args),
         Command::Export(args) => commands::export(&args),
         Command::Sql(args) => commands::sql(&args),
-        Command::Runs(args) => commands::runs(&args),
+        Command::Runs(args) => runs::runs(&args),
+        Command::Plot(args) => plot::plot(&args),
+        Command::Serve(args) => serve::serve(&args),
         Command::AddOn(args) => addon::run(&args),
         Command::Server(args) => server::run(args),
         Command::Snapshots(args) => commands::snapshots(args),

@@ -31,24 +31,22 @@ export interface DataSource {
 
 const FORMAT = 1;
 
-/** The data that are inlined in this very page. Blocks are inflated when a chart first asks for them. */
-export class InlinedSource implements DataSource {
-  readonly head: Head;
+/** A head as text, if it is one that this page can read. */
+export function headOf(text: string): Head {
+  const head = JSON.parse(text) as Head;
+  if (head.format !== FORMAT) {
+    throw new Error(`This page reads reports of format ${FORMAT}, and the data are of format ${head.format}.`);
+  }
+  return head;
+}
+
+/** Data in blocks, wherever they lie. A block is inflated when something first asks for it. */
+export abstract class BlockSource implements DataSource {
+  abstract readonly head: Head;
   #blocks = new Map<number, Promise<Block>>();
 
-  constructor(head: Head) {
-    this.head = head;
-  }
-
-  static open(): InlinedSource {
-    const text = document.getElementById('whyso-head')?.textContent;
-    if (!text) throw new Error('This page holds no run. Make a report with `whyso report RUN`.');
-    const head = JSON.parse(text) as Head;
-    if (head.format !== FORMAT) {
-      throw new Error(`This page reads reports of format ${FORMAT}, and the data are of format ${head.format}.`);
-    }
-    return new InlinedSource(head);
-  }
+  /** The inflated bytes of a block. */
+  protected abstract inflated(number: number): Promise<Uint8Array>;
 
   async column(series: number): Promise<Column> {
     const about = this.head.series[series];
@@ -139,13 +137,13 @@ export class InlinedSource implements DataSource {
   }
 
   async sourceTexts(): Promise<SourceTexts> {
-    return (await object(this.#lines().texts_block)) as SourceTexts;
+    return (await this.#object(this.#lines().texts_block)) as SourceTexts;
   }
 
   async pfsLines(place: number): Promise<PfsLines> {
     const view = this.head.pfs?.views[place];
     if (!view) throw new Error('This report holds nothing of this view of the Performance Schema.');
-    return (await object(view.block)) as PfsLines;
+    return (await this.#object(view.block)) as PfsLines;
   }
 
   #lines(): LinesHead {
@@ -157,10 +155,38 @@ export class InlinedSource implements DataSource {
   #block(number: number): Promise<Block> {
     let block = this.#blocks.get(number);
     if (!block) {
-      block = inflated(number).then((bytes) => new Block(bytes));
+      block = this.inflated(number).then((bytes) => new Block(bytes));
       this.#blocks.set(number, block);
     }
     return block;
+  }
+
+  /** A block that holds an object in place of columns. */
+  async #object(number: number): Promise<unknown> {
+    return JSON.parse(new TextDecoder().decode(await this.inflated(number)));
+  }
+}
+
+/** The data that are inlined in this very page. */
+export class InlinedSource extends BlockSource {
+  readonly head: Head;
+
+  constructor(head: Head) {
+    super();
+    this.head = head;
+  }
+
+  static open(): InlinedSource {
+    const text = document.getElementById('whyso-head')?.textContent;
+    if (!text) throw new Error('This page holds no run. Make a report with `whyso report RUN`.');
+    return new InlinedSource(headOf(text));
+  }
+
+  protected async inflated(number: number): Promise<Uint8Array> {
+    await documentParsed();
+    const element = document.getElementById(`whyso-block-${number}`);
+    if (!element) throw new Error(`The block ${number} of samples is missing: is the file complete?`);
+    return inflate(unpacked((element.textContent ?? '').trim()));
   }
 }
 
@@ -171,21 +197,13 @@ function whole(block: Block, slot: number, nodes: number): Float64Array {
   return column;
 }
 
-/** A block that holds an object in place of columns. */
-async function object(number: number): Promise<unknown> {
-  return JSON.parse(new TextDecoder().decode(await inflated(number)));
-}
-
-async function inflated(number: number): Promise<Uint8Array> {
-  await documentParsed();
-  const element = document.getElementById(`whyso-block-${number}`);
-  if (!element) throw new Error(`The block ${number} of samples is missing: is the file complete?`);
-  const inflating = new Blob([unpacked((element.textContent ?? '').trim())]).stream().pipeThrough(new DecompressionStream('deflate-raw'));
+export async function inflate(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
+  const inflating = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate-raw'));
   return new Uint8Array(await new Response(inflating).arrayBuffer());
 }
 
 /** Newer browsers read base64 themselves, in a tenth of the time. */
-function unpacked(base64: string): Uint8Array<ArrayBuffer> {
+export function unpacked(base64: string): Uint8Array<ArrayBuffer> {
   const own = (Uint8Array as { fromBase64?: (text: string) => Uint8Array<ArrayBuffer> }).fromBase64;
   if (own) return own.call(Uint8Array, base64);
   const text = atob(base64);

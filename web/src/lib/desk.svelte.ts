@@ -28,6 +28,8 @@ export interface ChartSpec {
   log: boolean;
   /** Instances drawn of each metric, the busiest first. */
   top: number;
+  /** One line, of the sum of all; only where the samples are with a server. */
+  sum?: boolean;
 }
 
 /** Which of the server's threads are shown, wherever threads are: as it is typed and ticked. */
@@ -66,8 +68,7 @@ export class ThreadFilter {
 
 export class Desk {
   readonly source: DataSource;
-  readonly whole: Span;
-  readonly colors: Map<number, Verdict>;
+  whole: Span;
 
   view: Span;
   /** Levels by index. */
@@ -95,9 +96,8 @@ export class Desk {
     const from = Math.min(0, ...begins);
     const to = ends.length > 0 ? Math.max(...ends) : this.seconds(head.end_ns);
     const margin = Math.max(1, (to - from) * 0.01);
-    this.whole = { from: from - margin, to: Math.max(to, from + 1) + margin };
+    this.whole = $state({ from: from - margin, to: Math.max(to, from + 1) + margin });
     this.view = $state({ ...this.whole });
-    this.colors = new Map(head.explanation.levels.map((verdict) => [verdict.index, verdict]));
     this.charts = defaultCharts(head.series).map((chart) => ({ ...chart, id: this.#nextId++ }));
   }
 
@@ -110,7 +110,7 @@ export class Desk {
   }
 
   verdict(index: number): Verdict | undefined {
-    return this.colors.get(index);
+    return this.source.head.explanation.levels.find((verdict) => verdict.index === index);
   }
 
   /** The part of the run that tables over a window are of. */
@@ -139,6 +139,17 @@ export class Desk {
     this.marked = null;
     this.look({ from: span.from - margin, to: span.to + margin });
     this.#fitted = { from: Math.max(span.from, this.whole.from), to: Math.min(span.to, this.whole.to) };
+  }
+
+  /** The run goes on: all of it is more now, and whoever looks at its end goes on doing so. */
+  extend(to: number): void {
+    const grown = to - this.whole.to;
+    if (grown <= 0) return;
+    const isAtEnd = this.view.to >= this.whole.to - 0.01;
+    const isWhole = isAtEnd && this.view.from <= this.whole.from + 0.01;
+    this.whole = { from: this.whole.from, to };
+    if (isWhole) this.view = { ...this.whole };
+    else if (isAtEnd && !this.#fitted) this.view = { from: this.view.from + grown, to };
   }
 
   lookAtAll(): void {
@@ -174,6 +185,11 @@ export class Desk {
     const id = this.#nextId++;
     this.charts.unshift({ id, title: pick.metric, picks: [pick], mode: 'rate', log: false, top: 5 });
     return id;
+  }
+
+  /** These charts, and no others. */
+  setCharts(charts: Omit<ChartSpec, 'id'>[]): void {
+    this.charts = charts.map((chart) => ({ ...chart, id: this.#nextId++ }));
   }
 
   remove(id: number): void {

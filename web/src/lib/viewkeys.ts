@@ -3,7 +3,7 @@
 import type { Desk } from './desk.svelte.ts';
 
 /** Arrow keys move the view, plus and minus zoom it, 0 and Escape show all. */
-export function viewKeys(desk: Desk, event: KeyboardEvent): void {
+export function viewKeys(desk: Pick<Desk, 'view' | 'look' | 'lookAtAll'>, event: KeyboardEvent): void {
   const span = desk.view.to - desk.view.from;
   const step = span * 0.2;
   const moves: Record<string, [number, number]> = {

@@ -1,0 +1,144 @@
+//! What a page is given that asks for samples as it draws them: heads without samples, and the blocks of everything else.
+
+use serde::Serialize;
+use whyso_explain::model::Explanation;
+use whyso_record::data::{LoadInterval, SeriesKey};
+
+use super::{Blocks, FORMAT, Head, Place, ProfileHead, SeriesHead, TablesHead, add_profile, add_tables};
+use crate::source::{Column, Source, Stacks};
+use crate::{Beside, Error, derived, over_time, thin};
+
+/// The block of a series that has none.
+const NO_BLOCK: u32 = u32::MAX;
+
+/// A head, and what it refers to.
+#[derive(Clone, Debug, Default)]
+pub struct Served {
+    pub head_json: String,
+    /// Raw-deflated, by number (see [`crate::codec`]).
+    pub blocks: Vec<Vec<u8>>,
+}
+
+impl Served {
+    pub fn bytes(&self) -> usize {
+        self.head_json.len() + self.blocks.iter().map(Vec::len).sum::<usize>()
+    }
+}
+
+/// A series that a page may ask for, and its number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServedSeries {
+    pub number: u32,
+    pub key: SeriesKey,
+}
+
+impl ServedSeries {
+    fn head(&self) -> SeriesHead {
+        SeriesHead {
+            key: self.key.clone(),
+            axis: 0,
+            place: Place { block: NO_BLOCK, slot: self.number },
+            form: thin::Form::Samples,
+            flat: false,
+        }
+    }
+}
+
+/// Where a run begins and ends on the page's axes.
+#[derive(Clone, Copy, Debug)]
+struct Axis {
+    origin_ns: i64,
+    end_ns: i64,
+}
+
+/// What the load did, as series.
+pub fn load_series(source: &dyn Source, load: &[LoadInterval]) -> Vec<(SeriesKey, Column)> {
+    derived::load_series(source.run(), load)
+}
+
+/// Which functions were busy when, as series.
+pub fn function_series(stacks: &Stacks, origin_ns: i64) -> Vec<(SeriesKey, Column)> {
+    over_time::series(stacks, origin_ns)
+}
+
+/// The head of a run that is not explained yet: what was run, what happened, and which series there are.
+///
+/// # Errors
+/// The recording's files can't be read.
+pub fn outline(
+    source: &dyn Source,
+    series: &[ServedSeries],
+    origin_ns: i64,
+    end_ns: i64,
+) -> Result<Served, Error> {
+    let axis = Axis { origin_ns, end_ns };
+    head(
+        source,
+        &Explanation::default(),
+        series,
+        axis,
+        (ProfileHead::default(), TablesHead::default()),
+        Blocks::default(),
+    )
+}
+
+/// The same with what was found, what threads did, and tables by level. `stacks`: none, to leave the profile out.
+///
+/// # Errors
+/// The recording's files can't be read.
+pub fn explained(
+    source: &dyn Source,
+    explanation: &Explanation,
+    beside: &Beside<'_>,
+    series: &[ServedSeries],
+    stacks: Option<Stacks>,
+    (origin_ns, end_ns): (i64, i64),
+) -> Result<Served, Error> {
+    let mut blocks = Blocks::default();
+    let profile = match stacks {
+        Some(stacks) => add_profile(&mut blocks, source, stacks, beside, origin_ns)?,
+        None => ProfileHead::default(),
+    };
+    let tables = add_tables(&mut blocks, beside)?;
+    head(source, explanation, series, Axis { origin_ns, end_ns }, (profile, tables), blocks)
+}
+
+/// The tables of one window: the keys of a head that hold them, and their blocks.
+///
+/// # Errors
+/// They can't be written as JSON.
+pub fn tables(beside: &Beside<'_>) -> Result<Served, Error> {
+    let mut blocks = Blocks::default();
+    let tables = add_tables(&mut blocks, beside)?;
+    Ok(Served { head_json: json(&tables)?, blocks: blocks.done })
+}
+
+fn head(
+    source: &dyn Source,
+    explanation: &Explanation,
+    series: &[ServedSeries],
+    axis: Axis,
+    (profile, tables): (ProfileHead, TablesHead<'_>),
+    blocks: Blocks,
+) -> Result<Served, Error> {
+    let head = Head {
+        format: FORMAT,
+        run: source.run(),
+        explanation,
+        events: source.events()?,
+        problems: source.problems(),
+        notes: Vec::new(),
+        origin_ns: axis.origin_ns,
+        end_ns: axis.end_ns,
+        cpu_by_level: derived::cpu_by_level(explanation),
+        axes: Vec::new(),
+        series: series.iter().map(ServedSeries::head).collect(),
+        profile,
+        tables,
+    };
+    Ok(Served { head_json: json(&head)?, blocks: blocks.done })
+}
+
+fn json(object: &impl Serialize) -> Result<String, Error> {
+    Ok(serde_json::to_string(object)?)
+}

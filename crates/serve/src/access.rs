@@ -1,0 +1,245 @@
+//! Who may ask: the token, the host's name, the page that a request comes from.
+
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use axum::http::header::{AUTHORIZATION, COOKIE, HOST, ORIGIN};
+use axum::http::{HeaderMap, StatusCode, Uri};
+use base64::Engine;
+use sha2::{Digest, Sha256};
+
+use crate::error::{Answer, Error, Refused};
+
+/// Random bytes of a token that is made.
+const TOKEN_BYTES: usize = 32;
+/// Longest file of a token that is read.
+const TOKEN_FILE_BYTES_MAX: u64 = 1024;
+
+/// What whoever asks has to know.
+#[derive(Clone)]
+pub struct Token(String);
+
+impl Token {
+    /// A new one, from the kernel's random numbers.
+    ///
+    /// # Errors
+    /// They can't be read.
+    pub fn random() -> Result<Token, Error> {
+        let mut bytes = [0; TOKEN_BYTES];
+        let read = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
+        read.map_err(Error::Token)?;
+        Ok(Token(base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(bytes)))
+    }
+
+    /// The one in a file that nobody else may read.
+    ///
+    /// # Errors
+    /// It can't be read, others can read it, or it holds no token.
+    pub fn from_file(path: &Path) -> Result<Token, Error> {
+        let io = |cause| Error::Io { path: path.to_path_buf(), cause };
+        let file = File::open(path).map_err(io)?;
+        let mode = fs::metadata(path).map_err(io)?.permissions().mode();
+        if mode & 0o077 != 0 {
+            return Err(Error::TokenFileOpen(path.to_path_buf()));
+        }
+        let mut text = String::new();
+        file.take(TOKEN_FILE_BYTES_MAX).read_to_string(&mut text).map_err(io)?;
+        let text = text.trim();
+        let is_plain = |one: u8| one.is_ascii_alphanumeric() || one == b'-' || one == b'_';
+        if !(32..=128).contains(&text.len()) || !text.bytes().all(is_plain) {
+            return Err(Error::TokenFile(path.to_path_buf()));
+        }
+        Ok(Token(text.to_string()))
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Decides which requests are answered.
+pub(crate) struct Access {
+    token: Token,
+    token_digest: [u8; 32],
+    /// Names by which this server may be asked for, with their ports, in lower case.
+    hosts: Vec<String>,
+    /// Of the cookie: browsers keep the cookies of all ports of a host together.
+    cookie: String,
+}
+
+impl Access {
+    /// `hosts`: further names, with a port where it is not the scheme's own.
+    pub(crate) fn new(token: Token, port: u16, address: &str, hosts: &[String]) -> Access {
+        let own = ["127.0.0.1", "localhost", "[::1]", address];
+        let mut known: Vec<String> = own.iter().map(|name| format!("{name}:{port}")).collect();
+        if port == 80 {
+            known.extend(own.map(str::to_string));
+        }
+        known.extend(hosts.iter().map(|host| host.to_ascii_lowercase()));
+        Access { token_digest: digest(token.text()), token, hosts: known, cookie: format!("whyso_{port}") }
+    }
+
+    /// The name that a request asked for, and the site whose page sent it, are this server's own: else a name that somebody points here, or
+    /// another site's page, could ask in the user's name.
+    pub(crate) fn check_sender(&self, headers: &HeaderMap, uri: &Uri) -> Answer<()> {
+        let by_header = headers.get(HOST).and_then(|host| host.to_str().ok());
+        let hosts = [by_header, uri.authority().map(|authority| authority.as_str())];
+        let mut named = hosts.into_iter().flatten().peekable();
+        if named.peek().is_none() || named.any(|host| !self.is_own(host)) {
+            return Err(forbidden(
+                "this server is not known by that name: use the address that `whyso serve` printed, or name the host with --host",
+            ));
+        }
+        for origin in headers.get_all(ORIGIN) {
+            let host = origin.to_str().ok().and_then(|origin| {
+                origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"))
+            });
+            if !host.is_some_and(|host| self.is_own(host)) {
+                return Err(forbidden("requests of other sites' pages are not answered"));
+            }
+        }
+        let site = headers.get("sec-fetch-site").and_then(|site| site.to_str().ok());
+        match site {
+            None | Some("same-origin" | "none") => Ok(()),
+            // A link on another page may open this one, and nothing else.
+            Some(_) if headers.get("sec-fetch-mode").is_some_and(|mode| mode == "navigate") => Ok(()),
+            Some(_) => Err(forbidden("requests of other sites' pages are not answered")),
+        }
+    }
+
+    /// The token, as a header of a program or as the page's cookie.
+    pub(crate) fn check_token(&self, headers: &HeaderMap) -> Answer<()> {
+        if self.bears_token(headers)
+            || cookies(headers).any(|(name, value)| name == self.cookie && self.is_token(value))
+        {
+            return Ok(());
+        }
+        Err(Refused::new(
+            StatusCode::UNAUTHORIZED,
+            "this needs the token: open the address that `whyso serve` printed, or send it as `Authorization: Bearer TOKEN`",
+        ))
+    }
+
+    pub(crate) fn bears_token(&self, headers: &HeaderMap) -> bool {
+        let header = headers.get(AUTHORIZATION).and_then(|header| header.to_str().ok());
+        header
+            .and_then(|header| header.strip_prefix("Bearer "))
+            .is_some_and(|token| self.is_token(token.trim()))
+    }
+
+    /// The cookie that stands for the token: scripts can't read it, other sites' pages don't send it.
+    pub(crate) fn set_cookie(&self) -> String {
+        format!("{}={}; Path=/; HttpOnly; SameSite=Strict; Max-Age=31536000", self.cookie, self.token.text())
+    }
+
+    /// Digests are compared, so that the time it takes tells nothing of the token.
+    fn is_token(&self, text: &str) -> bool {
+        digest(text) == self.token_digest
+    }
+
+    fn is_own(&self, host: &str) -> bool {
+        let host = host.to_ascii_lowercase();
+        self.hosts.contains(&host)
+    }
+}
+
+fn digest(text: &str) -> [u8; 32] {
+    Sha256::digest(text.as_bytes()).into()
+}
+
+fn cookies(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
+    let texts = headers.get_all(COOKIE).into_iter().filter_map(|header| header.to_str().ok());
+    texts.flat_map(|text| text.split(';')).filter_map(|one| one.trim().split_once('='))
+}
+
+fn forbidden(why: &str) -> Refused {
+    Refused::new(StatusCode::FORBIDDEN, why)
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    fn access() -> Access {
+        let token = Token("t".repeat(43));
+        Access::new(token, 7979, "127.0.0.1", &["lab.example".to_string()])
+    }
+
+    fn headers(of: &[(&'static str, &str)]) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        for (name, value) in of {
+            headers.append(*name, HeaderValue::from_str(value).unwrap());
+        }
+        headers
+    }
+
+    fn is_own(of: &[(&'static str, &str)]) -> bool {
+        access().check_sender(&headers(of), &Uri::from_static("/")).is_ok()
+    }
+
+    #[test]
+    fn only_names_of_its_own_are_answered() {
+        for host in ["127.0.0.1:7979", "localhost:7979", "LOCALHOST:7979", "[::1]:7979", "lab.example"] {
+            assert!(is_own(&[("host", host)]), "{host}");
+        }
+        for host in
+            ["127.0.0.1", "127.0.0.1:80", "evil.example:7979", "evil.example", "lab.example.evil:7979", ""]
+        {
+            assert!(!is_own(&[("host", host)]), "{host}");
+        }
+        assert!(!is_own(&[]));
+    }
+
+    #[test]
+    fn a_request_for_another_authority_than_its_host_is_not_answered() {
+        let both = headers(&[("host", "localhost:7979")]);
+        assert!(access().check_sender(&both, &Uri::from_static("http://evil.example/")).is_err());
+        assert!(access().check_sender(&both, &Uri::from_static("http://localhost:7979/")).is_ok());
+    }
+
+    #[test]
+    fn another_site_s_page_is_not_answered() {
+        let host = ("host", "localhost:7979");
+        assert!(is_own(&[host, ("origin", "http://localhost:7979")]));
+        for origin in
+            ["http://evil.example", "null", "http://localhost:8080", "http://evil.example:7979", "file://"]
+        {
+            assert!(!is_own(&[host, ("origin", origin)]), "{origin}");
+        }
+        assert!(!is_own(&[host, ("sec-fetch-site", "cross-site")]));
+        assert!(!is_own(&[host, ("sec-fetch-site", "same-site")]));
+        assert!(is_own(&[host, ("sec-fetch-site", "same-origin")]));
+        assert!(is_own(&[host, ("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate")]));
+    }
+
+    #[test]
+    fn the_token_is_a_header_or_a_cookie() {
+        let token = "t".repeat(43);
+        let may = |of: &[(&'static str, &str)]| access().check_token(&headers(of)).is_ok();
+        assert!(may(&[("authorization", &format!("Bearer {token}"))]));
+        assert!(may(&[("cookie", &format!("a=b; whyso_7979={token}"))]));
+        assert!(!may(&[]));
+        assert!(!may(&[("cookie", &format!("whyso_7980={token}"))]));
+        assert!(!may(&[("authorization", "Bearer t")]));
+        assert!(!may(&[("authorization", &format!("Basic {token}"))]));
+    }
+
+    #[test]
+    fn tokens_differ_and_a_file_of_one_must_be_the_user_s_own() {
+        let (one, other) = (Token::random().unwrap(), Token::random().unwrap());
+        assert!(one.text() != other.text() && one.text().len() == 43);
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        fs::write(&path, format!("{}\n", one.text())).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
+        assert!(matches!(Token::from_file(&path), Err(Error::TokenFileOpen(_))));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        assert_eq!(Token::from_file(&path).unwrap().text(), one.text());
+        fs::write(&path, "short").unwrap();
+        assert!(matches!(Token::from_file(&path), Err(Error::TokenFile(_))));
+    }
+}

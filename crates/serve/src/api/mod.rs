@@ -1,0 +1,170 @@
+//! The API: which address gives what. Each handler parses, calls one function, and answers.
+
+mod bookmarks;
+mod compare;
+mod live;
+mod read;
+mod runs;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, SET_COOKIE,
+    X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
+};
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::{delete, get, post};
+use tokio::sync::Semaphore;
+
+use crate::access::Access;
+use crate::bookmarks::Bookmarks;
+use crate::error::{Answer, Refused};
+use crate::found::Verdicts;
+use crate::listen::ServePlan;
+use crate::live::Live;
+use crate::open::Recordings;
+use crate::page;
+
+/// Requests that read recordings at a time: each may hold some thirty series in memory.
+const READERS_MAX: usize = 3;
+/// A request waits so long for its turn.
+const TURN_WITHIN: Duration = Duration::from_secs(30);
+/// Of what a browser sends.
+const BODY_BYTES_MAX: usize = 1 << 20;
+
+/// Everything that requests share.
+pub(crate) struct Site {
+    access: Access,
+    pub(crate) recordings: Recordings,
+    pub(crate) verdicts: Verdicts,
+    pub(crate) bookmarks: Bookmarks,
+    pub(crate) live: Live,
+    readers: Arc<Semaphore>,
+}
+
+impl Site {
+    pub(crate) fn new(plan: ServePlan, access: Access) -> Site {
+        Site {
+            access,
+            live: Live::new(plan.runs.clone(), plan.servers),
+            recordings: Recordings::new(plan.runs),
+            verdicts: Verdicts::default(),
+            bookmarks: Bookmarks::new(plan.charts),
+            readers: Arc::new(Semaphore::new(READERS_MAX)),
+        }
+    }
+
+    /// When nothing is being read.
+    pub(crate) async fn until_idle(&self) {
+        let _ = self.readers.acquire_many(READERS_MAX as u32).await;
+    }
+}
+
+/// Does what reads or writes files away from the threads that serve sockets, a few at a time.
+pub(crate) async fn reading<T: Send + 'static>(
+    site: Arc<Site>,
+    read: impl FnOnce(&Site) -> Answer<T> + Send + 'static,
+) -> Answer<T> {
+    let turn = tokio::time::timeout(TURN_WITHIN, Arc::clone(&site.readers).acquire_owned()).await;
+    let Ok(Ok(turn)) = turn else { return Err(Refused::busy()) };
+    let done = tokio::task::spawn_blocking(move || {
+        let answer = read(&site);
+        drop(turn);
+        answer
+    });
+    done.await.unwrap_or_else(|_| {
+        Err(Refused::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            "this could not be read: the recording may be damaged",
+        ))
+    })
+}
+
+pub(crate) fn router(site: Arc<Site>) -> Router {
+    let api = Router::new()
+        .route("/session", post(session))
+        .route("/runs", get(runs::list))
+        .route("/runs/{id}", get(read::outline).delete(runs::remove))
+        .route("/runs/{id}/explained", get(read::explained))
+        .route("/runs/{id}/blocks/{number}", get(read::block))
+        .route("/runs/{id}/catalogue", get(read::catalogue))
+        .route("/runs/{id}/series", get(read::series))
+        .route("/runs/{id}/tables", get(read::tables))
+        .route("/runs/{id}/events", get(read::events))
+        .route("/runs/{id}/log", get(read::log))
+        .route("/runs/{id}/notes", post(runs::note))
+        .route("/bookmarks", get(bookmarks::list).put(bookmarks::save))
+        .route("/bookmarks/import", post(bookmarks::import))
+        .route("/bookmarks/{key}", delete(bookmarks::remove))
+        .route("/bookmarks/{key}/toml", get(bookmarks::export))
+        .route("/live", get(live::list))
+        .route("/live/{name}/start", post(live::start))
+        .route("/live/{name}/stop", post(live::stop))
+        .route("/compare", get(compare::compare))
+        .fallback(no_such_address)
+        .layer(from_fn_with_state(Arc::clone(&site), with_token));
+    Router::new()
+        .nest("/api/v1", api)
+        .fallback(page)
+        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .layer(from_fn_with_state(Arc::clone(&site), from_own_page))
+        .with_state(site)
+}
+
+/// The page: one document at every address that is not the API's, since the address says what it shows.
+async fn page(request: Request) -> Response {
+    if request.method() != Method::GET && request.method() != Method::HEAD {
+        return Refused::new(StatusCode::METHOD_NOT_ALLOWED, "the page is only read").into_response();
+    }
+    if request.uri().path().starts_with("/api") {
+        return no_such_address().await.into_response();
+    }
+    ([(CONTENT_TYPE, "text/html; charset=utf-8")], page::html()).into_response()
+}
+
+async fn no_such_address() -> Refused {
+    Refused::not_found("there is nothing at this address: docs/serve.md lists those of the API")
+}
+
+/// The token becomes the page's cookie.
+async fn session(State(site): State<Arc<Site>>) -> Response {
+    let Ok(cookie) = HeaderValue::from_str(&site.access.set_cookie()) else {
+        return StatusCode::INTERNAL_SERVER_ERROR.into_response();
+    };
+    (StatusCode::NO_CONTENT, [(SET_COOKIE, cookie)]).into_response()
+}
+
+async fn from_own_page(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
+    let checked = site.access.check_sender(request.headers(), request.uri());
+    let mut response = match checked {
+        Ok(()) => next.run(request).await,
+        Err(refused) => refused.into_response(),
+    };
+    let always: [(HeaderName, &str); 7] = [
+        (CACHE_CONTROL, "no-store"),
+        (CONTENT_SECURITY_POLICY, page::policy()),
+        (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (X_FRAME_OPTIONS, "DENY"),
+        (REFERRER_POLICY, "no-referrer"),
+        (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+        (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    ];
+    for (name, value) in always {
+        if let Ok(value) = HeaderValue::from_str(value) {
+            response.headers_mut().insert(name, value);
+        }
+    }
+    response
+}
+
+async fn with_token(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
+    match site.access.check_token(request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(refused) => refused.into_response(),
+    }
+}

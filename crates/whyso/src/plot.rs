@@ -1,0 +1,72 @@
+//! `whyso plot`: series as a picture.
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+use whyso_serve::{Mode, PlotPlan};
+
+use crate::choice_args::Stretch;
+use crate::commands::open;
+
+#[derive(Args, Debug)]
+pub(crate) struct PlotArgs {
+    /// The run: its folder, or its id under --runs
+    run: PathBuf,
+    /// What is drawn: METRIC, SOURCE/METRIC or SOURCE/METRIC/INSTANCE, such as Questions or disk/write_bytes
+    #[arg(required = true, value_name = "METRIC")]
+    metric: Vec<String>,
+    /// Windows side by side, in time since the load began: 1:10-1:25,10:05-10:20 [default: all of the run]
+    #[arg(long, value_name = "A-B,C-D", value_delimiter = ',')]
+    window: Vec<Stretch>,
+    /// What counters are drawn as
+    #[arg(long, value_enum, default_value_t = ModeArg::Rate)]
+    mode: ModeArg,
+    /// Of a metric with more instances, so many: the busiest
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    top: usize,
+    /// One line a metric, of the sum of its instances
+    #[arg(long)]
+    sum: bool,
+    /// Where to write [default: standard output]
+    #[arg(long, short, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Folder that holds the recordings
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    runs: PathBuf,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum ModeArg {
+    Rate,
+    Raw,
+    PerTransaction,
+}
+
+pub(crate) fn plot(args: &PlotArgs) -> Result<ExitCode> {
+    let (recording, path) = open(&args.run, &args.runs)?;
+    for problem in recording.problems() {
+        eprintln!("whyso: warning: {problem}");
+    }
+    let plan = PlotPlan {
+        metrics: args.metric.clone(),
+        windows: args.window.iter().map(|window| (window.begin_s, window.end_s)).collect(),
+        mode: match args.mode {
+            ModeArg::Rate => Mode::Rate,
+            ModeArg::Raw => Mode::Raw,
+            ModeArg::PerTransaction => Mode::PerTransaction,
+        },
+        top: args.top.max(1),
+        sum: args.sum,
+    };
+    let picture = whyso_serve::plot(&path, &plan)?;
+    match &args.output {
+        Some(path) => {
+            std::fs::write(path, picture).with_context(|| format!("can't write {}", path.display()))?
+        }
+        None => std::io::stdout().lock().write_all(picture.as_bytes())?,
+    }
+    Ok(ExitCode::SUCCESS)
+}

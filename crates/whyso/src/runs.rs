@@ -1,0 +1,203 @@
+//! `whyso runs`: what is done to recordings as a whole.
+
+use std::io::{BufRead, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use clap::{Args, Subcommand};
+use whyso_lab::Error;
+use whyso_record::RunSummary;
+use whyso_report::number::bytes;
+
+#[derive(Args, Debug)]
+pub(crate) struct RunsArgs {
+    #[command(subcommand)]
+    command: Option<RunsCommand>,
+    /// Folder that holds the recordings
+    #[arg(long, value_name = "DIR", default_value = "runs", global = true)]
+    runs: PathBuf,
+    /// Print one JSON object on standard output, and nothing else there
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Subcommand, Debug)]
+enum RunsCommand {
+    /// List them (what `whyso runs` alone does)
+    List,
+    /// Remove runs with everything in their folders
+    Rm {
+        #[arg(required = true, value_name = "RUN")]
+        run: Vec<String>,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Remove the oldest detail of runs until each is within a size: roll-ups, events and results stay
+    Prune {
+        /// Of each run, such as 200MiB
+        #[arg(long, value_name = "SIZE", value_parser = whyso_lab::parse_size)]
+        size: u64,
+        /// [default: every run that is larger]
+        #[arg(value_name = "RUN")]
+        run: Vec<String>,
+    },
+    /// Write runs into one file, a tar archive
+    Backup {
+        /// [default: every run that has ended]
+        #[arg(value_name = "RUN")]
+        run: Vec<String>,
+        /// The file, which must not exist yet
+        #[arg(long, short, value_name = "FILE")]
+        output: PathBuf,
+    },
+    /// Take the runs of a backup into the folder of recordings; those that are there already are left alone
+    Import {
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
+}
+
+pub(crate) fn runs(args: &RunsArgs) -> Result<ExitCode> {
+    match &args.command {
+        None | Some(RunsCommand::List) => list(args),
+        Some(RunsCommand::Rm { run, yes }) => remove(args, run, *yes),
+        Some(RunsCommand::Prune { size, run }) => prune(args, *size, run),
+        Some(RunsCommand::Backup { run, output }) => backup(args, run, output),
+        Some(RunsCommand::Import { file }) => import(args, file),
+    }
+}
+
+fn list(args: &RunsArgs) -> Result<ExitCode> {
+    let runs = whyso_record::list_runs(&args.runs)?;
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        let ids: Vec<_> = runs
+            .iter()
+            .map(|run| {
+                serde_json::json!({
+                    "run": run.id,
+                    "path": run.path,
+                    "bytes": run.bytes,
+                    "ended": run.run.ended,
+                    "performance_schema": run.run.performance_schema(),
+                    "problem": run.problem,
+                })
+            })
+            .collect();
+        writeln!(out, "{}", serde_json::to_string_pretty(&serde_json::json!({ "runs": ids }))?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if runs.is_empty() {
+        writeln!(out, "no runs in {}: `whyso run` makes one", args.runs.display())?;
+    }
+    for run in runs {
+        writeln!(out, "{}", whyso_report::run_line(&run))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The runs that are named, each once.
+fn named(args: &RunsArgs, names: &[String]) -> Result<Vec<RunSummary>> {
+    let mut there = whyso_record::list_runs(&args.runs)?;
+    let mut found = Vec::new();
+    for name in names {
+        let Some(place) = there.iter().position(|run| run.id == *name) else {
+            if found.iter().any(|run: &RunSummary| run.id == *name) {
+                continue;
+            }
+            bail!(Error::Plan(format!(
+                "there is no run {name} in {}: `whyso runs` lists them",
+                args.runs.display()
+            )));
+        };
+        found.push(there.remove(place));
+    }
+    Ok(found)
+}
+
+fn remove(args: &RunsArgs, names: &[String], yes: bool) -> Result<ExitCode> {
+    let runs = named(args, names)?;
+    if !yes {
+        if !std::io::stdin().is_terminal() {
+            bail!(Error::Plan("nobody is there to be asked: add --yes to remove them".to_string()));
+        }
+        let all: u64 = runs.iter().map(|run| run.bytes).sum();
+        for run in &runs {
+            eprintln!("{}", whyso_report::run_line(run));
+        }
+        eprint!("Remove {} of {} for good? [y/N] ", counted(runs.len()), bytes(all));
+        let mut answer = String::new();
+        std::io::stdin().lock().read_line(&mut answer)?;
+        if !matches!(answer.trim(), "y" | "Y" | "yes") {
+            bail!("nothing was removed");
+        }
+    }
+    let mut freed = 0;
+    for run in &runs {
+        freed += whyso_record::remove_run(&run.path)?;
+    }
+    let ids: Vec<&str> = runs.iter().map(|run| run.id.as_str()).collect();
+    tell(args, serde_json::json!({ "removed": ids, "freed_bytes": freed }), || {
+        format!("removed {}, {} freed", counted(ids.len()), bytes(freed))
+    })
+}
+
+fn prune(args: &RunsArgs, size: u64, names: &[String]) -> Result<ExitCode> {
+    let runs = match names {
+        [] => whyso_record::list_runs(&args.runs)?.into_iter().filter(|run| !run.live).collect(),
+        _ => named(args, names)?,
+    };
+    let (mut freed, mut pruned) = (0, Vec::new());
+    for run in runs.iter().filter(|run| run.bytes > size) {
+        let of_run = whyso_record::prune_run(&run.path, size)?;
+        if of_run > 0 {
+            pruned.push(run.id.as_str());
+        }
+        freed += of_run;
+    }
+    tell(args, serde_json::json!({ "pruned": pruned, "freed_bytes": freed }), || {
+        format!("{} lost their oldest detail, {} freed", counted(pruned.len()), bytes(freed))
+    })
+}
+
+fn backup(args: &RunsArgs, names: &[String], output: &Path) -> Result<ExitCode> {
+    let runs: Vec<RunSummary> = match names {
+        [] => whyso_record::list_runs(&args.runs)?.into_iter().filter(|run| !run.live).collect(),
+        _ => named(args, names)?,
+    };
+    if runs.is_empty() {
+        bail!("there is no run to back up in {}", args.runs.display());
+    }
+    let paths: Vec<PathBuf> = runs.iter().map(|run| run.path.clone()).collect();
+    let written = whyso_record::backup_runs(&paths, output)?;
+    let ids: Vec<&str> = runs.iter().map(|run| run.id.as_str()).collect();
+    tell(args, serde_json::json!({ "file": output, "runs": ids, "bytes": written }), || {
+        format!("{}: {}, {}", output.display(), counted(ids.len()), bytes(written))
+    })
+}
+
+fn import(args: &RunsArgs, file: &Path) -> Result<ExitCode> {
+    let (imported, there) = whyso_record::import_runs(file, &args.runs)?;
+    tell(args, serde_json::json!({ "imported": imported, "there_already": there }), || {
+        let mut words = format!("took in {}", counted(imported.len()));
+        if !there.is_empty() {
+            words.push_str(&format!(", left {} alone that were there already", counted(there.len())));
+        }
+        words
+    })
+}
+
+fn tell(args: &RunsArgs, object: serde_json::Value, words: impl FnOnce() -> String) -> Result<ExitCode> {
+    let mut out = std::io::stdout().lock();
+    match args.json {
+        true => writeln!(out, "{}", serde_json::to_string_pretty(&object)?)?,
+        false => writeln!(out, "{}", words())?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn counted(runs: usize) -> String {
+    if runs == 1 { "1 run".to_string() } else { format!("{runs} runs") }
+}

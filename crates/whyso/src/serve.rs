@@ -1,0 +1,83 @@
+//! `whyso serve`: recordings as a page.
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use whyso_serve::{LiveServer, ServePlan, Server, Token};
+
+/// Threads that serve sockets; recordings are read by others.
+const THREADS: usize = 2;
+
+#[derive(Args, Debug)]
+pub(crate) struct ServeArgs {
+    /// Folder that holds the recordings
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    runs: PathBuf,
+    /// Where to listen; port 0 is any free one
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7979")]
+    listen: SocketAddr,
+    /// Further name by which browsers ask for this server, as a proxy passes it on, such as lab.example.org; may be given more than once
+    #[arg(long = "host", value_name = "HOST[:PORT]")]
+    hosts: Vec<String>,
+    /// File that holds the token, 32 letters and digits or more, readable by you alone [default: a new token at each start]
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// Folder that holds your own sets of charts [default: charts in the folder of recordings]
+    #[arg(long, value_name = "DIR")]
+    charts: Option<PathBuf>,
+    /// File that names servers that may be recorded from the page, readable by you alone (see docs/serve.md)
+    #[arg(long, value_name = "FILE")]
+    servers: Option<PathBuf>,
+}
+
+pub(crate) fn serve(args: &ServeArgs) -> Result<ExitCode> {
+    let token = match &args.token_file {
+        Some(path) => Token::from_file(path)?,
+        None => Token::random()?,
+    };
+    let plan = ServePlan {
+        runs: args.runs.clone(),
+        charts: args.charts.clone().unwrap_or_else(|| args.runs.join("charts")),
+        servers: args.servers.as_deref().map_or(Ok(Vec::new()), LiveServer::from_file)?,
+        listen: args.listen,
+        token: token.clone(),
+        hosts: args.hosts.clone(),
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(THREADS)
+        .enable_all()
+        .build()
+        .context("can't start")?;
+    runtime.block_on(async {
+        let server = Server::bind(plan).await?;
+        if !server.address().ip().is_loopback() {
+            eprintln!(
+                "whyso: warning: {} can be reached from other machines, and nothing is encrypted: whoever reads the traffic has the token. \
+                 Listen on 127.0.0.1 behind a proxy that speaks TLS (see docs/serve.md)",
+                server.address()
+            );
+        }
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "{}", server.url_with(&token))?;
+        out.flush()?;
+        drop(out);
+        server.run(stopped()).await?;
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+/// Ctrl-C, or being asked to end.
+async fn stopped() {
+    let mut term = match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+        Ok(term) => term,
+        Err(_) => return std::future::pending().await,
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = term.recv() => {}
+    }
+}

@@ -1,0 +1,93 @@
+/** What the page asks of its server. */
+
+import type { RunEvent } from '../data/model.ts';
+
+const ROOT = '/api/v1';
+
+/** An answer that is none: one sentence for the reader. */
+export class Refused extends Error {
+  readonly status: number;
+
+  constructor(status: number, message: string) {
+    super(message);
+    this.status = status;
+  }
+}
+
+export async function signIn(token: string): Promise<void> {
+  await fetch(`${ROOT}/session`, { method: 'POST', headers: { authorization: `Bearer ${token}` } }).catch(() => undefined);
+}
+
+async function ask(path: string, init?: RequestInit): Promise<Response> {
+  let response: Response;
+  try {
+    response = await fetch(ROOT + path, init);
+  } catch (error) {
+    if (error instanceof DOMException && error.name === 'AbortError') throw error;
+    throw new Refused(0, 'The server does not answer: is `whyso serve` still running?');
+  }
+  if (response.ok) return response;
+  const said = (await response.json().catch(() => null)) as { error?: string } | null;
+  throw new Refused(response.status, said?.error ?? `The server answered ${response.status}.`);
+}
+
+export async function getJson<T>(path: string, signal?: AbortSignal): Promise<T> {
+  return (await (await ask(path, signal ? { signal } : {})).json()) as T;
+}
+
+export async function getText(path: string): Promise<string> {
+  return (await ask(path)).text();
+}
+
+export async function getBytes(path: string, signal?: AbortSignal): Promise<ArrayBuffer> {
+  return (await ask(path, signal ? { signal } : {})).arrayBuffer();
+}
+
+export async function post(path: string, body: unknown): Promise<void> {
+  await ask(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+}
+
+export async function put(path: string, body: unknown): Promise<void> {
+  await ask(path, { method: 'PUT', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+}
+
+export async function postText<T>(path: string, body: string): Promise<T> {
+  return (await (await ask(path, { method: 'POST', headers: { 'content-type': 'text/plain' }, body })).json()) as T;
+}
+
+export async function remove(path: string): Promise<void> {
+  await ask(path, { method: 'DELETE' });
+}
+
+export function runPath(id: string): string {
+  return `/runs/${encodeURIComponent(id)}`;
+}
+
+export interface Listed {
+  id: string;
+  workload: string;
+  server: string;
+  host: string;
+  began_ms: number | null;
+  seconds: number | null;
+  levels: number;
+  best: { users: number; rate_per_s: number | null; transactions_per_s: number; latency_p95_ms: number } | null;
+  /** Null until it is worked out, empty where there is none. */
+  verdict: string | null;
+  notes: string[];
+  bytes: number;
+  live: boolean;
+  ended: string;
+}
+
+export interface RunList {
+  folder: string;
+  runs: Listed[];
+  verdicts_coming: boolean;
+}
+
+export interface News {
+  events: RunEvent[];
+  end_ns: number;
+  live: boolean;
+}

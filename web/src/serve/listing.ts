@@ -1,0 +1,42 @@
+/** The list of runs: searched and sorted. Pure. */
+
+import type { Listed } from './api.ts';
+
+export type SortBy = 'began' | 'workload' | 'server' | 'best' | 'bytes';
+
+export interface Sorting {
+  by: SortBy;
+  down: boolean;
+}
+
+/** Runs in which every typed word occurs somewhere. */
+export function found(runs: Listed[], text: string): Listed[] {
+  const words = text.toLowerCase().split(/\s+/).filter((word) => word !== '');
+  if (words.length === 0) return runs;
+  return runs.filter((run) => {
+    const said = [run.id, run.workload, run.server, run.host, run.verdict ?? '', run.ended, ...run.notes].join(' ').toLowerCase();
+    return words.every((word) => said.includes(word));
+  });
+}
+
+export function sorted(runs: Listed[], { by, down }: Sorting): Listed[] {
+  const of: Record<SortBy, (run: Listed) => string | number> = {
+    began: (run) => run.began_ms ?? 0,
+    workload: (run) => run.workload,
+    server: (run) => run.server,
+    best: (run) => run.best?.transactions_per_s ?? -1,
+    bytes: (run) => run.bytes,
+  };
+  const compare = (a: string | number, b: string | number) =>
+    typeof a === 'string' && typeof b === 'string' ? a.localeCompare(b, undefined, { numeric: true }) : Number(a) - Number(b);
+  const order = [...runs].sort((a, b) => compare(of[by](a), of[by](b)) || (a.id < b.id ? -1 : 1));
+  return down ? order.reverse() : order;
+}
+
+/** "3 min", "1.5 h". */
+export function lengthWords(seconds: number | null): string {
+  if (seconds === null || !(seconds > 0)) return '–';
+  if (seconds < 90) return `${Math.round(seconds)} s`;
+  if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
+  return `${(seconds / 3600).toFixed(1)} h`;
+}

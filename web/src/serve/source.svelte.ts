@@ -1,0 +1,104 @@
+/** A run's data as the server has them: the head at once, what has to be worked out a moment later, samples as charts ask for them. */
+
+import type { Column, Head } from '../data/model.ts';
+import { BlockSource, headOf, inflate, unpacked } from '../data/source.ts';
+import type { Mode } from '../lib/derive.ts';
+import type { Span } from '../lib/desk.svelte.ts';
+import { getBytes, getJson, getText, runPath } from './api.ts';
+import { linesIn, type ServedLines } from './columns.ts';
+
+/** Buckets of a series that is asked for whole. */
+const WHOLE_PIXELS = 2000;
+/** Numbers of blocks of a window's tables begin here; those of the head are below. */
+const WINDOW_BLOCKS = 1_000_000;
+
+type Tables = Pick<Head, 'statements' | 'locks' | 'pfs'>;
+
+export class ServedSource extends BlockSource {
+  readonly id: string;
+  #head: Head = $state.raw({} as Head);
+  /** The tables by level, while those of a window are shown. */
+  #byLevel: Tables | null = null;
+  #windowBlocks: string[] = [];
+  #windowFrom = WINDOW_BLOCKS;
+  /** Grows whenever tables change. */
+  tables: number = $state(0);
+  isExplained: boolean = $state(false);
+
+  constructor(id: string, head: Head) {
+    super();
+    this.id = id;
+    this.#head = head;
+  }
+
+  static async open(id: string): Promise<ServedSource> {
+    return new ServedSource(id, headOf(await getText(runPath(id))));
+  }
+
+  get head(): Head {
+    return this.#head;
+  }
+
+  /** Adds what was found. */
+  async explain(): Promise<void> {
+    const head = headOf(await getText(`${runPath(this.id)}/explained`));
+    this.#head = head;
+    this.isExplained = true;
+    this.tables++;
+  }
+
+  setEvents(events: Head['events']): void {
+    this.#head = { ...this.#head, events };
+  }
+
+  /** Tables of a window in place of those by level; null brings these back. */
+  async showTablesOf(window: Span | null, signal: AbortSignal): Promise<void> {
+    if (window === null) {
+      if (this.#byLevel) this.#head = { ...this.#head, ...this.#byLevel };
+      if (this.#byLevel) this.tables++;
+      this.#byLevel = null;
+      return;
+    }
+    const path = `${runPath(this.id)}/tables?from_s=${window.from}&to_s=${window.to}`;
+    const read = await getJson<{ tables: Tables; blocks: string[] }>(path, signal);
+    const { statements, locks, pfs } = this.#head;
+    this.#byLevel ??= { locks, ...(statements && { statements }), ...(pfs && { pfs }) };
+    // Numbers of blocks are never used again: what was inflated is kept by its number.
+    this.#windowFrom += this.#windowBlocks.length;
+    this.#windowBlocks = read.blocks;
+    const views = read.tables.pfs?.views.map((view) => ({ ...view, block: view.block + this.#windowFrom }));
+    const tables = read.tables.pfs && views ? { ...read.tables, pfs: { ...read.tables.pfs, views } } : read.tables;
+    this.#head = { ...this.#head, ...tables };
+    this.tables++;
+  }
+
+  lines(numbers: number[], view: Span, px: number, how: { mode: Mode; top: number; sum: boolean }, signal?: AbortSignal): Promise<ServedLines> {
+    const asked = new URLSearchParams({
+      numbers: numbers.join(','),
+      from_s: String(view.from),
+      to_s: String(view.to),
+      px: String(px),
+      mode: how.mode,
+      top: String(how.top),
+      sum: String(how.sum),
+    });
+    return getBytes(`${runPath(this.id)}/series?${asked.toString()}`, signal).then(linesIn);
+  }
+
+  override async column(series: number): Promise<Column> {
+    const about = this.head.series[series];
+    if (!about) throw new Error(`There is no series ${series} in this run.`);
+    const whole = { from: -60, to: (this.head.end_ns - this.head.origin_ns) / 1e9 + 60 };
+    const { lines } = await this.lines([about.slot], whole, WHOLE_PIXELS, { mode: 'raw', top: 0, sum: false });
+    return lines[0]?.column ?? { t: new Float64Array(), v: new Float64Array() };
+  }
+
+  protected async inflated(number: number): Promise<Uint8Array> {
+    if (number >= WINDOW_BLOCKS) {
+      const block = this.#windowBlocks[number - this.#windowFrom];
+      if (block === undefined) throw new Error('These tables were replaced by those of another window.');
+      return inflate(unpacked(block));
+    }
+    return inflate(new Uint8Array(await getBytes(`${runPath(this.id)}/blocks/${number}`)));
+  }
+}

@@ -1,0 +1,67 @@
+/** What of a run is shown, as the address holds it. Pure. */
+
+import type { Mode } from '../lib/derive.ts';
+import type { ChartSpec, Pick } from '../lib/desk.svelte.ts';
+
+const MODES: Mode[] = ['rate', 'per_transaction', 'raw'];
+
+/** A chart without its number. */
+export type Chart = Omit<ChartSpec, 'id'>;
+
+type Packed = [title: string, picks: [string, string, string, string | null][], mode: Mode, top: number, log: 0 | 1, sum: 0 | 1];
+
+export function packedCharts(charts: Chart[]): string {
+  const packed = charts.map((chart): Packed => [
+    chart.title,
+    chart.picks.map((pick) => [pick.host, pick.source, pick.metric, pick.instance]),
+    chart.mode,
+    chart.top,
+    chart.log ? 1 : 0,
+    chart.sum ? 1 : 0,
+  ]);
+  return JSON.stringify(packed);
+}
+
+/** What can't be read of it is left out; null where nothing is there. */
+export function unpackedCharts(text: string | null): Chart[] | null {
+  if (text === null) return null;
+  let packed: unknown;
+  try {
+    packed = JSON.parse(text);
+  } catch {
+    return null;
+  }
+  if (!Array.isArray(packed)) return null;
+  return packed.slice(0, 60).flatMap((one: unknown): Chart[] => {
+    if (!Array.isArray(one)) return [];
+    const [title, picks, mode, top, log, sum] = one as unknown[];
+    const read = (Array.isArray(picks) ? picks : []).flatMap((pick: unknown): Pick[] => {
+      if (!Array.isArray(pick)) return [];
+      const [host, source, metric, instance] = pick as unknown[];
+      if (typeof host !== 'string' || typeof source !== 'string' || typeof metric !== 'string') return [];
+      return [{ host, source, metric, instance: typeof instance === 'string' ? instance : null }];
+    });
+    if (read.length === 0) return [];
+    return [
+      {
+        title: typeof title === 'string' ? title : (read[0]?.metric ?? ''),
+        picks: read,
+        mode: MODES.find((known) => known === mode) ?? 'rate',
+        top: typeof top === 'number' && top >= 1 && top <= 100 ? Math.round(top) : 5,
+        log: log === 1,
+        sum: sum === 1,
+      },
+    ];
+  });
+}
+
+/** Seconds with as many digits as a view needs. */
+export function packedSeconds(s: number): string {
+  return String(Math.round(s * 1000) / 1000);
+}
+
+export function unpackedSeconds(text: string | null): number | null {
+  if (text === null || text.trim() === '') return null;
+  const value = Number(text);
+  return Number.isFinite(value) ? value : null;
+}
