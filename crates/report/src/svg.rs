@@ -4,7 +4,7 @@
 //! of rates; beneath both, where the run was traced, the time budget.
 
 mod budget;
-pub mod plot;
+pub(crate) mod plot;
 mod scale;
 
 use std::fmt::Write;

@@ -68,6 +68,10 @@ impl Refused {
         Refused::new(StatusCode::CONFLICT, why)
     }
 
+    pub(crate) fn damaged() -> Refused {
+        Refused::failed("this could not be read: the recording may be damaged")
+    }
+
     pub(crate) fn busy() -> Refused {
         Refused::new(StatusCode::SERVICE_UNAVAILABLE, "too much is asked at once: ask again in a moment")
     }

@@ -24,3 +24,6 @@ mod series;
 pub use access::Token;
 pub use error::Error;
 pub use listen::{ServePlan, Server};
+pub use live::LiveServer;
+pub use plot::{PlotPlan, plot};
+pub use series::Mode;

@@ -1,5 +1,7 @@
 //! Series over a window, as a chart of so many pixels draws them: single readings where there is room, else an envelope of every pixel.
 
+use std::thread;
+
 use serde::{Deserialize, Serialize};
 use whyso_record::data::{Kind, SeriesId};
 use whyso_record::run::Window;
@@ -13,6 +15,9 @@ use crate::open::{Found, Opened};
 
 /// Series of one request.
 const SERIES_MAX: usize = 400;
+/// A request reads with so many threads at most, each of at least so many series.
+const THREADS_MAX: usize = 4;
+const SERIES_A_THREAD_MIN: usize = 4;
 const PIXELS_MIN: usize = 16;
 const PIXELS_MAX: usize = 4096;
 /// Readings a pixel, up to which each is drawn by itself.
@@ -111,16 +116,32 @@ pub(crate) fn lines(opened: &Opened, wanted: &Wanted) -> Answer<Lines> {
         found = heaviest(opened, found, wanted)?;
     }
     let left = all - found.len();
-    let lines = if wanted.is_sum {
-        vec![summed(opened, &found, wanted)?]
-    } else {
-        let mut lines = Vec::new();
-        for (number, one) in &found {
-            lines.push(Line { number: Some(*number), ..line(opened, one, wanted)? });
-        }
-        lines
-    };
+    let lines =
+        if wanted.is_sum { vec![summed(opened, &found, wanted)?] } else { each(opened, &found, wanted)? };
     Ok(Lines { lines, left })
+}
+
+/// Each by itself, by several threads where there are many: a day of twenty series would else take one of them too long.
+fn each(opened: &Opened, found: &[(u32, Found<'_>)], wanted: &Wanted) -> Answer<Vec<Line>> {
+    let cpus = thread::available_parallelism().map_or(1, usize::from);
+    let threads = found.len().div_ceil(SERIES_A_THREAD_MIN).min(cpus).clamp(1, THREADS_MAX);
+    let of = &|part: &[(u32, Found<'_>)]| -> Answer<Vec<Line>> {
+        part.iter()
+            .map(|(number, one)| Ok(Line { number: Some(*number), ..line(opened, one, wanted)? }))
+            .collect()
+    };
+    if threads == 1 {
+        return of(found);
+    }
+    thread::scope(|scope| {
+        let parts: Vec<_> =
+            found.chunks(found.len().div_ceil(threads)).map(|part| scope.spawn(move || of(part))).collect();
+        let mut lines = Vec::new();
+        for part in parts {
+            lines.extend(part.join().unwrap_or_else(|_| Err(Refused::damaged()))?);
+        }
+        Ok(lines)
+    })
 }
 
 /// Those with the most to say: by the mean of what is drawn, without its sign.
@@ -131,8 +152,8 @@ fn heaviest<'o>(
 ) -> Answer<Vec<(u32, Found<'o>)>> {
     let rough = Wanted { pixels: RANKED_BY, ..wanted.clone() };
     let mut ranked = Vec::new();
-    for (number, one) in found {
-        let drawn = line(opened, &one, &Wanted { mode: Mode::Rate, ..rough.clone() })?;
+    let drawn = each(opened, &found, &Wanted { mode: Mode::Rate, ..rough })?;
+    for ((number, one), drawn) in found.into_iter().zip(drawn) {
         let seen = drawn.value.iter().filter(|value| value.is_finite());
         let (total, count) =
             seen.fold((0.0, 0.0), |(total, count), value| (total + value.abs(), count + 1.0));

@@ -34,7 +34,7 @@ export function verdictOf({ run, explanation }: Pick<Head, 'run' | 'explanation'
   const [only, ...others] = explanation.levels;
   const name = processOf(run);
   if (name !== null) return `Where the time of ${name} went.`;
-  if (!only) return 'No level of load was measured.';
+  if (!only) return run.ended === null ? 'This recording goes on.' : 'No level of load was measured.';
   if (axisOf(run).head === 'due/s') return ratesVerdict(run);
   if (others.every((level) => level.users === only.users)) {
     return `${users(only.users)}: ${num(only.transactions_per_s)} ${unit}s a second.`;

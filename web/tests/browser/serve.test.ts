@@ -5,7 +5,7 @@ import { appendFileSync, cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { HOSTILE, launch } from './report.ts';
 
 const run = dirname(resolve(process.env['REPORT_HTML'] ?? ''));
@@ -37,6 +37,10 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
+afterEach(async () => {
+  await Promise.all(browser.contexts().map((context) => context.close()));
+});
+
 interface Seen {
   page: Page;
   complaints: string[];
@@ -61,8 +65,10 @@ async function at(path: string, width = 1280, colorScheme: 'light' | 'dark' = 'l
 
 async function runPage(query = '', width = 1280, colorScheme: 'light' | 'dark' = 'light'): Promise<Seen> {
   const seen = await at(`/runs/${id}${query}`, width, colorScheme);
+  await seen.page.locator('#settings').waitFor({ state: 'attached' });
+  // Charts that are not in sight are not read.
+  await seen.page.locator('.chart').first().scrollIntoViewIfNeeded();
   await seen.page.locator('.chart .legend b').first().waitFor();
-  await seen.page.locator('#settings').waitFor();
   return seen;
 }
 
@@ -176,7 +182,7 @@ describe('a run', () => {
     await page.keyboard.type('questions');
     await page.keyboard.press('Enter');
     const chart = page.locator('.chart').first();
-    expect(await chart.locator('h3').textContent()).toBe('Questions');
+    await chart.locator('h3', { hasText: 'Questions' }).waitFor();
     for (const mode of ['per transaction', 'raw', 'rate']) {
       const read = page.waitForResponse((response) => response.url().includes('/series?'));
       await chart.getByRole('button', { name: mode, exact: true }).click();

@@ -77,12 +77,7 @@ pub(crate) async fn reading<T: Send + 'static>(
         drop(turn);
         answer
     });
-    done.await.unwrap_or_else(|_| {
-        Err(Refused::new(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            "this could not be read: the recording may be damaged",
-        ))
-    })
+    done.await.unwrap_or_else(|_| Err(Refused::damaged()))
 }
 
 pub(crate) fn router(site: Arc<Site>) -> Router {

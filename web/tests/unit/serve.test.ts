@@ -1,0 +1,85 @@
+import { describe, expect, it } from 'vitest';
+import type { Listed } from '../../src/serve/api.ts';
+import { linesIn } from '../../src/serve/columns.ts';
+import { csvOf, svgOf } from '../../src/serve/exports.ts';
+import { found, lengthWords, sorted } from '../../src/serve/listing.ts';
+import { markdownHtml } from '../../src/serve/markdown.ts';
+import { packedCharts, unpackedCharts, unpackedSeconds } from '../../src/serve/view.ts';
+
+const run = (id: string, more: Partial<Listed> = {}): Listed => ({
+  id, workload: 'oltp', server: 'MariaDB 11', host: 'h', began_ms: 0, seconds: 1, levels: 1, best: null, verdict: null, notes: [], bytes: 1, live: false, ended: 'complete', ...more,
+});
+
+describe('the list of runs', () => {
+  const runs = [run('a', { began_ms: 2, notes: ['RAID cache off'] }), run('b', { began_ms: 1, verdict: 'The redo log holds it' }), run('c', { began_ms: 3, server: 'MySQL 8' })];
+
+  it('finds every word, anywhere', () => {
+    expect(found(runs, 'raid OFF').map((one) => one.id)).toEqual(['a']);
+    expect(found(runs, 'oltp redo').map((one) => one.id)).toEqual(['b']);
+    expect(found(runs, ' ').length).toBe(3);
+    expect(found(runs, 'redo raid')).toEqual([]);
+  });
+
+  it('sorts by any column, both ways', () => {
+    expect(sorted(runs, { by: 'began', down: true }).map((one) => one.id)).toEqual(['c', 'a', 'b']);
+    expect(sorted(runs, { by: 'server', down: false }).map((one) => one.id)).toEqual(['a', 'b', 'c']);
+  });
+
+  it('tells lengths in words', () => {
+    expect([null, 42, 600, 7200].map(lengthWords)).toEqual(['–', '42 s', '10 min', '2.0 h']);
+  });
+});
+
+describe('the address', () => {
+  const chart = { title: 'a "b"', picks: [{ host: 'server', source: 'status', metric: 'm&=', instance: null }, { host: 'h', source: 's', metric: 'n', instance: '' }], mode: 'raw' as const, top: 3, log: true, sum: false };
+
+  it('brings charts back as they were', () => {
+    expect(unpackedCharts(packedCharts([chart]))).toEqual([chart]);
+  });
+
+  it('leaves out what makes no sense', () => {
+    for (const text of ['', '{', '7', '[7,null,[]]', '[["t",[["h"]],"rate",5,0,0]]', '[["t",{},"rate"]]']) expect(unpackedCharts(text) ?? []).toEqual([]);
+    expect(unpackedCharts(null)).toBeNull();
+    expect(unpackedCharts('[["t",[["h","s","m",1]],"sql",1e99,0,0]]')?.[0]).toMatchObject({ mode: 'rate', top: 5, picks: [{ instance: null }] });
+    expect([null, '', 'x', '1.5'].map(unpackedSeconds)).toEqual([null, null, null, 1.5]);
+  });
+});
+
+it('reads columns as the server writes them', () => {
+  const head = JSON.stringify({ lines: [{ number: 7, count: 2, band: false }, { number: null, count: 1, band: true }], left: 3 });
+  const padded = head.padEnd(Math.ceil((4 + head.length) / 8) * 8 - 4);
+  const numbers = [0, 1, 5, NaN, 9, 2, 1, 1.5, 2.5, 3];
+  const buffer = new ArrayBuffer(4 + padded.length + numbers.length * 8);
+  new DataView(buffer).setUint32(0, padded.length, true);
+  new Uint8Array(buffer, 4).set(new TextEncoder().encode(padded));
+  new Float64Array(buffer, 4 + padded.length).set(numbers);
+  const { lines, left } = linesIn(buffer);
+  expect([lines[0]?.number, lines[1]?.number, left]).toEqual([7, null, 3]);
+  expect([...(lines[0]?.column.v ?? [])]).toEqual([5, NaN]);
+  expect(lines[1]?.column.band?.max[0]).toBe(3);
+});
+
+describe('exports', () => {
+  const column = { t: Float64Array.of(0, 1, 2, 3), v: Float64Array.of(1, NaN, 3, 4) };
+  const lines = [{ label: '=cmd()"<b>', color: '#123456', suffix: '/s', column }];
+
+  it('writes exact values, gaps as nothing, and no formulas', () => {
+    const csv = csvOf(lines, { from: 0, to: 3 }).split('\n');
+    expect(csv[1]).toBe(`0,"'=cmd()""<b>","/s",1,,,,`);
+    expect(csv[2]?.endsWith(',,,,,')).toBe(true);
+    expect(csv.length).toBe(5);
+  });
+
+  it('draws a gap as one, and text as text', () => {
+    const svg = svgOf('<script>', lines, { from: 0, to: 3 });
+    expect(svg).toContain('&lt;script&gt;');
+    expect(svg).not.toContain('<b>');
+    const path = /<path d="([^"]+)"/.exec(svg)?.[1] ?? '';
+    expect(path.split('M').length - 1).toBe(2);
+  });
+});
+
+it('writes Markdown as HTML, and nothing else as markup', () => {
+  expect(markdownHtml('# A *b*\n\none\ntwo\n- x\n- `**y**`')).toBe('<h2>A <em>b</em></h2>\n<p>one two</p>\n<ul><li>x</li><li><code>**y**</code></li></ul>');
+  expect(markdownHtml('<img src=x> **<b>** [a](javascript:x)')).toBe('<p>&lt;img src=x&gt; <strong>&lt;b&gt;</strong> [a](javascript:x)</p>');
+});
