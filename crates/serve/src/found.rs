@@ -1,7 +1,7 @@
 //! What was found in each run, in a sentence, for the list: worked out one run after the other while the list is looked at.
 
 use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -73,7 +73,7 @@ fn start(known: Arc<Mutex<Known>>) -> Sender<(PathBuf, u64)> {
 }
 
 /// The first of the findings; what can't be read has none.
-fn verdict(path: &PathBuf) -> String {
+fn verdict(path: &Path) -> String {
     let explained = Recording::open(path)
         .map_err(whyso_lab::Error::from)
         .and_then(|recording| whyso_lab::explain(&recording));
