@@ -22,8 +22,6 @@ const PIXELS_MIN: usize = 16;
 const PIXELS_MAX: usize = 4096;
 /// Readings a pixel, up to which each is drawn by itself.
 const READINGS_A_PIXEL: f64 = 1.5;
-/// Buckets of these lengths come from roll-ups of 10 seconds and of 2 minutes: eight of these each.
-const ROLLED_UP_NS: [i64; 2] = [80_000_000_000, 960_000_000_000];
 /// By so many buckets series are ranked.
 const RANKED_BY: usize = 24;
 /// A window is read with so many readings more on either side, so that lines go on to the edges.
@@ -187,10 +185,9 @@ fn recorded(opened: &Opened, id: SeriesId, is_counter: bool, wanted: &Wanted) ->
     let readings = (end_ns.min(info.last_ns) - begin_ns.max(info.first_ns)) as f64 / step_ns;
     let is_raw = wanted.mode == Mode::Raw;
     if readings > wanted.pixels as f64 * READINGS_A_PIXEL {
-        let buckets = buckets(wanted);
         let envelope = match is_raw {
-            true => recording.envelope_of_values(id, wanted.window, buckets)?,
-            false => recording.envelope(id, wanted.window, buckets)?,
+            true => recording.envelope_of_values(id, wanted.window, wanted.pixels)?,
+            false => recording.envelope(id, wanted.window, wanted.pixels)?,
         };
         return Ok(of_envelope(envelope, wanted.window));
     }
@@ -219,14 +216,6 @@ fn made(column: &Column, wanted: &Wanted) -> Line {
     let beside = READINGS_BESIDE as usize;
     let range = first.saturating_sub(beside)..(last + beside).min(column.t_ns.len());
     Line { t_ns: column.t_ns[range.clone()].to_vec(), value: column.value[range].to_vec(), ..Line::default() }
-}
-
-/// One a pixel; or somewhat fewer, where they are then just long enough to come from roll-ups.
-fn buckets(wanted: &Wanted) -> usize {
-    let length_ns = wanted.window.end_ns - wanted.window.begin_ns;
-    let fewer = ROLLED_UP_NS.map(|bucket_ns| (length_ns / bucket_ns) as usize);
-    let fits = |fewer: &usize| *fewer < wanted.pixels && *fewer * 2 >= wanted.pixels;
-    fewer.into_iter().find(fits).unwrap_or(wanted.pixels)
 }
 
 /// Each bucket at its middle.
@@ -299,20 +288,4 @@ fn each_transaction(opened: &Opened, rate: &[f64], grid: &Grid) -> Answer<Vec<f6
     };
     let transactions = gauge_on_grid(&column.t_ns, &column.value, grid);
     Ok(per_transaction(rate, &transactions))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_day_has_as_many_buckets_as_roll_ups_serve() {
-        let of = |hours: i64, pixels| {
-            let window = Window { begin_ns: 0, end_ns: hours * 3_600_000_000_000 };
-            let (numbers, mode) = (vec![0], Mode::Rate);
-            buckets(&Wanted { numbers, window, pixels, mode, top: 0, is_sum: false })
-        };
-        assert_eq!((of(24, 1200), of(24, 800), of(24, 2400)), (1080, 800, 2400));
-        assert_eq!((of(1, 1200), of(24 * 7, 1000)), (1200, 630));
-    }
 }
