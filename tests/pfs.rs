@@ -135,7 +135,7 @@ fn the_views_count_what_the_load_sent() {
     // Rows by table, as often: one is updated by a transaction, and none of the other.
     let tables = view(&["tables"]);
     let updated = number(named(&tables["lines"], "name", "whyso.sbtest2"), "updates") / transactions;
-    assert!((0.9..1.1).contains(&updated), "{updated}");
+    assert!((0.8..1.25).contains(&updated), "{updated}");
     assert_eq!(number(named(&tables["lines"], "name", "whyso.sbtest1"), "updates"), 0.0);
 
     // A comparison is of what a transaction took: the same statements, as often.
