@@ -116,9 +116,11 @@ describe('the list of runs', () => {
     await page.keyboard.press('x');
     await page.keyboard.press('c');
     await page.getByRole('heading', { name: 'Comparison' }).waitFor();
+    // One is a copy of the other: that nothing is compared is said, and Chromium notes the refusal.
+    await page.locator('[role=alert]').first().waitFor();
     await page.keyboard.press('?');
     expect(await page.locator('dl.keys').textContent()).toContain('compare the selected runs');
-    expect(complaints).toEqual([]);
+    expect(complaints.filter((one) => !one.includes('status of 400'))).toEqual([]);
   });
 
   it('deletes a run only after it was confirmed', async () => {
