@@ -34,7 +34,7 @@ pub fn cpu_use(counters: &[Counter]) -> Option<CpuUse> {
     Some(parts)
 }
 
-/// CPU seconds of the server's process: time on a CPU, summed over its threads. `None` where the server's process
+/// CPU seconds of the server's process, its ended threads included. `None` where the server's process
 /// was not watched.
 pub fn server_cpu_s(counters: &[Counter]) -> Option<f64> {
     let is_server_cpu = |series: &SeriesName| {
