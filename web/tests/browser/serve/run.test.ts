@@ -1,0 +1,141 @@
+/** A run in `whyso serve`: windows, charts, notes, exports, the report writer. */
+
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { ID, Served, bytesOf, shown, hostileNote } from './served.ts';
+
+
+let served: Served;
+
+beforeAll(async () => {
+  served = await Served.start([ID], hostileNote);
+});
+
+afterAll(() => served?.stop());
+
+afterEach(() => served.closePages());
+
+describe('a run', () => {
+  for (const [width, scheme] of [[1280, 'light'], [2560, 'dark']] as const) {
+    it(`is drawn at ${width} pixels, ${scheme}, without a complaint`, async () => {
+      const { page, complaints } = await served.runPage('', width, scheme);
+      expect(await page.locator('.chart canvas').count()).toBeGreaterThan(3);
+      expect(await page.locator('h2', { hasText: 'Throughput and latency' }).count()).toBe(1);
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+      expect(wide).toBeLessThanOrEqual(0);
+      expect(complaints).toEqual([]);
+    });
+  }
+
+  it('applies a dragged window to charts and tables, and the address says so', async () => {
+    const { page, complaints } = await served.runPage();
+    expect(await shown(page)).toBe('the whole run');
+    const over = page.locator('.chart .u-over').first();
+    await over.scrollIntoViewIfNeeded();
+    const box = (await over.boundingBox()) as { x: number; y: number; width: number; height: number };
+    const tables = page.waitForResponse((response) => response.url().includes('/tables?'));
+    await page.mouse.move(box.x + box.width * 0.3, box.y + 40);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.6, box.y + 50, { steps: 5 });
+    await page.mouse.up();
+    expect((await tables).status()).toBe(200);
+    expect(await shown(page)).toMatch(/^\d+:\d\d\.\d to \d+:\d\d\.\d$/);
+    await page.waitForURL(/from=.*to=/);
+    const said = await shown(page);
+    const again = await served.runPage(new URL(page.url()).search);
+    expect(await shown(again.page)).toBe(said);
+    await page.locator('.window button', { hasText: 'all' }).click();
+    expect(await shown(page)).toBe('the whole run');
+    expect(complaints).toEqual([]);
+  });
+
+  it('shows a level alone, by its button', async () => {
+    const { page } = await served.runPage();
+    await page.locator('.window button', { hasText: '4' }).first().click();
+    expect(await shown(page)).toBe('the level of 4 users');
+    await page.waitForURL(/level=/);
+  });
+
+  it('finds a series by typing, and draws it as a rate, raw and per transaction', async () => {
+    const { page, complaints } = await served.runPage();
+    await page.keyboard.press('/');
+    await page.keyboard.type('questions');
+    await page.keyboard.press('Enter');
+    const chart = page.locator('.chart').first();
+    await chart.locator('h3', { hasText: 'Questions' }).waitFor();
+    for (const mode of ['per transaction', 'raw', 'rate']) {
+      const read = page.waitForResponse((response) => response.url().includes('/series?'));
+      await chart.getByRole('button', { name: mode, exact: true }).click();
+      expect((await read).status()).toBe(200);
+    }
+    await page.locator('.chart .legend b').first().waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  it('keeps all charts in step, by mouse and by keyboard', async () => {
+    const { page } = await served.runPage();
+    const plot = page.locator('.plot').first();
+    await plot.scrollIntoViewIfNeeded();
+    await plot.focus();
+    await page.keyboard.press('+');
+    await page.keyboard.press('ArrowRight');
+    expect(await shown(page)).not.toBe('the whole run');
+    await page.keyboard.press('0');
+    expect(await shown(page)).toBe('the whole run');
+    const box = (await plot.boundingBox()) as { x: number; y: number; width: number; height: number };
+    await page.mouse.move(box.x + box.width / 2, box.y + 60);
+    await page.waitForFunction(() => [...document.querySelectorAll('.u-cursor-x')].filter((line) => (line as HTMLElement).style.transform !== '').length > 1);
+  });
+
+  it('exports a chart as CSV and SVG', async () => {
+    const { page } = await served.runPage();
+    for (const [kind, begin] of [['csv', 'seconds,series'], ['svg', '<svg xmlns']] as const) {
+      const coming = page.waitForEvent('download');
+      await page.locator('.chart .export').first().selectOption(kind);
+      expect((await bytesOf(coming)).toString().startsWith(begin)).toBe(true);
+    }
+  });
+
+  it('applies a set of charts that ships, and keeps one of the reader’s own', async () => {
+    const { page, complaints } = await served.runPage();
+    await page.locator('.bookmarks summary').click();
+    await page.getByRole('button', { name: 'InnoDB redo log' }).click();
+    expect(await page.locator('.chart h3').first().textContent()).toBe('Redo written');
+    await page.locator('.bookmarks summary').click();
+    await page.getByLabel('name of the set of charts').fill('my <b>set</b>');
+    await page.keyboard.press('Enter');
+    await page.locator('.bookmarks [role=status]').waitFor();
+    expect(await page.locator('.bookmarks li').first().textContent()).toContain('my <b>set</b>');
+    expect(complaints).toEqual([]);
+  });
+
+  it('takes a note at the pointer', async () => {
+    const { page } = await served.runPage();
+    await page.locator('#explorer h2').click();
+    await page.keyboard.press('n');
+    await page.keyboard.type('switched <i>something</i>');
+    await page.keyboard.press('Enter');
+    await page.locator('.events summary').click();
+    await page.locator('.events td', { hasText: 'switched <i>something</i>' }).waitFor();
+  });
+
+  it('writes a report of charts and text, as one file', async () => {
+    const { page, complaints } = await served.runPage();
+    await page.locator('.chart .export').first().selectOption('report');
+    await page.getByRole('link', { name: 'report (1)' }).click();
+    await page.getByRole('button', { name: 'add text' }).click();
+    await page.getByLabel('text', { exact: true }).last().fill('# Why\n\n**Because** <img src=x onerror="window.broken=1">');
+    const coming = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'export as HTML' }).click();
+    const html = (await bytesOf(coming)).toString();
+    expect(html).toContain('<svg xmlns');
+    expect(html).toContain('<strong>Because</strong> &lt;img');
+    expect(html).not.toContain('<script');
+    expect(complaints).toEqual([]);
+  });
+
+  it('says that a run is not there', async () => {
+    const { page } = await served.at('/runs/..%2f..%2fetc');
+    await page.locator('[role=alert]').waitFor();
+    expect(await page.locator('[role=alert]').textContent()).toContain('there is no such run');
+  });
+});
