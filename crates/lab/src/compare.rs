@@ -8,6 +8,7 @@ use whyso_explain::comparison::{
 };
 use whyso_explain::model::{Counter, Gauge, LevelInput};
 use whyso_record::Recording;
+use whyso_record::data::SeriesKey;
 use whyso_record::run::{Ended, Level, LevelResult, Purpose, RunInfo};
 use whyso_record::{RunSummary, list_runs};
 
@@ -107,7 +108,7 @@ pub fn runs_at(path: &Path) -> Result<Vec<RunInfo>, Error> {
     Ok(vec![Recording::open(path)?.run().clone()])
 }
 
-fn check_matters(percent: f64) -> Result<(), Error> {
+pub(crate) fn check_matters(percent: f64) -> Result<(), Error> {
     if !(0.0..=1000.0).contains(&percent) {
         return Err(Error::Plan(format!("--matters {percent} makes no sense: give per cent from 0 to 1000")));
     }
@@ -150,7 +151,7 @@ fn value(result: &LevelResult, metric: Metric) -> f64 {
 }
 
 /// What was set and found, without what is another at every start by itself.
-fn facts(run: &RunInfo) -> Facts {
+pub(crate) fn facts(run: &RunInfo) -> Facts {
     let mut facts = Facts::new();
     let mut add = |of: FactOf, name: &str, value: String| {
         if !value.is_empty() {
@@ -271,24 +272,39 @@ fn metrics(side: &[Recording], at_level: At) -> Result<Vec<Vec<MetricValue>>, Er
             let is_it = |level: &&Level| level.purpose == Purpose::Sweep && at(level) == at_level;
             let Some(level) = recording.run().levels.iter().find(is_it) else { return Ok(Vec::new()) };
             let mut inputs = [level_input(level)];
-            add_chosen(recording, &mut inputs, |key| {
-                key.host != "client" && !NOT_THE_SERVERS.contains(&key.source.as_str())
-            })?;
+            add_chosen(recording, &mut inputs, is_the_servers)?;
             let [input] = inputs;
             Ok(values(input))
         })
         .collect()
 }
 
-fn values(input: LevelInput) -> Vec<MetricValue> {
-    let transactions = input.transactions as f64;
+/// Whether a series says what the server or its machine did.
+pub(crate) fn is_the_servers(key: &SeriesKey) -> bool {
+    key.host != "client" && !NOT_THE_SERVERS.contains(&key.source.as_str())
+}
+
+/// By transaction, or by second where none was counted.
+pub(crate) fn values(input: LevelInput) -> Vec<MetricValue> {
+    let per_second = input.transactions == 0;
+    let by = match per_second {
+        true => (input.end_ns - input.begin_ns) as f64 / 1e9,
+        false => input.transactions as f64,
+    };
     let counter = |one: Counter| MetricValue {
         series: one.series,
         unit: one.unit,
-        value: one.increase / transactions,
+        value: one.increase / by,
         count: Some(one.increase),
+        per_second,
     };
-    let gauge = |one: Gauge| MetricValue { series: one.series, unit: one.unit, value: one.mean, count: None };
+    let gauge = |one: Gauge| MetricValue {
+        series: one.series,
+        unit: one.unit,
+        value: one.mean,
+        count: None,
+        per_second: false,
+    };
     let gauges = input.gauges.into_iter().map(gauge);
     input.counters.into_iter().map(counter).chain(gauges).collect()
 }

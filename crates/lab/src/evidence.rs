@@ -214,13 +214,18 @@ pub(crate) fn add_chosen(
     Ok(())
 }
 
-fn add_one(level: &mut LevelInput, key: &SeriesKey, t_ns: &[i64], value: &[f64]) {
-    let series = SeriesName {
+pub(crate) fn series_name(key: &SeriesKey) -> SeriesName {
+    SeriesName {
         host: key.host.clone(),
         source: key.source.clone(),
         metric: key.metric.clone(),
         instance: key.instance.clone(),
-    };
+    }
+}
+
+/// What one series did over a level's window.
+pub(crate) fn add_one(level: &mut LevelInput, key: &SeriesKey, t_ns: &[i64], value: &[f64]) {
+    let series = series_name(key);
     let unit = key.unit.clone();
     match key.kind {
         Kind::Counter => {

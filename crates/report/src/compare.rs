@@ -1,7 +1,7 @@
 //! Two sides of recordings against each other, as tables and as Markdown.
 
 use serde::Serialize;
-use whyso_explain::comparison::{At, Comparison, Differences, Differing, FactOf, MetricLine, Row};
+use whyso_explain::comparison::{At, Comparison, Differences, Differing, FactOf, MetricLine, Of, Row};
 use whyso_explain::study::{Method, Spread, Verdict};
 
 use crate::number::{amount, grouped, whole};
@@ -73,31 +73,55 @@ pub fn compare_markdown(comparison: &Comparison) -> String {
 }
 
 fn tables(comparison: &Comparison) -> Vec<CompareTable> {
-    let mut tables = vec![levels(comparison)];
+    let mut tables: Vec<CompareTable> =
+        Some(levels(comparison)).filter(|table| !table.rows.is_empty()).into_iter().collect();
     if !comparison.differing.is_empty() {
         tables.push(settings(&comparison.differing));
     }
     if let Some(metrics) = comparison.metrics.as_ref().filter(|metrics| metrics.compared > 0) {
-        tables.push(differences(metrics, comparison.method));
+        tables.push(differences(metrics, comparison));
+    }
+    // Where the load was not recorded, only what was counted is compared.
+    if let Some(first) = tables.first_mut().filter(|_| comparison.rows.is_empty()) {
+        first.notes.insert(
+            0,
+            format!("{} was not measured in these windows. {}", comparison.metric.words(), comparison.why),
+        );
     }
     tables
+}
+
+/// What each value stands for.
+fn noun(of: Of) -> &'static str {
+    match of {
+        Of::Starts => "starts",
+        Of::Windows => "windows",
+        Of::Parts => "parts",
+    }
 }
 
 fn levels(comparison: &Comparison) -> CompareTable {
     let side = |ids: &[String]| clean(&ids.join(", "));
     let is_over_rates = comparison.rows.iter().any(|row| row.at.rate_per_s.is_some());
-    let head = [
+    let own = format!("of its {}", noun(comparison.of));
+    let mut head = vec![
         if is_over_rates { "due/s" } else { "users" },
         "first",
-        "of its starts",
+        &own,
         "second",
-        "of its starts",
+        &own,
         "ratio",
         "95 %",
         "p",
         "could see",
         "the second is",
     ];
+    let mut rows: Vec<Vec<String>> = comparison.rows.iter().map(|row| level(row, comparison)).collect();
+    if comparison.of != Of::Starts {
+        // Whatever levels lie in a window.
+        head.remove(0);
+        rows.iter_mut().for_each(|row| drop(row.remove(0)));
+    }
     CompareTable {
         title: format!(
             "{}: second ({}) against first ({})",
@@ -106,13 +130,13 @@ fn levels(comparison: &Comparison) -> CompareTable {
             side(&comparison.first)
         ),
         words: vec![head.len() - 1],
-        head: head.map(str::to_string).to_vec(),
-        rows: comparison.rows.iter().map(|row| level(row, comparison.method)).collect(),
+        head: head.into_iter().map(str::to_string).collect(),
+        rows,
         notes: level_notes(comparison),
     }
 }
 
-fn level(row: &Row, method: Method) -> Vec<String> {
+fn level(row: &Row, comparison: &Comparison) -> Vec<String> {
     let untold = || "–".to_string();
     let At { users, rate_per_s } = row.at;
     let range = |spread: &Spread| match spread.starts {
@@ -121,11 +145,12 @@ fn level(row: &Row, method: Method) -> Vec<String> {
     };
     let contrast = &row.contrast;
     let mut verdict = match contrast.verdict {
-        None => "one start: can't say".to_string(),
+        None if comparison.of == Of::Starts => "one start: can't say".to_string(),
+        None => "too short: can't say".to_string(),
         Some(_) if row.first_unstable => "meaningless: the first is unstable*".to_string(),
         Some(verdict) => verdict.words().to_string(),
     };
-    if contrast.method != method && contrast.method == Method::Welch {
+    if contrast.method != comparison.method && contrast.method == Method::Welch {
         verdict.push_str(" (not paired here)");
     }
     if !row.invalid.is_empty() {
@@ -161,23 +186,25 @@ fn level_notes(comparison: &Comparison) -> Vec<String> {
     let mut notes = vec![comparison.why.clone()];
     let rows = &comparison.rows;
     if rows.iter().any(|row| row.contrast.p.is_some()) {
+        let unit = if comparison.of == Of::Starts { "Each run is one start of the server. " } else { "" };
         notes.push(format!(
-            "Each run is one start of the server. Means are geometric; p is corrected for all rows (Holm). What each could see is the smallest difference \
+            "{unit}Means are geometric; p is corrected for all rows (Holm). What each could see is the smallest difference \
              that would be found in four of five repetitions; beyond {} %, where none is found, it is too noisy to say.",
             comparison.matters_percent
         ));
     }
     if rows.iter().any(|row| row.first_unstable) {
-        notes.push(
-            "* The first side's own starts differ by more than 15 % there (standard deviation): what is compared with it means little."
-                .to_string(),
-        );
+        notes.push(format!(
+            "* The first side's own {} differ by more than 15 % there (standard deviation): what is compared with it means little.",
+            noun(comparison.of)
+        ));
     }
     if rows.iter().any(|row| row.contrast.verdict == Some(Verdict::TooNoisyToSay)) {
-        notes.push(
-            "More starts a side, longer levels or a quieter machine would show smaller differences."
-                .to_string(),
-        );
+        let more = match comparison.of {
+            Of::Starts => "More starts a side, longer levels or a quieter machine",
+            Of::Windows | Of::Parts => "Longer windows",
+        };
+        notes.push(format!("{more} would show smaller differences."));
     }
     let invalid = rows.iter().flat_map(|row| row.invalid.iter().map(move |why| (row.at, why)));
     notes.extend(invalid.map(|(at, why)| format!("INVALID at {}: {}.", at.words(), clean(why))));
@@ -232,10 +259,14 @@ pub(crate) fn shortened(value: &str) -> String {
     }
 }
 
-fn differences(metrics: &Differences, method: Method) -> CompareTable {
+fn differences(metrics: &Differences, comparison: &Comparison) -> CompareTable {
     let row = |line: &MetricLine| {
         let value = |value: f64| {
-            let unit = if line.per_transaction { "/transaction" } else { "" };
+            let unit = match (line.per_transaction, line.per_second) {
+                (true, _) => "/transaction",
+                (false, true) => "/s",
+                (false, false) => "",
+            };
             format!("{}{unit}", amount(value, &line.unit))
         };
         let series = &line.series;
@@ -250,7 +281,12 @@ fn differences(metrics: &Differences, method: Method) -> CompareTable {
         ]
     };
     let counted = format!("{} of {}", whole(metrics.differ as u64), whole(metrics.compared as u64));
-    let note = match method {
+    let note = match comparison.method {
+        Method::Untested if comparison.of != Of::Starts => {
+            format!(
+                "The ratios of one value a side, the largest first: any of them may be chance. {counted} metrics differ at all."
+            )
+        }
         Method::Untested => format!(
             "The ratios of one start a side, the largest first: how starts differ is not known, so any of them may be chance. {counted} metrics differ at all."
         ),
@@ -260,7 +296,10 @@ fn differences(metrics: &Differences, method: Method) -> CompareTable {
         ),
     };
     CompareTable {
-        title: format!("What differs most at {}", metrics.at.words()),
+        title: match comparison.of {
+            Of::Starts => format!("What differs most at {}", metrics.at.words()),
+            Of::Windows | Of::Parts => "What differs most between the windows".to_string(),
+        },
         head: ["first", "second", "ratio", "95 %", "metric"].map(str::to_string).to_vec(),
         words: vec![4],
         rows: metrics.lines.iter().map(row).collect(),
@@ -288,7 +327,7 @@ mod tests {
     fn metric(value: f64) -> Vec<MetricValue> {
         let series =
             SeriesName { source: "status".into(), metric: "Com|select".into(), ..SeriesName::default() };
-        vec![MetricValue { series, unit: "1".into(), value, count: Some(1e4) }]
+        vec![MetricValue { series, unit: "1".into(), value, count: Some(1e4), per_second: false }]
     }
 
     #[test]

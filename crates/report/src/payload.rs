@@ -9,6 +9,7 @@ use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use serde::Serialize;
 use whyso_explain::model::Explanation;
+use whyso_explain::profile::CallTree;
 use whyso_record::data::{Event, LoadInterval, SeriesKey};
 use whyso_record::run::RunInfo;
 use whyso_series::merged_edges;
@@ -24,7 +25,9 @@ use crate::{Beside, Error, codec, derived, over_time, thin};
 
 mod served;
 
-pub use served::{Served, ServedSeries, explained, function_series, load_series, outline, tables};
+pub use served::{
+    FlameSide, Served, ServedSeries, explained, flames, function_series, load_series, outline, tables,
+};
 
 /// Written into every head; a page that knows another says so instead of drawing nonsense.
 pub const FORMAT: u32 = 1;
@@ -288,11 +291,7 @@ fn add_flame(
     }
     let Some(flame) = Flame::new(runs) else { return Ok(None) };
     let (tree, node_of, folded_below) = flame.tree();
-    let (mut head, columns) = flame.head(&tree, folded_below);
-    head.block = blocks.add(&columns)?;
-    for (place, level) in head.levels.iter_mut().enumerate() {
-        level.block = blocks.add(&Flame::columns(&tree, place).collect::<Vec<_>>())?;
-    }
+    let (mut head, columns) = add_tree(blocks, &flame, &tree, folded_below)?;
     let lines = flame.lines(&tree, &node_of, &columns[1]);
     head.knows_lines = lines.is_some();
     let names = source.threads()?.threads.into_iter().map(|thread| (thread.tid, thread.name)).collect();
@@ -307,6 +306,21 @@ fn add_flame(
         head.lines = Some(lines.head(block, texts_block));
     }
     Ok(Some(head))
+}
+
+/// The tree in one block, each part's times in one more; the head, and the columns of the tree itself.
+fn add_tree(
+    blocks: &mut Blocks,
+    flame: &Flame,
+    tree: &CallTree<'_>,
+    folded_below: f64,
+) -> Result<(FlameHead, [Vec<f64>; 2]), Error> {
+    let (mut head, columns) = flame.head(tree, folded_below);
+    head.block = blocks.add(&columns)?;
+    for (place, level) in head.levels.iter_mut().enumerate() {
+        level.block = blocks.add(&Flame::columns(tree, place).collect::<Vec<_>>())?;
+    }
+    Ok((head, columns))
 }
 
 /// The report's zero: when the first level began to warm up, or the load began, or the run did.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use whyso_record::data::{Event, LoadInterval, SeriesId, SeriesKey, StackFrame, StackSample, StackWait};
-use whyso_record::run::RunInfo;
+use whyso_record::run::{RunInfo, Window};
 use whyso_record::{Recording, StateLooks};
 use whyso_series::{Spans, ThreadTable, Timeline};
 
@@ -30,6 +30,21 @@ pub struct Stacks {
     /// Which connection each thread worked for, and which statement it executed, as far as it is known.
     pub connections: Spans<u64>,
     pub statements: Spans<Arc<str>>,
+}
+
+impl Stacks {
+    /// Those of one window, without whom the threads worked for.
+    ///
+    /// # Errors
+    /// The recording's files can't be read.
+    pub fn over(recording: &Recording, window: Window) -> Result<Stacks, Error> {
+        Ok(Stacks {
+            samples: recording.stacks(Some(window))?,
+            waits: recording.waits(Some(window))?,
+            frames: recording.frames()?,
+            ..Stacks::default()
+        })
+    }
 }
 
 /// What a report is made of. A [`whyso_record::Recording`] is one; made data for tests and benches are another.

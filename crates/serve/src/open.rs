@@ -171,6 +171,12 @@ impl Opened {
         Ok(Window { begin_ns: ns(from_s), end_ns: ns(to_s) })
     }
 
+    /// From its first reading to its last.
+    pub(crate) fn whole(&self) -> Window {
+        let begin_ns = self.recording.window().map_or(self.origin_ns, |window| window.begin_ns);
+        Window { begin_ns: begin_ns.min(self.origin_ns), end_ns: self.end_ns.max(begin_ns + 1) }
+    }
+
     pub(crate) fn seconds(&self, ns: i64) -> f64 {
         (ns - self.origin_ns) as f64 / 1e9
     }

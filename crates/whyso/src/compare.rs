@@ -1,25 +1,27 @@
 //! `whyso compare` and `whyso history`: recordings against each other.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Args;
 use whyso_explain::comparison::Metric;
-use whyso_lab::{CompareBy, Error};
+use whyso_lab::{CompareBy, Error, Stretch, compare_windows};
 use whyso_record::Recording;
 
+use crate::choice_args::{Stretch as TypedStretch, WindowArgs, chosen};
 use crate::commands::open;
 
 #[derive(Args, Debug)]
 pub(crate) struct CompareArgs {
-    /// The first side: folders of runs, or ids under --runs; with two runs and no --with, the second is compared with the first
-    #[arg(required = true, value_name = "RUN")]
-    run: Vec<PathBuf>,
+    /// The first side: folders of runs, or ids under --runs, or windows of them such as RUN@10:05-10:20; with two and no --with, the second is
+    /// compared with the first
+    #[arg(required = true, value_name = "RUN[@A-B]")]
+    run: Vec<String>,
     /// The second side, which is compared with the first
-    #[arg(long, num_args = 1.., value_name = "RUN")]
-    with: Vec<PathBuf>,
+    #[arg(long, num_args = 1.., value_name = "RUN[@A-B]")]
+    with: Vec<String>,
     /// What is compared: transactions_per_s, queries_per_s, latency_mean_ms, latency_p95_ms or latency_p99_ms
     #[arg(long, default_value_t = Metric::default())]
     metric: Metric,
@@ -62,6 +64,45 @@ pub(crate) struct HistoryArgs {
     runs: PathBuf,
 }
 
+/// What is on one side.
+struct Side {
+    recordings: Vec<Recording>,
+    /// Of each, in seconds of the run; `None`: all of it.
+    windows: Vec<Option<TypedStretch>>,
+}
+
+impl Side {
+    fn of(typed: &[String], runs: &Path) -> Result<Side> {
+        let mut side = Side { recordings: Vec::new(), windows: Vec::new() };
+        for text in typed {
+            // The name of a folder may hold an @ of its own.
+            let split = text.rsplit_once('@').and_then(|(run, window)| Some((run, window.parse().ok()?)));
+            let (run, window) = split.map_or((text.as_str(), None), |(run, window)| (run, Some(window)));
+            let recording = open(Path::new(run), runs)?.0;
+            for problem in recording.problems() {
+                eprintln!("whyso: warning: {problem}");
+            }
+            side.recordings.push(recording);
+            side.windows.push(window);
+        }
+        Ok(side)
+    }
+
+    fn stretches(&self) -> Result<Vec<Stretch<'_>>> {
+        let mut stretches = Vec::new();
+        for (recording, window) in self.recordings.iter().zip(&self.windows) {
+            let window = match window {
+                Some(_) => {
+                    chosen(recording, &WindowArgs { users: None, level: None, window: *window })?.window
+                }
+                None => recording.window().unwrap_or_default(),
+            };
+            stretches.push(Stretch { recording, window });
+        }
+        Ok(stretches)
+    }
+}
+
 pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
     let (first, second) = match (&args.run[..], &args.with[..]) {
         ([one, other], []) => (vec![one.clone()], vec![other.clone()]),
@@ -70,15 +111,12 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
         }
         (first, second) => (first.to_vec(), second.to_vec()),
     };
-    let opened = |side: &[PathBuf]| -> Result<Vec<Recording>> {
-        side.iter().map(|run| Ok(open(run, &args.runs)?.0)).collect()
-    };
-    let (first, second) = (opened(&first)?, opened(&second)?);
-    for problem in first.iter().chain(&second).flat_map(Recording::problems) {
-        eprintln!("whyso: warning: {problem}");
-    }
     let by = CompareBy { metric: args.metric, matters_percent: args.matters, anyway: args.anyway };
-    let compared = whyso_lab::compare(&first, &second, by)?;
+    let (first, second) = (Side::of(&first, &args.runs)?, Side::of(&second, &args.runs)?);
+    let compared = match first.windows.iter().chain(&second.windows).any(Option::is_some) {
+        true => compare_windows(&first.stretches()?, &second.stretches()?, by)?,
+        false => whyso_lab::compare(&first.recordings, &second.recordings, by)?,
+    };
     let mut out = std::io::stdout().lock();
     if args.json {
         writeln!(out, "{}", serde_json::to_string_pretty(&compared)?)?;

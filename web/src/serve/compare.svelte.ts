@@ -8,6 +8,9 @@ import type { ServedSource } from './source.svelte.ts';
 export interface Compared {
   id: string;
   name: string;
+  side: 'first' | 'second';
+  /** In seconds of the run; null: all of it, or the level that is chosen. */
+  window: Span | null;
   source: ServedSource;
 }
 
@@ -26,8 +29,9 @@ export class CompareDesk {
     this.lookAtAll();
   }
 
-  /** Levels that every run has, by their place on the axis. */
+  /** Levels that every run has, by their place on the axis; none where windows are compared. */
   get levels(): { at: number; name: string }[] {
+    if (this.runs.some((run) => run.window)) return [];
     const of = this.runs.map((run) => {
       const axis = axisOf(run.source.head.run);
       return new Map(run.source.head.run.levels.filter((level) => level.purpose === 'sweep').map((level) => [axis.at(level), axis.short(level)]));
@@ -41,16 +45,17 @@ export class CompareDesk {
     return run.source.head.run.levels.find((level) => level.purpose === 'sweep' && axis.at(level) === this.at);
   }
 
-  /** Where in a run the axis begins. */
-  beginOf(run: Compared): number {
+  /** What of a run is shown, in its own seconds. */
+  windowOf(run: Compared): Span {
     const level = this.#levelOf(run);
-    return level ? seconds(run.source, level.window.begin_ns) : 0;
+    if (run.window) return run.window;
+    if (level) return { from: seconds(run.source, level.window.begin_ns), to: seconds(run.source, level.window.end_ns) };
+    return { from: 0, to: Math.max(1, seconds(run.source, run.source.head.end_ns)) };
   }
 
-  #lengthOf(run: Compared): number {
-    const level = this.#levelOf(run);
-    if (level) return (level.window.end_ns - level.window.begin_ns) / 1e9;
-    return seconds(run.source, run.source.head.end_ns);
+  /** Where in a run the axis begins. */
+  beginOf(run: Compared): number {
+    return this.windowOf(run).from;
   }
 
   choose(at: number | null): void {
@@ -63,8 +68,8 @@ export class CompareDesk {
   }
 
   lookAtAll(): void {
-    const longest = Math.max(1, ...this.runs.map((run) => this.#lengthOf(run)));
-    this.view = { from: 0, to: longest };
+    const lengths = this.runs.map((run) => this.windowOf(run)).map(({ from, to }) => to - from);
+    this.view = { from: 0, to: Math.max(0.1, ...lengths) };
   }
 }
 

@@ -21,10 +21,12 @@ const ROUNDING: f64 = 1e-9;
 pub struct MetricValue {
     pub series: SeriesName,
     pub unit: String,
-    /// Of a counter: its growth by transaction. Of a gauge: its mean.
+    /// Of a counter: its growth by transaction, or by second. Of a gauge: its mean.
     pub value: f64,
     /// Growth of a counter over the level; `None` of a gauge.
     pub count: Option<f64>,
+    /// A counter's growth is by second: no transactions were counted.
+    pub per_second: bool,
 }
 
 /// A metric that differs.
@@ -32,10 +34,12 @@ pub struct MetricValue {
 pub struct MetricLine {
     pub series: SeriesName,
     pub unit: String,
-    /// Geometric means; by transaction where `per_transaction`.
+    /// Geometric means; by transaction where `per_transaction`, by second where `per_second`.
     pub first: f64,
     pub second: f64,
     pub per_transaction: bool,
+    #[serde(default)]
+    pub per_second: bool,
     /// Second ÷ first.
     pub ratio: f64,
     /// `None` with one start on a side.
@@ -93,7 +97,8 @@ pub fn metrics_that_differ(
                 unit: ours[0].unit.clone(),
                 first: one.mean,
                 second: other.mean,
-                per_transaction: ours[0].count.is_some(),
+                per_transaction: ours[0].count.is_some() && !ours[0].per_second,
+                per_second: ours[0].per_second,
                 ratio: found.ratio,
                 ci95: found.ci95,
             });

@@ -82,6 +82,19 @@ impl std::fmt::Display for Metric {
     }
 }
 
+/// What each value of a side stands for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Of {
+    /// A fresh start of the server.
+    #[default]
+    Starts,
+    /// A window of a recording.
+    Windows,
+    /// A part of a window, all of a window as long as each other.
+    Parts,
+}
+
 /// A recording, as far as comparing it goes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Run {
@@ -151,6 +164,8 @@ pub struct Row {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
     pub metric: Metric,
+    #[serde(default)]
+    pub of: Of,
     pub matters_percent: f64,
     /// Ids of the runs, in order of time.
     pub first: Vec<String>,
@@ -159,13 +174,13 @@ pub struct Comparison {
     pub method: Method,
     /// Why this method, in a sentence.
     pub why: String,
-    /// By users or rates; those that both sides have.
+    /// By users or rates; those that both sides have. Of windows: one, or none where the metric was not measured.
     pub rows: Vec<Row>,
     /// Settings and surroundings in which the runs differ.
     pub differing: Vec<Differing>,
     /// What a reader must know, in sentences.
     pub notes: Vec<String>,
-    /// At the level with the highest throughput.
+    /// At the level with the highest throughput, or of the windows.
     pub metrics: Option<Differences>,
 }
 
@@ -191,6 +206,7 @@ pub fn compare(first: &[Run], second: &[Run], metric: Metric, matters_percent: f
     let ids = |side: &[&Run]| side.iter().map(|run| run.id.clone()).collect();
     Comparison {
         metric,
+        of: Of::Starts,
         matters_percent,
         first: ids(&first),
         second: ids(&second),
@@ -201,6 +217,39 @@ pub fn compare(first: &[Run], second: &[Run], metric: Metric, matters_percent: f
         notes: notes(&first, &second),
         metrics: None,
     }
+}
+
+/// The same of windows, or of their parts: each is a [`Run`] with one level, which is nobody's.
+pub fn compare_windows(
+    first: &[Run],
+    second: &[Run],
+    of: Of,
+    metric: Metric,
+    matters_percent: f64,
+) -> Comparison {
+    let mut compared = compare(first, second, metric, matters_percent);
+    compared.of = of;
+    compared.first.dedup();
+    compared.second.dedup();
+    compared.why = match (of, compared.method) {
+        (Of::Starts, _) => compared.why,
+        (Of::Windows, Method::Paired) => format!(
+            "The windows of both sides alternate in time, so each was paired with its neighbour ({} blocks): Student's t test of the logarithms of the \
+             blocks' ratios.",
+            first.len()
+        ),
+        (Of::Windows, Method::Welch) => "Each window is one value: Welch's t test of the logarithms. What drifted from the one side's windows to the \
+                                         other's counts as a difference."
+            .to_string(),
+        (_, Method::Untested) => "A window is too short to be cut into parts: no interval is possible, and a ratio may be chance alone.".to_string(),
+        (Of::Parts, _) => format!(
+            "The windows were cut into {} and {} parts, each compared as one value: Welch's t test of the logarithms. It says what chance within these \
+             windows would explain, and nothing of how another start of the server would differ.",
+            first.len(),
+            second.len()
+        ),
+    };
+    compared
 }
 
 /// Pairs of runs that are neighbours in time, as places in both sides; `None` where these don't alternate.

@@ -118,7 +118,7 @@ fn runs_that_overlap_and_levels_that_say_nothing_are_told() {
 
 fn metric(name: &str, value: f64, count: Option<f64>) -> MetricValue {
     let series = SeriesName { source: "status".into(), metric: name.into(), ..SeriesName::default() };
-    MetricValue { series, unit: "1".into(), value, count }
+    MetricValue { series, unit: "1".into(), value, count, per_second: false }
 }
 
 #[test]

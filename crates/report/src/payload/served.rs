@@ -3,8 +3,12 @@
 use serde::Serialize;
 use whyso_explain::model::Explanation;
 use whyso_record::data::{LoadInterval, SeriesKey};
+use whyso_record::run::Window;
 
-use super::{Blocks, FORMAT, Head, Place, ProfileHead, SeriesHead, TablesHead, add_profile, add_tables};
+use super::{
+    Blocks, FORMAT, Head, Place, ProfileHead, SeriesHead, TablesHead, add_profile, add_tables, add_tree,
+};
+use crate::flame::{Flame, FlamePart};
 use crate::source::{Column, Source, Stacks};
 use crate::{Beside, Error, derived, over_time, thin};
 
@@ -111,6 +115,31 @@ pub fn tables(beside: &Beside<'_>) -> Result<Served, Error> {
     let mut blocks = Blocks::default();
     let tables = add_tables(&mut blocks, beside)?;
     Ok(Served { head_json: json(&tables)?, blocks: blocks.done })
+}
+
+/// A window whose stacks are compared with others'.
+#[derive(Clone, Debug)]
+pub struct FlameSide {
+    pub name: String,
+    pub window: Window,
+    /// That ended in it; 0 where none were counted.
+    pub transactions: u64,
+    pub stacks: Stacks,
+}
+
+/// The stacks of several windows in one tree, a level each: the head of a flame, and its blocks. `None` where no stack lies in any.
+///
+/// # Errors
+/// They can't be written.
+pub fn flames(sides: Vec<FlameSide>) -> Result<Option<Served>, Error> {
+    let part = |FlameSide { name, window, transactions, stacks }: FlameSide| {
+        (stacks, vec![FlamePart { window, level: None, name: Some(name), transactions }])
+    };
+    let Some(flame) = Flame::new(sides.into_iter().map(part).collect()) else { return Ok(None) };
+    let (tree, _, folded_below) = flame.tree();
+    let mut blocks = Blocks::default();
+    let (head, _) = add_tree(&mut blocks, &flame, &tree, folded_below)?;
+    Ok(Some(Served { head_json: json(&head)?, blocks: blocks.done }))
 }
 
 fn head(

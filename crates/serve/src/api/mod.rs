@@ -19,7 +19,9 @@ use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{delete, get, post};
+use base64::Engine;
 use tokio::sync::Semaphore;
+use whyso_report::payload::Served;
 
 use crate::access::Access;
 use crate::bookmarks::Bookmarks;
@@ -80,6 +82,18 @@ pub(crate) async fn reading<T: Send + 'static>(
     done.await.unwrap_or_else(|_| Err(Refused::damaged()))
 }
 
+fn json_text(text: String) -> Response {
+    ([(CONTENT_TYPE, "application/json")], text).into_response()
+}
+
+/// A part of a head under its name, with its blocks.
+fn blocks_response(name: &str, made: &Served) -> Answer<Response> {
+    let base64 = |block: &Vec<u8>| base64::engine::general_purpose::STANDARD.encode(block);
+    let blocks: Vec<String> = made.blocks.iter().map(base64).collect();
+    let blocks = serde_json::to_string(&blocks)?;
+    Ok(json_text(format!("{{\"{name}\":{},\"blocks\":{blocks}}}", made.head_json)))
+}
+
 pub(crate) fn router(site: Arc<Site>) -> Router {
     let api = Router::new()
         .route("/session", post(session))
@@ -101,6 +115,7 @@ pub(crate) fn router(site: Arc<Site>) -> Router {
         .route("/live/{name}/start", post(live::start))
         .route("/live/{name}/stop", post(live::stop))
         .route("/compare", get(compare::compare))
+        .route("/compare/flame", get(compare::flame))
         .fallback(no_such_address)
         .layer(from_fn_with_state(Arc::clone(&site), with_token));
     Router::new()

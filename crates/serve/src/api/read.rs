@@ -7,7 +7,6 @@ use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use base64::Engine;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use whyso_lab::ForReport;
@@ -15,7 +14,7 @@ use whyso_record::data::SeriesKey;
 use whyso_record::server_log_path;
 use whyso_report::payload;
 
-use super::{Site, reading};
+use super::{Site, blocks_response, json_text, reading};
 use crate::encode;
 use crate::error::{Answer, Refused};
 use crate::series::{self, LineHead, Lines, Mode, Wanted};
@@ -25,10 +24,6 @@ const CATALOGUE_MAX: usize = 500;
 const LOG_BYTES_MAX: u64 = 512 << 10;
 
 type Shared = State<Arc<Site>>;
-
-fn json_text(text: String) -> Response {
-    ([(CONTENT_TYPE, "application/json")], text).into_response()
-}
 
 /// The head of a run, at once.
 pub(super) async fn outline(State(site): Shared, Path(id): Path<String>) -> Answer<Response> {
@@ -166,13 +161,7 @@ pub(super) async fn tables(
         let opened = site.recordings.open(&id)?;
         let window = opened.window(over.from_s, over.to_s)?;
         let made = ForReport::over(&opened.recording, window)?.lend(None, payload::tables)?;
-        let base64 = |block: &Vec<u8>| base64::engine::general_purpose::STANDARD.encode(block);
-        let blocks: Vec<String> = made.blocks.iter().map(base64).collect();
-        Ok(json_text(format!(
-            "{{\"tables\":{},\"blocks\":{}}}",
-            made.head_json,
-            serde_json::to_string(&blocks)?
-        )))
+        blocks_response("tables", &made)
     })
     .await
 }
