@@ -74,7 +74,7 @@ pub fn increase(t_ns: &[i64], value: &[f64], begin_ns: i64, end_ns: i64) -> Opti
 /// Rates a second between neighbouring readings, each at the time of the later one. A missing reading
 /// stays a gap; the rate after it is the mean over the gap.
 pub fn rates(t_ns: &[i64], value: &[f64]) -> Points {
-    let mut points = Points::default();
+    let mut points = Points { t_ns: Vec::with_capacity(t_ns.len()), value: Vec::with_capacity(t_ns.len()) };
     let mut before: Option<(i64, f64)> = None;
     for (&end_ns, &now) in t_ns.iter().zip(value) {
         if !now.is_finite() {

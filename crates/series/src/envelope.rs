@@ -29,11 +29,13 @@ pub fn envelope(t_ns: &[i64], value: &[f64], begin_ns: i64, end_ns: i64, buckets
     let last = t_ns[..length].partition_point(|&t| t < end_ns);
     let mut inside = Vec::new();
     let mut current = 0;
+    // Readings come in order of time: their bucket is worked out only where the next one has begun.
+    let mut next_ns = begin_ns;
     for index in first..last {
-        let bucket = bucket_of(t_ns[index], begin_ns, end_ns, buckets);
-        if bucket != current {
+        if t_ns[index] >= next_ns {
             envelope.set_values(current, &mut inside);
-            current = bucket;
+            current = bucket_of(t_ns[index], begin_ns, end_ns, buckets);
+            next_ns = envelope.t_ns.get(current + 1).copied().unwrap_or(end_ns);
         }
         if value[index].is_finite() {
             inside.push(value[index]);

@@ -53,8 +53,7 @@ impl Collections {
     }
 
     pub(crate) fn window(&self, collection: i64) -> Option<Window> {
-        let taken = self.source_of(collection)?.taken.get((collection & 0xffff_ffff) as usize)?;
-        (taken.window.end_ns != i64::MIN).then_some(taken.window)
+        self.source_of(collection)?.window(collection)
     }
 
     pub(crate) fn named(&self, name: &str) -> Option<&Source> {
@@ -63,6 +62,12 @@ impl Collections {
 }
 
 impl Source {
+    /// Of one of its own collections.
+    pub(crate) fn window(&self, collection: i64) -> Option<Window> {
+        let taken = self.taken.get((collection & 0xffff_ffff) as usize)?;
+        (taken.window.end_ns != i64::MIN).then_some(taken.window)
+    }
+
     /// Of the collections `first..=last`, those that end in the window, widened by one reading on the left where asked.
     pub(crate) fn ending_in(&self, first: i64, last: i64, window: Window, lead: bool) -> Option<(i64, i64)> {
         let base = first & !0xffff_ffff;

@@ -23,13 +23,14 @@ use crate::data::{
     TextRows, Value,
 };
 use crate::error::{Error, Result};
+use crate::index::Place;
 use crate::layout;
 use crate::notes::notes;
 use crate::run::{RunInfo, Window};
 use crate::sorted::RollupRow;
 use crate::stack_table;
 use crate::table::{self, Sample};
-use collections::Collections;
+use collections::{Collections, Source};
 use parts::{Plain, Sorted};
 
 pub use states::StateLooks;
@@ -38,6 +39,8 @@ pub use states::StateLooks;
 const SERIES_AT_ONCE: usize = 120;
 /// Roll-ups serve an envelope when at least so many fall into a bucket: what lies at an edge is then at most an eighth of a bucket off.
 const ROLLUPS_A_BUCKET_MIN: i64 = 8;
+/// Every whole number up to it is an `f64`.
+const EXACT_MAX: u64 = 1 << 53;
 const EVERYTHING: Window = Window { begin_ns: i64::MIN, end_ns: i64::MAX };
 
 /// A series of a recording, and how much there is of it.
@@ -75,11 +78,19 @@ impl Samples {
         self.value.is_empty()
     }
 
+    fn reserve(&mut self, more: usize) {
+        self.t_begin_ns.reserve(more);
+        self.t_end_ns.reserve(more);
+        self.value.reserve(more);
+    }
+
     fn push(&mut self, value: Value) {
         let rounded = value.as_f64();
         let low = match value {
-            Value::Int(whole) => (i128::from(whole) - rounded as i128) as f64,
-            Value::Float(_) => 0.0,
+            Value::Int(whole) if whole.unsigned_abs() > EXACT_MAX => {
+                (i128::from(whole) - rounded as i128) as f64
+            }
+            Value::Int(_) | Value::Float(_) => 0.0,
         };
         if low != 0.0 {
             self.low.resize(self.value.len(), 0.0);
@@ -92,8 +103,7 @@ impl Samples {
 
     /// The number of reading `at` to its last digit, where that is beyond what every `f64` holds.
     pub fn whole(&self, at: usize) -> Option<i64> {
-        const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
-        let value = *self.value.get(at).filter(|value| value.abs() >= EXACT_MAX)?;
+        let value = *self.value.get(at).filter(|value| value.abs() >= EXACT_MAX as f64)?;
         let low = self.low.get(at).copied().unwrap_or(0.0);
         i64::try_from(value as i128 + low as i128).ok()
     }
@@ -119,7 +129,8 @@ impl Samples {
 
     /// The readings at the time at which they count, with `NaN` at the end of each gap.
     pub fn points(&self) -> Points {
-        let mut points = Points::default();
+        let count = self.value.len() + self.gaps.len();
+        let mut points = Points { t_ns: Vec::with_capacity(count), value: Vec::with_capacity(count) };
         let mut gaps = self.gaps.iter().peekable();
         for (t_ns, value) in self.t_end_ns.iter().zip(&self.value) {
             while let Some(gap) = gaps.next_if(|gap| gap.end_ns < *t_ns) {
@@ -260,21 +271,25 @@ impl Recording {
             for (owner, id) in ids.iter().enumerate() {
                 let Some(place) = part.index().find(id.0) else { continue };
                 sources[owner] = Some(place.first);
-                if let Some(rows) = self.rows_in(&place, window, lead) {
-                    owners.push((owner, rows.len()));
+                let Some(source) = self.collections.source_of(place.first) else { continue };
+                if let Some(rows) = rows_in(source, &place, window, lead) {
+                    owners.push((owner, rows.len(), source));
                     ranges.push(rows);
                 }
+            }
+            for (owner, rows, _) in &owners {
+                all[*owner].reserve(*rows);
             }
             let mut owners = owners.into_iter();
             let mut current = owners.next();
             part.values(&ranges, |collection, value| {
-                let Some((owner, left)) = &mut current else { return };
-                let owner = *owner;
+                let Some((owner, left, source)) = &mut current else { return };
+                let (owner, source) = (*owner, *source);
                 *left -= 1;
                 if *left == 0 {
                     current = owners.next();
                 }
-                let Some(taken) = self.collections.window(collection) else { return };
+                let Some(taken) = source.window(collection) else { return };
                 let before = taken.end_ns < window.begin_ns && !lead;
                 if before || taken.end_ns > window.end_ns {
                     return;
@@ -290,18 +305,6 @@ impl Recording {
             samples.gaps = source.map(|source| source.gaps(window)).unwrap_or_default();
         }
         Ok(all)
-    }
-
-    /// The rows of a series that may lie in the window: exactly those where it has a row for every reading of its source.
-    fn rows_in(&self, place: &crate::index::Place, window: Window, lead: bool) -> Option<Range<usize>> {
-        let source = self.collections.source_of(place.first)?;
-        let (first, last) = source.ending_in(place.first, place.last, window, lead)?;
-        let complete = place.rows.len() as i64 == place.last - place.first + 1;
-        if !complete {
-            return Some(place.rows.clone());
-        }
-        let begin = place.rows.start + (first - place.first) as usize;
-        Some(begin..begin + (last - first + 1) as usize)
     }
 
     /// Envelope of a gauge's readings, or of a counter's rates a second, over `[begin_ns, end_ns)` of the window. Where buckets are long enough it
@@ -523,4 +526,15 @@ impl Recording {
         }
         Ok(batches)
     }
+}
+
+/// The rows of a series that may lie in the window: exactly those where it has a row for every reading of its source.
+fn rows_in(source: &Source, place: &Place, window: Window, lead: bool) -> Option<Range<usize>> {
+    let (first, last) = source.ending_in(place.first, place.last, window, lead)?;
+    let complete = place.rows.len() as i64 == place.last - place.first + 1;
+    if !complete {
+        return Some(place.rows.clone());
+    }
+    let begin = place.rows.start + (first - place.first) as usize;
+    Some(begin..begin + (last - first + 1) as usize)
 }
