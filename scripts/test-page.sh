@@ -10,8 +10,11 @@ trap 'rm -rf "$place"' EXIT
 cargo build --release --locked --quiet
 "$CARGO_TARGET_DIR/release/whyso" run oltp-read-write --users 1,2,4,8 --seconds 3 --warmup 1 --tables 2 --rows 2000 --stacks \
 	--server-dir "$place" --out "$place/runs" >"$place/out" 2>&1 || { cat "$place/out"; exit 1; }
+# A second start with another setting, to compare with.
+"$CARGO_TARGET_DIR/release/whyso" run oltp-read-write --users 4,8 --seconds 3 --warmup 1 --tables 2 --rows 2000 --stacks \
+	--set innodb_flush_log_at_trx_commit=0 --server-dir "$place" --out "$place/others" >"$place/out" 2>&1 || { cat "$place/out"; exit 1; }
 
 cd web
 npm run --silent check
 npm run --silent test:unit
-WHYSO=$CARGO_TARGET_DIR/release/whyso REPORT_HTML=$(echo "$place"/runs/*/report.html) npm run --silent test:browser
+WHYSO=$CARGO_TARGET_DIR/release/whyso REPORT_HTML=$(echo "$place"/runs/*/report.html) OTHER_REPORT_HTML=$(echo "$place"/others/*/report.html) npm run --silent test:browser

@@ -4,6 +4,7 @@ import { linesIn } from '../../src/serve/columns.ts';
 import { csvOf, svgOf } from '../../src/serve/exports.ts';
 import { found, lengthWords, sorted } from '../../src/serve/listing.ts';
 import { markdownHtml } from '../../src/serve/markdown.ts';
+import { packedStretch, typedWindow, unpackedSide, unpackedStretch, windowWords } from '../../src/serve/stretches.ts';
 import { packedCharts, unpackedCharts, unpackedSeconds } from '../../src/serve/view.ts';
 
 const run = (id: string, more: Partial<Listed> = {}): Listed => ({
@@ -82,4 +83,22 @@ describe('exports', () => {
 it('writes Markdown as HTML, and nothing else as markup', () => {
   expect(markdownHtml('# A *b*\n\none\ntwo\n- x\n- `**y**`')).toBe('<h2>A <em>b</em></h2>\n<p>one two</p>\n<ul><li>x</li><li><code>**y**</code></li></ul>');
   expect(markdownHtml('<img src=x> **<b>** [a](javascript:x)')).toBe('<p>&lt;img src=x&gt; <strong>&lt;b&gt;</strong> [a](javascript:x)</p>');
+});
+
+describe('windows of runs', () => {
+  it('are written into addresses and read from them', () => {
+    for (const text of ['20260101-1@10.5-20', 'a@b', 'a@b@-3-4.2', 'plain']) expect(packedStretch(unpackedStretch(text))).toBe(text);
+    expect(unpackedStretch('a@1-2')).toEqual({ id: 'a', window: { from: 1, to: 2 } });
+    expect(unpackedStretch('a@2-1')).toEqual({ id: 'a@2-1', window: null });
+    expect(unpackedSide('a,b@1-2,').map((one) => one.id)).toEqual(['a', 'b']);
+  });
+
+  it('are read as they are typed', () => {
+    expect(typedWindow('10:05–10:20')).toEqual({ from: 605, to: 620 });
+    expect(typedWindow('1:00:00 - 3700.5')).toEqual({ from: 3600, to: 3700.5 });
+    expect(typedWindow('5s..25s')).toEqual({ from: 5, to: 25 });
+    expect(typedWindow(' ')).toBe(null);
+    for (const wrong of ['5', '9-3', 'a-b', '1-2-3', '1:2:3:4-9']) expect(typedWindow(wrong)).toBe(undefined);
+    expect(typedWindow(windowWords({ from: 605, to: 700 }))).toEqual({ from: 605, to: 700 });
+  });
 });

@@ -1,27 +1,115 @@
-/** Runs beside each other in `whyso serve`. */
+/** Runs, and windows of them, beside each other in `whyso serve`. */
 
+import { cpSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { ID, Served } from './served.ts';
+import { ID, Served, shown } from './served.ts';
 
-const other = `${ID}-again`;
+/** Another start of the same workload, with another setting. */
+const OTHER = dirname(resolve(process.env['OTHER_REPORT_HTML'] ?? ''));
+const other = basename(OTHER);
+const copy = `${ID}-again`;
 
 let served: Served;
 
 beforeAll(async () => {
-  served = await Served.start([ID, other]);
+  if (!process.env['OTHER_REPORT_HTML']) throw new Error('OTHER_REPORT_HTML must name the report of a second run: see scripts/test-page.sh');
+  served = await Served.start([ID, copy], (_folder, runs) => cpSync(OTHER, join(runs, other), { recursive: true }));
 });
 
 afterAll(() => served?.stop());
 
 afterEach(() => served.closePages());
 
-describe('a comparison', () => {
-  it('shows tables and draws what differs, for both runs', async () => {
+const drawn = (page: Page) => page.waitForFunction(() => [...document.querySelectorAll('.chart')].length > 0 && [...document.querySelectorAll('.chart')].every((chart) => chart.querySelectorAll('li b').length === 2));
+const table = (page: Page, title: string) => page.locator('section', { has: page.getByRole('heading', { name: title }) }).first();
+
+describe('a comparison of two runs', () => {
+  for (const [width, scheme] of [[1280, 'dark'], [2560, 'light']] as const) {
+    it(`says what is faster, what was set and what differs, at ${width} pixels, ${scheme}`, async () => {
+      const { page, complaints } = await served.at(`/compare?first=${ID}&second=${other}`, width, scheme);
+      await drawn(page);
+      await page.locator('#flame canvas').waitFor();
+      expect(await table(page, 'What was set or found otherwise').textContent()).toContain('innodb_flush_log_at_trx_commit');
+      expect(await table(page, 'What differs most at').locator('tbody tr').count()).toBeGreaterThan(3);
+      expect(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)).toBeLessThanOrEqual(0);
+      expect(complaints).toEqual([]);
+    });
+  }
+
+  it('draws what differs for both, on one scale, and one level of both alone', async () => {
     const { page, complaints } = await served.at(`/compare?first=${ID}&second=${other}`);
-    await page.locator('.chart canvas').first().waitFor();
-    // The copy is the same start: that is told, and nothing is compared.
-    await page.locator('[role=alert], main table').first().waitFor();
-    expect(await page.locator('.sides a').count()).toBeGreaterThan(1);
-    expect(complaints.filter((one) => !one.includes('400'))).toEqual([]);
+    await drawn(page);
+    const before = await page.locator('.chart').count();
+    await table(page, 'What differs most at').getByRole('button', { name: 'draw' }).first().click();
+    expect(await page.locator('.chart').count()).toBe(before + 1);
+    const read = page.waitForResponse((response) => response.url().includes('/series?') && response.url().includes(other));
+    await page.getByRole('group', { name: 'what of each run is drawn' }).getByRole('button', { name: '4', exact: true }).click();
+    expect((await read).status()).toBe(200);
+    await drawn(page);
+    expect(complaints).toEqual([]);
+  });
+
+  it('colours the functions of the second by what they have more or less of than the first', async () => {
+    const { page, complaints } = await served.at(`/compare?first=${ID}&second=${other}`);
+    const flame = page.locator('#flame');
+    await flame.locator('canvas').waitFor();
+    expect(await flame.getByLabel('level of the flame graph').locator('option:checked').textContent()).toBe(other);
+    expect(await flame.getByLabel('level to compare with').locator('option:checked').textContent()).toBe(ID);
+    expect(await flame.getByRole('group', { name: 'compared by' }).count()).toBe(1);
+    await flame.locator('[role=application]').focus();
+    await page.keyboard.press('ArrowUp');
+    await page.keyboard.press('ArrowUp');
+    expect(await flame.textContent()).toContain(`against ${ID}`);
+    expect(complaints).toEqual([]);
+  });
+
+  it('says that a copy is no second start', async () => {
+    const { page, complaints } = await served.at(`/compare?first=${ID}&second=${copy}`);
+    await page.locator('[role=alert]').first().waitFor();
+    expect(await page.locator('[role=alert]').first().textContent()).toContain('named twice');
+    expect(complaints.filter((one) => !one.includes('status of 400'))).toEqual([]);
+  });
+});
+
+describe('a comparison of two windows', () => {
+  it('is begun from a run by two steps, and its address says it', async () => {
+    const { page, complaints } = await served.runPage();
+    const levels = page.locator('.window button');
+    await levels.filter({ hasText: /^1$/ }).click();
+    await page.getByRole('button', { name: 'compare…' }).click();
+    await levels.filter({ hasText: /^4$/ }).click();
+    expect(await shown(page)).toBe('the level of 4 users');
+    await page.getByRole('link', { name: /^compare with / }).click();
+    await page.getByRole('heading', { name: 'Comparison' }).waitFor();
+    expect(decodeURIComponent(page.url())).toMatch(/first=.+@[\d.]+-[\d.]+&second=.+@[\d.]+-[\d.]+/);
+    await drawn(page);
+    expect(await table(page, 'What differs most between the windows').locator('tbody tr').count()).toBeGreaterThan(3);
+    await page.locator('#flame canvas').waitFor();
+    expect(await page.locator('#flame').textContent()).toContain(`than at ${ID} from`);
+    const again = await served.at(new URL(page.url()).pathname + new URL(page.url()).search);
+    await drawn(again.page);
+    expect([...complaints, ...again.complaints]).toEqual([]);
+  });
+
+  it('takes another window that is typed, and refuses what is none', async () => {
+    const { page, complaints } = await served.at(`/compare?first=${ID}@0-3&second=${ID}@5-8`);
+    await drawn(page);
+    const field = page.getByLabel(`window of ${ID}`).first();
+    await field.fill('half past ten');
+    await page.keyboard.press('Enter');
+    expect(page.url()).toContain('0-3');
+    await field.fill('0:01-0:04.5');
+    await page.keyboard.press('Enter');
+    await page.waitForURL((url) => decodeURIComponent(url.search).includes('@1-4.5'));
+    await drawn(page);
+    expect(complaints).toEqual([]);
+  });
+
+  it('says that windows overlap', async () => {
+    const { page } = await served.at(`/compare?first=${ID}@0-5&second=${ID}@3-8`);
+    await page.locator('[role=alert]').first().waitFor();
+    expect(await page.locator('[role=alert]').first().textContent()).toContain('overlap');
   });
 });
