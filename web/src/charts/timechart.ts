@@ -2,8 +2,9 @@
 
 import uPlot from 'uplot';
 import type { Column } from '../data/model.ts';
-import { envelope, extent, gapLength, lowerBound } from '../lib/envelope.ts';
+import { envelope, gapLength, lowerBound } from '../lib/envelope.ts';
 import { clock, num, short } from '../lib/format.ts';
+import { suffixesOf, valueRange } from '../lib/valueaxis.ts';
 
 export interface Line {
   label: string;
@@ -75,7 +76,7 @@ export class TimeChart {
   constructor(element: HTMLElement, drawing: Drawing, size: { width: number; height: number }, handlers: Handlers) {
     this.#element = element;
     this.#drawing = drawing;
-    this.#suffixes = suffixesOf(drawing);
+    this.#suffixes = suffixesOf(drawing.lines);
     this.#plot = new uPlot(this.#options(size, handlers), this.#axisData(), element);
     this.#plot.over.addEventListener('dblclick', () => handlers.reset());
     this.#plot.over.addEventListener('mouseleave', () => handlers.pointed(null));
@@ -87,7 +88,7 @@ export class TimeChart {
 
   draw(drawing: Drawing): void {
     this.#drawing = drawing;
-    this.#suffixes = suffixesOf(drawing);
+    this.#suffixes = suffixesOf(drawing.lines);
     this.#plot.setData(this.#axisData(), false);
     this.#plot.setScale('x', { min: drawing.view.from, max: drawing.view.to });
   }
@@ -103,26 +104,8 @@ export class TimeChart {
   }
 
   #range(scale: number): uPlot.Range.MinMax {
-    const { from, to } = this.#drawing.view;
-    let low = Infinity;
-    let high = -Infinity;
-    for (const line of this.#linesOf(scale)) {
-      const found = extent(line.column, from, to);
-      if (!found) continue;
-      low = Math.min(low, this.#drawing.log ? leastAboveZero(line.column, from, to) : found[0]);
-      high = Math.max(high, found[1]);
-    }
-    if (this.#drawing.log) {
-      if (!(high > 0)) return [0.1, 10];
-      const floor = 10 ** Math.floor(Math.log10(Math.min(low, high)) + 1e-9);
-      return [floor, Math.max(high * 1.3, floor * 10)];
-    }
-    if (low > high) return [0, 1];
-    if (high === low) return low === 0 ? [0, 1] : low > 0 ? [0, high * 1.25] : [low * 1.25, 0];
-    // A raw counter of billions would be a flat line if its axis began at zero.
-    const fromZero = low >= 0 && low < high * 0.8;
-    const room = (high - low) * 0.08;
-    return [fromZero ? 0 : low < 0 ? low - room : Math.max(0, low - room), high + (fromZero ? high : high - low) * 0.08];
+    const columns = this.#linesOf(scale).map((line) => line.column);
+    return valueRange(columns, this.#drawing.view, this.#drawing.log);
   }
 
   #linesOf(scale: number): Line[] {
@@ -188,8 +171,9 @@ export class TimeChart {
         ],
         setCursor: [
           (plot) => {
-            const left = plot.cursor.left ?? -1;
-            handlers.pointed(left < 0 ? null : plot.posToVal(left, 'x'));
+            const { left = -1, event } = plot.cursor;
+            // The others follow the one that the pointer is over: it alone tells.
+            if (event && left >= 0) handlers.pointed(plot.posToVal(left, 'x'));
           },
         ],
       },
@@ -452,18 +436,4 @@ function fitted(ctx: CanvasRenderingContext2D, text: string, room: number): stri
   if (ctx.measureText(text).width <= room) return text;
   const letters = Math.floor((text.length * room) / ctx.measureText(text).width) - 1;
   return letters < 4 ? '' : `${text.slice(0, letters).trimEnd()}…`;
-}
-
-/** The units on a chart: the first has the left axis, all others share the right one. */
-function suffixesOf(drawing: Drawing): string[] {
-  return [...new Set(drawing.lines.map((line) => line.suffix))];
-}
-
-function leastAboveZero(column: Column, from: number, to: number): number {
-  let least = Infinity;
-  for (let index = lowerBound(column.t, from); index < column.t.length && (column.t[index] as number) <= to; index++) {
-    const value = column.v[index] as number;
-    if (value > 0) least = Math.min(least, value);
-  }
-  return least;
 }

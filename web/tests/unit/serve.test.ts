@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Listed } from '../../src/serve/api.ts';
 import { linesIn } from '../../src/serve/columns.ts';
-import { csvOf, svgOf } from '../../src/serve/exports.ts';
 import { found, lengthWords, sorted } from '../../src/serve/listing.ts';
 import { markdownHtml } from '../../src/serve/markdown.ts';
 import { packedCharts, unpackedCharts, unpackedSeconds } from '../../src/serve/view.ts';
@@ -57,26 +56,6 @@ it('reads columns as the server writes them', () => {
   expect([lines[0]?.number, lines[1]?.number, left]).toEqual([7, null, 3]);
   expect([...(lines[0]?.column.v ?? [])]).toEqual([5, NaN]);
   expect(lines[1]?.column.band?.max[0]).toBe(3);
-});
-
-describe('exports', () => {
-  const column = { t: Float64Array.of(0, 1, 2, 3), v: Float64Array.of(1, NaN, 3, 4) };
-  const lines = [{ label: '=cmd()"<b>', color: '#123456', suffix: '/s', column }];
-
-  it('writes exact values, gaps as nothing, and no formulas', () => {
-    const csv = csvOf(lines, { from: 0, to: 3 }).split('\n');
-    expect(csv[1]).toBe(`0,"'=cmd()""<b>","/s",1,,,,`);
-    expect(csv[2]?.endsWith(',,,,,')).toBe(true);
-    expect(csv.length).toBe(5);
-  });
-
-  it('draws a gap as one, and text as text', () => {
-    const svg = svgOf('<script>', lines, { from: 0, to: 3 });
-    expect(svg).toContain('&lt;script&gt;');
-    expect(svg).not.toContain('<b>');
-    const path = /<path d="([^"]+)"/.exec(svg)?.[1] ?? '';
-    expect(path.split('M').length - 1).toBe(2);
-  });
 });
 
 it('writes Markdown as HTML, and nothing else as markup', () => {

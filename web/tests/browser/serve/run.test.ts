@@ -1,8 +1,7 @@
 /** A run in `whyso serve`: windows, charts, notes, exports, the report writer. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { ID, Served, bytesOf, shown, hostileNote } from './served.ts';
-
+import { ID, Served, bytesOf, exportAs, hostileNote, shown } from './served.ts';
 
 let served: Served;
 
@@ -88,9 +87,9 @@ describe('a run', () => {
 
   it('exports a chart as CSV and SVG', async () => {
     const { page } = await served.runPage();
-    for (const [kind, begin] of [['csv', 'seconds,series'], ['svg', '<svg xmlns']] as const) {
+    for (const [kind, begin] of [['CSV', 'seconds,series'], ['SVG', '<svg xmlns']] as const) {
       const coming = page.waitForEvent('download');
-      await page.locator('.chart .export').first().selectOption(kind);
+      await exportAs(page, kind);
       expect((await bytesOf(coming)).toString().startsWith(begin)).toBe(true);
     }
   });
@@ -120,7 +119,7 @@ describe('a run', () => {
 
   it('writes a report of charts and text, as one file', async () => {
     const { page, complaints } = await served.runPage();
-    await page.locator('.chart .export').first().selectOption('report');
+    await exportAs(page, 'to the report');
     await page.getByRole('link', { name: 'report (1)' }).click();
     await page.getByRole('button', { name: 'add text' }).click();
     await page.getByLabel('text', { exact: true }).last().fill('# Why\n\n**Because** <img src=x onerror="window.broken=1">');
