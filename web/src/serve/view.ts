@@ -68,7 +68,7 @@ export function unpackedSeconds(text: string | null): number | null {
 
 /** What shows charts alone, over a window: of a run, or of a comparison, whose address says already what is compared. */
 export function runAddress(id: string, window: Span, charts: Chart[]): string {
-  return `/runs/${encodeURIComponent(id)}?${shownQuery('', window, charts)}`;
+  return `/runs/${encodeURIComponent(id)}?${shownQuery('', window, charts)}#explorer`;
 }
 
 export function comparedAddress(search: string, window: Span, chart: Chart): string {

@@ -3,7 +3,7 @@ import type { Listed } from '../../src/serve/api.ts';
 import { linesIn } from '../../src/serve/columns.ts';
 import { found, lengthWords, sorted } from '../../src/serve/listing.ts';
 import { markdownHtml } from '../../src/serve/markdown.ts';
-import { packedCharts, unpackedCharts, unpackedSeconds } from '../../src/serve/view.ts';
+import { comparedAddress, packedCharts, runAddress, shownOf, unpackedCharts, unpackedSeconds } from '../../src/serve/view.ts';
 
 const run = (id: string, more: Partial<Listed> = {}): Listed => ({
   id, workload: 'oltp', server: 'MariaDB 11', host: 'h', began_ms: 0, seconds: 1, levels: 1, best: null, verdict: null, notes: [], bytes: 1, live: false, ended: 'complete', ...more,
@@ -34,6 +34,16 @@ describe('the address', () => {
 
   it('brings charts back as they were', () => {
     expect(unpackedCharts(packedCharts([chart]))).toEqual([chart]);
+  });
+
+  it('of one chart says its window, and keeps what is compared', () => {
+    const query = (address: string) => new URLSearchParams(new URL(address, 'http://x').search);
+    const run = runAddress('a/b', { from: 1, to: 2.5 }, [chart]);
+    expect(run).toMatch(/^\/runs\/a%2Fb\?.*#explorer$/);
+    expect(shownOf(query(run))).toEqual({ window: { from: 1, to: 2.5 }, charts: [chart] });
+    const compared = query(comparedAddress('?first=a&second=b&charts=old', { from: 0, to: 9 }, chart));
+    expect([compared.get('first'), compared.get('second'), shownOf(compared).charts?.length]).toEqual(['a', 'b', 1]);
+    expect(shownOf(query('/runs/x?from=5&to=5')).window).toBeNull();
   });
 
   it('leaves out what makes no sense', () => {
