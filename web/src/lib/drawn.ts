@@ -65,15 +65,21 @@ function modeOf(mode: Mode, kind: Kind, isSum: boolean): Mode {
   return isSum && kind === 'counter' && mode === 'raw' ? 'rate' : mode;
 }
 
-/** Metrics of one run: of each its instances. */
+/** Metrics of one run: of each its instances. Those that are neither ranked nor added up are asked for together. */
 export async function ofMetrics(source: DataSource, groups: number[][], how: How, stretch: Stretch, signal: AbortSignal): Promise<Drawn> {
   const there = groups.filter((group) => group.length > 0);
+  const isSummed = (group: number[]) => how.sum && group.length > 1;
+  const isWhole = (group: number[]) => !isSummed(group) && group.length <= how.top;
+  const together = there.filter(isWhole).flat();
+  const all = together.length > 0 ? source.lines(together, { ...stretch, ...how, top: 0, sum: false }, signal) : null;
   const read = await Promise.all(
     there.map(async (group) => {
       const about = source.head.series[group[0] as number] as SeriesHead;
-      const sum = how.sum && group.length > 1;
+      const sum = isSummed(group);
       const mode = modeOf(how.mode, about.kind, sum);
-      return { group, about, mode, ...(await source.lines(group, { ...stretch, ...how, mode, sum }, signal)) };
+      if (!isWhole(group)) return { group, about, mode, ...(await source.lines(group, { ...stretch, ...how, mode, sum }, signal)) };
+      const lines = (await all)?.lines ?? [];
+      return { group, about, mode, lines: lines.filter((line) => line.series !== null && group.includes(line.series)), left: 0 };
     }),
   );
   const strokes = read.flatMap(({ group, about, mode, lines }) =>

@@ -46,6 +46,19 @@ describe('lines of metrics', () => {
     expect(labelOf('a', 'x', false, true)).toBe('x');
   });
 
+  it('are asked for together where none is ranked or added up', async () => {
+    const asked: [number[], number][] = [];
+    const counting = new Made(source.head.series, [column([0, 1]), column([0, 2]), column([3, 3])]);
+    counting.lines = (numbers, wanted) => {
+      asked.push([numbers, wanted.top]);
+      return BlockSource.prototype.lines.call(counting, numbers, wanted);
+    };
+    const { strokes } = await ofMetrics(counting, [[2], [0, 1]], how, stretch, signal);
+    expect(strokes.map((one) => one.label)).toEqual(['b', 'a x', 'a y']);
+    await ofMetrics(counting, [[2], [0, 1]], { ...how, top: 1 }, stretch, signal);
+    expect(asked).toEqual([[[2, 0, 1], 0], [[2], 0], [[0, 1], 1]]);
+  });
+
   it('are the busiest, and say how many are not', async () => {
     const { strokes, left } = await ofMetrics(source, [[1, 0]], { ...how, top: 1 }, stretch, signal);
     expect(strokes.map((one) => one.label)).toEqual(['x']);
