@@ -2,8 +2,9 @@
 
 import uPlot from 'uplot';
 import type { Column } from '../data/model.ts';
-import { envelope, extent, gapLength, lowerBound } from '../lib/envelope.ts';
+import { envelope, gapLength, lowerBound, type Bucket } from '../lib/envelope.ts';
 import { clock, num, short } from '../lib/format.ts';
+import { suffixesOf, valueRange } from '../lib/valueaxis.ts';
 
 export interface Line {
   label: string;
@@ -75,7 +76,7 @@ export class TimeChart {
   constructor(element: HTMLElement, drawing: Drawing, size: { width: number; height: number }, handlers: Handlers) {
     this.#element = element;
     this.#drawing = drawing;
-    this.#suffixes = suffixesOf(drawing);
+    this.#suffixes = suffixesOf(drawing.lines);
     this.#plot = new uPlot(this.#options(size, handlers), this.#axisData(), element);
     this.#plot.over.addEventListener('dblclick', () => handlers.reset());
     this.#plot.over.addEventListener('mouseleave', () => handlers.pointed(null));
@@ -87,7 +88,7 @@ export class TimeChart {
 
   draw(drawing: Drawing): void {
     this.#drawing = drawing;
-    this.#suffixes = suffixesOf(drawing);
+    this.#suffixes = suffixesOf(drawing.lines);
     this.#plot.setData(this.#axisData(), false);
     this.#plot.setScale('x', { min: drawing.view.from, max: drawing.view.to });
   }
@@ -103,26 +104,8 @@ export class TimeChart {
   }
 
   #range(scale: number): uPlot.Range.MinMax {
-    const { from, to } = this.#drawing.view;
-    let low = Infinity;
-    let high = -Infinity;
-    for (const line of this.#linesOf(scale)) {
-      const found = extent(line.column, from, to);
-      if (!found) continue;
-      low = Math.min(low, this.#drawing.log ? leastAboveZero(line.column, from, to) : found[0]);
-      high = Math.max(high, found[1]);
-    }
-    if (this.#drawing.log) {
-      if (!(high > 0)) return [0.1, 10];
-      const floor = 10 ** Math.floor(Math.log10(Math.min(low, high)) + 1e-9);
-      return [floor, Math.max(high * 1.3, floor * 10)];
-    }
-    if (low > high) return [0, 1];
-    if (high === low) return low === 0 ? [0, 1] : low > 0 ? [0, high * 1.25] : [low * 1.25, 0];
-    // A raw counter of billions would be a flat line if its axis began at zero.
-    const fromZero = low >= 0 && low < high * 0.8;
-    const room = (high - low) * 0.08;
-    return [fromZero ? 0 : low < 0 ? low - room : Math.max(0, low - room), high + (fromZero ? high : high - low) * 0.08];
+    const columns = this.#linesOf(scale).map((line) => line.column);
+    return valueRange(columns, this.#drawing.view, this.#drawing.log);
   }
 
   #linesOf(scale: number): Line[] {
@@ -188,8 +171,9 @@ export class TimeChart {
         ],
         setCursor: [
           (plot) => {
-            const left = plot.cursor.left ?? -1;
-            handlers.pointed(left < 0 ? null : plot.posToVal(left, 'x'));
+            const { left = -1, event } = plot.cursor;
+            // The others follow the one that the pointer is over: it alone tells.
+            if (event && left >= 0) handlers.pointed(plot.posToVal(left, 'x'));
           },
         ],
       },
@@ -350,53 +334,52 @@ export class TimeChart {
     const ratio = uPlot.pxRatio;
     const { t, v, band } = line.column;
     const gap = this.#gapOf(line.column);
-    const x = (index: number) => plot.valToPos(t[index] as number, 'x', true);
-    const y = (value: number) => plot.valToPos(this.#drawable(value, scale), scale, true);
+    const [x, y] = [this.#toX(plot), this.#toY(plot, scale)];
     ctx.strokeStyle = line.color;
     ctx.fillStyle = line.color;
     if (band) {
-      for (let index = begin; index < end; index++) {
-        if (Number.isNaN(v[index])) continue;
-        const wide = Math.max(ratio, Math.min(6 * ratio, bbox.width / Math.max(1, end - begin)));
-        const bar = (low: number, high: number, alpha: number) => {
-          ctx.globalAlpha = alpha;
-          ctx.fillRect(x(index) - wide / 2, y(high), wide, Math.max(ratio, y(low) - y(high)));
-        };
-        bar(band.min[index] as number, band.max[index] as number, 0.18);
-        bar(band.q1[index] as number, band.q3[index] as number, 0.35);
-      }
+      const wide = Math.max(ratio, Math.min(6 * ratio, bbox.width / Math.max(1, end - begin)));
+      const left = (index: number) => x(t[index] as number) - wide / 2;
+      this.#drawBars(ctx, begin, end, left, wide, y, band.min, band.max, 0.18);
+      this.#drawBars(ctx, begin, end, left, wide, y, band.q1, band.q3, 0.35);
     }
     ctx.globalAlpha = 1;
     ctx.lineWidth = 1.5 * ratio;
     ctx.lineJoin = 'round';
     ctx.beginPath();
-    const alone: number[] = [];
-    let joined = 0;
+    const isSparse = bbox.width / ratio / Math.max(1, end - begin) > SPARSE_PX;
+    const dotted: number[] = [];
+    let before = NaN;
     for (let index = begin; index < end; index++) {
-      if (Number.isNaN(v[index])) {
-        joined = 0;
+      const [at, value] = [t[index] as number, v[index] as number];
+      if (Number.isNaN(value)) {
+        before = NaN;
         continue;
       }
-      const follows = joined > 0 && (t[index] as number) - (t[index - 1] as number) <= gap;
-      if (follows) {
-        ctx.lineTo(x(index), y(v[index] as number));
-        joined++;
-      } else {
-        ctx.moveTo(x(index), y(v[index] as number));
-        joined = 1;
-      }
+      const follows = at - before <= gap;
+      if (follows) ctx.lineTo(x(at), y(value));
+      else ctx.moveTo(x(at), y(value));
+      before = at;
       const next = index + 1;
-      const isAlone = !follows && (next >= end || Number.isNaN(v[next]) || (t[next] as number) - (t[index] as number) > gap);
-      if (isAlone) alone.push(index);
+      const isAlone = !follows && (next >= end || Number.isNaN(v[next]) || (t[next] as number) - at > gap);
+      if (isSparse || isAlone) dotted.push(index);
     }
     ctx.stroke();
-    const isSparse = bbox.width / ratio / Math.max(1, end - begin) > SPARSE_PX;
-    const dotted = isSparse ? Array.from({ length: end - begin }, (_, offset) => begin + offset) : alone;
     for (const index of dotted) {
-      if (Number.isNaN(v[index])) continue;
       ctx.beginPath();
-      ctx.arc(x(index), y(v[index] as number), 1.8 * ratio, 0, Math.PI * 2);
+      ctx.arc(x(t[index] as number), y(v[index] as number), 1.8 * ratio, 0, Math.PI * 2);
       ctx.fill();
+    }
+  }
+
+  /** From one value to the other at each sample. What the line itself covers is left to it. */
+  #drawBars(ctx: CanvasRenderingContext2D, begin: number, end: number, left: (index: number) => number, wide: number, y: (value: number) => number, low: Float64Array, high: Float64Array, alpha: number): void {
+    const least = uPlot.pxRatio;
+    ctx.globalAlpha = alpha;
+    for (let index = begin; index < end; index++) {
+      const top = y(high[index] as number);
+      const height = y(low[index] as number) - top;
+      if (height >= least) ctx.fillRect(left(index), top, wide, height);
     }
   }
 
@@ -406,35 +389,43 @@ export class TimeChart {
     const ratio = uPlot.pxRatio;
     const buckets = envelope(line.column, from, to, columns);
     const wide = bbox.width / columns;
-    const y = (value: number) => plot.valToPos(this.#drawable(value, scale), scale, true);
+    const y = this.#toY(plot, scale);
+    const of = (value: (bucket: Bucket) => number) => Float64Array.from(buckets, (one) => (one.count > 0 ? value(one) : NaN));
     ctx.fillStyle = line.color;
     ctx.strokeStyle = line.color;
     ctx.lineWidth = 1.2 * ratio;
+    const left = (number: number) => bbox.left + number * wide;
+    this.#drawBars(ctx, 0, columns, left, Math.ceil(wide), y, of((one) => one.min), of((one) => one.max), 0.22);
+    this.#drawBars(ctx, 0, columns, left, Math.ceil(wide), y, of((one) => one.q1), of((one) => one.q3), 0.4);
+    ctx.globalAlpha = 1;
     ctx.beginPath();
     let pen = false;
     buckets.forEach((bucket, number) => {
-      if (bucket.count === 0) {
-        pen = false;
-        return;
-      }
-      const left = bbox.left + number * wide;
-      ctx.globalAlpha = 0.22;
-      ctx.fillRect(left, y(bucket.max), Math.ceil(wide), Math.max(ratio, y(bucket.min) - y(bucket.max)));
-      ctx.globalAlpha = 0.4;
-      ctx.fillRect(left, y(bucket.q3), Math.ceil(wide), Math.max(ratio, y(bucket.q1) - y(bucket.q3)));
-      const middle = left + wide / 2;
-      if (pen) ctx.lineTo(middle, y(bucket.median));
-      else ctx.moveTo(middle, y(bucket.median));
-      pen = true;
+      if (bucket.count > 0 && pen) ctx.lineTo(left(number) + wide / 2, y(bucket.median));
+      else if (bucket.count > 0) ctx.moveTo(left(number) + wide / 2, y(bucket.median));
+      pen = bucket.count > 0;
     });
-    ctx.globalAlpha = 1;
     ctx.stroke();
   }
 
+  /** What `valToPos` gives, reckoned once for many values. */
+  #toX({ bbox }: uPlot): (t: number) => number {
+    const { from, to } = this.#drawing.view;
+    const factor = bbox.width / (to - from);
+    return (t) => bbox.left + (t - from) * factor;
+  }
+
   /** Zero has no place on a log axis: it is drawn at the axis' foot. */
-  #drawable(value: number, scale: string): number {
-    if (!this.#drawing.log || value > 0) return value;
-    return this.#plot.scales[scale]?.min ?? 1e-9;
+  #toY({ bbox, scales }: uPlot, scale: string): (value: number) => number {
+    const { min = 0, max = 1 } = scales[scale] ?? {};
+    const [low, high] = [min ?? 0, max ?? 1];
+    const foot = bbox.top + bbox.height;
+    if (!this.#drawing.log) {
+      const factor = bbox.height / (high - low);
+      return (value) => foot - (value - low) * factor;
+    }
+    const factor = bbox.height / Math.log10(high / low);
+    return (value) => foot - (value > 0 ? Math.log10(value / low) : 0) * factor;
   }
 
   #gapOf(column: Column): number {
@@ -452,18 +443,4 @@ function fitted(ctx: CanvasRenderingContext2D, text: string, room: number): stri
   if (ctx.measureText(text).width <= room) return text;
   const letters = Math.floor((text.length * room) / ctx.measureText(text).width) - 1;
   return letters < 4 ? '' : `${text.slice(0, letters).trimEnd()}…`;
-}
-
-/** The units on a chart: the first has the left axis, all others share the right one. */
-function suffixesOf(drawing: Drawing): string[] {
-  return [...new Set(drawing.lines.map((line) => line.suffix))];
-}
-
-function leastAboveZero(column: Column, from: number, to: number): number {
-  let least = Infinity;
-  for (let index = lowerBound(column.t, from); index < column.t.length && (column.t[index] as number) <= to; index++) {
-    const value = column.v[index] as number;
-    if (value > 0) least = Math.min(least, value);
-  }
-  return least;
 }

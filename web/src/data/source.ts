@@ -1,10 +1,34 @@
 import { Block } from './codec.ts';
 import type { Column, Head, LinesHead, SourceTexts } from './model.ts';
 import type { PfsLines } from './pfs.ts';
+import { Cumulative, inMode, summed, weight, type Mode } from '../lib/derive.ts';
+
+/** What is drawn of the instances of a metric: over these seconds of the run, for so many pixels. */
+export interface Wanted {
+  from: number;
+  to: number;
+  px: number;
+  mode: Mode;
+  /** Of more instances, those with the most to say; 0: all. */
+  top: number;
+  /** One line, of the sum of all. */
+  sum: boolean;
+}
+
+export interface Lines {
+  /** By position in `head.series`; null: a sum. */
+  lines: { series: number | null; column: Column }[];
+  /** How many had less to say and are left out. */
+  left: number;
+}
 
 /** Where the page's data come from: the report's own file, or a server that is being watched. */
 export interface DataSource {
   readonly head: Head;
+  /** Lines hold all samples, whichever window is wanted: they are at hand, and not asked for again as the view moves. */
+  readonly isWhole: boolean;
+  /** The series at these positions in `head.series`, as a chart draws them. */
+  lines(series: number[], wanted: Wanted, signal?: AbortSignal): Promise<Lines>;
   /** Samples of the series at this position in `head.series`. */
   column(series: number): Promise<Column>;
   /** The columns of the head's threads: one a state, then requests, connections, statements. */
@@ -43,10 +67,32 @@ export function headOf(text: string): Head {
 /** Data in blocks, wherever they lie. A block is inflated when something first asks for it. */
 export abstract class BlockSource implements DataSource {
   abstract readonly head: Head;
+  readonly isWhole: boolean = true;
   #blocks = new Map<number, Promise<Block>>();
+  #transactions: Promise<Cumulative | null> | undefined;
 
   /** The inflated bytes of a block. */
   protected abstract inflated(number: number): Promise<Uint8Array>;
+
+  async lines(series: number[], { mode, top, sum }: Wanted): Promise<Lines> {
+    const transactions = mode === 'per_transaction' ? await this.#ended() : null;
+    const read = await Promise.all(
+      series.map(async (number) => {
+        const [column, kind] = [await this.column(number), this.head.series[number]?.kind ?? 'gauge'];
+        return { series: number, weight: weight(column, kind), column: inMode(column, kind, mode, transactions) };
+      }),
+    );
+    if (sum) return { lines: [{ series: null, column: summed(read.map((one) => one.column)) }], left: 0 };
+    const shown = top > 0 && read.length > top ? read.sort((a, b) => b.weight - a.weight).slice(0, top) : read;
+    return { lines: shown, left: read.length - shown.length };
+  }
+
+  /** Transactions that have ended by any moment; null where the load was not recorded. */
+  #ended(): Promise<Cumulative | null> {
+    const number = this.head.series.findIndex((one) => one.source === 'load' && one.metric === 'per_s' && one.instance === 'transaction');
+    this.#transactions ??= number < 0 ? Promise.resolve(null) : this.column(number).then((column) => new Cumulative(column, 5));
+    return this.#transactions;
+  }
 
   async column(series: number): Promise<Column> {
     const about = this.head.series[series];

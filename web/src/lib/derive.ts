@@ -89,6 +89,30 @@ export function inMode(column: Column, kind: Kind, mode: Mode, transactions: Cum
   return rates(column);
 }
 
+/** Added up moment by moment. Where one is missing the sum is a gap: a smaller sum would be wrong. */
+export function summed(columns: Column[]): Column {
+  const total = new Map<number, { value: number; count: number }>();
+  for (const { t, v } of columns) {
+    t.forEach((at, index) => {
+      const sum = total.get(at) ?? { value: 0, count: 0 };
+      total.set(at, { value: sum.value + (v[index] as number), count: sum.count + 1 });
+    });
+  }
+  const moments = [...total].sort(([a], [b]) => a - b);
+  return {
+    t: Float64Array.from(moments, ([at]) => at),
+    v: Float64Array.from(moments, ([, { value, count }]) => (count === columns.length ? value : NaN)),
+  };
+}
+
+/** The same in another unit, at other times: `begin` is where the other axis has its zero. */
+export function moved({ t, v, band }: Column, factor: number, begin = 0): Column {
+  const times = (values: Float64Array) => (factor === 1 ? values : values.map((value) => value * factor));
+  const at = begin === 0 ? t : t.map((value) => value - begin);
+  if (!band) return { t: at, v: times(v) };
+  return { t: at, v: times(v), band: { min: times(band.min), q1: times(band.q1), q3: times(band.q3), max: times(band.max) } };
+}
+
 /** How much a line has to say, for the top N of many instances: a counter's growth, a gauge's mean. */
 export function weight(column: Column, kind: Kind): number {
   let total = 0;

@@ -2,8 +2,8 @@
 
 import { SvelteSet } from 'svelte/reactivity';
 import type { DataSource } from '../data/source.ts';
-import type { Column, Evidence, Level, SeriesName, Verdict } from '../data/model.ts';
-import { Cumulative, type Mode } from './derive.ts';
+import type { Evidence, Level, SeriesName, Verdict } from '../data/model.ts';
+import type { Mode } from './derive.ts';
 import { numbersIn, type Wanted } from './filter.ts';
 import { samplesOf, type Samples } from './samples.ts';
 
@@ -28,7 +28,7 @@ export interface ChartSpec {
   log: boolean;
   /** Instances drawn of each metric, the busiest first. */
   top: number;
-  /** One line, of the sum of all; only where the samples are with a server. */
+  /** One line, of the sum of all. */
   sum?: boolean;
 }
 
@@ -66,6 +66,9 @@ export class ThreadFilter {
   }
 }
 
+/** Readings of different sources reach a recording so long after each other, at most. */
+const LATE_S = 5;
+
 export class Desk {
   readonly source: DataSource;
   whole: Span;
@@ -83,14 +86,18 @@ export class Desk {
   readonly threadFilter = new ThreadFilter();
   settingsFilter: string = $state('');
   dark: boolean = $state(false);
+  /** Grows when a run that goes on has more of what is in view. */
+  news: number = $state(0);
+  /** The last reading that is known of. */
+  #end: number;
   #nextId = 0;
-  #transactions: Promise<Cumulative | null> | undefined;
   #samples: Promise<Samples | null> | undefined;
 
   constructor(source: DataSource) {
     this.source = source;
     const { head } = source;
     const levels = head.run.levels;
+    this.#end = this.seconds(head.end_ns);
     const begins = levels.map((level) => this.seconds(level.warmup.begin_ns || level.window.begin_ns));
     const ends = levels.map((level) => this.seconds(level.window.end_ns));
     const from = Math.min(0, ...begins);
@@ -141,8 +148,10 @@ export class Desk {
     this.#fitted = { from: Math.max(span.from, this.whole.from), to: Math.min(span.to, this.whole.to) };
   }
 
-  /** The run goes on: all of it is more now, and whoever looks at its end goes on doing so. */
+  /** The run goes on until here: whoever looks at its end goes on doing so. */
   extend(to: number): void {
+    if (to > this.#end && this.view.to >= this.#end - LATE_S) this.news++;
+    this.#end = Math.max(to, this.#end);
     const grown = to - this.whole.to;
     if (grown <= 0) return;
     const isAtEnd = this.view.to >= this.whole.to - 0.01;
@@ -231,22 +240,6 @@ export class Desk {
     const nodes = head?.lines ? this.source.lineNodes() : Promise.resolve(null);
     this.#samples ??= head ? Promise.all([this.source.sampleColumns(), nodes]).then(([columns, nodeOf]) => samplesOf(head, columns, nodeOf)) : Promise.resolve(null);
     return this.#samples;
-  }
-
-  /** Transactions that have ended by any moment; null where the load was not recorded. */
-  transactions(): Promise<Cumulative | null> {
-    this.#transactions ??= this.#countTransactions();
-    return this.#transactions;
-  }
-
-  async #countTransactions(): Promise<Cumulative | null> {
-    const { series } = this.source.head;
-    const of = (metric: string) =>
-      series.findIndex((one) => one.source === 'load' && one.metric === metric && one.instance === 'transaction');
-    const number = of('per_s');
-    if (number < 0) return null;
-    const column: Column = await this.source.column(number);
-    return new Cumulative(column, 5);
   }
 
   #chartOf(quantity: string): number {

@@ -69,7 +69,7 @@ export function envelope(column: Column, from: number, to: number, count: number
 }
 
 /** Interpolated between neighbours (Hyndman and Fan's type 7); NaN of nothing. `sorted` ascends. */
-export function quantile(sorted: number[], q: number): number {
+export function quantile(sorted: ArrayLike<number>, q: number): number {
   if (sorted.length === 0) return NaN;
   const position = q * (sorted.length - 1);
   const below = Math.floor(position);
@@ -98,11 +98,9 @@ const GAP_STEPS = 3.5;
 
 /** The distance in time beyond which two samples are not joined. */
 export function gapLength(times: Float64Array): number {
-  const steps: number[] = [];
   const stride = Math.max(1, Math.floor(times.length / 500));
-  for (let index = 1; index < times.length; index += stride) {
-    steps.push((times[index] as number) - (times[index - 1] as number));
-  }
-  steps.sort((a, b) => a - b);
+  const steps = new Float64Array(Math.max(0, Math.ceil((times.length - 1) / stride)));
+  for (let at = 0; at < steps.length; at++) steps[at] = (times[at * stride + 1] as number) - (times[at * stride] as number);
+  steps.sort();
   return steps.length === 0 ? Infinity : quantile(steps, 0.5) * GAP_STEPS;
 }

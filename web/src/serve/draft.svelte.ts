@@ -1,6 +1,6 @@
 /** A report that is being written: text and charts in order, kept in this browser until it is cleared. */
 
-import { escaped } from './exports.ts';
+import { escaped } from '../lib/exports.ts';
 import { markdownHtml } from './markdown.ts';
 
 export type Part =

@@ -1,6 +1,6 @@
 /** A little Markdown as HTML: headings, paragraphs, lists, emphasis, code. Everything else is text. Pure. */
 
-import { escaped } from './exports.ts';
+import { escaped } from '../lib/exports.ts';
 
 export function markdownHtml(text: string): string {
   const out: string[] = [];

@@ -1,14 +1,15 @@
 /** A run's data as the server has them: the head at once, what has to be worked out a moment later, samples as charts ask for them. */
 
 import type { Column, Head } from '../data/model.ts';
-import { BlockSource, headOf, inflate, unpacked } from '../data/source.ts';
-import type { Mode } from '../lib/derive.ts';
+import { BlockSource, headOf, inflate, unpacked, type Lines, type Wanted } from '../data/source.ts';
 import type { Span } from '../lib/desk.svelte.ts';
 import { getBytes, getJson, getText, runPath } from './api.ts';
-import { linesIn, type ServedLines } from './columns.ts';
+import { linesIn } from './columns.ts';
 
 /** Buckets of a series that is asked for whole. */
 const WHOLE_PIXELS = 2000;
+/** Instances of a metric that are ranked for the top of them. */
+const RANKED_MAX = 380;
 /** Numbers of blocks of a window's tables begin here; those of the head are below. */
 const WINDOW_BLOCKS = 1_000_000;
 
@@ -16,6 +17,7 @@ type Tables = Pick<Head, 'statements' | 'locks' | 'pfs'>;
 
 export class ServedSource extends BlockSource {
   readonly id: string;
+  override readonly isWhole = false;
   #head: Head = $state.raw({} as Head);
   /** The tables by level, while those of a window are shown. */
   #byLevel: Tables | null = null;
@@ -72,24 +74,28 @@ export class ServedSource extends BlockSource {
     this.tables++;
   }
 
-  lines(numbers: number[], view: Span, px: number, how: { mode: Mode; top: number; sum: boolean }, signal?: AbortSignal): Promise<ServedLines> {
+  override async lines(series: number[], wanted: Wanted, signal?: AbortSignal): Promise<Lines> {
+    const ranked = series.slice(0, RANKED_MAX);
+    const bySlot = new Map(ranked.map((number) => [this.head.series[number]?.slot ?? -1, number]));
     const asked = new URLSearchParams({
-      numbers: numbers.join(','),
-      from_s: String(view.from),
-      to_s: String(view.to),
-      px: String(px),
-      mode: how.mode,
-      top: String(how.top),
-      sum: String(how.sum),
+      numbers: [...bySlot.keys()].join(','),
+      from_s: String(wanted.from),
+      to_s: String(wanted.to),
+      px: String(wanted.px),
+      mode: wanted.mode,
+      top: String(wanted.top),
+      sum: String(wanted.sum),
     });
-    return getBytes(`${runPath(this.id)}/series?${asked.toString()}`, signal).then(linesIn);
+    const { lines, left } = linesIn(await getBytes(`${runPath(this.id)}/series?${asked.toString()}`, signal));
+    return {
+      lines: lines.map(({ number, column }) => ({ series: number === null ? null : (bySlot.get(number) ?? null), column })),
+      left: left + series.length - ranked.length,
+    };
   }
 
   override async column(series: number): Promise<Column> {
-    const about = this.head.series[series];
-    if (!about) throw new Error(`There is no series ${series} in this run.`);
-    const whole = { from: -60, to: (this.head.end_ns - this.head.origin_ns) / 1e9 + 60 };
-    const { lines } = await this.lines([about.slot], whole, WHOLE_PIXELS, { mode: 'raw', top: 0, sum: false });
+    const to = (this.head.end_ns - this.head.origin_ns) / 1e9 + 60;
+    const { lines } = await this.lines([series], { from: -60, to, px: WHOLE_PIXELS, mode: 'raw', top: 0, sum: false });
     return lines[0]?.column ?? { t: new Float64Array(), v: new Float64Array() };
   }
 

@@ -1,7 +1,7 @@
 /** What of a run is shown, as the address holds it. Pure. */
 
 import type { Mode } from '../lib/derive.ts';
-import type { ChartSpec, Pick } from '../lib/desk.svelte.ts';
+import type { ChartSpec, Pick, Span } from '../lib/desk.svelte.ts';
 
 const MODES: Mode[] = ['rate', 'per_transaction', 'raw'];
 
@@ -64,4 +64,27 @@ export function unpackedSeconds(text: string | null): number | null {
   if (text === null || text.trim() === '') return null;
   const value = Number(text);
   return Number.isFinite(value) ? value : null;
+}
+
+/** What shows charts alone, over a window: of a run, or of a comparison, whose address says already what is compared. */
+export function runAddress(id: string, window: Span, charts: Chart[]): string {
+  return `/runs/${encodeURIComponent(id)}?${shownQuery('', window, charts)}#explorer`;
+}
+
+export function comparedAddress(search: string, window: Span, chart: Chart): string {
+  return `/compare?${shownQuery(search, window, [chart])}`;
+}
+
+function shownQuery(search: string, { from, to }: Span, charts: Chart[]): string {
+  const query = new URLSearchParams(search);
+  query.set('from', packedSeconds(from));
+  query.set('to', packedSeconds(to));
+  query.set('charts', packedCharts(charts));
+  return query.toString();
+}
+
+/** The window and the charts that an address says, each null where it does not. */
+export function shownOf(query: URLSearchParams): { window: Span | null; charts: Chart[] | null } {
+  const [from, to] = [unpackedSeconds(query.get('from')), unpackedSeconds(query.get('to'))];
+  return { window: from !== null && to !== null && from < to ? { from, to } : null, charts: unpackedCharts(query.get('charts')) };
 }

@@ -1,11 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { Listed } from '../../src/serve/api.ts';
 import { linesIn } from '../../src/serve/columns.ts';
-import { csvOf, svgOf } from '../../src/serve/exports.ts';
 import { found, lengthWords, sorted } from '../../src/serve/listing.ts';
 import { markdownHtml } from '../../src/serve/markdown.ts';
 import { packedStretch, typedWindow, unpackedSide, unpackedStretch, windowWords } from '../../src/serve/stretches.ts';
-import { packedCharts, unpackedCharts, unpackedSeconds } from '../../src/serve/view.ts';
+import { comparedAddress, packedCharts, runAddress, shownOf, unpackedCharts, unpackedSeconds } from '../../src/serve/view.ts';
 
 const run = (id: string, more: Partial<Listed> = {}): Listed => ({
   id, workload: 'oltp', server: 'MariaDB 11', host: 'h', began_ms: 0, seconds: 1, levels: 1, best: null, verdict: null, notes: [], bytes: 1, live: false, ended: 'complete', ...more,
@@ -38,6 +37,16 @@ describe('the address', () => {
     expect(unpackedCharts(packedCharts([chart]))).toEqual([chart]);
   });
 
+  it('of one chart says its window, and keeps what is compared', () => {
+    const query = (address: string) => new URLSearchParams(new URL(address, 'http://x').search);
+    const run = runAddress('a/b', { from: 1, to: 2.5 }, [chart]);
+    expect(run).toMatch(/^\/runs\/a%2Fb\?.*#explorer$/);
+    expect(shownOf(query(run))).toEqual({ window: { from: 1, to: 2.5 }, charts: [chart] });
+    const compared = query(comparedAddress('?first=a&second=b&charts=old', { from: 0, to: 9 }, chart));
+    expect([compared.get('first'), compared.get('second'), shownOf(compared).charts?.length]).toEqual(['a', 'b', 1]);
+    expect(shownOf(query('/runs/x?from=5&to=5')).window).toBeNull();
+  });
+
   it('leaves out what makes no sense', () => {
     for (const text of ['', '{', '7', '[7,null,[]]', '[["t",[["h"]],"rate",5,0,0]]', '[["t",{},"rate"]]']) expect(unpackedCharts(text) ?? []).toEqual([]);
     expect(unpackedCharts(null)).toBeNull();
@@ -58,26 +67,6 @@ it('reads columns as the server writes them', () => {
   expect([lines[0]?.number, lines[1]?.number, left]).toEqual([7, null, 3]);
   expect([...(lines[0]?.column.v ?? [])]).toEqual([5, NaN]);
   expect(lines[1]?.column.band?.max[0]).toBe(3);
-});
-
-describe('exports', () => {
-  const column = { t: Float64Array.of(0, 1, 2, 3), v: Float64Array.of(1, NaN, 3, 4) };
-  const lines = [{ label: '=cmd()"<b>', color: '#123456', suffix: '/s', column }];
-
-  it('writes exact values, gaps as nothing, and no formulas', () => {
-    const csv = csvOf(lines, { from: 0, to: 3 }).split('\n');
-    expect(csv[1]).toBe(`0,"'=cmd()""<b>","/s",1,,,,`);
-    expect(csv[2]?.endsWith(',,,,,')).toBe(true);
-    expect(csv.length).toBe(5);
-  });
-
-  it('draws a gap as one, and text as text', () => {
-    const svg = svgOf('<script>', lines, { from: 0, to: 3 });
-    expect(svg).toContain('&lt;script&gt;');
-    expect(svg).not.toContain('<b>');
-    const path = /<path d="([^"]+)"/.exec(svg)?.[1] ?? '';
-    expect(path.split('M').length - 1).toBe(2);
-  });
 });
 
 it('writes Markdown as HTML, and nothing else as markup', () => {

@@ -45,23 +45,39 @@ describe('a comparison of two runs', () => {
     await table(page, 'What differs most at').getByRole('button', { name: 'draw' }).first().click();
     expect(await page.locator('.chart').count()).toBe(before + 1);
     const read = page.waitForResponse((response) => response.url().includes('/series?') && response.url().includes(other));
-    await page.getByRole('group', { name: 'what of each run is drawn' }).getByRole('button', { name: '4', exact: true }).click();
+    await page.getByRole('group', { name: 'what of each run is drawn' }).getByRole('button', { name: 'all', exact: true }).click();
     expect((await read).status()).toBe(200);
     await drawn(page);
     expect(complaints).toEqual([]);
+  });
+
+  it('is shown again by the link of one of its charts', async () => {
+    const { page, complaints } = await served.at(`/compare?first=${ID}&second=${other}`);
+    await drawn(page);
+    await page.getByRole('group', { name: 'what of each run is drawn' }).getByRole('button', { name: 'all', exact: true }).click();
+    const title = (await page.locator('.chart h3').first().textContent()) ?? '';
+    await page.locator('.chart .export').first().selectOption('link');
+    const link = await page.evaluate(() => navigator.clipboard.readText());
+    const again = await served.at(link.slice(served.origin.length));
+    await drawn(again.page);
+    expect(await again.page.locator('.chart h3').allTextContents()).toEqual([title]);
+    expect(await again.page.locator('[aria-pressed=true]', { hasText: 'all' }).count()).toBe(1);
+    expect([...complaints, ...again.complaints]).toEqual([]);
   });
 
   it('colours the functions of the second by what they have more or less of than the first', async () => {
     const { page, complaints } = await served.at(`/compare?first=${ID}&second=${other}`);
     const flame = page.locator('#flame');
     await flame.locator('canvas').waitFor();
-    expect(await flame.getByLabel('level of the flame graph').locator('option:checked').textContent()).toBe(other);
-    expect(await flame.getByLabel('level to compare with').locator('option:checked').textContent()).toBe(ID);
+    // At the level at which both are compared.
+    await page.waitForFunction(() => /from [\d.]+ to [\d.]+ s/.test(document.querySelector('#flame')?.textContent ?? ''));
+    expect(await flame.getByLabel('level of the flame graph').locator('option:checked').textContent()).toContain(other);
+    expect(await flame.getByLabel('level to compare with').locator('option:checked').textContent()).toContain(ID);
     expect(await flame.getByRole('group', { name: 'compared by' }).count()).toBe(1);
     await flame.locator('[role=application]').focus();
     await page.keyboard.press('ArrowUp');
     await page.keyboard.press('ArrowUp');
-    expect(await flame.textContent()).toContain(`against ${ID}`);
+    expect(await flame.textContent()).toContain(`against ${ID} from`);
     expect(complaints).toEqual([]);
   });
 

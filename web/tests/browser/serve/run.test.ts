@@ -1,8 +1,7 @@
-/** A run in `whyso serve`: windows, charts, notes, exports, the report writer. */
+/** A run in `whyso serve`: windows, charts, notes, sets of charts. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { ID, Served, bytesOf, shown, hostileNote } from './served.ts';
-
+import { ID, Served, hostileNote, shown } from './served.ts';
 
 let served: Served;
 
@@ -15,7 +14,7 @@ afterAll(() => served?.stop());
 afterEach(() => served.closePages());
 
 describe('a run', () => {
-  for (const [width, scheme] of [[1280, 'light'], [2560, 'dark']] as const) {
+  for (const [width, scheme] of [[1280, 'light'], [1280, 'dark'], [2560, 'light'], [2560, 'dark']] as const) {
     it(`is drawn at ${width} pixels, ${scheme}, without a complaint`, async () => {
       const { page, complaints } = await served.runPage('', width, scheme);
       expect(await page.locator('.chart canvas').count()).toBeGreaterThan(3);
@@ -86,15 +85,6 @@ describe('a run', () => {
     await page.waitForFunction(() => [...document.querySelectorAll('.u-cursor-x')].filter((line) => (line as HTMLElement).style.transform !== '').length > 1);
   });
 
-  it('exports a chart as CSV and SVG', async () => {
-    const { page } = await served.runPage();
-    for (const [kind, begin] of [['csv', 'seconds,series'], ['svg', '<svg xmlns']] as const) {
-      const coming = page.waitForEvent('download');
-      await page.locator('.chart .export').first().selectOption(kind);
-      expect((await bytesOf(coming)).toString().startsWith(begin)).toBe(true);
-    }
-  });
-
   it('applies a set of charts that ships, and keeps one of the reader’s own', async () => {
     const { page, complaints } = await served.runPage();
     await page.locator('.bookmarks summary').click();
@@ -116,21 +106,6 @@ describe('a run', () => {
     await page.keyboard.press('Enter');
     await page.locator('.events summary').click();
     await page.locator('.events td', { hasText: 'switched <i>something</i>' }).waitFor();
-  });
-
-  it('writes a report of charts and text, as one file', async () => {
-    const { page, complaints } = await served.runPage();
-    await page.locator('.chart .export').first().selectOption('report');
-    await page.getByRole('link', { name: 'report (1)' }).click();
-    await page.getByRole('button', { name: 'add text' }).click();
-    await page.getByLabel('text', { exact: true }).last().fill('# Why\n\n**Because** <img src=x onerror="window.broken=1">');
-    const coming = page.waitForEvent('download');
-    await page.getByRole('button', { name: 'export as HTML' }).click();
-    const html = (await bytesOf(coming)).toString();
-    expect(html).toContain('<svg xmlns');
-    expect(html).toContain('<strong>Because</strong> &lt;img');
-    expect(html).not.toContain('<script');
-    expect(complaints).toEqual([]);
   });
 
   it('says that a run is not there', async () => {

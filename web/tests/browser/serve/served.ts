@@ -102,3 +102,9 @@ export async function bytesOf(coming: Promise<Download>): Promise<Buffer> {
 }
 
 export const shown = (page: Page) => page.locator('.window b').first().textContent();
+
+/** Chooses from the export list of a chart, the first one if none is given. */
+export async function exportAs(page: Page, what: string, chart = page.locator('.chart').first()): Promise<void> {
+  await chart.locator('.export summary').click();
+  await chart.getByRole('button', { name: what, exact: true }).click();
+}

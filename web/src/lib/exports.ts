@@ -1,10 +1,12 @@
 /** A chart's lines as files: exact values as CSV, a drawing as SVG. Pure but for `save`. */
 
 import type { Line } from '../charts/timechart.ts';
-import { clock, num, short } from '../lib/format.ts';
-import { linear } from '../lib/scale.ts';
-import { extent, gapLength, lowerBound } from '../lib/envelope.ts';
-import type { Span } from '../lib/desk.svelte.ts';
+import type { Column } from '../data/model.ts';
+import type { Span } from './desk.svelte.ts';
+import { envelope, gapLength, lowerBound } from './envelope.ts';
+import { clock, num, short } from './format.ts';
+import { linear, log10, logTicks, type Scale } from './scale.ts';
+import { suffixesOf, valueRange } from './valueaxis.ts';
 
 /** Values as they were read, one line a value; of an envelope its five numbers. */
 export function csvOf(lines: Line[], view: Span): string {
@@ -29,47 +31,72 @@ function quoted(text: string): string {
 
 const WIDTH = 960;
 const HEIGHT = 320;
-const [LEFT, RIGHT, TOP, BOTTOM] = [64, 16, 44, 34];
+const [LEFT, TOP, BOTTOM] = [64, 44, 34];
+/** Without and with an axis there. */
+const RIGHTS = [16, 64] as const;
+/** More samples than this a pixel are drawn as an envelope. */
+const DENSE = 1.5;
 
-export function svgOf(title: string, lines: Line[], view: Span): string {
-  const extents = lines.flatMap((line) => extent(line.column, view.from, view.to) ?? []);
-  const low = Math.min(0, ...extents);
-  const high = Math.max(low + 1e-9, ...extents) * (extents.length > 0 ? 1.05 : 1);
-  const x = linear(view.from, view.to, LEFT, WIDTH - RIGHT);
-  const y = linear(low, high, HEIGHT - BOTTOM, TOP);
+/** The chart as the page draws it: on a white page, with its axes and its legend. */
+export function svgOf(title: string, lines: Line[], view: Span, log: boolean): string {
+  const suffixes = suffixesOf(lines);
+  const isRight = (line: Line) => suffixes.indexOf(line.suffix) > 0;
+  const right = WIDTH - (suffixes.length > 1 ? RIGHTS[1] : RIGHTS[0]);
+  const x = linear(view.from, view.to, LEFT, right);
   const parts: string[] = [];
-  for (const tick of steps(low, high, 5)) {
-    parts.push(`<line x1="${LEFT}" x2="${WIDTH - RIGHT}" y1="${at(y(tick))}" y2="${at(y(tick))}" stroke="#e9ecee"/>`);
-    parts.push(`<text x="${LEFT - 6}" y="${at(y(tick) + 4)}" text-anchor="end">${escaped(short(tick))}</text>`);
-  }
+  const axes = (suffixes.length > 1 ? [false, true] : [false]).map((onRight) => {
+    const [low, high] = valueRange(lines.filter((line) => isRight(line) === onRight).map((line) => line.column), view, log);
+    const y = (log ? log10 : linear)(low, high, HEIGHT - BOTTOM, TOP);
+    for (const tick of log ? logTicks(low, high) : steps(low, high, 5)) {
+      const [edge, anchor] = onRight ? [right + 6, 'start'] : [LEFT - 6, 'end'];
+      if (!onRight) parts.push(`<line x1="${LEFT}" x2="${right}" y1="${at(y(tick))}" y2="${at(y(tick))}" stroke="#e9ecee"/>`);
+      parts.push(`<text x="${edge}" y="${at(y(tick) + 4)}" text-anchor="${anchor}">${escaped(short(tick))}</text>`);
+    }
+    return y;
+  });
   for (const tick of steps(view.from, view.to, 8, CLOCK_STEPS)) {
     parts.push(`<text x="${at(x(tick))}" y="${HEIGHT - BOTTOM + 18}" text-anchor="middle">${escaped(clock(tick))}</text>`);
   }
   let legend = LEFT;
   for (const line of lines) {
-    parts.push(shape(line, view, x, y));
-    const words = `${line.label}${line.suffix === '' ? '' : ` (${line.suffix})`}`;
+    parts.push(shape(line, view, x, axes[isRight(line) ? 1 : 0] as Scale, right - LEFT));
+    const words = `${line.label}${line.suffix === '' ? '' : ` (${line.suffix}${isRight(line) ? ', right' : ''})`}`;
     parts.push(`<rect x="${legend}" y="28" width="12" height="4" fill="${line.color}"/><text x="${legend + 16}" y="34">${escaped(words)}</text>`);
     legend += 30 + words.length * 6.6;
   }
+  const foot = HEIGHT - BOTTOM;
   return (
     `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${HEIGHT}" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="system-ui, sans-serif" font-size="12" fill="#5d6873">` +
     `<rect width="100%" height="100%" fill="#fdfdfc"/><text x="${LEFT}" y="18" font-size="14" font-weight="600" fill="#1b2127">${escaped(title)}</text>` +
-    `<clipPath id="plot"><rect x="${LEFT}" y="${TOP - 2}" width="${WIDTH - LEFT - RIGHT}" height="${HEIGHT - TOP - BOTTOM + 4}"/></clipPath>` +
-    `${parts.join('')}<line x1="${LEFT}" x2="${WIDTH - RIGHT}" y1="${at(y(Math.max(0, low)))}" y2="${at(y(Math.max(0, low)))}" stroke="#5d6873"/></svg>\n`
+    `<clipPath id="plot"><rect x="${LEFT}" y="${TOP - 2}" width="${right - LEFT}" height="${foot - TOP + 4}"/></clipPath>` +
+    `${parts.join('')}<line x1="${LEFT}" x2="${right}" y1="${foot}" y2="${foot}" stroke="#5d6873"/></svg>\n`
   );
 }
 
-function shape(line: Line, view: Span, x: (t: number) => number, y: (v: number) => number): string {
-  const { t, v, band } = line.column;
+/** No more of a column than so many pixels show. */
+function drawable(column: Column, { from, to }: Span, pixels: number): Column {
+  const begin = Math.max(0, lowerBound(column.t, from) - 1);
+  const end = Math.min(column.t.length, lowerBound(column.t, to) + 1);
+  const part = (values: Float64Array) => values.subarray(begin, end);
+  const { band } = column;
+  if (end - begin <= pixels * DENSE) {
+    const cut = { t: part(column.t), v: part(column.v) };
+    return band ? { ...cut, band: { min: part(band.min), q1: part(band.q1), q3: part(band.q3), max: part(band.max) } } : cut;
+  }
+  const buckets = envelope(column, from, to, pixels);
+  const of = (value: (bucket: (typeof buckets)[number]) => number) => Float64Array.from(buckets, (one) => (one.count > 0 ? value(one) : NaN));
+  const t = Float64Array.from(buckets, (_, index) => from + ((index + 0.5) / pixels) * (to - from));
+  return { t, v: of((one) => one.median), band: { min: of((one) => one.min), q1: of((one) => one.q1), q3: of((one) => one.q3), max: of((one) => one.max) } };
+}
+
+function shape(line: Line, view: Span, x: Scale, y: Scale, pixels: number): string {
+  const { t, v, band } = drawable(line.column, view, pixels);
   const gap = gapLength(t);
-  const begin = Math.max(0, lowerBound(t, view.from) - 1);
-  const end = Math.min(t.length, lowerBound(t, view.to) + 1);
   let path = '';
   let before = NaN;
   const shades: string[] = [];
-  const wide = Math.max(1, (WIDTH - LEFT - RIGHT) / Math.max(1, end - begin));
-  for (let index = begin; index < end; index++) {
+  const wide = Math.max(1, pixels / Math.max(1, t.length));
+  for (let index = 0; index < t.length; index++) {
     const [time, value] = [t[index] as number, v[index] as number];
     if (Number.isNaN(value)) {
       before = NaN;

@@ -1,0 +1,138 @@
+/** What a chart over time draws: lines of one run's metrics, or of one metric in several runs. Pure but for the sources that are asked. */
+
+import type { Line } from '../charts/timechart.ts';
+import type { Kind, SeriesHead } from '../data/model.ts';
+import type { DataSource, Wanted } from '../data/source.ts';
+import { moved, type Mode } from './derive.ts';
+import type { Desk, Pick as Picked, Span } from './desk.svelte.ts';
+import { unitOf } from './format.ts';
+
+/** What of a desk a chart over time needs. */
+export type TimeDesk = Pick<Desk, 'view' | 'marked' | 'dark' | 'look' | 'lookAtAll'>;
+
+/** A window, and for how many pixels it is drawn. */
+export type Stretch = Pick<Wanted, 'from' | 'to' | 'px'>;
+
+export type How = Pick<Wanted, 'mode' | 'top' | 'sum'>;
+
+/** A line without its colour, which follows from its place. */
+export interface Stroke extends Omit<Line, 'color'> {
+  place: number;
+}
+
+export interface Drawn {
+  strokes: Stroke[];
+  /** What is not drawn, in words. */
+  left: string[];
+}
+
+/** Where a chart's lines come from. */
+export interface Plot {
+  /** As in `DataSource`. */
+  isWhole: boolean;
+  read: (stretch: Stretch, signal: AbortSignal) => Promise<Drawn>;
+}
+
+/** Where a chart goes beside a file: absent in a file, whose address can't say what of it is shown. */
+export interface Outlet {
+  /** Shows this chart over this window. */
+  link: () => string;
+  /** Adds a picture of it to the report that is being written. */
+  keep: (svg: string) => void;
+}
+
+export const MODES: [Mode, string, string][] = [
+  ['rate', 'rate', 'Growth a second'],
+  ['per_transaction', 'per transaction', 'Growth divided by the transactions that ended in the meantime'],
+  ['raw', 'raw', 'The counter as the source gives it'],
+];
+
+/** Positions of a metric's instances. */
+export function instancesOf(series: SeriesHead[], pick: Picked): number[] {
+  return series.flatMap((one, number) => {
+    const isNamed = one.source === pick.source && one.metric === pick.metric && one.host === pick.host;
+    return isNamed && (pick.instance === null || one.instance === pick.instance) ? [number] : [];
+  });
+}
+
+/** Ways to show these series. Counters that began at different times say nothing as a sum: their growth does. */
+export function modesOf(series: (SeriesHead | undefined)[], isSum: boolean): Mode[] {
+  if (!series.some((one) => one?.kind === 'counter')) return [];
+  return MODES.map(([mode]) => mode).filter((mode) => !isSum || mode !== 'raw');
+}
+
+function modeOf(mode: Mode, kind: Kind, isSum: boolean): Mode {
+  return isSum && kind === 'counter' && mode === 'raw' ? 'rate' : mode;
+}
+
+/** Metrics of one run: of each its instances. Those that are neither ranked nor added up are asked for together. */
+export async function ofMetrics(source: DataSource, groups: number[][], how: How, stretch: Stretch, signal: AbortSignal): Promise<Drawn> {
+  const there = groups.filter((group) => group.length > 0);
+  const isSummed = (group: number[]) => how.sum && group.length > 1;
+  const isWhole = (group: number[]) => !isSummed(group) && group.length <= how.top;
+  const together = there.filter(isWhole).flat();
+  const all = together.length > 0 ? source.lines(together, { ...stretch, ...how, top: 0, sum: false }, signal) : null;
+  const read = await Promise.all(
+    there.map(async (group) => {
+      const about = source.head.series[group[0] as number] as SeriesHead;
+      const sum = isSummed(group);
+      const mode = modeOf(how.mode, about.kind, sum);
+      if (!isWhole(group)) return { group, about, mode, ...(await source.lines(group, { ...stretch, ...how, mode, sum }, signal)) };
+      const lines = (await all)?.lines ?? [];
+      return { group, about, mode, lines: lines.filter((line) => line.series !== null && group.includes(line.series)), left: 0 };
+    }),
+  );
+  const strokes = read.flatMap(({ group, about, mode, lines }) =>
+    lines.map(({ series, column }) => {
+      const one = (series === null ? undefined : source.head.series[series]) ?? about;
+      const unit = unitOf(one.kind, one.unit, mode, one.metric);
+      const instance = series === null ? `sum of ${group.length}` : one.instance;
+      return { label: labelOf(one.metric, instance, there.length > 1, group.length > 1), suffix: unit.suffix, column: moved(column, unit.factor) };
+    }),
+  );
+  const hidden = read.reduce((total, one) => total + one.left, 0);
+  return { strokes: strokes.map((stroke, place) => ({ ...stroke, place })), left: hidden > 0 ? [`${hidden} less busy not drawn`] : [] };
+}
+
+export function labelOf(metric: string, instance: string, manyMetrics: boolean, manyInstances: boolean): string {
+  const name = metric.replace(/_100ms$/, '');
+  if (manyInstances) return manyMetrics ? `${name} ${instance}` : instance || 'all';
+  return manyMetrics || instance === '' || instance === 'transaction' ? name : `${name} ${instance}`;
+}
+
+/** A run of several, and where in it the axis begins. */
+export interface Side {
+  name: string;
+  source: DataSource;
+  begin: number;
+}
+
+/** One metric, the sum of its instances, in each of several runs. */
+export async function ofRuns(sides: Side[], pick: Picked, mode: Mode, { from, to, px }: Stretch, signal: AbortSignal): Promise<Drawn> {
+  const left: string[] = [];
+  const read = await Promise.all(
+    sides.map(async ({ name, source, begin }, place): Promise<Stroke[]> => {
+      const instances = instancesOf(source.head.series, pick);
+      const about = source.head.series[instances[0] ?? -1];
+      if (!about) {
+        left.push(`${name}: not recorded`);
+        return [];
+      }
+      const sum = instances.length > 1;
+      const shown = modeOf(mode, about.kind, sum);
+      const { lines } = await source.lines(instances, { from: from + begin, to: to + begin, px, mode: shown, top: 0, sum }, signal);
+      const unit = unitOf(about.kind, about.unit, shown, about.metric);
+      return lines.map(({ column }) => ({ label: name, suffix: unit.suffix, column: moved(column, unit.factor, begin), place }));
+    }),
+  );
+  return { strokes: read.flat(), left };
+}
+
+/** So many pixels has a chart of this width for its lines. */
+export function pixelsOf(width: number): number {
+  return Math.max(64, Math.min(4000, Math.round(width - 74)));
+}
+
+export function stretchOf({ from, to }: Span, width: number): Stretch {
+  return { from, to, px: pixelsOf(width) };
+}

@@ -1,0 +1,25 @@
+/** What is said of a moment of a run. Pure. */
+
+import type { Head } from '../data/model.ts';
+import { axisOf } from './axis.ts';
+
+/** Wall time in the reader's own zone, by the anchor before it; to the millisecond where the moment is no whole second. */
+export function wallTime(head: Pick<Head, 'run' | 'origin_ns'>, t: number): string {
+  const ns = head.origin_ns + t * 1e9;
+  const { anchors } = head.run;
+  const nearest = anchors.findLast((one) => one.monotonic_ns <= ns) ?? anchors[0];
+  if (!nearest) return '';
+  const date = new Date((nearest.wall_ns + (ns - nearest.monotonic_ns)) / 1e6);
+  const millis = Number.isInteger(t) ? '' : `.${String(date.getMilliseconds()).padStart(3, '0')}`;
+  return date.toLocaleTimeString([], { hour12: false }) + millis;
+}
+
+/** The level at a moment, in words; empty where the run has none. */
+export function levelAt(head: Pick<Head, 'run' | 'origin_ns'>, t: number): string {
+  const { run, origin_ns } = head;
+  if (run.levels.length === 0) return '';
+  const seconds = (ns: number) => (ns - origin_ns) / 1e9;
+  const level = run.levels.find((one) => seconds(one.warmup.begin_ns || one.window.begin_ns) <= t && t < seconds(one.window.end_ns));
+  if (!level) return 'between levels';
+  return `${axisOf(run).name(level)}${t < seconds(level.window.begin_ns) ? ', warming up' : ''}`;
+}

@@ -1,0 +1,17 @@
+/** Where a chart of the served page goes beside a file. */
+
+import type { Outlet } from '../lib/drawn.ts';
+import type { Span } from '../lib/desk.svelte.ts';
+import { clock } from '../lib/format.ts';
+import { draft } from './draft.svelte.ts';
+
+/** `of`: which run or runs, in words; `address`: what shows the chart alone, over the window. */
+export function outletOf(title: string, of: string, window: () => Span, address: () => string): Outlet {
+  return {
+    link: () => location.origin + address(),
+    keep: (svg) => {
+      const { from, to } = window();
+      draft.addChart({ title, about: `${clock(Math.max(0, from))} to ${clock(to)} of ${of}`, svg, link: address() });
+    },
+  };
+}

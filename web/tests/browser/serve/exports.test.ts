@@ -1,0 +1,118 @@
+/** What charts of `whyso serve` are exported as. */
+
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { ID, Served, bytesOf, exportAs, shown } from './served.ts';
+
+let served: Served;
+
+beforeAll(async () => {
+  served = await Served.start([ID, `${ID}-again`]);
+});
+
+afterAll(() => served?.stop());
+
+afterEach(() => served.closePages());
+
+interface Head {
+  series: { slot: number; source: string; metric: string; instance: string }[];
+}
+interface Lines {
+  columns: (number | null)[][];
+}
+
+const [FROM, TO] = [3, 12];
+const chartOf = (source: string, metric: string, mode = 'rate') => JSON.stringify([[metric, [['server', source, metric, null]], mode, 5, 0, 0]]);
+const windowOf = (charts: string) => `?${new URLSearchParams({ from: String(FROM), to: String(TO), charts }).toString()}`;
+
+describe('an exported chart', () => {
+  it('is a PNG of the chart, its title and its legend', async () => {
+    const { page, complaints } = await served.runPage();
+    const coming = page.waitForEvent('download');
+    await exportAs(page, 'PNG');
+    const png = await bytesOf(coming);
+    expect([...png.subarray(0, 8)]).toEqual([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
+    const canvas = await page.locator('.chart canvas').first().evaluate((one) => [(one as HTMLCanvasElement).width, (one as HTMLCanvasElement).height]);
+    const seen = await page.evaluate(async (base64) => {
+      const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
+      const image = await createImageBitmap(new Blob([bytes], { type: 'image/png' }));
+      const drawn = new OffscreenCanvas(image.width, image.height).getContext('2d', { willReadFrequently: true }) as OffscreenCanvasRenderingContext2D;
+      drawn.drawImage(image, 0, 0);
+      const colors = (top: number, height: number) => new Set(new Uint32Array(drawn.getImageData(0, top, image.width, height).data.buffer)).size;
+      return { width: image.width, height: image.height, title: colors(0, 26), plot: colors(26, image.height - 52), legend: colors(image.height - 26, 26) };
+    }, png.toString('base64'));
+    expect([seen.width, seen.height - (canvas[1] as number)]).toEqual([canvas[0], 52]);
+    for (const part of [seen.title, seen.plot, seen.legend]) expect(part).toBeGreaterThan(4);
+    expect(complaints).toEqual([]);
+  });
+
+  it('has the values as CSV that the API gives', async () => {
+    for (const mode of ['rate', 'raw']) {
+      const { page } = await served.runPage(windowOf(chartOf('status', 'Questions', mode)));
+      const coming = page.waitForEvent('download');
+      await exportAs(page, 'CSV');
+      const rows = (await bytesOf(coming)).toString().trimEnd().split('\n').slice(1).map((row) => row.split(','));
+      const expected = await page.evaluate(async ([id, from, to, how]) => {
+        const head = (await (await fetch(`/api/v1/runs/${id}`)).json()) as Head;
+        const one = head.series.find((series) => series.source === 'status' && series.metric === 'Questions');
+        const asked = `numbers=${one?.slot}&from_s=${from}&to_s=${to}&px=2000&mode=${how}&json=true`;
+        return (await (await fetch(`/api/v1/runs/${id}/series?${asked}`)).json()) as Lines;
+      }, [ID, FROM, TO, mode] as const);
+      const [times = [], values = []] = expected.columns;
+      const within = times.flatMap((t, at) => (t !== null && FROM <= t && t < TO ? [[t, values[at]]] : []));
+      expect(rows.length).toBeGreaterThan(5);
+      expect(rows.map((row) => [Number(row[0]), row[3] === '' ? null : Number(row[3])])).toEqual(within);
+    }
+  });
+
+  it('has a link that opens this chart alone, over the same window', async () => {
+    const { page, complaints } = await served.runPage(windowOf(chartOf('status', 'Questions')));
+    const chart = page.locator('.chart').first();
+    await chart.getByRole('button', { name: 'per transaction' }).click();
+    await chart.getByRole('button', { name: 'log', exact: true }).click();
+    await exportAs(page, 'copy link');
+    await chart.locator('.export summary', { hasText: 'link copied' }).waitFor();
+    const link = new URL(await page.evaluate(() => navigator.clipboard.readText()));
+    expect(link.origin).toBe(served.origin);
+    const said = await shown(page);
+    const again = await served.runPage(link.search);
+    expect(await again.page.locator('.chart').count()).toBe(1);
+    expect(await shown(again.page)).toBe(said);
+    const other = again.page.locator('.chart');
+    expect(await other.locator('h3').textContent()).toBe('Questions');
+    expect(await other.locator('[aria-pressed=true]').allTextContents()).toEqual(['per transaction', 'log']);
+    expect(await other.locator('.legend').textContent()).toBe(await chart.locator('.legend').textContent());
+    expect([...complaints, ...again.complaints]).toEqual([]);
+  });
+
+  it('shows its link where the page may not write to the clipboard', async () => {
+    const { page } = await served.runPage();
+    await page.evaluate(() => Object.defineProperty(navigator, 'clipboard', { value: undefined }));
+    await exportAs(page, 'copy link');
+    const field = page.getByLabel('link to this chart');
+    expect(await field.inputValue()).toMatch(/^http:.*\/runs\/.*charts=/);
+    expect(await field.evaluate((one) => document.activeElement === one)).toBe(true);
+  });
+
+  it('of a comparison has all of that, too', async () => {
+    const { page } = await served.at(`/compare?first=${ID}&second=${ID}-again&anyway=true`);
+    const chart = page.locator('.chart').first();
+    await chart.locator('.legend b').nth(1).waitFor();
+    for (const [kind, begin] of [['CSV', 'seconds,series'], ['SVG', '<svg xmlns'], ['PNG', '\u0089PNG']] as const) {
+      const coming = page.waitForEvent('download');
+      await exportAs(page, kind, chart);
+      expect((await bytesOf(coming)).toString('latin1').startsWith(begin)).toBe(true);
+    }
+    await exportAs(page, 'copy link', chart);
+    await chart.locator('.export summary', { hasText: 'link copied' }).waitFor();
+    const link = new URL(await page.evaluate(() => navigator.clipboard.readText()));
+    expect([link.pathname, link.searchParams.get('first'), link.searchParams.get('second')]).toEqual(['/compare', ID, `${ID}-again`]);
+    expect(link.searchParams.get('charts')).toContain(await chart.locator('h3').evaluate((head) => head.firstChild?.textContent ?? '?'));
+    await exportAs(page, 'to the report', chart);
+    await page.getByRole('link', { name: 'report (1)' }).waitFor();
+    await chart.getByRole('button', { name: 'log', exact: true }).click();
+    expect(await chart.getByRole('button', { name: 'log', exact: true }).getAttribute('aria-pressed')).toBe('true');
+    // Under the pointer every line says its value, in every chart.
+    await chart.locator('.u-over').hover({ position: { x: 200, y: 60 } });
+    await page.waitForFunction(() => document.querySelectorAll('.chart .legend.at').length === document.querySelectorAll('.chart').length);
+  });
+});
