@@ -76,7 +76,7 @@ mod write;
 
 pub use backup::{backup_runs, import_runs};
 pub use error::{Error, Result};
-pub use keep::{prune_run, remove_run, stamp};
+pub use keep::{profile_bytes, prune_run, remove_run, stamp};
 pub use list::{RunSummary, list_runs};
 pub use notes::{NOTE, add_note, notes as notes_of};
 pub use read::{Recording, Samples, SeriesInfo, StateLooks};

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use whyso_lab::ForReport;
 use whyso_record::data::{SeriesId, SeriesKey};
 use whyso_record::run::Window;
-use whyso_record::{Recording, stamp};
+use whyso_record::{Recording, profile_bytes, stamp};
 use whyso_report::payload::{self, Served, ServedSeries};
 use whyso_report::{Column, Source};
 
@@ -24,7 +24,7 @@ const EXPLAIN_EVERY: Duration = Duration::from_secs(60);
 const MADE_FROM: u32 = 1 << 31;
 /// Those of functions, which are made when the run is explained.
 const FUNCTIONS_FROM: u32 = 3 << 30;
-/// A recording with more on disk is shown without its profile: all its stacks would have to be in memory at once.
+/// A recording with more of threads and stacks on disk is shown without its profile: all of them would have to be in memory at once.
 const PROFILE_BYTES_MAX: u64 = 96 << 20;
 
 /// A recording that is open, and what was made of it once.
@@ -39,7 +39,8 @@ pub(crate) struct Opened {
     functions: OnceLock<Vec<(SeriesKey, Column)>>,
     outline: OnceLock<Arc<Served>>,
     explained: Mutex<Option<(Instant, Arc<Served>)>>,
-    has_profile: bool,
+    /// On disk.
+    profile_bytes: u64,
 }
 
 /// One series, wherever it comes from.
@@ -57,14 +58,14 @@ impl Found<'_> {
 }
 
 impl Opened {
-    pub(crate) fn open(dir: &Path, bytes: u64) -> Answer<Opened> {
+    pub(crate) fn open(dir: &Path) -> Answer<Opened> {
         let recording = Recording::open(dir)?;
         let load = recording.load(None)?;
         let origin_ns = match whyso_report::origin_ns(recording.run(), &load) {
             0 => recording.window().map_or(0, |window| window.begin_ns),
             origin_ns => origin_ns,
         };
-        let has_profile = bytes <= PROFILE_BYTES_MAX;
+        let profile_bytes = profile_bytes(dir)?;
         let made = payload::load_series(&recording, &load);
         let last_made_ns = made.iter().filter_map(|(_, column)| column.t_ns.last()).max();
         let last_read_ns = recording.window().map(|window| window.end_ns);
@@ -77,7 +78,7 @@ impl Opened {
             functions: OnceLock::new(),
             outline: OnceLock::new(),
             explained: Mutex::default(),
-            has_profile,
+            profile_bytes,
         })
     }
 
@@ -128,7 +129,9 @@ impl Opened {
             return Ok(Arc::clone(explained));
         }
         let explanation = whyso_lab::explain(&self.recording)?;
-        let stacks = self.has_profile.then(|| Source::stacks(&self.recording)).transpose()?;
+        let has_profile = self.profile_bytes <= PROFILE_BYTES_MAX;
+        let stacks = has_profile.then(|| Source::stacks(&self.recording)).transpose()?;
+        let notes = if has_profile { Vec::new() } else { vec![self.too_large()] };
         if let Some(stacks) = &stacks {
             self.functions.get_or_init(|| payload::function_series(stacks, self.origin_ns));
         }
@@ -140,12 +143,21 @@ impl Opened {
                 beside,
                 &series,
                 stacks,
+                notes,
                 (self.origin_ns, self.end_ns),
             )
         })?;
         let served = Arc::new(served);
         *explained = Some((Instant::now(), Arc::clone(&served)));
         Ok(served)
+    }
+
+    fn too_large(&self) -> String {
+        format!(
+            "This recording holds {} MiB of what threads did and of their stacks, too much to be shown whole: threads, timeline and profile are left \
+             out here. Compare two windows of it to see their flame graphs; `whyso functions`, `whyso threads` and `whyso timeline` tell of any window.",
+            self.profile_bytes >> 20
+        )
     }
 
     /// Of a recording that has gone on meanwhile: blocks that a page asks for belong to the head that it got.
@@ -235,9 +247,7 @@ impl Recordings {
             }
         }
         let stamp = stamp(&path);
-        let bytes = fs::read_dir(&path).into_iter().flatten().flatten();
-        let bytes = bytes.filter_map(|entry| Some(entry.metadata().ok()?.len())).sum();
-        let opened = Arc::new(Opened::open(&path, bytes)?);
+        let opened = Arc::new(Opened::open(&path)?);
         if let Some(before) = before.filter(|_| opened.recording.live()) {
             opened.take_explained(&before);
         }

@@ -34,7 +34,7 @@ pub struct PlotPlan {
 /// A metric is not recorded, a window makes no sense, or the recording can't be read.
 pub fn plot(dir: &Path, plan: &PlotPlan) -> Result<String, Error> {
     let told = |refused: Refused| Error::Plot(refused.why().to_string());
-    let opened = Opened::open(dir, 0).map_err(told)?;
+    let opened = Opened::open(dir).map_err(told)?;
     if plan.windows.len() > WINDOWS_MAX {
         return Err(Error::Plot(format!("at most {WINDOWS_MAX} windows fit beside each other")));
     }

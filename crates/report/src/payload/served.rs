@@ -55,6 +55,14 @@ struct Axis {
     end_ns: i64,
 }
 
+/// What of a head takes more than the recording's outline to tell.
+#[derive(Default)]
+struct Parts<'b> {
+    profile: ProfileHead,
+    tables: TablesHead<'b>,
+    notes: Vec<String>,
+}
+
 /// What the load did, as series.
 pub fn load_series(source: &dyn Source, load: &[LoadInterval]) -> Vec<(SeriesKey, Column)> {
     derived::load_series(source.run(), load)
@@ -76,17 +84,11 @@ pub fn outline(
     end_ns: i64,
 ) -> Result<Served, Error> {
     let axis = Axis { origin_ns, end_ns };
-    head(
-        source,
-        &Explanation::default(),
-        series,
-        axis,
-        (ProfileHead::default(), TablesHead::default()),
-        Blocks::default(),
-    )
+    head(source, &Explanation::default(), series, axis, Parts::default(), Blocks::default())
 }
 
-/// The same with what was found, what threads did, and tables by level. `stacks`: none, to leave the profile out.
+/// The same with what was found, what threads did, and tables by level. `stacks`: none, to leave the profile out; `notes`: what the reader
+/// must know of it.
 ///
 /// # Errors
 /// The recording's files can't be read.
@@ -96,6 +98,7 @@ pub fn explained(
     beside: &Beside<'_>,
     series: &[ServedSeries],
     stacks: Option<Stacks>,
+    notes: Vec<String>,
     (origin_ns, end_ns): (i64, i64),
 ) -> Result<Served, Error> {
     let mut blocks = Blocks::default();
@@ -104,7 +107,8 @@ pub fn explained(
         None => ProfileHead::default(),
     };
     let tables = add_tables(&mut blocks, beside)?;
-    head(source, explanation, series, Axis { origin_ns, end_ns }, (profile, tables), blocks)
+    let parts = Parts { profile, tables, notes };
+    head(source, explanation, series, Axis { origin_ns, end_ns }, parts, blocks)
 }
 
 /// The tables of one window: the keys of a head that hold them, and their blocks.
@@ -147,7 +151,7 @@ fn head(
     explanation: &Explanation,
     series: &[ServedSeries],
     axis: Axis,
-    (profile, tables): (ProfileHead, TablesHead<'_>),
+    Parts { profile, tables, notes }: Parts<'_>,
     blocks: Blocks,
 ) -> Result<Served, Error> {
     let head = Head {
@@ -156,7 +160,7 @@ fn head(
         explanation,
         events: source.events()?,
         problems: source.problems(),
-        notes: Vec::new(),
+        notes,
         origin_ns: axis.origin_ns,
         end_ns: axis.end_ns,
         cpu_by_level: derived::cpu_by_level(explanation),
