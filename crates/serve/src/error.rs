@@ -32,8 +32,36 @@ pub enum Error {
     /// What can't be drawn.
     #[error("{0}")]
     Plot(String),
+    /// Of a recording.
+    #[error("{0}")]
+    Read(String),
     #[error("{path}: {cause}")]
     Io { path: PathBuf, cause: io::Error },
+}
+
+impl Error {
+    /// Whether the command line was wrong, rather than something having failed.
+    pub fn is_wrong_use(&self) -> bool {
+        match self {
+            Error::NoFolder(_)
+            | Error::TokenFile(_)
+            | Error::TokenFileOpen(_)
+            | Error::Config(..)
+            | Error::Plot(_) => true,
+            Error::InUse(_) | Error::Listen(..) | Error::Token(_) | Error::Read(_) | Error::Io { .. } => {
+                false
+            }
+        }
+    }
+}
+
+impl From<Refused> for Error {
+    fn from(refused: Refused) -> Error {
+        match refused.status.is_client_error() {
+            true => Error::Plot(refused.why),
+            false => Error::Read(refused.why),
+        }
+    }
 }
 
 /// Why a request is not answered as it was meant.
