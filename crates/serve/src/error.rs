@@ -25,8 +25,10 @@ pub enum Error {
     Token(io::Error),
     #[error("{0} holds no token: it has to be one line of 32 to 128 letters, digits, - and _")]
     TokenFile(PathBuf),
-    #[error("{0} can be read by others: take that away with `chmod 600`")]
+    #[error("others can read {0}, and so the token: take that away with `chmod 600 {0}`")]
     TokenFileOpen(PathBuf),
+    #[error("others can read {0}, and so the servers' passwords: take that away with `chmod 600 {0}`")]
+    ServersFileOpen(PathBuf),
     #[error("{0} can't be read as a file of servers: {1}")]
     Config(PathBuf, String),
     /// What can't be drawn.
@@ -46,6 +48,7 @@ impl Error {
             Error::NoFolder(_)
             | Error::TokenFile(_)
             | Error::TokenFileOpen(_)
+            | Error::ServersFileOpen(_)
             | Error::Config(..)
             | Error::Plot(_) => true,
             Error::InUse(_) | Error::Listen(..) | Error::Token(_) | Error::Read(_) | Error::Io { .. } => {
