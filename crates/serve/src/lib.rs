@@ -14,6 +14,7 @@ mod bookmarks;
 mod encode;
 mod error;
 mod found;
+mod kept;
 mod listen;
 mod live;
 mod open;

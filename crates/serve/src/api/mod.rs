@@ -53,7 +53,7 @@ impl Site {
             access,
             live: Live::new(plan.runs.clone(), plan.servers),
             recordings: Recordings::new(plan.runs),
-            verdicts: Verdicts::default(),
+            verdicts: Verdicts::new(plan.verdicts),
             bookmarks: Bookmarks::new(plan.charts),
             readers: Arc::new(Semaphore::new(READERS_MAX)),
         }
