@@ -121,6 +121,7 @@ impl From<whyso_record::Error> for Refused {
             whyso_record::Error::Newer(_) | whyso_record::Error::Live(_) => {
                 Refused::new(StatusCode::CONFLICT, error.to_string())
             }
+            whyso_record::Error::Backup(_) => Refused::bad(error.to_string()),
             _ => Refused::failed(error.to_string()),
         }
     }

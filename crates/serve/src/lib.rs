@@ -17,6 +17,7 @@ mod found;
 mod kept;
 mod listen;
 mod live;
+mod moving;
 mod open;
 mod page;
 mod plot;
