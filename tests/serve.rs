@@ -88,20 +88,31 @@ impl Served {
 
     /// The status, the head and the body of an answer.
     fn ask(&self, method: &str, path: &str, headers: &[&str], body: &str) -> (u16, String, Vec<u8>) {
+        self.ask_bytes(method, path, headers, body.as_bytes())
+    }
+
+    fn ask_bytes(&self, method: &str, path: &str, headers: &[&str], body: &[u8]) -> (u16, String, Vec<u8>) {
+        let length = format!("Content-Length: {}", body.len());
+        self.ask_raw(method, path, &[headers, &[&*length]].concat(), body)
+    }
+
+    /// The length of what is sent is among the headers.
+    fn ask_raw(&self, method: &str, path: &str, headers: &[&str], body: &[u8]) -> (u16, String, Vec<u8>) {
         let mut socket = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         socket.set_read_timeout(Some(BOUND)).unwrap();
-        let mut request =
-            format!("{method} {path} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n", body.len());
+        let mut request = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
         if !headers.iter().any(|header| header.starts_with("Host:")) {
             request.push_str(&format!("Host: 127.0.0.1:{}\r\n", self.port));
         }
         for header in headers {
             request.push_str(&format!("{header}\r\n"));
         }
-        request.push_str(&format!("\r\n{body}"));
+        request.push_str("\r\n");
         socket.write_all(request.as_bytes()).unwrap();
+        // What is refused early is not read to its end.
+        let _ = socket.write_all(body);
         let mut answer = Vec::new();
-        socket.read_to_end(&mut answer).unwrap();
+        let _ = socket.read_to_end(&mut answer);
         let split = answer.windows(4).position(|four| four == b"\r\n\r\n").expect("a head");
         let head = String::from_utf8(answer[..split].to_vec()).unwrap();
         let status = head.split(' ').nth(1).unwrap().parse().unwrap();
@@ -340,6 +351,212 @@ fn a_run_is_removed_when_it_is_asked_for_and_the_list_says_what_was_found() {
     assert_eq!(served.send("DELETE", "/runs/one", "").0, 404);
     assert!(!place.runs().join("one").exists() && place.runs().join("two").is_dir());
     assert_eq!(served.get("/runs").1["runs"].as_array().unwrap().len(), 1);
+}
+
+/// What the description says of the API, and what the server does.
+#[test]
+fn the_description_is_of_what_is_answered() {
+    let place = with_runs(&["one"]);
+    let served = Served::start(&place, &[]);
+    let (status, described) = served.get("/openapi.json");
+    assert_eq!((status, &described["openapi"]), (200, &json!("3.1.0")));
+    for (path, methods) in described["paths"].as_object().unwrap() {
+        let address = ["{id}", "{number}", "{key}", "{name}"]
+            .iter()
+            .zip(["one", "0", "none", "none"])
+            .fold(format!("/api/v1{path}"), |address, (name, value)| address.replace(name, value));
+        let (status, head, body) = served.ask("PATCH", &address, &[&served.bearer()], "");
+        assert_eq!(status, 405, "{path}");
+        let allowed = head.lines().find_map(|line| line.strip_prefix("allow: ")).expect(&head);
+        let allowed: Vec<&str> = allowed.split(',').map(str::trim).filter(|one| *one != "head").collect();
+        let mut known: Vec<&str> = methods.as_object().unwrap().keys().map(String::as_str).collect();
+        known.sort_by_key(|method| allowed.iter().position(|one| one == method));
+        assert_eq!(known, allowed, "{path}");
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        assert!(body["error"].as_str().unwrap().starts_with("this address takes no PATCH, but "), "{body}");
+        for (method, operation) in methods.as_object().unwrap() {
+            for status in ["401", "403"] {
+                assert!(operation["responses"][status].is_object(), "{method} {path} {status}");
+            }
+        }
+    }
+}
+
+#[test]
+fn bounds_are_where_the_description_has_them() {
+    let place = with_runs(&["one"]);
+    let served = Served::start(&place, &[]);
+    let drawn = |more: &str| served.get(&format!("/runs/one/series?json=true&from_s=0&to_s=9&{more}")).0;
+    let many = |count: usize| vec!["0"; count].join(",");
+    for (asked, status) in [
+        ("numbers=0&px=16".to_string(), 200),
+        ("numbers=0&px=4096&top=400".into(), 200),
+        (format!("numbers={}&px=16", many(400)), 200),
+        ("numbers=0&px=15".into(), 400),
+        ("numbers=0&px=4097".into(), 400),
+        ("numbers=0&px=16&top=401".into(), 400),
+        ("numbers=0&px=16&top=-1".into(), 400),
+        ("numbers=4294967296&px=16".into(), 400),
+        (format!("numbers={}&px=16", many(401)), 400),
+    ] {
+        assert_eq!(drawn(&asked), status, "{asked:.60}");
+    }
+    let number = |limit: &str| served.get(&format!("/runs/one/catalogue?limit={limit}"));
+    assert_eq!(number("0").1["series"], json!([]));
+    assert_eq!((number("500").0, number("501").0, number("x").0), (200, 400, 400));
+}
+
+#[test]
+fn whoever_refuses_does_so_in_one_form() {
+    let place = with_runs(&["one"]);
+    let served = Served::start(&place, &[]);
+    let bearer = served.bearer();
+    let json = "Content-Type: application/json";
+    let asked: [(&str, &str, &[&str], &str, u16); 10] = [
+        ("GET", "/runs/one/series", &[], "", 400),
+        ("GET", "/runs/%ff", &[], "", 400),
+        ("GET", "/runs/one/blocks/x", &[], "", 400),
+        ("GET", "/nothing", &[], "", 404),
+        ("PATCH", "/runs", &[], "", 405),
+        ("POST", "/runs/one/notes", &[json], "{", 400),
+        ("POST", "/runs/one/notes", &[json], "{\"text\":5}", 400),
+        ("POST", "/runs/one/notes", &[json], "{\"text\":\"a\",\"at\":5}", 400),
+        ("POST", "/runs/one/notes", &[], "{\"text\":\"a\"}", 415),
+        ("POST", "/bookmarks/import", &[json], "name = 1", 415),
+    ];
+    for (method, path, headers, body, wanted) in asked {
+        let headers = [&[&*bearer], headers].concat();
+        let (status, head, body) = served.ask(method, &format!("/api/v1{path}"), &headers, body);
+        assert_eq!(status, wanted, "{method} {path}");
+        assert!(head.contains("content-type: application/json"), "{head}");
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        assert!(body["error"].as_str().is_some_and(|why| !why.is_empty()), "{body}");
+        assert_eq!(body.as_object().unwrap().len(), 1);
+    }
+}
+
+#[test]
+fn runs_are_pruned_backed_up_and_taken_in_by_the_api() {
+    let place = with_runs(&["one", "two"]);
+    let served = Served::start(&place, &[]);
+    let bearer = served.bearer();
+    let tar = "Content-Type: application/x-tar";
+    let backup = |query: &str| served.ask("GET", &format!("/api/v1/runs/backup{query}"), &[&bearer], "");
+    for (query, status) in [("?ids=", 400), ("?ids=none", 404), ("?ids=..", 404), ("?ids=one,none", 404)] {
+        assert_eq!(backup(query).0, status, "{query}");
+    }
+    let (status, head, all) = backup("");
+    assert!(status == 200 && head.contains("content-type: application/x-tar"), "{head}");
+    assert!(
+        head.contains("filename=\"whyso-2-runs.tar\"") && head.contains("transfer-encoding: chunked"),
+        "{head}"
+    );
+    assert!(backup("?ids=one").1.contains("filename=\"one.tar\""));
+    let all = unchunked(&all);
+
+    let take =
+        |kind: &str, sent: &[u8]| served.ask_bytes("POST", "/api/v1/runs/import", &[&bearer, kind], sent);
+    assert_eq!(take("Content-Type: text/plain", &all).0, 415);
+    assert_eq!(take(tar, b"no archive").0, 400);
+    assert_eq!(take(tar, &all[..all.len() / 2]).0, 400);
+    let told = |(status, _, body): (u16, String, Vec<u8>)| -> Value {
+        assert_eq!(status, 200);
+        serde_json::from_slice(&body).unwrap()
+    };
+    assert_eq!(told(take(tar, &all)), json!({ "imported": [], "there_already": ["one", "two"] }));
+    assert_eq!(served.send("DELETE", "/runs/one", "").0, 200);
+    assert_eq!(told(take(tar, &all)), json!({ "imported": ["one"], "there_already": ["two"] }));
+    assert_eq!(served.get("/runs/one").0, 200);
+    assert_eq!(fs::read_dir(place.runs()).unwrap().count(), 2, "nothing else is left");
+    let huge = "Content-Length: 99999999999999";
+    assert_eq!(served.ask_raw("POST", "/api/v1/runs/import", &[&bearer, tar, huge], b"").0, 413);
+
+    for (body, status) in [
+        ("{\"size\":\"much\"}", 400),
+        ("{\"size\":5}", 400),
+        ("{}", 400),
+        ("{\"size\":\"1KiB\",\"yes\":1}", 400),
+        ("{\"size\":\"1KiB\"}", 200),
+    ] {
+        assert_eq!(served.send("POST", "/runs/two/prune", body).0, status, "{body}");
+    }
+    assert_eq!(served.send("POST", "/runs/none/prune", "{\"size\":\"1KiB\"}").0, 404);
+    let (_, pruned) = served.send("POST", "/runs/two/prune", "{\"size\":\"1KiB\"}");
+    assert!(pruned["freed_bytes"] == 0 && pruned["bytes"].as_u64().unwrap() > 0, "{pruned}");
+
+    let going = Recorder::create(&place.runs().join("going"), Options::default()).unwrap();
+    going.set_run(&RunInfo::default());
+    assert!(wait_until(BOUND, || served.send("POST", "/runs/going/prune", "{\"size\":\"1KiB\"}").0 == 409));
+    assert_eq!(backup("?ids=one,going").0, 409);
+    assert_eq!(backup("").0, 200, "those that have ended");
+    going.finish().unwrap();
+}
+
+/// Without the sizes that stand before the pieces of an answer.
+fn unchunked(mut body: &[u8]) -> Vec<u8> {
+    let mut whole = Vec::new();
+    loop {
+        let end = body.windows(2).position(|two| two == b"\r\n").unwrap();
+        let size = usize::from_str_radix(std::str::from_utf8(&body[..end]).unwrap(), 16).unwrap();
+        if size == 0 {
+            return whole;
+        }
+        whole.extend_from_slice(&body[end + 2..end + 2 + size]);
+        body = &body[end + 4 + size..];
+    }
+}
+
+#[test]
+fn an_import_that_breaks_off_leaves_nothing() {
+    let place = with_runs(&["one"]);
+    let served = Served::start(&place, &[]);
+    let all = unchunked(&served.ask("GET", "/api/v1/runs/backup", &[&served.bearer()], "").2);
+    let other = with_runs(&[]);
+    let served = Served::start(&other, &[]);
+    let mut socket = TcpStream::connect(("127.0.0.1", served.port)).unwrap();
+    let head = format!(
+        "POST /api/v1/runs/import HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n{}\r\nContent-Type: application/x-tar\r\nContent-Length: {}\r\n\r\n",
+        served.port,
+        served.bearer(),
+        all.len()
+    );
+    socket.write_all(head.as_bytes()).unwrap();
+    socket.write_all(&all[..all.len() / 2]).unwrap();
+    let coming = || fs::read_dir(other.runs()).unwrap().count();
+    assert!(wait_until(BOUND, || coming() == 1), "it is being taken in");
+    drop(socket);
+    assert!(wait_until(BOUND, || coming() == 0), "what came is removed");
+}
+
+#[test]
+fn what_was_found_is_kept_for_the_next_start() {
+    let place = with_runs(&["one"]);
+    let verdict = |served: &Served| served.get("/runs").1["runs"][0]["verdict"].clone();
+    let first = Served::start(&place, &[]);
+    assert!(wait_until(BOUND, || verdict(&first).is_string()));
+    let found = verdict(&first);
+    let file = place.path().join("cache/whyso/verdicts.json");
+    assert!(wait_until(BOUND, || file.is_file()));
+    drop(first);
+    let second = Served::start(&place, &[]);
+    assert_eq!(verdict(&second), found, "at once");
+    drop(second);
+    fs::write(&file, "{ damaged").unwrap();
+    let third = Served::start(&place, &[]);
+    assert!(wait_until(BOUND, || verdict(&third) == found));
+}
+
+#[test]
+fn a_file_of_servers_that_others_can_read_is_refused_by_its_own_sentence() {
+    let place = with_runs(&[]);
+    let servers = place.path().join("servers.toml");
+    fs::write(&servers, "").unwrap();
+    fs::set_permissions(&servers, std::os::unix::fs::PermissionsExt::from_mode(0o644)).unwrap();
+    let refused =
+        output(&mut place.whyso(&["serve", "--servers", "servers.toml", "--listen", "127.0.0.1:0"]));
+    let told = text(&refused.stderr);
+    assert!(told.contains("the servers' passwords") && !told.contains("token"), "{told}");
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
 }
 
 #[test]

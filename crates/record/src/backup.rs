@@ -1,7 +1,7 @@
 //! Recordings as one file, and back: a plain tar archive, a folder a run, as any tar reads it. Parquet is compressed already.
 
 use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Write};
 use std::path::{Component, Path, PathBuf};
 
 use tar::{Archive, Builder, EntryType, Header};
@@ -16,12 +16,41 @@ const FILES_MAX: usize = 100_000;
 const COMING: &str = ".importing-";
 /// A run's name in an archive, in bytes.
 const NAME_BYTES_MAX: usize = 200;
+/// An archive ends with so many zeros at least; one that does not was cut off, be it between two files.
+const END_BYTES: usize = 1024;
+const PIECE_BYTES: usize = 64 << 10;
 
 /// Writes recordings into one file. Gives their bytes.
 ///
 /// # Errors
 /// One is no recording or is being recorded, the file exists, or something can't be read or written.
 pub fn backup_runs(runs: &[PathBuf], file: &Path) -> Result<u64> {
+    check(runs)?;
+    let io = |cause| Error::io(file, cause);
+    let mut out = BufWriter::new(File::options().write(true).create_new(true).open(file).map_err(io)?);
+    let written = write_all(runs, &mut out).and_then(|bytes| {
+        out.flush().and_then(|()| out.get_ref().sync_all()).map_err(unfinished)?;
+        Ok(bytes)
+    });
+    if written.is_err() {
+        // Half a backup is worse than none; why it failed matters more than whether this worked.
+        let _ = fs::remove_file(file);
+    }
+    written
+}
+
+/// The same to whatever takes it, a piece at a time: nothing is written where one can't be backed up.
+///
+/// # Errors
+/// One is no recording or is being recorded, or something can't be read or written.
+pub fn backup_to(runs: &[PathBuf], mut out: impl Write) -> Result<u64> {
+    check(runs)?;
+    let bytes = write_all(runs, &mut out)?;
+    out.flush().map_err(unfinished)?;
+    Ok(bytes)
+}
+
+fn check(runs: &[PathBuf]) -> Result<()> {
     for dir in runs {
         if !dir.join(layout::RUN).is_file() {
             return Err(Error::NotARecording(dir.clone()));
@@ -30,18 +59,15 @@ pub fn backup_runs(runs: &[PathBuf], file: &Path) -> Result<u64> {
             return Err(Error::Live(dir.clone()));
         }
     }
-    let io = |cause| Error::io(file, cause);
-    let created = File::options().write(true).create_new(true).open(file).map_err(io)?;
-    let written = write_all(runs, created);
-    if written.is_err() {
-        // Half a backup is worse than none; why it failed matters more than whether this worked.
-        let _ = fs::remove_file(file);
-    }
-    written
+    Ok(())
 }
 
-fn write_all(runs: &[PathBuf], file: File) -> Result<u64> {
-    let mut archive = Builder::new(BufWriter::new(file));
+fn unfinished(cause: io::Error) -> Error {
+    Error::Backup(format!("the backup could not be finished: {cause}"))
+}
+
+fn write_all(runs: &[PathBuf], out: &mut impl Write) -> Result<u64> {
+    let mut archive = Builder::new(out);
     let mut bytes = 0;
     for dir in runs {
         let run = dir.file_name().map(PathBuf::from).ok_or_else(|| Error::NotARecording(dir.clone()))?;
@@ -63,17 +89,31 @@ fn write_all(runs: &[PathBuf], file: File) -> Result<u64> {
             let modified = about.modified().ok().and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
             header.set_mtime(modified.map_or(0, |since| since.as_secs()));
             let name = run.join(path.file_name().unwrap_or_default());
-            // A file that grows meanwhile is no reason for a broken archive.
-            archive.append_data(&mut header, &name, content.take(about.len())).map_err(io)?;
+            // A file that grows meanwhile is no reason for a broken archive; of one that shrinks, what is missing would be the next file's.
+            let mut content = Exactly { content, left: about.len() };
+            archive.append_data(&mut header, &name, &mut content).map_err(io)?;
             bytes += about.len();
         }
     }
-    let done = archive.into_inner().and_then(|mut file| {
-        file.flush()?;
-        file.into_inner().map_err(|error| error.into_error())?.sync_all()
-    });
-    done.map_err(|cause| Error::Backup(format!("the backup could not be finished: {cause}")))?;
+    archive.finish().map_err(unfinished)?;
     Ok(bytes)
+}
+
+/// So many bytes of a file: that it has fewer is an error.
+struct Exactly {
+    content: File,
+    left: u64,
+}
+
+impl Read for Exactly {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let read = (&mut self.content).take(self.left).read(bytes)?;
+        if read == 0 && self.left > 0 && !bytes.is_empty() {
+            return Err(io::Error::new(ErrorKind::UnexpectedEof, "it became shorter while it was read"));
+        }
+        self.left -= read as u64;
+        Ok(read)
+    }
 }
 
 /// Takes the recordings of a backup into the folder `runs`. Gives their ids; those that were there already are left alone, and given second.
@@ -81,18 +121,23 @@ fn write_all(runs: &[PathBuf], file: File) -> Result<u64> {
 /// # Errors
 /// The file is no backup of recordings, or something can't be read or written; what was not taken in whole is removed.
 pub fn import_runs(file: &Path, runs: &Path) -> Result<(Vec<String>, Vec<String>)> {
+    let opened = File::open(file).map_err(|cause| Error::io(file, cause))?;
+    import_from(BufReader::new(opened), &file.display().to_string(), runs)
+}
+
+/// The same from whatever gives it, a piece at a time. `named`: what an error calls it.
+///
+/// # Errors
+/// As of [`import_runs`].
+pub fn import_from(archive: impl Read, named: &str, runs: &Path) -> Result<(Vec<String>, Vec<String>)> {
     fs::create_dir_all(runs).map_err(|cause| Error::io(runs, cause))?;
     let coming = runs.join(format!("{COMING}{}", std::process::id()));
     fs::create_dir(&coming).map_err(|cause| Error::io(&coming, cause))?;
-    let taken = unpack(file, &coming, runs).and_then(|there| {
+    let taken = unpack(archive, named, &coming, runs).and_then(|there| {
         let mut imported = Vec::new();
         for id in names(&coming)? {
-            let from = coming.join(&id);
-            if !from.join(layout::RUN).is_file() {
-                return Err(Error::Backup(format!(
-                    "{} holds a folder {id} that is no recording",
-                    file.display()
-                )));
+            if !coming.join(&id).join(layout::RUN).is_file() {
+                return Err(Error::Backup(format!("{named} holds a folder {id} that is no recording")));
             }
             imported.push(id);
         }
@@ -101,7 +146,7 @@ pub fn import_runs(file: &Path, runs: &Path) -> Result<(Vec<String>, Vec<String>
             fs::rename(&from, &to).map_err(|cause| Error::io(&to, cause))?;
         }
         if imported.is_empty() && there.is_empty() {
-            return Err(Error::Backup(format!("{} holds no recording", file.display())));
+            return Err(Error::Backup(format!("{named} holds no recording")));
         }
         Ok((imported, there))
     });
@@ -111,11 +156,9 @@ pub fn import_runs(file: &Path, runs: &Path) -> Result<(Vec<String>, Vec<String>
 }
 
 /// Only plain files in folders one deep are taken: whatever else an archive holds leads out of the folder, or is none of ours.
-fn unpack(file: &Path, coming: &Path, runs: &Path) -> Result<Vec<String>> {
-    let broken =
-        |cause: io::Error| Error::Backup(format!("{} can't be read as a backup: {cause}", file.display()));
-    let opened = File::open(file).map_err(|cause| Error::io(file, cause))?;
-    let mut archive = Archive::new(BufReader::new(opened));
+fn unpack(archive: impl Read, named: &str, coming: &Path, runs: &Path) -> Result<Vec<String>> {
+    let broken = |cause: io::Error| Error::Backup(format!("{named} can't be read as a backup: {cause}"));
+    let mut archive = Archive::new(Ending { archive, zeros: 0 });
     let mut there: Vec<String> = Vec::new();
     for (number, entry) in archive.entries().map_err(broken)?.enumerate() {
         let mut entry = entry.map_err(broken)?;
@@ -126,13 +169,12 @@ fn unpack(file: &Path, coming: &Path, runs: &Path) -> Result<Vec<String>> {
         let Some((id, name)) = plain(&path).filter(|_| entry.header().entry_type() == EntryType::Regular)
         else {
             return Err(Error::Backup(format!(
-                "{} holds {}, which is no file of a recording: nothing was taken in",
-                file.display(),
+                "{named} holds {}, which is no file of a recording: nothing was taken in",
                 path.display().to_string().escape_debug()
             )));
         };
         if number > FILES_MAX {
-            return Err(Error::Backup(format!("{} holds more than {FILES_MAX} files", file.display())));
+            return Err(Error::Backup(format!("{named} holds more than {FILES_MAX} files")));
         }
         if there.contains(&id) || runs.join(&id).exists() {
             if !there.contains(&id) {
@@ -143,15 +185,44 @@ fn unpack(file: &Path, coming: &Path, runs: &Path) -> Result<Vec<String>> {
         let dir = coming.join(&id);
         fs::create_dir_all(&dir).map_err(|cause| Error::io(&dir, cause))?;
         let path = dir.join(name);
-        let mut out = File::options()
-            .write(true)
-            .create_new(true)
-            .open(&path)
-            .map_err(|cause| Error::io(&path, cause))?;
-        io::copy(&mut entry, &mut out).map_err(|cause| Error::io(&path, cause))?;
-        out.sync_all().map_err(|cause| Error::io(&path, cause))?;
+        let io = |cause| Error::io(&path, cause);
+        let mut out = match File::options().write(true).create_new(true).open(&path) {
+            Ok(out) => out,
+            Err(cause) if cause.kind() == ErrorKind::AlreadyExists => {
+                return Err(Error::Backup(format!("{named} holds a file twice: nothing was taken in")));
+            }
+            Err(cause) => return Err(io(cause)),
+        };
+        let mut piece = vec![0; PIECE_BYTES];
+        loop {
+            match entry.read(&mut piece).map_err(broken)? {
+                0 => break,
+                read => out.write_all(&piece[..read]).map_err(io)?,
+            }
+        }
+        out.sync_all().map_err(io)?;
     }
-    Ok(there)
+    let mut archive = archive.into_inner();
+    io::copy(&mut archive, &mut io::sink()).map_err(broken)?;
+    match archive.zeros >= END_BYTES {
+        true => Ok(there),
+        false => Err(Error::Backup(format!("{named} is cut off: nothing was taken in"))),
+    }
+}
+
+/// Knows with how many zeros an archive ends.
+struct Ending<R> {
+    archive: R,
+    zeros: usize,
+}
+
+impl<R: Read> Read for Ending<R> {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let read = self.archive.read(bytes)?;
+        let zeros = bytes[..read].iter().rev().take_while(|byte| **byte == 0).count();
+        self.zeros = if zeros == read { self.zeros.saturating_add(read) } else { zeros };
+        Ok(read)
+    }
 }
 
 /// The run's folder and the file's name; `None` for any path but FOLDER/FILE.
@@ -201,6 +272,21 @@ mod tests {
         assert_eq!(Recording::open(&to.join("two")).unwrap().events().unwrap().len(), 0);
         assert_eq!(fs::read_dir(&to).unwrap().count(), 2);
         assert_eq!(list_runs(&to).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn an_archive_that_is_cut_off_is_refused_wherever_it_is_cut() {
+        let folder = tempfile::tempdir().unwrap();
+        let (from, to) = (folder.path().join("from/one"), folder.path().join("to"));
+        Recorder::create(&from, Options::default()).unwrap().finish().unwrap();
+        let mut whole = Vec::new();
+        backup_to(&[from], &mut whole).unwrap();
+        for length in (0..whole.len()).step_by(512) {
+            let refused = import_from(&whole[..length], "it", &to);
+            assert!(matches!(refused, Err(Error::Backup(_))), "{length}: {refused:?}");
+            assert_eq!(fs::read_dir(&to).unwrap().count(), 0, "{length}");
+        }
+        assert_eq!(import_from(&whole[..], "it", &to).unwrap().0, ["one"]);
     }
 
     #[test]

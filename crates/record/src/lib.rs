@@ -74,7 +74,7 @@ mod table;
 mod wal;
 mod write;
 
-pub use backup::{backup_runs, import_runs};
+pub use backup::{backup_runs, backup_to, import_from, import_runs};
 pub use error::{Error, Result};
 pub use keep::{profile_bytes, prune_run, remove_run, stamp};
 pub use list::{RunSummary, list_runs};

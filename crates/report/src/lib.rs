@@ -77,7 +77,7 @@ pub use statements::{
 pub use study::{
     Row, Sheet, study, study_doubt, study_found, study_html, study_markdown, study_notes, study_sheets,
 };
-pub use svg::plot::{PlotLine, PlotPanel, plot};
+pub use svg::plot::{PlotLine, PlotPanel, PlotRow, plot, plot_panel_width};
 pub use svg::svg;
 pub use terminal::{run_line, terminal};
 pub use threads::{ThreadsWindow, threads, threads_json};

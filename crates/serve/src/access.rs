@@ -129,6 +129,11 @@ impl Access {
             .is_some_and(|token| self.is_token(token.trim()))
     }
 
+    /// What the cookie is called.
+    pub(crate) fn cookie(&self) -> &str {
+        &self.cookie
+    }
+
     /// The cookie that stands for the token: scripts can't read it, other sites' pages don't send it.
     pub(crate) fn set_cookie(&self) -> String {
         format!("{}={}; Path=/; HttpOnly; SameSite=Strict; Max-Age=31536000", self.cookie, self.token.text())

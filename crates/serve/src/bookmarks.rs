@@ -214,6 +214,10 @@ impl Bookmarks {
             let path = path.to_path_buf();
             move |cause| Refused::from(whyso_record::Error::Io { path, cause })
         };
+        let text = bookmark.to_toml();
+        if text.len() as u64 > FILE_BYTES_MAX {
+            return Err(Refused::bad(format!("a set of charts has at most {} KiB", FILE_BYTES_MAX >> 10)));
+        }
         fs::create_dir_all(&self.folder).map_err(io(&self.folder))?;
         let others = self.with_key(&bookmark.key());
         if others.is_empty() && self.files().len() >= SETS_MAX {
@@ -221,7 +225,7 @@ impl Bookmarks {
         }
         let path = self.folder.join(format!("{}.{ENDING}", bookmark.key()));
         let whole = path.with_extension("new");
-        fs::write(&whole, bookmark.to_toml()).map_err(io(&whole))?;
+        fs::write(&whole, text).map_err(io(&whole))?;
         fs::rename(&whole, &path).map_err(io(&path))?;
         // A file that the user put there under another name held the same set.
         for other in others.iter().filter(|other| **other != path) {

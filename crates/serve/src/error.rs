@@ -25,15 +25,46 @@ pub enum Error {
     Token(io::Error),
     #[error("{0} holds no token: it has to be one line of 32 to 128 letters, digits, - and _")]
     TokenFile(PathBuf),
-    #[error("{0} can be read by others: take that away with `chmod 600`")]
+    #[error("others can read {0}, and so the token: take that away with `chmod 600 {0}`")]
     TokenFileOpen(PathBuf),
+    #[error("others can read {0}, and so the servers' passwords: take that away with `chmod 600 {0}`")]
+    ServersFileOpen(PathBuf),
     #[error("{0} can't be read as a file of servers: {1}")]
     Config(PathBuf, String),
     /// What can't be drawn.
     #[error("{0}")]
     Plot(String),
+    /// Of a recording.
+    #[error("{0}")]
+    Read(String),
     #[error("{path}: {cause}")]
     Io { path: PathBuf, cause: io::Error },
+}
+
+impl Error {
+    /// Whether the command line was wrong, rather than something having failed.
+    pub fn is_wrong_use(&self) -> bool {
+        match self {
+            Error::NoFolder(_)
+            | Error::TokenFile(_)
+            | Error::TokenFileOpen(_)
+            | Error::ServersFileOpen(_)
+            | Error::Config(..)
+            | Error::Plot(_) => true,
+            Error::InUse(_) | Error::Listen(..) | Error::Token(_) | Error::Read(_) | Error::Io { .. } => {
+                false
+            }
+        }
+    }
+}
+
+impl From<Refused> for Error {
+    fn from(refused: Refused) -> Error {
+        match refused.status.is_client_error() {
+            true => Error::Plot(refused.why),
+            false => Error::Read(refused.why),
+        }
+    }
 }
 
 /// Why a request is not answered as it was meant.
@@ -90,6 +121,7 @@ impl From<whyso_record::Error> for Refused {
             whyso_record::Error::Newer(_) | whyso_record::Error::Live(_) => {
                 Refused::new(StatusCode::CONFLICT, error.to_string())
             }
+            whyso_record::Error::Backup(_) => Refused::bad(error.to_string()),
             _ => Refused::failed(error.to_string()),
         }
     }

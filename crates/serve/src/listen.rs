@@ -36,6 +36,8 @@ pub struct ServePlan {
     pub runs: PathBuf,
     /// The folder that holds the user's own sets of charts; made when one is saved.
     pub charts: PathBuf,
+    /// The file that keeps what was found in runs from one start to the next; `None`: nothing is kept.
+    pub verdicts: Option<PathBuf>,
     /// Servers that may be recorded from the page.
     pub servers: Vec<LiveServer>,
     pub listen: SocketAddr,

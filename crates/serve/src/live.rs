@@ -68,7 +68,7 @@ impl LiveServer {
         let io = |cause| Error::Io { path: path.to_path_buf(), cause };
         let about = fs::metadata(path).map_err(io)?;
         if about.permissions().mode() & 0o077 != 0 {
-            return Err(Error::TokenFileOpen(path.to_path_buf()));
+            return Err(Error::ServersFileOpen(path.to_path_buf()));
         }
         let wrong = |why: String| Error::Config(path.to_path_buf(), why);
         if about.len() > FILE_BYTES_MAX {
@@ -312,6 +312,23 @@ mod tests {
         ] {
             let told = read(&text).unwrap_err().to_string();
             assert!(told.contains(word), "{told}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_others_can_read_is_refused_by_what_it_holds() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("servers.toml");
+        fs::write(&path, "").unwrap();
+        for mode in [0o644, 0o640, 0o604, 0o620] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            let refused = LiveServer::from_file(&path).unwrap_err();
+            assert!(matches!(refused, Error::ServersFileOpen(_)), "{refused}");
+            let told = refused.to_string();
+            assert!(
+                told.contains("passwords") && !told.contains("token") && told.contains("chmod 600"),
+                "{told}"
+            );
         }
     }
 

@@ -3,14 +3,13 @@
 use std::path::Path;
 
 use whyso_record::data::{Kind, SeriesKey};
-use whyso_report::{PlotLine, PlotPanel};
+use whyso_report::payload::ServedSeries;
+use whyso_report::{PlotLine, PlotPanel, PlotRow};
 
-use crate::error::{Error, Refused};
+use crate::error::Error;
 use crate::open::Opened;
 use crate::series::{self, Line, Lines, Mode, Wanted};
 
-/// Pixels of a window: a bucket each where readings are denser.
-const PIXELS: usize = 460;
 const WINDOWS_MAX: usize = 12;
 const INSTANCES_MAX: usize = 380;
 
@@ -28,73 +27,136 @@ pub struct PlotPlan {
     pub sum: bool,
 }
 
-/// An SVG picture of the recording in `dir`.
+/// The series of one metric of one source.
+struct Group<'s> {
+    key: &'s SeriesKey,
+    numbers: Vec<u32>,
+}
+
+/// An SVG picture of the recording in `dir`: a row of panels a unit, the windows side by side on one scale.
 ///
 /// # Errors
-/// A metric is not recorded, a window makes no sense, or the recording can't be read.
+/// A metric is not recorded, a window makes no sense or lies outside of the run, or the recording can't be read.
 pub fn plot(dir: &Path, plan: &PlotPlan) -> Result<String, Error> {
-    let told = |refused: Refused| Error::Plot(refused.why().to_string());
-    let opened = Opened::open(dir).map_err(told)?;
-    if plan.windows.len() > WINDOWS_MAX {
-        return Err(Error::Plot(format!("at most {WINDOWS_MAX} windows fit beside each other")));
-    }
-    let whole = (0.0, opened.seconds(opened.end_ns).max(1.0));
-    let windows = if plan.windows.is_empty() { vec![whole] } else { plan.windows.clone() };
+    let opened = Opened::open(dir)?;
+    let windows = windows(&opened, &plan.windows)?;
     let series = opened.series();
-    let mut groups = Vec::new();
-    for metric in &plan.metrics {
-        let found: Vec<_> = series.iter().filter(|one| is_meant(&one.key, metric)).collect();
-        let Some(first) = found.first() else {
-            return Err(Error::Plot(format!(
-                "{metric} is not recorded in this run{}",
-                suggestion(metric, series.iter().map(|one| &one.key))
-            )));
-        };
-        let numbers: Vec<u32> = found.iter().take(INSTANCES_MAX).map(|one| one.number).collect();
-        groups.push((first.key.clone(), numbers));
-    }
-    // One of each: it is chosen over all windows together, so that the same instances are drawn in each.
-    let (from_s, to_s) = windows
-        .iter()
-        .fold((f64::INFINITY, f64::NEG_INFINITY), |(from, to), one| (from.min(one.0), to.max(one.1)));
+    let mut groups = groups(&series, &plan.metrics)?;
+    let pixels = whyso_report::plot_panel_width(windows.len()) as usize;
     let wanted = |numbers: &[u32], (from_s, to_s): (f64, f64), top| -> Result<Wanted, Error> {
-        let window = opened.window(from_s, to_s).map_err(told)?;
+        let (window, mode) = (opened.window(from_s, to_s)?, plan.mode);
         Ok(Wanted {
             numbers: numbers.to_vec(),
             window,
-            pixels: PIXELS,
-            mode: plan.mode,
+            pixels,
+            mode,
             top,
             is_sum: plan.sum && numbers.len() > 1,
         })
     };
-    for (_, numbers) in groups.iter_mut().filter(|(_, numbers)| !plan.sum && numbers.len() > plan.top) {
-        let chosen = series::lines(&opened, &wanted(numbers, (from_s, to_s), plan.top)?).map_err(told)?;
-        *numbers = chosen.lines.iter().filter_map(|line| line.number).collect();
+    // Chosen over all windows together, so that the same instances are drawn in each.
+    let around = windows
+        .iter()
+        .fold((f64::INFINITY, f64::NEG_INFINITY), |(from, to), one| (one.0.min(from), one.1.max(to)));
+    for group in groups.iter_mut().filter(|group| !plan.sum && group.numbers.len() > plan.top) {
+        let chosen = series::lines(&opened, &wanted(&group.numbers, around, plan.top)?)?;
+        group.numbers = chosen.lines.iter().filter_map(|line| line.number).collect();
     }
-    let mut panels = Vec::new();
-    for window in &windows {
-        let mut panel = PlotPanel { from_s: window.0, to_s: window.1, lines: Vec::new() };
-        for (key, numbers) in &groups {
-            let Lines { lines, .. } = series::lines(&opened, &wanted(numbers, *window, 0)?).map_err(told)?;
-            for line in lines {
-                let named = line.number.and_then(|number| series.iter().find(|one| one.number == number));
-                let instance = named.map_or("sum", |one| one.key.instance.as_str());
-                let name = if instance.is_empty() {
-                    key.metric.clone()
-                } else {
-                    format!("{} {instance}", key.metric)
-                };
-                panel.lines.push(drawn(&opened, line, name, factor(key, plan.mode)));
+    let mut units: Vec<String> = Vec::new();
+    for unit in groups.iter().map(|group| unit(group.key, plan.mode)) {
+        if !units.contains(&unit) {
+            units.push(unit);
+        }
+    }
+    let mut rows = Vec::new();
+    for unit_of_row in units {
+        let of_row: Vec<&Group<'_>> =
+            groups.iter().filter(|group| unit(group.key, plan.mode) == unit_of_row).collect();
+        let mut panels = Vec::new();
+        for window in &windows {
+            let mut panel = PlotPanel { from_s: window.0, to_s: window.1, lines: Vec::new() };
+            for group in &of_row {
+                let Lines { lines, .. } = series::lines(&opened, &wanted(&group.numbers, *window, 0)?)?;
+                let factor = factor(group.key, plan.mode);
+                let drawn = lines.into_iter().map(|line| {
+                    let name = name(&line, group, &groups, &series);
+                    drawn(&opened, line, name, factor)
+                });
+                panel.lines.extend(drawn);
+            }
+            panels.push(panel);
+        }
+        let grows = |group: &&Group<'_>| group.key.kind == Kind::Counter && plan.mode == Mode::Raw;
+        rows.push(PlotRow { unit: unit_of_row, from_zero: !of_row.iter().all(grows), panels });
+    }
+    Ok(whyso_report::plot(&plan.metrics.join(", "), &opened.recording.run().id, &rows))
+}
+
+/// All of the run where none is named.
+fn windows(opened: &Opened, asked: &[(f64, f64)]) -> Result<Vec<(f64, f64)>, Error> {
+    let end_s = opened.seconds(opened.end_ns).max(1.0);
+    if asked.is_empty() {
+        return Ok(vec![(0.0, end_s)]);
+    }
+    if asked.len() > WINDOWS_MAX {
+        return Err(Error::Plot(format!("at most {WINDOWS_MAX} windows fit beside each other")));
+    }
+    let outside = asked.iter().find(|(from_s, _)| *from_s >= end_s);
+    match outside {
+        None => Ok(asked.to_vec()),
+        Some((from_s, to_s)) => Err(Error::Plot(format!(
+            "the window from {from_s} to {to_s} s lies behind the end of the run, which lasts {end_s:.1} s: windows are told in time of the run, \
+             such as 1:10-1:25"
+        ))),
+    }
+}
+
+/// What is named, each metric of each source by itself: another source's may have another unit.
+fn groups<'s>(series: &'s [ServedSeries], metrics: &[String]) -> Result<Vec<Group<'s>>, Error> {
+    let mut groups: Vec<Group<'_>> = Vec::new();
+    for metric in metrics {
+        let mut found = series.iter().filter(|one| is_meant(&one.key, metric)).peekable();
+        if found.peek().is_none() {
+            return Err(Error::Plot(format!(
+                "{metric} is not recorded in this run{}",
+                suggestion(metric, series.iter().map(|one| &one.key))
+            )));
+        }
+        for one in found {
+            match groups.iter_mut().find(|group| is_of_one_metric(group.key, &one.key)) {
+                Some(group)
+                    if group.numbers.contains(&one.number) || group.numbers.len() >= INSTANCES_MAX => {}
+                Some(group) => group.numbers.push(one.number),
+                None => groups.push(Group { key: &one.key, numbers: vec![one.number] }),
             }
         }
-        panels.push(panel);
     }
-    let units: Vec<String> = groups.iter().map(|(key, _)| unit(key, plan.mode)).collect();
-    let mut told_units: Vec<&str> = units.iter().map(String::as_str).collect();
-    told_units.dedup();
-    let title = format!("{} · {}", plan.metrics.join(", "), opened.recording.run().id);
-    Ok(whyso_report::plot(&title, &told_units.join(", "), &panels))
+    Ok(groups)
+}
+
+fn is_of_one_metric(one: &SeriesKey, other: &SeriesKey) -> bool {
+    let metric = |key: &SeriesKey| (key.host.clone(), key.source.clone(), key.metric.clone());
+    metric(one) == metric(other)
+}
+
+/// As short as it can be among the others that are drawn.
+fn name(line: &Line, group: &Group<'_>, groups: &[Group<'_>], series: &[ServedSeries]) -> String {
+    let SeriesKey { host, source, metric, .. } = group.key;
+    let is_alone = groups.iter().filter(|other| other.key.metric == *metric).count() == 1;
+    let of_one_host = groups.iter().all(|other| other.key.host == *host);
+    let named = match (is_alone, of_one_host) {
+        (true, _) => metric.clone(),
+        (false, true) => format!("{source}/{metric}"),
+        (false, false) => format!("{host} {source}/{metric}"),
+    };
+    let found = line.number.and_then(|number| series.iter().find(|one| one.number == number));
+    match found.map(|one| one.key.instance.as_str()) {
+        None => format!("{named}, sum"),
+        Some("") => named,
+        // The title has the metric.
+        Some(instance) if groups.len() == 1 => instance.to_string(),
+        Some(instance) => format!("{named} {instance}"),
+    }
 }
 
 fn is_meant(key: &SeriesKey, asked: &str) -> bool {
@@ -143,15 +205,20 @@ fn factor(key: &SeriesKey, mode: Mode) -> f64 {
     }
 }
 
+/// As an axis is called.
 fn unit(key: &SeriesKey, mode: Mode) -> String {
     let counted = if key.unit == "1" { "" } else { key.unit.as_str() };
     match (key.kind, mode, counted) {
-        (Kind::Counter, Mode::Rate, "ns") => "s/s".to_string(),
-        (Kind::Counter, Mode::Rate, counted) => format!("{counted}/s"),
-        (Kind::Counter, Mode::PerTransaction, "ns") => "µs/transaction".to_string(),
-        (Kind::Counter, Mode::PerTransaction, counted) => format!("{counted}/transaction"),
+        (Kind::Counter, Mode::Rate, "") => "per second".to_string(),
+        (Kind::Counter, Mode::Rate, "ns") => "seconds per second".to_string(),
+        (Kind::Counter, Mode::Rate, counted) => format!("{counted} per second"),
+        (Kind::Counter, Mode::PerTransaction, "") => "per transaction".to_string(),
+        (Kind::Counter, Mode::PerTransaction, "ns") => "µs per transaction".to_string(),
+        (Kind::Counter, Mode::PerTransaction, counted) => format!("{counted} per transaction"),
         (Kind::Counter, Mode::Raw, "ns") => "s".to_string(),
         (Kind::Gauge, _, "ns") => "ms".to_string(),
+        (Kind::Gauge, _, "1/s") => "per second".to_string(),
+        (_, _, "") => "number".to_string(),
         (_, _, counted) => counted.to_string(),
     }
 }

@@ -156,8 +156,10 @@ pub(crate) fn time_s(text: &str) -> Option<f64> {
     }
     let text = text.trim_end_matches('s');
     let mut seconds = 0.0;
-    for part in text.split(':') {
-        let digits = part.parse::<f64>().ok().filter(|number| (0.0..1e6).contains(number))?;
+    for (place, part) in text.split(':').enumerate() {
+        // A clock has no 75th second; what has no colon counts any number of them.
+        let most = if place == 0 { 1e6 } else { 60.0 };
+        let digits = part.parse::<f64>().ok().filter(|number| (0.0..most).contains(number))?;
         seconds = seconds * 60.0 + digits;
     }
     Some(seconds)

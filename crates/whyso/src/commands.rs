@@ -22,7 +22,11 @@ use crate::profile::{METRICS, take, take_part};
 pub(crate) fn open(run: &Path, runs: &Path) -> Result<(Recording, PathBuf)> {
     let path = if run.is_dir() { run.to_path_buf() } else { runs.join(run) };
     if !path.is_dir() {
-        bail!("there is no run {}: `whyso runs` lists those in {}", run.display(), runs.display());
+        bail!(Error::Plan(format!(
+            "there is no run {}: `whyso runs` lists those in {}",
+            run.display(),
+            runs.display()
+        )));
     }
     let recording = Recording::open(&path)?;
     Ok((recording, path))

@@ -91,12 +91,17 @@ fn main() -> ExitCode {
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("whyso: {error:#}");
-            ExitCode::from(match error.downcast_ref::<whyso_lab::Error>() {
-                Some(whyso_lab::Error::Interrupted) => INTERRUPTED,
-                Some(error) if error.is_wrong_use() => WRONG_USE,
-                _ => FAILED,
-            })
+            ExitCode::from(status_of(&error))
         }
+    }
+}
+
+fn status_of(error: &anyhow::Error) -> u8 {
+    match (error.downcast_ref::<whyso_lab::Error>(), error.downcast_ref::<whyso_serve::Error>()) {
+        (Some(whyso_lab::Error::Interrupted), _) => INTERRUPTED,
+        (Some(error), _) if error.is_wrong_use() => WRONG_USE,
+        (_, Some(error)) if error.is_wrong_use() => WRONG_USE,
+        _ => FAILED,
     }
 }
 

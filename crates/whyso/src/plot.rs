@@ -18,15 +18,16 @@ pub(crate) struct PlotArgs {
     /// What is drawn: METRIC, SOURCE/METRIC or SOURCE/METRIC/INSTANCE, such as Questions or disk/write_bytes
     #[arg(required = true, value_name = "METRIC")]
     metric: Vec<String>,
-    /// Windows side by side, in time since the load began: 1:10-1:25,10:05-10:20 [default: all of the run]
+    /// Windows side by side on one scale, in time of the run: 10s-25s, 1:10-1:25 (minutes:seconds) or 1:02:00-1:02:30 (hours:minutes:seconds)
+    /// since the load began, or the recording where no load is; not the time of day [default: all of the run]
     #[arg(long, value_name = "A-B,C-D", value_delimiter = ',')]
     window: Vec<Stretch>,
     /// What counters are drawn as
     #[arg(long, value_enum, default_value_t = ModeArg::Rate)]
     mode: ModeArg,
     /// Of a metric with more instances, so many: the busiest
-    #[arg(long, value_name = "N", default_value_t = 5)]
-    top: usize,
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=100))]
+    top: u16,
     /// One line a metric, of the sum of its instances
     #[arg(long)]
     sum: bool,
@@ -58,7 +59,7 @@ pub(crate) fn plot(args: &PlotArgs) -> Result<ExitCode> {
             ModeArg::Raw => Mode::Raw,
             ModeArg::PerTransaction => Mode::PerTransaction,
         },
-        top: args.top.max(1),
+        top: usize::from(args.top),
         sum: args.sum,
     };
     let picture = whyso_serve::plot(&path, &plan)?;

@@ -42,6 +42,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<ExitCode> {
     let plan = ServePlan {
         runs: args.runs.clone(),
         charts: args.charts.clone().unwrap_or_else(|| args.runs.join("charts")),
+        verdicts: whyso_server::cache_dir().ok().map(|cache| cache.join("verdicts.json")),
         servers: args.servers.as_deref().map_or(Ok(Vec::new()), LiveServer::from_file)?,
         listen: args.listen,
         token: token.clone(),

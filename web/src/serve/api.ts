@@ -47,6 +47,15 @@ export async function post(path: string, body: unknown): Promise<void> {
   await ask(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
 }
 
+export async function postJson<T>(path: string, body: unknown): Promise<T> {
+  return (await (await ask(path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) })).json()) as T;
+}
+
+/** A tar archive, read from the disk as it is sent. */
+export async function sendFile<T>(path: string, file: File, signal: AbortSignal): Promise<T> {
+  return (await (await ask(path, { method: 'POST', headers: { 'content-type': 'application/x-tar' }, body: file, signal })).json()) as T;
+}
+
 export async function put(path: string, body: unknown): Promise<void> {
   await ask(path, { method: 'PUT', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
 }
@@ -57,6 +66,11 @@ export async function postText<T>(path: string, body: string): Promise<T> {
 
 export async function remove(path: string): Promise<void> {
   await ask(path, { method: 'DELETE' });
+}
+
+/** Where one file of runs lies; of none that are named: of all that have ended. */
+export function backupAddress(ids: string[]): string {
+  return `${ROOT}/runs/backup${ids.length > 0 ? `?ids=${ids.map(encodeURIComponent).join(',')}` : ''}`;
 }
 
 export function runPath(id: string): string {

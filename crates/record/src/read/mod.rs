@@ -4,6 +4,8 @@ mod at_work;
 mod collections;
 mod open;
 mod parts;
+mod rollups;
+mod samples;
 mod states;
 mod threads;
 pub(crate) mod version;
@@ -13,14 +15,10 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use arrow::array::RecordBatch;
-use whyso_series::{
-    Envelope, Points, Rollup, envelope, envelope_of_rollups, merge_rollups, rates, roll_up, roll_up_rates,
-};
 
 use crate::command_table;
 use crate::data::{
-    ClientCommand, Event, Kind, LoadInterval, SeriesId, SeriesKey, StackFrame, StackSample, StackWait,
-    TextRows, Value,
+    ClientCommand, Event, LoadInterval, SeriesId, SeriesKey, StackFrame, StackSample, StackWait, TextRows,
 };
 use crate::error::{Error, Result};
 use crate::index::Place;
@@ -33,14 +31,11 @@ use crate::table::{self, Sample};
 use collections::{Collections, Source};
 use parts::{Plain, Sorted};
 
+pub use samples::Samples;
 pub use states::StateLooks;
 
 /// Series whose samples are read together: as many as a row group holds, more would hold more memory for nothing.
 const SERIES_AT_ONCE: usize = 120;
-/// Roll-ups serve an envelope when at least so many fall into a bucket: what lies at an edge is then at most an eighth of a bucket off.
-const ROLLUPS_A_BUCKET_MIN: i64 = 8;
-/// Every whole number up to it is an `f64`.
-const EXACT_MAX: u64 = 1 << 53;
 const EVERYTHING: Window = Window { begin_ns: i64::MIN, end_ns: i64::MAX };
 
 /// A series of a recording, and how much there is of it.
@@ -53,99 +48,6 @@ pub struct SeriesInfo {
     pub first_ns: i64,
     /// When its last reading was taken; 0 where there is none.
     pub last_ns: i64,
-}
-
-/// Readings of one series in order of time: vectors of one length.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Samples {
-    /// When taking each reading began.
-    pub t_begin_ns: Vec<i64>,
-    /// When it ended: the time at which it counts.
-    pub t_end_ns: Vec<i64>,
-    pub value: Vec<f64>,
-    /// What each value lacks of the whole number that was recorded: those beyond 2⁵³ fit no `f64`. Empty where none does.
-    low: Vec<f64>,
-    /// When the series' source was to be read and was not.
-    pub gaps: Vec<Window>,
-}
-
-impl Samples {
-    pub fn len(&self) -> usize {
-        self.value.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.value.is_empty()
-    }
-
-    fn reserve(&mut self, more: usize) {
-        self.t_begin_ns.reserve(more);
-        self.t_end_ns.reserve(more);
-        self.value.reserve(more);
-    }
-
-    fn push(&mut self, value: Value) {
-        let rounded = value.as_f64();
-        let low = match value {
-            Value::Int(whole) if whole.unsigned_abs() > EXACT_MAX => {
-                (i128::from(whole) - rounded as i128) as f64
-            }
-            Value::Int(_) | Value::Float(_) => 0.0,
-        };
-        if low != 0.0 {
-            self.low.resize(self.value.len(), 0.0);
-        }
-        if low != 0.0 || !self.low.is_empty() {
-            self.low.push(low);
-        }
-        self.value.push(rounded);
-    }
-
-    /// The number of reading `at` to its last digit, where that is beyond what every `f64` holds.
-    pub fn whole(&self, at: usize) -> Option<i64> {
-        let value = *self.value.get(at).filter(|value| value.abs() >= EXACT_MAX as f64)?;
-        let low = self.low.get(at).copied().unwrap_or(0.0);
-        i64::try_from(value as i128 + low as i128).ok()
-    }
-
-    /// The readings of a counter, like [`Samples::points`], where numbers beyond 2⁵³ are told by what they grew by since the first reading: exactly.
-    pub fn counter_points(&self) -> Points {
-        if self.low.is_empty() {
-            return self.points();
-        }
-        let exact = |at: usize| self.value[at] as i128 + self.low.get(at).map_or(0, |low| *low as i128);
-        let mut grown = 0.0;
-        let mut value = Vec::with_capacity(self.value.len());
-        for at in 0..self.value.len() {
-            if at > 0 {
-                let (then, now) = (exact(at - 1), exact(at));
-                // A counter that fell was reset: all that it counts is new.
-                grown += if now < then { now.max(0) } else { now - then } as f64;
-            }
-            value.push(grown);
-        }
-        Samples { value, low: Vec::new(), ..self.clone() }.points()
-    }
-
-    /// The readings at the time at which they count, with `NaN` at the end of each gap.
-    pub fn points(&self) -> Points {
-        let count = self.value.len() + self.gaps.len();
-        let mut points = Points { t_ns: Vec::with_capacity(count), value: Vec::with_capacity(count) };
-        let mut gaps = self.gaps.iter().peekable();
-        for (t_ns, value) in self.t_end_ns.iter().zip(&self.value) {
-            while let Some(gap) = gaps.next_if(|gap| gap.end_ns < *t_ns) {
-                points.t_ns.push(gap.end_ns);
-                points.value.push(f64::NAN);
-            }
-            points.t_ns.push(*t_ns);
-            points.value.push(*value);
-        }
-        for gap in gaps {
-            points.t_ns.push(gap.end_ns);
-            points.value.push(f64::NAN);
-        }
-        points
-    }
 }
 
 /// A recording as it was when it was opened. It is never written to; one that is still being recorded can be opened too.
@@ -305,112 +207,6 @@ impl Recording {
             samples.gaps = source.map(|source| source.gaps(window)).unwrap_or_default();
         }
         Ok(all)
-    }
-
-    /// Envelope of a gauge's readings, or of a counter's rates a second, over `[begin_ns, end_ns)` of the window. Where buckets are long enough it
-    /// comes from roll-ups: the extremes are then right to 0.1 % and to a roll-up's length in time, the quartiles are those of the
-    /// roll-ups' means.
-    pub fn envelope(&self, id: SeriesId, window: Window, buckets: usize) -> Result<Envelope> {
-        let info = self.info(id).ok_or(Error::NoSuchSeries(id.0))?;
-        let counter = info.key.kind == Kind::Counter;
-        let bucket_ns = window.end_ns.saturating_sub(window.begin_ns) / buckets.max(1) as i64;
-        for (level, (_, rollup_ns)) in layout::ROLLUPS.iter().enumerate().rev() {
-            if bucket_ns >= rollup_ns * ROLLUPS_A_BUCKET_MIN {
-                let rollups = self.read_rollups(id, window, level, *rollup_ns, counter)?;
-                return Ok(envelope_of_rollups(&rollups, window.begin_ns, window.end_ns, buckets));
-            }
-        }
-        let mut read = self.read_samples(&[id], window, counter)?;
-        let points = read.pop().unwrap_or_default().points();
-        let points = if counter { rates(&points.t_ns, &points.value) } else { points };
-        Ok(envelope(&points.t_ns, &points.value, window.begin_ns, window.end_ns, buckets))
-    }
-
-    /// Envelope of a series' values as they were recorded, a counter's too. Where buckets are long enough it comes from roll-ups: a counter's is then
-    /// of the first and the last reading of each.
-    ///
-    /// # Errors
-    /// The recording has no such series, or its files can't be read.
-    pub fn envelope_of_values(&self, id: SeriesId, window: Window, buckets: usize) -> Result<Envelope> {
-        let info = self.info(id).ok_or(Error::NoSuchSeries(id.0))?;
-        if info.key.kind == Kind::Gauge {
-            return self.envelope(id, window, buckets);
-        }
-        let bucket_ns = window.end_ns.saturating_sub(window.begin_ns) / buckets.max(1) as i64;
-        let (mut t_ns, mut value) = (Vec::new(), Vec::new());
-        match layout::ROLLUPS.iter().rposition(|(_, rollup_ns)| bucket_ns >= rollup_ns * ROLLUPS_A_BUCKET_MIN)
-        {
-            Some(level) => {
-                for rollup in self.read_rollups(id, window, level, layout::ROLLUPS[level].1, true)? {
-                    t_ns.extend([rollup.t_ns, rollup.t_ns]);
-                    value.extend([rollup.first, rollup.last]);
-                }
-            }
-            None => {
-                let points = self.samples(id, Some(window))?.points();
-                (t_ns, value) = (points.t_ns, points.value);
-            }
-        }
-        Ok(envelope(&t_ns, &value, window.begin_ns, window.end_ns, buckets))
-    }
-
-    /// Mean of a gauge, or of a counter's rates a second, in each of some equal cells of a window; `None` where the cells are too short for
-    /// roll-ups. A cell without a reading is `NaN`.
-    ///
-    /// # Errors
-    /// The recording has no such series, or its files can't be read.
-    pub fn means(&self, id: SeriesId, window: Window, cells: usize) -> Result<Option<Vec<f64>>> {
-        let info = self.info(id).ok_or(Error::NoSuchSeries(id.0))?;
-        let counter = info.key.kind == Kind::Counter;
-        let cell_ns = window.end_ns.saturating_sub(window.begin_ns) / cells.max(1) as i64;
-        let fits = |(_, rollup_ns): &(&str, i64)| cell_ns >= rollup_ns * ROLLUPS_A_BUCKET_MIN;
-        let Some(level) = layout::ROLLUPS.iter().rposition(fits) else { return Ok(None) };
-        let (mut total, mut count) = (vec![0.0; cells], vec![0u64; cells]);
-        for rollup in self.read_rollups(id, window, level, layout::ROLLUPS[level].1, counter)? {
-            let cell = rollup.t_ns.saturating_sub(window.begin_ns).div_euclid(cell_ns);
-            let Some(cell) = usize::try_from(cell).ok().filter(|cell| *cell < cells) else { continue };
-            total[cell] += rollup.sum;
-            count[cell] += u64::from(rollup.count);
-        }
-        let mean = |(total, count): (&f64, &u64)| if *count == 0 { f64::NAN } else { total / *count as f64 };
-        Ok(Some(total.iter().zip(&count).map(mean).collect()))
-    }
-
-    fn read_rollups(
-        &self,
-        id: SeriesId,
-        window: Window,
-        level: usize,
-        rollup_ns: i64,
-        counter: bool,
-    ) -> Result<Vec<Rollup>> {
-        let mut rollups = Vec::new();
-        for part in &self.rollups[level] {
-            let Some(place) = part.index().find(id.0) else { continue };
-            if place.last >= window.begin_ns && place.first < window.end_ns {
-                rollups.extend(part.rollups(place.rows)?.into_iter().map(|row| row.rollup));
-            }
-        }
-        // Segments that were not sealed have samples only.
-        for part in &self.samples {
-            let covered =
-                self.rollups[level].iter().any(|other| other.first <= part.first && part.last <= other.last);
-            let (false, Some(place)) = (covered, part.index().find(id.0)) else { continue };
-            let (mut t_ns, mut value) = (Vec::new(), Vec::new());
-            part.values(&[place.rows], |collection, sample| {
-                if let Some(taken) = self.collections.window(collection) {
-                    t_ns.push(taken.end_ns);
-                    value.push(sample.as_f64());
-                }
-            })?;
-            rollups.extend(if counter {
-                roll_up_rates(&t_ns, &value, None, rollup_ns)
-            } else {
-                roll_up(&t_ns, &value, rollup_ns)
-            });
-        }
-        rollups.sort_by_key(|rollup| rollup.t_ns);
-        Ok(merge_rollups(&rollups, rollup_ns))
     }
 
     /// Everything that happened, and the user's notes, in order of time.

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 use super::{Site, reading};
 use crate::bookmarks::Bookmark;
-use crate::error::Answer;
+use crate::error::{Answer, Refused};
 
 type Shared = State<Arc<Site>>;
 
@@ -33,7 +33,14 @@ pub(super) async fn save(State(site): Shared, Json(bookmark): Json<Bookmark>) ->
 }
 
 /// The same from TOML.
-pub(super) async fn import(State(site): Shared, text: String) -> Answer<Response> {
+pub(super) async fn import(State(site): Shared, headers: HeaderMap, text: String) -> Answer<Response> {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    if !matches!(kind.split(';').next().unwrap_or_default().trim(), "application/toml" | "text/plain") {
+        return Err(Refused::new(
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            "send the set with the header `Content-Type: application/toml`",
+        ));
+    }
     reading(site, move |site| {
         let bookmark = Bookmark::from_toml(&text)?;
         site.bookmarks.save(&bookmark)?;

@@ -3,7 +3,10 @@
 mod bookmarks;
 mod compare;
 mod live;
+mod moving;
+mod openapi;
 mod read;
+mod refusals;
 mod runs;
 
 use std::sync::Arc;
@@ -16,9 +19,9 @@ use axum::http::header::{
     X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
-use axum::middleware::{Next, from_fn_with_state};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{delete, get, post};
+use axum::routing::{MethodRouter, delete, get, post};
 use base64::Engine;
 use tokio::sync::Semaphore;
 use whyso_report::payload::Served;
@@ -46,6 +49,8 @@ pub(crate) struct Site {
     pub(crate) verdicts: Verdicts,
     pub(crate) bookmarks: Bookmarks,
     pub(crate) live: Live,
+    /// A backup or an import, one at a time.
+    moving: Arc<Semaphore>,
     readers: Arc<Semaphore>,
 }
 
@@ -55,8 +60,9 @@ impl Site {
             access,
             live: Live::new(plan.runs.clone(), plan.servers),
             recordings: Recordings::new(plan.runs),
-            verdicts: Verdicts::default(),
+            verdicts: Verdicts::new(plan.verdicts),
             bookmarks: Bookmarks::new(plan.charts),
+            moving: Arc::new(Semaphore::new(1)),
             readers: Arc::new(Semaphore::new(READERS_MAX)),
         }
     }
@@ -94,29 +100,43 @@ fn blocks_response(name: &str, made: &Served) -> Answer<Response> {
     Ok(json_text(format!("{{\"{name}\":{},\"blocks\":{blocks}}}", made.head_json)))
 }
 
+/// Every address, from `/api/v1` on; [`openapi`] describes each.
+fn routes() -> Vec<(&'static str, MethodRouter<Arc<Site>>)> {
+    vec![
+        ("/openapi.json", get(openapi::openapi)),
+        ("/session", post(session)),
+        ("/runs", get(runs::list)),
+        ("/runs/backup", get(moving::backup)),
+        ("/runs/import", post(moving::import)),
+        ("/runs/{id}", get(read::outline).delete(runs::remove)),
+        ("/runs/{id}/explained", get(read::explained)),
+        ("/runs/{id}/blocks/{number}", get(read::block)),
+        ("/runs/{id}/catalogue", get(read::catalogue)),
+        ("/runs/{id}/series", get(read::series)),
+        ("/runs/{id}/tables", get(read::tables)),
+        ("/runs/{id}/events", get(read::events)),
+        ("/runs/{id}/log", get(read::log)),
+        ("/runs/{id}/notes", post(runs::note)),
+        ("/runs/{id}/prune", post(runs::prune)),
+        ("/bookmarks", get(bookmarks::list).put(bookmarks::save)),
+        ("/bookmarks/import", post(bookmarks::import)),
+        ("/bookmarks/{key}", delete(bookmarks::remove)),
+        ("/bookmarks/{key}/toml", get(bookmarks::export)),
+        ("/live", get(live::list)),
+        ("/live/{name}/start", post(live::start)),
+        ("/live/{name}/stop", post(live::stop)),
+        ("/compare", get(compare::compare)),
+        ("/compare/flame", get(compare::flame)),
+    ]
+}
+
 pub(crate) fn router(site: Arc<Site>) -> Router {
-    let api = Router::new()
-        .route("/session", post(session))
-        .route("/runs", get(runs::list))
-        .route("/runs/{id}", get(read::outline).delete(runs::remove))
-        .route("/runs/{id}/explained", get(read::explained))
-        .route("/runs/{id}/blocks/{number}", get(read::block))
-        .route("/runs/{id}/catalogue", get(read::catalogue))
-        .route("/runs/{id}/series", get(read::series))
-        .route("/runs/{id}/tables", get(read::tables))
-        .route("/runs/{id}/events", get(read::events))
-        .route("/runs/{id}/log", get(read::log))
-        .route("/runs/{id}/notes", post(runs::note))
-        .route("/bookmarks", get(bookmarks::list).put(bookmarks::save))
-        .route("/bookmarks/import", post(bookmarks::import))
-        .route("/bookmarks/{key}", delete(bookmarks::remove))
-        .route("/bookmarks/{key}/toml", get(bookmarks::export))
-        .route("/live", get(live::list))
-        .route("/live/{name}/start", post(live::start))
-        .route("/live/{name}/stop", post(live::stop))
-        .route("/compare", get(compare::compare))
-        .route("/compare/flame", get(compare::flame))
+    let routed = |router: Router<Arc<Site>>, (path, methods)| router.route(path, methods);
+    let api = routes()
+        .into_iter()
+        .fold(Router::new(), routed)
         .fallback(no_such_address)
+        .layer(from_fn(refusals::in_one_form))
         .layer(from_fn_with_state(Arc::clone(&site), with_token));
     Router::new()
         .nest("/api/v1", api)

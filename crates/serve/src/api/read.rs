@@ -19,7 +19,9 @@ use crate::encode;
 use crate::error::{Answer, Refused};
 use crate::series::{self, LineHead, Lines, Mode, Wanted};
 
-const CATALOGUE_MAX: usize = 500;
+pub(super) const CATALOGUE_MAX: usize = 500;
+/// Of the series with the most to say.
+pub(super) const TOP_MAX: usize = 400;
 /// Of a server's log: its end.
 const LOG_BYTES_MAX: u64 = 512 << 10;
 
@@ -71,6 +73,10 @@ pub(super) async fn catalogue(
     Path(id): Path<String>,
     Query(asked): Query<Catalogued>,
 ) -> Answer<Json<Value>> {
+    let limit = asked.limit.unwrap_or(CATALOGUE_MAX);
+    if limit > CATALOGUE_MAX {
+        return Err(Refused::bad(format!("limit must be 0 to {CATALOGUE_MAX}")));
+    }
     reading(site, move |site| {
         let opened = site.recordings.open(&id)?;
         let words: Vec<String> = asked.find.to_lowercase().split_whitespace().map(str::to_string).collect();
@@ -82,7 +88,6 @@ pub(super) async fn catalogue(
         let found = all.into_iter().filter(|one| has_all(&one.key));
         let found: Vec<CatalogueLine> =
             found.map(|one| CatalogueLine { number: one.number, key: one.key }).collect();
-        let limit = asked.limit.unwrap_or(CATALOGUE_MAX).min(CATALOGUE_MAX);
         Ok(Json(json!({ "found": found.len(), "series": &found[..found.len().min(limit)] })))
     })
     .await
@@ -115,6 +120,9 @@ pub(super) async fn series(
     let numbers = asked.numbers.split(',').map(str::parse).collect::<Result<Vec<u32>, _>>();
     let numbers =
         numbers.map_err(|_| Refused::bad("numbers must be whole numbers of series between commas"))?;
+    if asked.top > TOP_MAX {
+        return Err(Refused::bad(format!("top must be 0 to {TOP_MAX}")));
+    }
     reading(site, move |site| {
         let opened = site.recordings.open(&id)?;
         let window = opened.window(asked.from_s, asked.to_s)?;

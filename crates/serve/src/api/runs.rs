@@ -8,7 +8,7 @@ use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use whyso_record::run::{Ended, Purpose, RunInfo};
-use whyso_record::{RunSummary, add_note, list_runs, notes_of, remove_run};
+use whyso_record::{RunSummary, add_note, list_runs, notes_of, prune_run, remove_run};
 
 use super::{Site, reading};
 use crate::error::{Answer, Refused};
@@ -126,6 +126,31 @@ pub(super) async fn remove(State(site): State<Arc<Site>>, Path(id): Path<String>
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Prune {
+    /// As it is typed: 200MiB.
+    size: String,
+}
+
+/// Removes the oldest detail of a run until it is within a size.
+pub(super) async fn prune(
+    State(site): State<Arc<Site>>,
+    Path(id): Path<String>,
+    Json(prune): Json<Prune>,
+) -> Answer<Json<Value>> {
+    let bytes_max = whyso_lab::parse_size(&prune.size).map_err(Refused::bad)?;
+    reading(site, move |site| {
+        let path = site.recordings.path(&id)?;
+        let freed = prune_run(&path, bytes_max)?;
+        site.recordings.forget(&id);
+        let left = list_runs(site.recordings.folder())?.into_iter().find(|run| run.id == id);
+        Ok(Json(json!({ "freed_bytes": freed, "bytes": left.map_or(0, |run| run.bytes) })))
+    })
+    .await
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(super) struct Note {
     /// In seconds of the run; null: now, in a run that goes on.
     at_s: Option<f64>,
