@@ -126,3 +126,57 @@ fn history_tells_what_changed(place: &Place, recording: &str) {
     let none = output(&mut place.whyso(&["history", many, "--users", "77"]));
     assert!(none.status.code() == Some(2) && text(&none.stderr).contains("at 77 users"), "{none:?}");
 }
+
+#[test]
+fn windows_of_a_run_are_compared_by_their_parts() {
+    let place = Place::new();
+    let (servers, knob) = (place.servers(), "max_connections=200");
+    let run = json_of(&output(&mut place.whyso(&[
+        "run",
+        "oltp-point-select",
+        "--tables",
+        "1",
+        "--rows",
+        "500",
+        "--users",
+        "1,4",
+        "--seconds",
+        "11",
+        "--warmup",
+        "0",
+        "--no-trace",
+        "--no-repeat",
+        "--json",
+        "--set",
+        knob,
+        "--server-dir",
+        servers.to_str().unwrap(),
+    ])));
+    let path = run["path"].as_str().unwrap();
+    let levels = run["levels"].as_array().unwrap();
+    let per_s = |level: usize| levels[level]["transactions_per_s"].as_f64().unwrap();
+    let [one, four] = [format!("{path}@0s-11s"), format!("{path}@11.5s-22s")];
+    let compared = json_of(&output(&mut place.whyso(&["compare", &one, &four, "--json"])));
+    assert_eq!((&compared["of"], &compared["method"]), (&"parts".into(), &"welch".into()), "{compared:#}");
+    let row = &compared["rows"][0];
+    let (first, second) = (row["first"]["mean"].as_f64().unwrap(), row["second"]["mean"].as_f64().unwrap());
+    // The first window is the first level; the second lies within the other.
+    assert!((first / per_s(0) - 1.0).abs() < 0.05, "{first} of {}", per_s(0));
+    assert!((second / per_s(1) - 1.0).abs() < 0.25, "{second} of {}", per_s(1));
+    assert!(compared["differing"].as_array().unwrap().is_empty(), "one run: {:#}", compared["differing"]);
+    let metrics = &compared["metrics"];
+    assert!(metrics["compared"].as_u64().unwrap() > 50, "{metrics:#}");
+    let told = text(&output(&mut place.whyso(&["compare", &one, &four])).stdout);
+    assert!(
+        told.contains("2 and 2 parts") && told.contains("What differs most between the windows"),
+        "{told}"
+    );
+
+    let refused = |first: &str, second: &str, words: &str| {
+        let done = output(&mut place.whyso(&["compare", first, second]));
+        assert_eq!(done.status.code(), Some(2), "{done:?}");
+        assert!(text(&done.stderr).contains(words), "{}", text(&done.stderr));
+    };
+    refused(&one, &format!("{path}@5-15"), "overlap");
+    refused(&one, &format!("{path}@2:00:00-2:00:05"), "nothing was recorded in");
+}

@@ -13,11 +13,6 @@ use crate::Error;
 use crate::compare::{CompareBy, check_matters, facts, is_the_servers, values};
 use crate::evidence::{add_one, series_name};
 
-/// A window is cut into so many parts at most: more would tell little more, and follow each other more closely.
-const PARTS_MAX: usize = 10;
-/// A part is no shorter, and holds so many readings at least.
-const PART_S_MIN: f64 = 2.0;
-const READINGS_A_PART_MIN: f64 = 2.0;
 /// Parts this long come from roll-ups, where a recording has them.
 const ROLLED_UP_S_MIN: f64 = 80.0;
 /// Readings of so long before and after a part tell what a counter had at its edges.
@@ -145,8 +140,7 @@ fn check_apart<'s, 'r: 's>(stretches: impl Iterator<Item = &'s Stretch<'r>>) -> 
 /// Into how many parts a window is cut; 1 where it is too short.
 fn parts(stretch: &Stretch<'_>) -> usize {
     let interval_s = stretch.recording.run().spec["interval_ms"].as_f64().map_or(1.0, |ms| ms / 1e3);
-    let least_s = PART_S_MIN.max(interval_s * READINGS_A_PART_MIN);
-    ((stretch.window.seconds() / least_s) as usize).clamp(1, PARTS_MAX)
+    comparison::parts_of_window(stretch.window.seconds(), interval_s)
 }
 
 fn units_of(stretch: &Stretch<'_>, parts: usize, metric: Metric) -> Result<Vec<Unit>, Error> {
@@ -283,9 +277,15 @@ mod tests {
             end_ns: (begin_s + 1) * S,
             statement: statement.to_string(),
             count,
+            level: 0,
+            measured: true,
+            rows: 0,
+            errors: Vec::new(),
             response_sum_ns: count * 2_000_000,
+            service_sum_ns: 0,
+            response_max_ns: 2_000_000,
             response: vec![(2_000_000, count)],
-            ..LoadInterval::default()
+            service: Vec::new(),
         }
     }
 
@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn a_moment_has_the_wall_time_of_the_anchor_before_it() {
-        let anchor = |monotonic_ns, wall_ns| Anchor { monotonic_ns, wall_ns, ..Anchor::default() };
+        let anchor = |monotonic_ns, wall_ns| Anchor { monotonic_ns, wall_ns, boot_id: String::new() };
         let run = RunInfo { anchors: vec![anchor(10, 1000), anchor(20, 1011)], ..RunInfo::default() };
         assert_eq!([5, 12, 25].map(|at| wall_ns(&run, at)), [995, 1002, 1016]);
         assert_eq!(wall_ns(&RunInfo::default(), 5), 0);

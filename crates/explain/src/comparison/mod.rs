@@ -5,6 +5,7 @@
 mod facts;
 mod history;
 mod metrics;
+mod windows;
 
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +15,7 @@ use crate::study::{Contrast, Method, Sides, Spread, blocks_in_time, contrast, ju
 pub use facts::{Differing, FactOf, Facts, differing, incomparable};
 pub use history::{Changed, Group, History, Point, Step, history};
 pub use metrics::{Differences, MetricLine, MetricValue, metrics_that_differ};
+pub use windows::{compare_windows, parts_of_window};
 
 /// What a level's result is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -217,39 +219,6 @@ pub fn compare(first: &[Run], second: &[Run], metric: Metric, matters_percent: f
         notes: notes(&first, &second),
         metrics: None,
     }
-}
-
-/// The same of windows, or of their parts: each is a [`Run`] with one level, which is nobody's.
-pub fn compare_windows(
-    first: &[Run],
-    second: &[Run],
-    of: Of,
-    metric: Metric,
-    matters_percent: f64,
-) -> Comparison {
-    let mut compared = compare(first, second, metric, matters_percent);
-    compared.of = of;
-    compared.first.dedup();
-    compared.second.dedup();
-    compared.why = match (of, compared.method) {
-        (Of::Starts, _) => compared.why,
-        (Of::Windows, Method::Paired) => format!(
-            "The windows of both sides alternate in time, so each was paired with its neighbour ({} blocks): Student's t test of the logarithms of the \
-             blocks' ratios.",
-            first.len()
-        ),
-        (Of::Windows, Method::Welch) => "Each window is one value: Welch's t test of the logarithms. What drifted from the one side's windows to the \
-                                         other's counts as a difference."
-            .to_string(),
-        (_, Method::Untested) => "A window is too short to be cut into parts: no interval is possible, and a ratio may be chance alone.".to_string(),
-        (Of::Parts, _) => format!(
-            "The windows were cut into {} and {} parts, each compared as one value: Welch's t test of the logarithms. It says what chance within these \
-             windows would explain, and nothing of how another start of the server would differ.",
-            first.len(),
-            second.len()
-        ),
-    };
-    compared
 }
 
 /// Pairs of runs that are neighbours in time, as places in both sides; `None` where these don't alternate.
