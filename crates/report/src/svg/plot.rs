@@ -236,7 +236,7 @@ fn draw_panel(
         if marks.has_times {
             let words = clock(tick);
             // Beside another panel it may stand out of its own by less than the gap.
-            let inside = (words.len() as f64 * LETTER - GAP) / 2.0 + 2.0;
+            let inside = (words.len() as f64 * LETTER - GAP) / 2.0 + 5.0;
             out.push_str(&format!(
                 "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{words}</text>\n",
                 x.clamp(left + inside, (right - inside).max(left + inside)),
