@@ -54,6 +54,7 @@ step cargo test --release --workspace --locked --no-run --quiet
 timeout 240 "$CARGO_TARGET_DIR/release/whyso" server fetch mysql-sid || echo "not tested: mysql-sid (it could not be fetched)"
 step rust_tests
 step scripts/test-openmetrics.sh
+step scripts/test-api.sh
 step scripts/test-page.sh
 step scripts/test-guide.sh
 echo "all tests passed"

@@ -305,6 +305,7 @@ fn what_makes_no_sense_is_refused_in_one_sentence() {
     let (status, why) = served.get("/compare?first=one&second=one");
     assert_eq!(status, 400, "{why}");
     assert_eq!(served.send("POST", "/runs/one/notes", "{\"at_s\":5,\"text\":\"  \"}").0, 400);
+    assert_eq!(served.send("POST", "/runs/one/notes", "{\"at_s\":5,\"text\":\"\\u0019\"}").0, 400);
     assert_eq!(served.send("PUT", "/bookmarks", "{\"name\":\"x\",\"chart\":[]}").0, 400);
     assert_eq!(served.send("PUT", "/bookmarks", &"x".repeat(2 << 20)).0, 413);
 }

@@ -215,7 +215,7 @@ fn unit(key: &SeriesKey, mode: Mode) -> String {
         (Kind::Counter, Mode::PerTransaction, "") => "per transaction".to_string(),
         (Kind::Counter, Mode::PerTransaction, "ns") => "µs per transaction".to_string(),
         (Kind::Counter, Mode::PerTransaction, counted) => format!("{counted} per transaction"),
-        (Kind::Counter, Mode::Raw, "ns") => "s".to_string(),
+        (Kind::Counter, Mode::Raw, "ns") => "seconds".to_string(),
         (Kind::Gauge, _, "ns") => "ms".to_string(),
         (Kind::Gauge, _, "1/s") => "per second".to_string(),
         (_, _, "") => "number".to_string(),

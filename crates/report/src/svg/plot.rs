@@ -234,10 +234,13 @@ fn draw_panel(
             area.top
         ));
         if marks.has_times {
+            let words = clock(tick);
+            // Beside another panel it may stand out of its own by less than the gap.
+            let inside = (words.len() as f64 * LETTER - GAP) / 2.0 + 5.0;
             out.push_str(&format!(
-                "<text x=\"{x:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>\n",
-                foot + 18.0,
-                clock(tick)
+                "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{words}</text>\n",
+                x.clamp(left + inside, (right - inside).max(left + inside)),
+                foot + 18.0
             ));
         }
     }
@@ -334,7 +337,8 @@ fn extent(row: &PlotRow) -> (f64, f64) {
         return (0.0, 1.0);
     }
     let room = (high - low) * 0.05;
-    (if low < 0.0 || !row.from_zero { low - room } else { low }, high + room)
+    let below = if low < 0.0 { low - room } else { (low - room).max(0.0) };
+    (if low < 0.0 || !row.from_zero { below } else { low }, high + room)
 }
 
 /// Where a line passes an edge.
@@ -499,6 +503,7 @@ mod tests {
         assert_eq!(extent(&values(&[-10.0, 10.0])), (-11.0, 11.0));
         assert_eq!(extent(&PlotRow { from_zero: false, ..values(&[1000.0, 1100.0]) }), (995.0, 1105.0));
         assert_eq!(extent(&values(&[0.0, 0.0])), (0.0, 1.0));
+        assert_eq!(extent(&PlotRow { from_zero: false, ..values(&[1.0, 101.0]) }), (0.0, 106.0));
         let mut beside = values(&[1.0, 2.0, 900.0]);
         beside.panels[0].to_s = 1.5;
         assert_eq!(extent(&beside), (0.0, 451.0 * 1.05), "the line passes the edge at 451");

@@ -199,6 +199,10 @@ fn paths() -> Value {
                 "run": { "operationId": "run", "parameters": { "id": "$response.body#/runs/0/id" } },
                 "explained": { "operationId": "explained", "parameters": { "id": "$response.body#/runs/0/id" } },
                 "events": { "operationId": "events", "parameters": { "id": "$response.body#/runs/0/id" } },
+                "compare": {
+                    "operationId": "compare",
+                    "parameters": { "first": "$response.body#/runs/0/id", "second": "$response.body#/runs/1/id" },
+                },
             })),
         )],
     );

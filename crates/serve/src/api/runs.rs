@@ -164,7 +164,8 @@ pub(super) async fn note(
     Json(note): Json<Note>,
 ) -> Answer<StatusCode> {
     reading(site, move |site| {
-        if note.text.trim().is_empty() {
+        // Control characters are kept as blanks.
+        if note.text.chars().all(|one| one.is_whitespace() || one.is_control()) {
             return Err(Refused::bad("a note needs some text"));
         }
         let opened = site.recordings.open(&id)?;

@@ -1,9 +1,9 @@
 /** The list of runs of `whyso serve`. */
 
-import { cpSync } from 'node:fs';
+import { cpSync, existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { ID, RUN, Served, hostileNote } from './served.ts';
+import { ID, RUN, Served, bytesOf, hostileNote } from './served.ts';
 
 const other = `${ID}-again`;
 
@@ -77,5 +77,66 @@ describe('the list of runs', () => {
     await page.getByLabel(`delete ${ID}-doomed`, { exact: true }).click();
     await page.getByRole('button', { name: 'Delete', exact: true }).click();
     await page.waitForFunction(() => document.querySelectorAll('tbody tr').length === 2);
+  });
+
+  it('prunes a run only after it was said what goes and what stays', async () => {
+    const { page, complaints } = await served.at('/');
+    await page.getByLabel(`select ${other}`, { exact: true }).check();
+    await page.getByRole('button', { name: 'prune…' }).click();
+    const dialog = page.locator('dialog[open]');
+    const words = await dialog.textContent();
+    for (const word of ['Prune this run?', other, 'single readings', 'roll-ups', "can't be undone"]) expect(words).toContain(word);
+    await dialog.getByRole('button', { name: 'Keep' }).click();
+    expect(await page.locator('[role=status]').count()).toBe(0);
+    await page.getByRole('button', { name: 'prune…' }).click();
+    await dialog.getByRole('textbox').fill('much');
+    await dialog.getByRole('button', { name: 'Prune', exact: true }).click();
+    expect(await dialog.isVisible()).toBe(true);
+    // By the keyboard alone: what is selected, its size, and Enter.
+    await page.keyboard.press('Escape');
+    await page.locator('h1').click();
+    await page.keyboard.press('p');
+    await dialog.getByRole('textbox').fill('1KiB');
+    await page.keyboard.press('Enter');
+    await page.locator('[role=status]').waitFor();
+    expect(await page.locator('[role=status]').textContent()).toMatch(/The oldest detail is gone|Nothing was removed/);
+    expect(complaints).toEqual([]);
+  });
+
+  it('backs runs up as one file, and takes them in again', async () => {
+    const { page, complaints } = await served.at('/');
+    await page.getByLabel(`select ${other}`, { exact: true }).check();
+    const coming = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'back up', exact: true }).click();
+    expect((await coming).suggestedFilename()).toBe(`${other}.tar`);
+    const tar = await bytesOf(coming);
+    expect(tar.subarray(0, other.length).toString()).toBe(other);
+    const all = page.waitForEvent('download');
+    await page.getByRole('button', { name: 'select none' }).click();
+    await page.getByRole('button', { name: 'back up all' }).click();
+    expect((await all).suggestedFilename()).toMatch(/^whyso-\d+-runs\.tar$/);
+    await (await all).cancel();
+
+    const files = { name: 'all.tar', mimeType: 'application/x-tar', buffer: tar };
+    const take = async (what: typeof files) => {
+      const chooser = page.waitForEvent('filechooser');
+      await page.locator('h1').click();
+      await page.keyboard.press('i');
+      await (await chooser).setFiles(what);
+    };
+    await take(files);
+    await page.getByText('0 runs came in; 1 run left alone that was there already.').waitFor();
+    await page.getByLabel(`delete ${other}`, { exact: true }).click();
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await page.waitForFunction(() => document.querySelectorAll('tbody tr').length === 1);
+    await take(files);
+    await page.getByText('1 run came in.').waitFor();
+    await page.waitForFunction(() => document.querySelectorAll('tbody tr').length === 2);
+    expect(existsSync(join(served.runs, other, 'run.json'))).toBe(true);
+    expect(complaints).toEqual([]);
+    await take({ ...files, buffer: Buffer.from('no archive at all') });
+    await page.locator('[role=alert]').waitFor();
+    expect(await page.locator('[role=alert]').textContent()).toContain('can\'t be read as a backup');
+    expect(readdirSync(served.runs).filter((name) => name.startsWith('.'))).toEqual([]);
   });
 });
