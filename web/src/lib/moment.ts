@@ -3,6 +3,9 @@
 import type { Head } from '../data/model.ts';
 import { axisOf } from './axis.ts';
 
+/** Made once: it takes longer than all else that a move of the pointer asks for. */
+const CLOCK = new Intl.DateTimeFormat([], { hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false });
+
 /** Wall time in the reader's own zone, by the anchor before it; to the millisecond where the moment is no whole second. */
 export function wallTime(head: Pick<Head, 'run' | 'origin_ns'>, t: number): string {
   const ns = head.origin_ns + t * 1e9;
@@ -11,7 +14,7 @@ export function wallTime(head: Pick<Head, 'run' | 'origin_ns'>, t: number): stri
   if (!nearest) return '';
   const date = new Date((nearest.wall_ns + (ns - nearest.monotonic_ns)) / 1e6);
   const millis = Number.isInteger(t) ? '' : `.${String(date.getMilliseconds()).padStart(3, '0')}`;
-  return date.toLocaleTimeString([], { hour12: false }) + millis;
+  return CLOCK.format(date) + millis;
 }
 
 /** The level at a moment, in words; empty where the run has none. */

@@ -1,47 +1,60 @@
-/** Reads what is wanted now: what is wanted no more is given up, and what there is more of is read again once it has been read. */
+type Read<T> = (signal: AbortSignal) => Promise<T>;
+
+/**
+ * Reads what is wanted now. What is wanted no more is given up; but while a view moves on by itself, as that of a run that goes on does, the
+ * oldest read is let end, or slow ones would never.
+ */
 export class Reader<T> {
   readonly #done: (read: T) => void;
   readonly #failed: (why: string) => void;
-  #stop: AbortController | null = null;
-  #read: ((signal: AbortSignal) => Promise<T>) | null = null;
-  #isReading = false;
+  #read: Read<T> | null = null;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  /** Reads that have begun, oldest first. */
+  #begun: AbortController[] = [];
   #isStale = false;
 
   constructor(done: (read: T) => void, failed: (why: string) => void) {
     [this.#done, this.#failed] = [done, failed];
   }
 
-  /** Something else is wanted, once nothing else has been wanted for so long. */
-  want(read: (signal: AbortSignal) => Promise<T>, stillMs: number): void {
-    this.stop();
-    const stop = new AbortController();
-    [this.#stop, this.#read] = [stop, read];
-    const timer = setTimeout(() => this.#begin(), stillMs);
-    stop.signal.addEventListener('abort', () => clearTimeout(timer));
+  /** Something else is wanted, once nothing else has been wanted for so long; `movesOn`: the same over another window. */
+  want(read: Read<T>, stillMs: number, movesOn = false): void {
+    clearTimeout(this.#timer);
+    this.#giveUp(movesOn ? 1 : 0);
+    this.#read = read;
+    this.#timer = setTimeout(() => this.#begin(), stillMs);
   }
 
   /** There is more of what is wanted. */
   renew(): void {
-    if (this.#isReading) this.#isStale = true;
+    if (this.#timer !== undefined) return;
+    if (this.#begun.length > 0) this.#isStale = true;
     else this.#begin();
   }
 
   stop(): void {
-    this.#stop?.abort();
-    [this.#stop, this.#read, this.#isReading, this.#isStale] = [null, null, false, false];
+    clearTimeout(this.#timer);
+    this.#giveUp(0);
+    [this.#read, this.#timer, this.#isStale] = [null, undefined, false];
+  }
+
+  #giveUp(kept: number): void {
+    for (const one of this.#begun.splice(kept)) one.abort();
   }
 
   #begin(): void {
-    const [stop, read] = [this.#stop, this.#read];
-    if (!stop || !read) return;
-    [this.#isReading, this.#isStale] = [true, false];
+    [this.#timer, this.#isStale] = [undefined, false];
+    if (!this.#read) return;
+    const stop = new AbortController();
+    this.#begun.push(stop);
     const ended = (tell: () => void) => {
-      if (stop.signal.aborted) return;
-      this.#isReading = false;
+      const place = this.#begun.indexOf(stop);
+      if (place < 0) return;
+      for (const older of this.#begun.splice(0, place + 1)) if (older !== stop) older.abort();
       tell();
-      if (this.#isStale) this.#begin();
+      if (this.#isStale && this.#begun.length === 0) this.renew();
     };
-    read(stop.signal).then(
+    this.#read(stop.signal).then(
       (found) => ended(() => this.#done(found)),
       (error: unknown) => ended(() => this.#failed(error instanceof Error ? error.message : String(error))),
     );

@@ -58,3 +58,23 @@ it('says why nothing was read, and nothing once it was stopped', async () => {
   of.renew();
   expect(asked.length).toBe(1);
 });
+
+it('lets a slow read end while the window moves on, and never goes back to an older one', async () => {
+  const { of, done, asked, read } = reader();
+  for (let tick = 0; tick < 4; tick++) {
+    of.want(read, 0, true);
+    vi.advanceTimersByTime(0);
+  }
+  expect(asked.map((one) => one.signal.aborted)).toEqual([false, true, true, false]);
+  asked[3]?.answer('newest');
+  await vi.advanceTimersByTimeAsync(0);
+  expect(asked[0]?.signal.aborted).toBe(true);
+  asked[0]?.answer('oldest');
+  await vi.advanceTimersByTimeAsync(0);
+  expect(done.mock.calls).toEqual([['newest']]);
+
+  of.want(read, 0, true);
+  vi.advanceTimersByTime(0);
+  of.want(read, 0);
+  expect(asked[4]?.signal.aborted).toBe(true);
+});
