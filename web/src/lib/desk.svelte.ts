@@ -105,7 +105,7 @@ export class Desk {
     const margin = Math.max(1, (to - from) * 0.01);
     this.whole = $state({ from: from - margin, to: Math.max(to, from + 1) + margin });
     this.view = $state({ ...this.whole });
-    this.charts = defaultCharts(head.series).map((chart) => ({ ...chart, id: this.#nextId++ }));
+    this.openFirstCharts();
   }
 
   seconds(ns: number): number {
@@ -194,6 +194,11 @@ export class Desk {
     const id = this.#nextId++;
     this.charts.unshift({ id, title: pick.metric, picks: [pick], mode: 'rate', log: false, top: 5 });
     return id;
+  }
+
+  /** Those that a run opens with. */
+  openFirstCharts(): void {
+    this.setCharts(defaultCharts(this.source.head.series));
   }
 
   /** These charts, and no others. */

@@ -49,6 +49,12 @@ export class ServedSource extends BlockSource {
     this.tables++;
   }
 
+  /** Reads which series there are: a recording that has just begun gets them one source after the other. */
+  async renewSeries(): Promise<void> {
+    const { series, axes } = headOf(await getText(runPath(this.id)));
+    if (series.length > this.#head.series.length) this.#head = { ...this.#head, series, axes };
+  }
+
   setEvents(events: Head['events']): void {
     this.#head = { ...this.#head, events };
   }

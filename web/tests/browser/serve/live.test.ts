@@ -52,12 +52,23 @@ describe('a server that the file names', () => {
     await server.getByRole('button', { name: 'record' }).click();
     const watch = server.getByRole('link', { name: 'watch it' });
     await watch.waitFor({ timeout: LONG_MS });
+    // As a page that is opened in the recording's first moment: no source has been read yet.
+    let isFirst = true;
+    await page.route(/\/api\/v1\/runs\/[^/]+$/, async (route) => {
+      const answer = await route.fetch();
+      const head = (await answer.json()) as { series: unknown[] };
+      await route.fulfill({ response: answer, json: isFirst ? { ...head, series: [] } : head });
+      isFirst = false;
+    });
     await watch.click();
     await page.locator('.window .live').waitFor({ timeout: LONG_MS });
     const id = decodeURIComponent(new URL(page.url()).pathname.split('/').at(-1) ?? '');
 
     await page.keyboard.press('/');
     await page.keyboard.type('status questions');
+    // A recording that has just begun gets its series one source after the other.
+    await page.locator('#metric-picker-list [role=option] .metric', { hasText: /^Questions$/ }).waitFor({ timeout: LONG_MS });
+    await page.locator('#explorer .chart').first().waitFor({ timeout: LONG_MS });
     await page.keyboard.press('Enter');
     const chart = page.locator('.chart', { has: page.getByRole('heading', { name: 'Questions', exact: true }) });
     await chart.getByRole('button', { name: 'raw' }).click();
