@@ -167,7 +167,7 @@ fn line(opened: &Opened, found: &Found<'_>, wanted: &Wanted) -> Answer<Line> {
     let is_counter = found.key().kind == Kind::Counter;
     if is_counter && wanted.mode == Mode::PerTransaction {
         let grid = grid(wanted);
-        let value = each_transaction(opened, &on_grid(opened, found, &grid)?, &grid)?;
+        let value = each_transaction(opened, &on_grid(opened, found, &grid, wanted.mode)?, &grid)?;
         return Ok(Line { t_ns: grid.t_ns(), value, ..Line::default() });
     }
     match found {
@@ -235,7 +235,7 @@ fn summed(opened: &Opened, found: &[(u32, Found<'_>)], wanted: &Wanted) -> Answe
     let grid = grid(wanted);
     let mut columns = Vec::new();
     for (_, one) in found {
-        columns.push(on_grid(opened, one, &grid)?);
+        columns.push(on_grid(opened, one, &grid, wanted.mode)?);
     }
     let columns: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
     let total = sum(&columns);
@@ -255,28 +255,30 @@ fn grid(wanted: &Wanted) -> Grid {
     Grid::covering(begin_ns, end_ns, step_ns)
 }
 
-/// Of a counter the rate, of a gauge the mean, in each cell.
-fn on_grid(opened: &Opened, found: &Found<'_>, grid: &Grid) -> Answer<Vec<f64>> {
+/// Of a counter the rate, of a gauge the mean, in each cell; of raw values the mean, whatever they are.
+fn on_grid(opened: &Opened, found: &Found<'_>, grid: &Grid, mode: Mode) -> Answer<Vec<f64>> {
+    let is_rate = found.key().kind == Kind::Counter && mode != Mode::Raw;
     let cells = grid.cells;
     let window = Window { begin_ns: grid.begin_ns, end_ns: grid.begin_ns + cells as i64 * grid.step_ns };
     let points = match found {
         Found::Recorded(id, key) => {
-            if let Some(means) = opened.recording.means(*id, window, cells)? {
+            // Roll-ups of a counter are of its rates.
+            let is_rolled_up = is_rate || key.kind == Kind::Gauge;
+            let means =
+                is_rolled_up.then(|| opened.recording.means(*id, window, cells)).transpose()?.flatten();
+            if let Some(means) = means {
                 return Ok(means);
             }
             let beside_ns = (READINGS_BESIDE * 2e9) as i64;
             let wider = Window { begin_ns: window.begin_ns - beside_ns, end_ns: window.end_ns + beside_ns };
             let samples = opened.recording.samples(*id, Some(wider))?;
-            match key.kind {
-                Kind::Counter => samples.counter_points(),
-                Kind::Gauge => samples.points(),
-            }
+            if is_rate { samples.counter_points() } else { samples.points() }
         }
         Found::Made(_, column) => Points { t_ns: column.t_ns.clone(), value: column.value.clone() },
     };
-    Ok(match found.key().kind {
-        Kind::Counter => rate_on_grid(&points.t_ns, &points.value, grid),
-        Kind::Gauge => gauge_on_grid(&points.t_ns, &points.value, grid),
+    Ok(match is_rate {
+        true => rate_on_grid(&points.t_ns, &points.value, grid),
+        false => gauge_on_grid(&points.t_ns, &points.value, grid),
     })
 }
 
