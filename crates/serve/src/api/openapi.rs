@@ -523,7 +523,7 @@ fn compare_flame() -> Operation {
             as_json(json!({
                 "type": "object",
                 "required": ["flame", "blocks"],
-                "properties": { "flame": { "type": ["object", "null"] }, "blocks": array(json!({ "type": "string" })) },
+                "properties": { "flame": { "type": ["object", "null"] }, "blocks": { "type": "array", "items": { "type": "string" } } },
             })),
         )
 }
