@@ -21,14 +21,20 @@ pub(crate) fn append(payload: &[u8], out: &mut Vec<u8>) {
 /// The payloads of the whole frames at the start of `bytes`, and how many bytes after them are no whole frame.
 pub(crate) fn split(bytes: &[u8]) -> (Vec<&[u8]>, usize) {
     let mut payloads = Vec::new();
-    let Some(mut rest) = bytes.strip_prefix(MAGIC.as_slice()) else {
+    let Some(rest) = bytes.strip_prefix(MAGIC.as_slice()) else {
         return (payloads, bytes.len());
     };
+    let rest = split_frames(rest, &mut payloads);
+    (payloads, rest.len())
+}
+
+/// The same from a frame on; gives what is no whole frame.
+pub(crate) fn split_frames<'b>(mut rest: &'b [u8], payloads: &mut Vec<&'b [u8]>) -> &'b [u8] {
     while let Some((payload, after)) = first(rest) {
         payloads.push(payload);
         rest = after;
     }
-    (payloads, rest.len())
+    rest
 }
 
 fn first(bytes: &[u8]) -> Option<(&[u8], &[u8])> {

@@ -1,7 +1,8 @@
 //! Payloads of the write-ahead frames: each is a whole Arrow IPC stream, schema first, so that a frame can be read without
 //! those before it and a stream may change its columns.
 
-use std::fs;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use arrow::array::RecordBatch;
@@ -32,12 +33,30 @@ pub(crate) struct Recovered {
     pub(crate) batches: Vec<RecordBatch>,
     /// Bytes at the end that are no whole frame.
     pub(crate) lost_bytes: usize,
+    /// Where the whole frames end.
+    pub(crate) read_bytes: u64,
 }
 
 /// Reads up to the first bad frame.
 pub(crate) fn read(path: &Path) -> Result<Recovered> {
-    let bytes = fs::read(path).map_err(|cause| Error::io(path, cause))?;
-    let (payloads, mut lost_bytes) = frame::split(&bytes);
+    read_on(path, 0)
+}
+
+/// The same from where an earlier reading of the file ended, [`Recovered::read_bytes`]; 0: from its beginning.
+pub(crate) fn read_on(path: &Path, from: u64) -> Result<Recovered> {
+    let io = |cause| Error::io(path, cause);
+    let mut file = File::open(path).map_err(io)?;
+    file.seek(SeekFrom::Start(from)).map_err(io)?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(io)?;
+    let (payloads, mut lost_bytes) = match from {
+        0 => frame::split(&bytes),
+        _ => {
+            let mut payloads = Vec::new();
+            let rest = frame::split_frames(&bytes, &mut payloads);
+            (payloads, rest.len())
+        }
+    };
     let mut batches = Vec::new();
     for (index, payload) in payloads.iter().enumerate() {
         let Ok(decoded) = decode(payload) else {
@@ -48,7 +67,8 @@ pub(crate) fn read(path: &Path) -> Result<Recovered> {
         };
         batches.extend(decoded);
     }
-    Ok(Recovered { batches, lost_bytes })
+    let read_bytes = from + (bytes.len() - lost_bytes) as u64;
+    Ok(Recovered { batches, lost_bytes, read_bytes })
 }
 
 fn decode(payload: &[u8]) -> std::result::Result<Vec<RecordBatch>, ArrowError> {

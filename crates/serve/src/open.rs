@@ -17,7 +17,7 @@ use crate::error::{Answer, Refused};
 /// Recordings that are open at a time: those of a comparison, and a few more.
 const OPEN_MAX: usize = 6;
 /// A recording that is looked at more often than this is not looked at again.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// What was found in a recording that goes on is not worked out again for so long.
 const EXPLAIN_EVERY: Duration = Duration::from_secs(60);
 /// Numbers of series that no source gave begin here; a recording's own are far below.
@@ -59,13 +59,16 @@ impl Found<'_> {
 
 impl Opened {
     pub(crate) fn open(dir: &Path) -> Answer<Opened> {
-        let recording = Recording::open(dir)?;
+        Opened::of(Recording::open(dir)?)
+    }
+
+    fn of(recording: Recording) -> Answer<Opened> {
         let load = recording.load(None)?;
         let origin_ns = match whyso_report::origin_ns(recording.run(), &load) {
             0 => recording.window().map_or(0, |window| window.begin_ns),
             origin_ns => origin_ns,
         };
-        let profile_bytes = profile_bytes(dir)?;
+        let profile_bytes = profile_bytes(recording.dir())?;
         let made = payload::load_series(&recording, &load);
         let last_made_ns = made.iter().filter_map(|(_, column)| column.t_ns.last()).max();
         let last_read_ns = recording.window().map(|window| window.end_ns);
@@ -230,24 +233,30 @@ impl Recordings {
     pub(crate) fn open(&self, id: &str) -> Answer<Arc<Opened>> {
         let path = self.path(id)?;
         let mut before = None;
-        {
+        let stamp = {
             let mut kept = lock(&self.kept);
-            if let Some(place) = kept.iter().position(|one| one.id == id) {
-                let mut one = kept.remove(place);
+            let mut one = kept.iter().position(|one| one.id == id).map(|place| kept.remove(place));
+            let is_looked_at = one.as_ref().is_some_and(|one| one.looked_at.elapsed() < LOOK_EVERY);
+            let stamp = if is_looked_at { None } else { Some(stamp(&path)) };
+            if let Some(one) = &mut one {
                 before = Some(Arc::clone(&one.opened));
-                let is_fresh = one.looked_at.elapsed() < LOOK_EVERY || stamp(&path) == one.stamp;
-                if is_fresh {
-                    if one.looked_at.elapsed() >= LOOK_EVERY {
-                        one.looked_at = Instant::now();
-                    }
-                    let opened = Arc::clone(&one.opened);
-                    kept.push(one);
-                    return Ok(opened);
+                if stamp.is_some() {
+                    one.looked_at = Instant::now();
                 }
             }
-        }
-        let stamp = stamp(&path);
-        let opened = Arc::new(Opened::open(&path)?);
+            let is_fresh = one.as_ref().is_some_and(|one| stamp.is_none_or(|stamp| stamp == one.stamp));
+            // While one request opens it again, the others are given it as it was.
+            kept.extend(one);
+            match (is_fresh, &before) {
+                (true, Some(opened)) => return Ok(Arc::clone(opened)),
+                _ => stamp.unwrap_or_default(),
+            }
+        };
+        let opened = Arc::new(match &before {
+            // What was read of a recording that goes on is not read again.
+            Some(before) if before.recording.live() => Opened::of(before.recording.reopen()?)?,
+            _ => Opened::open(&path)?,
+        });
         if let Some(before) = before.filter(|_| opened.recording.live()) {
             opened.take_explained(&before);
         }

@@ -10,11 +10,12 @@ use crate::table::Collection;
 /// A source can't have more readings than this; a number beyond it is damage.
 const READINGS_MAX: usize = 1 << 28;
 
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Collections {
     sources: HashMap<i64, Source>,
 }
 
+#[derive(Clone)]
 pub(crate) struct Source {
     pub(crate) name: Arc<str>,
     /// By the lower half of the collection's number.

@@ -13,6 +13,7 @@ pub(crate) mod version;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 
@@ -58,17 +59,27 @@ pub struct Recording {
     problems: Vec<String>,
     series: Vec<SeriesInfo>,
     collections: Collections,
-    samples: Vec<Sorted<Sample>>,
+    /// What each file was read as, by its path: for whom the recording is opened again.
+    files: HashMap<PathBuf, open::Known>,
+    samples: Vec<Arc<Sorted<Sample>>>,
     /// In the order of `layout::ROLLUPS`.
-    rollups: [Vec<Sorted<RollupRow>>; 2],
-    plain: HashMap<String, Vec<Plain>>,
+    rollups: [Vec<Arc<Sorted<RollupRow>>>; 2],
+    plain: HashMap<String, Vec<Arc<Plain>>>,
 }
 
 impl Recording {
     /// Opens the recording in `dir`. What can't be read of it is told by [`Recording::problems`]; only a folder
     /// that is no recording, or can't be read at all, is an error.
     pub fn open(dir: &Path) -> Result<Recording> {
-        open::open(dir)
+        open::open(dir, None)
+    }
+
+    /// The recording as it is now. What was read of its files before is not read again, so that one that goes on is followed at little cost.
+    ///
+    /// # Errors
+    /// As [`Recording::open`].
+    pub fn reopen(&self) -> Result<Recording> {
+        open::open(&self.dir, Some(self))
     }
 
     pub fn dir(&self) -> &Path {
@@ -160,20 +171,38 @@ impl Recording {
         Ok(())
     }
 
-    /// `ids` ascending. With `lead`, a reading before the window comes too, where there is one in the same segment.
+    /// By series the number of the last part of it that ends before the window.
+    fn last_before(&self, ids: &[SeriesId], window: Window) -> Vec<Option<usize>> {
+        let of = |id: &SeriesId| {
+            self.samples.iter().rposition(|part| {
+                let place = part.index().find(id.0);
+                place.is_some_and(|place| {
+                    let source = self.collections.source_of(place.first);
+                    source.is_some_and(|source| is_before(source, &place, window))
+                })
+            })
+        };
+        ids.iter().map(of).collect()
+    }
+
+    /// `ids` ascending. With `lead`, the last reading before the window comes too, where there is one.
     fn read_samples(&self, ids: &[SeriesId], window: Window, lead: bool) -> Result<Vec<Samples>> {
         if let Some(unknown) = ids.iter().find(|id| self.info(**id).is_none()) {
             return Err(Error::NoSuchSeries(unknown.0));
         }
         let mut all = vec![Samples::default(); ids.len()];
         let mut sources = vec![None; ids.len()];
-        for part in &self.samples {
+        let leads = if lead { self.last_before(ids, window) } else { vec![None; ids.len()] };
+        for (number, part) in self.samples.iter().enumerate() {
             let mut ranges = Vec::new();
             let mut owners = Vec::new();
             for (owner, id) in ids.iter().enumerate() {
                 let Some(place) = part.index().find(id.0) else { continue };
                 sources[owner] = Some(place.first);
                 let Some(source) = self.collections.source_of(place.first) else { continue };
+                if is_before(source, &place, window) && leads[owner] != Some(number) {
+                    continue;
+                }
                 if let Some(rows) = rows_in(source, &place, window, lead) {
                     owners.push((owner, rows.len(), source));
                     ranges.push(rows);
@@ -322,6 +351,11 @@ impl Recording {
         }
         Ok(batches)
     }
+}
+
+/// Whether all of a series' rows in a file are of before the window.
+fn is_before(source: &Source, place: &Place, window: Window) -> bool {
+    source.window(place.last).is_some_and(|taken| taken.end_ns < window.begin_ns)
 }
 
 /// The rows of a series that may lie in the window: exactly those where it has a row for every reading of its source.

@@ -4,8 +4,10 @@ use std::collections::HashMap;
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
-use super::collections::Collections;
+use arrow::array::RecordBatch;
+
 use super::parts::{Plain, Sorted};
 use super::version::run_of;
 use super::{Recording, SeriesInfo};
@@ -23,13 +25,39 @@ use crate::write::is_locked;
 /// How often the folder is looked at again when a file goes while it is being opened: a recorder at work seals and compacts.
 const TRIES_MAX: u32 = 5;
 
-pub(crate) fn open(dir: &Path) -> Result<Recording> {
+/// One file, as it was read. Sealed ones never change; one that is written ahead grows.
+#[derive(Clone)]
+pub(super) enum Known {
+    Rollups(Arc<Sorted<RollupRow>>),
+    Samples(Arc<Sorted<Sample>>),
+    Plain(Arc<Plain>),
+    Tail(Tail),
+}
+
+/// A write-ahead file, as far as it was read.
+#[derive(Clone, Default)]
+pub(super) struct Tail {
+    read_bytes: u64,
+    /// Of samples, what each reading of the file found.
+    samples: Vec<Arc<Sorted<Sample>>>,
+    /// Of any other stream.
+    batches: Vec<RecordBatch>,
+}
+
+/// More parts of samples are made one: each costs a little whenever a series is read.
+const TAIL_PARTS_MAX: usize = 24;
+
+/// So many of the newest readings may not be told yet when they were taken.
+const COLLECTIONS_COMING_MAX: usize = 64;
+
+/// `before`: the same recording as it was, of which nothing is read again.
+pub(crate) fn open(dir: &Path, before: Option<&Recording>) -> Result<Recording> {
     if !dir.join(layout::RUN).is_file() {
         return Err(Error::NotARecording(dir.to_path_buf()));
     }
     let mut tries = 1;
     loop {
-        let opened = open_once(dir);
+        let opened = open_once(dir, before);
         let gone = matches!(&opened, Err(Error::Io { cause, .. }) if cause.kind() == io::ErrorKind::NotFound);
         if !gone || tries == TRIES_MAX {
             return opened;
@@ -38,7 +66,7 @@ pub(crate) fn open(dir: &Path) -> Result<Recording> {
     }
 }
 
-fn open_once(dir: &Path) -> Result<Recording> {
+fn open_once(dir: &Path, before: Option<&Recording>) -> Result<Recording> {
     let live = is_locked(dir);
     let segments = layout::live_segments(dir)?;
     let mut problems = Vec::new();
@@ -53,7 +81,8 @@ fn open_once(dir: &Path) -> Result<Recording> {
             .into_iter()
             .map(|(id, key)| SeriesInfo { id: SeriesId(id), key, samples: 0, first_ns: 0, last_ns: 0 })
             .collect(),
-        collections: Collections::default(),
+        collections: before.map(|before| before.collections.clone()).unwrap_or_default(),
+        files: HashMap::new(),
         samples: Vec::new(),
         rollups: [Vec::new(), Vec::new()],
         plain: HashMap::new(),
@@ -63,10 +92,10 @@ fn open_once(dir: &Path) -> Result<Recording> {
         if !layout::is_known(&segment.stream) {
             unknown.push(&segment.stream);
             // Whoever asks for it by its name may know it. What can't be read of it is a part of what is not shown.
-            let _ = recording.add(segment);
+            let _ = recording.add(segment, before);
             continue;
         }
-        let added = recording.add(segment);
+        let added = recording.add(segment, before);
         match added {
             Err(Error::Damaged { .. }) if segment.sealed => {
                 let problem =
@@ -83,7 +112,7 @@ fn open_once(dir: &Path) -> Result<Recording> {
         recording.problems.push(problem);
     }
     recording.problems.extend(Pruned::of(dir).map(Pruned::words));
-    recording.read_collections()?;
+    recording.read_collections(&segments, before)?;
     recording.count_samples();
     if !live && recording.run.ended.is_none() {
         let last_ns = recording.series.iter().map(|info| info.last_ns).max().unwrap_or(0);
@@ -138,56 +167,98 @@ fn lost(path: &Path, bytes: usize) -> String {
     format!("{}: its last {bytes} bytes are not whole and were left out", path.display())
 }
 
+fn sealed(segment: &Segment) -> Result<Known> {
+    let is_rollup = layout::ROLLUPS.iter().any(|(stream, _)| *stream == segment.stream);
+    Ok(if is_rollup {
+        let file = SortedFile::open(&segment.path)?;
+        Known::Rollups(Arc::new(Sorted::<RollupRow>::sealed(segment.first, segment.last, file)))
+    } else if segment.stream == layout::SAMPLES {
+        let file = SortedFile::open(&segment.path)?;
+        Known::Samples(Arc::new(Sorted::<Sample>::sealed(segment.first, segment.last, file)))
+    } else {
+        Known::Plain(Arc::new(Plain::Sealed(ParquetFile::open(&segment.path)?)))
+    })
+}
+
 impl Recording {
-    fn add(&mut self, segment: &Segment) -> Result<()> {
-        let rollup = layout::ROLLUPS.iter().position(|(stream, _)| *stream == segment.stream);
-        if segment.sealed {
-            if let Some(rollup) = rollup {
-                let file = SortedFile::open(&segment.path)?;
-                self.rollups[rollup].push(Sorted::<RollupRow>::sealed(segment.first, segment.last, file));
-            } else if segment.stream == layout::SAMPLES {
-                let file = SortedFile::open(&segment.path)?;
-                self.samples.push(Sorted::<Sample>::sealed(segment.first, segment.last, file));
-            } else {
-                self.add_plain(segment, Plain::Sealed(ParquetFile::open(&segment.path)?));
+    fn add(&mut self, segment: &Segment, before: Option<&Recording>) -> Result<()> {
+        let known = before.and_then(|before| before.files.get(&segment.path)).cloned();
+        let known = match (segment.sealed, known) {
+            (true, Some(known)) => known,
+            (true, None) => sealed(segment)?,
+            (false, Some(Known::Tail(tail))) => Known::Tail(self.follow(segment, tail)?),
+            (false, _) => Known::Tail(self.follow(segment, Tail::default())?),
+        };
+        match &known {
+            Known::Rollups(rollups) => {
+                let level = layout::ROLLUPS.iter().position(|(stream, _)| *stream == segment.stream);
+                self.rollups[level.unwrap_or(0)].push(Arc::clone(rollups));
             }
-            return Ok(());
+            Known::Samples(samples) => self.samples.push(Arc::clone(samples)),
+            Known::Plain(plain) => self.add_plain(segment, Arc::clone(plain)),
+            Known::Tail(tail) if segment.stream == layout::SAMPLES => {
+                self.samples.extend(tail.samples.iter().cloned());
+            }
+            Known::Tail(tail) => self.add_plain(segment, Arc::new(Plain::Open(tail.batches.clone()))),
         }
-        let recovered = wal::read(&segment.path)?;
+        self.files.insert(segment.path.clone(), known);
+        Ok(())
+    }
+
+    /// Reads a write-ahead file on from where it was read to.
+    fn follow(&mut self, segment: &Segment, mut tail: Tail) -> Result<Tail> {
+        let recovered = wal::read_on(&segment.path, tail.read_bytes)?;
         // While a recorder is at work, the frame that it is just writing is no loss.
         if recovered.lost_bytes > 0 && !self.live {
             self.problems.push(lost(&segment.path, recovered.lost_bytes));
         }
-        if segment.stream == layout::SAMPLES {
-            let mut rows = Vec::new();
-            for batch in &recovered.batches {
-                rows.extend(table::samples_of(batch).unwrap_or_default());
-            }
-            self.samples.push(Sorted::open(segment.first, rows));
-        } else {
-            self.add_plain(segment, Plain::Open(recovered.batches));
+        tail.read_bytes = recovered.read_bytes;
+        if segment.stream != layout::SAMPLES {
+            tail.batches.extend(recovered.batches);
+            return Ok(tail);
         }
-        Ok(())
+        let mut rows = Vec::new();
+        if tail.samples.len() >= TAIL_PARTS_MAX {
+            rows.extend(tail.samples.drain(..).flat_map(|part| part.open_rows().to_vec()));
+        }
+        for batch in &recovered.batches {
+            rows.extend(table::samples_of(batch).unwrap_or_default());
+        }
+        if !rows.is_empty() {
+            tail.samples.push(Arc::new(Sorted::open(segment.first, rows)));
+        }
+        Ok(tail)
     }
 
-    fn add_plain(&mut self, segment: &Segment, part: Plain) {
+    fn add_plain(&mut self, segment: &Segment, part: Arc<Plain>) {
         self.plain.entry(segment.stream.clone()).or_default().push(part);
     }
 
-    fn read_collections(&mut self) -> Result<()> {
-        for part in self.plain.get(layout::COLLECTIONS).map_or(&[][..], Vec::as_slice) {
-            for batch in part.batches()? {
-                let Some(collections) = table::collections_of(&batch) else {
-                    let problem =
-                        "when sources were read stands in other columns than this version knows".to_string();
-                    self.problems.push(problem);
-                    continue;
-                };
-                let odd = collections.iter().filter(|collection| !self.collections.add(collection)).count();
-                if odd > 0 {
-                    self.problems
-                        .push(format!("{odd} readings have numbers that can't be right and were left out"));
+    /// Adds those that the recording did not have before.
+    fn read_collections(&mut self, segments: &[Segment], before: Option<&Recording>) -> Result<()> {
+        let mut fresh = Vec::new();
+        for segment in segments.iter().filter(|segment| segment.stream == layout::COLLECTIONS) {
+            let earlier = before.and_then(|before| before.files.get(&segment.path));
+            match (self.files.get(&segment.path), earlier) {
+                (Some(Known::Plain(plain)), None) => fresh.extend(plain.batches()?),
+                (Some(Known::Tail(tail)), Some(Known::Tail(earlier))) => {
+                    fresh.extend(tail.batches.iter().skip(earlier.batches.len()).cloned());
                 }
+                (Some(Known::Tail(tail)), _) => fresh.extend(tail.batches.iter().cloned()),
+                _ => {}
+            }
+        }
+        for batch in fresh {
+            let Some(collections) = table::collections_of(&batch) else {
+                let problem =
+                    "when sources were read stands in other columns than this version knows".to_string();
+                self.problems.push(problem);
+                continue;
+            };
+            let odd = collections.iter().filter(|collection| !self.collections.add(collection)).count();
+            if odd > 0 {
+                self.problems
+                    .push(format!("{odd} readings have numbers that can't be right and were left out"));
             }
         }
         Ok(())
@@ -204,8 +275,10 @@ impl Recording {
                 let info = &mut self.series[at];
                 let first_ns =
                     self.collections.window(place.first).map_or(info.first_ns, |window| window.end_ns);
-                let last_ns =
-                    self.collections.window(place.last).map_or(info.last_ns, |window| window.end_ns);
+                // Of a recording that goes on, a sample may be read before it is told when it was taken.
+                let last = (place.first..=place.last).rev().take(COLLECTIONS_COMING_MAX);
+                let last_ns = last.filter_map(|collection| self.collections.window(collection)).next();
+                let last_ns = last_ns.map_or(info.last_ns, |window| window.end_ns);
                 info.first_ns = if info.samples == 0 { first_ns } else { info.first_ns.min(first_ns) };
                 info.last_ns = info.last_ns.max(last_ns);
                 info.samples += place.rows.len() as u64;

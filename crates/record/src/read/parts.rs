@@ -56,6 +56,14 @@ impl<R: SortedRow> Sorted<R> {
         Sorted { first: segment, last: segment, content: Content::Open { rows, index } }
     }
 
+    /// Rows of a segment that is still written.
+    pub(crate) fn open_rows(&self) -> &[R] {
+        match &self.content {
+            Content::Sealed(_) => &[],
+            Content::Open { rows, .. } => rows,
+        }
+    }
+
     pub(crate) fn index(&self) -> &Index {
         match &self.content {
             Content::Sealed(file) => &file.index,
