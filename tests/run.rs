@@ -435,8 +435,8 @@ fn bad_input_gets_one_sentence_and_the_right_exit_status() {
         (&["run", "--dsn", "mysql://root@127.0.0.1:1/"], 1, "127.0.0.1:1"),
         (&["run", "--server", "/var/empty-no-such"], 1, "/var/empty-no-such"),
         (&["run", "--set", "no_such_knob=1", "--rows", "1000"], 2, "no_such_knob"),
-        (&["report", "no-such-run"], 1, "no-such-run"),
-        (&["export", "no-such-run"], 1, "no-such-run"),
+        (&["report", "no-such-run"], 2, "no-such-run"),
+        (&["export", "no-such-run"], 2, "no-such-run"),
     ];
     for (args, status, word) in cases {
         let mut command = place.whyso(args);
