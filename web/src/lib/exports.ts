@@ -3,6 +3,7 @@
 import type { Line } from '../charts/timechart.ts';
 import type { Column } from '../data/model.ts';
 import type { Span } from './desk.svelte.ts';
+import { quoted } from './drawing.ts';
 import { envelope, gapLength, lowerBound } from './envelope.ts';
 import { clock, num, short } from './format.ts';
 import { linear, log10, logTicks, type Scale } from './scale.ts';
@@ -21,12 +22,6 @@ export function csvOf(lines: Line[], view: Span): string {
     }
   }
   return `${rows.join('\n')}\n`;
-}
-
-/** A name may hold anything; one that begins like a formula is no formula. */
-function quoted(text: string): string {
-  const safe = /^[=+\-@\t]/.test(text) ? `'${text}` : text;
-  return `"${safe.replaceAll('"', '""')}"`;
 }
 
 const WIDTH = 960;

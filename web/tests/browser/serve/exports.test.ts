@@ -45,6 +45,46 @@ describe('an exported chart', () => {
     expect(complaints).toEqual([]);
   });
 
+  it('may be one of those that are drawn by level', async () => {
+    const { page, complaints } = await served.runPage();
+    for (const [id, column, row] of [['scale-title', 'transactions_per_s', '"sweep"'], ['budget-title', 'share', '"cpu"'], ['functions-title', 'cpus', '"']] as const) {
+      const chart = page.locator(`section[aria-labelledby=${id}]`);
+      const title = (await chart.locator('h2').textContent()) ?? '';
+      const files: Record<string, Buffer> = {};
+      for (const kind of ['SVG', 'PNG', 'CSV']) {
+        const coming = page.waitForEvent('download');
+        await exportAs(page, kind, chart);
+        files[kind] = await bytesOf(coming);
+      }
+      const svg = files['SVG']?.toString() ?? '';
+      expect(svg.startsWith('<svg xmlns="http://www.w3.org/2000/svg"')).toBe(true);
+      expect(svg).toContain(title);
+      expect(svg).not.toMatch(/var\(|class=/);
+      const png = files['PNG']?.toString('base64') ?? '';
+      // Both are pictures of more than paper.
+      for (const source of [`data:image/png;base64,${png}`, `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`]) {
+        const colors = await page.evaluate(async (from) => {
+          const image = new Image();
+          image.src = from;
+          await image.decode();
+          const drawn = new OffscreenCanvas(image.width, image.height).getContext('2d') as OffscreenCanvasRenderingContext2D;
+          drawn.drawImage(image, 0, 0);
+          return new Set(new Uint32Array(drawn.getImageData(0, 0, image.width, image.height).data.buffer)).size;
+        }, source);
+        expect(colors).toBeGreaterThan(20);
+      }
+      const [head = '', ...rows] = (files['CSV']?.toString() ?? '').trimEnd().split('\n');
+      expect(head.split(',')).toContain(column);
+      expect(rows.length).toBeGreaterThan(2);
+      expect(rows.every((one) => one.replace(/"([^"]|"")*"/g, 'text').split(',').length === head.split(',').length)).toBe(true);
+      expect(rows.some((one) => one.includes(row))).toBe(true);
+      await exportAs(page, 'to the report', chart);
+    }
+    await page.getByRole('link', { name: 'report (3)' }).click();
+    expect(await page.locator('img[src^="data:image/svg"]').count()).toBe(3);
+    expect(complaints).toEqual([]);
+  });
+
   it('has the values as CSV that the API gives', async () => {
     for (const mode of ['rate', 'raw']) {
       const { page } = await served.runPage(windowOf(chartOf('status', 'Questions', mode)));
