@@ -4,14 +4,14 @@ use whyso_clock::Anchor;
 use whyso_explain::comparison::{
     self, At, Comparison, Measured, Metric, MetricValue, Of, Run, metrics_that_differ,
 };
-use whyso_explain::model::LevelInput;
+use whyso_explain::model::{Counter, Gauge, LevelInput};
 use whyso_record::Recording;
 use whyso_record::data::{Kind, LoadInterval, SeriesKey};
 use whyso_record::run::{RunInfo, Window};
 
 use crate::Error;
 use crate::compare::{CompareBy, check_matters, facts, is_the_servers, values};
-use crate::evidence::{add_one, series_name};
+use crate::evidence::{add_chosen_within, series_name};
 
 /// Parts this long come from roll-ups, where a recording has them.
 const ROLLED_UP_S_MIN: f64 = 80.0;
@@ -175,9 +175,8 @@ fn units_of(stretch: &Stretch<'_>, parts: usize, metric: Metric) -> Result<Vec<U
 
 /// What the server and its machine did in each part: of long ones from roll-ups.
 fn add_metrics(recording: &Recording, window: Window, inputs: &mut [LevelInput]) -> Result<(), Error> {
-    let chosen: Vec<_> = recording.series().iter().filter(|info| is_the_servers(&info.key)).collect();
     if window.seconds() / inputs.len() as f64 >= ROLLED_UP_S_MIN {
-        for info in chosen {
+        for info in recording.series().iter().filter(|info| is_the_servers(&info.key)) {
             let Some(means) = recording.means(info.id, window, inputs.len())? else { continue };
             for (input, mean) in inputs.iter_mut().zip(means).filter(|(_, mean)| mean.is_finite()) {
                 add_mean(input, &info.key, mean);
@@ -189,23 +188,11 @@ fn add_metrics(recording: &Recording, window: Window, inputs: &mut [LevelInput])
         begin_ns: window.begin_ns.saturating_sub(BESIDE_NS),
         end_ns: window.end_ns.saturating_add(BESIDE_NS),
     };
-    let ids: Vec<_> = chosen.iter().map(|info| info.id).collect();
-    recording.samples_each(&ids, Some(wider), |id, samples| {
-        let Some(info) = recording.info(id) else { return };
-        let points = match info.key.kind {
-            Kind::Counter => samples.counter_points(),
-            Kind::Gauge => samples.points(),
-        };
-        for input in inputs.iter_mut() {
-            add_one(input, &info.key, &points.t_ns, &points.value);
-        }
-    })?;
-    Ok(())
+    add_chosen_within(recording, Some(wider), inputs, is_the_servers)
 }
 
 /// From the mean rate of a counter, or the mean of a gauge.
 fn add_mean(input: &mut LevelInput, key: &SeriesKey, mean: f64) {
-    use whyso_explain::model::{Counter, Gauge};
     let (series, unit) = (series_name(key), key.unit.clone());
     match key.kind {
         Kind::Counter => {

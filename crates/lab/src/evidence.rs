@@ -6,7 +6,7 @@ use whyso_explain::model::{
 };
 use whyso_record::Recording;
 use whyso_record::data::{Kind, SeriesId, SeriesKey};
-use whyso_record::run::{ActionRecord, Ended, Level, Purpose, RunInfo, SloResult};
+use whyso_record::run::{ActionRecord, Ended, Level, Purpose, RunInfo, SloResult, Window};
 
 use crate::agreement::thread_disagreement;
 use crate::{Error, file_waits, locks, pauses, wait_classes};
@@ -199,9 +199,19 @@ pub(crate) fn add_chosen(
     levels: &mut [LevelInput],
     is_chosen: impl Fn(&SeriesKey) -> bool,
 ) -> Result<(), Error> {
+    add_chosen_within(recording, None, levels, is_chosen)
+}
+
+/// The same from the readings of a window alone, which holds those of every level, and some beside; `None`: of all.
+pub(crate) fn add_chosen_within(
+    recording: &Recording,
+    within: Option<Window>,
+    levels: &mut [LevelInput],
+    is_chosen: impl Fn(&SeriesKey) -> bool,
+) -> Result<(), Error> {
     let chosen = recording.series().iter().filter(|info| is_chosen(&info.key));
     let ids: Vec<SeriesId> = chosen.map(|info| info.id).collect();
-    recording.samples_each(&ids, None, |id, samples| {
+    recording.samples_each(&ids, within, |id, samples| {
         let Some(info) = recording.info(id) else { return };
         let points = match info.key.kind {
             Kind::Counter => samples.counter_points(),
@@ -224,7 +234,7 @@ pub(crate) fn series_name(key: &SeriesKey) -> SeriesName {
 }
 
 /// What one series did over a level's window.
-pub(crate) fn add_one(level: &mut LevelInput, key: &SeriesKey, t_ns: &[i64], value: &[f64]) {
+fn add_one(level: &mut LevelInput, key: &SeriesKey, t_ns: &[i64], value: &[f64]) {
     let series = series_name(key);
     let unit = key.unit.clone();
     match key.kind {
