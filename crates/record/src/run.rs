@@ -72,6 +72,12 @@ impl RunInfo {
         text("words").or_else(|| text("asked")).map(str::to_string)
     }
 
+    /// The sweep's level with the highest throughput: repeats of a level do not count.
+    pub fn best_level(&self) -> Option<&Level> {
+        let swept = self.levels.iter().filter(|level| level.purpose == Purpose::Sweep);
+        swept.max_by(|one, other| one.result.transactions_per_s.total_cmp(&other.result.transactions_per_s))
+    }
+
     /// Whether the sweep's levels differ in the rate of transactions that were due, and not in their users.
     pub fn sweeps_rates(&self) -> bool {
         let swept = self.levels.iter().filter(|level| level.purpose == Purpose::Sweep);

@@ -211,12 +211,7 @@ pub(crate) fn wrapped(text: &str, indent: &str, width: usize) -> String {
 /// One line about a recorded run: its id, what was run on what, its best level, how it ended.
 pub fn run_line(summary: &RunSummary) -> String {
     let run = &summary.run;
-    let best = run
-        .levels
-        .iter()
-        .map(|level| &level.result)
-        .max_by(|a, b| a.transactions_per_s.total_cmp(&b.transactions_per_s));
-    let best = match best {
+    let best = match run.best_level().map(|level| &level.result) {
         None => "no level ended".to_string(),
         Some(result) if run.process().is_some() => format!("{} s", grouped(result.seconds)),
         Some(result) => format!("best {} {}s/s", grouped(result.transactions_per_s), unit(run)),

@@ -3,7 +3,7 @@
 use whyso_explain::model::Input;
 use whyso_explain::pfs::{Column, Line, Per, View, evenness as evenness_of};
 use whyso_record::Recording;
-use whyso_record::run::{Level, Purpose};
+use whyso_record::run::Purpose;
 use whyso_study::{Even, Top, TopLine};
 
 use crate::Error;
@@ -19,7 +19,7 @@ const IDLE_PERCENT: f64 = 50.0;
 /// The first lines of each view by count and by time, at the level with the highest throughput.
 pub(super) fn tops(recording: &Recording) -> Result<Vec<Top>, Error> {
     let mut tops = Vec::new();
-    let Some(level) = best(recording) else { return Ok(tops) };
+    let Some(level) = recording.run().best_level() else { return Ok(tops) };
     for view in views(recording, &VIEWS) {
         let mut over = pfs_in(recording, view, level.window)?;
         for by in ["count", "time"] {
@@ -102,9 +102,4 @@ pub(super) fn warnings(recording: &Recording, input: &Input) -> Vec<String> {
 fn views<'a>(recording: &'a Recording, names: &'a [&'a str]) -> impl Iterator<Item = &'static View> + 'a {
     let has = |view: &View| recording.series().iter().any(|one| one.key.source == view.source);
     names.iter().filter_map(|name| View::named(name)).filter(move |view| has(view))
-}
-
-fn best(recording: &Recording) -> Option<&Level> {
-    let swept = recording.run().levels.iter().filter(|level| level.purpose == Purpose::Sweep);
-    swept.max_by(|one, other| one.result.transactions_per_s.total_cmp(&other.result.transactions_per_s))
 }

@@ -104,11 +104,8 @@ fn server(run: &RunInfo) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// Of the sweep, as the run's own page has it: the repeat of its best level does not count.
 fn best(run: &RunInfo) -> Option<Best> {
-    let measured =
-        run.levels.iter().filter(|level| level.result.transactions > 0 && level.purpose == Purpose::Sweep);
-    let best = measured.max_by(|a, b| a.result.transactions_per_s.total_cmp(&b.result.transactions_per_s))?;
+    let best = run.best_level().filter(|level| level.result.transactions > 0)?;
     Some(Best {
         users: best.users,
         rate_per_s: best.result.rate_per_s,
