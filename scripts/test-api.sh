@@ -19,7 +19,7 @@ tools=${XDG_CACHE_HOME:-$HOME/.cache}/whyso/schemathesis-$(sha256sum "$needs" | 
 if [[ ! -x $tools/bin/schemathesis ]]; then
 	rm -rf "$tools"
 	if ! (python3 -m venv "$tools" && timeout 300 "$tools/bin/pip" install --quiet --disable-pip-version-check --no-deps -r "$needs") >&2; then
-		echo "not tested: the API by Schemathesis (it could not be fetched)"
+		echo "not tested: the API by Schemathesis: it could not be fetched" | tee -a "${WHYSO_NOT_TESTED:-/dev/null}"
 		rm -rf "$tools"
 		exit 0
 	fi

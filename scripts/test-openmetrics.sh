@@ -10,7 +10,7 @@ tools=${XDG_CACHE_HOME:-$HOME/.cache}/whyso/prometheus
 if [[ ! -x $tools/usr/bin/promtool || ! -x $tools/usr/bin/prometheus ]]; then
 	fetched=$(mktemp -d)
 	if ! (cd "$fetched" && chmod 755 . && timeout 300 apt-get download -qq prometheus) >/dev/null 2>&1; then
-		echo "not tested: OpenMetrics by Prometheus (Debian's package prometheus could not be fetched)"
+		echo "not tested: OpenMetrics by Prometheus: the Debian package could not be fetched" | tee -a "${WHYSO_NOT_TESTED:-/dev/null}"
 		rm -rf "$fetched"
 		exit 0
 	fi

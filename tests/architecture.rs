@@ -134,3 +134,21 @@ fn no_file_of_ours_has_grown_past_two() {
     }
     assert!(too_long.is_empty(), "a file past 500 lines asks to be two: {too_long:?}");
 }
+
+/// A test that returns early passes. So it has to say so where it is counted.
+#[test]
+fn what_is_not_tested_is_counted() {
+    let mut uncounted = Vec::new();
+    let folders = fs::read_dir(root().join("crates")).unwrap();
+    let folders = folders.map(|entry| entry.unwrap().path()).filter(|path| !path.ends_with("testing"));
+    for file in folders.chain([root().join("tests")]).flat_map(|folder| source_files(&folder)) {
+        for line in fs::read_to_string(&file).unwrap().lines() {
+            let printed = line.contains("println!(") || line.contains("writeln!(");
+            let is_uncounted = printed && line.to_lowercase().contains(concat!("not ", "tested"));
+            if is_uncounted || line.trim_start().starts_with(concat!("#[", "ignore")) {
+                uncounted.push(format!("{}: {}", file.display(), line.trim()));
+            }
+        }
+    }
+    assert!(uncounted.is_empty(), "call whyso_testing::not_tested instead: {uncounted:#?}");
+}

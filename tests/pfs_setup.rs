@@ -143,11 +143,11 @@ fn so_it_is_on_every_server_at_hand() {
     for build in json_of(&listed)["builds"].as_array().unwrap() {
         let name = build["name"].as_str().unwrap();
         if build["at_hand"] != true {
-            println!("not tested: {name} (not here: whyso server fetch {name})");
+            whyso_testing::not_tested(format!("{name} (not here: whyso server fetch {name})"));
             continue;
         }
         if begin.elapsed() > ALL {
-            println!("not tested: {name} ({} s were up)", ALL.as_secs());
+            whyso_testing::not_tested(format!("{name} (the other builds took {} s)", ALL.as_secs()));
             continue;
         }
         everything(build["tree"].as_str());

@@ -73,7 +73,7 @@ fn workers_that_queue_on_their_log_and_on_the_folder_of_their_sessions_are_told_
     let args = ["record", "--process", &workers.name, "--for", "6s", "--stacks", "--json"];
     let shown = output(&mut place.whyso(&args));
     if text(&shown.stderr).contains("several processes can't be watched here") {
-        eprintln!("not tested: {}", text(&shown.stderr));
+        whyso_testing::tracer_not_tested(text(&shown.stderr));
         return;
     }
     let told = json_of(&shown);

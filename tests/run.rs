@@ -476,7 +476,7 @@ fn a_full_disk_ends_the_run_and_keeps_what_was_recorded() {
         .is_ok_and(|status| status.success());
     if !mounted {
         // Without root there is no small disk to fill; the recorder's own tests cover it in part.
-        println!("NOT TESTED: a full disk needs root to mount a small file system");
+        whyso_testing::not_tested("a full disk needs root to mount a small file system");
         return;
     }
     fs::write(disk.join("ballast"), vec![1u8; 500 << 10]).unwrap();

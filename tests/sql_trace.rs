@@ -141,7 +141,7 @@ fn a_load_s_executions_are_told_by_what_they_prepared_and_add_up_to_what_it_sent
     let run = out["path"].as_str().unwrap();
     let shown = output(&mut place.whyso(&["statements", run, "--json", "--limit", "1000"]));
     if text(&shown.stderr).contains("this run holds no commands: ") {
-        eprintln!("not tested: {}", text(&shown.stderr));
+        whyso_testing::tracer_not_tested(text(&shown.stderr));
         return;
     }
     let told = json_of(&shown);

@@ -120,7 +120,7 @@ fn rows_errors_and_connections_are_known_on_every_server_at_hand() {
     for build in json_of(&listed)["builds"].as_array().unwrap() {
         let name = build["name"].as_str().unwrap();
         if build["at_hand"] != true {
-            println!("not tested: {name} (not here: whyso server fetch {name})");
+            whyso_testing::not_tested(format!("{name} (not here: whyso server fetch {name})"));
             continue;
         }
         let place = Place::new();
@@ -233,7 +233,7 @@ fn the_trace_goes_on_with_a_server_that_was_started_anew() {
     let run = out["path"].as_str().unwrap();
     let shown = output(&mut place.whyso(&["statements", run, "--log", "--json"]));
     if text(&shown.stderr).contains("this run holds no commands: ") {
-        eprintln!("not tested: {}", text(&shown.stderr));
+        whyso_testing::tracer_not_tested(text(&shown.stderr));
         return;
     }
     let log = json_of(&shown);

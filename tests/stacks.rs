@@ -54,7 +54,7 @@ fn the_stacks_of_a_loaded_mariadb_reach_their_roots_and_add_up_to_the_accounts()
     let shown =
         output(&mut place.whyso(&["functions", run, "--by", "lock,cpu,io", "--json", "--limit", "100000"]));
     if text(&shown.stderr).contains("no stacks: the stacks of the server's threads") {
-        eprintln!("not tested: {}", text(&shown.stderr));
+        whyso_testing::tracer_not_tested(text(&shown.stderr));
         return;
     }
     let all = json_of(&shown);
@@ -175,7 +175,7 @@ fn assert_pprof_reads_the_same_sums(place: &Place, run: &str, all: &Value) {
         Ok(raw) if raw.status.success() => text(&raw.stdout),
         Ok(raw) => panic!("pprof can't read it: {}", text(&raw.stderr)),
         Err(error) => {
-            eprintln!("NOT TESTED: what pprof reads, for there is no go here: {error}");
+            whyso_testing::not_tested(format!("what pprof reads, as go is missing here: {error}"));
             return;
         }
     };

@@ -135,7 +135,7 @@ pub(crate) fn recorded(place: &Place, dsn: &str, more: &[&str], client: impl FnO
     let not_measured = about["not_measured"].to_string();
     if !followed {
         assert!(not_measured.contains("commands of the server's clients"), "{not_measured}");
-        eprintln!("not tested: {not_measured}");
+        whyso_testing::tracer_not_tested(not_measured);
         return None;
     }
     Some(run.to_string())

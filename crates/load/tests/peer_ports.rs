@@ -53,14 +53,13 @@ fn connection_storm(engine: EngineKind) -> LevelOutcome {
 #[test]
 fn running_out_of_local_ports_is_told_as_the_client_s_limit_with_its_ceiling() {
     for engine in engines() {
-        let tried = std::thread::spawn(move || match enter_a_network_of_its_own() {
-            Ok(()) => Some(connection_storm(engine)),
+        let storm = move || enter_a_network_of_its_own().map(|()| connection_storm(engine));
+        let outcome = match std::thread::spawn(storm).join().unwrap() {
+            Ok(outcome) => outcome,
             Err(error) => {
-                println!("not tested: a network of its own can't be had ({error}); it takes root");
-                None
+                return whyso_testing::not_tested(format!("a network of its own takes root: {error}"));
             }
-        });
-        let Some(outcome) = tried.join().unwrap() else { return };
+        };
         let limit = outcome.client_limit.unwrap_or_else(|| panic!("{engine}: {:?}", outcome.failure));
         assert!(limit.contains("ran out of local ports: 32 ports (50000 to 50031)"), "{engine}: {limit}");
         // A port is free at once where the server happens to close first; most are not.

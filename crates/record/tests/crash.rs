@@ -113,7 +113,7 @@ impl Drop for SmallDisk {
 fn is_root() -> bool {
     let root = rustix::process::geteuid().is_root();
     if !root {
-        eprintln!("\n*** NOT TESTED: a full disk. Only root can mount a small one. ***\n");
+        whyso_testing::not_tested("a full disk needs root to mount a small file system");
     }
     root
 }

@@ -18,7 +18,7 @@ fn tracer(program: Program) -> Option<Tracer> {
     match Tracer::start(&TraceSpec { program: Some(program), ..TraceSpec::default() }) {
         Ok(tracer) => Some(tracer),
         Err(why @ (Error::NotAllowed | Error::NoBtf)) => {
-            eprintln!("not tested: {why}");
+            whyso_testing::tracer_not_tested(why);
             None
         }
         Err(error) => panic!("{error}"),

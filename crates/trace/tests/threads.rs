@@ -9,6 +9,7 @@ use support::{Between, Subject, agree, alone, stolen_ns, thread, tracer};
 use whyso_trace::{Reading, Role, State};
 
 /// A thread of the subject that does one known thing.
+#[derive(Debug)]
 struct Job {
     name: String,
     /// What it measured itself.
@@ -20,12 +21,17 @@ struct Job {
     kernel: Kernel,
 }
 
+/// Where and how the threads of the subject run.
+#[derive(Clone, Copy, PartialEq)]
+enum Placed {
+    Anywhere,
+    OnOneCpuInRealTime,
+}
+
 /// What the kernel counted for a thread.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Kernel {
     ran_ns: u64,
-    /// Ready, and not running.
-    ready_ns: u64,
     switches: u64,
     /// What a hypervisor took from all CPUs: the kernel leaves it out, and to the tracer a thread ran.
     stolen_ns: u64,
@@ -35,28 +41,27 @@ impl Kernel {
     fn of(pid: u32, tid: u32) -> Kernel {
         let read = |name| std::fs::read_to_string(format!("/proc/{pid}/task/{tid}/{name}")).unwrap();
         let schedstat = read("schedstat");
-        let mut numbers = schedstat.split_whitespace().map(|word| word.parse().unwrap());
-        let (ran_ns, ready_ns) = (numbers.next().unwrap(), numbers.next().unwrap());
+        let ran_ns = schedstat.split_whitespace().next().unwrap().parse().unwrap();
         let status = read("status");
         let switches = status.lines().filter(|line| line.contains("_ctxt_switches:"));
         let switches =
             switches.map(|line| line.split_whitespace().last().unwrap().parse::<u64>().unwrap()).sum();
-        Kernel { ran_ns, ready_ns, switches, stolen_ns: stolen_ns() }
+        Kernel { ran_ns, switches, stolen_ns: stolen_ns() }
     }
 
     fn since(self, before: Kernel) -> Kernel {
         Kernel {
             ran_ns: self.ran_ns - before.ran_ns,
-            ready_ns: self.ready_ns - before.ready_ns,
             switches: self.switches - before.switches,
             stolen_ns: self.stolen_ns - before.stolen_ns,
         }
     }
 }
 
-/// The kernel reckons with a clock that it read before the switch, often when the next thread was woken: what it
-/// takes to get to the switch is the next thread's to the kernel, and the last one's here. Measured: 1 to 3 us.
-const PER_SWITCH_NS: u64 = 6_000;
+/// The kernel uses a clock that it read before the switch, often when the next thread was woken: what it takes to get to
+/// the switch is the next thread's to the kernel, and the last one's to the tracer. Measured between real-time threads:
+/// at most 0.5 us.
+const PER_SWITCH_NS: u64 = 2_000;
 /// What the kernel's numbers and ours are apart by being read one after the other.
 const APART_NS: u64 = 500_000;
 
@@ -64,13 +69,16 @@ const JOBS: usize = 12;
 
 /// All jobs, done under the tracer. Every thread is blocked when it is read, so that the kernel's numbers are
 /// complete: those of a thread that runs are as old as the last tick.
-fn jobs() -> Option<Vec<Job>> {
+fn jobs(placed: Placed) -> Option<Vec<Job>> {
     let folder = tempfile::tempdir().unwrap();
     let mut subject = Subject::start(&["jobs"], folder.path());
     let mut tids = Vec::new();
     for _ in 0..JOBS {
         let line = subject.line();
         tids.push((line[1].clone(), line[2].parse().unwrap()));
+    }
+    if placed == Placed::OnOneCpuInRealTime {
+        run_in_real_time(subject.pid());
     }
     let mut tracer = tracer(&[subject.pid()])?;
     // Those that print their names last may not wait yet.
@@ -95,45 +103,56 @@ fn jobs() -> Option<Vec<Job>> {
     Some(jobs.collect())
 }
 
+/// Threads that never wait.
+const BUSY: [&str; 3] = ["spin", "yield-a", "yield-b"];
+
+/// Real-time threads on one CPU give it to each other only. At a switch to any other thread the scheduler may balance its
+/// CPUs first, and the kernel counts that for another thread than the tracer does: up to 18 us per switch on a busy machine.
+/// So the threads that wait, and thereby switch to others, are left out.
 #[test]
-fn time_on_a_cpu_and_ready_for_one_agrees_with_the_kernels_own() {
-    /// A thread that another CPU wakes is ready to the kernel only once the CPU that it will run on has taken it up,
-    /// and here as soon as it is woken. Between them is an interrupt: microseconds, unless the hypervisor is busy
-    /// (seen: 10 us a switch, for a second). So one of so many rounds has to agree to the last.
-    const ROUNDS: usize = 4;
+fn time_on_a_cpu_agrees_with_the_kernels_own() {
     let _alone = alone();
-    let mut disagreements = Vec::new();
-    for _ in 0..ROUNDS {
-        let Some(jobs) = jobs() else { return };
-        let of_round: Vec<_> = jobs.iter().filter_map(disagreement).collect();
-        if of_round.is_empty() {
-            return;
-        }
-        disagreements.push(of_round.join("\n"));
+    let Some(jobs) = jobs(Placed::OnOneCpuInRealTime) else { return };
+    for job in jobs.iter().filter(|job| BUSY.contains(&job.name.as_str())) {
+        let apart = APART_NS + job.kernel.switches * PER_SWITCH_NS + job.kernel.stolen_ns;
+        assert!(agree(job.counted.ns(State::Cpu), job.kernel.ran_ns, 0.01, apart), "{job:?}");
     }
-    panic!("in none of {ROUNDS} rounds:\n{}", disagreements.join("\n\n"));
 }
 
-/// What the tracer says of a thread that the kernel does not. Panics where that has no excuse: time that the kernel
-/// saw is never missing.
-fn disagreement(job: &Job) -> Option<String> {
-    let Job { name, counted, kernel, .. } = job;
-    let (cpu, ready) = (counted.ns(State::Cpu), counted.ready_ns());
-    let (ran, both) = (kernel.ran_ns, kernel.ran_ns + kernel.ready_ns);
-    let beside = APART_NS + kernel.switches * PER_SWITCH_NS + kernel.stolen_ns;
-    let said = format!(
-        "{name}: {cpu} ns on a CPU and {ready} ready, the kernel says {ran} and {}; {} switches",
-        kernel.ready_ns, kernel.switches
-    );
-    let agrees = |ours, kernels| agree(ours, kernels, 0.01, beside);
-    assert!(cpu + ready >= both || agrees(cpu + ready, both), "{said}");
-    (!agrees(cpu, ran) || !agrees(cpu + ready, both)).then_some(said)
+/// The threads themselves are the measure: one that never waits is on a CPU or ready for one all the time. The kernel's
+/// own count of the time ready is none: on a busy machine it exceeded a thread's age (905 ms on a CPU and 674 ms ready of
+/// 1,252 ms).
+#[test]
+fn a_thread_that_never_waits_is_on_a_cpu_or_ready_for_one() {
+    let _alone = alone();
+    let Some(jobs) = jobs(Placed::Anywhere) else { return };
+    for job in jobs.iter().filter(|job| BUSY.contains(&job.name.as_str())) {
+        let counted = job.counted.ns(State::Cpu) + job.counted.ready_ns();
+        assert!(job.truth_ns > 1_000_000_000, "{job:?}");
+        assert!(agree(counted, job.truth_ns, 0.01, APART_NS), "{job:?}");
+    }
+}
+
+/// Has all threads of a process run on one CPU, before all threads that are not real-time.
+fn run_in_real_time(pid: u32) {
+    let check = |failed: i32| assert_eq!(failed, 0, "{}", std::io::Error::last_os_error());
+    for task in std::fs::read_dir(format!("/proc/{pid}/task")).unwrap() {
+        let tid = task.unwrap().file_name().to_str().unwrap().parse().unwrap();
+        let lowest = libc::sched_param { sched_priority: 1 };
+        // SAFETY: set and parameter are initialised, and are read during the calls only.
+        unsafe {
+            let mut set: libc::cpu_set_t = std::mem::zeroed();
+            libc::CPU_SET(0, &mut set);
+            check(libc::sched_setaffinity(tid, size_of_val(&set), &raw const set));
+            check(libc::sched_setscheduler(tid, libc::SCHED_FIFO, &raw const lowest));
+        }
+    }
 }
 
 #[test]
 fn a_wait_lands_in_its_state_and_all_states_sum_to_the_threads_age() {
     let _alone = alone();
-    let Some(jobs) = jobs() else { return };
+    let Some(jobs) = jobs(Placed::Anywhere) else { return };
     for Job { name, counted, truth_ns, age_ns, .. } in jobs {
         assert!(agree(counted.sum_ns(), age_ns, 0.001, 0), "{name}: {:?} is not {age_ns}", counted.0);
         let state = match name.as_str() {
@@ -158,7 +177,7 @@ fn a_wait_lands_in_its_state_and_all_states_sum_to_the_threads_age() {
 #[test]
 fn a_read_of_what_is_not_stored_is_no_wait_for_a_file() {
     let _alone = alone();
-    let Some(jobs) = jobs() else { return };
+    let Some(jobs) = jobs(Placed::Anywhere) else { return };
     for name in ["pipe", "timer"] {
         let job = jobs.iter().find(|job| job.name == name).unwrap();
         let counted = &job.counted;
@@ -172,19 +191,12 @@ fn a_read_of_what_is_not_stored_is_no_wait_for_a_file() {
 
 #[test]
 fn threads_that_come_and_go_lose_no_account() {
-    /// What a hypervisor takes is in times of ours and not in the kernel's: one of so many has to agree.
-    const ROUNDS: usize = 6;
-    let _alone = alone();
-    let disagreements: Vec<String> = (0..ROUNDS).map_while(|_| many_that_come_and_go().err()).collect();
-    assert!(disagreements.len() < ROUNDS, "in none of {ROUNDS} rounds:\n{}", disagreements.join("\n"));
-}
-
-/// Whether the CPU time of all of them is what the kernel says; everything else has to hold each time.
-fn many_that_come_and_go() -> Result<(), String> {
     const THREADS: usize = 20_000; // more than there are accounts
+    let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let mut subject = Subject::start(&["churn", &THREADS.to_string()], folder.path());
-    let Some(mut tracer) = tracer(&[subject.pid()]) else { return Ok(()) };
+    let Some(mut tracer) = tracer(&[subject.pid()]) else { return };
+    let stolen = stolen_ns();
     let mut cpu_ns = cpu_of_all(&tracer.read());
     subject.go(1);
     let reading = std::thread::scope(|scope| {
@@ -210,10 +222,11 @@ fn many_that_come_and_go() -> Result<(), String> {
     assert!(counted >= truth_ns, "{counted} ns counted, the threads themselves say {truth_ns}");
     assert!(reading.threads.len() < 100, "{} threads live", reading.threads.len());
     let whole = process_cpu_ns(subject.pid());
-    match agree(counted, whole, 0.03, 10_000_000) {
-        true => Ok(()),
-        false => Err(format!("{counted} ns counted, the kernel says {whole}")),
-    }
+    let stolen = stolen_ns() - stolen;
+    assert!(
+        agree(counted, whole, 0.03, 10_000_000 + stolen),
+        "{counted} ns counted, the kernel says {whole}, and a hypervisor took {stolen}"
+    );
 }
 
 fn cpu_of_all(reading: &Reading) -> u64 {

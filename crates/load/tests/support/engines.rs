@@ -23,7 +23,7 @@ pub(crate) fn engines() -> Vec<EngineKind> {
     let mut engines = vec![EngineKind::Threads, EngineKind::Epoll];
     match io_uring::IoUring::new(2) {
         Ok(_) => engines.push(EngineKind::IoUring),
-        Err(error) => println!("not tested: io-uring, which can't be had: {error}"),
+        Err(error) => whyso_testing::not_tested(format!("io-uring is missing here: {error}")),
     }
     engines
 }

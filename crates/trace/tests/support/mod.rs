@@ -20,8 +20,7 @@ pub(crate) fn tracer(servers: &[u32]) -> Option<Tracer> {
     match Tracer::start(&TraceSpec { servers: servers.to_vec(), stacks: true, ..TraceSpec::default() }) {
         Ok(tracer) => Some(tracer),
         Err(why @ (Error::NotAllowed | Error::NoBtf)) => {
-            // Past the test harness, which shows what a test prints only where it fails.
-            let _ = writeln!(std::io::stderr(), "not tested: {why}");
+            whyso_testing::tracer_not_tested(why);
             None
         }
         Err(error) => panic!("{error}"),
@@ -77,6 +76,7 @@ pub(crate) fn thread(reading: &Reading, tid: u32) -> &ThreadSums {
 }
 
 /// Of a thread between two readings, by state.
+#[derive(Debug)]
 pub(crate) struct Between(pub(crate) [u64; whyso_trace::STATES]);
 
 impl Between {

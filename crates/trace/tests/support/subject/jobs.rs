@@ -18,10 +18,7 @@ pub(crate) fn all() {
     let bell = Arc::new((Mutex::new(()), Condvar::new()));
     let (lock_a, lock_b, waited, rung) = (mutex.clone(), mutex, bell.clone(), bell);
     let mut jobs = vec![
-        job("spin", || {
-            spin_ns(1_000_000);
-            0
-        }),
+        job("spin", || timed(|| spin_ns(1_000_000))),
         job("sleep", || timed(|| std::thread::sleep(WAIT))),
         job("mutex-a", move || hold(&lock_a)),
         job("mutex-b", move || hold(&lock_b)),
@@ -45,11 +42,7 @@ pub(crate) fn all() {
         file.write_all(&[1; 4096]).unwrap();
         timed(|| file.sync_data().unwrap())
     }));
-    // SAFETY: a plain system call.
-    jobs.extend(
-        ["yield-a", "yield-b"]
-            .map(|name| job(name, || (0..100).map(|_| unsafe { libc::sched_yield() as u64 }).sum())),
-    );
+    jobs.extend(["yield-a", "yield-b"].map(|name| job(name, || timed(yield_often))));
     for job in jobs {
         job.join().unwrap();
     }
@@ -90,6 +83,13 @@ fn timed(wait: impl FnOnce()) -> u64 {
     let begun = now_ns();
     wait();
     now_ns() - begun
+}
+
+fn yield_often() {
+    for _ in 0..100 {
+        // SAFETY: a plain system call.
+        unsafe { libc::sched_yield() };
+    }
 }
 
 fn poll_nothing() {
