@@ -5,7 +5,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin
 WHYSO := $(CARGO_TARGET_DIR)/release/whyso
 WEB_SOURCES := $(shell find web -type f -not -path '*/node_modules/*' -not -path '*/dist/*' 2>/dev/null)
 
-.PHONY: help demo build web test matrix check clean setup-demo setup-test
+.PHONY: help demo build web test fuzz matrix check clean setup-demo setup-test
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
@@ -28,6 +28,9 @@ web/node_modules/.built-from: web/package-lock.json
 
 test: setup-test ## install what the tests need, and run them all
 	scripts/test.sh
+
+fuzz: setup-test web ## look for inputs that break properties and fuzz targets, other ones each time (FUZZ_SECONDS=60 for each target)
+	scripts/fuzz.sh $(FUZZ_SECONDS)
 
 matrix: setup-test web ## fetch other servers' builds, MySQL among them, and test whyso on each
 	scripts/matrix.sh

@@ -1,6 +1,7 @@
 //! No bytes make a scanner panic, hang, or read the same stream in two ways.
 //!
-//! Runs a bounded number of inputs as a test; `cargo bolero test` runs the same targets for longer.
+//! Runs a bounded number of inputs as a test; `make fuzz` runs the same targets for longer, and keeps what fails in `__fuzz__`,
+//! where this test finds it.
 
 mod support;
 
