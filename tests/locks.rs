@@ -80,7 +80,7 @@ fn a_hot_row_is_named_with_its_table_its_index_and_who_holds_it() {
     let why = text(&output(&mut place.whyso(&["why", run.to_str().unwrap(), "--users", "8"])).stdout);
     let why = why.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(why.contains("waited for whyso.sbtest1 (PRIMARY), held by"), "{why}");
-    assert!(why.contains("Rests on") && why.contains("lock_waits waiting row"), "{why}");
+    assert!(why.contains("Evidence:") && why.contains("lock_waits waiting row"), "{why}");
     place.assert_nothing_left();
 }
 

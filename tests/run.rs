@@ -90,7 +90,7 @@ fn a_run_on_a_throw_away_server_is_explained_and_leaves_nothing_behind() {
 fn assert_why_is_told(place: &Place, run: &Path) {
     let run = run.to_str().unwrap();
     let why = json_of(&output(&mut place.whyso(&["why", run, "--json"])));
-    assert_eq!(keys(&why), ["levels", "suspects", "pauses"]);
+    assert_eq!(keys(&why), ["levels", "suspects", "possible", "pauses"]);
     let levels = why["levels"].as_array().unwrap();
     assert_eq!(levels.iter().map(|level| level["users"].as_u64().unwrap()).collect::<Vec<_>>(), [1, 2, 4]);
     for level in levels {
@@ -104,7 +104,14 @@ fn assert_why_is_told(place: &Place, run: &Path) {
     for suspect in suspects {
         assert_eq!(keys(suspect), ["id", "share", "predicted_gain", "evidence", "text"]);
         assert!((0.0..=1.0).contains(&suspect["share"].as_f64().unwrap()), "{suspect}");
-        assert!(suspect["predicted_gain"]["low"].as_f64() <= suspect["predicted_gain"]["high"].as_f64());
+        let gain = &suspect["predicted_gain"];
+        assert!(
+            gain.is_null() || gain["low"].as_f64().unwrap() <= gain["high"].as_f64().unwrap(),
+            "{suspect}"
+        );
+    }
+    for possible in why["possible"].as_array().unwrap() {
+        assert_eq!(keys(possible), ["id", "text", "evidence"]);
     }
     let told = output(&mut place.whyso(&["why", run, "--users", "1"]));
     assert!(told.status.success() && text(&told.stdout).contains("at 1 user"), "{}", text(&told.stdout));

@@ -8,7 +8,7 @@ pub use crate::budget::{Budget, ClassTime, CpuSplit, Part, PartTime};
 pub use crate::locks::LockObject;
 pub use crate::pauses::{Kind as PauseKind, Moments, Pauses, Regular};
 pub use crate::processes::{ProcessTime, StateTime};
-pub use crate::suspects::{Cause, Gain, Suspect};
+pub use crate::suspects::{Cause, Gain, Possible, Suspect};
 
 /// Everything that the explanation rests on. Made from a recording; holds no clock and no file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -308,6 +308,9 @@ pub struct Explanation {
     /// Who is suspected at that level, the first suspect first.
     #[serde(default)]
     pub suspects: Vec<Suspect>,
+    /// What may be the cause there by a setting, a version or a count, and was not measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub possible: Vec<Possible>,
     /// Of processes that are no server's, where their threads' time went: one a level.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<ProcessTime>,

@@ -73,16 +73,13 @@ fn told(explanation: &Explanation) -> String {
     }
     told.push_str("\nsuspects\n");
     for suspect in &explanation.suspects {
-        let gain = suspect.predicted_gain;
-        writeln!(
-            told,
-            "    {} {:.2}, gain {:.2} to {:.2}",
-            suspect.id.name(),
-            suspect.share,
-            gain.low,
-            gain.high
-        )
-        .unwrap();
+        let gain = suspect
+            .predicted_gain
+            .map_or("no estimate".to_string(), |gain| format!("gain {:.2} to {:.2}", gain.low, gain.high));
+        writeln!(told, "    {} {:.2}, {gain}", suspect.id.name(), suspect.share).unwrap();
+    }
+    for possible in &explanation.possible {
+        writeln!(told, "    possible: {}", possible.id.name()).unwrap();
     }
     told
 }

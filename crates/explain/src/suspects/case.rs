@@ -145,6 +145,19 @@ impl<'a, 'b> Case<'a, 'b> {
         Some(self.series(&gauge.series))
     }
 
+    /// Time of the mean transaction that connections were found waiting for locks of a kind whose mode is one of these, in ms;
+    /// `None` where too few were found waiting to go by.
+    pub(super) fn lock_sampled_ms(&self, kind: &str, is_mode: impl Fn(&str) -> bool) -> Option<f64> {
+        let found: Vec<_> =
+            self.level.lock_objects.iter().filter(|one| one.kind == kind && is_mode(&one.mode)).collect();
+        if found.iter().map(|one| one.samples).sum::<u64>() < locks::SAMPLES_MIN {
+            return None;
+        }
+        let waited_ns: f64 =
+            found.iter().filter_map(|one| one.waited_ns).filter(|ns| (0.0..1e24).contains(ns)).sum();
+        (waited_ns > 0.0).then(|| waited_ns / 1e6 / self.transactions)
+    }
+
     pub(super) fn variable(&self, name: &str) -> Option<&'b str> {
         self.variables.get(name).map(String::as_str)
     }
@@ -240,6 +253,13 @@ impl<'a, 'b> Case<'a, 'b> {
             }
         }
         time
+    }
+
+    /// Of statements that clients sent, how many one of these counters counted: 0 to 1; `None` where that was not recorded.
+    pub(super) fn share_of_statements(&self, counters: &[&str]) -> Option<f64> {
+        let all = self.count(&["Questions"])?.per_transaction;
+        let share = self.counts(counters).0 / all;
+        share.is_finite().then(|| share.clamp(0.0, 1.0))
     }
 
     /// The file that was waited on longest in this state.

@@ -1,21 +1,21 @@
-//! A claim: what one cause says it holds of a transaction's time, and how strongly its own evidence says so.
+//! A claim: what one cause says it holds of a transaction's time, by time that was measured to be its own.
 
 use super::model::Cause;
-use crate::model::Evidence;
+use crate::model::{Evidence, Part};
 
-/// Time lies in pools that several causes may share: what the CPUs are asked for, and what threads sleep on locks. Which
-/// lock it was, the budget does not say; causes whose counters moved share what no cause has measured, in proportion.
+/// A share comes from measured time only: waits of its own, or a part of the time that the CPUs hold. A setting, a version or
+/// a count gives none: such a claim names the parts of the budget that it may hold, and is listed as possible.
 #[derive(Clone, Debug)]
 pub(super) struct Claim {
     pub(super) cause: Cause,
-    /// Time of the mean transaction that is its own, in ms.
+    /// Time of the mean transaction that was measured to be its own, in ms.
     pub(super) ms: f64,
-    /// Of `ms`, what lies in the pool of locks.
+    /// Of `ms`, what lies in sleep on locks.
     pub(super) lock_ms: f64,
-    /// How strongly it asks for the rest of the locks' pool, 0 to 1.
-    pub(super) lock_strength: f64,
-    /// The same for the CPUs' pool.
-    pub(super) cpu_strength: f64,
+    /// Share of the CPUs' pool that was measured to be its own, 0 to 1.
+    pub(super) cpu_share: f64,
+    /// Where the time would lie that nobody has measured to be its own.
+    pub(super) may_be_in: &'static [Part],
     /// How sure it is that what it holds is its doing, 0 to 1; reasoned, not measured.
     pub(super) certainty: f64,
     /// Comes first whatever its share: the measurement itself is not of the server.
@@ -33,8 +33,8 @@ impl Claim {
             cause,
             ms: 0.0,
             lock_ms: 0.0,
-            lock_strength: 0.0,
-            cpu_strength: 0.0,
+            cpu_share: 0.0,
+            may_be_in: &[],
             certainty: 0.8,
             is_first: false,
             what,
@@ -43,26 +43,28 @@ impl Claim {
         }
     }
 
-    /// Time that lies in no pool.
+    /// Waits that were measured to be its own, outside of the sleep on locks.
     pub(super) fn holds(mut self, ms: f64) -> Claim {
         self.ms += ms.max(0.0);
         self
     }
 
-    /// Time in the pool of locks that a counter measured to be this cause's.
+    /// Sleep on locks that was measured to be its own.
     pub(super) fn holds_lock(mut self, ms: f64) -> Claim {
         self.ms += ms.max(0.0);
         self.lock_ms += ms.max(0.0);
         self
     }
 
-    pub(super) fn asks_for_locks(mut self, strength: f64) -> Claim {
-        self.lock_strength = strength.clamp(0.0, 1.0);
+    /// A share of the time that the CPUs hold, by CPU time that was measured.
+    pub(super) fn holds_cpu(mut self, share: f64) -> Claim {
+        self.cpu_share = share.clamp(0.0, 1.0);
         self
     }
 
-    pub(super) fn asks_for_cpu(mut self, strength: f64) -> Claim {
-        self.cpu_strength = strength.clamp(0.0, 1.0);
+    /// Nothing measures what it holds: it is possible as long as one of these parts has time that nobody claims.
+    pub(super) fn may_be_in(mut self, parts: &'static [Part]) -> Claim {
+        self.may_be_in = parts;
         self
     }
 

@@ -1,4 +1,4 @@
-//! What sampled stacks say of the locks' pool: whose each wait was, where a rule names a function of its stack.
+//! What sampled stacks say of the sleep on locks and by the clock: whose each wait was, where a rule names a function of its stack.
 
 use std::collections::BTreeMap;
 
@@ -37,6 +37,28 @@ fn cause_of(class: &str) -> Option<(Cause, &'static str)> {
     })
 }
 
+/// Those that [`cause_of`] names.
+const CLASSES: [&str; 18] = [
+    "row_lock",
+    "lock_system",
+    "metadata_lock",
+    "table_lock",
+    "table_cache",
+    "redo_flush",
+    "redo_write",
+    "binlog",
+    "page_latch",
+    "page_read",
+    "buffer_pool",
+    "page_flush",
+    "doublewrite",
+    "adaptive_hash",
+    "index_latch",
+    "trx_system",
+    "thread_concurrency",
+    "query_cache",
+];
+
 /// Fewer followed waits are chance.
 const FOLLOWED_MIN: u64 = 20;
 
@@ -57,11 +79,16 @@ fn without_cpu(level: &Level, class: &str) -> Option<(f64, u64)> {
 struct Seen {
     what: &'static str,
     ms: f64,
+    /// Of `ms`, what lies in sleep on locks.
+    lock_ms: f64,
     waits: u64,
     class: String,
 }
 
-/// Gives the claims the time on locks that stacks show to be theirs, and makes those that no counter had made. Time that a counter
+/// Parts of the budget of which only stacks know whose they are.
+const PARTS: [Part; 3] = [Part::Lock, Part::Sleep, Part::Other];
+
+/// Gives the claims the sleep that stacks show to be theirs, and makes those that no counter had made. Time that a counter
 /// has measured, such as that of row locks, stays as it is. Where chains of waits show that whoever was waited for had no CPU
 /// meanwhile, that time is not the lock's but goes to holders who were put off their CPU.
 pub(super) fn settle(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
@@ -70,10 +97,13 @@ pub(super) fn settle(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
     let measured: Vec<Cause> =
         claims.iter().filter(|claim| claim.lock_ms > 0.0).map(|claim| claim.cause).collect();
     let (mut preempted_ms, mut followed) = (0.0, 0);
-    for one in budget.classes_of(Part::Lock) {
+    for one in PARTS.into_iter().flat_map(|part| budget.classes_of(part)) {
         let named = cause_of(&one.class);
         let is_measured = named.is_some_and(|(cause, _)| measured.contains(&cause));
-        let chains = if is_measured { None } else { without_cpu(case.level, &one.class) };
+        let chains = match is_measured || one.part != Part::Lock {
+            true => None,
+            false => without_cpu(case.level, &one.class),
+        };
         let (without_cpu, waits) = chains.unwrap_or_default();
         preempted_ms += one.ms * without_cpu;
         followed += waits;
@@ -81,10 +111,12 @@ pub(super) fn settle(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
         let sum = seen.entry(cause).or_insert(Seen {
             what,
             ms: 0.0,
+            lock_ms: 0.0,
             waits: 0,
             class: one.words().unwrap_or_default(),
         });
         sum.ms += one.ms * (1.0 - without_cpu);
+        sum.lock_ms += if one.part == Part::Lock { one.ms * (1.0 - without_cpu) } else { 0.0 };
         sum.waits += one.count;
     }
     // Waits for rows that ended in a deadlock are counted there.
@@ -92,13 +124,14 @@ pub(super) fn settle(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
         claims.iter().filter(|claim| claim.cause == Cause::Deadlock).map(|claim| claim.lock_ms).sum();
     if let Some(rows) = seen.get_mut(&Cause::RowLock) {
         rows.ms = (rows.ms - deadlocked_ms).max(0.0);
+        rows.lock_ms = rows.lock_ms.min(rows.ms);
     }
     for claim in &mut claims {
         if let Some(sum) = seen.remove(&claim.cause)
             && claim.lock_ms == 0.0
         {
             claim.ms += sum.ms;
-            claim.lock_ms = sum.ms;
+            claim.lock_ms = sum.lock_ms;
             claim.certainty = CERTAINTY;
             claim.why.push_str(&format!("; {}", told(case, &sum)));
         }
@@ -107,7 +140,8 @@ pub(super) fn settle(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
         let why = told(case, &sum);
         claims.push(
             Claim::new(cause, sum.what, why)
-                .holds_lock(sum.ms)
+                .holds_lock(sum.lock_ms)
+                .holds(sum.ms - sum.lock_ms)
                 .certain(CERTAINTY)
                 .rests_on(case.parts(&[Part::Lock])),
         );
@@ -116,6 +150,19 @@ pub(super) fn settle(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
         claims.push(preempted_holder(case, preempted_ms, followed));
     }
     claims
+}
+
+/// Whether stacks would have shown the waits of a cause, and showed none: then it is not possible any more.
+pub(super) fn is_ruled_out(case: &Case, claim: &Claim) -> bool {
+    let Some(budget) = case.budget else { return false };
+    let has_class =
+        CLASSES.iter().any(|class| cause_of(class).is_some_and(|(cause, _)| cause == claim.cause));
+    let is_divided = |part: &Part| match part {
+        Part::FileRead | Part::FileWrite | Part::FileSync => case.has_file_waits(),
+        part => PARTS.contains(part) && budget.classes_of(*part).next().is_some(),
+    };
+    let mut parts = claim.may_be_in.iter().filter(|part| budget.ms(**part) > 0.0);
+    has_class && !claim.may_be_in.is_empty() && parts.all(is_divided)
 }
 
 fn preempted_holder(case: &Case, ms: f64, waits: u64) -> Claim {
@@ -269,11 +316,10 @@ mod tests {
     fn spinning_is_what_was_seen_to_spin() {
         let spin_rounds = [("Innodb_mutex_spin_rounds", 1e6)];
         let spins = |explained: Explanation| explained.suspects.iter().any(|one| one.id == Cause::Spin);
+        let may_spin = |explained: Explanation| explained.possible.iter().any(|one| one.id == Cause::Spin);
         assert!(spins(explained(&[("cpu", "page_latch", 40, 40.0), ("cpu", "", 60, 60.0)], &[])));
-        assert!(spins(explained(&[], &spin_rounds)));
-        assert!(
-            !spins(explained(&[("cpu", "", 100, 100.0)], &spin_rounds)),
-            "no stack was of a thread that spun"
-        );
+        assert!(!spins(explained(&[], &spin_rounds)) && may_spin(explained(&[], &spin_rounds)));
+        let without = explained(&[("cpu", "", 100, 100.0)], &spin_rounds);
+        assert!(!spins(without.clone()) && !may_spin(without), "no stack was of a thread that spun");
     }
 }

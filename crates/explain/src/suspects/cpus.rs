@@ -13,8 +13,8 @@ const SHARE_MIN: f64 = 0.1;
 /// Spinning below this share of the time on CPUs is nobody's trouble.
 const SPUN_MIN: f64 = 0.05;
 
-/// Time of one round of spinning in InnoDB, in ms: some hundred PAUSE instructions; an order of magnitude.
-const SPIN_ROUND_MS: f64 = 1e-3;
+/// Rounds of spinning a transaction from which on they may cost something: each is a microsecond or so.
+const SPIN_ROUNDS_MIN: f64 = 50.0;
 
 /// CPU time of a transaction that grew by this without more work is suspect.
 const CPU_GROWN_MIN: f64 = 1.5;
@@ -114,22 +114,12 @@ fn spin(case: &Case) -> Option<Claim> {
         return seen_spinning(case, spun_ms, samples, &classes);
     }
     let (rounds, series) = case.counts(&ROUNDS);
-    let spun_ms = rounds * SPIN_ROUND_MS;
     let grown = cpu_growth(case).unwrap_or(1.0);
-    let grown_share = if grown >= CPU_GROWN_MIN { 1.0 - 1.0 / grown } else { 0.0 };
-    let cpu_ms = case.cpu_ms();
-    let counted_share = if cpu_ms > 0.0 { spun_ms / cpu_ms } else { 0.0 };
-    // Growth alone may be caches that more threads share: it counts half.
-    let strength = if rounds > 0.0 {
-        counted_share.min(0.9).max(grown_share.min(counted_share * 3.0))
-    } else {
-        grown_share / 2.0
-    };
-    if strength < 0.1 {
+    if rounds < SPIN_ROUNDS_MIN && (rounds > 0.0 || grown < CPU_GROWN_MIN) {
         return None;
     }
     let why = if rounds > 0.0 {
-        format!("{} rounds of spinning on InnoDB's locks a {unit} burn CPU time", numbers::plain(rounds))
+        format!("{} rounds of spinning on InnoDB's locks a {unit} use CPU time", numbers::plain(rounds))
     } else {
         format!(
             "a {unit} takes {} times the CPU time that it takes with few users, for the same work: spinning, or caches that threads take from each other",
@@ -137,12 +127,7 @@ fn spin(case: &Case) -> Option<Claim> {
         )
     };
     let evidence = if series.is_empty() { case.parts(&[Part::Cpu]) } else { case.all_series(&series) };
-    Some(
-        Claim::new(Cause::Spin, "spinning for locks holds", why)
-            .asks_for_cpu(strength)
-            .certain(0.7)
-            .rests_on(evidence),
-    )
+    Some(Claim::new(Cause::Spin, "spinning for locks holds", why).may_be_in(&[Part::Cpu]).rests_on(evidence))
 }
 
 /// Stacks tell it exactly enough: what they show is no matter of counters any more.
@@ -157,7 +142,7 @@ fn seen_spinning(case: &Case, spun_ms: f64, samples: u64, classes: &[String]) ->
     );
     Some(
         Claim::new(Cause::Spin, "spinning for locks holds", why)
-            .asks_for_cpu(share_of_cpu)
+            .holds_cpu(share_of_cpu)
             .certain(0.95)
             .rests_on(case.parts(&[Part::Cpu])),
     )
@@ -185,22 +170,19 @@ fn preempted_holder(case: &Case) -> Option<Claim> {
         return None;
     }
     let waited_ms = case.runqueue_ms();
-    let ran_ms = case.cpu_ms();
     let threads_a_cpu = f64::from(case.level.users) / f64::from(case.machine.server_cpus.max(1));
     let locked = case.share(case.ms(Part::Lock));
     if !case.are_cpus_full() || threads_a_cpu < 2.0 || case.share(waited_ms) < SHARE_MIN || locked < SHARE_MIN
     {
         return None;
     }
-    let strength = 0.9 * waited_ms / (waited_ms + ran_ms);
     let why = format!(
         "{} users a CPU take turns on full CPUs, so whoever holds a lock is put off its CPU while others wait for that lock",
         numbers::plain(threads_a_cpu)
     );
     Some(
-        Claim::new(Cause::PreemptedHolder, "locks whose holders were put off their CPU hold as much as", why)
-            .asks_for_locks(strength)
-            .certain(0.5)
+        Claim::new(Cause::PreemptedHolder, "locks whose holders were put off their CPU hold", why)
+            .may_be_in(&[Part::Lock])
             .rests_on(case.parts(&[Part::Lock, Part::Runqueue])),
     )
 }
@@ -217,7 +199,7 @@ fn noisy_neighbour(case: &Case) -> Option<Claim> {
     // are served first half of the time.
     let strength = 2.0 * others / case.cpus_used().unwrap_or(1.0).max(others).max(0.01);
     let claim = Claim::new(Cause::NoisyNeighbour, "CPU time that went to others holds as much as", why)
-        .asks_for_cpu(strength)
+        .holds_cpu(strength)
         .certain(0.9);
     let claim = if case.are_cpus_full() { claim } else { claim.certain(0.4) };
     Some(claim.rests_on([case.level_quantity("cpu")]))
@@ -236,7 +218,7 @@ fn observer(case: &Case) -> Option<Claim> {
     );
     Some(
         Claim::new(Cause::Observer, "the observer holds", why)
-            .asks_for_cpu(share)
+            .holds_cpu(share)
             .certain(0.9)
             .rests_on(case.all_series(&watching.evidence)),
     )

@@ -15,11 +15,17 @@ const GAIN_MAX: f64 = 100.0;
 /// Of a wait that goes away, this much at least comes back as a wait for the next resource, where nothing tells how much.
 const COMES_BACK: f64 = 0.5;
 
-pub(super) fn predict(case: &Case, cause: Cause, share: f64, certainty: f64, frees_cpu: bool) -> Gain {
+pub(super) fn predict(
+    case: &Case,
+    cause: Cause,
+    share: f64,
+    certainty: f64,
+    frees_cpu: bool,
+) -> Option<Gain> {
     let used = case.cpus_used().unwrap_or(0.0);
     let at_most_of_cpus = if used > 1.0 / GAIN_MAX { 1.0 / used } else { GAIN_MAX };
     if cause == Cause::Unsaturated {
-        return Gain { low: 1.0, high: at_most_of_cpus };
+        return Some(Gain { low: 1.0, high: at_most_of_cpus });
     }
     if cause == Cause::Cpu {
         // With a CPU for each user, the queues go and the work stays: of N users' time, what m CPUs worked is U·m ÷ N.
@@ -27,13 +33,12 @@ pub(super) fn predict(case: &Case, cause: Cause, share: f64, certainty: f64, fre
         let work = case.share(case.cpu_ms() + case.client_cpu_ms()).max(by_law);
         let queues = share - work;
         let high = without(queues.max(0.0));
-        return Gain { low: without(queues.max(0.0) * certainty * COMES_BACK).min(high), high };
+        return Some(Gain { low: without(queues.max(0.0) * certainty * COMES_BACK).min(high), high });
     }
     let bound = if frees_cpu { GAIN_MAX } else { at_most_of_cpus };
     let high = without(share).min(bound).max(1.0);
     let low = without(share * certainty * COMES_BACK).min(high).max(1.0);
-    let is_held = !matches!(cause, Cause::Unknown);
-    Gain { low: if is_held { low } else { 1.0 }, high }
+    (cause != Cause::Unknown).then_some(Gain { low, high })
 }
 
 /// Throughput where this share of the response time is gone.
@@ -43,7 +48,9 @@ fn without(share: f64) -> f64 {
 
 /// " Without it throughput would be 1.2 to 2.1 times what it is."
 pub(super) fn sentence(suspect: &Suspect) -> String {
-    let Gain { low, high } = suspect.predicted_gain;
+    let Some(Gain { low, high }) = suspect.predicted_gain else {
+        return String::new();
+    };
     if suspect.id == Cause::Cpu && high < 1.01 {
         return " More CPUs would change nothing, for next to nothing queues for them.".to_string();
     }

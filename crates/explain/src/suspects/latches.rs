@@ -1,5 +1,5 @@
-//! Causes that lie with InnoDB's own latches and with the limit on threads. Their counters tell that threads waited, never
-//! how long: what they hold is a share of the sleep on locks that nothing measured explains.
+//! Causes that lie with InnoDB's own latches and with the limit on threads. Counters and settings show that threads may have
+//! waited, never how long: only stacks give these causes a share.
 
 use super::case::Case;
 use super::claim::Claim;
@@ -37,9 +37,8 @@ fn index_latch(case: &Case) -> Option<Claim> {
         numbers::plain(splits.per_transaction)
     );
     Some(
-        Claim::new(Cause::IndexLatch, "latches on index trees hold as much as", why)
-            .asks_for_locks(0.3 + splits.per_transaction.min(0.5))
-            .certain(0.5)
+        Claim::new(Cause::IndexLatch, "latches on index trees hold", why)
+            .may_be_in(&[Part::Lock])
             .rests_on([case.series(&splits.series)])
             .rests_on(case.parts(&[Part::Lock])),
     )
@@ -53,9 +52,8 @@ fn page_latch(case: &Case) -> Option<Claim> {
     }
     let why = format!("threads slept for InnoDB's latches {} times a {unit}", numbers::plain(waits));
     Some(
-        Claim::new(Cause::PageLatch, "latches on pages hold as much as", why)
-            .asks_for_locks(0.2 + waits.min(0.4))
-            .certain(0.5)
+        Claim::new(Cause::PageLatch, "latches on pages hold", why)
+            .may_be_in(&[Part::Lock])
             .rests_on(case.all_series(&series))
             .rests_on(case.parts(&[Part::Lock])),
     )
@@ -77,9 +75,8 @@ fn adaptive_hash(case: &Case) -> Option<Claim> {
         numbers::plain(found.per_transaction)
     );
     Some(
-        Claim::new(Cause::AdaptiveHash, "latches of the adaptive hash index hold as much as", why)
-            .asks_for_locks(if parts <= 1.0 { 0.7 } else { 0.5 })
-            .certain(0.6)
+        Claim::new(Cause::AdaptiveHash, "latches of the adaptive hash index hold", why)
+            .may_be_in(&[Part::Lock])
             .rests_on([case.series(&found.series)])
             .rests_on(case.parts(&[Part::Lock]))
             .rests_on(case.fact("innodb_adaptive_hash_index")),
@@ -94,9 +91,8 @@ fn trx_sys(case: &Case) -> Option<Claim> {
     let why =
         "this server copies the list of all transactions under one mutex for every read view".to_string();
     Some(
-        Claim::new(Cause::TrxSys, "the transaction system's mutex holds as much as", why)
-            .asks_for_locks(0.4)
-            .certain(0.5)
+        Claim::new(Cause::TrxSys, "the transaction system's mutex holds", why)
+            .may_be_in(&[Part::Lock])
             .rests_on(case.parts(&[Part::Lock]))
             .rests_on(case.fact("version")),
     )
@@ -113,10 +109,8 @@ fn thread_concurrency(case: &Case) -> Option<Claim> {
             numbers::plain(users)
         );
         return Some(
-            Claim::new(Cause::ThreadConcurrency, "the wait to get into InnoDB holds as much as", why)
-                .holds(case.ms(Part::Sleep))
-                .asks_for_locks(0.9)
-                .certain(0.85)
+            Claim::new(Cause::ThreadConcurrency, "the wait to get into InnoDB holds", why)
+                .may_be_in(&[Part::Lock, Part::Sleep])
                 .rests_on(case.parts(&[Part::Lock, Part::Sleep]))
                 .rests_on(case.fact("innodb_thread_concurrency")),
         );
@@ -133,10 +127,10 @@ fn thread_concurrency(case: &Case) -> Option<Claim> {
         .as_ref()
         .map_or(String::new(), |threads| format!(" with {} threads", numbers::plain(threads.0)));
     let why = format!("requests wait in their sockets for a thread of the pool{at_work} while CPUs are idle");
-    let claim = Claim::new(Cause::ThreadConcurrency, "the thread pool holds as much as", why)
+    let claim = Claim::new(Cause::ThreadConcurrency, "the wait for a thread of the pool holds", why)
         .certain(0.85)
         .rests_on(case.parts(&[Part::TransitIn]))
         .rests_on(threads.map(|threads| case.series(&threads.2)))
         .rests_on(case.fact("thread_pool_size"));
-    Some(if case.is_traced() { claim.holds(waited_ms) } else { claim.asks_for_locks(0.5) })
+    Some(claim.holds(waited_ms).may_be_in(&[Part::TransitIn]))
 }

@@ -6,8 +6,14 @@ use super::model::Cause;
 use crate::model::Part;
 use crate::numbers;
 
-/// A log whose one file is synced from this share of the time on is what commits wait for.
+/// A log in whose one file threads are in writes from this share of the time on may be what commits wait for.
 const BUSY: f64 = 0.5;
+
+/// The same for syncs, in which no other thread can get its own log written.
+const BUSY_MIN: f64 = 0.06;
+
+/// Below this share of the response time a log's own waits are not worth a word.
+const SHARE_MIN: f64 = 0.03;
 
 /// The checkpoint's age as a share of its limit from which InnoDB makes transactions wait.
 const CHECKPOINT_AGE_MIN: f64 = 0.9;
@@ -42,13 +48,13 @@ fn redo_flush(case: &Case) -> Option<Claim> {
         let FileTime { busy, connection_ms } = case.file_waits("file_sync", is_redo);
         (connection_ms.min(case.ms(Part::FileSync)), busy, "the redo log was in fsync")
     } else if case.is_traced() {
-        let ms = if case.is_on("log_bin") { case.ms(Part::FileSync) / 2.0 } else { case.ms(Part::FileSync) };
-        (ms, ms * case.transactions / case.level.seconds / 1e3, "connections were in fsync")
+        // Which file was synced is not known.
+        let busy = case.ms(Part::FileSync) * case.transactions / case.level.seconds / 1e3;
+        (0.0, busy, "connections were in fsync")
     } else {
         (0.0, disk_flushes_busy(case), "a disk was flushing its cache")
     };
-    let strength = 0.8 * (busy / BUSY).min(1.0);
-    if strength < 0.1 && case.share(own_ms) < 0.03 {
+    if busy < BUSY_MIN && case.share(own_ms) < SHARE_MIN {
         return None;
     }
     let setting = at_commit.map_or("", |_| ", and innodb_flush_log_at_trx_commit is 1");
@@ -57,10 +63,10 @@ fn redo_flush(case: &Case) -> Option<Claim> {
         numbers::percent(busy.min(1.0))
     );
     Some(
-        Claim::new(Cause::RedoFlush, "flushes of the redo log hold as much as", why)
+        Claim::new(Cause::RedoFlush, "flushes of the redo log hold", why)
             .holds(own_ms)
-            .asks_for_locks(strength)
-            .certain(if case.has_file_waits() { 0.9 } else { 0.7 })
+            .may_be_in(&[Part::Lock, Part::FileSync])
+            .certain(0.9)
             .rests_on(case.parts(&[Part::FileSync, Part::Lock]))
             .rests_on(case.fact("innodb_flush_log_at_trx_commit")),
     )
@@ -77,10 +83,9 @@ fn redo_write(case: &Case) -> Option<Claim> {
     let waits = case.count(&["Innodb_log_waits", "log_waits"]);
     let waited = waits.as_ref().map_or(0.0, |waits| waits.per_transaction);
     let written = case.file_waits("file_write", is_redo);
-    if waited < 1e-3 && case.share(written.connection_ms) < 0.03 && written.busy < BUSY {
+    if waited < 1e-3 && case.share(written.connection_ms) < SHARE_MIN && written.busy < BUSY {
         return None;
     }
-    let strength = (waited * 20.0).min(0.9).max(0.8 * (written.busy / BUSY / 2.0).min(1.0));
     let mut parts = Vec::new();
     if waited >= 1e-3 {
         parts.push(format!("the redo log's buffer was full {} times a {unit}", numbers::plain(waited)));
@@ -92,9 +97,9 @@ fn redo_write(case: &Case) -> Option<Claim> {
         ));
     }
     Some(
-        Claim::new(Cause::RedoWrite, "writes of the redo log hold as much as", numbers::list(&parts))
+        Claim::new(Cause::RedoWrite, "writes of the redo log hold", numbers::list(&parts))
             .holds(written.connection_ms.min(case.ms(Part::FileWrite)))
-            .asks_for_locks(strength)
+            .may_be_in(&[Part::Lock])
             .rests_on(case.parts(&[Part::FileWrite, Part::Lock]))
             .rests_on(waits.map(|waits| case.series(&waits.series)))
             .rests_on(case.fact("innodb_log_buffer_size")),
@@ -109,15 +114,10 @@ fn binlog(case: &Case) -> Option<Claim> {
     let synced = case.file_waits("file_sync", is_binlog);
     let written = case.file_waits("file_write", is_binlog);
     let busy = synced.busy + written.busy;
-    let (own_ms, strength) = if case.has_file_waits() {
-        let synced_ms = synced.connection_ms.min(case.ms(Part::FileSync));
-        (synced_ms + written.connection_ms.min(case.ms(Part::FileWrite)), 0.8 * (busy / BUSY).min(1.0))
-    } else if is_synced {
-        (case.ms(Part::FileSync) / 2.0, 0.7 * (disk_flushes_busy(case) / BUSY).clamp(0.4, 1.0))
-    } else {
-        return None;
-    };
-    if strength < 0.1 && case.share(own_ms) < 0.03 {
+    let own_ms = synced.connection_ms.min(case.ms(Part::FileSync))
+        + written.connection_ms.min(case.ms(Part::FileWrite));
+    let is_busy = if case.has_file_waits() { busy >= BUSY_MIN } else { is_synced };
+    if !is_busy && case.share(own_ms) < SHARE_MIN {
         return None;
     }
     let setting =
@@ -131,10 +131,10 @@ fn binlog(case: &Case) -> Option<Claim> {
         format!("the binary log is on{setting}: commits wait for it, one group after the other")
     };
     Some(
-        Claim::new(Cause::Binlog, "the binary log holds as much as", why)
+        Claim::new(Cause::Binlog, "the binary log holds", why)
             .holds(own_ms)
-            .asks_for_locks(strength)
-            .certain(if case.has_file_waits() { 0.9 } else { 0.6 })
+            .may_be_in(&[Part::Lock, Part::FileSync])
+            .certain(0.9)
             .rests_on(case.parts(&[Part::FileSync, Part::FileWrite, Part::Lock]))
             .rests_on(case.fact("sync_binlog"))
             .rests_on(case.fact("log_bin")),
@@ -156,9 +156,8 @@ fn checkpoint(case: &Case) -> Option<Claim> {
         numbers::percent(share.min(1.0))
     );
     Some(
-        Claim::new(Cause::Checkpoint, "waits for the checkpoint hold as much as", why)
-            .holds(case.ms(Part::Sleep))
-            .asks_for_locks(0.9)
+        Claim::new(Cause::Checkpoint, "waits for the checkpoint hold", why)
+            .may_be_in(&[Part::Lock, Part::Sleep])
             .rests_on([case.series(&age.2), case.series(&limit.2)])
             .rests_on(case.fact("innodb_log_file_size").or_else(|| case.fact("innodb_redo_log_capacity"))),
     )

@@ -1,10 +1,14 @@
-//! The cause, named: who is suspected of keeping the server from going faster, with how much of the response time, what
-//! would be gained without it, and why.
+//! The cause, named: who is suspected of keeping the server from going faster, with how much of the response time, an estimate
+//! of what would be gained without it, and why.
 //!
 //! Each cause looks at the level that is asked about and makes a claim, or none. A claim holds time that was measured to be
-//! its own (row locks, reads of files), or asks for a share of a pool: the sleep on locks that nothing measured explains,
-//! or the CPUs' time with the queues in front of them. What no claim holds is unknown, and said to be. Suspects are
-//! ranked by the share of the response time that they hold, weighed by how sure the evidence makes their claim.
+//! its own: row locks by the server's own clock, reads by file, waits by the stacks of those that waited, or a share of the CPUs'
+//! time with the queues in front of them. What no claim holds is unknown, and said to be. Suspects are ranked by the share of
+//! the response time that they hold, weighed by how sure the evidence makes their claim. A claim without measured time (a
+//! setting, a version, a count) is possible: it has no share, and never comes first.
+//!
+//! Shares are never made to fit. Where they add up to more than the response time, a finding says so; where the budget leaves
+//! more than a fifth unaccounted for, nothing is named but the gap.
 
 mod case;
 mod claim;
@@ -20,10 +24,10 @@ mod plans;
 mod rows;
 mod tables;
 
-pub use model::{Cause, Gain, Suspect};
+pub use model::{Cause, Gain, Possible, Suspect};
 
 use crate::level::Level;
-use crate::model::{Budget, Finding, Input, Part};
+use crate::model::{Budget, Evidence, Finding, Input, Part};
 use crate::numbers;
 use crate::regime::Shape;
 use case::Case;
@@ -36,87 +40,144 @@ const LISTED_MAX: usize = 6;
 /// The second is close to the first where it has this much of its weight.
 const CLOSE: f64 = 0.8;
 
-/// Counters alone tell that something happened, not what waited for it.
+/// Counters alone show that something happened, not what waited for it.
 const CERTAINTY_WITHOUT_TRACE: f64 = 0.7;
 
 /// How sure one is of what nobody claims.
 const CERTAINTY_OF_UNKNOWN: f64 = 0.6;
 
 /// Suspects that a report's findings name.
-const TOLD_MAX: usize = 3;
+const NAMED_MAX: usize = 3;
 
-/// Everyone suspected at the level at this position, the first one first. Empty where nothing was measured there.
+/// A budget that leaves more than this share of the response time unaccounted for, or holds more than this beyond it, names no cause.
+const UNACCOUNTED_MAX: f64 = 0.2;
+
+/// Claims may add up to this much of the response time before a finding says so: what rounding and the window's ends leave.
+const CLAIMED_MAX: f64 = 1.01;
+
+/// What is said of the causes at one level.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Suspected {
+    /// The first suspect first; empty where nothing was measured.
+    pub(crate) suspects: Vec<Suspect>,
+    pub(crate) possible: Vec<Possible>,
+    /// Where the measured times of all claims add up to more than the response time.
+    overclaimed: Option<Finding>,
+}
+
+/// Everyone suspected at the level at this position. Empty where nothing was measured there.
 pub(crate) fn suspects(
     about: Option<usize>,
     levels: &[Level],
     shape: Option<&Shape>,
     budgets: &[Budget],
     input: &Input,
-) -> Vec<Suspect> {
+) -> Suspected {
     let Some(level) = about.and_then(|at| levels.get(at)) else {
-        return Vec::new();
+        return Suspected::default();
     };
     let Some(case) = Case::new(level, levels, shape, budgets, &input.machine, &input.variables) else {
-        return Vec::new();
+        return Suspected::default();
     };
-    let mut accused = match load::hardly_asked(&case) {
-        Some(claim) => vec![Accused { share: 1.0, ms: case.response_ms, cpu_ms: 0.0, claim }],
-        None => accuse(&case),
-    };
-    accused.retain(|one| one.share >= SHARE_MIN || one.claim.is_first);
+    if let Some(claim) = load::hardly_asked(&case) {
+        let only = Accused { share: 1.0, cpu_ms: 0.0, claim };
+        return Suspected { suspects: vec![only.into_suspect(&case, None)], ..Suspected::default() };
+    }
+    let Accusation { mut accused, mut possible, claimed_ms } = accuse(&case);
+    let mut overclaimed = None;
+    if let Some(gap) = unaccounted(&case) {
+        accused = vec![gap];
+    } else if claimed_ms > CLAIMED_MAX * case.response_ms {
+        overclaimed = Some(overclaimed_finding(&case, claimed_ms));
+    }
+    rank(&mut accused, &mut possible);
+    if accused.is_empty() {
+        accused.push(Accused { claim: unknown(&case, 0.0), share: 0.0, cpu_ms: 0.0 });
+    }
+    let runner_up = runner_up(&accused);
+    let suspects = accused.into_iter().enumerate();
+    Suspected {
+        suspects: suspects.map(|(at, one)| one.into_suspect(&case, runner_up.filter(|_| at == 0))).collect(),
+        possible: possible.into_iter().filter(|claim| is_possible(&case, claim)).map(into_possible).collect(),
+        overclaimed,
+    }
+}
+
+/// The first suspect first; those whose share is too small to be listed are possible at most.
+fn rank(accused: &mut Vec<Accused>, possible: &mut Vec<Claim>) {
+    let (listed, small): (Vec<Accused>, Vec<Accused>) =
+        accused.drain(..).partition(|one| one.share >= SHARE_MIN || one.claim.is_first);
+    possible.extend(small.into_iter().map(|one| one.claim));
+    possible.sort_by_key(|claim| claim.cause);
+    *accused = listed;
     accused.sort_by(|a, b| {
         let by_score = b.score().total_cmp(&a.score());
         b.claim.is_first.cmp(&a.claim.is_first).then(by_score).then(a.claim.cause.cmp(&b.claim.cause))
     });
     accused.truncate(LISTED_MAX);
-    if accused.is_empty() {
-        accused.push(Accused { claim: unknown(&case, 0.0), share: 0.0, ms: 0.0, cpu_ms: 0.0 });
-    }
-    let runner_up = accused.get(1).filter(|second| {
-        let first = &accused[0];
-        !first.claim.is_first
-            && first.claim.cause != Cause::Unknown
-            && second.score() >= CLOSE * first.score()
-            && second.claim.cause != Cause::Unknown
-    });
-    let runner_up = runner_up.map(|second| second.claim.cause);
-    accused
-        .into_iter()
-        .enumerate()
-        .map(|(at, one)| one.into_suspect(&case, runner_up.filter(|_| at == 0)))
-        .collect()
 }
 
-/// The first suspects as sentences of the report.
-pub(crate) fn findings(suspects: &[Suspect]) -> Vec<Finding> {
-    let told = suspects.iter().take(TOLD_MAX).enumerate();
-    told.map(|(at, suspect)| {
-        let name = suspect.id.name();
-        let place = match suspect.id {
-            Cause::Unknown => "Unknown".to_string(),
-            _ if at == 0 => format!("First suspect, {name}"),
-            _ => format!("Also suspected, {name}"),
-        };
-        Finding {
-            id: if at == 0 { "suspect".to_string() } else { format!("suspect-{}", at + 1) },
-            text: format!("{place}: {}{}", suspect.text, gain::sentence(suspect)),
-            evidence: suspect.evidence.clone(),
-        }
-    })
-    .collect()
+/// The second suspect, where it is close to the first.
+fn runner_up(accused: &[Accused]) -> Option<Cause> {
+    let (first, second) = (accused.first()?, accused.get(1)?);
+    let is_close = !first.claim.is_first
+        && first.claim.cause != Cause::Unknown
+        && second.score() >= CLOSE * first.score()
+        && second.claim.cause != Cause::Unknown;
+    is_close.then_some(second.claim.cause)
+}
+
+/// The first suspects as sentences of the report, and what is possible in one.
+pub(crate) fn findings(suspected: &Suspected) -> Vec<Finding> {
+    let named = suspected.suspects.iter().take(NAMED_MAX).enumerate();
+    let mut findings: Vec<Finding> = named
+        .map(|(at, suspect)| {
+            let name = suspect.id.name();
+            let place = match suspect.id {
+                Cause::Unknown => "Unknown".to_string(),
+                _ if at == 0 => format!("First suspect, {name}"),
+                _ => format!("Also suspected, {name}"),
+            };
+            Finding {
+                id: if at == 0 { "suspect".to_string() } else { format!("suspect-{}", at + 1) },
+                text: format!("{place}: {}{}", suspect.text, gain::sentence(suspect)),
+                evidence: suspect.evidence.clone(),
+            }
+        })
+        .collect();
+    if !suspected.possible.is_empty() {
+        let each: Vec<String> = suspected
+            .possible
+            .iter()
+            .map(|one| format!("{} ({})", one.id.name(), one.text.trim_end_matches('.')))
+            .collect();
+        findings.push(Finding {
+            id: "possible".to_string(),
+            text: format!("Possible, not measured: {}.", each.join("; ")),
+            evidence: suspected.possible.iter().flat_map(|one| one.evidence.clone()).collect(),
+        });
+    }
+    findings.extend(suspected.overclaimed.iter().cloned());
+    findings
 }
 
 /// A claim with all that it got.
 struct Accused {
     claim: Claim,
     share: f64,
-    /// Time of the mean transaction, in ms.
-    ms: f64,
     /// Of what it got, time from the CPUs' pool, in ms.
     cpu_ms: f64,
 }
 
-fn accuse(case: &Case) -> Vec<Accused> {
+struct Accusation {
+    accused: Vec<Accused>,
+    /// Claims that no measured time bears out.
+    possible: Vec<Claim>,
+    /// What all claims hold together, in ms.
+    claimed_ms: f64,
+}
+
+fn accuse(case: &Case) -> Accusation {
     let mut claims = cpus::claims(case);
     claims.extend(load::claims(case));
     claims.extend(logs::claims(case));
@@ -128,45 +189,116 @@ fn accuse(case: &Case) -> Vec<Accused> {
     let claims = classes::settle(case, claims);
 
     let own_lock_ms: f64 = claims.iter().map(|claim| claim.lock_ms).sum();
-    // Without a trace, what is left of a response on full CPUs is mostly the queue for them.
-    let has_pool_of_locks = case.is_traced() || !case.are_cpus_full();
-    let rest_lock_ms = if has_pool_of_locks { (case.lock_ms() - own_lock_ms).max(0.0) } else { 0.0 };
     // The CPUs' pool can't hold what was measured to be someone's own, such as the attempts that a deadlock ended.
     let own_ms: f64 =
         claims.iter().filter(|claim| claim.cause != Cause::Unsaturated).map(|claim| claim.ms).sum();
     let pool_cpu_ms = cpus::pool_ms(case).min((case.response_ms - own_ms).max(0.0));
-    let asked_lock: f64 = claims.iter().map(|claim| claim.lock_strength).sum();
-    let asked_cpu: f64 = claims.iter().map(|claim| claim.cpu_strength).sum();
+    let mut cpu = CpuPool::new(pool_cpu_ms, &claims);
 
-    let mut accused = Vec::new();
-    let mut known_ms = 0.0;
+    let (mut accused, mut possible) = (Vec::new(), Vec::new());
+    let mut claimed_ms = 0.0;
     for claim in claims {
-        let lock_ms = rest_lock_ms * claim.lock_strength / asked_lock.max(1.0);
-        let cpu_ms = match claim.cause {
-            Cause::Cpu => pool_cpu_ms * (1.0 - asked_cpu).max(0.0),
-            _ => pool_cpu_ms * claim.cpu_strength / asked_cpu.max(1.0),
-        };
-        let ms = claim.ms + lock_ms + cpu_ms;
+        let cpu_ms = cpu.take(&claim);
+        let ms = claim.ms + cpu_ms;
         // What needs no queue to hold a transaction is counted by the others, too.
         if claim.cause != Cause::Unsaturated {
-            known_ms += ms;
+            claimed_ms += ms;
         }
-        accused.push(Accused { share: case.share(ms), cpu_ms, ms, claim });
-    }
-    // Requests that began before the window or end after it bring more time than those that were answered in it took.
-    let fits = case.response_ms / known_ms;
-    if fits < 1.0 {
-        for one in accused.iter_mut().filter(|one| one.claim.cause != Cause::Unsaturated) {
-            one.share = case.share(one.ms * fits);
-            one.cpu_ms *= fits;
+        if ms > 0.0 || claim.is_first {
+            accused.push(Accused { share: case.share(ms), cpu_ms, claim });
+        } else {
+            possible.push(claim);
         }
     }
-    let open_ms = (case.response_ms - known_ms).max(0.0);
+    let open_ms = (case.response_ms - claimed_ms).max(0.0);
     if case.share(open_ms) >= SHARE_MIN {
-        let claim = unknown(case, rest_lock_ms * (1.0 - asked_lock).max(0.0));
-        accused.push(Accused { share: case.share(open_ms), ms: open_ms, cpu_ms: 0.0, claim });
+        let claim = unknown(case, (case.lock_ms() - own_lock_ms).max(0.0));
+        accused.push(Accused { share: case.share(open_ms), cpu_ms: 0.0, claim });
     }
-    accused
+    Accusation { accused, possible, claimed_ms }
+}
+
+/// The time that the CPUs hold. Other programs' part comes first; of the rest each kind of work has its measured share, and no
+/// more than the ones before it have left. What remains is the cause `cpu`.
+struct CpuPool {
+    of_others_ms: f64,
+    of_server_ms: f64,
+    left_ms: f64,
+    for_cpu_ms: f64,
+}
+
+impl CpuPool {
+    fn new(pool_ms: f64, claims: &[Claim]) -> CpuPool {
+        let sum = |is_one: &dyn Fn(&Claim) -> bool| -> f64 {
+            claims.iter().filter(|claim| is_one(claim)).map(|claim| claim.cpu_share).sum::<f64>().min(1.0)
+        };
+        let of_others_ms = pool_ms * sum(&|claim| claim.cause == Cause::NoisyNeighbour);
+        let of_server_ms = pool_ms - of_others_ms;
+        let asked = sum(&|claim| claim.cause != Cause::NoisyNeighbour);
+        CpuPool {
+            of_others_ms,
+            of_server_ms,
+            left_ms: of_server_ms,
+            for_cpu_ms: of_server_ms * (1.0 - asked),
+        }
+    }
+
+    fn take(&mut self, claim: &Claim) -> f64 {
+        match claim.cause {
+            Cause::Cpu => self.for_cpu_ms,
+            Cause::NoisyNeighbour => self.of_others_ms,
+            _ => {
+                let ms = (self.of_server_ms * claim.cpu_share).min(self.left_ms);
+                self.left_ms -= ms;
+                ms
+            }
+        }
+    }
+}
+
+/// A cause without measured time is possible as long as the parts that it may be in, with what no part holds, are a share of the
+/// response time, and stacks did not show that nobody waited for it.
+fn is_possible(case: &Case, claim: &Claim) -> bool {
+    let in_parts_ms: f64 = claim.may_be_in.iter().map(|part| case.ms(*part)).sum();
+    let open_ms = case.budget.map_or(0.0, |budget| budget.unaccounted_ms.max(0.0));
+    let has_time = !case.is_traced() || case.share(in_parts_ms + open_ms) >= SHARE_MIN;
+    !claim.may_be_in.is_empty() && has_time && !classes::is_ruled_out(case, claim)
+}
+
+fn into_possible(claim: Claim) -> Possible {
+    let evidence = without_repeats(claim.evidence);
+    Possible { id: claim.cause, text: format!("{}.", capitalised(&claim.why)), evidence }
+}
+
+/// The only suspect of a budget that does not add up.
+fn unaccounted(case: &Case) -> Option<Accused> {
+    let budget = case.budget?;
+    let share = budget.unaccounted_ms / case.response_ms;
+    if !share.is_finite() || share.abs() <= UNACCOUNTED_MAX {
+        return None;
+    }
+    let held = numbers::percent((1.0 - share).min(100.0));
+    let why = format!(
+        "the parts of the time budget hold {held} of it, and an account with such a gap names no cause; measure again, and see \
+         whether events were lost or other clients' requests were counted"
+    );
+    let claim = Claim::new(Cause::Unknown, "what the time budget does not account for is", why)
+        .certain(CERTAINTY_OF_UNKNOWN)
+        .rests_on([case.level_quantity("latency_mean_ms")]);
+    Some(Accused { share: share.abs().min(1.0), cpu_ms: 0.0, claim })
+}
+
+fn overclaimed_finding(case: &Case, claimed_ms: f64) -> Finding {
+    let share = claimed_ms / case.response_ms;
+    let text = format!(
+        "The suspects' times add up to {} of the response time at {}: some of it was measured twice, or belongs to {}s that \
+         ended outside of the window. Each share is shown as it was measured.",
+        numbers::percent(share.min(100.0)),
+        numbers::users(case.level.users),
+        case.unit(),
+    );
+    let evidence = vec![case.level_quantity("latency_mean_ms")];
+    Finding { id: "suspects-overlap".to_string(), text, evidence }
 }
 
 /// What nobody claims, and what to measure next.
@@ -224,20 +356,25 @@ impl Accused {
             self.claim.why
         );
         if !case.is_traced() {
-            text.push_str(" (from counters alone)");
+            text.push_str(" (from counters only)");
         }
         if let Some(cause) = runner_up {
             text.push_str(&format!("; {} comes too close to be told apart from it", cause.name()));
         }
         text.push('.');
-        let mut evidence = Vec::new();
-        for one in self.claim.evidence {
-            if !evidence.contains(&one) {
-                evidence.push(one);
-            }
-        }
+        let evidence = without_repeats(self.claim.evidence);
         Suspect { id: self.claim.cause, share: self.share, predicted_gain, evidence, text }
     }
+}
+
+fn without_repeats(evidence: Vec<Evidence>) -> Vec<Evidence> {
+    let mut kept = Vec::new();
+    for one in evidence {
+        if !kept.contains(&one) {
+            kept.push(one);
+        }
+    }
+    kept
 }
 
 fn capitalised(text: &str) -> String {

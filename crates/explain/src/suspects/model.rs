@@ -8,10 +8,12 @@ use crate::model::Evidence;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Suspect {
     pub id: Cause,
-    /// Share of the mean response time that it holds, 0 to 1.
+    /// Share of the mean response time that was measured to be its own, 0 to 1.
     pub share: f64,
-    /// What throughput would be without it, as a multiple of what it is, with the same users.
-    pub predicted_gain: Gain,
+    /// An estimate of throughput without it, as a multiple of what it is, with the same users; `None` where the evidence
+    /// gives no bounds.
+    #[serde(default)]
+    pub predicted_gain: Option<Gain>,
     pub evidence: Vec<Evidence>,
     /// One sentence.
     pub text: String,
@@ -22,6 +24,15 @@ pub struct Suspect {
 pub struct Gain {
     pub low: f64,
     pub high: f64,
+}
+
+/// A cause that a setting, a version or a count points to, and that no measured time shows: it has no share, and never comes first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Possible {
+    pub id: Cause,
+    /// One sentence: what points to it.
+    pub text: String,
+    pub evidence: Vec<Evidence>,
 }
 
 /// Every cause that whyso can name.

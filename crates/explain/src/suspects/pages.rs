@@ -10,8 +10,8 @@ use crate::numbers;
 /// Pages read from or written to swap a second that are worth a word.
 const SWAPPED_PER_S_MIN: f64 = 10.0;
 
-/// Time of one page read from swap, where nothing measured it; an order of magnitude.
-const SWAP_READ_MS: f64 = 0.2;
+/// Threads at a time in writes and syncs of the doublewrite buffer from which others may wait for it.
+const BUSY_MIN: f64 = 0.3;
 
 pub(super) fn claims(case: &Case) -> Vec<Claim> {
     [buffer_pool_miss(case), page_flush(case), doublewrite(case), swap(case), kernel_inode_lock(case)]
@@ -20,15 +20,31 @@ pub(super) fn claims(case: &Case) -> Vec<Claim> {
         .collect()
 }
 
+/// Whether it is a file whose pages the buffer pool holds: tables' and system tablespaces and undo logs, and no temporary table's.
+fn is_innodb_data(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let is_undo = name.ends_with(".ibu")
+        || name.strip_prefix("undo").is_some_and(|number| {
+            let number = number.trim_start_matches('_');
+            !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+        });
+    let is_table = name.ends_with(".ibd") && !name.starts_with("#sql");
+    is_table || is_undo || name.starts_with("ibdata")
+}
+
 fn buffer_pool_miss(case: &Case) -> Option<Claim> {
     let unit = case.unit();
     let reads = case.count(&["Innodb_buffer_pool_reads", "buffer_pool_reads"])?;
     if reads.per_transaction < 0.01 {
         return None;
     }
-    let ms =
-        if case.is_traced() { case.ms(Part::FileRead) } else { reads.per_transaction * disk_read_ms(case) };
-    if case.share(ms) < 0.03 {
+    // With a trace the time of reads by file; without one, the time that a read took on the disks.
+    let ms = match case.is_traced() {
+        true => case.file_waits("file_read", is_innodb_data).connection_ms.min(case.ms(Part::FileRead)),
+        false => reads.per_transaction * disk_read_ms(case),
+    };
+    let is_unknown = case.is_traced() && !case.has_file_waits();
+    if case.share(ms) < 0.03 && !is_unknown {
         return None;
     }
     let asked = case.count(&["Innodb_buffer_pool_read_requests", "buffer_pool_read_requests"]);
@@ -44,8 +60,7 @@ fn buffer_pool_miss(case: &Case) -> Option<Claim> {
     );
     let claim = Claim::new(Cause::BufferPoolMiss, "reads of pages from disk hold", why)
         .certain(if case.is_traced() { 0.95 } else { 0.6 })
-        // Others wait for a page that one reads.
-        .asks_for_locks(0.5 * case.share(ms))
+        .may_be_in(&[Part::FileRead])
         .rests_on(case.parts(&[Part::FileRead]))
         .rests_on([case.series(&reads.series)])
         .rests_on(case.fact("innodb_buffer_pool_size"));
@@ -80,9 +95,9 @@ fn page_flush(case: &Case) -> Option<Claim> {
         numbers::plain(waits.per_transaction)
     );
     Some(
-        Claim::new(Cause::PageFlush, "waits for changed pages to be written hold as much as", why)
+        Claim::new(Cause::PageFlush, "waits for changed pages to be written hold", why)
             .holds(own.connection_ms.min(case.ms(Part::FileWrite)))
-            .asks_for_locks(waits.per_transaction * 10.0)
+            .may_be_in(&[Part::Lock, Part::FileWrite])
             .rests_on([case.series(&waits.series)])
             .rests_on(case.parts(&[Part::Lock, Part::FileWrite]))
             .rests_on(case.fact("innodb_io_capacity")),
@@ -100,8 +115,7 @@ fn doublewrite(case: &Case) -> Option<Claim> {
     let busy = written.busy + synced.busy;
     let waits = case.count(&["Innodb_buffer_pool_wait_free", "buffer_pool_wait_free"]);
     let is_waited_for = waits.as_ref().is_some_and(|waits| waits.per_transaction >= 1e-3);
-    let strength = if is_waited_for { 0.9 * busy.min(1.0) } else { 0.0 };
-    if case.share(own_ms) < 0.03 && strength < 0.3 {
+    if case.share(own_ms) < 0.03 && !(is_waited_for && busy > BUSY_MIN) {
         return None;
     }
     let why = format!(
@@ -110,9 +124,9 @@ fn doublewrite(case: &Case) -> Option<Claim> {
         if is_waited_for { " while transactions wait for free pages" } else { "" }
     );
     Some(
-        Claim::new(Cause::Doublewrite, "the doublewrite buffer holds as much as", why)
+        Claim::new(Cause::Doublewrite, "the doublewrite buffer holds", why)
             .holds(own_ms.min(case.ms(Part::FileWrite) + case.ms(Part::FileSync)))
-            .asks_for_locks(strength)
+            .may_be_in(&[Part::Lock])
             .rests_on(case.parts(&[Part::FileWrite, Part::FileSync]))
             .rests_on(case.fact("innodb_doublewrite")),
     )
@@ -128,16 +142,11 @@ fn swap(case: &Case) -> Option<Claim> {
     if per_s < SWAPPED_PER_S_MIN {
         return None;
     }
-    let read = moved.first().map_or(0.0, |measure| measure.per_transaction);
     let why = format!("{} pages a second moved between memory and swap", numbers::plain(per_s));
     let claim = Claim::new(Cause::Swap, "memory that was swapped out holds", why)
         .rests_on(moved.iter().map(|measure| case.series(&measure.series)))
         .rests_on(case.parts(&[Part::PageFault]));
-    Some(if case.is_traced() {
-        claim.holds(case.ms(Part::PageFault)).asks_for_locks(0.3).certain(0.95)
-    } else {
-        claim.holds_lock((read * SWAP_READ_MS).min(case.lock_ms())).certain(0.7)
-    })
+    Some(claim.holds(case.ms(Part::PageFault)).may_be_in(&[Part::PageFault, Part::Lock]).certain(0.95))
 }
 
 /// One thread at a time may write to a file, as some file systems have it: the kernel's lock of the file's inode.
@@ -157,4 +166,34 @@ fn kernel_inode_lock(case: &Case) -> Option<Claim> {
             .rests_on(case.parts(&[Part::KernelLock]))
             .rests_on(case.fact("innodb_flush_method")),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_of_the_buffer_pool_are_known_by_their_files() {
+        for path in [
+            "/tmp/data/shop/orders.ibd",
+            "/data/ibdata1",
+            "/data/undo001",
+            "/data/undo_002",
+            "/data/mysql.ibd",
+        ] {
+            assert!(is_innodb_data(path), "{path}");
+        }
+        for path in [
+            "/data/ibtmp1",
+            "/data/#innodb_temp/temp_1.ibt",
+            "/tmp/#sql-temptable-1f-3-0.MAI",
+            "/tmp/#sqla_0.MAD",
+            "/data/shop/#sql-ib99.ibd",
+            "/data/shop/old.MYD",
+            "/data/ib_logfile0",
+            "/data/mysql-bin.000001",
+        ] {
+            assert!(!is_innodb_data(path), "{path}");
+        }
+    }
 }

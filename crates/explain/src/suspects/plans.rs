@@ -3,13 +3,8 @@
 use super::case::Case;
 use super::claim::Claim;
 use super::model::Cause;
-use crate::model::Part;
+use crate::model::{Part, SeriesName};
 use crate::numbers;
-
-/// CPU time of a row that a scan reads and compares, and of one read and sorted, in ms. bench/causes measured 1.5 µs and
-/// 1.3 µs on a busy machine, for rows of 200 bytes; narrow ones take less.
-const SCANNED_ROW_MS: f64 = 1e-3;
-const SORTED_ROW_MS: f64 = 1e-3;
 
 /// Rows that SHOW STATUS and the like scan, each time that the counters are read.
 const ROWS_OF_A_READING: f64 = 1_500.0;
@@ -19,47 +14,65 @@ const ROWS_MIN: f64 = 200.0;
 /// A few short ranges in order, as in oltp-read-write, are sorted in memory and are no cause.
 const SORTED_ROWS_MIN: f64 = 500.0;
 
+/// Where this share of the statements scan, or sort, the CPU time of all of them is that of statements that do. The time of fewer
+/// is not measured apart from the rest.
+const STATEMENTS_MIN: f64 = 0.8;
+
+/// Of the rows that were scanned, the share that was sorted from which on the sort is what is to be saved.
+const SORTED_OF_SCANNED_MIN: f64 = 0.2;
+
 pub(super) fn claims(case: &Case) -> Vec<Claim> {
     [full_scan(case), tmp_table_sort(case)].into_iter().flatten().collect()
 }
 
-fn full_scan(case: &Case) -> Option<Claim> {
-    let unit = case.unit();
+/// Rows that are read by scanning tables for one transaction, without those that reading the counters takes.
+fn scanned_rows(case: &Case) -> Option<(f64, SeriesName)> {
     let read = case.count(&["Handler_read_rnd_next"])?;
     let readings = case.level.seconds.max(case.counts(&["Com_show_status"]).0 * case.transactions);
-    let rows = read.per_transaction - readings * ROWS_OF_A_READING / case.transactions;
-    let sorted = case.counts(&["Sort_rows"]).0;
+    Some((read.per_transaction - readings * ROWS_OF_A_READING / case.transactions, read.series))
+}
+
+/// "; 98 % of the statements scan a table"
+fn of_statements(share: Option<f64>, verb: &str) -> String {
+    share.map_or(String::new(), |share| format!("; {} of the statements {verb}", numbers::percent(share)))
+}
+
+/// The CPUs' time is that of statements that scan where nearly all of them do.
+fn full_scan(case: &Case) -> Option<Claim> {
+    let unit = case.unit();
+    let (rows, series) = scanned_rows(case)?;
     if rows < ROWS_MIN {
         return None;
     }
     let (joins, of_joins) = case.counts(&["Select_full_join"]);
     let join = if joins > 0.01 { ", joins without an index among them" } else { "" };
-    let why = format!("{} rows a {unit} are read by scanning tables{join}", numbers::plain(rows));
-    // A sort without an index scans, too: then the sort is what is to be saved.
-    let scan_ms = (rows - sorted).max(rows * 0.2) * SCANNED_ROW_MS;
+    let share = case.share_of_statements(&["Select_scan", "Select_full_join"]);
+    let why = format!(
+        "{} rows a {unit} are read by scanning tables{join}{}",
+        numbers::plain(rows),
+        of_statements(share, "scan one")
+    );
+    let is_for_sort = case.counts(&["Sort_rows"]).0 >= SORTED_OF_SCANNED_MIN * rows;
+    let share = share.filter(|share| *share >= STATEMENTS_MIN && !is_for_sort);
     Some(
-        Claim::new(Cause::FullScan, "scans of whole tables hold as much as", why)
-            .asks_for_cpu((scan_ms / case.cpu_ms().max(1e-9)).min(0.95))
-            .certain(0.95)
-            .rests_on([case.series(&read.series)])
+        Claim::new(Cause::FullScan, "statements that scan whole tables hold", why)
+            .holds_cpu(share.unwrap_or(0.0))
+            .may_be_in(&[Part::Cpu])
+            .certain(0.9)
+            .rests_on([case.series(&series)])
             .rests_on(case.all_series(&of_joins)),
     )
 }
 
+/// The same for statements that sort; what they write into temporary files is measured by file.
 fn tmp_table_sort(case: &Case) -> Option<Claim> {
     let unit = case.unit();
     let (sorted, mut series) = case.counts(&["Sort_rows"]);
     let (on_disk, of_disk) = case.counts(&["Created_tmp_disk_tables", "Sort_merge_passes"]);
-    let (scanned, _) = case.counts(&["Handler_read_rnd_next"]);
     series.extend(of_disk);
-    // Rows that are sorted after a scan were read for the sort.
-    let with_scan = if scanned > ROWS_MIN { sorted.min(scanned) * SCANNED_ROW_MS } else { 0.0 };
-    let sort_ms = sorted * SORTED_ROW_MS + with_scan;
-    let written = case.file_waits("file_write", |path| {
-        path.contains("#sql") || path.contains("ibtmp") || path.contains("/MY")
-    });
-    let strength = (sort_ms / case.cpu_ms().max(1e-9)).min(0.95).max(if on_disk >= 0.5 { 0.6 } else { 0.0 });
-    if (sorted < SORTED_ROWS_MIN && on_disk < 0.5) || strength < 0.1 {
+    let written = case.file_waits("file_write", is_temporary);
+    let read = case.file_waits("file_read", is_temporary);
+    if sorted < SORTED_ROWS_MIN && on_disk < 0.5 {
         return None;
     }
     let disk = if on_disk >= 0.5 {
@@ -67,12 +80,29 @@ fn tmp_table_sort(case: &Case) -> Option<Claim> {
     } else {
         String::new()
     };
-    let why = format!("{} rows a {unit} are sorted{disk}", numbers::plain(sorted));
+    let share = case.share_of_statements(&["Sort_range", "Sort_scan"]).filter(|_| sorted >= SORTED_ROWS_MIN);
+    let why = format!(
+        "{} rows a {unit} are sorted{disk}{}",
+        numbers::plain(sorted),
+        of_statements(share, "sort rows")
+    );
+    let is_what_scans_are_for =
+        scanned_rows(case).is_none_or(|(rows, _)| rows < ROWS_MIN || sorted >= SORTED_OF_SCANNED_MIN * rows);
+    let share = share.filter(|share| *share >= STATEMENTS_MIN && is_what_scans_are_for);
     Some(
-        Claim::new(Cause::TmpTableSort, "sorts and temporary tables hold as much as", why)
+        Claim::new(Cause::TmpTableSort, "statements that sort or make temporary tables hold", why)
             .holds(written.connection_ms.min(case.ms(Part::FileWrite)))
-            .asks_for_cpu(strength)
-            .certain(0.95)
+            .holds(read.connection_ms.min(case.ms(Part::FileRead)))
+            .holds_cpu(share.unwrap_or(0.0))
+            .may_be_in(&[Part::Cpu, Part::FileWrite])
+            .certain(0.9)
             .rests_on(case.all_series(&series)),
     )
+}
+
+/// Whether it is a file of a temporary table or of a sort.
+fn is_temporary(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let is_sort = name.starts_with("MY") && !name.contains('.');
+    name.starts_with("#sql") || name.starts_with("ibtmp") || name.ends_with(".ibt") || is_sort
 }

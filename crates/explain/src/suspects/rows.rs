@@ -93,11 +93,9 @@ fn lock_sys(case: &Case) -> Option<Claim> {
         numbers::count(u64::from(case.level.users)),
         numbers::plain(waits.per_transaction)
     );
-    let strength = 0.2 + 0.3 * (f64::from(case.level.users) / 256.0).min(1.0);
     Some(
-        Claim::new(Cause::LockSys, "InnoDB's lock system holds as much as", why)
-            .asks_for_locks(strength)
-            .certain(0.5)
+        Claim::new(Cause::LockSys, "InnoDB's lock system holds", why)
+            .may_be_in(&[Part::Lock])
             .rests_on([case.series(&waits.series)])
             .rests_on(case.parts(&[Part::Lock]))
             .rests_on(case.fact("innodb_deadlock_detect")),
@@ -109,30 +107,35 @@ fn auto_increment(case: &Case) -> Option<Claim> {
     let mode = case.variable("innodb_autoinc_lock_mode")?;
     let (single, mut series) = case.counts(&["Com_insert", "Com_replace"]);
     let (bulk, of_bulk) = case.counts(&["Com_insert_select", "Com_load", "Com_replace_select"]);
-    let strength = match mode {
-        "0" if single + bulk >= 0.1 => 0.9,
-        "1" if bulk >= 0.1 => 0.7,
-        _ => return None,
+    let is_kept_to_the_end = match mode {
+        "0" => single + bulk >= 0.1,
+        "1" => bulk >= 0.1,
+        _ => false,
     };
+    if !is_kept_to_the_end {
+        return None;
+    }
     series.extend(of_bulk);
+    let waited_ms = case.lock_sampled_ms("row", |mode| mode.to_ascii_uppercase().contains("AUTO_INC"));
     let why = format!(
         "with innodb_autoinc_lock_mode {mode} a table gives numbers to one INSERT at a time, until its end, and a {unit} sends {} of them",
         numbers::plain(single + bulk)
     );
     Some(
-        Claim::new(Cause::AutoIncrement, "locks on AUTO_INCREMENT columns hold as much as", why)
-            .asks_for_locks(strength)
-            .certain(0.8)
+        Claim::new(Cause::AutoIncrement, "locks on AUTO_INCREMENT columns hold", why)
+            .holds_lock(waited_ms.unwrap_or(0.0).min(case.lock_ms()))
+            .may_be_in(&[Part::Lock])
+            .certain(0.9)
             .rests_on(case.all_series(&series))
             .rests_on(case.parts(&[Part::Lock]))
             .rests_on(case.fact("innodb_autoinc_lock_mode")),
     )
 }
 
+/// No counter of these servers says how many versions readers step over, nor how long changes are put off.
 fn purge_lag(case: &Case) -> Option<Claim> {
     let history = case.gauge("Innodb_history_list_length").or_else(|| case.gauge("trx_rseg_history_len"))?;
     let evidence: Vec<Evidence> = vec![case.series(&history.2)];
-    let slept_ms = case.ms(Part::Sleep);
     let limit = case.number("innodb_max_purge_lag").filter(|limit| *limit > 0.0);
     if let Some(limit) = limit.filter(|limit| history.1 > *limit) {
         let why = format!(
@@ -142,23 +145,18 @@ fn purge_lag(case: &Case) -> Option<Claim> {
         );
         let claim = Claim::new(Cause::PurgeLag, "purge that lags behind holds", why).rests_on(evidence);
         let claim = claim.rests_on(case.fact("innodb_max_purge_lag")).rests_on(case.parts(&[Part::Sleep]));
-        return Some(if case.is_traced() {
-            claim.holds(slept_ms).certain(0.95)
-        } else {
-            claim.asks_for_locks(0.9)
-        });
+        return Some(claim.may_be_in(&[Part::Sleep]));
     }
     if history.0 < HISTORY_MIN {
         return None;
     }
     let why = format!(
-        "{} old row versions wait for purge, and readers have to step over them",
+        "{} old row versions wait for purge, which readers may have to step over",
         numbers::plain(history.0)
     );
     Some(
-        Claim::new(Cause::PurgeLag, "purge that lags behind holds as much as", why)
-            .asks_for_cpu(0.6 * (history.0 / 200_000.0).min(1.0))
-            .certain(0.6)
+        Claim::new(Cause::PurgeLag, "purge that lags behind holds", why)
+            .may_be_in(&[Part::Cpu])
             .rests_on(evidence),
     )
 }

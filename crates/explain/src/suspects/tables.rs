@@ -6,9 +6,6 @@ use super::model::Cause;
 use crate::model::Part;
 use crate::numbers;
 
-/// Time to open a table anew, in ms; an order of magnitude.
-const OPEN_TABLE_MS: f64 = 0.1;
-
 pub(super) fn claims(case: &Case) -> Vec<Claim> {
     [
         table_lock(case),
@@ -34,16 +31,23 @@ fn table_lock(case: &Case) -> Option<Claim> {
         numbers::plain(waits.per_transaction)
     );
     Some(
-        Claim::new(Cause::TableLock, "table locks hold as much as", why)
-            .asks_for_locks((waits.per_transaction * 5.0).max(0.3))
+        Claim::new(Cause::TableLock, "table locks hold", why)
+            .holds_lock(sampled_ms(case, "table"))
+            .may_be_in(&[Part::Lock])
             .certain(0.9)
             .rests_on([case.series(&waits.series)])
             .rests_on(case.parts(&[Part::Lock])),
     )
 }
 
+/// Sleep on locks of a kind, by connections that were found waiting for them, in ms.
+fn sampled_ms(case: &Case, kind: &str) -> f64 {
+    case.lock_sampled_ms(kind, |_| true).unwrap_or(0.0).min(case.lock_ms())
+}
+
+/// FLUSH is none of these: most kinds of it lock no table.
 fn metadata_lock(case: &Case) -> Option<Claim> {
-    const STATEMENTS: [&str; 12] = [
+    const STATEMENTS: [&str; 11] = [
         "Com_alter_table",
         "Com_create_index",
         "Com_drop_index",
@@ -53,13 +57,13 @@ fn metadata_lock(case: &Case) -> Option<Claim> {
         "Com_truncate",
         "Com_optimize",
         "Com_lock_tables",
-        "Com_flush",
         "Com_create_trigger",
         "Com_drop_trigger",
     ];
     let found: Vec<_> = STATEMENTS.iter().filter_map(|name| Some((*name, case.count(&[name])?))).collect();
     let statements: f64 = found.iter().map(|(_, measure)| measure.per_s).sum::<f64>() * case.level.seconds;
-    if statements < 0.5 {
+    let waited_ms = sampled_ms(case, "metadata");
+    if statements < 0.5 && waited_ms <= 0.0 {
         return None;
     }
     let mut names: Vec<String> = found
@@ -68,16 +72,20 @@ fn metadata_lock(case: &Case) -> Option<Claim> {
         .map(|(name, _)| name.trim_start_matches("Com_").replace('_', " ").to_uppercase())
         .collect();
     names.truncate(3);
-    let why = format!(
-        "{} statements that lock the definitions of tables ran meanwhile ({}){}",
-        numbers::plain(statements.round()),
-        numbers::list(&names),
-        case.lock_object("metadata")
-    );
+    let ran = match statements {
+        count if count < 0.5 => "no statement that changes tables ended meanwhile".to_string(),
+        count => format!(
+            "{} statements that lock the definitions of tables ran meanwhile ({})",
+            numbers::plain(count.round()),
+            numbers::list(&names)
+        ),
+    };
+    let why = format!("{ran}{}", case.lock_object("metadata"));
     Some(
-        Claim::new(Cause::MetadataLock, "metadata locks hold as much as", why)
-            .asks_for_locks(0.8)
-            .certain(0.75)
+        Claim::new(Cause::MetadataLock, "metadata locks hold", why)
+            .holds_lock(waited_ms)
+            .may_be_in(&[Part::Lock])
+            .certain(0.9)
             .rests_on(
                 found
                     .iter()
@@ -110,9 +118,8 @@ fn mdl_map(case: &Case) -> Option<Claim> {
         "this server keeps all metadata locks in a map under one mutex, which every statement takes twice"
             .to_string();
     Some(
-        Claim::new(Cause::MdlMap, "the map of metadata locks holds as much as", why)
-            .asks_for_locks(0.4)
-            .certain(0.5)
+        Claim::new(Cause::MdlMap, "the map of metadata locks holds", why)
+            .may_be_in(&[Part::Lock])
             .rests_on(case.parts(&[Part::Lock]))
             .rests_on(case.fact("metadata_locks_hash_instances").or_else(|| case.fact("version"))),
     )
@@ -144,9 +151,8 @@ fn grant_lock(case: &Case) -> Option<Claim> {
         numbers::plain(statements.round())
     );
     Some(
-        Claim::new(Cause::GrantLock, "the lock on users' rights holds as much as", why)
-            .asks_for_locks(0.7)
-            .certain(0.6)
+        Claim::new(Cause::GrantLock, "the lock on users' rights holds", why)
+            .may_be_in(&[Part::Lock])
             .rests_on(case.all_series(&series))
             .rests_on(case.parts(&[Part::Lock])),
     )
@@ -158,16 +164,13 @@ fn table_cache(case: &Case) -> Option<Claim> {
     if opened.per_transaction < 0.05 {
         return None;
     }
-    let cpu_ms = case.cpu_ms().max(1e-9);
     let why = format!(
-        "{} tables a {unit} had to be opened anew, because the table cache had none free",
+        "{} tables a {unit} had to be opened again, because the table cache had none free",
         numbers::plain(opened.per_transaction)
     );
     Some(
-        Claim::new(Cause::TableCache, "opening tables holds as much as", why)
-            .asks_for_cpu((opened.per_transaction * OPEN_TABLE_MS / cpu_ms).min(0.9))
-            .asks_for_locks(opened.per_transaction.min(0.9))
-            .certain(0.9)
+        Claim::new(Cause::TableCache, "opening tables holds", why)
+            .may_be_in(&[Part::Cpu, Part::Lock])
             .rests_on([case.series(&opened.series)])
             .rests_on(case.fact("table_open_cache")),
     )
@@ -190,10 +193,8 @@ fn query_cache(case: &Case) -> Option<Claim> {
         numbers::plain(used)
     );
     Some(
-        Claim::new(Cause::QueryCache, "the query cache's lock holds as much as", why)
-            .asks_for_locks(0.9)
-            .asks_for_cpu(0.2)
-            .certain(0.85)
+        Claim::new(Cause::QueryCache, "the query cache's lock holds", why)
+            .may_be_in(&[Part::Lock])
             .rests_on(case.all_series(&series))
             .rests_on(case.parts(&[Part::Lock]))
             .rests_on(case.fact("query_cache_type")),

@@ -2,7 +2,8 @@
 
 use whyso_explain::explain_at;
 use whyso_explain::model::{
-    Cause, Counter, CpuUse, Explanation, FileWait, Gauge, Input, LevelInput, Machine, Pacing, SeriesName,
+    Cause, Counter, CpuUse, Explanation, FileWait, Gauge, Input, LevelInput, LockObject, Machine, Pacing,
+    SampledClass, SeriesName,
 };
 
 const SECONDS: f64 = 10.0;
@@ -122,11 +123,46 @@ impl Made {
         explain_at(&self.0, None)
     }
 
-    /// Counters that tell too little for a first suspect name one all the same.
+    /// Stacks of connections' threads: how many waits of which class were sampled in sleep on locks.
+    pub(crate) fn stacks(mut self, classes: &[(&str, u64)]) -> Made {
+        let sampled = |(class, count): &(&str, u64)| SampledClass {
+            state: "lock".to_string(),
+            class: class.to_string(),
+            count: *count,
+            ns: *count as f64 * 1e6,
+        };
+        self.last().wait_classes = classes.iter().map(sampled).collect();
+        self
+    }
+
+    /// Connections that were found waiting for a kind of lock, so many at a time.
+    pub(crate) fn found_waiting(mut self, kind: &str, mode: &str, connections: f64) -> Made {
+        self.last().lock_objects.push(LockObject {
+            kind: kind.to_string(),
+            object: "shop.orders".to_string(),
+            mode: mode.to_string(),
+            samples: 200,
+            share: 1.0,
+            waited_ns: Some(connections * SECONDS * 1e9),
+            ..LockObject::default()
+        });
+        self
+    }
+
+    /// A cause that nothing measured gets no share: it is possible, and the first suspect is another.
     #[track_caller]
-    pub(crate) fn suspects(&self, expected: Cause) {
-        let suspects = self.explained().suspects;
-        assert!(suspects.iter().any(|suspect| suspect.id == expected), "{suspects:#?}");
+    pub(crate) fn is_but_possible(&self, first: Cause, expected: Cause) {
+        let Explanation { suspects, possible, findings, .. } = self.explained();
+        assert_eq!(suspects[0].id, first, "{suspects:#?}");
+        assert!(suspects.iter().all(|suspect| suspect.id != expected), "{suspects:#?}");
+        let one = possible.iter().find(|one| one.id == expected);
+        let one = one.unwrap_or_else(|| panic!("{expected:?} is not possible: {possible:#?}"));
+        assert!(!one.evidence.is_empty() && one.text.ends_with('.'), "{one:#?}");
+        let sentence = &findings.iter().find(|finding| finding.id == "possible").unwrap().text;
+        assert!(
+            sentence.starts_with("Possible, not measured: ") && sentence.contains(expected.name()),
+            "{sentence}"
+        );
     }
 
     #[track_caller]

@@ -23,6 +23,7 @@ pub fn why_json(run: &RunInfo, explanation: &Explanation) -> Value {
     let mut object = json!({
         "levels": levels,
         "suspects": explanation.suspects.iter().map(suspect_object).collect::<Vec<_>>(),
+        "possible": explanation.possible,
         "pauses": pauses(&explanation.findings),
     });
     if run.process().is_some() {
@@ -45,7 +46,7 @@ fn suspect_object(suspect: &Suspect) -> Value {
     json!({
         "id": suspect.id,
         "share": suspect.share,
-        "predicted_gain": {"low": suspect.predicted_gain.low, "high": suspect.predicted_gain.high},
+        "predicted_gain": suspect.predicted_gain.map(|gain| json!({"low": gain.low, "high": gain.high})),
         "evidence": suspect.evidence,
         "text": suspect.text,
     })

@@ -8,7 +8,7 @@ pub(crate) use table::parts_shown;
 
 use std::fmt::Write as _;
 
-use whyso_explain::model::{Cause, Evidence, Explanation, Finding, Gain, Suspect};
+use whyso_explain::model::{Cause, Evidence, Explanation, Finding, Gain, Possible, Suspect};
 
 use crate::terminal::{TEXT_WIDTH, wrapped};
 
@@ -36,6 +36,7 @@ pub fn why(explanation: &Explanation) -> String {
         out.push_str(&wrapped(&finding.text, "  ", TEXT_WIDTH));
     }
     out.push_str(&suspects(&explanation.suspects));
+    out.push_str(&possible(&explanation.possible));
     out
 }
 
@@ -46,18 +47,40 @@ fn suspects(suspects: &[Suspect]) -> String {
     }
     let mut out = String::from("\nSuspects\n");
     for (at, suspect) in suspects.iter().enumerate() {
-        let Gain { low, high } = suspect.predicted_gain;
         let (name, share) = (suspect.id.name(), suspect.share * 100.0);
-        let then = if suspect.id == Cause::Unsaturated { "with more users" } else { "without it" };
-        let _ = writeln!(
-            out,
-            "{}. {name}: {share:.0} % of the response time; throughput × {low:.2} to {high:.2} {then}",
-            at + 1
-        );
+        let then = match (suspect.predicted_gain, suspect.id) {
+            (None, _) => String::new(),
+            (Some(gain), Cause::Unsaturated) => format!("; {} with more users", estimate(gain)),
+            (Some(gain), Cause::Cpu) => format!("; {} with more CPUs", estimate(gain)),
+            (Some(gain), _) => format!("; {} without it", estimate(gain)),
+        };
+        let _ = writeln!(out, "{}. {name}: {share:.0} % of the response time{then}", at + 1);
         out.push_str(&indented(&suspect.text));
         let rests_on = evidence(&suspect.evidence);
         if !rests_on.is_empty() {
-            out.push_str(&indented(&format!("Rests on {rests_on}.")));
+            out.push_str(&indented(&format!("Evidence: {rests_on}.")));
+        }
+    }
+    out
+}
+
+/// "an estimated 1.9 to 3.7 times the throughput"
+fn estimate(gain: Gain) -> String {
+    format!("an estimated {:.2} to {:.2} times the throughput", gain.low, gain.high)
+}
+
+/// What may be the cause, and was not measured.
+fn possible(possible: &[Possible]) -> String {
+    if possible.is_empty() {
+        return String::new();
+    }
+    let mut out = String::from("\nPossible, not measured\n");
+    for one in possible {
+        let _ = writeln!(out, "- {}", one.id.name());
+        out.push_str(&indented(&one.text));
+        let names = evidence(&one.evidence);
+        if !names.is_empty() {
+            out.push_str(&indented(&format!("Evidence: {names}.")));
         }
     }
     out
