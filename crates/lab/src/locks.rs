@@ -1,12 +1,13 @@
 //! Lock waits by object: what a recording holds of them over a window, and who waits for whom on a server now.
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use whyso_explain::locks::{
-    InstrumentWait, LockLook, LockObject, LockSeen, TableWait, WaitingTree, instruments, is_lock_source,
-    objects, tables, waiting_trees,
+    InstrumentWait, LockLook, LockObject, LockSeen, Snapshots, TableWait, WaitingTree, instruments,
+    is_lock_source, objects, tables, waiting_trees,
 };
-use whyso_explain::model::{Counter, LevelInput};
+use whyso_explain::model::{Counter, LevelInput, SeriesName};
 use whyso_record::Recording;
 use whyso_record::data::{SeriesKey, TextRows};
 use whyso_record::run::Window;
@@ -21,6 +22,8 @@ use crate::{Error, login};
 /// Sampler, table and gauge of connections that were found waiting.
 const SOURCE: &str = "lock_waits";
 const WAITING: &str = "waiting";
+/// InnoDB's count of connections that wait for a row now.
+const CURRENT_WAITS: &str = "Innodb_row_lock_current_waits";
 /// How long a server may take to say who waits.
 const ANSWER_TIME_MAX: std::time::Duration = std::time::Duration::from_secs(10);
 
@@ -30,6 +33,8 @@ pub struct LocksOver {
     pub window: Window,
     /// Times that it was looked who waits.
     pub looks: u64,
+    /// How well that went.
+    pub snapshots: Snapshots,
     pub objects: Vec<LockObject>,
     /// What InnoDB itself counted: waits for row locks, and their time in ns; `None` where that was not read.
     pub row_locks_counted: Option<(f64, f64)>,
@@ -48,6 +53,7 @@ impl LocksOver {
             window,
             seconds: self.window.seconds(),
             looks: self.looks,
+            snapshots: self.snapshots,
             objects: &self.objects,
             row_locks_counted: self.row_locks_counted,
             instruments: &self.instruments,
@@ -61,6 +67,14 @@ impl LocksOver {
 /// Who waits for whom.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LocksNow {
+    /// When the snapshot was asked for, as "2026-01-31 23:59:59 UTC".
+    pub at: String,
+    /// How long the server took for it.
+    pub took_ms: f64,
+    /// Why it failed; then no trees are known.
+    pub failed: Option<String>,
+    /// Connections that InnoDB's status counts as waiting for a row; `None` where it does not tell.
+    pub row_waits_counted: Option<u64>,
     pub trees: Vec<WaitingTree>,
     /// What the server does not tell, and what would change that; a sentence each.
     pub not_told: Vec<String>,
@@ -104,10 +118,12 @@ pub fn locks_in(recording: &Recording, window: Window) -> Result<LocksOver, Erro
     };
     let waits = counted(["Innodb_row_lock_waits", "lock_row_lock_waits"], 1.0);
     let time_ns = counted(["Innodb_row_lock_time", "lock_row_lock_time"], 1e6);
+    let seen = within(&looks, window);
     Ok(LocksOver {
         window,
         looks: looks_taken(recording, window)?,
-        objects: objects(within(&looks, window), &waited_ns(&measured)),
+        snapshots: snapshots(recording, window, &measured, seen, time_ns)?,
+        objects: objects(seen, &waited_ns(&measured)),
         row_locks_counted: waits.zip(time_ns),
         instruments: instruments(&measured.counters),
         tables: tables(&measured.counters),
@@ -127,8 +143,15 @@ fn is_needed(key: &SeriesKey) -> bool {
         && ["innodb_row_lock_waits", "innodb_row_lock_time", "lock_row_lock_waits", "lock_row_lock_time"]
             .iter()
             .any(|name| key.metric.eq_ignore_ascii_case(name));
+    let is_current = key.source == "status" && key.metric.eq_ignore_ascii_case(CURRENT_WAITS);
+    let is_of_sampler = key.source == "watch" && key.instance == SOURCE;
     let is_of_requests = key.source == "trace" && key.metric == "request_lock_ns";
-    is_of_innodb || is_of_requests || key.source == SOURCE || is_lock_source(&key.source)
+    is_of_innodb
+        || is_current
+        || is_of_sampler
+        || is_of_requests
+        || key.source == SOURCE
+        || is_lock_source(&key.source)
 }
 
 /// Lines that samplers of lock waits have for what is not there.
@@ -164,6 +187,45 @@ fn looks_taken(recording: &Recording, window: Window) -> Result<u64, Error> {
     Ok(most)
 }
 
+/// How well the lock tables were read over a window. `row_wait_ns`: what InnoDB counted of waits for rows meanwhile.
+fn snapshots(
+    recording: &Recording,
+    window: Window,
+    measured: &LevelInput,
+    seen: &[LockLook],
+    row_wait_ns: Option<f64>,
+) -> Result<Snapshots, Error> {
+    let (mut taken, mut last_ns) = (0, None);
+    for id in recording.find(SOURCE, WAITING, Some("row")) {
+        let t_ns = recording.samples(id, None)?.points().t_ns;
+        let until = &t_ns[..t_ns.partition_point(|t_ns| *t_ns <= window.end_ns)];
+        taken += until.iter().filter(|t_ns| **t_ns >= window.begin_ns).count() as u64;
+        last_ns = last_ns.max(until.last().copied());
+    }
+    let of_sampler = |metric: &str| {
+        let found = measured.counters.iter().find(|counter| {
+            let series = &counter.series;
+            series.source == "watch" && series.metric == metric && series.instance == SOURCE
+        });
+        found.map_or(0, |counter| counter.increase.round().max(0.0) as u64)
+    };
+    let gauge = |source: &str, metric: &str| {
+        let is_named = |name: &SeriesName| name.source == source && name.metric.eq_ignore_ascii_case(metric);
+        measured.gauges.iter().find(|gauge| is_named(&gauge.series))
+    };
+    let found_rows = seen.iter().flat_map(|look| &look.waits).filter(|wait| wait.kind == "row").count();
+    Ok(Snapshots {
+        seconds: window.seconds(),
+        taken,
+        failed: of_sampler("failed") + of_sampler("missed"),
+        last_good_s: last_ns.map(|last_ns| (window.end_ns - last_ns) as f64 / 1e9),
+        last_took_ms: gauge(SOURCE, "snapshot_ns").map(|gauge| gauge.mean / 1e6),
+        found_rows: found_rows as u64,
+        row_wait_s: row_wait_ns.map(|ns| ns / 1e9),
+        row_waits_now: gauge("status", CURRENT_WAITS).map(|gauge| (gauge.mean, gauge.max)),
+    })
+}
+
 fn looks(recording: &Recording) -> Result<Vec<LockLook>, Error> {
     if !recording.row_sources().iter().any(|source| source == SOURCE) {
         return Ok(Vec::new());
@@ -189,27 +251,48 @@ fn look(table: &TextRows) -> LockLook {
 /// Who waits for whom on a server, wherever it is, now.
 ///
 /// # Errors
-/// The server can't be reached, or does not answer within ten seconds.
+/// The server can't be reached. Where it does not say who waits within ten seconds, that is told in what is given.
 pub fn locks_now(dsn: &str, ask_password: &AskPassword) -> Result<LocksNow, Error> {
     let runtime = runtime()?;
     let mut dsn = login::neutral(dsn)?;
-    let asked = runtime.block_on(async {
+    let asked: Result<LocksNow, Error> = runtime.block_on(async {
         let mut conn = login::log_in(&mut dsn, ask_password).await?;
+        let (at, began) = (jiff::Timestamp::now(), Instant::now());
         let asked = tokio::time::timeout(ANSWER_TIME_MAX, lock_waits(&mut conn)).await;
-        let _ = tokio::time::timeout(GOODBYE_TIME_MAX, conn.disconnect()).await;
+        let mut now = LocksNow {
+            at: at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),
+            took_ms: began.elapsed().as_secs_f64() * 1e3,
+            ..LocksNow::default()
+        };
         match asked {
-            Ok(Ok(look)) => Ok(look),
-            Ok(Err(error)) => Err(Error::Failed(format!("the server can't say who waits: {error}"))),
-            Err(_) => Err(Error::Failed(format!(
-                "the server did not say within {} s who waits: see its log, and try again",
-                ANSWER_TIME_MAX.as_secs()
-            ))),
+            Ok(Ok(look)) => {
+                let waits: Vec<LockSeen> = look.waits.into_iter().map(seen_now).collect();
+                (now.trees, now.not_told) = (waiting_trees(&waits), look.absent);
+            }
+            Ok(Err(error)) => now.failed = Some(format!("the server can't say who waits: {error}")),
+            Err(_) => {
+                now.failed =
+                    Some(format!("the server did not say within {} s who waits", ANSWER_TIME_MAX.as_secs()));
+                // What is still being answered there takes this connection's next question for its own.
+                drop(conn);
+                conn = dsn.connect().await?;
+            }
         }
+        now.row_waits_counted = row_waits_counted(&mut conn).await;
+        let _ = tokio::time::timeout(GOODBYE_TIME_MAX, conn.disconnect()).await;
+        Ok(now)
     });
     runtime.shutdown_timeout(GOODBYE_TIME_MAX);
-    let look = asked?;
-    let waits: Vec<LockSeen> = look.waits.into_iter().map(seen_now).collect();
-    Ok(LocksNow { trees: waiting_trees(&waits), not_told: look.absent })
+    asked
+}
+
+/// Connections that InnoDB counts as waiting for a row now; `None` where the server does not tell in time.
+async fn row_waits_counted(conn: &mut mysql_async::Conn) -> Option<u64> {
+    use mysql_async::prelude::Queryable;
+    let question = format!("SHOW GLOBAL STATUS LIKE '{CURRENT_WAITS}'");
+    let asked = conn.query_first::<(String, u64), _>(question);
+    let row = tokio::time::timeout(GOODBYE_TIME_MAX, asked).await.ok()?.ok()??;
+    Some(row.1)
 }
 
 fn seen_now(wait: LockWait) -> LockSeen {
@@ -229,7 +312,10 @@ fn seen_now(wait: LockWait) -> LockSeen {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use whyso_explain::model::{Gauge, SeriesName};
+    use whyso_explain::model::Gauge;
+    use whyso_record::data::{Kind, Reading, SeriesId, Status, Value};
+    use whyso_record::run::RunInfo;
+    use whyso_record::{Options, Recorder};
 
     fn table(t_ns: i64, rows: &[(&str, &str)]) -> TextRows {
         TextRows {
@@ -261,6 +347,68 @@ mod tests {
         let gauges = vec![Gauge { series, mean: 1.5, ..Gauge::default() }];
         let level = LevelInput { begin_ns: 0, end_ns: 20, gauges, ..LevelInput::default() };
         assert_eq!(waited_ns(&level), BTreeMap::from([("row".to_string(), 30.0)]));
+    }
+
+    /// Ten seconds in which the lock tables were read once, at 2 s, and then not any more, while InnoDB counted waits.
+    #[test]
+    fn a_recording_whose_snapshots_failed_does_not_say_that_nobody_waited() {
+        const S: i64 = 1_000_000_000;
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path().join("run");
+        let recorder = Recorder::create(&dir, Options { reserve_bytes: 0, ..Options::default() }).unwrap();
+        recorder.set_run(&RunInfo::default());
+        let series = |source: &str, metric: &str, instance: &str, kind: Kind| {
+            recorder.series(&SeriesKey {
+                host: "server".to_string(),
+                source: source.to_string(),
+                metric: metric.to_string(),
+                instance: instance.to_string(),
+                kind,
+                unit: "1".to_string(),
+            })
+        };
+        let waiting = series(SOURCE, WAITING, "row", Kind::Gauge);
+        let snapshot_ns = series(SOURCE, "snapshot_ns", "", Kind::Gauge);
+        let failed = series("watch", "failed", SOURCE, Kind::Counter);
+        let time = series("status", "Innodb_row_lock_time", "", Kind::Counter);
+        let waits = series("status", "Innodb_row_lock_waits", "", Kind::Counter);
+        let current = series("status", CURRENT_WAITS, "", Kind::Gauge);
+        let read = |source: &str, at_s: i64, values: &[(SeriesId, i64)]| {
+            recorder.reading(Reading {
+                source: source.to_string(),
+                begin_ns: at_s * S - 1,
+                end_ns: at_s * S,
+                status: Status::Ok,
+                values: values.iter().map(|(id, value)| (*id, Value::Int(*value))).collect(),
+            });
+        };
+        read(SOURCE, 2, &[(waiting, 0), (snapshot_ns, 1_900_000_000)]);
+        for at_s in 0..=10 {
+            read("watch", at_s, &[(failed, at_s / 3)]);
+            read("status", at_s, &[(time, 2_000 * at_s), (waits, at_s), (current, 4)]);
+        }
+        recorder.finish().unwrap();
+        let recording = Recording::open(&dir).unwrap();
+
+        let over = locks_in(&recording, Window { begin_ns: 0, end_ns: 10 * S }).unwrap();
+        let snapshots = over.snapshots;
+        assert_eq!((snapshots.taken, snapshots.failed, snapshots.last_good_s), (1, 3, Some(8.0)));
+        assert_eq!(snapshots.last_took_ms, Some(1_900.0));
+        assert!((snapshots.row_wait_s.unwrap() - 20.0).abs() < 1e-6 && !snapshots.are_good());
+        let told = whyso_report::locks(over.told("the whole run"));
+        let line = told.split_whitespace().collect::<Vec<_>>().join(" ");
+        for words in [
+            "was taken 8 s before the end and took 1,900 ms; 3 attempts failed or came too late.",
+            "But InnoDB counted 20 s of waits for row locks",
+            "as many as 4 connections waiting for a row at a time",
+        ] {
+            assert!(line.contains(words), "{words} is missing in {told}");
+        }
+        // After the last good one nothing was read at all.
+        let later = locks_in(&recording, Window { begin_ns: 4 * S, end_ns: 10 * S }).unwrap();
+        let told = whyso_report::locks(later.told("the end"));
+        assert!(!told.contains("No connection was found"), "{told}");
+        assert!(told.contains("is not known"), "{told}");
     }
 
     #[test]

@@ -54,7 +54,7 @@ pub use compare::{CompareTable, compare, compare_markdown, compare_tables};
 pub use differences::differences;
 pub use history::history;
 pub use json::json;
-pub use locks::{LevelLocks, LocksOf, locks, locks_json, locks_now, locks_now_json};
+pub use locks::{LevelLocks, LocksNowOf, LocksOf, locks, locks_json, locks_now, locks_now_json};
 pub use markdown::markdown;
 pub use pauses::pauses;
 pub use payload::origin_ns;

@@ -7,7 +7,9 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::Args;
 use whyso_lab::{Error, locks_in};
+use whyso_report::LocksNowOf;
 
+use crate::FAILED;
 use crate::choice_args::{Chosen, WindowArgs, chosen};
 use crate::commands::open;
 use crate::given::{ask_password, hide_passwords};
@@ -34,13 +36,22 @@ pub(crate) struct LocksArgs {
 }
 
 pub(crate) fn locks(args: &LocksArgs) -> Result<ExitCode> {
+    let mut failed = false;
     let (text, object) = match (&args.run, &args.dsn) {
         (Some(run), None) => of_run(args, run)?,
         (None, Some(dsn)) => {
             hide_passwords(std::slice::from_ref(dsn));
             let found = whyso_lab::locks_now(dsn, &ask_password)?;
-            let (trees, not_told) = (&found.trees, &found.not_told);
-            (whyso_report::locks_now(trees, not_told), whyso_report::locks_now_json(trees, not_told))
+            let of = LocksNowOf {
+                at: &found.at,
+                took_ms: found.took_ms,
+                failed: found.failed.as_deref(),
+                row_waits_counted: found.row_waits_counted,
+                trees: &found.trees,
+                not_told: &found.not_told,
+            };
+            failed = of.failed.is_some();
+            (whyso_report::locks_now(of), whyso_report::locks_now_json(of))
         }
         _ => bail!(Error::Plan("give a recorded run, or a server with --dsn".to_string())),
     };
@@ -49,7 +60,7 @@ pub(crate) fn locks(args: &LocksArgs) -> Result<ExitCode> {
         true => writeln!(out, "{}", serde_json::to_string_pretty(&object)?)?,
         false => write!(out, "{text}")?,
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(if failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }
 
 fn of_run(args: &LocksArgs, run: &std::path::Path) -> Result<(String, serde_json::Value)> {

@@ -2,10 +2,12 @@
 
 mod instruments;
 mod objects;
+mod snapshots;
 mod tree;
 
 pub use instruments::{InstrumentWait, TableWait, instruments, is_lock_source, tables};
 pub use objects::{LockLook, LockObject, LockSeen, objects};
+pub use snapshots::{STALE_S, Snapshots};
 pub use tree::{Waiting, WaitingTree, waiting_trees};
 
 pub(crate) use objects::SAMPLES_MIN;

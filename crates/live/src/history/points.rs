@@ -42,6 +42,12 @@ impl Points {
         (&self.t_ns, &self.value)
     }
 
+    /// The last reading until a time, and its value.
+    pub(super) fn last_until(&self, t_ns: i64) -> Option<(i64, f64)> {
+        let at = self.t_ns.partition_point(|at| *at <= t_ns).checked_sub(1)?;
+        Some((self.t_ns[at], self.value[at]))
+    }
+
     /// Forgets what was before `t_ns`, but for the reading that holds at that time.
     pub(super) fn forget_before(&mut self, t_ns: i64) {
         let first = self.t_ns.partition_point(|at| *at <= t_ns).saturating_sub(1);

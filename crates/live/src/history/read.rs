@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use whyso_explain::locks::{LockLook, LockSeen};
+use whyso_explain::locks::{LockLook, LockSeen, Snapshots};
 use whyso_explain::model::{Counter, Gauge, LevelInput, Pacing, SeriesName};
 use whyso_record::data::{Event, Kind, SeriesKey, TextRows};
 use whyso_record::run::Window;
@@ -14,6 +14,7 @@ use super::{History, Inner};
 const GAP_NS: i64 = 25_000_000_000;
 /// Who waits for whom is looked up twice a second, and told where anybody does: an older look is over.
 const LOCK_LOOK_NS: i64 = 3_000_000_000;
+const LOCK_LOOKS_PER_S: f64 = 2.0;
 
 /// Equal spans of time, side by side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -175,6 +176,31 @@ impl History {
     /// Who waits for whom at a time.
     pub(crate) fn lock_look_at(&self, t_ns: i64) -> Option<LockLook> {
         self.lock_looks(Window { begin_ns: t_ns - LOCK_LOOK_NS, end_ns: t_ns }).pop()
+    }
+
+    /// How well the lock tables were read over a window, and what InnoDB's status says of waits for rows at its end.
+    pub(crate) fn lock_snapshots(&self, window: Window) -> Snapshots {
+        let inner = self.lock();
+        let last_of = |named: (&str, &str)| {
+            let found = inner.named(named).into_iter().filter_map(|points| points.last_until(window.end_ns));
+            found.max_by_key(|(t_ns, _)| *t_ns)
+        };
+        let last = last_of(("lock_waits", "waiting"));
+        let is_within = last.is_some_and(|(t_ns, _)| t_ns >= window.begin_ns);
+        let now = last_of(("status", "Innodb_row_lock_current_waits"));
+        let now =
+            now.filter(|(t_ns, _)| window.end_ns - t_ns <= LOCK_LOOK_NS).map(|(_, count)| (count, count));
+        Snapshots {
+            seconds: window.seconds(),
+            // Of readings with the same value the history keeps two: how many there were is by the interval between them.
+            taken: if is_within { (window.seconds() * LOCK_LOOKS_PER_S).max(1.0) as u64 } else { 0 },
+            failed: 0,
+            last_good_s: last.map(|(t_ns, _)| (window.end_ns - t_ns) as f64 / 1e9),
+            last_took_ms: last_of(("lock_waits", "snapshot_ns")).map(|(_, ns)| ns / 1e6),
+            found_rows: 0,
+            row_wait_s: None,
+            row_waits_now: now,
+        }
     }
 
     /// The looks at connections in a window, the newest first.

@@ -3,14 +3,14 @@
 mod now;
 mod page;
 
-pub use now::{locks_now, locks_now_json};
+pub use now::{LocksNowOf, locks_now, locks_now_json};
 pub use page::LevelLocks;
 pub(crate) use page::{LocksHead, heads as locks_heads};
 
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
-use whyso_explain::locks::{InstrumentWait, LockObject, TableWait};
+use whyso_explain::locks::{InstrumentWait, LockObject, Snapshots, TableWait};
 
 use crate::number::{grouped, percent, whole};
 use crate::terminal::{TEXT_WIDTH, aligned_with_words, wrapped};
@@ -29,6 +29,8 @@ pub struct LocksOf<'a> {
     pub seconds: f64,
     /// Times that it was looked who waits.
     pub looks: u64,
+    /// How well that went.
+    pub snapshots: Snapshots,
     pub objects: &'a [LockObject],
     /// What InnoDB counted: waits for row locks, and their time in ns.
     pub row_locks_counted: Option<(f64, f64)>,
@@ -66,11 +68,17 @@ fn objects(of: LocksOf) -> String {
             grouped(ns / 1e9)
         )
     });
+    let snapshots = snapshots(of.snapshots);
     if of.objects.is_empty() {
-        let looks = whole(of.looks);
-        return format!(
-            "No connection was found waiting for a lock in {looks} looks at the server.{counted}\n"
-        );
+        let found = match of.snapshots.taken {
+            0 => "Whether connections waited for locks is not known: the lock tables could not be read in this window."
+                .to_string(),
+            _ => format!("No connection was found waiting for a lock in {} looks at the server.", whole(of.looks)),
+        };
+        return match snapshots.is_empty() {
+            true => format!("{found}{counted}\n"),
+            false => wrapped_plain(&format!("{found}{counted}{snapshots}")),
+        };
     }
     let samples: u64 = of.objects.iter().map(|object| object.samples).sum();
     let mut out = format!(
@@ -78,6 +86,9 @@ fn objects(of: LocksOf) -> String {
         whole(samples),
         whole(of.looks)
     );
+    if !snapshots.is_empty() {
+        out.push_str(&wrapped_plain(snapshots.trim_start()));
+    }
     let head = ["samples", "share", "seconds", "lock", "mode", "table (index)", "held by"];
     let mut rows = vec![head.map(str::to_string).to_vec()];
     for object in of.objects.iter().take(SHOWN_MAX) {
@@ -94,6 +105,23 @@ fn objects(of: LocksOf) -> String {
     out.push_str(&aligned_with_words(&rows, &[3, 4, 5, 6]));
     out.push_str(&more(of.objects.len()));
     out
+}
+
+/// What stands against the snapshots, or how old the last good one is, with a space before; empty where they are as they should be.
+fn snapshots(of: Snapshots) -> String {
+    let mut text = String::new();
+    if of.failed > 0 || !of.are_good() {
+        text.push_str(&format!(" {}", of.in_words()));
+    }
+    if let Some(contradiction) = of.contradiction() {
+        text.push_str(&format!(" {contradiction}"));
+    }
+    text
+}
+
+/// In as many columns as a terminal has.
+fn wrapped_plain(text: &str) -> String {
+    wrapped(text, "", TEXT_WIDTH).trim_start_matches(['•', ' ']).replace("\n  ", "\n")
 }
 
 /// "shop.orders (PRIMARY)"
@@ -221,6 +249,15 @@ pub fn locks_json(of: LocksOf) -> Value {
         "window": of.window,
         "seconds": of.seconds,
         "looks": of.looks,
+        "snapshots": {
+            "taken": of.snapshots.taken,
+            "failed": of.snapshots.failed,
+            "last_good_s_before_end": of.snapshots.last_good_s,
+            "last_took_ms": of.snapshots.last_took_ms,
+            "are_good": of.snapshots.are_good(),
+            "contradiction": of.snapshots.contradiction(),
+            "text": snapshots(of.snapshots).trim_start(),
+        },
         "row_locks_counted": counted,
         "requests_waited_s": of.requests_waited_ns.map(|ns| ns / 1e9),
         "objects": of.objects.iter().map(object).collect::<Vec<_>>(),

@@ -6,29 +6,87 @@ use serde_json::{Value, json};
 use whyso_explain::locks::{Waiting, WaitingTree};
 
 use super::{place, shortened};
-use crate::number::whole;
+use crate::number::{grouped, whole};
 use crate::terminal::{TEXT_WIDTH, wrapped};
 use crate::threads::clean;
 
+/// What is known of who waits for whom now.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LocksNowOf<'a> {
+    /// When the snapshot was asked for.
+    pub at: &'a str,
+    pub took_ms: f64,
+    /// Why it failed.
+    pub failed: Option<&'a str>,
+    /// Connections that InnoDB counts as waiting for a row.
+    pub row_waits_counted: Option<u64>,
+    pub trees: &'a [WaitingTree],
+    pub not_told: &'a [String],
+}
+
+impl LocksNowOf<'_> {
+    fn waiting(&self) -> usize {
+        self.trees.iter().map(waiting_in).sum()
+    }
+
+    /// Whether waits for rows are told at all.
+    fn tells_rows(&self) -> bool {
+        !self.not_told.iter().any(|line| line.starts_with("who waits for whom"))
+    }
+
+    /// That InnoDB's counter says otherwise; `None` where it does not.
+    fn contradiction(&self) -> Option<String> {
+        let counted = self.row_waits_counted.filter(|counted| *counted > 0)?;
+        let waits_for_row = |tree: &WaitingTree| rows_in(tree) > 0;
+        (!self.trees.iter().any(waits_for_row)).then(|| {
+            let connections = if counted == 1 { "1 connection waits" } else { "connections wait" };
+            let count = if counted == 1 { String::new() } else { format!("{} ", whole(counted)) };
+            format!("But InnoDB counts that {count}{connections} for a row now, and the snapshot does not show which.")
+        })
+    }
+
+    fn headline(&self) -> String {
+        let took = format!("The snapshot was taken at {} and took {} ms.", self.at, grouped(self.took_ms));
+        match (self.failed, self.waiting()) {
+            (Some(why), _) => {
+                format!("Who waits for locks is not known: {why}. It was asked at {}.", self.at)
+            }
+            (None, 0) if !self.tells_rows() => {
+                format!("Who waits for rows is not known: the server does not tell this user. {took}")
+            }
+            (None, 0) if self.contradiction().is_some() => {
+                format!("The lock tables show no connection that waits. {took}")
+            }
+            (None, 0) => format!("No connection waits for a lock now. {took}"),
+            (None, 1) => format!("1 connection waits for a lock now. {took}"),
+            (None, waiting) => format!("{} connections wait for locks now. {took}", whole(waiting as u64)),
+        }
+    }
+}
+
 /// A line a connection, indented under the one that it waits for.
-pub fn locks_now(trees: &[WaitingTree], not_told: &[String]) -> String {
-    let waiting: usize = trees.iter().map(waiting_in).sum();
-    let mut out = match waiting {
-        0 => "No connection waits for a lock now.\n".to_string(),
-        1 => "1 connection waits for a lock now.\n".to_string(),
-        waiting => format!("{} connections wait for locks now.\n", whole(waiting as u64)),
-    };
-    for tree in trees {
+pub fn locks_now(of: LocksNowOf) -> String {
+    let mut out = format!("{}\n", of.headline());
+    if let Some(contradiction) = of.contradiction() {
+        out.push_str(&format!("{contradiction}\n"));
+    }
+    for tree in of.trees {
         out.push('\n');
         lines(&mut out, tree, 0);
     }
-    if !not_told.is_empty() {
+    if !of.not_told.is_empty() {
         out.push_str("\nNot told by this server:\n");
-        for line in not_told {
+        for line in of.not_told {
             out.push_str(&wrapped(&clean(line), "  ", TEXT_WIDTH));
         }
     }
     out
+}
+
+/// Connections of a tree that wait for a row.
+fn rows_in(tree: &WaitingTree) -> usize {
+    let own = usize::from(tree.waits.as_ref().is_some_and(|waits| waits.kind == "row"));
+    own + tree.waiters.iter().map(rows_in).sum::<usize>()
 }
 
 fn waiting_in(tree: &WaitingTree) -> usize {
@@ -68,12 +126,20 @@ fn described(waits: &Waiting) -> String {
     }
 }
 
-/// The same as one object.
-pub fn locks_now_json(trees: &[WaitingTree], not_told: &[String]) -> Value {
+/// The same as one object. `waiting` is null where it is not known.
+pub fn locks_now_json(of: LocksNowOf) -> Value {
+    let waiting = of.failed.is_none().then(|| of.waiting());
     json!({
-        "waiting": trees.iter().map(waiting_in).sum::<usize>(),
-        "trees": trees.iter().map(tree_json).collect::<Vec<_>>(),
-        "not_told": not_told,
+        "waiting": waiting,
+        "snapshot": {
+            "at": of.at,
+            "took_ms": of.took_ms,
+            "failed": of.failed,
+            "row_waits_counted": of.row_waits_counted,
+            "contradiction": of.contradiction(),
+        },
+        "trees": of.trees.iter().map(tree_json).collect::<Vec<_>>(),
+        "not_told": of.not_told,
     })
 }
 

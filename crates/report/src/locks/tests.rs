@@ -21,6 +21,13 @@ fn of<'a>(objects: &'a [LockObject], instruments: &'a [InstrumentWait]) -> Locks
         window: "the level of 8 users",
         seconds: 10.0,
         looks: 20,
+        snapshots: Snapshots {
+            seconds: 10.0,
+            taken: 20,
+            last_good_s: Some(0.2),
+            found_rows: 100,
+            ..Snapshots::default()
+        },
         objects,
         row_locks_counted: Some((4512.0, 55.1e9)),
         instruments,
@@ -98,18 +105,72 @@ fn tree() -> WaitingTree {
     WaitingTree { connection: 5, statement: None, waits: None, waiters }
 }
 
+fn now(trees: &[WaitingTree]) -> LocksNowOf<'_> {
+    LocksNowOf { at: "12:00:00", took_ms: 4.2, row_waits_counted: Some(0), trees, ..LocksNowOf::default() }
+}
+
+#[test]
+fn that_nobody_waits_is_said_with_the_time_of_the_snapshot_and_only_where_it_is_known() {
+    let took = "The snapshot was taken at 12:00:00 and took 4.20 ms.";
+    assert_eq!(locks_now(now(&[])), format!("No connection waits for a lock now. {took}\n"));
+
+    let failed = LocksNowOf { failed: Some("the server did not say within 10 s who waits"), ..now(&[]) };
+    let told = locks_now(failed);
+    assert!(
+        told.contains("not known: the server did not say within 10 s") && told.contains("12:00:00"),
+        "{told}"
+    );
+    assert!(locks_now_json(failed)["waiting"].is_null());
+
+    let contradicted = LocksNowOf { row_waits_counted: Some(3), ..now(&[]) };
+    let told = locks_now(contradicted);
+    assert!(!told.contains("No connection waits"), "{told}");
+    assert!(told.contains("But InnoDB counts that 3 connections wait for a row now"), "{told}");
+    assert_eq!(locks_now_json(now(&[tree()]))["snapshot"]["contradiction"], Value::Null);
+
+    let not_told = ["who waits for whom in row locks; grant PROCESS".to_string()];
+    let told = locks_now(LocksNowOf { not_told: &not_told, ..now(&[]) });
+    assert!(told.starts_with("Who waits for rows is not known"), "{told}");
+}
+
+#[test]
+fn a_window_whose_snapshots_failed_does_not_say_that_nobody_waited() {
+    let snapshots = Snapshots {
+        seconds: 10.0,
+        taken: 0,
+        failed: 3,
+        last_good_s: Some(14.5),
+        last_took_ms: Some(5_004.0),
+        row_wait_s: Some(26.4),
+        row_waits_now: Some((3.0, 4.0)),
+        found_rows: 0,
+    };
+    let told = locks(LocksOf { looks: 0, snapshots, ..of(&[], &[]) });
+    let line = told.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(!line.contains("No connection was found"), "{told}");
+    for words in [
+        "is not known: the lock tables could not be read in this window.",
+        "taken 14.5 s before the end and took 5,004 ms; 3 attempts failed or came too late.",
+        "But InnoDB counted 26.4 s of waits for row locks",
+    ] {
+        assert!(line.contains(words), "{words} is missing in {told}");
+    }
+    let json = locks_json(LocksOf { looks: 0, snapshots, ..of(&[], &[]) });
+    assert_eq!((&json["snapshots"]["failed"], &json["snapshots"]["are_good"]), (&json!(3), &json!(false)));
+}
+
 #[test]
 fn whoever_waits_stands_under_the_one_that_it_waits_for() {
     let expected = "\
-2 connections wait for locks now.
+2 connections wait for locks now. The snapshot was taken at 12:00:00 and took 4.20 ms.
 
 5 (2 wait for it): between statements, or not told
    6 waits 12 s for row lock X on t.accounts (PRIMARY): UPDATE accounts SET v=?
       7 waits 12 s for row lock X on t.accounts (PRIMARY): UPDATE accounts SET v=?
 ";
-    assert_eq!(locks_now(&[tree()], &[]), expected);
-    assert_eq!(locks_now(&[], &[]), "No connection waits for a lock now.\n");
-    let told = locks_now_json(&[tree()], &[]);
+    let trees = [tree()];
+    assert_eq!(locks_now(now(&trees)), expected);
+    let told = locks_now_json(now(&trees));
     assert_eq!(
         (told["waiting"].as_u64(), &told["trees"][0]["waiters"][0]["connection"]),
         (Some(2), &json!(6))

@@ -1,14 +1,18 @@
 //! Whether rows are waited for, as the sampler of the status has read it: a look at the locks costs more than one at a counter.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use whyso_record::data::Value;
 
 /// A word of the status that is older says nothing of now.
 const FRESH_NS: i64 = 5_000_000_000;
 
-/// Written by the sampler of the status, read by that of lock waits.
+/// A snapshot of who waits that is older than this says nothing of now.
+const SNAPSHOT_FRESH_NS: i64 = 1_200_000_000;
+
+/// Written by the samplers of the status and of lock waits, read by those of lock waits and of sessions.
 #[derive(Clone, Default)]
 pub(crate) struct RowLockActivity {
     shared: Arc<Shared>,
@@ -18,6 +22,20 @@ pub(crate) struct RowLockActivity {
 struct Shared {
     /// When a status without any row-lock wait since the one before was read; 0: never, or there were some.
     quiet_since_ns: AtomicI64,
+    /// Row lock waits that the status counted as under way, and when it was read; -1: it does not have that.
+    current: AtomicI64,
+    current_ns: AtomicI64,
+    /// Connections that the last snapshot found waiting for rows, and when it was begun.
+    waiting: Mutex<Option<(i64, BTreeSet<u64>)>>,
+}
+
+/// What is known of the connections that wait for rows now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum RowWaiters {
+    These(BTreeSet<u64>),
+    /// Only their number: the last snapshot of the lock tables is too old.
+    Count(u64),
+    Unknown,
 }
 
 /// The counters that tell it, as one reading of the status meets them.
@@ -47,6 +65,30 @@ impl RowLockActivity {
     pub(crate) fn told(&self, now: &Counted, before: &Counted, at_ns: i64) {
         let quiet_ns = if now.is_quiet_since(before) { at_ns } else { 0 };
         self.shared.quiet_since_ns.store(quiet_ns, Ordering::Relaxed);
+        let current = now.current.map_or(-1, |current| current as i64);
+        self.shared.current.store(current, Ordering::Relaxed);
+        self.shared.current_ns.store(at_ns, Ordering::Relaxed);
+    }
+
+    /// Takes the connections that a snapshot of the lock tables found waiting for rows.
+    pub(crate) fn found_waiting(&self, begin_ns: i64, connections: BTreeSet<u64>) {
+        let mut waiting = self.shared.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        *waiting = Some((begin_ns, connections));
+    }
+
+    /// Who waits for rows: by the last snapshot while it is fresh, else their number by the status.
+    pub(crate) fn row_waiters(&self, now_ns: i64) -> RowWaiters {
+        let waiting = self.shared.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((begin_ns, connections)) = &*waiting
+            && now_ns.saturating_sub(*begin_ns) <= SNAPSHOT_FRESH_NS
+        {
+            return RowWaiters::These(connections.clone());
+        }
+        let age_ns = now_ns.saturating_sub(self.shared.current_ns.load(Ordering::Relaxed));
+        match u64::try_from(self.shared.current.load(Ordering::Relaxed)) {
+            Ok(current) if age_ns <= FRESH_NS => RowWaiters::Count(current),
+            _ => RowWaiters::Unknown,
+        }
     }
 
     /// Whether it is worth looking for who waits: unless the status has just said that nobody does.
@@ -80,5 +122,18 @@ mod tests {
         assert!(activity.is_worth_a_look(3_001), "somebody waits");
         activity.told(&Counted::default(), &Counted::default(), 4_000);
         assert!(activity.is_worth_a_look(4_001), "a server that does not tell");
+    }
+
+    #[test]
+    fn waiters_are_those_of_a_fresh_snapshot_else_as_many_as_the_status_counts() {
+        let activity = RowLockActivity::default();
+        activity.told(&Counted::default(), &Counted::default(), 1_000);
+        assert_eq!(activity.row_waiters(1_001), RowWaiters::Unknown);
+        activity.told(&counted(6, 3), &counted(5, 3), 2_000);
+        assert_eq!(activity.row_waiters(2_001), RowWaiters::Count(3));
+        activity.found_waiting(2_500, BTreeSet::from([7]));
+        assert_eq!(activity.row_waiters(3_000), RowWaiters::These(BTreeSet::from([7])));
+        assert_eq!(activity.row_waiters(2_501 + SNAPSHOT_FRESH_NS), RowWaiters::Count(3));
+        assert_eq!(activity.row_waiters(2_001 + FRESH_NS), RowWaiters::Unknown);
     }
 }

@@ -12,7 +12,7 @@ mod rows;
 mod sampler;
 mod sources;
 
-pub(crate) use activity::{Counted, RowLockActivity};
+pub(crate) use activity::{Counted, RowLockActivity, RowWaiters};
 pub use model::{LockKind, LockWait};
 pub(crate) use sampler::{LockWaits, METRICS};
 pub use sources::{LockLook, lock_waits};

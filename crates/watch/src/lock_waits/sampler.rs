@@ -1,5 +1,7 @@
 //! The sampler: what a look costs bounds how often it is taken.
 
+use std::collections::BTreeSet;
+
 use whyso_clock::monotonic_ns;
 use whyso_record::data::TextRows;
 
@@ -12,9 +14,12 @@ use crate::schedule::Pace;
 use crate::sink::Batch;
 use crate::sql::Sql;
 
-pub(crate) const METRICS: [Metric; 1] =
-    [gauge("waiting", "1", "connections that wait for a lock, by kind of lock")];
+pub(crate) const METRICS: [Metric; 2] = [
+    gauge("waiting", "1", "connections that wait for a lock, by kind of lock"),
+    gauge("snapshot_ns", "ns", "time that the last snapshot of the lock tables took"),
+];
 const WAITING: Metric = METRICS[0];
+const SNAPSHOT_NS: Metric = METRICS[1];
 
 /// A look that took 25 ms is taken again after 500 ms at the earliest: 5 % of the time, most of which is waiting where the server is busy.
 const PACE_FACTOR: i64 = 20;
@@ -27,6 +32,8 @@ pub(crate) struct LockWaits {
     probed: bool,
     rows_pace: Pace,
     others_pace: Pace,
+    /// Time that the last snapshot of InnoDB's lock tables took; `None` until one was taken.
+    snapshot_ns: Option<u64>,
 }
 
 impl LockWaits {
@@ -38,6 +45,7 @@ impl LockWaits {
             probed: false,
             rows_pace: Pace::default(),
             others_pace: Pace::default(),
+            snapshot_ns: None,
         }
     }
 
@@ -46,6 +54,7 @@ impl LockWaits {
         let begin_ns = monotonic_ns();
         if self.probed && !self.activity.is_worth_a_look(begin_ns) {
             // InnoDB's own counter says that nobody waits.
+            self.activity.found_waiting(begin_ns, BTreeSet::new());
             return Ok(Some(Vec::new()));
         }
         if !self.rows_pace.due(begin_ns) {
@@ -53,6 +62,8 @@ impl LockWaits {
         }
         let sources = &mut self.sources;
         let waits = self.sql.run(async |conn| sources.rows(conn).await)?;
+        self.snapshot_ns = Some((monotonic_ns() - begin_ns).max(0).unsigned_abs());
+        self.activity.found_waiting(begin_ns, waits.iter().map(|wait| wait.waiting).collect());
         // The first one connects, and asks which tables there are.
         if self.probed {
             self.rows_pace.rest(begin_ns, monotonic_ns() - begin_ns, PACE_FACTOR);
@@ -97,6 +108,9 @@ impl Sampler for LockWaits {
                 let count = waits.iter().filter(|wait| wait.kind == kind).count();
                 batch.put(&WAITING, kind.name(), count as u64);
             }
+        }
+        if let Some(snapshot_ns) = self.snapshot_ns {
+            batch.put(&SNAPSHOT_NS, "", snapshot_ns);
         }
         let waits: Vec<LockWait> = rows.into_iter().chain(others).flatten().collect();
         if !waits.is_empty() {

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use whyso_explain::locks::{Waiting, WaitingTree, objects, waiting_trees};
+use whyso_explain::locks::{Snapshots, Waiting, WaitingTree, objects, waiting_trees};
 use whyso_record::run::Window;
 use whyso_report::number::{grouped, percent};
 
 use super::{Shown, over, plain};
 use crate::screen::listing::{Cell, Column, Line, Listing, REST};
+
+/// A shorter window holds no snapshot of the lock tables for certain.
+const LAST_NS: i64 = 3_000_000_000;
 
 pub(super) fn listing(shown: &Shown, window: Window) -> Listing {
     match shown.history.lock_look_at(window.end_ns) {
@@ -65,7 +68,27 @@ fn described(waits: &Waiting) -> String {
     plain(&format!("{kind} {}{object}", waits.mode))
 }
 
-/// Nobody waits at this time: what was waited for before.
+/// That nobody waits at this time, with when that was read; or why it is not known.
+fn nobody_waits(snapshots: Snapshots) -> String {
+    if snapshots.are_good() {
+        let took = snapshots.last_took_ms.map_or(String::new(), |ms| format!(", in {}", grouped_ms(ms)));
+        return format!(
+            "nobody waits at this time (read {} s before{took})",
+            grouped(snapshots.last_good_s.unwrap_or(0.0))
+        );
+    }
+    let mut text = format!("who waits at this time is not known. {}", snapshots.in_words());
+    if let Some(contradiction) = snapshots.contradiction() {
+        text.push_str(&format!(" {contradiction}"));
+    }
+    text
+}
+
+fn grouped_ms(ms: f64) -> String {
+    format!("{} ms", grouped(ms))
+}
+
+/// Nobody was found waiting at this time: what was waited for before.
 fn waited_for(shown: &Shown, window: Window) -> Listing {
     let looks = shown.history.lock_looks(window);
     let found = objects(&looks, &BTreeMap::new());
@@ -83,6 +106,8 @@ fn waited_for(shown: &Shown, window: Window) -> Listing {
             whole: format!("{what}: {statement}"),
         }
     });
+    let last = Window { begin_ns: window.begin_ns.min(window.end_ns - LAST_NS), end_ns: window.end_ns };
+    let snapshots = shown.history.lock_snapshots(last);
     let untold = shown.not_measured.iter().find(|line| line.starts_with("who waits for whom"));
     Listing {
         columns: vec![
@@ -93,12 +118,37 @@ fn waited_for(shown: &Shown, window: Window) -> Listing {
         ],
         lines: lines.collect(),
         sort: Some(0),
-        about: format!("nobody waits at this time; found waiting {}", over(window)),
+        about: format!("{}; found waiting {}", nobody_waits(snapshots).trim_end_matches('.'), over(window)),
         empty: match untold {
             Some(why) => plain(why),
+            None if !snapshots.are_good() => nobody_waits(snapshots),
             None => {
                 "nobody waited for a lock in this window: w makes it longer, ← goes back in time".to_string()
             }
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn that_nobody_waits_is_said_where_it_was_read_and_nothing_says_otherwise() {
+        let good = Snapshots {
+            seconds: 5.0,
+            taken: 10,
+            last_good_s: Some(0.4),
+            last_took_ms: Some(3.0),
+            row_waits_now: Some((0.0, 0.0)),
+            ..Snapshots::default()
+        };
+        assert_eq!(nobody_waits(good), "nobody waits at this time (read 0.4 s before, in 3.00 ms)");
+        let slow = Snapshots { taken: 0, last_good_s: Some(9.0), last_took_ms: Some(4_000.0), ..good };
+        let told = nobody_waits(slow);
+        assert!(told.starts_with("who waits at this time is not known. The last good snapshot"), "{told}");
+        assert!(told.contains("9 s before the end and took 4,000 ms"), "{told}");
+        let contradicted = Snapshots { row_waits_now: Some((4.0, 4.0)), ..good };
+        assert!(nobody_waits(contradicted).contains("But InnoDB counted"), "{}", nobody_waits(contradicted));
     }
 }
