@@ -78,6 +78,7 @@ pub(crate) fn level_result(outcome: &LevelOutcome, asked: &Asked<'_>) -> LevelRe
         client_limit: outcome.client_limit.clone().unwrap_or_default(),
         slo: asked.slo.iter().map(|required| slo_result(outcome, required)).collect(),
         intervals_lost: outcome.intervals_lost,
+        sessions: None,
     }
 }
 

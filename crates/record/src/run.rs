@@ -246,6 +246,20 @@ pub struct LevelResult {
     /// Intervals that could not be taken from the load in time.
     #[serde(default)]
     pub intervals_lost: u64,
+    /// Clients' sessions by the server's process list; `None` where it was not read, or whyso itself was the load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sessions: Option<SessionsResult>,
+}
+
+/// Clients' sessions, as samples of the server's process list show them. whyso's own are left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SessionsResult {
+    /// Times that the process list was read.
+    pub looks: u64,
+    /// Sessions in a statement, on average.
+    pub active_mean: f64,
+    /// Connections of clients, on average.
+    pub clients_mean: f64,
 }
 
 /// What [`LevelResult::pacing`] is where something else than whyso loaded the server.

@@ -106,4 +106,5 @@ fn leave_out_unknown(object: &mut Value, result: &LevelResult) {
     if result.latency_ms.mean <= 0.0 {
         object["users"] = Value::Null;
     }
+    object["sessions"] = json!(result.sessions);
 }

@@ -13,11 +13,13 @@
 //! | `disk` | whole disks | `/proc/diskstats` |
 //! | `net` | interfaces and TCP | `/proc/net` |
 //! | `server_process`, `generator_process` | one process and its threads | `/proc/PID` |
+//! | `neighbours` | CPU, disk and memory of other programs, by name | `/proc`, the kernel's list of sockets |
 //! | `cgroup` | limits of the server's group, throttling | `/sys/fs/cgroup`, v1 and v2 |
 //! | `status` | every numeric status variable | `SHOW GLOBAL STATUS` |
 //! | `innodb_metrics` | InnoDB's enabled counters | `information_schema.INNODB_METRICS` |
 //! | `innodb_status` | the purge's backlog, the redo log's positions, pending reads and writes, spins | `SHOW ENGINE INNODB STATUS` |
 //! | `connections` | thread, statement, stage and wait of each connection, as a table | the process list, the Performance Schema |
+//! | `sessions` | what clients' sessions do and wait for, by state, as samples | the process list |
 //! | `lock_waits` | who waits for whom in locks, as a table, while anybody does | InnoDB's and the Performance Schema's tables, the process list |
 //! | `innodb_mutexes` | waits for InnoDB's locks | `SHOW ENGINE INNODB MUTEX` |
 //! | `pfs_…` | waits, stages, statements, files, tables, memory and more, a source a view | the Performance Schema |
@@ -73,6 +75,7 @@ mod innodb_status;
 mod lock_waits;
 mod memory;
 mod metric;
+mod neighbours;
 mod net;
 mod pfs;
 mod pressure;
@@ -80,6 +83,7 @@ mod process;
 mod replication;
 mod sampler;
 mod schedule;
+mod sessions;
 mod settle;
 mod sink;
 mod sql;
@@ -96,6 +100,7 @@ pub use error::Error;
 pub use facts::{global_variables, host_facts, server_facts};
 pub use lock_waits::{LockKind, LockLook, LockWait, lock_waits};
 pub use metric::{Metric, describe};
+pub use sessions::SessionSums;
 pub use settle::{Settling, dirty_and_purge};
 pub use sink::Sink;
 pub use variables::mask_variable;

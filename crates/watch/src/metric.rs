@@ -40,7 +40,9 @@ pub fn describe(source: &str, name: &str) -> Option<&'static Metric> {
         "server_process" | "generator_process" => {
             &[&crate::process::METRICS, &crate::process::THREAD_METRICS]
         }
+        "neighbours" => &[&crate::neighbours::METRICS],
         "cgroup" => &[&crate::cgroup::METRICS],
+        "sessions" => &[&crate::sessions::METRICS],
         "lock_waits" => &[&crate::lock_waits::METRICS],
         "innodb_mutexes" => &[&crate::innodb_mutexes::METRICS],
         "innodb_status" => &[&crate::innodb_status::METRICS],

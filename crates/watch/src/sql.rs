@@ -3,6 +3,8 @@
 //! It runs on a runtime of its own, inside the sampler's thread, so that the thread's CPU time is
 //! the sampler's. Nothing is sent but SHOW and SELECT.
 
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use mysql_async::{Conn, Error, Opts, OptsBuilder};
@@ -38,8 +40,31 @@ pub(crate) fn bounded_select(what: &str) -> String {
     )
 }
 
+/// Numbers of the connections that samplers hold to the server, so that none is taken for a client's.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OwnConnections(Arc<Mutex<BTreeSet<u64>>>);
+
+impl OwnConnections {
+    pub(crate) fn contains(&self, id: u64) -> bool {
+        self.ids().contains(&id)
+    }
+
+    pub(crate) fn add(&self, id: u64) {
+        self.ids().insert(id);
+    }
+
+    fn remove(&self, id: u64) {
+        self.ids().remove(&id);
+    }
+
+    fn ids(&self) -> MutexGuard<'_, BTreeSet<u64>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 pub(crate) struct Sql {
     opts: Opts,
+    own: OwnConnections,
     /// Made in the sampler's thread: a runtime must not be dropped inside another one, which is
     /// where the thread that starts the watching may be.
     runtime: Option<Runtime>,
@@ -51,7 +76,13 @@ impl Sql {
     /// `opts` without their schema: it may not exist yet, and nothing here needs one.
     pub(crate) fn new(opts: &Opts, stop: Stop) -> Sql {
         let opts = OptsBuilder::from_opts(opts.clone()).db_name(None::<String>);
-        Sql { opts: opts.into(), runtime: None, conn: None, stop }
+        Sql { opts: opts.into(), own: OwnConnections::default(), runtime: None, conn: None, stop }
+    }
+
+    /// Enters its connections among these.
+    pub(crate) fn known_in(mut self, own: &OwnConnections) -> Sql {
+        self.own = own.clone();
+        self
     }
 
     /// Runs `query` on a connection that is made when there is none. Ends early when the watching
@@ -69,12 +100,12 @@ impl Sql {
         bound: Duration,
         query: impl AsyncFnOnce(&mut Conn) -> Result<T, Error>,
     ) -> Result<T, Failure> {
-        let (opts, conn, stop) = (&self.opts, &mut self.conn, &self.stop);
+        let (opts, own, conn, stop) = (&self.opts, &self.own, &mut self.conn, &self.stop);
         let outcome = runtime(&mut self.runtime)?.block_on(async {
             tokio::select! {
                 biased;
                 () = stop.stopped() => Err(Failure::Stopped),
-                outcome = bounded(opts, conn, bound, query) => outcome,
+                outcome = bounded(opts, own, conn, bound, query) => outcome,
             }
         });
         self.clean_up(outcome)
@@ -85,8 +116,8 @@ impl Sql {
         &mut self,
         query: impl AsyncFnOnce(&mut Conn) -> Result<T, Error>,
     ) -> Result<T, Failure> {
-        let (opts, conn) = (&self.opts, &mut self.conn);
-        let bounded = bounded(opts, conn, LAST_READING_TIME_MAX, query);
+        let (opts, own, conn) = (&self.opts, &self.own, &mut self.conn);
+        let bounded = bounded(opts, own, conn, LAST_READING_TIME_MAX, query);
         let outcome = runtime(&mut self.runtime)?.block_on(bounded);
         self.clean_up(outcome)
     }
@@ -95,7 +126,9 @@ impl Sql {
     fn clean_up<T>(&mut self, outcome: Result<T, Failure>) -> Result<T, Failure> {
         if outcome.is_err() {
             let _in_runtime = self.runtime.as_ref().map(Runtime::enter);
-            self.conn = None;
+            if let Some(conn) = self.conn.take() {
+                self.own.remove(u64::from(conn.id()));
+            }
         }
         outcome
     }
@@ -106,6 +139,7 @@ impl Drop for Sql {
         let (Some(conn), Some(runtime)) = (self.conn.take(), &self.runtime) else {
             return;
         };
+        self.own.remove(u64::from(conn.id()));
         // A proper good-bye saves the server an aborted connection in its log.
         let _ = runtime.block_on(async { timeout(Duration::from_millis(200), conn.disconnect()).await });
     }
@@ -128,6 +162,7 @@ fn no_runtime(error: &std::io::Error) -> String {
 
 async fn bounded<T>(
     opts: &Opts,
+    own: &OwnConnections,
     conn: &mut Option<Conn>,
     bound: Duration,
     query: impl AsyncFnOnce(&mut Conn) -> Result<T, Error>,
@@ -135,7 +170,11 @@ async fn bounded<T>(
     let work = async {
         let conn = match conn {
             Some(conn) => conn,
-            None => conn.insert(Conn::new(opts.clone()).await?),
+            None => {
+                let made = conn.insert(Conn::new(opts.clone()).await?);
+                own.add(u64::from(made.id()));
+                made
+            }
         };
         query(conn).await
     };

@@ -20,14 +20,16 @@ use crate::innodb_mutexes::InnodbMutexes;
 use crate::innodb_status::InnodbStatus;
 use crate::lock_waits::{LockWaits, RowLockActivity};
 use crate::memory::Memory;
+use crate::neighbours::Neighbours;
 use crate::net::Net;
 use crate::pfs::{self, Often};
 use crate::pressure::Pressure;
 use crate::process::{Pid, Process};
 use crate::replication::Replication;
 use crate::sampler::{Notes, Runner, Sampler, Surroundings, run_in_turn};
+use crate::sessions::{SessionStates, SessionSums, SessionTally};
 use crate::sink::Sink;
-use crate::sql::Sql;
+use crate::sql::{OwnConnections, Sql};
 use crate::status::Status;
 use crate::stop::Stop;
 use crate::text::Machine;
@@ -39,6 +41,8 @@ const NOW_AND_THEN: Duration = Duration::from_secs(5);
 const SELDOM: Duration = Duration::from_secs(10);
 /// Who waits for whom is looked at as often, or more often where the interval is shorter.
 const LOCK_WAITS_INTERVAL: Duration = Duration::from_millis(500);
+/// The process list is read this long after it was looked who waits, which says who of its sessions waits for rows.
+const AFTER_LOCK_WAITS_NS: i64 = 50_000_000;
 const INTERVAL_MIN: Duration = Duration::from_millis(100);
 /// How long `stop` waits for readings that are under way and for the last ones.
 const STOP_TIME_MAX: Duration = Duration::from_millis(1_900);
@@ -99,6 +103,7 @@ pub struct Watcher {
     notes: Notes,
     server_pid: Pid,
     server_pid_expected: bool,
+    sessions: SessionTally,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -114,6 +119,8 @@ enum Place {
     Machine,
     Server,
     ServerOften,
+    /// As often, a little later.
+    ServerOftenAfter,
     ServerNowAndThen,
     ServerSeldom,
     ServerSlowly,
@@ -158,6 +165,7 @@ impl Watcher {
             notes: Notes::default(),
             server_pid: server_pid.clone(),
             server_pid_expected: spec.server_is_here(),
+            sessions: SessionTally::default(),
             threads: Vec::new(),
         };
         if !watcher.server_pid_expected {
@@ -191,6 +199,7 @@ impl Watcher {
     /// A list a thread: what must not be read at the same time shares one.
     fn samplers(&self, spec: &WatchSpec) -> Vec<Vec<(Place, Box<dyn Sampler>)>> {
         let machine = Machine::read();
+        let own = OwnConnections::default();
         let generator_pid = Pid::new(Some(spec.generator_pid));
         let mut samplers: Vec<(Place, Box<dyn Sampler>)> = vec![
             (Place::Machine, Box::new(Cpu::new(machine))),
@@ -204,12 +213,16 @@ impl Watcher {
             let pid = || self.server_pid.clone();
             samplers.push((Place::Server, Box::new(Process::server(pid(), machine))));
             samplers.push((Place::Server, Box::new(Cgroup::new(pid()))));
+            let neighbours = Neighbours::new(pid(), spec.generator_pid, spec.server.as_ref(), machine);
+            samplers.push((Place::Server, Box::new(neighbours)));
         }
         if let Some(opts) = &spec.server {
-            let sql = || Sql::new(opts, self.stop.clone());
+            let sql = || Sql::new(opts, self.stop.clone()).known_in(&own);
             let activity = RowLockActivity::default();
             samplers.push((Place::Server, Box::new(Status::new(sql(), activity.clone()))));
-            samplers.push((Place::ServerOften, Box::new(LockWaits::new(sql(), activity))));
+            samplers.push((Place::ServerOften, Box::new(LockWaits::new(sql(), activity.clone()))));
+            let sessions = SessionStates::new(sql(), own.clone(), activity, self.sessions.clone());
+            samplers.push((Place::ServerOftenAfter, Box::new(sessions)));
             samplers.push((Place::ServerNowAndThen, Box::new(InnodbMutexes::new(sql()))));
             samplers.push((Place::ServerNowAndThen, Box::new(InnodbStatus::new(sql()))));
             samplers.push((Place::Server, Box::new(InnodbMetrics::new(sql()))));
@@ -223,7 +236,7 @@ impl Watcher {
         }
         let mut threads: Vec<_> = samplers.into_iter().map(|one| vec![one]).collect();
         if let Some(opts) = &spec.server {
-            let sql = || Sql::new(opts, self.stop.clone());
+            let sql = || Sql::new(opts, self.stop.clone()).known_in(&own);
             let reader = pfs::reader(sql());
             let views = pfs::samplers(&reader).into_iter().map(|(often, view)| (often.into(), view));
             let mut together: Vec<(Place, Box<dyn Sampler>)> = views.collect();
@@ -249,18 +262,23 @@ impl Watcher {
             Place::Machine
             | Place::Server
             | Place::ServerOften
+            | Place::ServerOftenAfter
             | Place::ServerNowAndThen
             | Place::ServerSeldom
             | Place::ServerSlowly
             | Place::AddOn(_) => &spec.server_host,
         };
         let interval = match place {
-            Place::ServerOften => LOCK_WAITS_INTERVAL.min(spec.interval),
+            Place::ServerOften | Place::ServerOftenAfter => LOCK_WAITS_INTERVAL.min(spec.interval),
             Place::ServerNowAndThen => NOW_AND_THEN.max(spec.interval),
             Place::ServerSeldom => SELDOM.max(spec.interval),
             Place::ServerSlowly => spec.slow_interval.max(spec.interval),
             Place::AddOn(asked) => (*asked).unwrap_or(spec.interval),
             Place::Machine | Place::Server | Place::Generator => spec.interval,
+        };
+        let first_ns = match place {
+            Place::ServerOftenAfter => first_ns + AFTER_LOCK_WAITS_NS,
+            _ => first_ns,
         };
         let around = Surroundings {
             sink: sink.clone(),
@@ -289,6 +307,11 @@ impl Watcher {
     /// The server was restarted, or went away.
     pub fn server_pid_changed(&self, pid: Option<u32>) {
         self.server_pid.set(pid);
+    }
+
+    /// What the process list showed of clients since the watching began.
+    pub fn sessions(&self) -> SessionSums {
+        self.sessions.get()
     }
 
     /// What is not measured and why, in plain words, as far as is known by now.

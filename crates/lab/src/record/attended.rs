@@ -226,7 +226,12 @@ impl Attended<'_> {
     }
 
     fn edges(&self) -> Edges<'_> {
-        Edges { tracing: self.tracing.as_ref(), dsn: self.dsn.as_ref(), runtime: &self.runtime }
+        Edges {
+            tracing: self.tracing.as_ref(),
+            dsn: self.dsn.as_ref(),
+            watcher: &self.watcher,
+            runtime: &self.runtime,
+        }
     }
 
     fn level(&self, index: u32, begin: &Edge, end: &Edge, ended: Ended) -> Level {

@@ -4,6 +4,7 @@ use tokio::runtime::Runtime;
 use whyso_clock::monotonic_ns;
 use whyso_server::Dsn;
 use whyso_trace::Reading;
+use whyso_watch::{SessionSums, Watcher};
 
 use super::gone;
 use crate::Error;
@@ -16,6 +17,7 @@ pub(super) struct Edge {
     pub(super) at_ns: i64,
     pub(super) read: Option<Reading>,
     pub(super) questions: u64,
+    pub(super) sessions: SessionSums,
 }
 
 /// What takes a window's edges.
@@ -23,6 +25,7 @@ pub(super) struct Edge {
 pub(super) struct Edges<'a> {
     pub(super) tracing: Option<&'a Tracing>,
     pub(super) dsn: Option<&'a Dsn>,
+    pub(super) watcher: &'a Watcher,
     pub(super) runtime: &'a Runtime,
 }
 
@@ -35,7 +38,7 @@ impl Edges<'_> {
         let read = self.tracing.and_then(Tracing::edge);
         let questions = if self.sees_requests() { 0 } else { self.questions()? };
         let at_ns = read.as_ref().map_or_else(monotonic_ns, |read| read.at_ns);
-        Ok(Edge { at_ns, read, questions })
+        Ok(Edge { at_ns, read, questions, sessions: self.watcher.sessions() })
     }
 
     /// Statements that the server has executed since it started.

@@ -1,7 +1,8 @@
 //! What was seen between two edges, as a level's result.
 
-use whyso_record::run::{AS_IT_CAME, Ended, Latency, Level, LevelResult, Purpose, Window};
+use whyso_record::run::{AS_IT_CAME, Ended, Latency, Level, LevelResult, Purpose, SessionsResult, Window};
 use whyso_trace::{Reading, Role, State, ThreadSums};
+use whyso_watch::SessionSums;
 
 use super::edges::Edge;
 
@@ -43,6 +44,11 @@ pub(super) fn level(seen: Seen<'_>, index: u32, begin: &Edge, end: &Edge, ended:
         }
         _ => result.transactions = end.questions.saturating_sub(begin.questions),
     }
+    result.sessions = sessions(begin.sessions, end.sessions).filter(|_| seen.of_server);
+    if let (0, Some(sessions)) = (users, result.sessions) {
+        // Nothing saw which connections were at work: those that there were stand for them.
+        users = sessions.clients_mean.round() as u32;
+    }
     result.service_ms = result.latency_ms;
     result.queries = result.transactions;
     result.transactions_per_s = result.transactions as f64 / seconds;
@@ -58,6 +64,17 @@ pub(super) fn level(seen: Seen<'_>, index: u32, begin: &Edge, end: &Edge, ended:
         result,
         ended,
     }
+}
+
+/// What the process list showed between two edges; `None` where it was not read.
+fn sessions(from: SessionSums, to: SessionSums) -> Option<SessionsResult> {
+    let looks = to.looks.checked_sub(from.looks).filter(|looks| *looks > 0)?;
+    let mean = |from: u64, to: u64| to.saturating_sub(from) as f64 / looks as f64;
+    Some(SessionsResult {
+        looks,
+        active_mean: mean(from.in_statement, to.in_statement),
+        clients_mean: mean(from.clients, to.clients),
+    })
 }
 
 /// The mean time of a request: from when it was in the server's socket to when its answer was in the client's. Where the

@@ -81,11 +81,57 @@ fn find_local_pid(variables: &BTreeMap<String, String>) -> Option<u32> {
     if variables.get("hostname")? != our_name.trim() {
         return None;
     }
+    pid_in_file(variables).or_else(|| pid_among(&servers_here(), variables))
+}
+
+fn pid_in_file(variables: &BTreeMap<String, String>) -> Option<u32> {
     let pid_file = Path::new(variables.get("datadir")?).join(variables.get("pid_file")?);
     let pid: u32 = std::fs::read_to_string(pid_file).ok()?.trim().parse().ok()?;
+    is_server(&name_of(pid)?, &arguments_of(pid)).then_some(pid)
+}
+
+/// Servers that run on this machine, with their arguments.
+fn servers_here() -> Vec<(u32, Vec<u8>)> {
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let pids = entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    let with_arguments = |pid: u32| (pid, arguments_of(pid));
+    let servers = pids
+        .map(with_arguments)
+        .filter(|(pid, arguments)| name_of(*pid).is_some_and(|name| is_server(&name, arguments)));
+    servers.collect()
+}
+
+/// For those who may not read the server's data directory, where its pid file mostly lies: the server whose arguments name its port, its
+/// socket or its data directory, or the only server of the machine. `None` where several could be meant.
+fn pid_among(servers: &[(u32, Vec<u8>)], variables: &BTreeMap<String, String>) -> Option<u32> {
+    const NAMING: [&str; 3] = ["port", "socket", "datadir"];
+    let argument_of = |arguments: &[u8], name: &str| {
+        let text = String::from_utf8_lossy(arguments).into_owned();
+        let value =
+            text.split('\0').find_map(|one| one.strip_prefix(&format!("--{name}=")).map(str::to_string));
+        value.map(|value| value.trim_end_matches('/').to_string())
+    };
+    let is_other = |arguments: &[u8]| {
+        NAMING.iter().any(|name| {
+            let ours = variables.get(*name).map(|value| value.trim_end_matches('/'));
+            argument_of(arguments, name).is_some_and(|theirs| ours.is_some_and(|ours| ours != theirs))
+        })
+    };
+    let fitting: Vec<u32> =
+        servers.iter().filter(|(_, arguments)| !is_other(arguments)).map(|(pid, _)| *pid).collect();
+    match fitting[..] {
+        [only] => Some(only),
+        _ => None,
+    }
+}
+
+fn name_of(pid: u32) -> Option<String> {
     let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
-    let arguments = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    is_server(name.trim(), &arguments).then_some(pid)
+    Some(name.trim().to_string())
+}
+
+fn arguments_of(pid: u32) -> Vec<u8> {
+    std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default()
 }
 
 /// Whether a process is a server, by the kernel's name of it, or, where a server was run by a loader
@@ -119,6 +165,22 @@ mod tests {
         assert_eq!(flavor("10.11.14-MariaDB-0+deb12u2", "Debian 12"), "MariaDB");
         assert_eq!(flavor("10.0.1", "mariadb.org binary"), "MariaDB");
         assert_eq!(flavor("9.7.4", "(Debian)"), "MySQL");
+    }
+
+    #[test]
+    fn without_a_pid_file_a_server_is_known_by_its_arguments_or_as_the_only_one() {
+        let variables = [("port", "3307"), ("socket", "/tmp/b"), ("datadir", "/var/b/")];
+        let variables: BTreeMap<String, String> =
+            variables.map(|(name, value)| (name.to_string(), value.to_string())).into();
+        let server = |pid: u32, arguments: &str| (pid, arguments.replace(' ', "\0").into_bytes());
+        let first = server(1, "mysqld --port=3306 --socket=/tmp/a");
+        let second = server(2, "mysqld --port=3307 --socket=/tmp/b --datadir=/var/b");
+        let bare = server(3, "/usr/sbin/mariadbd");
+        assert_eq!(pid_among(&[first.clone(), second.clone()], &variables), Some(2));
+        assert_eq!(pid_among(std::slice::from_ref(&bare), &variables), Some(3));
+        assert_eq!(pid_among(&[first.clone(), bare.clone()], &variables), Some(3));
+        assert_eq!(pid_among(&[second, bare], &variables), None, "either may be meant");
+        assert_eq!(pid_among(&[first], &variables), None);
     }
 
     #[test]
