@@ -9,6 +9,7 @@ use crate::model::{
     Pacing, Pauses, Regime, SampledClass, Steadiness,
 };
 use crate::numbers;
+use crate::sessions::Sessions;
 use crate::steady::{self, BINS_PER_S, Change};
 
 /// "8 users", or "1,000/s" in a sweep over rates.
@@ -70,6 +71,11 @@ pub(crate) struct Level<'a> {
     pub(crate) ended_waits: &'a [EndedWaits],
     pub(crate) lock_objects: &'a [LockObject],
     pub(crate) pacing: Pacing,
+    /// What sessions did, by samples of the process list.
+    pub(crate) sessions: Option<Sessions>,
+    /// Something else loaded the server, and nothing saw its requests: their mean time is that of the sampled sessions, divided by the
+    /// number of requests (J. D. C. Little, 1961).
+    pub(crate) is_untraced: bool,
     /// Mean time of a transaction's last attempt; `None` where it was not recorded.
     pub(crate) service_mean_ms: Option<f64>,
     /// Time that attempts of transactions lost to errors, all of them together.
@@ -101,6 +107,13 @@ impl<'a> Level<'a> {
             steady::Verdict::TooShort => None,
             steady::Verdict::Steady | steady::Verdict::Changed(_) => interval::half_width_per_s(part),
         };
+        let sessions = Sessions::of(&input.counters, &input.gauges);
+        let measured_ms = positive(input.latency_mean_ms);
+        let is_untraced = input.pacing == Pacing::Recorded && measured_ms.is_none();
+        let sampled_ms = sessions.as_ref().filter(|_| is_untraced && input.transactions > 0);
+        let sampled_ms = sampled_ms.and_then(|sessions| {
+            positive(sessions.in_statement_s(seconds) * 1e3 / input.transactions as f64)
+        });
         let mut level = Level {
             index: input.index,
             users: input.users,
@@ -112,7 +125,7 @@ impl<'a> Level<'a> {
             seconds,
             transactions: input.transactions,
             errors: input.errors,
-            latency_mean_ms: positive(input.latency_mean_ms),
+            latency_mean_ms: measured_ms.or(sampled_ms),
             client_cpu_s: positive(input.client_cpu_s).unwrap_or(0.0),
             client_saturated_why: &input.client_saturated_why,
             cut_short: &input.cut_short,
@@ -126,6 +139,8 @@ impl<'a> Level<'a> {
             ended_waits: &input.ended_waits,
             lock_objects: &input.lock_objects,
             pacing: input.pacing,
+            sessions,
+            is_untraced,
             service_mean_ms: positive(input.service_mean_ms),
             lost_ms: input.lost_ms_by_code.values().filter_map(|&ms| positive(ms)).sum(),
             lost_ms_by_code: &input.lost_ms_by_code,
@@ -156,7 +171,8 @@ impl<'a> Level<'a> {
     }
 
     fn invalid_why(&self, machine: &Machine) -> Option<String> {
-        if self.users == 0 {
+        // Of what something else loads, the number of users may not be known.
+        if self.users == 0 && self.pacing != Pacing::Recorded {
             return Some("no users".to_string());
         }
         if self.seconds <= 0.0 {
@@ -178,7 +194,31 @@ impl<'a> Level<'a> {
 
     /// What it differs from the others in: "8 users", or "1,000/s" in a sweep over rates.
     pub(crate) fn name(&self) -> String {
-        name(self.users, self.rate_per_s)
+        if !self.is_untraced || self.rate_per_s.is_some() {
+            return name(self.users, self.rate_per_s);
+        }
+        let clients_mean = self.sessions.as_ref().and_then(|sessions| sessions.clients_mean);
+        match clients_mean.map_or(self.users, |mean| mean.round() as u32) {
+            0 => "an unknown number of clients".to_string(),
+            1 => "1 connected client".to_string(),
+            clients => format!("{} connected clients", numbers::count(u64::from(clients))),
+        }
+    }
+
+    /// What is known of a load that nothing traced: "6 connected clients did 647 requests/s; 4.9 of them were in a statement, on average."
+    pub(crate) fn untraced_result(&self, per_s: &str) -> String {
+        let active = self.sessions.as_ref().map_or(String::new(), |sessions| {
+            format!(
+                "; {} of them were in a statement, on average of {} looks at the process list",
+                numbers::plain(sessions.active_mean()),
+                numbers::count(sessions.looks.round() as u64)
+            )
+        });
+        let name = self.name();
+        let mut characters = name.chars();
+        let name: String =
+            characters.next().map_or(String::new(), |first| first.to_uppercase().chain(characters).collect());
+        format!("{name} did {per_s} {}s/s{active}.", self.unit())
     }
 
     /// The counter of this name, whatever the host, where it grew by a number that makes sense.

@@ -68,7 +68,7 @@ pub(crate) fn finding(
 ) -> Option<Finding> {
     let best = &levels[*shape.best_point().positions.first()?];
     let shares = shares(best, machine);
-    let users = numbers::users(best.users);
+    let users = best.name();
     let mut shown = vec![best];
     let (id, text) = match cpus(best, machine) {
         Cpus::Full => {

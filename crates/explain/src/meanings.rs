@@ -111,6 +111,8 @@ static TABLE: &[Meaning] = &[
     // Our own readings, and clocks.
     line("watch", "*", Excluded, "", "", "what the readings themselves cost"),
     line("trace*", "*", Excluded, "", "", "where the time of requests went; the time budget says it"),
+    line("neighbours", "*", Excluded, "", "", "what other programs used; the suspects say it"),
+    line("sessions", "*", Excluded, "", "", "what sessions were found doing; the suspects say it"),
     line("innodb_mutexes", "*", Excluded, "", "", "waits for InnoDB's own locks; `whyso locks` shows them"),
     line("innodb_status", "*", Excluded, "", "", "InnoDB's own status; its counters tell the same where a server has them"),
     line("replication", "*", Excluded, "", "", "what a replica has fetched and executed, and how far it is behind"),

@@ -3,6 +3,7 @@
 
 use crate::level::{Level, levels_evidence, levels_of};
 use crate::model::{Evidence, Finding, Machine, SeriesName};
+use crate::neighbours::Neighbours;
 use crate::numbers;
 
 /// CPUs' worth of other programs, as a share of the CPUs that the server and the generator may use,
@@ -27,11 +28,16 @@ pub(crate) fn is_busy_time(series: &SeriesName) -> bool {
 /// What other programs of this machine took.
 pub(crate) fn programs_finding(levels: &[Level], machine: &Machine) -> Option<Finding> {
     let disturbed = disturbed(levels, |level| disturbing_cpus(level, machine))?;
+    let named = levels.iter().find(|level| level.index == disturbed.index).and_then(|level| {
+        let words = Neighbours::of(level)?.in_words(machine);
+        (!words.is_empty()).then(|| format!(" ({words})"))
+    });
     let text = format!(
-        "Other programs used the machine's CPUs meanwhile, neither the server nor the generator: up to {} CPUs, at {}. \
+        "Other programs used the machine's CPUs meanwhile, neither the server nor the generator: up to {} CPUs, at {}{}. \
          That disturbed {}; measure again on a quiet machine.",
         numbers::plain(disturbed.most),
         disturbed.worst,
+        named.unwrap_or_default(),
         disturbed.which,
     );
     Some(Finding { id: "other-load".to_string(), text, evidence: vec![disturbed.evidence] })
@@ -59,6 +65,7 @@ struct Disturbed {
     most: f64,
     /// The level that it met most.
     worst: String,
+    index: u32,
     which: String,
     evidence: Evidence,
 }
@@ -83,7 +90,7 @@ fn disturbed(levels: &[Level], took: impl Fn(&Level) -> Option<f64>) -> Option<D
         shown.dedup_by(|one, other| one.name() == other.name());
         levels_of(&shown)
     };
-    Some(Disturbed { most, worst: level.name(), which, evidence })
+    Some(Disturbed { most, worst: level.name(), index: level.index, which, evidence })
 }
 
 /// CPUs' worth of other programs, where it is enough to disturb the level.
@@ -115,8 +122,12 @@ pub(crate) fn busy_s_of_server_cpus(level: &Level, machine: &Machine) -> Option<
 
 /// CPUs' worth of time that was neither the server's nor the generator's; `None` where a part is unknown.
 fn others_cpus(level: &Level, machine: &Machine) -> Option<f64> {
+    if level.client_cpu_s <= 0.0 {
+        // Of what something else loads, clients are known by their sockets, and no remainder can be told from them.
+        return Neighbours::of(level).map(|neighbours| neighbours.cpus());
+    }
     let server_cpu_s = level.server_cpu_s?;
-    if level.client_cpu_s <= 0.0 || level.seconds <= 0.0 {
+    if level.seconds <= 0.0 {
         return None;
     }
     let mut busy_s = 0.0;

@@ -151,7 +151,10 @@ pub(crate) fn peak_finding(shape: &Shape, levels: &[Level]) -> Finding {
     let unit = top_level.map_or("transaction", Level::unit);
     let [low, high] = peak.users_interval;
     let users = numbers::users(peak.users);
-    let text = if shape.points.len() == 1 {
+    let untraced = top_level.filter(|level| level.is_untraced && shape.points.len() == 1);
+    let text = if let Some(level) = untraced {
+        level.untraced_result(&per_s)
+    } else if shape.points.len() == 1 {
         format!(
             "{users} did {per_s} {unit}s/s{interval}. One level alone does not tell where throughput peaks."
         )

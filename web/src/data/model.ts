@@ -76,6 +76,8 @@ export interface LevelResult {
   /** Transactions that were to be due a second, in an open loop of one rate. */
   rate_per_s?: number | null;
   arrivals?: { due: number; held: boolean } | null;
+  /** Clients' sessions by samples of the server's process list, where something else loaded it. */
+  sessions?: { looks: number; active_mean: number; clients_mean: number };
 }
 
 export interface Level {
@@ -457,6 +459,8 @@ export interface LocksHead {
   seconds: number;
   /** Times that it was looked who waits. */
   looks: number;
+  /** How well the lock tables were read; `text` says what speaks against it, and is empty where nothing does. Missing in reports of older versions. */
+  snapshots?: { taken: number; failed: number; last_good_s_before_end: number | null; last_took_ms: number | null; are_good: boolean; contradiction: string | null; text: string };
   row_locks_counted: { waits: number; waited_s: number } | null;
   requests_waited_s: number | null;
   objects: LockObject[];

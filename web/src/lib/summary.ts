@@ -3,7 +3,7 @@
 import type { Head, RunInfo, Verdict } from '../data/model.ts';
 import { axisOf } from './axis.ts';
 import { num, users } from './format.ts';
-import { processOf, unitOfRun } from './recorded.ts';
+import { isRecorded, processOf, unitOfRun } from './recorded.ts';
 
 export interface Badge {
   text: string;
@@ -37,12 +37,21 @@ export function verdictOf({ run, explanation }: Pick<Head, 'run' | 'explanation'
   if (!only) return run.ended === null ? 'This recording goes on.' : 'No level of load was measured.';
   if (axisOf(run).head === 'due/s') return ratesVerdict(run);
   if (others.every((level) => level.users === only.users)) {
-    return `${users(only.users)}: ${num(only.transactions_per_s)} ${unit}s a second.`;
+    return `${loadersOf(run, only)}: ${num(only.transactions_per_s)} ${unit}s a second.`;
   }
   if (!peak) return 'No peak can be named: see the findings.';
   const [low, high] = peak.users_interval;
   const where = low === high ? `at ${users(peak.users)}` : `at ${low} to ${users(high)}`;
   return `Throughput peaks ${where}: ${num(peak.transactions_per_s)} ${unit}s a second.`;
+}
+
+/** Who loaded the server at its only level. Where nothing saw its requests no number of users is known: what the server told of its clients stands for it. */
+function loadersOf(run: Pick<RunInfo, 'levels'>, only: Verdict): string {
+  const result = run.levels.find((level) => level.index === only.index)?.result;
+  if (!result || !isRecorded(run) || result.latency_ms.mean > 0) return users(only.users);
+  const { sessions } = result;
+  if (!sessions) return only.users > 0 ? users(only.users) : 'An unknown number of clients';
+  return `${num(sessions.clients_mean)} connected clients, ${num(sessions.active_mean)} of them in a statement on average`;
 }
 
 /** How far the server kept up with a sweep over rates. */

@@ -59,6 +59,17 @@ test('one level has no peak in its headline', () => {
   expect(verdictOf({ run, explanation: { ...explanation, levels: more } })).toBe('Throughput peaks at 8 users: 846 transactions a second.');
 });
 
+test('a load that nothing traced has clients in its headline, and never 0 users', () => {
+  const recorded = (sessions: object) => ({
+    ...head.run,
+    levels: [{ ...level(0, 0), result: { pacing: 'as it came', latency_ms: { mean: 0 }, ...sessions } }] as Level[],
+  });
+  const explanation = { ...head.explanation, levels: [{ index: 0, users: 0, transactions_per_s: 647 }] as Verdict[], peak: null };
+  const sessions = { looks: 20, active_mean: 4.9, clients_mean: 6 };
+  expect(verdictOf({ run: recorded({ sessions }), explanation })).toBe('6.00 connected clients, 4.90 of them in a statement on average: 647 requests a second.');
+  expect(verdictOf({ run: recorded({}), explanation })).toBe('An unknown number of clients: 647 requests a second.');
+});
+
 test('a sweep over rates is against rates, and its headline says how far the server kept up', () => {
   const at = (index: number, rate_per_s: number, held: boolean) => ({ ...level(index, 128), result: { rate_per_s, arrivals: { due: 1, held } } }) as Level;
   const run = { ...head.run, levels: [at(0, 500, true), at(1, 1000, true), at(2, 2000, false)] };

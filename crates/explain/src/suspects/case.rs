@@ -6,6 +6,7 @@ use crate::level::{Level, levels_evidence};
 use crate::model::{Budget, Counter, Evidence, FileWait, Machine, Part, SeriesName};
 use crate::others;
 use crate::regime::Shape;
+use crate::sessions::Sessions;
 use crate::{budget, locks, numbers};
 
 /// CPUs are held to be the limit from here on.
@@ -76,6 +77,11 @@ impl<'a, 'b> Case<'a, 'b> {
 
     pub(super) fn is_traced(&self) -> bool {
         self.budget.is_some()
+    }
+
+    /// What sessions did, by enough samples of the process list to go by.
+    pub(super) fn sessions(&self) -> Option<&'b Sessions> {
+        self.level.sessions.as_ref().filter(|sessions| sessions.are_enough())
     }
 
     /// Time in one part of the budget; 0 where the level was not traced.

@@ -4,6 +4,7 @@ use super::case::Case;
 use super::claim::Claim;
 use super::model::Cause;
 use crate::model::Part;
+use crate::neighbours::Neighbours;
 use crate::numbers;
 use crate::watching::Watching;
 
@@ -194,7 +195,10 @@ fn noisy_neighbour(case: &Case) -> Option<Claim> {
     }
     let steal = case.level.cpu.map_or(0.0, |cpu| cpu.steal);
     let who = if steal > others / 2.0 { "the hypervisor's other machines" } else { "other programs" };
-    let why = format!("{who} used {} of the CPUs meanwhile", numbers::percent(others));
+    let neighbours = Neighbours::of(case.level);
+    let named = neighbours.as_ref().map(|neighbours| neighbours.in_words(case.machine));
+    let named = named.filter(|words| !words.is_empty()).map_or(String::new(), |words| format!(" ({words})"));
+    let why = format!("{who} used {} of the CPUs meanwhile{named}", numbers::percent(others));
     // Whoever is served in turn with others waits for as long as they run: their share of the busy time, twice where they
     // are served first half of the time.
     let strength = 2.0 * others / case.cpus_used().unwrap_or(1.0).max(others).max(0.01);
@@ -202,7 +206,9 @@ fn noisy_neighbour(case: &Case) -> Option<Claim> {
         .holds_cpu(strength)
         .certain(0.9);
     let claim = if case.are_cpus_full() { claim } else { claim.certain(0.4) };
-    Some(claim.rests_on([case.level_quantity("cpu")]))
+    let series = neighbours.iter().flat_map(|one| one.named(case.machine)).map(|one| one.series.clone());
+    let series: Vec<_> = series.collect();
+    Some(claim.rests_on([case.level_quantity("cpu")]).rests_on(case.all_series(&series)))
 }
 
 /// What whyso's own samplers and tracer used.

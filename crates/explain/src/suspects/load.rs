@@ -26,7 +26,11 @@ pub(super) fn claims(case: &Case) -> Vec<Claim> {
 /// A server that something else should load, and next to nothing did: then nothing else is worth a word.
 pub(super) fn hardly_asked(case: &Case) -> Option<Claim> {
     let level = case.level;
-    if level.pacing != Pacing::Recorded || level.transactions >= REQUESTS_MIN {
+    if let Some(claim) = hardly_at_work(case) {
+        return Some(claim);
+    }
+    // Few requests may end because those that were sent are held up.
+    if level.pacing != Pacing::Recorded || level.transactions >= REQUESTS_MIN || case.sessions().is_some() {
         return None;
     }
     let why = format!(
@@ -36,6 +40,21 @@ pub(super) fn hardly_asked(case: &Case) -> Option<Claim> {
             several => format!("{} requests", numbers::count(several)),
         },
         numbers::plain(level.seconds),
+    );
+    let claim = Claim::new(Cause::Unsaturated, "the requests' own work holds", why).certain(1.0).first();
+    Some(claim.rests_on([case.level_quantity("transactions_per_s")]))
+}
+
+/// Of a server that nothing traced: whenever it was looked, next to nobody was in a statement, and nothing else used its CPUs.
+fn hardly_at_work(case: &Case) -> Option<Claim> {
+    let sessions = case.level.sessions.as_ref().filter(|sessions| !sessions.are_enough())?;
+    if !case.level.is_untraced || case.others_share() >= 0.1 {
+        return None;
+    }
+    let why = format!(
+        "in {} looks at the process list {} sessions were found in a statement: clients hardly wait for this server",
+        numbers::count(sessions.looks.round() as u64),
+        numbers::count(sessions.samples().round() as u64),
     );
     let claim = Claim::new(Cause::Unsaturated, "the requests' own work holds", why).certain(1.0).first();
     Some(claim.rests_on([case.level_quantity("transactions_per_s")]))

@@ -23,6 +23,7 @@ mod pages;
 mod plans;
 mod rows;
 mod tables;
+mod untraced;
 
 pub use model::{Cause, Gain, Possible, Suspect};
 
@@ -186,7 +187,7 @@ fn accuse(case: &Case) -> Accusation {
     claims.extend(tables::claims(case));
     claims.extend(latches::claims(case));
     claims.extend(plans::claims(case));
-    let claims = classes::settle(case, claims);
+    let claims = untraced::settle(case, classes::settle(case, claims));
 
     let own_lock_ms: f64 = claims.iter().map(|claim| claim.lock_ms).sum();
     // The CPUs' pool can't hold what was measured to be someone's own, such as the attempts that a deadlock ended.
@@ -294,7 +295,7 @@ fn overclaimed_finding(case: &Case, claimed_ms: f64) -> Finding {
         "The suspects' times add up to {} of the response time at {}: some of it was measured twice, or belongs to {}s that \
          ended outside of the window. Each share is shown as it was measured.",
         numbers::percent(share.min(100.0)),
-        numbers::users(case.level.users),
+        case.level.name(),
         case.unit(),
     );
     let evidence = vec![case.level_quantity("latency_mean_ms")];
@@ -314,7 +315,9 @@ fn unknown(case: &Case, lock_ms: f64) -> Claim {
         Part::TransitIn,
     ];
     let largest = open.into_iter().max_by(|a, b| case.ms(*a).total_cmp(&case.ms(*b))).unwrap_or(Part::Other);
-    let why = if case.is_elsewhere {
+    let why = if let Some(why) = untraced::unknown(case) {
+        why
+    } else if case.is_elsewhere {
         "the counters do not say what it was waited for; record the server on its own machine next, where its threads can be traced".to_string()
     } else if !case.is_traced() {
         "the counters do not say what it was waited for; trace the run next, so that each thread's states are known".to_string()
@@ -352,12 +355,10 @@ impl Accused {
             "{} {} of the response time at {}: {}",
             capitalised(self.claim.what),
             numbers::percent(self.share),
-            numbers::users(case.level.users),
+            case.level.name(),
             self.claim.why
         );
-        if !case.is_traced() {
-            text.push_str(" (from counters only)");
-        }
+        text.push_str(untraced::basis(case));
         if let Some(cause) = runner_up {
             text.push_str(&format!("; {} comes too close to be told apart from it", cause.name()));
         }

@@ -1,0 +1,272 @@
+//! What clients' sessions did, by samples of the server's process list: a server tells it to any user with the right to see it, on its own
+//! machine and from afar.
+//!
+//! Sampling sessions at even intervals estimates the time that they spent: of all samples in a statement, the share in a state is the
+//! share of the statements' time in it. Samples of one look are not independent, for sessions wait for each other; the interval of a
+//! share therefore counts looks, and not sessions.
+
+use crate::model::{Counter, Gauge, SeriesName};
+use crate::numbers;
+
+/// Sampler of the process list.
+const SOURCE: &str = "sessions";
+/// Fewer looks say nothing.
+const LOOKS_MIN: f64 = 5.0;
+/// Fewer samples name no wait.
+pub(crate) const SAMPLES_MIN: f64 = 10.0;
+
+/// What a session in a statement does or waits for, as its state tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Doing {
+    RowLock,
+    MetadataLock,
+    TableLock,
+    UserLock,
+    QueryCacheLock,
+    Commit,
+    OpenTables,
+    SendToClient,
+    SortAndTemporaryTables,
+    Sleep,
+    Login,
+    /// A wait that has a name, and of which whyso knows no more.
+    OtherWait,
+    /// On a CPU, ready for one, or waiting for something that the process list does not tell: a page, a latch.
+    Executing,
+}
+
+impl Doing {
+    fn of(state: &str) -> Doing {
+        let state = state.to_lowercase();
+        let is = |names: &[&str]| names.contains(&state.as_str());
+        let has = |part: &str| state.contains(part);
+        if is(&["waiting for row lock"]) {
+            Doing::RowLock
+        } else if is(&["user lock"]) {
+            Doing::UserLock
+        } else if is(&["user sleep"]) {
+            Doing::Sleep
+        } else if is(&["login"]) {
+            Doing::Login
+        } else if has("query cache") {
+            Doing::QueryCacheLock
+        } else if state.starts_with("waiting for") && is_of_definitions(&state) {
+            Doing::MetadataLock
+        } else if is(&["table lock", "system lock", "waiting for table level lock", "waiting for table"]) {
+            Doing::TableLock
+        } else if is(&["commit", "waiting for prior transaction to commit", "waiting for handler commit"]) {
+            Doing::Commit
+        } else if has("opening table") || has("closing table") {
+            Doing::OpenTables
+        } else if is(&["writing to net", "sending to client", "reading from net"]) {
+            Doing::SendToClient
+        } else if has("sort") || has("tmp table") || has("temporary table") || has("duplicates") {
+            Doing::SortAndTemporaryTables
+        } else if state.starts_with("waiting") {
+            Doing::OtherWait
+        } else {
+            Doing::Executing
+        }
+    }
+
+    /// A session that is held up by others.
+    pub(crate) fn is_wait(self) -> bool {
+        !matches!(self, Doing::Executing | Doing::Sleep | Doing::SortAndTemporaryTables | Doing::OpenTables)
+    }
+}
+
+/// Locks of the SQL layer on tables' and other objects' definitions, and on all of them.
+fn is_of_definitions(state: &str) -> bool {
+    let parts =
+        ["metadata lock", "global read lock", "table flush", "backup lock", "commit lock", "schema lock"];
+    parts.iter().any(|part| state.contains(part))
+}
+
+/// Samples in one state.
+#[derive(Clone, Debug)]
+pub(crate) struct InState {
+    pub(crate) name: String,
+    pub(crate) doing: Doing,
+    /// Sessions found in it, over all looks.
+    pub(crate) samples: f64,
+    pub(crate) series: SeriesName,
+}
+
+/// Samples of sessions in a statement, over a level.
+#[derive(Clone, Debug)]
+pub(crate) struct Sessions {
+    pub(crate) looks: f64,
+    /// Clients' connections, on average; `None` where that was not recorded.
+    pub(crate) clients_mean: Option<f64>,
+    /// Those with the most samples first.
+    pub(crate) states: Vec<InState>,
+}
+
+/// What sessions did for a share of the time that they were in a statement.
+pub(crate) struct Share<'a> {
+    pub(crate) value: f64,
+    /// 95 %.
+    pub(crate) low: f64,
+    pub(crate) high: f64,
+    pub(crate) samples: f64,
+    pub(crate) states: Vec<&'a InState>,
+}
+
+impl Sessions {
+    /// `None` where the process list was read too seldom, or not at all.
+    pub(crate) fn of(counters: &[Counter], gauges: &[Gauge]) -> Option<Sessions> {
+        let named = |metric: &'static str| {
+            counters.iter().filter(move |counter| {
+                let series = &counter.series;
+                series.source == SOURCE && series.metric == metric && (0.0..1e15).contains(&counter.increase)
+            })
+        };
+        let looks = named("looks").map(|counter| counter.increase).sum::<f64>();
+        if looks < LOOKS_MIN {
+            return None;
+        }
+        let clients =
+            gauges.iter().find(|gauge| gauge.series.source == SOURCE && gauge.series.metric == "clients");
+        let mut states: Vec<InState> = named("in_statement")
+            .filter(|counter| counter.increase > 0.0)
+            .map(|counter| InState {
+                name: counter.series.instance.clone(),
+                doing: Doing::of(&counter.series.instance),
+                samples: counter.increase,
+                series: counter.series.clone(),
+            })
+            .collect();
+        states.sort_by(|a, b| b.samples.total_cmp(&a.samples).then(a.name.cmp(&b.name)));
+        Some(Sessions { looks, clients_mean: clients.map(|gauge| gauge.mean), states })
+    }
+
+    /// Samples in a statement, over all looks.
+    pub(crate) fn samples(&self) -> f64 {
+        self.states.iter().map(|state| state.samples).sum()
+    }
+
+    /// Sessions in a statement, on average.
+    pub(crate) fn active_mean(&self) -> f64 {
+        self.samples() / self.looks
+    }
+
+    /// Seconds that all sessions together were in a statement. Where none was found in one it is what half a sample stands for: the time is
+    /// short, and not 0.
+    pub(crate) fn in_statement_s(&self, seconds: f64) -> f64 {
+        self.samples().max(0.5) / self.looks * seconds
+    }
+
+    /// Whether enough sessions were found in a statement to say what they did.
+    pub(crate) fn are_enough(&self) -> bool {
+        self.samples() >= SAMPLES_MIN
+    }
+
+    pub(crate) fn share(&self, is_counted: impl Fn(&InState) -> bool) -> Share<'_> {
+        let states: Vec<&InState> = self.states.iter().filter(|state| is_counted(state)).collect();
+        let samples: f64 = states.iter().map(|state| state.samples).sum();
+        let all = self.samples();
+        let value = if all > 0.0 { (samples / all).clamp(0.0, 1.0) } else { 0.0 };
+        let (low, high) = wilson(value, self.looks.min(all));
+        Share { value, low, high, samples, states }
+    }
+
+    pub(crate) fn share_of(&self, doing: Doing) -> Share<'_> {
+        self.share(|state| state.doing == doing)
+    }
+}
+
+impl Share<'_> {
+    /// "98 % of the sampled time of statements (95 % interval 84 % to 100 %, 80 samples)"
+    pub(crate) fn in_words(&self) -> String {
+        format!(
+            "{} of the sampled time of statements (95 % interval {} to {}, {} samples)",
+            numbers::percent(self.value),
+            numbers::percent(self.low),
+            numbers::percent(self.high),
+            numbers::count(self.samples.round() as u64),
+        )
+    }
+
+    /// "'Sending data' 40 %, 'Updating' 12 %" of all samples.
+    pub(crate) fn names(&self, count: usize) -> String {
+        let of_all = |state: &InState| state.samples * self.value / self.samples.max(1e-9);
+        let named: Vec<String> = self.states[..self.states.len().min(count)]
+            .iter()
+            .map(|state| format!("'{}' {}", state.name, numbers::percent(of_all(state))))
+            .collect();
+        numbers::list(&named)
+    }
+}
+
+/// E. B. Wilson's score interval (1927), 95 %.
+fn wilson(share: f64, count: f64) -> (f64, f64) {
+    const Z: f64 = 1.959_963_985;
+    if count <= 0.0 {
+        return (0.0, 1.0);
+    }
+    let z2 = Z * Z / count;
+    let center = (share + z2 / 2.0) / (1.0 + z2);
+    let half = Z / (1.0 + z2) * (share * (1.0 - share) / count + z2 / (4.0 * count)).sqrt();
+    ((center - half).clamp(0.0, 1.0), (center + half).clamp(0.0, 1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_of_every_server_are_known_by_what_they_wait_for() {
+        let cases = [
+            ("Waiting for row lock", Doing::RowLock),
+            ("Waiting for table metadata lock", Doing::MetadataLock),
+            ("Waiting for global read lock", Doing::MetadataLock),
+            ("Waiting for backup lock", Doing::MetadataLock),
+            ("Waiting for table flush", Doing::MetadataLock),
+            ("Waiting for table level lock", Doing::TableLock),
+            ("User lock", Doing::UserLock),
+            ("User sleep", Doing::Sleep),
+            ("Commit", Doing::Commit),
+            ("waiting for handler commit", Doing::Commit),
+            ("Waiting for query cache lock", Doing::QueryCacheLock),
+            ("Opening tables", Doing::OpenTables),
+            ("Writing to net", Doing::SendToClient),
+            ("Sending to client", Doing::SendToClient),
+            ("Creating sort index", Doing::SortAndTemporaryTables),
+            ("Copying to tmp table on disk", Doing::SortAndTemporaryTables),
+            ("Waiting for semi-sync ACK from slave", Doing::OtherWait),
+            ("Sending data", Doing::Executing),
+            ("executing", Doing::Executing),
+            ("statistics", Doing::Executing),
+        ];
+        for (state, doing) in cases {
+            assert_eq!(Doing::of(state), doing, "{state}");
+        }
+    }
+
+    #[test]
+    fn a_share_has_the_interval_of_its_looks() {
+        let counter = |metric: &str, instance: &str, increase| Counter {
+            series: SeriesName {
+                source: SOURCE.to_string(),
+                metric: metric.to_string(),
+                instance: instance.to_string(),
+                ..SeriesName::default()
+            },
+            increase,
+            ..Counter::default()
+        };
+        let counters = [
+            counter("looks", "", 20.0),
+            counter("in_statement", "Waiting for row lock", 64.0),
+            counter("in_statement", "Sending data", 16.0),
+        ];
+        let sessions = Sessions::of(&counters, &[]).unwrap();
+        assert_eq!((sessions.active_mean(), sessions.samples()), (4.0, 80.0));
+        let share = sessions.share_of(Doing::RowLock);
+        assert_eq!((share.value, share.samples), (0.8, 64.0));
+        // 16 of 20, as published tables of Wilson's interval have it.
+        assert!((share.low - 0.584).abs() < 0.001 && (share.high - 0.919).abs() < 0.001);
+        assert_eq!(sessions.share_of(Doing::Executing).names(3), "'Sending data' 20 %");
+        assert!(Sessions::of(&counters[1..], &[]).is_none(), "nobody looked");
+    }
+}
