@@ -94,7 +94,7 @@ fn assert_why_is_told(place: &Place, run: &Path) {
     let levels = why["levels"].as_array().unwrap();
     assert_eq!(levels.iter().map(|level| level["users"].as_u64().unwrap()).collect::<Vec<_>>(), [1, 2, 4]);
     for level in levels {
-        assert_eq!(keys(level), ["users", "response_ms", "budget_ms", "unaccounted_ms"]);
+        assert_eq!(keys(level), ["users", "response_ms", "budget_ms", "unaccounted_ms", "other_clients"]);
         let parts: f64 = level["budget_ms"].as_object().unwrap().values().filter_map(Value::as_f64).sum();
         let sum = parts + level["unaccounted_ms"].as_f64().unwrap();
         assert!((sum / level["response_ms"].as_f64().unwrap() - 1.0).abs() < 1e-6, "{level}");

@@ -8,8 +8,10 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use common::bare_client::Client;
 use common::{OwnServer, Place, json_of, output, text};
 use serde_json::Value;
 
@@ -194,6 +196,131 @@ fn the_budget_of_a_server_whose_process_is_not_found_stops_at_the_wire() {
     assert!(lost.contains("its process is not on this machine, or can't be found from here"), "{lost}");
     let of_load = recorded.run["levels"][0]["result"]["transactions"].as_u64().unwrap();
     assert!(of_load >= TRANSACTIONS, "{of_load} answers of {TRANSACTIONS} queries");
+}
+
+/// How many connections of others sleep next to a load.
+const SLEEPERS: usize = 20;
+
+/// Runs `work` while that many connections sleep in the server, a second at a time.
+fn next_to_sleepers<T>(server: &OwnServer, work: impl FnOnce() -> T) -> T {
+    let is_over = AtomicBool::new(false);
+    let mut clients: Vec<Client> = (0..SLEEPERS).map(|_| Client::log_in(&server.socket())).collect();
+    std::thread::scope(|scope| {
+        for client in &mut clients {
+            scope.spawn(|| {
+                while !is_over.load(Ordering::Relaxed) {
+                    client.query("SELECT SLEEP(1)");
+                }
+            });
+        }
+        let done = work();
+        is_over.store(true, Ordering::Relaxed);
+        done
+    })
+}
+
+/// Checks a level next to the sleepers: `alone` is the same one without them.
+fn assert_sleepers_are_apart(alone: &Value, level: &Value, text: &str) {
+    let others = &level["other_clients"];
+    assert_eq!(others["connections"], SLEEPERS, "{level}");
+    let (per_s, cpu) = (others["requests_per_s"].as_f64().unwrap(), others["cpu_share"].as_f64().unwrap());
+    assert!((0.8..1.1).contains(&(per_s / SLEEPERS as f64)), "{level}");
+    assert!(cpu > 0.0 && cpu < 0.1, "{level}");
+    let share = |level: &Value, part: &str| {
+        level["budget_ms"][part].as_f64().unwrap() / level["response_ms"].as_f64().unwrap()
+    };
+    // A second's sleep for each millisecond of the load was more than twice its whole time.
+    for part in ["lock", "kernel_lock", "sleep", "other"] {
+        let (before, now) = (share(alone, part), share(level, part));
+        assert!((now - before).abs() < 0.05, "{part}: {before} without, {now} with\n{text}");
+    }
+    let unaccounted = level["unaccounted_ms"].as_f64().unwrap() / level["response_ms"].as_f64().unwrap();
+    assert!(unaccounted.abs() <= UNACCOUNTED_MAX, "{unaccounted}\n{text}");
+}
+
+#[test]
+fn requests_of_other_clients_are_in_no_part_of_the_budget_and_are_reported_apart() {
+    if !may_trace() {
+        return;
+    }
+    let server = OwnServer::start();
+    let tcp = format!("mysql://root@127.0.0.1:{}/", server.port);
+    for dsn in [server.dsn("root", ""), tcp] {
+        let place = Place::new();
+        let mut run = place.whyso(&["run", "oltp-point-select", "--dsn", &dsn, "--users", "4", "--json"]);
+        run.args(["--seconds", "3", "--tables", "1", "--rows", "1000", "--no-repeat"]);
+        let recorded = |out: Value| {
+            let path = out["path"].as_str().unwrap().to_string();
+            let why = json_of(&output(&mut place.whyso(&["why", &path, "--json"])));
+            let words = text(&output(&mut place.whyso(&["why", &path])).stdout);
+            assert_eq!(out["levels"][0]["other_clients"], why["levels"][0]["other_clients"]);
+            (why["levels"][0].clone(), words, out["findings"].to_string())
+        };
+        let (alone, _, findings) = recorded(json_of(&output(&mut run)));
+        let others = &alone["other_clients"];
+        assert_eq!((others["connections"].as_u64(), others["requests_per_s"].as_f64()), (Some(0), Some(0.0)));
+        assert!(!findings.contains("other-clients"), "{findings}");
+        let next_to = next_to_sleepers(&server, || json_of(&output(&mut run)));
+        let (level, words, findings) = recorded(next_to);
+        assert_sleepers_are_apart(&alone, &level, &words);
+        assert!(findings.contains("they had 20 connections"), "{findings}");
+    }
+}
+
+#[test]
+fn next_to_a_command_that_loads_directly_other_clients_are_apart_too() {
+    if !may_trace() {
+        return;
+    }
+    let server = OwnServer::start();
+    let dsn = server.dsn("root", "");
+    // What the others do before the command is seen to load the server is none of its load either.
+    let late = ["sh", "-c", "sleep 1.5; \"$0\" \"$@\""];
+    let load = || record_by(&late, &dsn, "oltp-point-select", &[]);
+    let alone = load();
+    let recorded = next_to_sleepers(&server, load);
+    recorded.assert_adds_up(TRANSACTIONS, 3 * USERS);
+    let others = &recorded.why["levels"][0]["other_clients"];
+    assert_eq!(others["connections"], SLEEPERS, "{}", recorded.why);
+    let lock = |recorded: &Recorded| {
+        recorded.part("lock").unwrap() / recorded.why["levels"][0]["response_ms"].as_f64().unwrap()
+    };
+    assert!((lock(&alone) - lock(&recorded)).abs() < 0.05, "{}\n{}", alone.text, recorded.text);
+}
+
+/// A replica receives what its source sends: that is no request of a client, whoever loads it.
+#[test]
+fn what_a_replica_receives_is_no_request() {
+    if !may_trace() {
+        return;
+    }
+    let source = OwnServer::start_with(&["--server-id=1", "--log-bin=binlog"]);
+    source.sql("CREATE DATABASE d; CREATE TABLE d.t (a INT); CREATE USER r@'%'; GRANT ALL ON *.* TO r@'%'");
+    let replica = OwnServer::start_with(&["--server-id=2"]);
+    replica.sql(&format!(
+        "CHANGE MASTER TO master_host='127.0.0.1', master_port={}, master_user='r', \
+         master_log_file='binlog.000001', master_log_pos=4; START SLAVE",
+        source.port
+    ));
+    assert!(common::wait_until(common::SOON, || replica.sql("SHOW TABLES FROM d") == "t"), "no replication");
+    let place = Place::new();
+    let mut record = place.whyso(&["record", "--dsn", &replica.dsn("root", ""), "--for", "3", "--json"]);
+    let is_over = AtomicBool::new(false);
+    let out = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut writer = Client::log_in(&source.socket());
+            while !is_over.load(Ordering::Relaxed) {
+                writer.query("INSERT INTO d.t VALUES (1)");
+                std::thread::sleep(Duration::from_millis(2));
+            }
+        });
+        let out = json_of(&output(&mut record));
+        is_over.store(true, Ordering::Relaxed);
+        out
+    });
+    let received = replica.sql("SELECT COUNT(*) FROM d.t").parse::<u64>().unwrap();
+    assert!(received > 300, "{received} rows were replicated");
+    assert_eq!(out["levels"][0]["transactions"], 0, "{}", out["levels"]);
 }
 
 /// Holds back what passes between a client and a server by this much in each direction; lives as long as the test.

@@ -54,6 +54,7 @@ pub(crate) struct Level<'a> {
     /// Length of the measured window, above 0 where anything was measured.
     pub(crate) seconds: f64,
     pub(crate) transactions: u64,
+    pub(crate) queries: u64,
     pub(crate) errors: u64,
     /// `None` where nothing was measured.
     pub(crate) latency_mean_ms: Option<f64>,
@@ -124,6 +125,7 @@ impl<'a> Level<'a> {
             end_ns: input.end_ns,
             seconds,
             transactions: input.transactions,
+            queries: input.queries,
             errors: input.errors,
             latency_mean_ms: measured_ms.or(sampled_ms),
             client_cpu_s: positive(input.client_cpu_s).unwrap_or(0.0),
@@ -157,6 +159,7 @@ impl<'a> Level<'a> {
                 cpu: None,
                 server_cpus: None,
                 client_cpus: 0.0,
+                other_clients: None,
             },
             bins,
         };
@@ -165,6 +168,7 @@ impl<'a> Level<'a> {
             level.verdict.server_cpus = level.server_cpu_s.map(|cpu_s| cpu_s / seconds);
             level.verdict.client_cpus = level.client_cpu_s / seconds;
         }
+        level.verdict.other_clients = crate::other_clients::other_clients(&level);
         level.verdict.invalid_why = level.invalid_why(machine).unwrap_or_default();
         level.verdict.valid = level.verdict.invalid_why.is_empty();
         level

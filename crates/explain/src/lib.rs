@@ -49,6 +49,7 @@ mod meanings;
 pub mod model;
 mod neighbours;
 mod numbers;
+mod other_clients;
 mod others;
 mod pauses;
 pub mod pfs;
@@ -130,6 +131,7 @@ pub fn explain_at(input: &Input, users: Option<u32>) -> Explanation {
     findings.extend(pauses::findings(&levels, about).into_iter().map(Some));
     findings.push(service_level::finding(&input.levels));
     findings.push(generator::finding(&levels, &input.machine));
+    findings.push(other_clients::finding(&levels, about));
     findings.push(others::programs_finding(&levels, &input.machine));
     findings.push(others::steal_finding(&levels));
     let actions = effects::effects(&input.actions, &levels);

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::budget::{Budget, ClassTime, CpuSplit, Part, PartTime};
 pub use crate::locks::LockObject;
+pub use crate::other_clients::OtherClients;
 pub use crate::pauses::{Kind as PauseKind, Moments, Pauses, Regular};
 pub use crate::processes::{ProcessTime, StateTime};
 pub use crate::suspects::{Cause, Gain, Possible, Suspect};
@@ -342,6 +343,9 @@ pub struct LevelVerdict {
     /// CPUs that the generator's threads kept busy.
     #[serde(default)]
     pub client_cpus: f64,
+    /// What clients did that are neither the load nor whyso; `None` where they can't be told from the load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other_clients: Option<OtherClients>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use whyso_trace::{Cost, FileWait, Pauses, Reading, Sampler, TraceSpec, Tracer};
+use whyso_trace::{Cost, FileWait, Generator, Pauses, Reading, Sampler, TraceSpec, Tracer};
 
 use crate::processes::Processes;
 
@@ -33,9 +33,15 @@ pub(crate) enum Counting {
 impl Counting {
     /// The best that this machine allows of a server's process, and what is lost by it, for a report.
     ///
-    /// `stacks`: whether they will be taken, too.
-    pub(crate) fn of(pid: u32, stacks: bool) -> Result<(Counting, Option<String>), String> {
-        match Tracer::start(&TraceSpec { servers: vec![pid], stacks, ..TraceSpec::default() }) {
+    /// `stacks`: whether they will be taken, too. `client_ports`: where it takes clients.
+    pub(crate) fn of(
+        pid: u32,
+        stacks: bool,
+        generator: Generator,
+        client_ports: Vec<u16>,
+    ) -> Result<(Counting, Option<String>), String> {
+        let spec = TraceSpec { servers: vec![pid], stacks, generator, client_ports, ..TraceSpec::default() };
+        match Tracer::start(&spec) {
             Ok(tracer) => Ok((Counting::Traced(Box::new(tracer)), None)),
             Err(error) => Counting::sampled(pid, &error),
         }
@@ -119,6 +125,22 @@ impl Counting {
         match self {
             Counting::Traced(tracer) | Counting::Wire(tracer) => tracer.read(),
             Counting::Sampled(sampler) => sampler.read(),
+        }
+    }
+
+    /// The sums at a window's end, where whose the requests are is decided.
+    pub(crate) fn read_to_end(&mut self) -> Reading {
+        match self {
+            Counting::Traced(tracer) | Counting::Wire(tracer) => tracer.read_to_end(),
+            Counting::Sampled(sampler) => sampler.read(),
+        }
+    }
+
+    /// A window begins, after its first reading.
+    pub(crate) fn begin_window(&mut self) {
+        match self {
+            Counting::Traced(tracer) => tracer.begin_window(),
+            Counting::Sampled(_) | Counting::Wire(_) => {}
         }
     }
 

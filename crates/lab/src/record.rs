@@ -16,6 +16,7 @@ use tokio::runtime::Runtime;
 use whyso_record::run::ServerFacts;
 use whyso_server::knobs::Undo;
 use whyso_server::{Dsn, schema};
+use whyso_trace::Generator;
 use whyso_watch::{WatchSpec, Watcher};
 
 use crate::counting::Counting;
@@ -113,9 +114,9 @@ impl RecordPlan {
 
     /// `dsn`: the server's; of processes there is none.
     fn to_trace(&self, dsn: Option<&Dsn>) -> ToTrace {
-        let load_is_here = !self.command.is_empty();
+        let generator = if self.command.is_empty() { Generator::Unknown } else { Generator::Command };
         let sql = self.sql.zip(dsn).map(|(literals, dsn)| ToFollow { literals, opts: dsn.opts() });
-        ToTrace { trace: self.trace, stacks: self.stacks, sql, load_is_here }
+        ToTrace { trace: self.trace, stacks: self.stacks, sql, generator }
     }
 }
 

@@ -8,6 +8,7 @@ use whyso_load::LoadSpec;
 use whyso_record::run::{Ended, Purpose};
 use whyso_server::CpuSet;
 use whyso_server::dataset::Dataset;
+use whyso_trace::Generator;
 use whyso_watch::Watcher;
 use whyso_workload::Workload;
 
@@ -197,7 +198,7 @@ impl Lab<'_> {
             trace: self.plan.trace,
             stacks: self.plan.stacks,
             sql: self.plan.sql.map(|literals| ToFollow { literals, opts: self.tested.dsn.opts() }),
-            load_is_here: true,
+            generator: Generator::Own,
         };
         let tracing = Tracing::begin(&mut recording, wanted);
         let failure = match connected.map_or_else(connect, Ok) {

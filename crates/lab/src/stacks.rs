@@ -5,6 +5,8 @@ mod rows;
 mod waits;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -13,7 +15,8 @@ use whyso_clock::{monotonic_ns, thread_cpu_ns};
 use whyso_record::Recorder;
 use whyso_record::data::{Kind, Reading, SeriesKey, StackSample, Status, Value};
 use whyso_stacks::{End, Frame, Interrupts, ModuleId, Names, Registers, StackId, Table, Unwinding};
-use whyso_trace::{StackKind, StackRecord, Stacks};
+use whyso_trace::role::{OBSERVER, OTHER_CLIENT};
+use whyso_trace::{Client, Role, StackKind, StackRecord, Stacks};
 
 use crate::cost::program_values;
 use busy::Busy;
@@ -52,11 +55,15 @@ pub(crate) struct StackTaking {
 impl StackTaking {
     /// # Errors
     /// No thread could be started.
-    pub(crate) fn start(stacks: Stacks, recorder: Recorder) -> Result<StackTaking, String> {
+    pub(crate) fn start(
+        stacks: Stacks,
+        strange_is_load: Arc<AtomicBool>,
+        recorder: Recorder,
+    ) -> Result<StackTaking, String> {
         let (asked, asks) = sync_channel(ASKED_MAX);
         let look = LastLook::default();
         let busy = Busy::new(look.clone());
-        let run = move || Taker::new(stacks, recorder, busy).run(&asks);
+        let run = move || Taker::new(stacks, strange_is_load, recorder, busy).run(&asks);
         let spawned = std::thread::Builder::new().name("stacks".to_string()).spawn(run);
         let thread = spawned.map_err(|error| format!("no thread could be started: {error}"))?;
         Ok(StackTaking { asked: Some(asked), look, thread: Some(thread) })
@@ -108,13 +115,15 @@ struct Work {
     busy: Busy,
     /// Processes whose threads are the server's: nobody else's stack is followed.
     servers: BTreeSet<u32>,
+    /// Whether requests of clients that nobody knows are the load's.
+    strange_is_load: Arc<AtomicBool>,
     /// Stacks that the table had no place for.
     full: u64,
     chosen: u64,
 }
 
 impl Taker {
-    fn new(stacks: Stacks, recorder: Recorder, busy: Busy) -> Taker {
+    fn new(stacks: Stacks, strange_is_load: Arc<AtomicBool>, recorder: Recorder, busy: Busy) -> Taker {
         let work = Work {
             unwinding: Unwinding::default(),
             table: Table::new(STACKS_MAX),
@@ -123,6 +132,7 @@ impl Taker {
             samples: Vec::new(),
             busy,
             servers: BTreeSet::new(),
+            strange_is_load,
             full: 0,
             chosen: 0,
         };
@@ -240,20 +250,31 @@ impl Work {
             StackKind::Wait => {
                 self.chosen += 1;
                 self.servers.insert(record.pid);
-                self.waits.begin(record, kernel_frames(&record.kernel));
+                let role = self.role(record);
+                self.waits.begin(record, role, kernel_frames(&record.kernel));
             }
             StackKind::Waker => self.waker(record),
             StackKind::Ready => {
                 self.chosen += 1;
                 self.servers.insert(record.pid);
                 let (frames, end) = self.user(record);
-                self.waits.whole(record, frames, end);
+                self.waits.whole(record, self.role(record), frames, end);
             }
             StackKind::Past => self.waits.past(record),
             StackKind::Back => {
                 let (frames, end) = self.user(record);
                 self.waits.back(record.tid, record.wait, &frames, end);
             }
+        }
+    }
+
+    /// A connection's thread stands for its client: what it does for others than the load is none of the load's.
+    fn role(&self, record: &StackRecord<'_>) -> &'static str {
+        let strange_is_load = || self.strange_is_load.load(Ordering::Relaxed);
+        match (record.role, record.client) {
+            (Role::Connection, Some(Client::Own)) => OBSERVER,
+            (Role::Connection, Some(Client::Unknown)) if !strange_is_load() => OTHER_CLIENT,
+            (role, _) => role.name(),
         }
     }
 
@@ -272,7 +293,7 @@ impl Work {
         self.samples.push(StackSample {
             t_ns: record.t_ns,
             tid: record.tid,
-            role: record.role.name().to_string(),
+            role: self.role(record).to_string(),
             stack,
             weight_ns: record.weight_ns,
         });

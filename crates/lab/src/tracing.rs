@@ -1,5 +1,6 @@
 //! Records what the tracer counts: each second, and exactly at both ends of every measured window.
 
+use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -7,7 +8,9 @@ use std::time::{Duration, Instant};
 use whyso_clock::{monotonic_ns, thread_cpu_ns};
 use whyso_record::Recorder;
 use whyso_record::data::{self, Kind, SeriesId, SeriesKey, Status, TextRows, Value};
-use whyso_trace::{ClientSums, FileWait, Reading, ServerSums, State, ThreadSums, state};
+use whyso_trace::{
+    ClientSums, FileWait, Generator, OtherSums, Reading, ServerSums, State, ThreadSums, state,
+};
 
 use crate::cost::{CountedTimes, program_values};
 use crate::counting::{Counting, NOT_HERE, Sight, THREADS};
@@ -64,8 +67,8 @@ pub(crate) struct ToTrace {
     pub(crate) stacks: bool,
     /// The commands that they work on, on top of that.
     pub(crate) sql: Option<ToFollow>,
-    /// The load comes from this program, or from a command that it will start.
-    pub(crate) load_is_here: bool,
+    /// Where the load comes from: this program, a command that it will start, or something else.
+    pub(crate) generator: Generator,
 }
 
 /// A tracer in a thread of its own.
@@ -83,9 +86,12 @@ impl Tracing {
     pub(crate) fn begin(recording: &mut Recording, wanted: ToTrace) -> Option<Tracing> {
         let counting = match (wanted.trace, recording.info.server.pid) {
             (false, _) => Err("--no-trace was given".to_string()),
-            (true, None) if wanted.load_is_here => Counting::of_the_wire(),
+            (true, None) if wanted.generator != Generator::Unknown => Counting::of_the_wire(),
             (true, None) => Err(NOT_HERE.to_string()),
-            (true, Some(pid)) => Counting::of(pid, wanted.stacks),
+            (true, Some(pid)) => {
+                let ports = client_ports(&recording.info.server.variables);
+                Counting::of(pid, wanted.stacks, wanted.generator, ports)
+            }
         };
         let follows = wanted.sql.is_some();
         let started = counting.and_then(|(counting, lost)| {
@@ -127,7 +133,12 @@ impl Tracing {
             (_, false) => Ok(None),
             (Counting::Traced(tracer), true) => {
                 let taken = tracer.stacks().map_err(|error| error.to_string());
-                taken.and_then(|stacks| StackTaking::start(stacks, recording.recorder.clone())).map(Some)
+                let strange_is_load = tracer.strange_is_load();
+                taken
+                    .and_then(|stacks| {
+                        StackTaking::start(stacks, strange_is_load, recording.recorder.clone())
+                    })
+                    .map(Some)
             }
             (Counting::Wire(_), true) => Err(NOT_HERE.to_string()),
             (Counting::Sampled(_), true) => Err(NOT_ALLOWED.to_string()),
@@ -146,7 +157,7 @@ impl Tracing {
             recording.info.not_measured.retain(|line| line != COUNTERS_ALONE);
         }
         let sight = counting.sight();
-        let mut keeper = Keeper::new(counting, servers, recording.recorder.clone());
+        let mut keeper = Keeper::new(counting, servers, wanted.generator, recording.recorder.clone());
         let spawned = std::thread::Builder::new().name("trace".to_string()).spawn(move || keeper.run(&asks));
         let thread = spawned.map_err(|error| format!("no thread could be started: {error}"))?;
         Ok(Tracing { stacks, sql, asked: Some(asked), thread: Some(thread), sight })
@@ -227,12 +238,20 @@ fn sql_tracing(
     }
 }
 
+/// TCP ports at which a server takes clients, by its variables.
+fn client_ports(variables: &BTreeMap<String, String>) -> Vec<u16> {
+    let ports =
+        ["port", "extra_port", "admin_port", "mysqlx_port"].map(|name| variables.get(name)?.parse().ok());
+    ports.into_iter().flatten().filter(|port| *port != 0).collect()
+}
+
 /// What the tracing thread works with.
 struct Keeper {
     counting: Counting,
     recorder: Recorder,
     servers: Vec<u32>,
     generators: Vec<u32>,
+    generator: Generator,
     states: StatesTaking,
     /// `None` where no program of the tracer's runs, or the kernel may not be asked what they cost.
     cost: Option<CountedTimes>,
@@ -241,7 +260,7 @@ struct Keeper {
 }
 
 impl Keeper {
-    fn new(counting: Counting, servers: Vec<u32>, recorder: Recorder) -> Keeper {
+    fn new(counting: Counting, servers: Vec<u32>, generator: Generator, recorder: Recorder) -> Keeper {
         let now = Instant::now();
         let cost =
             if counting.has_programs() { CountedTimes::begin(|| counting.counting_ns()) } else { None };
@@ -250,6 +269,7 @@ impl Keeper {
             recorder,
             servers,
             generators: Vec::new(),
+            generator,
             states: StatesTaking::default(),
             cost,
             begun: now,
@@ -267,11 +287,11 @@ impl Keeper {
             match asks.recv_timeout(look.unwrap_or(rest)) {
                 Err(RecvTimeoutError::Timeout) if look.is_some() => self.counting.look(),
                 Ok(Asked::Mark) => {
-                    self.read(true);
+                    self.edge();
                 }
                 Ok(Asked::Edge(reply)) => {
                     // Whoever asked may have given up.
-                    let _ = reply.try_send(self.read(true));
+                    let _ = reply.try_send(self.edge());
                 }
                 Ok(Asked::Server(pid)) => {
                     self.servers = vec![pid];
@@ -303,14 +323,29 @@ impl Keeper {
         self.counting.watch(&self.servers, &self.generators);
     }
 
+    /// A window ends, and another begins.
+    fn edge(&mut self) -> Reading {
+        let begin_ns = monotonic_ns();
+        let read = self.counting.read_to_end();
+        self.counting.begin_window();
+        self.record(begin_ns, read, true)
+    }
+
     fn read(&mut self, tables: bool) -> Reading {
         let begin_ns = monotonic_ns();
         let read = self.counting.read();
+        self.record(begin_ns, read, tables)
+    }
+
+    fn record(&mut self, begin_ns: i64, read: Reading, tables: bool) -> Reading {
         let end_ns = monotonic_ns();
         let mut values = Vec::new();
         let sight = self.counting.sight();
         if sight != Sight::Wire {
             values.extend(self.server_values(&read.server, sight));
+        }
+        if sight == Sight::Requests && self.generator != Generator::Unknown {
+            values.extend(self.other_values(&read.others));
         }
         if matches!(sight, Sight::Requests | Sight::Wire) {
             values.extend(self.client_values(&read.client));
@@ -395,6 +430,17 @@ impl Keeper {
             named.push((format!("request_{}_ns", state.name()), "ns", ns));
         }
         self.values("server", &named)
+    }
+
+    fn other_values(&self, sums: &OtherSums) -> Vec<(SeriesId, Value)> {
+        self.values(
+            "server",
+            &[
+                ("other_clients_requests".to_string(), "1", sums.requests),
+                ("other_clients_connections".to_string(), "1", sums.connections),
+                ("other_clients_cpu_ns".to_string(), "ns", sums.inside[State::Cpu as usize]),
+            ],
+        )
     }
 
     fn client_values(&self, sums: &ClientSums) -> Vec<(SeriesId, Value)> {

@@ -48,6 +48,7 @@ fn level_object(level: &Level, verdict: Option<&LevelVerdict>) -> Value {
     object["regime"] = json!(verdict.map(|verdict| verdict.regime));
     object["valid"] = json!(verdict.is_some_and(|verdict| verdict.valid));
     object["invalid_why"] = json!(verdict.map(|verdict| verdict.invalid_why.as_str()).unwrap_or_default());
+    object["other_clients"] = json!(verdict.and_then(|verdict| verdict.other_clients));
     object["steadiness"] = json!(verdict.map(|verdict| verdict.steadiness));
     object["repeat"] = json!(level.purpose == Purpose::Repeat);
     object

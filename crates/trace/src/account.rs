@@ -18,6 +18,13 @@ pub(crate) const SIDE_LOAD: u8 = 2;
 pub(crate) const SIDE_OWN: u8 = 3;
 
 const REQUEST_PICKED: u8 = 1;
+const REQUEST_SUSPENDED: u8 = 3;
+
+const OF_LOAD: u8 = 1;
+const OF_OTHERS: u8 = 2;
+/// Where an account keeps the two apart.
+pub(crate) const LOADS: usize = 0;
+pub(crate) const OTHERS: usize = 1;
 
 /// `struct time` of `bpf/account.h`: of one state, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,7 +32,21 @@ const REQUEST_PICKED: u8 = 1;
 pub(crate) struct Time {
     sum: u64,
     mark: u64,
-    inside: u64,
+    inside: [u64; 2],
+}
+
+/// `struct served` of `bpf/account.h`.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C)]
+pub(crate) struct Served {
+    pub(crate) requests: u64,
+    pub(crate) request_ns: u64,
+    pub(crate) transit_ns: u64,
+    pub(crate) transit_wakeup_ns: u64,
+    pub(crate) transit_runqueue_ns: u64,
+    pub(crate) unseen: u64,
+    pub(crate) user_samples: u64,
+    pub(crate) system_samples: u64,
 }
 
 /// `struct account` of `bpf/account.h`, byte for byte.
@@ -38,7 +59,7 @@ pub(crate) struct Account {
     pub(crate) side: u8,
     state: u8,
     request: u8,
-    of_load: u8,
+    whose: u8,
     visible: u8,
     contended: u8,
     pub(crate) gone: u8,
@@ -66,16 +87,9 @@ pub(crate) struct Account {
     lock_device: u32,
 
     time: [Time; STATES],
-    pub(crate) requests: u64,
-    pub(crate) request_ns: u64,
-    pub(crate) transit_ns: u64,
-    pub(crate) transit_wakeup_ns: u64,
-    pub(crate) transit_runqueue_ns: u64,
-    pub(crate) others: u64,
-    pub(crate) unseen: u64,
-    pub(crate) relayed: u64,
-    pub(crate) user_samples: u64,
-    pub(crate) system_samples: u64,
+    pub(crate) served: [Served; 2],
+    pub(crate) own: u64,
+    pub(crate) connections: u64,
     pub(crate) answers: u64,
     pub(crate) delay_ns: u64,
     pub(crate) delay_wakeup_ns: u64,
@@ -100,9 +114,21 @@ impl Account {
         self.time.map(|time| time.sum)
     }
 
-    /// The time in each state within the load's requests.
-    pub(crate) fn insides(&self) -> [u64; STATES] {
-        self.time.map(|time| time.inside)
+    /// The time in each state within requests: of [`LOADS`] or [`OTHERS`].
+    pub(crate) fn insides(&self, whose: usize) -> [u64; STATES] {
+        self.time.map(|time| time.inside[whose])
+    }
+
+    /// Requests of any connection.
+    pub(crate) fn requests(&self) -> u64 {
+        self.served[LOADS].requests + self.served[OTHERS].requests + self.own
+    }
+
+    /// Whether a request of others is under way.
+    pub(crate) fn works_for_others(&self) -> bool {
+        self.side == SIDE_SERVER
+            && self.whose == OF_OTHERS
+            && matches!(self.request, REQUEST_PICKED | REQUEST_SUSPENDED)
     }
 
     /// What it is in now.
@@ -120,11 +146,16 @@ impl Account {
         self.time[state as usize].sum += left_ns - since_ns;
         self.time[State::Runqueue as usize].sum += now_ns - left_ns;
         self.since_ns = now_ns;
-        if self.request == REQUEST_PICKED && self.of_load == 1 {
+        let whose = match self.whose {
+            OF_LOAD => LOADS,
+            OF_OTHERS => OTHERS,
+            _ => return,
+        };
+        if self.request == REQUEST_PICKED {
             for time in &mut self.time {
-                time.inside += time.sum.saturating_sub(time.mark);
+                time.inside[whose] += time.sum.saturating_sub(time.mark);
             }
-            self.request_ns += now_ns.saturating_sub(self.edge_ns);
+            self.served[whose].request_ns += now_ns.saturating_sub(self.edge_ns);
         }
     }
 }
@@ -229,19 +260,23 @@ mod tests {
     #[test]
     fn a_request_in_flight_counts_up_to_now() {
         let mut one =
-            Account { request: REQUEST_PICKED, of_load: 1, since_ns: 100, edge_ns: 90, ..account() };
+            Account { request: REQUEST_PICKED, whose: OF_LOAD, since_ns: 100, edge_ns: 90, ..account() };
         one.time[State::Cpu as usize].sum = 1_000;
         one.time[State::Cpu as usize].mark = 990;
+        let mut of_others = Account { whose: OF_OTHERS, ..one };
         one.carry_to(140);
-        assert_eq!(one.time[State::Cpu as usize].inside, 50);
-        assert_eq!(one.request_ns, 50);
+        assert_eq!(one.time[State::Cpu as usize].inside, [50, 0]);
+        assert_eq!(one.served.map(|served| served.request_ns), [50, 0]);
+        of_others.carry_to(140);
+        assert_eq!(of_others.time[State::Cpu as usize].inside, [0, 50]);
+        assert_eq!(of_others.served.map(|served| served.request_ns), [0, 50]);
     }
 
     #[test]
     fn what_follows_a_reply_is_nobodys_until_the_next_receive() {
-        let mut one = Account { request: 2, of_load: 1, since_ns: 100, edge_ns: 90, ..account() };
+        let mut one = Account { request: 2, whose: OF_LOAD, since_ns: 100, edge_ns: 90, ..account() };
         one.carry_to(140);
-        assert_eq!((one.insides(), one.request_ns), ([0; STATES], 0));
+        assert_eq!((one.insides(LOADS), one.served[LOADS].request_ns), ([0; STATES], 0));
         assert_eq!(one.time[State::Cpu as usize].sum, 40);
     }
 

@@ -25,6 +25,7 @@
 //! ```
 
 mod account;
+mod attribution;
 mod command;
 pub mod dispatcher;
 mod error;
@@ -66,6 +67,7 @@ mod skeleton {
     include!(concat!(env!("OUT_DIR"), "/budget.skel.rs"));
 }
 
+pub use attribution::Generator;
 pub use command::{
     COM_CHANGE_USER, COM_INIT_DB, COM_QUERY, COM_QUIT, COM_RESET_CONNECTION, COM_STMT_CLOSE,
     COM_STMT_PREPARE, Command, CommandCounts, CommandTimes, Prepared, TEXT_BYTES_MAX, command_name,
@@ -75,7 +77,7 @@ pub use error::Error;
 pub use now::{ThreadLook, ThreadNow};
 pub use pauses::{Client, Moments, Pauses};
 pub use places::Places;
-pub use reading::{ClientSums, FileWait, Reading, ServerSums, ThreadSums};
+pub use reading::{ClientSums, FileWait, OtherSums, Reading, ServerSums, ThreadSums};
 pub use role::Role;
 pub use sampled::Sampler;
 pub use sql::{CommandsLost, SqlTrace};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use crate::account::Account;
+use crate::account::{Account, LOADS, OTHERS};
 use crate::role::Role;
 use crate::state::{STATES, State};
 
@@ -17,6 +17,8 @@ pub struct Reading {
     pub at_ns: i64,
     pub server: ServerSums,
     pub client: ClientSums,
+    /// What the server did for clients that are neither the generator nor this program.
+    pub others: OtherSums,
     /// The server's threads by role: how many there are, and their time by state, those that are gone included.
     pub roles: BTreeMap<Role, (u64, [u64; STATES])>,
     /// The server's threads that live.
@@ -40,11 +42,12 @@ pub struct ServerSums {
     pub transit_wakeup_ns: u64,
     /// Of which the thread was ready while another task had the CPU.
     pub transit_runqueue_ns: u64,
-    /// Requests of connections that are not the load's.
+    /// Requests of connections that are not the load's, this program's among them.
     pub others: u64,
     /// Requests whose arrival was not seen.
     pub unseen: u64,
-    /// Requests that came over sockets to which the generator was never seen to send: something relays them.
+    /// The load's requests that came over sockets to which nobody known was seen to send: something relays them, or the load
+    /// comes from programs that are not watched.
     pub relayed: u64,
     /// Samples of the server's CPU time within requests, in user mode.
     pub user_samples: u64,
@@ -61,6 +64,52 @@ impl ServerSums {
             *sum = (*sum).max(before);
         }
     }
+
+    pub(crate) fn add(&mut self, more: &ServerSums) {
+        for (sum, more) in self.plain().into_iter().zip(more.clone().plain()) {
+            *sum += *more;
+        }
+        add(&mut self.inside, &more.inside);
+    }
+
+    /// What they grew by since `before`; a sum that fell, such as a transit that was taken back, did not grow.
+    pub(crate) fn since(&self, before: &ServerSums) -> ServerSums {
+        let mut grown = *self;
+        for (sum, before) in grown.plain().into_iter().zip(before.clone().plain()) {
+            *sum = sum.saturating_sub(*before);
+        }
+        for (sum, before) in grown.inside.iter_mut().zip(before.inside) {
+            *sum = sum.saturating_sub(before);
+        }
+        grown
+    }
+
+    /// Those that are no list.
+    fn plain(&mut self) -> [&mut u64; 10] {
+        [
+            &mut self.requests,
+            &mut self.request_ns,
+            &mut self.transit_ns,
+            &mut self.transit_wakeup_ns,
+            &mut self.transit_runqueue_ns,
+            &mut self.others,
+            &mut self.unseen,
+            &mut self.relayed,
+            &mut self.user_samples,
+            &mut self.system_samples,
+        ]
+    }
+}
+
+/// Clients that are neither the generator nor this program, where the generator's own connections are known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OtherSums {
+    /// Requests that were answered.
+    pub requests: u64,
+    /// Connections, each counted once in a window: see [`Tracer::begin_window`](crate::Tracer::begin_window).
+    pub connections: u64,
+    /// The time of the server's threads within their requests, by state.
+    pub inside: [u64; STATES],
 }
 
 /// The generator's side.
@@ -109,25 +158,32 @@ pub struct FileWait {
 /// Sums of threads that are gone, and of those that live while a reading is made.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sums {
+    /// Requests that a generator's thread was seen to send.
     pub(crate) server: ServerSums,
+    /// Those that nobody known was seen to send.
+    pub(crate) strange: ServerSums,
+    pub(crate) connections: u64,
+    pub(crate) own: u64,
     pub(crate) client: ClientSums,
     pub(crate) roles: BTreeMap<Role, (u64, [u64; STATES])>,
 }
 
 impl Sums {
     pub(crate) fn add_server(&mut self, one: &Account, role: Role, lives: bool) {
-        let sums = &mut self.server;
-        sums.requests += one.requests;
-        sums.request_ns += one.request_ns;
-        add(&mut sums.inside, &one.insides());
-        sums.transit_ns += one.transit_ns;
-        sums.transit_wakeup_ns += one.transit_wakeup_ns;
-        sums.transit_runqueue_ns += one.transit_runqueue_ns;
-        sums.others += one.others;
-        sums.unseen += one.unseen;
-        sums.relayed += one.relayed;
-        sums.user_samples += one.user_samples;
-        sums.system_samples += one.system_samples;
+        for (whose, sums) in [(LOADS, &mut self.server), (OTHERS, &mut self.strange)] {
+            let served = &one.served[whose];
+            sums.requests += served.requests;
+            sums.request_ns += served.request_ns;
+            add(&mut sums.inside, &one.insides(whose));
+            sums.transit_ns += served.transit_ns;
+            sums.transit_wakeup_ns += served.transit_wakeup_ns;
+            sums.transit_runqueue_ns += served.transit_runqueue_ns;
+            sums.unseen += served.unseen;
+            sums.user_samples += served.user_samples;
+            sums.system_samples += served.system_samples;
+        }
+        self.own += one.own;
+        self.connections += one.connections;
         let of_role = self.roles.entry(role).or_default();
         of_role.0 += u64::from(lives);
         add(&mut of_role.1, &one.sums());
@@ -144,7 +200,7 @@ impl Sums {
     }
 }
 
-fn add(sums: &mut [u64; STATES], more: &[u64; STATES]) {
+pub(crate) fn add(sums: &mut [u64; STATES], more: &[u64; STATES]) {
     for (sum, more) in sums.iter_mut().zip(more) {
         *sum += more;
     }

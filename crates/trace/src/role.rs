@@ -26,6 +26,11 @@ pub enum Role {
     FullText,
 }
 
+/// What stacks have in place of [`Role::Connection`] where the thread worked for the program that watches.
+pub const OBSERVER: &str = "observer";
+/// The same of other clients than the load, where these are known.
+pub const OTHER_CLIENT: &str = "other client";
+
 /// Every role, in the order of its number.
 pub const ALL: [Role; 17] = [
     Role::Other,

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use whyso_clock::monotonic_ns;
 
-use crate::reading::{Reading, Sums, ThreadSums};
+use crate::reading::{OtherSums, Reading, Sums, ThreadSums};
 use crate::role::Role;
 use crate::state::{STATES, State, state_of_syscall};
 
@@ -138,6 +138,7 @@ impl Sampler {
             at_ns: monotonic_ns(),
             server: sums.server,
             client: sums.client,
+            others: OtherSums::default(),
             roles: sums.roles,
             threads,
             lost,

@@ -1,5 +1,6 @@
 //! One record of the ring buffer: a stack, and what it stands for.
 
+use crate::pauses::Client;
 use crate::role::{self, Role};
 use crate::state::State;
 
@@ -42,6 +43,8 @@ pub struct StackRecord<'a> {
     pub state: State,
     /// Of [`StackKind::OnCpu`], [`StackKind::Wait`] and [`StackKind::Ready`].
     pub role: Role,
+    /// Of the same: who sent the request that the thread worked on last; `None`: it has worked on none.
+    pub client: Option<Client>,
     pub tid: u32,
     pub pid: u32,
     /// When it was taken: `CLOCK_MONOTONIC`, in nanoseconds.
@@ -84,6 +87,7 @@ impl<'a> StackRecord<'a> {
             kind,
             state: State::of_number(header[1])?,
             role: role::ALL.get(usize::from(header[2])).copied()?,
+            client: client(header[3]),
             tid: int(4)?,
             pid: int(8)?,
             t_ns: long(16)? as i64,
@@ -100,6 +104,16 @@ impl<'a> StackRecord<'a> {
             user: user.get(..int(80)? as usize)?,
             user_rest_bytes: (rest_bytes != u32::MAX).then_some(rest_bytes),
         })
+    }
+}
+
+/// By `enum whose` of `bpf/account.h`, plus one.
+fn client(number: u8) -> Option<Client> {
+    match number {
+        1 => Some(Client::Own),
+        2 => Some(Client::Load),
+        3 => Some(Client::Unknown),
+        _ => None,
     }
 }
 
@@ -169,6 +183,7 @@ mod tests {
         bytes[0] = 2;
         bytes[1] = State::Lock as u8;
         bytes[2] = Role::Connection as u8;
+        bytes[3] = 3;
         bytes[4..8].copy_from_slice(&7u32.to_ne_bytes());
         bytes[12..16].copy_from_slice(&16u32.to_ne_bytes());
         bytes[32..40].copy_from_slice(&5_000u64.to_ne_bytes());
@@ -184,8 +199,8 @@ mod tests {
         let bytes = record();
         let read = StackRecord::of(&bytes).unwrap();
         assert_eq!(
-            (read.kind, read.state, read.role, read.tid),
-            (StackKind::Wait, State::Lock, Role::Connection, 7)
+            (read.kind, read.state, read.role, read.client, read.tid),
+            (StackKind::Wait, State::Lock, Role::Connection, Some(Client::Unknown), 7)
         );
         assert_eq!((read.length_ns, read.kernel, read.user), (5_000, vec![0xabc, 0], &[1, 2, 3][..]));
         assert_eq!(read.user_rest_bytes, None);

@@ -4,11 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Link, MapCore, MapFlags, OpenObject, ProgramInput, ProgramMut};
 
-use crate::account::{ACCOUNTS_MAX, Account, Accounts, SIDE_LOAD, SIDE_SERVER};
+use crate::account::{ACCOUNTS_MAX, Account, Accounts, LOADS, OTHERS, SIDE_LOAD, SIDE_SERVER};
+use crate::attribution::{Attribution, Generator, Seen};
 use crate::dispatcher::Dispatcher;
 use crate::error::Error;
 use crate::files::{Paths, as_folder, path_here, path_within};
@@ -37,6 +40,10 @@ pub struct TraceSpec {
     pub stacks: bool,
     /// Watched in place of a server, with all that its processes start.
     pub program: Option<Program>,
+    /// What is known of where the load comes from: whether requests of unknown clients are the load's.
+    pub generator: Generator,
+    /// TCP ports at which the server takes clients, at most four; none: any. At other ports it is a client itself, such as a replica.
+    pub client_ports: Vec<u16>,
     /// Whether what the programs cost is counted, which itself costs some 40 ns a run of a program.
     pub cost: bool,
 }
@@ -72,6 +79,13 @@ pub struct Tracer {
     stats: Option<CountingCost>,
     gone: Sums,
     read_last: ServerSums,
+    strange_last: ServerSums,
+    attribution: Attribution,
+    generators: Vec<u32>,
+    /// Connections of others that were at work when their window began.
+    at_work_before: u64,
+    /// Shared with who takes stacks: whether requests of unknown clients are the load's.
+    strange_is_load: Arc<AtomicBool>,
     roles: Vec<Role>,
     paths: Paths,
     pauses: Told,
@@ -118,6 +132,11 @@ impl Tracer {
             stats: if spec.cost { CountingCost::begin() } else { None },
             gone: Sums::default(),
             read_last: ServerSums::default(),
+            strange_last: ServerSums::default(),
+            attribution: Attribution::new(spec.generator),
+            generators: Vec::new(),
+            at_work_before: 0,
+            strange_is_load: Arc::default(),
             roles: vec![Role::Other; ACCOUNTS_MAX],
             paths: Paths::default(),
             pauses: Told::default(),
@@ -127,6 +146,8 @@ impl Tracer {
         if let Some(program) = &spec.program {
             tracer.watch_program(program)?;
         }
+        tracer.set_client_ports(&spec.client_ports);
+        tracer.begin_window();
         tracer.watch(&spec.servers, &spec.generators)?;
         tracer.attach()?;
         Ok(tracer)
@@ -155,8 +176,33 @@ impl Tracer {
             data.watched.tgid[place] = pid;
         }
         data.own_tgid = std::process::id();
+        if generators != self.generators {
+            self.generators = generators.to_vec();
+            self.attribution.command_begins();
+        }
         self.processes = servers.iter().copied().collect();
         Ok(())
+    }
+
+    fn set_client_ports(&mut self, ports: &[u16]) {
+        let Some(data) = self.skeleton.maps.bss_data.as_deref_mut() else { return };
+        for (place, port) in data.client_ports.port.iter_mut().zip(ports) {
+            *place = *port;
+        }
+    }
+
+    /// A window begins: connections of others are counted in it once each, those that are at work now among them.
+    pub fn begin_window(&mut self) {
+        let Some(data) = self.skeleton.maps.bss_data.as_deref_mut() else { return };
+        data.window.number += 1;
+        data.window.begin_ns = whyso_clock::monotonic_ns().unsigned_abs();
+        let accounts = (0..ACCOUNTS_MAX).filter_map(|place| self.accounts.read(place));
+        self.at_work_before += accounts.filter(Account::works_for_others).count() as u64;
+    }
+
+    /// Whether requests of clients that nobody knows count as the load's, as of the last reading.
+    pub fn strange_is_load(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.strange_is_load)
     }
 
     fn watch_program(&mut self, program: &Program) -> Result<(), Error> {
@@ -223,8 +269,17 @@ impl Tracer {
 
     /// All sums up to now.
     pub fn read(&mut self) -> Reading {
+        self.read_up_to(false)
+    }
+
+    /// The same at a window's end: what is open of whose requests are the load's is decided by what is known now.
+    pub fn read_to_end(&mut self) -> Reading {
+        self.read_up_to(true)
+    }
+
+    fn read_up_to(&mut self, settle: bool) -> Reading {
         let mut sums = self.gone.clone();
-        let mut threads = Vec::new();
+        let (mut threads, mut strange) = (Vec::new(), Vec::new());
         for place in 0..ACCOUNTS_MAX {
             let Some(mut account) = self.accounts.read(place) else {
                 self.roles[place] = Role::Other;
@@ -241,13 +296,14 @@ impl Tracer {
             account.carry_to(whyso_clock::monotonic_ns().unsigned_abs());
             enter(&mut sums, &account, role, true);
             if account.side == SIDE_SERVER {
+                strange.push(account.served[OTHERS].requests);
                 threads.push(ThreadSums {
                     tid: account.tid,
                     pid: account.tgid,
                     name: account.name(),
                     role,
                     born_ns: account.born_ns,
-                    requests: account.requests,
+                    requests: account.served[LOADS].requests,
                     states: account.sums(),
                     now: account.state(),
                 });
@@ -255,12 +311,24 @@ impl Tracer {
         }
         sums.server.keep_at_least(&self.read_last);
         self.read_last = sums.server;
+        sums.strange.keep_at_least(&self.strange_last);
+        self.strange_last = sums.strange;
+        let connections = sums.connections + self.at_work_before;
+        let (direct, client, own) = (sums.server, sums.client, sums.own);
+        let seen = Seen { direct, strange: sums.strange, connections, own, client };
+        let (server, others) = self.attribution.divide(seen, settle);
+        let is_load = self.attribution.strange_is_load();
+        self.strange_is_load.store(is_load, Ordering::Relaxed);
+        if is_load {
+            threads.iter_mut().zip(strange).for_each(|(thread, requests)| thread.requests += requests);
+        }
         self.processes.extend(threads.iter().map(|thread| thread.pid));
         self.processes.retain(|pid| threads.iter().any(|thread| thread.pid == *pid));
         Reading {
             at_ns: whyso_clock::monotonic_ns(),
-            server: sums.server,
+            server,
             client: sums.client,
+            others,
             roles: sums.roles,
             threads,
             lost: self.lost(),
@@ -383,7 +451,7 @@ impl Tracer {
         if self.roles[place] == Role::Other && account.side == SIDE_SERVER {
             let of_name = Role::of_name(&account.name());
             // A program of any kind receives for many reasons.
-            let works = !self.is_program && account.requests + account.others > 0;
+            let works = !self.is_program && account.requests() > 0;
             let role = if of_name == Role::Other && works { Role::Connection } else { of_name };
             if role != Role::Other {
                 self.roles[place] = role;

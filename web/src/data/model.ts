@@ -138,6 +138,8 @@ export interface Verdict {
   regime: Regime;
   valid: boolean;
   invalid_why: string;
+  /** What clients did that are neither the load nor whyso; null where they can't be told from the load. */
+  other_clients?: { connections: number; requests_per_s: number; cpu_share: number } | null;
 }
 
 export interface Estimate {

@@ -102,7 +102,8 @@ pub(crate) fn budget(level: &Level) -> Option<Budget> {
         budget.push(Part::TransitOut, ms, series);
         budget.notes.push(
             "Something relays between the load and the server, such as a proxy or a network: what it takes in both directions \
-             is in transit_out, which is what is left of the time between sending and answer."
+             is in transit_out, which is what is left of the time between sending and answer. Requests of other clients can't be told from \
+             the load's behind it."
                 .to_string(),
         );
     }
@@ -134,13 +135,18 @@ pub(crate) fn budget(level: &Level) -> Option<Budget> {
     Some(budget)
 }
 
+/// Whether nearly all requests of the load were relayed.
+pub(crate) fn is_relayed(requests: f64, relayed: f64) -> bool {
+    requests > 0.0 && relayed >= RELAYED_MIN * requests
+}
+
 /// Where nearly all requests were relayed: what the relay took of each, in both directions, which can't be told apart.
 fn relayed(sums: &Sums<'_, '_>) -> Option<(f64, Vec<SeriesName>)> {
     let [requests, relayed, wire, request, transit] =
         ["requests", "relayed_requests", "wire_ns", "request_ns", "transit_in_ns"]
             .map(|metric| sums.of(metric));
     let (wire, request, transit) = (wire?, request?, transit?);
-    let is_relayed = wire.ms > 0.0 && relayed?.ms >= RELAYED_MIN * requests?.ms;
+    let is_relayed = wire.ms > 0.0 && is_relayed(requests?.ms, relayed?.ms);
     let ms = (wire.ms - request.ms - transit.ms).max(0.0);
     is_relayed.then(|| (ms, vec![wire.series, request.series, transit.series]))
 }

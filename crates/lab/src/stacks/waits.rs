@@ -35,12 +35,12 @@ fn merged((mut begin_ns, states): (i64, Vec<(State, i64)>)) -> Vec<PastState> {
     past
 }
 
-fn row(record: &StackRecord<'_>) -> StackWait {
+fn row(record: &StackRecord<'_>, role: &str) -> StackWait {
     StackWait {
         t_ns: record.t_ns,
         wait: record.wait,
         tid: record.tid,
-        role: record.role.name().to_string(),
+        role: role.to_string(),
         state: record.state.name().to_string(),
         length_ns: record.length_ns,
         weight_ns: record.weight_ns,
@@ -61,14 +61,14 @@ pub(super) struct Waits {
 
 impl Waits {
     /// A wait has ended; `kernel` is what it waited in there.
-    pub(super) fn begin(&mut self, record: &StackRecord<'_>, kernel: Vec<Frame>) {
-        self.pending.insert(record.wait, Pending { row: row(record), frames: kernel, end: None });
+    pub(super) fn begin(&mut self, record: &StackRecord<'_>, role: &str, kernel: Vec<Frame>) {
+        self.pending.insert(record.wait, Pending { row: row(record, role), frames: kernel, end: None });
         self.by_thread.entry(record.tid).or_default().push(record.wait);
     }
 
     /// A wait that nobody ended, and whose stack is known: that for a CPU.
-    pub(super) fn whole(&mut self, record: &StackRecord<'_>, frames: Vec<Frame>, end: End) {
-        self.pending.insert(record.wait, Pending { row: row(record), frames, end: Some(end) });
+    pub(super) fn whole(&mut self, record: &StackRecord<'_>, role: &str, frames: Vec<Frame>, end: End) {
+        self.pending.insert(record.wait, Pending { row: row(record, role), frames, end: Some(end) });
     }
 
     pub(super) fn woken(&mut self, wait: u64, waker_tid: u32, waker_stack: Option<StackId>) {
@@ -153,6 +153,7 @@ mod tests {
             kind: StackKind::Wait,
             state: State::Lock,
             role: Role::Connection,
+            client: None,
             tid,
             pid: 1,
             t_ns,
@@ -174,12 +175,12 @@ mod tests {
     fn a_wait_is_told_when_its_thread_is_back_and_has_the_stack_of_then() {
         let mut waits = Waits::default();
         let (mut table, mut full) = (Table::new(100), 0);
-        waits.begin(&ended(1, 7, 10), vec![frame(1)]);
+        waits.begin(&ended(1, 7, 10), "connection", vec![frame(1)]);
         waits.woken(1, 8, Some(StackId(40)));
-        waits.begin(&ended(2, 9, 11), vec![frame(1)]);
+        waits.begin(&ended(2, 9, 11), "connection", vec![frame(1)]);
         assert!(waits.take_whole(20, &mut table, &mut full).is_empty());
         // Two waits of one call, such as of a sync.
-        waits.begin(&ended(3, 7, 12), vec![frame(2)]);
+        waits.begin(&ended(3, 7, 12), "connection", vec![frame(2)]);
         waits.back(7, 3, &[frame(5)], End::Root);
         let told = waits.take_whole(20, &mut table, &mut full);
         assert_eq!(told.iter().map(|wait| (wait.wait, wait.waker_tid)).collect::<Vec<_>>(), [(1, 8), (3, 0)]);
@@ -206,8 +207,8 @@ mod tests {
     fn a_thread_that_never_comes_back_has_its_wait_told_and_counted() {
         let mut waits = Waits::default();
         let (mut table, mut full) = (Table::new(1), 0);
-        waits.begin(&ended(1, 7, 10), vec![frame(1)]);
-        waits.begin(&ended(2, 8, BACK_TIME_MAX_NS), vec![frame(2)]);
+        waits.begin(&ended(1, 7, 10), "connection", vec![frame(1)]);
+        waits.begin(&ended(2, 8, BACK_TIME_MAX_NS), "connection", vec![frame(2)]);
         let told = waits.take_whole(BACK_TIME_MAX_NS + 100, &mut table, &mut full);
         assert_eq!((told.len(), waits.without_user, full), (1, 1, 0));
         waits.give_up();

@@ -20,6 +20,7 @@ pub(crate) fn explanation(made: &Made) -> Explanation {
                 cpu: Some(cpu(level.users)),
                 server_cpus: Some(1.48 * busy(level.users)),
                 client_cpus: 0.34 * busy(level.users),
+                other_clients: None,
                 index: level.index,
                 users: level.users,
                 transactions_per_s: per_s,

@@ -32,6 +32,7 @@ fn verdict(index: u32, users: u32, per_s: f64, regime: Regime) -> LevelVerdict {
         cpu: None,
         server_cpus: None,
         client_cpus: 0.0,
+        other_clients: None,
     }
 }
 

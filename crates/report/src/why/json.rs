@@ -71,6 +71,7 @@ fn level_object(verdict: &LevelVerdict, response_ms: f64, explanation: &Explanat
         "response_ms": response_ms,
         "budget_ms": parts,
         "unaccounted_ms": unaccounted_ms,
+        "other_clients": verdict.other_clients,
     });
     if !classes.is_empty() {
         level["wait_classes_ms"] = Value::Object(classes);

@@ -32,6 +32,13 @@ enum side {
 	OWN, // other threads of the program that watches
 };
 
+// Whose request a server's thread works on. The times of the last two are kept apart: `served` and `inside` have both.
+enum whose {
+	OF_OWN = 0, // of the program that watches
+	OF_LOAD, // a thread of the generator was seen to send on its connection
+	OF_OTHERS, // nobody who is known was
+};
+
 // How far a server's thread is with the request that it received last.
 enum request {
 	NONE = 0,
@@ -43,7 +50,19 @@ enum request {
 struct time {
 	__u64 sum; // up to now
 	__u64 mark; // `sum` at the last edge
-	__u64 inside; // within the load's requests
+	__u64 inside[2]; // within requests: the load's, others'
+};
+
+// What was counted of requests, beside the states of their threads.
+struct served {
+	__u64 requests;
+	__u64 request_ns;
+	__u64 transit_ns;
+	__u64 transit_wakeup_ns;
+	__u64 transit_runqueue_ns;
+	__u64 unseen; // requests whose arrival was not seen
+	__u64 user_samples;
+	__u64 system_samples;
 };
 
 // What is touched together lies together, from its first cache line on: what a waker and every switch needs, then what a
@@ -56,7 +75,7 @@ struct account {
 	__u8 side;
 	__u8 state;
 	__u8 request;
-	__u8 of_load; // the request came over one of the load's connections
+	__u8 whose; // the request
 	__u8 visible; // the last reply has arrived in the client's socket
 	__u8 contended; // inside the slow path of a kernel lock
 	__u8 gone;
@@ -85,16 +104,9 @@ struct account {
 
 	struct time time[STATES];
 	// A server's thread.
-	__u64 requests;
-	__u64 request_ns;
-	__u64 transit_ns;
-	__u64 transit_wakeup_ns;
-	__u64 transit_runqueue_ns;
-	__u64 others; // requests of connections that are not the load's
-	__u64 unseen; // requests whose arrival was not seen
-	__u64 relayed; // the load's requests from sockets to which no thread of the generator was seen to send
-	__u64 user_samples;
-	__u64 system_samples;
+	struct served served[2]; // the load's, others'
+	__u64 own; // requests of the program that watches
+	__u64 connections; // others', each once in a window
 	// A generator's thread.
 	__u64 answers;
 	__u64 delay_ns;

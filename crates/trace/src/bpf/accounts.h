@@ -19,6 +19,19 @@ struct watched {
 // The program's own process: threads named load-N are the generator's.
 __u32 own_tgid;
 
+#define PORTS_MAX 4
+
+// Where the server takes clients, written by user space; all 0: at any port. At other ports it is a client itself, as a replica is.
+struct client_ports {
+	__u16 port[PORTS_MAX];
+} client_ports;
+
+// Connections of others are counted once in each window, which user space begins.
+struct window {
+	__u64 number;
+	__u64 begin_ns;
+} window;
+
 // What could not be accounted for.
 struct lost {
 	__u64 accounts; // threads that found no free account

@@ -156,8 +156,10 @@ int BPF_PROG(on_receive, struct sock *sk, int length, int flags)
 	a = account(bpf_get_current_task_btf());
 	if (!a)
 		return 0;
-	if (a->side == SERVER)
-		server_received(a, sk, length);
+	if (a->side == SERVER) {
+		if (!is_outgoing(sk))
+			server_received(a, sk, length);
+	}
 	else if (a->side == LOAD)
 		load_received(a, sk);
 	return 0;
@@ -175,7 +177,7 @@ int BPF_PROG(on_send, struct sock *sk, int length, int flags)
 		return 0;
 	if (a->side == LOAD)
 		load_sent(a, sk);
-	else if (a->side == SERVER)
+	else if (a->side == SERVER && !is_outgoing(sk))
 		server_sent(a, sk);
 	return 0;
 }
@@ -185,23 +187,32 @@ SEC("tp_btf/sk_data_ready")
 int BPF_PROG(on_arrival, struct sock *sk)
 {
 	struct end *e = bpf_sk_storage_get(&ends, sk, 0, 0);
-	struct account *a;
+	struct account *a = 0;
 	__u64 now;
 
-	if (!e)
-		return 0;
+	if (!e) {
+		// Of a connection from before the programs ran; or of no server, and then it is never asked for.
+		a = known(bpf_get_current_task_btf());
+		if (!a || (a->side != LOAD && a->side != OWN))
+			return 0;
+		e = end_of(sk, NOBODY);
+		if (!e)
+			return 0;
+	}
 	now = bpf_ktime_get_ns();
 	// An answer is complete with its last part; a request has begun with its first. A server that does not wait in its receive may
 	// have it before this is called: then nothing is there.
 	if (e->side == LOAD || (!e->arrived_ns && sk->sk_receive_queue.qlen))
 		e->arrived_ns = now;
-	a = known(bpf_get_current_task_btf());
+	if (!a)
+		a = known(bpf_get_current_task_btf());
 	if (!a)
 		return 0;
-	if (e->side == SERVER) {
+	if (e->side != LOAD) {
 		if (a->side == LOAD) {
 			e->from_load++;
-			a->sent_ns = now;
+			if (e->side == SERVER)
+				a->sent_ns = now;
 		} else if (a->side == OWN) {
 			e->from_own++;
 		}
@@ -232,11 +243,11 @@ int on_sample(struct bpf_perf_event_data *sample)
 {
 	struct account *a = known(bpf_get_current_task_btf());
 
-	if (!a || a->side != SERVER || !a->of_load || a->request != PICKED)
+	if (!a || a->side != SERVER || a->whose == OF_OWN || a->request != PICKED)
 		return 0;
 	if (IN_USER_MODE(sample))
-		a->user_samples++;
+		served_by(a)->user_samples++;
 	else
-		a->system_samples++;
+		served_by(a)->system_samples++;
 	return 0;
 }

@@ -94,7 +94,13 @@ struct sk_buff_head {
 	__u32 qlen;
 };
 
+struct sock_common {
+	unsigned short skc_family;
+	__u16 skc_num; // the port on this side
+};
+
 struct sock {
+	struct sock_common __sk_common;
 	struct sk_buff_head sk_receive_queue;
 };
 

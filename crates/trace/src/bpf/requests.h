@@ -10,6 +10,9 @@
 #define TCP_CLOSE 7
 #define TCP_LAST_ACK 9
 
+#define AF_INET 2
+#define AF_INET6 10
+
 #define COM_QUIT 1
 #define COM_STMT_CLOSE 0x19
 
@@ -21,6 +24,7 @@ struct end {
 	__u32 from_load;
 	__u32 from_own;
 	__u32 picker; // the server's: the account of the thread that received last
+	__u64 window; // the last one in which the connection was counted, as one of others
 	__u64 picked_ns; // when that was
 	__u64 arrived_ns; // the server's: the oldest data not received yet, 0: none; the generator's: the newest data
 	__u64 sent_ns;
@@ -72,17 +76,61 @@ static __always_inline struct end *end_of(struct sock *sk, __u8 side)
 	return e;
 }
 
+// Who sends on a connection.
+static __always_inline __u8 whose(struct end *e)
+{
+	if (e->from_own > e->from_load)
+		return OF_OWN;
+	return e->from_load ? OF_LOAD : OF_OTHERS;
+}
+
+// Whether the server is the client of what a socket is connected to: a replica's source, another node of its cluster, a
+// remote table. What it sends there is no answer, and what it receives no request.
+static __always_inline _Bool is_outgoing(struct sock *sk)
+{
+	__u16 family, port;
+	struct end *e;
+
+	if (!client_ports.port[0])
+		return 0;
+	family = sk->__sk_common.skc_family;
+	port = sk->__sk_common.skc_num;
+	if ((family != AF_INET && family != AF_INET6) || port == client_ports.port[0] || port == client_ports.port[1] ||
+	    port == client_ports.port[2] || port == client_ports.port[3])
+		return 0;
+	// A port that the server takes clients at, and did not name.
+	e = bpf_sk_storage_get(&ends, sk, 0, 0);
+	return !e || !(e->from_load || e->from_own);
+}
+
+// A connection of others is at work in this window.
+static __always_inline void count_connection(struct account *a, struct end *e, _Bool is_same)
+{
+	_Bool was_at_work;
+
+	if (e->window == window.number)
+		return;
+	e->window = window.number;
+	// Where its request before this one was at work when the window began, user space has counted it then.
+	was_at_work = is_same && a->request == REPLIED && a->edge_ns > window.begin_ns && e->picked_ns &&
+		      e->picked_ns <= window.begin_ns;
+	if (!was_at_work)
+		a->connections++;
+}
+
 // A part of the answer is with the client.
 static __always_inline void reply(struct account *a, __u64 now)
 {
 	begin_running(a, now);
-	if (a->of_load) {
+	if (a->whose != OF_OWN) {
+		struct served *served = served_by(a);
+
 		if (now > a->edge_ns && a->request != SUSPENDED)
-			a->request_ns += now - a->edge_ns;
+			served->request_ns += now - a->edge_ns;
 		if (a->request != REPLIED)
-			a->requests++;
+			served->requests++;
 	} else if (a->request != REPLIED) {
-		a->others++;
+		a->own++;
 	}
 	to_inside(a);
 	a->edge_ns = now;
@@ -179,15 +227,20 @@ static __noinline void answer_for_other(struct account *a, struct end *e, __u64 
 	a->shared = 1;
 	begin_running(a, now);
 	to_outside(a);
-	a->of_load = e->from_own <= e->from_load;
-	if (a->of_load) {
-		a->requests++;
+	a->whose = whose(e);
+	if (a->whose != OF_OWN) {
+		struct served *served = served_by(a);
+
+		served->requests++;
 		if (arrived > from) {
-			a->request_ns += arrived - from;
-			a->time[LOCK].inside += arrived - from;
+			served->request_ns += arrived - from;
+			if (a->whose == OF_LOAD)
+				a->time[LOCK].inside[0] += arrived - from;
+			else
+				a->time[LOCK].inside[1] += arrived - from;
 		}
 	} else {
-		a->others++;
+		a->own++;
 	}
 	a->socket = socket;
 	a->edge_ns = now;
@@ -219,6 +272,9 @@ static __always_inline void server_arrived(struct account *a, struct sock *sk, _
 		// Whose answer it is, the end of the send tells.
 		a->strange_ns = now;
 	} else {
+		// The generator's it is: the request may have arrived while somebody else had the CPU, and nobody was seen to send it.
+		if (a->whose == OF_OTHERS)
+			a->whose = OF_LOAD;
 		reply(a, now);
 		a->visible = 1;
 	}
@@ -290,13 +346,14 @@ static __always_inline _Bool is_never_answered(int length, _Bool headed)
 // What a request waited before it was picked is entered when it is picked, and taken back if it turns out to be none.
 static __always_inline void enter_transit(struct account *a, struct end *e, __u64 arrived, __u64 now)
 {
+	struct served *served = served_by(a);
 	__u64 ready;
 
 	e->transit_ns = 0;
 	e->transit_wakeup_ns = 0;
 	e->transit_runqueue_ns = 0;
 	if (!arrived || arrived > now) {
-		a->unseen++;
+		served->unseen++;
 		return;
 	}
 	ready = ready_after(a, arrived);
@@ -305,16 +362,18 @@ static __always_inline void enter_transit(struct account *a, struct end *e, __u6
 		e->transit_wakeup_ns = ready;
 	else
 		e->transit_runqueue_ns = ready;
-	a->transit_ns += e->transit_ns;
-	a->transit_wakeup_ns += e->transit_wakeup_ns;
-	a->transit_runqueue_ns += e->transit_runqueue_ns;
+	served->transit_ns += e->transit_ns;
+	served->transit_wakeup_ns += e->transit_wakeup_ns;
+	served->transit_runqueue_ns += e->transit_runqueue_ns;
 }
 
 static __always_inline void take_transit_back(struct account *a, struct end *e)
 {
-	a->transit_ns -= e->transit_ns;
-	a->transit_wakeup_ns -= e->transit_wakeup_ns;
-	a->transit_runqueue_ns -= e->transit_runqueue_ns;
+	struct served *served = served_by(a);
+
+	served->transit_ns -= e->transit_ns;
+	served->transit_wakeup_ns -= e->transit_wakeup_ns;
+	served->transit_runqueue_ns -= e->transit_runqueue_ns;
 }
 
 static __always_inline void server_received(struct account *a, struct sock *sk, int length)
@@ -334,7 +393,7 @@ static __always_inline void server_received(struct account *a, struct sock *sk, 
 	a->headed = length == PACKET_HEADER && !headed;
 	if (is_never_answered(length, headed)) {
 		to_outside(a);
-		if (headed && a->of_load)
+		if (headed && a->whose != OF_OWN)
 			take_transit_back(a, e);
 		a->request = NONE;
 	} else if (a->request != PICKED || is_other) {
@@ -345,14 +404,13 @@ static __always_inline void server_received(struct account *a, struct sock *sk, 
 		if (e->picker != a->place)
 			take_turns(a, e);
 		to_outside(a);
-		a->of_load = e->from_own <= e->from_load;
-		a->sender = !a->of_load ? OWN : e->from_load ? LOAD : NOBODY;
+		a->whose = whose(e);
+		a->sender = a->whose == OF_OWN ? OWN : a->whose == OF_LOAD ? LOAD : NOBODY;
+		if (a->whose == OF_OTHERS)
+			count_connection(a, e, !is_other);
 		a->edge_ns = now;
-		if (a->of_load && (a->request != SUSPENDED || is_other)) {
+		if (a->whose != OF_OWN && (a->request != SUSPENDED || is_other))
 			enter_transit(a, e, arrived, now);
-			if (!e->from_load)
-				a->relayed++;
-		}
 		a->request = PICKED;
 		a->socket = (__u64)sk;
 		e->picked_ns = now;

@@ -18,7 +18,7 @@ struct stack_record {
 	__u8 kind;
 	__u8 state; // WAIT, READY: what it was in
 	__u8 role; // of the thread whose stack this is; WAKER: 0, it may be anybody's
-	__u8 unused;
+	__u8 whose; // ON_CPU, WAIT, READY: whose request the thread worked on last, plus one; 0: on none yet
 	__u32 tid; // the thread whose stack this is
 	__u32 tgid;
 	__u32 kernel_bytes;

@@ -151,6 +151,13 @@ static __always_inline void copy_user(struct scratch *s, struct task_struct *tas
 		s->record.user_rest_bytes = rest - copied;
 }
 
+// Whose thread it is, and for whom it works.
+static __always_inline void set_account(struct scratch *s, struct account *a)
+{
+	s->record.role = a->role;
+	s->record.whose = a->request == NONE ? 0 : a->whose + 1;
+}
+
 static __always_inline void set_kernel(struct scratch *s, long bytes)
 {
 	s->record.kernel_bytes = bytes > 0 ? bytes : 0;
@@ -168,7 +175,7 @@ int on_sample(struct bpf_perf_event_data *sample)
 	s = begin(OF_SAMPLE, ON_CPU, task, bpf_ktime_get_ns());
 	if (!s)
 		return 0;
-	s->record.role = a->role;
+	set_account(s, a);
 	s->record.weight_ns = sample_ns;
 	if (!IN_USER_MODE(sample))
 		set_kernel(s, bpf_get_stack(sample, s->record.kernel, sizeof(s->record.kernel), 0));
@@ -250,7 +257,7 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	wait = numbered();
 	s->record.wait = wait;
 	s->record.state = state;
-	s->record.role = a->role;
+	set_account(s, a);
 	s->record.length_ns = now - since;
 	s->record.weight_ns = now - since < period ? period : now - since;
 	set_kernel(s, bpf_get_task_stack(task, s->record.kernel, sizeof(s->record.kernel), 0));
@@ -316,7 +323,7 @@ int BPF_PROG(on_back, struct task_struct *task)
 		s->record.kind = READY;
 		s->record.wait = numbered();
 		s->record.state = RUNQUEUE;
-		s->record.role = a->role;
+		set_account(s, a);
 		s->record.length_ns = ready;
 		s->record.weight_ns = ready < period ? period : ready;
 		end(s);

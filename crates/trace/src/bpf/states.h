@@ -26,41 +26,49 @@ static __always_inline void up_to(struct account *a, __u64 now)
 	a->since_ns = now;
 }
 
-static __always_inline void state_to_edge(struct account *a, __u8 state, _Bool inside)
+static __always_inline void state_to_edge(struct account *a, __u8 state, __u8 whose)
 {
 	struct time *time = &a->time[state];
 
-	if (inside)
-		time->inside += time->sum - time->mark;
+	if (whose == OF_LOAD)
+		time->inside[0] += time->sum - time->mark;
+	else if (whose == OF_OTHERS)
+		time->inside[1] += time->sum - time->mark;
 	time->mark = time->sum;
 }
 
-// An edge of a request: what was entered since the last one was within a request of the load's, or was not.
-static __always_inline void to_edge(struct account *a, _Bool inside)
+// An edge of a request: what was entered since the last one was within a request of the load's or of others, or was not.
+static __always_inline void to_edge(struct account *a, __u8 whose)
 {
 	__u16 entered = a->entered;
 
 	a->entered = 0;
 	// Most often it only ran.
 	if (entered & 1 << CPU)
-		state_to_edge(a, CPU, inside);
+		state_to_edge(a, CPU, whose);
 	if (!(entered & ~(1 << CPU)))
 		return;
 #pragma unroll
 	for (int state = CPU + 1; state < STATES; state++) {
 		if (entered & 1 << state)
-			state_to_edge(a, state, inside);
+			state_to_edge(a, state, whose);
 	}
 }
 
 static __always_inline void to_inside(struct account *a)
 {
-	to_edge(a, a->of_load);
+	to_edge(a, a->whose);
 }
 
 static __always_inline void to_outside(struct account *a)
 {
-	to_edge(a, 0);
+	to_edge(a, OF_OWN);
+}
+
+// Where the requests are counted that the thread works for now, which are not our own.
+static __always_inline struct served *served_by(struct account *a)
+{
+	return a->whose == OF_OTHERS ? &a->served[1] : &a->served[0];
 }
 
 // How much of the last time that the thread was ready and did not run lies after `from`.
@@ -173,8 +181,8 @@ static __always_inline void leave_cpu(struct account *a, struct task_struct *tas
 	remember(a, a->state, now);
 	// It waits for more of what it received: what it did so far was for the request.
 	if (a->state == NET_RECEIVE && a->request == PICKED) {
-		if (a->of_load && now > a->edge_ns)
-			a->request_ns += now - a->edge_ns;
+		if (a->whose != OF_OWN && now > a->edge_ns)
+			served_by(a)->request_ns += now - a->edge_ns;
 		to_inside(a);
 		a->edge_ns = now;
 		a->request = SUSPENDED;
