@@ -22,6 +22,10 @@ class Plant:
     flags: list[str] = field(default_factory=list)
     writes_per_second: int = 0
     """How many writes the disk takes, by a cgroup's limit; 0: as many as it can."""
+    stacks: bool = False
+    """Only the stacks of waits show it: without them it is possible, and has no share."""
+    only_possible: bool = False
+    """Nothing measures its time yet: it must be listed as possible, and no wrong cause may come first."""
     beside: str = ""
     """A program that runs on the server's CPU meanwhile, of Python's."""
 
@@ -52,12 +56,14 @@ PLANTS = [
         "oltp-update-non-index",
         settings=["innodb_flush_log_at_trx_commit=1"],
         writes_per_second=500,
+        stacks=True,
     ),
     Plant(
         "binlog",
         "updates by primary key, the binary log with sync_binlog = 1, innodb_flush_log_at_trx_commit = 2",
         "oltp-update-non-index",
         settings=["log_bin=binlog", "server_id=1", "sync_binlog=1", "innodb_flush_log_at_trx_commit=2"],
+        stacks=True,
     ),
     Plant(
         "row-lock",
@@ -108,6 +114,7 @@ PLANTS = [
         rows=100,
         users="1,4",
         settings=["table_open_cache=10"],
+        stacks=True,
     ),
     Plant(
         "query-cache",
@@ -116,8 +123,9 @@ PLANTS = [
         "-- \\if :once = 1\nUPDATE sbtest1 SET k = k + 1 WHERE id = {id};\n-- \\endif\n",
         users="1,8",
         settings=["query_cache_type=1", "query_cache_size=64M", *NO_SYNC],
+        stacks=True,
     ),
-    Plant("connection-churn", "a connection for each statement", "connect", users="1,4"),
+    Plant("connection-churn", "a connection for each statement", "connect", users="1,4", only_possible=True),
     Plant(
         "metadata-lock",
         "a table of 200,000 rows made anew each second by ALTER TABLE … FORCE, beside point selects in it",
@@ -128,6 +136,7 @@ PLANTS = [
             for part in ("--at", f"{second}.2s", "ALTER TABLE sbtest1 FORCE, ALGORITHM=COPY, LOCK=EXCLUSIVE")
         ],
         rows=200_000,
+        stacks=True,
     ),
     Plant(
         "table-lock",
@@ -136,6 +145,7 @@ PLANTS = [
         "INSERT IGNORE INTO m SELECT id, k, 0 FROM sbtest1;\n"
         "-- \\transaction change\nUPDATE m SET n = n + 1 WHERE k < 100;\n",
         users="1,8",
+        stacks=True,
     ),
     Plant(
         "auto-increment",
@@ -145,6 +155,7 @@ PLANTS = [
         "INSERT INTO numbered (k) SELECT k FROM sbtest1 WHERE id BETWEEN :a AND :a + 200;\n",
         users="1,8",
         settings=["innodb_autoinc_lock_mode=0", "transaction_isolation=READ-COMMITTED", *NO_SYNC],
+        stacks=True,
     ),
     Plant(
         "noisy-neighbour",
@@ -163,5 +174,7 @@ PLANTS = [
         settings=["innodb_log_file_size=4M", "innodb_flush_method=O_DIRECT", *NO_SYNC],
         flags=["--rand-type", "uniform"],
         writes_per_second=500,
+        stacks=True,
+        only_possible=True,
     ),
 ]

@@ -13,6 +13,7 @@
 mod case;
 mod claim;
 mod classes;
+mod closed;
 mod cpus;
 mod gain;
 mod latches;
@@ -33,6 +34,7 @@ use crate::numbers;
 use crate::regime::Shape;
 use case::Case;
 use claim::Claim;
+use gain::Held;
 
 /// Smaller shares are not listed.
 const SHARE_MIN: f64 = 0.05;
@@ -81,10 +83,11 @@ pub(crate) fn suspects(
         return Suspected::default();
     };
     if let Some(claim) = load::hardly_asked(&case) {
-        let only = Accused { share: 1.0, cpu_ms: 0.0, claim };
-        return Suspected { suspects: vec![only.into_suspect(&case, None)], ..Suspected::default() };
+        let only = Accused { share: 1.0, claim };
+        return Suspected { suspects: vec![only.into_suspect(&case, &[], None)], ..Suspected::default() };
     }
     let Accusation { mut accused, mut possible, claimed_ms } = accuse(&case);
+    let held: Vec<Held> = accused.iter().map(Accused::held).collect();
     let mut overclaimed = None;
     if let Some(gap) = unaccounted(&case) {
         accused = vec![gap];
@@ -93,12 +96,14 @@ pub(crate) fn suspects(
     }
     rank(&mut accused, &mut possible);
     if accused.is_empty() {
-        accused.push(Accused { claim: unknown(&case, 0.0), share: 0.0, cpu_ms: 0.0 });
+        accused.push(Accused { claim: unknown(&case, 0.0), share: 0.0 });
     }
     let runner_up = runner_up(&accused);
     let suspects = accused.into_iter().enumerate();
     Suspected {
-        suspects: suspects.map(|(at, one)| one.into_suspect(&case, runner_up.filter(|_| at == 0))).collect(),
+        suspects: suspects
+            .map(|(at, one)| one.into_suspect(&case, &held, runner_up.filter(|_| at == 0)))
+            .collect(),
         possible: possible.into_iter().filter(|claim| is_possible(&case, claim)).map(into_possible).collect(),
         overclaimed,
     }
@@ -166,8 +171,6 @@ pub(crate) fn findings(suspected: &Suspected) -> Vec<Finding> {
 struct Accused {
     claim: Claim,
     share: f64,
-    /// Of what it got, time from the CPUs' pool, in ms.
-    cpu_ms: f64,
 }
 
 struct Accusation {
@@ -206,7 +209,7 @@ fn accuse(case: &Case) -> Accusation {
             claimed_ms += ms;
         }
         if ms > 0.0 || claim.is_first {
-            accused.push(Accused { share: case.share(ms), cpu_ms, claim });
+            accused.push(Accused { share: case.share(ms), claim });
         } else {
             possible.push(claim);
         }
@@ -214,7 +217,7 @@ fn accuse(case: &Case) -> Accusation {
     let open_ms = (case.response_ms - claimed_ms).max(0.0);
     if case.share(open_ms) >= SHARE_MIN {
         let claim = unknown(case, (case.lock_ms() - own_lock_ms).max(0.0));
-        accused.push(Accused { share: case.share(open_ms), cpu_ms: 0.0, claim });
+        accused.push(Accused { share: case.share(open_ms), claim });
     }
     Accusation { accused, possible, claimed_ms }
 }
@@ -286,7 +289,7 @@ fn unaccounted(case: &Case) -> Option<Accused> {
     let claim = Claim::new(Cause::Unknown, "what the time budget does not account for is", why)
         .certain(CERTAINTY_OF_UNKNOWN)
         .rests_on([case.level_quantity("latency_mean_ms")]);
-    Some(Accused { share: share.abs().min(1.0), cpu_ms: 0.0, claim })
+    Some(Accused { share: share.abs().min(1.0), claim })
 }
 
 fn overclaimed_finding(case: &Case, claimed_ms: f64) -> Finding {
@@ -344,13 +347,17 @@ impl Accused {
         self.share * self.claim.certainty
     }
 
-    fn into_suspect(self, case: &Case, runner_up: Option<Cause>) -> Suspect {
-        let certainty = match case.is_traced() || self.claim.is_first {
-            true => self.claim.certainty,
-            false => self.claim.certainty * CERTAINTY_WITHOUT_TRACE,
-        };
-        let frees_cpu = self.cpu_ms > 0.0;
-        let predicted_gain = gain::predict(case, self.claim.cause, self.share, certainty, frees_cpu);
+    fn held(&self) -> Held {
+        let Claim { cause, ms, lock_ms, cpu_share, certainty, .. } = self.claim;
+        Held { cause, ms, lock_ms, cpu_share, certainty }
+    }
+
+    fn into_suspect(self, case: &Case, all: &[Held], runner_up: Option<Cause>) -> Suspect {
+        let mut held = self.held();
+        if !case.is_traced() && !self.claim.is_first {
+            held.certainty *= CERTAINTY_WITHOUT_TRACE;
+        }
+        let predicted_gain = gain::predict(case, held, all);
         let mut text = format!(
             "{} {} of the response time at {}: {}",
             capitalised(self.claim.what),

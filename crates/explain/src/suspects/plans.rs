@@ -32,6 +32,16 @@ fn scanned_rows(case: &Case) -> Option<(f64, SeriesName)> {
     Some((read.per_transaction - readings * ROWS_OF_A_READING / case.transactions, read.series))
 }
 
+/// Rows that are sent for one transaction, and those that are read by scanning tables or sorted; `None` where that was not counted.
+pub(super) fn rows_sent_and_read(case: &Case) -> Option<(f64, f64)> {
+    let sent = case.count(&["Rows_sent"])?.per_transaction;
+    let readings = case.level.seconds.max(case.counts(&["Com_show_status"]).0 * case.transactions);
+    let sent = (sent - readings * ROWS_OF_A_READING / case.transactions).max(0.0);
+    let scanned = scanned_rows(case).map_or(0.0, |(rows, _)| rows);
+    let read = scanned.max(case.counts(&["Sort_rows"]).0);
+    (read > 0.0).then_some((sent, read))
+}
+
 /// "; 98 % of the statements scan a table"
 fn of_statements(share: Option<f64>, verb: &str) -> String {
     share.map_or(String::new(), |share| format!("; {} of the statements {verb}", numbers::percent(share)))
