@@ -6,7 +6,7 @@
 use super::case::Case;
 use super::claim::Claim;
 use super::model::Cause;
-use crate::model::Evidence;
+use crate::model::{Counter, Evidence};
 use crate::numbers;
 use crate::sessions::{Doing, SAMPLES_MIN, Sessions, Share};
 
@@ -18,6 +18,10 @@ const CERTAINTY_OF_WORK: f64 = 0.7;
 const SHARE_MIN: f64 = 0.02;
 /// Users that wait for each other for this share of the time want no more users.
 const QUEUEING_MAX: f64 = 0.3;
+/// A statement that took less of the statements' time does not stand out.
+const STATEMENT_SHARE_MIN: f64 = 0.25;
+/// Statements are cut to this many characters.
+const STATEMENT_MAX: usize = 80;
 /// States that a sentence names.
 const STATES_MAX: usize = 3;
 
@@ -65,6 +69,10 @@ pub(super) fn settle(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
                     .rests_on(evidence(case, &share)),
             ),
         }
+    }
+    if !claims.iter().any(|claim| claim.cause == Cause::BufferPoolMiss && claim.ms > 0.0) {
+        claims.retain(|claim| claim.cause != Cause::BufferPoolMiss);
+        claims.extend(data_file_reads(case, executing_ms));
     }
     for claim in claims.iter_mut().filter(|claim| claim.cause == Cause::Unsaturated) {
         claim.ms = claim.ms.min(executing_ms);
@@ -166,6 +174,44 @@ fn merge(claim: &mut Claim, sampled_ms: f64, why: &str, evidence: Vec<Evidence>)
     claim.evidence.extend(evidence);
 }
 
+/// Reads of InnoDB's data files by the Performance Schema's clock, where it is on: most are a session's own, which executes meanwhile.
+fn data_file_reads(case: &Case, executing_ms: f64) -> Option<Claim> {
+    const DATA_FILES: &str = "wait/io/file/innodb/innodb_data_file";
+    let read = case.measure("pfs_file_types", "read_ns", DATA_FILES)?;
+    let read_ms = (read.per_transaction / 1e6).min(executing_ms);
+    if case.share(read_ms) < SHARE_MIN {
+        return None;
+    }
+    let why = format!(
+        "reads of InnoDB's data files took {} per {} by the Performance Schema's clock",
+        numbers::milliseconds(read_ms),
+        case.unit()
+    );
+    let claim = Claim::new(Cause::BufferPoolMiss, "reads of pages hold", why);
+    Some(claim.holds(read_ms).certain(CERTAINTY_OF_WORK).rests_on([case.series(&read.series)]))
+}
+
+/// The statement that most of the statements' time was of, by the Performance Schema; `None` where none stands out, or it is off.
+fn main_statement(case: &Case) -> Option<String> {
+    let is_time = |counter: &&Counter| {
+        let series = &counter.series;
+        series.source == "pfs_digests"
+            && series.metric == "time_ns"
+            && (0.0..1e24).contains(&counter.increase)
+    };
+    let timed = || case.level.counters.iter().filter(is_time);
+    let all: f64 = timed().map(|counter| counter.increase).sum();
+    let main = timed().max_by(|a, b| a.increase.total_cmp(&b.increase))?;
+    let share = main.increase / all;
+    let text: String = main.series.instance.chars().take(STATEMENT_MAX).collect();
+    (share >= STATEMENT_SHARE_MIN && !text.is_empty()).then(|| {
+        format!(
+            "by the Performance Schema {} of the statements' time was that of {text}",
+            numbers::percent(share)
+        )
+    })
+}
+
 /// Why nobody claims the rest, where the process list was read; `None` where it was not.
 pub(super) fn unknown(case: &Case) -> Option<String> {
     let sessions = case.sessions().filter(|_| !case.is_traced())?;
@@ -180,6 +226,7 @@ pub(super) fn unknown(case: &Case) -> Option<String> {
             numbers::percent(executing.value),
             executing.names(STATES_MAX)
         ));
+        parts.extend(main_statement(case));
     }
     if named.value >= 0.05 {
         parts.push(format!(
@@ -343,6 +390,26 @@ mod tests {
             assert!(text.contains(words), "{words} is missing in {text}");
         }
         assert!(shares(&explained).iter().all(|(cause, _)| *cause != Cause::Cpu));
+    }
+
+    #[test]
+    fn the_performance_schema_gives_the_time_of_reads_and_the_main_statement() {
+        let mut level = level(&[("Sending data", 80.0)], &[]);
+        for (series, ns) in [
+            // 20 s of the 40 that sessions executed.
+            (series("pfs_file_types", "read_ns", "wait/io/file/innodb/innodb_data_file"), 20e9),
+            (series("pfs_digests", "time_ns", "SELECT `v` FROM `orders` WHERE `w` = ?"), 36e9),
+            (series("pfs_digests", "time_ns", "COMMIT"), 2e9),
+        ] {
+            level.counters.push(Counter { series, unit: "ns".to_string(), increase: ns });
+        }
+        let explained = of(level);
+        let mut named = shares(&explained);
+        named.sort_by_key(|(cause, _)| *cause);
+        assert_eq!(named, [(Cause::BufferPoolMiss, 0.5), (Cause::Unknown, 0.5)], "{:#?}", explained.suspects);
+        let unknown = explained.suspects.iter().find(|one| one.id == Cause::Unknown).unwrap();
+        let words = "95 % of the statements' time was that of SELECT `v` FROM `orders` WHERE `w` = ?";
+        assert!(unknown.text.contains(words), "{}", unknown.text);
     }
 
     #[test]

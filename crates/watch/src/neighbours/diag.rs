@@ -42,8 +42,7 @@ pub(super) fn unix_sockets() -> io::Result<Vec<UnixSocket>> {
         }
         OwnedFd::from_raw_fd(raw)
     };
-    let bound =
-        libc::timeval { tv_sec: 0, tv_usec: ANSWER_TIME_MAX.subsec_micros().try_into().unwrap_or(500_000) };
+    let bound = libc::timeval { tv_sec: 0, tv_usec: ANSWER_TIME_MAX.subsec_micros().into() };
     let asked = request();
     // SAFETY: both pointers are to values that outlive the calls, with their lengths.
     let sent = unsafe {
