@@ -10,8 +10,8 @@ use crate::numbers;
 
 /// Sampler of the process list.
 const SOURCE: &str = "sessions";
-/// Fewer looks say nothing.
-const LOOKS_MIN: f64 = 5.0;
+/// Fewer looks say nothing. A share's interval tells how little a few say.
+const LOOKS_MIN: f64 = 3.0;
 /// Fewer samples name no wait.
 pub(crate) const SAMPLES_MIN: f64 = 10.0;
 

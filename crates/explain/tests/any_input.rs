@@ -57,6 +57,9 @@ fn counters() -> impl Strategy<Value = Vec<Counter>> {
     let names = [
         ("status", "Innodb_row_lock_time"),
         ("status", "Innodb_row_lock_waits"),
+        ("sessions", "looks"),
+        ("sessions", "in_statement"),
+        ("neighbours", "cpu_ns"),
         ("cpu", "context_switches"),
         ("pressure", "some_ns"),
         ("status", "Com_show_status"),
