@@ -3,7 +3,6 @@
 mod common;
 
 use std::fs;
-use std::io::Write as _;
 
 use common::{Place, json_of, output, text};
 use serde_json::Value;
