@@ -100,6 +100,8 @@ pub(crate) struct Account {
     pub(crate) born_ns: u64,
     lock_inode: u64,
     pub(crate) name: [u8; 16],
+    condition: u64,
+    idle_condition: u64,
 }
 
 impl Account {

@@ -196,8 +196,10 @@ impl Sampler {
 
     /// What the thread is blocked in; `None` while it is on a CPU or ready.
     fn blocked_in(&mut self, tid: u32) -> Option<State> {
+        let role = self.threads.get(&tid).map_or(Role::Other, |thread| thread.role);
         let text = self.file(tid, "syscall")?;
-        let number = text.split_whitespace().next()?;
+        let mut words = text.split_whitespace();
+        let number = words.next()?;
         if number == "running" {
             return None;
         }
@@ -206,6 +208,9 @@ impl Sampler {
             return Some(State::PageFault);
         }
         let state = state_of_syscall(number);
+        if state == State::Lock && is_idle(role, words) {
+            return Some(State::Idle);
+        }
         if matches!(state, State::FileRead | State::FileWrite | State::FileSync) {
             let function = self.file(tid, "wchan").unwrap_or_default();
             if LOCKERS.iter().any(|locker| function.starts_with(locker)) {
@@ -277,6 +282,19 @@ impl Thread {
     }
 }
 
+/// Whether a thread that waits for a futex, by the arguments of the call, sleeps until there is work: it waits on a condition, not for a
+/// mutex, and set itself a time at which it looks again. Where requests are not seen, only threads that work for no connection do that.
+fn is_idle<'a>(role: Role, arguments: impl Iterator<Item = &'a str>) -> bool {
+    const COMMAND: u64 = 0x7f;
+    const WAIT_BITSET: u64 = 9;
+    if matches!(role, Role::Other | Role::Connection | Role::Replication) {
+        return false;
+    }
+    let number = |word: &str| u64::from_str_radix(word.trim_start_matches("0x"), 16).ok();
+    let arguments: Vec<u64> = arguments.map_while(number).take(4).collect();
+    matches!(arguments[..], [_, command, _, until] if command & COMMAND == WAIT_BITSET && until != 0)
+}
+
 fn enter(sums: &mut Sums, thread: &Thread, lives: bool) {
     let of_role: &mut (u64, [u64; STATES]) = sums.roles.entry(thread.role).or_default();
     of_role.0 += u64::from(lives);
@@ -306,6 +324,17 @@ mod tests {
 
     /// Threads of one test are those of the process that the other looks at.
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+    #[test]
+    fn a_timed_wait_on_a_condition_is_idle_where_no_request_can_be_meant() {
+        let timed = "0x7f1 0x189 0x0 0x7f2 0x0 0xffffffff 0x7f3 0x7f4";
+        let is = |role, text: &str| is_idle(role, text.split_whitespace());
+        assert!(is(Role::PageCleaner, timed) && is(Role::Io, timed));
+        assert!(!is(Role::Connection, timed) && !is(Role::Other, timed) && !is(Role::Replication, timed));
+        assert!(!is(Role::Purge, "0x7f1 0x189 0x0 0x0 0x0 0xffffffff"), "it may wait for a latch");
+        assert!(!is(Role::Purge, "0x7f1 0x80 0x2 0x7f2 0x0 0x0"), "a mutex");
+        assert!(!is(Role::Purge, ""));
+    }
 
     #[test]
     fn sleeping_spinning_and_receiving_are_told_apart() {

@@ -25,10 +25,12 @@ pub enum State {
     /// Waiting for asynchronous input and output to complete.
     Aio,
     Other,
+    /// Sleeping until there is work: on a condition, outside of any request, or for a signal.
+    Idle,
 }
 
 /// How many states there are.
-pub const STATES: usize = 14;
+pub const STATES: usize = 15;
 
 /// Every state, in the order of its number.
 pub const ALL: [State; STATES] = [
@@ -46,6 +48,7 @@ pub const ALL: [State; STATES] = [
     State::Sleep,
     State::Aio,
     State::Other,
+    State::Idle,
 ];
 
 impl State {
@@ -66,6 +69,7 @@ impl State {
             State::Sleep => "sleep",
             State::Aio => "aio",
             State::Other => "other",
+            State::Idle => "idle",
         }
     }
 
@@ -83,6 +87,12 @@ pub fn state_of_syscall(number: i64) -> State {
 pub fn name_of_syscall(number: i64) -> Option<&'static str> {
     CALLS.iter().find(|(call, _, _)| *call == number).map(|(_, name, _)| name.trim_start_matches("SYS_"))
 }
+
+/// The call that newer architectures have only as `ppoll`.
+#[cfg(target_arch = "x86_64")]
+pub(crate) const POLL: Option<i64> = Some(libc::SYS_poll);
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) const POLL: Option<i64> = None;
 
 macro_rules! call {
     ($number:ident, $state:ident) => {
@@ -132,7 +142,7 @@ const CALLS: &[(i64, &str, State)] = &[
     call!(SYS_clock_nanosleep, Sleep),
     call!(SYS_io_getevents, Aio),
     call!(SYS_io_uring_enter, Aio),
-    call!(SYS_rt_sigtimedwait, Other),
+    call!(SYS_rt_sigtimedwait, Idle),
     call!(SYS_wait4, Other),
     #[cfg(target_arch = "x86_64")] call!(SYS_pause, Other),
 ];
@@ -162,6 +172,7 @@ mod tests {
         assert_eq!(state_of_syscall(libc::SYS_futex), State::Lock);
         assert_eq!(state_of_syscall(libc::SYS_getpid), State::Other);
         assert_eq!(state_of_syscall(-1), State::Other);
+        assert_eq!(state_of_syscall(libc::SYS_rt_sigtimedwait), State::Idle);
         assert_eq!(name_of_syscall(libc::SYS_clock_nanosleep), Some("clock_nanosleep"));
         assert_eq!(name_of_syscall(libc::SYS_getpid), None);
     }

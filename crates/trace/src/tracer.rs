@@ -22,7 +22,7 @@ use crate::role::{self, Role};
 use crate::skeleton::{BudgetSkel, BudgetSkelBuilder};
 use crate::sql::SqlTrace;
 use crate::stacks::Stacks;
-use crate::state::{State, state_of_syscall};
+use crate::state::{self, State, state_of_syscall};
 
 /// Samples a second on each CPU: not a divisor of the rates at which kernels tick.
 pub(crate) const SAMPLES_PER_S: u64 = 99;
@@ -113,6 +113,8 @@ impl Tracer {
             for (number, state) in constants.state_of_syscall.iter_mut().enumerate() {
                 *state = state_of_syscall(number as i64) as u8;
             }
+            constants.call_of_poll = call_number(state::POLL);
+            constants.call_of_ppoll = call_number(Some(libc::SYS_ppoll));
             constants.keeps_pasts = spec.stacks;
         }
         if !spec.stacks {
@@ -487,6 +489,11 @@ fn enter(sums: &mut Sums, account: &Account, role: Role, lives: bool) {
         SIDE_LOAD => sums.add_client(account),
         _ => {}
     }
+}
+
+/// As the programs compare it; one past all numbers where this architecture has no such call.
+fn call_number(call: Option<i64>) -> u16 {
+    call.and_then(|number| u16::try_from(number).ok()).unwrap_or(u16::MAX)
 }
 
 fn free(skeleton: &BudgetSkel<'_>, place: u32) -> Result<(), Error> {

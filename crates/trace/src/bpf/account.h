@@ -1,7 +1,7 @@
 // What the programs and src/account.rs share: the account of one thread, byte for byte.
 #pragma once
 
-#define STATES 14
+#define STATES 15
 #define ACCOUNTS_MAX 16384
 #define SYSCALLS_MAX 512
 #define NO_CALL 0xffff
@@ -22,6 +22,7 @@ enum state {
 	SLEEP,
 	AIO, // waiting for the completion of asynchronous input and output
 	OTHER,
+	IDLE, // futex, with nothing to do: see idle.h
 };
 
 // Whose thread it is.
@@ -118,6 +119,8 @@ struct account {
 	__u64 born_ns;
 	__u64 lock_inode; // whose lock is waited for while `contended`; 0: of no file or folder
 	char name[16];
+	__u64 condition; // in a futex outside of requests: what may be the one that it sleeps on
+	__u64 idle_condition; // the one that it has slept on
 } __attribute__((aligned(64)));
 
 #define PAST_STATES 64

@@ -107,6 +107,7 @@ struct sock {
 #if defined(__TARGET_ARCH_x86)
 struct pt_regs {
 	unsigned long bp;
+	unsigned long r10;
 	unsigned long cx;
 	unsigned long dx;
 	unsigned long si;
@@ -119,6 +120,7 @@ struct pt_regs {
 #define SYSCALL_NUMBER(regs) ((long)(regs)->orig_ax)
 #define SYSCALL_ARGUMENT(regs) ((regs)->di)
 #define SYSCALL_SECOND_ARGUMENT(regs) ((regs)->si)
+#define SYSCALL_FOURTH_ARGUMENT(regs) ((regs)->r10)
 #define INSTRUCTION_POINTER(regs) ((regs)->ip)
 #define STACK_POINTER(regs) ((regs)->sp)
 #define FRAME_POINTER(regs) ((regs)->bp)
@@ -142,6 +144,7 @@ struct pt_regs {
 #define SYSCALL_NUMBER(regs) ((long)(regs)->syscallno)
 #define SYSCALL_ARGUMENT(regs) ((regs)->orig_x0)
 #define SYSCALL_SECOND_ARGUMENT(regs) ((regs)->regs[1])
+#define SYSCALL_FOURTH_ARGUMENT(regs) ((regs)->regs[3])
 #define INSTRUCTION_POINTER(regs) ((regs)->pc)
 #define STACK_POINTER(regs) ((regs)->sp)
 #define FRAME_POINTER(regs) ((regs)->regs[29])

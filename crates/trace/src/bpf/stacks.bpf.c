@@ -31,7 +31,7 @@ const volatile __u32 user_bytes_max = USER_BYTES_MAX;
 // The time that a sample on a CPU stands for.
 const volatile __u64 sample_ns = 10101010;
 // States that are no waits for work: nobody asks for their stacks. A bit each.
-const volatile __u32 unasked_states = 1 << CPU | 1 << RUNQUEUE | 1 << NET_RECEIVE;
+const volatile __u32 unasked_states = 1 << CPU | 1 << RUNQUEUE | 1 << NET_RECEIVE | 1 << IDLE;
 
 // A wait that is as long is always chosen, a shorter one with probability length / period. User space changes it.
 // It begins long, so that many users who begin at once do not fill the buffer, and shortens where there are few waits.

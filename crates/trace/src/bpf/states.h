@@ -3,6 +3,7 @@
 
 #include "accounts.h"
 #include "files.h"
+#include "idle.h"
 #include "pauses.h"
 
 #define PF_IO_WORKER 0x10
@@ -97,6 +98,10 @@ static __always_inline __u8 blocked_in(struct account *a, struct task_struct *ta
 		state = PAGE_FAULT;
 	else
 		state = state_of_syscall[a->call = number];
+	if (state == LOCK && is_idle(a, task, regs))
+		state = IDLE;
+	else if (state == NET_RECEIVE && polls_to_send(a, regs))
+		state = NET_SEND;
 	if (state == FILE_READ || state == FILE_WRITE || state == FILE_SYNC)
 		state = look_at_file(a, task, SYSCALL_ARGUMENT(regs), state);
 	if (!a->contended)
@@ -133,6 +138,8 @@ static __always_inline void take_cpu(struct account *a, _Bool was_idle, __u64 no
 			waking = now;
 		if (waking > ready) {
 			enter(a, state, waking - ready);
+			if (state == LOCK)
+				learn_idle(a, waking - ready);
 			if (a->file_inode && state != NET_RECEIVE)
 				enter_file_wait(a, state, waking - ready);
 			ready = waking;

@@ -7,7 +7,8 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::time::Duration;
+use std::sync::{Condvar, Mutex};
+use std::time::{Duration, Instant};
 
 use crate::{now_ns, spin_ns};
 
@@ -29,6 +30,12 @@ pub(crate) struct Plan {
     parts: usize,
     answer_bytes: usize,
     sleep_us: u64,
+    /// Waits on a condition for so long in each request.
+    wait_us: u64,
+    /// Waits until the socket takes more of an answer, as servers do: in poll.
+    polls: bool,
+    /// Threads whose client has gone wait on a condition for the next one, and never get it.
+    stays: bool,
     spin_us: u64,
     /// One thread serves so many connections; 0: each has a thread of its own.
     together: usize,
@@ -47,6 +54,9 @@ impl Plan {
                 "parts" => plan.parts = value.parse().unwrap(),
                 "bytes" => plan.answer_bytes = value.parse().unwrap(),
                 "sleep" => plan.sleep_us = value.parse().unwrap(),
+                "wait" => plan.wait_us = value.parse().unwrap(),
+                "polls" => plan.polls = true,
+                "stays" => plan.stays = true,
                 "spin" => plan.spin_us = value.parse().unwrap(),
                 "together" => plan.together = value.parse().unwrap(),
                 _ => panic!("no option {name}"),
@@ -56,8 +66,11 @@ impl Plan {
     }
 
     /// Does what a request asks for, and answers it.
-    fn answer(&self, socket: &mut impl Write, received_ns: u64) {
+    fn answer(&self, socket: &mut dyn Socket, received_ns: u64) {
         std::thread::sleep(Duration::from_micros(self.sleep_us));
+        if self.wait_us > 0 {
+            wait_on_condition(Duration::from_micros(self.wait_us));
+        }
         spin_ns(self.spin_us * 1000);
         let mut answer = vec![7; self.answer_bytes];
         let part = self.answer_bytes / self.parts;
@@ -69,8 +82,38 @@ impl Plan {
         let at = last.len() - 16;
         last[at..at + 8].copy_from_slice(&received_ns.to_le_bytes());
         last[at + 8..].copy_from_slice(&now_ns().to_le_bytes());
-        socket.write_all(last).unwrap();
+        if self.polls {
+            write_polling(socket, last);
+        } else {
+            socket.write_all(last).unwrap();
+        }
     }
+}
+
+/// On the heap, where servers keep the conditions of their locks.
+fn wait_on_condition(time: Duration) {
+    let condition = Box::new((Mutex::new(()), Condvar::new()));
+    let end = Instant::now() + time;
+    let mut held = condition.0.lock().unwrap();
+    while let Some(left) = end.checked_duration_since(Instant::now()) {
+        held = condition.1.wait_timeout(held, left).unwrap().0;
+    }
+}
+
+fn write_polling(socket: &mut dyn Socket, mut bytes: &[u8]) {
+    socket.block(false);
+    while !bytes.is_empty() {
+        match socket.write(bytes) {
+            Ok(written) => bytes = &bytes[written..],
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                let mut ready = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
+                // SAFETY: one descriptor is given.
+                unsafe { libc::poll(&raw mut ready, 1, 60_000) };
+            }
+            Err(_) => return,
+        }
+    }
+    socket.block(true);
 }
 
 trait Socket: Read + Write + AsRawFd + Send {
@@ -115,7 +158,12 @@ pub(crate) fn serve(plan: &Plan) {
         let (plan, socket) = (plan.clone(), accept());
         std::thread::Builder::new()
             .name("one_connection".into())
-            .spawn(move || serve_one(&plan, socket))
+            .spawn(move || {
+                serve_one(&plan, socket);
+                while plan.stays {
+                    wait_on_condition(Duration::from_secs(60));
+                }
+            })
             .unwrap();
     }
 }
@@ -130,7 +178,7 @@ fn serve_one(plan: &Plan, mut socket: Box<dyn Socket>) {
         match received[HEADER] {
             COM_QUIT => return,
             COM_STMT_CLOSE => {}
-            _ => plan.answer(&mut socket, received_ns),
+            _ => plan.answer(&mut *socket, received_ns),
         }
         // Another packet may have come with it.
         received.drain(..length);
@@ -181,7 +229,7 @@ fn serve_all(plan: &Plan, accept: &dyn Fn() -> Box<dyn Socket>) {
             match sockets[place].read(&mut packet) {
                 Ok(1..) if packet[HEADER] == COM_QUIT => ended.push(place),
                 Ok(1..) if packet[HEADER] == COM_STMT_CLOSE => {}
-                Ok(1..) => plan.answer(&mut sockets[place], now_ns()),
+                Ok(1..) => plan.answer(&mut *sockets[place], now_ns()),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
                 _ => ended.push(place),
             }
