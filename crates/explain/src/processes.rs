@@ -164,6 +164,7 @@ fn state_words(state: &str) -> &str {
         "net_receive" => "waiting for their peers",
         "page_fault" => "waiting for memory pages",
         "sleep" => "asleep",
+        "idle" => "idle",
         "aio" => "waiting for asynchronous input and output",
         _ => "in other waits",
     }

@@ -71,7 +71,8 @@ const EMPTY: [(&str, &str); 13] = [
         "begin_ns BIGINT, t_ns BIGINT, tid UINTEGER, born_ns BIGINT, name VARCHAR, role VARCHAR, cpu_ms USMALLINT, \
          runqueue_ms USMALLINT, wakeup_ms USMALLINT, lock_ms USMALLINT, kernel_lock_ms USMALLINT, file_read_ms USMALLINT, \
          file_write_ms USMALLINT, file_sync_ms USMALLINT, net_send_ms USMALLINT, net_receive_ms USMALLINT, \
-         page_fault_ms USMALLINT, sleep_ms USMALLINT, aio_ms USMALLINT, other_ms USMALLINT",
+         page_fault_ms USMALLINT, sleep_ms USMALLINT, aio_ms USMALLINT, other_ms USMALLINT, \
+         idle_ms USMALLINT",
     ),
     ("stacks", "t_ns BIGINT, tid UINTEGER, role VARCHAR, stack UINTEGER, weight_ns UBIGINT"),
     (

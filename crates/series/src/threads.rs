@@ -3,6 +3,11 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+/// Whether a thread in this state has nothing to do: it waits for its peer, or sleeps until there is work.
+pub fn is_idle(state: &str) -> bool {
+    matches!(state, "net_receive" | "idle")
+}
+
 /// A thread as one look found it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Seen {

@@ -158,8 +158,14 @@ export interface StateStyle {
   color: string;
 }
 
+/** Whether a thread in this state has nothing to do: it waits for its peer, or sleeps until there is work. */
+export function isIdle(state: string | undefined): boolean {
+  return state === 'net_receive' || state === 'idle';
+}
+
 const OTHERS: Record<string, StateStyle> = {
   net_receive: { name: 'net receive', meaning: 'the thread waited for its peer to send: idle, as a rule', color: 'var(--idle)' },
+  idle: { name: 'idle', meaning: 'the thread slept until there was work: on a condition, outside of any request', color: 'var(--asleep)' },
   aio: { name: 'aio', meaning: 'the thread waited for asynchronous input and output to complete', color: '#b08f5a' },
 };
 

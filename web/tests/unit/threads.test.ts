@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { between, covering, overTime, sharesOf, sorted, threadsOf } from '../../src/lib/threads.ts';
+import { between, covering, isIdle, overTime, sharesOf, sorted, stateStyle, threadsOf } from '../../src/lib/threads.ts';
 
 /** Two threads at three looks, one second apart; the second begins at the last. */
 const head = {
@@ -23,6 +23,12 @@ const columns = [
 ];
 const threads = threadsOf(head, 10e9, columns);
 const rounded = (numbers: number[]) => numbers.map((one) => Math.round(one * 1e6) / 1e6);
+
+test('threads that sleep by design are idle and not waiting for locks', () => {
+  expect(['net_receive', 'idle', 'lock', 'sleep', undefined].map(isIdle)).toEqual([true, true, false, false, false]);
+  expect(stateStyle('idle').name).toBe('idle');
+  expect(stateStyle('idle').color).not.toBe(stateStyle('lock').color);
+});
 
 test('a window is covered by the looks nearest to its ends', () => {
   const t = [0, 10, 20, 30];

@@ -7,8 +7,8 @@ pub const METRICS: [(&str, &[&str]); 4] = [
     ("io", &["file_read", "file_write", "file_sync"]),
     ("runqueue", &["runqueue"]),
 ];
-/// Of these nothing is told: an idle CPU that wakes up is nobody's function; what a thread waits for from its client is not taken.
-const UNTOLD: [&str; 2] = ["wakeup", "net_receive"];
+/// These are in no profile: an idle CPU that wakes up is nobody's function; waits for a client or for work to come are not sampled.
+const UNTOLD: [&str; 3] = ["wakeup", "net_receive", "idle"];
 
 /// The place in [`METRICS`] of the metric that a state's time belongs to; one past the last for other waits, `None` for what is not told.
 pub fn metric_of(state: &str) -> Option<usize> {
@@ -27,8 +27,9 @@ mod tests {
 
     #[test]
     fn a_states_time_is_of_one_metric_or_of_other_waits_or_not_told() {
-        let told = ["cpu", "lock", "file_sync", "page_fault", "runqueue", "net_receive"].map(metric_of);
-        assert_eq!(told, [Some(0), Some(1), Some(2), Some(4), Some(3), None]);
+        let told =
+            ["cpu", "lock", "file_sync", "page_fault", "runqueue", "net_receive", "idle"].map(metric_of);
+        assert_eq!(told, [Some(0), Some(1), Some(2), Some(4), Some(3), None, None]);
         assert_eq!(
             ["cpu", "file_sync", "page_fault", "wakeup"].map(is_own_metric),
             [false, true, true, false]

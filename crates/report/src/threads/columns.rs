@@ -1,7 +1,7 @@
 //! Threads as the page takes them: who they are, and a column a state over every thread and look.
 
 use serde::Serialize;
-use whyso_series::ThreadTable;
+use whyso_series::{ThreadTable, is_idle};
 
 /// Times are told to the page in this unit, in nanoseconds: a hundred-thousandth of the shortest window that there is.
 const UNIT_NS: u64 = 10_000;
@@ -101,11 +101,10 @@ fn busiest(table: &ThreadTable) -> Vec<usize> {
     if places.len() <= THREADS_MAX {
         return places;
     }
-    let idle = table.states.iter().position(|state| state == "net_receive");
     let busy_ns = |thread: &usize| {
         let of = |running: &Vec<u64>| running[(thread + 1) * looks - 1] - running[thread * looks];
-        let states = table.running_ns.iter().enumerate().filter(|(state, _)| Some(*state) != idle);
-        std::cmp::Reverse(states.map(|(_, running)| of(running)).sum::<u64>())
+        let at_work = table.running_ns.iter().zip(&table.states).filter(|(_, state)| !is_idle(state));
+        std::cmp::Reverse(at_work.map(|(running, _)| of(running)).sum::<u64>())
     };
     places.sort_by_cached_key(busy_ns);
     places.truncate(THREADS_MAX);

@@ -1,5 +1,7 @@
 //! How a state is drawn in the terminal: a letter, and a colour of the 256 near the one that the page has.
 
+use whyso_series::is_idle;
+
 /// A state that is not known to this version is drawn as the last one.
 const STYLES: [(&str, char, u8, Ink); 13] = [
     ("cpu", 'C', 32, Ink::Light),
@@ -16,8 +18,7 @@ const STYLES: [(&str, char, u8, Ink); 13] = [
     ("aio", 'A', 137, Ink::Dark),
     ("other", 'O', 248, Ink::Dark),
 ];
-/// Waiting for the peer, which is idle as a rule, is drawn without a colour.
-const IDLE: &str = "net_receive";
+/// Idle threads are drawn without a colour.
 const IDLE_LETTER: char = '.';
 
 #[derive(Clone, Copy)]
@@ -29,10 +30,6 @@ enum Ink {
 fn style(state: &str) -> (char, u8, Ink) {
     let found = STYLES.iter().find(|(name, ..)| *name == state).or(STYLES.last());
     found.map_or(('O', 248, Ink::Dark), |(_, letter, color, ink)| (*letter, *color, *ink))
-}
-
-pub(super) fn is_idle(state: &str) -> bool {
-    state == IDLE
 }
 
 /// A state's letter: a capital where it has half of the time or more.

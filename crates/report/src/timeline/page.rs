@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use whyso_explain::profile::{FunctionName, Rules, is_own, place};
 use whyso_record::data::StackFrame;
-use whyso_series::Timeline;
+use whyso_series::{Timeline, is_idle};
 
 use crate::flame::Numbered;
 use crate::number::whole;
@@ -22,7 +22,6 @@ const SAMPLES_MAX: usize = 100_000;
 const FUNCTIONS_MAX: usize = 6;
 /// Names are cut to so many characters.
 const NAME_MAX: usize = 400;
-const IDLE: &str = "net_receive";
 const CPU: &str = "cpu";
 
 /// What the page's head holds of the timeline.
@@ -128,12 +127,12 @@ pub(crate) fn columns(timeline: &Timeline, looks: usize, block: u32) -> (Timelin
 fn busiest(timeline: &Timeline) -> Vec<usize> {
     let mut places: Vec<usize> = (0..timeline.threads.len()).collect();
     if places.len() > THREADS_MAX {
-        let idle = timeline.states.iter().position(|state| state == IDLE);
+        let states = &timeline.states;
         let busy_ms = |thread: &usize| {
             let cells = timeline.lived(*thread).filter_map(|bucket| timeline.cell(*thread, bucket));
             let busy = |cell: &[f32]| {
-                let states = cell.iter().enumerate().filter(|(state, _)| Some(*state) != idle);
-                states.map(|(_, ms)| f64::from(*ms)).sum::<f64>()
+                let at_work = cell.iter().zip(states).filter(|(_, state)| !is_idle(state));
+                at_work.map(|(ms, _)| f64::from(*ms)).sum::<f64>()
             };
             std::cmp::Reverse(cells.map(busy).sum::<f64>() as u64)
         };

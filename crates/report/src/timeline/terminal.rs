@@ -1,8 +1,9 @@
 //! Threads over time in the terminal: a line a thread, or a few lines a role, and a column a stretch of time.
 
 use whyso_explain::profile::{FunctionName, SingleWait};
+use whyso_series::is_idle;
 
-use super::letters::{is_idle, letter, painted};
+use super::letters::{letter, painted};
 use super::{TimelineRow, TimelineView};
 use crate::axis::Axis;
 use crate::number::whole;

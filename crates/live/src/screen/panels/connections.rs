@@ -4,13 +4,12 @@ use std::collections::HashMap;
 
 use whyso_record::run::Window;
 use whyso_report::number::{amount, percent};
+use whyso_series::is_idle;
 
 use super::{Shown, over, plain};
 use crate::history::read::{Cells, ThreadDid};
 use crate::screen::listing::{Cell, Column, Line, Listing, REST};
 
-/// A thread in it waits for what its client asks next.
-const FOR_THE_CLIENT: &str = "net_receive";
 /// States that are shown of a thread, those with the most time.
 const STATES_SHOWN: usize = 3;
 const SHARE_MIN: f64 = 0.01;
@@ -100,7 +99,7 @@ fn states_of(did: &ThreadDid, states: &[String], window: Window) -> (Option<f64>
         .iter()
         .map(String::as_str)
         .zip(did.states_ms.iter().copied())
-        .filter(|(state, ms)| *state != FOR_THE_CLIENT && *ms > 0)
+        .filter(|(state, ms)| !is_idle(state) && *ms > 0)
         .collect();
     at_work.sort_by_key(|(_, ms)| std::cmp::Reverse(*ms));
     let window_ms = (window.seconds() * 1e3).max(1.0);
