@@ -12,6 +12,8 @@ const CPU: &str = "cpu";
 /// Reads, writes and syncs of files: the states that begin with `file_`.
 const IO: &str = "io";
 const ANY: &str = "*";
+/// Between a function and one that is further out.
+const WITHIN: &str = " <";
 
 /// One line of a file of rules.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +21,8 @@ struct Rule {
     class: String,
     metric: String,
     pattern: String,
+    /// A function that has to be further out on the stack.
+    outer: Option<String>,
 }
 
 /// Rules that give a stack its class, in the order in which they count.
@@ -66,13 +70,20 @@ impl Rules {
             let wrong = || RuleError { line: place + 1, text: line.to_string() };
             let (class, rest) = line.split_once(char::is_whitespace).ok_or_else(wrong)?;
             let (metric, pattern) = rest.trim_start().split_once(char::is_whitespace).ok_or_else(wrong)?;
-            let pattern = pattern.trim();
+            let (pattern, outer) = match pattern.split_once(WITHIN) {
+                Some((inner, outer)) => (inner.trim(), Some(outer.trim())),
+                None => (pattern.trim(), None),
+            };
             let is_name = |name: &str| name.chars().all(|one| one.is_ascii_alphanumeric() || one == '_');
-            if !is_name(class) || !(is_name(metric) || metric == ANY) || pattern.is_empty() {
+            if !is_name(class)
+                || !(is_name(metric) || metric == ANY)
+                || pattern.is_empty()
+                || outer == Some("")
+            {
                 return Err(wrong());
             }
             let [class, metric, pattern] = [class, metric, pattern].map(str::to_string);
-            rules.push(Rule { class, metric, pattern });
+            rules.push(Rule { class, metric, pattern, outer: outer.map(str::to_string) });
         }
         Ok(Rules { rules })
     }
@@ -92,27 +103,32 @@ impl Rules {
     pub(super) fn named(&self, stack: &[FunctionName], metric: &str) -> Option<(usize, &str)> {
         let names: Vec<&str> = stack.iter().map(|function| bare(&function.name)).collect();
         let around = if metric == CPU {
-            let spins =
-                |name: &&str| self.rules.iter().any(|rule| rule.class == SPIN && rule.fits(name, CPU));
+            let spins = |place: &usize| {
+                self.rules.iter().any(|rule| rule.class == SPIN && rule.fits(&names[*place..], CPU))
+            };
             // What a spinning function was called for, a thread would also have waited for.
-            names.iter().position(spins)? + 1
+            (0..names.len()).find(spins)? + 1
         } else {
             0
         };
-        let of = |name: &str| {
+        let of = |stack: &[&str]| {
             let mut fitting = self.rules.iter().filter(|rule| rule.class != SPIN);
-            fitting.find(|rule| rule.fits(name, if metric == CPU { "lock" } else { metric }))
+            fitting.find(|rule| rule.fits(stack, if metric == CPU { "lock" } else { metric }))
         };
-        let places = around..names.len();
-        places.into_iter().find_map(|place| Some((place, of(names[place])?.class.as_str())))
+        let mut places = around..names.len();
+        places.find_map(|place| Some((place, of(&names[place..])?.class.as_str())))
     }
 }
 
 impl Rule {
-    fn fits(&self, name: &str, metric: &str) -> bool {
+    /// Whether it names the innermost function of this stack, of which there is one at least.
+    fn fits(&self, stack: &[&str], metric: &str) -> bool {
         // What is true of input and output is of each of its states.
         let is_of = self.metric == metric || self.metric == IO && metric.starts_with("file_");
-        (self.metric == ANY || is_of) && matches(&self.pattern, name)
+        let is_within = |outer: &String| stack[1..].iter().any(|name| matches(outer, name));
+        (self.metric == ANY || is_of)
+            && matches(&self.pattern, stack[0])
+            && self.outer.as_ref().is_none_or(is_within)
     }
 }
 
@@ -249,6 +265,16 @@ mod tests {
             Some("tablespace"),
         );
         check("lock", "futex_wait < some_plugin_function < dispatch_command", None);
+        let timed = "futex_wait < inline_mysql_cond_timedwait";
+        let get_lock = "MDL_wait::timed_wait < MDL_context::acquire_lock < Item_func_get_lock::val_int()";
+        check("lock", &format!("{timed} < {get_lock} < mysql_execute_command"), Some("user_lock"));
+        let sleep = "Interruptible_wait::wait(st_mysql_cond*) < Item_func_sleep::val_int()";
+        check("lock", &format!("{timed} < {sleep} < mysql_execute_command"), Some("sleep"));
+        // Those that follow in a group commit wait until the first one has written and synced for all of them.
+        let follower = "wait_for_commit::wait_for_prior_commit2(THD*, bool) < THD::wait_for_prior_commit";
+        check("lock", &format!("futex_wait < {follower} < ha_commit_trans"), Some("binlog"));
+        let follower = "group_commit_lock::acquire(unsigned long) < log_write_up_to < ha_commit_trans";
+        check("lock", &format!("futex_wait < {follower}"), Some("redo_flush"));
     }
 
     #[test]
@@ -283,8 +309,23 @@ mod tests {
     }
 
     #[test]
+    fn a_rule_may_ask_for_a_function_further_out() {
+        let rules = Rules::parse("mine lock inner* < outer\nelse * inner\n").unwrap();
+        let class = |path: &str| rules.class(&stack(path), "lock").map(str::to_string);
+        assert_eq!(class("inner_one < between < outer < main").as_deref(), Some("mine"));
+        assert_eq!(class("inner < main").as_deref(), Some("else"));
+        assert_eq!(class("outer < inner").as_deref(), Some("else"), "further in");
+    }
+
+    #[test]
     fn a_line_that_is_no_rule_is_told_with_its_number() {
-        for text in ["row_lock", "row_lock *", "row-lock * lock_wait", "row_lock lo.ck lock_wait"] {
+        for text in [
+            "row_lock * lock_wait < ",
+            "row_lock",
+            "row_lock *",
+            "row-lock * lock_wait",
+            "row_lock lo.ck lock_wait",
+        ] {
             let error = Rules::parse(&format!("# first\n{text}\n")).unwrap_err();
             assert_eq!((error.line, error.text.as_str()), (2, text));
             assert!(error.to_string().starts_with("line 2, '"));
