@@ -12,7 +12,7 @@ const CHAIN_MAX: usize = 16;
 /// One connection that waited for a lock when it was looked. Text that the server did not tell is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LockSeen {
-    /// "row", "metadata", "table" or "other".
+    /// "row", "metadata", "table", "user" or "other".
     pub kind: String,
     /// The server's number of the connection that waited.
     pub waiting: u64,
@@ -57,7 +57,7 @@ pub struct LockLook {
 /// What connections were found waiting for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LockObject {
-    /// "row", "metadata", "table" or "other".
+    /// "row", "metadata", "table", "user" or "other".
     pub kind: String,
     /// Such as "shop.orders"; empty where the server does not tell.
     pub object: String,

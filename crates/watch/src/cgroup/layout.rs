@@ -19,16 +19,13 @@ impl Group {
     }
 
     pub(super) fn tightest_of_folder(&self, read: impl Fn(&Path) -> Option<f64>) -> Option<f64> {
-        let mut tightest: Option<f64> = None;
-        for folder in self.folder.ancestors() {
-            if let Some(limit) = read(folder) {
-                tightest = Some(tightest.map_or(limit, |known| known.min(limit)));
-            }
-            if folder == self.mount {
-                break;
-            }
-        }
-        tightest
+        self.folders().filter_map(read).reduce(f64::min)
+    }
+
+    /// The group's own, and those of the groups above it, up to the mount.
+    pub(super) fn folders(&self) -> impl Iterator<Item = &Path> {
+        let above_mount = self.mount.parent();
+        self.folder.ancestors().take_while(move |folder| Some(*folder) != above_mount)
     }
 }
 

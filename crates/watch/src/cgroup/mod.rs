@@ -1,7 +1,8 @@
 //! Limits of the server's control group and how often it ran into them, versions 1 and 2.
 //!
 //! One instance `server`. A limit is the tightest one from the server's group up to the root;
-//! where there is none, its series does not exist. See Documentation/admin-guide/cgroup-v2.rst and
+//! where there is none, its series does not exist. A group is also stopped by the limit of a group above it, which
+//! counts that itself: periods and stops are those of all groups from the server's up to the root. See Documentation/admin-guide/cgroup-v2.rst and
 //! cgroup-v1/.
 
 mod layout;
@@ -21,9 +22,13 @@ pub(crate) const METRICS: [Metric; 11] = [
     gauge("cpu_limit", "cores", "CPUs' worth of time that the group may use"),
     gauge("cpus_allowed", "1", "CPUs that the group may run on"),
     counter("cpu_ns", "ns", "CPU time that the group used"),
-    counter("cpu_periods", "1", "periods in which the CPU limit was counted"),
-    counter("cpu_throttled_periods", "1", "periods in which the group was stopped by its CPU limit"),
-    counter("cpu_throttled_ns", "ns", "time for which the group was stopped by its CPU limit"),
+    counter("cpu_periods", "1", "periods in which a CPU limit of the group, or of one above it, was counted"),
+    counter("cpu_throttled_periods", "1", "periods in which the group was stopped by such a limit"),
+    counter(
+        "cpu_throttled_ns",
+        "ns",
+        "time for which the group was stopped by such a limit, added up over CPUs",
+    ),
     gauge("memory_limit_bytes", "bytes", "memory that the group may use"),
     gauge("memory_bytes", "bytes", "memory that the group uses, page cache included"),
     counter("memory_limit_hits", "1", "times that the group ran into its memory limit"),
@@ -82,7 +87,7 @@ fn read_groups(groups: &Groups, batch: &mut Batch<'_>) {
     if let Some(group) = &groups.cpu {
         let limit = group.tightest_of_folder(read_cfs_limit);
         put_limit(&METRICS[0], limit.map(Value::Float), batch);
-        put_file(&group.folder, "cpu.stat", parse_cpu_stat, batch);
+        put_cpu_stat(group, batch);
     }
     if let Some(group) = &groups.cpuacct {
         put_number(&group.folder, "cpuacct.usage", &METRICS[2], batch);
@@ -106,7 +111,7 @@ fn read_unified(group: &Group, groups: &Groups, batch: &mut Batch<'_>) {
     if groups.cpu.is_none() && groups.cpuacct.is_none() {
         let cpu_limit = group.tightest("cpu.max", parse_cpu_max);
         put_limit(&METRICS[0], cpu_limit.map(Value::Float), batch);
-        put_file(&group.folder, "cpu.stat", parse_cpu_stat, batch);
+        put_cpu_stat(group, batch);
     }
     if groups.memory.is_none() {
         put_number(&group.folder, "memory.current", &METRICS[7], batch);
@@ -157,22 +162,51 @@ fn read(folder: &Path, file: &str) -> Option<String> {
     std::fs::read_to_string(folder.join(file)).ok()
 }
 
+/// What groups' `cpu.stat` files count.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct CpuStat {
+    usage_ns: Option<u64>,
+    periods: Option<u64>,
+    throttled_periods: Option<u64>,
+    throttled_ns: Option<u64>,
+}
+
 /// `cpu.stat` of both versions: version 2 counts in µs, version 1 its `throttled_time` in ns.
-fn parse_cpu_stat(text: &str, batch: &mut Batch<'_>) {
+fn parse_cpu_stat(text: &str) -> CpuStat {
+    let mut stat = CpuStat::default();
     for line in text.lines() {
         let Some((word, value)) = line.split_once(' ') else {
             continue;
         };
-        let (metric, factor) = match word {
-            "usage_usec" => (&METRICS[2], 1_000),
-            "nr_periods" => (&METRICS[3], 1),
-            "nr_throttled" => (&METRICS[4], 1),
-            "throttled_usec" => (&METRICS[5], 1_000),
-            "throttled_time" => (&METRICS[5], 1),
-            _ => continue,
-        };
-        if let Some(value) = first_number(value) {
-            batch.put(metric, INSTANCE, value.saturating_mul(factor));
+        let value = first_number(value);
+        let in_ns = |us: Option<u64>| us.map(|us| us.saturating_mul(1_000));
+        match word {
+            "usage_usec" => stat.usage_ns = in_ns(value),
+            "nr_periods" => stat.periods = value,
+            "nr_throttled" => stat.throttled_periods = value,
+            "throttled_usec" => stat.throttled_ns = in_ns(value),
+            "throttled_time" => stat.throttled_ns = value,
+            _ => {}
+        }
+    }
+    stat
+}
+
+/// CPU time is the group's own; its periods and stops are those of the groups above it, too.
+fn put_cpu_stat(group: &Group, batch: &mut Batch<'_>) {
+    let stats: Vec<CpuStat> =
+        group.folders().filter_map(|folder| Some(parse_cpu_stat(&read(folder, "cpu.stat")?))).collect();
+    let sum = |of: fn(&CpuStat) -> Option<u64>| stats.iter().filter_map(of).reduce(u64::saturating_add);
+    let own = read(&group.folder, "cpu.stat").and_then(|text| parse_cpu_stat(&text).usage_ns);
+    let counted = [
+        (&METRICS[2], own),
+        (&METRICS[3], sum(|stat| stat.periods)),
+        (&METRICS[4], sum(|stat| stat.throttled_periods)),
+        (&METRICS[5], sum(|stat| stat.throttled_ns)),
+    ];
+    for (metric, value) in counted {
+        if let Some(value) = value {
+            batch.put(metric, INSTANCE, value);
         }
     }
 }
@@ -233,6 +267,7 @@ mod tests {
         write("a/b/memory.current", "1000\n");
         write("a/b/memory.events", "low 0\nhigh 0\nmax 12\noom 1\noom_kill 1\n");
         write("a/b/cpu.stat", include_str!("../../tests/data/cgroup2_cpu_stat"));
+        write("a/cpu.stat", "usage_usec 99\nnr_periods 5\nnr_throttled 2\nthrottled_usec 1000\n");
         write("a/b/cpuset.cpus.effective", "0-3,7\n");
         let mounts =
             format!("30 23 0:26 / {} rw,nosuid shared:4 - cgroup2 cgroup2 rw\n", root.path().display());
@@ -240,8 +275,9 @@ mod tests {
         let values = collect(|batch| read_groups(&groups, batch));
         assert_eq!(values["cpu_limit server"], 1.5);
         assert_eq!(values["memory_limit_bytes server"], 1_073_741_824.0);
-        assert_eq!(values["cpu_throttled_ns server"], 1_234_567e3);
-        assert_eq!(values["cpu_periods server"], 80.0);
+        assert_eq!(values["cpu_throttled_ns server"], 1_235_567e3, "of its own limit and of that above");
+        assert_eq!(values["cpu_periods server"], 85.0);
+        assert!(values["cpu_ns server"] > 99e3, "its own alone");
         assert_eq!(values["memory_limit_hits server"], 12.0);
         assert_eq!(values["cpus_allowed server"], 5.0);
         assert!(!values.contains_key("processes_limit server"));
@@ -277,6 +313,8 @@ mod tests {
         std::fs::write(group.join("cpu.cfs_quota_us"), "50000\n").unwrap();
         std::fs::write(group.join("cpu.cfs_period_us"), "100000\n").unwrap();
         let stat = "nr_periods 9\nnr_throttled 4\nthrottled_time 777\n";
+        std::fs::write(root.path().join("cpu.stat"), "nr_periods 0\nnr_throttled 0\nthrottled_time 0\n")
+            .unwrap();
         std::fs::write(group.join("cpu.stat"), stat).unwrap();
         let mounts = format!("33 23 0:29 / {} rw - cgroup cgroup rw,cpu,cpuacct\n", root.path().display());
         let groups = find_groups("2:cpu,cpuacct:/db\n0::/\n", &mounts);
@@ -293,7 +331,7 @@ mod tests {
             parse_limit(&text);
             find_groups(&text, &text);
             collect(|batch| {
-                parse_cpu_stat(&text, batch);
+                parse_cpu_stat(&text);
                 parse_memory_events(&text, batch);
             });
         }

@@ -53,6 +53,8 @@ fn kind_of(state: &str) -> LockKind {
         LockKind::Metadata
     } else if state.contains("table") {
         LockKind::Table
+    } else if state.starts_with("user lock") {
+        LockKind::User
     } else {
         LockKind::Other
     }
@@ -124,7 +126,7 @@ fn learn_from_pairs(waits: &mut [LockWait], pairs: &[Pair]) {
     let wants_all = |id: u64, object: &str| {
         pairs.iter().any(|one| one.waiting == id && one.object == object && is_exclusive(&one.wanted))
     };
-    for wait in waits.iter_mut().filter(|wait| wait.kind == LockKind::Metadata) {
+    for wait in waits.iter_mut().filter(|wait| matches!(wait.kind, LockKind::Metadata | LockKind::User)) {
         let of_waiter = || pairs.iter().filter(|pair| pair.waiting == wait.waiting);
         let rank = |pair: &&Pair| match is_exclusive(&pair.wanted) {
             true => u8::from(of_waiter_waits(pairs, pair.holder)),
@@ -135,8 +137,11 @@ fn learn_from_pairs(waits: &mut [LockWait], pairs: &[Pair]) {
             },
         };
         let Some(best) = of_waiter().min_by_key(rank) else { continue };
-        wait.object.clone_from(&best.object);
-        wait.mode.clone_from(&best.wanted);
+        // A lock's name that a statement made up is a literal, which may be anybody's secret.
+        if wait.kind == LockKind::Metadata {
+            wait.object.clone_from(&best.object);
+            wait.mode.clone_from(&best.wanted);
+        }
         wait.blocking = Some(best.holder);
         wait.blocking_statement.clone_from(&best.statement);
     }
@@ -248,6 +253,14 @@ mod tests {
     }
 
     #[test]
+    fn of_a_lock_by_name_the_holder_is_known_and_the_name_is_not_recorded() {
+        let mut waits = [LockWait { kind: LockKind::User, ..waiter(2, "SELECT GET_LOCK(?, ?)") }];
+        learn_from_pairs(&mut waits, &[pair(2, "EXCLUSIVE", 1, "EXCLUSIVE")]);
+        assert_eq!(told(&waits), [(2, Some(1), "")]);
+        assert_eq!(waits[0].blocking_statement.as_deref(), Some("of 1"));
+    }
+
+    #[test]
     fn what_only_holders_are_told_of_is_found_by_the_name_in_the_statement() {
         let held = |connection, table: &str| Held {
             connection,
@@ -266,6 +279,7 @@ mod tests {
         assert_eq!(kind_of("Waiting for table metadata lock"), LockKind::Metadata);
         assert_eq!(kind_of("Waiting for table level lock"), LockKind::Table);
         assert_eq!(kind_of("Waiting for table flush"), LockKind::Table);
+        assert_eq!(kind_of("User lock"), LockKind::User);
         assert_eq!(kind_of("Waiting for global read lock"), LockKind::Other);
     }
 }

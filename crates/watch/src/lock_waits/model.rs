@@ -11,18 +11,22 @@ pub enum LockKind {
     Metadata,
     /// Of the SQL layer, on a whole table.
     Table,
-    /// Any other of the server, such as the global read lock or GET_LOCK's.
+    /// A lock that statements ask for by a name of their own: GET_LOCK.
+    User,
+    /// Any other of the server, such as the global read lock.
     Other,
 }
 
 impl LockKind {
-    pub const ALL: [LockKind; 4] = [LockKind::Row, LockKind::Metadata, LockKind::Table, LockKind::Other];
+    pub const ALL: [LockKind; 5] =
+        [LockKind::Row, LockKind::Metadata, LockKind::Table, LockKind::User, LockKind::Other];
 
     pub fn name(self) -> &'static str {
         match self {
             LockKind::Row => "row",
             LockKind::Metadata => "metadata",
             LockKind::Table => "table",
+            LockKind::User => "user",
             LockKind::Other => "other",
         }
     }

@@ -39,6 +39,7 @@ pub(super) struct Sources {
     rows: Probed<RowSource>,
     metadata: Probed<MetadataSource>,
     others_are_absent: bool,
+    holders_of_user_locks_are_absent: bool,
     /// What was found not to be there, each told once.
     pub(super) absent: Vec<String>,
 }
@@ -95,8 +96,28 @@ impl Sources {
         };
         if waits.iter().any(|wait| wait.kind == LockKind::Metadata) {
             self.learn_metadata(&mut waits, conn).await?;
+        } else if waits.iter().any(|wait| wait.kind == LockKind::User)
+            && !self.holders_of_user_locks_are_absent
+        {
+            self.learn_holders_of_user_locks(&mut waits, conn).await?;
         }
         Ok(waits)
+    }
+
+    /// Where the Performance Schema does not tell, they stay unknown.
+    async fn learn_holders_of_user_locks(
+        &mut self,
+        waits: &mut [LockWait],
+        conn: &mut Conn,
+    ) -> Result<(), Error> {
+        match metadata::learn(waits, MetadataSource::PerformanceSchema, conn).await {
+            Ok(()) => {}
+            Err(Error::Server(error)) if is_not_for_us(error.code) => {
+                self.holders_of_user_locks_are_absent = true;
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
     }
 
     async fn learn_metadata(&mut self, waits: &mut [LockWait], conn: &mut Conn) -> Result<(), Error> {
