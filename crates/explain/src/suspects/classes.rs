@@ -19,6 +19,8 @@ fn cause_of(class: &str) -> Option<(Cause, &'static str)> {
         "row_lock" => (Cause::RowLock, "waits for row locks hold"),
         "lock_system" => (Cause::LockSys, "latches of the lock system hold"),
         "metadata_lock" => (Cause::MetadataLock, "metadata locks hold"),
+        "user_lock" => (Cause::UserLock, "locks that statements ask for by name hold"),
+        "sleep" => (Cause::Sleep, "statements that sleep on purpose hold"),
         "table_lock" => (Cause::TableLock, "table locks hold"),
         "table_cache" => (Cause::TableCache, "locks of the table cache hold"),
         "redo_flush" => (Cause::RedoFlush, "waits for flushes of the redo log hold"),
@@ -38,7 +40,9 @@ fn cause_of(class: &str) -> Option<(Cause, &'static str)> {
 }
 
 /// Those that [`cause_of`] names.
-const CLASSES: [&str; 18] = [
+const CLASSES: [&str; 20] = [
+    "user_lock",
+    "sleep",
     "row_lock",
     "lock_system",
     "metadata_lock",

@@ -79,7 +79,7 @@ fn cpu(case: &Case) -> Option<Claim> {
 
 /// Threads wait for a CPU although the CPUs are not full.
 fn runqueue(case: &Case) -> Option<Claim> {
-    let waited_ms = case.runqueue_ms();
+    let waited_ms = case.runqueue_ms() - super::quota::stopped_ms(case);
     if case.are_cpus_full() || case.share(waited_ms) < SHARE_MIN {
         return None;
     }
@@ -89,15 +89,12 @@ fn runqueue(case: &Case) -> Option<Claim> {
             numbers::percent(used)
         )
     });
-    let throttled = case.measure("cgroup", "cpu_throttled_ns", "").filter(|measure| measure.per_s > 1e6);
-    let quota =
-        if throttled.is_some() { ": the quota of its control group held the server back" } else { "" };
-    let why = format!("the server's threads were ready to run and waited{used}{quota}");
+    let why = format!("the server's threads were ready to run and waited{used}");
     let claim = Claim::new(Cause::Runqueue, "queues for a CPU hold", why)
         .holds(waited_ms)
         .certain(0.8)
         .rests_on(case.parts(&[Part::Runqueue]));
-    Some(claim.rests_on(throttled.map(|measure| case.series(&measure.series))))
+    Some(claim)
 }
 
 fn spin(case: &Case) -> Option<Claim> {

@@ -64,7 +64,10 @@ fn wakeup_latency(case: &Case) -> Option<Claim> {
     let unit = case.unit();
     let idle = 1.0 - case.cpus_used()?;
     if let Some(budget) = case.budget {
-        let ms = budget.ms(Part::Wakeup) + budget.client_wakeup_ms;
+        // A thread that was woken while its group was stopped looks as if its CPU had been idle.
+        let of_server_ms =
+            budget.ms(Part::Wakeup) - (super::quota::stopped_ms(case) - budget.ms(Part::Runqueue)).max(0.0);
+        let ms = of_server_ms.max(0.0) + budget.client_wakeup_ms;
         if case.share(ms) < 0.1 {
             return None;
         }

@@ -13,6 +13,7 @@
 mod case;
 mod claim;
 mod classes;
+mod clients;
 mod closed;
 mod cpus;
 mod gain;
@@ -22,6 +23,7 @@ mod logs;
 mod model;
 mod pages;
 mod plans;
+mod quota;
 mod rows;
 mod tables;
 mod untraced;
@@ -184,6 +186,8 @@ struct Accusation {
 fn accuse(case: &Case) -> Accusation {
     let mut claims = cpus::claims(case);
     claims.extend(load::claims(case));
+    claims.extend(clients::claims(case));
+    claims.extend(quota::claim(case));
     claims.extend(logs::claims(case));
     claims.extend(pages::claims(case));
     claims.extend(rows::claims(case));

@@ -1,6 +1,6 @@
 //! Causes that lie with rows and transactions: their locks, deadlocks, numbers, and versions that nobody needs any more.
 
-use super::case::Case;
+use super::case::{Case, Measure};
 use super::claim::Claim;
 use super::model::Cause;
 use crate::model::{Evidence, Part};
@@ -8,6 +8,9 @@ use crate::numbers;
 
 /// MySQL's number of the error that a deadlock's victim gets.
 const DEADLOCK: &str = "1213";
+
+/// Fewer deadlocks per transaction are nobody's trouble.
+const DEADLOCKS_MIN: f64 = 0.005;
 
 /// Old row versions from which readers have a long way.
 const HISTORY_MIN: f64 = 20_000.0;
@@ -28,8 +31,13 @@ fn deadlocked_ms(case: &Case) -> f64 {
 fn row_lock(case: &Case) -> Option<Claim> {
     let unit = case.unit();
     let time = case.count(&["Innodb_row_lock_time", "lock_row_lock_time"])?;
+    // InnoDB counts waits once they have ended, in whole milliseconds by a clock that ticks some hundred times a second: of short waits, and
+    // of those that still last, what connections were found in is the better measure.
+    let sampled_ms = case.is_traced().then(|| super::clients::sampled_wait_ms(case, "row")).flatten();
+    let counts_less = sampled_ms.is_some_and(|sampled| sampled > 1.5 * time.per_transaction);
+    let all_ms = time.per_transaction.max(sampled_ms.unwrap_or(0.0));
     // What ends in a deadlock is counted there.
-    let waited_ms = (time.per_transaction - deadlocked_ms(case)).max(0.0).min(case.lock_ms());
+    let waited_ms = (all_ms - deadlocked_ms(case)).max(0.0).min(case.lock_ms());
     if case.share(waited_ms) < 0.02 {
         return None;
     }
@@ -42,8 +50,9 @@ fn row_lock(case: &Case) -> Option<Claim> {
         )
     });
     let why = format!(
-        "statements waited {} a {unit} for rows that other transactions had locked{often}{}",
+        "statements waited {} a {unit} for rows that other transactions had locked{often}{}{}",
         numbers::milliseconds(waited_ms),
+        if counts_less { ", by InnoDB's count; more by samples of who waits" } else { "" },
         case.lock_object("row")
     );
     Some(
@@ -60,16 +69,17 @@ fn row_lock(case: &Case) -> Option<Claim> {
 fn deadlock(case: &Case) -> Option<Claim> {
     let unit = case.unit();
     let lost_ms = deadlocked_ms(case);
-    if case.share(lost_ms) < 0.02 {
-        return None;
-    }
     let counted = case.count(&["Innodb_deadlocks", "lock_deadlocks"]);
+    if case.share(lost_ms) < 0.02 {
+        return counted.filter(|_| lost_ms == 0.0).and_then(|counted| counted_deadlocks(case, counted));
+    }
     let often = counted.as_ref().map_or(String::new(), |counted| {
         format!(", {} deadlocks a {unit}", numbers::plain(counted.per_transaction))
     });
     let why = format!(
-        "attempts that a deadlock ended took {} a {unit}, and were begun again{often}",
-        numbers::milliseconds(lost_ms)
+        "attempts that a deadlock ended took {} a {unit}, and were begun again{often}{}",
+        numbers::milliseconds(lost_ms),
+        case.lock_object("row")
     );
     Some(
         Claim::new(Cause::Deadlock, "deadlocks hold", why)
@@ -78,6 +88,25 @@ fn deadlock(case: &Case) -> Option<Claim> {
             .certain(0.95)
             .rests_on([case.level_quantity("errors")])
             .rests_on(counted.map(|counted| case.series(&counted.series))),
+    )
+}
+
+/// Deadlocks of a load that something else makes: what its clients lost to them, only they know.
+fn counted_deadlocks(case: &Case, counted: Measure) -> Option<Claim> {
+    if counted.per_transaction < DEADLOCKS_MIN {
+        return None;
+    }
+    let why = format!(
+        "{} deadlocks per {} were counted, and only the clients know what they lost to them{}",
+        numbers::plain(counted.per_transaction),
+        case.unit(),
+        case.lock_object("row")
+    );
+    Some(
+        Claim::new(Cause::Deadlock, "deadlocks hold", why)
+            .may_be_in(&[Part::Lock])
+            .rests_on([case.series(&counted.series)])
+            .rests_on(case.lock_samples("row")),
     )
 }
 
