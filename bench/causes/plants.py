@@ -158,6 +158,13 @@ PLANTS = [
         stacks=True,
     ),
     Plant(
+        "user-lock",
+        "eight users for one lock of GET_LOCK, which is held for 5 ms",
+        "SELECT GET_LOCK('one', 10);\nSELECT SLEEP(0.005);\nSELECT RELEASE_LOCK('one');\n-- \\sleep 2 ms\n",
+        users="1,8",
+    ),
+    Plant("sleep", "a statement that sleeps for 10 ms", "SELECT SLEEP(0.01);\n", users="1,8"),
+    Plant(
         "noisy-neighbour",
         "another program keeps the server's one CPU busy",
         "oltp-sum-ranges",
