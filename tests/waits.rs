@@ -35,7 +35,8 @@ fn may_trace() -> bool {
 /// What threads of a role spent in a state, in seconds, since the tracing began.
 fn seconds(place: &Place, run: &Path, role: &str, state: &str) -> f64 {
     let metric = format!("{state}_ns");
-    let asked = ["export", run.to_str().unwrap(), "--source", "threads", "--metric", &metric, "--instance", role];
+    let asked =
+        ["export", run.to_str().unwrap(), "--source", "threads", "--metric", &metric, "--instance", role];
     let csv = text(&output(&mut place.whyso(&asked)).stdout);
     csv.lines().last().and_then(|line| line.rsplit(',').next()?.parse::<f64>().ok()).unwrap_or(0.0) / 1e9
 }
@@ -47,10 +48,12 @@ fn locks_by_name_are_a_cause_and_threads_without_work_are_idle() {
     }
     let place = Place::new();
     // Held over the way to the client and back, by one of eight users at a time.
-    let script = "SELECT GET_LOCK('one', 10);\nSELECT SLEEP(0.005);\nSELECT RELEASE_LOCK('one');\n-- \\sleep 2 ms\n";
+    let script =
+        "SELECT GET_LOCK('one', 10);\nSELECT SLEEP(0.005);\nSELECT RELEASE_LOCK('one');\n-- \\sleep 2 ms\n";
     fs::write(place.path().join("named.sql"), script).unwrap();
     let servers = place.servers();
-    let run = ["run", "named.sql", "--users", "8", "--seconds", "6", "--warmup", "1", "--no-repeat", "--json"];
+    let run =
+        ["run", "named.sql", "--users", "8", "--seconds", "6", "--warmup", "1", "--no-repeat", "--json"];
     let own = ["--tables", "1", "--rows", "100", "--server-dir", servers.to_str().unwrap()];
     json_of(&output(&mut place.whyso(&[&run[..], &own[..]].concat())));
     let run = place.only_run();

@@ -97,7 +97,12 @@ fn stops_of_several_cpus_hold_no_more_than_their_periods() {
 /// waits all of it.
 #[test]
 fn short_waits_for_the_row_of_a_foreign_key() {
-    let shares = [("request_cpu_ns", 0.1), ("request_lock_ns", 0.6), ("request_runqueue_ns", 0.05)];
+    let shares = [
+        ("request_cpu_ns", 0.1),
+        ("request_lock_ns", 0.6),
+        ("request_runqueue_ns", 0.05),
+        ("client_held_ns", 0.25),
+    ];
     let counted =
         [("Innodb_row_lock_time", 0.22), ("Innodb_row_lock_waits", 0.3), ("Innodb_deadlocks", 0.02)];
     let made = Made::new().level(8, 1.0, 0.5).traced(&shares).status(&counted);
