@@ -82,7 +82,9 @@ pub(super) fn settle(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
 }
 
 /// Each is a cause, or work that goes with one.
-const WAITS: [Doing; 9] = [
+const WAITS: [Doing; 11] = [
+    Doing::UserLock,
+    Doing::Sleep,
     Doing::RowLock,
     Doing::MetadataLock,
     Doing::TableLock,
@@ -103,10 +105,12 @@ fn cause_of(case: &Case, doing: Doing) -> Option<(Cause, &'static str)> {
         Doing::Commit if flushes_binlog_only(case) => (Cause::Binlog, "commits to the binary log hold"),
         Doing::Commit => (Cause::RedoFlush, "commits, until their log is on disk, hold"),
         Doing::OpenTables => (Cause::TableCache, "opening tables holds"),
-        Doing::SendToClient => (Cause::Network, "sending answers to clients holds"),
+        Doing::SendToClient => (Cause::SlowReader, "sending answers to clients holds"),
+        Doing::UserLock => (Cause::UserLock, "locks that statements ask for by name hold"),
+        Doing::Sleep => (Cause::Sleep, "statements that sleep on purpose hold"),
         Doing::SortAndTemporaryTables => (Cause::TmpTableSort, "sorting and temporary tables hold"),
         Doing::Login => (Cause::ConnectionChurn, "logging in holds"),
-        Doing::UserLock | Doing::Sleep | Doing::OtherWait | Doing::Executing => return None,
+        Doing::OtherWait | Doing::Executing => return None,
     })
 }
 
@@ -216,8 +220,7 @@ fn main_statement(case: &Case) -> Option<String> {
 pub(super) fn unknown(case: &Case) -> Option<String> {
     let sessions = case.sessions().filter(|_| !case.is_traced())?;
     let executing = sessions.share_of(Doing::Executing);
-    let named =
-        sessions.share(|state| matches!(state.doing, Doing::UserLock | Doing::Sleep | Doing::OtherWait));
+    let named = sessions.share_of(Doing::OtherWait);
     let mut parts = Vec::new();
     if executing.value >= 0.05 {
         parts.push(format!(
@@ -365,6 +368,18 @@ mod tests {
             "{:#?}",
             explained.suspects
         );
+    }
+
+    #[test]
+    fn locks_by_name_sleep_and_slow_readers_are_known_by_their_states() {
+        for (state, cause) in [
+            ("User lock", Cause::UserLock),
+            ("User sleep", Cause::Sleep),
+            ("Writing to net", Cause::SlowReader),
+        ] {
+            let explained = of(level(&[(state, 80.0), ("executing", 20.0)], &[]));
+            assert_eq!(shares(&explained)[0], (cause, 0.8), "{:#?}", explained.suspects);
+        }
     }
 
     #[test]
