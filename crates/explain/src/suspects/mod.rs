@@ -201,7 +201,7 @@ fn accuse(case: &Case) -> Accusation {
     let own_ms: f64 =
         claims.iter().filter(|claim| claim.cause != Cause::Unsaturated).map(|claim| claim.ms).sum();
     let pool_cpu_ms = cpus::pool_ms(case).min((case.response_ms - own_ms).max(0.0));
-    let mut cpu = CpuPool::new(pool_cpu_ms, &claims);
+    let mut cpu = CpuPool::new(pool_cpu_ms, case.cpu_ms(), &claims);
 
     let (mut accused, mut possible) = (Vec::new(), Vec::new());
     let mut claimed_ms = 0.0;
@@ -236,11 +236,13 @@ struct CpuPool {
 }
 
 impl CpuPool {
-    fn new(pool_ms: f64, claims: &[Claim]) -> CpuPool {
+    fn new(pool_ms: f64, work_ms: f64, claims: &[Claim]) -> CpuPool {
         let sum = |is_one: &dyn Fn(&Claim) -> bool| -> f64 {
             claims.iter().filter(|claim| is_one(claim)).map(|claim| claim.cpu_share).sum::<f64>().min(1.0)
         };
-        let of_others_ms = pool_ms * sum(&|claim| claim.cause == Cause::NoisyNeighbour);
+        let asked_by_others = sum(&|claim| claim.cause == Cause::NoisyNeighbour);
+        // While the server works on a CPU, no other program holds it up.
+        let of_others_ms = (pool_ms * asked_by_others).min((pool_ms - work_ms).max(0.0));
         let of_server_ms = pool_ms - of_others_ms;
         let asked = sum(&|claim| claim.cause != Cause::NoisyNeighbour);
         CpuPool {

@@ -346,6 +346,18 @@ fn a_slow_network() {
 }
 
 #[test]
+fn a_scan_next_to_other_programs_keeps_its_own_work() {
+    let shares = [("request_cpu_ns", 0.1), ("request_runqueue_ns", 0.85)];
+    let mut made = stopped(16, 80.0, 0.0).traced(&shares);
+    made.last().server_cpu_s = Some(2.0);
+    made.last().client_cpu_s = 0.5;
+    let scanned = [("Handler_read_rnd_next", 250_000.0), ("Select_scan", 1.0), ("Questions", 1.0)];
+    let explanation = made.status(&scanned).is(Cause::NoisyNeighbour);
+    let scan = explanation.suspects.iter().find(|suspect| suspect.id == Cause::FullScan);
+    assert!(scan.is_some_and(|scan| (0.09..0.16).contains(&scan.share)), "{:#?}", explanation.suspects);
+}
+
+#[test]
 fn other_programs() {
     let shares = [("request_cpu_ns", 0.1), ("request_runqueue_ns", 0.6), ("transit_in_ns", 0.2)];
     let mut made = stopped(16, 10.0, 0.0).traced(&shares);
