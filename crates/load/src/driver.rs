@@ -48,6 +48,12 @@ pub trait Work: Send + Sync {
     fn connects(&self) -> bool {
         false
     }
+
+    /// Whether users begin without a connection and ask for theirs by [`Next::Reconnect`]. Each such request is tried
+    /// once, and a failure is answered by [`Reply::Lost`]: its message is what the C client would say.
+    fn connects_on_demand(&self) -> bool {
+        false
+    }
 }
 
 /// Work that is never done: for connections that are only held, or looked at.
@@ -136,7 +142,8 @@ pub enum Reply<'a> {
     /// The new connection that was asked for is there; nothing of the old one is left. `lost`: what the old one ended
     /// with, where it was not closed by us.
     Connected { lost: Option<ErrorCode> },
-    /// The connection is lost, and what was asked with it: [`Next::Reconnect`] or [`Next::Fail`].
+    /// The connection is lost, and what was asked with it: [`Next::Reconnect`] or [`Next::Fail`]. Where work
+    /// [connects on demand](Work::connects_on_demand), also: the connection that was asked for could not be made.
     Lost { code: ErrorCode, message: &'a str },
 }
 

@@ -6,12 +6,18 @@
 
 use std::ffi::c_char;
 use std::io::Write;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 use whyso_wire::{ExecuteTemplate, QueryTemplate, encode};
 
+use crate::errand::Errand;
 use crate::random;
-use crate::say::say_fatal;
-use crate::user::{COUNTERS, Form, PARAM_INTEGER, PARAM_REAL, Param, Statement, Turnstile, User};
+use crate::say::{Priority, log};
+use crate::user::{Form, PARAM_INTEGER, PARAM_REAL, Param, Statement, Turnstile, User};
+
+/// Whether a script has asked for the database driver: only then are there SQL statistics.
+pub(crate) static USES_SQL: AtomicBool = AtomicBool::new(false);
 
 /// Name, C type, and address of each function.
 pub(crate) fn functions() -> Vec<(&'static str, &'static str, usize)> {
@@ -21,7 +27,7 @@ pub(crate) fn functions() -> Vec<(&'static str, &'static str, usize)> {
     vec![
         ("query", TEXT, query as *const () as usize),
         ("prepare", TEXT, prepare as *const () as usize),
-        ("note_query", TEXT, note_query as *const () as usize),
+        ("free_result", ASK, free_result as *const () as usize),
         ("random_text", TEXT, random_text as *const () as usize),
         ("is_text_only", ASK, is_text_only as *const () as usize),
         ("more_results", ASK, more_results as *const () as usize),
@@ -54,6 +60,16 @@ pub(crate) fn functions() -> Vec<(&'static str, &'static str, usize)> {
         ("uniform_double", "double (*)(struct whyso_loop *)", uniform_double as *const () as usize),
         ("uniform_uint64", "uint64_t (*)(struct whyso_loop *)", uniform_uint64 as *const () as usize),
         ("count", "void (*)(struct whyso_loop *, int)", count as *const () as usize),
+        ("start_errand", TEXT, start_errand as *const () as usize),
+        ("errand_status", ASK, errand_status as *const () as usize),
+        (
+            "log_line",
+            "int (*)(struct whyso_loop *, const char *, size_t, int)",
+            log_line as *const () as usize,
+        ),
+        ("use_sql", ASK, use_sql as *const () as usize),
+        ("fail_late", ASK, fail_late as *const () as usize),
+        ("count_primes", OF_STATEMENT, count_primes as *const () as usize),
     ]
 }
 
@@ -92,15 +108,14 @@ extern "C" fn prepare(turnstile: *mut Turnstile, text: *const c_char, length: us
     }
 }
 
-/// Says which query it was that ends the run.
-extern "C" fn note_query(turnstile: *mut Turnstile, text: *const c_char, length: usize) {
-    let Some(user) = (unsafe { user(turnstile) }) else { return };
-    let query = String::from_utf8_lossy(unsafe { bytes(text, length) }).into_owned();
-    let message = String::from_utf8_lossy(&user.message).into_owned();
-    say_fatal(&format!(
-        "mysql_drv_query() returned error {} ({message}) for query '{query}'",
-        user.view.errno
-    ));
+/// Frees the current result; 1: there is none.
+extern "C" fn free_result(turnstile: *mut Turnstile) -> i32 {
+    let Some(user) = (unsafe { user(turnstile) }) else { return 1 };
+    if user.view.has_rows == 0 {
+        return 1;
+    }
+    user.forget_results();
+    0
 }
 
 extern "C" fn is_text_only(turnstile: *mut Turnstile) -> i32 {
@@ -315,7 +330,58 @@ extern "C" fn uniform_uint64(turnstile: *mut Turnstile) -> u64 {
 
 extern "C" fn count(turnstile: *mut Turnstile, counter: i32) {
     let Some(user) = (unsafe { user(turnstile) }) else { return };
-    if let Some(counter) = usize::try_from(counter).ok().filter(|counter| *counter < COUNTERS) {
-        user.counters[counter] += 1;
+    if let Ok(counter) = usize::try_from(counter) {
+        user.facts.count(user.number, counter);
     }
+}
+
+/// Starts a shell command; its status is left once it has ended.
+extern "C" fn start_errand(turnstile: *mut Turnstile, text: *const c_char, length: usize) {
+    let Some(user) = (unsafe { user(turnstile) }) else { return };
+    let command = String::from_utf8_lossy(unsafe { bytes(text, length) }).into_owned();
+    user.errand = Some(Errand::start(&command));
+}
+
+extern "C" fn errand_status(turnstile: *mut Turnstile) -> i32 {
+    unsafe { user(turnstile) }.map_or(-1, |user| user.errand_status)
+}
+
+/// Prints a line of the log; `priority` as `--verbosity` counts.
+extern "C" fn log_line(_turnstile: *mut Turnstile, text: *const c_char, length: usize, priority: i32) -> i32 {
+    let priority = match priority {
+        0 => Priority::Fatal,
+        1 => Priority::Alert,
+        2 => Priority::Warning,
+        _ => Priority::Notice,
+    };
+    log(priority, &String::from_utf8_lossy(unsafe { bytes(text, length) }));
+    0
+}
+
+/// Notes that the script has asked for the database driver.
+extern "C" fn use_sql(_turnstile: *mut Turnstile) -> i32 {
+    USES_SQL.store(true, Relaxed);
+    0
+}
+
+/// Something failed at the end of a user, whose events count all the same.
+extern "C" fn fail_late(turnstile: *mut Turnstile) -> i32 {
+    if let Some(user) = unsafe { user(turnstile) } {
+        user.facts.has_failed_late.store(true, Relaxed);
+    }
+    0
+}
+
+/// Counts the primes from 3 to below `limit` by dividing by everything up to the root: the work of the test `cpu`.
+extern "C" fn count_primes(_turnstile: *mut Turnstile, limit: u32) -> i32 {
+    let mut primes = 0;
+    for candidate in 3..u64::from(limit) {
+        let root = (candidate as f64).sqrt();
+        let mut divisor = 2;
+        while divisor as f64 <= root && !std::hint::black_box(candidate).is_multiple_of(divisor) {
+            divisor += 1;
+        }
+        primes += i32::from(divisor as f64 > root);
+    }
+    primes
 }

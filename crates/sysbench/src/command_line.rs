@@ -8,8 +8,10 @@ pub(crate) struct CommandLine {
     pub(crate) options: Vec<Given>,
     pub(crate) test: Option<String>,
     pub(crate) command: Option<String>,
-    /// What is to be said about it before anything else.
+    /// What is to be said about it before anything else, to standard error.
     pub(crate) warnings: Vec<String>,
+    /// Old names of options, and today's: these warnings go where the log goes.
+    pub(crate) old_names: Vec<(&'static str, &'static str)>,
 }
 
 /// What sysbench 0.4 ends after, unless told otherwise.
@@ -48,9 +50,7 @@ impl CommandLine {
             return;
         }
         let today = OLD_NAMES.into_iter().find(|(old, _)| *old == name.replace('_', "-"));
-        if let Some((old, new)) = today {
-            self.warnings.push(format!("WARNING: --{old} is deprecated, use --{new} instead"));
-        }
+        self.old_names.extend(today);
         let name = today.map_or(name, |(_, new)| new).to_string();
         self.options.push(Given { name, value });
     }
@@ -148,6 +148,7 @@ impl CommandLine {
             test: Some(test.to_string()),
             command: self.command.clone(),
             warnings: Vec::new(),
+            old_names: Vec::new(),
         };
         let typed = line.typed();
         Ok((line, typed))
@@ -199,7 +200,7 @@ mod tests {
         assert_eq!((line.test.as_deref(), line.command.as_deref()), (Some("oltp_read_write"), Some("run")));
         assert_eq!(line.options.len(), 4);
         assert_eq!(line.options[3].name, "time");
-        assert_eq!(line.warnings, ["WARNING: --max-time is deprecated, use --time instead"]);
+        assert_eq!(line.old_names, [("max-time", "time")]);
         let line = parsed("--test=x.lua run");
         assert_eq!((line.test.as_deref(), line.command.as_deref()), (Some("x.lua"), Some("run")));
     }

@@ -11,16 +11,28 @@ use whyso_load::{Cause, Command, Driver, ErrorCode, Expects, Kind, Next, Reply, 
 use whyso_wire::RowFormat;
 use whyso_workload::Rng;
 
+use crate::errand::Errand;
 use crate::facts::{Job, ScriptFailure};
+use crate::run::was_interrupted;
+use crate::say::say_fatal;
 use crate::state::{Body, State, Want};
 use crate::user::{STATUS_FATAL, STATUS_IGNORABLE, STATUS_NONE, User, View};
 use crate::watchdog::{TOO_LONG, Watch};
 
+/// Longest time that a lost connection is sought to be made again, and the pause between two tries.
+const RECONNECT_MAX: Duration = Duration::from_secs(10);
+const RECONNECT_PAUSE: Duration = Duration::from_millis(100);
+/// How often it is looked whether a shell command has ended.
+const ERRAND_LOOK_MIN: Duration = Duration::from_millis(1);
+const ERRAND_LOOK_MAX: Duration = Duration::from_millis(10);
+/// `SB_CNT_RECONNECT`.
+const COUNT_RECONNECT: usize = 5;
 /// How often a user who is ready looks whether the others are.
 const READY_POLL: Duration = Duration::from_millis(1);
 /// ER_LOCK_DEADLOCK: the server has rolled the transaction back.
 const DEADLOCK: u16 = 1213;
-const CONNECTION_LOST: [u16; 4] = [2006, 2011, 2013, 2055];
+/// Errors after which there is no connection any more.
+pub(crate) const CONNECTION_LOST: [u16; 4] = [2006, 2011, 2013, 2055];
 
 /// What a coroutine is resumed with: after a command, what became of it; before an event, whether there is to be one.
 /// The numbers are those in `lua/sql.lua` and `lua/runtime.lua`.
@@ -70,6 +82,24 @@ pub(crate) struct ScriptDriver {
     by_arrival: bool,
     /// For the report on how evenly users were served.
     event_begin_ns: i64,
+    is_connected: bool,
+    awaits: Awaits,
+    /// A connection that was lost is sought until then.
+    seeks_until_ns: i64,
+}
+
+/// What a user within a turn of its script's waits for, beside the server's answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Awaits {
+    Nothing,
+    /// The first connection: one try.
+    Connection,
+    /// A connection in place of one that was lost: sought for a while.
+    Reconnection,
+    /// The pause between two tries is over next.
+    NextTry,
+    /// A shell command, since this time.
+    Errand { since_ns: i64 },
 }
 
 impl ScriptDriver {
@@ -80,7 +110,7 @@ impl ScriptDriver {
         body: Body,
     ) -> Result<ScriptDriver, String> {
         let rng = Rng::for_transaction(state.facts.seed, u64::from(number), u64::MAX);
-        let mut user = Box::new(User::new(state.facts.clone(), state.samplers.clone(), rng));
+        let mut user = Box::new(User::new(state.facts.clone(), state.samplers.clone(), rng, number));
         let thread = state.coroutine(&raw mut *user, number, body)?;
         let coroutine = thread.to_pointer().cast_mut().cast();
         Ok(ScriptDriver {
@@ -94,6 +124,9 @@ impl ScriptDriver {
             last_error: None,
             by_arrival: false,
             event_begin_ns: 0,
+            is_connected: false,
+            awaits: Awaits::Nothing,
+            seeks_until_ns: 0,
         })
     }
 
@@ -189,10 +222,12 @@ impl ScriptDriver {
                 return Told::Failed;
             }
             Reply::Lost { code, message } => {
+                self.is_connected = false;
                 self.take_error(*code, message, true);
                 return Told::Failed;
             }
             Reply::Connected { .. } => {
+                self.is_connected = true;
                 self.user.generation += 1;
                 self.user.forget_results();
             }
@@ -218,32 +253,82 @@ impl ScriptDriver {
     fn lost_in_rollback(&mut self, code: ErrorCode, lost: ErrorCode, message: &str) -> Next {
         self.take_error(lost, message, true);
         if self.user.view.status == STATUS_FATAL {
-            let message = format!("the connection was lost at ROLLBACK: {message} ({lost})");
-            self.state.facts.fail(ScriptFailure {
-                function: "thread_run".to_string(),
-                message: message.clone(),
-                trace: String::new(),
-            });
-            return Next::Fail { cause: Cause::ConnectionLost, message };
+            return self.fail_without_connection(lost, message);
         }
         self.stands = Stands::Reconnecting(code);
+        self.state.facts.count(self.number, COUNT_RECONNECT);
         Next::Reconnect
+    }
+
+    fn fail_without_connection(&self, lost: ErrorCode, message: &str) -> Next {
+        let message = format!("the connection was lost at ROLLBACK: {message} ({lost})");
+        self.state.facts.fail(ScriptFailure {
+            function: "thread_run".to_string(),
+            message: message.clone(),
+            trace: String::new(),
+        });
+        Next::Fail { cause: Cause::ConnectionLost, message }
     }
 
     /// Before an event: whether there is to be one.
     fn prepare_event(&mut self, now_ns: i64) -> Told {
         self.event_begin_ns = now_ns;
         let facts = &self.state.facts;
-        match facts.ending.load(Relaxed) || !facts.take_event() {
-            true => Told::NoMore,
-            false => Told::GoOn,
+        if facts.ending.load(Relaxed) || !facts.take_event() {
+            return Told::NoMore;
         }
+        facts.begin_event(self.number, now_ns);
+        Told::GoOn
     }
 
     fn leave(&mut self) -> Next {
         self.stands = Stands::Gone;
+        self.watch.user_left();
+        self.state.facts.begin_event(self.number, 0);
         self.state.facts.left.fetch_add(1, Relaxed);
         Next::Leave
+    }
+
+    /// Where a connection that was asked for could not be made: another try, a pause before it, or what the script is
+    /// to be resumed with.
+    fn seek_connection(&mut self, reply: &Reply<'_>, now_ns: i64) -> Result<Told, Next> {
+        let sought = self.awaits;
+        if sought == Awaits::NextTry {
+            self.awaits = Awaits::Reconnection;
+            return Err(Next::Reconnect);
+        }
+        self.awaits = Awaits::Nothing;
+        let Reply::Lost { code, message } = reply else { return Ok(self.take_reply(reply)) };
+        let is_over = self.state.facts.ending.load(Relaxed) || was_interrupted();
+        if sought == Awaits::Reconnection && now_ns < self.seeks_until_ns && !is_over {
+            self.awaits = Awaits::NextTry;
+            return Err(Next::Pause(RECONNECT_PAUSE));
+        }
+        self.is_connected = false;
+        self.say_not_connected(*code, message);
+        Ok(self.take_reply(reply))
+    }
+
+    fn say_not_connected(&self, code: ErrorCode, message: &str) {
+        let servers = &self.state.facts.servers;
+        // The caller's users are counted from the end, and use the first server.
+        let place = if self.number == u32::MAX { 0 } else { self.number as usize % servers.len().max(1) };
+        let server = servers.get(place).map_or("", String::as_str);
+        say_fatal(&format!("unable to connect to MySQL server on {server}, aborting..."));
+        say_fatal(&format!("error {}: {message}", code.errno));
+    }
+
+    /// Looks whether the shell command has ended.
+    fn await_errand(&mut self, since_ns: i64, now_ns: i64) -> Option<Next> {
+        if let Some(status) = self.user.errand.as_ref().and_then(Errand::status) {
+            self.user.errand_status = status;
+            self.user.errand = None;
+            self.awaits = Awaits::Nothing;
+            return None;
+        }
+        self.awaits = Awaits::Errand { since_ns };
+        let waited = Duration::from_nanos((now_ns - since_ns).max(0) as u64);
+        Some(Next::Pause((waited / 8).clamp(ERRAND_LOOK_MIN, ERRAND_LOOK_MAX)))
     }
 
     fn send(&mut self, format: RowFormat) -> Next {
@@ -286,7 +371,23 @@ impl ScriptDriver {
                     whyso_wire::encode::query(out, b"ROLLBACK");
                     return self.send(RowFormat::Text);
                 }
-                Want::Reconnect => return Next::Reconnect,
+                Want::Connect => {
+                    self.awaits = Awaits::Connection;
+                    return Next::Reconnect;
+                }
+                Want::Reconnect => {
+                    self.awaits = Awaits::Reconnection;
+                    self.seeks_until_ns = now_ns.saturating_add(RECONNECT_MAX.as_nanos() as i64);
+                    self.state.facts.count(self.number, COUNT_RECONNECT);
+                    return Next::Reconnect;
+                }
+                Want::Errand => {
+                    self.user.keep_results();
+                    match self.await_errand(now_ns, now_ns) {
+                        Some(pause) => return pause,
+                        None => told = Told::GoOn,
+                    }
+                }
                 Want::Ready => {
                     self.state.facts.ready.fetch_add(1, Relaxed);
                     if !self.by_arrival {
@@ -304,6 +405,7 @@ impl ScriptDriver {
                 Want::Finished => return self.leave(),
                 Want::Failed => {
                     self.stands = Stands::Gone;
+                    self.watch.user_left();
                     self.state.facts.left.fetch_add(1, Relaxed);
                     let failure = self.state.facts.failure();
                     let message = failure.map_or_else(String::new, |failure| failure.message);
@@ -328,6 +430,19 @@ impl Driver for ScriptDriver {
     fn next(&mut self, turn: &mut Turn<'_>) -> Next {
         let told = match self.stands {
             Stands::Gone => return Next::Leave,
+            Stands::Inside if matches!(self.awaits, Awaits::Errand { .. }) => {
+                let Awaits::Errand { since_ns } = self.awaits else { return Next::Leave };
+                match self.await_errand(since_ns, turn.now_ns) {
+                    Some(pause) => return pause,
+                    None => Told::GoOn,
+                }
+            }
+            Stands::Inside if self.awaits != Awaits::Nothing => {
+                match self.seek_connection(&turn.reply, turn.now_ns) {
+                    Ok(told) => told,
+                    Err(next) => return next,
+                }
+            }
             Stands::AtBegin | Stands::Inside => self.take_reply(&turn.reply),
             Stands::Ready => {
                 let facts = &self.state.facts;
@@ -346,6 +461,9 @@ impl Driver for ScriptDriver {
                 return Next::Again(code);
             }
             Stands::Reconnecting(code) => {
+                if let Reply::Lost { code: lost, message } = turn.reply {
+                    return self.fail_without_connection(lost, message);
+                }
                 self.user.generation += 1;
                 self.stands = Stands::ToBeginAgain;
                 return Next::Again(code);
@@ -364,7 +482,7 @@ impl Driver for ScriptDriver {
     }
 
     fn leaves_open(&self) -> bool {
-        self.stands == Stands::Inside
+        self.stands == Stands::Inside && self.is_connected
     }
 }
 
@@ -378,6 +496,5 @@ impl Drop for ScriptDriver {
             // What it wants can't be had; a script that asks once is not asked again.
             let _ = self.resume(&raw mut out, Told::IsOver);
         }
-        self.state.facts.add_counters(&self.user.counters);
     }
 }

@@ -2,12 +2,14 @@
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use crate::random::{RandomOptions, unique};
+use crate::say::{Priority, is_logged, note};
 use crate::user::COUNTERS;
+use crate::watchdog::Stage;
 
 /// A value of an option, as scripts see it in `sysbench.opt`.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,11 +78,28 @@ pub(crate) struct ScriptFailure {
     pub(crate) trace: String,
 }
 
+impl ScriptFailure {
+    /// As sysbench prints it. Where the script was goes to whoever wants more than sysbench's output.
+    pub(crate) fn told(&self) -> String {
+        if !self.trace.is_empty() && is_logged(Priority::Info) {
+            note(&self.trace);
+        }
+        match self.function.as_str() {
+            "" => self.message.clone(),
+            function => format!("`{function}' function failed: {}", self.message),
+        }
+    }
+}
+
 /// What one user has done.
 #[derive(Debug, Default)]
 struct UserSums {
     events: AtomicU64,
     busy_ns: AtomicU64,
+    /// When its present event began; 0 outside one.
+    since_ns: AtomicI64,
+    /// What its script has counted, and connections that were made again.
+    counters: [AtomicU64; COUNTERS],
 }
 
 #[derive(Debug)]
@@ -102,8 +121,14 @@ pub(crate) struct Facts {
     pub(crate) seed: u64,
     /// 0 without a limit.
     pub(crate) events_max: u64,
-    /// Longest time that a script may run without giving way.
+    /// Longest time that a script may keep other users of its loop from working.
     pub(crate) turn_max: Duration,
+    /// Queries are not sent, and connections not made (`--mysql-dry-run`).
+    pub(crate) dry_run: bool,
+    /// The test `cpu`, which sends nothing.
+    pub(crate) is_cpu_test: bool,
+    /// The servers as sysbench names them in messages, in the order in which they are used.
+    pub(crate) servers: Vec<String>,
 
     unique: AtomicU32,
     /// Events that have begun, where their number is limited.
@@ -118,8 +143,9 @@ pub(crate) struct Facts {
     pub(crate) left: AtomicU32,
     /// Ignored errors after which we sent a ROLLBACK.
     pub(crate) rollbacks: AtomicU64,
+    /// Something failed after the events had ended: the run is reported all the same.
+    pub(crate) has_failed_late: AtomicBool,
     users: Vec<UserSums>,
-    counters: Mutex<[u64; COUNTERS]>,
     failure: Mutex<Option<ScriptFailure>>,
 }
 
@@ -140,7 +166,10 @@ impl Facts {
             random,
             seed: 0,
             events_max: 0,
-            turn_max: Duration::from_secs(10),
+            turn_max: Duration::from_secs(30),
+            dry_run: false,
+            is_cpu_test: false,
+            servers: Vec::new(),
             unique: AtomicU32::new(0),
             begun: AtomicU64::new(0),
             ready: AtomicU32::new(0),
@@ -148,8 +177,8 @@ impl Facts {
             ending: AtomicBool::new(false),
             left: AtomicU32::new(0),
             rollbacks: AtomicU64::new(0),
+            has_failed_late: AtomicBool::new(false),
             users: (0..users).map(|_| UserSums::default()).collect(),
-            counters: Mutex::new([0; COUNTERS]),
             failure: Mutex::new(None),
         }
     }
@@ -169,6 +198,7 @@ impl Facts {
             // One thread alone writes to a user's sums.
             sums.events.store(sums.events.load(Relaxed) + 1, Relaxed);
             sums.busy_ns.store(sums.busy_ns.load(Relaxed) + busy_ns.max(0) as u64, Relaxed);
+            sums.since_ns.store(0, Relaxed);
         }
     }
 
@@ -186,15 +216,42 @@ impl Facts {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(crate) fn add_counters(&self, counters: &[u64; COUNTERS]) {
-        let mut sums = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
-        for (sum, counter) in sums.iter_mut().zip(counters) {
-            *sum += counter;
+    /// What users do now, for the watchdog.
+    pub(crate) fn stage(&self) -> Stage {
+        match self.job {
+            Job::Events if self.go.load(Relaxed) => Stage::Runs,
+            _ => Stage::Prepares,
         }
     }
 
-    /// What scripts have counted themselves, of the users that have left.
+    /// Counts one more of what sysbench counts by this number.
+    pub(crate) fn count(&self, user: u32, counter: usize) {
+        if let Some(counter) = self.users.get(user as usize).and_then(|sums| sums.counters.get(counter)) {
+            // One thread alone writes to a user's counters.
+            counter.store(counter.load(Relaxed) + 1, Relaxed);
+        }
+    }
+
+    /// What scripts have counted themselves, and connections that were made again.
     pub(crate) fn counters(&self) -> [u64; COUNTERS] {
-        *self.counters.lock().unwrap_or_else(PoisonError::into_inner)
+        let mut sums = [0; COUNTERS];
+        for user in &self.users {
+            for (sum, counter) in sums.iter_mut().zip(&user.counters) {
+                *sum += counter.load(Relaxed);
+            }
+        }
+        sums
+    }
+
+    /// An event of a user begins.
+    pub(crate) fn begin_event(&self, user: u32, now_ns: i64) {
+        if let Some(sums) = self.users.get(user as usize) {
+            sums.since_ns.store(now_ns, Relaxed);
+        }
+    }
+
+    /// Users that are within an event.
+    pub(crate) fn unfinished(&self) -> usize {
+        self.users.iter().filter(|sums| sums.since_ns.load(Relaxed) != 0).count()
     }
 }

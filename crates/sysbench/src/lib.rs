@@ -15,7 +15,9 @@
 
 mod bridge;
 mod command_line;
+mod cpu_test;
 mod driver;
+mod errand;
 mod facts;
 mod options;
 mod program;

@@ -38,6 +38,37 @@ pub(crate) struct Given {
     pub(crate) value: Option<String>,
 }
 
+/// What becomes of options that nobody has declared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Others {
+    AreRefused,
+    /// Of a script that declares none: it may look at what was given.
+    AreText,
+}
+
+impl Given {
+    /// That there is no such option, as sysbench says it.
+    pub(crate) fn refused(&self) -> String {
+        match &self.value {
+            Some(value) => format!("invalid option: --{}={value}", self.name),
+            None => format!("invalid option: --{}", self.name),
+        }
+    }
+}
+
+impl Declared {
+    /// What scripts see where the option is not given: sysbench has no nothing of most types.
+    fn value_if_not_given(&self) -> OptionValue {
+        match (&self.default, self.kind) {
+            (OptionValue::Null, Type::Bool) => OptionValue::Bool(true),
+            (OptionValue::Null, Type::Int | Type::Double | Type::Size) => OptionValue::Number(0.0),
+            (OptionValue::Null, Type::Text) => OptionValue::Text(String::new()),
+            (OptionValue::Null, Type::List) => OptionValue::List(Vec::new()),
+            (default, _) => default.clone(),
+        }
+    }
+}
+
 /// A heading of `--help`, and what stands under it: name, type, default, description.
 pub(crate) type Group = (&'static str, &'static [(&'static str, Type, &'static str, &'static str)]);
 
@@ -77,7 +108,12 @@ pub(crate) const GROUPS: [Group; 5] = [
             ("version", Type::Bool, "off", "print the version and end"),
             ("config-file", Type::File, "", "file with one name=value a line"),
             ("luajit-cmd", Type::Text, "", "a command for LuaJIT's compiler: off"),
-            ("turn-timeout", Type::Int, "10", "seconds that a script may run without a query (whyso's own)"),
+            (
+                "turn-timeout",
+                Type::Int,
+                "30",
+                "seconds that a script may keep other users from working (whyso's own)",
+            ),
             ("json", Type::File, "", "also write the results as JSON, - for standard output (whyso's own)"),
             (
                 "record",
@@ -147,7 +183,7 @@ pub(crate) const GROUPS: [Group; 5] = [
                 "1213,1020,1205",
                 "errors after which an event is begun again, or all",
             ),
-            ("mysql-dry-run", Type::Bool, "off", "not served"),
+            ("mysql-dry-run", Type::Bool, "off", "connect to no server and send nothing"),
         ],
     ),
 ];
@@ -234,25 +270,34 @@ pub(crate) fn parse_value(name: &str, kind: Type, text: Option<&str>) -> Result<
 ///
 /// # Errors
 /// The first that is not known, or whose value can't be read.
-pub(crate) fn resolve(declared: &[Declared], given: &[Given]) -> Result<Vec<(String, OptionValue)>, String> {
+pub(crate) fn resolve(
+    declared: &[Declared],
+    given: &[Given],
+    others: Others,
+) -> Result<Vec<(String, OptionValue)>, String> {
     let mut values: Vec<(String, OptionValue)> =
-        declared.iter().map(|option| (option.name.clone(), option.default.clone())).collect();
+        declared.iter().map(|option| (option.name.clone(), option.value_if_not_given())).collect();
     for one in given {
         let wanted = one.name.replace('_', "-");
         let place = declared.iter().rposition(|option| option.name.replace('_', "-") == wanted);
         let Some(place) = place else {
-            return Err(match &one.value {
-                Some(value) => format!("invalid option: --{}={value}", one.name),
-                None => format!("invalid option: --{}", one.name),
-            });
+            if others == Others::AreText {
+                values.push((one.name.clone(), OptionValue::Text(one.value.clone().unwrap_or_default())));
+                continue;
+            }
+            return Err(one.refused());
         };
-        values[place].1 = parse_value(&one.name, declared[place].kind, one.value.as_deref())?;
+        let kind = declared[place].kind;
+        // sysbench checks the values of these only.
+        let is_checked_by_name = kind == Type::Bool && one.value.is_some();
+        let value = parse_value(&one.name, kind, one.value.as_deref());
+        values[place].1 = value.map_err(|problem| if is_checked_by_name { one.refused() } else { problem })?;
     }
     Ok(values)
 }
 
 /// The options of a test, as its help lists them.
-pub(crate) fn help_of_test(test: &str, declared: &[Declared]) -> String {
+pub(crate) fn help_of_test(declared: &[Declared]) -> String {
     let mut lines: Vec<(String, String)> = declared
         .iter()
         .map(|option| {
@@ -266,7 +311,7 @@ pub(crate) fn help_of_test(test: &str, declared: &[Declared]) -> String {
         .collect();
     lines.sort();
     let width = lines.iter().map(|(left, _)| left.len()).max().unwrap_or(0);
-    let mut text = format!("{test} options:\n");
+    let mut text = String::new();
     for (left, right) in lines {
         text.push_str(&format!("  {left:width$} {right}\n"));
     }
@@ -277,8 +322,8 @@ pub(crate) fn help_of_test(test: &str, declared: &[Declared]) -> String {
 /// `--help`.
 pub(crate) fn help() -> String {
     let mut text =
-        "Usage:\n  whyso sysbench [options]... [testname] [command]\n\nCommands of most tests: prepare run \
-                    cleanup help\n\n"
+        "Usage:\n  whyso sysbench [options]... [testname] [command]\n\nCommands implemented by most tests: \
+                    prepare run cleanup help\n\n"
             .to_string();
     for (heading, options) in GROUPS {
         text.push_str(&format!("{heading}:\n"));
@@ -337,9 +382,14 @@ mod tests {
     fn dashes_and_underscores_are_the_same_and_the_last_value_counts() {
         let declared = general();
         let values =
-            resolve(&declared, &[given("rand_seed", Some("1")), given("rand-seed", Some("2"))]).unwrap();
+            resolve(&declared, &[given("rand_seed", Some("1")), given("rand-seed", Some("2"))], Others::AreRefused)
+                .unwrap();
         assert!(values.contains(&("rand-seed".to_string(), OptionValue::Number(2.0))));
-        let refused = resolve(&declared, &[given("bogus", Some("1"))]);
+        let refused = resolve(&declared, &[given("bogus", Some("1"))], Others::AreRefused);
         assert_eq!(refused, Err("invalid option: --bogus=1".to_string()));
+        let refused = resolve(&declared, &[given("histogram", Some("maybe"))], Others::AreRefused);
+        assert_eq!(refused, Err("invalid option: --histogram=maybe".to_string()));
+        let values = resolve(&declared, &[given("bogus", Some("1"))], Others::AreText).unwrap();
+        assert!(values.contains(&("bogus".to_string(), OptionValue::Text("1".to_string()))));
     }
 }

@@ -5,23 +5,29 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::command_line::{CommandLine, parse_config};
+use crate::cpu_test::{CPU, CPU_MAX_PRIME, Unserved};
 use crate::facts::{Facts, Job, OptionValue, Source};
-use crate::options::{self, Declared, Given};
-use crate::run;
-use crate::say::{flush_lines, note, say, say_fatal};
+use crate::options::{self, Declared, Given, Others};
+use crate::run::{self, How};
+use crate::say::{
+    Priority, allow_notes, complain, flush_lines, log, note, notice, say, say_fatal, set_verbosity,
+};
 use crate::script::{self, GlobalState};
 use crate::settings::Settings;
 use crate::state::VERSION;
 use crate::surroundings::Surroundings;
 
-/// Runs sysbench's command line, without the program's own name. Results and notices go to standard output, what is
-/// wrong with the command line and what differs from sysbench to standard error.
+/// Exit status of a run that was given up: `--forced-shutdown`.
+const GIVEN_UP: u8 = 2;
+
+/// Runs sysbench's command line, without the program's own name. Standard output and standard error get what sysbench
+/// writes there; remarks of whyso's own go to standard error, where a person reads it.
 ///
-/// Returns the exit status: 0, or 1 where something failed.
+/// Returns the exit status: 0, 1 where something failed, 2 where events were still running when the run was given up.
 pub fn main(arguments: &[String], surroundings: &dyn Surroundings) -> u8 {
     flush_lines();
     match program(arguments, surroundings) {
-        Ok(went_well) => u8::from(!went_well),
+        Ok(status) => status,
         Err(problem) => {
             say_fatal(&problem);
             1
@@ -29,136 +35,191 @@ pub fn main(arguments: &[String], surroundings: &dyn Surroundings) -> u8 {
     }
 }
 
-fn program(arguments: &[String], surroundings: &dyn Surroundings) -> Result<bool, String> {
-    let mut line = CommandLine::parse(arguments)?;
-    for warning in &line.warnings {
-        note(warning);
-    }
-    if line.is_of_0_4() {
-        let (translated, typed) = line.translated()?;
-        note(&format!("whyso: this is the command line of sysbench 0.4; today it is: {typed}"));
-        line = translated;
-    }
+fn program(arguments: &[String], surroundings: &dyn Surroundings) -> Result<u8, String> {
+    let mut line = match CommandLine::parse(arguments) {
+        Ok(line) => line,
+        Err(problem) => return wrong_use(&problem),
+    };
+    line.warnings.iter().for_each(|warning| complain(warning));
     let general = options::general();
-    let mut given = line.options.clone();
-    if let Some(path) = line.options.iter().rev().find(|one| one.name.replace('_', "-") == "config-file") {
-        let path = path.value.clone().unwrap_or_default();
-        let text = std::fs::read_to_string(&path)
-            .map_err(|error| format!("Failed to open config file: '{path}': {error}"))?;
-        // What was typed counts more than what the file says.
-        given = parse_config(&text);
-        given.extend(line.options.iter().cloned());
+    let translation = if line.is_of_0_4() { Some(line.translated()?) } else { None };
+    let old_names = std::mem::take(&mut line.old_names);
+    if let Some((translated, _)) = &translation {
+        line = translated.clone();
     }
+    let given = all_given(&line)?;
     let is_general = |one: &&Given| general.iter().any(|known| known.name == one.name.replace('_', "-"));
     let of_general: Vec<Given> = given.iter().filter(is_general).cloned().collect();
-    let values = match options::resolve(&general, &of_general) {
+    let values = match options::resolve(&general, &of_general, Others::AreRefused) {
         Ok(values) => values,
         Err(problem) => return wrong_use(&problem),
     };
     let is_on = |name: &str| values.contains(&(name.to_string(), OptionValue::Bool(true)));
-    if is_on("version") {
-        say(&format!("sysbench {VERSION}\n"));
-        return Ok(true);
-    }
     if is_on("help") {
         say(&options::help());
-        return Ok(true);
+        return Ok(0);
+    }
+    if is_on("version") {
+        say(&format!("sysbench {VERSION}\n"));
+        return Ok(0);
     }
     let settings = Settings::new(&values)?;
-    let ours = env!("CARGO_PKG_VERSION");
-    say(&format!("sysbench {VERSION} (served by whyso {ours}, LuaJIT 2.1)\n\n"));
-    if line.test.as_deref() == Some("help") {
-        say(&options::help());
-        return Ok(true);
+    warn(&settings, &old_names);
+    if settings.verbosity > Priority::Debug as u32 {
+        say(&format!("Invalid value for verbosity: {}\n", settings.verbosity));
+        return Ok(1);
     }
-    with_script(&line, arguments, &general, &given, &settings, surroundings)
+    set_verbosity(settings.verbosity);
+    if settings.json.is_some() || settings.record.is_some() {
+        allow_notes();
+    }
+    if let Some((_, typed)) = &translation {
+        complain(&format!("whyso: this is the command line of sysbench 0.4; today it is: {typed}"));
+    }
+    notice(&format!("sysbench {VERSION} (using bundled {})\n\n", mlua_version()));
+    with_test(&Invocation { line, arguments, general, given, settings }, surroundings)
+}
+
+/// What was asked for.
+struct Invocation<'a> {
+    line: CommandLine,
+    arguments: &'a [String],
+    general: Vec<Declared>,
+    given: Vec<Given>,
+    settings: Settings,
+}
+
+/// The options of the command line, after those of its `--config-file`.
+fn all_given(line: &CommandLine) -> Result<Vec<Given>, String> {
+    let config = line.options.iter().rev().find(|one| one.name.replace('_', "-") == "config-file");
+    let Some(config) = config else { return Ok(line.options.clone()) };
+    let path = config.value.clone().unwrap_or_default();
+    let text = std::fs::read_to_string(&path)
+        .map_err(|error| format!("Failed to open config file: '{path}': {error}"))?;
+    // What was typed counts more than what the file says.
+    let mut given = parse_config(&text);
+    given.extend(line.options.iter().cloned());
+    Ok(given)
+}
+
+/// What sysbench warns of before it looks at the verbosity.
+fn warn(settings: &Settings, old_names: &[(&str, &str)]) {
+    for (old, new) in old_names {
+        log(Priority::Warning, &format!("--{old} is deprecated, use --{new} instead"));
+    }
+    if settings.events == 0 && settings.time.is_none() {
+        log(Priority::Warning, "Both event and time limits are disabled, running an endless test");
+    }
+}
+
+fn mlua_version() -> String {
+    let version = || mlua::Lua::new().globals().get::<mlua::Table>("jit")?.get::<String>("version");
+    version().unwrap_or_else(|_| "LuaJIT".to_string())
 }
 
 /// What is wrong with the command line goes to standard error, as with sysbench.
-fn wrong_use(problem: &str) -> Result<bool, String> {
-    note(problem);
-    Ok(false)
+fn wrong_use(problem: &str) -> Result<u8, String> {
+    complain(problem);
+    Ok(1)
 }
 
-/// A job with what was asked for, but no script's options yet.
-fn facts_of(
-    line: &CommandLine,
-    arguments: &[String],
-    settings: &Settings,
-    source: &Source,
-    job: Job,
-    seed: u64,
-) -> Facts {
-    let test = line.test.clone().unwrap_or_else(|| "-".to_string());
-    let mut facts = Facts::new(job, source.clone(), test, settings.random, settings.threads);
-    facts.package_path = script::package_path();
-    facts.argv = arguments.to_vec();
-    facts.ignore_errors = settings.ignore_errors.clone();
-    facts.text_only = settings.text_only;
-    facts.percentile = settings.percentile;
-    facts.rate = settings.rate;
-    facts.seed = seed;
-    facts.events_max = settings.events;
-    facts.turn_max = settings.turn_max;
-    facts
+impl Invocation<'_> {
+    /// A job with what was asked for, but no script's options yet.
+    fn facts(&self, source: &Source, job: Job, seed: u64) -> Facts {
+        let settings = &self.settings;
+        let test = self.line.test.clone().unwrap_or_else(|| "-".to_string());
+        let is_cpu_test = test == CPU;
+        let mut facts = Facts::new(job, source.clone(), test, settings.random, settings.threads);
+        facts.package_path = script::package_path();
+        facts.argv = self.arguments.to_vec();
+        facts.ignore_errors = settings.ignore_errors.clone();
+        facts.text_only = settings.text_only;
+        facts.percentile = settings.percentile;
+        facts.rate = settings.rate;
+        facts.seed = seed;
+        facts.events_max = settings.events;
+        facts.turn_max = settings.turn_max;
+        facts.dry_run = settings.dry_run;
+        facts.is_cpu_test = is_cpu_test;
+        facts.servers = settings.servers();
+        facts
+    }
+
+    /// The general options and these.
+    fn declared(&self, own: &[Declared]) -> Vec<Declared> {
+        self.general.iter().chain(own).cloned().collect()
+    }
 }
 
-fn with_script(
-    line: &CommandLine,
-    arguments: &[String],
-    general: &[Declared],
-    given: &[Given],
-    settings: &Settings,
-    surroundings: &dyn Surroundings,
-) -> Result<bool, String> {
-    let source = script::find(line.test.as_deref(), &script::package_path())?;
-    // A script on standard input is run without a command being named.
-    let default_command = matches!(source, Source::Text(_)).then(|| "run".to_string());
-    let command = line.command.clone().or(default_command).unwrap_or_default();
-    let job = match command.as_str() {
-        "run" => Job::Events,
-        name => Job::Command(name.to_string()),
+fn with_test(what: &Invocation<'_>, surroundings: &dyn Surroundings) -> Result<u8, String> {
+    let test = what.line.test.as_deref().filter(|test| *test != "-");
+    let unserved = test.and_then(Unserved::find);
+    let is_built_in = unserved.is_some() || test == Some(CPU);
+    if let (Some(test), None, true) = (test, &what.line.command, is_built_in) {
+        return wrong_use(&format!(
+            "The '{test}' test requires a command argument. See 'sysbench {test} help'"
+        ));
+    }
+    if let Some(unserved) = unserved {
+        let is_general = |name: &str| what.general.iter().any(|one| one.name == name.replace('_', "-"));
+        let unknown = what.given.iter().find(|one| !is_general(&one.name) && !unserved.takes(&one.name));
+        return match unknown {
+            Some(unknown) => wrong_use(&unknown.refused()),
+            None => Err(unserved.why()),
+        };
+    }
+    let source = script::find(test, &script::package_path())?;
+    // A script on standard input is loaded, and no command is looked at.
+    let command = what.line.command.clone().filter(|_| test.is_some());
+    let job = match command.as_deref() {
+        Some("run") => Job::Events,
+        name => Job::Command(name.unwrap_or("").to_string()),
     };
-    let seed = match settings.seed {
+    let seed = match what.settings.seed {
         0 => SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |time| time.as_nanos() as u64),
         seed => seed,
     };
-    let global_facts = facts_of(line, arguments, settings, &source, job.clone(), seed);
-    let mut script = GlobalState::load(global_facts, run::load_spec(settings, 1, seed)?)?;
-    let test = line.test.as_deref().unwrap_or("-");
+    let global_facts = what.facts(&source, job.clone(), seed);
+    let mut script = GlobalState::load(global_facts, run::load_spec(&what.settings, 1, seed)?)?;
+    let Some(command) = command else { return Ok(0) };
     let own = script.declared()?;
-    if command == "help" {
-        if own.is_empty() && !script.has_function("help") {
-            return wrong_use(&format!("'{test}' test does not implement the 'help' command."));
-        }
-        script.help(&options::help_of_test(test, &own))?;
-        return Ok(true);
-    }
-    let mut declared = general.to_vec();
-    declared.extend(own);
-    let values = match options::resolve(&declared, given) {
+    let others = if own.is_empty() { Others::AreText } else { Others::AreRefused };
+    let values = match options::resolve(&what.declared(&own), &what.given, others) {
         Ok(values) => values,
         Err(problem) => return wrong_use(&problem),
     };
     script.know_options(&values)?;
-    let mut facts = facts_of(line, arguments, settings, &source, job, seed);
+    let mut facts = what.facts(&source, job, seed);
     facts.options = values;
-    let facts = Arc::new(facts);
-    if command == "run" {
-        return run_events(settings, &facts, &mut script, surroundings);
+    carry_out(what, &command, &own, &Arc::new(facts), &mut script, surroundings)
+}
+
+fn carry_out(
+    what: &Invocation<'_>,
+    command: &str,
+    own: &[Declared],
+    facts: &Arc<Facts>,
+    script: &mut GlobalState,
+    surroundings: &dyn Surroundings,
+) -> Result<u8, String> {
+    let (test, settings) = (&facts.test, &what.settings);
+    let is_defined = script.command(command);
+    match (command, is_defined) {
+        (_, Some(true)) if settings.threads > 1 => {
+            notice("Initializing worker threads...\n\n");
+            Ok(u8::from(!run::command(settings, settings.threads, facts)?))
+        }
+        (_, Some(_)) => script.run_command(command).map(|()| 0),
+        ("help", None) if own.is_empty() && !script.has_function("help") => {
+            wrong_use(&format!("'{test}' test does not implement the 'help' command."))
+        }
+        ("help", None) => script.help(test, &options::help_of_test(own)).map(|()| 0),
+        ("run", None) => run_events(settings, facts, script, surroundings),
+        ("prepare" | "cleanup", None) => {
+            wrong_use(&format!("'{test}' test does not implement the '{command}' command."))
+        }
+        _ => wrong_use(&format!("Unknown command: {command}")),
     }
-    let Some(is_parallel) = script.command(&command) else {
-        return wrong_use(&match command.as_str() {
-            "" => format!("The '{test}' test requires a command argument. See 'sysbench {test} help'"),
-            "prepare" | "cleanup" => format!("'{test}' test does not implement the '{command}' command."),
-            _ => format!("Unknown command: {command}"),
-        });
-    };
-    let users = if is_parallel { settings.threads } else { 1 };
-    if users > 1 && settings.verbosity >= 3 {
-        say("Initializing worker threads...\n\n");
-    }
-    run::command(settings, users, &facts)
 }
 
 fn run_events(
@@ -166,27 +227,25 @@ fn run_events(
     facts: &Arc<Facts>,
     script: &mut GlobalState,
     surroundings: &dyn Surroundings,
-) -> Result<bool, String> {
+) -> Result<u8, String> {
     if !script.has_function("event") && !script.has_function("thread_run") {
         return Err(format!("cannot find the event() function in {}", facts.test));
     }
-    if settings.verbosity >= 3 {
-        say(&announcement(settings));
-    }
     script.call("init")?;
+    notice(&announcement(settings, facts)?);
     let ended = run::events(settings, facts, script, surroundings)?;
-    script.call("done")?;
     if let Some(path) = &settings.json {
         write_json(path, &surroundings.json(&ended.run, &ended.outcome))?;
     }
-    if let Some(why) = ended.outcome.client.saturated_why() {
+    let done = if ended.how == How::Failed { Ok(()) } else { script.call("done") };
+    if let Some(why) = ended.outcome.client.saturated_why().filter(|_| !facts.is_cpu_test) {
         note(&format!("whyso: this run measured the client: {why}"));
     }
     let rollbacks = facts.rollbacks.load(Relaxed);
     if rollbacks > 0 {
         note(&format!(
-            "whyso: {rollbacks} ignored errors left a transaction open; sysbench goes on in it, here a ROLLBACK was sent \
-             first, which counts among 'other'"
+            "whyso: {rollbacks} ignored errors left a transaction open; sysbench continues in it, here a ROLLBACK was \
+             sent first, which counts among 'other'"
         ));
     }
     if settings.is_unverified {
@@ -199,7 +258,12 @@ fn run_events(
         Some(Err(problem)) => return Err(format!("the recording is not whole: {problem}")),
         None => {}
     }
-    Ok(ended.went_well)
+    done?;
+    Ok(match ended.how {
+        How::GivenUp => GIVEN_UP,
+        How::Failed => 1,
+        How::Well => u8::from(facts.has_failed_late.load(Relaxed)),
+    })
 }
 
 fn write_json(path: &str, object: &str) -> Result<(), String> {
@@ -211,7 +275,10 @@ fn write_json(path: &str, object: &str) -> Result<(), String> {
 }
 
 /// What is said before a run.
-fn announcement(settings: &Settings) -> String {
+///
+/// # Errors
+/// The test `cpu` can't be run with its limit.
+fn announcement(settings: &Settings, facts: &Facts) -> Result<String, String> {
     let mut text =
         format!("Running the test with following options:\nNumber of threads: {}\n", settings.threads);
     if !settings.warmup.is_zero() {
@@ -228,9 +295,30 @@ fn announcement(settings: &Settings) -> String {
         let times: Vec<String> = settings.checkpoints.iter().map(u64::to_string).collect();
         text.push_str(&format!("Report checkpoint(s) at {} seconds\n", times.join(", ")));
     }
-    match settings.seed {
-        0 => text.push_str("Initializing random number generator from current time\n\n\n"),
-        seed => text.push_str(&format!("Initializing random number generator from seed ({seed}).\n\n\n")),
+    if settings.validate {
+        text.push_str("Validation checks: on.\n\n");
     }
-    text
+    match settings.seed {
+        0 => text.push_str("Initializing random number generator from current time\n\n"),
+        seed => text.push_str(&format!("Initializing random number generator from seed ({seed}).\n\n")),
+    }
+    if let (Some(grace), Some(time)) = (settings.forced_shutdown, settings.time) {
+        text.push_str(&format!("Forcing shutdown in {} seconds\n", (time + grace).as_secs()));
+    }
+    text.push('\n');
+    if facts.is_cpu_test {
+        let limit = facts.options.iter().find(|(name, _)| name == CPU_MAX_PRIME);
+        let limit = match limit {
+            Some((_, OptionValue::Number(limit))) => *limit,
+            _ => 0.0,
+        };
+        if limit <= 0.0 {
+            return Err(format!("Invalid value of {CPU_MAX_PRIME}: {limit}."));
+        }
+        if settings.verbosity >= Priority::Info as u32 {
+            text.push_str("Doing CPU performance benchmark\n\n");
+        }
+        text.push_str(&format!("Prime numbers limit: {limit}\n\n"));
+    }
+    Ok(text)
 }

@@ -5,6 +5,7 @@ use std::fmt::Write;
 
 use whyso_load::{CONNECT, Interval, LevelOutcome, TRANSACTION};
 
+use crate::driver::CONNECTION_LOST;
 use crate::facts::IgnoreErrors;
 
 /// sysbench's buckets of latency: 1,024 from 1 µs to 100 s, each as much longer than the one before.
@@ -35,7 +36,7 @@ impl Sums {
     pub(crate) fn add(&mut self, interval: &Interval, ignored: &IgnoreErrors) {
         self.seconds += (interval.end_ns - interval.begin_ns) as f64 / 1e9;
         for row in &interval.rows {
-            let of_ignored = row.errors.iter().filter(|(code, _)| ignored.contains(code.errno));
+            let of_ignored = row.errors.iter().filter(|(code, _)| is_counted(code.errno, ignored));
             let errors: u64 = of_ignored.map(|(_, count)| count).sum();
             match row.statement.as_str() {
                 TRANSACTION => {
@@ -48,7 +49,7 @@ impl Sums {
                     self.min_ns = self.buckets.keys().next().copied().unwrap_or(0);
                     continue;
                 }
-                CONNECT => self.reconnects += row.count,
+                CONNECT => continue,
                 "read" => self.reads += row.count,
                 "write" => self.writes += row.count,
                 _ => self.other += row.count,
@@ -71,10 +72,10 @@ impl Sums {
             errors: outcome
                 .errors_by_code
                 .iter()
-                .filter(|(code, _)| ignored.contains(code.errno))
+                .filter(|(code, _)| is_counted(code.errno, ignored))
                 .map(|(_, count)| count)
                 .sum(),
-            reconnects: outcome.reconnects,
+            reconnects: 0,
             min_ns: outcome.response.min_ns(),
             max_ns: outcome.response.max_ns(),
             sum_ns: outcome.response.sum_ns(),
@@ -109,6 +110,11 @@ impl Sums {
     fn each_second(&self, count: u64) -> f64 {
         if self.seconds > 0.0 { count as f64 / self.seconds } else { 0.0 }
     }
+}
+
+/// Whether it is an ignored error. A lost connection counts as a reconnect instead.
+fn is_counted(errno: u16, ignored: &IgnoreErrors) -> bool {
+    ignored.contains(errno) && !CONNECTION_LOST.contains(&errno)
 }
 
 /// What a script's report hooks are given; times in seconds.
@@ -161,18 +167,85 @@ impl Stat {
         Stat { fields }
     }
 
+    fn get(&self, name: &str) -> f64 {
+        self.fields.iter().find(|(known, _)| *known == name).map_or(0.0, |(_, value)| *value)
+    }
+
     pub(crate) fn fields(&self) -> &[(&'static str, f64)] {
         &self.fields
     }
 }
 
-/// The full report. `users`: events of each and the time that they took, in nanoseconds.
-pub(crate) fn full(sums: &Sums, percentile: u32, users: &[(u64, u64)]) -> String {
-    let mut text = String::new();
+/// What a report is about, beside the numbers that every report has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Subject {
+    /// A script that has asked for the database driver.
+    Sql,
+    Script,
+    /// The test `cpu`.
+    Cpu,
+}
+
+/// The line of an intermediate report, without its end.
+pub(crate) fn intermediate(subject: Subject, sums: &Sums, stat: &Stat, percentile: u32, rate: f64) -> String {
+    let each = |count: u64| sums.each_second(count);
+    let (time, threads) = (stat.get("time_total"), stat.get("threads_running"));
+    let latency_ms = stat.get("latency_pct") * 1e3;
+    let mut text = match subject {
+        Subject::Sql => format!(
+            "[ {time:.0}s ] thds: {threads:.0} tps: {:.2} qps: {:.2} (r/w/o: {:.2}/{:.2}/{:.2}) \
+             lat (ms,{percentile}%): {latency_ms:.2} err/s: {:.2} reconn/s: {:.2}\n",
+            each(sums.events),
+            each(sums.reads + sums.writes + sums.other),
+            each(sums.reads),
+            each(sums.writes),
+            each(sums.other),
+            each(sums.errors),
+            each(sums.reconnects)
+        ),
+        _ => format!(
+            "[ {time:.0}s ] thds: {threads:.0} eps: {:.2} lat (ms,{percentile}%): {latency_ms:.2}\n",
+            each(sums.events)
+        ),
+    };
+    if rate > 0.0 {
+        let (queue, at_work) = (stat.get("queue_length"), stat.get("concurrency"));
+        let comma = if subject == Subject::Sql { "," } else { "" };
+        // Writing to a String can't fail.
+        let _ = writeln!(text, "[ {time:.0}s ] queue length: {queue:.0}{comma} concurrency: {at_work:.0}");
+    }
+    text
+}
+
+/// The full report. `users`: events of each and the time that they took, in nanoseconds; `unfinished`: users within an
+/// event when the run was given up.
+pub(crate) fn full(
+    subject: Subject,
+    sums: &Sums,
+    time_total: f64,
+    percentile: u32,
+    users: &[(u64, u64)],
+    unfinished: usize,
+) -> String {
+    let mut text = match subject {
+        Subject::Sql => sql_statistics(sums),
+        Subject::Script => String::new(),
+        Subject::Cpu => {
+            format!("CPU speed:\n    events per second: {:>8.2}\n", sums.each_second(sums.events))
+        }
+    };
+    if unfinished > 0 {
+        // Writing to a String can't fail.
+        let _ = write!(text, "\nNumber of unfinished transactions on forced shutdown: {unfinished}\n");
+    }
+    text.push_str(&general_statistics(sums, time_total, percentile));
+    text.push_str(&fairness(users));
+    text
+}
+
+fn sql_statistics(sums: &Sums) -> String {
     let queries = sums.reads + sums.writes + sums.other;
-    // Writing to a String can't fail.
-    let _ = write!(
-        text,
+    let mut text = format!(
         "SQL statistics:\n    queries performed:\n        read:                            {}\n        write:                           {}\n        other:                           {}\n        total:                           {}\n",
         sums.reads, sums.writes, sums.other, queries
     );
@@ -182,16 +255,21 @@ pub(crate) fn full(sums: &Sums, percentile: u32, users: &[(u64, u64)]) -> String
         ("ignored errors:", sums.errors),
         ("reconnects:", sums.reconnects),
     ] {
+        // Writing to a String can't fail.
         let _ = writeln!(text, "    {label:<37}{count:<6} ({:.2} per sec.)", sums.each_second(count));
     }
-    let _ = write!(
-        text,
-        "\nGeneral statistics:\n    total time:                          {:.4}s\n    total number of events:              {}\n",
-        sums.seconds, sums.events
+    text
+}
+
+fn general_statistics(sums: &Sums, time_total: f64, percentile: u32) -> String {
+    let mut text = format!(
+        "\nGeneral statistics:\n    total time:                          {time_total:.4}s\n    total number of events:              {}\n",
+        sums.events
     );
     let ms = |ns: u64| ns as f64 / 1e6;
     let average = ms(sums.sum_ns) / sums.events.max(1) as f64;
     text.push_str("\nLatency (ms):\n");
+    // Writing to a String can't fail.
     for (label, value) in [("min:", ms(sums.min_ns)), ("avg:", average), ("max:", ms(sums.max_ns))] {
         let _ = writeln!(text, "         {label}{value:>40.2}");
     }
@@ -201,15 +279,17 @@ pub(crate) fn full(sums: &Sums, percentile: u32, users: &[(u64, u64)]) -> String
         text.push_str("         percentile stats:               disabled\n");
     }
     let _ = writeln!(text, "         sum:{:>40.2}", ms(sums.sum_ns));
+    text
+}
+
+fn fairness(users: &[(u64, u64)]) -> String {
     let events: Vec<f64> = users.iter().map(|(events, _)| *events as f64).collect();
     let seconds: Vec<f64> = users.iter().map(|(_, busy_ns)| *busy_ns as f64 / 1e9).collect();
     let (events, events_spread) = mean_and_deviation(&events);
     let (seconds, seconds_spread) = mean_and_deviation(&seconds);
-    let _ = write!(
-        text,
+    format!(
         "\nThreads fairness:\n    events (avg/stddev):           {events:.4}/{events_spread:.2}\n    execution time (avg/stddev):   {seconds:.4}/{seconds_spread:.2}\n\n"
-    );
-    text
+    )
 }
 
 fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
@@ -219,7 +299,7 @@ fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
     (mean, variance.sqrt())
 }
 
-/// The histogram of `--histogram`.
+/// The lines of `--histogram`, without its title.
 pub(crate) fn histogram(sums: &Sums) -> String {
     let step = (BUCKET_LAST_MS.ln() - BUCKET_FIRST_MS.ln()) / (BUCKETS - 1) as f64;
     let mut counts = BTreeMap::new();
@@ -229,13 +309,12 @@ pub(crate) fn histogram(sums: &Sums) -> String {
         *counts.entry(place).or_insert(0) += count;
     }
     let most = counts.values().copied().max().unwrap_or(0);
-    let mut text = "Latency histogram (values are in milliseconds)\n       value  ------------- distribution ------------- count\n".to_string();
+    let mut text = "       value  ------------- distribution ------------- count\n".to_string();
     for (place, count) in counts {
         let value = (BUCKET_FIRST_MS.ln() + place as f64 * step).exp();
         let stars = "*".repeat((count as f64 * STARS / most as f64).floor() as usize);
         let _ = writeln!(text, "{value:>12.3} |{stars:<40} {count}");
     }
-    text.push_str(" \n");
     text
 }
 
@@ -286,16 +365,25 @@ Threads fairness:
     execution time (avg/stddev):   0.9989/0.00
 
 ";
-        let report = full(&sums, 95, &[(800, 998_900_000), (767, 998_900_000)]);
+        let users = [(800, 998_900_000), (767, 998_900_000)];
+        let report = full(Subject::Sql, &sums, 3.0053, 95, &users, 0);
         assert_eq!(report, expected);
-        assert!(full(&sums, 0, &[]).contains("         percentile stats:               disabled\n"));
+        let disabled = full(Subject::Sql, &sums, 3.0, 0, &[], 0);
+        assert!(disabled.contains("         percentile stats:               disabled\n"));
+        // A script that sends nothing has the general part only.
+        let general = full(Subject::Script, &sums, 3.0053, 95, &users, 0);
+        assert!(expected.ends_with(&general) && general.starts_with("\nGeneral statistics:\n"), "{general}");
+        let cpu = full(Subject::Cpu, &sums, 3.0053, 95, &users, 2);
+        let begin = "CPU speed:\n    events per second:   521.41\n\nNumber of unfinished transactions on forced \
+                     shutdown: 2\n\nGeneral statistics:\n";
+        assert!(cpu.starts_with(begin), "{cpu}");
     }
 
     #[test]
     fn the_histogram_has_sysbench_s_buckets() {
         let sums = Sums { buckets: BTreeMap::from([(797_000, 2), (811_000, 1)]), ..Sums::default() };
         let lines: Vec<String> = histogram(&sums).lines().map(str::to_string).collect();
-        assert_eq!(lines[2], "       0.797 |**************************************** 2");
-        assert_eq!(lines[3], "       0.811 |********************                     1");
+        assert_eq!(lines[1], "       0.797 |**************************************** 2");
+        assert_eq!(lines[2], "       0.811 |********************                     1");
     }
 }

@@ -6,16 +6,20 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
+use whyso_clock::monotonic_ns;
 use whyso_load::{
-    Arrivals, Engine, Interval, LevelOutcome, LevelSpec, Limits, LoadSpec, Pacing, Profile, Running,
+    Arrivals, Engine, EngineKind, Interval, LevelOutcome, LevelSpec, Limits, LoadSpec, Pacing, Profile, Running,
 };
 
+use crate::bridge::USES_SQL;
 use crate::facts::Facts;
-use crate::report::{self, Stat, Sums};
-use crate::say::{note, say, say_fatal};
+use crate::report::{self, Stat, Subject, Sums};
+use crate::say::{Priority, log, notice, say, say_fatal};
 use crate::script::GlobalState;
 use crate::settings::Settings;
 use crate::surroundings::{Run, Surroundings};
+use crate::user::COUNTERS;
+use crate::watchdog::{give_up_now, run_ends_at};
 use crate::work::ScriptWork;
 
 const POLL: Duration = Duration::from_millis(5);
@@ -28,6 +32,14 @@ const RECONNECT_MAX: Duration = Duration::from_secs(10);
 /// How long users that wait for an arrival are given to hear that there is none to come.
 const OPEN_LOOP_END: Duration = Duration::from_millis(500);
 
+/// Events that are due and not begun, in an open loop, above which sysbench gives up.
+const QUEUE_MAX: u64 = 100_000;
+const QUEUE_IS_FULL: &str = "The event queue is full. This means the worker threads are unable to keep up with the \
+                             specified event generation rate";
+/// Longest time that an interrupted run is waited for.
+const INTERRUPTED_MAX: Duration = Duration::from_secs(15);
+const STATUS_OF_INTERRUPTED: i32 = 130;
+
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// How a run ended.
@@ -36,7 +48,15 @@ pub(crate) struct Ended {
     pub(crate) outcome: LevelOutcome,
     /// Where it was recorded, or why that failed; `None` where it was not to be.
     pub(crate) recorded: Option<Result<PathBuf, String>>,
-    pub(crate) went_well: bool,
+    pub(crate) how: How,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum How {
+    Well,
+    Failed,
+    /// Events were still running when `--forced-shutdown` ended it.
+    GivenUp,
 }
 
 /// # Errors
@@ -62,17 +82,18 @@ pub(crate) fn load_spec(settings: &Settings, users: u32, seed: u64) -> Result<Lo
 
 fn open(settings: &Settings, users: u32, facts: &Arc<Facts>) -> Result<Engine, String> {
     let work = ScriptWork::new(facts.clone())?;
-    let spec = load_spec(settings, users, facts.seed)?;
+    let mut spec = load_spec(settings, users, facts.seed)?;
+    if facts.is_cpu_test {
+        // Its events never give way.
+        spec.engine = EngineKind::Threads;
+    }
     Engine::open(&spec, Arc::new(work)).map_err(|error| error.to_string())
 }
 
 /// Says why users gave up; whether any did.
 fn tell_failure(running: &Running, facts: &Facts) -> bool {
     if let Some(failure) = facts.failure() {
-        say_fatal(&format!("`{}' function failed: {}", failure.function, failure.message));
-        if !failure.trace.is_empty() {
-            note(&failure.trace);
-        }
+        say_fatal(&failure.told());
         return true;
     }
     match running.failure() {
@@ -95,6 +116,9 @@ pub(crate) fn command(settings: &Settings, users: u32, facts: &Arc<Facts>) -> Re
         std::thread::sleep(POLL);
     }
     let failed = tell_failure(&running, facts);
+    if !running.is_over() {
+        give_up_now();
+    }
     drop(running);
     Ok(!failed && !was_interrupted())
 }
@@ -110,9 +134,7 @@ pub(crate) fn events(
     surroundings: &dyn Surroundings,
 ) -> Result<Ended, String> {
     let threads = settings.threads;
-    if settings.verbosity >= 3 {
-        say("Initializing worker threads...\n\n");
-    }
+    notice("Initializing worker threads...\n\n");
     let mut engine = open(settings, threads, facts)?;
     let mut level = LevelSpec::users(threads);
     if settings.rate > 0.0 {
@@ -122,9 +144,16 @@ pub(crate) fn events(
     let begun = settings.record.as_ref().map(|folder| surroundings.record(&run, folder));
     let mut recording = begun.transpose()?;
     let mut running = engine.level_with(&level).map_err(|error| error.to_string())?;
-    let are_ready = await_ready(settings, facts, &running)?;
-    if are_ready && settings.verbosity >= 3 {
-        say("Threads started!\n\n");
+    let are_ready = match await_ready(settings, facts, &running) {
+        Ok(are_ready) => are_ready,
+        Err(problem) => {
+            // What still loads is not waited for.
+            give_up_now();
+            return Err(problem);
+        }
+    };
+    if are_ready {
+        say_started(threads);
     }
     if settings.warmup.is_zero() {
         // Before the first event, which may be over at once.
@@ -139,17 +168,27 @@ pub(crate) fn events(
     recording.iter_mut().for_each(|recording| recording.window_edge());
     let mut reporter = Reporter::new(settings, facts, script, begin_ns);
     let deadline = settings.time.map(|time| Instant::now() + time);
+    if let Some(time) = settings.time {
+        run_ends_at(begin_ns.saturating_add(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)));
+    }
     let poll = if settings.events == 0 { POLL_OF_TIMED } else { POLL };
+    let mut is_overrun = false;
     while are_ready && !is_ended(&running) && deadline.is_none_or(|deadline| Instant::now() < deadline) {
         let rest = deadline.map_or(poll, |deadline| deadline.saturating_duration_since(Instant::now()));
         std::thread::sleep(poll.min(rest));
         for interval in running.intervals().try_iter() {
+            is_overrun |= interval.backlog.is_some_and(|backlog| backlog > QUEUE_MAX);
             reporter.take(&interval)?;
             recording.iter_mut().for_each(|recording| recording.interval(&interval));
         }
+        if is_overrun {
+            break;
+        }
     }
     facts.ending.store(true, Relaxed);
+    run_ends_at(monotonic_ns());
     let grace = match settings.forced_shutdown {
+        _ if is_overrun => Duration::ZERO,
         Some(grace) => grace,
         None if settings.rate > 0.0 => OPEN_LOOP_END,
         None => STATEMENT_MAX,
@@ -160,30 +199,77 @@ pub(crate) fn events(
     while !is_ended(&running) && may_wait(Instant::now()) {
         std::thread::sleep(POLL / 5);
     }
-    let failed = tell_failure(&running, facts);
+    let failed = tell_failure(&running, facts) || is_overrun;
     if failed && facts.go.load(Relaxed) && !are_ready {
         say_fatal("Thread initialization failed!");
+    }
+    if is_overrun {
+        say_fatal(QUEUE_IS_FULL);
+    }
+    let unfinished = facts.unfinished();
+    let is_given_up = settings.forced_shutdown.is_some() && unfinished > 0 && !running.is_over();
+    if !running.is_over() {
+        give_up_now();
     }
     recording.iter_mut().for_each(|recording| recording.window_edge());
     let (outcome, intervals) = running.stop_with_intervals();
     for interval in &intervals {
-        reporter.take(interval)?;
+        if !failed {
+            reporter.take(interval)?;
+        }
         recording.iter_mut().for_each(|recording| recording.interval(interval));
     }
-    if are_ready && settings.verbosity >= 3 {
-        reporter.finish(&outcome)?;
+    let how = match (failed, is_given_up) {
+        (true, _) => How::Failed,
+        (false, true) => How::GivenUp,
+        (false, false) => How::Well,
+    };
+    if how == How::GivenUp {
+        say_fatal("The --max-time limit has expired, forcing shutdown...");
+    }
+    // A run that failed has no report, as with sysbench.
+    if how != How::Failed {
+        let is_timed_out = deadline.is_some_and(|deadline| Instant::now() >= deadline);
+        say_ended(threads, is_timed_out);
+        reporter.finish(&outcome, if is_given_up { unfinished } else { 0 })?;
     }
     let recorded = recording.map(|recording| recording.finish(&outcome, was_interrupted()));
-    Ok(Ended { run, outcome, recorded, went_well: !failed })
+    Ok(Ended { run, outcome, recorded, how })
+}
+
+fn say_started(threads: u32) {
+    for thread in 0..threads {
+        log(Priority::Debug, &format!("Worker thread (#{thread}) started"));
+        log(Priority::Debug, &format!("Worker thread (#{thread}) initialized"));
+    }
+    notice("Threads started!\n\n");
+}
+
+/// Why the threads ended, each in a line.
+fn say_ended(threads: u32, is_timed_out: bool) {
+    let limit = if is_timed_out { "Time" } else { "Event" };
+    for _ in 0..threads {
+        log(Priority::Info, &format!("{limit} limit exceeded, exiting..."));
+    }
+    log(Priority::Info, "Done.\n");
 }
 
 fn is_ended(running: &Running) -> bool {
     running.is_over() || running.failure().is_some() || INTERRUPTED.load(Relaxed)
 }
 
-/// Ends the run that is under way, which is reported as far as it came. May be called from any thread.
+/// Ends the run that is under way, which is reported as far as it came; a second call ends the program, and so does the
+/// first where the run shows no end. May be called from any thread.
 pub fn interrupt() {
-    INTERRUPTED.store(true, Relaxed);
+    give_up_now();
+    if INTERRUPTED.swap(true, Relaxed) {
+        std::process::exit(STATUS_OF_INTERRUPTED);
+    }
+    // A script that waits inside C code can't be ended from here.
+    std::thread::spawn(|| {
+        std::thread::sleep(INTERRUPTED_MAX);
+        std::process::exit(STATUS_OF_INTERRUPTED);
+    });
 }
 
 /// Whether [`interrupt`] was called.
@@ -214,6 +300,10 @@ fn await_ready(settings: &Settings, facts: &Facts, running: &Running) -> Result<
     Ok(true)
 }
 
+/// Hooks of scripts that report.
+const INTERMEDIATE: &str = "report_intermediate";
+const CUMULATIVE: &str = "report_cumulative";
+
 /// Gives intermediate reports and checkpoints from the engine's intervals.
 struct Reporter<'r> {
     settings: &'r Settings,
@@ -226,6 +316,9 @@ struct Reporter<'r> {
     since_checkpoint: Sums,
     checkpoints_done: usize,
     users_at_begin: Vec<(u64, u64)>,
+    /// What scripts had counted at the last report of each kind.
+    counters_at_report: [u64; COUNTERS],
+    counters_at_checkpoint: [u64; COUNTERS],
 }
 
 impl<'r> Reporter<'r> {
@@ -244,6 +337,8 @@ impl<'r> Reporter<'r> {
             since_checkpoint: Sums::default(),
             checkpoints_done: 0,
             users_at_begin: facts.users(),
+            counters_at_report: facts.counters(),
+            counters_at_checkpoint: facts.counters(),
         }
     }
 
@@ -256,37 +351,57 @@ impl<'r> Reporter<'r> {
         let seconds = (interval.end_ns - self.begin_ns) as f64 / 1e9;
         let is_whole = |every: u64| every > 0 && self.since_report.seconds > every as f64 - 0.5;
         if is_whole(self.settings.report_interval) {
-            let sums = std::mem::take(&mut self.since_report);
+            let mut sums = std::mem::take(&mut self.since_report);
+            sums.add_counters(&newly_counted(self.facts, &mut self.counters_at_report));
             let (threads, percentile) = (self.settings.threads, self.settings.percentile);
             let backlog = interval.backlog.unwrap_or(0);
             let stat = Stat::intermediate(&sums, seconds, threads, percentile, backlog);
-            self.script.report("report_intermediate", &stat)?;
+            if !self.script.report(INTERMEDIATE, &stat)? {
+                let rate = self.settings.rate;
+                notice(&report::intermediate(self.subject(), &sums, &stat, percentile, rate));
+            }
         }
         let due = self.settings.checkpoints.get(self.checkpoints_done);
         if due.is_some_and(|due| seconds > *due as f64 - 0.5) {
             self.checkpoints_done += 1;
-            let sums = std::mem::take(&mut self.since_checkpoint);
-            say(&format!("[ {seconds:.0}s ] Checkpoint report:\n"));
-            self.full(&sums, seconds)?;
+            let mut sums = std::mem::take(&mut self.since_checkpoint);
+            sums.add_counters(&newly_counted(self.facts, &mut self.counters_at_checkpoint));
+            notice(&format!("[ {seconds:.0}s ] Checkpoint report:\n"));
+            self.full(&sums, seconds, self.settings.threads, 0)?;
+            self.script.end_reports(CUMULATIVE);
         }
         Ok(())
     }
 
+    fn subject(&self) -> Subject {
+        match (self.facts.is_cpu_test, USES_SQL.load(Relaxed)) {
+            (true, _) => Subject::Cpu,
+            (false, true) => Subject::Sql,
+            (false, false) => Subject::Script,
+        }
+    }
+
     /// The report of a whole run, or of what came after the last checkpoint.
-    fn finish(&mut self, outcome: &LevelOutcome) -> Result<(), String> {
+    fn finish(&mut self, outcome: &LevelOutcome, unfinished: usize) -> Result<(), String> {
+        self.script.end_reports(INTERMEDIATE);
         let mut sums = match self.checkpoints_done {
             0 => Sums::of_level(outcome, &self.settings.ignore_errors),
             _ => self.since_checkpoint.clone(),
         };
-        sums.add_counters(&self.facts.counters());
+        sums.add_counters(&newly_counted(self.facts, &mut self.counters_at_checkpoint));
         if self.settings.histogram {
+            notice("Latency histogram (values are in milliseconds)\n");
             say(&report::histogram(&sums));
+            notice(" \n");
         }
         let seconds = (outcome.window_end_ns - self.begin_ns) as f64 / 1e9;
-        self.full(&sums, seconds)
+        self.full(&sums, seconds, 0, unfinished)?;
+        self.script.end_reports(CUMULATIVE);
+        Ok(())
     }
 
-    fn full(&mut self, sums: &Sums, seconds: f64) -> Result<(), String> {
+    /// `threads`: those that still work.
+    fn full(&mut self, sums: &Sums, seconds: f64, threads: u32, unfinished: usize) -> Result<(), String> {
         let now = self.facts.users();
         let users: Vec<(u64, u64)> = now
             .iter()
@@ -295,10 +410,21 @@ impl<'r> Reporter<'r> {
             .collect();
         self.users_at_begin = now;
         let percentile = self.settings.percentile;
-        let stat = Stat::cumulative(sums, seconds, self.settings.threads, percentile);
-        if !self.script.report("report_cumulative", &stat)? {
-            say(&report::full(sums, percentile, &users));
+        let stat = Stat::cumulative(sums, seconds, threads, percentile);
+        if !self.script.report(CUMULATIVE, &stat)? {
+            notice(&report::full(self.subject(), sums, seconds, percentile, &users, unfinished));
         }
         Ok(())
     }
+}
+
+/// What scripts have counted since the last time.
+fn newly_counted(facts: &Facts, before: &mut [u64; COUNTERS]) -> [u64; COUNTERS] {
+    let now = facts.counters();
+    let mut new = now;
+    for (new, before) in new.iter_mut().zip(&*before) {
+        *new -= before;
+    }
+    *before = now;
+    new
 }

@@ -8,25 +8,17 @@ use std::sync::Arc;
 use mlua::{Function, Table, Value};
 use whyso_load::{Alone, LoadSpec};
 
+use crate::cpu_test::{CPU, CPU_SCRIPT};
 use crate::driver::ScriptDriver;
 use crate::facts::{Facts, OptionValue, Source};
 use crate::options::{Declared, Type};
 use crate::report::Stat;
-use crate::say::{note, say};
+use crate::say::say;
 use crate::state::{Body, State, options_table};
-use crate::watchdog::Watchdog;
+use crate::watchdog::{Stage, Watchdog};
 
 /// Where distributions put sysbench's own scripts.
 const DATA_FOLDERS: [&str; 2] = ["/usr/share/sysbench", "/usr/local/share/sysbench"];
-/// Tests of sysbench that put no load on a server.
-const WITHOUT_SQL: [(&str, &str); 5] = [
-    ("cpu", "the machine's own CPU, for example with `perf bench` or `stress-ng --cpu`"),
-    ("fileio", "files, for example with `fio`"),
-    ("memory", "memory, for example with `perf bench mem` or `stress-ng --vm`"),
-    ("threads", "the scheduler, for example with `perf bench sched`"),
-    ("mutex", "locks, for example with `perf bench futex`"),
-];
-
 /// `package.path` of scripts.
 pub(crate) fn package_path() -> String {
     let mut templates: Vec<String> =
@@ -51,7 +43,7 @@ fn split_path(path: &str) -> Vec<String> {
 /// Finds a test: a file, or a module on the path; standard input where there is no name.
 ///
 /// # Errors
-/// There is none of this name, or it is one without SQL.
+/// There is none of this name.
 pub(crate) fn find(test: Option<&str>, package_path: &str) -> Result<Source, String> {
     let Some(test) = test.filter(|test| *test != "-") else {
         let mut text = String::new();
@@ -59,15 +51,12 @@ pub(crate) fn find(test: Option<&str>, package_path: &str) -> Result<Source, Str
         read.map_err(|error| format!("the script can't be read from standard input: {error}"))?;
         return Ok(Source::Text(text));
     };
+    if test == CPU {
+        return Ok(Source::Text(CPU_SCRIPT.to_string()));
+    }
     let path = PathBuf::from(test);
     if path.is_file() {
         return Ok(Source::File(path));
-    }
-    if let Some((name, instead)) = WITHOUT_SQL.iter().find(|(name, _)| *name == test) {
-        return Err(format!(
-            "the test '{name}' puts no load on a database server and is not served: measure {instead}, or install \
-             sysbench itself"
-        ));
     }
     let file_name = test.replace('.', "/");
     let found = split_path(package_path)
@@ -85,12 +74,8 @@ pub(crate) struct GlobalState {
     env: Table,
     /// The connection of what it calls, made when it is first used.
     connection: Alone,
-    /// What calls the script's functions; made when the first is called.
-    caller: Option<Caller>,
-}
-
-struct Caller {
-    driver: ScriptDriver,
+    /// What calls the script's functions.
+    caller: ScriptDriver,
     _watchdog: Watchdog,
 }
 
@@ -101,9 +86,27 @@ impl GlobalState {
     /// What it raises, with file and line.
     pub(crate) fn load(facts: Facts, spec: LoadSpec) -> Result<GlobalState, String> {
         let state = Rc::new(State::new(Arc::new(facts))?);
-        let load = || -> mlua::Result<Table> { state.runtime().get::<Function>("global_state")?.call(()) };
-        let env = load().map_err(|error| message_of(&error))?;
-        Ok(GlobalState { state, env, connection: Alone::new(&spec), caller: None })
+        let make = || -> mlua::Result<Table> { state.runtime().get::<Function>("global_state")?.call(()) };
+        let env = make().map_err(|error| message_of(&error))?;
+        let watchdog = Watchdog::new(state.facts.turn_max, || Stage::Prepares)?;
+        let caller = ScriptDriver::new(state.clone(), watchdog.watch(1), u32::MAX, Body::Caller)?;
+        let connection = Alone::new(&spec);
+        let mut script = GlobalState { state, env, connection, caller, _watchdog: watchdog };
+        let load = script.state.runtime().get("load_global_state");
+        script.call_with("", load.map_err(|error| message_of(&error))?, Value::Nil)?;
+        Ok(script)
+    }
+
+    /// Carries out a command of the script.
+    ///
+    /// # Errors
+    /// What it raises, with file and line.
+    pub(crate) fn run_command(&mut self, name: &str) -> Result<(), String> {
+        let find = || -> mlua::Result<(Function, String)> {
+            self.state.runtime().get::<Function>("command_function")?.call(name)
+        };
+        let (function, told_name) = find().map_err(|error| message_of(&error))?;
+        self.call_with(&told_name, function, Value::Nil)
     }
 
     fn sysbench(&self) -> mlua::Result<Table> {
@@ -119,35 +122,31 @@ impl GlobalState {
             let cmdline: Table = self.sysbench()?.get("cmdline")?;
             let Ok(options) = cmdline.get::<Table>("options") else { return Ok(Vec::new()) };
             let mut declared = Vec::new();
-            for pair in options.pairs::<String, Table>() {
-                let (name, entry) = pair?;
-                declared.push(declaration(name, &entry)?);
+            for pair in options.pairs::<Value, Value>() {
+                let (Value::String(name), Value::Table(entry)) = pair? else {
+                    return Err(mlua::Error::runtime("wrong table structure in sysbench.cmdline.options"));
+                };
+                declared.push(declaration(name.to_string_lossy().to_string(), &entry)?);
             }
             Ok(declared)
         };
-        read().map_err(|error| format!("sysbench.cmdline.options can't be read: {}", message_of(&error)))
+        // sysbench names the place in its own module.
+        read().map_err(|error| {
+            format!(
+                "`sysbench.cmdline.read_cmdline_options' function failed: [string \"sysbench.cmdline.lua\"]:0: {}",
+                message_of(&error)
+            )
+        })
     }
 
-    /// Tells the script the values of its options.
+    /// Gives the script the values of its options.
     ///
     /// # Errors
-    /// What a validator of the script raises or refuses.
+    /// Lua's: no memory.
     pub(crate) fn know_options(&self, values: &[(String, OptionValue)]) -> Result<(), String> {
         let know = || -> mlua::Result<()> {
             let table = options_table(&self.state.lua, values)?;
-            self.state.runtime().get::<Function>("know_options")?.call::<()>((&self.env, &table))?;
-            let cmdline: Table = self.sysbench()?.get("cmdline")?;
-            let Ok(options) = cmdline.get::<Table>("options") else { return Ok(()) };
-            for pair in options.pairs::<String, Table>() {
-                let (name, entry) = pair?;
-                if let Ok(validator) = entry.get::<Function>(4) {
-                    let value: Value = table.get(name.as_str())?;
-                    if !validator.call::<bool>((name.as_str(), value))? {
-                        return Err(mlua::Error::runtime(format!("Invalid value for the '{name}' option")));
-                    }
-                }
-            }
-            Ok(())
+            self.state.runtime().get::<Function>("know_options")?.call::<()>((&self.env, &table))
         };
         know().map_err(|error| message_of(&error))
     }
@@ -187,16 +186,9 @@ impl GlobalState {
             self.state.runtime().set("to_call", to_call)
         });
         is_told.map_err(|error| message_of(&error))?;
-        let caller = match &mut self.caller {
-            Some(caller) => caller,
-            None => self.caller.insert(Caller::new(&self.state)?),
-        };
-        self.connection.carry_out(&mut caller.driver).map_err(|message| {
+        self.connection.carry_out(&mut self.caller).map_err(|message| {
             let Some(failure) = self.state.facts.failure() else { return format!("{name}: {message}") };
-            if !failure.trace.is_empty() {
-                note(&failure.trace);
-            }
-            format!("`{}' function failed: {}", failure.function, failure.message)
+            failure.told()
         })
     }
 
@@ -204,28 +196,23 @@ impl GlobalState {
     ///
     /// # Errors
     /// What its own help raises.
-    pub(crate) fn help(&mut self, list: &str) -> Result<(), String> {
+    pub(crate) fn help(&mut self, test: &str, list: &str) -> Result<(), String> {
         let has_options = self.state.runtime().set("test_help", list).is_ok();
         if self.has_function("help") && has_options {
             return self.call("help");
         }
-        say(list);
+        say(&format!("{test} options:\n{list}"));
         Ok(())
     }
 
-    /// Gives the script's hook what is to be reported; without a hook, prints an intermediate report as sysbench does.
-    /// Whether it was reported.
+    /// Gives the script's hook what is to be reported, where it has one; whether it was reported.
     ///
     /// # Errors
     /// What the hook raises.
     pub(crate) fn report(&mut self, hook: &str, stat: &Stat) -> Result<bool, String> {
         let find = || -> mlua::Result<Option<(Function, Table)>> {
             let hooks: Table = self.sysbench()?.get("hooks")?;
-            let function = match hooks.get::<Value>(hook)? {
-                Value::Function(function) => function,
-                _ if hook == "report_intermediate" => self.state.runtime().get("report_default")?,
-                _ => return Ok(None),
-            };
+            let Value::Function(function) = hooks.get::<Value>(hook)? else { return Ok(None) };
             let table = self.state.lua.create_table()?;
             for (name, value) in stat.fields().iter().copied() {
                 table.set(name, value)?;
@@ -236,13 +223,12 @@ impl GlobalState {
         self.call_with(hook, function, Value::Table(table))?;
         Ok(true)
     }
-}
 
-impl Caller {
-    fn new(state: &Rc<State>) -> Result<Caller, String> {
-        let watchdog = Watchdog::new(state.facts.turn_max)?;
-        let driver = ScriptDriver::new(state.clone(), watchdog.watch(), u32::MAX, Body::Caller)?;
-        Ok(Caller { driver, _watchdog: watchdog })
+    /// No further report comes from this hook.
+    pub(crate) fn end_reports(&self, hook: &str) {
+        let end = || self.state.runtime().get::<Function>("end_reports")?.call::<()>(hook);
+        // It only prints the end of a list.
+        let _: mlua::Result<()> = end();
     }
 }
 
@@ -271,6 +257,8 @@ fn declaration(name: String, entry: &Table) -> mlua::Result<Declared> {
             _ => Type::Text,
         };
     }
+    let has_default = !matches!(entry.get::<Value>(2)?, Value::Nil);
+    let default = if has_default { default } else { OptionValue::Null };
     Ok(Declared { name, kind, default, description })
 }
 

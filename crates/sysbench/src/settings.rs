@@ -11,6 +11,9 @@ use crate::random::{Kind, RandomOptions};
 /// Debian's place for the server's socket, which stands for the host "localhost".
 const SOCKET_OF_LOCALHOST: &str = "/run/mysqld/mysqld.sock";
 
+/// The port that stands in messages for that socket.
+const PORT: u16 = 3306;
+
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub(crate) threads: u32,
@@ -36,6 +39,8 @@ pub(crate) struct Settings {
     pub(crate) percentile: u32,
     pub(crate) histogram: bool,
     pub(crate) text_only: bool,
+    pub(crate) dry_run: bool,
+    pub(crate) validate: bool,
     pub(crate) ignore_errors: IgnoreErrors,
     pub(crate) compression: bool,
     pub(crate) endpoints: Vec<Endpoint>,
@@ -57,6 +62,10 @@ impl Values<'_> {
 
     fn bounded(&self, name: &str, least: f64, most: f64) -> Result<f64, String> {
         let value = self.number(name);
+        if name == "threads" && value < least {
+            // With the empty line that sysbench prints here.
+            return Err(format!("Invalid value for --threads: {value}.\n"));
+        }
         if value < least || value > most {
             return Err(format!("Invalid value for --{name}: {value}. Give {least} to {most}."));
         }
@@ -85,7 +94,7 @@ impl Settings {
     /// The first value that can't be used, as sysbench says it.
     pub(crate) fn new(values: &[(String, OptionValue)]) -> Result<Settings, String> {
         let values = Values(values);
-        for name in ["mysql-dry-run", "mysql-ssl-key", "mysql-ssl-cert"] {
+        for name in ["mysql-ssl-key", "mysql-ssl-cert"] {
             if values.is_on(name) || !values.text(name).is_empty() {
                 return Err(format!("--{name} is not served: leave it out"));
             }
@@ -98,6 +107,7 @@ impl Settings {
             "disable" => true,
             other => return Err(format!("Invalid value for --db-ps-mode: {other}. Give auto or disable.")),
         };
+        let threads = values.bounded("threads", 1.0, 1e6)? as u32;
         let time = values.seconds("time")?;
         let (json, record) = (values.text("json"), values.text("record"));
         let random = RandomOptions {
@@ -117,7 +127,7 @@ impl Settings {
         checkpoints.sort_unstable();
         let tls = tls_of(&values);
         Ok(Settings {
-            threads: values.bounded("threads", 1.0, 1e6)? as u32,
+            threads,
             events: values.bounded("events", 0.0, 1e18)? as u64,
             time: (time > Duration::ZERO).then_some(time),
             warmup: values.seconds("warmup-time")?,
@@ -132,15 +142,31 @@ impl Settings {
             engine: values.text("engine").parse()?,
             random,
             seed: values.bounded("rand-seed", 0.0, 9e15)? as u64,
-            verbosity: values.bounded("verbosity", 0.0, 5.0)? as u32,
+            verbosity: values.bounded("verbosity", 0.0, 1e9)? as u32,
             percentile: values.bounded("percentile", 0.0, 100.0)? as u32,
             histogram: values.is_on("histogram"),
             text_only,
+            dry_run: values.is_on("mysql-dry-run"),
+            validate: values.is_on("validate"),
             ignore_errors: ignore_errors(values.list("mysql-ignore-errors"))?,
             compression: values.is_on("mysql-compression"),
             endpoints: endpoints(&values, &tls)?,
             is_unverified: tls == Tls::Insecure,
         })
+    }
+}
+
+impl Settings {
+    /// The servers as sysbench names them in messages, in the order in which they are used.
+    pub(crate) fn servers(&self) -> Vec<String> {
+        let name = |endpoint: &Endpoint| match &endpoint.target.address {
+            Address::Unix(path) if path == std::path::Path::new(SOCKET_OF_LOCALHOST) => {
+                format!("host 'localhost', port {PORT}")
+            }
+            Address::Unix(path) => format!("socket '{}'", path.display()),
+            Address::Tcp { host, port } => format!("host '{host}', port {port}"),
+        };
+        self.endpoints.iter().map(name).collect()
     }
 }
 

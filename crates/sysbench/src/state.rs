@@ -32,10 +32,12 @@ pub(crate) enum Want {
     Done = 9,
     Finished = 10,
     Failed = 11,
+    Connect = 12,
+    Errand = 13,
 }
 
 impl Want {
-    const ALL: [(Want, &'static str); 11] = [
+    const ALL: [(Want, &'static str); 13] = [
         (Want::Query, "QUERY"),
         (Want::Execute, "EXECUTE"),
         (Want::Prepare, "PREPARE"),
@@ -47,6 +49,8 @@ impl Want {
         (Want::Done, "DONE"),
         (Want::Finished, "FINISHED"),
         (Want::Failed, "FAILED"),
+        (Want::Connect, "CONNECT"),
+        (Want::Errand, "ERRAND"),
     ];
 
     pub(crate) fn from_number(number: i64) -> Option<Want> {
@@ -103,7 +107,7 @@ impl State {
         for (want, name) in Want::ALL {
             wants.set(name, want as i64)?;
         }
-        let sql: Table = lua.load(SQL).set_name("=whyso").call((&native, &wants))?;
+        let sql: Table = lua.load(SQL).set_name("=whyso").call((&native, &wants, facts.dry_run))?;
         let told = facts_table(&lua, &facts)?;
         let runtime: Table = lua.load(RUNTIME).set_name("=whyso").call((native, wants, sql, told))?;
         let samplers = Rc::new(RefCell::new(Samplers::new(facts.random)));
@@ -153,6 +157,8 @@ fn facts_table(lua: &Lua, facts: &Facts) -> mlua::Result<Table> {
     told.set("test", facts.test.as_str())?;
     told.set("percentile", facts.percentile)?;
     told.set("rate", facts.rate)?;
+    told.set("dry_run", facts.dry_run)?;
+    told.set("is_cpu_test", facts.is_cpu_test)?;
     told.set("package_path", facts.package_path.as_str())?;
     let command = match &facts.job {
         Job::Events => "run",
@@ -167,7 +173,9 @@ fn facts_table(lua: &Lua, facts: &Facts) -> mlua::Result<Table> {
     if !command.is_empty() {
         cmdline.set("command", command)?;
     }
-    cmdline.set("argv", facts.argv.clone())?;
+    let argv = lua.create_sequence_from(facts.argv.iter().map(String::as_str))?;
+    argv.set(0, "sysbench")?;
+    cmdline.set("argv", argv)?;
     cmdline.set("script_path", facts.test.as_str())?;
     told.set("cmdline", cmdline)?;
     told.set("options", options_table(lua, &facts.options)?)?;

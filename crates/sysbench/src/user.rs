@@ -9,6 +9,7 @@ use whyso_wire::{
 };
 use whyso_workload::Rng;
 
+use crate::errand::Errand;
 use crate::facts::Facts;
 use crate::random::Samplers;
 
@@ -155,12 +156,19 @@ pub(crate) struct User {
     pub(crate) scratch: Vec<u8>,
     pub(crate) sqlstate: [u8; 5],
     pub(crate) message: Vec<u8>,
-    /// What the script itself has counted.
-    pub(crate) counters: [u64; COUNTERS],
+    pub(crate) number: u32,
+    /// The shell command that it waits for.
+    pub(crate) errand: Option<Errand>,
+    pub(crate) errand_status: i32,
 }
 
 impl User {
-    pub(crate) fn new(facts: Arc<Facts>, samplers: Rc<std::cell::RefCell<Samplers>>, rng: Rng) -> User {
+    pub(crate) fn new(
+        facts: Arc<Facts>,
+        samplers: Rc<std::cell::RefCell<Samplers>>,
+        rng: Rng,
+        number: u32,
+    ) -> User {
         let view = View {
             status: STATUS_NONE,
             errno: 0,
@@ -191,7 +199,9 @@ impl User {
             scratch: Vec::new(),
             sqlstate: *b"HY000",
             message: Vec::new(),
-            counters: [0; COUNTERS],
+            number,
+            errand: None,
+            errand_status: 0,
         }
     }
 

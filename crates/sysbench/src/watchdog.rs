@@ -1,27 +1,102 @@
-//! Ends scripts that do not give way.
+//! Looks for scripts that do not give way, and ends those that keep a run from ending or other users from working.
 //!
-//! A thread looks at every loop; where a turn takes too long it sets a hook in the loop's Lua state, which raises an error
-//! at the script's next instruction. A script that catches it is struck again, and then at every instruction until its
+//! sysbench lets a script compute or wait for as long as it likes, and so does this: a user on a thread of its own, a
+//! command such as `prepare`, and the loading of a script are never ended for the time that they take. A script is
+//! ended only in three cases, which [`judge`] tells apart: other users of its loop cannot work because of it, the
+//! run's time is over and the script shows no end, or somebody interrupted the run.
+//!
+//! A thread looks at every loop. To end a turn it sets a hook in the loop's Lua state, which raises an error at the
+//! script's next instruction. A script that catches it is struck again, and then at every instruction until its
 //! coroutine has ended. Compiled traces look for hooks where LuaJIT was built with `LUAJIT_ENABLE_CHECKHOOK`, which
 //! `.cargo/config.toml` asks for.
 
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU32, AtomicU64};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use mlua::ffi::{self, lua_Debug, lua_State};
 use whyso_clock::monotonic_ns;
 
+use crate::say::note;
+
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// What a script gets to end after it was struck.
 const STRIKE_EVERY_NS: i64 = 1_000_000_000;
+/// What a script gets to end after the run was interrupted, or is to be given up.
+const GRACE_NS: i64 = 1_000_000_000;
 
-/// What a script that is struck is told.
+/// The error that is raised in a script that is struck.
 pub(crate) const TOO_LONG: &std::ffi::CStr =
     c"the script ran for too long without a query: a loop that never ends? (--turn-timeout=SECONDS allows more)";
+
+/// When the run's time is over, and when it is given up; in monotonic nanoseconds, `i64::MAX` where that is not known.
+static ENDS_NS: AtomicI64 = AtomicI64::new(i64::MAX);
+static GIVEN_UP_NS: AtomicI64 = AtomicI64::new(i64::MAX);
+
+/// The run's time is over then, or earlier if it was said before.
+pub(crate) fn run_ends_at(at_ns: i64) {
+    ENDS_NS.fetch_min(at_ns, Relaxed);
+}
+
+/// Nothing that still runs is waited for any more.
+pub(crate) fn give_up_now() {
+    GIVEN_UP_NS.fetch_min(monotonic_ns(), Relaxed);
+}
+
+/// What a script's turn is part of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// A command, or what comes before the events: only warned of.
+    Prepares,
+    Runs,
+}
+
+/// A turn that has not ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Turn {
+    begin_ns: i64,
+    /// The longest turn of this loop that has ended; resolved to [`LOOK_EVERY`].
+    longest_ns: i64,
+    /// Other users of the loop that have not left: they cannot work meanwhile.
+    others: u32,
+    stage: Stage,
+}
+
+/// What is known of the run's end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct End {
+    ends_ns: i64,
+    given_up_ns: i64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    GoesOn,
+    Warn,
+    Strike,
+}
+
+/// Decides on a turn. `turn_max_ns`: `--turn-timeout`.
+fn judge(turn: Turn, end: End, turn_max_ns: i64, now_ns: i64) -> Verdict {
+    let ran_ns = now_ns - turn.begin_ns;
+    let since = |at_ns: i64| now_ns.saturating_sub(at_ns.max(turn.begin_ns));
+    if now_ns >= end.given_up_ns && since(end.given_up_ns) >= GRACE_NS {
+        return Verdict::Strike;
+    }
+    // A script whose turns take long by nature gets as much again.
+    let patience_ns = turn_max_ns.max(turn.longest_ns.saturating_mul(2));
+    if now_ns >= end.ends_ns && since(end.ends_ns) > patience_ns {
+        return Verdict::Strike;
+    }
+    match turn.stage {
+        _ if turn.others == 0 || ran_ns <= turn_max_ns => Verdict::GoesOn,
+        Stage::Prepares => Verdict::Warn,
+        Stage::Runs => Verdict::Strike,
+    }
+}
 
 /// What the watchdog sees of a loop.
 #[derive(Debug, Default)]
@@ -31,6 +106,8 @@ struct Seen {
     coroutine: AtomicPtr<lua_State>,
     /// How often the turn was struck.
     strikes: AtomicU32,
+    /// Users that have not left.
+    users: AtomicU32,
     is_gone: AtomicBool,
 }
 
@@ -49,6 +126,8 @@ struct Watched {
     /// As they were found last, and when they had first been found so.
     edges: u64,
     since_ns: i64,
+    longest_ns: i64,
+    was_warned_of: bool,
 }
 
 /// A loop's side of the watchdog.
@@ -81,6 +160,12 @@ impl Watch {
     pub(crate) fn was_struck(&self) -> bool {
         self.seen.strikes.load(Relaxed) != 0
     }
+
+    /// A user of the loop has left.
+    pub(crate) fn user_left(&self) {
+        let users = self.seen.users.load(Relaxed);
+        self.seen.users.store(users.saturating_sub(1), Relaxed);
+    }
 }
 
 impl Drop for Watch {
@@ -98,11 +183,14 @@ pub(crate) struct Watchdog {
 }
 
 impl Watchdog {
-    /// Begins to watch; turns may take as long as `turn_max`.
+    /// Begins to watch. `turn_max`: how long a turn may keep other users from working; `stage`: what is under way now.
     ///
     /// # Errors
     /// No thread can be made.
-    pub(crate) fn new(turn_max: Duration) -> Result<Watchdog, String> {
+    pub(crate) fn new(
+        turn_max: Duration,
+        stage: impl Fn() -> Stage + Send + 'static,
+    ) -> Result<Watchdog, String> {
         let loops: Arc<Mutex<Vec<Watched>>> = Arc::default();
         let is_over = Arc::new(AtomicBool::new(false));
         let (watched, over) = (loops.clone(), is_over.clone());
@@ -112,21 +200,24 @@ impl Watchdog {
             .spawn(move || {
                 while !over.load(Acquire) {
                     std::thread::sleep(LOOK_EVERY);
-                    look(&mut watched.lock().unwrap_or_else(PoisonError::into_inner), turn_max_ns);
+                    look(&mut watched.lock().unwrap_or_else(PoisonError::into_inner), turn_max_ns, stage());
                 }
             })
             .map_err(|error| format!("the thread that watches scripts can't be made: {error}"))?;
         Ok(Watchdog { loops, is_over })
     }
 
-    /// Watches the loop of this thread.
-    pub(crate) fn watch(&self) -> Rc<Watch> {
-        let seen = Arc::new(Seen::default());
+    /// Watches the loop of this thread, which has so many users.
+    pub(crate) fn watch(&self, users: usize) -> Rc<Watch> {
+        let users = AtomicU32::new(u32::try_from(users).unwrap_or(u32::MAX));
+        let seen = Arc::new(Seen { users, ..Seen::default() });
         HERE.set(Arc::as_ptr(&seen));
         self.loops.lock().unwrap_or_else(PoisonError::into_inner).push(Watched {
             seen: seen.clone(),
             edges: 0,
             since_ns: 0,
+            longest_ns: 0,
+            was_warned_of: false,
         });
         Rc::new(Watch { seen })
     }
@@ -139,23 +230,43 @@ impl Drop for Watchdog {
 }
 
 /// A turn's time counts from the first look that found it, so that turns need read no clock.
-fn look(loops: &mut Vec<Watched>, turn_max_ns: i64) {
+fn look(loops: &mut Vec<Watched>, turn_max_ns: i64, stage: Stage) {
     loops.retain(|watched| !watched.seen.is_gone.load(Acquire));
     let now_ns = monotonic_ns();
+    let end = End { ends_ns: ENDS_NS.load(Relaxed), given_up_ns: GIVEN_UP_NS.load(Relaxed) };
     for watched in loops.iter_mut() {
         let seen = &watched.seen;
         let edges = seen.edges.load(Acquire);
         if edges != watched.edges {
+            if watched.edges % 2 == 1 {
+                watched.longest_ns = watched.longest_ns.max(now_ns - watched.since_ns);
+            }
             (watched.edges, watched.since_ns) = (edges, now_ns);
         }
-        let is_within = edges % 2 == 1;
+        if edges % 2 == 0 {
+            continue;
+        }
         let strikes = seen.strikes.load(Relaxed);
-        let allowed_ns = turn_max_ns.saturating_add(i64::from(strikes) * STRIKE_EVERY_NS);
-        if is_within && now_ns - watched.since_ns > allowed_ns {
-            seen.strikes.store(strikes + 1, Relaxed);
-            let coroutine = seen.coroutine.load(Acquire);
-            // LuaJIT lets another thread set a hook, to interrupt one that runs.
-            unsafe { ffi::lua_sethook(coroutine, Some(hook), ffi::LUA_MASKCOUNT, 1) };
+        let begin_ns = watched.since_ns.saturating_add(i64::from(strikes) * STRIKE_EVERY_NS);
+        let others = seen.users.load(Relaxed).saturating_sub(1);
+        let turn = Turn { begin_ns, longest_ns: watched.longest_ns, others, stage };
+        match judge(turn, end, turn_max_ns, now_ns) {
+            Verdict::GoesOn => {}
+            Verdict::Warn if watched.was_warned_of => {}
+            Verdict::Warn => {
+                watched.was_warned_of = true;
+                let seconds = turn_max_ns / 1_000_000_000;
+                note(&format!(
+                    "whyso: warning: the script has run for {seconds} s without a query, and {others} other users wait \
+                     for it; --engine=threads gives each user a thread of its own"
+                ));
+            }
+            Verdict::Strike => {
+                seen.strikes.store(strikes + 1, Relaxed);
+                let coroutine = seen.coroutine.load(Acquire);
+                // LuaJIT lets another thread set a hook, to interrupt one that runs.
+                unsafe { ffi::lua_sethook(coroutine, Some(hook), ffi::LUA_MASKCOUNT, 1) };
+            }
         }
     }
 }
@@ -172,6 +283,67 @@ unsafe extern "C-unwind" fn hook(state: *mut lua_State, _activation: *mut lua_De
         if strikes > 0 {
             // With the line at which the script is.
             ffi::luaL_error(state, c"%s".as_ptr(), TOO_LONG.as_ptr());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const S: i64 = 1_000_000_000;
+    const TURN_MAX_NS: i64 = 30 * S;
+    const NEVER: End = End { ends_ns: i64::MAX, given_up_ns: i64::MAX };
+
+    fn turn(stage: Stage, others: u32) -> Turn {
+        Turn { begin_ns: 0, longest_ns: 0, others, stage }
+    }
+
+    fn judged(turn: Turn, end: End, after_s: i64) -> Verdict {
+        judge(turn, end, TURN_MAX_NS, after_s * S)
+    }
+
+    #[test]
+    fn a_script_that_keeps_nobody_waiting_may_run_for_ever() {
+        for stage in [Stage::Prepares, Stage::Runs] {
+            assert_eq!(judged(turn(stage, 0), NEVER, 100_000), Verdict::GoesOn);
+        }
+    }
+
+    #[test]
+    fn a_command_that_keeps_others_waiting_is_warned_of_and_never_ended() {
+        assert_eq!(judged(turn(Stage::Prepares, 7), NEVER, 30), Verdict::GoesOn);
+        assert_eq!(judged(turn(Stage::Prepares, 7), NEVER, 31), Verdict::Warn);
+        assert_eq!(judged(turn(Stage::Prepares, 7), NEVER, 100_000), Verdict::Warn);
+    }
+
+    #[test]
+    fn an_event_that_keeps_others_waiting_is_ended() {
+        assert_eq!(judged(turn(Stage::Runs, 1), NEVER, 30), Verdict::GoesOn);
+        assert_eq!(judged(turn(Stage::Runs, 1), NEVER, 31), Verdict::Strike);
+    }
+
+    #[test]
+    fn an_event_without_end_does_not_outlive_the_run_and_a_long_one_does() {
+        let end = End { ends_ns: 10 * S, ..NEVER };
+        assert_eq!(judged(turn(Stage::Runs, 0), end, 40), Verdict::GoesOn);
+        assert_eq!(judged(turn(Stage::Runs, 0), end, 41), Verdict::Strike);
+        // Its turns took 50 s before: this one gets 100 s from the end on.
+        let long = Turn { longest_ns: 50 * S, ..turn(Stage::Runs, 0) };
+        assert_eq!(judged(long, end, 110), Verdict::GoesOn);
+        assert_eq!(judged(long, end, 111), Verdict::Strike);
+        // One that began after the end, such as thread_done(), gets the same from its own begin.
+        let late = Turn { begin_ns: 20 * S, ..turn(Stage::Runs, 0) };
+        assert_eq!(judged(late, end, 50), Verdict::GoesOn);
+        assert_eq!(judged(late, end, 51), Verdict::Strike);
+    }
+
+    #[test]
+    fn whatever_runs_is_ended_a_second_after_the_interruption() {
+        for stage in [Stage::Prepares, Stage::Runs] {
+            let end = End { given_up_ns: 5 * S, ..NEVER };
+            assert_eq!(judged(turn(stage, 0), end, 5), Verdict::GoesOn);
+            assert_eq!(judged(turn(stage, 0), end, 6), Verdict::Strike);
         }
     }
 }

@@ -21,7 +21,8 @@ impl ScriptWork {
     /// # Errors
     /// No thread can be made for the watchdog.
     pub(crate) fn new(facts: Arc<Facts>) -> Result<ScriptWork, String> {
-        let watchdog = Watchdog::new(facts.turn_max)?;
+        let of_stage = facts.clone();
+        let watchdog = Watchdog::new(facts.turn_max, move || of_stage.stage())?;
         let kinds = ["read", "write", "other"].map(str::to_string).to_vec();
         Ok(ScriptWork { facts, watchdog, kinds })
     }
@@ -32,9 +33,13 @@ impl Work for ScriptWork {
         &self.kinds
     }
 
+    fn connects_on_demand(&self) -> bool {
+        true
+    }
+
     fn drivers(&self, _loop_number: u32, users: &[u32]) -> Result<Vec<Box<dyn Driver>>, String> {
         let state = Rc::new(State::new(self.facts.clone())?);
-        let watch = self.watchdog.watch();
+        let watch = self.watchdog.watch(users.len());
         let body = match self.facts.job {
             Job::Events => Body::Worker,
             Job::Command(_) => Body::Command,

@@ -88,6 +88,25 @@ pub(crate) fn reopen(shared: &Shared, connection: u32) -> Result<Option<Session>
     }
 }
 
+/// Tries once to make a connection that a user asked for. `None`: the level was stopped.
+pub(crate) fn open_on_demand(shared: &Shared, connection: u32) -> Result<Option<Session>, LoadError> {
+    if shared.is_stopped() {
+        return Ok(None);
+    }
+    let endpoint = shared.endpoints.choose(connection);
+    let session = open(&shared.endpoints, endpoint, &*shared.work, shared.wishes, &shared.limits)?;
+    shared.endpoints.mark_up(endpoint);
+    Ok(Some(session))
+}
+
+/// Makes the connection that a user of a running level needs: see [`reopen`] and [`open_on_demand`].
+pub(crate) fn open_in_level(shared: &Shared, connection: u32) -> Result<Option<Session>, LoadError> {
+    match shared.work.connects_on_demand() {
+        true => open_on_demand(shared, connection),
+        false => reopen(shared, connection),
+    }
+}
+
 /// Whether it answers a login again: then it is up.
 pub(crate) fn probe(endpoints: &Endpoints, endpoint: u16, limits: &Limits) {
     let limits = Limits { connect: limits.connect.min(RECONNECT_TRY), ..*limits };

@@ -1,5 +1,6 @@
 //! Connections: how they are made, what goes over them, and which server they go to.
 
+pub(crate) mod client_error;
 pub(crate) mod connect;
 pub(crate) mod endpoints;
 pub(crate) mod layers;

@@ -1,7 +1,7 @@
 //! One connection without its input and output: what is to be written, and what the bytes that come mean.
 
 use std::io;
-use std::os::fd::RawFd;
+use std::os::fd::{OwnedFd, RawFd};
 use std::sync::Arc;
 
 use thiserror::Error;
@@ -12,7 +12,7 @@ use whyso_wire::{
 
 use crate::connection::layers::Layers;
 use crate::connection::login::LoggedIn;
-use crate::connection::stream::{Socket, Stream};
+use crate::connection::stream::{SharedSocket, Socket, Stream};
 use crate::driver::{Command, Expects, Handles, Kind, Preparation};
 use crate::error::LoadError;
 use crate::outcome::ErrorCode;
@@ -45,6 +45,8 @@ pub(crate) struct Session {
     sum: Sum,
     /// While the content of a local file is being sent: the number of its next packet.
     file_sequence: Option<u8>,
+    /// Of a session to nowhere: open for as long as the session is.
+    other_end: Option<OwnedFd>,
 }
 
 /// The sum over the results of a command so far.
@@ -114,7 +116,23 @@ impl Session {
             expects: Expects::Nothing,
             sum: Sum::default(),
             file_sequence: None,
+            other_end: None,
         }
+    }
+
+    /// A session whose server never says anything: it stands for the connection of a user that has asked for none yet.
+    pub(crate) fn nowhere(endpoint: u16) -> io::Result<Session> {
+        let (socket, other_end) = Socket::pair()?;
+        let logged_in = LoggedIn {
+            stream: Stream::Plain(SharedSocket(socket.into())),
+            agreed: Agreed { deprecate_eof: true, cache_metadata: false },
+            is_compressed: false,
+        };
+        Ok(Session { other_end: Some(other_end), ..Session::new(logged_in, endpoint) })
+    }
+
+    pub(crate) fn is_to_nowhere(&self) -> bool {
+        self.other_end.is_some()
     }
 
     pub(crate) fn socket(&self) -> &Arc<Socket> {

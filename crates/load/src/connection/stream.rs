@@ -3,6 +3,7 @@
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -54,6 +55,12 @@ impl Socket {
             }
         }
         Err(last_error)
+    }
+
+    /// Two sockets that are connected to each other.
+    pub(crate) fn pair() -> io::Result<(Socket, OwnedFd)> {
+        let (one, other) = UnixStream::pair()?;
+        Ok((Socket { fd: one.into(), is_unix: true, is_bounded: AtomicBool::new(false) }, other.into()))
     }
 
     pub(crate) fn is_unix(&self) -> bool {

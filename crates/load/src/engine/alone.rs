@@ -3,6 +3,7 @@
 use whyso_clock::monotonic_ns;
 use whyso_wire::Captured;
 
+use crate::connection::client_error::as_client_error;
 use crate::connection::connect::{self, RECEIVE_BYTES};
 use crate::connection::endpoints::Endpoints;
 use crate::connection::login::Wishes;
@@ -10,6 +11,7 @@ use crate::connection::session::{ExchangeError, Got, Parts, Session};
 use crate::driver::{Driver, Expects, Handles, Next, Nothing, Turn};
 use crate::engine::heard::Heard;
 use crate::engine::user::SERVER_LOST;
+use crate::error::LoadError;
 use crate::spec::LoadSpec;
 use crate::target::Limits;
 
@@ -65,7 +67,7 @@ impl Alone {
             match next {
                 Next::Send(command) => {
                     if self.session.is_none() {
-                        let mut session = self.open()?;
+                        let mut session = self.open().map_err(|error| connect::explained(error).to_string())?;
                         session.command = unsent;
                         self.session = Some(session);
                     }
@@ -99,8 +101,16 @@ impl Alone {
                 }
                 Next::Reconnect => {
                     self.quit();
-                    self.session = Some(self.open()?);
-                    heard = Heard::Connected { lost: None };
+                    match self.open() {
+                        Ok(session) => {
+                            self.session = Some(session);
+                            heard = Heard::Connected { lost: None };
+                        }
+                        Err(error) => {
+                            let (code, text) = as_client_error(&error);
+                            (heard, message) = (Heard::Lost(code), text);
+                        }
+                    }
                 }
                 Next::Pause(pause) => std::thread::sleep(pause),
                 Next::Again(_) => {}
@@ -110,11 +120,10 @@ impl Alone {
         }
     }
 
-    fn open(&self) -> Result<Session, String> {
-        let opened = connect::open(&self.endpoints, 0, &Nothing, self.wishes, &self.limits);
-        let session = opened.map_err(|error| connect::explained(error).to_string())?;
+    fn open(&self) -> Result<Session, LoadError> {
+        let session = connect::open(&self.endpoints, 0, &Nothing, self.wishes, &self.limits)?;
         let bound = session.socket().bound_waits(Some(self.limits.stall));
-        bound.map_err(|error| format!("a bound on the waits can't be set: {error}"))?;
+        bound.map_err(|error| LoadError::Spec(format!("a bound on the waits can't be set: {error}")))?;
         Ok(session)
     }
 

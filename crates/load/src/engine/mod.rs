@@ -366,6 +366,11 @@ fn open_missing(
             openers.push(scope.spawn(move || -> Result<(), LoadError> {
                 for (number, place) in share {
                     let endpoint = endpoints.choose(*number);
+                    if work.connects_on_demand() {
+                        let nowhere = Session::nowhere(endpoint);
+                        **place = Some(nowhere.map_err(|error| LoadError::Spec(error.to_string()))?);
+                        continue;
+                    }
                     let opened = connect::open(endpoints, endpoint, work, wishes, limits);
                     **place = Some(opened.map_err(connect::explained)?);
                 }
@@ -384,7 +389,9 @@ fn open_missing(
 /// Drops the connections that the server has closed while they were idle, or no longer serves.
 fn drop_dead(sessions: &mut [Option<Session>], limits: &Limits) {
     for place in sessions {
-        let is_dead = place.as_mut().is_some_and(|session| !connect::answers(session, limits));
+        let is_dead = place
+            .as_mut()
+            .is_some_and(|session| !session.is_to_nowhere() && !connect::answers(session, limits));
         if is_dead {
             *place = None;
         }

@@ -83,7 +83,7 @@ impl Opener {
 }
 
 fn do_job(shared: &Shared, loop_number: u32, job: Job, done: &Sender<Opened>) {
-    let result = connect::reopen(shared, job.connection);
+    let result = connect::open_in_level(shared, job.connection);
     // A loop that has ended does not want it any more.
     if done.send(Opened { slot: job.slot, result }).is_ok() {
         shared.wake(loop_number);

@@ -186,7 +186,7 @@ impl Worker<'_> {
     /// Makes a new connection. `false`: none can be had.
     fn connect(&mut self, now_ns: &mut i64) -> bool {
         self.at.ring.at_rest.store(true, Relaxed);
-        let opened = connect::reopen(self.at.shared, self.user.number);
+        let opened = connect::open_in_level(self.at.shared, self.user.number);
         self.at.ring.at_rest.store(false, Relaxed);
         *now_ns = monotonic_ns();
         match opened {
@@ -197,6 +197,10 @@ impl Worker<'_> {
                 true
             }
             Ok(None) => false,
+            Err(error) if self.at.shared.work.connects_on_demand() => {
+                self.session = self.user.not_connected(&self.at, &error);
+                self.session.is_some()
+            }
             Err(error) => {
                 self.at
                     .shared

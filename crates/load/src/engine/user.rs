@@ -6,11 +6,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use whyso_clock::monotonic_ns;
 use whyso_wire::encode;
 
+use crate::connection::client_error::as_client_error;
 use crate::connection::session::{ExchangeError, Got, Parts, Session, Sum};
 use crate::driver::{Command, Driver, Expects, Kind, Next, Turn};
 use crate::engine::heard::Heard;
 use crate::engine::pace::Ticket;
 use crate::engine::shared::Shared;
+use crate::error::LoadError;
 use crate::measure::ring::{Event, Ring, What};
 use crate::outcome::{Cause, ErrorCode};
 
@@ -385,6 +387,26 @@ impl User {
         }
         if self.phase == Phase::Inside {
             self.heard = Heard::Connected { lost };
+        }
+    }
+
+    /// The connection that it asked for could not be made, which its driver is to hear. Gives a session to nowhere,
+    /// which stands in for the connection.
+    #[cold]
+    pub(crate) fn not_connected(&mut self, at: &Teller<'_>, error: &LoadError) -> Option<Session> {
+        let endpoint = at.shared.endpoints.home(self.number);
+        match Session::nowhere(endpoint) {
+            Ok(session) => {
+                let (code, message) = as_client_error(error);
+                self.message = message;
+                self.heard = Heard::Lost(code);
+                Some(session)
+            }
+            Err(error) => {
+                at.shared.fail(Cause::Driver, format!("no socket could be made: {error}"));
+                self.end();
+                None
+            }
         }
     }
 

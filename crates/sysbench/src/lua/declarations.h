@@ -11,6 +11,8 @@ struct whyso_user {
   sql_result result;
 };
 
+struct whyso_connection { uint32_t number; };
+
 struct whyso_loop { struct whyso_user *user; };
 
 struct whyso_param { int32_t kind; int32_t is_null; int64_t integer; double real; uint32_t length; uint32_t length_max; char text[?]; };

@@ -26,6 +26,10 @@ local served = {
       yield(wants.PAUSE, tonumber(microseconds))
       return 0
    end,
+   sleep = function(seconds)
+      yield(wants.PAUSE, tonumber(seconds) * 1e6)
+      return 0
+   end,
 }
 
 local declared = {}
@@ -136,13 +140,9 @@ local function report_default(stat)
    local seconds = stat.time_interval
    local queries, reads, writes, other = each_second(stat)
    print(string.format(
-      "[ %.0fs ] thds: %d tps: %4.2f qps: %4.2f (r/w/o: %4.2f/%4.2f/%4.2f) lat (ms,%d%%): %4.2f err/s: %4.2f reconn/s: %4.2f",
+      "[ %.0fs ] thds: %d tps: %4.2f qps: %4.2f (r/w/o: %4.2f/%4.2f/%4.2f) lat (ms,%d%%): %4.2f err/s %4.2f reconn/s: %4.2f",
       stat.time_total, stat.threads_running, stat.events / seconds, queries, reads, writes, other,
       facts.percentile, stat.latency_pct * 1000, stat.errors / seconds, stat.reconnects / seconds))
-   if facts.rate > 0 then
-      print(string.format("[ %.0fs ] queue length: %d, concurrency: %d", stat.time_total, stat.queue_length or 0,
-                          stat.concurrency or 0))
-   end
 end
 
 local function report_csv(stat)
@@ -153,12 +153,14 @@ local function report_csv(stat)
                        stat.latency_pct * 1000, stat.errors / seconds, stat.reconnects / seconds))
 end
 
-local json_begun = false
+-- By the name of the hook that reports: whether its list has begun.
+local json_begun = {}
 local function report_json(stat)
    local seconds = stat.time_interval
    local queries, reads, writes, other = each_second(stat)
-   if not json_begun then
-      json_begun = true
+   local series = runtime.reports or "report"
+   if not json_begun[series] then
+      json_begun[series] = true
       io.write("[\n")
    else
       io.write(",\n")
@@ -181,7 +183,13 @@ local function report_json(stat)
       stat.latency_pct * 1000, stat.errors / seconds, stat.reconnects / seconds))
 end
 
-runtime.report_default = report_default
+-- No further report comes from this hook.
+function runtime.end_reports(series)
+   if json_begun[series] then
+      json_begun[series] = nil
+      io.write("\n]\n")
+   end
+end
 
 -- Modules --------------------------------------------------------------------------------------------------------------
 
@@ -217,13 +225,13 @@ local function find_module(path, name)
 end
 
 local shared_modules = {
-   string = string, table = table, math = math, io = io, os = os, debug = debug, coroutine = coroutine,
+   string = string, table = table, math = math, io = io, debug = debug, coroutine = coroutine,
    bit = bit, jit = jit, ffi = script_ffi,
 }
 
 local function package_of(env)
    local package = { path = facts.package_path, cpath = _G.package.cpath, config = _G.package.config,
-                     preload = {}, loaded = { _G = env } }
+                     preload = {}, loaded = { _G = env, os = env.os } }
    for name, module in pairs(shared_modules) do
       package.loaded[name] = module
    end
@@ -268,11 +276,23 @@ local function copy_of(table)
 end
 
 local globals = copy_of(_G)
+-- By environment: the coroutine that may yield to the engine.
+local own_coroutine = setmetatable({}, { __mode = "k" })
 
 -- An environment for one user, and what is known of the user; `user` is nil in the global state, `tid` its number.
 function runtime.environment(user, tid)
    local env = copy_of(globals)
    env._G, env.print = env, print
+   env.os = copy_of(os)
+   -- Others of the loop work while a shell command runs.
+   function env.os.execute(command)
+      if command == nil or native.loop.user == nil or coroutine.running() ~= own_coroutine[env] then
+         return os.execute(command)
+      end
+      native.start_errand(native.loop, command, #command)
+      yield(wants.ERRAND)
+      return native.errand_status(native.loop)
+   end
    local hooks = {}
    -- A connection is held for as long as the script refers to it.
    local own = { user = user, hooks = hooks, held = setmetatable({}, { __mode = "v" }) }
@@ -291,17 +311,23 @@ function runtime.environment(user, tid)
       report_default = report_default, report_csv = report_csv, report_json = report_json,
    }
    env.sysbench.db = env.sysbench.sql
+   if facts.is_cpu_test then
+      env.count_primes = function(limit) return native.count_primes(native.loop, limit) end
+   end
+   -- Whether it is among the script's own commands, with a function.
+   local function is_own(name)
+      local commands = cmdline.commands
+      local command = type(commands) == "table" and commands[name] or nil
+      return type(command) == "table" and command[1] ~= nil
+   end
    function cmdline.command_defined(name)
-      local command = cmdline.commands and cmdline.commands[name]
-      return command ~= nil or (name ~= "run" and type(env[name]) == "function")
+      return is_own(name) or ((name == "prepare" or name == "cleanup") and type(env[name]) == "function")
    end
    function cmdline.command_parallel(name)
-      local command = cmdline.commands and cmdline.commands[name]
-      return type(command) == "table" and command[2] == true
+      return is_own(name) and cmdline.commands[name][2] == true
    end
    function cmdline.call_command(name)
-      local command = cmdline.commands and cmdline.commands[name]
-      local body = command and (type(command) == "table" and command[1] or command) or env[name]
+      local body = is_own(name) and cmdline.commands[name][1] or env[name]
       if type(body) ~= "function" then
          error("the script has no command '" .. tostring(name) .. "'", 2)
       end
@@ -360,15 +386,24 @@ function runtime.know_options(env, options)
    runtime.set_options(env)
 end
 
--- Runs the script's body for the global state; what fails is told as for a user.
+-- The environment of the global state; its coroutine runs the script's body in it.
 function runtime.global_state()
    local env, own = runtime.environment(nil, 0)
-   runtime.own_of_global_state = own
-   local went_well, problem = xpcall(runtime.load_script, runtime.with_trace, env)
-   if not went_well then
-      error(tostring(problem), 0)
-   end
+   runtime.env_of_global_state, runtime.own_of_global_state = env, own
    return env
+end
+
+function runtime.load_global_state()
+   runtime.load_script(runtime.env_of_global_state)
+end
+
+-- What a command of the script is called by, where one user carries it out: in the global state.
+function runtime.command_function(name)
+   local env = runtime.env_of_global_state
+   local function body() env.sysbench.cmdline.call_command(name) end
+   local commands = env.sysbench.cmdline.commands
+   local is_own = type(commands) == "table" and commands[name] ~= nil
+   return body, is_own and "sysbench.cmdline.call_command" or name
 end
 
 -- Keeps where an error came from, which is lost when its frames are left.
@@ -381,6 +416,11 @@ local function with_trace(problem)
 end
 runtime.with_trace = with_trace
 
+-- An error that a script raised, as sysbench prints it.
+local function text_of(problem)
+   return (type(problem) == "string" or type(problem) == "number") and tostring(problem) or "(not a string)"
+end
+
 -- Calls a function of the script; `name` is for the message.
 local function call(name, body, ...)
    local went_well, problem = xpcall(body, with_trace, ...)
@@ -391,7 +431,7 @@ local function call(name, body, ...)
       problem = string.format("an ignored error stands outside event(), where nothing can be begun again: %d: %s",
                               problem.sql_errno, problem.sql_errmsg)
    end
-   error({ name = name, message = tostring(problem), trace = runtime.trace }, 0)
+   error({ name = name, message = text_of(problem), trace = runtime.trace }, 0)
 end
 
 -- What a yield gives before an event; see Told in driver.rs.
@@ -407,10 +447,10 @@ local function run_event(env, own, tid)
          return result
       end
       if type(result) ~= "table" or result.errcode ~= 1 then
-         if type(result) == "table" then
-            result = result.sql_errmsg or "error object is a table value"
+         if type(result) == "table" and result.sql_errmsg then
+            result = result.sql_errmsg
          end
-         error({ name = "thread_run", message = tostring(result), trace = runtime.trace }, 0)
+         error({ name = "thread_run", message = text_of(result), trace = runtime.trace }, 0)
       end
       if yield(AGAIN, tonumber(result.sql_errno) or 0) ~= GOES_ON then
          return true
@@ -426,10 +466,16 @@ local function run_event(env, own, tid)
    end
 end
 
+-- Runs the script's body for a user; what fails is not said to be of a function.
+local function load_for_user(env)
+   call("", runtime.load_script, env)
+end
+
 -- What a worker's coroutine does.
 function runtime.worker(user, tid)
    local env, own = runtime.environment(user, tid)
-   call("sysbench.load", runtime.load_script, env)
+   own_coroutine[env] = coroutine.running()
+   load_for_user(env)
    runtime.set_options(env)
    if type(env.event) ~= "function" then
       error({ name = "event", message = "cannot find the event() function in " .. facts.test }, 0)
@@ -450,19 +496,25 @@ function runtime.worker(user, tid)
          ends = yield(DONE)
       end
    end
-   local con = own.held.con
-   if ends == IS_OVER and con then
-      con.is_open, con.is_over = false, true
+   if ends == IS_OVER then
+      sql.end_connection(own)
    end
    if type(env.thread_done) == "function" then
-      call("thread_done", env.thread_done, tid)
+      local went_well, problem = pcall(call, "thread_done", env.thread_done, tid)
+      if not went_well then
+         -- The user's events are done: they count.
+         local text = "`thread_done' function failed: " .. problem.message
+         native.log_line(native.loop, text, #text, 0)
+         native.fail_late(native.loop)
+      end
    end
 end
 
 -- What the coroutine of a command (prepare, cleanup, …) does.
 function runtime.command(user, tid)
    local env = runtime.environment(user, tid)
-   call("sysbench.load", runtime.load_script, env)
+   own_coroutine[env] = coroutine.running()
+   load_for_user(env)
    runtime.set_options(env)
    call("sysbench.cmdline.call_command", env.sysbench.cmdline.call_command, facts.command)
 end
@@ -471,8 +523,10 @@ end
 -- function's name, for messages, the function, and its argument.
 function runtime.caller(user)
    runtime.own_of_global_state.user = user
+   own_coroutine[runtime.env_of_global_state] = coroutine.running()
    repeat
       local name, body, argument = unpack(runtime.to_call, 1, 3)
+      runtime.reports = name
       call(name, body, argument)
    until yield(DONE) == IS_OVER
 end

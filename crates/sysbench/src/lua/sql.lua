@@ -1,6 +1,6 @@
 -- Connections, statements, parameters and results, as scripts see them.
 -- Arguments: what Rust serves (see bridge.rs), and what a coroutine yields for (see driver.rs).
-local native, wants = ...
+local native, wants, is_dry_run = ...
 local ffi = require("ffi")
 local yield, setmetatable, error, type, tostring = coroutine.yield, setmetatable, error, type, tostring
 local text_of = ffi.string
@@ -16,8 +16,15 @@ local sql = {
 local IGNORABLE, FATAL = 1, 2
 -- What a yield for a command gives; see Told in driver.rs.
 local WITH_ROWS, FAILED = 1, 2
-local QUERY, EXECUTE, PREPARE, NOTHING, RECONNECT =
-   wants.QUERY, wants.EXECUTE, wants.PREPARE, wants.NOTHING, wants.RECONNECT
+local QUERY, EXECUTE, PREPARE, NOTHING, CONNECT, RECONNECT =
+   wants.QUERY, wants.EXECUTE, wants.PREPARE, wants.NOTHING, wants.CONNECT, wants.RECONNECT
+local COUNT_OTHER, COUNT_ERROR = 0, 4
+local FATAL_LINE, ALERT_LINE = 0, 1
+
+-- Prints a line of the log, as sysbench does.
+local function log(priority, text)
+   native.log_line(native.loop, text, #text, priority)
+end
 local KIND_INTEGER, KIND_REAL, KIND_TEXT = 1, 2, 3
 local NO_PLACE = 0xffffffff
 local BULK_BYTES_MAX = 512 * 1024
@@ -63,31 +70,51 @@ function Result.fetch_row(self)
    return row, columns
 end
 
-function Result.free()
+function Result.free(self)
+   if self == nil or native.free_result(native.loop) ~= 0 then
+      log(ALERT_LINE, "attempt to free an invalid result set")
+      error("db_free_results() failed", 0)
+   end
+   return true
 end
 
 ffi.metatype("sql_result", Result)
 
 local Connection = {}
 local Statement = {}
+-- By connection: its fields, as scripts see them, and what is known of it here.
+local state_of = setmetatable({}, { __mode = "k" })
 
-local function forget_error(con)
-   con.error, con.sql_errno, con.sql_state, con.sql_errmsg = 0, 0, nil, nil
+local function forget_error(state)
+   state.error, state.sql_errno, state.sql_state, state.sql_errmsg = 0, 0, nil, nil
 end
 
--- Raises what became of the last command. `level` is the script's own line.
-local function raise(con, query, level)
-   local user = con.user
-   con.error, con.sql_errno = user.status, user.sql_errno
-   con.sql_state = native.sql_state(native.loop) ~= 0 and left_text(user) or ""
-   con.sql_errmsg = native.sql_message(native.loop) ~= 0 and left_text(user) or ""
+-- Takes over what became of the last command.
+local function take_error(state)
+   local user = state.user
+   state.error, state.sql_errno = user.status, user.sql_errno
+   state.sql_state = native.sql_state(native.loop) ~= 0 and left_text(user) or ""
+   state.sql_errmsg = native.sql_message(native.loop) ~= 0 and left_text(user) or ""
+end
+
+-- Raises what became of the last command. `name`: the function of the C client that sysbench would have called; `shown`:
+-- the query for hooks. `level` is the script's own line.
+local function raise(con, query, shown, name, level)
+   local state = state_of[con]
+   local user = state.user
+   take_error(state)
    local err = {
-      connection = con, query = query, sql_errno = con.sql_errno, sql_state = con.sql_state,
-      sql_errmsg = con.sql_errmsg,
+      connection = con, query = shown, sql_errno = state.sql_errno, sql_state = state.sql_state,
+      sql_errmsg = state.sql_errmsg,
    }
-   local hook = con.hooks.sql_error_ignorable
-   if con.error == IGNORABLE or (con.error == FATAL and type(hook) == "function" and hook(err)) then
-      con.error = IGNORABLE
+   if state.error == FATAL then
+      log(FATAL_LINE, string.format("%s returned error %d (%s) for query '%s'", name, state.sql_errno,
+                                    state.sql_errmsg, query))
+      -- The engine counts those that are ignored.
+      native.count(native.loop, COUNT_ERROR)
+   end
+   local hook = state.hooks.sql_error_ignorable
+   if state.error == IGNORABLE or (state.error == FATAL and type(hook) == "function" and hook(err)) then
       if user.is_over ~= 0 then
          yield(RECONNECT)
          user.is_over = 0
@@ -95,34 +122,42 @@ local function raise(con, query, level)
       err.errcode = 1
       error(err, level + 1)
    end
-   native.note_query(native.loop, query, #query)
-   error(string.format("SQL error, errno = %d, state = '%s': %s", con.sql_errno, con.sql_state, con.sql_errmsg),
-         level + 1)
+   error(string.format("SQL error, errno = %d, state = '%s': %s", state.sql_errno, state.sql_state,
+                       state.sql_errmsg), level + 1)
 end
 
--- `level`: the script's own line, as error() takes it from whoever calls this.
-local function check_open(con, level)
-   if con.is_over then
+-- What is known of a connection that can be used. `level`: the script's own line, as error() takes it from whoever calls
+-- this.
+local function usable(con, level)
+   local state = state_of[con]
+   if state.is_over then
       error("the run is over: thread_done() is called without a connection", level + 1)
-   elseif not con.is_open then
-      error("the connection is closed: call con:reconnect() or drv:connect() first", level + 1)
+   elseif not state.is_open then
+      state.error = FATAL
+      log(ALERT_LINE, "attempt to use an already closed connection")
+      error("SQL API error", level + 2)
    end
+   return state
 end
 
 -- Sends a query and waits for its answer; whether it has rows. `level` as above.
 local function ask(con, query, level)
-   check_open(con, level + 1)
+   local state = usable(con, level + 1)
+   if is_dry_run then
+      native.count(loop, COUNT_OTHER)
+      return false
+   end
    write_query(query)
    local outcome = yield(QUERY)
    if outcome == FAILED then
-      raise(con, query, level + 1)
+      raise(con, query, query, "mysql_drv_query()", level + 1)
    end
    return outcome == WITH_ROWS
 end
 
 function Connection.query(con, query)
    if ask(con, query, 2) then
-      return con.result
+      return state_of[con].result
    end
    return no_result
 end
@@ -131,7 +166,7 @@ function Connection.query_row(con, query)
    if not ask(con, query, 2) then
       return nil
    end
-   local row, columns = con.result:fetch_row()
+   local row, columns = state_of[con].result:fetch_row()
    if row == nil then
       return nil
    end
@@ -142,27 +177,35 @@ function Connection.next_result(con)
    if native.next_result(native.loop) == 0 then
       return no_result
    end
-   return con.user.has_rows ~= 0 and con.result or no_result
+   local state = state_of[con]
+   return state.user.has_rows ~= 0 and state.result or no_result
 end
 
 function Connection.more_results()
    return native.more_results(native.loop) ~= 0
 end
 
-function Connection.check_error(con, result)
+function Connection.check_error(_, result)
    return result
 end
 
 function Connection.prepare(con, query)
-   check_open(con, 2)
-   local user = con.user
+   local state = usable(con, 2)
+   local user = state.user
    local statement = setmetatable({ connection = con, query = query, params = {} }, Statement)
+   if is_dry_run then
+      statement.place = native.new_statement(native.loop, query, #query, 1)
+      return statement
+   end
    if native.is_text_only(native.loop) == 0 then
       native.prepare(native.loop, query, #query)
       if yield(PREPARE) ~= FAILED then
          statement.place = native.new_statement(native.loop, query, #query, 0)
       elseif user.sql_errno ~= 1295 then
-         raise(con, query, 2)
+         take_error(state)
+         log(FATAL_LINE, "mysql_stmt_prepare() failed")
+         log(FATAL_LINE, string.format('MySQL error: %d "%s"', state.sql_errno, state.sql_errmsg))
+         error("SQL API error", 2)
       end
    end
    if statement.place == nil then
@@ -173,58 +216,97 @@ function Connection.prepare(con, query)
 end
 
 function Connection.bulk_insert_init(con, query)
-   check_open(con, 2)
-   con.bulk_head, con.bulk_rows, con.bulk_bytes, con.bulk_count = query, {}, 0, 0
+   local state = usable(con, 2)
+   state.bulk_head, state.bulk_rows, state.bulk_bytes, state.bulk_count = query, {}, 0, 0
+   return true
 end
 
 local function flush(con, level)
-   if con.bulk_count == 0 then
+   local state = state_of[con]
+   if state.bulk_count == 0 then
       return
    end
-   local query = con.bulk_head .. table.concat(con.bulk_rows, ",")
-   con.bulk_rows, con.bulk_bytes, con.bulk_count = {}, 0, 0
+   local query = state.bulk_head .. table.concat(state.bulk_rows, ",")
+   state.bulk_rows, state.bulk_bytes, state.bulk_count = {}, 0, 0
+   if is_dry_run then
+      native.count(loop, COUNT_OTHER)
+      return
+   end
    write_query(query)
    if yield(QUERY) == FAILED then
-      raise(con, con.bulk_head, level + 1)
+      raise(con, query, state.bulk_head, "mysql_drv_query()", level + 1)
    end
 end
 
 function Connection.bulk_insert_next(con, values)
-   check_open(con, 2)
-   if con.bulk_head == nil then
-      error("bulk_insert_next() without bulk_insert_init()", 2)
+   local state = usable(con, 2)
+   if state.bulk_head == nil then
+      log(ALERT_LINE, "attempt to call bulk_insert_next() before bulk_insert_init()")
+      error("db_bulk_insert_next() failed", 2)
    end
-   if con.bulk_bytes + #values + 1 > BULK_BYTES_MAX - #con.bulk_head then
+   if state.bulk_bytes + #values + 1 > BULK_BYTES_MAX - #state.bulk_head then
       flush(con, 2)
    end
-   con.bulk_count = con.bulk_count + 1
-   con.bulk_rows[con.bulk_count] = values
-   con.bulk_bytes = con.bulk_bytes + #values + 1
+   state.bulk_count = state.bulk_count + 1
+   state.bulk_rows[state.bulk_count] = values
+   state.bulk_bytes = state.bulk_bytes + #values + 1
+   return true
 end
 
 function Connection.bulk_insert_done(con)
-   check_open(con, 2)
-   flush(con, 2)
-   con.bulk_head, con.bulk_rows = nil, nil
+   local state = usable(con, 2)
+   if state.bulk_head ~= nil then
+      flush(con, 2)
+      state.bulk_head, state.bulk_rows = nil, nil
+   end
+   return true
 end
 
 function Connection.disconnect(con)
-   con.is_open = false
-   return 0
+   local state = state_of[con]
+   if not state.is_open and not state.is_over then
+      log(ALERT_LINE, "attempt to close an already closed connection")
+   end
+   state.is_open = false
+   return true
 end
 
 function Connection.reconnect(con)
-   if con.is_over then
-      return 0
+   local state = state_of[con]
+   if state.is_over or is_dry_run then
+      return true
    end
-   con.is_open = true
-   yield(RECONNECT)
-   forget_error(con)
-   return 0
+   if not state.is_open then
+      log(ALERT_LINE, "attempt to close an already closed connection")
+      return true
+   end
+   if yield(RECONNECT) == FAILED then
+      state.is_open = false
+      error("assertion failed!", 2)
+   end
+   forget_error(state)
+   return true
 end
 
-Connection.__index = Connection
-Connection.__tostring = function() return "<sql_connection>" end
+-- A method of connections, or a field of this one.
+local function member(con, key)
+   local method = Connection[key]
+   if method ~= nil then
+      return method
+   end
+   return state_of[con][key]
+end
+
+local connection_type = ffi.typeof("struct whyso_connection")
+local connections_made = 0
+
+ffi.metatype(connection_type, {
+   __index = member,
+   __eq = function(one, other)
+      return ffi.istype(connection_type, one) and ffi.istype(connection_type, other) and one.number == other.number
+   end,
+   __tostring = function() return "<sql_connection>" end,
+})
 
 function Statement.bind_create(statement, kind, length_max)
    local types = sql.type
@@ -239,7 +321,7 @@ function Statement.bind_create(statement, kind, length_max)
          error("bind_create() of a text needs its greatest length as second argument", 2)
       end
    else
-      error("Unsupported argument type: " .. tostring(kind) .. " (dates and times are bound as VARCHAR)", 2)
+      error("Unsupported argument type: " .. tostring(kind), 2)
    end
    local bytes = native_kind == KIND_TEXT and length_max or 0
    local param = ffi.new("struct whyso_param", bytes)
@@ -249,6 +331,9 @@ end
 
 function Statement.bind_param(statement, ...)
    local count = select("#", ...)
+   if count < 1 then
+      return nil
+   end
    local params = { ... }
    for place = 1, count do
       if not ffi.istype("struct whyso_param", params[place]) then
@@ -268,7 +353,11 @@ end
 
 function Statement.execute(statement)
    local con = statement.connection
-   check_open(con, 2)
+   local state = usable(con, 2)
+   if is_dry_run then
+      native.count(loop, COUNT_OTHER)
+      return no_result
+   end
    local form, outcome = write_execution(statement.place), nil
    if form == 0 then
       outcome = yield(EXECUTE)
@@ -278,9 +367,10 @@ function Statement.execute(statement)
       error("the statement was closed, or its parameters are not bound: " .. statement.query, 2)
    end
    if outcome == WITH_ROWS then
-      return con.result
+      return state.result
    elseif outcome == FAILED then
-      raise(con, statement.query, 2)
+      local name = form == 0 and "mysql_stmt_execute()" or "mysql_drv_query()"
+      raise(con, statement.query, "<prepared statement>", name, 2)
    end
    return no_result
 end
@@ -292,8 +382,11 @@ end
 function Statement.close(statement)
    local place = statement.place
    statement.place = NO_PLACE
-   if native.close(native.loop, place) ~= 0 and not statement.connection.is_over then
-      yield(NOTHING)
+   if native.close(native.loop, place) ~= 0 then
+      local state = state_of[statement.connection]
+      if state.is_open and not state.is_over then
+         yield(NOTHING)
+      end
    end
    return 0
 end
@@ -347,25 +440,37 @@ end
 function Driver.connect(driver)
    local own = driver.own
    if own.user == nil then
-      error("no connection can be had while the script is loaded: connect in a function, such as thread_init()", 2)
+      error("connection creation failed", 2)
    end
-   if own.held.con ~= nil and own.held.con.is_open then
+   local held = own.held.con
+   if held ~= nil and state_of[held].is_open then
+      held = nil
       collectgarbage()
       if own.held.con ~= nil then
          error("one user has one connection at a time here, and this one has a connection that is open: use that one, "
                .. "close it by con:disconnect() first, or run more threads", 2)
       end
    end
-   if own.has_connected then
-      yield(RECONNECT)
-   end
-   own.has_connected = true
    local user = own.user
-   local con = setmetatable({
+   if not is_dry_run and yield(CONNECT) == FAILED then
+      error("connection creation failed", 2)
+   end
+   connections_made = connections_made + 1
+   local con = connection_type(connections_made)
+   state_of[con] = {
       user = user, hooks = own.hooks, is_open = true, result = user.result, error = 0, sql_errno = 0,
-   }, Connection)
+   }
    own.held.con = con
    return con
+end
+
+-- Nothing can be sent any more on a user's connection.
+function sql.end_connection(own)
+   local con = own.held.con
+   if con ~= nil then
+      local state = state_of[con]
+      state.is_open, state.is_over = false, true
+   end
 end
 
 -- `own`: what one environment knows of its user.
@@ -376,8 +481,10 @@ function sql.for_user(own)
       error = sql.error,
       driver = function(name)
          if name ~= nil and name ~= "mysql" then
-            error("'" .. tostring(name) .. "' is not served: the only database driver is mysql", 2)
+            log(FATAL_LINE, "invalid database driver name: '" .. tostring(name) .. "'")
+            error("failed to initialize the DB driver", 2)
          end
+         native.use_sql(native.loop)
          return driver
       end,
    }

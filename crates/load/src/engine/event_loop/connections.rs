@@ -144,6 +144,11 @@ impl Core<'_> {
                 self.adds.push(slot);
             }
             Ok(None) => self.users[user as usize].end(),
+            Err(error) if self.at.shared.work.connects_on_demand() => {
+                self.slots[slot as usize].session =
+                    self.users[user as usize].not_connected(&self.at, &error);
+                self.adds.push(slot);
+            }
             Err(error) => {
                 let message = format!("no connection could be made again: {error}");
                 self.at.shared.fail(Cause::ConnectionLost, message);
