@@ -99,7 +99,9 @@ enum Awaits {
     /// The pause between two tries is over next.
     NextTry,
     /// A shell command, since this time.
-    Errand { since_ns: i64 },
+    Errand {
+        since_ns: i64,
+    },
 }
 
 impl ScriptDriver {
@@ -320,7 +322,8 @@ impl ScriptDriver {
 
     /// Looks whether the shell command has ended.
     fn await_errand(&mut self, since_ns: i64, now_ns: i64) -> Option<Next> {
-        if let Some(status) = self.user.errand.as_ref().and_then(Errand::status) {
+        let ended = self.user.errand.as_ref().and_then(Errand::status);
+        if let Some(status) = ended.or(was_interrupted().then_some(-1)) {
             self.user.errand_status = status;
             self.user.errand = None;
             self.awaits = Awaits::Nothing;

@@ -291,7 +291,8 @@ pub(crate) fn resolve(
         // sysbench checks the values of these only.
         let is_checked_by_name = kind == Type::Bool && one.value.is_some();
         let value = parse_value(&one.name, kind, one.value.as_deref());
-        values[place].1 = value.map_err(|problem| if is_checked_by_name { one.refused() } else { problem })?;
+        values[place].1 =
+            value.map_err(|problem| if is_checked_by_name { one.refused() } else { problem })?;
     }
     Ok(values)
 }
@@ -381,9 +382,12 @@ mod tests {
     #[test]
     fn dashes_and_underscores_are_the_same_and_the_last_value_counts() {
         let declared = general();
-        let values =
-            resolve(&declared, &[given("rand_seed", Some("1")), given("rand-seed", Some("2"))], Others::AreRefused)
-                .unwrap();
+        let values = resolve(
+            &declared,
+            &[given("rand_seed", Some("1")), given("rand-seed", Some("2"))],
+            Others::AreRefused,
+        )
+        .unwrap();
         assert!(values.contains(&("rand-seed".to_string(), OptionValue::Number(2.0))));
         let refused = resolve(&declared, &[given("bogus", Some("1"))], Others::AreRefused);
         assert_eq!(refused, Err("invalid option: --bogus=1".to_string()));

@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use whyso_clock::monotonic_ns;
 use whyso_load::{
-    Arrivals, Engine, EngineKind, Interval, LevelOutcome, LevelSpec, Limits, LoadSpec, Pacing, Profile, Running,
+    Arrivals, Engine, EngineKind, Interval, LevelOutcome, LevelSpec, Limits, LoadSpec, Pacing, Profile,
+    Running,
 };
 
 use crate::bridge::USES_SQL;
@@ -33,7 +34,7 @@ const RECONNECT_MAX: Duration = Duration::from_secs(10);
 const OPEN_LOOP_END: Duration = Duration::from_millis(500);
 
 /// Events that are due and not begun, in an open loop, above which sysbench gives up.
-const QUEUE_MAX: u64 = 100_000;
+const QUEUE_MAX: f64 = 100_000.0;
 const QUEUE_IS_FULL: &str = "The event queue is full. This means the worker threads are unable to keep up with the \
                              specified event generation rate";
 /// Longest time that an interrupted run is waited for.
@@ -177,10 +178,10 @@ pub(crate) fn events(
         let rest = deadline.map_or(poll, |deadline| deadline.saturating_duration_since(Instant::now()));
         std::thread::sleep(poll.min(rest));
         for interval in running.intervals().try_iter() {
-            is_overrun |= interval.backlog.is_some_and(|backlog| backlog > QUEUE_MAX);
             reporter.take(&interval)?;
             recording.iter_mut().for_each(|recording| recording.interval(&interval));
         }
+        is_overrun = settings.rate > 0.0 && is_queue_full(settings.rate, &running);
         if is_overrun {
             break;
         }
@@ -235,6 +236,12 @@ pub(crate) fn events(
     }
     let recorded = recording.map(|recording| recording.finish(&outcome, was_interrupted()));
     Ok(Ended { run, outcome, recorded, how })
+}
+
+/// Whether more events are due and not done than sysbench would keep.
+fn is_queue_full(rate: f64, running: &Running) -> bool {
+    let seconds = (monotonic_ns() - running.begin_ns()) as f64 / 1e9;
+    rate * seconds - running.live().transactions as f64 > QUEUE_MAX
 }
 
 fn say_started(threads: u32) {

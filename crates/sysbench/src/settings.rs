@@ -133,7 +133,7 @@ impl Settings {
             warmup: values.seconds("warmup-time")?,
             forced_shutdown: forced_shutdown(values.text("forced-shutdown"), time)?,
             init_timeout: Duration::from_secs_f64(values.bounded("thread-init-timeout", 1.0, 1e6)?),
-            rate: values.bounded("rate", 0.0, 1e9)?,
+            rate: values.bounded("rate", 0.0, 1e10)?,
             report_interval: values.bounded("report-interval", 0.0, 1e9)? as u64,
             checkpoints,
             turn_max: Duration::from_secs_f64(values.bounded("turn-timeout", 1.0, 1e9)?),

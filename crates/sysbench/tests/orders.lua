@@ -50,6 +50,11 @@ local function load_warehouse(con, w)
    con:bulk_insert_done()
 end
 
+local function wait_for_tables()
+   print("waiting for tables")
+   assert(os.execute("sleep 2") == 0)
+end
+
 local function each_warehouse_of_mine(body)
    local _, con = connect()
    for w = sysbench.tid % sysbench.opt.threads + 1, sysbench.opt.scale, sysbench.opt.threads do
@@ -68,7 +73,12 @@ local function check_warehouse(con, w)
 end
 
 sysbench.cmdline.commands = {
-   prepare = { function() each_warehouse_of_mine(load_warehouse) end, sysbench.cmdline.PARALLEL_COMMAND },
+   prepare = {
+      function()
+         wait_for_tables()
+         each_warehouse_of_mine(load_warehouse)
+      end, sysbench.cmdline.PARALLEL_COMMAND,
+   },
    check = { function() each_warehouse_of_mine(check_warehouse) end, sysbench.cmdline.PARALLEL_COMMAND },
 }
 

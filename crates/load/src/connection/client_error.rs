@@ -68,9 +68,15 @@ mod tests {
         let text = "Can't connect to local server through socket '/tmp/none' (2)";
         assert_eq!(connect("/tmp/none", none()), (2002, text.to_string()));
         let refuses = io::Error::from_raw_os_error(libc::ECONNREFUSED);
-        assert_eq!(connect("db1:3306", refuses), (2002, "Can't connect to server on 'db1' (115)".to_string()));
+        assert_eq!(
+            connect("db1:3306", refuses),
+            (2002, "Can't connect to server on 'db1' (115)".to_string())
+        );
         let unknown = io::Error::other("failed to lookup address information");
-        assert_eq!(connect("nowhere:3306", unknown), (2005, "Unknown server host 'nowhere' (-2)".to_string()));
+        assert_eq!(
+            connect("nowhere:3306", unknown),
+            (2005, "Unknown server host 'nowhere' (-2)".to_string())
+        );
         let error = LoadError::Refused {
             address: "db1:3306".to_string(),
             user: "nobody".to_string(),

@@ -67,7 +67,8 @@ impl Alone {
             match next {
                 Next::Send(command) => {
                     if self.session.is_none() {
-                        let mut session = self.open().map_err(|error| connect::explained(error).to_string())?;
+                        let mut session =
+                            self.open().map_err(|error| connect::explained(error).to_string())?;
                         session.command = unsent;
                         self.session = Some(session);
                     }

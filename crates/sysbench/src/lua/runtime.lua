@@ -345,7 +345,15 @@ function runtime.environment(user, tid)
    -- Names from sysbench 0.5 that scripts still use.
    env.thread_id, env.test = tid, facts.test
    env.sb_rand, env.sb_rand_uniform, env.sb_rand_gaussian = rand.default, rand.uniform, rand.gaussian
-   env.sb_rand_special, env.sb_rand_uniq, env.sb_rand_str = rand.special, rand.unique, rand.string
+   env.sb_rand_special, env.sb_rand_str = rand.special, rand.string
+   -- Those outside the range are left out, so that none repeats.
+   function env.sb_rand_uniq(least, most)
+      local number
+      repeat
+         number = rand.unique()
+      until number >= (least or 0) and number <= (most or number)
+      return number
+   end
    env.sb_rnd = function() return rand.uniform(0, 1073741822) end
    env.DB_ERROR_NONE, env.DB_ERROR_RESTART_TRANSACTION, env.DB_ERROR_FAILED = 0, 1, 2
    env.db_connect = function() env.db_connection = env.sysbench.sql.driver():connect() end

@@ -145,8 +145,7 @@ impl Core<'_> {
             }
             Ok(None) => self.users[user as usize].end(),
             Err(error) if self.at.shared.work.connects_on_demand() => {
-                self.slots[slot as usize].session =
-                    self.users[user as usize].not_connected(&self.at, &error);
+                self.slots[slot as usize].session = self.users[user as usize].not_connected(&self.at, &error);
                 self.adds.push(slot);
             }
             Err(error) => {
