@@ -281,8 +281,11 @@ unsafe extern "C-unwind" fn hook(state: *mut lua_State, _activation: *mut lua_De
             ffi::lua_sethook(state, None, 0, 0);
         }
         if strikes > 0 {
-            // With the line at which the script is.
-            ffi::luaL_error(state, c"%s".as_ptr(), TOO_LONG.as_ptr());
+            // With the line at which the script is: within a hook, level 0 is the function that runs.
+            ffi::luaL_where(state, 0);
+            ffi::lua_pushstring(state, TOO_LONG.as_ptr());
+            ffi::lua_concat(state, 2);
+            ffi::lua_error(state);
         }
     }
 }

@@ -135,7 +135,10 @@ local function usable(con, level)
    elseif not state.is_open then
       state.error = FATAL
       log(ALERT_LINE, "attempt to use an already closed connection")
-      error("SQL API error", level + 2)
+      -- sysbench names the line that called the script's function, where that is a line of the script too.
+      local caller = debug.getinfo(level + 2, "S")
+      local is_script = caller ~= nil and caller.what ~= "C" and caller.source ~= "=whyso"
+      error("SQL API error", is_script and level + 2 or 0)
    end
    return state
 end
