@@ -43,7 +43,7 @@ fn main() -> ExitCode {
         pairs.len(),
         100.0 * sd_log
     );
-    let seen = smallest_seen(BLOCKS as u32, sd_log).map_or(f64::NAN, |ratio| 100.0 * (ratio - 1.0));
+    let seen = smallest_seen(BLOCKS as u32, sd_log, 1).map_or(f64::NAN, |ratio| 100.0 * (ratio - 1.0));
     println!(
         "{COMPARISONS} studies of {BLOCKS} blocks each; the smallest effect that four of five would find: {seen:.2} %"
     );

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::effect::tested;
+use super::equivalence::equivalence_p;
 use super::holm::holm;
 use super::student::{power, two_sided_p};
 use super::verdict::Verdict;
@@ -27,6 +28,12 @@ pub enum Method {
 /// What was measured of two sides.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Sides {
+    /// Neighbours in time, which resemble each other: of each side, by how much the variance of its mean is larger than it seems.
+    Correlated {
+        first: Vec<f64>,
+        second: Vec<f64>,
+        widening: [f64; 2],
+    },
     /// (first, second) of each block.
     Paired(Vec<(f64, f64)>),
     Apart {
@@ -49,7 +56,12 @@ pub struct Contrast {
     pub p: Option<f64>,
     /// The same, corrected for all comparisons that were made ([`judge`]).
     pub p_corrected: Option<f64>,
-    /// The smallest ratio above 1 that would be found in four of five repetitions, were both sides to spread as they did ([`judge`]).
+    /// Probability of a difference as small as this one where the true one matters, corrected likewise: below 5 % the sides are equivalent
+    /// ([`judge`]).
+    #[serde(default)]
+    pub p_equivalence: Option<f64>,
+    /// The smallest ratio above 1 that would be found in four of five repetitions, were both sides to spread as they did, at the level that is
+    /// left for one of all comparisons ([`judge`]).
     pub smallest_seen: Option<f64>,
     /// `None` where nothing was tested.
     pub verdict: Option<Verdict>,
@@ -59,7 +71,8 @@ pub struct Contrast {
 pub fn contrast(sides: &Sides) -> Option<Contrast> {
     match sides {
         Sides::Paired(pairs) => paired(pairs),
-        Sides::Apart { first, second } => apart(&logs(first), &logs(second)),
+        Sides::Apart { first, second } => apart(&logs(first), &logs(second), [1.0; 2]),
+        Sides::Correlated { first, second, widening } => apart(&logs(first), &logs(second), *widening),
     }
 }
 
@@ -75,6 +88,7 @@ fn untested(ratio: f64) -> Contrast {
         degrees: None,
         p: None,
         p_corrected: None,
+        p_equivalence: None,
         smallest_seen: None,
         verdict: None,
     }
@@ -96,7 +110,7 @@ fn paired(pairs: &[(f64, f64)]) -> Option<Contrast> {
 
 /// B. L. Welch, "The generalization of 'Student's' problem when several different population variances are involved", Biometrika 34, 1947; the
 /// degrees of freedom by F. E. Satterthwaite, "An approximate distribution of estimates of variance components", Biometrics Bulletin 2, 1946.
-fn apart(first: &[f64], second: &[f64]) -> Option<Contrast> {
+fn apart(first: &[f64], second: &[f64], widening: [f64; 2]) -> Option<Contrast> {
     if first.is_empty() || second.is_empty() {
         return None;
     }
@@ -107,12 +121,13 @@ fn apart(first: &[f64], second: &[f64]) -> Option<Contrast> {
         return Some(untested);
     }
     // Of a side: the variance of its mean, and its degrees of freedom.
-    let of_mean = |logs: &[f64]| {
+    let of_mean = |logs: &[f64], widening: f64| {
         let (mean, degrees) = (mean(logs), logs.len() as f64 - 1.0);
         let squares: f64 = logs.iter().map(|log| (log - mean) * (log - mean)).sum();
-        (squares / degrees / logs.len() as f64, degrees)
+        (widening * squares / degrees / logs.len() as f64, degrees)
     };
-    let ((one, one_degrees), (other, other_degrees)) = (of_mean(first), of_mean(second));
+    let (one, one_degrees) = of_mean(first, widening[0]);
+    let (other, other_degrees) = of_mean(second, widening[1]);
     let variance = one + other;
     let degrees = match variance * variance / (one * one / one_degrees + other * other / other_degrees) {
         degrees if degrees.is_finite() => degrees,
@@ -130,23 +145,28 @@ fn apart(first: &[f64], second: &[f64]) -> Option<Contrast> {
     })
 }
 
-/// The smallest ratio above 1 that is found in four of five repetitions, by the power of either t test.
-fn smallest_seen(contrast: &Contrast) -> Option<f64> {
-    let (Some([low, high]), Some(degrees)) = (contrast.ci95, contrast.degrees) else { return None };
-    let error = (high.ln() - low.ln()) / 2.0 / t_quantile_975(degrees);
-    Some((errors_seen(degrees) * error).exp()).filter(|ratio| ratio.is_finite())
+/// Standard error of the logarithm of the ratio, and its degrees of freedom.
+fn error(contrast: &Contrast) -> Option<(f64, f64)> {
+    let ([low, high], degrees) = (contrast.ci95?, contrast.degrees?);
+    Some(((high.ln() - low.ln()) / 2.0 / t_quantile_975(degrees), degrees))
 }
 
-/// Standard errors of a difference that the test finds in four of five repetitions.
-fn errors_seen(degrees: f64) -> f64 {
+/// The smallest ratio above 1 that is found in four of five repetitions, by the power of either t test.
+fn smallest_seen(contrast: &Contrast, alpha: f64) -> Option<f64> {
+    let (error, degrees) = error(contrast)?;
+    Some((errors_seen(degrees, alpha) * error).exp()).filter(|ratio| ratio.is_finite())
+}
+
+/// Standard errors of a difference that a test at level `alpha` finds in four of five repetitions.
+fn errors_seen(degrees: f64, alpha: f64) -> f64 {
     let (mut low, mut high) = (0.0, 4.0);
-    // One degree of freedom needs some 26 of them.
-    while power(degrees, high) < POWER && high < 1e3 {
+    // One degree of freedom needs some 26 of them at 5 %, and ten times as many at a tenth of that.
+    while power(degrees, high, alpha) < POWER && high < 1e5 {
         high *= 2.0;
     }
     for _ in 0..50 {
         let middle = (low + high) / 2.0;
-        if power(degrees, middle) < POWER { low = middle } else { high = middle }
+        if power(degrees, middle, alpha) < POWER { low = middle } else { high = middle }
     }
     high
 }
@@ -157,14 +177,20 @@ pub fn judge(contrasts: &mut [Contrast], matters: f64, more_is_faster: bool) {
     let mut of_tests: Vec<&mut Contrast> =
         contrasts.iter_mut().filter(|contrast| contrast.p.is_some()).collect();
     let corrected = holm(&of_tests.iter().filter_map(|contrast| contrast.p).collect::<Vec<f64>>());
-    for (contrast, p) in of_tests.iter_mut().zip(corrected) {
+    let small = of_tests.iter().map(|contrast| {
+        error(contrast)
+            .map_or(1.0, |(error, degrees)| equivalence_p(contrast.ratio.ln(), error, degrees, matters))
+    });
+    let small = holm(&small.collect::<Vec<f64>>());
+    let alpha = ALPHA / of_tests.len().max(1) as f64;
+    for ((contrast, p), p_equivalence) in of_tests.iter_mut().zip(corrected).zip(small) {
         contrast.p_corrected = Some(p);
-        contrast.smallest_seen = smallest_seen(contrast);
-        let would_be_seen = contrast.smallest_seen.is_some_and(|seen| seen <= matters);
+        contrast.p_equivalence = Some(p_equivalence);
+        contrast.smallest_seen = smallest_seen(contrast, alpha);
         contrast.verdict = Some(match p < ALPHA {
             true if (contrast.ratio > 1.0) == more_is_faster => Verdict::Faster,
             true => Verdict::Slower,
-            false if would_be_seen => Verdict::NoDifferenceFound,
+            false if p_equivalence < ALPHA => Verdict::NoDifferenceFound,
             false => Verdict::TooNoisyToSay,
         });
     }
@@ -269,7 +295,7 @@ mod tests {
         assert!((0.035..=0.065).contains(&by_chance), "{by_chance}");
         // The true standard error, and degrees close to those of the noisier side.
         let error = (0.01_f64.powi(2) / 4.0 + 0.04_f64.powi(2) / 8.0).sqrt();
-        let seen = found(errors_seen(8.6) * error);
+        let seen = found(errors_seen(8.6, ALPHA) * error);
         assert!((seen - POWER).abs() < 0.03, "{seen}");
     }
 

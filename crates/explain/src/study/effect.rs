@@ -21,7 +21,8 @@ pub struct Effect {
     pub sd_log: Option<f64>,
     /// Blocks in which both were measured.
     pub blocks: u32,
-    /// The smallest effect that so many blocks with this spread would have shown in four of five studies, as a ratio above 1.
+    /// The smallest effect that this many blocks with this spread would show in four of five studies, as a ratio above 1; at the level that is
+    /// left for one of all comparisons, once these are known ([`super::compare`]).
     pub smallest_seen: Option<f64>,
 }
 
@@ -32,7 +33,7 @@ pub fn effect(pairs: &[(f64, f64)], seed: u64) -> Option<Effect> {
     let logs = logs(pairs);
     if logs.len() >= 2 {
         effect.bootstrap95 = Some(bootstrap95(&logs, seed).map(f64::exp));
-        effect.smallest_seen = effect.sd_log.and_then(|sd_log| smallest_seen(effect.blocks, sd_log));
+        effect.smallest_seen = effect.sd_log.and_then(|sd_log| smallest_seen(effect.blocks, sd_log, 1));
     }
     Some(effect)
 }

@@ -8,6 +8,7 @@ mod change_points;
 mod contrast;
 mod dip;
 mod effect;
+mod equivalence;
 mod holm;
 pub mod measures;
 mod power;

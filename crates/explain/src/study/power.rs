@@ -8,28 +8,38 @@ use super::student;
 /// A study should find in so many of its repetitions what it says that it could see.
 const POWER: f64 = 0.8;
 
+/// Level of a test where nothing else is compared.
+const ALPHA: f64 = 0.05;
+
 /// Probability that a two-sided t test at 5 % over so many blocks finds an effect of `effect_log` (the logarithm of a ratio), where blocks'
 /// logarithms have the standard deviation `sd_log`.
 pub fn power(blocks: u32, effect_log: f64, sd_log: f64) -> f64 {
+    power_at(ALPHA, blocks, effect_log, sd_log)
+}
+
+fn power_at(alpha: f64, blocks: u32, effect_log: f64, sd_log: f64) -> f64 {
     if blocks < 2 || !effect_log.is_finite() || !sd_log.is_finite() || sd_log < 0.0 {
         return 0.0;
     }
     if sd_log == 0.0 {
-        return if effect_log == 0.0 { 0.05 } else { 1.0 };
+        return if effect_log == 0.0 { alpha } else { 1.0 };
     }
-    student::power(f64::from(blocks - 1), effect_log.abs() / sd_log * f64::from(blocks).sqrt())
+    student::power(f64::from(blocks - 1), effect_log.abs() / sd_log * f64::from(blocks).sqrt(), alpha)
 }
 
-/// The smallest effect, as a ratio above 1, that so many blocks with this spread show in four of five studies; `None` for fewer than two blocks.
-pub fn smallest_seen(blocks: u32, sd_log: f64) -> Option<f64> {
+/// The smallest effect, as a ratio above 1, that so many blocks with this spread show in four of five studies, at the level that is left
+/// for one of this many comparisons (at least 1); `None` for fewer than two blocks.
+pub fn smallest_seen(blocks: u32, sd_log: f64, comparisons: usize) -> Option<f64> {
     if blocks < 2 || !sd_log.is_finite() {
         return None;
     }
     if sd_log <= 0.0 {
         return Some(1.0);
     }
+    let alpha = ALPHA / comparisons.max(1) as f64;
+    let power = |effect_log: f64| power_at(alpha, blocks, effect_log, sd_log);
     let (mut low, mut high) = (0.0, sd_log);
-    while power(blocks, high, sd_log) < POWER {
+    while power(high) < POWER {
         high *= 2.0;
         if high > 1e3 {
             return None;
@@ -37,7 +47,7 @@ pub fn smallest_seen(blocks: u32, sd_log: f64) -> Option<f64> {
     }
     for _ in 0..60 {
         let middle = (low + high) / 2.0;
-        if power(blocks, middle, sd_log) < POWER { low = middle } else { high = middle }
+        if power(middle) < POWER { low = middle } else { high = middle }
     }
     Some(high.exp())
 }
@@ -63,9 +73,11 @@ mod tests {
 
     #[test]
     fn more_blocks_see_smaller_effects() {
-        let seen: Vec<f64> = [2, 3, 5, 10, 40].map(|blocks| smallest_seen(blocks, 0.05).unwrap()).to_vec();
+        let seen: Vec<f64> = [2, 3, 5, 10, 40].map(|blocks| smallest_seen(blocks, 0.05, 1).unwrap()).to_vec();
         assert!(seen.windows(2).all(|pair| pair[0] > pair[1]), "{seen:?}");
-        assert!((power(10, smallest_seen(10, 0.05).unwrap().ln(), 0.05) - POWER).abs() < 1e-3);
-        assert_eq!((smallest_seen(1, 0.1), smallest_seen(4, 0.0)), (None, Some(1.0)));
+        assert!((power(10, smallest_seen(10, 0.05, 1).unwrap().ln(), 0.05) - POWER).abs() < 1e-3);
+        assert_eq!((smallest_seen(1, 0.1, 1), smallest_seen(4, 0.0, 1)), (None, Some(1.0)));
+        let of_many = [1, 5, 20].map(|comparisons| smallest_seen(6, 0.05, comparisons).unwrap());
+        assert!(of_many[0] < of_many[1] && of_many[1] < of_many[2], "{of_many:?}");
     }
 }

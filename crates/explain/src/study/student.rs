@@ -2,8 +2,6 @@
 
 use statrs::distribution::{ChiSquared, Continuous, ContinuousCDF, Normal, StudentsT};
 
-use crate::interval::t_quantile_975;
-
 /// Steps of the integral over χ².
 const STEPS: u32 = 400;
 
@@ -20,12 +18,29 @@ pub(super) fn two_sided_p(difference: f64, error: f64, degrees: f64) -> f64 {
     StudentsT::new(0.0, 1.0, degrees).map_or(1.0, |distribution| (2.0 * distribution.cdf(-t)).clamp(0.0, 1.0))
 }
 
-/// Probability that a two-sided test at 5 % finds a difference of so many standard errors.
+/// Probability of a difference like this one or a greater, in its direction, where there is none.
+pub(super) fn one_sided_p(difference: f64, error: f64, degrees: f64) -> f64 {
+    if error == 0.0 {
+        return if difference > 0.0 { 0.0 } else { 1.0 };
+    }
+    let t = difference / error;
+    if !t.is_finite() {
+        return 1.0;
+    }
+    StudentsT::new(0.0, 1.0, degrees).map_or(1.0, |distribution| distribution.cdf(-t).clamp(0.0, 1.0))
+}
+
+/// The number that Student's t exceeds in size with probability `alpha`.
+fn critical(degrees: f64, alpha: f64) -> f64 {
+    StudentsT::new(0.0, 1.0, degrees).map_or(f64::INFINITY, |t| t.inverse_cdf(1.0 - alpha / 2.0))
+}
+
+/// Probability that a two-sided test at level `alpha` finds a difference of so many standard errors.
 ///
 /// By the noncentral t distribution: the ratio of a normal around `errors` and the root of an independent χ² divided by its degrees.
-pub(super) fn power(degrees: f64, errors: f64) -> f64 {
+pub(super) fn power(degrees: f64, errors: f64, alpha: f64) -> f64 {
     let (Ok(normal), Ok(chi2)) = (Normal::new(0.0, 1.0), ChiSquared::new(degrees)) else { return 0.0 };
-    let critical = t_quantile_975(degrees);
+    let critical = critical(degrees, alpha);
     // Over the root of χ², whose density has no pole at 0 from one degree on.
     let end = degrees.sqrt() + 8.0;
     let step = end / f64::from(STEPS);
@@ -46,7 +61,7 @@ mod tests {
 
     #[test]
     fn between_whole_degrees_the_power_lies_between_theirs() {
-        let of = |degrees| power(degrees, 3.0);
+        let of = |degrees| power(degrees, 3.0, 0.05);
         assert!(of(4.0) < of(4.5) && of(4.5) < of(5.0), "{} {} {}", of(4.0), of(4.5), of(5.0));
     }
 }

@@ -3,7 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use super::effect::{Effect, effect};
+use super::equivalence::equivalence_p;
 use super::holm::holm;
+use super::power::smallest_seen;
 use crate::interval::t_quantile_975;
 
 /// Found where the corrected probability is below this.
@@ -16,9 +18,9 @@ const UNSTABLE_SD_LOG: f64 = 0.15;
 pub enum Verdict {
     Faster,
     Slower,
-    /// None was found, and one that matters would have been.
+    /// None was found, and an equivalence test shows that it is smaller than what matters.
     NoDifferenceFound,
-    /// None was found, and one that matters might have been missed.
+    /// None was found, and there may be one that matters.
     TooNoisyToSay,
 }
 
@@ -53,6 +55,9 @@ pub struct Compared {
     pub effect: Effect,
     /// `effect.p`, corrected for all comparisons that were made; `None` with fewer than two blocks.
     pub p_corrected: Option<f64>,
+    /// Probability of a difference as small as this one where the true one matters, corrected likewise: below 5 % the two are equivalent.
+    #[serde(default)]
+    pub p_equivalence: Option<f64>,
     pub verdict: Verdict,
 }
 
@@ -60,24 +65,44 @@ pub struct Compared {
 /// smallest difference that is worth knowing, as a ratio above 1.
 pub fn compare(comparisons: &[Vec<(f64, f64)>], matters: f64, seed: u64) -> Vec<Option<Compared>> {
     let effects: Vec<Option<Effect>> = comparisons.iter().map(|pairs| effect(pairs, seed)).collect();
-    let tested: Vec<f64> = effects.iter().flatten().filter_map(|effect| effect.p).collect();
-    let mut corrected = holm(&tested).into_iter();
+    let mut compared = judged(&effects, matters);
+    let tests = compared.iter().flatten().filter(|one| one.p_corrected.is_some()).count();
+    for Compared { effect, .. } in compared.iter_mut().flatten() {
+        effect.smallest_seen = effect.sd_log.and_then(|sd_log| smallest_seen(effect.blocks, sd_log, tests));
+    }
+    compared
+}
+
+/// Effects with their verdicts.
+fn judged(effects: &[Option<Effect>], matters: f64) -> Vec<Option<Compared>> {
+    let different: Vec<f64> = effects.iter().flatten().filter_map(|effect| effect.p).collect();
+    let small: Vec<f64> = effects.iter().flatten().filter_map(|effect| of_effect(effect, matters)).collect();
+    let (mut different, mut small) = (holm(&different).into_iter(), holm(&small).into_iter());
     let mut compared = |effect: Effect| {
-        let p_corrected = effect.p.and_then(|_| corrected.next());
-        let would_be_seen = effect.smallest_seen.is_some_and(|seen| seen <= matters);
+        let p_corrected = effect.p.and_then(|_| different.next());
+        let p_equivalence = effect.p.and_then(|_| small.next());
+        let is_equivalent = p_equivalence.is_some_and(|p| p < ALPHA);
         let verdict = match p_corrected {
             Some(p) if p < ALPHA && effect.ratio > 1.0 => Verdict::Faster,
             Some(p) if p < ALPHA => Verdict::Slower,
-            _ if would_be_seen => Verdict::NoDifferenceFound,
+            _ if is_equivalent => Verdict::NoDifferenceFound,
             _ => Verdict::TooNoisyToSay,
         };
-        Compared { effect, p_corrected, verdict }
+        Compared { effect, p_corrected, p_equivalence, verdict }
     };
     let mut found = Vec::with_capacity(effects.len());
     for effect in effects {
         found.push(effect.map(&mut compared));
     }
     found
+}
+
+/// [`equivalence_p`] of an effect; `None` with fewer than two blocks, as for its `p`.
+fn of_effect(effect: &Effect, matters: f64) -> Option<f64> {
+    effect.p?;
+    let blocks = f64::from(effect.blocks);
+    let error = effect.sd_log.unwrap_or(f64::INFINITY) / blocks.sqrt();
+    Some(equivalence_p(effect.ratio.ln(), error, blocks - 1.0, matters))
 }
 
 /// How much the starts of one cell differ from each other.
@@ -185,8 +210,51 @@ mod tests {
         assert!(share < 0.09, "{share}");
     }
 
+    /// Share of comparisons, and of studies of 20 of them, that call a true difference of this ratio none.
+    fn called_none(ratio: f64, sd_log: f64, seed: u64) -> (f64, f64) {
+        let mut random = Random(seed);
+        let (studies, comparisons) = (500, 20);
+        let (mut wrong, mut wrong_studies) = (0, 0);
+        for _ in 0..studies {
+            let effects: Vec<_> =
+                (0..comparisons).map(|_| tested(&blocks(6, f64::ln(ratio), sd_log, &mut random))).collect();
+            let is_none = |one: &&Compared| one.verdict == Verdict::NoDifferenceFound;
+            let found = judged(&effects, 1.03).iter().flatten().filter(is_none).count();
+            wrong += found;
+            wrong_studies += usize::from(found > 0);
+        }
+        let share = |count: usize, of: usize| count as f64 / of as f64;
+        (share(wrong, studies * comparisons), share(wrong_studies, studies))
+    }
+
     #[test]
-    fn what_would_have_been_seen_decides_between_no_difference_and_noise() {
+    fn a_difference_that_matters_is_not_called_none_among_twenty_comparisons() {
+        // What lies exactly on the margin is the hardest: of 500 studies, two standard errors above 5 % are 7 %.
+        for (ratio, sd_log, seed) in
+            [(1.03, 0.005, 11), (1.0 / 1.03, 0.02, 12), (0.97, 0.015, 13), (0.95, 0.03, 14)]
+        {
+            let (share, of_studies) = called_none(ratio, sd_log, seed);
+            println!("x{ratio}, spread {sd_log}: {share} of comparisons, {of_studies} of studies");
+            assert!(
+                share <= 0.05 && of_studies <= 0.07,
+                "{share} and {of_studies} with a true ratio of {ratio}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_equivalent_is_called_so_where_blocks_spread_little() {
+        let mut random = Random(14);
+        let all: Vec<_> = (0..20).map(|_| blocks(6, 0.0, 0.004, &mut random)).collect();
+        let found = compare(&all, 1.03, 1);
+        let is_none = |one: &&Compared| one.verdict == Verdict::NoDifferenceFound;
+        let none = found.iter().flatten().filter(is_none).count();
+        assert!(none >= 18, "{none} of 20");
+        assert!(found.iter().flatten().all(|one| one.effect.smallest_seen.unwrap() < 1.03));
+    }
+
+    #[test]
+    fn an_equivalence_test_decides_between_no_difference_and_noise() {
         let same = [(100.0, 100.1), (101.0, 100.9), (99.0, 99.1), (100.0, 99.9)].to_vec();
         let noisy = [(100.0, 140.0), (101.0, 70.0), (99.0, 120.0), (100.0, 80.0)].to_vec();
         let found = compare(&[same, noisy, Vec::new()], 1.02, 1);

@@ -87,9 +87,10 @@ fn compared(answer: &Answer, told: &mut Vec<String>) {
     let same = of(&[Verdict::NoDifferenceFound]);
     if !same.is_empty() {
         told.push(format!(
-            "No difference was found in {}{}.",
+            "No difference was found in {}: {} within ±{} % (equivalence test).",
             part(same.len(), all.len()),
-            seen(&same, "; the smallest that would have been seen is ")
+            if same.len() == 1 { "it is" } else { "they are" },
+            figure(answer.matters_percent),
         ));
     }
     let noisy = of(&[Verdict::TooNoisyToSay]);
@@ -353,9 +354,7 @@ mod tests {
             told[1].starts_with("At 64 users, flush 0 is 2") && told[1].contains(" % slower than flush 1 (2"),
             "{told:#?}"
         );
-        assert!(told[2].starts_with(
-            "No difference was found in 2 of 4 comparisons; the smallest that would have been seen is 0."
-        ));
+        assert!(told[2].starts_with("No difference was found in 2 of 4 comparisons: they are within ±3"));
         assert_eq!(study_doubt(&answer), None);
     }
 
