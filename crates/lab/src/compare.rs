@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use whyso_explain::comparison::{
-    self, At, Comparison, FactOf, Facts, History, Measured, Metric, MetricValue, Run,
+    self, At, Comparison, FactOf, Facts, History, Measured, Metric, MetricValue, Run, Values,
 };
 use whyso_explain::model::{Counter, Gauge, LevelInput};
 use whyso_record::Recording;
@@ -60,7 +60,8 @@ pub fn compare(first: &[Recording], second: &[Recording], by: CompareBy) -> Resu
     if let Some(at) = comparison::best_level(&throughput(first), &throughput(second)) {
         let pairs = comparison::pairs_in_time(&ours, &theirs);
         let (ours, theirs) = (metrics(first, at)?, metrics(second, at)?);
-        compared.metrics = Some(comparison::metrics_that_differ(at, &ours, &theirs, pairs.as_deref()));
+        compared.metrics =
+            Some(comparison::metrics_that_differ(at, &ours, &theirs, Values::of_pairs(pairs.as_deref())));
     }
     Ok(compared)
 }

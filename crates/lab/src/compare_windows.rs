@@ -2,7 +2,7 @@
 
 use whyso_clock::Anchor;
 use whyso_explain::comparison::{
-    self, At, Comparison, Measured, Metric, MetricValue, Of, Run, metrics_that_differ,
+    self, At, Comparison, Measured, Metric, MetricValue, Of, Parts, Run, Values, metrics_that_differ,
 };
 use whyso_explain::model::{Counter, Gauge, LevelInput};
 use whyso_record::Recording;
@@ -15,6 +15,8 @@ use crate::evidence::{add_chosen_within, series_name};
 
 /// Parts this long come from roll-ups, where a recording has them.
 const ROLLED_UP_S_MIN: f64 = 80.0;
+/// Readings from which the correlation of neighbouring ones is estimated.
+const READINGS_MAX: usize = 600;
 /// Readings of so long before and after a part tell what a counter had at its edges.
 const BESIDE_NS: i64 = 30_000_000_000;
 const TRANSACTION: &str = "transaction";
@@ -52,10 +54,19 @@ pub fn compare_windows(
     let second = second.iter().map(clipped).collect::<Result<Vec<_>, _>>()?;
     check_apart(first.iter().chain(&second))?;
     let of = if first.len().min(second.len()) > 1 { Of::Windows } else { Of::Parts };
+    let readings = |side: &[Stretch<'_>]| {
+        let of_window = |stretch: &Stretch<'_>| Ok((readings(stretch, by.metric)?, parts(stretch)));
+        side.iter().map(of_window).collect::<Result<Vec<(Vec<f64>, usize)>, Error>>()
+    };
+    let worth = match of {
+        Of::Parts => comparison::judge_parts(&readings(&first)?, &readings(&second)?),
+        _ => Parts::TooShort,
+    };
+    let is_cut = matches!(worth, Parts::Widened(_));
     let (mut ours, mut theirs) = (Vec::new(), Vec::new());
     for (side, units) in [(&first, &mut ours), (&second, &mut theirs)] {
         for stretch in side {
-            units.extend(units_of(stretch, if of == Of::Parts { parts(stretch) } else { 1 }, by.metric)?);
+            units.extend(units_of(stretch, if is_cut { parts(stretch) } else { 1 }, by.metric)?);
         }
     }
     // What can be told by transaction on one side alone is told by second on both.
@@ -67,10 +78,14 @@ pub fn compare_windows(
         return Err(Error::Plan(why));
     }
     let mut compared =
-        comparison::compare_windows(&runs(&ours), &runs(&theirs), of, by.metric, by.matters_percent);
+        comparison::compare_windows(&runs(&ours), &runs(&theirs), of, worth, by.metric, by.matters_percent);
     let pairs = comparison::pairs_in_time(&runs(&ours), &runs(&theirs));
+    let values = match worth {
+        Parts::Widened(widening) => Values::Parts(widening),
+        _ => Values::of_pairs(pairs.as_deref()),
+    };
     let metrics = |units: Vec<Unit>| units.into_iter().map(Unit::metrics).collect::<Vec<_>>();
-    let differ = metrics_that_differ(At::default(), &metrics(ours), &metrics(theirs), pairs.as_deref());
+    let differ = metrics_that_differ(At::default(), &metrics(ours), &metrics(theirs), values);
     compared.metrics = Some(differ);
     Ok(compared)
 }
@@ -135,6 +150,25 @@ fn check_apart<'s, 'r: 's>(stretches: impl Iterator<Item = &'s Stretch<'r>>) -> 
         }
     }
     Ok(())
+}
+
+/// The metric in each interval of the load that lies in the window, in order of time; of a long window, in several intervals at a
+/// time. What nothing was measured in is left out.
+fn readings(stretch: &Stretch<'_>, metric: Metric) -> Result<Vec<f64>, Error> {
+    let Stretch { recording, window } = *stretch;
+    let mut load = recording.load(Some(window))?;
+    load.retain(|one| one.begin_ns >= window.begin_ns && one.end_ns <= window.end_ns);
+    load.sort_by_key(|one| one.begin_ns);
+    let intervals: Vec<&[LoadInterval]> =
+        load.chunk_by(|one, other| one.begin_ns == other.begin_ns).collect();
+    let at_a_time = intervals.len().div_ceil(READINGS_MAX).max(1);
+    let reading = |several: &[&[LoadInterval]]| {
+        let (begin_ns, end_ns) = (several.first()?.first()?.begin_ns, several.last()?.last()?.end_ns);
+        let length = Window { begin_ns, end_ns };
+        let value = counted(&several.concat(), length).value(metric, length.seconds());
+        (value > 0.0).then_some(value)
+    };
+    Ok(intervals.chunks_exact(at_a_time).filter_map(reading).collect())
 }
 
 /// Into how many parts a window is cut; 1 where it is too short.

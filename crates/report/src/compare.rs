@@ -189,7 +189,8 @@ fn level_notes(comparison: &Comparison) -> Vec<String> {
         let unit = if comparison.of == Of::Starts { "Each run is one start of the server. " } else { "" };
         notes.push(format!(
             "{unit}Means are geometric; p is corrected for all rows (Holm). What each could see is the smallest difference \
-             that would be found in four of five repetitions; beyond {} %, where none is found, it is too noisy to say.",
+             that would be found in four of five repetitions at the corrected level. \"No difference found\" needs an equivalence \
+             test, corrected likewise: the difference is within ±{} %.",
             comparison.matters_percent
         ));
     }
@@ -310,7 +311,7 @@ fn differences(metrics: &Differences, comparison: &Comparison) -> CompareTable {
 #[cfg(test)]
 mod tests {
     use whyso_explain::comparison::{
-        Measured, Metric, MetricValue, Run, compare as compared, metrics_that_differ,
+        Measured, Metric, MetricValue, Run, Values, compare as compared, metrics_that_differ,
     };
     use whyso_explain::model::SeriesName;
 
@@ -340,7 +341,7 @@ mod tests {
             at,
             &[metric(1.0), metric(1.001), metric(0.999)],
             &[metric(3.0), metric(3.001), metric(2.999)],
-            None,
+            Values::Apart,
         ));
         let shown = compare(&found);
         for part in [

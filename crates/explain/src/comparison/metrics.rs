@@ -42,7 +42,7 @@ pub struct MetricLine {
     pub per_second: bool,
     /// Second ÷ first.
     pub ratio: f64,
-    /// `None` with one start on a side.
+    /// `None` with one start on a side, and of parts of windows.
     pub ci95: Option<[f64; 2]>,
 }
 
@@ -58,12 +58,29 @@ pub struct Differences {
     pub lines: Vec<MetricLine>,
 }
 
-/// `pairs`: places of runs that are paired.
+/// What the values of two sides are.
+#[derive(Clone, Copy, Debug)]
+pub enum Values<'a> {
+    Apart,
+    /// Places of runs that are paired.
+    Paired(&'a [(usize, usize)]),
+    /// Parts of windows, see [`Sides::Correlated`]. How alike neighbouring parts are is known of the metric that is compared, and
+    /// not of these: they are chosen by its widening, and have no interval.
+    Parts([f64; 2]),
+}
+
+impl<'a> Values<'a> {
+    pub fn of_pairs(pairs: Option<&'a [(usize, usize)]>) -> Values<'a> {
+        pairs.map_or(Values::Apart, Values::Paired)
+    }
+}
+
+/// Which metrics differ between two sides; of each side, what every run has.
 pub fn metrics_that_differ(
     at: At,
     first: &[Vec<MetricValue>],
     second: &[Vec<MetricValue>],
-    pairs: Option<&[(usize, usize)]>,
+    of: Values<'_>,
 ) -> Differences {
     let (first_by_name, second_by_name) = (by_name(first), by_name(second));
     let mut lines = Vec::new();
@@ -78,11 +95,13 @@ pub fn metrics_that_differ(
         if ours_values.iter().chain(&theirs_values).any(|value| !(*value > 0.0 && value.is_finite())) {
             continue;
         }
-        let sides = match pairs {
-            Some(pairs) => Sides::Paired(
+        let (ours_too, theirs_too) = (ours_values.clone(), theirs_values.clone());
+        let sides = match of {
+            Values::Paired(pairs) => Sides::Paired(
                 pairs.iter().map(|(one, other)| (ours_values[*one], theirs_values[*other])).collect(),
             ),
-            None => Sides::Apart { first: ours_values.clone(), second: theirs_values.clone() },
+            Values::Apart => Sides::Apart { first: ours_too, second: theirs_too },
+            Values::Parts(widening) => Sides::Correlated { first: ours_too, second: theirs_too, widening },
         };
         let (Some(found), Some(one), Some(other)) =
             (contrast(&sides), spread(&ours_values), spread(&theirs_values))
@@ -100,7 +119,7 @@ pub fn metrics_that_differ(
                 per_transaction: ours[0].count.is_some() && !ours[0].per_second,
                 per_second: ours[0].per_second,
                 ratio: found.ratio,
-                ci95: found.ci95,
+                ci95: found.ci95.filter(|_| !matches!(of, Values::Parts(_))),
             });
         }
     }

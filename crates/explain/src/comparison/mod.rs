@@ -14,8 +14,8 @@ use crate::study::{Contrast, Method, Sides, Spread, blocks_in_time, contrast, ju
 
 pub use facts::{Differing, FactOf, Facts, differing, incomparable};
 pub use history::{Changed, Group, History, Point, Step, history};
-pub use metrics::{Differences, MetricLine, MetricValue, metrics_that_differ};
-pub use windows::{compare_windows, parts_of_window};
+pub use metrics::{Differences, MetricLine, MetricValue, Values, metrics_that_differ};
+pub use windows::{Parts, compare_windows, judge_parts, parts_of_window};
 
 /// What a level's result is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -188,12 +188,23 @@ pub struct Comparison {
 
 /// Compares the second side with the first; `matters_percent`: the smallest difference that is worth knowing. Both have runs.
 pub fn compare(first: &[Run], second: &[Run], metric: Metric, matters_percent: f64) -> Comparison {
+    compare_widened(first, second, metric, matters_percent, None)
+}
+
+/// `widening`: of neighbours in time that resemble each other, see [`Sides::Correlated`].
+fn compare_widened(
+    first: &[Run],
+    second: &[Run],
+    metric: Metric,
+    matters_percent: f64,
+    widening: Option<[f64; 2]>,
+) -> Comparison {
     let (first, second) = (in_time(first), in_time(second));
     let begins = |side: &[&Run]| side.iter().map(|run| run.begin_ns).collect::<Vec<i64>>();
     let blocks = blocks_in_time(&begins(&first), &begins(&second));
     let mut rows: Vec<Row> = shared(&first, &second)
         .into_iter()
-        .filter_map(|at| row(&first, &second, blocks.as_deref(), at))
+        .filter_map(|at| row(&first, &second, blocks.as_deref(), widening, at))
         .collect();
     let mut contrasts: Vec<Contrast> = rows.iter().map(|row| row.contrast).collect();
     judge(&mut contrasts, 1.0 + matters_percent / 100.0, metric.more_is_faster());
@@ -257,12 +268,22 @@ fn shared(first: &[&Run], second: &[&Run]) -> Vec<At> {
     found
 }
 
-fn row(first: &[&Run], second: &[&Run], blocks: Option<&[(usize, usize)]>, at: At) -> Option<Row> {
+fn row(
+    first: &[&Run],
+    second: &[&Run],
+    blocks: Option<&[(usize, usize)]>,
+    widening: Option<[f64; 2]>,
+    at: At,
+) -> Option<Row> {
     let values = |side: &[&Run]| side.iter().filter_map(|run| run.at(at)).collect::<Vec<f64>>();
     let apart = Sides::Apart { first: values(first), second: values(second) };
     let of_block = |(one, other): &(usize, usize)| Some((first[*one].at(at)?, second[*other].at(at)?));
     let pairs: Vec<(f64, f64)> = blocks.unwrap_or_default().iter().filter_map(of_block).collect();
-    let sides = if pairs.len() >= 2 { Sides::Paired(pairs) } else { apart };
+    let sides = match widening {
+        _ if pairs.len() >= 2 => Sides::Paired(pairs),
+        Some(widening) => Sides::Correlated { first: values(first), second: values(second), widening },
+        None => apart,
+    };
     let first_spread = spread(&values(first))?;
     let of_run = |run: &&Run| {
         let invalid = run.levels.iter().find(|level| level.at == at && !level.invalid_why.is_empty());

@@ -135,7 +135,7 @@ fn metrics_that_differ_surely_come_first_and_what_may_be_chance_does_not_come() 
     let first = [values(1.0, 1.0, 1.0), values(1.0, 9.0, 1.01), values(1.0, 3.0, 0.99)];
     let second = [values(2.0, 20.0, 1.0), values(2.0, 2.0, 0.99), values(2.0, 7.0, 1.01)];
     for pairs in [None, Some(&[(0, 0), (1, 1), (2, 2)][..])] {
-        let found = metrics_that_differ(at(8), &first, &second, pairs);
+        let found = metrics_that_differ(at(8), &first, &second, Values::of_pairs(pairs));
         assert_eq!((found.compared, found.differ, found.lines.len()), (3, 1, 1), "{found:?}");
         let line = &found.lines[0];
         assert_eq!((line.series.metric.as_str(), line.per_transaction), ("doubled", true));
@@ -143,11 +143,12 @@ fn metrics_that_differ_surely_come_first_and_what_may_be_chance_does_not_come() 
             (line.ratio - 2.0).abs() < 1e-9 && line.ci95.is_some_and(|[low, high]| low > 1.8 && high < 2.2)
         );
     }
-    let alone = metrics_that_differ(at(8), &first[..1], &second[..1], None);
+    let alone = metrics_that_differ(at(8), &first[..1], &second[..1], Values::Apart);
     let names: Vec<&str> = alone.lines.iter().map(|line| line.series.metric.as_str()).collect();
     assert_eq!(names, ["noisy", "doubled"], "by how much they differ, where nothing says how sure that is");
     assert!(alone.lines.iter().all(|line| line.ci95.is_none()));
-    let one_run_lacks_it = metrics_that_differ(at(8), &[first[0].clone(), Vec::new()], &second[..2], None);
+    let one_run_lacks_it =
+        metrics_that_differ(at(8), &[first[0].clone(), Vec::new()], &second[..2], Values::Apart);
     assert_eq!(one_run_lacks_it.compared, 0);
 }
 
