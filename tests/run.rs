@@ -25,7 +25,9 @@ fn a_run_on_a_throw_away_server_is_explained_and_leaves_nothing_behind() {
     let place = Place::new();
     let out = json_of(&output(&mut place.run(&["--users", "1,2,4", "--seconds", "2", "--json"])));
 
-    assert_eq!(keys(&out)[..5], ["run", "path", "levels", "peak", "findings"]);
+    let first = ["run", "path", "usable", "unusable", "headline", "levels", "peak", "usl", "findings"];
+    assert_eq!(keys(&out)[..9], first, "what makes a result unusable comes before the result");
+    assert_eq!(out["usable"].as_bool(), Some(out["unusable"].as_array().unwrap().is_empty()));
     let levels = out["levels"].as_array().unwrap();
     let sweep: Vec<u64> = levels.iter().map(|level| level["users"].as_u64().unwrap()).take(3).collect();
     assert_eq!(sweep, [1, 2, 4]);

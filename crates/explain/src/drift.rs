@@ -7,6 +7,12 @@ use crate::numbers;
 /// Below this a difference is no drift to anyone, however narrow the intervals.
 const DRIFT_MIN: f64 = 0.03;
 
+/// From this on a result is not usable: the level would differ as much from itself as levels differ from each other.
+const DRIFT_UNUSABLE: f64 = 0.10;
+
+/// What two levels without intervals may differ by through chance, as for two levels of 10 % noise each.
+const UNKNOWN_NOISE: f64 = 0.15;
+
 /// The last repeated level against the first of as many users in the sweep.
 fn pair<'a, 'b>(levels: &'b [Level<'a>]) -> Option<(&'b Level<'a>, &'b Level<'a>)> {
     let repeat = levels.iter().rfind(|level| level.repeat && level.verdict.valid && !level.is_unstable())?;
@@ -24,7 +30,8 @@ pub(crate) fn drift(levels: &[Level]) -> Option<Drift> {
         (Some([first_low, first_high]), Some([repeat_low, repeat_high])) => {
             repeat_high < first_low || repeat_low > first_high
         }
-        _ => false,
+        // Too short for an interval.
+        _ => (ratio - 1.0).abs() > UNKNOWN_NOISE,
     };
     Some(Drift {
         users: repeat.users,
@@ -33,6 +40,24 @@ pub(crate) fn drift(levels: &[Level]) -> Option<Drift> {
         ratio,
         significant,
     })
+}
+
+/// Whether the server changed so much that the levels can't be compared with each other.
+pub(crate) fn is_large(drift: &Drift) -> bool {
+    drift.significant && (drift.ratio - 1.0).abs() >= DRIFT_UNUSABLE
+}
+
+/// "the server drifted: 4 users did 1,200/s and at the end 550/s (−54 %)".
+pub(crate) fn in_short(drift: &Drift) -> String {
+    let change = drift.ratio - 1.0;
+    format!(
+        "the server drifted: {} did {}/s and at the end {}/s ({}{})",
+        numbers::users(drift.users),
+        numbers::plain(drift.first_per_s),
+        numbers::plain(drift.repeat_per_s),
+        if change < 0.0 { "−" } else { "+" },
+        numbers::percent(change.abs()),
+    )
 }
 
 pub(crate) fn finding(drift: &Drift, levels: &[Level]) -> Option<Finding> {

@@ -80,13 +80,20 @@ pub(crate) fn finding(fit: &UslFit, shape: &Shape, levels: &[Level]) -> Finding 
 
 fn fitted_peak(fit: &UslFit, shape: &Shape) -> String {
     let users_max = shape.points.last().map_or(0, |point| point.users);
-    match fit.peak_users {
-        Some(users) if users < 1.5 => "its peak lies at 1 user".to_string(),
-        Some(users) if users <= 2.0 * f64::from(users_max) => {
-            format!("its peak lies at about {} users", numbers::plain(users.round()))
+    let interval = match fit.peak_users_ci95 {
+        Some((low, Some(high))) => {
+            format!(" (95 % interval {} to {})", numbers::plain(low.round()), numbers::plain(high.round()))
         }
-        Some(_) => "its peak lies far beyond the users that were tried".to_string(),
-        None => "it has no peak, throughput only levels off".to_string(),
+        Some((low, None)) => format!(" (95 % interval: {} or more)", numbers::plain(low.round())),
+        None => String::new(),
+    };
+    match fit.peak_users {
+        Some(users) if users < 1.5 => format!("its peak lies at 1 user{interval}"),
+        Some(users) if users <= 2.0 * f64::from(users_max) => {
+            format!("its peak lies at about {} users{interval}", numbers::plain(users.round()))
+        }
+        Some(_) => format!("its peak lies far beyond the users that were tried{interval}"),
+        None => "it needs no peak, because crosstalk may be 0".to_string(),
     }
 }
 

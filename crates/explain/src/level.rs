@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use crate::interval;
 use crate::model::{
     Counter, CpuUse, EndedWaits, Evidence, FileWait, Gauge, LevelInput, LevelVerdict, LockObject, Machine,
-    Pacing, Pauses, Regime, SampledClass, Steadiness,
+    Pacing, Pauses, Regime, SampledClass,
 };
 use crate::numbers;
 use crate::sessions::Sessions;
-use crate::steady::{self, BINS_PER_S, Change};
+use crate::steady::{self, BINS_PER_S, Change, Warmup};
 
 /// "8 users", or "1,000/s" in a sweep over rates.
 pub(crate) fn name(users: u32, rate_per_s: Option<f64>) -> String {
@@ -94,10 +94,12 @@ impl<'a> Level<'a> {
         // The window's last bin is cut by its end unless it ends on a full 100 ms.
         let full_bins = (seconds * BINS_PER_S + 0.05) as usize;
         let bins: Vec<f64> = input.bins_100ms.iter().take(full_bins).map(|&count| f64::from(count)).collect();
-        let checked = steady::check(&bins);
+        let warmup =
+            if input.warmup_steady == Some(false) { Warmup::NeverSteady } else { Warmup::Unremarkable };
+        let checked = steady::check(&bins, warmup);
         let change = match checked {
             steady::Verdict::Changed(change) => Some(change),
-            steady::Verdict::Steady | steady::Verdict::TooShort => None,
+            _ => None,
         };
         let (per_s, part) = match change {
             Some(change) => (change.before_per_s, &bins[..change.at_bin]),
@@ -105,8 +107,9 @@ impl<'a> Level<'a> {
             None => (0.0, &bins[..]),
         };
         let half_width = match checked {
-            steady::Verdict::TooShort => None,
             steady::Verdict::Steady | steady::Verdict::Changed(_) => interval::half_width_per_s(part),
+            // The mean of a climb is that of no state of the server, and has no interval.
+            steady::Verdict::Climbed(_) | steady::Verdict::TooShort | steady::Verdict::StillWarming => None,
         };
         let sessions = Sessions::of(&input.counters, &input.gauges);
         let measured_ms = positive(input.latency_mean_ms);
@@ -252,8 +255,9 @@ impl<'a> Level<'a> {
         self.verdict.transactions_per_s
     }
 
+    /// Known not to be steady; a level that is too short to say is not.
     pub(crate) fn is_unstable(&self) -> bool {
-        matches!(self.verdict.steadiness, Steadiness::UnstableFrom { .. })
+        self.verdict.steadiness.is_steady() == Some(false)
     }
 
     /// Part of the sweep, with a throughput that stands for the server.
@@ -311,6 +315,7 @@ fn clean_cpu(cpu: CpuUse) -> Option<CpuUse> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Steadiness;
 
     fn input() -> LevelInput {
         LevelInput {
@@ -362,5 +367,32 @@ mod tests {
         let level = Level::new(&input, &Machine::default());
         assert_eq!(level.verdict.transactions_per_s, 410.0);
         assert_eq!(level.verdict.steadiness, Steadiness::UnstableFrom { s: 6.0 });
+    }
+
+    /// As recorded: a level that climbed fourfold within ten seconds was steady, and entered peak and fit.
+    #[test]
+    fn a_level_that_climbs_has_the_mean_of_its_window_without_an_interval_and_does_not_count() {
+        let mut input = input();
+        input.end_ns = 10_000_000_000;
+        input.bins_100ms = (0..100).map(|bin| 1_037 + bin * 32).collect();
+        input.transactions = input.bins_100ms.iter().map(|&bin| u64::from(bin)).sum();
+        let level = Level::new(&input, &Machine::default());
+        assert_eq!(level.verdict.transactions_per_s, input.transactions as f64 / 10.0);
+        assert_eq!(level.verdict.transactions_per_s_ci95, None);
+        assert_eq!(level.verdict.steadiness, Steadiness::Trend { from_per_s: 11_810.0, to_per_s: 40_610.0 });
+        assert!(level.is_unstable() && !level.counts());
+    }
+
+    #[test]
+    fn a_level_too_short_to_say_is_not_steady_after_a_warmup_that_never_was() {
+        let mut input = input();
+        input.end_ns = 1_000_000_000;
+        let steadiness = |warmup_steady| {
+            let input = LevelInput { warmup_steady, ..input.clone() };
+            Level::new(&input, &Machine::default()).verdict.steadiness
+        };
+        let found = [None, Some(true), Some(false)].map(steadiness);
+        assert_eq!(found, [Steadiness::TooShort, Steadiness::TooShort, Steadiness::StillWarming]);
+        assert_eq!(found.map(Steadiness::is_steady), [None, None, Some(false)]);
     }
 }

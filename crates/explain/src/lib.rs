@@ -27,8 +27,10 @@
 //! }
 //! let explanation = whyso_explain::explain(&input);
 //! let peak = explanation.peak.unwrap();
-//! assert_eq!((peak.users, peak.users_interval), (2, [2, 4]));
-//! assert!(explanation.findings[0].text.starts_with("Throughput peaks at 2 users (anywhere from 2 to 4"));
+//! // Four users do hardly less, and nobody tried more: the peak may lie beyond.
+//! assert_eq!((peak.users, peak.users_interval), (2, (2, None)));
+//! assert!(explanation.headline.starts_with("Throughput is highest at 2 users, and 4 users"));
+//! assert!(explanation.findings[0].text.starts_with("Throughput is highest at 2 users, and 4 users"));
 //! ```
 
 mod about;
@@ -40,6 +42,7 @@ mod drift;
 mod effects;
 mod generator;
 mod growth;
+mod headline;
 mod interval;
 mod law;
 mod level;
@@ -69,6 +72,7 @@ mod suspects;
 #[cfg(test)]
 mod testing;
 pub mod timer;
+mod trend;
 mod usl;
 pub mod versus;
 mod wake;
@@ -114,12 +118,13 @@ pub fn explain_at(input: &Input, users: Option<u32>) -> Explanation {
 
     let suspected = suspects::suspects(about, &levels, shape.as_ref(), &budgets, input);
 
-    let mut findings: Vec<Option<Finding>> = Vec::new();
+    let unusable = headline::doubts(&levels, shape.as_ref(), drift.as_ref(), input);
+    let mut findings: Vec<Option<Finding>> = vec![headline::finding(&unusable, &levels)];
     match &shape {
         None if is_over_rates => findings.push(Some(rates::finding(&levels))),
         None => findings.push(Some(warnings::no_result(&levels))),
         Some(shape) => {
-            findings.push(Some(regime::peak_finding(shape, &levels)));
+            findings.push(Some(regime::peak_finding(shape, &levels, unusable.is_empty())));
             findings.push(regime::regimes_finding(shape, &levels));
             findings.push(limit::finding(shape, &levels, &input.machine, span, &grown));
             findings.push(span.map(|span| limit::growth_finding(span, &grown)));
@@ -161,6 +166,8 @@ pub fn explain_at(input: &Input, users: Option<u32>) -> Explanation {
         suspects: suspected.suspects,
         possible: suspected.possible,
         processes: Vec::new(),
+        headline: headline::headline(&levels, shape.as_ref(), &unusable),
+        unusable,
         findings: findings.into_iter().flatten().collect(),
         levels: levels.into_iter().map(|level| level.verdict).collect(),
     }
@@ -178,6 +185,7 @@ fn of_processes(name: &str, input: &Input) -> Explanation {
     findings.extend(warnings::not_measured(input, &levels));
     Explanation {
         processes,
+        headline: format!("Where the time of {name} went."),
         findings,
         levels: levels.into_iter().map(|level| without_throughput(level.verdict)).collect(),
         ..Explanation::default()

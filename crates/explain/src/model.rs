@@ -195,6 +195,9 @@ pub struct LevelInput {
     /// What connections were found waiting for, by table and index, where the server told it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lock_objects: Vec<LockObject>,
+    /// Whether the warm-up ended because throughput was steady, or at its bound; `None` where nobody waited long enough.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub warmup_steady: Option<bool>,
 }
 
 /// Waits of a class, and what the threads did that were waited for.
@@ -315,7 +318,13 @@ pub struct Explanation {
     /// Of processes that are no server's, where their threads' time went: one a level.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub processes: Vec<ProcessTime>,
-    /// In reading order: peak, regimes, cause, warnings, what was not measured.
+    /// The result in a sentence or two. It is the first finding's words, so the two can't contradict each other.
+    #[serde(default)]
+    pub headline: String,
+    /// What makes the result unusable; empty where it is usable.
+    #[serde(default)]
+    pub unusable: Vec<Doubt>,
+    /// In reading order: what makes the result unusable, peak, regimes, cause, warnings, what was not measured.
     pub findings: Vec<Finding>,
 }
 
@@ -323,10 +332,10 @@ pub struct Explanation {
 pub struct LevelVerdict {
     pub index: u32,
     pub users: u32,
-    /// Mean over the steady part of the window.
+    /// Mean over the steady part of the window; over the whole window where no part is steady.
     pub transactions_per_s: f64,
     /// 95 %, within this one start of the server, autocorrelation respected. `None` where the
-    /// window is too short to say.
+    /// window is too short to say, or no part of it is steady.
     pub transactions_per_s_ci95: Option<[f64; 2]>,
     pub steadiness: Steadiness,
     pub regime: Regime,
@@ -356,8 +365,28 @@ pub enum Steadiness {
     UnstableFrom {
         s: f64,
     },
+    /// Throughput climbed or fell throughout: means of the first and of the last tenth of the window.
+    Trend {
+        from_per_s: f64,
+        to_per_s: f64,
+    },
+    /// Too short to say, and the warm-up before it reached its bound before throughput was steady.
+    StillWarming,
     #[default]
     TooShort,
+}
+
+impl Steadiness {
+    /// `None` where the window is too short to say.
+    pub fn is_steady(self) -> Option<bool> {
+        match self {
+            Steadiness::Steady => Some(true),
+            Steadiness::UnstableFrom { .. } | Steadiness::Trend { .. } | Steadiness::StillWarming => {
+                Some(false)
+            }
+            Steadiness::TooShort => None,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -371,13 +400,35 @@ pub enum Regime {
     Unknown,
 }
 
+/// Lowest and highest number of users; `None`: no upper end is known.
+pub type UsersInterval = (u32, Option<u32>);
+
+/// "8 users", "3 to 7 users", "3 users or more".
+pub fn users_words((low, high): UsersInterval) -> String {
+    match high {
+        Some(high) if high == low => crate::numbers::users(low),
+        Some(high) => format!("{} to {}", crate::numbers::count(u64::from(low)), crate::numbers::users(high)),
+        None => format!("{} or more", crate::numbers::users(low)),
+    }
+}
+
+/// Something that makes a result unusable.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Doubt {
+    /// "drift", "generator", "unsteady", "cut-short", "other-load", "steal" or "no-result".
+    pub id: String,
+    /// Begins in lower case and has no full stop.
+    pub text: String,
+}
+
 /// Where throughput peaks: an interval of users, not a point.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Peak {
     /// Users of the level with the highest throughput.
     pub users: u32,
-    /// Levels whose throughput can't be told from the highest: lowest and highest of them.
-    pub users_interval: [u32; 2],
+    /// Numbers of users that may have the highest throughput, tested or not: up to the tested neighbours that surely do less. The
+    /// upper end is `None` where no level with more users is known to do less: the peak may lie beyond all that were tested.
+    pub users_interval: UsersInterval,
     pub transactions_per_s: f64,
     /// Why the interval is what it is, in words.
     pub witnesses: Vec<String>,
@@ -392,8 +443,11 @@ pub struct UslFit {
     pub sigma: Estimate,
     /// Crosstalk (coherency).
     pub kappa: Estimate,
-    /// Users at the fitted peak, √((1−σ)/κ); `None` where κ is not above 0.
+    /// Users at the fitted peak, √((1−σ)/κ); `None` where κ's interval contains 0: then the law needs no peak.
     pub peak_users: Option<f64>,
+    /// Its 95 % interval; no upper end where the law needs no peak, or hardly one. `None` where nothing can be said.
+    #[serde(default)]
+    pub peak_users_ci95: Option<(f64, Option<f64>)>,
     pub r_squared: f64,
     /// Level indexes that the fit leaves outside its 95 % prediction band.
     pub outside: Vec<u32>,
@@ -432,7 +486,7 @@ pub struct Drift {
     pub repeat_per_s: f64,
     /// repeat ÷ first.
     pub ratio: f64,
-    /// The intervals of the two do not overlap.
+    /// The intervals of the two do not overlap; without intervals, they differ by more than 15 %.
     pub significant: bool,
 }
 

@@ -43,12 +43,30 @@ pub(crate) fn programs_finding(levels: &[Level], machine: &Machine) -> Option<Fi
     Some(Finding { id: "other-load".to_string(), text, evidence: vec![disturbed.evidence] })
 }
 
+/// "other programs used up to 2.1 CPUs, at 4 users".
+pub(crate) fn programs_in_short(levels: &[Level], machine: &Machine) -> Option<String> {
+    let disturbed = disturbed(levels, |level| disturbing_cpus(level, machine))?;
+    Some(format!("other programs used up to {} CPUs, at {}", numbers::plain(disturbed.most), disturbed.worst))
+}
+
+/// Share of the CPUs' time that the hypervisor took at this level, where it is enough to disturb it.
+fn stolen(level: &Level) -> Option<f64> {
+    level.cpu.map(|cpu| cpu.steal).filter(|steal| (STOLEN_MIN..=1.0).contains(steal))
+}
+
+/// "the hypervisor took up to 12 % of the CPUs' time, at 4 users".
+pub(crate) fn steal_in_short(levels: &[Level]) -> Option<String> {
+    let disturbed = disturbed(levels, stolen)?;
+    Some(format!(
+        "the hypervisor took up to {} of the CPUs' time, at {}",
+        numbers::percent(disturbed.most),
+        disturbed.worst
+    ))
+}
+
 /// What the hypervisor gave to other machines.
 pub(crate) fn steal_finding(levels: &[Level]) -> Option<Finding> {
-    let disturbed = disturbed(levels, |level| {
-        let steal = level.cpu.map(|cpu| cpu.steal);
-        steal.filter(|steal| (STOLEN_MIN..=1.0).contains(steal))
-    })?;
+    let disturbed = disturbed(levels, stolen)?;
     let text = format!(
         "The hypervisor ran other machines on this machine's CPUs (steal): it took up to {} of their time, at {}, and \
          what ran then took that much longer. That disturbed {}; measure again when the host is quiet, or on CPUs \

@@ -4,6 +4,24 @@ use crate::level::{Level, levels_evidence, names};
 use crate::model::Finding;
 use crate::numbers;
 
+/// "The server kept up with 500/s and 1,000/s, and not with 2,000/s", without a full stop.
+pub(crate) fn in_short(levels: &[Level]) -> String {
+    let mut judged: Vec<&Level> =
+        levels.iter().filter(|level| level.verdict.valid && !level.repeat).collect();
+    judged.sort_by(|a, b| a.rate_per_s.unwrap_or(0.0).total_cmp(&b.rate_per_s.unwrap_or(0.0)));
+    let missed = judged.iter().find(|level| !level.rate_held);
+    let least_missed = missed.and_then(|level| level.rate_per_s).unwrap_or(f64::INFINITY);
+    let held = judged.iter().rfind(|level| level.rate_per_s.is_some_and(|rate| rate < least_missed));
+    match (held, missed) {
+        (Some(held), Some(missed)) => {
+            format!("The server kept up with {}, and not with {}", held.name(), missed.name())
+        }
+        (Some(held), None) => format!("The server kept up with {}", held.name()),
+        (None, Some(_)) => format!("No rate was kept up with: {}", names(&judged)),
+        (None, None) => String::new(),
+    }
+}
+
 /// Up to which rate the server kept up, and what it did of the others.
 pub(crate) fn finding(levels: &[Level]) -> Finding {
     let mut judged: Vec<&Level> =

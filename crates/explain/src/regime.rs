@@ -2,7 +2,7 @@
 //! degrading.
 
 use crate::level::{Level, levels_evidence};
-use crate::model::{Finding, Pacing, Peak, Regime};
+use crate::model::{Finding, Pacing, Peak, Regime, UsersInterval, users_words};
 use crate::numbers;
 use crate::steady::BINS_PER_S;
 
@@ -97,6 +97,50 @@ impl Shape {
         at.map_or(Regime::Unknown, |at| self.regime(at))
     }
 
+    /// Users that may have the highest throughput. Throughput climbs to one peak and falls after it, so the peak lies between the
+    /// nearest tested neighbours that surely do less; what lies between two levels was not tested.
+    fn users_interval(&self) -> UsersInterval {
+        let below = self.same.0.checked_sub(1).map(|at| self.points[at].users);
+        let above = self.points.get(self.same.1 + 1).map(|point| point.users);
+        (below.map_or(1, |users| users + 1), above.map(|users| users - 1))
+    }
+
+    /// Where throughput peaks, without a full stop: what the headline and the finding both say. `interval`: of the throughput, in words.
+    pub(crate) fn statement(&self, levels: &[Level], interval: &str) -> String {
+        let top = self.best_point();
+        let top_level = top.positions.first().and_then(|&position| levels.get(position));
+        if let Some(level) = top_level.filter(|level| level.is_untraced && self.points.len() == 1) {
+            return level.untraced_result(&numbers::plain(top.per_s)).trim_end_matches('.').to_string();
+        }
+        let unit = top_level.map_or("transaction", Level::unit);
+        let users = numbers::users(top.users);
+        let per_s = format!("{} {unit}s/s{interval}", numbers::plain(top.per_s));
+        if self.points.len() == 1 {
+            return format!("{users} did {per_s}");
+        }
+        if self.still_rising {
+            return format!("Throughput was still rising at {users}, the most that could be judged: {per_s}");
+        }
+        match self.users_interval() {
+            (_, None) => {
+                let last = &self.points[self.points.len() - 1];
+                let most = if last.users == top.users {
+                    "the most that could be judged".to_string()
+                } else {
+                    format!(
+                        "and {}, the most that could be judged, can't be told apart",
+                        numbers::users(last.users)
+                    )
+                };
+                format!("Throughput is highest at {users}, {most}, so the peak may lie beyond: {per_s}")
+            }
+            (low, Some(high)) if low == high => format!("Throughput peaks at {users}: {per_s}"),
+            interval => {
+                format!("Throughput peaks at {users} (anywhere from {}): {per_s}", users_words(interval))
+            }
+        }
+    }
+
     pub(crate) fn peak(&self) -> Peak {
         let top = self.best_point();
         let mut witnesses = Vec::new();
@@ -125,18 +169,17 @@ impl Shape {
         }
         Peak {
             users: top.users,
-            users_interval: [self.points[self.same.0].users, self.points[self.same.1].users],
+            users_interval: self.users_interval(),
             transactions_per_s: top.per_s,
             witnesses,
         }
     }
 }
 
-pub(crate) fn peak_finding(shape: &Shape, levels: &[Level]) -> Finding {
-    let peak = shape.peak();
+/// `is_usable`: nothing makes the result unusable.
+pub(crate) fn peak_finding(shape: &Shape, levels: &[Level], is_usable: bool) -> Finding {
     let top = shape.best_point();
     let top_level = top.positions.first().and_then(|&position| levels.get(position));
-    let per_s = numbers::plain(peak.transactions_per_s);
     let interval = if top.has_interval {
         format!(
             " (95 % interval {} to {}, within this one start of the server)",
@@ -148,38 +191,35 @@ pub(crate) fn peak_finding(shape: &Shape, levels: &[Level]) -> Finding {
     } else {
         " (the level was too short for an interval)".to_string()
     };
-    let unit = top_level.map_or("transaction", Level::unit);
-    let [low, high] = peak.users_interval;
-    let users = numbers::users(peak.users);
-    let untraced = top_level.filter(|level| level.is_untraced && shape.points.len() == 1);
-    let text = if let Some(level) = untraced {
-        level.untraced_result(&per_s)
-    } else if shape.points.len() == 1 {
-        format!(
-            "{users} did {per_s} {unit}s/s{interval}. One level alone does not tell where throughput peaks."
-        )
+    let statement = shape.statement(levels, &interval);
+    let mut text = if is_usable { statement } else { as_measured(&statement) };
+    if shape.points.len() == 1 {
+        text.push('.');
+        if !top_level.is_some_and(|level| level.is_untraced) {
+            text.push_str(" One level does not show where throughput peaks.");
+        }
     } else if shape.still_rising {
         let before = &shape.points[shape.best - 1];
-        format!(
-            "Throughput was still rising at {users}, the most that could be judged: {per_s} {unit}s/s{interval}, \
-             {} more than at {}. The peak lies at {users} or beyond.",
+        text.push_str(&format!(
+            ", {} more than at {}. The peak lies at {}.",
             numbers::percent(ratio(top.per_s, before.per_s) - 1.0),
             numbers::users(before.users),
-        )
-    } else if low == high {
-        format!("Throughput peaks at {users}: {per_s} {unit}s/s{interval}.")
+            users_words(shape.users_interval()),
+        ));
     } else {
-        format!(
-            "Throughput peaks at {users} (anywhere from {low} to {high} can't be told apart): \
-             {per_s} {unit}s/s{interval}."
-        )
-    };
-    let text = text + &did_more_before(top, levels);
+        text.push('.');
+    }
+    text.push_str(&did_more_before(top, levels));
     let shown: Vec<&Level> = shape.points[shape.same.0..=shape.same.1]
         .iter()
         .flat_map(|point| point.positions.iter().map(|&position| &levels[position]))
         .collect();
     Finding { id: "peak".to_string(), text, evidence: vec![levels_evidence("transactions_per_s", &shown)] }
+}
+
+/// "As measured, throughput …"
+pub(crate) fn as_measured(statement: &str) -> String {
+    format!("As measured, {}", statement.replacen("Throughput", "throughput", 1))
 }
 
 /// Names an unstable level that did more than the best before it changed; empty where none did.
@@ -310,4 +350,73 @@ fn is_told_apart(top: &Point, other: &Point) -> bool {
 pub(crate) fn ratio(part: f64, whole: f64) -> f64 {
     let ratio = part / whole;
     if ratio.is_finite() { ratio } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{LevelInput, Machine};
+    use crate::testing::Noise;
+
+    /// Ten seconds at each number of users of a server with this law, every tenth of a second with 5 % noise.
+    fn sweep(users: &[u32], per_s: impl Fn(f64) -> f64, noise: &mut Noise) -> Vec<LevelInput> {
+        let mut inputs = Vec::new();
+        for (index, &users) in users.iter().enumerate() {
+            let mean = per_s(f64::from(users)) / 10.0;
+            let bins: Vec<u32> =
+                (0..100).map(|_| (mean * (1.0 + 0.05 * noise.normal())).max(0.0).round() as u32).collect();
+            inputs.push(LevelInput {
+                index: index as u32,
+                users,
+                end_ns: 10_000_000_000,
+                transactions: bins.iter().map(|&bin| u64::from(bin)).sum(),
+                bins_100ms: bins,
+                ..LevelInput::default()
+            });
+        }
+        inputs
+    }
+
+    fn shape_of(inputs: &[LevelInput]) -> Shape {
+        let levels: Vec<Level> = inputs.iter().map(|input| Level::new(input, &Machine::default())).collect();
+        Shape::new(&levels).unwrap()
+    }
+
+    /// With the levels that could not be told apart as its ends, it held the true peak in one of four.
+    #[test]
+    fn the_peaks_interval_of_users_holds_the_true_peak_between_levels() {
+        let mut covered = 0;
+        for seed in 0..300 {
+            let mut noise = Noise::new(60_000 + seed);
+            let sigma = 0.01 + 0.1 * noise.uniform();
+            let peak = 2.0_f64.powf(1.0 + 5.5 * noise.uniform());
+            let kappa = (1.0 - sigma) / (peak * peak);
+            let law =
+                |users: f64| 5_000.0 * users / (1.0 + sigma * (users - 1.0) + kappa * users * (users - 1.0));
+            let (low, high) =
+                shape_of(&sweep(&[1, 2, 4, 8, 16, 32, 64, 128], law, &mut noise)).users_interval();
+            covered += u32::from(f64::from(low) <= peak && high.is_none_or(|high| peak <= f64::from(high)));
+        }
+        println!("{covered} of 300");
+        assert!(covered >= 285, "{covered} of 300");
+    }
+
+    #[test]
+    fn the_upper_end_is_open_where_the_highest_level_may_be_the_peak() {
+        let mut noise = Noise::new(1);
+        let flat =
+            shape_of(&sweep(&[4, 8, 16], |users| if users < 8.0 { 4_000.0 } else { 8_000.0 }, &mut noise));
+        assert_eq!(flat.users_interval(), (5, None));
+        assert!(flat.statement(&[], "").contains("so the peak may lie beyond"));
+        let falls =
+            shape_of(&sweep(&[4, 8, 16], |users| if users == 8.0 { 8_000.0 } else { 4_000.0 }, &mut noise));
+        assert_eq!(falls.users_interval(), (5, Some(15)));
+        let statement = falls.statement(&[], "");
+        assert!(
+            statement.starts_with("Throughput peaks at 8 users (anywhere from 5 to 15 users): "),
+            "{statement}"
+        );
+        let lowest = shape_of(&sweep(&[4, 8, 16], |users| 8_000.0 / users, &mut noise));
+        assert_eq!(lowest.users_interval(), (1, Some(7)), "fewer users were not tested");
+    }
 }

@@ -1,6 +1,7 @@
-//! Was a level steady? A change-point test on bins of 100 ms.
+//! Was a level steady? A change-point test and a trend test on bins of 100 ms.
 //!
-//! Throughput is autocorrelated, so a plain test of two means sees changes everywhere. The test
+//! The trend test is in [`crate::trend`]; it finds ramps, warm-ups and staircases, which have no single change. What
+//! follows is about the change-point test. Throughput is autocorrelated, so a plain test of two means sees changes everywhere. The test
 //! here is self-normalised: X. Shao and X. Zhang, "Testing for change points in time series",
 //! Journal of the American Statistical Association 105 (2010). Its statistic divides the jump by
 //! how far the series wanders on either side of it, so waves that come and go (checkpoints) raise
@@ -8,6 +9,7 @@
 //! Hampel filter.
 
 use crate::model::Steadiness;
+use crate::trend;
 
 /// Bins a second.
 pub(crate) const BINS_PER_S: f64 = 10.0;
@@ -43,12 +45,37 @@ pub(crate) struct Change {
     pub(crate) after_per_s: f64,
 }
 
+/// Throughput climbed or fell throughout, so that no part of the level is steady.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Climb {
+    /// Means of the first and of the last tenth.
+    pub(crate) from_per_s: f64,
+    pub(crate) to_per_s: f64,
+}
+
+/// What the warm-up before a level showed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Warmup {
+    /// It ended because throughput was steady, or nobody waited for that.
+    Unremarkable,
+    /// It reached its bound before throughput was steady.
+    NeverSteady,
+}
+
+/// How much the critical values of the tests are multiplied by: after a warm-up that never was steady, where a trend is to be
+/// expected (95 % of stationary series still pass), and in the part before a change, where two tests came first.
+const STRICTNESS_WHERE_EXPECTED: f64 = 0.8;
+const STRICTNESS_OF_PART: f64 = 1.6;
+
 /// What [`check`] found.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Verdict {
     Steady,
     Changed(Change),
+    Climbed(Climb),
     TooShort,
+    /// Too short to test, and the warm-up before it never was steady.
+    StillWarming,
 }
 
 impl Verdict {
@@ -56,45 +83,83 @@ impl Verdict {
         match self {
             Verdict::Steady => Steadiness::Steady,
             Verdict::TooShort => Steadiness::TooShort,
+            Verdict::StillWarming => Steadiness::StillWarming,
+            Verdict::Climbed(Climb { from_per_s, to_per_s }) => Steadiness::Trend { from_per_s, to_per_s },
             Verdict::Changed(change) => Steadiness::UnstableFrom { s: change.at_bin as f64 / BINS_PER_S },
         }
     }
 }
 
-/// Looks for one lasting change in `bins`, transactions in each 100 ms.
-pub(crate) fn check(bins: &[f64]) -> Verdict {
+/// Looks for a lasting change and for a trend in `bins`, transactions in each 100 ms. After a warm-up that never was
+/// steady, a trend is to be expected, so less evidence is enough.
+pub(crate) fn check(bins: &[f64], warmup: Warmup) -> Verdict {
+    let (strictness, if_too_short) = match warmup {
+        Warmup::Unremarkable => (1.0, Verdict::TooShort),
+        Warmup::NeverSteady => (STRICTNESS_WHERE_EXPECTED, Verdict::StillWarming),
+    };
+    check_at(bins, strictness).unwrap_or(if_too_short)
+}
+
+/// `None` where there is too little to test.
+fn check_at(bins: &[f64], strictness: f64) -> Option<Verdict> {
+    let (block, calm) = calm_blocks(bins)?;
+    let trend = trend::strongest(&calm)
+        .filter(|trend| trend.is_significant(calm.len(), strictness) && trend.change() >= CHANGE_MIN);
+    let climb = Verdict::Climbed(climb(bins));
+    let Some(at_block) = lasting_change(&calm, block, strictness) else {
+        return Some(if trend.is_some() { climb } else { Verdict::Steady });
+    };
+    let squares_of_step = squares(&calm[..at_block]) + squares(&calm[at_block..]);
+    if trend.is_some_and(|trend| trend.squares < squares_of_step) {
+        return Some(climb);
+    }
+    let at_bin = at_block * block;
+    // A staircase has several changes: then the part before the largest is not steady either.
+    if !matches!(check_at(&bins[..at_bin], STRICTNESS_OF_PART), None | Some(Verdict::Steady)) {
+        return Some(climb);
+    }
+    Some(Verdict::Changed(Change {
+        at_bin,
+        before_per_s: mean_of(&bins[..at_bin]) * BINS_PER_S,
+        after_per_s: mean_of(&bins[at_bin..]) * BINS_PER_S,
+    }))
+}
+
+/// Bins for each block, and the blocks without outliers; `None` where there is too little to test.
+fn calm_blocks(bins: &[f64]) -> Option<(usize, Vec<f64>)> {
     let total: f64 = bins.iter().sum();
     if bins.len() < BINS_MIN || total <= 0.0 {
-        return Verdict::TooShort;
+        return None;
     }
     let mean = total / bins.len() as f64;
     let block_for_counts = (TRANSACTIONS_PER_BLOCK_MIN / mean).ceil();
     if block_for_counts > bins.len() as f64 {
-        return Verdict::TooShort;
+        return None;
     }
     let block = (block_for_counts as usize).max(bins.len().div_ceil(BLOCKS_MAX)).max(1);
     let blocks: Vec<f64> = bins.chunks_exact(block).map(|chunk| chunk.iter().sum()).collect();
-    if blocks.len() < BLOCKS_MIN {
-        return Verdict::TooShort;
-    }
-    let part_min = PART_BINS_MIN.div_ceil(block).max(blocks.len().div_ceil(10)).max(3);
-    let calm = without_outliers(&blocks);
-    let Some(at_block) = change_point(&calm, part_min) else {
-        return Verdict::Steady;
-    };
+    (blocks.len() >= BLOCKS_MIN).then(|| (block, without_outliers(&blocks)))
+}
 
-    // The size of the change is judged without the outliers, and told with them.
-    let before_calm = mean_of(&calm[..at_block]);
-    let after_calm = mean_of(&calm[at_block..]);
-    if (before_calm - after_calm).abs() < CHANGE_MIN * before_calm.max(after_calm) {
-        return Verdict::Steady;
+/// The first block of the part after a change that is large enough to matter. Its size is judged without the outliers.
+fn lasting_change(calm: &[f64], block: usize, strictness: f64) -> Option<usize> {
+    let part_min = PART_BINS_MIN.div_ceil(block).max(calm.len().div_ceil(10)).max(3);
+    let at_block = change_point(calm, part_min, CRITICAL * strictness.max(1.0).powi(2))?;
+    let (before, after) = (mean_of(&calm[..at_block]), mean_of(&calm[at_block..]));
+    ((before - after).abs() >= CHANGE_MIN * before.max(after)).then_some(at_block)
+}
+
+fn climb(bins: &[f64]) -> Climb {
+    let tenth = (bins.len() / 10).max(1);
+    Climb {
+        from_per_s: mean_of(&bins[..tenth]) * BINS_PER_S,
+        to_per_s: mean_of(&bins[bins.len() - tenth..]) * BINS_PER_S,
     }
-    let at_bin = at_block * block;
-    Verdict::Changed(Change {
-        at_bin,
-        before_per_s: mean_of(&bins[..at_bin]) * BINS_PER_S,
-        after_per_s: mean_of(&bins[at_bin..]) * BINS_PER_S,
-    })
+}
+
+fn squares(values: &[f64]) -> f64 {
+    let mean = mean_of(values);
+    values.iter().map(|value| (value - mean).powi(2)).sum()
 }
 
 /// The longest time in which less than a fifth of the usual was done: first bin and number of bins.
@@ -121,7 +186,7 @@ pub(crate) fn longest_stall(bins: &[f64]) -> Option<(usize, usize)> {
 }
 
 /// Index of the first value of the second part, where the test says that there is one.
-fn change_point(values: &[f64], part_min: usize) -> Option<usize> {
+fn change_point(values: &[f64], part_min: usize, critical: f64) -> Option<usize> {
     let count = values.len();
     if count < 2 * part_min {
         return None;
@@ -156,25 +221,34 @@ fn change_point(values: &[f64], part_min: usize) -> Option<usize> {
             wandering += rest * rest;
         }
         // The paper's T² / V, with its powers of n brought to one side.
-        significant = jump * jump * count as f64 > CRITICAL * wandering;
+        significant = jump * jump * count as f64 > critical * wandering;
     }
     (significant && best.0 > 0.0).then_some(best.1)
 }
 
 /// Replaces what lies far from the median of its neighbours by that median (Hampel's filter). A
-/// part of half the reach or more keeps its level.
+/// part of half the reach or more keeps its level. At the edges the neighbours are those of one side, as many as elsewhere.
 fn without_outliers(values: &[f64]) -> Vec<f64> {
+    let width = (2 * FILTER_REACH + 1).min(values.len());
+    let mut centres = Vec::with_capacity(values.len());
+    for at in 0..values.len() {
+        let from = at.saturating_sub(FILTER_REACH).min(values.len() - width);
+        let neighbours = &values[from..from + width];
+        let centre = median(neighbours);
+        let distances: Vec<f64> = neighbours.iter().map(|other| (other - centre).abs()).collect();
+        centres.push((centre, median(&distances)));
+    }
+    // The stall itself widens the spread of its neighbours: no more than twice that of all values counts.
+    let distances: Vec<f64> =
+        values.iter().zip(&centres).map(|(value, (centre, _))| (value - centre).abs()).collect();
+    let spread_max = 2.0 * median(&distances);
     let mut calm = Vec::with_capacity(values.len());
-    for (at, &value) in values.iter().enumerate() {
-        let from = at.saturating_sub(FILTER_REACH);
-        let to = (at + FILTER_REACH + 1).min(values.len());
-        let centre = median(&values[from..to]);
-        let distances: Vec<f64> = values[from..to].iter().map(|other| (other - centre).abs()).collect();
+    for (value, (centre, spread)) in values.iter().zip(centres) {
         // 1.4826 makes the median distance a standard deviation for normal noise; counts vary by
         // their square root at least.
-        let scale = (1.4826 * median(&distances)).max(centre.sqrt()).max(1.0);
+        let scale = (1.4826 * spread.min(spread_max)).max(centre.sqrt()).max(1.0);
         let is_outlier = (value - centre).abs() > 4.0 * scale;
-        calm.push(if is_outlier { centre } else { value });
+        calm.push(if is_outlier { centre } else { *value });
     }
     calm
 }
@@ -209,11 +283,15 @@ mod tests {
         let mut unstable = 0;
         for seed in 0..200 {
             let bins = make(&mut Noise::new(seed));
-            if matches!(check(&bins), Verdict::Changed(_)) {
+            if is_unsteady(check(&bins, Warmup::Unremarkable)) {
                 unstable += 1;
             }
         }
         f64::from(unstable) / 200.0
+    }
+
+    fn is_unsteady(verdict: Verdict) -> bool {
+        !matches!(verdict, Verdict::Steady | Verdict::TooShort)
     }
 
     fn noisy(noise: &mut Noise, length: usize, phi: f64, level: impl Fn(usize) -> f64) -> Vec<f64> {
@@ -240,13 +318,96 @@ mod tests {
         for (before, after) in [(410.0, 90.0), (120.0, 0.0), (100.0, 150.0), (100.0, 75.0)] {
             for seed in 0..50 {
                 let bins = noisy(&mut Noise::new(seed), 200, 0.3, |at| if at < 123 { before } else { after });
-                let Verdict::Changed(change) = check(&bins) else {
+                let Verdict::Changed(change) = check(&bins, Warmup::Unremarkable) else {
                     panic!("{before} to {after} is missed with seed {seed}");
                 };
                 assert!(change.at_bin.abs_diff(123) <= 6, "{change:?} seed {seed}");
                 assert!((change.before_per_s / (before * 10.0) - 1.0).abs() < 0.1);
             }
         }
+    }
+
+    /// Share of the cases whose series are unsteady. Neither the critical values nor any other number was chosen on these seeds.
+    fn share_unsteady(cases: u64, make: impl Fn(&mut Noise) -> Vec<f64>) -> f64 {
+        let seeds = 40_000..40_000 + cases;
+        let unsteady =
+            seeds.filter(|seed| is_unsteady(check(&make(&mut Noise::new(*seed)), Warmup::Unremarkable)));
+        unsteady.count() as f64 / cases as f64
+    }
+
+    #[test]
+    fn at_most_one_in_twenty_stationary_series_is_unsteady_from_8_s_to_10_min() {
+        for length in [80, 150, 300, 600, 1_800, 6_000] {
+            // The longest series take the most time.
+            let cases = if length > 1_000 { 60 } else { 200 };
+            for phi in [0.0, 0.4, 0.8] {
+                for noise_share in [0.05, 0.15] {
+                    let share = share_unsteady(cases, |noise| {
+                        let deviations = ar1(noise, length, phi);
+                        deviations
+                            .iter()
+                            .map(|one| (200.0 * (1.0 + noise_share * one)).max(0.0).round())
+                            .collect()
+                    });
+                    println!("{length} bins, phi {phi}, noise {noise_share}: {share}");
+                    assert!(
+                        share <= 0.05,
+                        "{share} of {length} bins with phi {phi} and noise of {noise_share}"
+                    );
+                }
+            }
+        }
+    }
+
+    /// Of the whole series, at a moment from 0 to 1, as a multiple of the first.
+    type Course = fn(f64, f64) -> f64;
+
+    const RAMP: Course = |at, factor| 1.0 + (factor - 1.0) * at;
+    const WARMUP: Course = |at, factor| factor - (factor - 1.0) * (-at / 0.2).exp();
+    const STAIRCASE: Course = |at, factor| 1.0 + (factor - 1.0) * (at * 5.0).floor().min(4.0) / 4.0;
+
+    #[test]
+    fn ramps_warmups_and_staircases_are_not_steady() {
+        for length in [80, 300, 600] {
+            for (name, course) in [("ramp", RAMP), ("warm-up", WARMUP), ("staircase", STAIRCASE)] {
+                for factor in [1.2, 2.0, 10.0, 1.0 / 1.5] {
+                    let share = share_unsteady(50, |noise| {
+                        let of = |bin: usize| 200.0 * course(bin as f64 / length as f64, factor);
+                        let white = |bin| of(bin) * (1.0 + 0.05 * noise.normal());
+                        (0..length).map(white).map(|value: f64| value.max(0.0).round()).collect()
+                    });
+                    println!("{name} x{factor:.2} over {length} bins: {share}");
+                    assert!(share >= 0.9, "{share} of {name}s by {factor} over {length} bins are found");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_staircase_has_no_steady_part() {
+        for seed in 0..20 {
+            let stairs = |bin: usize| [100.0, 130.0, 160.0, 400.0][bin / 50];
+            let bins = noisy(&mut Noise::new(seed), 200, 0.3, stairs);
+            let verdict = check(&bins, Warmup::Unremarkable);
+            assert!(matches!(verdict, Verdict::Climbed(_)), "{verdict:?} with seed {seed}");
+        }
+    }
+
+    #[test]
+    fn after_a_warmup_that_never_was_steady_less_evidence_is_enough() {
+        let found = |warmup| {
+            let climb = |bin: usize| 120.0 * (1.0 + 0.25 * bin as f64 / 80.0);
+            let is_found =
+                |seed: &u64| is_unsteady(check(&noisy(&mut Noise::new(*seed), 80, 0.5, climb), warmup));
+            (0..200).filter(is_found).count()
+        };
+        let [usual, less] = [Warmup::Unremarkable, Warmup::NeverSteady].map(found);
+        assert!(less >= usual + 20, "{usual} and {less} of 200");
+        let flat = |seed: &u64| {
+            is_unsteady(check(&noisy(&mut Noise::new(*seed), 80, 0.8, |_| 120.0), Warmup::NeverSteady))
+        };
+        let by_chance = (40_000..40_400).filter(flat).count();
+        assert!(by_chance <= 20, "{by_chance} of 400 flat series");
     }
 
     #[test]
@@ -284,13 +445,13 @@ mod tests {
 
     #[test]
     fn exact_numbers_are_handled() {
-        assert_eq!(check(&[50.0; 100]), Verdict::Steady);
-        assert_eq!(check(&[50.0; 19]), Verdict::TooShort);
-        assert_eq!(check(&[0.0; 100]), Verdict::TooShort);
+        assert_eq!(check(&[50.0; 100], Warmup::Unremarkable), Verdict::Steady);
+        assert_eq!(check(&[50.0; 19], Warmup::Unremarkable), Verdict::TooShort);
+        assert_eq!(check(&[0.0; 100], Warmup::Unremarkable), Verdict::TooShort);
         let mut bins = vec![50.0; 50];
         bins.extend([0.0; 50]);
         let expected = Change { at_bin: 50, before_per_s: 500.0, after_per_s: 0.0 };
-        assert_eq!(check(&bins), Verdict::Changed(expected));
+        assert_eq!(check(&bins, Warmup::Unremarkable), Verdict::Changed(expected));
     }
 
     #[test]
@@ -301,11 +462,11 @@ mod tests {
             bins.extend([0.0; 9]);
             bins.push(if second < 120 { 1.0 } else { 0.0 });
         }
-        let Verdict::Changed(change) = check(&bins) else {
+        let Verdict::Changed(change) = check(&bins, Warmup::Unremarkable) else {
             panic!("the end of all work is missed");
         };
         assert!(change.at_bin.abs_diff(1200) <= 60, "{change:?}");
-        assert_eq!(check(&bins[..100]), Verdict::TooShort);
+        assert_eq!(check(&bins[..100], Warmup::Unremarkable), Verdict::TooShort);
     }
 
     #[test]

@@ -51,20 +51,21 @@ pub(crate) fn fit(points: &[UslPoint], left_out: &[u32]) -> Option<UslFit> {
     }
     let law = Law::from_free(&fitted.parameters, scale);
     let quality = quality(points, law)?;
+    let kappa = quality.estimate(2, law.kappa);
 
     let mut outside = left_out.to_vec();
     outside.extend(levels_outside(points, law, &quality));
     outside.sort_unstable();
-    let at_peak = (1.0 - law.sigma) / law.kappa;
+    let needs_peak = kappa.low95 > 0.0;
     let users_max = points.iter().map(|point| point.users).fold(1.0, f64::max);
     let sigma = quality.estimate(1, law.sigma);
     let fit = UslFit {
         lambda: quality.estimate(0, law.lambda),
         sigma: Estimate { high95: sigma.high95.min(1.0), ..sigma },
-        kappa: quality.estimate(2, law.kappa),
-        peak_users: (law.kappa > 0.0 && at_peak > 0.0)
-            .then(|| at_peak.sqrt())
-            .filter(|users| users.is_finite()),
+        kappa,
+        peak_users: Some(((1.0 - law.sigma) / law.kappa).sqrt())
+            .filter(|users| needs_peak && users.is_finite() && *users > 0.0),
+        peak_users_ci95: quality.peak_interval(law, needs_peak),
         r_squared: quality.r_squared,
         outside,
         curve: curve(law, users_max),
@@ -212,6 +213,31 @@ impl Quality {
     }
 }
 
+impl Quality {
+    /// 95 % interval of the users at the peak, by E. C. Fieller, "Some problems in interval estimation", Journal of the Royal Statistical
+    /// Society B 16, 1954: those N at which 1 − σ − κN², which is linear in the parameters, can't be told from 0. `None` where every N can't.
+    fn peak_interval(&self, law: Law, needs_peak: bool) -> Option<(f64, Option<f64>)> {
+        let scale = self.squares / self.degrees * t_quantile_975(self.degrees).powi(2);
+        let (sigma_too, both, kappa_too) =
+            (scale * self.inverse[(1, 1)], scale * self.inverse[(1, 2)], scale * self.inverse[(2, 2)]);
+        // (1−σ−κm)² ≤ t² (Vσσ + 2m Vσκ + m² Vκκ), with m for N²: a m² + b m + c ≤ 0.
+        let rest = 1.0 - law.sigma;
+        let a = law.kappa * law.kappa - kappa_too;
+        let b = -2.0 * (law.kappa * rest + both);
+        let c = rest * rest - sigma_too;
+        let inside = b * b - 4.0 * a * c;
+        // Where c is not above 0, σ may be 1, and no number of users is too low.
+        let low = match () {
+            _ if c <= 0.0 || inside < 0.0 => 1.0,
+            // The smaller root above 0, in the form that does not cancel.
+            _ => (2.0 * c / (-b + inside.sqrt())).max(0.0).sqrt().max(1.0),
+        };
+        let high = (a > 0.0 && needs_peak && inside >= 0.0).then(|| (-b + inside.sqrt()) / (2.0 * a));
+        let high = high.filter(|high| high.is_finite() && *high > 0.0).map(|high| high.sqrt().max(low));
+        low.is_finite().then_some((low, high))
+    }
+}
+
 fn quality(points: &[UslPoint], law: Law) -> Option<Quality> {
     let weights: f64 = points.iter().map(|point| point.weight).sum();
     let mean = points.iter().map(|point| point.weight * point.per_s).sum::<f64>() / weights;
@@ -279,7 +305,8 @@ fn curve(law: Law, users_max: f64) -> Vec<[f64; 2]> {
 fn is_finite(fit: &UslFit) -> bool {
     let estimates = [fit.lambda, fit.sigma, fit.kappa];
     let all = estimates.iter().flat_map(|estimate| [estimate.value, estimate.low95, estimate.high95]);
-    all.chain(fit.curve.iter().flatten().copied()).chain([fit.r_squared]).all(f64::is_finite)
+    let peak = fit.peak_users_ci95.map_or(Vec::new(), |(low, high)| vec![low, high.unwrap_or(low)]);
+    all.chain(fit.curve.iter().flatten().copied()).chain([fit.r_squared]).chain(peak).all(f64::is_finite)
 }
 
 #[cfg(test)]
@@ -346,6 +373,62 @@ mod tests {
         }
         // 95 % of 200 is 190; six standard errors below and it is not 95 %.
         assert!(covered.iter().all(|&count| count >= 172), "{covered:?} of 200");
+    }
+
+    /// Shares of 400 sweeps over 1 to 128 users whose law has a peak, and whose interval holds the true one.
+    fn peaks_given_and_covered(truth: Law, noise_share: f64) -> (f64, f64) {
+        let at_peak = ((1.0 - truth.sigma) / truth.kappa).sqrt();
+        let (mut given, mut covered) = (0, 0);
+        for seed in 0..400 {
+            let mut noise = Noise::new(90_000 + seed);
+            let measured: Vec<(f64, f64)> = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0]
+                .iter()
+                .map(|&users| {
+                    (users, truth.per_s(users) + noise_share * truth.per_s(at_peak) * noise.normal())
+                })
+                .collect();
+            let fit = fitted(&measured);
+            given += u32::from(fit.peak_users.is_some());
+            let (low, high) = fit.peak_users_ci95.unwrap();
+            covered += u32::from(low <= at_peak && high.is_none_or(|high| at_peak <= high));
+        }
+        (f64::from(given) / 400.0, f64::from(covered) / 400.0)
+    }
+
+    #[test]
+    fn the_interval_of_the_fitted_peak_holds_the_true_one() {
+        for (sigma, kappa) in [(0.05, 0.0005), (0.02, 0.000_2), (0.2, 0.002), (0.1, 0.000_05)] {
+            for noise_share in [0.01, 0.03] {
+                let (given, covered) =
+                    peaks_given_and_covered(Law { lambda: 800.0, sigma, kappa }, noise_share);
+                println!(
+                    "sigma {sigma}, kappa {kappa}, noise {noise_share}: {given} have a peak, {covered} cover it"
+                );
+                assert!(
+                    covered >= 0.93,
+                    "{covered} with sigma {sigma}, kappa {kappa}, noise of {noise_share}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn without_crosstalk_no_peak_is_needed() {
+        let truth = Law { lambda: 800.0, sigma: 0.05, kappa: 0.0 };
+        let mut needed = 0;
+        for seed in 0..100 {
+            let mut noise = Noise::new(seed);
+            let measured: Vec<(f64, f64)> = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0]
+                .iter()
+                .map(|&users| (users, truth.per_s(users) * (1.0 + 0.03 * noise.normal())))
+                .collect();
+            let fit = fitted(&measured);
+            needed += u32::from(fit.peak_users.is_some());
+            let is_open = fit.peak_users_ci95.is_none_or(|(_, high)| high.is_none());
+            assert_eq!(fit.peak_users.is_none(), fit.kappa.low95 <= 0.0);
+            assert!(is_open || fit.peak_users.is_some(), "{fit:?}");
+        }
+        assert!(needed <= 5, "{needed} of 100");
     }
 
     #[test]

@@ -8,19 +8,9 @@ use crate::steady::{self, BINS_PER_S};
 
 /// Levels that can't be judged at all, where none can.
 pub(crate) fn no_result(levels: &[Level]) -> Finding {
-    let mut parts = Vec::new();
-    for level in levels.iter().filter(|level| !level.repeat) {
-        let why = if level.verdict.invalid_why.is_empty() {
-            "throughput was unstable"
-        } else {
-            &level.verdict.invalid_why
-        };
-        parts.push(format!("at {} {why}", level.name()));
-    }
-    let text = if parts.is_empty() {
-        "Nothing can be explained: no level was measured.".to_string()
-    } else {
-        format!("Where throughput peaks can't be said, for no level can be judged: {}.", parts.join("; "))
+    let text = match levels.iter().any(|level| !level.repeat) {
+        false => "Nothing can be explained: no level was measured.".to_string(),
+        true => format!("Where throughput peaks can't be said, because {}.", why_no_result(levels)),
     };
     let shown: Vec<&Level> = levels.iter().collect();
     Finding {
@@ -30,28 +20,59 @@ pub(crate) fn no_result(levels: &[Level]) -> Finding {
     }
 }
 
-pub(crate) fn unstable(levels: &[Level]) -> Option<Finding> {
-    let mut shown = Vec::new();
+/// "no level can be judged: at 4 users no transaction ended within the window".
+pub(crate) fn why_no_result(levels: &[Level]) -> String {
     let mut parts = Vec::new();
-    for level in levels {
-        let Some(change) = level.change else {
-            continue;
+    for level in levels.iter().filter(|level| !level.repeat) {
+        let why = match level.verdict.invalid_why.as_str() {
+            "" => how_unstable(level),
+            why => why.to_string(),
         };
-        parts.push(format!(
-            "{} unstable from {} s: {}/s before, {}/s after",
-            name(level),
-            numbers::plain(change.at_bin as f64 / BINS_PER_S),
-            numbers::plain(change.before_per_s),
-            numbers::plain(change.after_per_s),
-        ));
-        shown.push(level);
+        parts.push(format!("at {} {why}", level.name()));
     }
-    let what = if shown.len() == 1 {
-        "It is not averaged: its result is that of the part before, and it is left out of peak and fit"
+    match parts.is_empty() {
+        true => "no level was measured".to_string(),
+        false => format!("no level can be judged: {}", parts.join("; ")),
+    }
+}
+
+pub(crate) fn unstable(levels: &[Level]) -> Option<Finding> {
+    let shown: Vec<&Level> = levels.iter().filter(|level| level.is_unstable()).collect();
+    let parts: Vec<String> =
+        shown.iter().map(|level| format!("{} {}", name(level), how_unstable(level))).collect();
+    let has_part = |level: &&Level| level.change.is_some();
+    let result = if shown.iter().all(has_part) {
+        "the part before counts as the result"
+    } else if shown.iter().any(has_part) {
+        "the part before a change counts as the result, and elsewhere the mean of the window"
     } else {
-        "They are not averaged: their results are those of the parts before, and they are left out of peak and fit"
+        "the result is the mean of the window, and has no interval"
     };
-    finding("unstable", &shown, "bins_100ms", format!("{}. {what}.", sentence(&parts)))
+    let left_out = if shown.len() == 1 { "This level is" } else { "These levels are" };
+    let text = format!("{}. {left_out} left out of peak and fit; {result}.", sentence(&parts));
+    finding("unstable", &shown, "bins_100ms", text)
+}
+
+/// "throughput climbed from 10,376/s to 42,072/s".
+pub(crate) fn how_unstable(level: &Level) -> String {
+    let per_s = numbers::plain;
+    match level.verdict.steadiness {
+        Steadiness::UnstableFrom { s } => {
+            let (before, after) =
+                level.change.map_or((0.0, 0.0), |change| (change.before_per_s, change.after_per_s));
+            let s = numbers::plain(s);
+            format!("unstable from {s} s: {}/s before, {}/s after", per_s(before), per_s(after))
+        }
+        Steadiness::Trend { from_per_s, to_per_s } => {
+            let verb = if to_per_s > from_per_s { "climbed" } else { "fell" };
+            format!("throughput {verb} from {}/s to {}/s", per_s(from_per_s), per_s(to_per_s))
+        }
+        Steadiness::StillWarming => {
+            "the warm-up ended before throughput was steady, and the window is too short to show that it became so"
+                .to_string()
+        }
+        Steadiness::Steady | Steadiness::TooShort => String::new(),
+    }
 }
 
 pub(crate) fn stalls(levels: &[Level]) -> Option<Finding> {

@@ -9,6 +9,7 @@ use whyso_record::data::{Kind, SeriesId, SeriesKey};
 use whyso_record::run::{ActionRecord, Ended, Level, Purpose, RunInfo, SloResult, Window};
 
 use crate::agreement::thread_disagreement;
+use crate::warmup::SHORTEST_WARMUP_S;
 use crate::{Error, file_waits, locks, pauses, wait_classes};
 
 /// What `whyso_explain` makes of a recording.
@@ -158,7 +159,14 @@ pub(crate) fn level_input(level: &Level) -> LevelInput {
         wait_classes: Vec::new(),
         ended_waits: Vec::new(),
         lock_objects: Vec::new(),
+        warmup_steady: warmup_steady(level),
     }
+}
+
+/// Whether throughput was steady when the warm-up ended; `None` where the warm-up was too short to show it.
+fn warmup_steady(level: &Level) -> Option<bool> {
+    let could_show = level.warmup.seconds() >= SHORTEST_WARMUP_S && !level.result.is_recorded();
+    could_show.then_some(level.warmup_steady)
 }
 
 /// From the words that a level's result has for it.

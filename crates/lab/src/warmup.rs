@@ -11,6 +11,8 @@ pub(crate) const SPREAD: f64 = 0.10;
 pub(crate) const TREND: f64 = 0.05;
 /// Slots that must have been seen before anything is called steady.
 const SLOTS_MIN: usize = 4;
+/// A shorter warm-up, in seconds, says nothing about steadiness: it lacks the slots.
+pub(crate) const SHORTEST_WARMUP_S: f64 = 2.0;
 
 /// Whether throughput has become steady. `slots` are transactions in each half second so far, in order.
 pub(crate) fn is_steady(slots: &[u64]) -> bool {

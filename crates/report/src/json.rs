@@ -19,6 +19,16 @@ pub fn json(run: &RunInfo, explanation: &Explanation, path: &Path) -> Value {
             "transactions_per_s": peak.transactions_per_s,
         })
     });
+    let usl = explanation.usl.as_ref().map(|usl| {
+        json!({
+            "lambda": usl.lambda,
+            "sigma": usl.sigma,
+            "kappa": usl.kappa,
+            "peak_users": usl.peak_users,
+            "peak_users_ci95": usl.peak_users_ci95,
+            "r_squared": usl.r_squared,
+        })
+    });
     let findings: Vec<Value> = explanation
         .findings
         .iter()
@@ -27,8 +37,12 @@ pub fn json(run: &RunInfo, explanation: &Explanation, path: &Path) -> Value {
     let mut object = json!({
         "run": run.id,
         "path": path.display().to_string(),
+        "usable": explanation.unusable.is_empty(),
+        "unusable": explanation.unusable,
+        "headline": explanation.headline,
         "levels": levels,
         "peak": peak,
+        "usl": usl,
         "findings": findings,
         "ended": run.ended,
         "server": {"version": run.server.version, "flavor": run.server.flavor},
@@ -49,6 +63,7 @@ fn level_object(level: &Level, verdict: Option<&LevelVerdict>) -> Value {
     object["valid"] = json!(verdict.is_some_and(|verdict| verdict.valid));
     object["invalid_why"] = json!(verdict.map(|verdict| verdict.invalid_why.as_str()).unwrap_or_default());
     object["other_clients"] = json!(verdict.and_then(|verdict| verdict.other_clients));
+    object["steady"] = json!(verdict.and_then(|verdict| verdict.steadiness.is_steady()));
     object["steadiness"] = json!(verdict.map(|verdict| verdict.steadiness));
     object["repeat"] = json!(level.purpose == Purpose::Repeat);
     object

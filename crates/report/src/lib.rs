@@ -40,6 +40,7 @@ mod profile;
 pub mod source;
 mod stacks_now;
 mod statements;
+mod steadiness;
 mod study;
 mod svg;
 mod terminal;

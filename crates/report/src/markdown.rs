@@ -4,7 +4,7 @@ mod pfs;
 mod statements;
 mod text;
 
-use whyso_explain::model::{Budget, Estimate, Explanation, LevelVerdict, Regime, Steadiness};
+use whyso_explain::model::{Budget, Estimate, Explanation, LevelVerdict, Regime, Steadiness, users_words};
 use whyso_record::run::{Ended, Level, Purpose, RunInfo};
 
 use crate::Beside;
@@ -12,6 +12,7 @@ use crate::axis::Axis;
 use crate::load::{engines, transactions};
 use crate::number::{amount, bytes, grouped, whole};
 use crate::processes::{FILES_SHOWN_MAX, file_cells};
+use crate::steadiness::how_unsteady;
 use crate::terminal::switches;
 use crate::unit::{is_recorded, unit};
 use crate::why::parts_shown;
@@ -51,18 +52,8 @@ pub(crate) fn regime_name(regime: Regime) -> &'static str {
     }
 }
 
-/// "Throughput peaks at 4 to 16 users: 1,150". One level has no peak: it is what it is.
-pub(crate) fn verdict(explanation: &Explanation) -> Option<String> {
-    let peak = explanation.peak.as_ref()?;
-    let [low, high] = peak.users_interval;
-    let count = if low == high { users(low) } else { format!("{low} to {}", users(high)) };
-    let per_s = grouped(peak.transactions_per_s);
-    let is_sweep = explanation.levels.iter().any(|level| level.users != peak.users);
-    Some(if is_sweep { format!("Throughput peaks at {count}: {per_s}") } else { format!("{count}: {per_s}") })
-}
-
 fn users(count: u32) -> String {
-    if count == 1 { "1 user".to_string() } else { format!("{count} users") }
+    users_words((count, Some(count)))
 }
 
 fn headline(out: &mut Markdown, run: &RunInfo, explanation: &Explanation) {
@@ -76,8 +67,8 @@ fn headline(out: &mut Markdown, run: &RunInfo, explanation: &Explanation) {
         if server.is_empty() { "a server" } else { &server }
     ));
     out.line("");
-    if let Some(verdict) = verdict(explanation) {
-        out.line(&format!("**{verdict} {}s a second.**\n", unit(run)));
+    if !explanation.headline.is_empty() {
+        out.line(&format!("**{}**\n", escaped(&explanation.headline)));
     }
     let ended = match &run.ended {
         Some(Ended::Complete { .. }) => "complete".to_string(),
@@ -265,9 +256,8 @@ pub(crate) fn validity(level: &Level, verdict: Option<&LevelVerdict>) -> String 
         return format!("cut short: {why}");
     }
     match verdict.map(|verdict| verdict.steadiness) {
-        Some(Steadiness::UnstableFrom { s }) => format!("unstable from {} s", grouped(s)),
         Some(Steadiness::TooShort) => "too short to tell".to_string(),
-        _ => "valid".to_string(),
+        steadiness => steadiness.and_then(how_unsteady).unwrap_or_else(|| "valid".to_string()),
     }
 }
 
@@ -427,32 +417,12 @@ mod tests {
     }
 
     #[test]
-    fn one_level_alone_has_no_peak() {
-        let level = |users, transactions_per_s| LevelVerdict {
-            cpu: None,
-            server_cpus: None,
-            client_cpus: 0.0,
-            other_clients: None,
-            index: 0,
-            users,
-            transactions_per_s,
-            transactions_per_s_ci95: None,
-            steadiness: Steadiness::Steady,
-            regime: Regime::Unknown,
-            valid: true,
-            invalid_why: String::new(),
-        };
-        let peak = whyso_explain::model::Peak {
-            users: 8,
-            users_interval: [8, 8],
-            transactions_per_s: 846.0,
-            witnesses: vec![],
-        };
-        let mut explanation =
-            Explanation { levels: vec![level(8, 846.0)], peak: Some(peak), ..Default::default() };
-        assert_eq!(verdict(&explanation).unwrap(), "8 users: 846");
-        explanation.levels.push(level(1, 100.0));
-        assert_eq!(verdict(&explanation).unwrap(), "Throughput peaks at 8 users: 846");
+    fn the_headline_comes_first_whatever_it_says() {
+        let headline =
+            "Not usable: the server drifted. As measured, throughput peaks at 8 users: 846 transactions/s.";
+        let explanation = Explanation { headline: headline.to_string(), ..Explanation::default() };
+        let text = markdown(&RunInfo::default(), &explanation, &Beside::default());
+        assert_eq!(text.lines().nth(2), Some(format!("**{headline}**").as_str()));
     }
 
     #[test]

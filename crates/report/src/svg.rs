@@ -9,13 +9,13 @@ mod scale;
 
 use std::fmt::Write;
 
-use whyso_explain::model::{Explanation, LevelVerdict, Regime, Steadiness};
+use whyso_explain::model::{Explanation, LevelVerdict, Regime, users_words};
 use whyso_record::run::{Ended, Level, Purpose, RunInfo};
 
 use crate::axis::Axis;
-use crate::markdown::{regime_name, verdict, workload};
+use crate::markdown::{regime_name, workload};
 use crate::number::grouped;
-use crate::unit::unit;
+use crate::steadiness::how_unsteady;
 use scale::{LevelScale, LogScale, Scale, log_ticks, short, spread, ticks};
 
 const WIDTH: f64 = 820.0;
@@ -26,6 +26,9 @@ const TOP: f64 = 74.0;
 const THROUGHPUT_FOOT: f64 = 346.0;
 const LATENCY_TOP: f64 = 378.0;
 const LATENCY_FOOT: f64 = 524.0;
+
+/// Characters of a line under the title.
+const LINE_CHARS_MAX: usize = 118;
 
 const INK: &str = "#1b2127";
 const MUTED: &str = "#5d6873";
@@ -77,6 +80,14 @@ impl Point<'_> {
     }
 }
 
+/// What fits in a line of the drawing.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(LINE_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_string(),
+    }
+}
+
 /// The levels that can be drawn, by users.
 fn points<'a>(run: &'a RunInfo, explanation: &'a Explanation) -> Vec<Point<'a>> {
     let mut points = Vec::new();
@@ -87,9 +98,9 @@ fn points<'a>(run: &'a RunInfo, explanation: &'a Explanation) -> Vec<Point<'a>> 
         if !verdict.transactions_per_s.is_finite() {
             continue;
         }
-        let note = match (&verdict.steadiness, &level.ended) {
+        let note = match (how_unsteady(verdict.steadiness), &level.ended) {
             _ if !verdict.valid => "invalid".to_string(),
-            (Steadiness::UnstableFrom { s }, _) => format!("unstable from {} s", grouped(*s)),
+            (Some(how), _) => how,
             (_, Ended::CutShort { .. }) => "cut short".to_string(),
             _ => String::new(),
         };
@@ -174,11 +185,16 @@ impl<'a> Plot<'a> {
 
     fn peak(&self, drawing: &mut Drawing, explanation: &Explanation) {
         let Some(peak) = &explanation.peak else { return };
-        let [low, high] = peak.users_interval;
-        if low == high {
+        let (low, high) = peak.users_interval;
+        if high == Some(low) {
             return;
         }
-        let (from, to) = (self.x.at(f64::from(low)), self.x.at(f64::from(high)));
+        // What was tested is what is drawn: an interval that goes beyond it ends at the chart's edge.
+        let tested = || self.sweep.iter().map(|point| f64::from(point.level.users));
+        let most = tested().fold(f64::from(peak.users), f64::max);
+        let least = tested().fold(f64::from(peak.users), f64::min);
+        let from = self.x.at(f64::from(low).max(least));
+        let to = self.x.at(high.map_or(most, f64::from).min(most));
         let foot = THROUGHPUT_FOOT - 8.0;
         drawing.path(&format!("M{from:.1},{:.1}v6H{to:.1}v-6", foot - 6.0), GREEN, 1.6, "");
         drawing.text(
@@ -186,7 +202,7 @@ impl<'a> Plot<'a> {
             foot - 14.0,
             GREEN,
             "middle",
-            &format!("peak: {low} to {high} users"),
+            &format!("peak: {}", users_words(peak.users_interval)),
         );
     }
 
@@ -368,8 +384,14 @@ impl Drawing {
             escaped(&title)
         );
         let machine = format!("{} CPUs, {}", run.host.logical_cpus, run.host.cpu_model);
-        let verdict = verdict(explanation).map(|verdict| format!("{verdict} {}s/s · ", unit(run)));
-        self.text(LEFT, 42.0, MUTED, "start", &format!("{}{machine}", verdict.unwrap_or_default()));
+        let (color, line) = match explanation.headline.as_str() {
+            "" => (MUTED, machine),
+            headline if explanation.unusable.is_empty() => {
+                (MUTED, format!("{} · {machine}", headline.trim_end_matches('.')))
+            }
+            headline => (RED, shortened(headline)),
+        };
+        self.text(LEFT, 42.0, color, "start", &line);
     }
 
     fn zone(&mut self, from: f64, to: f64, regime: Regime) {

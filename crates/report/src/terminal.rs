@@ -2,22 +2,25 @@
 
 use std::fmt::Write as _;
 
-use whyso_explain::model::{CpuUse, Explanation, LevelVerdict, Regime, Steadiness};
+use whyso_explain::model::{CpuUse, Explanation, LevelVerdict, Regime};
 use whyso_record::RunSummary;
 use whyso_record::run::{Ended, Level, Purpose, RunInfo};
 
 use crate::axis::Axis;
 use crate::load::{engines, kinds_of_transactions, service_levels};
 use crate::number::{grouped, whole};
+use crate::steadiness::how_unsteady;
 use crate::threads::clean;
 use crate::unit::unit;
 
 /// Widest line of the findings, in characters.
 pub(crate) const TEXT_WIDTH: usize = 110;
 
-/// The table of levels, and the findings under it.
+/// The headline, the table of levels, and the findings under it.
 pub fn terminal(run: &RunInfo, explanation: &Explanation) -> String {
-    format!("{}\n{}", levels_table(run, explanation), findings_text(explanation))
+    let headline = lines_of(&explanation.headline, "", "", TEXT_WIDTH);
+    let blank = if headline.is_empty() { "" } else { "\n" };
+    format!("{headline}{blank}{}\n{}", levels_table(run, explanation), findings_text(explanation))
 }
 
 fn levels_table(run: &RunInfo, explanation: &Explanation) -> String {
@@ -132,8 +135,8 @@ fn remark(axis: Axis, level: &Level, verdict: Option<&LevelVerdict>) -> String {
         (_, Regime::Unknown) => "unknown",
     }
     .to_string();
-    if let Steadiness::UnstableFrom { s } = verdict.steadiness {
-        let _ = write!(remark, ", unstable from {s:.1} s");
+    if let Some(how) = how_unsteady(verdict.steadiness) {
+        let _ = write!(remark, ", {how}");
     }
     if let Ended::CutShort { .. } = level.ended {
         remark.push_str(", cut short");
@@ -187,8 +190,16 @@ fn findings_text(explanation: &Explanation) -> String {
 }
 
 pub(crate) fn wrapped(text: &str, indent: &str, width: usize) -> String {
+    lines_of(text, &format!("{}• ", &indent[..indent.len().saturating_sub(2)]), indent, width)
+}
+
+/// The text in lines of this width, each with its end; nothing for an empty text. `first`: what the first line begins with.
+fn lines_of(text: &str, first: &str, indent: &str, width: usize) -> String {
+    if text.is_empty() {
+        return String::new();
+    }
     let mut out = String::new();
-    let mut line = format!("{}• ", &indent[..indent.len().saturating_sub(2)]);
+    let mut line = first.to_string();
     let mut empty = true;
     for word in text.split_whitespace() {
         if !empty && line.chars().count() + 1 + word.chars().count() > width {

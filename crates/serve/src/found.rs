@@ -97,11 +97,10 @@ fn id(path: &Path) -> String {
     path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// The first of the findings, empty where there is none; `None`: it can't be read.
+/// The headline, empty where there is none; `None`: it can't be read.
 fn verdict(path: &Path) -> Option<String> {
     let explained = Recording::open(path)
         .map_err(whyso_lab::Error::from)
         .and_then(|recording| whyso_lab::explain(&recording));
-    let first = explained.ok()?.findings.into_iter().next();
-    Some(first.map_or(String::new(), |finding| finding.text))
+    Some(explained.ok()?.headline)
 }

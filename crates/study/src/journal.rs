@@ -134,8 +134,8 @@ pub struct Moment {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PeakDone {
     pub users: u32,
-    /// Levels whose throughput can't be told from it: lowest and highest.
-    pub users_interval: [u32; 2],
+    /// Lowest and highest number of users that may be the peak; no upper end where it may lie beyond all that were tested.
+    pub users_interval: (u32, Option<u32>),
     /// The first suspect's cause, in words; empty where there is none.
     pub suspect: String,
 }

@@ -129,12 +129,20 @@ export interface RunInfo {
 
 export type Regime = 'ramping_up' | 'peak' | 'degrading' | 'unknown';
 
+/** `too_short`: nobody can say. Of a trend, means of the first and of the last tenth of the window. */
+export type Steadiness =
+  | { is: 'steady' }
+  | { is: 'unstable_from'; s: number }
+  | { is: 'trend'; from_per_s: number; to_per_s: number }
+  | { is: 'still_warming' }
+  | { is: 'too_short' };
+
 export interface Verdict {
   index: number;
   users: number;
   transactions_per_s: number;
   transactions_per_s_ci95: [number, number] | null;
-  steadiness: { is: 'steady' } | { is: 'unstable_from'; s: number } | { is: 'too_short' };
+  steadiness: Steadiness;
   regime: Regime;
   valid: boolean;
   invalid_why: string;
@@ -213,12 +221,15 @@ export interface Budget {
 
 export interface Explanation {
   levels: Verdict[];
-  peak: { users: number; users_interval: [number, number]; transactions_per_s: number; witnesses: string[] } | null;
+  /** Of the interval's upper end, null: the peak may lie beyond all levels. */
+  peak: { users: number; users_interval: [number, number | null]; transactions_per_s: number; witnesses: string[] } | null;
   usl: {
     lambda: Estimate;
     sigma: Estimate;
     kappa: Estimate;
+    /** Null where the law needs no peak. */
     peak_users: number | null;
+    peak_users_ci95?: [number, number | null] | null;
     r_squared: number;
     outside: number[];
     curve: [number, number][];
@@ -232,6 +243,9 @@ export interface Explanation {
   about?: number | null;
   /** Of processes that are no server's: one a level. */
   processes?: ProcessTime[];
+  headline: string;
+  /** What makes the result unusable, the gravest first; empty where it is usable. */
+  unusable: { id: string; text: string }[];
   findings: Finding[];
 }
 

@@ -1,6 +1,6 @@
 /** Numbers for people. */
 
-import type { Kind } from '../data/model.ts';
+import type { Kind, Steadiness } from '../data/model.ts';
 import type { Mode } from './derive.ts';
 
 const MINUS = '−';
@@ -16,6 +16,22 @@ export function num(value: number | null | undefined): string {
   if (size >= 0.0009995) return sign(value.toPrecision(2));
   const [mantissa, exponent] = value.toExponential(1).split('e') as [string, string];
   return `${sign(mantissa)}·10${superscript(exponent)}`;
+}
+
+/** How a level was not steady; empty where nothing shows it. */
+export function howUnsteady(steadiness: Steadiness): string {
+  switch (steadiness.is) {
+    case 'unstable_from':
+      return `unstable from ${num(steadiness.s)} s`;
+    case 'trend': {
+      const { from_per_s: from, to_per_s: to } = steadiness;
+      return `throughput ${to > from ? 'climbed' : 'fell'} from ${num(from)}/s to ${num(to)}/s`;
+    }
+    case 'still_warming':
+      return 'still warming up';
+    default:
+      return '';
+  }
 }
 
 export function whole(value: number): string {

@@ -2,8 +2,8 @@
 
 import type { Head, RunInfo, Verdict } from '../data/model.ts';
 import { axisOf } from './axis.ts';
-import { num, users } from './format.ts';
-import { isRecorded, processOf, unitOfRun } from './recorded.ts';
+import { howUnsteady, num, users } from './format.ts';
+import { processOf } from './recorded.ts';
 
 export interface Badge {
   text: string;
@@ -28,40 +28,10 @@ export function machineKind(virtualization: string): string {
   return virtualization.includes('virtual machine') ? virtualization : `a ${virtualization} virtual machine`;
 }
 
+/** The headline of the explanation, which every report has. */
 export function verdictOf({ run, explanation }: Pick<Head, 'run' | 'explanation'>): string {
-  const unit = unitOfRun(run);
-  const { peak } = explanation;
-  const [only, ...others] = explanation.levels;
-  const name = processOf(run);
-  if (name !== null) return `Where the time of ${name} went.`;
-  if (!only) return run.ended === null ? 'This recording goes on.' : 'No level of load was measured.';
-  if (axisOf(run).head === 'due/s') return ratesVerdict(run);
-  if (others.every((level) => level.users === only.users)) {
-    return `${loadersOf(run, only)}: ${num(only.transactions_per_s)} ${unit}s a second.`;
-  }
-  if (!peak) return 'No peak can be named: see the findings.';
-  const [low, high] = peak.users_interval;
-  const where = low === high ? `at ${users(peak.users)}` : `at ${low} to ${users(high)}`;
-  return `Throughput peaks ${where}: ${num(peak.transactions_per_s)} ${unit}s a second.`;
-}
-
-/** Who loaded the server at its only level. Where nothing saw its requests no number of users is known: what the server told of its clients stands for it. */
-function loadersOf(run: Pick<RunInfo, 'levels'>, only: Verdict): string {
-  const result = run.levels.find((level) => level.index === only.index)?.result;
-  if (!result || !isRecorded(run) || result.latency_ms.mean > 0) return users(only.users);
-  const { sessions } = result;
-  if (!sessions) return only.users > 0 ? users(only.users) : 'An unknown number of clients';
-  return `${num(sessions.clients_mean)} connected clients, ${num(sessions.active_mean)} of them in a statement on average`;
-}
-
-/** How far the server kept up with a sweep over rates. */
-function ratesVerdict(run: RunInfo): string {
-  const axis = axisOf(run);
-  const swept = run.levels.filter((level) => level.purpose === 'sweep').sort((a, b) => axis.at(a) - axis.at(b));
-  const missed = swept.find((level) => level.result.arrivals?.held === false);
-  const held = swept.filter((level) => level.result.arrivals?.held !== false && (!missed || axis.at(level) < axis.at(missed))).at(-1);
-  if (!held) return `No rate was kept up with: ${swept.map(axis.name).join(', ')}.`;
-  return `The server kept up with ${axis.name(held)}${missed ? `, and not with ${axis.name(missed)}` : ''}.`;
+  if (explanation.levels.length === 0 && run.ended === null && processOf(run) === null) return 'This recording goes on.';
+  return explanation.headline || 'No level of load was measured.';
 }
 
 export function badgesOf(head: Head): Badge[] {
@@ -87,9 +57,9 @@ export function badgesOf(head: Head): Badge[] {
       why: invalid.map((level) => `${named(level)}: ${level.invalid_why}`).join('\n'),
     });
   }
-  const unstable = explanation.levels.filter((level) => level.steadiness.is === 'unstable_from');
+  const unstable = explanation.levels.filter((level) => howUnsteady(level.steadiness) !== '');
   if (unstable.length > 0) {
-    badges.push({ text: `${unstable.length} ${unstable.length === 1 ? 'level' : 'levels'} unstable`, tone: 'bad', why: unstable.map(named).join(', ') });
+    badges.push({ text: `${unstable.length} ${unstable.length === 1 ? 'level' : 'levels'} unstable`, tone: 'bad', why: unstable.map((level) => `${named(level)}: ${howUnsteady(level.steadiness)}`).join('\n') });
   }
   if (explanation.drift?.significant) {
     const { drift } = explanation;

@@ -288,7 +288,7 @@ test('a run without levels, findings and series is still a page', async () => {
   const changed = variant((made) => {
     made.run.levels = [];
     made.run.ended = { how: 'cut_short', at_ns: made.end_ns, why: 'the server died' };
-    made.explanation = { levels: [], peak: null, usl: null, growth: [], drift: null, findings: [] };
+    made.explanation = { levels: [], peak: null, usl: null, growth: [], drift: null, headline: '', unusable: [], findings: [] };
     made.cpu_by_level = [];
   });
   const { page, complaints } = await open(browser, changed.url);

@@ -61,7 +61,7 @@ pub(crate) fn explanation(made: &Made) -> Explanation {
     let mut findings = vec![
         finding(
             "peak",
-            "Throughput peaks at 16 users (anywhere from 8 to 16 can't be told apart): 1,650 transactions/s.",
+            "Throughput peaks at 16 users (anywhere from 5 to 31 users): 1,650 transactions/s.",
             vec![Evidence::Levels { quantity: "transactions_per_s".to_string(), levels: vec![3, 4] }],
         ),
         finding(
@@ -148,7 +148,7 @@ pub(crate) fn explanation(made: &Made) -> Explanation {
         levels: verdicts,
         peak: Some(Peak {
             users: 16,
-            users_interval: [8, 16],
+            users_interval: (5, Some(31)),
             transactions_per_s: throughput(16),
             witnesses: vec!["8 and 16 users differ by less than their intervals".to_string()],
         }),
@@ -157,6 +157,7 @@ pub(crate) fn explanation(made: &Made) -> Explanation {
             sigma: Estimate { value: 0.19, low95: 0.17, high95: 0.21 },
             kappa: Estimate { value: 0.0009, low95: 0.0007, high95: 0.0011 },
             peak_users: Some(30.0),
+            peak_users_ci95: Some((24.0, Some(41.0))),
             r_squared: 0.994,
             outside: vec![0],
             curve: (4..=260)
@@ -172,6 +173,8 @@ pub(crate) fn explanation(made: &Made) -> Explanation {
             ratio: 0.99,
             significant: false,
         }),
+        headline: "Throughput peaks at 16 users (anywhere from 5 to 31 users): 1,650 transactions/s."
+            .to_string(),
         findings,
         budgets: super::budget::budgets(levels),
         about: Some(5),

@@ -5,6 +5,7 @@ mod curves;
 mod over_time;
 
 use serde::Serialize;
+use whyso_explain::model::users_words;
 use whyso_explain::study::{Compared, Spread, measures};
 use whyso_study::{Answer, Before, Line};
 
@@ -340,10 +341,9 @@ fn peaks(answer: &Answer) -> Sheet {
             .iter()
             .map(|(suspect, starts)| format!("{suspect} ({starts} of {})", peak.users.len()))
             .collect();
-        let [low, high] = peak.users_interval;
         let told = if suspects.is_empty() { untold() } else { suspects.join(", ") };
         Row {
-            cells: vec![peak.name.clone(), users.join(", "), format!("{low} to {high}"), told],
+            cells: vec![peak.name.clone(), users.join(", "), users_words(peak.users_interval), told],
             muted: false,
         }
     };

@@ -107,9 +107,10 @@ pub struct Step {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Peak {
     pub name: String,
-    /// Of each of its starts: users at the peak, and the lowest and highest that can't be told from it.
+    /// Of each of its starts: users at the peak, and the lowest and highest number of users that may be it; no upper end where it may
+    /// lie beyond all that were tested.
     pub users: Vec<u32>,
-    pub users_interval: [u32; 2],
+    pub users_interval: (u32, Option<u32>),
     /// First suspects, with the starts in which each was the first; the most frequent first.
     pub suspects: Vec<(String, usize)>,
 }
@@ -355,8 +356,9 @@ fn place(spec: &Spec, cell: &Cell) -> String {
 fn peak(group: &Group<'_>, done: &[Done]) -> Option<Peak> {
     let starts = done.iter().filter(|one| !one.start.pair && group.members.contains(&one.start.cell));
     let peaks: Vec<_> = starts.filter_map(|one| one.peak.as_ref()).collect();
-    let lowest = peaks.iter().map(|peak| peak.users_interval[0]).min()?;
-    let highest = peaks.iter().map(|peak| peak.users_interval[1]).max()?;
+    let lowest = peaks.iter().map(|peak| peak.users_interval.0).min()?;
+    let no_end = u32::MAX;
+    let highest = peaks.iter().map(|peak| peak.users_interval.1.unwrap_or(no_end)).max()?;
     let mut suspects: Vec<(String, usize)> = Vec::new();
     for peak in peaks.iter().filter(|peak| !peak.suspect.is_empty()) {
         match suspects.iter_mut().find(|(suspect, _)| *suspect == peak.suspect) {
@@ -368,7 +370,7 @@ fn peak(group: &Group<'_>, done: &[Done]) -> Option<Peak> {
     Some(Peak {
         name: Cell { tuning: String::new(), ..group.first.clone() }.name(),
         users: peaks.iter().map(|peak| peak.users).collect(),
-        users_interval: [lowest, highest],
+        users_interval: (lowest, Some(highest).filter(|highest| *highest < no_end)),
         suspects,
     })
 }
