@@ -420,7 +420,7 @@ mod tests {
             let mut noise = Noise::new(seed);
             let measured: Vec<(f64, f64)> = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0]
                 .iter()
-                .map(|&users| (users, truth.per_s(users) * (1.0 + 0.03 * noise.normal())))
+                .map(|&users| (users, truth.per_s(users) + 300.0 * noise.normal()))
                 .collect();
             let fit = fitted(&measured);
             needed += u32::from(fit.peak_users.is_some());

@@ -14,7 +14,6 @@ use whyso_record::run::{Ended, Level, Purpose, RunInfo};
 
 use crate::axis::Axis;
 use crate::markdown::{regime_name, workload};
-use crate::number::grouped;
 use crate::steadiness::how_unsteady;
 use scale::{LevelScale, LogScale, Scale, log_ticks, short, spread, ticks};
 
