@@ -219,7 +219,10 @@ pub(crate) fn peak_finding(shape: &Shape, levels: &[Level], is_usable: bool) -> 
 
 /// "As measured, throughput …"
 pub(crate) fn as_measured(statement: &str) -> String {
-    format!("As measured, {}", statement.replacen("Throughput", "throughput", 1))
+    let mut letters = statement.chars();
+    let lower: String =
+        letters.next().map_or(String::new(), |first| first.to_lowercase().chain(letters).collect());
+    format!("As measured, {lower}")
 }
 
 /// Names an unstable level that did more than the best before it changed; empty where none did.
