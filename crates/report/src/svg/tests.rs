@@ -1,5 +1,6 @@
 use super::*;
 use proptest::prelude::*;
+use whyso_explain::model::Steadiness;
 use whyso_record::run::{Latency, LevelResult, Window};
 
 pub(crate) fn level(index: u32, users: u32, per_s: f64) -> Level {
