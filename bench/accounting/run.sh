@@ -24,6 +24,8 @@ trap 'rm -f "$writing"' EXIT
     echo
     "$built/examples/bench_accounting" network "$built/examples/bench_client_cost" 4
     echo
+    "$built/examples/bench_accounting" wire "$built/examples/bench_client_cost" 1
+    echo
     "$built/examples/bench_accounting" server "$built/whyso" "$1" "$2" 1,2,8,64,1000
 } >"$writing"
 cp "$writing" "$results"

@@ -27,6 +27,7 @@
 mod account;
 mod attribution;
 mod command;
+mod cost;
 pub mod dispatcher;
 mod error;
 mod files;
@@ -72,6 +73,7 @@ pub use command::{
     COM_CHANGE_USER, COM_INIT_DB, COM_QUERY, COM_QUIT, COM_RESET_CONNECTION, COM_STMT_CLOSE,
     COM_STMT_PREPARE, Command, CommandCounts, CommandTimes, Prepared, TEXT_BYTES_MAX, command_name,
 };
+pub use cost::{Cost, CountingCost, NOTHING};
 pub use dispatcher::Dispatcher;
 pub use error::Error;
 pub use now::{ThreadLook, ThreadNow};
@@ -84,4 +86,4 @@ pub use sql::{CommandsLost, SqlTrace};
 pub use stack_record::{Registers, StackKind, StackRecord};
 pub use stacks::{Stacks, StacksLost, WAITS_PER_LOOK_AND_CPU};
 pub use state::{STATES, State};
-pub use tracer::{Cost, CountingCost, NOTHING, Program, TraceSpec, Tracer};
+pub use tracer::{Program, TraceSpec, Tracer};

@@ -10,11 +10,11 @@ use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Link, MapCore, MapFlags, OpenObject, ProgramMut, RingBufferBuilder};
 
 use crate::command::Command;
+use crate::cost::{Cost, NOTHING, cost_of};
 use crate::dispatcher::Dispatcher;
 use crate::error::Error;
 use crate::places::Places;
 use crate::sql_skeleton::{SqlSkel, SqlSkelBuilder};
-use crate::tracer::{Cost, NOTHING, cost_of};
 
 /// Records that are handed over at a time.
 const RECORDS_AT_ONCE: usize = 50_000;

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Link, OpenObject, RingBuffer, RingBufferBuilder};
 
+use crate::cost::{Cost, SAMPLES_PER_S, cost_of, open_sampler};
 use crate::error::Error;
 use crate::stack_record::StackRecord;
 use crate::stacks_skeleton::{StacksSkel, StacksSkelBuilder};
-use crate::tracer::{Cost, SAMPLES_PER_S, cost_of, open_sampler};
 
 /// Records that a CPU can be at work on at a time; `bpf/stacks.bpf.c` has the same number.
 const SCRATCHES_OF_A_CPU: u32 = 3;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,6 +12,7 @@ use libbpf_rs::{Link, MapCore, MapFlags, OpenObject, ProgramInput, ProgramMut};
 
 use crate::account::{ACCOUNTS_MAX, Account, Accounts, LOADS, OTHERS, SIDE_LOAD, SIDE_SERVER};
 use crate::attribution::{Attribution, Generator, Seen};
+use crate::cost::{Cost, CountingCost, NOTHING, cost_of, open_sampler};
 use crate::dispatcher::Dispatcher;
 use crate::error::Error;
 use crate::files::{Paths, as_folder, path_here, path_within};
@@ -24,8 +25,6 @@ use crate::sql::SqlTrace;
 use crate::stacks::Stacks;
 use crate::state::{self, State, state_of_syscall};
 
-/// Samples a second on each CPU: not a divisor of the rates at which kernels tick.
-pub(crate) const SAMPLES_PER_S: u64 = 99;
 /// Processes whose descriptors are looked at for the paths of files, at most: those that do the same work have the same open.
 const PROCESSES_LOOKED_MAX: usize = 64;
 
@@ -55,17 +54,6 @@ pub struct Program {
     pub pids: Vec<u32>,
     /// Every process whose main thread has this name, whenever it begins; the kernel keeps 15 bytes of it. Empty: those above alone.
     pub name: String,
-}
-
-/// The program that only returns: its run time is the counting's own. It runs where the cost is asked for.
-pub const NOTHING: &str = "nothing";
-
-/// What one program has cost since it was loaded.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cost {
-    pub program: String,
-    pub runs: u64,
-    pub ns: u64,
 }
 
 /// Programs that are attached; they are gone when this is dropped.
@@ -502,69 +490,4 @@ fn free(skeleton: &BudgetSkel<'_>, place: u32) -> Result<(), Error> {
 
 fn long(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?))
-}
-
-/// What a program has cost, as the kernel counted it.
-pub(crate) fn cost_of(name: &str, fd: BorrowedFd<'_>) -> Option<Cost> {
-    // SAFETY: all zeros are a `bpf_prog_info` that asks for nothing more.
-    let mut info: libbpf_rs::libbpf_sys::bpf_prog_info = unsafe { std::mem::zeroed() };
-    let mut bytes = size_of_val(&info) as u32;
-    // SAFETY: the descriptor is a program's, and `info` has `bytes` bytes.
-    let status = unsafe {
-        libbpf_rs::libbpf_sys::bpf_obj_get_info_by_fd(fd.as_raw_fd(), (&raw mut info).cast(), &raw mut bytes)
-    };
-    (status == 0).then(|| Cost { program: name.to_string(), runs: info.run_cnt, ns: info.run_time_ns })
-}
-
-/// While it lives, the kernel counts what each run of a BPF program takes, of every program on the machine. That adds
-/// some 40 ns to each run, which are in what it counts.
-#[derive(Debug)]
-pub struct CountingCost {
-    /// The kernel counts for as long as it is open.
-    _open: OwnedFd,
-}
-
-impl CountingCost {
-    /// `None` where that is not allowed.
-    pub fn begin() -> Option<CountingCost> {
-        // SAFETY: a plain system call, without pointers.
-        let fd =
-            unsafe { libbpf_rs::libbpf_sys::bpf_enable_stats(libbpf_rs::libbpf_sys::BPF_STATS_RUN_TIME) };
-        // SAFETY: a descriptor that is ours alone.
-        (fd >= 0).then(|| CountingCost { _open: unsafe { OwnedFd::from_raw_fd(fd) } })
-    }
-
-    /// Whether somebody has the kernel count all the time (`sysctl kernel.bpf_stats_enabled=1`).
-    pub fn is_always() -> bool {
-        std::fs::read_to_string("/proc/sys/kernel/bpf_stats_enabled").is_ok_and(|set| set.trim() != "0")
-    }
-}
-
-/// Samples of one CPU, by the kernel's own clock.
-pub(crate) fn open_sampler(cpu: usize) -> std::io::Result<OwnedFd> {
-    // SAFETY: all zeros are attributes that ask for nothing.
-    let mut attributes: libbpf_rs::libbpf_sys::perf_event_attr = unsafe { std::mem::zeroed() };
-    attributes.size = size_of_val(&attributes) as u32;
-    attributes.type_ = libbpf_rs::libbpf_sys::PERF_TYPE_SOFTWARE;
-    attributes.config = u64::from(libbpf_rs::libbpf_sys::PERF_COUNT_SW_CPU_CLOCK);
-    attributes.__bindgen_anon_1.sample_freq = SAMPLES_PER_S;
-    attributes.set_freq(1);
-    let everyone: libc::pid_t = -1;
-    let no_group: libc::c_int = -1;
-    // SAFETY: the attributes live through the call, and say how large they are.
-    let fd = unsafe {
-        libc::syscall(
-            libc::SYS_perf_event_open,
-            &raw const attributes,
-            everyone,
-            cpu as libc::c_int,
-            no_group,
-            libc::c_ulong::from(libbpf_rs::libbpf_sys::PERF_FLAG_FD_CLOEXEC),
-        )
-    };
-    if fd < 0 {
-        return Err(std::io::Error::last_os_error());
-    }
-    // SAFETY: a descriptor that is ours alone.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }

@@ -157,8 +157,9 @@ impl Counted {
 
     /// What holds whatever is served: all parts add up, on both sides of the wire.
     ///
-    /// Over a Unix socket the answer's arrival is one event for both sides. Over TCP a part of it that arrives while the client holds the
-    /// socket waits in the socket's backlog, and arrives in the client's own time: some microseconds from the server's send.
+    /// The arrival of an answer in one part is one event for both sides. Over TCP a part that comes while the client holds the socket, to
+    /// receive the part before it, waits in the socket's backlog, and arrives in the client's own time: some microseconds from the
+    /// server's send, or as long as either of them has no CPU meanwhile.
     fn check(&self, link: Link, requests: usize) {
         self.check_with(link, requests, 1);
     }

@@ -3,6 +3,7 @@
 //! ```text
 //! bench_accounting planted DRIVER [SECONDS]         what a server spent by its own clocks, against what the tracer counted
 //! bench_accounting network DRIVER [SECONDS]         what a relay held back by its own clock, against what the tracer counted
+//! bench_accounting wire DRIVER [SECONDS]            the generator's side of the wire, against the server's; SECONDS a window
 //! bench_accounting relay TARGET DELAY_US            the relay itself
 //! bench_accounting server WHYSO PID DSN USERS,… [WORKLOAD…]
 //!                                                   requests and parts of the response time on a MariaDB
@@ -19,6 +20,7 @@ mod planted;
 mod relay;
 mod server;
 mod windows;
+mod wire;
 
 use std::process::ExitCode;
 
@@ -32,11 +34,14 @@ fn main() -> ExitCode {
     let outcome = match words.as_slice() {
         ["planted", driver, seconds @ ..] => planted::run(driver, number(seconds.first(), 4)),
         ["network", driver, seconds @ ..] => relay::run(driver, number(seconds.first(), 4)),
+        ["wire", driver, seconds @ ..] => wire::run(driver, number(seconds.first(), 1)),
         ["relay", target, delay_us] => relay::serve(target, number(Some(delay_us), 0)),
         ["server", whyso, pid, dsn, users, workloads @ ..] => server::run(whyso, pid, dsn, users, workloads),
         ["observer", pid, socket, seconds @ ..] => observer::run(pid, socket, number(seconds.first(), 40)),
         _ => {
-            eprintln!("bench_accounting: give planted, network, server or observer, with what each needs");
+            eprintln!(
+                "bench_accounting: give planted, network, wire, server or observer, with what each needs"
+            );
             return ExitCode::from(2);
         }
     };

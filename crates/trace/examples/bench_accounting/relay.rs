@@ -82,14 +82,14 @@ fn one_way(
 }
 
 /// A child that prints where it listens, then `ready`.
-struct Listening {
-    child: Child,
+pub(crate) struct Listening {
+    pub(crate) child: Child,
     printed: BufReader<ChildStdout>,
-    address: String,
+    pub(crate) address: String,
 }
 
 impl Listening {
-    fn start(command: &mut Command) -> Result<Listening, Box<dyn std::error::Error>> {
+    pub(crate) fn start(command: &mut Command) -> Result<Listening, Box<dyn std::error::Error>> {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let mut printed = BufReader::new(child.stdout.take().ok_or("a child without output")?);
         let (mut address, mut line) = (String::new(), String::new());
@@ -106,7 +106,7 @@ impl Listening {
     }
 
     /// Ends it, and gives what it printed.
-    fn end(mut self) -> io::Result<String> {
+    pub(crate) fn end(mut self) -> io::Result<String> {
         drop(self.child.stdin.take());
         let mut rest = String::new();
         self.printed.read_to_string(&mut rest)?;
