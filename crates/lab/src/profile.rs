@@ -5,12 +5,13 @@ mod choice;
 use std::collections::{BTreeMap, BTreeSet};
 
 use whyso_explain::profile::{
-    FunctionName, METRICS, Profile, ProfileSample, SourcePlace, Wake, is_own_metric,
+    FunctionName, METRICS, Profile, ProfileSample, SourcePlace, Wake, is_observers, is_own_metric,
 };
 use whyso_record::Recording;
 use whyso_record::data::{StackFrame, StackWait};
 use whyso_record::run::Window;
 use whyso_series::KnownBy;
+use whyso_trace::role::OBSERVER;
 use whyso_trace::{State, state};
 
 use crate::{Error, ThreadFilter};
@@ -33,6 +34,8 @@ pub struct Sampled {
     pub known_share: Option<f64>,
     /// And what tells it.
     pub known_by: Option<KnownBy>,
+    /// The part, 0 to 1, of the time that was left out because it is the observer's own.
+    pub hidden_share: f64,
 }
 
 /// What a profile can be asked for: (name, the states whose time it is).
@@ -118,12 +121,32 @@ pub fn profile_in(
         let function = FunctionName { name: frame.function.clone(), module: frame.module.clone() };
         sampled.profile.stacks.entry(frame.stack).or_default().push(function);
     }
+    if !filter.observer {
+        sampled.hide_observer();
+    }
     let samples = &sampled.profile.samples;
     sampled.rootless = samples.iter().filter(|sample| rootless.contains(&sample.stack)).count() as u64;
     Ok(sampled)
 }
 
 impl Sampled {
+    /// Leaves out what the observer itself had the server's threads do.
+    fn hide_observer(&mut self) {
+        let observers = self.profile.stacks.iter().filter(|(_, functions)| is_observers(functions));
+        let observers: BTreeSet<u32> = observers.map(|(stack, _)| *stack).collect();
+        let all_ns: f64 = self.profile.samples.iter().map(|sample| sample.weight_ns).sum();
+        let samples = std::mem::take(&mut self.profile.samples).into_iter();
+        let threads = std::mem::take(&mut self.threads);
+        let (kept, threads): (Vec<_>, Vec<_>) = samples
+            .zip(threads)
+            .filter(|(sample, (_, role))| role != OBSERVER && !observers.contains(&sample.stack))
+            .unzip();
+        (self.profile.samples, self.threads) = (kept, threads);
+        let kept_ns: f64 = self.profile.samples.iter().map(|sample| sample.weight_ns).sum();
+        self.hidden_share = if all_ns > 0.0 { 1.0 - kept_ns / all_ns } else { 0.0 };
+        self.profile.wakes.retain(|wake| !observers.contains(&wake.stack));
+    }
+
     /// Where in the sources each function of a stack was, in the order of [`Profile::stacks`]; `None` where the build does not tell.
     pub fn source_places(&self) -> BTreeMap<u32, Vec<Option<SourcePlace>>> {
         let mut places: BTreeMap<u32, Vec<Option<SourcePlace>>> = BTreeMap::new();
@@ -262,6 +285,9 @@ mod tests {
             inlined: false,
         };
         recorder.frames(&[
+            frame(2, 0, "irqentry_exit_to_user_mode", "[kernel]"),
+            frame(2, 1, "asm_exc_int3", "[kernel]"),
+            frame(2, 2, "dispatch_command", "server"),
             frame(0, 0, "log_write", "server"),
             frame(0, 1, "main", "server"),
             frame(1, 0, "[lost]", ""),
@@ -275,6 +301,10 @@ mod tests {
         };
         let of_purge = StackSample { tid: 2, ..sample(6, "purge", 0) };
         recorder.stacks(&[sample(5, "connection", 0), of_purge, sample(99, "connection", 1)]);
+        // Long after all windows but that of the observer's.
+        let probed = StackSample { weight_ns: 30, ..sample(1005, "connection", 2) };
+        let asked = StackSample { tid: 3, ..sample(1006, "observer", 0) };
+        recorder.stacks(&[probed, asked, sample(1007, "connection", 0)]);
         let connections = |t_ns| TextRows {
             source: "connections".to_string(),
             t_ns,
@@ -320,6 +350,22 @@ mod tests {
         let all = Window { begin_ns: 0, end_ns: 100 };
         let sampled = profile_in(&recording, all, &by[..1], &of_role("all")).unwrap();
         assert_eq!((sampled.samples, sampled.rootless), (3, 1));
+    }
+
+    #[test]
+    fn the_observers_own_stacks_are_hidden_unless_they_are_asked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let recording = recorded(folder.path());
+        let window = Window { begin_ns: 1000, end_ns: 1100 };
+        let taken = |observer| {
+            let filter = ThreadFilter { observer, ..of_role("all") };
+            profile_in(&recording, window, &["cpu".to_string()], &filter).unwrap()
+        };
+        let hidden = taken(false);
+        assert_eq!((hidden.profile.samples.len(), hidden.threads.len()), (1, 1));
+        assert!((hidden.hidden_share - 0.8).abs() < 1e-9, "{}", hidden.hidden_share);
+        let shown = taken(true);
+        assert_eq!((shown.profile.samples.len(), shown.hidden_share), (3, 0.0));
     }
 
     #[test]

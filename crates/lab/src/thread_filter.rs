@@ -22,6 +22,8 @@ pub struct ThreadFilter {
     pub connections: Vec<u64>,
     /// Executing a statement, told without its literals, that contains this text, in any case.
     pub statement: Option<String>,
+    /// Stacks of the tracer's own probes and programs, and of what the server did for whyso's own connections, too.
+    pub observer: bool,
 }
 
 impl ThreadFilter {

@@ -58,6 +58,7 @@ impl WhoseArgs {
             tids: self.thread.clone(),
             connections: self.connection.clone(),
             statement: self.statement.clone(),
+            observer: false,
         }
     }
 

@@ -52,10 +52,21 @@ impl Taken {
     }
 
     pub(crate) fn about(&self) -> SampledIn<'_> {
-        let Sampled { samples, waits, rootless, known_share, known_by, .. } = self.sampled;
+        let Sampled { samples, waits, rootless, known_share, known_by, hidden_share, .. } = self.sampled;
         let seconds = self.chosen.window.seconds();
         let (window, role, whose) = (self.chosen.words.as_str(), self.role.as_str(), self.whose.as_str());
-        SampledIn { window, seconds, role, whose, known_share, known_by, samples, waits, rootless }
+        SampledIn {
+            window,
+            seconds,
+            role,
+            whose,
+            known_share,
+            known_by,
+            hidden_share,
+            samples,
+            waits,
+            rootless,
+        }
     }
 }
 
@@ -80,6 +91,7 @@ pub(crate) fn take_part(
         given => given.to_vec(),
     };
     let mut filter = args.whose.filter();
+    filter.observer = args.observer;
     let names_threads = filter.name.is_some() || !filter.tids.is_empty();
     let has_connections = recording.run().process().is_none();
     let usual = if names_threads || !has_connections { ALL } else { CONNECTION };

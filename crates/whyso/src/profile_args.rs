@@ -21,6 +21,10 @@ pub(crate) struct ProfileArgs {
     #[command(flatten)]
     pub(crate) whose: WhoseArgs,
 
+    /// Show what whyso's own probes and questions took, too: it is hidden otherwise, and its share is said
+    #[arg(long)]
+    pub(crate) observer: bool,
+
     /// Folder that holds the recordings
     #[arg(long, value_name = "DIR", default_value = "runs")]
     pub(crate) runs: PathBuf,

@@ -38,6 +38,7 @@ pub fn classes_json(sampled: SampledIn<'_>, profile: &Profile, classes: &[ClassT
         "whose": sampled.whose,
         "known_share": sampled.known_share,
         "known_by": sampled.known_by.map(KnownBy::name),
+        "hidden_share": sampled.hidden_share,
         "metrics": profile.metrics,
         "total_ns": times(&total(profile, classes)),
         "classes": classes.iter().map(row).collect::<Vec<_>>(),

@@ -139,6 +139,7 @@ pub fn function_differences_json(
             "waits": sampled.waits,
             "known_share": sampled.known_share,
             "known_by": sampled.known_by.map(KnownBy::name),
+            "hidden_share": sampled.hidden_share,
         })
     };
     let (by, here, there) = match compared.by {

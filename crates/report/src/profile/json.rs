@@ -22,6 +22,7 @@ pub fn functions_json(
         "whose": sampled.whose,
         "known_share": sampled.known_share,
         "known_by": sampled.known_by.map(KnownBy::name),
+        "hidden_share": sampled.hidden_share,
         "metrics": profile.metrics,
         "samples": sampled.samples,
         "waits": sampled.waits,

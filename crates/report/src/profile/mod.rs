@@ -40,11 +40,16 @@ pub struct SampledIn<'a> {
     pub known_share: Option<f64>,
     /// And what tells it.
     pub known_by: Option<KnownBy>,
+    /// The part, 0 to 1, of these threads' time that is the observer's own and was left out.
+    pub hidden_share: f64,
     pub samples: u64,
     pub waits: u64,
     /// Of both, how many did not reach the function that their thread began with.
     pub rootless: u64,
 }
+
+/// From this share on, what was left out as the observer's own is said.
+const HIDDEN_SHARE_MIN: f64 = 0.0005;
 
 /// Which side of a function is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -112,7 +117,8 @@ fn path(stack: &[&str]) -> String {
     names.join(";")
 }
 
-/// Of how much of the time it is known whose work it was, as a line, where a connection or a statement was asked for; else nothing.
+/// Of how much of the time it is known whose work it was, as a line, where a connection or a statement was asked for; and how much was
+/// left out as whyso's own.
 pub fn known_words(sampled: SampledIn<'_>) -> String {
     let line = |share: f64| {
         let share = share * 100.0;
@@ -127,7 +133,14 @@ pub fn known_words(sampled: SampledIn<'_>) -> String {
             ),
         }
     };
-    sampled.known_share.map(line).unwrap_or_default()
+    let mut words = sampled.known_share.map(line).unwrap_or_default();
+    if sampled.hidden_share >= HIDDEN_SHARE_MIN {
+        let share = sampled.hidden_share * 100.0;
+        words.push_str(&format!(
+            "hidden: {share:.1} % of these threads' time, which whyso's own probes and questions took (--observer shows it)\n"
+        ));
+    }
+    words
 }
 
 fn about(sampled: SampledIn<'_>, profile: &Profile, total_ns: &[f64]) -> String {

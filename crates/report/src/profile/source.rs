@@ -113,6 +113,7 @@ pub fn annotated_json(sampled: SampledIn<'_>, profile: &Profile, of: Annotated<'
         "whose": sampled.whose,
         "known_share": sampled.known_share,
         "known_by": sampled.known_by.map(KnownBy::name),
+        "hidden_share": sampled.hidden_share,
         "metrics": profile.metrics,
         "name": of.name,
         "total": times(&of.times.total),

@@ -23,6 +23,7 @@ pub(super) const SAMPLED: SampledIn<'_> = SampledIn {
     whose: "threads of role connection",
     known_share: None,
     known_by: None,
+    hidden_share: 0.0,
     samples: 2,
     waits: 1234,
     rootless: 0,
@@ -58,6 +59,22 @@ fn where_a_connection_was_asked_for_it_is_said_of_how_much_it_is_known() {
         lines[1],
         "whose work it was is known from looks every few seconds of 93.1 % of these threads' time; of the rest nothing is \
          shown (a run with --trace-sql tells it exactly)"
+    );
+}
+
+#[test]
+fn what_is_hidden_of_the_observers_is_said_with_its_share() {
+    let profile = profile();
+    let sampled = SampledIn { hidden_share: 0.231, ..SAMPLED };
+    let text = functions(sampled, &profile, &whyso_explain::profile::functions(&profile), 1);
+    assert_eq!(
+        text.lines().nth(1),
+        Some(
+            "hidden: 23.1 % of these threads' time, which whyso's own probes and questions took (--observer shows it)"
+        )
+    );
+    assert!(
+        !functions(SAMPLED, &profile, &whyso_explain::profile::functions(&profile), 1).contains("hidden")
     );
 }
 
