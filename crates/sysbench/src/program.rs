@@ -17,6 +17,8 @@ use crate::settings::Settings;
 use crate::state::VERSION;
 use crate::surroundings::Surroundings;
 
+/// What the banner of Debian's package says after the version: programs may compare the whole line.
+const LUAJIT: &str = "using system LuaJIT 2.1.0-beta3";
 /// Exit status of a run that was given up: `--forced-shutdown`.
 const GIVEN_UP: u8 = 2;
 
@@ -76,7 +78,7 @@ fn program(arguments: &[String], surroundings: &dyn Surroundings) -> Result<u8, 
     if let Some((_, typed)) = &translation {
         complain(&format!("whyso: this is the command line of sysbench 0.4; today it is: {typed}"));
     }
-    notice(&format!("sysbench {VERSION} (using bundled {})\n\n", mlua_version()));
+    notice(&format!("sysbench {VERSION} ({LUAJIT})\n\n"));
     with_test(&Invocation { line, arguments, general, given, settings }, surroundings)
 }
 
@@ -110,11 +112,6 @@ fn warn(settings: &Settings, old_names: &[(&str, &str)]) {
     if settings.events == 0 && settings.time.is_none() {
         log(Priority::Warning, "Both event and time limits are disabled, running an endless test");
     }
-}
-
-fn mlua_version() -> String {
-    let version = || mlua::Lua::new().globals().get::<mlua::Table>("jit")?.get::<String>("version");
-    version().unwrap_or_else(|_| "LuaJIT".to_string())
 }
 
 /// What is wrong with the command line goes to standard error, as with sysbench.
@@ -202,7 +199,9 @@ fn carry_out(
     script: &mut GlobalState,
     surroundings: &dyn Surroundings,
 ) -> Result<u8, String> {
-    let (test, settings) = (&facts.test, &what.settings);
+    let settings = &what.settings;
+    // Messages name the file without its folder.
+    let test = facts.test.rsplit('/').next().unwrap_or(&facts.test);
     let is_defined = script.command(command);
     match (command, is_defined) {
         (_, Some(true)) if settings.threads > 1 => {
