@@ -46,7 +46,7 @@ pub(super) fn predict(case: &Case, one: Held, all: &[Held]) -> Option<Gain> {
         Cause::Unknown => return None,
         Cause::Unsaturated => (system.per_ms, system.capacity()?),
         Cause::Cpu => (system.with_cpus(2.0)?, system.with_cpus(system.users)?),
-        Cause::Runqueue | Cause::NoisyNeighbour => {
+        Cause::Runqueue | Cause::CpuQuota | Cause::NoisyNeighbour => {
             (system.undisturbed()?, system.at_best(one, all, system.least_ms)?)
         }
         Cause::FullScan | Cause::TmpTableSort if one.cpu_share > 0.0 => {
@@ -274,6 +274,7 @@ fn is_wait(cause: Cause) -> bool {
         cause,
         Cause::Cpu
             | Cause::Runqueue
+            | Cause::CpuQuota
             | Cause::PreemptedHolder
             | Cause::NoisyNeighbour
             | Cause::WakeupLatency
