@@ -443,6 +443,12 @@ mod tests {
     }
 
     #[test]
+    fn user_locks_and_clients_that_read_slowly_are_named() {
+        let explained = of(level(&[("User lock", 60.0), ("Writing to net", 20.0)], &[]));
+        assert_eq!(shares(&explained), [(Cause::UserLock, 0.75), (Cause::SlowReader, 0.25)]);
+    }
+
+    #[test]
     fn commits_go_to_the_log_that_they_wait_for() {
         let level = level(&[("Commit", 60.0), ("Sending data", 20.0)], &[]);
         assert_eq!(shares(&of(level.clone()))[0], (Cause::RedoFlush, 0.75));
