@@ -39,6 +39,13 @@ pub trait Work: Send + Sync {
     /// One sentence; the level does not begin.
     fn drivers(&self, loop_number: u32, users: &[u32]) -> Result<Vec<Box<dyn Driver>>, String>;
 
+    /// The kind of transaction `number` of a user or, without one, of arrival `number`: its place in
+    /// [`transactions`](Work::transactions). `None`: there is only one kind, or only the driver knows.
+    fn transaction_kind(&self, user: Option<u32>, number: u64) -> Option<u16> {
+        let _ = (user, number);
+        None
+    }
+
     /// Whether its drivers send LOAD DATA LOCAL. Where they do not, a server that asks for a file is refused.
     fn sends_files(&self) -> bool {
         false

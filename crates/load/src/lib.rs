@@ -7,11 +7,14 @@
 //! * A deadlock or a lock timeout (the workload's `retry_errors`) is rolled back, counted by its number, and the same
 //!   transaction is begun again; its response time includes that. Any other error ends the level with a [`Failure`].
 //! * Everything is counted by the time at which it was completed, against exact edges of the window.
+//! * What was due and unanswered when the window ended is given with its ages ([`LevelOutcome::in_flight`]), and the users'
+//!   time adds up: users times the window's length is the time of transactions that ended, of those in flight, and the
+//!   time between transactions ([`LevelOutcome::user_time`]).
 //! * Every wait has a bound; see [`Limits`].
 //!
 //! Once a level is warm, a statement costs one write, one read where the answer comes in one piece, one reading of
-//! the clock and three plain stores; nothing is allocated, logged or locked for it. What a connection tells goes
-//! through a ring of 24 KiB, which it or the collector drains. A connection takes 16 KiB to receive into, 24 KiB of
+//! the clock and five plain stores; nothing is allocated, logged or locked for it. What a connection tells goes
+//! through a ring of 40 KiB, which it or the collector drains. A connection takes 16 KiB to receive into, 40 KiB of
 //! ring, 5 bytes a statement and table, and its thread's stack; histograms are one set a level.
 //!
 //! This crate never answers a request for a local file, sends no clear-text password where others may see it, and
@@ -59,10 +62,12 @@ pub use engine::alone::Alone;
 pub use engine::level::Running;
 pub use error::LoadError;
 pub use measure::histogram::Histogram;
+pub use measure::times::{Time, Times};
 pub use native::NativeWork;
 pub use outcome::{
-    ArrivalsOutcome, CONNECT, Cause, ClientUse, EndpointOutcome, EngineUse, ErrorCode, Failure, Interval,
-    IntervalRow, KindOutcome, LevelOutcome, Live, Outage, ROLLBACK, TRANSACTION, TransactionOutcome,
+    ArrivalsOutcome, CONNECT, Cause, ClientUse, EndpointOutcome, EngineUse, ErrorCode, Failure, InFlight,
+    Interval, IntervalRow, KindOutcome, LevelOutcome, Live, Outage, ROLLBACK, TRANSACTION,
+    TransactionOutcome, UserTime,
 };
 pub use spec::{Arrivals, Endpoint, EngineKind, LevelSpec, LoadSpec, Pacing, Placement, Profile, Think};
 pub use target::{Address, Limits, Target, Tls};

@@ -114,6 +114,12 @@ impl Work for NativeWork {
         &self.plan.transactions
     }
 
+    fn transaction_kind(&self, user: Option<u32>, number: u64) -> Option<u16> {
+        let user = user.map_or(ARRIVALS_USER, u64::from);
+        let transaction = self.plan.program.transaction_of(self.seed, user, number);
+        self.plan.transaction_places.get(transaction).copied().filter(|_| !self.plan.transactions.is_empty())
+    }
+
     fn preparations(&self) -> &[Preparation] {
         &self.preparations
     }

@@ -67,6 +67,11 @@ pub struct LevelOutcome {
     pub engine: EngineUse,
     /// Of an open loop; `None` in a closed one.
     pub arrivals: Option<ArrivalsOutcome>,
+    /// What was due and unanswered when the window ended.
+    pub in_flight: InFlight,
+    pub user_time: UserTime,
+    /// When the last answer within the window came, or before it; `None`: none did.
+    pub last_answer_ns: Option<i64>,
     /// One for each endpoint of the load.
     pub endpoints: Vec<EndpointOutcome>,
     /// What on the client's machine bounded the load, such as its local ports; one sentence.
@@ -113,6 +118,31 @@ impl LevelOutcome {
     }
 }
 
+/// Transactions that were due when the window ended, and had not ended. Each is given by its age then, from when it was due:
+/// a lower bound of its response time, also where it ended soon after.
+#[derive(Clone, Debug, Default)]
+pub struct InFlight {
+    pub ages: Histogram,
+    /// Of them, those of an open loop that had not begun: no user was free.
+    pub not_begun: u64,
+    /// Of them, those that were older than the longest response time of any that ended in the window.
+    pub older_than_ended: u64,
+}
+
+/// What the users did with the time of the window, in nanoseconds of all users together. `ended_ns`, `in_flight_ns` and
+/// `outside_ns` add up to the number of users times the window's length.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UserTime {
+    /// Within the window, in transactions that ended in it.
+    pub ended_ns: u64,
+    /// In transactions that were in flight when it ended.
+    pub in_flight_ns: u64,
+    /// Between transactions: think times, pauses between arrivals, users that had nothing to do.
+    pub outside_ns: u64,
+    /// Before the window, in transactions that ended in it; no part of the sum.
+    pub before_ns: u64,
+}
+
 /// One kind of transaction.
 #[derive(Clone, Debug)]
 pub struct TransactionOutcome {
@@ -121,6 +151,8 @@ pub struct TransactionOutcome {
     pub response: Histogram,
     /// As [`LevelOutcome::service`], of this kind alone.
     pub service: Histogram,
+    /// As [`InFlight::ages`], of this kind alone.
+    pub in_flight: Histogram,
 }
 
 /// One kind of statement.
@@ -136,6 +168,8 @@ pub struct KindOutcome {
     pub latency: Histogram,
     /// Times of those that were answered with an error.
     pub error_latency: Histogram,
+    /// Ages of those that had no answer when the window ended.
+    pub in_flight: Histogram,
 }
 
 /// Which engine drove a level, and why that one.

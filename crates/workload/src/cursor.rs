@@ -282,14 +282,7 @@ impl Cursor {
         if self.counters.len() < program.counters {
             self.counters.resize(program.counters, 0);
         }
-        self.transaction = match program.entries.as_slice() {
-            [] | [_] => 0,
-            entries => {
-                let total = entries[entries.len() - 1].0;
-                let drawn = self.rng.below(total);
-                entries.iter().position(|(weights, _)| drawn < *weights).unwrap_or(0)
-            }
-        };
+        self.transaction = program.draw(&mut self.rng);
         self.next = program.entries.get(self.transaction).map_or(0, |(_, entry)| *entry);
     }
 

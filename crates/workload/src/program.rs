@@ -3,6 +3,7 @@
 use crate::dictionary::{DictionaryValues, Order};
 use crate::distribution::Sampler;
 use crate::expr::{Expr, count_of_range};
+use crate::rng::Rng;
 use crate::workload::{DRAWS_MAX, Source, Statement, Step, Variable, Workload};
 
 /// A workload flattened for quick walking. Statements are numbered in the order of [`Workload::statements`].
@@ -79,6 +80,25 @@ impl Program {
             program.steps.push(Op::End);
         }
         program
+    }
+
+    /// Which of the workload's transactions number `k` of this user is; that of an arrival where the user is
+    /// [`ARRIVALS_USER`](crate::ARRIVALS_USER).
+    pub fn transaction_of(&self, seed: u64, user: u64, k: u64) -> usize {
+        self.draw(&mut Rng::for_transaction(seed, user, k))
+    }
+
+    /// Draws one of the transactions by their weights: the first thing that a transaction draws.
+    #[inline]
+    pub(crate) fn draw(&self, rng: &mut Rng) -> usize {
+        match self.entries.as_slice() {
+            [] | [_] => 0,
+            entries => {
+                let total = entries[entries.len() - 1].0;
+                let drawn = rng.below(total);
+                entries.iter().position(|(weights, _)| drawn < *weights).unwrap_or(0)
+            }
+        }
     }
 
     /// Its statements, in the numbering that [`Call::statement`](crate::Call::statement) uses.

@@ -99,8 +99,12 @@ pub(crate) fn run<P: Poller>(
     let poller = P::new(connections.len(), waker, &shared.tuning);
     let connections = match (drivers, poller) {
         (Ok(drivers), Ok(poller)) => {
-            let users =
-                users.iter().zip(drivers).map(|(number, driver)| User::new(*number, driver)).collect();
+            let begin_ns = shared.schedule.begin_ns();
+            let users = users
+                .iter()
+                .zip(drivers)
+                .map(|(number, driver)| User::new(*number, driver, begin_ns))
+                .collect();
             let core = Core::new(shared.clone(), at, loop_number, users, connections);
             core.run(poller)
         }
@@ -195,6 +199,10 @@ impl<'l> Core<'l> {
             }
         }
         self.carry_out(&mut poller);
+        for user in &self.users {
+            let departure = user.departure(self.at.shared);
+            self.at.shared.ledger().depart(departure);
+        }
         let kept = poller.finish();
         self.give_back(&kept)
     }

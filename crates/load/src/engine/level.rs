@@ -12,12 +12,14 @@ use whyso_clock::monotonic_ns;
 use crate::engine::Pool;
 use crate::engine::event_loop::Connections;
 use crate::engine::shared::Shared;
+use crate::measure::closing::{Unanswered, Unended};
 use crate::measure::collector::Collected;
-use crate::measure::tally::TransactionTally;
+use crate::measure::histogram::Histogram;
+use crate::measure::tally::{Sizes, TransactionTally};
 use crate::measure::usage::Usage;
 use crate::outcome::{
-    ArrivalsOutcome, CONNECT, EndpointOutcome, EngineUse, Failure, Interval, KindOutcome, LevelOutcome, Live,
-    ROLLBACK, TransactionOutcome,
+    ArrivalsOutcome, CONNECT, EndpointOutcome, EngineUse, Failure, InFlight, Interval, KindOutcome,
+    LevelOutcome, Live, ROLLBACK, TransactionOutcome, UserTime,
 };
 
 const POLL: Duration = Duration::from_millis(1);
@@ -140,6 +142,9 @@ impl Running {
             retried: Default::default(),
             engine: self.engine.clone(),
             arrivals: None,
+            in_flight: InFlight::default(),
+            user_time: UserTime::default(),
+            last_answer_ns: None,
             endpoints: Vec::new(),
             client_limit: self.shared.client_limit(),
             client,
@@ -177,11 +182,22 @@ impl Running {
         outcome.lost_ns_by_code = window.lost.into_iter().collect();
         outcome.bins_100ms = collected.bins_100ms;
         outcome.intervals_lost = collected.intervals_lost;
-        for (name, one) in self.shared.transactions.iter().zip(window.transactions) {
+        outcome.user_time = collected.closed.user_time;
+        outcome.last_answer_ns = collected.closed.last_answer_ns;
+        let ages = self.ages(&collected.closed.unanswered, outcome);
+        outcome.in_flight = ages.all;
+        for ((name, one), in_flight) in
+            self.shared.transactions.iter().zip(window.transactions).zip(ages.transactions)
+        {
             let TransactionTally { response, service } = one;
-            outcome.by_transaction.push(TransactionOutcome { kind: name.clone(), response, service });
+            outcome.by_transaction.push(TransactionOutcome {
+                kind: name.clone(),
+                response,
+                service,
+                in_flight,
+            });
         }
-        for (name, kind) in self.shared.kinds.iter().zip(window.kinds).skip(1) {
+        for ((name, kind), in_flight) in self.shared.kinds.iter().zip(window.kinds).zip(ages.kinds).skip(1) {
             let errors = kind.errors.iter().map(|(_, count)| count).sum();
             for (code, count) in kind.errors {
                 *outcome.errors_by_code.entry(code).or_default() += count;
@@ -201,6 +217,7 @@ impl Running {
                 rows: kind.rows,
                 latency: kind.latency,
                 error_latency: kind.error_latency,
+                in_flight,
             });
         }
         for (endpoint, tally) in (0..).zip(window.endpoints) {
@@ -231,6 +248,20 @@ impl Running {
         }
     }
 
+    /// Ages of what was unanswered when the window ended: what users had taken, and what was due and never taken.
+    fn ages(&self, unanswered: &[Unanswered], outcome: &LevelOutcome) -> Ages {
+        let mut ages = Ages::new(self.shared.sizes, outcome.response.max_ns());
+        unanswered.iter().for_each(|one| ages.record(one));
+        if outcome.window_end_ns > outcome.window_begin_ns {
+            for (number, due_ns) in self.shared.schedule.never_taken(outcome.window_end_ns) {
+                let kind = self.shared.work.transaction_kind(None, number);
+                let age_ns = (outcome.window_end_ns - due_ns) as u64;
+                ages.record(&Unanswered { what: Unended::Transaction { kind, has_begun: false }, age_ns });
+            }
+        }
+        ages
+    }
+
     /// Stops every thread, gives the connections back, and ends the collecting.
     fn wind_up(&mut self) -> Option<Collected> {
         self.shared.stop();
@@ -257,6 +288,43 @@ impl Running {
         let collected = self.collector.take().and_then(|collector| collector.join().ok());
         self.pool.is_busy.store(false, std::sync::atomic::Ordering::Release);
         collected
+    }
+}
+
+/// Ages of what was unanswered when the window ended: of all transactions, of each kind of them, and of each kind of
+/// statement.
+struct Ages {
+    all: InFlight,
+    transactions: Vec<Histogram>,
+    kinds: Vec<Histogram>,
+    /// Longest response time of those that ended in the window.
+    longest_ns: u64,
+}
+
+impl Ages {
+    fn new(sizes: Sizes, longest_ns: u64) -> Ages {
+        let empty = |count: usize| (0..count).map(|_| Histogram::new()).collect();
+        Ages {
+            all: InFlight::default(),
+            transactions: empty(sizes.transactions),
+            kinds: empty(sizes.kinds),
+            longest_ns,
+        }
+    }
+
+    fn record(&mut self, Unanswered { what, age_ns }: &Unanswered) {
+        let of_kind = match *what {
+            Unended::Transaction { kind, has_begun } => {
+                self.all.ages.record(*age_ns);
+                self.all.not_begun += u64::from(!has_begun);
+                self.all.older_than_ended += u64::from(*age_ns > self.longest_ns);
+                kind.and_then(|kind| self.transactions.get_mut(usize::from(kind)))
+            }
+            Unended::Statement { kind } => self.kinds.get_mut(usize::from(kind)),
+        };
+        if let Some(of_kind) = of_kind {
+            of_kind.record(*age_ns);
+        }
     }
 }
 

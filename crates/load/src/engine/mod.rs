@@ -11,6 +11,7 @@ mod opener;
 pub(crate) mod pace;
 pub(crate) mod shared;
 mod threads;
+mod turn;
 mod uring;
 pub(crate) mod user;
 
@@ -202,6 +203,7 @@ impl Engine {
             has_event_loops: self.choice.kind != EngineKind::Threads,
             tuning: self.spec.tuning,
             begin_ns,
+            users,
         });
         let failed = |user: u32, source| LoadError::Thread { user, users, source };
         let shared = Arc::new(shared.map_err(|source| failed(0, source))?);

@@ -97,6 +97,30 @@ impl Schedule {
         }
     }
 
+    /// When the level began.
+    pub(crate) fn begin_ns(&self) -> i64 {
+        self.begin_ns
+    }
+
+    /// Numbers and due times of the transactions of an open loop that were due before then, and that no user took. None where
+    /// the level's number of transactions was reached.
+    pub(crate) fn never_taken(&self, end_ns: i64) -> impl Iterator<Item = (u64, i64)> + '_ {
+        let rest = match &self.form {
+            Form::Closed { .. } => None,
+            Form::Open { clock, .. } => {
+                let arrivals = clock.lock().unwrap_or_else(PoisonError::into_inner);
+                Some((arrivals.clock.clone(), arrivals.taken))
+            }
+        };
+        let left = self.transactions_left.as_ref().map_or(u64::MAX, |left| left.load(Relaxed));
+        let due = rest.into_iter().flat_map(move |(mut clock, taken)| {
+            let times = std::iter::from_fn(move || clock.next());
+            let times = times.map(move |due_ns| self.begin_ns.saturating_add_unsigned(due_ns));
+            (self.first + taken..).zip(times.take_while(move |due_ns| *due_ns < end_ns))
+        });
+        due.take(usize::try_from(left).unwrap_or(usize::MAX))
+    }
+
     /// The first time from `from_ns` on at which this user is at work; `None`: it never will be again.
     fn active_from(&self, active: &Profile, user: u32, from_ns: i64) -> Option<i64> {
         let user = f64::from(user);
@@ -218,6 +242,22 @@ mod tests {
         assert_eq!(backlog.look(&schedule, 101 * S), 10);
         tickets[..4].iter().for_each(|ticket| schedule.begin(ticket));
         assert_eq!(backlog.look(&schedule, 102 * S), 16);
+    }
+
+    #[test]
+    fn what_was_due_and_never_taken_is_known_by_number_and_time() {
+        let pacing = Pacing::Open { arrivals: Process::Uniform, rate: Profile::constant(10.0) };
+        let bounded = schedule(pacing.clone(), Some(7));
+        let schedule = schedule(pacing, None);
+        let all: Vec<(u64, i64)> = schedule.never_taken(101 * S).collect();
+        assert_eq!(all.len(), 10);
+        let tickets: Vec<Ticket> = (0..4).map(|_| schedule.take(0, 0, 100 * S).unwrap()).collect();
+        assert!(tickets.iter().map(|ticket| (ticket.number, ticket.due_ns)).eq(all[..4].iter().copied()));
+        assert!(schedule.never_taken(101 * S).eq(all[4..].iter().copied()));
+        assert_eq!(schedule.never_taken(100 * S).count(), 0);
+        assert_eq!(bounded.never_taken(101 * S).count(), 7);
+        let closed = Pacing::Closed { think: Think::None, active: None };
+        assert_eq!(super::tests::schedule(closed, None).never_taken(101 * S).count(), 0);
     }
 
     #[test]

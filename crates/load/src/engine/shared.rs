@@ -60,6 +60,7 @@ pub(crate) struct Parts {
     pub(crate) has_event_loops: bool,
     pub(crate) tuning: Tuning,
     pub(crate) begin_ns: i64,
+    pub(crate) users: u32,
 }
 
 impl Shared {
@@ -71,7 +72,7 @@ impl Shared {
         let transactions = parts.work.transactions().to_vec();
         let sizes =
             Sizes { kinds: kinds.len(), transactions: transactions.len(), endpoints: parts.endpoints.len() };
-        let ledger = Ledger::new(parts.begin_ns, sizes);
+        let ledger = Ledger::new(parts.begin_ns, sizes, parts.users as usize);
         let flags = EventfdFlags::NONBLOCK | EventfdFlags::CLOEXEC;
         let wakers = if parts.has_event_loops { parts.loops } else { 0 };
         let wakers: Result<Vec<OwnedFd>, _> = (0..wakers).map(|_| eventfd(0, flags)).collect();

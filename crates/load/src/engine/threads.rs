@@ -33,7 +33,7 @@ pub(crate) fn run(shared: &Arc<Shared>, number: u32, session: Option<Session>) -
     let mut worker = match drivers.map(|mut drivers| drivers.pop()) {
         Ok(Some(driver)) => Worker {
             at: Teller { shared, ring },
-            user: User::new(number, driver),
+            user: User::new(number, driver, shared.schedule.begin_ns()),
             home: shared.endpoints.home(number),
             session,
             received: vec![0; RECEIVE_BYTES].into_boxed_slice(),
@@ -47,6 +47,8 @@ pub(crate) fn run(shared: &Arc<Shared>, number: u32, session: Option<Session>) -
     };
     worker.transactions();
     shared.drain(ring);
+    let departure = worker.user.departure(shared);
+    shared.ledger().depart(departure);
     finish(ring, thread_id);
     worker.session
 }

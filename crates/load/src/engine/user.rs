@@ -12,29 +12,14 @@ use crate::driver::{Command, Driver, Expects, Kind, Next, Turn};
 use crate::engine::heard::Heard;
 use crate::engine::pace::Ticket;
 use crate::engine::shared::Shared;
+pub(crate) use crate::engine::turn::{Do, Pace, Teller};
 use crate::error::LoadError;
-use crate::measure::ring::{Event, Ring, What};
+use crate::measure::closing::Departure;
+use crate::measure::ring::What;
 use crate::outcome::{Cause, ErrorCode};
 
 /// What a lost connection counts as: CR_SERVER_LOST.
 pub(crate) const SERVER_LOST: ErrorCode = ErrorCode { errno: 2013, sqlstate: *b"HY000" };
-
-/// Where a loop, or thread, tells what has been done.
-pub(crate) struct Teller<'l> {
-    pub(crate) shared: &'l Shared,
-    pub(crate) ring: &'l Ring,
-}
-
-impl Teller<'_> {
-    #[inline]
-    pub(crate) fn tell(&self, end_ns: i64, endpoint: u16, what: What) {
-        let event = Event { end_ns, endpoint, what };
-        if !self.ring.push(event) {
-            self.shared.drain(self.ring);
-            self.ring.push(event);
-        }
-    }
-}
 
 pub(crate) struct User {
     pub(crate) number: u32,
@@ -43,11 +28,17 @@ pub(crate) struct User {
     /// Transactions that it has taken in this level.
     done: u64,
     ticket: Ticket,
+    /// The ticket's transaction has not ended.
+    has_ticket: bool,
+    /// Since when it is at its transaction, where that has begun; else since when it is between two.
+    since_ns: i64,
     /// When the present attempt began.
     attempt_ns: i64,
     was_retried: bool,
     /// When the command was handed over to be sent, or the connection to be made.
     asked_ns: i64,
+    /// The command was sent, and has no answer yet.
+    awaits_answer: bool,
     /// When what it waits for last made progress that it knows of.
     waits_since_ns: i64,
     /// A piece of a local file.
@@ -72,44 +63,21 @@ enum Phase {
     Out,
 }
 
-/// What a user needs before its next transaction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Pace {
-    /// A connection; then [`User::go`].
-    Begin,
-    /// Time: ask again then.
-    Wait {
-        until_ns: i64,
-    },
-    Out,
-}
-
-/// What is to be done for a user.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Do {
-    /// Send [`Session::to_send`], and feed the session with what comes.
-    Send,
-    /// Call [`User::go`] again then.
-    Wait { until_ns: i64 },
-    /// Close the connection, make a new one, and tell [`User::connected`].
-    Reconnect,
-    /// The transaction has ended: ask [`User::pace`].
-    Ended,
-    /// Nothing more.
-    Out,
-}
-
 impl User {
-    pub(crate) fn new(number: u32, driver: Box<dyn Driver>) -> User {
+    /// `begin_ns`: when the level began.
+    pub(crate) fn new(number: u32, driver: Box<dyn Driver>, begin_ns: i64) -> User {
         User {
             number,
             driver,
             phase: Phase::Idle,
             done: 0,
             ticket: Ticket { number: 0, by_arrival: false, due_ns: 0 },
+            has_ticket: false,
+            since_ns: begin_ns,
             attempt_ns: 0,
             was_retried: false,
             asked_ns: 0,
+            awaits_answer: false,
             waits_since_ns: 0,
             piece: Vec::new(),
             command: Command { kind: Kind::One(0), expects: Expects::Nothing, captures: false },
@@ -151,6 +119,7 @@ impl User {
             Phase::Idle => match at.shared.schedule.take(self.number, self.done, now_ns) {
                 Some(ticket) => {
                     self.ticket = ticket;
+                    self.has_ticket = true;
                     self.done += 1;
                 }
                 None => {
@@ -170,6 +139,11 @@ impl User {
             at.tell(now_ns, 0, What::Late { late_ns: (now_ns - self.ticket.due_ns) as u64 });
         }
         at.shared.schedule.begin(&self.ticket);
+        if self.ticket.due_ns > self.since_ns {
+            let outside_ns = (self.ticket.due_ns - self.since_ns) as u64;
+            at.tell(self.ticket.due_ns, 0, What::Outside { outside_ns });
+            self.since_ns = self.ticket.due_ns;
+        }
         self.phase = Phase::Inside;
         self.driver.begin(self.ticket.number, self.ticket.by_arrival);
         self.heard = Heard::Nothing;
@@ -202,6 +176,7 @@ impl User {
                 Next::Send(command) => {
                     self.command = command;
                     self.asked_ns = now_ns;
+                    self.awaits_answer = true;
                     return match session.begin(&self.command) {
                         Ok(()) => Do::Send,
                         Err(error) => self.failed(at, session, error, now_ns),
@@ -218,9 +193,7 @@ impl User {
                     self.was_retried = true;
                 }
                 Next::Done { transaction, counted } => {
-                    if counted {
-                        self.tell_transaction(at, session, transaction, now_ns);
-                    }
+                    self.tell_end(at, session, counted.then_some(transaction), now_ns);
                     self.phase = Phase::Idle;
                     return Do::Ended;
                 }
@@ -232,6 +205,7 @@ impl User {
                     return Do::Reconnect;
                 }
                 Next::Leave => {
+                    self.has_ticket = false;
                     self.phase = Phase::Out;
                     return Do::Out;
                 }
@@ -240,14 +214,22 @@ impl User {
         }
     }
 
+    /// The transaction has ended; `transaction`: its kind, where it counts.
     #[inline]
-    fn tell_transaction(&mut self, at: &Teller<'_>, session: &mut Session, transaction: u16, now_ns: i64) {
+    fn tell_end(&mut self, at: &Teller<'_>, session: &mut Session, transaction: Option<u16>, now_ns: i64) {
+        let response_ns = (now_ns - self.ticket.due_ns).max(0) as u64;
+        let user_ns = (now_ns - self.since_ns).max(0) as u64;
+        self.has_ticket = false;
+        self.since_ns = now_ns;
+        let Some(transaction) = transaction else {
+            at.tell(now_ns, session.endpoint, What::Uncounted { response_ns, user_ns });
+            return;
+        };
         session.age = session.age.saturating_add(1);
         at.shared.endpoints.served(session.endpoint, now_ns);
-        let response_ns = (now_ns - self.ticket.due_ns).max(0) as u64;
         let service_ns = (now_ns - self.attempt_ns).max(0) as u64;
         let was_retried = self.was_retried;
-        let what = What::Transaction { transaction, response_ns, service_ns, was_retried };
+        let what = What::Transaction { transaction, response_ns, service_ns, user_ns, was_retried };
         at.tell(now_ns, session.endpoint, what);
         let transactions = &at.ring.totals.transactions;
         transactions.store(transactions.load(Relaxed) + 1, Relaxed);
@@ -261,6 +243,7 @@ impl User {
             self.phase = Phase::Out;
             return Do::Out;
         }
+        self.awaits_answer = matches!(got, Got::LocalFile);
         let latency_ns = (now_ns - self.asked_ns).max(0) as u64;
         let queries = &at.ring.totals.queries;
         match got {
@@ -352,6 +335,7 @@ impl User {
                 self.message = error.to_string();
                 let latency_ns = (now_ns - self.asked_ns).max(0) as u64;
                 let kind = self.kind_of(&Sum::default());
+                self.awaits_answer = false;
                 self.tell_error(at, session.endpoint, kind, SERVER_LOST, latency_ns, now_ns);
                 if at.shared.may_reconnect() {
                     at.shared.endpoints.mark_down(session.endpoint, now_ns);
@@ -450,6 +434,25 @@ impl User {
     pub(crate) fn stalled(&self, shared: &Shared) {
         let (statement, stall_s) = (self.driver.last_sent(), shared.limits.stall.as_secs_f64());
         shared.fail(Cause::NoAnswer, format!("the server did not answer {statement} for {stall_s} s"));
+    }
+
+    /// What it is at, for the time when the level is over.
+    pub(crate) fn departure(&self, shared: &Shared) -> Departure {
+        let Ticket { number, by_arrival, due_ns } = self.ticket;
+        let user = (!by_arrival).then_some(self.number);
+        let kind = || shared.work.transaction_kind(user, number);
+        let statement = match self.command.kind {
+            Kind::One(kind) if self.awaits_answer => Some((kind + 1, self.asked_ns)),
+            _ => None,
+        };
+        Departure {
+            since_ns: self.since_ns,
+            due_ns: self.has_ticket.then_some(due_ns),
+            transaction: if self.has_ticket { kind() } else { None },
+            // What it waits for to begin is due later than it was free.
+            has_begun: self.since_ns >= due_ns,
+            statement,
+        }
     }
 
     /// It ends here, whatever it was at.

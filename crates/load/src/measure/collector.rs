@@ -11,6 +11,7 @@ use whyso_clock::monotonic_ns;
 use crate::connection::connect;
 use crate::engine::pace::Backlog;
 use crate::engine::shared::Shared;
+use crate::measure::closing::Closed;
 use crate::measure::ledger::Stretch;
 use crate::measure::tally::Tally;
 use crate::outcome::Interval;
@@ -24,6 +25,7 @@ pub(crate) struct Collected {
     /// Of the measured window.
     pub(crate) window: Tally,
     pub(crate) bins_100ms: Vec<u32>,
+    pub(crate) closed: Closed,
     pub(crate) intervals_lost: u64,
     /// Of an open loop: when it was looked at, and what it was.
     pub(crate) backlog: Vec<(i64, u64)>,
@@ -121,6 +123,7 @@ impl Collector {
         }
         self.window.merge(&late);
         let bins_100ms = shared.ledger().take_bins();
+        let closed = shared.ledger().close();
         if let Some(probe) = self.probe {
             // It ends within one try of connecting.
             let _ = probe.join();
@@ -128,6 +131,7 @@ impl Collector {
         Collected {
             window: self.window,
             bins_100ms,
+            closed,
             intervals_lost: self.intervals_lost,
             backlog: self.backlogs,
         }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use crate::measure::closing::{Closed, Closing, Departure, Window};
 use crate::measure::ring::{Event, What};
 use crate::measure::tally::{Sizes, Tally};
 
@@ -36,10 +37,12 @@ pub(crate) struct Ledger {
     /// End of what was done last.
     last_ns: i64,
     bins_100ms: Vec<u32>,
+    closing: Closing,
 }
 
 impl Ledger {
-    pub(crate) fn new(begin_ns: i64, sizes: Sizes) -> Ledger {
+    /// Of a level of so many users.
+    pub(crate) fn new(begin_ns: i64, sizes: Sizes, users: usize) -> Ledger {
         let tally = || Tally::new(sizes);
         let first = Stretch { begin_ns, end_ns: begin_ns + INTERVAL_NS, measured: false, tally: tally() };
         Ledger {
@@ -51,6 +54,7 @@ impl Ledger {
             window_end_ns: None,
             last_ns: begin_ns,
             bins_100ms: Vec::new(),
+            closing: Closing::new(users),
         }
     }
 
@@ -123,6 +127,10 @@ impl Ledger {
     /// Enters an event. Allocates nothing, but at the beginning of an interval.
     pub(crate) fn enter(&mut self, event: Event) {
         let end_ns = event.end_ns;
+        self.closing.enter(&event, self.window());
+        if let What::Outside { .. } | What::Uncounted { .. } = event.what {
+            return;
+        }
         self.last_ns = self.last_ns.max(end_ns);
         let is_transaction = matches!(event.what, What::Transaction { .. });
         if is_transaction && self.is_measured(end_ns) {
@@ -140,6 +148,21 @@ impl Ledger {
             self.late.count(event);
         }
         // Of a late event of the warm-up nothing is made: its interval has been told, and no result counts it.
+    }
+
+    /// A user ends, with what it was at.
+    pub(crate) fn depart(&mut self, departure: Departure) {
+        self.closing.depart(departure);
+    }
+
+    /// Closes the window, when every user has departed: see [`Closing::finish`].
+    pub(crate) fn close(&mut self) -> Closed {
+        let window = self.window();
+        self.closing.finish(window)
+    }
+
+    fn window(&self) -> Window {
+        Window { begin_ns: self.window_begin_ns, end_ns: self.window_end_ns }
     }
 
     fn is_measured(&self, at_ns: i64) -> bool {
@@ -200,14 +223,19 @@ mod tests {
     const SIZES: Sizes = Sizes { kinds: 2, transactions: 0, endpoints: 1 };
 
     fn transaction(end_ns: i64) -> Event {
-        let what =
-            What::Transaction { transaction: 0, response_ns: 1_000, service_ns: 1_000, was_retried: false };
+        let what = What::Transaction {
+            transaction: 0,
+            response_ns: 9,
+            service_ns: 9,
+            user_ns: 9,
+            was_retried: false,
+        };
         Event { end_ns, endpoint: 0, what }
     }
 
     #[test]
     fn the_window_counts_what_was_completed_in_it_and_nothing_else() {
-        let mut ledger = Ledger::new(0, SIZES);
+        let mut ledger = Ledger::new(0, SIZES, 1);
         ledger.enter(transaction(S / 2));
         assert_eq!(ledger.begin_window(S / 2 + 1), S / 2 + 1);
         assert_eq!(ledger.begin_window(S), S / 2 + 1);
@@ -228,7 +256,7 @@ mod tests {
 
     #[test]
     fn an_event_that_comes_after_its_interval_was_closed_still_counts_into_the_window() {
-        let mut ledger = Ledger::new(0, SIZES);
+        let mut ledger = Ledger::new(0, SIZES, 1);
         ledger.begin_window(0);
         ledger.extend(2 * S);
         let mut closed = Vec::new();
@@ -244,7 +272,7 @@ mod tests {
 
     #[test]
     fn a_window_that_ends_with_the_work_ends_just_after_what_was_done_last() {
-        let mut ledger = Ledger::new(0, SIZES);
+        let mut ledger = Ledger::new(0, SIZES, 1);
         ledger.begin_window(0);
         ledger.enter(transaction(S / 2));
         ledger.enter(transaction(S + 7));
@@ -262,7 +290,7 @@ mod tests {
 
     #[test]
     fn a_window_that_never_began_is_empty() {
-        let mut ledger = Ledger::new(0, SIZES);
+        let mut ledger = Ledger::new(0, SIZES, 1);
         ledger.enter(transaction(5));
         assert_eq!(ledger.end_window(9), (9, 9));
         assert!(ledger.take_bins().is_empty());
@@ -281,7 +309,7 @@ mod tests {
             let end = begin + length;
             let mut times = times;
             times.sort_unstable();
-            let mut ledger = Ledger::new(0, SIZES);
+            let mut ledger = Ledger::new(0, SIZES, 1);
             let mut stretches = Vec::new();
             let edges = [(begin, true), (end, false), (5 * S, false)];
             let mut entered = 0;

@@ -1,6 +1,6 @@
 //! What one connection's thread tells: a queue of fixed size that one writes to and one at a time drains.
 //!
-//! Recording a statement is four plain stores and one release store; there is no lock and no allocation on the way.
+//! Recording a statement is five plain stores and one release store; there is no lock and no allocation on the way.
 
 use std::sync::atomic::{
     AtomicBool, AtomicI32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
@@ -8,9 +8,9 @@ use std::sync::atomic::{
 
 use crate::outcome::ErrorCode;
 
-/// Events that the ring of a thread with one connection holds: 32 KiB.
+/// Events that the ring of a thread with one connection holds: 40 KiB.
 pub(crate) const CAPACITY_OF_ONE: u64 = 1024;
-/// Events that the ring of an event loop holds: 256 KiB.
+/// Events that the ring of an event loop holds: 320 KiB.
 pub(crate) const CAPACITY_OF_LOOP: u64 = 8192;
 
 /// Something that was completed.
@@ -40,7 +40,18 @@ pub(crate) enum What {
         transaction: u16,
         response_ns: u64,
         service_ns: u64,
+        /// How long its user was busy with it: less than the response time where it was due before the user was free.
+        user_ns: u64,
         was_retried: bool,
+    },
+    /// A transaction ended and does not count as one; times as those of a transaction.
+    Uncounted {
+        response_ns: u64,
+        user_ns: u64,
+    },
+    /// Its user was between two transactions for this long, up to the event's time.
+    Outside {
+        outside_ns: u64,
     },
     /// An attempt was given up because of an error, this long after it had begun.
     GivenUp {
@@ -58,35 +69,44 @@ const ERROR: u64 = 1;
 const TRANSACTION: u64 = 2;
 const RETRIED_TRANSACTION: u64 = 3;
 const GIVEN_UP: u64 = 4;
+const LATE: u64 = 5;
+const UNCOUNTED: u64 = 6;
+const OUTSIDE: u64 = 7;
+/// 64-bit words of an event.
+const WORDS: usize = 5;
 
 impl Event {
-    /// Words: end; value; a second value, or an error's state; and from the top: tag (8 bits), endpoint (16), free (8),
-    /// kind or error's kind (16), error number (16) or, over both of these, rows (32) or a transaction's kind.
+    /// Words: end; value; a second value, or an error's state; from the top: tag (8 bits), endpoint (16), free (8),
+    /// kind or error's kind (16), error number (16) or, over both of these, rows (32) or a transaction's kind; and the
+    /// user's time.
     #[inline]
-    fn pack(self) -> [u64; 4] {
+    fn pack(self) -> [u64; WORDS] {
         let end = self.end_ns as u64;
         let word = u64::from(self.endpoint) << 40;
         let tagged = |tag: u64| word | tag << 56;
         match self.what {
             What::Statement { kind, latency_ns, rows } => {
-                [end, latency_ns, u64::from(kind), tagged(STATEMENT) | u64::from(rows)]
+                [end, latency_ns, u64::from(kind), tagged(STATEMENT) | u64::from(rows), 0]
             }
             What::Error { kind, latency_ns, code } => {
-                [end, latency_ns, state(code), tagged(ERROR) | u64::from(kind) << 16 | u64::from(code.errno)]
+                let word = tagged(ERROR) | u64::from(kind) << 16 | u64::from(code.errno);
+                [end, latency_ns, state(code), word, 0]
             }
-            What::Transaction { transaction, response_ns, service_ns, was_retried } => {
+            What::Transaction { transaction, response_ns, service_ns, user_ns, was_retried } => {
                 let tag = if was_retried { RETRIED_TRANSACTION } else { TRANSACTION };
-                [end, response_ns, service_ns, tagged(tag) | u64::from(transaction)]
+                [end, response_ns, service_ns, tagged(tag) | u64::from(transaction), user_ns]
             }
             What::GivenUp { code, lost_ns } => {
-                [end, lost_ns, state(code), tagged(GIVEN_UP) | u64::from(code.errno)]
+                [end, lost_ns, state(code), tagged(GIVEN_UP) | u64::from(code.errno), 0]
             }
-            What::Late { late_ns } => [end, late_ns, 0, tagged(GIVEN_UP + 1)],
+            What::Late { late_ns } => [end, late_ns, 0, tagged(LATE), 0],
+            What::Uncounted { response_ns, user_ns } => [end, response_ns, 0, tagged(UNCOUNTED), user_ns],
+            What::Outside { outside_ns } => [end, outside_ns, 0, tagged(OUTSIDE), 0],
         }
     }
 
     #[inline]
-    fn unpack([end, value, second, word]: [u64; 4]) -> Event {
+    fn unpack([end, value, second, word, user_ns]: [u64; WORDS]) -> Event {
         let what = match word >> 56 {
             STATEMENT => What::Statement { kind: second as u16, latency_ns: value, rows: word as u32 },
             ERROR => What::Error { kind: (word >> 16) as u16, latency_ns: value, code: code(word, second) },
@@ -95,8 +115,11 @@ impl Event {
                 transaction: word as u16,
                 response_ns: value,
                 service_ns: second,
+                user_ns,
                 was_retried: tag == RETRIED_TRANSACTION,
             },
+            UNCOUNTED => What::Uncounted { response_ns: value, user_ns },
+            OUTSIDE => What::Outside { outside_ns: value },
             _ => What::Late { late_ns: value },
         };
         Event { end_ns: end as i64, endpoint: (word >> 40) as u16, what }
@@ -121,7 +144,7 @@ struct OwnLine<T>(T);
 pub(crate) struct Ring {
     head: OwnLine<AtomicU64>,
     tail: OwnLine<AtomicU64>,
-    slots: Box<[[AtomicU64; 4]]>,
+    slots: Box<[[AtomicU64; WORDS]]>,
     pub(crate) totals: Totals,
     /// Kernel's id of the thread; 0 until it runs.
     pub(crate) thread_id: AtomicI32,
@@ -153,7 +176,7 @@ pub(crate) struct Totals {
 impl Ring {
     /// `capacity`: events that it holds, a power of two. The thread has it drained when it is three quarters full.
     pub(crate) fn new(capacity: u64) -> Ring {
-        let slots = (0..capacity).map(|_| [const { AtomicU64::new(0) }; 4]).collect();
+        let slots = (0..capacity).map(|_| [const { AtomicU64::new(0) }; WORDS]).collect();
         Ring {
             head: OwnLine(AtomicU64::new(0)),
             tail: OwnLine(AtomicU64::new(0)),
@@ -190,6 +213,7 @@ impl Ring {
         slot[1].store(words[1], Relaxed);
         slot[2].store(words[2], Relaxed);
         slot[3].store(words[3], Relaxed);
+        slot[4].store(words[4], Relaxed);
         self.head.0.store(head + 1, Release);
         true
     }
@@ -207,9 +231,7 @@ impl Ring {
         let tail = self.tail.0.load(Relaxed);
         for position in tail..head {
             let slot = &self.slots[position as usize & (self.slots.len() - 1)];
-            let words =
-                [slot[0].load(Relaxed), slot[1].load(Relaxed), slot[2].load(Relaxed), slot[3].load(Relaxed)];
-            take(Event::unpack(words));
+            take(Event::unpack([0, 1, 2, 3, 4].map(|word: usize| slot[word].load(Relaxed))));
         }
         self.tail.0.store(head, Release);
     }
@@ -235,14 +257,17 @@ mod tests {
                 latency_ns,
                 code
             }),
-            (any::<u16>(), any::<u64>(), any::<u64>(), any::<bool>()).prop_map(
-                |(transaction, response_ns, service_ns, was_retried)| What::Transaction {
+            (any::<u16>(), any::<[u64; 3]>(), any::<bool>()).prop_map(
+                |(transaction, [response_ns, service_ns, user_ns], was_retried)| What::Transaction {
                     transaction,
                     response_ns,
                     service_ns,
+                    user_ns,
                     was_retried
                 }
             ),
+            any::<[u64; 2]>().prop_map(|[response_ns, user_ns]| What::Uncounted { response_ns, user_ns }),
+            any::<u64>().prop_map(|outside_ns| What::Outside { outside_ns }),
             (code, any::<u64>()).prop_map(|(code, lost_ns)| What::GivenUp { code, lost_ns }),
             any::<u64>().prop_map(|late_ns| What::Late { late_ns }),
         ]

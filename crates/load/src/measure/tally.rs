@@ -89,7 +89,7 @@ impl Tally {
                     add_errors(&mut kind.errors, code, 1);
                 }
             }
-            What::Transaction { transaction, response_ns, service_ns, was_retried } => {
+            What::Transaction { transaction, response_ns, service_ns, was_retried, .. } => {
                 self.response.record(response_ns);
                 self.service.record(service_ns);
                 if let Some(one) = self.transactions.get_mut(usize::from(transaction)) {
@@ -108,6 +108,8 @@ impl Tally {
                 add_errors(&mut self.lost, code, lost_ns);
             }
             What::Late { late_ns } => self.late.record(late_ns),
+            // The user's time is closed over the whole window: see `Closing`.
+            What::Uncounted { .. } | What::Outside { .. } => {}
         }
     }
 
