@@ -159,6 +159,7 @@ impl<'a> Level<'a> {
                 regime: Regime::Unknown,
                 valid: true,
                 invalid_why: String::new(),
+                stuck: crate::in_flight::stuck(input, seconds),
                 cpu: None,
                 server_cpus: None,
                 client_cpus: 0.0,

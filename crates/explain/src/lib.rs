@@ -43,6 +43,7 @@ mod effects;
 mod generator;
 mod growth;
 mod headline;
+mod in_flight;
 mod interval;
 mod law;
 mod level;
@@ -81,6 +82,7 @@ mod watching;
 
 pub use cpu::{cpu_use, server_cpu_s};
 pub use generator::rate_was_held;
+pub use in_flight::{explained_share, silence_s};
 
 use level::Level;
 use model::{Budget, Explanation, Finding, Input, LevelVerdict};
@@ -141,6 +143,7 @@ pub fn explain_at(input: &Input, users: Option<u32>) -> Explanation {
     findings.push(others::steal_finding(&levels));
     let actions = effects::effects(&input.actions, &levels);
     findings.extend(effects::findings(&input.actions, &actions, &levels).into_iter().map(Some));
+    findings.push(in_flight::finding(&levels));
     findings.push(warnings::unstable(&levels));
     findings.push(warnings::stalls(&levels));
     findings.push(drift.as_ref().and_then(|drift| drift::finding(drift, &levels)));

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 pub use crate::budget::{Budget, ClassTime, CpuSplit, Part, PartTime};
+pub use crate::in_flight::{InFlight, UserSeconds};
 pub use crate::locks::LockObject;
 pub use crate::other_clients::OtherClients;
 pub use crate::pauses::{Kind as PauseKind, Moments, Pauses, Regular};
@@ -198,6 +199,11 @@ pub struct LevelInput {
     /// Whether the warm-up ended because throughput was steady, or at its bound; `None` where nobody waited long enough.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub warmup_steady: Option<bool>,
+    /// What was due and unanswered when the window ended; `None` where it was not recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_flight: Option<InFlight>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user_seconds: Option<UserSeconds>,
 }
 
 /// Waits of a class, and what the threads did that were waited for.
@@ -244,6 +250,9 @@ pub struct SloInput {
     pub required_ms: f64,
     /// `None` where nothing was measured.
     pub measured_ms: Option<f64>,
+    /// The true value is this or more: it is the age of something in flight.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_lower_bound: bool,
     pub held: bool,
 }
 
@@ -343,6 +352,9 @@ pub struct LevelVerdict {
     pub valid: bool,
     /// Why it is not valid; empty where it is.
     pub invalid_why: String,
+    /// Why a part of the users' time is in no response time; empty where that is not so.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub stuck: String,
     /// CPU of the machine in the window; `None` where it was not measured.
     #[serde(default)]
     pub cpu: Option<CpuUse>,

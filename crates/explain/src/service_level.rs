@@ -19,7 +19,8 @@ pub(crate) fn finding(levels: &[LevelInput]) -> Option<Finding> {
             match (slo.held, slo.measured_ms) {
                 (true, _) => holds.push(users),
                 (false, Some(measured_ms)) => {
-                    fails.push(format!("{users} ({})", numbers::with_unit(measured_ms, "ms")));
+                    let at_least = if slo.is_lower_bound { "≥ " } else { "" };
+                    fails.push(format!("{users} ({at_least}{})", numbers::with_unit(measured_ms, "ms")));
                 }
                 (false, None) => fails.push(format!("{users} (nothing was measured)")),
             }
@@ -57,6 +58,7 @@ mod tests {
             measure: "p99".to_string(),
             required_ms: 20.0,
             measured_ms,
+            is_lower_bound: false,
             held,
         };
         LevelInput { users, slo: vec![slo], ..LevelInput::default() }
@@ -75,6 +77,9 @@ mod tests {
             "The service level p99 ≤ 20 ms holds at 1 user, and does not at 8 users (31.2 ms) and 16 users (nothing was \
              measured)."
         );
+        let mut hung = level(4, Some(2_900.0));
+        hung.slo[0].is_lower_bound = true;
+        assert_eq!(text(&[hung]), "The service level p99 ≤ 20 ms does not hold at 4 users (≥ 2,900 ms).");
         assert_eq!(
             text(&[level(8, Some(31.2))]),
             "The service level p99 ≤ 20 ms does not hold at 8 users (31.2 ms)."

@@ -249,6 +249,12 @@ pub struct LevelResult {
     /// Clients' sessions by the server's process list; `None` where it was not read, or whyso itself was the load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sessions: Option<SessionsResult>,
+    /// What was due and unanswered when the window ended; `None` where it was not recorded.
+    #[serde(default)]
+    pub in_flight: Option<InFlightResult>,
+    /// `None` where it was not recorded.
+    #[serde(default)]
+    pub user_seconds: Option<UserSeconds>,
 }
 
 /// Clients' sessions, as samples of the server's process list show them. whyso's own are left out.
@@ -260,6 +266,32 @@ pub struct SessionsResult {
     pub active_mean: f64,
     /// Connections of clients, on average.
     pub clients_mean: f64,
+}
+
+/// Transactions that were due when the window ended, and had not ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct InFlightResult {
+    pub transactions: u64,
+    /// Since the oldest of them was due; 0 where there is none.
+    pub oldest_ms: f64,
+    /// Of an open loop, those of them that no user had begun.
+    pub not_begun: u64,
+    /// Those of them that were older than any transaction that ended in the window took.
+    pub older_than_ended: u64,
+}
+
+/// What all users together did with the time of the window, in seconds. `ended`, `in_flight` and `outside` add up to the
+/// number of users times the window's length.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct UserSeconds {
+    /// Within the window, in transactions that ended in it.
+    pub ended: f64,
+    /// In transactions that were in flight when it ended.
+    pub in_flight: f64,
+    /// Between transactions: think times, pauses between arrivals, users that had nothing to do.
+    pub outside: f64,
+    /// Before the window, in transactions that ended in it; no part of the sum.
+    pub before: f64,
 }
 
 /// What [`LevelResult::pacing`] is where something else than whyso loaded the server.
@@ -280,6 +312,9 @@ pub struct PercentileResult {
     pub percentile: f64,
     pub latency_ms: f64,
     pub service_ms: f64,
+    /// The latency is this or more: it is the age of something in flight.
+    #[serde(default)]
+    pub is_lower_bound: bool,
 }
 
 /// How the load was driven.
@@ -353,6 +388,9 @@ pub struct SloResult {
     pub required_ms: f64,
     /// `None` where nothing of this kind was measured.
     pub measured_ms: Option<f64>,
+    /// The measured value is this or more: it is the age of something in flight.
+    #[serde(default)]
+    pub is_lower_bound: bool,
     pub mean_ms: f64,
     pub p90_ms: f64,
     pub max_ms: f64,
@@ -367,6 +405,17 @@ pub struct Latency {
     pub p99: f64,
     pub p999: f64,
     pub max: f64,
+    /// Percentiles above this one, and the max, are lower bounds: something in flight when the window ended was older than
+    /// all that had ended. `None`: all are exact.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lower_bounds_above: Option<f64>,
+}
+
+impl Latency {
+    /// Whether this percentile (100: the max) is a lower bound.
+    pub fn is_lower_bound(&self, percentile: f64) -> bool {
+        self.lower_bounds_above.is_some_and(|above| percentile > above)
+    }
 }
 
 /// One kind of transaction; times as those of all of them.
@@ -377,7 +426,7 @@ pub struct TransactionResult {
     pub transactions: u64,
     pub transactions_per_s: f64,
     pub latency_ms: Latency,
-    /// Of its latency, the time that 90 of 100 did not exceed.
+    /// Of its latency, the time that 90 of 100 did not exceed; may be a lower bound, as the latency's.
     pub p90_ms: f64,
     pub service_ms: Latency,
 }
