@@ -139,7 +139,10 @@ impl Beside {
     pub fn finish(mut self, outcome: &LevelOutcome, interrupted: bool) -> Result<PathBuf, Error> {
         record_event(&self.recording.recorder, "level_end", format!("{} users", self.load.users));
         let level = self.load.level(outcome, interrupted);
-        let failure = outcome.failure.as_ref().map(|failure| failure.message.clone());
+        let failure = match Cut::of(outcome, interrupted) {
+            Cut::Failed(why) | Cut::Silent(why) => Some(why),
+            Cut::No | Cut::Asked => None,
+        };
         let problem = self.recording.level(level);
         drop(self.tracing.take());
         let variables = facts::variables_now(&self.dsn, &self.runtime);

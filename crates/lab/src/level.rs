@@ -10,7 +10,7 @@ use whyso_record::run::{Ended, Level, Purpose, Window};
 use crate::Error;
 use crate::engine::Engine;
 use crate::progress::{Running, Stop};
-use crate::result::{Asked, level_result};
+use crate::result::{Asked, level_result, silence};
 use crate::warmup::is_steady;
 
 /// How often the running level is looked at.
@@ -53,13 +53,16 @@ pub(crate) struct Job<'a> {
     pub(crate) asked: &'a Asked<'a>,
 }
 
-/// Why nothing comes after a level.
+/// Why a level is not complete.
 pub(crate) enum Cut {
     No,
     /// Ctrl-C.
     Asked,
     /// The level can't go on; a sentence says why.
     Failed(String),
+    /// The level was measured to its end, but the server had stopped answering by then; a sentence says for how long.
+    /// Others may follow: whether the server answers again, their connections show.
+    Silent(String),
 }
 
 impl Cut {
@@ -68,7 +71,7 @@ impl Cut {
         match &outcome.failure {
             Some(failure) => Cut::Failed(failure.message.clone()),
             None if interrupted => Cut::Asked,
-            None => Cut::No,
+            None => silence(outcome).map_or(Cut::No, Cut::Silent),
         }
     }
 }
@@ -135,7 +138,7 @@ pub(crate) fn only_level(outcome: &LevelOutcome, asked: &Asked<'_>, cut: &Cut) -
     let ended = match cut {
         Cut::No => Ended::Complete { at_ns },
         Cut::Asked => Ended::CutShort { at_ns, why: "interrupted by Ctrl-C".to_string() },
-        Cut::Failed(why) => Ended::CutShort { at_ns, why: why.clone() },
+        Cut::Failed(why) | Cut::Silent(why) => Ended::CutShort { at_ns, why: why.clone() },
     };
     Level {
         index: 0,

@@ -2,13 +2,13 @@
 
 use whyso_explain::slo::Requirement;
 use whyso_load::{
-    EndpointOutcome, EngineUse, Histogram, Interval, IntervalRow, KindOutcome, LevelOutcome,
-    TransactionOutcome, Tuning,
+    EndpointOutcome, EngineUse, Histogram, Interval, IntervalRow, KindOutcome, LevelOutcome, Times,
+    TransactionOutcome, Tuning, UserTime,
 };
 use whyso_record::data::LoadInterval;
 use whyso_record::run::{
-    ArrivalsResult, Client, EndpointResult, EngineResult, Latency, LevelResult, OutageResult,
-    PercentileResult, SloResult, StatementResult, TransactionResult,
+    ArrivalsResult, Client, EndpointResult, EngineResult, InFlightResult, Latency, LevelResult, OutageResult,
+    PercentileResult, SloResult, StatementResult, TransactionResult, UserSeconds,
 };
 
 const NS_PER_MS: f64 = 1e6;
@@ -33,10 +33,15 @@ pub(crate) fn level_result(outcome: &LevelOutcome, asked: &Asked<'_>) -> LevelRe
     let errors_by_code =
         outcome.errors_by_code.iter().map(|(code, count)| (code.to_string(), *count)).collect();
     let lost = outcome.lost_ns_by_code.iter();
-    let percentiles = asked.percentiles.iter().map(|&percentile| PercentileResult {
-        percentile,
-        latency_ms: outcome.response.quantile_ns(percentile / 100.0) as f64 / NS_PER_MS,
-        service_ms: outcome.service.quantile_ns(percentile / 100.0) as f64 / NS_PER_MS,
+    let response = Times { ended: &outcome.response, in_flight: &outcome.in_flight.ages };
+    let percentiles = asked.percentiles.iter().map(|&percentile| {
+        let latency = response.quantile(percentile / 100.0);
+        PercentileResult {
+            percentile,
+            latency_ms: latency.ns as f64 / NS_PER_MS,
+            service_ms: outcome.service.quantile_ns(percentile / 100.0) as f64 / NS_PER_MS,
+            is_lower_bound: latency.is_lower_bound,
+        }
     });
     LevelResult {
         seconds,
@@ -47,7 +52,7 @@ pub(crate) fn level_result(outcome: &LevelOutcome, asked: &Asked<'_>) -> LevelRe
         retries: outcome.retries,
         transactions_per_s: per_second(outcome.transactions),
         queries_per_s: per_second(outcome.queries),
-        latency_ms: latency_ms(&outcome.response),
+        latency_ms: latency_with_ages_ms(response),
         service_ms: latency_ms(&outcome.service),
         by_transaction: outcome
             .by_transaction
@@ -79,19 +84,57 @@ pub(crate) fn level_result(outcome: &LevelOutcome, asked: &Asked<'_>) -> LevelRe
         slo: asked.slo.iter().map(|required| slo_result(outcome, required)).collect(),
         intervals_lost: outcome.intervals_lost,
         sessions: None,
+        in_flight: Some(InFlightResult {
+            transactions: outcome.in_flight.ages.count(),
+            oldest_ms: outcome.in_flight.ages.max_ns() as f64 / NS_PER_MS,
+            not_begun: outcome.in_flight.not_begun,
+            older_than_ended: outcome.in_flight.older_than_ended,
+        }),
+        user_seconds: Some(user_seconds(&outcome.user_time)),
     }
+}
+
+fn user_seconds(time: &UserTime) -> UserSeconds {
+    let seconds = |ns: u64| ns as f64 / NS_PER_S;
+    UserSeconds {
+        ended: seconds(time.ended_ns),
+        in_flight: seconds(time.in_flight_ns),
+        outside: seconds(time.outside_ns),
+        before: seconds(time.before_ns),
+    }
+}
+
+/// For how long the server had answered nothing when the window ended, in a sentence's end; `None` where it answered, or had
+/// nothing to answer.
+pub(crate) fn silence(outcome: &LevelOutcome) -> Option<String> {
+    let seconds = |ns: i64| ns as f64 / NS_PER_S;
+    let since_ns = outcome.last_answer_ns.unwrap_or(outcome.begin_ns);
+    let (ages, longest_ns) = (&outcome.in_flight.ages, outcome.response.max_ns());
+    let silent_s = whyso_explain::silence_s(
+        seconds(outcome.window_end_ns - since_ns),
+        seconds(ages.max_ns() as i64),
+        seconds(longest_ns as i64),
+    )?;
+    let due = match ages.count() {
+        1 => "1 transaction was".to_string(),
+        count => format!("{count} transactions were"),
+    };
+    Some(format!(
+        "the server answered nothing in the last {silent_s:.1} s of the window, and {due} due and unanswered when it ended"
+    ))
 }
 
 fn transaction_result(
     transaction: &TransactionOutcome,
     per_second: &dyn Fn(u64) -> f64,
 ) -> TransactionResult {
+    let times = Times { ended: &transaction.response, in_flight: &transaction.in_flight };
     TransactionResult {
         kind: transaction.kind.clone(),
         transactions: transaction.response.count(),
         transactions_per_s: per_second(transaction.response.count()),
-        latency_ms: latency_ms(&transaction.response),
-        p90_ms: transaction.response.quantile_ns(0.9) as f64 / NS_PER_MS,
+        latency_ms: latency_with_ages_ms(times),
+        p90_ms: times.quantile(0.9).ns as f64 / NS_PER_MS,
         service_ms: latency_ms(&transaction.service),
     }
 }
@@ -102,7 +145,7 @@ fn statement_result(kind: &KindOutcome) -> StatementResult {
         count: kind.count,
         errors: kind.errors,
         rows: kind.rows,
-        latency_ms: latency_ms(&kind.latency),
+        latency_ms: latency_with_ages_ms(Times { ended: &kind.latency, in_flight: &kind.in_flight }),
         error_ms: latency_ms(&kind.error_latency),
     }
 }
@@ -154,34 +197,59 @@ fn endpoint_result(endpoint: &EndpointOutcome, per_second: &dyn Fn(u64) -> f64) 
 }
 
 /// The times of all transactions, or of a kind of them or of statements.
-fn times_of<'o>(outcome: &'o LevelOutcome, required: &Requirement) -> Option<&'o Histogram> {
+fn times_of<'o>(outcome: &'o LevelOutcome, required: &Requirement) -> Option<Times<'o>> {
     if required.is_of_all() {
-        return Some(&outcome.response);
+        return Some(Times { ended: &outcome.response, in_flight: &outcome.in_flight.ages });
     }
     let of_transaction = outcome.by_transaction.iter().find(|one| required.is_of_transaction(&one.kind));
-    match of_transaction {
-        Some(one) => Some(&one.response),
-        None => outcome.kinds.iter().find(|one| one.kind == required.kind).map(|one| &one.latency),
+    if let Some(one) = of_transaction {
+        return Some(Times { ended: &one.response, in_flight: &one.in_flight });
     }
+    let of_statement = outcome.kinds.iter().find(|one| one.kind == required.kind)?;
+    Some(Times { ended: &of_statement.latency, in_flight: &of_statement.in_flight })
 }
 
-/// What was measured of a requirement's kind, and whether it holds.
+/// What was measured of a requirement's kind, and whether it holds. What is in flight enters by its age.
 fn slo_result(outcome: &LevelOutcome, required: &Requirement) -> SloResult {
-    let times = times_of(outcome, required).filter(|times| times.count() > 0);
-    let ms = |quantile: f64| times.map_or(0.0, |times| times.quantile_ns(quantile) as f64 / NS_PER_MS);
-    let measured_ms = times.map(|times| match required.measure.quantile() {
-        Some(quantile) => ms(quantile),
-        None => times.mean_ns() / NS_PER_MS,
+    let times = times_of(outcome, required).filter(|times| !times.is_empty());
+    let ms = |quantile: f64| times.map_or(0.0, |times| times.quantile(quantile).ns as f64 / NS_PER_MS);
+    let measured = times.map(|times| match required.measure.quantile() {
+        Some(quantile) => {
+            let time = times.quantile(quantile);
+            (time.ns as f64 / NS_PER_MS, time.is_lower_bound)
+        }
+        None => {
+            let (mean_ns, is_lower_bound) = times.mean_ns();
+            (mean_ns / NS_PER_MS, is_lower_bound)
+        }
     });
+    // Where nothing ended, an age that is no longer than what is required shows nothing.
+    let has_ended = times.is_some_and(|times| times.ended.count() > 0);
+    let measured = measured.filter(|(ms, _)| has_ended || *ms > required.required_ms);
     SloResult {
         kind: required.kind.clone(),
         measure: required.measure.to_string(),
         required_ms: required.required_ms,
-        measured_ms,
-        mean_ms: times.map_or(0.0, |times| times.mean_ns() / NS_PER_MS),
+        measured_ms: measured.map(|(ms, _)| ms),
+        is_lower_bound: measured.is_some_and(|(_, is_lower_bound)| is_lower_bound),
+        mean_ms: times.map_or(0.0, |times| times.ended.mean_ns() / NS_PER_MS),
         p90_ms: ms(0.9),
         max_ms: ms(1.0),
-        held: required.holds(measured_ms),
+        held: required.holds(measured.map(|(ms, _)| ms)),
+    }
+}
+
+/// Percentiles and max with what was in flight entered by its age; the mean is of what ended.
+fn latency_with_ages_ms(times: Times<'_>) -> Latency {
+    let quantile = |quantile: f64| times.quantile(quantile).ns as f64 / NS_PER_MS;
+    Latency {
+        mean: times.ended.mean_ns() / NS_PER_MS,
+        p50: quantile(0.5),
+        p95: quantile(0.95),
+        p99: quantile(0.99),
+        p999: quantile(0.999),
+        max: times.max().ns as f64 / NS_PER_MS,
+        lower_bounds_above: times.unknown_above().map(|share| share * 100.0),
     }
 }
 
@@ -194,6 +262,7 @@ fn latency_ms(histogram: &Histogram) -> Latency {
         p99: quantile(0.99),
         p999: quantile(0.999),
         max: histogram.max_ns() as f64 / NS_PER_MS,
+        lower_bounds_above: None,
     }
 }
 

@@ -242,6 +242,7 @@ impl Lab<'_> {
         todo.reverse();
         let mut repeated = false;
         let mut failure = None;
+        let mut silent = None;
         loop {
             let next = match todo.pop() {
                 Some(next) => next,
@@ -269,6 +270,7 @@ impl Lab<'_> {
             match cut {
                 Cut::No => {}
                 Cut::Asked => break,
+                Cut::Silent(why) => silent = silent.or(Some(why)),
                 Cut::Failed(why) => {
                     let why = self.with_death(why);
                     if let Some(Ended::CutShort { why: of_level, .. }) =
@@ -286,7 +288,7 @@ impl Lab<'_> {
             }
         }
         recording.info.actions = sweep.actions.finish(&recording.recorder);
-        failure
+        failure.or(silent)
     }
 
     /// A failure's message, with how the throw-away server ended where that is why.

@@ -65,6 +65,7 @@ fn level_object(level: &Level, verdict: Option<&LevelVerdict>) -> Value {
     object["other_clients"] = json!(verdict.and_then(|verdict| verdict.other_clients));
     object["steady"] = json!(verdict.and_then(|verdict| verdict.steadiness.is_steady()));
     object["steadiness"] = json!(verdict.map(|verdict| verdict.steadiness));
+    object["stuck"] = json!(verdict.map(|verdict| verdict.stuck.as_str()).unwrap_or_default());
     object["repeat"] = json!(level.purpose == Purpose::Repeat);
     object
 }
@@ -96,6 +97,8 @@ pub(crate) fn measured(level: &Level) -> Value {
         "slo": result.slo,
         "kinds": result.by_transaction,
         "arrivals": result.arrivals,
+        "in_flight": result.in_flight,
+        "user_seconds": result.user_seconds,
         "errors_by_code": result.errors_by_code,
         "retries": result.retries,
         "engine": result.engine,
@@ -104,6 +107,11 @@ pub(crate) fn measured(level: &Level) -> Value {
             Ended::CutShort { why, .. } => Some(why),
         },
     });
+    // The names within `latency_ms` are fixed.
+    if let Some(latency) = object["latency_ms"].as_object_mut() {
+        latency.remove("lower_bounds_above");
+    }
+    object["lower_bounds_above"] = json!(result.latency_ms.lower_bounds_above);
     if result.is_recorded() {
         leave_out_unknown(&mut object, result);
     }

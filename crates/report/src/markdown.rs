@@ -10,7 +10,7 @@ use whyso_record::run::{Ended, Level, Purpose, RunInfo};
 use crate::Beside;
 use crate::axis::Axis;
 use crate::load::{engines, transactions};
-use crate::number::{amount, bytes, grouped, whole};
+use crate::number::{amount, at_least, bytes, grouped, whole};
 use crate::processes::{FILES_SHOWN_MAX, file_cells};
 use crate::steadiness::how_unsteady;
 use crate::terminal::switches;
@@ -237,9 +237,9 @@ fn level_cells(axis: Axis, level: &Level, verdict: Option<&LevelVerdict>) -> Vec
         interval.map_or("–".to_string(), |[low, high]| format!("{} … {}", grouped(low), grouped(high))),
         grouped(result.queries_per_s),
         grouped(result.latency_ms.mean),
-        grouped(result.latency_ms.p95),
-        grouped(result.latency_ms.p99),
-        grouped(result.latency_ms.max),
+        at_least(grouped(result.latency_ms.p95), result.latency_ms.is_lower_bound(95.0)),
+        at_least(grouped(result.latency_ms.p99), result.latency_ms.is_lower_bound(99.0)),
+        at_least(grouped(result.latency_ms.max), result.latency_ms.is_lower_bound(100.0)),
         grouped(result.client.cpu_us_per_query),
         whole(result.errors),
         regime.to_string(),
@@ -254,6 +254,9 @@ pub(crate) fn validity(level: &Level, verdict: Option<&LevelVerdict>) -> String 
     }
     if let Ended::CutShort { why, .. } = &level.ended {
         return format!("cut short: {why}");
+    }
+    if verdict.is_some_and(|verdict| !verdict.stuck.is_empty()) {
+        return "stuck users".to_string();
     }
     match verdict.map(|verdict| verdict.steadiness) {
         Some(Steadiness::TooShort) => "too short to tell".to_string(),
@@ -428,18 +431,11 @@ mod tests {
     #[test]
     fn a_level_says_why_it_does_not_count() {
         let verdict = LevelVerdict {
-            cpu: None,
-            server_cpus: None,
-            client_cpus: 0.0,
-            other_clients: None,
-            index: 0,
             users: 4,
             transactions_per_s: 100.0,
-            transactions_per_s_ci95: None,
             steadiness: Steadiness::UnstableFrom { s: 8.25 },
-            regime: Regime::Unknown,
             valid: true,
-            invalid_why: String::new(),
+            ..LevelVerdict::default()
         };
         let level = crate::svg::tests::level(0, 4, 100.0);
         assert_eq!(validity(&level, Some(&verdict)), "unstable from 8.25 s");

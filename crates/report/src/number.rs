@@ -33,6 +33,17 @@ pub fn grouped(value: f64) -> String {
     format!("{value:.1e}")
 }
 
+/// A number that may be a lower bound: "≥" before it, where it is.
+///
+/// ```
+/// use whyso_report::number::at_least;
+/// assert_eq!(at_least("5.94 s".to_string(), true), "≥5.94 s");
+/// assert_eq!(at_least("5.94 s".to_string(), false), "5.94 s");
+/// ```
+pub fn at_least(number: String, is_lower_bound: bool) -> String {
+    if is_lower_bound { format!("≥{number}") } else { number }
+}
+
 /// A quantity with its unit as the recording names it: times in the unit that suits them, plain counts bare.
 ///
 /// ```

@@ -8,7 +8,7 @@ use whyso_record::run::{Ended, Level, Purpose, RunInfo};
 
 use crate::axis::Axis;
 use crate::load::{engines, kinds_of_transactions, service_levels};
-use crate::number::{grouped, whole};
+use crate::number::{at_least, grouped, whole};
 use crate::steadiness::how_unsteady;
 use crate::threads::clean;
 use crate::unit::unit;
@@ -109,9 +109,9 @@ fn level_row(axis: Axis, level: &Level, verdict: Option<&LevelVerdict>) -> Vec<S
         interval,
         grouped(result.queries_per_s),
         grouped(result.latency_ms.mean),
-        grouped(result.latency_ms.p95),
-        grouped(result.latency_ms.p99),
-        grouped(result.latency_ms.max),
+        at_least(grouped(result.latency_ms.p95), result.latency_ms.is_lower_bound(95.0)),
+        at_least(grouped(result.latency_ms.p99), result.latency_ms.is_lower_bound(99.0)),
+        at_least(grouped(result.latency_ms.max), result.latency_ms.is_lower_bound(100.0)),
         percent(|cpu| cpu.user),
         percent(|cpu| cpu.system),
         percent(|cpu| cpu.idle),
@@ -137,6 +137,9 @@ fn remark(axis: Axis, level: &Level, verdict: Option<&LevelVerdict>) -> String {
     .to_string();
     if let Some(how) = how_unsteady(verdict.steadiness) {
         let _ = write!(remark, ", {how}");
+    }
+    if !verdict.stuck.is_empty() {
+        remark.push_str(", stuck");
     }
     if let Ended::CutShort { .. } = level.ended {
         remark.push_str(", cut short");

@@ -35,6 +35,8 @@ export interface Latency {
   p99: number;
   p999: number;
   max: number;
+  /** Percentiles above this one, and the max, are lower bounds: ages of what was in flight. Missing where all are exact. */
+  lower_bounds_above?: number | null;
 }
 
 export interface StatementResult {
@@ -78,6 +80,10 @@ export interface LevelResult {
   arrivals?: { due: number; held: boolean } | null;
   /** Clients' sessions by samples of the server's process list, where something else loaded it. */
   sessions?: { looks: number; active_mean: number; clients_mean: number };
+  /** What was due and unanswered when the window ended; missing in older recordings. */
+  in_flight?: { transactions: number; oldest_ms: number; not_begun: number; older_than_ended: number } | null;
+  /** What all users together did with the window's time; the first three add up to users × seconds. */
+  user_seconds?: { ended: number; in_flight: number; outside: number; before: number } | null;
 }
 
 export interface Level {
@@ -148,6 +154,8 @@ export interface Verdict {
   invalid_why: string;
   /** What clients did that are neither the load nor whyso; null where they can't be told from the load. */
   other_clients?: { connections: number; requests_per_s: number; cpu_share: number } | null;
+  /** Why a part of the users' time is in no response time; missing where that is not so. */
+  stuck?: string;
 }
 
 export interface Estimate {

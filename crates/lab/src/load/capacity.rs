@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use whyso_explain::capacity::{Answer, ProbeResult, Search};
 use whyso_load::{Pacing, Think};
-use whyso_record::run::Level;
+use whyso_record::run::{Ended, Level};
 
 use super::session::Session;
 use crate::Error;
@@ -59,11 +59,15 @@ fn why_not_held(level: &Level) -> String {
         return format!("the load generator was the limit: {}", result.client_limit);
     }
     let mut reasons = Vec::new();
+    if let Ended::CutShort { why, .. } = &level.ended {
+        reasons.push(why.clone());
+    }
     for slo in result.slo.iter().filter(|slo| !slo.held) {
         reasons.push(match slo.measured_ms {
             Some(measured) => {
+                let was = if slo.is_lower_bound { "was at least" } else { "was" };
                 format!(
-                    "{} of {} was {measured:.3} ms, {} ms required",
+                    "{} of {} {was} {measured:.3} ms, {} ms required",
                     slo.measure, slo.kind, slo.required_ms
                 )
             }

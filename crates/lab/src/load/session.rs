@@ -21,11 +21,13 @@ pub(super) struct Session<'a> {
     listener: &'a dyn Listener,
     pub(super) stop: &'a Stop,
     pub(super) outcome: LoadOutcome,
+    /// Why the first level that met a server without answers is not complete.
+    silent: Option<String>,
 }
 
 impl<'a> Session<'a> {
     pub(super) fn new(plan: &'a LoadPlan, listener: &'a dyn Listener, stop: &'a Stop) -> Session<'a> {
-        Session { plan, listener, stop, outcome: LoadOutcome::default() }
+        Session { plan, listener, stop, outcome: LoadOutcome::default(), silent: None }
     }
 
     /// Does what the plan asks for.
@@ -49,6 +51,10 @@ impl<'a> Session<'a> {
                 return Err(error);
             }
             self.outcome.failure = Some(error.to_string());
+        }
+        // A search counts such a level as a probe that failed.
+        if self.outcome.capacity.is_none() {
+            self.outcome.failure = self.outcome.failure.take().or(self.silent.take());
         }
         self.outcome.interrupted = self.stop.is_asked();
         if self.outcome.levels.is_empty() {
@@ -93,6 +99,10 @@ impl<'a> Session<'a> {
         match cut {
             Cut::No => Ok(true),
             Cut::Asked => Ok(false),
+            Cut::Silent(why) => {
+                self.silent.get_or_insert(why);
+                Ok(true)
+            }
             Cut::Failed(why) => {
                 self.outcome.failure = Some(why);
                 Ok(false)

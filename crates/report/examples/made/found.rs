@@ -42,6 +42,7 @@ pub(crate) fn explanation(made: &Made) -> Explanation {
                 } else {
                     String::new()
                 },
+                stuck: String::new(),
             }
         })
         .collect();

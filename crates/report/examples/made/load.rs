@@ -32,6 +32,7 @@ fn latency(mean_ms: f64, users: u32) -> Latency {
         p99: mean_ms * 2.1 * spread,
         p999: mean_ms * 3.4 * spread,
         max: mean_ms * 6.0 * spread,
+        lower_bounds_above: None,
     }
 }
 

@@ -56,6 +56,7 @@ fn level_object(level: &Level, verdict: &LevelVerdict) -> Value {
     object["valid"] = json!(invalid_why.is_empty());
     object["invalid_why"] = json!(invalid_why);
     object["steady"] = json!(verdict.steadiness.is_steady());
+    object["stuck"] = json!(verdict.stuck);
     object["transactions_per_s_ci95"] = json!(verdict.transactions_per_s_ci95);
     object["percentiles"] = json!(result.percentiles);
     object["by_kind"] = json!(result.by_statement);

@@ -182,10 +182,20 @@ fn notes(result: &LoadResult) -> Vec<String> {
         if !invalid_why.is_empty() {
             notes.push(format!("INVALID at {name}: {invalid_why}."));
         }
+        if !verdict.stuck.is_empty() {
+            notes.push(format!("At {name} {}", verdict.stuck));
+        }
         // A search has many levels that are behind; the answer says what bounds it.
         if let Some(arrivals) = of.arrivals.filter(|arrivals| !arrivals.held && result.capacity.is_none()) {
+            let oldest_ms = of.in_flight.map_or(0.0, |in_flight| in_flight.oldest_ms);
+            let oldest = match oldest_ms > 0.0 {
+                true => {
+                    format!(" The oldest that was due and unanswered had waited {}.", amount(oldest_ms, "ms"))
+                }
+                false => String::new(),
+            };
             notes.push(format!(
-                "At {name} the rate could not be held: the backlog grew from {} to {} transactions.",
+                "At {name} the rate could not be held: the backlog grew from {} to {} transactions.{oldest}",
                 whole(arrivals.backlog_begin),
                 whole(arrivals.backlog_end)
             ));

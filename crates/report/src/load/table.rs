@@ -4,7 +4,7 @@
 use whyso_explain::model::LevelVerdict;
 use whyso_record::run::{Ended, Level};
 
-use crate::number::{grouped, whole};
+use crate::number::{at_least, grouped, whole};
 
 /// Narrowest terminal in which the wide table is drawn, in characters.
 const WIDE: usize = 110;
@@ -51,6 +51,8 @@ pub struct Row {
     /// (percentile, ms)
     pub percentiles_ms: Vec<(f64, f64)>,
     pub max_ms: Option<f64>,
+    /// Percentiles above this one, and the max, are lower bounds.
+    pub lower_bounds_above: Option<f64>,
     pub backlog: Option<u64>,
     pub errors: u64,
     pub client_us_per_query: Option<f64>,
@@ -145,12 +147,17 @@ impl Row {
             queries_per_s: result.queries_per_s,
             mean_ms: any.then_some(result.latency_ms.mean),
             percentiles_ms: result.percentiles.iter().map(|one| (one.percentile, one.latency_ms)).collect(),
-            max_ms: any.then_some(result.latency_ms.max),
+            max_ms: (any || result.latency_ms.max > 0.0).then_some(result.latency_ms.max),
+            lower_bounds_above: result.latency_ms.lower_bounds_above,
             backlog: result.arrivals.as_ref().map(|arrivals| arrivals.backlog_end),
             errors: result.errors,
             client_us_per_query: (result.queries > 0).then_some(result.client.cpu_us_per_query),
             remark: remark(level, verdict),
         }
+    }
+
+    fn is_lower_bound(&self, percentile: f64) -> bool {
+        self.lower_bounds_above.is_some_and(|above| percentile > above)
     }
 
     fn cell(&self, field: Field) -> String {
@@ -168,9 +175,11 @@ impl Row {
             Field::Mean => known(self.mean_ms),
             Field::Percentile(percentile) => {
                 let found = self.percentiles_ms.iter().find(|(one, _)| *one == percentile);
-                known(found.filter(|_| self.mean_ms.is_some()).map(|(_, ms)| *ms))
+                let is_lower_bound = self.is_lower_bound(percentile);
+                let is_known = self.mean_ms.is_some() || is_lower_bound;
+                at_least(known(found.filter(|_| is_known).map(|(_, ms)| *ms)), is_lower_bound)
             }
-            Field::Max => known(self.max_ms),
+            Field::Max => at_least(known(self.max_ms), self.is_lower_bound(100.0)),
             Field::Backlog => self.backlog.map_or("–".to_string(), whole),
             Field::Errors => whole(self.errors),
             Field::ClientCpu => known(self.client_us_per_query),
@@ -193,6 +202,9 @@ fn remark(level: &Level, verdict: &LevelVerdict) -> String {
     if result.arrivals.as_ref().is_some_and(|arrivals| !arrivals.held) {
         return "behind".to_string();
     }
+    if !verdict.stuck.is_empty() {
+        return "stuck".to_string();
+    }
     if result.slo.is_empty() { String::new() } else { "PASS".to_string() }
 }
 
@@ -211,6 +223,7 @@ mod tests {
             mean_ms: Some(0.812),
             percentiles_ms: vec![(95.0, 1.25), (99.0, 2.5)],
             max_ms: Some(12.34),
+            lower_bounds_above: None,
             backlog: Some(3),
             errors: 2,
             client_us_per_query: Some(7.25),
@@ -247,6 +260,23 @@ mod tests {
             "    16       999        990 – 1,007    19,974     0.81     1.25     2.50     12.3       2         7.25  PASS",
         ];
         assert_eq!([table.header(), table.row(&row())], expected);
+    }
+
+    #[test]
+    fn the_age_of_what_is_in_flight_is_marked_as_a_lower_bound() {
+        let table = Table::new(80, false, &[95.0, 99.9], None);
+        let row = Row {
+            percentiles_ms: vec![(95.0, 1.25), (99.9, 5_940.0)],
+            max_ms: Some(5_990.0),
+            lower_bounds_above: Some(99.5),
+            remark: "stuck".to_string(),
+            ..row()
+        };
+        let expected = [
+            " users       TPS       QPS  mean ms     p95   p99.9     max  errors",
+            "    16       999    19,974     0.81    1.25  ≥5,940  ≥5,990       2  stuck",
+        ];
+        assert_eq!([table.header(), table.row(&row)], expected);
     }
 
     #[test]

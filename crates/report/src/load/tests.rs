@@ -2,7 +2,8 @@ use whyso_explain::capacity::{Answer, Bounds, ProbeResult};
 use whyso_explain::model::LevelVerdict;
 use whyso_explain::versus::{Measured, compare};
 use whyso_record::run::{
-    ArrivalsResult, EndpointResult, EngineResult, Latency, OutageResult, SloResult, TransactionResult,
+    ArrivalsResult, EndpointResult, EngineResult, InFlightResult, Latency, OutageResult, SloResult,
+    TransactionResult,
 };
 
 use super::*;
@@ -28,6 +29,7 @@ fn a_service_level_reads_as_average_max_90th_required_and_verdict() {
         p90_ms: 8.0,
         max_ms: 41.0,
         held: true,
+        is_lower_bound: false,
     };
     let missed = SloResult { kind: "commit".to_string(), required_ms: 0.5, held: false, ..slo.clone() };
     let nothing = SloResult { kind: "rollback".to_string(), measured_ms: None, held: false, ..slo.clone() };
@@ -71,6 +73,7 @@ level     transaction   TPS     mix  average      max  90th
         p90_ms: 8.0,
         max_ms: 40.0,
         held,
+        is_lower_bound: false,
     };
     level.result.slo = vec![slo("transaction", true), slo("new_order", true), slo("transaction:pay", false)];
     let expected = "
@@ -109,6 +112,35 @@ fn what_makes_a_number_doubtful_stands_under_the_table() {
 • Driven by io-uring, 2 loops: it was asked for.
 ";
     assert_eq!(summary(&judged(level), 120), expected);
+}
+
+#[test]
+fn what_was_in_flight_fails_a_service_level_by_its_age_and_is_noted_by_its_level() {
+    let mut level = level(0, 8, 100.0);
+    level.result.in_flight =
+        Some(InFlightResult { transactions: 4, oldest_ms: 5_940.0, ..InFlightResult::default() });
+    level.result.slo = vec![SloResult {
+        kind: "transaction".to_string(),
+        measure: "max".to_string(),
+        required_ms: 500.0,
+        measured_ms: Some(5_940.0),
+        is_lower_bound: true,
+        mean_ms: 0.17,
+        p90_ms: 0.2,
+        max_ms: 5_940.0,
+        held: false,
+    }];
+    let stuck = "4 transactions were in flight when the window ended.".to_string();
+    let result =
+        LoadResult { levels: vec![(level, LevelVerdict { stuck, ..verdict() })], ..LoadResult::default() };
+    let expected = "
+level    kind         average     max    90th      required  measured  verdict
+8 users  transaction  0.17 ms  5.94 s  0.2 ms  max ≤ 500 ms   ≥5.94 s  FAIL
+
+• At 8 users 4 transactions were in flight when the window ended.
+";
+    assert_eq!(summary(&result, 80), expected);
+    assert_eq!(load_json(&result)["levels"][0]["in_flight"]["oldest_ms"], 5_940.0);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use whyso_explain::slo::{is_kind_of_transaction, required_time};
 use whyso_record::run::{Level, SloResult, TransactionResult};
 
-use crate::number::{amount, grouped};
+use crate::number::{amount, at_least, grouped};
 
 /// One line of the table: a kind of transaction at a level, once for each of its requirements, or once without any.
 pub(crate) struct Line<'l> {
@@ -45,7 +45,8 @@ impl Line<'_> {
     /// The cells, after the level's, as [`head`] names them.
     pub(crate) fn cells(&self, head: &[&str]) -> Vec<String> {
         let one = self.transaction;
-        let ms = |value: f64| if one.transactions > 0 { amount(value, "ms") } else { "–".to_string() };
+        let any = one.transactions > 0;
+        let ms = |value: f64| if any || value > 0.0 { amount(value, "ms") } else { "–".to_string() };
         let all = self.level.result.transactions;
         let mix = if all > 0 { one.transactions as f64 / all as f64 * 100.0 } else { 0.0 };
         let mut cells = vec![
@@ -53,8 +54,8 @@ impl Line<'_> {
             grouped(one.transactions_per_s),
             format!("{mix:.1} %"),
             ms(one.latency_ms.mean),
-            ms(one.latency_ms.max),
-            ms(one.p90_ms),
+            at_least(ms(one.latency_ms.max), one.latency_ms.is_lower_bound(100.0)),
+            at_least(ms(one.p90_ms), one.latency_ms.is_lower_bound(90.0)),
         ];
         if head.contains(&"required") {
             cells.extend(match self.required {
@@ -70,7 +71,8 @@ impl Line<'_> {
 pub(crate) fn requirement(slo: &SloResult) -> [String; 3] {
     [
         format!("{} ≤ {}", slo.measure, required_time(slo.required_ms)),
-        slo.measured_ms.map_or("nothing".to_string(), |measured| amount(measured, "ms")),
+        slo.measured_ms
+            .map_or("nothing".to_string(), |measured| at_least(amount(measured, "ms"), slo.is_lower_bound)),
         if slo.held { "PASS" } else { "FAIL" }.to_string(),
     ]
 }

@@ -29,11 +29,7 @@ fn verdict(index: u32, users: u32, per_s: f64, regime: Regime) -> LevelVerdict {
         steadiness: Steadiness::Steady,
         regime,
         valid: true,
-        invalid_why: String::new(),
-        cpu: None,
-        server_cpus: None,
-        client_cpus: 0.0,
-        other_clients: None,
+        ..LevelVerdict::default()
     }
 }
 
