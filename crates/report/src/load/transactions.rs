@@ -45,8 +45,9 @@ impl Line<'_> {
     /// The cells, after the level's, as [`head`] names them.
     pub(crate) fn cells(&self, head: &[&str]) -> Vec<String> {
         let one = self.transaction;
-        let any = one.transactions > 0;
-        let ms = |value: f64| if any || value > 0.0 { amount(value, "ms") } else { "–".to_string() };
+        // Where none ended, ages of those in flight are known, and no mean.
+        let any = one.transactions > 0 || one.latency_ms.lower_bounds_above.is_some();
+        let ms = |value: f64| if any && value > 0.0 { amount(value, "ms") } else { "–".to_string() };
         let all = self.level.result.transactions;
         let mix = if all > 0 { one.transactions as f64 / all as f64 * 100.0 } else { 0.0 };
         let mut cells = vec![
