@@ -141,7 +141,7 @@ fn windows_of_a_run_are_compared_by_their_parts() {
         "--users",
         "1,4",
         "--seconds",
-        "11",
+        "13",
         "--warmup",
         "0",
         "--no-trace",
@@ -155,9 +155,14 @@ fn windows_of_a_run_are_compared_by_their_parts() {
     let path = run["path"].as_str().unwrap();
     let levels = run["levels"].as_array().unwrap();
     let per_s = |level: usize| levels[level]["transactions_per_s"].as_f64().unwrap();
-    let [one, four] = [format!("{path}@0s-11s"), format!("{path}@11.5s-22s")];
+    let [one, four] = [format!("{path}@0s-13s"), format!("{path}@13.5s-26s")];
     let compared = json_of(&output(&mut place.whyso(&["compare", &one, &four, "--json"])));
-    assert_eq!((&compared["of"], &compared["method"]), (&"parts".into(), &"welch".into()), "{compared:#}");
+    // Whether seconds of so short a level are too much alike for an interval is up to the machine; then that is said.
+    let has_interval = compared["method"] == "welch";
+    let why = compared["why"].as_str().unwrap();
+    assert_eq!(compared["of"], "parts", "{compared:#}");
+    assert_eq!(has_interval, compared["rows"][0]["ci95"].is_array(), "{compared:#}");
+    assert!(has_interval || why.contains("no interval"), "{compared:#}");
     let row = &compared["rows"][0];
     let (first, second) = (row["first"]["mean"].as_f64().unwrap(), row["second"]["mean"].as_f64().unwrap());
     // The first window is the first level; the second lies within the other.
@@ -167,10 +172,8 @@ fn windows_of_a_run_are_compared_by_their_parts() {
     let metrics = &compared["metrics"];
     assert!(metrics["compared"].as_u64().unwrap() > 50, "{metrics:#}");
     let told = text(&output(&mut place.whyso(&["compare", &one, &four])).stdout);
-    assert!(
-        told.contains("2 and 2 parts") && told.contains("What differs most between the windows"),
-        "{told}"
-    );
+    assert_eq!(told.contains("2 and 2 parts"), has_interval, "{told}");
+    assert!(told.contains("What differs most between the windows"), "{told}");
 
     let refused = |first: &str, second: &str, words: &str| {
         let done = output(&mut place.whyso(&["compare", first, second]));
