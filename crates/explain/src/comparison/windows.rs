@@ -49,7 +49,7 @@ pub fn parts_of_window(seconds: f64, interval_s: f64) -> usize {
 pub fn judge_parts(first: &[(Vec<f64>, usize)], second: &[(Vec<f64>, usize)]) -> Parts {
     let all: Vec<&(Vec<f64>, usize)> = first.iter().chain(second).collect();
     let is_short = |(readings, parts): &&(Vec<f64>, usize)| *parts < 2 || readings.len() < READINGS_MIN;
-    if first.is_empty() || second.is_empty() || all.iter().any(|one| is_short(one)) {
+    if first.is_empty() || second.is_empty() || all.iter().any(is_short) {
         return Parts::TooShort;
     }
     let climbs = |readings: &[f64]| {
