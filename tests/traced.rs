@@ -184,8 +184,9 @@ fn the_budget_of_a_server_whose_process_is_not_found_stops_at_the_wire() {
     if !may_trace() {
         return;
     }
-    // In a namespace of its own its process has another number here than it says.
-    let wrapper = ["unshare", "--pid", "--fork", "--kill-child"];
+    // In namespaces of its own it has another number here than it says, and the name of another machine.
+    let rename = r#"hostname elsewhere && exec "$0" "$@""#;
+    let wrapper = ["unshare", "--pid", "--uts", "--fork", "--kill-child", "sh", "-c", rename];
     let server = OwnServer::start_by(&wrapper, &[]);
     let recorded = record(&format!("mysql://root@127.0.0.1:{}/", server.port), "oltp-point-select", &[]);
     let wire = recorded.part("server_and_network").unwrap();

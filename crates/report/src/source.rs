@@ -1,7 +1,9 @@
 //! Where a report's numbers come from.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use whyso_explain::profile::{FunctionName, is_observers};
 use whyso_record::data::{Event, LoadInterval, SeriesId, SeriesKey, StackFrame, StackSample, StackWait};
 use whyso_record::run::{RunInfo, Window};
 use whyso_record::{Recording, StateLooks};
@@ -30,7 +32,12 @@ pub struct Stacks {
     /// Which connection each thread worked for, and which statement it executed, as far as it is known.
     pub connections: Spans<u64>,
     pub statements: Spans<Arc<str>>,
+    /// Of the time of samples and waits, the share that the observer took, which is left out; 0 to 1.
+    pub hidden_share: f64,
 }
+
+/// The role of threads that work for the observer's own connections.
+const OBSERVER: &str = "observer";
 
 impl Stacks {
     /// Those of one window, without whom the threads worked for.
@@ -38,12 +45,36 @@ impl Stacks {
     /// # Errors
     /// The recording's files can't be read.
     pub fn over(recording: &Recording, window: Window) -> Result<Stacks, Error> {
-        Ok(Stacks {
+        let stacks = Stacks {
             samples: recording.stacks(Some(window))?,
             waits: recording.waits(Some(window))?,
             frames: recording.frames()?,
             ..Stacks::default()
-        })
+        };
+        Ok(stacks.without_observer())
+    }
+
+    /// Leaves out the stacks of the observer's own probes, and what the server did for the observer's connections.
+    fn without_observer(mut self) -> Stacks {
+        let mut functions: BTreeMap<u32, Vec<FunctionName>> = BTreeMap::new();
+        for frame in &self.frames {
+            let function = FunctionName { name: frame.function.clone(), module: frame.module.clone() };
+            functions.entry(frame.stack).or_default().push(function);
+        }
+        let probes: BTreeSet<u32> =
+            functions.into_iter().filter(|(_, stack)| is_observers(stack)).map(|(stack, _)| stack).collect();
+        let is_kept = |role: &str, stack: u32| role != OBSERVER && !probes.contains(&stack);
+        let all_ns = self.time_ns();
+        self.samples.retain(|one| is_kept(&one.role, one.stack));
+        self.waits.retain(|one| is_kept(&one.role, one.stack));
+        self.hidden_share = if all_ns > 0.0 { 1.0 - self.time_ns() / all_ns } else { 0.0 };
+        self
+    }
+
+    /// Nanoseconds that all samples and waits stand for.
+    fn time_ns(&self) -> f64 {
+        let samples = self.samples.iter().map(|one| one.weight_ns);
+        samples.chain(self.waits.iter().map(|one| one.weight_ns)).sum()
     }
 }
 
@@ -119,13 +150,15 @@ impl Source for Recording {
         if frames.is_empty() {
             return Ok(Stacks::default());
         }
-        Ok(Stacks {
+        let stacks = Stacks {
             samples: Recording::stacks(self, None)?,
             waits: self.waits(None)?,
             frames,
             connections: self.connections_at_work(None)?,
             statements: self.statements_at_work(None)?.unwrap_or_default(),
-        })
+            hidden_share: 0.0,
+        };
+        Ok(stacks.without_observer())
     }
 
     fn problems(&self) -> Vec<String> {

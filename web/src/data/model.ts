@@ -367,6 +367,8 @@ export interface FlameHead {
   /** Of how many nodes the time is in their callers', and the share of every column that each of them held less of. */
   folded: number;
   folded_below: number;
+  /** The share of the stacks' time that whyso's own probes and questions took, which is left out. */
+  hidden_share?: number;
   levels: FlameLevel[];
   /** What filters work on; null where it is too much for a page. */
   samples: SamplesHead | null;

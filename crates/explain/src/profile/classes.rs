@@ -327,7 +327,7 @@ mod tests {
             "row_lock lo.ck lock_wait",
         ] {
             let error = Rules::parse(&format!("# first\n{text}\n")).unwrap_err();
-            assert_eq!((error.line, error.text.as_str()), (2, text));
+            assert_eq!((error.line, error.text.as_str()), (2, text.trim()));
             assert!(error.to_string().starts_with("line 2, '"));
         }
     }

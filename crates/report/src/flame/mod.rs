@@ -49,6 +49,8 @@ pub(crate) struct FlameHead {
     /// Of how many nodes the time is in their callers', and the share of every column that each of them held less of.
     pub(crate) folded: usize,
     pub(crate) folded_below: f64,
+    /// The share of the stacks' time that whyso's own probes and questions took, which is left out.
+    pub(crate) hidden_share: f64,
     pub(crate) levels: Vec<FlameLevel>,
     /// What filters work on; `None` where it is too much for a page.
     pub(crate) samples: Option<SamplesHead>,
@@ -96,6 +98,8 @@ pub(crate) struct Flame {
     places: BTreeMap<u32, Vec<Option<SourcePlace>>>,
     /// Of each sample of the profile.
     taken: Vec<Taken>,
+    /// Largest of all runs.
+    hidden_share: f64,
 }
 
 impl Flame {
@@ -108,6 +112,7 @@ impl Flame {
             profile: Profile::default(),
             places: BTreeMap::new(),
             taken: Vec::new(),
+            hidden_share: runs.iter().map(|(stacks, _)| stacks.hidden_share).fold(0.0, f64::max),
         };
         let parts: usize = runs.iter().map(|(_, parts)| parts.len()).sum();
         for (stacks, own) in runs {
@@ -214,6 +219,7 @@ impl Flame {
             block: 0,
             folded: tree.folded,
             folded_below,
+            hidden_share: self.hidden_share,
             levels: parts.map(|(part, columns)| part.head(columns.to_vec())).collect(),
             samples: None,
             knows_lines: false,

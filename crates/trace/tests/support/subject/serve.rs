@@ -160,8 +160,10 @@ pub(crate) fn serve(plan: &Plan) {
             .name("one_connection".into())
             .spawn(move || {
                 serve_one(&plan, socket);
-                while plan.stays {
-                    wait_on_condition(Duration::from_secs(60));
+                if plan.stays {
+                    loop {
+                        wait_on_condition(Duration::from_secs(60));
+                    }
                 }
             })
             .unwrap();
