@@ -73,8 +73,8 @@ impl Stacks {
 
     /// Nanoseconds that all samples and waits stand for.
     fn time_ns(&self) -> f64 {
-        let samples = self.samples.iter().map(|one| one.weight_ns);
-        samples.chain(self.waits.iter().map(|one| one.weight_ns)).sum()
+        let samples = self.samples.iter().map(|one| one.weight_ns as f64);
+        samples.chain(self.waits.iter().map(|one| one.weight_ns as f64)).sum()
     }
 }
 
