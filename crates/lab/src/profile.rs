@@ -73,8 +73,14 @@ pub fn profile_in(
         let why = because.map_or("it was recorded without --stacks", String::as_str);
         return Err(Error::Failed(format!("this run holds no stacks: {why}")));
     }
-    let mut taking =
-        Taking { places, choice: Choice::new(recording, window, filter)?, sampled: Sampled::default() };
+    let mut taking = Taking {
+        places,
+        choice: Choice::new(recording, window, filter)?,
+        hides_observer: !filter.observer,
+        probes: probes(&frames),
+        hidden_ns: 0.0,
+        sampled: Sampled::default(),
+    };
     taking.sampled.profile.metrics = by.to_vec();
     for sample in recording.stacks(Some(window))? {
         let taken = Taken { t_ns: sample.t_ns, tid: sample.tid, role: &sample.role, stack: sample.stack };
@@ -98,7 +104,9 @@ pub fn profile_in(
             others.push(wait);
         }
     }
-    let Taking { places, choice, mut sampled } = taking;
+    let Taking { places, choice, hidden_ns, mut sampled, .. } = taking;
+    let shown_ns: f64 = sampled.profile.samples.iter().map(|sample| sample.weight_ns).sum();
+    sampled.hidden_share = if hidden_ns > 0.0 { hidden_ns / (hidden_ns + shown_ns) } else { 0.0 };
     sampled.known_share = choice.known_share();
     sampled.known_by = choice.known_by();
     choice.check(sampled.profile.samples.is_empty())?;
@@ -121,32 +129,12 @@ pub fn profile_in(
         let function = FunctionName { name: frame.function.clone(), module: frame.module.clone() };
         sampled.profile.stacks.entry(frame.stack).or_default().push(function);
     }
-    if !filter.observer {
-        sampled.hide_observer();
-    }
     let samples = &sampled.profile.samples;
     sampled.rootless = samples.iter().filter(|sample| rootless.contains(&sample.stack)).count() as u64;
     Ok(sampled)
 }
 
 impl Sampled {
-    /// Leaves out what the observer itself had the server's threads do.
-    fn hide_observer(&mut self) {
-        let observers = self.profile.stacks.iter().filter(|(_, functions)| is_observers(functions));
-        let observers: BTreeSet<u32> = observers.map(|(stack, _)| *stack).collect();
-        let all_ns: f64 = self.profile.samples.iter().map(|sample| sample.weight_ns).sum();
-        let samples = std::mem::take(&mut self.profile.samples).into_iter();
-        let threads = std::mem::take(&mut self.threads);
-        let (kept, threads): (Vec<_>, Vec<_>) = samples
-            .zip(threads)
-            .filter(|(sample, (_, role))| role != OBSERVER && !observers.contains(&sample.stack))
-            .unzip();
-        (self.profile.samples, self.threads) = (kept, threads);
-        let kept_ns: f64 = self.profile.samples.iter().map(|sample| sample.weight_ns).sum();
-        self.hidden_share = if all_ns > 0.0 { 1.0 - kept_ns / all_ns } else { 0.0 };
-        self.profile.wakes.retain(|wake| !observers.contains(&wake.stack));
-    }
-
     /// Where in the sources each function of a stack was, in the order of [`Profile::stacks`]; `None` where the build does not tell.
     pub fn source_places(&self) -> BTreeMap<u32, Vec<Option<SourcePlace>>> {
         let mut places: BTreeMap<u32, Vec<Option<SourcePlace>>> = BTreeMap::new();
@@ -178,6 +166,11 @@ fn places_of_states(by: &[String]) -> Result<BTreeMap<&'static str, Vec<usize>>,
 struct Taking<'a> {
     places: BTreeMap<&'static str, Vec<usize>>,
     choice: Choice<'a>,
+    hides_observer: bool,
+    /// Stacks of the observer's own probes.
+    probes: BTreeSet<u32>,
+    /// What was left out as the observer's.
+    hidden_ns: f64,
     sampled: Sampled,
 }
 
@@ -188,6 +181,10 @@ impl Taking<'_> {
         if !self.choice.wants(taken, weight_ns.saturating_mul(places.len() as u64)) || places.is_empty() {
             return false;
         }
+        if self.hides_observer && (taken.role == OBSERVER || self.probes.contains(&taken.stack)) {
+            self.hidden_ns += weight_ns as f64 * places.len() as f64;
+            return false;
+        }
         for place in places {
             let (weight_ns, seen_ns) = (weight_ns as f64, seen_ns as f64);
             let sample = ProfileSample { stack: taken.stack, metric: *place, weight_ns, seen_ns };
@@ -196,6 +193,16 @@ impl Taking<'_> {
         }
         true
     }
+}
+
+/// The stacks of the observer's own probes.
+fn probes(frames: &[StackFrame]) -> BTreeSet<u32> {
+    let mut stacks: BTreeMap<u32, Vec<FunctionName>> = BTreeMap::new();
+    for frame in frames {
+        let function = FunctionName { name: frame.function.clone(), module: frame.module.clone() };
+        stacks.entry(frame.stack).or_default().push(function);
+    }
+    stacks.into_iter().filter(|(_, functions)| is_observers(functions)).map(|(stack, _)| stack).collect()
 }
 
 /// Who ended these waits, by each metric that they belong to.
