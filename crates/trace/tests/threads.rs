@@ -65,6 +65,9 @@ const PER_SWITCH_NS: u64 = 2_000;
 /// What the kernel's numbers and ours are apart by being read one after the other.
 const APART_NS: u64 = 500_000;
 
+/// What it takes a thread to end, once the kernel has added up its time. Measured: 1 to 4 us.
+const LAST_SWITCH_NS: u64 = 6_000;
+
 const JOBS: usize = 12;
 
 /// All jobs, done under the tracer. Every thread is blocked when it is read, so that the kernel's numbers are
@@ -197,8 +200,6 @@ fn threads_that_come_and_go_lose_no_account() {
     let _alone = alone();
     let folder = tempfile::tempdir().unwrap();
     let mut subject = Subject::start(&["churn", &THREADS.to_string()], folder.path());
-    // Switches to other programs' threads would be counted otherwise by the kernel: see above.
-    run_in_real_time(subject.pid());
     let Some(mut tracer) = tracer(&[subject.pid()]) else { return };
     let stolen = stolen_ns();
     let mut cpu_ns = cpu_of_all(&tracer.read());
@@ -227,10 +228,11 @@ fn threads_that_come_and_go_lose_no_account() {
     assert!(reading.threads.len() < 100, "{} threads live", reading.threads.len());
     let whole = process_cpu_ns(subject.pid());
     let stolen = stolen_ns() - stolen;
-    assert!(
-        agree(counted, whole, 0.03, 10_000_000 + stolen),
-        "{counted} ns counted, the kernel says {whole}, and a hypervisor took {stolen}"
-    );
+    // The kernel adds a thread's time to its process before the thread's last switch. What it takes to end is missing there.
+    let after_last = THREADS as u64 * LAST_SWITCH_NS;
+    let said = format!("{counted} ns counted, the kernel says {whole}, and a hypervisor took {stolen}");
+    assert!(counted + whole / 100 >= whole, "{said}");
+    assert!(counted <= whole + whole / 33 + after_last + stolen, "{said}");
 }
 
 fn cpu_of_all(reading: &Reading) -> u64 {
