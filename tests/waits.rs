@@ -60,14 +60,13 @@ fn locks_by_name_are_a_cause_and_threads_without_work_are_idle() {
     let why = why(&place, &run, &[]);
     assert!(share(&why, "user-lock") > 0.4, "{why:#}");
     assert_eq!(share(&why, "metadata-lock"), 0.0, "{why:#}");
-    // MariaDB's background threads wait for work, most by the clock: these are idle. One that sleeps without a time is known to be
-    // idle from its second wait on, and counts as waiting for a lock until the first has ended. Not every build names its threads.
+    // MariaDB's background threads sleep until there is work. Not every build names its threads.
     let in_background = |state: &str| -> f64 {
         let roles = ["other", "io", "timer", "page cleaner", "master", "purge", "log checkpoint"];
         roles.into_iter().map(|role| seconds(&place, &run, role, state)).sum()
     };
     let (idle_s, locked_s) = (in_background("idle"), in_background("lock"));
-    assert!(idle_s > 5.0 && locked_s < idle_s, "{idle_s} s idle, {locked_s} s on locks");
+    assert!(idle_s > 5.0 && locked_s < 0.02 * idle_s, "{idle_s} s idle, {locked_s} s on locks");
     let in_requests_s = seconds(&place, &run, "connection", "lock");
     assert!(in_requests_s > 20.0, "seven of eight users waited for six seconds: {in_requests_s}");
     place.assert_nothing_left();

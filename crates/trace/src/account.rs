@@ -10,6 +10,9 @@ use crate::state::{STATES, State};
 /// How many threads can be watched at a time; `bpf/account.h` has the same number.
 pub(crate) const ACCOUNTS_MAX: usize = 16_384;
 
+/// From this length on, a wait for a condition outside of any request is idle; `bpf/known.h` has the same number.
+const IDLE_MIN_NS: u64 = 100_000_000;
+
 /// How often a reading is tried again while the programs write.
 const TRIES: u32 = 100;
 
@@ -138,13 +141,21 @@ impl Account {
         State::of_number(self.state).unwrap_or(State::Other)
     }
 
-    /// Enters what has not ended yet: the state that the thread is in, and the request that it works on.
+    /// Enters what has not ended yet: the state that the thread is in, and the request that it works on. Only a wait that may
+    /// still turn out to be for a lock or idle, by its length, is left to a later reading: sums never shrink.
     pub(crate) fn carry_to(&mut self, now_ns: u64) {
-        let state = self.state();
         let since_ns = self.since_ns.min(now_ns);
         // A thread that was woken and has not run yet is ready.
-        let woken = !matches!(state, State::Cpu | State::Runqueue) && self.waking_ns > since_ns;
+        let woken = !matches!(self.state(), State::Cpu | State::Runqueue) && self.waking_ns > since_ns;
         let left_ns = if woken { self.waking_ns.min(now_ns) } else { now_ns };
+        if self.state() == State::Lock && self.condition != 0 {
+            if left_ns - since_ns >= IDLE_MIN_NS {
+                self.state = State::Idle as u8;
+            } else if !woken {
+                return;
+            }
+        }
+        let state = self.state();
         self.time[state as usize].sum += left_ns - since_ns;
         self.time[State::Runqueue as usize].sum += now_ns - left_ns;
         self.since_ns = now_ns;
@@ -257,6 +268,20 @@ mod tests {
         one.carry_to(180);
         assert_eq!(one.time[State::Lock as usize].sum, 50);
         assert_eq!(one.time[State::Runqueue as usize].sum, 30);
+    }
+
+    #[test]
+    fn a_wait_for_a_condition_outside_of_requests_is_entered_once_its_length_shows_what_it_was() {
+        fn at(now_ns: u64, waking_ns: u64) -> (u64, u64) {
+            let mut one = account();
+            (one.state, one.condition, one.since_ns, one.waking_ns) = (State::Lock as u8, 1, 100, waking_ns);
+            one.carry_to(now_ns);
+            (one.time[State::Lock as usize].sum, one.time[State::Idle as usize].sum)
+        }
+        assert_eq!(at(100 + IDLE_MIN_NS - 1, 0), (0, 0));
+        assert_eq!(at(100 + IDLE_MIN_NS, 0), (0, IDLE_MIN_NS));
+        assert_eq!(at(200, 150), (50, 0), "it was woken early: it waited for a lock");
+        assert_eq!(at(200 + IDLE_MIN_NS, 100 + IDLE_MIN_NS), (0, IDLE_MIN_NS));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use support::{Subject, alone, tracer};
+use support::{Between, Subject, alone, tracer};
 use whyso_trace::{Reading, Role, State, Tracer};
 
 const COM_QUERY: &[u8] = b"\x09\0\0\0\x03SELECT 1";
@@ -113,4 +113,29 @@ fn a_wait_on_a_condition_is_a_lock_within_a_request_and_idle_once_the_client_has
     let (idle, locked) = (counted.of_connections(State::Idle), counted.of_connections(State::Lock));
     assert!(idle > IDLE / 2 && idle < began.elapsed(), "{idle:?}");
     assert!(locked < IDLE / 10, "{locked:?}");
+}
+
+#[test]
+fn a_thread_without_clients_that_sleeps_until_it_is_woken_is_idle_from_its_first_sleep_on() {
+    const SLEEP: Duration = Duration::from_millis(300);
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let mut subject = Subject::start(&["sleeper"], folder.path());
+    let Some(mut tracer) = tracer(&[subject.pid()]) else { return };
+    subject.go(1);
+    let line = subject.line();
+    let tid = line[1].parse().unwrap();
+    let born = tracer.read();
+    for _ in 0..2 {
+        // In the middle of its sleep, and after it was woken.
+        std::thread::sleep(SLEEP / 2);
+        assert_eq!(Between::of(&born, &tracer.read(), tid).ns(State::Lock), 0);
+        std::thread::sleep(SLEEP / 2);
+        subject.go(1);
+    }
+    std::thread::sleep(SLEEP);
+    let whole = Between::of(&born, &tracer.read(), tid);
+    assert_eq!(whole.ns(State::Lock), 0, "{whole:?}");
+    let idle = Duration::from_nanos(whole.ns(State::Idle));
+    assert!(idle > SLEEP * 5 / 2, "{whole:?}");
 }

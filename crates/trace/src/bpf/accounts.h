@@ -87,6 +87,21 @@ static __always_inline void remember(struct account *a, __u8 state, __u64 from)
 	past->count++;
 }
 
+// What a thread has been in since it was remembered last turned out to be another state.
+static __always_inline void correct_past(struct account *a, __u8 state)
+{
+	struct past *past;
+	__u64 *last;
+
+	if (!keeps_pasts)
+		return;
+	past = past_of(a);
+	if (!past || !past->count)
+		return;
+	last = &past->states[(past->count - 1) & (PAST_STATES - 1)];
+	*last = (*last & ~(__u64)0xf) | state;
+}
+
 // A thread of the program that watches is the generator's if it is named load-N.
 static __always_inline __u8 side_of_name(const char *name)
 {

@@ -14,9 +14,6 @@
 #define ROLE_CONNECTION 1
 #define ROLE_REPLICATION 12
 
-// Nobody holds a lock for so long that a thread without a request waits for it: what it slept on is what it sleeps on.
-#define IDLE_MIN_NS 100000000ULL
-
 struct poll_request {
 	int fd;
 	short events;
@@ -44,7 +41,7 @@ static __always_inline _Bool polls_to_send(struct account *a, struct pt_regs *re
 // - waits on a condition in its own stack, as a thread pool's do between requests; nobody else's lock lies there;
 // - works for connections, and has none: it waits for the next one;
 // - works for no connection, and set itself a time at which it looks again;
-// - works for no connection, and waits for what it slept on before (see learn_idle).
+// - works for no connection, and waits for what it slept on before (see turned_out_idle).
 // A replica's threads apply what others changed: their waits may be for locks.
 static __always_inline _Bool is_idle(struct account *a, struct task_struct *task, struct pt_regs *regs)
 {
@@ -67,9 +64,12 @@ static __always_inline _Bool is_idle(struct account *a, struct task_struct *task
 	return address == a->idle_condition;
 }
 
-// A wait for a condition has ended.
-static __always_inline void learn_idle(struct account *a, __u64 ns)
+// Whether a wait that ended after `ns` was idle all along, which its length shows. The thread's next one on the same condition is
+// idle from its beginning.
+static __always_inline _Bool turned_out_idle(struct account *a, __u64 ns)
 {
-	if (a->condition && ns >= IDLE_MIN_NS)
-		a->idle_condition = a->condition;
+	if (!is_idle_by_length(a, ns))
+		return 0;
+	a->idle_condition = a->condition;
+	return 1;
 }

@@ -51,3 +51,12 @@ static __always_inline struct account *known(struct task_struct *task)
 {
 	return account_at(bpf_task_storage_get(&account_of, task, 0, 0));
 }
+
+// Nobody holds a lock for so long that a thread without a request waits for it. src/account.rs has the same number.
+#define IDLE_MIN_NS 100000000ULL
+
+// Whether a wait of `ns` for a condition, outside of any request, is too long to be one for a lock.
+static __always_inline _Bool is_idle_by_length(struct account *a, __u64 ns)
+{
+	return a->state == LOCK && a->condition && ns >= IDLE_MIN_NS;
+}

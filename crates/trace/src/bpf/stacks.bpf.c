@@ -244,7 +244,7 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	if (state >= STATES || unasked_states & 1 << state)
 		return 0;
 	now = bpf_ktime_get_ns();
-	if (now <= since || !chosen(now - since, period))
+	if (now <= since || is_idle_by_length(a, now - since) || !chosen(now - since, period))
 		return 0;
 	owes = bpf_task_storage_get(&owed, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!owes) {

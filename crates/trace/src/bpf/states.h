@@ -116,14 +116,21 @@ static __always_inline __u8 blocked_in(struct account *a, struct task_struct *ta
 
 static __always_inline void take_cpu(struct account *a, _Bool was_idle, __u64 now)
 {
-	__u64 ready = a->since_ns;
-	__u8 state = a->state;
+	__u64 ready = a->since_ns, waking = ONCE(a->waking_ns);
+	__u8 state;
 
 	begin_write(a);
 	if (now < a->since_ns) {
 		__sync_fetch_and_add(&lost.clock, 1);
 		now = a->since_ns;
 	}
+	if (waking > now)
+		waking = now;
+	if (waking > ready && turned_out_idle(a, waking - ready)) {
+		a->state = IDLE;
+		correct_past(a, IDLE);
+	}
+	state = a->state;
 	if (now - a->since_ns >= PAUSE_MIN_NS)
 		enter_pause(a, now);
 	if (state == CPU) {
@@ -131,15 +138,9 @@ static __always_inline void take_cpu(struct account *a, _Bool was_idle, __u64 no
 		enter(a, OTHER, now - ready);
 		ready = now;
 	} else if (state != RUNQUEUE) {
-		// Woken before it had left its CPU: it never waited.
-		__u64 waking = ONCE(a->waking_ns);
-
-		if (waking > now)
-			waking = now;
+		// Otherwise it was woken before it had left its CPU: it never waited.
 		if (waking > ready) {
 			enter(a, state, waking - ready);
-			if (state == LOCK)
-				learn_idle(a, waking - ready);
 			if (a->file_inode && state != NET_RECEIVE)
 				enter_file_wait(a, state, waking - ready);
 			ready = waking;

@@ -6,6 +6,7 @@
 //! trace-subject pauses                threads that pause, each in its own way, once there is a byte
 //! trace-subject rename                a thread that takes another name once there is a byte
 //! trace-subject sites                 threads that wait for locks at three known sites, and one that computes
+//! trace-subject sleeper               a thread that sleeps on a condition from the first byte on; each other byte wakes it
 //! trace-subject forks                 starts `sleep` once there is a byte, and prints its number
 //! trace-subject writers PROCESSES     processes that queue on the lock of one log, and of one folder
 //! trace-subject serve OPTIONS…        a server; see `subject/serve.rs`
@@ -33,11 +34,12 @@ fn main() -> ExitCode {
         ["pauses"] => pauses::all(),
         ["rename"] => jobs::rename(),
         ["sites"] => sites::all(),
+        ["sleeper"] => jobs::sleeper(),
         ["forks"] => jobs::forks(),
         ["writers", processes] => writers::fork(processes.parse().expect("a number of processes")),
         ["serve", options @ ..] => serve::serve(&serve::Plan::of(options)),
         _ => {
-            eprintln!("trace-subject: give jobs, churn, pauses, rename, sites, forks, writers or serve");
+            eprintln!("trace-subject: give jobs, churn, pauses, rename, sites, sleeper, forks, writers or serve");
             return ExitCode::from(2);
         }
     }

@@ -197,6 +197,27 @@ pub(crate) fn forks() {
     wait_for_byte();
 }
 
+/// Starts a thread once there is a byte. It sleeps on a condition without a time, as a server's background threads do where they
+/// have nothing to do, and each further byte wakes it.
+pub(crate) fn sleeper() {
+    wait_for_byte();
+    let bell = Arc::new((Mutex::new(()), Condvar::new()));
+    let rung = bell.clone();
+    let work = move || {
+        // SAFETY: a plain system call.
+        println!("sleeper {}", unsafe { libc::gettid() });
+        let mut held = rung.0.lock().unwrap();
+        loop {
+            held = rung.1.wait(held).unwrap();
+        }
+    };
+    std::thread::spawn(work);
+    loop {
+        wait_for_byte();
+        bell.1.notify_all();
+    }
+}
+
 pub(crate) fn wait_for_byte() {
     let mut byte = 0_u8;
     // SAFETY: one byte is written to `byte`.
