@@ -167,7 +167,7 @@ static __noinline struct account *open_account(struct task_struct *task, __u8 si
 {
 	struct account *a;
 	__u64 now;
-	__u32 *place = bpf_task_storage_get(&account_of, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	__u32 *place = STORAGE_OF_TASK(&account_of, task);
 
 	if (!place) {
 		__sync_fetch_and_add(&lost.storage, 1);

@@ -171,3 +171,12 @@ struct bpf_perf_event_data {
 #else
 #define IN_USER_MODE(sample) (((sample)->registers[33] & 0xf) == 0) // pstate
 #endif
+
+// Memory of a thread's or a socket's own, made where it has none; 0 where there is no memory. The kernel also gives none where another
+// CPU makes it at the same moment: then it is there when it is asked again.
+#define STORAGE_OF_TASK(map, task)                                                                                    \
+	(bpf_task_storage_get(map, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE)                                           \
+		 ?: bpf_task_storage_get(map, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE))
+#define STORAGE_OF_SOCKET(map, sk)                                                                                    \
+	(bpf_sk_storage_get(map, sk, 0, BPF_SK_STORAGE_GET_F_CREATE)                                                  \
+		 ?: bpf_sk_storage_get(map, sk, 0, BPF_SK_STORAGE_GET_F_CREATE))

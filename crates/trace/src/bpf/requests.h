@@ -65,7 +65,7 @@ struct {
 
 static __always_inline struct end *end_of(struct sock *sk, __u8 side)
 {
-	struct end *e = bpf_sk_storage_get(&ends, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	struct end *e = STORAGE_OF_SOCKET(&ends, sk);
 
 	if (!e) {
 		__sync_fetch_and_add(&lost.storage, 1);

@@ -153,7 +153,7 @@ int on_begin(struct pt_regs *ctx)
 	// All are read here: a compiler that reads one at two places in turn computes its address first, which is not allowed.
 	__u64 first = FIRST_PARAMETER(ctx), second = SECOND_PARAMETER(ctx);
 	__u64 third = THIRD_PARAMETER(ctx), fourth = FOURTH_PARAMETER(ctx);
-	struct under_way *w = bpf_task_storage_get(&under_way, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	struct under_way *w = STORAGE_OF_TASK(&under_way, task);
 	struct command *c;
 	__u32 length;
 

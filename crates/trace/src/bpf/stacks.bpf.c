@@ -246,7 +246,7 @@ int BPF_PROG(on_waking, struct task_struct *task)
 	now = bpf_ktime_get_ns();
 	if (now <= since || is_idle_by_length(a, now - since) || !chosen(now - since, period))
 		return 0;
-	owes = bpf_task_storage_get(&owed, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	owes = STORAGE_OF_TASK(&owed, task);
 	if (!owes) {
 		__sync_fetch_and_add(&stacks_lost.storage, 1);
 		return 0;
@@ -299,7 +299,7 @@ int BPF_PROG(on_back, struct task_struct *task)
 	a = known(task);
 	if (!a || a->side != SERVER)
 		return 0;
-	owes = bpf_task_storage_get(&owed, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	owes = STORAGE_OF_TASK(&owed, task);
 	if (!owes) {
 		__sync_fetch_and_add(&stacks_lost.storage, 1);
 		return 0;
