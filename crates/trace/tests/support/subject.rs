@@ -39,7 +39,9 @@ fn main() -> ExitCode {
         ["writers", processes] => writers::fork(processes.parse().expect("a number of processes")),
         ["serve", options @ ..] => serve::serve(&serve::Plan::of(options)),
         _ => {
-            eprintln!("trace-subject: give jobs, churn, pauses, rename, sites, sleeper, forks, writers or serve");
+            eprintln!(
+                "trace-subject: give jobs, churn, pauses, rename, sites, sleeper, forks, writers or serve"
+            );
             return ExitCode::from(2);
         }
     }
