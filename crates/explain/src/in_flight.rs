@@ -1,6 +1,6 @@
 //! Transactions that had not ended when a level's window did, and the users' time that they took.
 
-use serde::{Deserialize, Serialize};
+use whyso_series::{InFlight, UserSeconds};
 
 use crate::level::{Level, levels_evidence};
 use crate::model::{Finding, LevelInput, Pacing};
@@ -10,31 +10,6 @@ use crate::numbers;
 const EXPLAINED_SHARE_MIN: f64 = 0.95;
 /// A server that answers nothing for a shorter time at a window's end is not held to hang.
 const SILENCE_S_MIN: f64 = 1.0;
-
-/// Transactions that were due when the window ended, and had not ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct InFlight {
-    pub transactions: u64,
-    /// Since the oldest was due; 0 where there is none.
-    pub oldest_ms: f64,
-    /// Of an open loop, those that no user had begun.
-    pub not_begun: u64,
-    /// Those that were older than any transaction that ended in the window took.
-    pub older_than_ended: u64,
-}
-
-/// What all users together did with the time of the window, in seconds. The first three add up to users × window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct UserSeconds {
-    /// In transactions that ended in the window.
-    pub ended: f64,
-    /// In transactions that were in flight when it ended.
-    pub in_flight: f64,
-    /// Between transactions.
-    pub outside: f64,
-    /// Before the window, in transactions that ended in it; no part of the sum.
-    pub before: f64,
-}
 
 /// Throughput × (mean response time + think time) / users: near 1 where response times tell what users wait for (the
 /// interactive response time law: Lazowska and others, Quantitative System Performance, 1984, chapter 3).

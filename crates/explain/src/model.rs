@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
+pub use whyso_series::{InFlight, UserSeconds};
 
 pub use crate::budget::{Budget, ClassTime, CpuSplit, Part, PartTime};
-pub use crate::in_flight::{InFlight, UserSeconds};
 pub use crate::locks::LockObject;
 pub use crate::other_clients::OtherClients;
 pub use crate::pauses::{Kind as PauseKind, Moments, Pauses, Regular};

@@ -1,8 +1,8 @@
 //! From a recording to what the explanation rests on. The only bridge between files and findings.
 
 use whyso_explain::model::{
-    ActionInput, Counter, Explanation, Gauge, InFlight, Input, LevelInput, LevelVerdict, Machine, Pacing,
-    SeriesName, SloInput, UserSeconds,
+    ActionInput, Counter, Explanation, Gauge, Input, LevelInput, LevelVerdict, Machine, Pacing, SeriesName,
+    SloInput,
 };
 use whyso_record::Recording;
 use whyso_record::data::{Kind, SeriesId, SeriesKey};
@@ -160,18 +160,8 @@ pub(crate) fn level_input(level: &Level) -> LevelInput {
         ended_waits: Vec::new(),
         lock_objects: Vec::new(),
         warmup_steady: warmup_steady(level),
-        in_flight: result.in_flight.map(|in_flight| InFlight {
-            transactions: in_flight.transactions,
-            oldest_ms: in_flight.oldest_ms,
-            not_begun: in_flight.not_begun,
-            older_than_ended: in_flight.older_than_ended,
-        }),
-        user_seconds: result.user_seconds.map(|time| UserSeconds {
-            ended: time.ended,
-            in_flight: time.in_flight,
-            outside: time.outside,
-            before: time.before,
-        }),
+        in_flight: result.in_flight,
+        user_seconds: result.user_seconds,
     }
 }
 

@@ -7,7 +7,7 @@ use whyso_load::{
 };
 use whyso_record::data::LoadInterval;
 use whyso_record::run::{
-    ArrivalsResult, Client, EndpointResult, EngineResult, InFlightResult, Latency, LevelResult, OutageResult,
+    ArrivalsResult, Client, EndpointResult, EngineResult, InFlight, Latency, LevelResult, OutageResult,
     PercentileResult, SloResult, StatementResult, TransactionResult, UserSeconds,
 };
 
@@ -84,7 +84,7 @@ pub(crate) fn level_result(outcome: &LevelOutcome, asked: &Asked<'_>) -> LevelRe
         slo: asked.slo.iter().map(|required| slo_result(outcome, required)).collect(),
         intervals_lost: outcome.intervals_lost,
         sessions: None,
-        in_flight: Some(InFlightResult {
+        in_flight: Some(InFlight {
             transactions: outcome.in_flight.ages.count(),
             oldest_ms: outcome.in_flight.ages.max_ns() as f64 / NS_PER_MS,
             not_begun: outcome.in_flight.not_begun,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use whyso_clock::Anchor;
+pub use whyso_series::{InFlight, UserSeconds};
 
 /// The format of recordings that this version writes, and the newest that it knows: a higher one may hold what it would misread. What is
 /// merely added keeps the number.
@@ -251,7 +252,7 @@ pub struct LevelResult {
     pub sessions: Option<SessionsResult>,
     /// What was due and unanswered when the window ended; `None` where it was not recorded.
     #[serde(default)]
-    pub in_flight: Option<InFlightResult>,
+    pub in_flight: Option<InFlight>,
     /// `None` where it was not recorded.
     #[serde(default)]
     pub user_seconds: Option<UserSeconds>,
@@ -266,32 +267,6 @@ pub struct SessionsResult {
     pub active_mean: f64,
     /// Connections of clients, on average.
     pub clients_mean: f64,
-}
-
-/// Transactions that were due when the window ended, and had not ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct InFlightResult {
-    pub transactions: u64,
-    /// Since the oldest of them was due; 0 where there is none.
-    pub oldest_ms: f64,
-    /// Of an open loop, those of them that no user had begun.
-    pub not_begun: u64,
-    /// Those of them that were older than any transaction that ended in the window took.
-    pub older_than_ended: u64,
-}
-
-/// What all users together did with the time of the window, in seconds. `ended`, `in_flight` and `outside` add up to the
-/// number of users times the window's length.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct UserSeconds {
-    /// Within the window, in transactions that ended in it.
-    pub ended: f64,
-    /// In transactions that were in flight when it ended.
-    pub in_flight: f64,
-    /// Between transactions: think times, pauses between arrivals, users that had nothing to do.
-    pub outside: f64,
-    /// Before the window, in transactions that ended in it; no part of the sum.
-    pub before: f64,
 }
 
 /// What [`LevelResult::pacing`] is where something else than whyso loaded the server.

@@ -1,4 +1,4 @@
-//! Pure arithmetic on series: what a counter grew by, rates, sums, envelopes, roll-ups; the time of threads.
+//! Pure arithmetic on series: what a counter grew by, rates, sums, envelopes, roll-ups; the time of threads and of users.
 //!
 //! A series is two slices of the same length: `t_ns`, ascending monotonic nanoseconds, and `value`.
 //! A missing reading is `NaN` at its time (a *gap*), or not there at all; nothing here ever fills a gap.
@@ -24,6 +24,7 @@ mod spans;
 mod threads;
 mod timeline;
 mod top;
+mod users;
 
 pub use buckets::{count_in_buckets, merge_buckets, quantile_of_buckets};
 pub use counter::{Increase, Step, increase, rates, steps};
@@ -35,6 +36,7 @@ pub use spans::{KnownBy, Span, Spans};
 pub use threads::{Look, Seen, Thread, ThreadTable, ThreadTime, Told, is_idle};
 pub use timeline::{Stretch, ThreadLine, Timeline, even_edges, merged_edges};
 pub use top::top_by_increase;
+pub use users::{InFlight, UserSeconds};
 
 use serde::{Deserialize, Serialize};
 

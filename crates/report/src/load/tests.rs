@@ -2,7 +2,7 @@ use whyso_explain::capacity::{Answer, Bounds, ProbeResult};
 use whyso_explain::model::LevelVerdict;
 use whyso_explain::versus::{Measured, compare};
 use whyso_record::run::{
-    ArrivalsResult, EndpointResult, EngineResult, InFlightResult, Latency, OutageResult, SloResult,
+    ArrivalsResult, EndpointResult, EngineResult, InFlight, Latency, OutageResult, SloResult,
     TransactionResult,
 };
 
@@ -118,7 +118,7 @@ fn what_makes_a_number_doubtful_stands_under_the_table() {
 fn what_was_in_flight_fails_a_service_level_by_its_age_and_is_noted_by_its_level() {
     let mut level = level(0, 8, 100.0);
     level.result.in_flight =
-        Some(InFlightResult { transactions: 4, oldest_ms: 5_940.0, ..InFlightResult::default() });
+        Some(InFlight { transactions: 4, oldest_ms: 5_940.0, ..InFlight::default() });
     level.result.slo = vec![SloResult {
         kind: "transaction".to_string(),
         measure: "max".to_string(),
