@@ -6,40 +6,12 @@ use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use common::sysbench::{Ran, Server};
+use common::sysbench::{Server, line_shape};
 use common::{SOON, finish, spawn};
-
-/// Runs sysbench itself as whyso is run by [`Server::sysbench`].
-fn theirs(server: &Server, arguments: &[&str]) -> Ran {
-    let mut command = Command::new("sysbench");
-    command
-        .arg(format!("--mysql-socket={}", server.own.socket().display()))
-        .arg("--mysql-user=root")
-        .args(arguments)
-        .current_dir(server.place.path())
-        .stdin(std::process::Stdio::null());
-    let output = command.output().expect("sysbench is needed: apt-get install sysbench");
-    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    Ran { status: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
-}
 
 /// What is printed but for numbers, the spaces that align them, and the version of LuaJIT.
 fn shape(text: &str) -> Vec<String> {
-    let mut lines = Vec::new();
-    for line in text.lines() {
-        let line = line.split(" (using ").next().unwrap_or(line);
-        let mut shape = String::new();
-        for letter in line.chars() {
-            match letter {
-                '0'..='9' if shape.ends_with('9') => {}
-                '0'..='9' => shape.push('9'),
-                ' ' if shape.ends_with(' ') => {}
-                other => shape.push(other),
-            }
-        }
-        lines.push(shape);
-    }
-    lines
+    text.lines().map(|line| line_shape(line.split(" (using ").next().unwrap_or(line))).collect()
 }
 
 const QUERIES: &str = "function thread_init() con = sysbench.sql.driver():connect() end
@@ -117,7 +89,7 @@ fn both_streams_equal_sysbench_s_but_for_numbers() {
 }
 
 fn assert_equal(server: &Server, arguments: &[&str], script: &str) {
-    let (theirs, ours) = (theirs(server, arguments), server.sysbench(arguments));
+    let (theirs, ours) = (server.real_sysbench(arguments), server.sysbench(arguments));
     let told = format!("{arguments:?}\n{script}\n{}\n{}", ours.out, ours.err);
     assert_eq!(shape(&ours.out), shape(&theirs.out), "{told}");
     assert_eq!(shape(&ours.err), shape(&theirs.err), "{told}");

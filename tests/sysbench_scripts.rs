@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::Place;
-use common::sysbench::{Ran, Server};
+use common::sysbench::{Ran, Server, line_shape};
 
 /// Scripts of Debian's package over the tables that `oltp_read_write prepare` makes.
 const OVER_SBTEST: [&str; 10] = [
@@ -91,37 +91,14 @@ fn reports_have_the_layout_of_sysbench_s_own() {
     let common =
         ["--tables=2", "--table-size=500", "--threads=4", "--events=100", "--time=0", "--rand-seed=3"];
     server.sysbench(&[&common[..], &["oltp_read_write", "prepare"]].concat()).expect(0, &[]);
-    let theirs = Command::new("sysbench")
-        .args(["--mysql-user=root", "--histogram", "oltp_read_write", "run"])
-        .args(common)
-        .arg(format!("--mysql-socket={}", server.own.socket().display()))
-        .output()
-        .expect("sysbench is needed: apt-get install sysbench");
-    let ours = server.sysbench(&[&common[..], &["oltp_read_write", "--histogram", "run"]].concat());
-    assert_eq!(layout(&ours.out), layout(&String::from_utf8_lossy(&theirs.stdout)));
+    let arguments = [&common[..], &["oltp_read_write", "--histogram", "run"]].concat();
+    let (theirs, ours) = (server.real_sysbench(&arguments), server.sysbench(&arguments));
+    assert_eq!(layout(&ours.out), layout(&theirs.out));
 }
 
-/// A report without its numbers and without the histogram's lines, whose number is up to the latencies.
+/// A report without its first line, its numbers and the histogram's lines, whose number depends on the latencies.
 fn layout(report: &str) -> Vec<String> {
-    let mut lines = Vec::new();
-    for line in report.lines().skip(1) {
-        let is_of_histogram = line.contains(" |");
-        if is_of_histogram {
-            continue;
-        }
-        let mut shape = String::new();
-        for letter in line.chars() {
-            match letter {
-                // Columns may shift by the length of a number.
-                '0'..='9' if shape.ends_with('9') => {}
-                '0'..='9' => shape.push('9'),
-                ' ' if shape.ends_with(' ') => {}
-                other => shape.push(other),
-            }
-        }
-        lines.push(shape);
-    }
-    lines
+    report.lines().skip(1).filter(|line| !line.contains(" |")).map(line_shape).collect()
 }
 
 /// Says what protects and what compresses its connection.

@@ -1,9 +1,10 @@
 //! What the tests of `whyso sysbench` share: a server with a database for scripts, and what was printed.
 
 use std::fs;
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use super::{OwnServer, Place, finish, spawn};
+use super::{OwnServer, Place, finish, spawn, text};
 
 /// Bound on one run of the program.
 const BOUND: Duration = Duration::from_secs(60);
@@ -33,6 +34,21 @@ impl Server {
         Ran::of(&self.place, &all)
     }
 
+    /// Runs sysbench itself, as [`Server::sysbench`] runs whyso.
+    pub(crate) fn real_sysbench(&self, arguments: &[&str]) -> Ran {
+        let mut command = Command::new("sysbench");
+        command
+            .arg(format!("--mysql-socket={}", self.own.socket().display()))
+            .arg("--mysql-user=root")
+            .args(arguments)
+            .current_dir(self.place.path())
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let child = command.spawn().expect("sysbench is needed: apt-get install sysbench");
+        Ran::of_output(&finish(child, BOUND))
+    }
+
     /// Writes a script and runs it.
     pub(crate) fn script(&self, text: &str, arguments: &[&str]) -> Ran {
         fs::write(self.place.path().join("test.lua"), text).unwrap();
@@ -50,9 +66,11 @@ pub(crate) struct Ran {
 
 impl Ran {
     pub(crate) fn of(place: &Place, arguments: &[&str]) -> Ran {
-        let output = finish(spawn(&mut place.whyso(arguments)), BOUND);
-        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        Ran { status: output.status.code(), out: text(output.stdout), err: text(output.stderr) }
+        Ran::of_output(&finish(spawn(&mut place.whyso(arguments)), BOUND))
+    }
+
+    fn of_output(output: &Output) -> Ran {
+        Ran { status: output.status.code(), out: text(&output.stdout), err: text(&output.stderr) }
     }
 
     pub(crate) fn expect(&self, status: i32, parts: &[&str]) {
@@ -74,4 +92,18 @@ impl Ran {
         let value = line.split(label).nth(1).unwrap().split_whitespace().next().unwrap();
         value.trim_end_matches('s').parse().unwrap()
     }
+}
+
+/// A printed line with a 9 for each number and single spaces, since columns shift by the length of a number.
+pub(crate) fn line_shape(line: &str) -> String {
+    let mut shape = String::new();
+    for letter in line.chars() {
+        match letter {
+            '0'..='9' if shape.ends_with('9') => {}
+            '0'..='9' => shape.push('9'),
+            ' ' if shape.ends_with(' ') => {}
+            other => shape.push(other),
+        }
+    }
+    shape
 }
