@@ -23,28 +23,8 @@ fn a_hot_row_is_named_with_its_table_its_index_and_who_holds_it() {
     // A transaction of two statements: its lock is held from the first one to the commit.
     let script = format!("BEGIN;\n{HOT_ROW}SELECT SLEEP(0.002);\nCOMMIT;\n");
     fs::write(place.path().join("hot.sql"), script).unwrap();
-    let servers = place.servers();
-    let run = [
-        "run",
-        "hot.sql",
-        "--users",
-        "1,8",
-        "--seconds",
-        "6",
-        "--warmup",
-        "1",
-        "--no-repeat",
-        "--json",
-        "--tables",
-        "2",
-        "--rows",
-        "1000",
-        "--allow-writes",
-        "whyso",
-        "--server-dir",
-        servers.to_str().unwrap(),
-    ];
-    let done = json_of(&output(&mut place.whyso(&run)));
+    let levels = ["--users", "1,8", "--seconds", "6", "--no-repeat", "--json", "--allow-writes", "whyso"];
+    let done = json_of(&output(&mut place.run_of("hot.sql", &levels)));
     assert_eq!(done["levels"][1]["users"], 8, "{done}");
 
     let told = locks(&place, &[]);

@@ -7,10 +7,9 @@ mod common;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
-use common::{Place, finish, json_of, output, spawn, text};
+use common::{Place, finish, for_each_build, json_of, output, spawn, text};
 use serde_json::Value;
 
 /// Bound on any one command.
@@ -77,21 +76,8 @@ const MARIADB_10_2: Facts = Facts { more_views: &[&OF_STATEMENTS], ..MARIADB };
 #[test]
 fn every_server_at_hand_is_started_loaded_watched_and_stopped() {
     let begin = Instant::now();
-    // the user's own cache, and not that of a test
-    let listed =
-        Command::new(env!("CARGO_BIN_EXE_whyso")).args(["server", "list", "--json"]).output().unwrap();
-    let listed = json_of(&listed);
     let mut tested = 0;
-    for build in listed["builds"].as_array().unwrap() {
-        let name = build["name"].as_str().unwrap();
-        if build["at_hand"] != true {
-            whyso_testing::not_tested(format!("{name} (not here: whyso server fetch {name})"));
-            continue;
-        }
-        if begin.elapsed() > ALL {
-            whyso_testing::not_tested(format!("{name} (the other builds took {} s)", ALL.as_secs()));
-            continue;
-        }
+    for_each_build(ALL, |name, build| {
         let one = Instant::now();
         let facts = match name {
             "mysql-5.5" => &MYSQL_5_5,
@@ -108,7 +94,7 @@ fn every_server_at_hand_is_started_loaded_watched_and_stopped() {
             build["version"].as_str().unwrap(),
             one.elapsed().as_secs_f64()
         );
-    }
+    });
     println!("{tested} server builds tested in {:.0} s", begin.elapsed().as_secs_f64());
 }
 

@@ -14,30 +14,9 @@ const SCRIPT: &str = "SELECT c FROM sbtest1 WHERE id = 7;\nUPDATE sbtest2 SET k 
 /// A run of two statements a transaction at 1 and 4 users, on a throw-away server whose Performance Schema counts.
 fn recorded(place: &Place) -> String {
     fs::write(place.path().join("two.sql"), SCRIPT).unwrap();
-    let servers = place.servers();
-    let run = [
-        "run",
-        "two.sql",
-        "--users",
-        "1,4",
-        "--seconds",
-        "6",
-        "--warmup",
-        "1",
-        "--no-repeat",
-        "--json",
-        "--tables",
-        "2",
-        "--rows",
-        "1000",
-        "--allow-writes",
-        "whyso",
-        "--set",
-        "performance_schema=ON",
-        "--server-dir",
-        servers.to_str().unwrap(),
-    ];
-    let done = json_of(&output(&mut place.whyso(&run)));
+    let levels = ["--users", "1,4", "--seconds", "6", "--no-repeat", "--json", "--allow-writes", "whyso"];
+    let counts = ["--set", "performance_schema=ON"];
+    let done = json_of(&output(place.run_of("two.sql", &levels).args(counts)));
     assert_eq!(done["levels"][1]["users"], 4, "{done}");
     place.only_run().to_str().unwrap().to_string()
 }

@@ -4,9 +4,9 @@ mod common;
 
 use std::fs;
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use common::{Place, SOON, json_of, kill, output, spawn, text, wait_until};
+use common::{Place, SOON, for_each_build, json_of, kill, output, spawn, text, wait_until};
 use serde_json::Value;
 
 /// Bound on all builds together: past it, the rest is not tested.
@@ -137,22 +137,10 @@ fn what_a_run_sets_is_told_and_put_back_also_after_it_was_ended_by_force() {
 
 #[test]
 fn so_it_is_on_every_server_at_hand() {
-    let begin = Instant::now();
-    let listed =
-        Command::new(env!("CARGO_BIN_EXE_whyso")).args(["server", "list", "--json"]).output().unwrap();
-    for build in json_of(&listed)["builds"].as_array().unwrap() {
-        let name = build["name"].as_str().unwrap();
-        if build["at_hand"] != true {
-            whyso_testing::not_tested(format!("{name} (not here: whyso server fetch {name})"));
-            continue;
-        }
-        if begin.elapsed() > ALL {
-            whyso_testing::not_tested(format!("{name} (the other builds took {} s)", ALL.as_secs()));
-            continue;
-        }
+    for_each_build(ALL, |name, build| {
         everything(build["tree"].as_str());
         println!("tested: {name}");
-    }
+    });
 }
 
 #[test]

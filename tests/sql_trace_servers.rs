@@ -5,10 +5,14 @@ mod common;
 
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use common::bare_client::*;
-use common::{OwnServer, Place, json_of, output, text};
+use common::{OwnServer, Place, for_each_build, json_of, output, text};
 use serde_json::{Value, json};
+
+/// Bound on all builds together: past it, the rest is not tested.
+const ALL: Duration = Duration::from_secs(420);
 
 /// A statement, and what is expected of it: rows sent, rows affected, and its error; of rows examined the least and the most.
 struct Expected {
@@ -115,14 +119,7 @@ fn rows_errors_and_connections_are_known_on_this_machine_s_own_server() {
 
 #[test]
 fn rows_errors_and_connections_are_known_on_every_server_at_hand() {
-    let listed =
-        Command::new(env!("CARGO_BIN_EXE_whyso")).args(["server", "list", "--json"]).output().unwrap();
-    for build in json_of(&listed)["builds"].as_array().unwrap() {
-        let name = build["name"].as_str().unwrap();
-        if build["at_hand"] != true {
-            whyso_testing::not_tested(format!("{name} (not here: whyso server fetch {name})"));
-            continue;
-        }
+    for_each_build(ALL, |name, build| {
         let place = Place::new();
         let started =
             output(&mut place.whyso(&["server", "start", build["tree"].as_str().unwrap(), "--as", "tested"]));
@@ -135,7 +132,7 @@ fn rows_errors_and_connections_are_known_on_every_server_at_hand() {
         if let Err(panic) = checked {
             std::panic::resume_unwind(panic);
         }
-    }
+    });
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use common::bare_client::Client;
-use common::{OwnServer, Place, json_of, output, text};
+use common::{OwnServer, Place, json_of, may_trace, output, text};
 use serde_json::Value;
 
 const USERS: u64 = 8;
@@ -89,17 +89,6 @@ fn record_by(starter: &[&str], dsn: &str, workload: &str, more: &[&str]) -> Reco
 
 fn is_traced(why: &Value) -> bool {
     why["levels"][0]["budget_ms"]["cpu"].is_number()
-}
-
-/// Whether this machine lets programs be loaded into its kernel.
-fn may_trace() -> bool {
-    let doctor = output(&mut Place::new().whyso(&["doctor"]));
-    let allowed =
-        text(&doctor.stdout).lines().any(|line| line.starts_with("ok") && line.contains("time budget"));
-    if !allowed {
-        whyso_testing::tracer_not_tested("the tracer needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE");
-    }
-    allowed
 }
 
 #[test]

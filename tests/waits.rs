@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use common::bare_client::{COM_QUERY, Client};
-use common::{OwnServer, Place, SOON, finish, json_of, kill, output, spawn, text, wait_until};
+use common::{OwnServer, Place, SOON, finish, json_of, kill, may_trace, output, spawn, text, wait_until};
 use serde_json::Value;
 
 fn why(place: &Place, run: &Path, more: &[&str]) -> Value {
@@ -19,17 +19,6 @@ fn why(place: &Place, run: &Path, more: &[&str]) -> Value {
 fn share(why: &Value, cause: &str) -> f64 {
     let suspects = why["suspects"].as_array().unwrap();
     suspects.iter().find(|one| one["id"] == cause).map_or(0.0, |one| one["share"].as_f64().unwrap())
-}
-
-/// Whether this machine lets programs be loaded into its kernel.
-fn may_trace() -> bool {
-    let doctor = output(&mut Place::new().whyso(&["doctor"]));
-    let allowed =
-        text(&doctor.stdout).lines().any(|line| line.starts_with("ok") && line.contains("time budget"));
-    if !allowed {
-        whyso_testing::tracer_not_tested("the tracer needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE");
-    }
-    allowed
 }
 
 /// What threads of a role spent in a state, in seconds, since the tracing began.

@@ -59,8 +59,13 @@ impl Place {
 
     /// `whyso run` on a small data set with a throw-away server, plus `more`.
     pub(crate) fn run(&self, more: &[&str]) -> Command {
+        self.run_of("oltp-read-write", more)
+    }
+
+    /// The same of another workload, such as an SQL file.
+    pub(crate) fn run_of(&self, workload: &str, more: &[&str]) -> Command {
         let servers = self.servers();
-        let mut args = vec!["run", "oltp-read-write", "--tables", "2", "--rows", "1000", "--warmup", "1"];
+        let mut args = vec!["run", workload, "--tables", "2", "--rows", "1000", "--warmup", "1"];
         if !more.contains(&"--dsn") {
             args.extend(["--server-dir", servers.to_str().unwrap()]);
         }
@@ -84,6 +89,38 @@ impl Place {
         });
         let left: Vec<_> = fs::read_dir(self.servers()).unwrap().map(|entry| entry.unwrap().path()).collect();
         assert!(gone, "servers {:?} and folders {left:?} are left", server_pids_under(self.path()));
+    }
+}
+
+/// Whether this machine lets programs be loaded into its kernel; where it does not, that is counted as not tested.
+pub(crate) fn may_trace() -> bool {
+    let doctor = output(&mut Place::new().whyso(&["doctor"]));
+    let allowed =
+        text(&doctor.stdout).lines().any(|line| line.starts_with("ok") && line.contains("time budget"));
+    if !allowed {
+        whyso_testing::tracer_not_tested("the tracer needs root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE");
+    }
+    allowed
+}
+
+/// Tests each server build that is on this machine. The others, and those that are left when the bound is over, are counted as not
+/// tested.
+///
+/// `test` gets a build's name and what `whyso server list` shows of it.
+pub(crate) fn for_each_build(bound: Duration, mut test: impl FnMut(&str, &Value)) {
+    let begin = Instant::now();
+    // The user's own cache, and not that of a test.
+    let listed =
+        Command::new(env!("CARGO_BIN_EXE_whyso")).args(["server", "list", "--json"]).output().unwrap();
+    for build in json_of(&listed)["builds"].as_array().unwrap() {
+        let name = build["name"].as_str().unwrap();
+        if build["at_hand"] != true {
+            whyso_testing::not_tested(format!("{name} (not here: whyso server fetch {name})"));
+        } else if begin.elapsed() > bound {
+            whyso_testing::not_tested(format!("{name} (the other builds took {} s)", bound.as_secs()));
+        } else {
+            test(name, build);
+        }
     }
 }
 
