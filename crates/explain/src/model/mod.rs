@@ -1,0 +1,21 @@
+//! What goes into an explanation, and what comes out of it. Plain data.
+
+mod input;
+mod output;
+
+pub use whyso_series::{InFlight, UserSeconds};
+
+pub use self::input::{
+    ActionInput, Counter, CpuUse, DeedShare, EndedWaits, FileWait, Gauge, Input, Instruments, LevelInput,
+    Machine, Pacing, PfsSetup, SampledClass, SeriesName, SloInput, Timer,
+};
+pub use self::output::{
+    ActionEffect, Doubt, Drift, Estimate, Evidence, Explanation, Finding, Growth, LevelVerdict, Peak, Regime,
+    Steadiness, UsersInterval, UslFit, users_words,
+};
+pub use crate::budget::{Budget, ClassTime, CpuSplit, Part, PartTime};
+pub use crate::locks::LockObject;
+pub use crate::other_clients::OtherClients;
+pub use crate::pauses::{Kind as PauseKind, Moments, Pauses, Regular};
+pub use crate::processes::{ProcessTime, StateTime};
+pub use crate::suspects::{Cause, Gain, Possible, Suspect};

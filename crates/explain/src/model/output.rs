@@ -1,0 +1,254 @@
+//! What comes out of an explanation.
+
+use serde::{Deserialize, Serialize};
+
+use super::{CpuUse, SeriesName};
+use crate::budget::Budget;
+use crate::other_clients::OtherClients;
+use crate::processes::ProcessTime;
+use crate::suspects::{Possible, Suspect};
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Explanation {
+    /// One a level of the input, same order.
+    pub levels: Vec<LevelVerdict>,
+    pub peak: Option<Peak>,
+    pub usl: Option<UslFit>,
+    /// Per transaction from the best level to the last, most suspicious first.
+    pub growth: Vec<Growth>,
+    pub drift: Option<Drift>,
+    /// One an action of the input, same order.
+    #[serde(default)]
+    pub actions: Vec<ActionEffect>,
+    /// Where the time of transactions went: one a level that was traced, in the order of the levels.
+    #[serde(default)]
+    pub budgets: Vec<Budget>,
+    /// Index of the level that the cause is asked about; `None` where nothing was measured.
+    #[serde(default)]
+    pub about: Option<u32>,
+    /// Who is suspected at that level, the first suspect first.
+    #[serde(default)]
+    pub suspects: Vec<Suspect>,
+    /// What may be the cause there by a setting, a version or a count, and was not measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub possible: Vec<Possible>,
+    /// Of processes that are no server's, where their threads' time went: one a level.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub processes: Vec<ProcessTime>,
+    /// The result in a sentence or two. It is the first finding's words, so the two can't contradict each other.
+    #[serde(default)]
+    pub headline: String,
+    /// What makes the result unusable; empty where it is usable.
+    #[serde(default)]
+    pub unusable: Vec<Doubt>,
+    /// In reading order: what makes the result unusable, peak, regimes, cause, warnings, what was not measured.
+    pub findings: Vec<Finding>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LevelVerdict {
+    pub index: u32,
+    pub users: u32,
+    /// Mean over the steady part of the window; over the whole window where no part is steady.
+    pub transactions_per_s: f64,
+    /// 95 %, within this one start of the server, autocorrelation respected. `None` where the
+    /// window is too short to say, or no part of it is steady.
+    pub transactions_per_s_ci95: Option<[f64; 2]>,
+    pub steadiness: Steadiness,
+    pub regime: Regime,
+    /// False where the number says nothing about the server.
+    pub valid: bool,
+    /// Why it is not valid; empty where it is.
+    pub invalid_why: String,
+    /// Why a part of the users' time is in no response time; empty where that is not so.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub stuck: String,
+    /// CPU of the machine in the window; `None` where it was not measured.
+    #[serde(default)]
+    pub cpu: Option<CpuUse>,
+    /// CPUs that the server's process kept busy; `None` where it was not watched.
+    #[serde(default)]
+    pub server_cpus: Option<f64>,
+    /// CPUs that the generator's threads kept busy.
+    #[serde(default)]
+    pub client_cpus: f64,
+    /// What clients did that are neither the load nor whyso; `None` where they can't be told from the load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other_clients: Option<OtherClients>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "is", rename_all = "snake_case")]
+pub enum Steadiness {
+    Steady,
+    /// From this moment on, in seconds from the window's begin, throughput was another.
+    UnstableFrom {
+        s: f64,
+    },
+    /// Throughput climbed or fell throughout: means of the first and of the last tenth of the window.
+    Trend {
+        from_per_s: f64,
+        to_per_s: f64,
+    },
+    /// Too short to say, and the warm-up before it reached its bound before throughput was steady.
+    StillWarming,
+    #[default]
+    TooShort,
+}
+
+impl Steadiness {
+    /// `None` where the window is too short to say.
+    pub fn is_steady(self) -> Option<bool> {
+        match self {
+            Steadiness::Steady => Some(true),
+            Steadiness::UnstableFrom { .. } | Steadiness::Trend { .. } | Steadiness::StillWarming => {
+                Some(false)
+            }
+            Steadiness::TooShort => None,
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Regime {
+    RampingUp,
+    Peak,
+    Degrading,
+    /// Invalid or unstable levels, or too few levels to tell.
+    #[default]
+    Unknown,
+}
+
+/// Lowest and highest number of users; `None`: no upper end is known.
+pub type UsersInterval = (u32, Option<u32>);
+
+/// "8 users", "3 to 7 users", "3 users or more".
+pub fn users_words((low, high): UsersInterval) -> String {
+    match high {
+        Some(high) if high == low => crate::numbers::users(low),
+        Some(high) => format!("{} to {}", crate::numbers::count(u64::from(low)), crate::numbers::users(high)),
+        None => format!("{} or more", crate::numbers::users(low)),
+    }
+}
+
+/// Something that makes a result unusable.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Doubt {
+    /// "drift", "generator", "unsteady", "cut-short", "other-load", "steal" or "no-result".
+    pub id: String,
+    /// Begins in lower case and has no full stop.
+    pub text: String,
+}
+
+/// Where throughput peaks: an interval of users, not a point.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Peak {
+    /// Users of the level with the highest throughput.
+    pub users: u32,
+    /// Numbers of users that may have the highest throughput, tested or not: up to the tested neighbours that surely do less. The
+    /// upper end is `None` where no level with more users is known to do less: the peak may lie beyond all that were tested.
+    pub users_interval: UsersInterval,
+    pub transactions_per_s: f64,
+    /// Why the interval is what it is, in words.
+    pub witnesses: Vec<String>,
+}
+
+/// Universal Scalability Law: X(N) = λN / (1 + σ(N−1) + κN(N−1)).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct UslFit {
+    /// Transactions per second of one user.
+    pub lambda: Estimate,
+    /// Contention: the share that is serial.
+    pub sigma: Estimate,
+    /// Crosstalk (coherency).
+    pub kappa: Estimate,
+    /// Users at the fitted peak, √((1−σ)/κ); `None` where κ's interval contains 0: then the law needs no peak.
+    pub peak_users: Option<f64>,
+    /// Its 95 % interval; no upper end where the law needs no peak, or hardly one. `None` where nothing can be said.
+    #[serde(default)]
+    pub peak_users_ci95: Option<(f64, Option<f64>)>,
+    pub r_squared: f64,
+    /// Level indexes that the fit leaves outside its 95 % prediction band.
+    pub outside: Vec<u32>,
+    /// (users, transactions per second) for drawing.
+    pub curve: Vec<[f64; 2]>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    pub value: f64,
+    pub low95: f64,
+    pub high95: f64,
+}
+
+/// One quantity per transaction at the best level and at the last.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Growth {
+    pub series: SeriesName,
+    pub unit: String,
+    pub best_users: u32,
+    pub last_users: u32,
+    pub best_per_transaction: f64,
+    pub last_per_transaction: f64,
+    /// last ÷ best; `None` where best is 0.
+    pub ratio: Option<f64>,
+    /// Per-transaction value at every level of the sweep, same order as the levels.
+    pub by_level: Vec<f64>,
+    /// What the counter stands for in plain words, where known.
+    pub meaning: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Drift {
+    pub users: u32,
+    pub first_per_s: f64,
+    pub repeat_per_s: f64,
+    /// repeat ÷ first.
+    pub ratio: f64,
+    /// The intervals of the two do not overlap; without intervals, they differ by more than 15 %.
+    pub significant: bool,
+}
+
+/// Throughput of the level in which something was done, before, during and after it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ActionEffect {
+    pub text: String,
+    /// Index of the level that was measured at that time; `None` where none was.
+    pub level: Option<u32>,
+    /// `None` where the part is too short to say.
+    pub before: Option<Estimate>,
+    /// From its begin until throughput was steady again, or the window's end.
+    pub during: Option<Estimate>,
+    pub during_s: f64,
+    pub after: Option<Estimate>,
+}
+
+/// One sentence that whyso stands for, and what it rests on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Finding {
+    /// Stable and short, such as "peak", "regimes", "server-cpu-full", "generator-bottleneck".
+    pub id: String,
+    pub text: String,
+    pub evidence: Vec<Evidence>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "is", rename_all = "snake_case")]
+pub enum Evidence {
+    /// A result of these levels (by index), such as "transactions_per_s", "cpu".
+    Levels {
+        quantity: String,
+        levels: Vec<u32>,
+    },
+    Series {
+        series: SeriesName,
+        begin_ns: i64,
+        end_ns: i64,
+    },
+    /// A fact of `run.json`, such as "server.variables.innodb_flush_log_at_trx_commit".
+    Fact {
+        path: String,
+        value: String,
+    },
+}
