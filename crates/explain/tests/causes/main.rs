@@ -1,12 +1,14 @@
 //! The cause, named: for each that whyso knows, a small made run in which it is the cause, and the first suspect must be it.
 
+mod cpus;
+mod disks;
 mod made;
 mod waits;
 mod without_time;
 
 use made::Made;
 use whyso_explain::explain_at;
-use whyso_explain::model::{Cause, DeedShare, EndedWaits, Evidence, Pacing};
+use whyso_explain::model::{Cause, Evidence, Pacing};
 
 /// Throughput rose until this level, which stands above the best one.
 fn stopped(users: u32, response_ms: f64, idle: f64) -> Made {
@@ -22,208 +24,6 @@ fn locked(users: u32) -> Made {
         ("transit_in_ns", 0.02),
         ("client_held_ns", 0.04),
     ])
-}
-
-#[test]
-fn full_cpus() {
-    let shares = [
-        ("request_cpu_ns", 0.1),
-        ("request_runqueue_ns", 0.55),
-        ("transit_in_ns", 0.2),
-        ("client_delay_ns", 0.1),
-        ("request_lock_ns", 0.02),
-    ];
-    let explanation = stopped(64, 20.0, 0.01).traced(&shares).is(Cause::Cpu);
-    assert!(explanation.suspects[0].share > 0.9);
-    // The same without a trace.
-    let explanation = stopped(64, 20.0, 0.01).is(Cause::Cpu);
-    assert!(explanation.suspects[0].text.contains("from counters only"));
-}
-
-#[test]
-fn queues_for_cpus_that_are_not_full() {
-    let shares = [("request_cpu_ns", 0.2), ("request_runqueue_ns", 0.6), ("request_lock_ns", 0.1)];
-    stopped(16, 5.0, 0.4).traced(&shares).is(Cause::Runqueue);
-}
-
-#[test]
-fn a_lone_user_on_an_idle_machine() {
-    let shares = [
-        ("request_cpu_ns", 0.15),
-        ("request_wakeup_ns", 0.05),
-        ("transit_in_ns", 0.42),
-        ("transit_in_wakeup_ns", 0.4),
-        ("client_delay_ns", 0.3),
-        ("client_delay_wakeup_ns", 0.28),
-        ("client_held_ns", 0.05),
-    ];
-    Made::new().level(1, 0.17, 0.7).traced(&shares).is(Cause::WakeupLatency);
-    // Without a trace nobody measures it.
-    Made::new().level(1, 0.17, 0.7).is_but_possible(Cause::Unknown, Cause::WakeupLatency);
-}
-
-#[test]
-fn too_few_users() {
-    let shares = [
-        ("request_cpu_ns", 0.6),
-        ("request_wakeup_ns", 0.1),
-        ("client_held_ns", 0.1),
-        ("request_lock_ns", 0.05),
-    ];
-    // Of the 40 % of the CPUs that are used, 97 % are the server's and the generator's own.
-    let made = Made::new().level(1, 1.0, 0.9).level(2, 1.0, 0.8).level(4, 1.0, 0.6).traced(&shares);
-    let explanation = made.is(Cause::Unsaturated);
-    assert!(
-        (explanation.suspects[0].predicted_gain.unwrap().high - 1.0 / (0.97 * 0.4)).abs() < 0.01,
-        "{:?}",
-        explanation.suspects[0]
-    );
-    // Users that pause most of the time wake idle CPUs at each statement; what is missing is users all the same.
-    let shares = [("request_cpu_ns", 0.4), ("transit_in_ns", 0.5), ("transit_in_wakeup_ns", 0.45)];
-    let paused = Made::new().level(8, 0.5, 0.9).pacing(Pacing::ClosedWithPauses, 7_500).traced(&shares);
-    paused.is(Cause::Unsaturated);
-}
-
-#[test]
-fn a_full_generator() {
-    let mut made = stopped(64, 4.0, 0.3).traced(&[("request_cpu_ns", 0.1), ("client_delay_ns", 0.8)]);
-    made.last().client_saturated_why = "its event loop was busy 99 % of the time".to_string();
-    made.is(Cause::Generator);
-}
-
-#[test]
-fn holders_of_locks_that_are_put_off_their_cpu() {
-    let shares = [
-        ("request_cpu_ns", 0.03),
-        ("request_runqueue_ns", 0.17),
-        ("request_lock_ns", 0.75),
-        ("client_held_ns", 0.03),
-    ];
-    let made = stopped(256, 40.0, 0.02).traced(&shares);
-    made.is_but_possible(Cause::Unknown, Cause::PreemptedHolder);
-    // Chains of waits show it: those that were waited for had no CPU.
-    let mut made = made.stacks(&[("redo_write", 300)]);
-    made.last().ended_waits = vec![EndedWaits {
-        class: "redo_write".to_string(),
-        count: 300,
-        ns: 1e9,
-        deeds: vec![DeedShare { role: "connection".to_string(), state: "runqueue".to_string(), share: 0.9 }],
-    }];
-    made.is(Cause::PreemptedHolder);
-}
-
-#[test]
-fn spinning() {
-    let shares = [("request_cpu_ns", 0.5), ("request_runqueue_ns", 0.4), ("request_lock_ns", 0.05)];
-    stopped(64, 20.0, 0.01)
-        .traced(&shares)
-        .counter("innodb_metrics", "innodb_rwlock_x_spin_rounds", "", 30_000_000.0)
-        .is_but_possible(Cause::Cpu, Cause::Spin);
-}
-
-#[test]
-fn memory_that_is_swapped() {
-    let shares = [("request_cpu_ns", 0.1), ("request_page_fault_ns", 0.7), ("request_lock_ns", 0.1)];
-    stopped(16, 20.0, 0.7)
-        .traced(&shares)
-        .counter("memory", "pswpin", "", 4_000.0)
-        .counter("memory", "pswpout", "", 4_000.0)
-        .is(Cause::Swap);
-}
-
-const WRITES: [(&str, f64); 2] = [("Handler_commit", 1.0), ("Handler_update", 2.0)];
-
-#[test]
-fn flushes_of_the_redo_log() {
-    // A few users are in fsync themselves.
-    let shares = [("request_cpu_ns", 0.1), ("request_file_sync_ns", 0.8)];
-    let made =
-        stopped(8, 20.0, 0.6).traced(&shares).status(&WRITES).set("innodb_flush_log_at_trx_commit", "1");
-    let explanation = made.file("/data/ib_logfile0", "file_sync", "connection", 6.4).is(Cause::RedoFlush);
-    assert!(
-        explanation.suspects[0].text.contains("in fsync 100 % of the time"),
-        "{:#?}",
-        explanation.suspects
-    );
-    // One of many commits for all; that the others sleep until it is done, only their stacks show.
-    let made = || locked(64).status(&WRITES).set("innodb_flush_log_at_trx_commit", "1");
-    let one_syncs = || made().file("/data/ib_logfile0", "file_sync", "connection", 0.95);
-    one_syncs().is_but_possible(Cause::Unknown, Cause::RedoFlush);
-    one_syncs().stacks(&[("redo_flush", 300)]).is(Cause::RedoFlush);
-    let others = one_syncs().stacks(&[("metadata_lock", 300)]);
-    let explanation = others.is(Cause::MetadataLock);
-    assert!(
-        explanation.possible.iter().all(|one| one.id != Cause::RedoFlush),
-        "stacks show that nobody waited for it"
-    );
-    // MySQL 8 has a thread of its own for it.
-    made()
-        .file("/data/#innodb_redo/#ib_redo7", "file_sync", "log flusher", 0.9)
-        .is_but_possible(Cause::Unknown, Cause::RedoFlush);
-    // Without a trace, by the disk's own counters.
-    let made = stopped(64, 20.0, 0.6).status(&WRITES).set("innodb_flush_log_at_trx_commit", "1");
-    made.counter("disk", "flush_ns", "vda", 0.9e9).is_but_possible(Cause::Unknown, Cause::RedoFlush);
-}
-
-#[test]
-fn writes_of_the_redo_log() {
-    let made = || locked(64).status(&WRITES).status(&[("Innodb_log_waits", 0.2)]);
-    made().is_but_possible(Cause::Unknown, Cause::RedoWrite);
-    made().stacks(&[("redo_write", 300)]).is(Cause::RedoWrite);
-}
-
-#[test]
-fn the_binary_log() {
-    let made = locked(64).status(&WRITES).set("log_bin", "ON").set("sync_binlog", "1");
-    let made = made.set("innodb_flush_log_at_trx_commit", "2");
-    let made = made.file("/data/mysql-bin.000002", "file_sync", "connection", 0.9);
-    made.is_but_possible(Cause::Unknown, Cause::Binlog);
-    made.stacks(&[("binlog", 300)]).is(Cause::Binlog);
-}
-
-#[test]
-fn a_checkpoint_that_holds_writers_back() {
-    locked(64)
-        .status(&WRITES)
-        .set("innodb_flush_log_at_trx_commit", "2")
-        .gauge("Innodb_checkpoint_age", 7.9e6)
-        .gauge("Innodb_checkpoint_max_age", 8.0e6)
-        .is_but_possible(Cause::Unknown, Cause::Checkpoint);
-}
-
-#[test]
-fn the_doublewrite_buffer() {
-    let shares = [("request_cpu_ns", 0.1), ("request_file_write_ns", 0.4), ("request_file_sync_ns", 0.4)];
-    let made = stopped(16, 20.0, 0.7).traced(&shares).status(&[("Innodb_buffer_pool_wait_free", 0.01)]);
-    made.file("/data/#ib_16384_0.dblwr", "file_sync", "connection", 6.4)
-        .file("/data/#ib_16384_0.dblwr", "file_write", "connection", 6.4)
-        .is(Cause::Doublewrite);
-}
-
-#[test]
-fn pages_that_are_not_in_memory() {
-    let shares = [("request_cpu_ns", 0.1), ("request_file_read_ns", 0.8)];
-    let reads = [("Innodb_buffer_pool_reads", 8.0), ("Innodb_buffer_pool_read_requests", 90.0)];
-    let made = || stopped(16, 10.0, 0.7).traced(&shares).status(&reads);
-    made().file("/data/shop/orders.ibd", "file_read", "connection", 12.8).is(Cause::BufferPoolMiss);
-    // Where the tracer does not know the files, nobody measured what was read.
-    made().is_but_possible(Cause::Unknown, Cause::BufferPoolMiss);
-}
-
-#[test]
-fn pages_that_must_be_written_first() {
-    let made = || locked(64).status(&WRITES).status(&[("Innodb_buffer_pool_wait_free", 0.5)]);
-    made().is_but_possible(Cause::Unknown, Cause::PageFlush);
-    made().stacks(&[("buffer_pool", 300)]).is(Cause::PageFlush);
-}
-
-#[test]
-fn locks_of_an_inode() {
-    let shares = [("request_cpu_ns", 0.1), ("request_kernel_lock_ns", 0.7), ("request_file_write_ns", 0.1)];
-    let made = stopped(32, 10.0, 0.7).traced(&shares);
-    let explanation =
-        made.file("/data/sbtest/sbtest1.ibd", "kernel_lock", "connection", 20.0).is(Cause::KernelInodeLock);
-    assert!(explanation.suspects[0].text.contains("sbtest1.ibd"));
 }
 
 #[test]
@@ -346,37 +146,6 @@ fn a_slow_network() {
 }
 
 #[test]
-fn a_scan_next_to_other_programs_keeps_its_own_work() {
-    let shares = [("request_cpu_ns", 0.1), ("request_runqueue_ns", 0.85)];
-    let mut made = stopped(16, 80.0, 0.0).traced(&shares);
-    made.last().server_cpu_s = Some(2.0);
-    made.last().client_cpu_s = 0.5;
-    let scanned = [("Handler_read_rnd_next", 250_000.0), ("Select_scan", 1.0), ("Questions", 1.0)];
-    let explanation = made.status(&scanned).is(Cause::NoisyNeighbour);
-    let scan = explanation.suspects.iter().find(|suspect| suspect.id == Cause::FullScan);
-    assert!(scan.is_some_and(|scan| (0.09..0.16).contains(&scan.share)), "{:#?}", explanation.suspects);
-}
-
-#[test]
-fn other_programs() {
-    let shares = [("request_cpu_ns", 0.1), ("request_runqueue_ns", 0.6), ("transit_in_ns", 0.2)];
-    let mut made = stopped(16, 10.0, 0.0).traced(&shares);
-    made.last().server_cpu_s = Some(7.0);
-    made.last().client_cpu_s = 3.0;
-    made.is(Cause::NoisyNeighbour);
-}
-
-#[test]
-fn the_observer_itself() {
-    let shares = [("request_cpu_ns", 0.4), ("request_runqueue_ns", 0.5)];
-    let made = stopped(16, 10.0, 0.02).traced(&shares);
-    made.counter("cpu", "user_ns", "all", 1.96e9)
-        .counter("trace_cost", "program_ns", "switch", 0.8e9)
-        .counter("trace_cost", "tracer_cpu_ns", "", 0.5e9)
-        .is(Cause::Observer);
-}
-
-#[test]
 fn what_nothing_explains_is_unknown_and_says_what_to_measure_next() {
     let explanation = locked(64).is(Cause::Unknown);
     assert!(
@@ -418,29 +187,6 @@ fn evidence_lies_in_the_window_that_it_is_about() {
             Evidence::Fact { path, .. } => assert!(path.starts_with("server.variables.")),
         }
     }
-}
-
-/// The server alone on CPU 0, where it used so much of it, and CPU 1 half idle.
-fn alone_on_one_cpu(server_cpu_s: f64) -> Made {
-    let shares = [("request_cpu_ns", 0.1), ("request_runqueue_ns", 0.6), ("client_delay_ns", 0.25)];
-    let mut made = stopped(16, 10.0, 0.25).traced(&shares);
-    let machine = &mut made.0.machine;
-    (machine.server_cpus, machine.client_cpus, machine.shared) = (1, 1, false);
-    machine.server_cpu_numbers = vec![0];
-    made.last().server_cpu_s = Some(server_cpu_s);
-    made.last().client_cpu_s = 5.0;
-    made.counter("cpu", "user_ns", "cpu0", 0.99e9).counter("cpu", "user_ns", "cpu1", 0.5e9)
-}
-
-#[test]
-fn the_server_s_own_cpu_is_full_although_others_are_idle() {
-    let explanation = alone_on_one_cpu(9.8).is(Cause::Cpu);
-    assert!(explanation.suspects.iter().all(|suspect| suspect.id != Cause::Runqueue));
-}
-
-#[test]
-fn another_program_on_the_server_s_own_cpu() {
-    alone_on_one_cpu(4.5).is(Cause::NoisyNeighbour);
 }
 
 #[test]
