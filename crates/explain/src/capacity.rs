@@ -83,16 +83,16 @@ impl Answer {
         };
         match (self.bounds.holds_per_s, self.bounds.fails_per_s) {
             (Some(low), Some(high)) => format!(
-                "The service level holds up to {} transactions a second, and fails from {} on{sure}.",
+                "The service level holds up to {} transactions per second, and fails from {} on{sure}.",
                 plain(low),
                 plain(high)
             ),
             (Some(low), None) => format!(
-                "The service level holds at {} transactions a second; no rate was found at which it fails.",
+                "The service level holds at {} transactions per second; no rate was found at which it fails.",
                 plain(low)
             ),
             (None, Some(high)) => format!(
-                "The service level fails already at {} transactions a second; no rate was found that holds it.",
+                "The service level fails already at {} transactions per second; no rate was found that holds it.",
                 plain(high)
             ),
             (None, None) => {

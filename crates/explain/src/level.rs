@@ -217,7 +217,7 @@ impl<'a> Level<'a> {
     pub(crate) fn untraced_result(&self, per_s: &str) -> String {
         let active = self.sessions.as_ref().map_or(String::new(), |sessions| {
             format!(
-                "; {} of them were in a statement, on average of {} looks at the process list",
+                "; {} of them were in a statement, on average of {} snapshots of the process list",
                 numbers::plain(sessions.active_mean()),
                 numbers::count(sessions.looks.round() as u64)
             )

@@ -93,7 +93,7 @@ pub(crate) fn lost(input: &Input, levels: &[Level]) -> Option<Finding> {
         }
     };
     let text = format!(
-        "The Performance Schema had no room for all that it was to count, so that what it tells is too little. Lost since the server's \
+        "The Performance Schema had no room for all that it was to count, so its numbers are too low. Lost since the server's \
          start: {}.{remedy}",
         parts.join("; ")
     );

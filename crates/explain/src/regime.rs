@@ -128,7 +128,7 @@ impl Shape {
                     "the most that could be judged".to_string()
                 } else {
                     format!(
-                        "and {}, the most that could be judged, can't be told apart",
+                        "and {}, the most that could be judged, did hardly less",
                         numbers::users(last.users)
                     )
                 };

@@ -98,7 +98,7 @@ impl StageReader {
         let words: Vec<&str> = stage.split_whitespace().collect();
         let before = || {
             self.value.ok_or(
-                "it goes on from the stage before, and there is none: begin with a ramp A..B or a step",
+                "it continues from the stage before, and there is none: begin with a ramp A..B or a step",
             )
         };
         match words[..] {

@@ -123,7 +123,7 @@ pub fn timing_in(recording: &Recording, window: Window) -> Result<Timing, Error>
     let setup = pfs_setup::of_run(&run.spec["performance_schema"]).unwrap_or_default();
     if setup.timers.is_empty() {
         return Err(Error::Failed(format!(
-            "this run does not tell what the server's timers take (Performance Schema: {}): record it anew with --pfs default, or \
+            "this run does not have what the server's timers take (Performance Schema: {}): record it again with --pfs default, or \
              start the server with performance_schema=ON",
             state()
         )));

@@ -227,7 +227,7 @@ pub(crate) fn check_times(measure: Duration, warmup_max: Duration) -> Result<(),
 pub(crate) fn check_rate(rate_per_s: f64) -> Result<(), Error> {
     if !(0.01..=1e7).contains(&rate_per_s) {
         return Err(Error::Plan(format!(
-            "--rate {rate_per_s} is out of range: give 0.01 to 10000000 transactions a second"
+            "--rate {rate_per_s} is out of range: give 0.01 to 10000000 transactions per second"
         )));
     }
     Ok(())

@@ -279,7 +279,7 @@ pub(crate) fn undone_words(undone: &Undone) -> String {
             format!("{} was left at {now}, which somebody else set since", change.name)
         }
         Undone::Forgotten(change) => {
-            format!("the server was started anew since and has forgotten {}", change.name)
+            format!("the server was restarted since and has forgotten {}", change.name)
         }
         Undone::SetupPutBack { table, left_alone: 0 } => {
             format!("performance_schema.{table} is as it was")
@@ -288,7 +288,7 @@ pub(crate) fn undone_words(undone: &Undone) -> String {
             "performance_schema.{table} is as it was but for {left_alone} rows, which somebody else set since"
         ),
         Undone::SetupForgotten { table } => {
-            format!("the server was started anew since and has forgotten what performance_schema.{table} was")
+            format!("the server was restarted since and has forgotten what performance_schema.{table} was")
         }
     }
 }

@@ -56,7 +56,7 @@ impl Wanted {
         // What can't be resolved is refused when it is listened at.
         (!address.to_socket_addrs().is_ok_and(is_here)).then(|| {
             format!(
-                "--openmetrics {address}: whoever reaches this machine there can read what is recorded; \
+                "--openmetrics {address}: anyone who can reach this address can read what is recorded; \
                  127.0.0.1 in its place keeps it here"
             )
         })

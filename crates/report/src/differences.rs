@@ -18,7 +18,7 @@ pub fn differences(input: &Input) -> String {
         moved.sort_by(|a, b| b.increase.total_cmp(&a.increase));
         let statements = level.queries as f64;
         let mut table =
-            vec![["status", "difference", "a second", "a statement"].map(str::to_string).to_vec()];
+            vec![["status", "difference", "per second", "per statement"].map(str::to_string).to_vec()];
         for counter in moved.iter().take(SHOWN_MAX) {
             table.push(vec![
                 counter.series.metric.clone(),
@@ -33,7 +33,7 @@ pub fn differences(input: &Input) -> String {
             grouped(statements),
             grouped(statements / seconds),
             level.server_cpu_s.map_or(String::new(), |cpu_s| format!(
-                "; the server used {} s of CPU, {} µs a statement",
+                "; the server used {} s of CPU, {} µs per statement",
                 grouped(cpu_s),
                 grouped(cpu_s * 1e6 / statements.max(1.0))
             ))

@@ -291,7 +291,7 @@ fn budget(out: &mut Markdown, run: &RunInfo, explanation: &Explanation) {
     if budgets.is_empty() {
         return;
     }
-    out.heading(&format!("Time budget: ms a {}, by users", unit(run)));
+    out.heading(&format!("Time budget: ms per {}, by users", unit(run)));
     let users: Vec<String> = budgets.iter().map(|budget| budget.users.to_string()).collect();
     let mut head = vec!["what it is"];
     head.extend(users.iter().map(String::as_str));

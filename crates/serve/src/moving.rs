@@ -151,7 +151,7 @@ impl Write for Outgoing {
         let sent = self.runtime.block_on(async { timeout(SILENT_AT_MOST, to.send(Ok(piece.into()))).await });
         match sent {
             Ok(Ok(())) => Ok(()),
-            _ => Err(io::Error::new(ErrorKind::BrokenPipe, "whoever asked takes no more")),
+            _ => Err(io::Error::new(ErrorKind::BrokenPipe, "the client takes no more")),
         }
     }
 }

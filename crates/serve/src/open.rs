@@ -158,7 +158,7 @@ impl Opened {
     fn too_large(&self) -> String {
         format!(
             "This recording holds {} MiB of what threads did and of their stacks, too much to be shown whole: threads, timeline and profile are left \
-             out here. Compare two windows of it to see their flame graphs; `whyso functions`, `whyso threads` and `whyso timeline` tell of any window.",
+             out here. Compare two windows of it to see their flame graphs; `whyso functions`, `whyso threads` and `whyso timeline` show any window.",
             self.profile_bytes >> 20
         )
     }

@@ -99,13 +99,13 @@ fn windows(opened: &Opened, asked: &[(f64, f64)]) -> Result<Vec<(f64, f64)>, Err
         return Ok(vec![(0.0, end_s)]);
     }
     if asked.len() > WINDOWS_MAX {
-        return Err(Error::Plot(format!("at most {WINDOWS_MAX} windows fit beside each other")));
+        return Err(Error::Plot(format!("at most {WINDOWS_MAX} windows fit next to each other")));
     }
     let outside = asked.iter().find(|(from_s, _)| *from_s >= end_s);
     match outside {
         None => Ok(asked.to_vec()),
         Some((from_s, to_s)) => Err(Error::Plot(format!(
-            "the window from {from_s} to {to_s} s lies behind the end of the run, which lasts {end_s:.1} s: windows are told in time of the run, \
+            "the window from {from_s} to {to_s} s lies behind the end of the run, which lasts {end_s:.1} s: windows are given in time of the run, \
              such as 1:10-1:25"
         ))),
     }

@@ -176,7 +176,7 @@ impl Journal {
     pub fn create(dir: &Path, kept: Kept) -> Result<Journal, Error> {
         if dir.join(SPEC).exists() {
             return Err(Error::Spec(format!(
-                "{} is a study already: `whyso study resume` goes on with it",
+                "{} is a study already: `whyso study resume` continues it",
                 dir.display()
             )));
         }

@@ -248,7 +248,7 @@ fn run_events(
         ));
     }
     if settings.is_unverified {
-        note("whyso: connections were encrypted, but to whoever answered; --mysql-ssl-ca=FILE verifies");
+        note("whyso: connections were encrypted, but the server was not verified; --mysql-ssl-ca=FILE verifies it");
     }
     match ended.recorded {
         Some(Ok(folder)) => {

@@ -72,7 +72,7 @@ pub(crate) struct AgainstArgs {
     #[arg(long, value_name = "N", group = "compared")]
     pub(crate) against_users: Option<u32>,
 
-    /// Compare shares of each one's time rather than time a transaction
+    /// Compare shares of each one's time rather than time per transaction
     #[arg(long, requires = "compared")]
     pub(crate) share: bool,
 }

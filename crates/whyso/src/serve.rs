@@ -57,7 +57,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<ExitCode> {
         let server = Server::bind(plan).await?;
         if !server.address().ip().is_loopback() {
             eprintln!(
-                "whyso: warning: {} can be reached from other machines, and nothing is encrypted: whoever reads the traffic has the token. \
+                "whyso: warning: {} can be reached from other machines, and nothing is encrypted: anyone who reads the traffic has the token. \
                  Listen on 127.0.0.1 behind a proxy that speaks TLS (see docs/serve.md)",
                 server.address()
             );

@@ -155,7 +155,7 @@ fn print_plan(kept: &Kept) -> Result<ExitCode> {
         )?,
         None => writeln!(
             out,
-            "at most {} of measuring and warming up, and besides the time that servers take to start and data to be restored",
+            "at most {} of measuring and warming up, plus the time that servers take to start and data to be restored",
             length(spec.measured_s_max())
         )?,
     }
@@ -187,7 +187,7 @@ fn carry_out(mut journal: Journal, form: Form) -> Result<ExitCode> {
             Err(error) => eprintln!("whyso: warning: {error:#}"),
         }
     }
-    let again = format!("`whyso study resume {}` goes on", journal.dir().display());
+    let again = format!("`whyso study resume {}` continues it", journal.dir().display());
     match done {
         Ok(None) => Ok(ExitCode::SUCCESS),
         Ok(Some(why)) => {

@@ -42,7 +42,7 @@ export interface Outlet {
 }
 
 export const MODES: [Mode, string, string][] = [
-  ['rate', 'rate', 'Growth a second'],
+  ['rate', 'rate', 'Growth per second'],
   ['per_transaction', 'per transaction', 'Growth divided by the transactions that ended in the meantime'],
   ['raw', 'raw', 'The counter as the source gives it'],
 ];

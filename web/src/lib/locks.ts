@@ -23,5 +23,5 @@ export function kindsOf(objects: LockObject[]): KindOfLock[] {
 
 /** Such as "shop.orders (PRIMARY)". */
 export function placeWords({ object, index }: { object: string; index: string }): string {
-  return `${object || 'not told'}${index ? ` (${index})` : ''}`;
+  return `${object || 'not known'}${index ? ` (${index})` : ''}`;
 }

@@ -30,7 +30,7 @@ export function machineKind(virtualization: string): string {
 
 /** The headline of the explanation, which every report has. */
 export function verdictOf({ run, explanation }: Pick<Head, 'run' | 'explanation'>): string {
-  if (explanation.levels.length === 0 && run.ended === null && processOf(run) === null) return 'This recording goes on.';
+  if (explanation.levels.length === 0 && run.ended === null && processOf(run) === null) return 'This recording is running.';
   return explanation.headline || 'No level of load was measured.';
 }
 
@@ -43,7 +43,7 @@ export function badgesOf(head: Head): Badge[] {
     return level ? axis.name(level) : users(verdict.users);
   };
   if (run.ended === null) {
-    badges.push({ text: 'not ended', tone: 'bad', why: 'The recording stops without an end: the run goes on, or it was killed.' });
+    badges.push({ text: 'not ended', tone: 'bad', why: 'The recording has no end: the run is still recorded, or it was killed.' });
   } else if (run.ended.how === 'cut_short') {
     badges.push({ text: `cut short: ${run.ended.why}`, tone: 'bad', why: run.ended.why });
   } else {

@@ -235,7 +235,7 @@ describe.each(['light', 'dark'] as const)('%s', (scheme) => {
     // A transaction took 0.4 ms in row_search and what it called at the first level, and 0.1 ms at the second.
     const [more, , moreBlue] = await color(section, 3, 0.4);
     expect(more).toBeGreaterThan(moreBlue + 30);
-    expect(await hover(section, 3, 0.4)).toMatch(/with what it called, against .*\+0\.30 ms a transaction ± /);
+    expect(await hover(section, 3, 0.4)).toMatch(/with what it called, against .*\+0\.30 ms per transaction ± /);
     // As a share, do_command itself is a tenth at the first level and a sixth at the second, and main itself nothing at either.
     await section.getByRole('button', { name: 'share in itself' }).click();
     await expect.poll(() => color(section, 2, 0.05).then(([red, , blue]) => blue - red)).toBeGreaterThan(30);
@@ -262,7 +262,7 @@ test('another run to compare with is compared with at once', async () => {
   await expect.poll(() => section.locator('h2').textContent()).toContain(`, at ${alike}`);
   expect(await section.getByLabel('level to compare with').inputValue()).toBe('1');
   await expect.poll(() => section.textContent()).toContain(`than at ${alike} of run other`);
-  expect(await hover(section, 3, 0.4)).toMatch(/against .* of run other: \+0\.30 ms a transaction ± /);
+  expect(await hover(section, 3, 0.4)).toMatch(/against .* of run other: \+0\.30 ms per transaction ± /);
   expect(complaints).toEqual([]);
   await page.close();
   changed.remove();

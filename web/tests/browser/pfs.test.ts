@@ -77,7 +77,7 @@ for (const scheme of ['light', 'dark'] as const) {
     expect((await rows(page, 'idle'))[0]?.at(-1)).toBe('–');
     await section.getByRole('button', { name: 'count/s' }).click();
     await expect.poll(async () => (await rows(page, 'lines'))[1]?.[0]).toBe('wait/b');
-    const over = section.getByRole('group', { name: 'Time waited a second by event, over time' });
+    const over = section.getByRole('group', { name: 'Time waited per second by event, over time' });
     await expect.poll(() => over.locator('li').allTextContents()).toEqual(['wait/a mean 500 ms/s']);
     expect(await over.locator('canvas').count()).toBe(1);
 
@@ -88,13 +88,13 @@ for (const scheme of ['light', 'dark'] as const) {
       ['wait/c', '0', '3.00 ms', '−3.00 ms'],
       ['wait/b', '1.00 ms', '0', '+1.00 ms'],
     ]);
-    await section.getByRole('button', { name: 'a second' }).click();
+    await section.getByRole('button', { name: 'per second' }).click();
     await section.getByLabel('number that is compared').selectOption('0');
     await expect.poll(async () => (await rows(page, 'differences'))[0]).toEqual(['wait/b', '900', '0', '+900']);
     await section.getByLabel('level to compare the Performance Schema with').selectOption('-1');
 
     await section.getByLabel('view of the Performance Schema').selectOption('1');
-    await section.getByRole('button', { name: 'a transaction' }).click();
+    await section.getByRole('button', { name: 'per transaction' }).click();
     // Errors counted nothing.
     await expect.poll(async () => (await rows(page, 'lines'))[1]).toEqual([HOSTILE, '0.10', '5.00 ms', '0.0070']);
     await section.getByLabel('view of the Performance Schema').selectOption('2');

@@ -90,9 +90,9 @@ test('lock waits stand by kind, table and instrument, with who held and who wait
   await locks.getByRole('button', { name: 'metadata' }).click();
   expect((await table('table.objects'))[0]).toBe('4');
   const text = (await locks.textContent()) ?? '';
-  for (const said of ['84 connections were found waiting for a lock in 20 looks', 'InnoDB counted 70 waits', 'And 6 more', 'wait/synch/mutex/innodb/log']) expect(text).toContain(said);
+  for (const said of ['84 connections were found waiting for a lock in 20 snapshots', 'InnoDB counted 70 waits', 'And 6 more', 'wait/synch/mutex/innodb/log']) expect(text).toContain(said);
   await showLevel(page, 'level of the lock waits', 1);
-  await expect.poll(() => locks.textContent()).toContain('No connection was found waiting for a lock in 20 looks');
+  await expect.poll(() => locks.textContent()).toContain('No connection was found waiting for a lock in 20 snapshots');
   expect(await locks.textContent()).toContain('Not measured: waits by instrument: off.');
   expect(await page.evaluate(() => 'broken' in window)).toBe(false);
   expect(complaints).toEqual([]);
@@ -144,7 +144,7 @@ test('a function that is chosen shows its source line by line, and what has no l
   const rows = () => source.locator('tbody tr').evaluateAll((all) => all.map((row) => [...row.querySelectorAll('td')].map((cell) => cell.textContent?.trim() ?? '')));
   // CPU, lock, line and text: metrics without time are not there.
   await expect.poll(rows).toEqual([
-    ['50.0 ms', '50.0 ms', '', '', '', 'where the build tells no line'],
+    ['50.0 ms', '50.0 ms', '', '', '', 'where the build has no line'],
     ['./walk.c read from /src/walk.c; some lines have no text here'],
     ['', '', '', '', '2', 'int walk(void) {'],
     ['300 ms', '300 ms', '', '', '3', HOSTILE],

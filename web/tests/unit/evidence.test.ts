@@ -54,7 +54,7 @@ test('the headline is that of the explanation, which leads with what makes a res
   const levels = [{ users: 8 }] as Verdict[];
   const headline = 'Not usable: the server drifted. As measured, throughput peaks at 8 users: 846 transactions/s.';
   expect(verdictOf({ run, explanation: { ...head.explanation, levels, headline } })).toBe(headline);
-  expect(verdictOf({ run: { ...run, ended: null }, explanation: { ...head.explanation, levels: [], headline: '' } })).toBe('This recording goes on.');
+  expect(verdictOf({ run: { ...run, ended: null }, explanation: { ...head.explanation, levels: [], headline: '' } })).toBe('This recording is running.');
 });
 
 test('a sweep over rates is against rates', () => {

@@ -35,5 +35,5 @@ test('lock waits add up by kind, and a time that is not known adds none', () => 
     { kind: 'row', samples: 7, waited_s: 2 },
     { kind: 'metadata', samples: 2, waited_s: null },
   ]);
-  expect([placeWords({ object: 't.a', index: 'k' }), placeWords({ object: '', index: '' })]).toEqual(['t.a (k)', 'not told']);
+  expect([placeWords({ object: 't.a', index: 'k' }), placeWords({ object: '', index: '' })]).toEqual(['t.a (k)', 'not known']);
 });

@@ -102,8 +102,8 @@ pub(crate) fn budget(level: &Level) -> Option<Budget> {
         budget.push(Part::TransitOut, ms, series);
         budget.notes.push(
             "Something relays between the load and the server, such as a proxy or a network: what it takes in both directions \
-             is in transit_out, which is what is left of the time between sending and answer. Requests of other clients can't be told from \
-             the load's behind it."
+             is in transit_out, which is what is left of the time between sending and answer. Behind it, whyso can't distinguish requests \
+             of other clients from the load's."
                 .to_string(),
         );
     }

@@ -307,15 +307,15 @@ fn why(method: Method, first: usize, second: usize) -> String {
         ),
         Method::Welch => "The runs of both sides do not alternate in time, one of each in turn, so they were not paired: Welch's t test of the \
                           logarithms. What drifted from the one side's runs to the other's counts as a difference; runs in turn (A B B A …) would \
-                          tell it apart."
+                          separate the two."
             .to_string(),
         Method::Untested if (first, second) == (1, 1) => {
-            "One start each says nothing of how starts differ: no interval across starts is possible, and a ratio may be chance alone. Two or more \
+            "One start each says nothing of how starts differ: no interval across starts is possible, and a ratio may be mere chance. Two or more \
              runs a side, in turn, can be tested."
                 .to_string()
         }
         Method::Untested => "One start on a side says nothing of how its starts differ: no interval across starts is possible, and a ratio may be \
-                             chance alone. Two or more runs a side, in turn, can be tested."
+                             mere chance. Two or more runs a side, in turn, can be tested."
             .to_string(),
     }
 }

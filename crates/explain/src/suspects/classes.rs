@@ -171,7 +171,7 @@ pub(super) fn is_ruled_out(case: &Case, claim: &Claim) -> bool {
 
 fn preempted_holder(case: &Case, ms: f64, waits: u64) -> Claim {
     let why = format!(
-        "for {} a {} those that connections waited for were ready to run and had no CPU, by {} waits whose chains were \
+        "for {} per {} those that connections waited for were ready to run and had no CPU, by {} waits whose chains were \
          followed to their ends",
         numbers::milliseconds(ms),
         case.unit(),
@@ -185,7 +185,7 @@ fn preempted_holder(case: &Case, ms: f64, waits: u64) -> Claim {
 
 fn told(case: &Case, sum: &Seen) -> String {
     format!(
-        "{} a {} were waits of the class {}, by the stacks of {} waits",
+        "{} per {} were waits of the class {}, by the stacks of {} waits",
         numbers::milliseconds(sum.ms),
         case.unit(),
         sum.class,
@@ -273,7 +273,7 @@ mod tests {
         assert!(told.contains(&("metadata-lock", 0.24)), "{told:?}");
         let text = &explained.suspects[0].text;
         assert!(
-            text.contains("4.8 ms a transaction") && text.contains("by the stacks of 60 waits"),
+            text.contains("4.8 ms per transaction") && text.contains("by the stacks of 60 waits"),
             "{text}"
         );
         let budget = explained.findings.iter().find(|finding| finding.id == "budget").unwrap();
@@ -303,7 +303,7 @@ mod tests {
             assert!(told.contains(&expected), "{told:?}");
         }
         let preempted = explained.suspects.iter().find(|one| one.id == Cause::PreemptedHolder).unwrap();
-        assert!(preempted.text.contains("1.6 ms a transaction"), "{}", preempted.text);
+        assert!(preempted.text.contains("1.6 ms per transaction"), "{}", preempted.text);
         assert!(preempted.text.contains("by 60 waits"), "{}", preempted.text);
     }
 

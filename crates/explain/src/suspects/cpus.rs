@@ -117,7 +117,7 @@ fn spin(case: &Case) -> Option<Claim> {
         return None;
     }
     let why = if rounds > 0.0 {
-        format!("{} rounds of spinning on InnoDB's locks a {unit} use CPU time", numbers::plain(rounds))
+        format!("{} rounds of spinning on InnoDB's locks per {unit} use CPU time", numbers::plain(rounds))
     } else {
         format!(
             "a {unit} takes {} times the CPU time that it takes with few users, for the same work: spinning, or caches that threads take from each other",
@@ -175,7 +175,7 @@ fn preempted_holder(case: &Case) -> Option<Claim> {
         return None;
     }
     let why = format!(
-        "{} users a CPU take turns on full CPUs, so whoever holds a lock is put off its CPU while others wait for that lock",
+        "{} users per CPU take turns on full CPUs, so a thread that holds a lock is put off its CPU while others wait for that lock",
         numbers::plain(threads_a_cpu)
     );
     Some(

@@ -1,5 +1,5 @@
 //! Causes that lie with InnoDB's own latches and with the limit on threads. Counters and settings show that threads may have
-//! waited, never how long: only stacks give these causes a share.
+//! waited, never how long: only stacks give these causes a share. The wait for a thread of the pool is in the time budget, too.
 
 use super::case::Case;
 use super::claim::Claim;
@@ -33,7 +33,7 @@ fn index_latch(case: &Case) -> Option<Claim> {
         return None;
     }
     let why = format!(
-        "{} index pages split a {unit}, and a split latches the index's upper pages",
+        "{} index pages split per {unit}, and a split latches the index's upper pages",
         numbers::plain(splits.per_transaction)
     );
     Some(
@@ -50,7 +50,7 @@ fn page_latch(case: &Case) -> Option<Claim> {
     if waits < 0.02 || !is_busy_with_locks(case) {
         return None;
     }
-    let why = format!("threads slept for InnoDB's latches {} times a {unit}", numbers::plain(waits));
+    let why = format!("threads slept for InnoDB's latches {} times per {unit}", numbers::plain(waits));
     Some(
         Claim::new(Cause::PageLatch, "latches on pages hold", why)
             .may_be_in(&[Part::Lock])

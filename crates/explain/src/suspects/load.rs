@@ -34,7 +34,7 @@ pub(super) fn hardly_asked(case: &Case) -> Option<Claim> {
         return None;
     }
     let why = format!(
-        "there were {} in {} s, which tells nothing of a server under load: record it while something loads it",
+        "there were {} in {} s, which is too few to judge a server under load: record it while something loads it",
         match level.transactions {
             1 => "1 request".to_string(),
             several => format!("{} requests", numbers::count(several)),
@@ -52,7 +52,7 @@ fn hardly_at_work(case: &Case) -> Option<Claim> {
         return None;
     }
     let why = format!(
-        "in {} looks at the process list {} sessions were found in a statement: clients hardly wait for this server",
+        "in {} snapshots of the process list {} sessions were found in a statement: clients hardly wait for this server",
         numbers::count(sessions.looks.round() as u64),
         numbers::count(sessions.samples().round() as u64),
     );
@@ -72,7 +72,7 @@ fn wakeup_latency(case: &Case) -> Option<Claim> {
             return None;
         }
         let why = format!(
-            "{} of the CPU time was idle, and from a thread's being woken on an idle CPU until it ran took {} a {unit}",
+            "{} of the CPU time was idle, and from a thread's being woken on an idle CPU until it ran took {} per {unit}",
             numbers::percent(idle),
             numbers::milliseconds(ms),
         );
@@ -201,10 +201,10 @@ fn network(case: &Case) -> Option<Claim> {
     let retransmitted =
         case.measure("net", "retransmitted_segments", "").filter(|measure| measure.per_s > 1.0);
     let again = retransmitted.as_ref().map_or(String::new(), |measure| {
-        format!("; {} segments a second had to be sent again", numbers::plain(measure.per_s))
+        format!("; {} segments per second had to be sent again", numbers::plain(measure.per_s))
     });
     let why = format!(
-        "{} a {unit} went by between sending and the other side's picking up, with CPUs at hand{again}",
+        "{} per {unit} passed between sending and the other side's picking up, while CPUs were available{again}",
         numbers::milliseconds(ms)
     );
     let evidence = case.parts(&parts);
@@ -228,7 +228,7 @@ fn connection_churn(case: &Case) -> Option<Claim> {
         )
     });
     let why =
-        format!("{} connections are made a {unit}{threads}", numbers::plain(connections.per_transaction));
+        format!("{} connections are made per {unit}{threads}", numbers::plain(connections.per_transaction));
     Some(
         // Neither the server nor the tracer measures how long a connection takes to make.
         Claim::new(Cause::ConnectionChurn, "making connections holds", why)

@@ -88,7 +88,7 @@ fn redo_write(case: &Case) -> Option<Claim> {
     }
     let mut parts = Vec::new();
     if waited >= 1e-3 {
-        parts.push(format!("the redo log's buffer was full {} times a {unit}", numbers::plain(waited)));
+        parts.push(format!("the redo log's buffer was full {} times per {unit}", numbers::plain(waited)));
     }
     if written.busy > 0.0 {
         parts.push(format!(

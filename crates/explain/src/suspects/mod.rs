@@ -327,15 +327,15 @@ fn unknown(case: &Case, lock_ms: f64) -> Claim {
     let why = if let Some(why) = untraced::unknown(case) {
         why
     } else if case.is_elsewhere {
-        "the counters do not say what it was waited for; record the server on its own machine next, where its threads can be traced".to_string()
+        "the counters do not show what it was waited for; record the server on its own machine next, where its threads can be traced".to_string()
     } else if !case.is_traced() {
-        "the counters do not say what it was waited for; trace the run next, so that each thread's states are known".to_string()
+        "the counters do not show what it was waited for; trace the run next, so that each thread's states are known".to_string()
     } else if lock_ms > case.ms(largest) {
-        "threads slept on locks, and no counter says on which; record the stacks of their waits next"
+        "threads slept on locks, and no counter shows on which; record the stacks of their waits next"
             .to_string()
     } else if case.ms(largest) >= SHARE_MIN * case.response_ms {
         format!(
-            "{} a {unit} went into {}, and no counter says why; record the stacks of these waits next",
+            "{} per {unit} went into {}, and no counter shows why; record the stacks of these waits next",
             numbers::milliseconds(case.ms(largest)),
             largest.words()
         )
@@ -373,7 +373,7 @@ impl Accused {
         );
         text.push_str(untraced::basis(case));
         if let Some(cause) = runner_up {
-            text.push_str(&format!("; {} comes too close to be told apart from it", cause.name()));
+            text.push_str(&format!("; {} comes too close to be distinguished from it", cause.name()));
         }
         text.push('.');
         let evidence = without_repeats(self.claim.evidence);

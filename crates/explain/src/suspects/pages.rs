@@ -55,7 +55,7 @@ fn buffer_pool_miss(case: &Case) -> Option<Claim> {
         )
     });
     let why = format!(
-        "{} pages a {unit} are not in the buffer pool{of_all}",
+        "{} pages per {unit} are not in the buffer pool{of_all}",
         numbers::plain(reads.per_transaction)
     );
     let claim = Claim::new(Cause::BufferPoolMiss, "reads of pages from disk hold", why)
@@ -91,7 +91,7 @@ fn page_flush(case: &Case) -> Option<Claim> {
             )
         });
     let why = format!(
-        "a free page was waited for {} times a {unit}{flusher}",
+        "a free page was waited for {} times per {unit}{flusher}",
         numbers::plain(waits.per_transaction)
     );
     Some(
@@ -142,7 +142,7 @@ fn swap(case: &Case) -> Option<Claim> {
     if per_s < SWAPPED_PER_S_MIN {
         return None;
     }
-    let why = format!("{} pages a second moved between memory and swap", numbers::plain(per_s));
+    let why = format!("{} pages per second moved between memory and swap", numbers::plain(per_s));
     let claim = Claim::new(Cause::Swap, "memory that was swapped out holds", why)
         .rests_on(moved.iter().map(|measure| case.series(&measure.series)))
         .rests_on(case.parts(&[Part::PageFault]));

@@ -58,7 +58,7 @@ fn full_scan(case: &Case) -> Option<Claim> {
     let join = if joins > 0.01 { ", joins without an index among them" } else { "" };
     let share = case.share_of_statements(&["Select_scan", "Select_full_join"]);
     let why = format!(
-        "{} rows a {unit} are read by scanning tables{join}{}",
+        "{} rows per {unit} are read by scanning tables{join}{}",
         numbers::plain(rows),
         of_statements(share, "scan one")
     );
@@ -92,7 +92,7 @@ fn tmp_table_sort(case: &Case) -> Option<Claim> {
     };
     let share = case.share_of_statements(&["Sort_range", "Sort_scan"]).filter(|_| sorted >= SORTED_ROWS_MIN);
     let why = format!(
-        "{} rows a {unit} are sorted{disk}{}",
+        "{} rows per {unit} are sorted{disk}{}",
         numbers::plain(sorted),
         of_statements(share, "sort rows")
     );

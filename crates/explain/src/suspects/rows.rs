@@ -50,7 +50,7 @@ fn row_lock(case: &Case) -> Option<Claim> {
         )
     });
     let why = format!(
-        "statements waited {} a {unit} for rows that other transactions had locked{often}{}{}",
+        "statements waited {} per {unit} for rows that other transactions had locked{often}{}{}",
         numbers::milliseconds(waited_ms),
         if counts_less { ", by InnoDB's count; more by samples of who waits" } else { "" },
         case.lock_object("row")
@@ -74,10 +74,10 @@ fn deadlock(case: &Case) -> Option<Claim> {
         return counted.filter(|_| lost_ms == 0.0).and_then(|counted| counted_deadlocks(case, counted));
     }
     let often = counted.as_ref().map_or(String::new(), |counted| {
-        format!(", {} deadlocks a {unit}", numbers::plain(counted.per_transaction))
+        format!(", {} deadlocks per {unit}", numbers::plain(counted.per_transaction))
     });
     let why = format!(
-        "attempts that a deadlock ended took {} a {unit}, and were begun again{often}{}",
+        "attempts that a deadlock ended took {} per {unit}, and were begun again{often}{}",
         numbers::milliseconds(lost_ms),
         case.lock_object("row")
     );
@@ -118,7 +118,7 @@ fn lock_sys(case: &Case) -> Option<Claim> {
         return None;
     }
     let why = format!(
-        "{} users wait for row locks {} times a {unit}, and each wait makes InnoDB look through the waiting transactions for a deadlock",
+        "{} users wait for row locks {} times per {unit}, and each wait makes InnoDB search the waiting transactions for a deadlock",
         numbers::count(u64::from(case.level.users)),
         numbers::plain(waits.per_transaction)
     );

@@ -27,7 +27,7 @@ fn table_lock(case: &Case) -> Option<Claim> {
         return None;
     }
     let why = format!(
-        "a lock on a whole table was waited for {} times a {unit}",
+        "a lock on a whole table was waited for {} times per {unit}",
         numbers::plain(waits.per_transaction)
     );
     Some(
@@ -165,7 +165,7 @@ fn table_cache(case: &Case) -> Option<Claim> {
         return None;
     }
     let why = format!(
-        "{} tables a {unit} had to be opened again, because the table cache had none free",
+        "{} tables per {unit} had to be opened again, because the table cache had none free",
         numbers::plain(opened.per_transaction)
     );
     Some(

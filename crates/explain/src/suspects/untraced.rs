@@ -1,7 +1,7 @@
-//! What the server itself tells of waits where nothing traced it: the states of sessions in its process list, as samples of their time,
+//! What the server itself reports of waits where nothing traced it: the states of sessions in its process list, as samples of their time,
 //! next to the times that its counters and the Performance Schema measured.
 //!
-//! Whoever has the right PROCESS can read these, on the server's machine and from afar.
+//! Any user with the privilege PROCESS can read these, on the server's machine and from another one.
 
 use super::case::Case;
 use super::claim::Claim;
@@ -334,7 +334,7 @@ mod tests {
         let peak = &explained.findings[0].text;
         assert_eq!(
             peak,
-            "6 connected clients did 20 requests/s; 5 of them were in a statement, on average of 20 looks at the process list."
+            "6 connected clients did 20 requests/s; 5 of them were in a statement, on average of 20 snapshots of the process list."
         );
         assert!(
             explained.findings.iter().all(|one| !one.text.contains("0 users")),

@@ -162,7 +162,7 @@ fn two_that_are_close_are_said_to_be() {
     let made = locked(64).stacks(&[("metadata_lock", 150), ("table_lock", 150)]);
     let explanation = made.explained();
     let text = &explanation.suspects[0].text;
-    assert!(text.contains("comes too close to be told apart from it"), "{text}");
+    assert!(text.contains("comes too close to be distinguished from it"), "{text}");
 }
 
 #[test]

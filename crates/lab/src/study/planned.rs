@@ -32,12 +32,12 @@ pub fn plan_study(mut spec: Spec, folder: &Path) -> Result<Kept, Error> {
             spec.servers.iter().cloned().partition(|server| is_at_hand(server));
         if here.is_empty() {
             return Err(Error::Plan(format!(
-                "none of the servers {} is at hand: `whyso server list` shows how to get one",
+                "none of the servers {} is available: `whyso server list` shows how to get one",
                 elsewhere.join(", ")
             )));
         }
         for server in elsewhere {
-            notes.push(format!("the server {server:?} is left out: it is not at hand (`whyso server fetch {server}` brings it, where it is one of whyso's list)"));
+            notes.push(format!("the server {server:?} is left out: it is not available (`whyso server fetch {server}` brings it, where it is one of whyso's list)"));
         }
         spec.servers = here;
     }
@@ -50,7 +50,7 @@ pub fn plan_study(mut spec: Spec, folder: &Path) -> Result<Kept, Error> {
         .collect();
     for name in &absent {
         notes.push(format!(
-            "{name:?} is left out: its server is not at hand (`whyso server list` shows those that are)"
+            "{name:?} is left out: its server is not available (`whyso server list` shows those that are)"
         ));
     }
     spec.variants.retain(|variant| !absent.contains(&variant.name));
@@ -58,7 +58,7 @@ pub fn plan_study(mut spec: Spec, folder: &Path) -> Result<Kept, Error> {
     let cells = spec.cells();
     if let Some(cell) = cells.iter().find(|cell| absent.contains(&cell.against)) {
         return Err(Error::Plan(format!(
-            "{}: {:?}, which it is compared with, is not at hand: name another baseline",
+            "{}: {:?}, which it is compared with, is not available: name another baseline",
             cell.name(),
             cell.against
         )));

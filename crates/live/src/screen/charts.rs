@@ -132,7 +132,7 @@ fn response_time(history: &History, buckets: Buckets) -> Chart {
         full: None,
         highest: shown,
         color: Color::Cyan,
-        nothing: "told by the tracer, or by statements of the Performance Schema",
+        nothing: "needs the tracer, or the statements of the Performance Schema",
     }
 }
 
@@ -182,6 +182,6 @@ fn row_locks(history: &History, buckets: Buckets) -> Chart {
         full: None,
         highest: grouped,
         color: Color::Red,
-        nothing: "this server does not tell who waits",
+        nothing: "this server does not report who waits",
     }
 }

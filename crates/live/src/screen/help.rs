@@ -12,7 +12,7 @@ const KEYS: [(&str, &str); 17] = [
     ("Enter", "show the selected line whole"),
     ("s S", "sort by the next column, by the one before"),
     ("o", "the other way round"),
-    ("/", "lines alone that contain a text; Esc shows all"),
+    ("/", "only lines that contain a text; Esc shows all"),
     ("v V", "next view of the Performance Schema, the one before"),
     ("w W", "longer window: 1 s, 5 s, 10 s, 30 s, 1 min, 5 min; shorter"),
     ("space", "stop the time, or go on"),

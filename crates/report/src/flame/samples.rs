@@ -248,7 +248,7 @@ fn note(fineness: Fineness, lacks_lines: bool, others: bool) -> String {
     }
     if !fineness.threads {
         notes.push(
-            "Its stacks are told apart by role alone: `whyso functions` chooses them by thread, name, connection and statement."
+            "Its stacks are divided only by role: `whyso functions` chooses them by thread, name, connection and statement."
                 .to_string(),
         );
     } else if others {
@@ -256,7 +256,7 @@ fn note(fineness: Fineness, lacks_lines: bool, others: bool) -> String {
         notes.push(format!("Of statements, the {most} with the most samples can be chosen."));
     }
     if lacks_lines {
-        notes.push("Its calls are not told apart by line: `whyso source` does that.".to_string());
+        notes.push("Its calls are not divided by line: `whyso source` does that.".to_string());
     }
     notes.join(" ")
 }

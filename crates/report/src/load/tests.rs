@@ -180,7 +180,7 @@ fn a_search_ends_in_an_interval_and_what_bounds_it() {
     };
     let result = LoadResult { capacity: Some(Answer::new(bounds, vec![probe])), ..LoadResult::default() };
     let expected = "
-• The service level holds up to 1,000 transactions a second, and fails from
+• The service level holds up to 1,000 transactions per second, and fails from
   1,050 on; both ends were tried 3 times.
 • What bounds it: p99 was 31 ms, 20 ms required.
 ";

@@ -73,7 +73,7 @@ fn objects(of: LocksOf) -> String {
         let found = match of.snapshots.taken {
             0 => "Whether connections waited for locks is not known: the lock tables could not be read in this window."
                 .to_string(),
-            _ => format!("No connection was found waiting for a lock in {} looks at the server.", whole(of.looks)),
+            _ => format!("No connection was found waiting for a lock in {} snapshots of the server.", whole(of.looks)),
         };
         return match snapshots.is_empty() {
             true => format!("{found}{counted}\n"),
@@ -82,7 +82,7 @@ fn objects(of: LocksOf) -> String {
     }
     let samples: u64 = of.objects.iter().map(|object| object.samples).sum();
     let mut out = format!(
-        "By table and index: {} connections found waiting in {} looks.{counted}\n",
+        "By table and index: {} connections found waiting in {} snapshots.{counted}\n",
         whole(samples),
         whole(of.looks)
     );
@@ -126,7 +126,7 @@ fn wrapped_plain(text: &str) -> String {
 
 /// "shop.orders (PRIMARY)"
 fn place(object: &str, index: &str) -> String {
-    let object = if object.is_empty() { "not told" } else { object };
+    let object = if object.is_empty() { "not known" } else { object };
     match index {
         "" => clean(object),
         index => clean(&format!("{object} ({index})")),
@@ -137,7 +137,7 @@ fn holder(object: &LockObject) -> String {
     let share = percent(object.blocking_share);
     match &object.blocking_statement {
         Some(statement) => format!("{share} {}", shortened(statement)),
-        None => format!("{share} between statements, or not told"),
+        None => format!("{share} between statements, or not known"),
     }
 }
 

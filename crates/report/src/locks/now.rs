@@ -52,7 +52,7 @@ impl LocksNowOf<'_> {
                 format!("Who waits for locks is not known: {why}. It was asked at {}.", self.at)
             }
             (None, 0) if !self.tells_rows() => {
-                format!("Who waits for rows is not known: the server does not tell this user. {took}")
+                format!("Who waits for rows is not known: the server does not report it to this user. {took}")
             }
             (None, 0) if self.contradiction().is_some() => {
                 format!("The lock tables show no connection that waits. {took}")
@@ -96,7 +96,7 @@ fn waiting_in(tree: &WaitingTree) -> usize {
 fn lines(out: &mut String, tree: &WaitingTree, depth: usize) {
     let indent = "   ".repeat(depth);
     let statement =
-        tree.statement.as_deref().map_or("between statements, or not told".to_string(), shortened);
+        tree.statement.as_deref().map_or("between statements, or not known".to_string(), shortened);
     let _ = match &tree.waits {
         None => {
             let others = match tree.waiting() {

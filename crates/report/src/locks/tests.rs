@@ -52,10 +52,10 @@ fn objects_and_instruments_stand_in_tables_with_what_they_are_of() {
     let expected = "\
 Lock waits in the level of 8 users, 10.0 s.
 
-By table and index: 100 connections found waiting in 20 looks. InnoDB counted 4,512 waits for row locks, of 55.1 s in all.
+By table and index: 100 connections found waiting in 20 snapshots. InnoDB counted 4,512 waits for row locks, of 55.1 s in all.
 samples  share  seconds  lock  mode  table (index)         held by
      90   90 %     45.0  row   X     t.accounts (PRIMARY)  90 % UPDATE accounts SET v=? WHERE id=?
-     10   10 %     5.00  row   X     t.log?[2J (PRIMARY)   90 % between statements, or not told
+     10   10 %     5.00  row   X     t.log?[2J (PRIMARY)   90 % between statements, or not known
 
 By instrument, in all threads of the server; requests waited 50.0 s for locks, which the last column is a share of.
 count  seconds     mean µs  of lock  instrument
@@ -72,7 +72,7 @@ fn where_nobody_waited_it_says_so_with_what_was_not_measured() {
     let not_measured = ["waits by instrument: the Performance Schema is off".to_string()];
     let told = locks(LocksOf { not_measured: &not_measured, row_locks_counted: None, ..of(&[], &[]) });
     assert!(
-        told.contains("No connection was found waiting for a lock in 20 looks at the server.\n"),
+        told.contains("No connection was found waiting for a lock in 20 snapshots of the server.\n"),
         "{told}"
     );
     assert!(told.contains("Not measured:\n• waits by instrument: the Performance Schema is off"), "{told}");
@@ -164,7 +164,7 @@ fn whoever_waits_stands_under_the_one_that_it_waits_for() {
     let expected = "\
 2 connections wait for locks now. The snapshot was taken at 12:00:00 and took 4.20 ms.
 
-5 (2 wait for it): between statements, or not told
+5 (2 wait for it): between statements, or not known
    6 waits 12 s for row lock X on t.accounts (PRIMARY): UPDATE accounts SET v=?
       7 waits 12 s for row lock X on t.accounts (PRIMARY): UPDATE accounts SET v=?
 ";

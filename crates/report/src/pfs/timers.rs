@@ -77,7 +77,7 @@ fn notes(timing: &Timing) -> Vec<&'static str> {
         notes.push(DOCUMENTED);
     }
     if timing.server_cpu_s.is_none() {
-        notes.push("The server's process was not watched, so that no share of its CPU can be told.");
+        notes.push("The server's process was not watched, so the share of its CPU is not known.");
     }
     notes
 }

@@ -90,7 +90,7 @@ fn about(compared: Compared<'_>) -> String {
     };
     let (here, there, per) = match compared.by {
         ComparedBy::Transactions { here, there } => {
-            (Some(here), Some(there), format!("time a {}", compared.unit))
+            (Some(here), Some(there), format!("time per {}", compared.unit))
         }
         ComparedBy::Share => (None, None, "share of each one's time".to_string()),
     };
@@ -230,7 +230,7 @@ mod tests {
             table,
             "        the level of 16 users, 10.0 s, 2,000 transactions: 2 samples on CPUs, 1,234 waits
 against the level of 4 users, 10.0 s, 1,000 transactions: 102 samples on CPUs, 0 waits
-threads of role connection: exclusive time a transaction; ± is the 95 % interval of the samples alone, not of what differs from one start \
+threads of role connection: exclusive time per transaction; ± is the 95 % interval of the samples alone, not of what differs from one start \
              of a server to the next; ~ is within it
 
  cpu µs  against  differs by       ±  function

@@ -47,7 +47,7 @@ pub(super) fn against_itself(pair: &Pair, matters_percent: f64) -> String {
     let widest = within.into_iter().fold(0.0, f64::max);
     if widest > matters_percent {
         return format!(
-            "Before anything was compared, the baseline was started twice. The two can't be told apart, but varied so much by themselves that a difference of up to {} % may have been missed.",
+            "Before anything was compared, the baseline was started twice. The two do not differ measurably, but varied so much by themselves that a difference of up to {} % may have been missed.",
             figure(widest)
         );
     }

@@ -260,7 +260,7 @@ fn beside(answer: &Answer, place: &(String, String)) -> Sheet {
         Row { cells, muted: false }
     };
     Sheet {
-        title: title("Beside it, means over the starts", place),
+        title: title("Other measures, means over the starts", place),
         head,
         words: if with_regimes { vec![1, 2] } else { vec![1] },
         rows: lines.map(row).collect(),
@@ -349,7 +349,7 @@ fn peaks(answer: &Answer) -> Sheet {
     };
     Sheet {
         title: "Where throughput peaks, and what holds it there".to_string(),
-        head: ["cell", "users at the peak, by start", "can't be told from it", "first suspect (starts)"]
+        head: ["cell", "users at the peak, by start", "no measurable difference", "first suspect (starts)"]
             .map(str::to_string)
             .to_vec(),
         words: vec![0, 3],

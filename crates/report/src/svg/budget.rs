@@ -35,12 +35,12 @@ pub(super) fn draw(drawing: &mut Drawing, budgets: &[Budget]) {
     let marks = ticks(most, 4);
     let y = Scale { from: least, to: marks.last().copied().unwrap_or(1.0).max(most), bottom: FOOT, top: TOP };
 
-    drawing.text(LEFT, HEIGHT + 18.0, INK, "start", &format!("Time budget of a {unit}, by users"));
+    drawing.text(LEFT, HEIGHT + 18.0, INK, "start", &format!("Time budget per {unit}, by users"));
     for mark in &marks {
         drawing.line((LEFT, y.at(*mark)), (RIGHT, y.at(*mark)), GRID, "");
         drawing.text(LEFT - 8.0, y.at(*mark), MUTED, "end", &short(mark * factor));
     }
-    drawing.vertical_text(18.0, (TOP + FOOT) / 2.0, &format!("{time} a {unit}"));
+    drawing.vertical_text(18.0, (TOP + FOOT) / 2.0, &format!("{time} per {unit}"));
     let step = (RIGHT - LEFT) / budgets.len() as f64;
     let width = (step * 0.66).min(BAR_MAX);
     for (at, budget) in budgets.iter().enumerate() {

@@ -24,7 +24,7 @@ pub(super) fn about(explanation: &Explanation) -> Option<&Budget> {
 pub(super) fn levels(budgets: &[Budget]) -> String {
     let shown: Vec<&Budget> = budgets.iter().filter(|budget| !budget.repeat).collect();
     let unit = shown.first().map_or("transaction", |budget| budget.unit());
-    let mut rows = vec![line(&format!("ms a {unit}"), &shown, |budget| budget.users.to_string())];
+    let mut rows = vec![line(&format!("ms per {unit}"), &shown, |budget| budget.users.to_string())];
     for part in parts_shown(&shown) {
         rows.push(line(part.words(), &shown, |budget| milliseconds(budget.ms(part))));
     }

@@ -225,7 +225,7 @@ fn paths() -> Value {
         "/runs/import",
         vec![(
             "post",
-            operation("import", "Takes the runs of such a file in; those that are there already are left alone", &[400, 413, 415, 500, 503])
+            operation("import", "Takes the runs of such a file in; those that are there already stay as they are", &[400, 413, 415, 500, 503])
                 .sent(json!({ "application/x-tar": { "schema": { "description": format!("At most {} GiB.", IMPORT_BYTES_MAX >> 30) } } }))
                 .answers(200, "What came in", as_json(of("Imported"))),
         )],
@@ -343,7 +343,7 @@ fn paths() -> Value {
             "post",
             reading(
                 "note",
-                "Adds a note; without `at_s` it is of now, in a run that goes on",
+                "Adds a note; without `at_s` it is of now, in a run that is being recorded",
                 &[400, 404, 409, 413, 415],
             )
             .with(id())
@@ -441,7 +441,7 @@ fn paths() -> Value {
             "post",
             reading("start", "Begins to record a server", &[400, 404, 409]).with(name()).answers(
                 202,
-                "It is being begun: `GET /live` tells what comes of it.",
+                "The recording is starting: `GET /live` shows its state.",
                 Value::Null,
             ),
         )],
@@ -466,7 +466,7 @@ fn series() -> Operation {
     let modes = json!({ "type": "string", "enum": ["rate", "raw", "per_transaction"], "default": "rate" });
     let number = json!({ "type": "integer", "minimum": 0, "maximum": u32::MAX });
     let [from_s, to_s] = window();
-    reading("series", "Series over a window, as a chart of so many pixels draws them", &[400, 404, 409])
+    reading("series", "Series over a window, as a chart of a given width in pixels draws them", &[400, 404, 409])
         .with(vec![
             run_id(),
             listed(
@@ -509,7 +509,7 @@ fn series() -> Operation {
 fn sides() -> [Value; 2] {
     const SIDE_MAX: usize = 20;
     [("first", "The first side"), ("second", "The second side")].map(|(name, about)| {
-        let about = format!("{about}: runs, each alone or as RUN@FROM-TO, a window in seconds of the run.");
+        let about = format!("{about}: runs, each as RUN or as RUN@FROM-TO, a window in seconds of the run.");
         ids(name, &about, true, SIDE_MAX)
     })
 }

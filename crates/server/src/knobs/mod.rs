@@ -91,7 +91,7 @@ impl Undo {
             let owner_lives = journal.owner.as_ref().is_some_and(ProcessId::is_alive);
             if path != self.path && is_of_server && owner_lives && !journal.setup.is_empty() {
                 return Err(Error::PerformanceSchema(
-                    "another run of whyso has changed the Performance Schema's setup of this server and still goes on: wait for its \
+                    "another run of whyso has changed the Performance Schema's setup of this server and is still running: wait for its \
                      end, or leave --pfs away"
                         .to_string(),
                 ));

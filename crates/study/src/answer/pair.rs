@@ -115,7 +115,7 @@ fn looks_like(first: (&Done, &LevelDone), second: (&Done, &LevelDone)) -> Vec<St
         .filter(|(one, other)| one.max(*other) >= PAGES_PER_S && one.max(*other) > PAGES * one.min(*other))
     {
         told.push(format!(
-            "the server read {one:.0} pages a second in the first and {other:.0} in the second: its buffer pool or the page cache did not hold the same"
+            "the server read {one:.0} pages per second in the first and {other:.0} in the second: its buffer pool or the page cache did not hold the same"
         ));
     }
     if let Some((one, other)) =
@@ -126,7 +126,7 @@ fn looks_like(first: (&Done, &LevelDone), second: (&Done, &LevelDone)) -> Vec<St
         ));
     }
     if told.is_empty() {
-        told.push("nothing that was watched tells why: not the hypervisor, other programs, the CPUs' speed, or the disk".to_string());
+        told.push("nothing that was watched explains it: not the hypervisor, other programs, the CPUs' speed, or the disk".to_string());
     }
     told
 }

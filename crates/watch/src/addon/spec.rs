@@ -132,7 +132,7 @@ impl AddOn {
         if of_sql {
             for key in ["stream", "header", "skip_lines", "separator", "password", "env"] {
                 if table.contains_key(key) {
-                    return Err(format!("`{key}` is for programs: leave it out beside `sql`"));
+                    return Err(format!("`{key}` is for programs: leave it out with `sql`"));
                 }
             }
         }

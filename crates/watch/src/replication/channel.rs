@@ -32,7 +32,7 @@ pub(crate) const METRICS: [Metric; 18] = [
     gauge("relay_log_space", "bytes", "size of all relay logs"),
     gauge("last_io_errno", "1", "number of the error that fetching ended in; 0 for none"),
     gauge("last_sql_errno", "1", "number of the error that executing ended in; 0 for none"),
-    gauge("sql_delay", "s", "by how much the replica is told to stay behind"),
+    gauge("sql_delay", "s", "how far the replica is set to stay behind"),
     gauge("sql_remaining_delay", "s", "for how much longer the next event is held back"),
     counter("retried_transactions", "1", "transactions that were executed again after a passing error"),
     counter("executed_log_entries", "1", "events of the log that were executed"),

@@ -20,7 +20,7 @@ pub(crate) const METRICS: [Metric; 3] = [
     counter(
         "in_statement",
         "1",
-        "clients' sessions that were found in a statement, added up over all looks, by their state",
+        "clients' sessions that were found in a statement, added up over all snapshots, by their state",
     ),
     gauge("clients", "1", "clients' connections, whyso's own left out"),
 ];

@@ -39,7 +39,7 @@ impl Happened {
         let uptime = |of: &BTreeMap<String, i64>| of.get("Uptime").copied().unwrap_or(0);
         if uptime(&self.before) < uptime(&before) {
             let seconds = uptime(&self.before);
-            return vec![("restart", format!("the server was started anew, {seconds} s ago"))];
+            return vec![("restart", format!("the server was restarted, {seconds} s ago"))];
         }
         let grown = |name: &str| {
             let (then, now) = (before.get(name)?, self.before.get(name)?);
@@ -117,6 +117,6 @@ mod tests {
         read(&mut happened, &[("Uptime", 1000), ("Com_drop_table", 1), ("Connection_errors_internal", 3)]);
         let told =
             read(&mut happened, &[("Uptime", 2), ("Com_drop_table", 5), ("Connection_errors_internal", 4)]);
-        assert_eq!(told, [("restart", "the server was started anew, 2 s ago".to_string())]);
+        assert_eq!(told, [("restart", "the server was restarted, 2 s ago".to_string())]);
     }
 }

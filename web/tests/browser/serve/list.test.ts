@@ -125,7 +125,7 @@ describe('the list of runs', () => {
       await (await chooser).setFiles(what);
     };
     await take(files);
-    await page.getByText('0 runs came in; 1 run left alone that was there already.').waitFor();
+    await page.getByText('0 runs came in; 1 run kept that was there already.').waitFor();
     await page.getByLabel(`delete ${other}`, { exact: true }).click();
     await page.getByRole('button', { name: 'Delete', exact: true }).click();
     await page.waitForFunction(() => document.querySelectorAll('tbody tr').length === 1);

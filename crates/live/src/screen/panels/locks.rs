@@ -36,15 +36,15 @@ fn trees(trees: &[WaitingTree]) -> Listing {
         lines,
         sort: None,
         about: match waiting {
-            1 => "1 connection waits; whoever holds the lock stands above it".to_string(),
-            _ => format!("{waiting} connections wait; whoever holds the lock stands above them"),
+            1 => "1 connection waits; the one that holds the lock is above it".to_string(),
+            _ => format!("{waiting} connections wait; the one that holds the lock is above them"),
         },
         empty: "nobody waits for a lock".to_string(),
     }
 }
 
 fn add(lines: &mut Vec<Line>, tree: &WaitingTree, depth: usize) {
-    let statement = tree.statement.as_deref().map_or("between statements, or not told".to_string(), plain);
+    let statement = tree.statement.as_deref().map_or("between statements, or not known".to_string(), plain);
     let (waits, what) = match &tree.waits {
         None => ("–".to_string(), format!("holds up {}", tree.waiting())),
         Some(waits) => (format!("{} s", waits.waited_s), described(waits)),

@@ -35,7 +35,7 @@ pub(super) fn listing(shown: &Shown, window: Window) -> Listing {
         ],
         lines: lines.collect(),
         sort: Some(2),
-        about: format!("counters a second, levels as means, {}; / finds one", over(window)),
+        about: format!("counters per second, levels as means, {}; / finds one", over(window)),
         empty: "nothing was read in this window".to_string(),
     }
 }

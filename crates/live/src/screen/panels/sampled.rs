@@ -58,7 +58,7 @@ pub(super) fn statements(shown: &Shown, window: Window) -> Listing {
     let looks = shown.history.connection_looks(window);
     if looks.is_empty() {
         return Listing::nothing(
-            "statements are counted by the Performance Schema, which this server has off; it does not tell what its connections execute either",
+            "statements are counted by the Performance Schema, which this server has off; nor does it report what its connections execute",
         );
     }
     #[derive(Default)]
@@ -98,7 +98,7 @@ pub(super) fn statements(shown: &Shown, window: Window) -> Listing {
         lines: lines.collect(),
         sort: Some(0),
         about: format!(
-            "what connections were found executing, {} looks {}; the Performance Schema counts no statements here",
+            "what connections were found executing, {} snapshots {}; the Performance Schema counts no statements here",
             looks.len(),
             over(window)
         ),

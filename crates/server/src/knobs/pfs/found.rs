@@ -114,7 +114,7 @@ impl Found {
                  'performance_timers', 'threads')",
             )
             .await
-            .map_err(refused("tell what its Performance Schema has"))?;
+            .map_err(refused("show what its Performance Schema has"))?;
         found.columns = columns
             .into_iter()
             .map(|(table, column)| format!("{}.{}", table.to_ascii_lowercase(), column.to_ascii_uppercase()))
@@ -239,7 +239,7 @@ async fn state(connection: &mut Conn) -> Result<State> {
             Ok(if text == "1" || text == "ON" { State::On } else { State::Off })
         }
         Err(error) if server_code(&error) == Some(NO_SUCH_VARIABLE) => Ok(State::CompiledOut),
-        Err(error) => Err(refused("tell whether its Performance Schema is on")(error)),
+        Err(error) => Err(refused("show whether its Performance Schema is on")(error)),
     }
 }
 

@@ -51,7 +51,7 @@ impl Wanted {
     fn check_state(&self, found: &Found) -> Result<()> {
         match (self.preset, found.state) {
             (Preset::CompiledOut, State::CompiledOut) if !found.columns.is_empty() => no(
-                "this server has no variable performance_schema, yet tables of a Performance Schema, so that it can't be told to be \
+                "this server has no variable performance_schema, yet tables of a Performance Schema, so whyso can't say that it is \
                  without one: --pfs compiled-out takes a build that has neither",
             ),
             (Preset::CompiledOut, State::CompiledOut) | (Preset::NotStarted, State::Off) => Ok(()),
@@ -64,11 +64,11 @@ impl Wanted {
                 "this server was built without the Performance Schema: leave --pfs away, or use another build",
             ),
             (Preset::NotStarted, State::On) => no(
-                "the Performance Schema is on, and can be turned off at the server's start alone: start the server with \
+                "the Performance Schema is on, and can be turned off only at the server's start: start the server with \
                  performance_schema=OFF",
             ),
             (_, State::Off) => no(
-                "the Performance Schema is off, and can be turned on at the server's start alone: start the server with \
+                "the Performance Schema is off, and can be turned on only at the server's start: start the server with \
                  performance_schema=ON",
             ),
             (_, State::On) => Ok(()),
