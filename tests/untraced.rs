@@ -108,7 +108,7 @@ fn where_not_even_proc_tells_the_waits_nothing_is_made_up() {
     let place = Place::new();
     let Some((run, why, told)) = run_on(&server, &place, Some(NO_LOOK)) else { return };
     let lost = run["not_measured"].to_string();
-    assert!(lost.contains("but for how long they ran and were ready to"), "{lost}");
+    assert!(lost.contains("except for how long they ran and were ready to"), "{lost}");
     assert!(lost.contains("that takes CAP_SYS_PTRACE, or to be the server's user"), "{lost}");
     assert_eq!(parts(&why), [], "{why}");
     assert!(told.contains("not traced") && told.contains("Suspects"), "{told}");

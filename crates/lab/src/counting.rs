@@ -1,4 +1,8 @@
-//! What counts where a server's time goes: the best that this machine allows.
+//! Chooses how the time of a server's threads is counted: by programs in the kernel; where these are not allowed, by samples of the
+//! threads' states from `/proc`; for a server on another machine, by programs at the load's side of the wire only.
+//!
+//! What a choice leaves out is text for the report's "not measured". Where the server's side is missing, suspects come from what the
+//! server itself reports: its process list, its lock tables and its counters (`whyso_explain`, `suspects/untraced.rs`).
 
 use std::time::Duration;
 
@@ -9,31 +13,34 @@ use crate::processes::Processes;
 pub(crate) const THREADS: &str = "the time of the server's threads";
 pub(crate) const NOT_HERE: &str = "its process is not on this machine, or can't be found from here";
 
-/// What is seen of a server's work.
+/// How much of a server's work is seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sight {
     /// Every request, and every state of its thread.
     Requests,
     /// Samples of the threads' states.
     Threads,
-    /// Of the threads only when they ran and were ready to.
+    /// When the threads ran and when they were ready to, and nothing of their waits.
     Cpu,
-    /// The load's side of the wire alone.
+    /// Only the load's side of the wire.
     Wire,
 }
 
-/// What counts: the programs in the kernel, or looks at /proc where those are not allowed.
+/// What counts: programs in the kernel, or samples from `/proc` where those are not allowed.
 pub(crate) enum Counting {
     Traced(Box<Tracer>),
     Sampled(Box<Sampler>),
-    /// The server's process is not to be seen.
+    /// The server's process can't be seen from here.
     Wire(Box<Tracer>),
 }
 
 impl Counting {
-    /// The best that this machine allows of a server's process, and what is lost by it, for a report.
+    /// The most detailed kind that this machine allows for a server's process, and what it leaves out, for the report.
     ///
-    /// `stacks`: whether they will be taken, too. `client_ports`: where it takes clients.
+    /// `stacks`: whether stacks will be taken, too. `client_ports`: TCP ports at which the server takes clients.
+    ///
+    /// # Errors
+    /// Neither the programs nor `/proc` can be read; the text says why.
     pub(crate) fn of(
         pid: u32,
         stacks: bool,
@@ -47,7 +54,7 @@ impl Counting {
         }
     }
 
-    /// The same of processes of any kind. Without the programs one can be looked at, and not several.
+    /// The same for processes of any kind. Without the programs, one process can be sampled, and not several.
     pub(crate) fn of_processes(
         processes: &Processes,
         stacks: bool,
@@ -62,31 +69,34 @@ impl Counting {
         }
     }
 
-    /// Looks at /proc, as the programs are not allowed.
+    /// Samples from `/proc`, because the programs are not allowed.
     fn sampled(pid: u32, error: &whyso_trace::Error) -> Result<(Counting, Option<String>), String> {
-        let sampler = Sampler::start(pid)
-            .map_err(|second| format!("{error}; nor can its threads be looked at: {second}"))?;
+        let sampler = Sampler::start(pid).map_err(|second| {
+            format!("{error}; its threads' states can't be sampled from /proc either: {second}")
+        })?;
         let lost = if sampler.sees_waits() {
             format!(
                 "where requests begin and end, what lies between client and server, waits by file, and pauses: {error}. The states \
-                 of the server's threads are samples from /proc, some times a second: what its connections' threads do \
-                 besides waiting for their clients stands for their requests"
+                 of the server's threads are samples from /proc, several times per second. What connections' threads do, \
+                 apart from waiting for their clients, stands in for their requests"
             )
         } else {
             format!(
-                "{THREADS}, but for how long they ran and were ready to: {error}. What they wait for may not be read in \
+                "{THREADS}, except for how long they ran and were ready to: {error}. What they wait for can't be read in \
                  /proc either: that takes CAP_SYS_PTRACE, or to be the server's user"
             )
         };
         Ok((Counting::Sampled(Box::new(sampler)), Some(lost)))
     }
 
-    /// The load's side alone.
+    /// Only the load's side of the wire, and what that leaves out, for the report.
     pub(crate) fn of_the_wire() -> Result<(Counting, Option<String>), String> {
-        let tracer = Tracer::start(&TraceSpec::default())
-            .map_err(|error| format!("{NOT_HERE}; nor is what lies past the wire told apart: {error}"))?;
+        let tracer = Tracer::start(&TraceSpec::default()).map_err(|error| {
+            format!("{NOT_HERE}, and the load's side of the wire can't be traced: {error}")
+        })?;
         let lost = format!(
-            "{THREADS}: {NOT_HERE}. The time budget stops at the wire, and causes are told from counters alone"
+            "{THREADS}: {NOT_HERE}. The time budget stops at the wire. Suspects come from the server's process list, its \
+             lock tables and its counters"
         );
         Ok((Counting::Wire(Box::new(tracer)), Some(lost)))
     }
@@ -128,7 +138,7 @@ impl Counting {
         }
     }
 
-    /// The sums at a window's end, where whose the requests are is decided.
+    /// The sums at a window's end. This reading decides which requests were the load's.
     pub(crate) fn read_to_end(&mut self) -> Reading {
         match self {
             Counting::Traced(tracer) | Counting::Wire(tracer) => tracer.read_to_end(),
@@ -158,7 +168,7 @@ impl Counting {
         }
     }
 
-    /// Between two looks, where there is more to do than to read sums.
+    /// Time between two samples; `None` where the programs keep the sums.
     pub(crate) fn look_interval(&self) -> Option<Duration> {
         match self {
             Counting::Traced(_) | Counting::Wire(_) => None,

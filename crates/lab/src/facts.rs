@@ -15,8 +15,8 @@ use crate::prepare::Tested;
 use crate::run::GOODBYE_TIME_MAX;
 use crate::{Error, Plan};
 
-/// Said in every recording without stacks.
-pub(crate) const COUNTERS_ALONE: &str =
+/// Listed as not measured in every recording without stacks.
+pub(crate) const WITHOUT_STACKS: &str =
     "where inside the server the time goes: which function, and which lock (no stacks were taken)";
 
 /// The beginning of `run.json`.
@@ -80,7 +80,7 @@ pub(crate) fn new_info(
         host: host_facts(data_dir),
         server,
         anchors: vec![Anchor::now()],
-        not_measured: vec![COUNTERS_ALONE.to_string()],
+        not_measured: vec![WITHOUT_STACKS.to_string()],
         ..RunInfo::default()
     }
 }

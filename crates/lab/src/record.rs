@@ -153,11 +153,11 @@ fn record_processes(
     let mut spec = plan.spec(&facts::allowed_cpus());
     spec["process"] = json!(processes.words);
     let mut info = facts::new_info(&plan.command_line, spec, server, None);
-    info.not_measured = vec![facts::COUNTERS_ALONE.to_string()];
+    info.not_measured = vec![facts::WITHOUT_STACKS.to_string()];
     info.not_measured.extend(lost);
     if processes.pids.len() > 1 {
         info.not_measured.push(format!(
-            "memory, page faults and open files of the other {} processes: the kernel's own counters were read of process {} alone",
+            "memory, page faults and open files of the other {} processes: the kernel's own counters were read only for process {}",
             processes.pids.len() - 1,
             processes.pids[0]
         ));

@@ -11,7 +11,7 @@ use whyso_trace::{Generator, Reading};
 
 use self::keeper::Keeper;
 use crate::counting::{Counting, NOT_HERE, Sight, THREADS};
-use crate::facts::COUNTERS_ALONE;
+use crate::facts::WITHOUT_STACKS;
 use crate::recording::Recording;
 use crate::sql_trace::{COMMANDS, SqlTracing, ToFollow};
 use crate::stacks::{BusyFunctions, StackTaking};
@@ -129,7 +129,7 @@ impl Tracing {
         });
         let (asked, asks) = sync_channel(ASKED_MAX);
         if stacks.is_some() {
-            recording.info.not_measured.retain(|line| line != COUNTERS_ALONE);
+            recording.info.not_measured.retain(|line| line != WITHOUT_STACKS);
         }
         let sight = counting.sight();
         let mut keeper = Keeper::new(counting, servers, wanted.generator, recording.recorder.clone());
