@@ -113,8 +113,8 @@ fn levels(comparison: &Comparison) -> CompareTable {
         "ratio",
         "95 %",
         "p",
-        "could see",
-        "the second is",
+        "detectable",
+        "verdict",
     ];
     let mut rows: Vec<Vec<String>> = comparison.rows.iter().map(|row| level(row, comparison)).collect();
     if comparison.of != Of::Starts {
@@ -172,7 +172,7 @@ fn level(row: &Row, comparison: &Comparison) -> Vec<String> {
     ]
 }
 
-/// As per cent; two blocks that disagree could see hardly anything.
+/// As per cent; two blocks that disagree detect hardly anything.
 fn seen_words(ratio: f64) -> String {
     let percent = (ratio - 1.0) * 100.0;
     if percent > 1000.0 { "over 1,000 %".to_string() } else { format!("{percent:.1} %") }
@@ -188,7 +188,7 @@ fn level_notes(comparison: &Comparison) -> Vec<String> {
     if rows.iter().any(|row| row.contrast.p.is_some()) {
         let unit = if comparison.of == Of::Starts { "Each run is one start of the server. " } else { "" };
         notes.push(format!(
-            "{unit}Means are geometric; p is corrected for all rows (Holm). What each could see is the smallest difference \
+            "{unit}Means are geometric; p is corrected for all rows (Holm). \"Detectable\" is the smallest difference \
              that would be found in four of five repetitions at the corrected level. \"No difference found\" needs an equivalence \
              test, corrected likewise: the difference is within ±{} %.",
             comparison.matters_percent
@@ -228,7 +228,7 @@ fn settings(differing: &[Differing]) -> CompareTable {
         notes.push(format!("and {} more: --json has them all", differing.len() - SETTINGS_MAX));
     }
     CompareTable {
-        title: "What was set or found otherwise".to_string(),
+        title: "Settings and facts that differ".to_string(),
         head: ["of", "name", "first", "second"].map(str::to_string).to_vec(),
         words: vec![0, 1, 2, 3],
         rows: differing.iter().take(SETTINGS_MAX).map(row).collect(),
@@ -350,7 +350,7 @@ mod tests {
             "3 blocks",
             "sync_binlog",
             "3.00/transaction",
-            "could see",
+            "detectable",
         ] {
             assert!(shown.contains(part), "no {part:?} in\n{shown}");
         }

@@ -43,7 +43,7 @@ pub(crate) enum Command {
     Record(RecordArgs),
     /// Many runs that answer one question: servers × settings × users, fresh starts in random order, compared within blocks
     Study(crate::study::StudyArgs),
-    /// Compare recorded runs, each one fresh start: what is faster, how sure that is, what was set otherwise, and what else differs
+    /// Compare recorded runs, each one fresh start: what is faster, how sure that is, which settings differ, and what else differs
     Compare(crate::compare::CompareArgs),
     /// Show recorded runs in order of time, and where they became faster or slower for good
     History(crate::compare::HistoryArgs),

@@ -87,8 +87,8 @@ pub fn study_notes(answer: &Answer) -> Vec<String> {
     if answer.curves.is_empty() {
         notes.push(format!(
             "Differences are of the geometric mean of ratios to the baseline in the same block, with Student's 95 % interval. p is corrected for all \
-             comparisons of the study (Holm). What each could see is the smallest difference that it would find in four of five repetitions; beyond {} %, \
-             where none is found, it is too noisy to say.",
+             comparisons of the study (Holm). \"Detectable\" is the smallest difference that would be found in four of five repetitions. \"No difference found\" \
+             needs an equivalence test, corrected likewise: the difference is within ±{} %.",
             grouped(answer.matters_percent)
         ));
     } else {

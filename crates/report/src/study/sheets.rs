@@ -144,7 +144,7 @@ fn compared(answer: &Answer, place: &(String, String)) -> Sheet {
         head.push("best tuning".to_string());
     }
     head.push(words(&answer.metric));
-    head.extend(["of its starts", "difference", "95 %", "p", "could see", "verdict"].map(str::to_string));
+    head.extend(["of its starts", "difference", "95 %", "p", "detectable", "verdict"].map(str::to_string));
     let row = |line: &&Line| {
         let spread = |of: fn(&Spread) -> String| line.spread.as_ref().map_or_else(untold, of);
         let compared =
@@ -316,7 +316,7 @@ fn steps(answer: &Answer) -> Sheet {
     };
     let mut sheet = Sheet {
         title: "Step by step: what each adds to the one before".to_string(),
-        head: ["users", "where", "step", "difference", "95 %", "p", "could see", "verdict"]
+        head: ["users", "where", "step", "difference", "95 %", "p", "detectable", "verdict"]
             .map(str::to_string)
             .to_vec(),
         words: vec![1, 2, 7],
