@@ -35,7 +35,7 @@ describe('a comparison of two runs', () => {
       const { page, complaints } = await served.at(`/compare?first=${ID}&second=${other}`, width, scheme);
       await drawn(page);
       await page.locator('#flame canvas').waitFor();
-      expect(await table(page, 'What was set or found otherwise').textContent()).toContain('innodb_flush_log_at_trx_commit');
+      expect(await table(page, 'Settings and facts that differ').textContent()).toContain('innodb_flush_log_at_trx_commit');
       expect(await table(page, 'What differs most at').locator('tbody tr').count()).toBeGreaterThan(3);
       expect(await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth)).toBeLessThanOrEqual(0);
       expect(complaints).toEqual([]);
