@@ -183,6 +183,7 @@ fn generator(case: &Case) -> Option<Claim> {
     )
 }
 
+/// The way between the two sides. Sending itself is that of [`super::clients`]' slow readers.
 fn network(case: &Case) -> Option<Claim> {
     let unit = case.unit();
     if case.are_cpus_full() && case.machine.shared {
@@ -190,9 +191,9 @@ fn network(case: &Case) -> Option<Claim> {
     }
     let parts = if case.variable("thread_handling") == Some("pool-of-threads") {
         // There a request waits in its socket for a thread of the pool.
-        vec![Part::NetSend, Part::TransitOut]
+        vec![Part::TransitOut]
     } else {
-        vec![Part::TransitIn, Part::NetSend, Part::TransitOut]
+        vec![Part::TransitIn, Part::TransitOut]
     };
     let ms: f64 = parts.iter().map(|part| case.ms(*part)).sum();
     if case.share(ms) < 0.1 {
