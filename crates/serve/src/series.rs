@@ -284,9 +284,7 @@ fn on_grid(opened: &Opened, found: &Found<'_>, grid: &Grid, mode: Mode) -> Answe
 
 fn each_transaction(opened: &Opened, rate: &[f64], grid: &Grid) -> Answer<Vec<f64>> {
     let Some(column) = opened.transactions() else {
-        return Err(Refused::bad(
-            "the load was not recorded in this run: nothing is known per transaction",
-        ));
+        return Err(Refused::bad("the load was not recorded in this run: nothing is known per transaction"));
     };
     let transactions = gauge_on_grid(&column.t_ns, &column.value, grid);
     Ok(per_transaction(rate, &transactions))

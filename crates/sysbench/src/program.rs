@@ -248,7 +248,9 @@ fn run_events(
         ));
     }
     if settings.is_unverified {
-        note("whyso: connections were encrypted, but the server was not verified; --mysql-ssl-ca=FILE verifies it");
+        note(
+            "whyso: connections were encrypted, but the server was not verified; --mysql-ssl-ca=FILE verifies it",
+        );
     }
     match ended.recorded {
         Some(Ok(folder)) => {

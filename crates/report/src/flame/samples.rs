@@ -346,7 +346,7 @@ mod tests {
         assert!(head.threads.is_empty() && columns[1].iter().all(|thread| thread.is_nan()));
         assert_eq!(
             head.note,
-            "To keep this page small, windows of its stacks are in steps of 10 s. Its stacks are told apart by role alone: `whyso \
+            "To keep this page small, windows of its stacks are in steps of 10 s. Its stacks are divided only by role: `whyso \
              functions` chooses them by thread, name, connection and statement."
         );
         let (_, calls, _) = flame.tree();

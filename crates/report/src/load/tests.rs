@@ -117,8 +117,7 @@ fn what_makes_a_number_doubtful_stands_under_the_table() {
 #[test]
 fn what_was_in_flight_fails_a_service_level_by_its_age_and_is_noted_by_its_level() {
     let mut level = level(0, 8, 100.0);
-    level.result.in_flight =
-        Some(InFlight { transactions: 4, oldest_ms: 5_940.0, ..InFlight::default() });
+    level.result.in_flight = Some(InFlight { transactions: 4, oldest_ms: 5_940.0, ..InFlight::default() });
     level.result.slo = vec![SloResult {
         kind: "transaction".to_string(),
         measure: "max".to_string(),

@@ -466,7 +466,7 @@ fn series() -> Operation {
     let modes = json!({ "type": "string", "enum": ["rate", "raw", "per_transaction"], "default": "rate" });
     let number = json!({ "type": "integer", "minimum": 0, "maximum": u32::MAX });
     let [from_s, to_s] = window();
-    reading("series", "Series over a window, as a chart of a given width in pixels draws them", &[400, 404, 409])
+    reading("series", "Series over a window, as a chart of a given width draws them", &[400, 404, 409])
         .with(vec![
             run_id(),
             listed(
