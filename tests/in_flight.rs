@@ -7,7 +7,9 @@ use std::process::Output;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use common::{OwnServer, Place, SOON, drives_a_level, finish, kill, output, spawn, text, wait_until};
+use common::{
+    OwnServer, Place, SOON, drives_a_level, finish, kill, output, server_pids_under, spawn, text, wait_until,
+};
 use serde_json::Value;
 
 fn number(value: &Value) -> f64 {
@@ -69,12 +71,17 @@ fn users_that_sleep_through_the_window_are_in_its_tail_its_users_time_and_its_se
 /// A load of four seconds whose server is stopped in its second second, and continued at that time or, without one, when the
 /// program has ended. How long the program took after the window is given too.
 fn stopped_in_mid_level(more: &[&str], continued_after: Option<Duration>) -> (Value, Duration) {
-    let server = OwnServer::start();
+    let args = ["load", "--query", "SELECT 1", "--users", "4", "--seconds", "4"];
     let place = Place::new();
+    stopped(&place, &[&args[..], more].concat(), continued_after)
+}
+
+/// The same for any command, in whose first level the server is stopped.
+fn stopped(place: &Place, args: &[&str], continued_after: Option<Duration>) -> (Value, Duration) {
+    let server = OwnServer::start();
     let dsn = server.dsn("root", "mysql");
-    let args = ["load", "--query", "SELECT 1", "--dsn", &dsn, "--users", "4", "--seconds", "4"];
-    let rest = ["--warmup", "0", "--slo", "max=500ms", "--json"];
-    let child = spawn(&mut place.whyso(&[&args[..], &rest, more].concat()));
+    let rest = ["--dsn", &dsn, "--warmup", "0", "--slo", "max=500ms", "--json"];
+    let child = spawn(&mut place.whyso(&[args, &rest].concat()));
     assert!(wait_until(SOON, || drives_a_level(child.id())), "no level began");
     let begin = Instant::now();
     thread::sleep(Duration::from_millis(1_500));
@@ -83,7 +90,7 @@ fn stopped_in_mid_level(more: &[&str], continued_after: Option<Duration>) -> (Va
         thread::sleep(time.saturating_sub(begin.elapsed()));
         kill(server.pid(), libc::SIGCONT);
     }
-    let output = finish(child, Duration::from_secs(60));
+    let output = finish(child, Duration::from_secs(90));
     let took = begin.elapsed();
     kill(server.pid(), libc::SIGCONT);
     (failed(&output), took)
@@ -134,4 +141,93 @@ fn a_server_that_stops_in_mid_level_fails_its_service_level_and_the_load_is_not_
     assert_eq!(median["is_lower_bound"], true, "{median}");
     assert!((100.0..1_500.0).contains(&number(&median["latency_ms"])), "{median}");
     assert!(took < Duration::from_secs(40), "a server that hangs keeps the load for {took:?}");
+}
+
+/// A run of two levels whose server is stopped in the first.
+fn run_stopped(continued_after: Option<Duration>) -> (Value, Duration) {
+    let place = Place::new();
+    let file = place.path().join("one.sql");
+    fs::write(&file, "SELECT 1;\n").unwrap();
+    let args = ["run", file.to_str().unwrap(), "--users", "2,4", "--seconds", "4"];
+    stopped(&place, &args, continued_after)
+}
+
+/// The first level was silent and failed its service level, and so the run is not complete.
+fn assert_run_is_cut_short(out: &Value) {
+    let level = &out["levels"][0];
+    assert_closed(level);
+    for why in [&level["cut_short"], &out["ended"]["why"]] {
+        assert!(why.as_str().is_some_and(|why| why.contains("answered nothing in the last 2.")), "{why}");
+    }
+    assert_eq!((&out["ended"]["how"], &out["usable"]), (&"cut_short".into(), &false.into()), "{out}");
+    let headline = out["headline"].as_str().unwrap();
+    assert!(headline.starts_with("Not usable") && headline.contains("answered nothing"), "{headline}");
+    let slo = &level["slo"][0];
+    assert_eq!((&slo["held"], &slo["is_lower_bound"]), (&false.into(), &true.into()), "{slo}");
+    assert!((2_000.0..3_000.0).contains(&number(&slo["measured_ms"])), "{slo}");
+}
+
+#[test]
+fn a_run_whose_server_stops_in_mid_level_is_not_complete_and_leaves_without_it() {
+    let (again, never) = thread::scope(|scope| {
+        let again = scope.spawn(|| run_stopped(Some(Duration::from_secs(5))));
+        let never = scope.spawn(|| run_stopped(None));
+        (again.join().unwrap(), never.join().unwrap())
+    });
+    let (out, _) = again;
+    assert_run_is_cut_short(&out);
+    // The server answers again: the second level, and the better one once more.
+    let levels = out["levels"].as_array().unwrap();
+    assert_eq!(levels.len(), 3, "{out}");
+    for level in &levels[1..] {
+        assert_eq!((&level["users"], &level["cut_short"]), (&4.into(), &Value::Null), "{level}");
+        assert_eq!(level["slo"][0]["is_lower_bound"], false, "{level}");
+    }
+
+    let (out, took) = never;
+    assert_run_is_cut_short(&out);
+    assert_eq!(out["levels"].as_array().unwrap().len(), 1, "no connection for a second level: {out}");
+    assert!(took < Duration::from_secs(60), "a server that hangs keeps the run for {took:?}");
+}
+
+#[test]
+fn a_run_whose_own_server_stops_in_mid_level_ends_it_all_the_same() {
+    let place = Place::new();
+    let args = ["--users", "4", "--seconds", "4", "--slo", "max=500ms", "--json"];
+    let child = spawn(&mut place.run(&args));
+    assert!(wait_until(SOON, || drives_a_level(child.id())), "no level began");
+    // A second of it warms up.
+    thread::sleep(Duration::from_millis(2_500));
+    let begin = Instant::now();
+    let [server] = server_pids_under(place.path())[..] else { panic!("one server was started") };
+    kill(server, libc::SIGSTOP);
+    let output = finish(child, Duration::from_secs(90));
+    assert!(begin.elapsed() < Duration::from_secs(60), "a server that hangs keeps the run");
+    assert_run_is_cut_short(&failed(&output));
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_search_for_capacity_ends_where_the_server_stops_and_has_no_answer() {
+    let search = |more: &[&str], continued_after| {
+        let place = Place::new();
+        let args = ["load", "--query", "SELECT 1", "--users", "4", "--seconds", "4", "--find-capacity"];
+        stopped(&place, &[&args[..], more].concat(), continued_after)
+    };
+    let (closed, open) = thread::scope(|scope| {
+        // Stopped while it finds out where to begin; it answers again before the level has ended to the last statement.
+        let closed = scope.spawn(|| search(&[], Some(Duration::from_secs(5))));
+        let open = scope.spawn(|| search(&["--rate", "100", "--arrivals", "uniform"], None));
+        (closed.join().unwrap(), open.join().unwrap())
+    });
+    for (out, took) in [&closed, &open] {
+        assert_silent(out);
+        assert_eq!(out["levels"].as_array().unwrap().len(), 1, "a probe after it: {out}");
+        assert!(*took < Duration::from_secs(40), "a server that hangs keeps the search for {took:?}");
+    }
+    assert_eq!(closed.0["capacity"], Value::Null, "{}", closed.0);
+    // That the server hung at this rate does not make the rate one that fails.
+    let capacity = &open.0["capacity"];
+    assert_eq!((&capacity["holds_per_s"], &capacity["fails_per_s"]), (&Value::Null, &Value::Null));
+    assert_eq!(capacity["probes"].as_array().map(Vec::len), Some(0), "{capacity}");
 }

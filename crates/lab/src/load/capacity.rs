@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use whyso_explain::capacity::{Answer, ProbeResult, Search};
 use whyso_load::{Pacing, Think};
-use whyso_record::run::{Ended, Level};
+use whyso_record::run::Level;
 
 use super::session::Session;
 use crate::Error;
@@ -14,13 +14,15 @@ use crate::engine::Engine;
 const START_SHARE: f64 = 0.5;
 
 impl Session<'_> {
+    /// Searches until the answer stands. A server that stops answering ends the search: that it hung says nothing of the rate, and each
+    /// probe depends on those before it.
     pub(super) fn find_capacity(&mut self, engine: &mut (Engine, &str)) -> Result<(), Error> {
         let Some(start_per_s) = self.start(engine)? else { return Ok(()) };
         let mut search = Search::new(start_per_s);
         let mut probes = Vec::new();
         while let Some(rate_per_s) = search.next_per_s() {
             let goes_on = self.level(engine, &self.plan.level_at_rate(rate_per_s), Duration::ZERO)?;
-            if self.stop.is_asked() || self.outcome.failure.is_some() {
+            if self.stop.is_asked() || self.outcome.failure.is_some() || self.silent.is_some() {
                 break;
             }
             let Some(level) = self.last() else { break };
@@ -42,7 +44,7 @@ impl Session<'_> {
         }
         let users = self.plan.users.first().copied().unwrap_or(1);
         let closed = self.plan.level(users, Pacing::Closed { think: Think::None, active: None });
-        if !self.level(engine, &closed, Duration::ZERO)? {
+        if !self.level(engine, &closed, Duration::ZERO)? || self.silent.is_some() {
             return Ok(None);
         }
         Ok(self.last().map(|level| level.result.transactions_per_s * START_SHARE))
@@ -59,9 +61,6 @@ fn why_not_held(level: &Level) -> String {
         return format!("the load generator was the limit: {}", result.client_limit);
     }
     let mut reasons = Vec::new();
-    if let Ended::CutShort { why, .. } = &level.ended {
-        reasons.push(why.clone());
-    }
     for slo in result.slo.iter().filter(|slo| !slo.held) {
         reasons.push(match slo.measured_ms {
             Some(measured) => {

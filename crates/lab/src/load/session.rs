@@ -22,7 +22,7 @@ pub(super) struct Session<'a> {
     pub(super) stop: &'a Stop,
     pub(super) outcome: LoadOutcome,
     /// Why the first level that met a server without answers is not complete.
-    silent: Option<String>,
+    pub(super) silent: Option<String>,
 }
 
 impl<'a> Session<'a> {
@@ -52,10 +52,7 @@ impl<'a> Session<'a> {
             }
             self.outcome.failure = Some(error.to_string());
         }
-        // A search counts such a level as a probe that failed.
-        if self.outcome.capacity.is_none() {
-            self.outcome.failure = self.outcome.failure.take().or(self.silent.take());
-        }
+        self.outcome.failure = self.outcome.failure.take().or(self.silent.take());
         self.outcome.interrupted = self.stop.is_asked();
         if self.outcome.levels.is_empty() {
             return Err(Error::Interrupted);
