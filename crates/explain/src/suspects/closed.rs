@@ -38,6 +38,11 @@ impl Station {
         let queued = self.demand_ms * (1.0 + self.competitors) / self.cpus / room;
         queued.max(self.demand_ms)
     }
+
+    /// The number of CPUs at which one transaction takes this time there, its queue included, where nobody competes.
+    pub(super) fn cpus_for(demand_ms: f64, residence_ms: f64, users: f64, per_ms: f64) -> f64 {
+        demand_ms / residence_ms + ((users - 1.0) / users).max(0.0) * per_ms * demand_ms
+    }
 }
 
 impl Closed {
@@ -115,6 +120,15 @@ mod tests {
         let mut system = closed(1.0, 0.0, 1.0, 1.0);
         system.stations[0].competitors = 1.0;
         assert!(is_near(system.throughput(), 0.5));
+    }
+
+    #[test]
+    fn the_cpus_for_a_queue_give_that_queue() {
+        let (demand_ms, users, per_ms) = (1.0, 8.0, 1.8);
+        let cpus = Station::cpus_for(demand_ms, 3.5, users, per_ms);
+        let station = Station { demand_ms, cpus, competitors: 0.0 };
+        assert!(is_near(Some(station.residence_ms(users, per_ms)), 3.5), "{cpus} CPUs");
+        assert!(cpus < 2.0, "what two CPUs have left for others: {cpus}");
     }
 
     #[test]

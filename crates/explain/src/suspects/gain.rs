@@ -9,7 +9,7 @@
 //! Where the evidence gives no bounds there is no estimate: of a load that the server does not slow down (an open loop, a recorded
 //! one), and of a server whose CPU time is not known.
 
-use super::case::Case;
+use super::case::{Case, FULL};
 use super::closed::{Closed, Station};
 use super::model::{Cause, Gain, Suspect};
 use super::plans;
@@ -19,6 +19,9 @@ use crate::numbers;
 
 /// No estimate goes beyond this.
 const GAIN_MAX: f64 = 1_000.0;
+
+/// A smaller gain is none.
+pub(super) const GAIN_MIN: f64 = 1.01;
 
 /// Other programs compete for the CPUs from this share of them on.
 const COMPETITORS_MIN: f64 = 0.05;
@@ -77,6 +80,31 @@ pub(super) fn predict(case: &Case, one: Held, all: &[Held]) -> Option<Gain> {
     Some(Gain { low: gain(low.min(high)), high: gain(high.max(low)) })
 }
 
+/// What bounds the gain of more CPUs, as a part of a sentence: what a transaction would still take with one for each user, or a full generator.
+/// `None` where there is no estimate, and where nothing measured the queues: then the model's waits are no more than a guess.
+pub(super) fn left_with_enough_cpus(case: &Case, all: &[Held]) -> Option<String> {
+    let system = System::new(case, all)?;
+    let per_ms = system.with_cpus(system.users)?;
+    let [server_ms, client_ms] = system.demand_ms;
+    if !system.is_shared && per_ms * client_ms > FULL * system.client_cpus {
+        return Some(
+            "with more CPUs for the server, those of the load generator would be the limit".to_string(),
+        );
+    }
+    if !case.is_traced() {
+        return None;
+    }
+    let (work_ms, waits_ms) = (server_ms + client_ms, (system.delay_ms - system.pause_ms).max(0.0));
+    Some(format!(
+        "with a CPU for each user a {} would still take an estimated {}: {} of work on CPUs, the load generator's included, and {} of waits that \
+         no CPU shortens",
+        case.unit(),
+        numbers::milliseconds(work_ms + waits_ms),
+        numbers::milliseconds(work_ms),
+        numbers::milliseconds(waits_ms)
+    ))
+}
+
 /// The level as a closed system.
 #[derive(Clone)]
 struct System {
@@ -93,6 +121,8 @@ struct System {
     /// Server and generator share the CPUs.
     is_shared: bool,
     competitors: f64,
+    /// Of the CPUs' time, what transactions may use: full CPUs also do work that belongs to none of them, such as the kernel's.
+    usable: f64,
     /// Time of a cycle that no CPU holds, chosen so that the model gives the measured throughput.
     delay_ms: f64,
     /// Of the cycle, what lies between transactions.
@@ -121,6 +151,7 @@ impl System {
             client_cpus: f64::from(machine.client_cpus.max(1)),
             is_shared: machine.shared,
             competitors: 0.0,
+            usable: 1.0,
             delay_ms: 0.0,
             pause_ms: match level.pacing {
                 Pacing::ClosedWithPauses => (cycle_ms - case.response_ms).max(0.0),
@@ -131,6 +162,7 @@ impl System {
         };
         let at_cpus_ms = at_cpus_ms(case, all).max(system.demand_ms.iter().sum());
         system.competitors = system.competitors(case, at_cpus_ms);
+        system.usable = system.usable(case, at_cpus_ms.min(cycle_ms));
         let by_model: f64 =
             system.stations(system.demand_ms).iter().map(|one| one.residence_ms(users, per_ms)).sum();
         system.delay_ms = (cycle_ms - by_model.min(at_cpus_ms)).max(0.0);
@@ -149,8 +181,24 @@ impl System {
         ready.max(of_others * self.server_cpus)
     }
 
+    /// Full CPUs whose queue was measured are as slow for a transaction as the queue is long. Without this the model takes the CPU
+    /// time that belongs to no transaction for idle time, and most of the queue for waits that more CPUs do not shorten.
+    fn usable(&self, case: &Case, at_cpus_ms: f64) -> f64 {
+        if !case.is_traced() || !case.are_cpus_full() || self.competitors > 0.0 {
+            return 1.0;
+        }
+        let of_client_ms = case.ms(Part::ClientCpu) + case.ms(Part::ClientDelay);
+        let (demand_ms, elsewhere_ms) = match self.is_shared {
+            true => (self.demand_ms.iter().sum(), 0.0),
+            false => (self.demand_ms[0], of_client_ms),
+        };
+        let residence_ms = (at_cpus_ms - elsewhere_ms).max(demand_ms);
+        let share = Station::cpus_for(demand_ms, residence_ms, self.users, self.per_ms) / self.server_cpus;
+        if share.is_finite() { share.min(1.0) } else { 1.0 }
+    }
+
     fn stations(&self, [server_ms, client_ms]: [f64; 2]) -> Vec<Station> {
-        let (cpus, competitors) = (self.server_cpus, self.competitors);
+        let (cpus, competitors) = (self.server_cpus * self.usable, self.competitors);
         if self.is_shared {
             return vec![Station { demand_ms: server_ms + client_ms, cpus, competitors }];
         }
@@ -296,18 +344,20 @@ pub(super) fn sentence(suspect: &Suspect) -> String {
         return String::new();
     };
     if suspect.id == Cause::Cpu {
-        return match high < 1.01 {
+        return match high < GAIN_MIN {
             true => {
                 " Estimate: more CPUs would change nothing, for next to nothing queues for them.".to_string()
             }
-            false => format!(
-                " Estimate: throughput would be {} times what it is with twice the CPUs, and {} times with one for each user.",
-                numbers::plain(low),
-                numbers::plain(high)
-            ),
+            false => {
+                let (low, high) = (numbers::plain(low), numbers::plain(high));
+                let each = if low == high { "no more".to_string() } else { format!("{high} times") };
+                format!(
+                    " Estimate: throughput would be {low} times what it is with twice the CPUs, and {each} with one for each user."
+                )
+            }
         };
     }
-    let bounds = if high < 1.01 {
+    let bounds = if high < GAIN_MIN {
         "throughput would be the same".to_string()
     } else if numbers::plain(low) == numbers::plain(high) {
         format!("throughput would be {} times what it is", numbers::plain(high))

@@ -36,7 +36,7 @@ use crate::numbers;
 use crate::regime::Shape;
 use case::Case;
 use claim::Claim;
-use gain::Held;
+use gain::{GAIN_MIN, Held};
 
 /// Smaller shares are not listed.
 const SHARE_MIN: f64 = 0.05;
@@ -374,6 +374,12 @@ impl Accused {
         text.push_str(untraced::basis(case));
         if let Some(cause) = runner_up {
             text.push_str(&format!("; {} comes too close to be distinguished from it", cause.name()));
+        }
+        if held.cause == Cause::Cpu
+            && predicted_gain.is_some_and(|gain| gain.high >= GAIN_MIN)
+            && let Some(left) = gain::left_with_enough_cpus(case, all)
+        {
+            text.push_str(&format!("; {left}"));
         }
         text.push('.');
         let evidence = without_repeats(self.claim.evidence);

@@ -3,6 +3,7 @@
 mod cpus;
 mod disks;
 mod made;
+mod more_cpus;
 mod waits;
 mod without_time;
 

@@ -66,7 +66,9 @@ fn suspects(suspects: &[Suspect]) -> String {
 
 /// "an estimated 1.9 to 3.7 times the throughput"
 fn estimate(gain: Gain) -> String {
-    format!("an estimated {:.2} to {:.2} times the throughput", gain.low, gain.high)
+    let (low, high) = (format!("{:.2}", gain.low), format!("{:.2}", gain.high));
+    let bounds = if low == high { high } else { format!("{low} to {high}") };
+    format!("an estimated {bounds} times the throughput")
 }
 
 /// What may be the cause, and was not measured.
