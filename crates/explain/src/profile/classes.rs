@@ -213,6 +213,11 @@ mod tests {
         check("lock", "inline_mysql_cond_wait < thd_async_state::wait_for_pending_ops()", Some("redo_flush"));
         check("lock", "futex_wait < net_real_write < net_flush", Some("redo_flush"));
         check("net_send", "sock_write < net_real_write < net_flush", None);
+        // Of a stripped build only functions that others may call have names.
+        check("lock", "futex_wait < ha_commit_trans < trans_commit_stmt", Some("redo_flush"));
+        check("lock", "futex_wait < MYSQL_BIN_LOG::log_and_order < ha_commit_trans", Some("binlog"));
+        check("lock", "futex_wait < MDL_context::acquire_lock < ha_commit_trans", Some("metadata_lock"));
+        check("cpu", "memcpy < ha_commit_trans < trans_commit_stmt", None);
         check("lock", "os_event::wait_low(long) < lock_wait_suspend_thread(que_thr_t*)", Some("row_lock"));
         check("lock", "lock_wait(que_thr_t*) < row_search_mvcc(unsigned char*)", Some("row_lock"));
         check(

@@ -34,9 +34,22 @@ fn is_binlog(path: &str) -> bool {
 }
 
 /// Commits of transactions that wrote something, for one transaction of the load.
-fn commits(case: &Case) -> f64 {
+pub(super) fn commits(case: &Case) -> f64 {
     let (begun, _) = case.counts(&["Handler_commit"]);
     if case.writes() > 0.0 { begun.max(1e-9) } else { 0.0 }
+}
+
+/// The log that threads were in writes and syncs of for longer, the binary log where that is not known and it is synced with each commit.
+pub(super) fn busier(case: &Case) -> Cause {
+    let busy = |is_one: fn(&str) -> bool| {
+        ["file_sync", "file_write"].map(|state| case.file_waits(state, is_one).busy).iter().sum::<f64>()
+    };
+    let syncs_binlog = case.is_on("log_bin") && case.number("sync_binlog").is_some_and(|every| every >= 1.0);
+    let is_binlog_busier = match case.has_file_waits() {
+        true => busy(is_binlog) > busy(is_redo),
+        false => syncs_binlog,
+    };
+    if is_binlog_busier { Cause::Binlog } else { Cause::RedoFlush }
 }
 
 fn redo_flush(case: &Case) -> Option<Claim> {

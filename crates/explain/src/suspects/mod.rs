@@ -15,6 +15,7 @@ mod claim;
 mod classes;
 mod clients;
 mod closed;
+mod commits;
 mod cpus;
 mod gain;
 mod latches;
@@ -194,7 +195,7 @@ fn accuse(case: &Case) -> Accusation {
     claims.extend(tables::claims(case));
     claims.extend(latches::claims(case));
     claims.extend(plans::claims(case));
-    let claims = untraced::settle(case, classes::settle(case, claims));
+    let claims = commits::settle(case, untraced::settle(case, classes::settle(case, claims)));
 
     let own_lock_ms: f64 = claims.iter().map(|claim| claim.lock_ms).sum();
     // The CPUs' pool can't hold what was measured to be someone's own, such as the attempts that a deadlock ended.

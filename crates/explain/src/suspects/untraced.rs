@@ -126,7 +126,7 @@ fn flushes_binlog_only(case: &Case) -> bool {
 }
 
 /// Time of a request that this number of samples stands for.
-fn ms(case: &Case, sessions: &Sessions, samples: f64) -> f64 {
+pub(super) fn ms(case: &Case, sessions: &Sessions, samples: f64) -> f64 {
     samples / sessions.looks * case.level.seconds * 1e3 / case.transactions
 }
 
@@ -140,7 +140,7 @@ fn described(doing: Doing, share: &Share) -> String {
 }
 
 /// "'Waiting for table metadata lock'"
-fn names(share: &Share) -> String {
+pub(super) fn names(share: &Share) -> String {
     let states = share.states.iter().take(STATES_MAX);
     numbers::list(&states.map(|state| format!("'{}'", state.name)).collect::<Vec<_>>())
 }

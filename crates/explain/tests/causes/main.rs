@@ -2,6 +2,7 @@
 
 mod cpus;
 mod disks;
+mod group_commit;
 mod made;
 mod more_cpus;
 mod waits;
