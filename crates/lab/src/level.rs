@@ -76,6 +76,14 @@ impl Cut {
     }
 }
 
+/// Why levels are not complete: first because the server had stopped answering, then because one failed, which may follow from the first.
+pub(crate) fn silent_then_failed(silent: Option<String>, failure: Option<String>) -> Option<String> {
+    match (silent, failure) {
+        (Some(silent), Some(failure)) => Some(format!("{silent}; then {failure}")),
+        (silent, failure) => silent.or(failure),
+    }
+}
+
 /// Runs one level to its end.
 pub(crate) fn run(
     engine: &mut Engine,

@@ -16,7 +16,7 @@ use crate::actions::Actions;
 use crate::engine::Engine;
 use crate::facts;
 use crate::leave::leave;
-use crate::level::Cut;
+use crate::level::{Cut, silent_then_failed};
 use crate::own_data::{fill_dictionaries, set_up};
 use crate::plan::What;
 use crate::prepare::{self, AskPassword, Tested, Wanted};
@@ -288,7 +288,7 @@ impl Lab<'_> {
             }
         }
         recording.info.actions = sweep.actions.finish(&recording.recorder);
-        failure.or(silent)
+        silent_then_failed(silent, failure)
     }
 
     /// A failure's message, with how the throw-away server ended where that is why.

@@ -10,7 +10,7 @@ use super::LoadOutcome;
 use super::plan::{LevelPlan, LoadPlan};
 use crate::Error;
 use crate::engine::Engine;
-use crate::level::{self, Cut, Job, Timing, Watch};
+use crate::level::{self, Cut, Job, Timing, Watch, silent_then_failed};
 use crate::pacing;
 use crate::progress::{IntervalNews, Listener, News, Running, Stop};
 use crate::result::{Asked, load_intervals};
@@ -52,7 +52,7 @@ impl<'a> Session<'a> {
             }
             self.outcome.failure = Some(error.to_string());
         }
-        self.outcome.failure = self.outcome.failure.take().or(self.silent.take());
+        self.outcome.failure = silent_then_failed(self.silent.take(), self.outcome.failure.take());
         self.outcome.interrupted = self.stop.is_asked();
         if self.outcome.levels.is_empty() {
             return Err(Error::Interrupted);

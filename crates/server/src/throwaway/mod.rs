@@ -241,6 +241,8 @@ impl ThrowAway {
         self.stopped_on_purpose = true;
         let Some(mut server) = self.server.take() else { return Ok(true) };
         server.signal(Signal::TERM);
+        // One that was stopped would take it only when it is continued.
+        server.signal(Signal::CONT);
         let status = server.wait(self.spec.stop_timeout).await;
         server.bury(&self.home);
         self.home.note_server(None)?;
