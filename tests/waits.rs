@@ -62,6 +62,27 @@ fn locks_by_name_are_a_cause_and_threads_without_work_are_idle() {
 }
 
 #[test]
+fn locks_by_name_and_sleep_on_purpose_are_named_by_stacks_and_without_a_tracer() {
+    let server = OwnServer::start();
+    let dsn = server.dsn("root", "mysql");
+    let named = "SELECT GET_LOCK('one', 10);\nSELECT SLEEP(0.005);\nSELECT RELEASE_LOCK('one');\n";
+    for (script, cause, least) in [(named, "user-lock", 0.5), ("SELECT SLEEP(0.01);\n", "sleep", 0.6)] {
+        for more in ["--stacks", "--no-trace"] {
+            if more == "--stacks" && !may_trace() {
+                continue;
+            }
+            let place = Place::new();
+            fs::write(place.path().join("script.sql"), script).unwrap();
+            let run = ["run", "script.sql", "--users", "8", "--seconds", "5", "--warmup", "1", "--json"];
+            json_of(&output(&mut place.whyso(&[&run[..], &["--dsn", &dsn, more]].concat())));
+            let why = why(&place, &place.only_run(), &[]);
+            assert_eq!(why["suspects"][0]["id"], cause, "{more}: {why:#}");
+            assert!(share(&why, cause) > least, "{more}: {why:#}");
+        }
+    }
+}
+
+#[test]
 fn a_client_that_reads_slowly_is_a_cause() {
     if !may_trace() {
         return;
