@@ -42,7 +42,7 @@ pub(super) fn settle(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
         return claims;
     }
     let why = format!(
-        "sessions were found in the state{} {} for {}: {} a {} were sleep until another session had the log on disk",
+        "sessions were found in the state{} {} for {}: {} per {} were sleep until another session had the log on disk",
         if share.states.len() > 1 { "s" } else { "" },
         untraced::names(&share),
         share.in_words(),
