@@ -5,13 +5,12 @@ mod choice;
 use std::collections::{BTreeMap, BTreeSet};
 
 use whyso_explain::profile::{
-    FunctionName, METRICS, Profile, ProfileSample, SourcePlace, Wake, is_observers, is_own_metric,
+    FunctionName, METRICS, ObserverStacks, Profile, ProfileSample, SourcePlace, Wake, is_own_metric,
 };
 use whyso_record::Recording;
 use whyso_record::data::{StackFrame, StackWait};
 use whyso_record::run::Window;
 use whyso_series::KnownBy;
-use whyso_trace::role::OBSERVER;
 use whyso_trace::{State, state};
 
 use crate::{Error, ThreadFilter};
@@ -73,11 +72,11 @@ pub fn profile_in(
         let why = because.map_or("it was recorded without --stacks", String::as_str);
         return Err(Error::Failed(format!("this run holds no stacks: {why}")));
     }
+    let named = frames.iter().map(|frame| (frame.stack, frame.function.as_str(), frame.module.as_str()));
     let mut taking = Taking {
         places,
         choice: Choice::new(recording, window, filter)?,
-        hides_observer: !filter.observer,
-        probes: probes(&frames),
+        hidden: (!filter.observer).then(|| ObserverStacks::new(named)),
         hidden_ns: 0.0,
         sampled: Sampled::default(),
     };
@@ -166,9 +165,8 @@ fn places_of_states(by: &[String]) -> Result<BTreeMap<&'static str, Vec<usize>>,
 struct Taking<'a> {
     places: BTreeMap<&'static str, Vec<usize>>,
     choice: Choice<'a>,
-    hides_observer: bool,
-    /// Stacks of the observer's own probes.
-    probes: BTreeSet<u32>,
+    /// What is left out as the observer's; `None`: nothing is.
+    hidden: Option<ObserverStacks>,
     /// What was left out as the observer's.
     hidden_ns: f64,
     sampled: Sampled,
@@ -181,7 +179,7 @@ impl Taking<'_> {
         if !self.choice.wants(taken, weight_ns.saturating_mul(places.len() as u64)) || places.is_empty() {
             return false;
         }
-        if self.hides_observer && (taken.role == OBSERVER || self.probes.contains(&taken.stack)) {
+        if self.hidden.as_ref().is_some_and(|hidden| hidden.holds(taken.role, taken.stack)) {
             self.hidden_ns += weight_ns as f64 * places.len() as f64;
             return false;
         }
@@ -193,16 +191,6 @@ impl Taking<'_> {
         }
         true
     }
-}
-
-/// The stacks of the observer's own probes.
-fn probes(frames: &[StackFrame]) -> BTreeSet<u32> {
-    let mut stacks: BTreeMap<u32, Vec<FunctionName>> = BTreeMap::new();
-    for frame in frames {
-        let function = FunctionName { name: frame.function.clone(), module: frame.module.clone() };
-        stacks.entry(frame.stack).or_default().push(function);
-    }
-    stacks.into_iter().filter(|(_, functions)| is_observers(functions)).map(|(stack, _)| stack).collect()
 }
 
 /// Who ended these waits, by each metric that they belong to.
@@ -373,6 +361,11 @@ mod tests {
         assert!((hidden.hidden_share - 0.8).abs() < 1e-9, "{}", hidden.hidden_share);
         let shown = taken(true);
         assert_eq!((shown.profile.samples.len(), shown.hidden_share), (3, 0.0));
+    }
+
+    #[test]
+    fn the_tracer_and_the_explanation_give_the_observers_threads_the_same_role() {
+        assert_eq!(whyso_trace::role::OBSERVER, whyso_explain::profile::OBSERVER_ROLE);
     }
 
     #[test]

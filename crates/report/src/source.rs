@@ -1,9 +1,8 @@
 //! Where a report's numbers come from.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use whyso_explain::profile::{FunctionName, is_observers};
+use whyso_explain::profile::ObserverStacks;
 use whyso_record::data::{Event, LoadInterval, SeriesId, SeriesKey, StackFrame, StackSample, StackWait};
 use whyso_record::run::{RunInfo, Window};
 use whyso_record::{Recording, StateLooks};
@@ -20,7 +19,7 @@ pub struct Column {
     pub value: Vec<f64>,
 }
 
-/// Stacks of the server's threads; no frames where none were taken.
+/// Stacks of the server's threads; no frames where none were taken. What the observer took is apart.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stacks {
     /// Threads that were found on CPUs.
@@ -32,12 +31,10 @@ pub struct Stacks {
     /// Which connection each thread worked for, and which statement it executed, as far as it is known.
     pub connections: Spans<u64>,
     pub statements: Spans<Arc<str>>,
-    /// Of the time of samples and waits, the share that the observer took, which is left out; 0 to 1.
-    pub hidden_share: f64,
+    /// Samples and waits of the observer's own probes, and of what the server did for the observer's connections.
+    pub observer_samples: Vec<StackSample>,
+    pub observer_waits: Vec<StackWait>,
 }
-
-/// The role of threads that work for the observer's own connections.
-const OBSERVER: &str = "observer";
 
 impl Stacks {
     /// Those of one window, without whom the threads worked for.
@@ -51,30 +48,28 @@ impl Stacks {
             frames: recording.frames()?,
             ..Stacks::default()
         };
-        Ok(stacks.without_observer())
+        Ok(stacks.with_observer_apart())
     }
 
-    /// Leaves out the stacks of the observer's own probes, and what the server did for the observer's connections.
-    fn without_observer(mut self) -> Stacks {
-        let mut functions: BTreeMap<u32, Vec<FunctionName>> = BTreeMap::new();
-        for frame in &self.frames {
-            let function = FunctionName { name: frame.function.clone(), module: frame.module.clone() };
-            functions.entry(frame.stack).or_default().push(function);
-        }
-        let probes: BTreeSet<u32> =
-            functions.into_iter().filter(|(_, stack)| is_observers(stack)).map(|(stack, _)| stack).collect();
-        let is_kept = |role: &str, stack: u32| role != OBSERVER && !probes.contains(&stack);
-        let all_ns = self.time_ns();
-        self.samples.retain(|one| is_kept(&one.role, one.stack));
-        self.waits.retain(|one| is_kept(&one.role, one.stack));
-        self.hidden_share = if all_ns > 0.0 { 1.0 - self.time_ns() / all_ns } else { 0.0 };
+    pub(crate) fn with_observer_apart(mut self) -> Stacks {
+        let named = self.frames.iter().map(|one| (one.stack, one.function.as_str(), one.module.as_str()));
+        let observer = ObserverStacks::new(named);
+        (self.observer_samples, self.samples) =
+            self.samples.into_iter().partition(|one| observer.holds(&one.role, one.stack));
+        (self.observer_waits, self.waits) =
+            self.waits.into_iter().partition(|one| observer.holds(&one.role, one.stack));
         self
     }
 
-    /// Nanoseconds that all samples and waits stand for.
-    fn time_ns(&self) -> f64 {
-        let samples = self.samples.iter().map(|one| one.weight_ns as f64);
-        samples.chain(self.waits.iter().map(|one| one.weight_ns as f64)).sum()
+    /// The observer's share of the time that all samples and waits stand for, 0 to 1.
+    pub fn observer_share(&self) -> f64 {
+        let time_ns = |samples: &[StackSample], waits: &[StackWait]| -> f64 {
+            let samples = samples.iter().map(|one| one.weight_ns as f64);
+            samples.chain(waits.iter().map(|one| one.weight_ns as f64)).sum()
+        };
+        let observer_ns = time_ns(&self.observer_samples, &self.observer_waits);
+        let all_ns = observer_ns + time_ns(&self.samples, &self.waits);
+        if all_ns > 0.0 { observer_ns / all_ns } else { 0.0 }
     }
 }
 
@@ -156,9 +151,9 @@ impl Source for Recording {
             frames,
             connections: self.connections_at_work(None)?,
             statements: self.statements_at_work(None)?.unwrap_or_default(),
-            hidden_share: 0.0,
+            ..Stacks::default()
         };
-        Ok(stacks.without_observer())
+        Ok(stacks.with_observer_apart())
     }
 
     fn problems(&self) -> Vec<String> {

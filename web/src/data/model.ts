@@ -357,7 +357,7 @@ export interface SinglesHead {
 /** The server's stacks, merged into one tree, and where its columns lie: see `crates/report/src/flame/mod.rs`. */
 export interface FlameHead {
   metrics: string[];
-  /** Kinds of threads, told apart. */
+  /** Whose time has columns of its own: kinds of threads, and `observer`. */
   threads: string[];
   modules: string[];
   /** Name, and place of its module; the first one stands for all calls. */
@@ -367,8 +367,8 @@ export interface FlameHead {
   /** Of how many nodes the time is in their callers', and the share of every column that each of them held less of. */
   folded: number;
   folded_below: number;
-  /** The share of the stacks' time that whyso's own probes and questions took, which is left out. */
-  hidden_share?: number;
+  /** The share of the stacks' time that whyso's own probes and questions took, 0 to 1. */
+  observer_share?: number;
   levels: FlameLevel[];
   /** What filters work on; null where it is too much for a page. */
   samples: SamplesHead | null;

@@ -27,6 +27,16 @@ export const METRIC_WORDS: Record<string, MetricWords> = METRICS;
 
 export const THREADS_WORDS: Record<string, string> = { connection: "connections' threads", background: 'background threads' };
 
+/** The kind of threads, and the role, whose time is whyso's own. */
+export const OBSERVER = 'observer';
+
+/** Places of the kinds of threads that are summed. `kind`: the chosen one, −1 for all; the observer's time is added only where it is asked for. */
+export function kindsOf(threads: string[], kind: number, withObserver: boolean): number[] {
+  const observer = threads.indexOf(OBSERVER);
+  const places = kind < 0 ? threads.map((_, at) => at).filter((at) => at !== observer) : [kind];
+  return withObserver && observer >= 0 ? [...places, observer] : places;
+}
+
 /** What the summed columns of a metric rest on: the intervals are of independent samples. */
 export function totalOf(level: FlameLevel | undefined, metric: number, threads: number[], metrics: number): { half_us: number; samples: number } {
   const columns = threads.flatMap((kind) => level?.columns[kind * metrics + metric] ?? []);

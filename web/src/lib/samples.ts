@@ -2,6 +2,7 @@
 
 import type { SamplesHead } from '../data/model.ts';
 import { asksForWork, hasThread, hasWork, type Wanted } from './filter.ts';
+import { OBSERVER } from './flamewords.ts';
 
 export interface Samples {
   head: SamplesHead;
@@ -46,12 +47,19 @@ export function samplesOf(head: SamplesHead, columns: Float64Array[], nodeOf: Fl
   };
 }
 
-/** By whom: 0 what the filter does not leave, 1 what is of its threads, 2 also known to be of some connection and statement where those are asked for, 3 what it leaves. */
-export function marksOf(samples: Samples, wanted: Wanted): Uint8Array {
+/**
+ * By whom: 0 what the filter does not leave, 1 what is of its threads, 2 also known to be of some connection and statement where those are asked for, 3 what it leaves.
+ * The observer's samples are left only where they are asked for, or their role is.
+ */
+export function marksOf(samples: Samples, wanted: Wanted, withObserver = false): Uint8Array {
   const { roles, threads, statements } = samples.head;
   return Uint8Array.from(samples.role, (role, whose) => {
     const [tid = -1, name = ''] = threads[samples.thread[whose] as number] ?? [];
-    if (!hasThread(wanted, { tid, name, role: roles[role] ?? '' })) return 0;
+    const isObserver = roles[role] === OBSERVER;
+    if (isObserver && !withObserver && wanted.role !== OBSERVER) return 0;
+    // Whose role is asked for does not matter to the observer's time: it was taken from all of them.
+    const asked = isObserver && withObserver ? { ...wanted, role: '' } : wanted;
+    if (!hasThread(asked, { tid, name, role: roles[role] ?? '' })) return 0;
     if (!asksForWork(wanted)) return 3;
     const said = samples.connection[whose] as number;
     const connection = Number.isNaN(said) ? null : said;

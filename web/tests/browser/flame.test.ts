@@ -30,21 +30,21 @@ const CALLS: Call[] = [
   [1, 'purge', 'mariadbd', 400, 0, 200, 100],
 ];
 
-/** The report with these calls; the background's columns hold a tenth of the connections'. */
-function made(calls: Call[], change: (flame: FlameHead) => void = () => {}): { url: string; remove: () => void } {
+/** The report with these calls; the background's columns hold a tenth of the connections', the observer's CPU time is by call in milliseconds. */
+function made(calls: Call[], change: (flame: FlameHead) => void = () => {}, observer: number[] = []): { url: string; remove: () => void } {
   const [tree, ...times] = [600_000, 600_001, 600_002];
   const modules = [...new Set(calls.map(([, , module]) => module))];
   const keys = [...new Set(calls.map(([, name, module]) => JSON.stringify([name, modules.indexOf(module)])))];
   const of = (at: number) => {
     const [cpu, lock] = [3 + 2 * at, 4 + 2 * at].map((place) => calls.map((call) => (call[place] as number) * 1000)) as [number[], number[]];
     const none = calls.map(() => 0);
-    return [cpu, lock, none, none, cpu.map((us) => us / 10), none, none, none];
+    return [cpu, lock, none, none, cpu.map((us) => us / 10), none, none, none, calls.map((_, call) => (observer[call] ?? 0) * 1000), none, none, none];
   };
   const columns = [of(0), of(1)];
   const flame: FlameHead = {
     metrics: ['cpu', 'lock', 'io', 'other'],
     knows_lines: false,
-    threads: ['connection', 'background'],
+    threads: ['connection', 'background', 'observer'],
     modules,
     names: keys.map((key) => JSON.parse(key) as [string, number]),
     nodes: calls.length,
@@ -152,6 +152,41 @@ test('metric, level and threads choose what is drawn', async () => {
   await section.getByRole('button', { name: 'CPU' }).click();
   await section.getByLabel('threads of the flame graph').selectOption({ label: 'all threads' });
   await expect.poll(() => section.locator('.axis').textContent()).toContain('660 ms');
+  await page.close();
+  changed.remove();
+});
+
+test("whyso's own probes and questions are hidden, with their share, until they are asked for", async () => {
+  const calls: Call[] = [...CALLS, [1, 'asm_exc_int3', '[kernel]', 0, 0, 0, 0]];
+  const changed = made(calls, (flame) => (flame.observer_share = 0.7), [...CALLS.map(() => 0), 2333]);
+  const { page, complaints } = await open(browser, changed.url);
+  const section = graph(page);
+  await expect.poll(() => section.locator('.axis').textContent()).toContain('1,000 ms');
+  expect(await section.getByLabel('threads of the flame graph').locator('option').allTextContents()).toEqual(["connections' threads", 'background threads', 'all threads']);
+  expect(await section.textContent()).toContain("Not shown: 70.0 % of the stacks' time, which whyso's own probes and questions took.");
+  expect(await hover(section, 1, 0.9)).toMatch(/^purge/);
+  const own = section.getByLabel("whyso's own time");
+  expect(await own.isChecked()).toBe(false);
+  await own.check();
+  await expect.poll(() => section.locator('.axis').textContent()).toContain('3,333 ms');
+  expect(await hover(section, 1, 0.9)).toMatch(/^asm_exc_int3.*2,333 ms/);
+  expect(await section.textContent()).toContain('Shown as well: 70.0 %');
+  await section.getByLabel('threads of the flame graph').selectOption({ label: 'all threads' });
+  await expect.poll(() => section.locator('.axis').textContent()).toContain('3,433 ms');
+  await own.uncheck();
+  await expect.poll(() => section.locator('.axis').textContent()).toContain('1,100 ms');
+  expect(complaints).toEqual([]);
+  await page.close();
+  changed.remove();
+});
+
+test('where whyso took no time of the stacks, there is nothing to show', async () => {
+  const changed = made(CALLS);
+  const { page } = await open(browser, changed.url);
+  const section = graph(page);
+  await section.locator('canvas').waitFor();
+  expect(await section.getByLabel("whyso's own time").count()).toBe(0);
+  expect(await section.textContent()).not.toContain('probes');
   await page.close();
   changed.remove();
 });

@@ -73,6 +73,17 @@ test('a filter leaves the samples of its threads, stretches and work, and says o
   expect([[...statement.exclusive], statement.known]).toEqual([[0, 10, 0], 10 / 70]);
 });
 
+test("the observer's samples are left only where they, or their role, are asked for", () => {
+  const traced = { ...samples, head: { ...head, roles: ['connection', 'observer'] } };
+  const of = (part: Partial<Wanted>, withObserver: boolean) => [...marksOf(traced, wanted(part), withObserver)];
+  expect(of({}, false)).toEqual([3, 3, 3, 0]);
+  expect(of({}, true)).toEqual([3, 3, 3, 3]);
+  expect(of({ role: 'connection' }, false)).toEqual([3, 3, 3, 0]);
+  expect(of({ role: 'connection' }, true)).toEqual([3, 3, 3, 3]);
+  expect(of({ role: 'observer' }, false)).toEqual([0, 0, 0, 3]);
+  expect(of({ tids: new Set([7]) }, true)).toEqual([3, 3, 3, 0]);
+});
+
 test('a window is that of the stretches around it', () => {
   expect(stretchesAround(head, 0, 0.2, 0.9)).toEqual({ places: [0, 1], from: 0, to: 1 });
   expect(stretchesAround(head, 0, 1, 1.5)).toEqual({ places: [1, 2], from: 1, to: 1.5 });

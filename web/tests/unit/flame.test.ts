@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { kindsOf } from '../../src/lib/flamewords.ts';
 import { callTree, difference, frameAt, frameOf, inclusiveOf, kindOf, label, layout, matching, pathTo, shade, shareOf, step, summed, toldApart, WIDTH_MIN } from '../../src/lib/flame.ts';
 
 /** all → main → (read → copy, walk → walk); all → other. Names by place: 0 all, 1 main, 2 read, 3 copy, 4 walk, 5 other. */
@@ -108,4 +109,12 @@ test('a label is cut to its room: first the parameters, then the name', () => {
   expect(label('do_command(THD*, bool)', 6)).toBe('do_co…');
   expect(label('(anonymous namespace)::f(int)', 26)).toBe('(anonymous namespace)::f');
   expect(label('do_command(THD*, bool)', 2)).toBe('');
+});
+
+test("the observer's time is added only where it is asked for", () => {
+  const threads = ['connection', 'background', 'observer'];
+  expect(kindsOf(threads, 0, false)).toEqual([0]);
+  expect(kindsOf(threads, -1, false)).toEqual([0, 1]);
+  expect(kindsOf(threads, 0, true)).toEqual([0, 2]);
+  expect(kindsOf(threads, -1, true)).toEqual([0, 1, 2]);
 });

@@ -25,7 +25,7 @@ pub use difference::{
 };
 pub use functions::{FunctionTime, Functions, functions};
 pub use metrics::{METRICS, is_own_metric, metric_of};
-pub use observer::is_observers;
+pub use observer::{OBSERVER_ROLE, ObserverStacks};
 pub use over_time::{Bins, OverTime, TimedSample, over_time};
 pub use relatives::{Attributed, Relatives, relatives};
 pub use source::{LineTime, SourcePlace, SourceTimes, Within, source_times};

@@ -1,37 +1,69 @@
-//! Which stacks are the observer's: those of the probes and programs by which a run was traced, in the middle of the server's own work.
+//! Which stacks are the observer's: those of the probes and programs by which a run was traced, in the middle of the server's own work, and
+//! those of the threads that work for the observer's own connections.
 
-use super::FunctionName;
+use std::collections::BTreeSet;
+
+/// The role of a thread while it works for a connection of the observer's.
+pub const OBSERVER_ROLE: &str = "observer";
 
 const KERNEL: &str = "[kernel]";
 /// Where a probed instruction is executed out of its line.
 const OUT_OF_LINE: &str = "[uprobes]";
 
-/// Functions of the kernel by which a breakpoint of a probe is entered, on x86-64 and aarch64: no server's own instruction leads there.
-const ENTRIES: [&str; 6] =
-    ["asm_exc_int3", "exc_int3", "do_int3", "el0_dbg", "uprobe_notify_resume", "handle_swbp"];
+/// Functions of the kernel by which it is entered at a breakpoint of a probe, and again after the probed instruction was executed by itself, on x86-64
+/// and aarch64: no server's own instruction leads there.
+const ENTRIES: [&str; 10] = [
+    "asm_exc_int3",
+    "exc_int3",
+    "do_int3",
+    "asm_exc_debug",
+    "exc_debug_user",
+    "el0_dbg",
+    "el0_brk64",
+    "el0_softstp",
+    "uprobe_notify_resume",
+    "handle_swbp",
+];
 /// How the names of programs and of the code around them begin.
 const PROGRAMS: [&str; 2] = ["bpf_prog_", "bpf_trampoline_"];
 
-/// Whether a stack, innermost function first, is that of a probe or of a program in the kernel. Stacks of other tracers on the
-/// machine look the same.
-pub fn is_observers(stack: &[FunctionName]) -> bool {
-    stack.iter().any(|function| {
-        let name = function.name.as_str();
-        let in_kernel = || ENTRIES.contains(&name) || PROGRAMS.iter().any(|begin| name.starts_with(begin));
-        function.module == OUT_OF_LINE || (function.module == KERNEL && in_kernel())
-    })
+/// Finds the observer's stacks among those of a recording. Stacks of other tracers on the machine look the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ObserverStacks {
+    /// Stacks with a probe, or with a program in the kernel.
+    probes: BTreeSet<u32>,
+}
+
+impl ObserverStacks {
+    /// `frames`: the functions of all stacks in any order, each as its stack's number, its name and its module.
+    pub fn new<'a>(frames: impl IntoIterator<Item = (u32, &'a str, &'a str)>) -> ObserverStacks {
+        let probes = frames.into_iter().filter(|(_, function, module)| is_of_a_probe(function, module));
+        ObserverStacks { probes: probes.map(|(stack, _, _)| stack).collect() }
+    }
+
+    /// Whether a sample or a wait is the observer's, by the role of its thread and the number of its stack.
+    pub fn holds(&self, role: &str, stack: u32) -> bool {
+        role == OBSERVER_ROLE || self.probes.contains(&stack)
+    }
+}
+
+/// Whether a function is on a stack only while a probe, or a program in the kernel, is executed.
+fn is_of_a_probe(function: &str, module: &str) -> bool {
+    let is_kernels =
+        || ENTRIES.contains(&function) || PROGRAMS.iter().any(|begin| function.starts_with(begin));
+    module == OUT_OF_LINE || (module == KERNEL && is_kernels())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn stack(frames: &[(&str, &str)]) -> Vec<FunctionName> {
-        let function = |(name, module): &(&str, &str)| FunctionName {
-            name: name.to_string(),
-            module: module.to_string(),
-        };
-        frames.iter().map(function).collect()
+    /// Whether stack 3 is the observer's, next to a stack of the server's.
+    fn is_observers(functions: &[(&str, &str)]) -> bool {
+        let all = functions.iter().map(|(function, module)| (3, *function, *module));
+        let stacks = ObserverStacks::new(all.chain([(2, "do_command", "mariadbd")]));
+        assert!(!stacks.holds("connection", 2));
+        stacks.holds("connection", 3)
     }
 
     #[test]
@@ -42,21 +74,35 @@ mod tests {
             &[("bpf_prog_0123456789abcdef_on_begin", KERNEL), ("uprobe_notify_resume", KERNEL)],
             &[("bpf_prog_89ab_on_switch", KERNEL), ("__schedule", KERNEL)],
             &[("[0x7fffffffe000]", OUT_OF_LINE)],
+            // After the single step, where the instruction's place has no name.
+            &[
+                ("irqentry_exit_to_user_mode", KERNEL),
+                ("exc_debug_user", KERNEL),
+                ("asm_exc_debug", KERNEL),
+                ("[unknown]", ""),
+            ],
         ] {
-            assert!(is_observers(&stack(&[kernel, &server].concat())), "{kernel:?}");
+            assert!(is_observers(&[kernel, &server].concat()), "{kernel:?}");
         }
     }
 
     #[test]
     fn what_the_server_does_itself_is_not() {
-        for frames in [
+        for functions in [
             &[("irqentry_exit_to_user_mode", KERNEL), ("asm_sysvec_apic_timer_interrupt", KERNEL)][..],
             &[("do_futex", KERNEL), ("futex_wait", KERNEL)],
             // A server's function of such a name.
             &[("do_int3", "mariadbd")],
             &[],
         ] {
-            assert!(!is_observers(&stack(frames)), "{frames:?}");
+            assert!(!is_observers(functions), "{functions:?}");
         }
+    }
+
+    #[test]
+    fn all_that_is_done_for_the_observers_connections_is_the_observers() {
+        let stacks = ObserverStacks::new([(0, "do_command", "mariadbd")]);
+        assert!(stacks.holds(OBSERVER_ROLE, 0));
+        assert!(!stacks.holds("connection", 0) && !stacks.holds("purge", 0));
     }
 }

@@ -12,7 +12,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Serialize;
 use whyso_explain::profile::{
-    self, CallTree, FunctionName, Profile, ProfileSample, SourcePlace, call_tree_with_places, metric_of,
+    self, CallTree, FunctionName, OBSERVER_ROLE, Profile, ProfileSample, SourcePlace, call_tree_with_places,
+    metric_of,
 };
 
 use crate::source::Stacks;
@@ -25,8 +26,8 @@ mod tests;
 const OTHER: &str = "other";
 /// How many metrics there are, [`OTHER`] the last.
 const METRICS: usize = profile::METRICS.len() + 1;
-/// Whose time it is: connections' threads, and all others.
-const THREADS: [&str; 2] = ["connection", "background"];
+/// Whose time it is: connections' threads, all other threads, and the observer. The page hides the observer's time unless it is asked for.
+const THREADS: [&str; 3] = ["connection", "background", OBSERVER_ROLE];
 /// A node that holds less than this of every column is folded into its caller.
 const LEAST_SHARE: f64 = 0.0001;
 /// The most nodes that the page is given: of more, those with less are folded, too.
@@ -49,8 +50,8 @@ pub(crate) struct FlameHead {
     /// Of how many nodes the time is in their callers', and the share of every column that each of them held less of.
     pub(crate) folded: usize,
     pub(crate) folded_below: f64,
-    /// The share of the stacks' time that whyso's own probes and questions took, which is left out.
-    pub(crate) hidden_share: f64,
+    /// The share of the stacks' time that whyso's own probes and questions took, 0 to 1.
+    pub(crate) observer_share: f64,
     pub(crate) levels: Vec<FlameLevel>,
     /// What filters work on; `None` where it is too much for a page.
     pub(crate) samples: Option<SamplesHead>,
@@ -98,12 +99,12 @@ pub(crate) struct Flame {
     places: BTreeMap<u32, Vec<Option<SourcePlace>>>,
     /// Of each sample of the profile.
     taken: Vec<Taken>,
-    /// Largest of all runs.
-    hidden_share: f64,
+    /// The observer's share of the stacks' time, 0 to 1: the largest of all runs.
+    observer_share: f64,
 }
 
 impl Flame {
-    /// The stacks of one run, or of several, each with its parts that are told. `None` where no stack lies in a window.
+    /// The stacks of one run, or of several, each with its parts. `None` where no stack lies in a window.
     pub(crate) fn new(runs: Vec<(Stacks, Vec<FlamePart>)>) -> Option<Flame> {
         let own_parts = runs.first().map_or(0, |(_, parts)| parts.len());
         let mut flame = Flame {
@@ -112,7 +113,7 @@ impl Flame {
             profile: Profile::default(),
             places: BTreeMap::new(),
             taken: Vec::new(),
-            hidden_share: runs.iter().map(|(stacks, _)| stacks.hidden_share).fold(0.0, f64::max),
+            observer_share: runs.iter().map(|(stacks, _)| stacks.observer_share()).fold(0.0, f64::max),
         };
         let parts: usize = runs.iter().map(|(_, parts)| parts.len()).sum();
         for (stacks, own) in runs {
@@ -135,12 +136,17 @@ impl Flame {
         let names = metric_names();
         let columns = (all + 1) * COLUMNS_PER_LEVEL;
         profile.metrics = (0..columns).map(|column| names[column % METRICS].to_string()).collect();
-        let sampled = stacks.samples.iter().map(|one| {
-            let about = (one.t_ns, one.tid, one.role.as_str(), "cpu");
+        let samples = stacks.samples.iter().map(|one| (one.role.as_str(), one));
+        // A probe is executed by a connection's thread, and its time is the observer's.
+        let samples = samples.chain(stacks.observer_samples.iter().map(|one| (OBSERVER_ROLE, one)));
+        let sampled = samples.map(|(role, one)| {
+            let about = (one.t_ns, one.tid, role, "cpu");
             (about, one.stack, one.weight_ns, 0)
         });
-        let waited = stacks.waits.iter().map(|one| {
-            let about = (one.t_ns, one.tid, one.role.as_str(), one.state.as_str());
+        let waits = stacks.waits.iter().map(|one| (one.role.as_str(), one));
+        let waits = waits.chain(stacks.observer_waits.iter().map(|one| (OBSERVER_ROLE, one)));
+        let waited = waits.map(|(role, one)| {
+            let about = (one.t_ns, one.tid, role, one.state.as_str());
             (about, one.stack, one.weight_ns, one.length_ns)
         });
         let mut used: BTreeSet<u32> = BTreeSet::new();
@@ -148,7 +154,7 @@ impl Flame {
             let Some(metric) = metric_of(state) else { continue };
             let Some(part) = part_at(t_ns).or(is_own.then_some(all)) else { continue };
             used.insert(stack);
-            let threads = usize::from(role != THREADS[0]);
+            let threads = threads_of(role);
             let metric = part * COLUMNS_PER_LEVEL + threads * METRICS + metric;
             let (weight_ns, seen_ns) = (weight_ns as f64, seen_ns as f64);
             profile.samples.push(ProfileSample { stack: first_stack + stack, metric, weight_ns, seen_ns });
@@ -219,7 +225,7 @@ impl Flame {
             block: 0,
             folded: tree.folded,
             folded_below,
-            hidden_share: self.hidden_share,
+            observer_share: self.observer_share,
             levels: parts.map(|(part, columns)| part.head(columns.to_vec())).collect(),
             samples: None,
             knows_lines: false,
@@ -238,6 +244,11 @@ impl Flame {
 }
 
 const COLUMNS_PER_LEVEL: usize = METRICS * THREADS.len();
+
+/// The place of a role among [`THREADS`].
+fn threads_of(role: &str) -> usize {
+    THREADS.iter().position(|one| *one == role).unwrap_or(1)
+}
 
 /// By the places that [`metric_of`] gives.
 fn metric_names() -> Vec<&'static str> {

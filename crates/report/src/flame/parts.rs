@@ -73,6 +73,8 @@ pub(crate) fn level_name(run: &RunInfo, level: &Level) -> String {
 
 /// From the first stack to the last.
 fn window_of(stacks: &Stacks) -> Option<Window> {
-    let times = || stacks.samples.iter().map(|one| one.t_ns).chain(stacks.waits.iter().map(|one| one.t_ns));
+    let samples = || stacks.samples.iter().chain(&stacks.observer_samples).map(|one| one.t_ns);
+    let waits = || stacks.waits.iter().chain(&stacks.observer_waits).map(|one| one.t_ns);
+    let times = || samples().chain(waits());
     Some(Window { begin_ns: times().min()?, end_ns: times().max()? + 1 })
 }

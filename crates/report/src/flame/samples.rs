@@ -290,8 +290,10 @@ mod tests {
                 }
                 let columns: Vec<Vec<f64>> = Flame::columns(&tree, place).collect();
                 for (metric, of) in exclusive.iter().enumerate() {
-                    let all: Vec<f64> =
-                        columns[metric].iter().zip(&columns[METRICS + metric]).map(|(a, b)| a + b).collect();
+                    let of_node = |node: usize| -> f64 {
+                        columns.iter().skip(metric).step_by(METRICS).map(|column| column[node]).sum()
+                    };
+                    let all: Vec<f64> = (0..tree.nodes.len()).map(of_node).collect();
                     assert_eq!(*of, all, "metric {metric} of level {place}");
                 }
             }

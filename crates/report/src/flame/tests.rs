@@ -95,6 +95,32 @@ fn times_are_told_by_level_threads_and_metric() {
 }
 
 #[test]
+fn the_observers_time_has_columns_of_its_own() {
+    let mut traced = stacks();
+    let probe = [("irqentry_exit_to_user_mode", 0), ("asm_exc_int3", 1), ("main", 2)];
+    traced.frames.extend(probe.iter().map(|(function, depth)| StackFrame {
+        depth: *depth,
+        function: function.to_string(),
+        module: if *depth < 2 { "[kernel]" } else { "server" }.to_string(),
+        ..frames(3, "main").remove(0)
+    }));
+    traced.samples.push(sample(40, "connection", 3, 30_000));
+    traced.samples.push(sample(41, "observer", 0, 32_000));
+    traced.waits.push(StackWait { role: "observer".to_string(), ..wait(42, "lock", 2, 20_000) });
+    let flame = Flame::new(vec![(traced.with_observer_apart(), vec![level(0, 0), level(1, 100)])]).unwrap();
+    let (tree, _, share) = flame.tree();
+    let (head, [_, names]) = flame.head(&tree, share);
+    let columns: Vec<Vec<f64>> = Flame::columns(&tree, 0).collect();
+    let sum = |threads: usize| columns[threads * METRICS..][..METRICS].iter().flatten().sum::<f64>();
+    // What the server did itself stays as it is without a tracer.
+    assert_eq!((sum(0), sum(1), sum(2)), (28.0, 3.0, 82.0));
+    assert!((head.observer_share - 82.0 / (82.0 + 21.0 + 35.0)).abs() < 1e-9, "{}", head.observer_share);
+    let probe = names.iter().position(|place| head.names[*place as usize].0 == "irqentry_exit_to_user_mode");
+    let by_threads = |threads: usize| columns[threads * METRICS][probe.unwrap()];
+    assert_eq!((by_threads(0), by_threads(1), by_threads(2)), (0.0, 0.0, 30.0));
+}
+
+#[test]
 fn a_column_says_its_total_its_interval_and_how_many_samples_it_rests_on() {
     let flame = made();
     let (tree, _, share) = flame.tree();
