@@ -145,7 +145,7 @@ impl Beside {
         };
         let problem = self.recording.level(level);
         drop(self.tracing.take());
-        let variables = facts::variables_now(&self.dsn, &self.runtime);
+        let variables = facts::variables_now(&self.dsn, &self.watcher, &self.runtime);
         let finished = self.recording.finish(self.watcher, variables, failure.clone(), interrupted);
         self.runtime.shutdown_timeout(GOODBYE_TIME_MAX);
         let Outcome { path, failure: now } = finished?;

@@ -8,7 +8,7 @@ use tokio::runtime::Runtime;
 use whyso_clock::{Anchor, wall_ns};
 use whyso_record::run::{RunInfo, ServerFacts};
 use whyso_server::{CpuSet, Dsn};
-use whyso_watch::{global_variables, host_facts, server_facts};
+use whyso_watch::{GLOBAL_VARIABLES, Watcher, global_variables, host_facts, server_facts};
 use whyso_workload::Workload;
 
 use crate::prepare::Tested;
@@ -100,8 +100,13 @@ pub(crate) fn server_now(
     })
 }
 
-/// The server's variables; `None` where it does not answer any more.
-pub(crate) fn variables_now(dsn: &Dsn, runtime: &Runtime) -> Option<BTreeMap<String, String>> {
+/// The server's variables, while it is watched; `None` where it does not answer any more.
+pub(crate) fn variables_now(
+    dsn: &Dsn,
+    watcher: &Watcher,
+    runtime: &Runtime,
+) -> Option<BTreeMap<String, String>> {
+    let _own = watcher.executes(&dsn.schema, &[GLOBAL_VARIABLES]);
     runtime.block_on(async {
         let asked = tokio::time::timeout(GOODBYE_TIME_MAX, async {
             let mut conn = dsn.connect().await.ok()?;

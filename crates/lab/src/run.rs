@@ -207,7 +207,7 @@ impl Lab<'_> {
         };
         drop(tracing);
         self.keep_log(&recording.path);
-        let variables = facts::variables_now(&self.tested.dsn, &self.runtime);
+        let variables = facts::variables_now(&self.tested.dsn, &watcher, &self.runtime);
         recording.finish(watcher, variables, failure, self.stop.is_asked())
     }
 

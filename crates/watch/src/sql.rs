@@ -11,6 +11,7 @@ use mysql_async::{Conn, Error, Opts, OptsBuilder};
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
 
+use crate::own_statements::{ControlConnection, OwnStatements, SCHEMA};
 use crate::sampler::Failure;
 use crate::schedule::Patience;
 use crate::stop::Stop;
@@ -65,6 +66,7 @@ impl OwnConnections {
 pub(crate) struct Sql {
     opts: Opts,
     own: OwnConnections,
+    statements: OwnStatements,
     /// Made in the sampler's thread: a runtime must not be dropped inside another one, which is
     /// where the thread that starts the watching may be.
     runtime: Option<Runtime>,
@@ -73,10 +75,11 @@ pub(crate) struct Sql {
 }
 
 impl Sql {
-    /// `opts` without their schema: it may not exist yet, and nothing here needs one.
+    /// `opts` with another schema than theirs, which may not exist yet.
     pub(crate) fn new(opts: &Opts, stop: Stop) -> Sql {
-        let opts = OptsBuilder::from_opts(opts.clone()).db_name(None::<String>);
-        Sql { opts: opts.into(), own: OwnConnections::default(), runtime: None, conn: None, stop }
+        let opts = OptsBuilder::from_opts(opts.clone()).db_name(Some(SCHEMA)).into();
+        let (own, statements) = (OwnConnections::default(), OwnStatements::default());
+        Sql { opts, own, statements, runtime: None, conn: None, stop }
     }
 
     /// Enters its connections among these.
@@ -85,11 +88,17 @@ impl Sql {
         self
     }
 
+    /// Counts its statements among these.
+    pub(crate) fn counted_in(mut self, statements: &OwnStatements) -> Sql {
+        self.statements = statements.clone();
+        self
+    }
+
     /// Runs `query` on a connection that is made when there is none. Ends early when the watching
     /// ends, and after [`READING_TIME_MAX`].
     pub(crate) fn run<T>(
         &mut self,
-        query: impl AsyncFnOnce(&mut Conn) -> Result<T, Error>,
+        query: impl AsyncFnOnce(&mut ControlConnection<'_>) -> Result<T, Error>,
     ) -> Result<T, Failure> {
         self.run_within(READING_TIME_MAX, query)
     }
@@ -98,9 +107,10 @@ impl Sql {
     pub(crate) fn run_within<T>(
         &mut self,
         bound: Duration,
-        query: impl AsyncFnOnce(&mut Conn) -> Result<T, Error>,
+        query: impl AsyncFnOnce(&mut ControlConnection<'_>) -> Result<T, Error>,
     ) -> Result<T, Failure> {
-        let (opts, own, conn, stop) = (&self.opts, &self.own, &mut self.conn, &self.stop);
+        let (opts, conn, stop) = (&self.opts, &mut self.conn, &self.stop);
+        let own = (&self.own, &self.statements);
         let outcome = runtime(&mut self.runtime)?.block_on(async {
             tokio::select! {
                 biased;
@@ -114,9 +124,9 @@ impl Sql {
     /// The same for the last reading, when the watching has ended already.
     pub(crate) fn run_last<T>(
         &mut self,
-        query: impl AsyncFnOnce(&mut Conn) -> Result<T, Error>,
+        query: impl AsyncFnOnce(&mut ControlConnection<'_>) -> Result<T, Error>,
     ) -> Result<T, Failure> {
-        let (opts, own, conn) = (&self.opts, &self.own, &mut self.conn);
+        let (opts, conn, own) = (&self.opts, &mut self.conn, (&self.own, &self.statements));
         let bounded = bounded(opts, own, conn, LAST_READING_TIME_MAX, query);
         let outcome = runtime(&mut self.runtime)?.block_on(bounded);
         self.clean_up(outcome)
@@ -162,21 +172,26 @@ fn no_runtime(error: &std::io::Error) -> String {
 
 async fn bounded<T>(
     opts: &Opts,
-    own: &OwnConnections,
+    (own, statements): (&OwnConnections, &OwnStatements),
     conn: &mut Option<Conn>,
     bound: Duration,
-    query: impl AsyncFnOnce(&mut Conn) -> Result<T, Error>,
+    query: impl AsyncFnOnce(&mut ControlConnection<'_>) -> Result<T, Error>,
 ) -> Result<T, Failure> {
     let work = async {
         let conn = match conn {
             Some(conn) => conn,
             None => {
-                let made = conn.insert(Conn::new(opts.clone()).await?);
+                let made = conn.insert(ControlConnection::connect(opts.clone(), statements).await?);
                 own.add(u64::from(made.id()));
                 made
             }
         };
-        query(conn).await
+        let mut conn = ControlConnection::new(conn, statements);
+        let outcome = query(&mut conn).await;
+        if outcome.is_ok() {
+            conn.settle();
+        }
+        outcome
     };
     match timeout(bound, work).await {
         Ok(Ok(value)) => Ok(value),

@@ -22,6 +22,7 @@ use crate::lock_waits::{LockWaits, RowLockActivity};
 use crate::memory::Memory;
 use crate::neighbours::Neighbours;
 use crate::net::Net;
+use crate::own_statements::{OwnExecution, OwnStatements};
 use crate::pfs::{self, Often};
 use crate::pressure::Pressure;
 use crate::process::{Pid, Process};
@@ -104,6 +105,7 @@ pub struct Watcher {
     server_pid: Pid,
     server_pid_expected: bool,
     sessions: SessionTally,
+    statements: OwnStatements,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -166,6 +168,7 @@ impl Watcher {
             server_pid: server_pid.clone(),
             server_pid_expected: spec.server_is_here(),
             sessions: SessionTally::default(),
+            statements: OwnStatements::default(),
             threads: Vec::new(),
         };
         if !watcher.server_pid_expected {
@@ -199,7 +202,7 @@ impl Watcher {
     /// A list a thread: what must not be read at the same time shares one.
     fn samplers(&self, spec: &WatchSpec) -> Vec<Vec<(Place, Box<dyn Sampler>)>> {
         let machine = Machine::read();
-        let own = OwnConnections::default();
+        let (own, statements) = (OwnConnections::default(), self.statements.clone());
         let generator_pid = Pid::new(Some(spec.generator_pid));
         let mut samplers: Vec<(Place, Box<dyn Sampler>)> = vec![
             (Place::Machine, Box::new(Cpu::new(machine))),
@@ -217,7 +220,7 @@ impl Watcher {
             samplers.push((Place::Server, Box::new(neighbours)));
         }
         if let Some(opts) = &spec.server {
-            let sql = || Sql::new(opts, self.stop.clone()).known_in(&own);
+            let sql = || Sql::new(opts, self.stop.clone()).known_in(&own).counted_in(&statements);
             let activity = RowLockActivity::default();
             samplers.push((Place::Server, Box::new(Status::new(sql(), activity.clone()))));
             samplers.push((Place::ServerOften, Box::new(LockWaits::new(sql(), activity.clone()))));
@@ -232,16 +235,18 @@ impl Watcher {
         for addon in &spec.add_ons {
             let handed = Handed { server: spec.server.clone(), server_pid: spec.server_pid };
             let sampler = AddOnSampler::new(addon.clone(), handed, self.stop.clone());
+            let sampler = sampler.counted_in(&statements);
             samplers.push((Place::AddOn(addon.interval), Box::new(sampler)));
         }
         let mut threads: Vec<_> = samplers.into_iter().map(|one| vec![one]).collect();
         if let Some(opts) = &spec.server {
-            let sql = || Sql::new(opts, self.stop.clone()).known_in(&own);
+            let sql = || Sql::new(opts, self.stop.clone()).known_in(&own).counted_in(&statements);
             let reader = pfs::reader(sql());
-            let views = pfs::samplers(&reader).into_iter().map(|(often, view)| (often.into(), view));
+            let views =
+                pfs::samplers(&reader, &statements).into_iter().map(|(often, view)| (often.into(), view));
             let mut together: Vec<(Place, Box<dyn Sampler>)> = views.collect();
             // It asks the Performance Schema, too, and waits for its turn.
-            together.push((Place::ServerNowAndThen, Box::new(Connections::new(sql(), reader))));
+            together.push((Place::ServerNowAndThen, Box::new(Connections::new(sql(), own, reader))));
             threads.push(together);
         }
         threads
@@ -307,6 +312,12 @@ impl Watcher {
     /// The server was restarted, or went away.
     pub fn server_pid_changed(&self, pid: Option<u32>) {
         self.server_pid.set(pid);
+    }
+
+    /// Counts statements as whyso's own that are about to be sent on a connection of their own with this default schema, until the value is dropped:
+    /// drop it once they are answered.
+    pub fn executes(&self, schema: &str, statements: &[&str]) -> OwnExecution {
+        OwnExecution::begin(&self.statements, schema, statements)
     }
 
     /// What the process list showed of clients since the watching began.

@@ -46,7 +46,8 @@ impl Attended<'_> {
         let outcome = if self.plan.toggle { self.toggled(&mut recording) } else { self.once(&mut recording) };
         let failure = outcome.err().map(|error| error.to_string());
         self.tracing = None;
-        let variables = self.dsn.as_ref().and_then(|dsn| facts::variables_now(dsn, &self.runtime));
+        let variables =
+            self.dsn.as_ref().and_then(|dsn| facts::variables_now(dsn, &self.watcher, &self.runtime));
         // Ctrl-C is how a recording without an end is ended: it is complete all the same.
         let interrupted =
             self.stop.is_asked() && (self.plan.length.is_some() || !self.plan.command.is_empty());

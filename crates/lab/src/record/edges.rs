@@ -12,6 +12,9 @@ use crate::counting::Sight;
 use crate::run::GOODBYE_TIME_MAX;
 use crate::tracing::Tracing;
 
+/// How many statements the server has executed.
+const QUESTIONS: &str = "SHOW GLOBAL STATUS LIKE 'Questions'";
+
 /// One edge of a window.
 pub(super) struct Edge {
     pub(super) at_ns: i64,
@@ -45,11 +48,11 @@ impl Edges<'_> {
     fn questions(self) -> Result<u64, Error> {
         use mysql_async::prelude::Queryable;
         let Some(dsn) = self.dsn else { return Ok(0) };
+        let _own = self.watcher.executes(&dsn.schema, &[QUESTIONS]);
         self.runtime.block_on(async {
             let asked = tokio::time::timeout(GOODBYE_TIME_MAX, async {
                 let mut conn = dsn.connect().await?;
-                let row: Option<(String, u64)> =
-                    conn.query_first("SHOW GLOBAL STATUS LIKE 'Questions'").await.map_err(gone)?;
+                let row: Option<(String, u64)> = conn.query_first(QUESTIONS).await.map_err(gone)?;
                 conn.disconnect().await.map_err(gone)?;
                 Ok(row.map_or(0, |(_, value)| value))
             });

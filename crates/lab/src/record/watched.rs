@@ -178,7 +178,8 @@ impl Attended<'_> {
             recording.discard(self.watcher)?;
             return shown.and(recorded).map(|()| None);
         }
-        let variables = self.dsn.as_ref().and_then(|dsn| facts::variables_now(dsn, &self.runtime));
+        let variables =
+            self.dsn.as_ref().and_then(|dsn| facts::variables_now(dsn, &self.watcher, &self.runtime));
         let failure = recorded.err().map(|error| error.to_string());
         let outcome = recording.finish(self.watcher, variables, failure, false)?;
         self.runtime.shutdown_timeout(crate::run::GOODBYE_TIME_MAX);

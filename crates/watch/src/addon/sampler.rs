@@ -5,13 +5,13 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, Error, Opts};
+use mysql_async::{Error, Opts};
 use whyso_record::data::{Event, Kind, Reading, SeriesId, SeriesKey, TextRows, Value};
 
 use crate::addon::program::{Ended, Heard, Program};
 use crate::addon::spec::{AddOn, From};
 use crate::addon::table::Table;
+use crate::own_statements::{ControlConnection, OwnStatements};
 use crate::sampler::{Failure, Sampler};
 use crate::schedule::Patience;
 use crate::sink::{Batch, SeriesCache, Sink};
@@ -86,6 +86,12 @@ impl AddOnSampler {
             tick_ns: Machine::read().tick_ns,
             stop,
         }
+    }
+
+    /// Counts its statements among these.
+    pub(crate) fn counted_in(mut self, statements: &OwnStatements) -> AddOnSampler {
+        self.sql = self.sql.map(|sql| sql.counted_in(statements));
+        self
     }
 
     fn start(&mut self, argv: &[String]) -> Result<Program, Failure> {
@@ -260,7 +266,12 @@ fn died(ended: Option<Ended>, program: &mut Program) -> String {
 }
 
 /// One statement within a transaction that the server itself keeps from writing.
-async fn read_rows(conn: &mut Conn, query: &str, timeout: Duration, table: &mut Table) -> Result<(), Error> {
+async fn read_rows(
+    conn: &mut ControlConnection<'_>,
+    query: &str,
+    timeout: Duration,
+    table: &mut Table,
+) -> Result<(), Error> {
     // A server knows one of these or none; one that gives up by itself is not left with a question that nobody waits for.
     let bounds = [
         format!("SET SESSION max_execution_time = {}", timeout.as_millis()),

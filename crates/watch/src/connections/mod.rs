@@ -2,15 +2,15 @@
 
 use std::collections::HashMap;
 
-use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Error};
 use whyso_record::data::TextRows;
 
 use crate::digest::digest;
+use crate::own_statements::ControlConnection;
 use crate::pfs::{self, Session, Sessions};
 use crate::sampler::{Failure, Sampler};
 use crate::sink::Batch;
-use crate::sql::Sql;
+use crate::sql::{OwnConnections, Sql};
 
 const NS_PER_MS: u64 = 1_000_000;
 
@@ -45,6 +45,10 @@ type Row = (u32, u64, Option<String>, Option<u64>);
 /// # Errors
 /// The server closed the connection, or the like; that it does not know a table or a column is none.
 pub async fn connections(conn: &mut Conn) -> Result<Option<Vec<Connection>>, Error> {
+    ask(&mut ControlConnection::uncounted(conn)).await
+}
+
+async fn ask(conn: &mut ControlConnection<'_>) -> Result<Option<Vec<Connection>>, Error> {
     for question in QUESTIONS {
         let rows: Result<Vec<Row>, Error> = conn.query(question).await;
         match rows {
@@ -64,18 +68,20 @@ pub async fn connections(conn: &mut Conn) -> Result<Option<Vec<Connection>>, Err
     Ok(None)
 }
 
-const COLUMNS: [&str; 8] =
-    ["tid", "connection", "statement", "since_ns", "stage", "wait", "wait_ns", "wait_object"];
+/// `own`: "1" where it is a connection of whyso's samplers.
+const COLUMNS: [&str; 9] =
+    ["tid", "connection", "statement", "since_ns", "stage", "wait", "wait_ns", "wait_object", "own"];
 
 pub(crate) struct Connections {
     sql: Sql,
+    own: OwnConnections,
     /// What else is asked of the Performance Schema, within its budget.
     sessions: Sessions,
 }
 
 impl Connections {
-    pub(crate) fn new(sql: Sql, pfs: pfs::Shared) -> Connections {
-        Connections { sql, sessions: Sessions::new(pfs) }
+    pub(crate) fn new(sql: Sql, own: OwnConnections, pfs: pfs::Shared) -> Connections {
+        Connections { sql, own, sessions: Sessions::new(pfs) }
     }
 }
 
@@ -87,7 +93,7 @@ impl Sampler for Connections {
     fn read(&mut self, batch: &mut Batch<'_>) -> Result<(), Failure> {
         // What is told was so at some time between these two.
         let asked_ns = whyso_clock::monotonic_ns();
-        let Some(found) = self.sql.run(async |conn| connections(conn).await)? else {
+        let Some(found) = self.sql.run(async |conn| ask(conn).await)? else {
             return Err(Failure::Absent(
                 "which thread works for which connection: this server does not tell".to_string(),
             ));
@@ -101,7 +107,8 @@ impl Sampler for Connections {
         };
         let row = |one: Connection| {
             let session = sessions.remove(&one.id).unwrap_or_default();
-            row(one, session, answered_ns)
+            let is_own = self.own.contains(one.id);
+            row(one, session, answered_ns, is_own)
         };
         batch.sink.rows(TextRows {
             source: "connections".to_string(),
@@ -114,7 +121,7 @@ impl Sampler for Connections {
 }
 
 /// By [`COLUMNS`].
-fn row(one: Connection, session: Session, answered_ns: i64) -> Vec<Option<String>> {
+fn row(one: Connection, session: Session, answered_ns: i64, is_own: bool) -> Vec<Option<String>> {
     let since_ns = |executing_ms: u64| {
         let executing_ns = i64::try_from(executing_ms.saturating_mul(NS_PER_MS)).unwrap_or(i64::MAX);
         answered_ns.saturating_sub(executing_ns).to_string()
@@ -128,6 +135,7 @@ fn row(one: Connection, session: Session, answered_ns: i64) -> Vec<Option<String
         session.wait,
         session.wait_ns.map(|ns| ns.to_string()),
         session.object,
+        is_own.then(|| "1".to_string()),
     ]
 }
 
@@ -143,7 +151,7 @@ mod tests {
             statement: statement.map(str::to_string),
             executing_ms,
         };
-        let idle = row(one(None, None), Session::default(), 5_000_000_000);
+        let idle = row(one(None, None), Session::default(), 5_000_000_000, false);
         assert_eq!(idle.len(), COLUMNS.len());
         assert_eq!(idle[1].as_deref(), Some("40"));
         assert!(idle[2..].iter().all(Option::is_none), "{idle:?}");
@@ -153,7 +161,8 @@ mod tests {
             wait_ns: Some(12),
             object: None,
         };
-        let at_work = row(one(Some("UPDATE t"), Some(3)), waits, 5_000_000_000);
+        let at_work = row(one(Some("UPDATE t"), Some(3)), waits, 5_000_000_000, true);
+        assert_eq!(at_work[8].as_deref(), Some("1"));
         assert_eq!(at_work[3].as_deref(), Some("4997000000"));
         assert_eq!(at_work[4].as_deref(), Some("stage/sql/Updating"));
         assert_eq!(at_work[6].as_deref(), Some("12"));

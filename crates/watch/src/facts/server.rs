@@ -9,6 +9,7 @@ use tokio::time::timeout;
 use whyso_record::run::ServerFacts;
 
 use crate::Error;
+use crate::own_statements::ControlConnection;
 use crate::text::cpu_list;
 use crate::variables::read_variables;
 
@@ -21,7 +22,7 @@ pub(crate) const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
 /// # Errors
 /// The server refuses, or does not answer within ten seconds.
 pub async fn global_variables(conn: &mut Conn) -> Result<BTreeMap<String, String>, Error> {
-    answer(read_variables(conn)).await
+    answer(read_variables(&mut ControlConnection::uncounted(conn))).await
 }
 
 /// What the server says of itself. `endpoint` is how it was reached, without the password. Where

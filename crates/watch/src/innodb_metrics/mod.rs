@@ -4,10 +4,10 @@
 //! since they were enabled. The column that tells what is enabled is `ENABLED` in some servers and
 //! `STATUS` in others: the table itself is asked. Needs the privilege PROCESS.
 
-use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, Error};
+use mysql_async::Error;
 use whyso_record::data::Kind;
 
+use crate::own_statements::ControlConnection;
 use crate::sampler::{Failure, Sampler};
 use crate::sink::Batch;
 use crate::sql::Sql;
@@ -54,7 +54,7 @@ impl Sampler for InnodbMetrics {
 
 /// False where the server has no such table.
 async fn read_metrics(
-    conn: &mut Conn,
+    conn: &mut ControlConnection<'_>,
     query: &mut Option<&'static str>,
     batch: &mut Batch<'_>,
 ) -> Result<bool, Error> {
@@ -78,7 +78,7 @@ async fn read_metrics(
     Ok(true)
 }
 
-async fn probe(conn: &mut Conn) -> Result<Option<&'static str>, Error> {
+async fn probe(conn: &mut ControlConnection<'_>) -> Result<Option<&'static str>, Error> {
     const COLUMNS: &str = "SELECT COLUMN_NAME FROM information_schema.COLUMNS \
          WHERE TABLE_SCHEMA = 'information_schema' AND TABLE_NAME = 'INNODB_METRICS'";
     let columns: Vec<String> = conn.query(COLUMNS).await?;

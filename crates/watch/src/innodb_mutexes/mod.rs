@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, Error};
+use mysql_async::Error;
 use whyso_clock::monotonic_ns;
 
 use crate::metric::{Metric, counter};
+use crate::own_statements::ControlConnection;
 use crate::sampler::{Failure, Sampler};
 use crate::schedule::Pace;
 use crate::sink::Batch;
@@ -55,7 +55,7 @@ impl Sampler for InnodbMutexes {
 }
 
 /// False where the server refuses.
-async fn read_locks(conn: &mut Conn, batch: &mut Batch<'_>) -> Result<bool, Error> {
+async fn read_locks(conn: &mut ControlConnection<'_>, batch: &mut Batch<'_>) -> Result<bool, Error> {
     let rows: Vec<mysql_async::Row> = match conn.query("SHOW ENGINE INNODB MUTEX").await {
         Ok(rows) => rows,
         Err(Error::Server(error)) if is_not_for_us(error.code) => return Ok(false),

@@ -5,11 +5,11 @@
 
 mod parse;
 
-use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, Error, Row};
+use mysql_async::{Error, Row};
 use whyso_clock::monotonic_ns;
 
 use crate::metric::{Metric, counter, gauge};
+use crate::own_statements::ControlConnection;
 use crate::sampler::{Failure, Sampler};
 use crate::schedule::Pace;
 use crate::sink::Batch;
@@ -104,7 +104,7 @@ fn put(batch: &mut Batch<'_>, told: &[Number]) {
 }
 
 /// `None` where the server refuses.
-async fn status(conn: &mut Conn) -> Result<Option<Vec<Number>>, Error> {
+async fn status(conn: &mut ControlConnection<'_>) -> Result<Option<Vec<Number>>, Error> {
     match conn.query_first::<Row, _>("SHOW ENGINE INNODB STATUS").await {
         Ok(row) => Ok(Some(row.as_ref().and_then(|row| text_of(row, 2)).map(numbers).unwrap_or_default())),
         Err(Error::Server(error)) if is_not_for_us(error.code) => Ok(None),

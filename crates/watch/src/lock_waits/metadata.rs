@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, Error};
+use mysql_async::Error;
 
 use super::model::{LockKind, LockWait, statement};
+use crate::own_statements::ControlConnection;
 use crate::sql::bounded_select;
 
 /// Waiting connections that are taken at a look, at most.
@@ -26,7 +26,7 @@ impl MetadataSource {
 }
 
 /// Every connection that waits for a lock of the SQL layer; what it waits for is not known yet.
-pub(super) async fn waiters(conn: &mut Conn) -> Result<Vec<LockWait>, Error> {
+pub(super) async fn waiters(conn: &mut ControlConnection<'_>) -> Result<Vec<LockWait>, Error> {
     type Row = (u64, String, Option<i64>, Option<String>);
     let question = bounded_select(&format!(
         "ID, STATE, TIME, INFO FROM information_schema.PROCESSLIST WHERE STATE LIKE 'Waiting for %lock' \
@@ -67,7 +67,7 @@ fn kind_of(state: &str) -> LockKind {
 pub(super) async fn learn(
     waits: &mut [LockWait],
     source: MetadataSource,
-    conn: &mut Conn,
+    conn: &mut ControlConnection<'_>,
 ) -> Result<(), Error> {
     match source {
         MetadataSource::PerformanceSchema => {
@@ -93,7 +93,7 @@ struct Pair {
     statement: Option<String>,
 }
 
-async fn pending(conn: &mut Conn) -> Result<Vec<Pair>, Error> {
+async fn pending(conn: &mut ControlConnection<'_>) -> Result<Vec<Pair>, Error> {
     let question = bounded_select(&format!(
         "waiter.PROCESSLIST_ID, COALESCE(CONCAT_WS('.', NULLIF(w.OBJECT_SCHEMA, ''), NULLIF(w.OBJECT_NAME, '')), ''), \
          w.LOCK_TYPE, holder.PROCESSLIST_ID, h.LOCK_TYPE, COALESCE(holder.PROCESSLIST_INFO, latest.SQL_TEXT) \
@@ -163,7 +163,7 @@ struct Held {
     statement: Option<String>,
 }
 
-async fn held(conn: &mut Conn) -> Result<Vec<Held>, Error> {
+async fn held(conn: &mut ControlConnection<'_>) -> Result<Vec<Held>, Error> {
     let question = bounded_select(&format!(
         "i.THREAD_ID, i.TABLE_SCHEMA, i.TABLE_NAME, p.INFO FROM information_schema.METADATA_LOCK_INFO i \
          LEFT JOIN information_schema.PROCESSLIST p ON p.ID = i.THREAD_ID WHERE i.TABLE_NAME <> '' LIMIT {ROWS_MAX}"

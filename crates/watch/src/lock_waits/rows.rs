@@ -4,10 +4,10 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, Error};
+use mysql_async::Error;
 
 use super::model::{LockKind, LockWait, statement, unquoted};
+use crate::own_statements::ControlConnection;
 use crate::sql::bounded_select;
 
 /// The queue is told whole, each waiter with all before it, where no more wait; of longer ones only those that hold a lock.
@@ -30,7 +30,7 @@ impl RowSource {
     ///
     /// # Errors
     /// The server does not have these tables, the user may not read them, or the connection is gone.
-    pub(super) async fn read(self, conn: &mut Conn) -> Result<Vec<LockWait>, Error> {
+    pub(super) async fn read(self, conn: &mut ControlConnection<'_>) -> Result<Vec<LockWait>, Error> {
         match self {
             RowSource::DataLocks => data_locks(conn).await,
             RowSource::InnodbLocks => innodb_locks(conn).await,
@@ -46,7 +46,7 @@ struct Pair {
     wait: LockWait,
 }
 
-async fn data_locks(conn: &mut Conn) -> Result<Vec<LockWait>, Error> {
+async fn data_locks(conn: &mut ControlConnection<'_>) -> Result<Vec<LockWait>, Error> {
     let question = bounded_select(&format!(
         "w.REQUESTING_ENGINE_LOCK_ID, w.BLOCKING_ENGINE_LOCK_ID, waiter.PROCESSLIST_ID, blocker.PROCESSLIST_ID, \
          CONCAT_WS('.', l.OBJECT_SCHEMA, l.OBJECT_NAME), l.INDEX_NAME, l.LOCK_MODE, waiter.PROCESSLIST_TIME, \
@@ -105,7 +105,7 @@ struct Transaction {
     query: Option<String>,
 }
 
-async fn innodb_locks(conn: &mut Conn) -> Result<Vec<LockWait>, Error> {
+async fn innodb_locks(conn: &mut ControlConnection<'_>) -> Result<Vec<LockWait>, Error> {
     let transactions = transactions(conn).await?;
     let waiting: Vec<&Transaction> = transactions.iter().filter(|one| one.requested.is_some()).collect();
     if waiting.is_empty() {
@@ -161,7 +161,7 @@ async fn innodb_locks(conn: &mut Conn) -> Result<Vec<LockWait>, Error> {
     Ok(one_a_waiter(pairs))
 }
 
-async fn transactions(conn: &mut Conn) -> Result<Vec<Transaction>, Error> {
+async fn transactions(conn: &mut ControlConnection<'_>) -> Result<Vec<Transaction>, Error> {
     type Row = (String, String, Option<String>, u64, Option<u64>, Option<String>);
     let question = bounded_select(&format!(
         "CAST(trx_id AS CHAR), trx_state, trx_requested_lock_id, trx_mysql_thread_id, \

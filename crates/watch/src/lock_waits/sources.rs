@@ -5,6 +5,7 @@ use mysql_async::{Conn, Error};
 use super::metadata::{self, MetadataSource};
 use super::model::{LockKind, LockWait};
 use super::rows::RowSource;
+use crate::own_statements::ControlConnection;
 use crate::sql::is_not_for_us;
 
 /// What one look found.
@@ -20,6 +21,7 @@ pub struct LockLook {
 /// # Errors
 /// The server closed the connection, or the like; that it does not have a table is none.
 pub async fn lock_waits(conn: &mut Conn) -> Result<LockLook, Error> {
+    let conn = &mut ControlConnection::uncounted(conn);
     let mut sources = Sources::default();
     let mut waits = sources.rows(conn).await?;
     waits.extend(sources.others(conn).await?);
@@ -46,7 +48,7 @@ pub(super) struct Sources {
 
 impl Sources {
     /// Waits for InnoDB's locks.
-    pub(super) async fn rows(&mut self, conn: &mut Conn) -> Result<Vec<LockWait>, Error> {
+    pub(super) async fn rows(&mut self, conn: &mut ControlConnection<'_>) -> Result<Vec<LockWait>, Error> {
         let candidates: &[RowSource] = match &self.rows {
             Probed::Not => &RowSource::ALL,
             Probed::Found(RowSource::DataLocks) => &[RowSource::DataLocks],
@@ -80,7 +82,7 @@ impl Sources {
     }
 
     /// Waits for locks of the SQL layer.
-    pub(super) async fn others(&mut self, conn: &mut Conn) -> Result<Vec<LockWait>, Error> {
+    pub(super) async fn others(&mut self, conn: &mut ControlConnection<'_>) -> Result<Vec<LockWait>, Error> {
         if self.others_are_absent {
             return Ok(Vec::new());
         }
@@ -108,7 +110,7 @@ impl Sources {
     async fn learn_holders_of_user_locks(
         &mut self,
         waits: &mut [LockWait],
-        conn: &mut Conn,
+        conn: &mut ControlConnection<'_>,
     ) -> Result<(), Error> {
         match metadata::learn(waits, MetadataSource::PerformanceSchema, conn).await {
             Ok(()) => {}
@@ -120,7 +122,11 @@ impl Sources {
         Ok(())
     }
 
-    async fn learn_metadata(&mut self, waits: &mut [LockWait], conn: &mut Conn) -> Result<(), Error> {
+    async fn learn_metadata(
+        &mut self,
+        waits: &mut [LockWait],
+        conn: &mut ControlConnection<'_>,
+    ) -> Result<(), Error> {
         let candidates: &[MetadataSource] = match &self.metadata {
             Probed::Not => &MetadataSource::ALL,
             Probed::Found(MetadataSource::PerformanceSchema) => &[MetadataSource::PerformanceSchema],

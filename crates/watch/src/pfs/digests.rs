@@ -1,14 +1,15 @@
 //! Statement digests: the numbers of those that ran since the last reading, and once the text of each.
 
-use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, Error, Row};
+use mysql_async::{Error, Row};
 use whyso_clock::monotonic_ns;
-use whyso_record::data::TextRows;
+use whyso_record::data::{TextRows, Value};
 
 use super::budget::Share;
 use super::growing::{Growing, Line};
+use super::own_lines::OwnLines;
 use super::sampler::{Shared, locked, not_granted};
-use super::views::{Column, Often, STATEMENTS};
+use super::views::{Column, OWN_COUNT, Often, STATEMENTS};
+use crate::own_statements::{ControlConnection, OwnStatements};
 use crate::sampler::{Failure, Sampler};
 use crate::sink::Batch;
 use crate::sql::bounded_select;
@@ -28,16 +29,21 @@ pub(crate) struct Digests {
     /// The server's own time of the last reading: what was seen before that has not grown.
     since: Option<String>,
     growing: Growing,
+    statements: OwnStatements,
+    own: OwnLines,
 }
 
 impl Digests {
-    pub(crate) fn new(shared: Shared) -> Digests {
+    /// `statements`: whyso's own, which are told from others'.
+    pub(crate) fn new(shared: Shared, statements: OwnStatements) -> Digests {
         Digests {
             shared,
             share: Share::of(Often::NowAndThen),
             columns: None,
             since: None,
             growing: Growing::default(),
+            statements,
+            own: OwnLines::default(),
         }
     }
 
@@ -48,13 +54,26 @@ impl Digests {
         };
         let question = question(&columns, self.since.as_deref());
         let mut reader = locked(&self.shared);
+        self.own.begin_reading(&self.statements);
         let outcome = reader.run(last, async |conn| read(conn, &question, &columns).await);
         let (now, lines) = outcome.map_err(|failure| not_granted(failure, TABLE))?;
         self.since = now.or(self.since.take());
-        let new = self.growing.record(batch, &columns, lines);
-        if !new.is_empty() {
-            let texts = reader.run(last, async |conn| texts(conn, &new).await)?;
+        self.own.end_reading(&self.statements);
+        let recorded = self.growing.record(batch, &columns, lines);
+        if !recorded.new.is_empty() {
+            let texts = reader.run(last, async |conn| texts(conn, &recorded.new).await)?;
+            for row in &texts {
+                if let [Some(instance), schema, Some(text)] = row.as_slice() {
+                    self.own.learn(instance, schema.as_deref(), text, text.chars().count() >= TEXT_MAX);
+                }
+            }
             tell(batch, SOURCE, texts);
+        }
+        for own in self.own.own(&recorded.counts) {
+            if let Some(was) = own.was {
+                batch.was(&OWN_COUNT, &own.instance, Value::Int(was));
+            }
+            batch.put_value(&OWN_COUNT, &own.instance, Value::Int(own.count));
         }
         Ok(())
     }
@@ -87,7 +106,7 @@ fn question(columns: &[&'static Column], since: Option<&str>) -> String {
 
 /// The server's time, and every digest that ran since.
 async fn read(
-    conn: &mut Conn,
+    conn: &mut ControlConnection<'_>,
     question: &str,
     columns: &[&'static Column],
 ) -> Result<(Option<String>, Vec<Line>), Error> {
@@ -113,7 +132,10 @@ fn is_a_time(text: &str) -> bool {
 }
 
 /// (instance, schema, text) of each.
-async fn texts(conn: &mut Conn, instances: &[String]) -> Result<Vec<Vec<Option<String>>>, Error> {
+async fn texts(
+    conn: &mut ControlConnection<'_>,
+    instances: &[String],
+) -> Result<Vec<Vec<Option<String>>>, Error> {
     let quoted: Vec<String> =
         instances.iter().map(|one| format!("'{}'", one.replace(['\'', '\\'], ""))).collect();
     let question = bounded_select(&format!(

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use whyso_record::data::Value;
 
+use super::own_lines::Count;
 use super::views::Column;
 use crate::sink::Batch;
 
@@ -15,6 +16,15 @@ pub(crate) struct Line {
     pub(crate) instance: String,
     /// By column, of which the first is a count and the second its time.
     pub(crate) values: Vec<Option<i64>>,
+}
+
+/// The lines that a reading recorded.
+#[derive(Debug, Default)]
+pub(crate) struct Recorded {
+    /// Those that were never recorded before.
+    pub(crate) new: Vec<String>,
+    /// How often the statement of each was executed.
+    pub(crate) counts: Vec<Count>,
 }
 
 /// What was read of a line last.
@@ -32,13 +42,13 @@ pub(crate) struct Growing {
 }
 
 impl Growing {
-    /// Records the lines that grew most since the last reading. Gives those that were never recorded before.
+    /// Records the lines that grew most since the last reading.
     pub(crate) fn record(
         &mut self,
         batch: &mut Batch<'_>,
         columns: &[&'static Column],
         lines: Vec<Line>,
-    ) -> Vec<String> {
+    ) -> Recorded {
         self.readings += 1;
         let grown_of = |line: &Line| {
             let before = self.known.get(&line.instance).map_or(&[][..], |known| &known.values);
@@ -47,20 +57,25 @@ impl Growing {
         let mut lines: Vec<(i64, Line)> = lines.into_iter().map(|line| (grown_of(&line), line)).collect();
         lines.retain(|(grown, _)| *grown > 0);
         lines.sort_by_key(|(grown, _)| std::cmp::Reverse(*grown));
-        let mut new = Vec::new();
+        let mut recorded = Recorded::default();
         for (place, (_, line)) in lines.into_iter().enumerate() {
             let known = self.known.entry(line.instance.clone()).or_default();
             if place < RECORDED_MAX {
                 if known.recorded_at == 0 {
-                    new.push(line.instance.clone());
+                    recorded.new.push(line.instance.clone());
                 }
                 let was_told = known.recorded_at + 1 == self.readings;
                 put(batch, columns, &line, (!was_told && self.readings > 1).then_some(&known.values));
                 known.recorded_at = self.readings;
+                if let Some(count) = line.values.first().copied().flatten() {
+                    let before = known.values.first().copied().flatten().unwrap_or(0);
+                    let before = (self.readings > 1).then_some(before);
+                    recorded.counts.push(Count { instance: line.instance.clone(), count, before });
+                }
             }
             known.values = line.values;
         }
-        new
+        recorded
     }
 }
 
@@ -109,7 +124,7 @@ mod tests {
         let mut read = |lines: Vec<Line>| {
             let mut cache = SeriesCache::default();
             let mut batch = Batch::new(&sink, "h", "s", &mut cache);
-            let new = growing.record(&mut batch, &columns, lines);
+            let new = growing.record(&mut batch, &columns, lines).new;
             let taken = batch.into_parts();
             let told = |values: Vec<(_, Value)>| {
                 values.into_iter().map(|(_, value)| value.as_f64()).collect::<Vec<_>>()

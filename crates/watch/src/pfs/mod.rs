@@ -9,6 +9,7 @@
 mod budget;
 mod digests;
 mod growing;
+mod own_lines;
 mod probe;
 mod sampler;
 mod sessions;
@@ -18,6 +19,7 @@ mod views;
 use std::sync::{Arc, Mutex};
 
 use crate::metric::Metric;
+use crate::own_statements::OwnStatements;
 use crate::sampler::Sampler;
 use crate::sql::Sql;
 use digests::Digests;
@@ -34,13 +36,13 @@ pub(crate) fn reader(sql: Sql) -> Shared {
     Arc::new(Mutex::new(Reader::new(sql)))
 }
 
-/// A sampler for each view, to be run in turn by one thread.
-pub(crate) fn samplers(reader: &Shared) -> Vec<(Often, Box<dyn Sampler>)> {
+/// A sampler for each view, to be run in turn by one thread. `statements`: whyso's own, which are told from others' among the digests.
+pub(crate) fn samplers(reader: &Shared, statements: &OwnStatements) -> Vec<(Often, Box<dyn Sampler>)> {
     let mut samplers: Vec<(Often, Box<dyn Sampler>)> = Vec::new();
     for view in &views::VIEWS {
         samplers.push((view.often, Box::new(Summary::new(view, reader.clone()))));
     }
-    samplers.push((Often::NowAndThen, Box::new(Digests::new(reader.clone()))));
+    samplers.push((Often::NowAndThen, Box::new(Digests::new(reader.clone(), statements.clone()))));
     samplers.push((Often::Slowly, Box::new(Setup::new(reader.clone()))));
     samplers
 }

@@ -2,9 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, Error};
+use mysql_async::Error;
 
+use crate::own_statements::ControlConnection;
 use crate::sql::is_not_for_us;
 
 /// Error of a server that lacks a variable.
@@ -31,7 +31,7 @@ impl Tables {
 }
 
 /// Asks what there is.
-pub(crate) async fn tables(conn: &mut Conn) -> Result<Tables, Error> {
+pub(crate) async fn tables(conn: &mut ControlConnection<'_>) -> Result<Tables, Error> {
     let mut tables = Tables::default();
     let is_on = match conn.query_first::<Option<String>, _>("SELECT @@performance_schema").await {
         Ok(is_on) => is_on.flatten().is_some_and(|is_on| is_on == "1"),
@@ -63,7 +63,7 @@ pub(crate) async fn tables(conn: &mut Conn) -> Result<Tables, Error> {
 }
 
 /// A sentence about what each session does right now, where the server keeps no current events.
-async fn consumers(conn: &mut Conn) -> Result<Option<String>, Error> {
+async fn consumers(conn: &mut ControlConnection<'_>) -> Result<Option<String>, Error> {
     let question = "SELECT NAME FROM performance_schema.setup_consumers WHERE ENABLED = 'NO' \
                     AND NAME IN ('events_waits_current', 'events_stages_current')";
     match conn.query::<String, _>(question).await {
@@ -87,7 +87,7 @@ async fn consumers(conn: &mut Conn) -> Result<Option<String>, Error> {
 }
 
 /// A sentence about waits that the server could count, and does not.
-async fn instruments(conn: &mut Conn) -> Result<Option<String>, Error> {
+async fn instruments(conn: &mut ControlConnection<'_>) -> Result<Option<String>, Error> {
     let question = "SELECT COUNT(*), CAST(COALESCE(SUM(TIMED = 'YES'), 0) AS UNSIGNED) \
                     FROM performance_schema.setup_instruments WHERE NAME LIKE 'wait/synch/%' AND ENABLED = 'YES'";
     match conn.query_first::<(u64, u64), _>(question).await {

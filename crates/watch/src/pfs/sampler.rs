@@ -3,14 +3,14 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, Error};
+use mysql_async::Error;
 use whyso_clock::monotonic_ns;
 use whyso_record::data::Value;
 
 use super::budget::Share;
 use super::probe::{Tables, tables};
 use super::views::{Column, View};
+use crate::own_statements::ControlConnection;
 use crate::sampler::{Failure, Sampler};
 use crate::sink::Batch;
 use crate::sql::{Sql, bounded_select};
@@ -60,7 +60,7 @@ impl Reader {
     pub(crate) fn run<T>(
         &mut self,
         last: bool,
-        query: impl AsyncFnOnce(&mut Conn) -> Result<T, Error>,
+        query: impl AsyncFnOnce(&mut ControlConnection<'_>) -> Result<T, Error>,
     ) -> Result<T, Failure> {
         if last { self.sql.run_last(query) } else { self.sql.run(query) }
     }

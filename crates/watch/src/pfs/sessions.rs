@@ -4,14 +4,14 @@
 
 use std::collections::HashMap;
 
-use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, Error, Row};
+use mysql_async::{Error, Row};
 use whyso_clock::monotonic_ns;
 
 use super::budget::Share;
 use super::probe::Tables;
 use super::sampler::{Shared, locked};
 use super::views::Often;
+use crate::own_statements::ControlConnection;
 use crate::sampler::Failure;
 use crate::sql::bounded_select;
 use crate::status::text_of;
@@ -66,7 +66,7 @@ fn tells(tables: &Tables, table: &str) -> bool {
     tables.has(table) && tables.has_column(table, END)
 }
 
-async fn ask(conn: &mut Conn, tables: &Tables) -> Result<HashMap<u64, Session>, Error> {
+async fn ask(conn: &mut ControlConnection<'_>, tables: &Tables) -> Result<HashMap<u64, Session>, Error> {
     let mut by_thread: HashMap<u64, Session> = HashMap::new();
     if tells(tables, WAITS) {
         // The innermost comes last: a read of a table holds the read of a file.
@@ -104,7 +104,7 @@ async fn ask(conn: &mut Conn, tables: &Tables) -> Result<HashMap<u64, Session>, 
     Ok(named.iter().filter_map(session).collect())
 }
 
-async fn rows(conn: &mut Conn, question: &str) -> Result<Vec<Row>, Error> {
+async fn rows(conn: &mut ControlConnection<'_>, question: &str) -> Result<Vec<Row>, Error> {
     conn.query(bounded_select(question)).await
 }
 

@@ -4,8 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, Error, Row};
+use mysql_async::{Error, Row};
 use whyso_clock::monotonic_ns;
 use whyso_record::data::TextRows;
 
@@ -13,6 +12,7 @@ use super::budget::Share;
 use super::probe::Tables;
 use super::sampler::{Shared, locked};
 use super::views::Often;
+use crate::own_statements::ControlConnection;
 use crate::sampler::{Failure, Sampler};
 use crate::sink::Batch;
 use crate::sql::{bounded_select, is_not_for_us};
@@ -70,7 +70,7 @@ impl Setup {
     }
 }
 
-async fn ask(conn: &mut Conn, tables: &Tables) -> Result<Settings, Error> {
+async fn ask(conn: &mut ControlConnection<'_>, tables: &Tables) -> Result<Settings, Error> {
     let mut settings = Settings::new();
     for (table, name, columns) in TABLES {
         let told: Vec<&str> =

@@ -70,6 +70,9 @@ const fn timer(sql: &'static str, metric: Metric) -> Column {
 }
 
 const COUNT: Metric = counter("count", "1", "how often it happened");
+/// Of digests, next to [`COUNT`].
+pub(crate) const OWN_COUNT: Metric =
+    counter("own_count", "1", "how often of that it was whyso itself that executed it");
 const TIME: Metric = counter("time_ns", "ns", "time that it took, where the instrument is timed");
 const LOCK_TIME: Metric = counter("lock_ns", "ns", "time that statements waited for table locks");
 const CPU_TIME: Metric = counter("cpu_ns", "ns", "CPU time that statements used, as the server says");
@@ -102,8 +105,9 @@ const ALLOCATIONS: Metric = counter("allocations", "1", "times that memory was t
 const MEMORY: Metric = gauge("memory_bytes", "bytes", "memory that is in use");
 const LOCKS: Metric = gauge("locks", "1", "metadata locks that are held or waited for");
 
-pub(crate) const METRICS: [Metric; 29] = [
+pub(crate) const METRICS: [Metric; 30] = [
     COUNT,
+    OWN_COUNT,
     TIME,
     LOCK_TIME,
     CPU_TIME,

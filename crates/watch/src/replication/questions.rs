@@ -1,11 +1,11 @@
 //! What is asked of a server about replication, and what it was found to know.
 
-use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, Error, Row};
+use mysql_async::{Error, Row};
 
 use super::Found;
 use super::channel::Channel;
 use super::workers::Workers;
+use crate::own_statements::ControlConnection;
 use crate::sql::is_not_for_us;
 use crate::status::text_of;
 
@@ -30,7 +30,7 @@ impl Question {
     /// The answer to the first of `forms` that the server understands; `None` where it refuses, or understands none.
     async fn ask(
         &mut self,
-        conn: &mut Conn,
+        conn: &mut ControlConnection<'_>,
         forms: &[&str],
         refused: &mut Vec<String>,
         what: &str,
@@ -74,7 +74,7 @@ impl Questions {
         self.of_replica.is_refused && no_log
     }
 
-    pub(super) async fn ask(&mut self, conn: &mut Conn) -> Result<Found, Error> {
+    pub(super) async fn ask(&mut self, conn: &mut ControlConnection<'_>) -> Result<Found, Error> {
         let mut found = Found::default();
         let refused = &mut found.refused;
         let rows = self.of_replica.ask(conn, &OF_REPLICA, refused, "what it replicates").await?;
@@ -96,7 +96,7 @@ impl Questions {
         Ok(found)
     }
 
-    async fn writes_log(&mut self, conn: &mut Conn) -> Result<bool, Error> {
+    async fn writes_log(&mut self, conn: &mut ControlConnection<'_>) -> Result<bool, Error> {
         if let Some(writes_log) = self.writes_log {
             return Ok(writes_log);
         }
@@ -107,7 +107,11 @@ impl Questions {
     }
 
     /// How many connections fetch the binary log.
-    async fn replicas(&mut self, conn: &mut Conn, refused: &mut Vec<String>) -> Result<Option<u64>, Error> {
+    async fn replicas(
+        &mut self,
+        conn: &mut ControlConnection<'_>,
+        refused: &mut Vec<String>,
+    ) -> Result<Option<u64>, Error> {
         if self.of_replicas.is_none() {
             self.of_replicas = match tells_all_connections(conn).await? {
                 true => Some(Some(OF_REPLICAS)),
@@ -125,7 +129,7 @@ impl Questions {
 }
 
 /// Whether the process list is of all connections, and not only of our user's: it needs the same privilege as InnoDB's status does.
-async fn tells_all_connections(conn: &mut Conn) -> Result<bool, Error> {
+async fn tells_all_connections(conn: &mut ControlConnection<'_>) -> Result<bool, Error> {
     match conn.query_drop("SHOW ENGINE INNODB STATUS").await {
         Ok(()) => Ok(true),
         Err(Error::Server(error)) if is_not_for_us(error.code) => Ok(false),

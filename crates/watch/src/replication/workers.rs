@@ -1,10 +1,10 @@
 //! The threads that apply a source's transactions, from the Performance Schema of servers that time them (MySQL 8).
 
-use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, Error, Row};
+use mysql_async::{Error, Row};
 use whyso_record::data::Value;
 
 use crate::metric::{Metric, gauge};
+use crate::own_statements::ControlConnection;
 use crate::sql::{bounded_select, is_not_for_us};
 use crate::status::text_of;
 
@@ -45,7 +45,7 @@ pub(super) struct Workers {
 
 impl Workers {
     /// Nothing where the server does not time them, or not for this user.
-    pub(super) async fn ask(&mut self, conn: &mut Conn) -> Result<Vec<Number>, Error> {
+    pub(super) async fn ask(&mut self, conn: &mut ControlConnection<'_>) -> Result<Vec<Number>, Error> {
         if self.is_absent {
             return Ok(Vec::new());
         }

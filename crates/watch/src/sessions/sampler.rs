@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, Error};
+use mysql_async::Error;
 use whyso_clock::monotonic_ns;
 
 use super::states::{Line, add, by_state};
 use crate::lock_waits::RowLockActivity;
 use crate::metric::{Metric, counter, gauge};
+use crate::own_statements::ControlConnection;
 use crate::sampler::{Failure, Sampler};
 use crate::schedule::Pace;
 use crate::sink::Batch;
@@ -155,7 +155,7 @@ impl Sampler for SessionStates {
 
 /// The table that has lines, those lines, and how many connections the server counts.
 async fn look(
-    conn: &mut Conn,
+    conn: &mut ControlConnection<'_>,
     table: Option<usize>,
 ) -> Result<(Option<usize>, Vec<Line>, Option<u64>), Error> {
     let own_id = u64::from(conn.id());
@@ -175,7 +175,7 @@ async fn look(
     Ok((None, Vec::new(), None))
 }
 
-async fn lines(conn: &mut Conn, table: &str) -> Result<Vec<Line>, Error> {
+async fn lines(conn: &mut ControlConnection<'_>, table: &str) -> Result<Vec<Line>, Error> {
     type Row = (u64, Option<String>, Option<String>, Option<String>);
     let question = bounded_select(&format!("ID, USER, COMMAND, STATE FROM {table} LIMIT {SESSIONS_MAX}"));
     let rows: Vec<Row> = conn.query(question).await?;

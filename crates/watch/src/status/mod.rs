@@ -13,11 +13,11 @@ mod kinds;
 
 use std::collections::HashMap;
 
-use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, Error};
+use mysql_async::Error;
 use whyso_record::data::{Kind, TextRows, Value};
 
 use crate::lock_waits::{Counted, RowLockActivity};
+use crate::own_statements::ControlConnection;
 use crate::sampler::{Failure, Sampler};
 use crate::sink::Batch;
 use crate::sql::Sql;
@@ -83,7 +83,7 @@ impl Sampler for Status {
 
 /// Returns the rows of words that are new or changed.
 async fn read_status(
-    conn: &mut Conn,
+    conn: &mut ControlConnection<'_>,
     words: &mut HashMap<String, String>,
     row_locks: &mut Counted,
     happened: &mut Happened,

@@ -8,10 +8,10 @@ mod mask;
 
 use std::collections::BTreeMap;
 
-use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, Error};
+use mysql_async::Error;
 use whyso_record::data::TextRows;
 
+use crate::own_statements::ControlConnection;
 use crate::sampler::{Failure, Sampler};
 use crate::sink::Batch;
 use crate::sql::Sql;
@@ -73,10 +73,15 @@ impl Sampler for Variables {
     }
 }
 
+/// The statement that reads every global variable.
+pub const GLOBAL_VARIABLES: &str = "SHOW GLOBAL VARIABLES";
+
 /// Every global variable, name in lower case, credentials masked.
-pub(crate) async fn read_variables(conn: &mut Conn) -> Result<BTreeMap<String, String>, Error> {
+pub(crate) async fn read_variables(
+    conn: &mut ControlConnection<'_>,
+) -> Result<BTreeMap<String, String>, Error> {
     let mut variables = BTreeMap::new();
-    let mut result = conn.query_iter("SHOW GLOBAL VARIABLES").await?;
+    let mut result = conn.query_iter(GLOBAL_VARIABLES).await?;
     while let Some(row) = result.next().await? {
         let Some(name) = text_of(&row, 0) else {
             continue;
