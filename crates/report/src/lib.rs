@@ -60,8 +60,8 @@ pub use markdown::markdown;
 pub use pauses::pauses;
 pub use payload::origin_ns;
 pub use pfs::{
-    LevelPfs, PfsOf, PfsTimersOf, RunPfs, pfs, pfs_differences, pfs_differences_json, pfs_evenness,
-    pfs_evenness_json, pfs_json, pfs_timers, pfs_timers_json,
+    LevelPfs, PfsOf, PfsTimersOf, RunPfs, observer_words, own_label, pfs, pfs_differences,
+    pfs_differences_json, pfs_evenness, pfs_evenness_json, pfs_json, pfs_timers, pfs_timers_json,
 };
 pub use profile::{
     Annotated, Compared, FilesByRole, ForPprof, OfRoles, ReadSource, Relation, SampledIn, SourceText,

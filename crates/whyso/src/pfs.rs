@@ -40,6 +40,10 @@ pub(crate) struct PfsArgs {
     #[arg(long, value_name = "TEXT")]
     like: Option<String>,
 
+    /// Show the statements of whyso's own connections, too, which watch the server
+    #[arg(long)]
+    observer: bool,
+
     /// Another run, RUN or RUN:USERS: show what differs from it
     #[arg(long, value_name = "RUN")]
     against: Option<String>,
@@ -177,6 +181,9 @@ impl Side {
     fn take(recording: &Recording, view: &'static View, part: &WindowArgs, args: &PfsArgs) -> Result<Side> {
         let Chosen { window, words, .. } = chosen(recording, part)?;
         let mut over = pfs_in(recording, view, window)?;
+        if args.observer {
+            over.table.show_observer();
+        }
         if let Some(text) = &args.like {
             over.keep_like(text);
         }

@@ -72,6 +72,8 @@ export type PfsRow = (number | null)[];
 export interface PfsLines {
   names: string[];
   idle_names: string[];
+  /** Statements that only whyso's own connections executed. */
+  observer_names: string[];
   /** Of digests, by name. */
   texts: Record<string, string>;
   /** Instances of the series that are drawn over time. */
@@ -89,4 +91,9 @@ export interface PfsLinesOfLevel {
   left: number;
   left_row: PfsRow;
   idle_left: number;
+  observer: (PfsRow | null)[];
+  /** The part that whyso's own connections have of what was counted, of the time where any was taken; absent where they have none. */
+  observer_share?: number;
+  /** Of a statement that others executed, too: how many executions were whyso's own, by name. */
+  own?: Record<string, number>;
 }

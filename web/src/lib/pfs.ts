@@ -1,7 +1,7 @@
 /** The Performance Schema's views as tables, and what differs between two levels, as `whyso pfs` has them. Pure. */
 
 import type { PfsColumn, PfsLevel, PfsLines, PfsRow, PfsTiming, PfsView } from '../data/pfs.ts';
-import { bytes, ms, num, percent } from './format.ts';
+import { bytes, ms, num, percent, whole } from './format.ts';
 
 export const PERS = ['second', 'statement', 'transaction'] as const;
 export type Per = (typeof PERS)[number];
@@ -74,17 +74,22 @@ export interface PfsLine {
 }
 
 /** The lines of a level whose name or text contains `text`, in any case, the most of a column first; where it is not known, last. */
-export function linesOf(lines: PfsLines, place: number, column: ShownColumn | undefined, text: string, idle = false): PfsLine[] {
+export function linesOf(lines: PfsLines, place: number, column: ShownColumn | undefined, text: string, which: 'rows' | 'idle' | 'observer' = 'rows'): PfsLine[] {
   const level = lines.levels[place];
-  const names = idle ? lines.idle_names : lines.names;
-  const rows = (idle ? level?.idle : level?.rows) ?? [];
+  const names = { rows: lines.names, idle: lines.idle_names, observer: lines.observer_names }[which];
+  const rows = level?.[which] ?? [];
   const found = names.flatMap((name, at): PfsLine[] => {
     const row = rows[at];
-    const line = row && { name, told: lines.texts[name] ?? name, row };
+    const line = row && { name, told: ownLabel(row, level?.own?.[name]) + (lines.texts[name] ?? name), row };
     return line && isLike(line, text) ? [line] : [];
   });
   const value = (line: PfsLine) => column?.of(line.row) ?? -Infinity;
   return found.sort((a, b) => byMost(value(a), value(b)));
+}
+
+/** How many of a line's executions are whyso's own; a client's only execution is not rounded away. */
+function ownLabel(row: PfsRow, own: number | undefined): string {
+  return own === undefined ? '' : `[whyso: ${whole(Math.floor(own))} of ${whole(Math.ceil(row[0] ?? 0))}] `;
 }
 
 function isLike({ name, told }: { name: string; told: string }, text: string): boolean {

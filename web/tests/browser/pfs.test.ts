@@ -23,8 +23,8 @@ const column = (name: string, quantity: PfsColumn['quantity'], is_level = false)
 const events = [column('count', 'count'), column('time', 'time')];
 const view = (name: string, line: string, block: number, columns: PfsColumn[], of_events: boolean): PfsView => ({ name, source: `pfs_${name.replace('-', '_')}`, line, about: `what ${name} are`, of_events, columns, main: 1, block });
 const lines = (names: string[], levels: (PfsRow | null)[][], totals: PfsRow[], more: Partial<PfsLines> = {}): PfsLines => ({
-  names, idle_names: ['idle'], texts: {}, drawn: [], ...more,
-  levels: levels.map((rows, at) => ({ rows, idle: [[5, 9e12]], total: totals[at] ?? [], left: at === 0 ? 3 : 0, left_row: [7, 1e9], idle_left: 2 })),
+  names, idle_names: ['idle'], observer_names: ['own'], texts: { own: 'SHOW GLOBAL STATUS' }, drawn: [], ...more,
+  levels: levels.map((rows, at) => ({ rows, idle: [[5, 9e12]], total: totals[at] ?? [], left: at === 0 ? 3 : 0, left_row: [7, 1e9], idle_left: 2, observer: [[5, 9e12, 1, 0, 0]], observer_share: 0.25 })),
 });
 
 /** Ten seconds a level; 10,000 and 20,000 statements, 1,000 and 2,000 transactions. */
@@ -75,6 +75,8 @@ for (const scheme of ['light', 'dark'] as const) {
       ['3 others', '0.70', '7.0·10⁻⁴', '0.0070', '100', '100', '1,000', '142,857', '17 %'],
     ]);
     expect((await rows(page, 'idle'))[0]?.at(-1)).toBe('–');
+    expect((await rows(page, 'observer'))[0]?.slice(0, 2)).toEqual(['SHOW GLOBAL STATUS', '0.50']);
+    expect(await section.textContent()).toContain("Statements of whyso's own connections, which watched the server: 25 % of the time; not in the total");
     await section.getByRole('button', { name: 'count/s' }).click();
     await expect.poll(async () => (await rows(page, 'lines'))[1]?.[0]).toBe('wait/b');
     const over = section.getByRole('group', { name: 'Time waited per second by event, over time' });

@@ -7,8 +7,8 @@ const waits: PfsView = { name: 'waits', source: 'pfs_waits', line: 'event', abou
 const level = (seconds: number, statements: number | null, transactions: number | null): PfsLevel => ({ level: 0, seconds, statements, transactions });
 const sumOf = (rows: (PfsRow | null)[]) => [0, 1].map((at) => rows.reduce((sum, row) => sum + (row?.[at] ?? 0), 0));
 const linesWith = (names: string[], ...levels: (PfsRow | null)[][]): PfsLines => ({
-  names, idle_names: [], texts: {}, drawn: [],
-  levels: levels.map((rows) => ({ rows, idle: [], total: sumOf(rows), left: 0, left_row: [], idle_left: 0 })),
+  names, idle_names: [], observer_names: [], texts: {}, drawn: [],
+  levels: levels.map((rows) => ({ rows, idle: [], total: sumOf(rows), left: 0, left_row: [], idle_left: 0, observer: [] })),
 });
 
 test('waits are told by second, statement and transaction, with mean and share, the most first and untimed ones last', () => {
@@ -33,6 +33,13 @@ test('other views show the columns that counted, a level undivided, and a digest
   const digests = { ...linesWith(['shop:abc'], [[1, 2]]), texts: { 'shop:abc': 'SELECT ?' } };
   expect(linesOf(digests, 0, undefined, 'select')[0]?.told).toBe('SELECT ?');
   expect([wordsOf(column('time', 'time'))(-50_000), wordsOf(column('time', 'time'))(0), wordsOf(column('even', 'share'))(0.61)]).toEqual(['−50.0 µs', '0', '61 %']);
+});
+
+test("a statement of whyso's own is apart, and one that others executed, too, says how many executions were whyso's", () => {
+  const lines = { ...linesWith(['both'], [[51.2, 2]]), observer_names: ['own'], texts: { both: 'SELECT ?', own: 'SHOW GLOBAL STATUS' } };
+  Object.assign(lines.levels[0] ?? {}, { observer: [[7, 9]], own: { both: 50.4 } });
+  expect(linesOf(lines, 0, undefined, '').map((one) => one.told)).toEqual(['[whyso: 50 of 52] SELECT ?']);
+  expect(linesOf(lines, 0, undefined, '', 'observer').map((one) => one.told)).toEqual(['SHOW GLOBAL STATUS']);
 });
 
 test('what only one side has is a difference too, and nothing is divided by what is not known', () => {

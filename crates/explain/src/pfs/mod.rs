@@ -6,5 +6,5 @@ mod table;
 mod view;
 
 pub use evenness::{Evenness, evenness};
-pub use table::{Difference, Line, Per, Table, differences};
+pub use table::{Difference, Line, OWN_COUNT, Per, Table, differences};
 pub use view::{Column, Quantity, VIEWS, View};

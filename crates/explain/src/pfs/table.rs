@@ -13,6 +13,8 @@ pub struct Line {
     pub name: String,
     /// By column of the view: by how much it grew, or its mean where the column is a level. `None` where the server does not count it.
     pub values: Vec<Option<f64>>,
+    /// Of the executions of a digest, those by whyso's own connections; `None` where none is known.
+    pub own: Option<f64>,
 }
 
 /// A view over a window.
@@ -26,6 +28,8 @@ pub struct Table {
     pub lines: Vec<Line>,
     /// Waits of threads that have nothing to do.
     pub idle: Vec<Line>,
+    /// Statements that only whyso's own connections executed. Those that others executed as well are among [`Table::lines`].
+    pub observer: Vec<Line>,
 }
 
 /// What a number is divided by.
@@ -60,6 +64,11 @@ impl std::str::FromStr for Per {
     }
 }
 
+/// Where a recording has the number of executions by whyso's own connections.
+pub const OWN_COUNT: &str = "own_count";
+/// Two counts that were interpolated between readings are equal to this part.
+const EQUAL: f64 = 1e-6;
+
 /// Beyond this a counter is taken for broken.
 const INCREASE_MAX: f64 = 1e24;
 
@@ -74,6 +83,7 @@ impl Table {
         transactions: Option<f64>,
     ) -> Table {
         let mut lines: BTreeMap<&str, Vec<Option<f64>>> = BTreeMap::new();
+        let mut own: BTreeMap<&str, f64> = BTreeMap::new();
         let place = |metric: &str| view.columns.iter().position(|column| column.metric == metric);
         let grown = counters.iter().map(|one| (&one.series, one.increase));
         let levels = gauges.iter().map(|one| (&one.series, one.mean));
@@ -81,15 +91,24 @@ impl Table {
             if series.source != view.source || value.is_nan() || value.abs() >= INCREASE_MAX {
                 continue;
             }
+            if series.metric == OWN_COUNT {
+                own.insert(&series.instance, value);
+            }
             if let Some(place) = place(&series.metric) {
                 let values = lines.entry(&series.instance).or_insert_with(|| vec![None; view.columns.len()]);
                 values[place] = Some(value);
             }
         }
         lines.retain(|_, values| values.iter().flatten().any(|value| *value > 0.0));
-        let told = lines.into_iter().map(|(name, values)| Line { name: name.to_string(), values });
-        let (idle, lines) = told.partition(|line: &Line| view.is_of_waits() && is_idle(event_of(&line.name)));
-        Table { view, seconds, statements, transactions, lines, idle }
+        let line = |(name, values): (&str, Vec<Option<f64>>)| {
+            let own = own.get(name).copied().filter(|own| *own > 0.0);
+            Line { name: name.to_string(), values, own }
+        };
+        let (observer, lines): (Vec<Line>, Vec<Line>) =
+            lines.into_iter().map(line).partition(Line::is_observers);
+        let is_idle = |line: &Line| view.is_of_waits() && is_idle(event_of(&line.name));
+        let (idle, lines) = lines.into_iter().partition(is_idle);
+        Table { view, seconds, statements, transactions, lines, idle, observer }
     }
 
     /// What a number of this table is divided by; `None` where that is not known, or nothing.
@@ -116,7 +135,26 @@ impl Table {
             let values = self.lines.iter().filter_map(|line| line.values.get(place).copied().flatten());
             values.reduce(|sum, value| sum + value)
         };
-        Line { name: "<Total>".to_string(), values: (0..self.view.columns.len()).map(sum).collect() }
+        let values = (0..self.view.columns.len()).map(sum).collect();
+        Line { name: "<Total>".to_string(), values, own: None }
+    }
+
+    /// Puts the statements of whyso's own connections among the others.
+    pub fn show_observer(&mut self) {
+        self.lines.append(&mut self.observer);
+    }
+
+    /// The part, 0 to 1, that the statements of whyso's own connections have of all that was counted: of the time where any was taken, else of
+    /// the executions. `None` where there are no such statements.
+    pub fn observer_share(&self) -> Option<f64> {
+        let sum = |lines: &[Line], place: usize| -> f64 {
+            lines.iter().filter_map(|line| line.values.get(place).copied().flatten()).sum()
+        };
+        let share = |place: usize| {
+            let observer = sum(&self.observer, place);
+            (observer > 0.0).then(|| observer / (observer + sum(&self.lines, place)))
+        };
+        share(1).or_else(|| share(0))
     }
 
     /// What the view is sorted by where nothing is said: time where any was taken, else the count.
@@ -137,12 +175,22 @@ impl Table {
         let order = |a: &Line, b: &Line| number(b).total_cmp(&number(a)).then_with(|| a.name.cmp(&b.name));
         self.lines.sort_by(order);
         self.idle.sort_by(order);
+        self.observer.sort_by(order);
     }
 
     /// Lines alone that are wanted.
     pub fn keep(&mut self, is_wanted: impl Fn(&Line) -> bool) {
         self.lines.retain(&is_wanted);
         self.idle.retain(&is_wanted);
+        self.observer.retain(&is_wanted);
+    }
+}
+
+impl Line {
+    /// Whether nobody but whyso's own connections executed it. What others executed at all is theirs, too.
+    fn is_observers(&self) -> bool {
+        let count = self.values.first().copied().flatten();
+        self.own.zip(count).is_some_and(|(own, count)| own >= count * (1.0 - EQUAL))
     }
 }
 
@@ -207,6 +255,37 @@ mod tests {
 
     fn waits(counters: &[Counter]) -> Table {
         Table::new(View::named("waits").unwrap(), counters, &[], 10.0, Some(200.0), Some(20.0))
+    }
+
+    #[test]
+    fn statements_of_whysos_own_connections_are_apart_and_one_that_a_client_sent_too_stays() {
+        let counter = |metric: &str, instance: &str, increase: f64| {
+            let mut one = counter(metric, instance, increase);
+            one.series.source = "pfs_digests".to_string();
+            one
+        };
+        let counters = [
+            counter("count", "shop:a", 20.0),
+            counter("time_ns", "shop:a", 25.0),
+            counter("count", "information_schema:own", 50.0),
+            counter(OWN_COUNT, "information_schema:own", 50.0 - 1e-9),
+            counter("time_ns", "information_schema:own", 900.0),
+            counter("count", "information_schema:both", 51.0),
+            counter(OWN_COUNT, "information_schema:both", 50.0),
+            counter("time_ns", "information_schema:both", 75.0),
+        ];
+        let mut table = Table::new(View::named("digests").unwrap(), &counters, &[], 10.0, None, None);
+        table.sort(table.main_column());
+        let names = |lines: &[Line]| lines.iter().map(|line| line.name.clone()).collect::<Vec<_>>();
+        assert_eq!(names(&table.lines), ["information_schema:both", "shop:a"]);
+        assert_eq!((table.lines[0].own, table.lines[1].own), (Some(50.0), None));
+        assert_eq!(table.total().values[..2], [Some(71.0), Some(100.0)]);
+        assert_eq!(names(&table.observer), ["information_schema:own"]);
+        assert_eq!(table.observer_share(), Some(0.9));
+        table.show_observer();
+        table.sort(table.main_column());
+        assert_eq!(names(&table.lines)[0], "information_schema:own");
+        assert_eq!(table.observer_share(), None);
     }
 
     #[test]

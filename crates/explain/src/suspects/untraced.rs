@@ -6,8 +6,9 @@
 use super::case::Case;
 use super::claim::Claim;
 use super::model::Cause;
-use crate::model::{Counter, Evidence};
+use crate::model::Evidence;
 use crate::numbers;
+use crate::pfs::{Line, Per, Table, View};
 use crate::sessions::{Doing, SAMPLES_MIN, Sessions, Share};
 
 /// How sure one is of waits that the server named itself.
@@ -195,19 +196,17 @@ fn data_file_reads(case: &Case, executing_ms: f64) -> Option<Claim> {
     Some(claim.holds(read_ms).certain(CERTAINTY_OF_WORK).rests_on([case.series(&read.series)]))
 }
 
-/// The statement that most of the statements' time was of, by the Performance Schema; `None` where none stands out, or it is off.
+/// The statement that most of the statements' time was of, by the Performance Schema; `None` where none stands out, or it is off. The statements of
+/// whyso's own connections are left out.
 fn main_statement(case: &Case) -> Option<String> {
-    let is_time = |counter: &&Counter| {
-        let series = &counter.series;
-        series.source == "pfs_digests"
-            && series.metric == "time_ns"
-            && (0.0..1e24).contains(&counter.increase)
-    };
-    let timed = || case.level.counters.iter().filter(is_time);
-    let all: f64 = timed().map(|counter| counter.increase).sum();
-    let main = timed().max_by(|a, b| a.increase.total_cmp(&b.increase))?;
-    let share = main.increase / all;
-    let text: String = main.series.instance.chars().take(STATEMENT_MAX).collect();
+    let view = View::named("digests")?;
+    let time = view.column("time")?;
+    let mut table = Table::new(view, case.level.counters, &[], 1.0, None, None);
+    table.sort(time);
+    let ns = |line: &Line| table.value(line, time, Per::Window);
+    let main = table.lines.first()?;
+    let share = ns(main)? / ns(&table.total())?;
+    let text: String = main.name.chars().take(STATEMENT_MAX).collect();
     (share >= STATEMENT_SHARE_MIN && !text.is_empty()).then(|| {
         format!(
             "by the Performance Schema {} of the statements' time was that of {text}",
@@ -415,6 +414,9 @@ mod tests {
             (series("pfs_file_types", "read_ns", "wait/io/file/innodb/innodb_data_file"), 20e9),
             (series("pfs_digests", "time_ns", "SELECT `v` FROM `orders` WHERE `w` = ?"), 36e9),
             (series("pfs_digests", "time_ns", "COMMIT"), 2e9),
+            (series("pfs_digests", "time_ns", "SHOW GLOBAL STATUS"), 90e9),
+            (series("pfs_digests", "count", "SHOW GLOBAL STATUS"), 10.0),
+            (series("pfs_digests", "own_count", "SHOW GLOBAL STATUS"), 10.0),
         ] {
             level.counters.push(Counter { series, unit: "ns".to_string(), increase: ns });
         }

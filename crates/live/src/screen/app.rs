@@ -83,6 +83,7 @@ pub(super) struct App {
     /// The time that is looked at, in monotonic nanoseconds; `None`: now.
     at_ns: Option<i64>,
     view: usize,
+    shows_observer: bool,
     tables: [TableState; Tab::ALL.len()],
     pub(super) prompt: Option<Prompt>,
     pub(super) help: bool,
@@ -98,6 +99,7 @@ impl Default for App {
             at_ns: None,
             // Waits, statements and digests have a tab of their own.
             view: VIEWS.iter().position(|view| view.name == "files").unwrap_or(0),
+            shows_observer: false,
             tables: Default::default(),
             prompt: None,
             help: false,
@@ -121,6 +123,11 @@ impl App {
 
     pub(super) fn table_mut(&mut self) -> &mut TableState {
         &mut self.tables[self.tab]
+    }
+
+    /// Whether connections and statements of whyso's own are shown, too.
+    pub(super) fn shows_observer(&self) -> bool {
+        self.shows_observer
     }
 
     pub(super) fn is_paused(&self) -> bool {
@@ -182,6 +189,7 @@ impl App {
             KeyCode::Char('s') => self.sort_by_next(columns, 1),
             KeyCode::Char('S') => self.sort_by_next(columns, columns.saturating_sub(1)),
             KeyCode::Char('o') => self.table_mut().reversed ^= true,
+            KeyCode::Char('O') => self.shows_observer ^= true,
             KeyCode::Up | KeyCode::Char('k') => self.select(|line| line.saturating_sub(1)),
             KeyCode::Down | KeyCode::Char('j') => self.select(|line| line.saturating_add(1)),
             KeyCode::PageUp => self.select(|line| line.saturating_sub(PAGE)),

@@ -6,12 +6,13 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span, Text};
 use ratatui::widgets::{Block, Clear, Paragraph, Wrap};
 
-const KEYS: [(&str, &str); 17] = [
+const KEYS: [(&str, &str); 18] = [
     ("1 … 8, Tab", "what the table shows"),
     ("↑ ↓ PgUp PgDn", "select a line"),
     ("Enter", "show the selected line whole"),
     ("s S", "sort by the next column, by the one before"),
     ("o", "the other way round"),
+    ("O", "show whyso's own connections and statements, too; hide them"),
     ("/", "only lines that contain a text; Esc shows all"),
     ("v V", "next view of the Performance Schema, the one before"),
     ("w W", "longer window: 1 s, 5 s, 10 s, 30 s, 1 min, 5 min; shorter"),

@@ -158,6 +158,104 @@ fn who_holds_a_lock_stands_above_those_that_wait() {
     assert!(text.contains("row X on shop.orders (PRIMARY)"), "{text}");
 }
 
+/// Adds digests to what was watched: one of the client's, one of whyso's own, and one of both.
+fn with_digests(history: &History) {
+    const DIGESTS: [(&str, &str, i64, i64); 3] = [
+        ("shop:abc", "SELECT `c` FROM `t`", 4, 0),
+        ("information_schema:own", "SHOW GLOBAL STATUS", 9, 9),
+        ("information_schema:both", "SHOW GLOBAL VARIABLES", 7, 6),
+    ];
+    let mut series = Vec::new();
+    for (instance, _, count, own) in DIGESTS {
+        for (metric, rate) in [("count", count), ("own_count", own), ("time_ns", count * 1_000_000)] {
+            let id = SeriesId((SERIES.len() + series.len()) as u32);
+            let key = SeriesKey {
+                host: "server".to_string(),
+                source: "pfs_digests".to_string(),
+                metric: metric.to_string(),
+                instance: instance.to_string(),
+                kind: Kind::Counter,
+                unit: "1".to_string(),
+            };
+            history.series(id, &key);
+            series.push((id, rate));
+        }
+    }
+    let row = |(instance, text, ..): &(&str, &str, i64, i64)| {
+        vec![Some(instance.to_string()), None, Some(text.to_string())]
+    };
+    let now_ns = monotonic_ns();
+    history.rows(&TextRows {
+        source: "pfs_digests".to_string(),
+        t_ns: now_ns,
+        columns: ["instance", "schema", "text"].map(str::to_string).to_vec(),
+        rows: DIGESTS.iter().map(row).collect(),
+    });
+    for second in 0..=10 {
+        let end_ns = now_ns - (10 - second) * S;
+        let values = series.iter().map(|(id, rate)| (*id, Value::Int(second * rate))).collect();
+        let source = "pfs_digests".to_string();
+        history.reading(&Reading { source, begin_ns: end_ns - 1000, end_ns, status: Status::Ok, values });
+    }
+}
+
+#[test]
+fn whysos_own_statements_are_hidden_until_they_are_asked_for() {
+    let history = watched(10);
+    with_digests(&history);
+    let about = About::default();
+    let mut screen = Screen::new(&history, &about, &Still);
+    press(&mut screen, KeyCode::Char('2'));
+    let text = drawn(&mut screen, 250, 40);
+    assert!(text.contains("SELECT `c` FROM `t`") && !text.contains("SHOW GLOBAL STATUS"), "{text}");
+    assert!(text.contains("[whyso: 30 of 35] SHOW GLOBAL VARIABLES"), "{text}");
+    assert!(
+        text.contains("hidden: 1 statement of whyso's own connections, 45 % of the time, O shows them"),
+        "{text}"
+    );
+    press(&mut screen, KeyCode::Char('O'));
+    let text = drawn(&mut screen, 250, 40);
+    assert!(text.contains("[whyso] SHOW GLOBAL STATUS") && !text.contains("hidden"), "{text}");
+    press(&mut screen, KeyCode::Char('O'));
+    assert!(!drawn(&mut screen, 250, 40).contains("SHOW GLOBAL STATUS"));
+}
+
+#[test]
+fn whysos_own_connections_are_hidden_where_nothing_counts_statements() {
+    let history = watched(10);
+    let row = |id: &str, text: &str, own: Option<&str>| {
+        [Some("7"), Some(id), Some(text), own].map(|cell| cell.map(str::to_string)).to_vec()
+    };
+    history.rows(&TextRows {
+        source: "connections".to_string(),
+        t_ns: monotonic_ns() - S / 2,
+        columns: ["tid", "connection", "statement", "own"].map(str::to_string).to_vec(),
+        rows: vec![row("20", "SELECT ?", None), row("21", "SHOW GLOBAL STATUS", Some("1"))],
+    });
+    let last = Reading {
+        source: "status".to_string(),
+        begin_ns: monotonic_ns(),
+        end_ns: monotonic_ns(),
+        status: Status::Ok,
+        values: Vec::new(),
+    };
+    history.reading(&last);
+    let about = About::default();
+    let mut screen = Screen::new(&history, &about, &Still);
+    for (tab, hidden) in
+        [('2', "1 statement of whyso's own is hidden"), ('4', "1 connection of whyso's own is hidden")]
+    {
+        press(&mut screen, KeyCode::Char(tab));
+        let text = drawn(&mut screen, 250, 40);
+        assert!(text.contains("SELECT ?") && !text.contains("SHOW GLOBAL STATUS"), "{text}");
+        assert!(text.contains(hidden), "{text}");
+        press(&mut screen, KeyCode::Char('O'));
+        let text = drawn(&mut screen, 250, 40);
+        assert!(text.contains("[whyso] SHOW GLOBAL STATUS") && !text.contains("hidden"), "{text}");
+        press(&mut screen, KeyCode::Char('O'));
+    }
+}
+
 #[test]
 fn every_tab_and_every_size_can_be_drawn() {
     let history = watched(5);

@@ -8,8 +8,8 @@ use super::text::{Markdown, escaped};
 use crate::flame::level_name;
 use crate::number::whole;
 use crate::pfs::{
-    DOCUMENTED, PfsOf, RECKONED, RunPfs, capital, events_head, events_line, is_documented, timing_head,
-    timing_rows,
+    DOCUMENTED, PfsOf, RECKONED, RunPfs, capital, events_head, events_line, is_documented, observer_words,
+    timing_head, timing_rows,
 };
 
 /// So many first lines of each view.
@@ -40,6 +40,9 @@ pub(super) fn counted(out: &mut Markdown, info: &RunInfo, run: Option<&RunPfs>) 
         out.table(&head.iter().map(String::as_str).collect::<Vec<_>>());
         for line in [table.total()].iter().chain(table.lines.iter().take(LINES_MAX)) {
             out.row(&events_line(of, line).iter().map(|cell| escaped(cell)).collect::<Vec<_>>());
+        }
+        if let Some(text) = observer_words(table) {
+            out.line(&format!("\nNot shown: {text}."));
         }
     }
     out.line("\nIdle waits are left out, and in no total. `whyso pfs` has the other views and lines.");

@@ -13,7 +13,7 @@ pub use versus::{pfs_differences, pfs_differences_json};
 use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
-use whyso_explain::pfs::{Column, Evenness, Line, Per, Quantity, Table};
+use whyso_explain::pfs::{Column, Evenness, Line, OWN_COUNT, Per, Quantity, Table};
 
 use crate::number::{amount, grouped, percent, whole};
 use crate::terminal::{TEXT_WIDTH, aligned_with_words, wrapped};
@@ -40,10 +40,24 @@ pub struct PfsOf<'a> {
 
 impl PfsOf<'_> {
     pub(crate) fn name(&self, line: &Line) -> String {
-        match self.texts.get(&line.name) {
+        let name = match self.texts.get(&line.name) {
             Some(text) => clean(&cut(text, TEXT_MAX)),
             None => clean(&line.name),
+        };
+        format!("{}{name}", own_label(line))
+    }
+}
+
+/// How many of a line's executions are whyso's own; empty where none is.
+pub fn own_label(line: &Line) -> String {
+    let count = line.values.first().copied().flatten();
+    match line.own.zip(count) {
+        Some((own, count)) if own >= count => "[whyso] ".to_string(),
+        // A client's only execution must not be rounded away.
+        Some((own, count)) => {
+            format!("[whyso: {} of {}] ", whole(own.floor() as u64), whole(count.ceil() as u64))
         }
+        None => String::new(),
     }
 }
 
@@ -53,6 +67,7 @@ pub fn pfs(of: PfsOf) -> String {
     let mut out = heading(of);
     if table.lines.is_empty() && table.idle.is_empty() {
         out.push_str("Nothing was counted.\n");
+        out.push_str(&hidden(table));
         return out;
     }
     let is_of_events = table.view.is_of_events();
@@ -78,6 +93,7 @@ pub fn pfs(of: PfsOf) -> String {
     if left > 0 {
         out.push_str(&format!("and {} more: --limit N shows N\n", whole(left as u64)));
     }
+    out.push_str(&hidden(table));
     if !table.idle.is_empty() {
         let heading =
             "\nWaits of threads that had nothing to do, or waited for their client; not in the total:\n";
@@ -117,6 +133,24 @@ pub fn pfs_evenness(of: PfsOf, locks: &[Evenness]) -> String {
         TEXT_WIDTH,
     ));
     out
+}
+
+/// Says what of the observer's own statements is not shown.
+fn hidden(table: &Table) -> String {
+    let Some(text) = observer_words(table) else { return String::new() };
+    wrapped(&format!("Not shown: {text} (--observer shows them)."), "", TEXT_WIDTH)
+}
+
+/// Such as "12 statements of whyso's own connections, 3.1 % of the time"; `None` where nothing is hidden.
+pub fn observer_words(table: &Table) -> Option<String> {
+    let share = table.observer_share()?;
+    let is_timed = table.observer.iter().any(|line| line.values.get(1).copied().flatten() > Some(0.0));
+    let what = if is_timed { "time" } else { "executions" };
+    let statements = match table.observer.len() {
+        1 => "1 statement".to_string(),
+        many => format!("{} statements", whole(many as u64)),
+    };
+    Some(format!("{statements} of whyso's own connections, {} of the {what}", percent(share)))
 }
 
 fn heading(of: PfsOf) -> String {
@@ -226,6 +260,9 @@ pub fn pfs_json(of: PfsOf) -> Value {
         for (column, value) in table.view.columns.iter().zip(&line.values) {
             object.insert(column.metric.to_string(), json!(value));
         }
+        if let Some(own) = line.own {
+            object.insert(OWN_COUNT.to_string(), json!(own));
+        }
         Value::Object(object)
     };
     json!({
@@ -236,6 +273,7 @@ pub fn pfs_json(of: PfsOf) -> Value {
         "transactions": table.transactions,
         "lines": table.lines.iter().map(object).collect::<Vec<_>>(),
         "idle": table.idle.iter().map(object).collect::<Vec<_>>(),
+        "observer": table.observer.iter().map(object).collect::<Vec<_>>(),
     })
 }
 

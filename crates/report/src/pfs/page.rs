@@ -11,8 +11,9 @@ use crate::threads::clean;
 /// The page has so many first lines of a view at each level, by what the view is sorted by, and so many by every other column.
 const LINES_MAX: usize = 100;
 const BY_OTHERS_MAX: usize = 20;
-/// So many first idle waits of each level.
+/// So many first idle waits of each level, and so many of whyso's own statements.
 const IDLE_MAX: usize = 20;
+const OBSERVER_MAX: usize = 30;
 /// Lines that are drawn over time.
 const DRAWN_MAX: usize = 8;
 /// A digest's text is cut to so many characters.
@@ -88,6 +89,8 @@ type Row = Vec<Option<Number>>;
 pub(crate) struct ViewLines {
     names: Vec<String>,
     idle_names: Vec<String>,
+    /// Statements that only whyso's own connections executed.
+    observer_names: Vec<String>,
     /// Of digests, by name.
     texts: BTreeMap<String, String>,
     /// Instances of the series that are drawn over time.
@@ -107,6 +110,13 @@ struct LevelLines {
     left_row: Row,
     /// How many idle ones have no row.
     idle_left: usize,
+    observer: Vec<Option<Row>>,
+    /// The part, 0 to 1, that whyso's own connections have of what was counted: of the time where any was taken, else of the executions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    observer_share: Option<f64>,
+    /// Of a statement that others executed, too: how many executions were whyso's own, by name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    own: BTreeMap<String, Number>,
 }
 
 /// Nine digits of a number, and no more bytes than they take.
@@ -213,17 +223,22 @@ fn view_lines(tables: &[&Table], texts: &HashMap<String, String>, most: usize) -
     let told: Vec<Told> = tables.iter().map(|table| Told::of(table)).collect();
     let mut names: BTreeSet<&str> = BTreeSet::new();
     let mut idle_names: BTreeSet<&str> = BTreeSet::new();
+    let mut observer_names: BTreeSet<&str> = BTreeSet::new();
     for level in &told {
         for place in 0..level.total.len() {
             let most = if place == main { most } else { most.min(BY_OTHERS_MAX) };
             names.extend(firsts(&level.lines, place, most));
         }
         idle_names.extend(firsts(&level.idle, main, IDLE_MAX));
+        observer_names.extend(firsts(&level.observer, main, OBSERVER_MAX));
     }
     let level = |told: &Told| {
         let by_name: HashMap<&str, &Line> =
             told.lines.iter().map(|line| (line.name.as_str(), line)).collect();
         let idle: HashMap<&str, &Line> = told.idle.iter().map(|line| (line.name.as_str(), line)).collect();
+        let observer: HashMap<&str, &Line> =
+            told.observer.iter().map(|line| (line.name.as_str(), line)).collect();
+        let own = told.lines.iter().filter_map(|line| Some((line.name.clone(), Number(line.own?))));
         let rows = |names: &BTreeSet<&str>, of: &HashMap<&str, &Line>| -> Vec<Option<Row>> {
             names.iter().map(|name| of.get(name).map(|line| row(&line.values))).collect()
         };
@@ -239,15 +254,19 @@ fn view_lines(tables: &[&Table], texts: &HashMap<String, String>, most: usize) -
             left: left.len(),
             left_row: (0..told.total.len()).map(|place| sum(place).map(Number)).collect(),
             idle_left: told.idle.iter().filter(|line| !idle_names.contains(line.name.as_str())).count(),
+            observer: rows(&observer_names, &observer),
+            observer_share: told.observer_share,
+            own: own.filter(|(name, _)| names.contains(name.as_str())).collect(),
         }
     };
     let text = |name: &&str| Some((name.to_string(), shortened(texts.get(*name)?)));
     ViewLines {
-        texts: names.iter().filter_map(text).collect(),
+        texts: names.iter().chain(&observer_names).filter_map(text).collect(),
         drawn: drawn(tables, main),
         levels: told.iter().map(level).collect(),
         names: names.iter().map(|name| name.to_string()).collect(),
         idle_names: idle_names.iter().map(|name| name.to_string()).collect(),
+        observer_names: observer_names.iter().map(|name| name.to_string()).collect(),
     }
 }
 
@@ -255,6 +274,8 @@ fn view_lines(tables: &[&Table], texts: &HashMap<String, String>, most: usize) -
 struct Told {
     lines: Vec<Line>,
     idle: Vec<Line>,
+    observer: Vec<Line>,
+    observer_share: Option<f64>,
     total: Vec<Option<f64>>,
 }
 
@@ -262,7 +283,13 @@ impl Told {
     fn of(table: &Table) -> Told {
         let mut total = table.total().values;
         if !is_of_instances(table.view) {
-            return Told { lines: table.lines.clone(), idle: table.idle.clone(), total };
+            return Told {
+                lines: table.lines.clone(),
+                idle: table.idle.clone(),
+                observer: table.observer.clone(),
+                observer_share: table.observer_share(),
+                total,
+            };
         }
         let locks = evenness(table);
         total.extend([Some(locks.iter().map(|lock| lock.instances).sum::<usize>() as f64), None, None]);
@@ -275,8 +302,10 @@ impl Told {
                 Some(lock.busiest),
                 Some(lock.even),
             ],
+            own: None,
         };
-        Told { lines: locks.iter().map(line).collect(), idle: Vec::new(), total }
+        let lines = locks.iter().map(line).collect();
+        Told { lines, idle: Vec::new(), observer: Vec::new(), observer_share: None, total }
     }
 }
 
@@ -294,7 +323,8 @@ fn drawn(tables: &[&Table], main: usize) -> Vec<String> {
     for line in tables.iter().flat_map(|table| &table.lines) {
         *sums.entry(&line.name).or_default() += line.values.get(main).copied().flatten().unwrap_or(0.0);
     }
-    let sums = sums.into_iter().map(|(name, sum)| Line { name: name.to_string(), values: vec![Some(sum)] });
+    let line = |(name, sum): (&str, f64)| Line { name: name.to_string(), values: vec![Some(sum)], own: None };
+    let sums = sums.into_iter().map(line);
     let lines: Vec<Line> = sums.collect();
     firsts(&lines, 0, DRAWN_MAX).into_iter().map(str::to_string).collect()
 }
@@ -338,6 +368,32 @@ mod tests {
         assert_eq!(told["levels"][0]["total"], serde_json::json!([3, 18]));
         assert_eq!(told["levels"][1]["idle"], serde_json::json!([null]));
         assert_eq!(told["drawn"], serde_json::json!(["a", "b", "d", "c"]));
+    }
+
+    #[test]
+    fn whysos_own_statements_are_apart_and_in_no_total() {
+        let series = |metric: &str, instance: &str, increase: f64| {
+            let [host, source, metric, instance] =
+                ["server", "pfs_digests", metric, instance].map(str::to_string);
+            Counter { series: SeriesName { host, source, metric, instance }, unit: "1".to_string(), increase }
+        };
+        let counters = [
+            series("count", "a", 4.0),
+            series("own_count", "a", 3.0),
+            series("time_ns", "a", 10.0),
+            series("count", "own", 7.0),
+            series("own_count", "own", 7.0),
+            series("time_ns", "own", 30.0),
+        ];
+        let table = Table::new(View::named("digests").unwrap(), &counters, &[], 10.0, None, None);
+        let texts = HashMap::from([("own".to_string(), "SHOW GLOBAL STATUS".to_string())]);
+        let told = serde_json::to_value(view_lines(&[&table], &texts, 10)).unwrap();
+        assert_eq!((&told["names"], &told["observer_names"]), (&["a"].into(), &["own"].into()));
+        assert_eq!(told["texts"]["own"], "SHOW GLOBAL STATUS");
+        let level = &told["levels"][0];
+        assert_eq!((&level["total"][1], &level["observer"][0][1]), (&10.into(), &30.into()));
+        assert_eq!((&level["observer_share"], &level["own"]["a"]), (&0.75.into(), &3.into()));
+        assert_eq!(told["drawn"], serde_json::json!(["a"]));
     }
 
     #[test]

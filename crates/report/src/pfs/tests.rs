@@ -79,6 +79,42 @@ fn a_digest_is_told_by_its_text_and_only_columns_that_counted_are_shown() {
 }
 
 #[test]
+fn whysos_own_statements_are_hidden_with_their_share_until_they_are_asked_for() {
+    let own = "information_schema:own";
+    let told = counters(
+        "pfs_digests",
+        &[
+            ("count", "shop:abc", 50.0),
+            ("time_ns", "shop:abc", 3e6),
+            ("count", own, 200.0),
+            ("own_count", own, 200.0),
+            ("time_ns", own, 9e6),
+            ("count", "information_schema:both", 201.0),
+            ("own_count", "information_schema:both", 200.0),
+            ("time_ns", "information_schema:both", 0.0),
+        ],
+    );
+    let mut table = Table::new(View::named("digests").unwrap(), &told, &[], 10.0, None, None);
+    let texts = [
+        ("shop:abc", "SELECT ?"),
+        (own, "SHOW GLOBAL STATUS"),
+        ("information_schema:both", "SELECT @@log_bin"),
+    ];
+    let texts = texts.into_iter().map(|(name, text)| (name.to_string(), text.to_string())).collect();
+    let text = pfs(of(&table, &texts));
+    assert!(!text.contains("SHOW GLOBAL STATUS"), "{text}");
+    assert!(text.contains("[whyso: 200 of 201] SELECT @@log_bin"), "{text}");
+    let hidden =
+        "Not shown: 1 statement of whyso's own connections, 75 % of the time (--observer shows them).";
+    assert!(text.contains(hidden), "{text}");
+    let object = pfs_json(of(&table, &texts));
+    assert_eq!((object["lines"].as_array().unwrap().len(), &object["observer"][0]["name"]), (2, &own.into()));
+    table.show_observer();
+    let text = pfs(of(&table, &texts));
+    assert!(text.contains("[whyso] SHOW GLOBAL STATUS") && !text.contains("Not shown"), "{text}");
+}
+
+#[test]
 fn a_level_is_a_mean_and_is_divided_by_nothing() {
     let gauge = Gauge {
         series: name("pfs_memory", "memory_bytes", "memory/innodb/buf_buf_pool"),

@@ -6,7 +6,7 @@ use whyso_record::run::Window;
 use whyso_report::number::{amount, percent};
 use whyso_series::is_idle;
 
-use super::{Shown, over, plain};
+use super::{Shown, hidden_words, is_observers, over, plain};
 use crate::history::read::{Cells, ThreadDid};
 use crate::screen::listing::{Cell, Column, Line, Listing, REST};
 
@@ -16,7 +16,7 @@ const SHARE_MIN: f64 = 0.01;
 /// Connections are looked at each five seconds.
 const LOOK_NS: i64 = 12_000_000_000;
 
-pub(super) fn listing(shown: &Shown, window: Window) -> Listing {
+pub(super) fn listing(shown: &Shown, window: Window, with_observer: bool) -> Listing {
     let looked = Window { begin_ns: window.end_ns - LOOK_NS, ..window };
     let Some(look) = shown.history.connection_looks(looked).into_iter().next() else {
         let untold = shown.not_measured.iter().find(|line| line.starts_with("which thread works for which"));
@@ -25,8 +25,13 @@ pub(super) fn listing(shown: &Shown, window: Window) -> Listing {
         );
     };
     let (states, threads) = shown.history.threads(window);
-    let lines = look.rows.iter().map(|row| {
-        let cells = Cells { columns: &look.columns, row };
+    let rows = look.rows.iter().map(|row| Cells { columns: &look.columns, row });
+    let (observer, mut rows): (Vec<Cells>, Vec<Cells>) = rows.partition(|cells| is_observers(*cells));
+    let hidden = if with_observer { 0 } else { observer.len() };
+    if with_observer {
+        rows.extend(observer);
+    }
+    let lines = rows.iter().map(|&cells| {
         let did = cells.told("tid").and_then(|tid| tid.parse().ok()).and_then(|tid: u32| threads.get(&tid));
         line(cells, look.t_ns, window, &states, did)
     });
@@ -44,9 +49,10 @@ pub(super) fn listing(shown: &Shown, window: Window) -> Listing {
         sort: Some(0),
         about: format!(
             "{}, as they were {} before",
-            count(&look.rows, &threads),
+            count(&rows, &threads),
             amount((window.end_ns - look.t_ns).max(0) as f64, "ns")
-        ) + &format!("; states of their threads {}", over(window)),
+        ) + &format!("; states of their threads {}", over(window))
+            + &hidden_words(hidden, "connection"),
         empty: "the server has no connections but whyso's own".to_string(),
     }
 }
@@ -66,6 +72,7 @@ fn line(cells: Cells, looked_ns: i64, window: Window, states: &[String], did: Op
     let text = |name: &str| cells.told(name).unwrap_or("–").to_string();
     let number = |name: &str| Cell::number(cells.number(name).map(|number| number as f64), |_| text(name));
     let shown = statement.clone().unwrap_or("–".to_string());
+    let shown = if is_observers(cells) { format!("[whyso] {shown}") } else { shown };
     Line {
         cells: vec![
             Cell::number(busy, percent),

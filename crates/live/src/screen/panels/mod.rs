@@ -15,6 +15,7 @@ use whyso_record::run::Window;
 use super::app::{App, Tab};
 use super::listing::Listing;
 use crate::history::History;
+use crate::history::read::Cells;
 
 /// What a tab is made of.
 pub(super) struct Shown<'a> {
@@ -30,7 +31,7 @@ pub(super) fn listing(shown: &Shown, app: &App) -> Listing {
         Tab::Waits => waits(shown, app),
         Tab::Statements => statements(shown, app),
         Tab::Locks => locks::listing(shown, window),
-        Tab::Connections => connections::listing(shown, window),
+        Tab::Connections => connections::listing(shown, window, app.shows_observer()),
         Tab::Views => views::listing(shown, app.view(), app),
         Tab::Metrics => metrics::listing(shown, window),
         Tab::Events => events::listing(shown, window.end_ns),
@@ -50,7 +51,21 @@ fn waits(shown: &Shown, app: &App) -> Listing {
 fn statements(shown: &Shown, app: &App) -> Listing {
     match View::named("digests").filter(|view| shown.history.has_source(view.source)) {
         Some(view) => views::listing(shown, view, app),
-        None => sampled::statements(shown, app.window(shown.span_ns)),
+        None => sampled::statements(shown, app.window(shown.span_ns), app.shows_observer()),
+    }
+}
+
+/// Whether a line of the table of connections is of one of whyso's own.
+fn is_observers(cells: Cells) -> bool {
+    cells.told("own").is_some()
+}
+
+/// What a listing says of a number of lines that are hidden; empty where there are none.
+fn hidden_words(count: usize, what: &str) -> String {
+    match count {
+        0 => String::new(),
+        1 => format!("; 1 {what} of whyso's own is hidden, O shows it"),
+        many => format!("; {many} {what}s of whyso's own are hidden, O shows them"),
     }
 }
 

@@ -1,11 +1,11 @@
 //! Waits and statements of a server that counts none: from what its threads were in, and its connections were found executing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use whyso_record::run::Window;
 use whyso_report::number::{amount, grouped, percent};
 
-use super::{Shown, over, plain};
+use super::{Shown, hidden_words, is_observers, over, plain};
 use crate::history::read::Cells;
 use crate::screen::listing::{Cell, Column, Line, Listing, REST};
 
@@ -53,7 +53,7 @@ pub(super) fn states(shown: &Shown, window: Window) -> Listing {
 }
 
 /// Statements that connections were found executing.
-pub(super) fn statements(shown: &Shown, window: Window) -> Listing {
+pub(super) fn statements(shown: &Shown, window: Window, with_observer: bool) -> Listing {
     let window = Window { begin_ns: window.begin_ns.min(window.end_ns - LOOKS_WINDOW_NS), ..window };
     let looks = shown.history.connection_looks(window);
     if looks.is_empty() {
@@ -66,13 +66,23 @@ pub(super) fn statements(shown: &Shown, window: Window) -> Listing {
         times: u64,
         longest_ns: i64,
     }
+    let mut hidden: BTreeSet<String> = BTreeSet::new();
     let mut found: BTreeMap<String, Found> = BTreeMap::new();
     let mut all = 0;
     for look in &looks {
         for row in &look.rows {
             let cells = Cells { columns: &look.columns, row };
             let Some(text) = cells.told("statement") else { continue };
-            let one = found.entry(plain(text)).or_default();
+            let text = plain(text);
+            let text = match is_observers(cells) {
+                false => text,
+                true if with_observer => format!("[whyso] {text}"),
+                true => {
+                    hidden.insert(text);
+                    continue;
+                }
+            };
+            let one = found.entry(text).or_default();
             one.times += 1;
             all += 1;
             let since_ns = cells.number("since_ns").unwrap_or(look.t_ns);
@@ -98,9 +108,10 @@ pub(super) fn statements(shown: &Shown, window: Window) -> Listing {
         lines: lines.collect(),
         sort: Some(0),
         about: format!(
-            "what connections were found executing, {} snapshots {}; the Performance Schema counts no statements here",
+            "what connections were found executing, {} snapshots {}; the Performance Schema counts no statements here{}",
             looks.len(),
-            over(window)
+            over(window),
+            hidden_words(hidden.len(), "statement")
         ),
         empty: "no connection was found executing anything".to_string(),
     }

@@ -1,7 +1,10 @@
 //! A view of the Performance Schema.
 
+use std::collections::HashMap;
+
 use whyso_explain::pfs::{Per, Quantity, Table, View};
 use whyso_report::number::{amount, bytes, grouped, percent};
+use whyso_report::{observer_words, own_label};
 
 use super::{Shown, over, plain};
 use crate::history::{Buckets, History};
@@ -35,19 +38,27 @@ pub(super) fn listing(shown: &Shown, view: &'static View, app: &App) -> Listing 
     });
     let questions = level.counters.iter().find(|one| one.series.source == "status");
     let statements = questions.map(|questions| questions.increase);
-    let table = Table::new(view, &level.counters, &level.gauges, window.seconds(), statements, None);
+    let mut table = Table::new(view, &level.counters, &level.gauges, window.seconds(), statements, None);
+    if app.shows_observer() {
+        table.show_observer();
+    }
     let mut listing = if view.is_of_events() { events(&table) } else { wide(&table) };
     add_courses(&mut listing, shown.history, &table, end_ns);
     let texts = shown.history.texts();
+    let labels: HashMap<&str, String> =
+        table.lines.iter().map(|line| (line.name.as_str(), own_label(line))).collect();
     for line in &mut listing.lines {
         if let Some(text) = texts.get(&line.whole) {
-            line.whole = plain(text);
+            let label = labels.get(line.whole.as_str()).map_or("", String::as_str);
+            line.whole = format!("{label}{}", plain(text));
             if let Some(name) = line.cells.last_mut() {
                 *name = Cell::Text(line.whole.clone());
             }
         }
     }
-    listing.about = format!("{}, {}", heading(view), over(window));
+    let hidden =
+        observer_words(&table).map_or(String::new(), |text| format!("; hidden: {text}, O shows them"));
+    listing.about = format!("{}, {}{hidden}", heading(view), over(window));
     listing
 }
 
