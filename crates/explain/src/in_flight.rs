@@ -59,6 +59,14 @@ pub(crate) fn stuck(input: &LevelInput, seconds: f64) -> String {
     )
 }
 
+/// Time within the window of transactions in flight at its end, less the time before it of those that ended in it; in ms per
+/// transaction that ended. 0 where it was not recorded, or no transaction ended.
+pub(crate) fn at_ends_ms(input: &LevelInput) -> f64 {
+    let at_ends_s = input.user_seconds.map_or(0.0, |time| time.in_flight - time.before);
+    let ms = at_ends_s * 1e3 / input.transactions as f64;
+    if ms.is_finite() { ms } else { 0.0 }
+}
+
 fn age(ms: f64) -> String {
     if ms >= 1e3 { format!("{} s", numbers::plain(ms / 1e3)) } else { numbers::with_unit(ms, "ms") }
 }

@@ -82,6 +82,9 @@ pub(crate) struct Level<'a> {
     /// Time that attempts of transactions lost to errors, all of them together.
     pub(crate) lost_ms: f64,
     pub(crate) lost_ms_by_code: &'a BTreeMap<String, f64>,
+    /// Time within the window of transactions in flight at its end, less the time before it of those that ended in it; per
+    /// transaction that ended. The time budget has it, and the mean response time does not. 0 where it was not recorded.
+    pub(crate) at_ends_ms: f64,
     /// Where throughput changed for good within the window.
     pub(crate) change: Option<Change>,
     pub(crate) verdict: LevelVerdict,
@@ -149,6 +152,7 @@ impl<'a> Level<'a> {
             service_mean_ms: positive(input.service_mean_ms),
             lost_ms: input.lost_ms_by_code.values().filter_map(|&ms| positive(ms)).sum(),
             lost_ms_by_code: &input.lost_ms_by_code,
+            at_ends_ms: crate::in_flight::at_ends_ms(input),
             change,
             verdict: LevelVerdict {
                 index: input.index,

@@ -194,13 +194,21 @@ fn unaccounted_finding(budgets: &[Budget], levels: &[Level]) -> Option<Finding> 
     } else {
         (share(worst), "leave a part of the response time open:")
     };
-    let text = format!(
+    let mut text = format!(
         "The parts of the time budget {verb} up to {} of it, at {}; beyond {} at {}. Shares there are to be read with that in mind.",
         numbers::percent(size),
         numbers::users(worst.users),
         numbers::percent(UNACCOUNTED_MAX),
         levels_of(&shown),
     );
+    let at_ends_ms =
+        levels.iter().find(|level| level.index == worst.level).map_or(0.0, |level| level.at_ends_ms);
+    if at_ends_ms > UNACCOUNTED_MAX * worst.response_ms {
+        text.push_str(&format!(
+            " Transactions in flight at the window's end took {} of it, which the parts have and the response time does not.",
+            numbers::percent(at_ends_ms / worst.response_ms),
+        ));
+    }
     Some(Finding {
         id: "budget-unaccounted".to_string(),
         text,

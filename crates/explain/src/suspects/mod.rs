@@ -284,7 +284,8 @@ fn into_possible(claim: Claim) -> Possible {
 /// The only suspect of a budget that does not add up.
 fn unaccounted(case: &Case) -> Option<Accused> {
     let budget = case.budget?;
-    let share = budget.unaccounted_ms / case.response_ms;
+    // The budget holds the window's whole time, that of transactions in flight at its end as well, which no response time has.
+    let share = (budget.unaccounted_ms + case.level.at_ends_ms) / case.response_ms;
     if !share.is_finite() || share.abs() <= UNACCOUNTED_MAX {
         return None;
     }

@@ -1,6 +1,6 @@
 //! What was not measured accuses nobody: one event, a setting, a file that is someone else's, and a budget with a gap.
 
-use whyso_explain::model::Cause;
+use whyso_explain::model::{Cause, UserSeconds};
 
 use crate::{locked, stopped};
 
@@ -50,6 +50,19 @@ fn a_budget_that_leaves_more_than_a_fifth_open_names_nothing_but_the_gap() {
     }
     let shares = [("request_cpu_ns", 0.1), ("request_lock_ns", 0.75)];
     stopped(64, 20.0, 0.6).traced(&shares).status(&waits).is(Cause::RowLock);
+}
+
+/// Where transactions deadlock again and again, a few are retried for seconds: their time is in the budget, and in no response time.
+#[test]
+fn what_transactions_in_flight_took_is_no_gap() {
+    let waits = [("Innodb_row_lock_time", 14.0), ("Innodb_row_lock_waits", 1.0)];
+    let shares = [("request_cpu_ns", 0.2), ("request_lock_ns", 1.1)];
+    let mut made = stopped(64, 20.0, 0.6).traced(&shares).status(&waits);
+    assert_eq!(made.explained().suspects[0].id, Cause::Unknown, "30 % more than there is");
+    made.last().user_seconds = Some(UserSeconds { ended: 492.0, in_flight: 148.0, ..UserSeconds::default() });
+    let explanation = made.is(Cause::RowLock);
+    let off = explanation.findings.iter().find(|finding| finding.id == "budget-unaccounted").unwrap();
+    assert!(off.text.contains("Transactions in flight at the window's end took 23 % of it"), "{}", off.text);
 }
 
 #[test]
