@@ -121,7 +121,7 @@ fn runs_are_backed_up_taken_in_pruned_and_removed() {
     assert!(!place.runs().join("one").exists());
     let unknown = output(&mut place.whyso(&["runs", "rm", "one", "--yes"]));
     assert_eq!(unknown.status.code(), Some(2), "{unknown:?}");
-    assert!(done(&["runs", "import", "all.tar"]).contains("took in 1 run, left 1 run alone"));
+    assert!(done(&["runs", "import", "all.tar"]).contains("took in 1 run, already there: 1 run"));
     assert!(place.runs().join("one").is_dir());
     done(&["runs", "prune", "--size", "1KiB"]);
     assert_eq!(whyso_record::Recording::open(&place.runs().join("one")).unwrap().run().id, "one");

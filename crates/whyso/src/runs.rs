@@ -183,7 +183,7 @@ fn import(args: &RunsArgs, file: &Path) -> Result<ExitCode> {
     tell(args, serde_json::json!({ "imported": imported, "there_already": there }), || {
         let mut words = format!("took in {}", counted(imported.len()));
         if !there.is_empty() {
-            words.push_str(&format!(", kept {} that were there already", counted(there.len())));
+            words.push_str(&format!(", already there: {}", counted(there.len())));
         }
         words
     })
