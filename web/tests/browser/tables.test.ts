@@ -86,7 +86,7 @@ test('lock waits stand by kind, table and instrument, with who held and who wait
   const locks = page.locator('#locks');
   const table = async (name: string) => (await locks.locator(name).locator('td').allTextContents()).map((text) => text.trim());
   expect(await table('table.kinds')).toEqual(['row', '80', '40.0 s', 'metadata', '4', '2,000 ms']);
-  expect(await table('table.objects')).toEqual(['80', '100 %', '40.0 s', 'row', 'X', 'shop.orders (PRIMARY)', '90 % COMMIT', HOSTILE, '4', '100 %', '2,000 ms', 'metadata', 'X', 'shop.orders', '90 % between statements, or not told', HOSTILE]);
+  expect(await table('table.objects')).toEqual(['80', '100 %', '40.0 s', 'row', 'X', 'shop.orders (PRIMARY)', '90 % COMMIT', HOSTILE, '4', '100 %', '2,000 ms', 'metadata', 'X', 'shop.orders', '90 % between statements, or not known', HOSTILE]);
   await locks.getByRole('button', { name: 'metadata' }).click();
   expect((await table('table.objects'))[0]).toBe('4');
   const text = (await locks.textContent()) ?? '';
