@@ -344,7 +344,7 @@ fn unknown(case: &Case, lock_ms: f64) -> Claim {
     } else {
         "the parts of the time budget leave it open; trace a longer window next, and see whether events were lost".to_string()
     };
-    Claim::new(Cause::Unknown, "no cause that whyso knows holds", why)
+    Claim::new(Cause::Unknown, "what no known cause holds is", why)
         .certain(CERTAINTY_OF_UNKNOWN)
         .rests_on([case.level_quantity("latency_mean_ms")])
         .rests_on(case.parts(&[Part::Lock, largest]))
