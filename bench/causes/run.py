@@ -10,7 +10,7 @@ import tempfile
 from pathlib import Path
 
 from plants import PLANTS, Plant
-from slow_disk import slow_disk
+from limits import limited
 
 RUNS = 2
 RUN_SECONDS_MAX = 120
@@ -51,7 +51,7 @@ def explanation(whyso: str, plant: Plant, folder: Path) -> dict:
         beside = subprocess.Popen(["taskset", "-c", "0", sys.executable, "-c", plant.beside])
     try:
         before = set(folder.iterdir())
-        with slow_disk(folder, plant.writes_per_second) as enter:
+        with limited(folder, writes_per_s=plant.writes_per_second) as enter:
             done = subprocess.run(
                 command(whyso, plant, folder),
                 capture_output=True,
