@@ -72,7 +72,7 @@ pub struct LevelVerdict {
     /// CPUs that the generator's threads kept busy.
     #[serde(default)]
     pub client_cpus: f64,
-    /// What clients did that are neither the load nor whyso; `None` where they can't be told from the load.
+    /// What clients did that are neither the load nor whyso; `None` where nothing separates them from the load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other_clients: Option<OtherClients>,
 }
@@ -224,7 +224,7 @@ pub struct ActionEffect {
     pub after: Option<Estimate>,
 }
 
-/// One sentence that whyso stands for, and what it rests on.
+/// One sentence of the result, with its evidence.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Finding {
     /// Stable and short, such as "peak", "regimes", "server-cpu-full", "generator-bottleneck".
