@@ -320,7 +320,7 @@ mod tests {
     #[test]
     fn what_pairs_could_see_is_what_a_study_of_them_could() {
         let pairs = vec![(100.0, 104.0), (101.0, 103.0), (99.0, 104.5), (100.0, 102.0)];
-        let of_study = super::super::effect(&pairs, 1).unwrap();
+        let of_study = super::super::effect(&pairs).unwrap();
         let mut found = [contrast(&Sides::Paired(pairs)).unwrap()];
         judge(&mut found, 1.03, true);
         let (seen, expected) = (found[0].smallest_seen.unwrap(), of_study.smallest_seen.unwrap());

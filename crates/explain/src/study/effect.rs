@@ -1,7 +1,6 @@
 //! A variant's throughput as a multiple of the baseline's, from pairs of one block each.
 
 use super::power::smallest_seen;
-use super::resample::bootstrap95;
 use super::student::two_sided_p;
 use crate::interval::t_quantile_975;
 use serde::{Deserialize, Serialize};
@@ -13,8 +12,6 @@ pub struct Effect {
     pub ratio: f64,
     /// 95 %, by Student's t over the logarithms; `None` with fewer than two blocks.
     pub t95: Option<[f64; 2]>,
-    /// 95 %, by resampling the blocks: it assumes no distribution, and is too narrow where blocks are few.
-    pub bootstrap95: Option<[f64; 2]>,
     /// Probability of a difference like this one or a greater where there is none; two-sided t test, not corrected for other comparisons.
     pub p: Option<f64>,
     /// Standard deviation of the logarithms of the blocks' ratios.
@@ -27,14 +24,10 @@ pub struct Effect {
 }
 
 /// From (baseline, variant) of each block. A block in which either is not above 0 says nothing of the ratio, and is left out; `None` where none
-/// is left. `seed`: of the resampling.
-pub fn effect(pairs: &[(f64, f64)], seed: u64) -> Option<Effect> {
+/// is left.
+pub fn effect(pairs: &[(f64, f64)]) -> Option<Effect> {
     let mut effect = tested(pairs)?;
-    let logs = logs(pairs);
-    if logs.len() >= 2 {
-        effect.bootstrap95 = Some(bootstrap95(&logs, seed).map(f64::exp));
-        effect.smallest_seen = effect.sd_log.and_then(|sd_log| smallest_seen(effect.blocks, sd_log, 1));
-    }
+    effect.smallest_seen = effect.sd_log.and_then(|sd_log| smallest_seen(effect.blocks, sd_log, 1));
     Some(effect)
 }
 
@@ -44,7 +37,7 @@ fn logs(pairs: &[(f64, f64)]) -> Vec<f64> {
     both.map(|(baseline, variant)| (variant / baseline).ln()).collect()
 }
 
-/// What the t test alone says: an [`effect`] without bootstrap and without what it could have seen, which take most of the time.
+/// What the t test alone says: an [`effect`] without what it could have seen, which takes most of the time.
 pub fn tested(pairs: &[(f64, f64)]) -> Option<Effect> {
     let logs = logs(pairs);
     if logs.is_empty() {
@@ -55,7 +48,6 @@ pub fn tested(pairs: &[(f64, f64)]) -> Option<Effect> {
     let mut effect = Effect {
         ratio: mean.exp(),
         t95: None,
-        bootstrap95: None,
         p: None,
         sd_log: None,
         blocks: logs.len() as u32,
@@ -86,7 +78,7 @@ mod tests {
     fn students_own_data_give_his_t() {
         let more_sleep = [1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4];
         let pairs: Vec<(f64, f64)> = more_sleep.iter().map(|hours: &f64| (1.0, hours.exp())).collect();
-        let found = effect(&pairs, 1).unwrap();
+        let found = effect(&pairs).unwrap();
         assert!((found.ratio.ln() - 1.58).abs() < 1e-9);
         assert!((found.sd_log.unwrap() - 1.229_995).abs() < 1e-5);
         assert!((found.p.unwrap() - 0.002_833).abs() < 1e-5, "{found:?}");
@@ -96,12 +88,12 @@ mod tests {
 
     #[test]
     fn what_can_not_be_compared_is_left_out() {
-        assert_eq!(effect(&[], 1), None);
-        assert_eq!(effect(&[(0.0, 5.0), (f64::NAN, 1.0)], 1), None);
-        let one = effect(&[(100.0, 90.0), (0.0, 1.0)], 1).unwrap();
+        assert_eq!(effect(&[]), None);
+        assert_eq!(effect(&[(0.0, 5.0), (f64::NAN, 1.0)]), None);
+        let one = effect(&[(100.0, 90.0), (0.0, 1.0)]).unwrap();
         assert_eq!((one.blocks, one.t95, one.p), (1, None, None));
         assert!((one.ratio - 0.9).abs() < 1e-12);
-        let same = effect(&[(100.0, 100.0), (50.0, 50.0)], 1).unwrap();
+        let same = effect(&[(100.0, 100.0), (50.0, 50.0)]).unwrap();
         assert_eq!((same.p, same.ratio), (Some(1.0), 1.0));
     }
 
@@ -111,7 +103,7 @@ mod tests {
             pairs in prop::collection::vec((1.0f64..1e6, 1.0f64..1e6), 2..12),
         ) {
             let turned: Vec<(f64, f64)> = pairs.iter().map(|(baseline, variant)| (*variant, *baseline)).collect();
-            let (one, other) = (effect(&pairs, 7).unwrap(), effect(&turned, 7).unwrap());
+            let (one, other) = (effect(&pairs).unwrap(), effect(&turned).unwrap());
             prop_assert!((one.ratio * other.ratio - 1.0).abs() < 1e-9);
             let ([low, _], [_, high]) = (one.t95.unwrap(), other.t95.unwrap());
             prop_assert!((low * high - 1.0).abs() < 1e-6);

@@ -12,7 +12,7 @@ mod equivalence;
 mod holm;
 pub mod measures;
 mod power;
-mod resample;
+mod random;
 mod student;
 mod verdict;
 
@@ -22,5 +22,5 @@ pub use dip::{Dip, dip};
 pub use effect::{Effect, effect, tested};
 pub use holm::holm;
 pub use power::{power, smallest_seen};
-pub use resample::Random;
+pub use random::Random;
 pub use verdict::{Compared, Spread, Verdict, compare, spread};

@@ -63,8 +63,8 @@ pub struct Compared {
 
 /// Variants against the baseline, each from (baseline, variant) of its blocks; `None` for one of which nothing was measured. `matters`: the
 /// smallest difference that is worth knowing, as a ratio above 1.
-pub fn compare(comparisons: &[Vec<(f64, f64)>], matters: f64, seed: u64) -> Vec<Option<Compared>> {
-    let effects: Vec<Option<Effect>> = comparisons.iter().map(|pairs| effect(pairs, seed)).collect();
+pub fn compare(comparisons: &[Vec<(f64, f64)>], matters: f64) -> Vec<Option<Compared>> {
+    let effects: Vec<Option<Effect>> = comparisons.iter().map(|pairs| effect(pairs)).collect();
     let mut compared = judged(&effects, matters);
     let tests = compared.iter().flatten().filter(|one| one.p_corrected.is_some()).count();
     for Compared { effect, .. } in compared.iter_mut().flatten() {
@@ -151,7 +151,7 @@ pub fn spread(values: &[f64]) -> Option<Spread> {
 #[cfg(test)]
 mod tests {
     use super::super::effect::tested;
-    use super::super::resample::Random;
+    use super::super::random::Random;
     use super::*;
 
     /// A normal number, by G. E. P. Box and M. E. Muller (1958).
@@ -203,7 +203,7 @@ mod tests {
         let studies: u32 = 100;
         let wrong = (0..studies).filter(|_| {
             let all: Vec<_> = (0..20).map(|_| blocks(5, 0.0, 0.02, &mut random)).collect();
-            let found = compare(&all, 1.05, 1);
+            let found = compare(&all, 1.05);
             found.iter().flatten().any(|one| matches!(one.verdict, Verdict::Faster | Verdict::Slower))
         });
         let share = wrong.count() as f64 / f64::from(studies);
@@ -246,7 +246,7 @@ mod tests {
     fn what_is_equivalent_is_called_so_where_blocks_spread_little() {
         let mut random = Random(14);
         let all: Vec<_> = (0..20).map(|_| blocks(6, 0.0, 0.004, &mut random)).collect();
-        let found = compare(&all, 1.03, 1);
+        let found = compare(&all, 1.03);
         let is_none = |one: &&Compared| one.verdict == Verdict::NoDifferenceFound;
         let none = found.iter().flatten().filter(is_none).count();
         assert!(none >= 18, "{none} of 20");
@@ -257,7 +257,7 @@ mod tests {
     fn an_equivalence_test_decides_between_no_difference_and_noise() {
         let same = [(100.0, 100.1), (101.0, 100.9), (99.0, 99.1), (100.0, 99.9)].to_vec();
         let noisy = [(100.0, 140.0), (101.0, 70.0), (99.0, 120.0), (100.0, 80.0)].to_vec();
-        let found = compare(&[same, noisy, Vec::new()], 1.02, 1);
+        let found = compare(&[same, noisy, Vec::new()], 1.02);
         assert_eq!(found[0].unwrap().verdict, Verdict::NoDifferenceFound);
         assert_eq!(found[1].unwrap().verdict, Verdict::TooNoisyToSay);
         assert_eq!(found[2], None);

@@ -84,7 +84,7 @@ fn over_starts(value: i64, starts: &[&[PointDone]]) -> CurvePoint {
     let points: Vec<PointDone> = starts.iter().filter_map(of).collect();
     // A time as a multiple of one millisecond has the interval that a ratio has.
     let times: Vec<(f64, f64)> = points.iter().map(|point| (1.0, point.ms)).collect();
-    let found: Option<Effect> = effect(&times, 0);
+    let found: Option<Effect> = effect(&times);
     let mut status: BTreeMap<String, f64> = BTreeMap::new();
     for point in &points {
         for (name, count) in &point.status {

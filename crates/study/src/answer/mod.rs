@@ -202,7 +202,7 @@ pub fn answer(spec: &Spec, done: &[Done], notes: &[String]) -> Answer {
     // One family: the chance of a wrong finding is that of all comparisons of the study together.
     pairs.extend(pairs_of_steps);
     let matters = 1.0 + spec.matters_percent / 100.0;
-    let found = compare(&pairs, matters, spec.seed).into_iter().map(|one| {
+    let found = compare(&pairs, matters).into_iter().map(|one| {
         one.map(|one| {
             let verdict = if is_lower_better { one.verdict.turned() } else { one.verdict };
             Compared { verdict, ..one }

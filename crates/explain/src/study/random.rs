@@ -1,19 +1,4 @@
-//! Resampling: B. Efron, "Bootstrap methods: another look at the jackknife", Annals of Statistics 7, 1979.
-
-const RESAMPLES: usize = 2_000;
-
-/// 95 % of the means of resampled values.
-pub(super) fn bootstrap95(values: &[f64], seed: u64) -> [f64; 2] {
-    let mut random = Random(seed);
-    let mean = |random: &mut Random| {
-        let sum: f64 = (0..values.len()).map(|_| values[random.below(values.len())]).sum();
-        sum / values.len() as f64
-    };
-    let mut means: Vec<f64> = (0..RESAMPLES).map(|_| mean(&mut random)).collect();
-    means.sort_by(f64::total_cmp);
-    let at = |share: f64| means[((RESAMPLES - 1) as f64 * share).round() as usize];
-    [at(0.025), at(0.975)]
-}
+//! Numbers by chance, the same for the same seed.
 
 /// S. Vigna's SplitMix64: the same numbers for the same seed, on any machine.
 #[derive(Clone, Debug)]
@@ -41,14 +26,6 @@ impl Random {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_same_seed_gives_the_same_interval_around_the_mean() {
-        let values = [0.1, 0.12, 0.08, 0.11, 0.09];
-        let [low, high] = bootstrap95(&values, 5);
-        assert_eq!([low, high], bootstrap95(&values, 5));
-        assert!(low < 0.1 && 0.1 < high && low >= 0.08 && high <= 0.12, "{low} {high}");
-    }
 
     #[test]
     fn its_numbers_are_those_that_its_author_published() {
