@@ -31,18 +31,30 @@ pub struct Names {
     symbolizer: Symbolizer,
     /// Reads symbol tables alone, of which it needs a hundredth of the time.
     by_symbols: Symbolizer,
+    /// Whether debug information is read where a build has it.
+    reads_debug: bool,
     /// Whether a module's file may be read for names.
     sound: HashMap<ModuleId, bool>,
 }
 
 impl Default for Names {
     fn default() -> Names {
-        let by_symbols = Symbolizer::builder().enable_code_info(false).enable_inlined_fns(false).build();
-        Names { symbolizer: Symbolizer::new(), by_symbols, sound: HashMap::new() }
+        Names::new(true)
     }
 }
 
 impl Names {
+    /// Names by symbol tables only: without files and lines, and without the functions that the compiler put into others. Of a large build
+    /// with debug information that takes a hundredth of the time.
+    pub fn of_symbols_only() -> Names {
+        Names::new(false)
+    }
+
+    fn new(reads_debug: bool) -> Names {
+        let by_symbols = Symbolizer::builder().enable_code_info(false).enable_inlined_fns(false).build();
+        Names { symbolizer: Symbolizer::new(), by_symbols, reads_debug, sound: HashMap::new() }
+    }
+
     /// The functions that each frame is in, the innermost first: those that the compiler put into others come before those that they were
     /// put into. At least one for each frame.
     pub fn of(&mut self, frames: &[Frame], unwinding: &Unwinding) -> HashMap<Frame, Vec<Function>> {
@@ -76,9 +88,7 @@ impl Names {
                 return self.of_kernel(&address).remove(0).remove(0).name;
             }
             Some(module) if self.is_sound(frame.module, module) => {
-                let mut elf = Elf::new(&module.path);
-                elf.debug_syms = false;
-                (module, Source::Elf(elf), Input::VirtOffset(&address[..]))
+                (module, elf_of(module, false), Input::VirtOffset(&address[..]))
             }
             Some(module) => return unnamed(module, frame.address).name,
             None => return UNKNOWN.to_string(),
@@ -91,13 +101,18 @@ impl Names {
         }
     }
 
+    fn symbolizer_for_all(&self) -> &Symbolizer {
+        if self.reads_debug { &self.symbolizer } else { &self.by_symbols }
+    }
+
     fn is_sound(&mut self, id: ModuleId, module: &Module) -> bool {
         *self.sound.entry(id).or_insert_with(|| module.is_still_there())
     }
 
     fn of_kernel(&self, addresses: &[u64]) -> Vec<Vec<Function>> {
-        let source = Source::Kernel(Kernel::default());
-        let found = self.symbolizer.symbolize(&source, Input::AbsAddr(addresses)).unwrap_or_default();
+        let source = Source::Kernel(Kernel { debug_syms: self.reads_debug, ..Kernel::default() });
+        let found =
+            self.symbolizer_for_all().symbolize(&source, Input::AbsAddr(addresses)).unwrap_or_default();
         let function = |place: usize| match found.get(place) {
             Some(Symbolized::Sym(symbol)) => vec![plain(&symbol.name, KERNEL)],
             _ => vec![plain(UNKNOWN, KERNEL)],
@@ -107,9 +122,9 @@ impl Names {
 
     fn of_file(&mut self, id: ModuleId, module: &Module, addresses: &[u64]) -> Vec<Vec<Function>> {
         let sound = self.is_sound(id, module);
-        let source = Source::Elf(Elf::new(&module.path));
+        let source = elf_of(module, self.reads_debug);
         let found = if sound {
-            self.symbolizer.symbolize(&source, Input::VirtOffset(addresses)).unwrap_or_default()
+            self.symbolizer_for_all().symbolize(&source, Input::VirtOffset(addresses)).unwrap_or_default()
         } else {
             Vec::new()
         };
@@ -121,6 +136,12 @@ impl Names {
         };
         addresses.iter().enumerate().map(functions).collect()
     }
+}
+
+fn elf_of(module: &Module, reads_debug: bool) -> Source<'static> {
+    let mut elf = Elf::new(&module.path);
+    elf.debug_syms = reads_debug;
+    Source::Elf(elf)
 }
 
 /// Whether a symbol names the function of an address, rather than one that lies before it.

@@ -12,7 +12,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use whyso_stacks::{End, Registers, Unwinding};
-use whyso_trace::{StackKind, TraceSpec, Tracer};
+use whyso_trace::{StackKind, StackSampling, TraceSpec, Tracer};
 
 const SIZES: [usize; 6] = [2 << 10, 4 << 10, 8 << 10, 16 << 10, 24 << 10, 32 << 10];
 const LOOK: Duration = Duration::from_millis(50);
@@ -42,8 +42,12 @@ fn main() -> ExitCode {
 }
 
 fn measure(pid: u32, length: Duration) -> Result<(), whyso_trace::Error> {
-    let tracer =
-        Tracer::start(&TraceSpec { servers: vec![pid], stacks: true, cost: true, ..TraceSpec::default() })?;
+    let tracer = Tracer::start(&TraceSpec {
+        servers: vec![pid],
+        stacks: StackSampling::Full,
+        cost: true,
+        ..TraceSpec::default()
+    })?;
     let mut stacks = tracer.stacks()?;
     let mut unwinding = Unwinding::default();
     let mut seen: BTreeMap<&str, Seen> = BTreeMap::new();

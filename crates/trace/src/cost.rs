@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
-/// Samples a second on each CPU: not a divisor of the rates at which kernels tick.
+/// Samples per second on each CPU: not a divisor of the rates at which kernels tick.
 pub(crate) const SAMPLES_PER_S: u64 = 99;
 
 /// The program that only returns: its run time is the counting's own. It runs where the cost is asked for.
@@ -53,13 +53,13 @@ impl CountingCost {
 }
 
 /// Samples of one CPU, by the kernel's own clock.
-pub(crate) fn open_sampler(cpu: usize) -> std::io::Result<OwnedFd> {
+pub(crate) fn open_sampler(cpu: usize, samples_per_s: u64) -> std::io::Result<OwnedFd> {
     // SAFETY: all zeros are attributes that ask for nothing.
     let mut attributes: libbpf_rs::libbpf_sys::perf_event_attr = unsafe { std::mem::zeroed() };
     attributes.size = size_of_val(&attributes) as u32;
     attributes.type_ = libbpf_rs::libbpf_sys::PERF_TYPE_SOFTWARE;
     attributes.config = u64::from(libbpf_rs::libbpf_sys::PERF_COUNT_SW_CPU_CLOCK);
-    attributes.__bindgen_anon_1.sample_freq = SAMPLES_PER_S;
+    attributes.__bindgen_anon_1.sample_freq = samples_per_s;
     attributes.set_freq(1);
     let everyone: libc::pid_t = -1;
     let no_group: libc::c_int = -1;

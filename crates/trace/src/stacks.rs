@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Link, OpenObject, RingBuffer, RingBufferBuilder};
 
-use crate::cost::{Cost, SAMPLES_PER_S, cost_of, open_sampler};
+use crate::cost::{Cost, cost_of, open_sampler};
 use crate::error::Error;
 use crate::stack_record::StackRecord;
+use crate::stack_sampling::StackSampling;
 use crate::stacks_skeleton::{StacksSkel, StacksSkelBuilder};
 
 /// Records that a CPU can be at work on at a time; `bpf/stacks.bpf.c` has the same number.
@@ -41,6 +42,7 @@ pub struct Stacks {
     skeleton: StacksSkel<'static>,
     _object: Box<MaybeUninit<OpenObject>>,
     samplers: Vec<OwnedFd>,
+    sampling: StackSampling,
     odd: u64,
 }
 
@@ -74,15 +76,17 @@ impl Inbox {
 /// So many waits are chosen on each CPU between two looks before the period is doubled.
 pub const WAITS_PER_LOOK_AND_CPU: u64 = 50;
 
-/// What is told between two looks has to fit in, with room for a reader that is late: some 200 waits a second and CPU,
-/// two stacks each, of 32 KiB at most and a quarter of that as a rule. A power of two.
-fn ring_bytes(cpus: usize) -> u32 {
+/// Bytes of the buffer: a power of two, with room for what is taken between two looks by a reader that is late. With waits that is
+/// some 200 per second and CPU, two stacks each, of 32 KiB at most and a quarter of that as a rule; without, 49 stacks per second and CPU.
+fn ring_bytes(sampling: StackSampling, cpus: usize) -> u32 {
     let cpus = u32::try_from(cpus).unwrap_or(64).clamp(4, 64);
-    (cpus << 20).next_power_of_two()
+    let bytes_per_cpu = if sampling.takes_waits() { 1 << 20 } else { 1 << 18 };
+    (cpus * bytes_per_cpu).next_power_of_two()
 }
 
 impl Stacks {
     pub(crate) fn start(
+        sampling: StackSampling,
         accounts: BorrowedFd<'_>,
         account_of: BorrowedFd<'_>,
         pasts: BorrowedFd<'_>,
@@ -94,14 +98,16 @@ impl Stacks {
             unsafe { &mut *std::ptr::from_mut(object.as_mut()) };
         let mut open = StacksSkelBuilder::default().open(place).map_err(Error::of)?;
         if let Some(constants) = open.maps.rodata_data.as_deref_mut() {
-            constants.sample_ns = 1_000_000_000 / SAMPLES_PER_S;
+            constants.sample_ns = 1_000_000_000 / sampling.samples_per_s().max(1);
             constants.waits_max = WAITS_PER_LOOK_AND_CPU * cpus as u64;
         }
         open.maps.accounts.reuse_fd(accounts).map_err(Error::of)?;
         open.maps.account_of.reuse_fd(account_of).map_err(Error::of)?;
         open.maps.pasts.reuse_fd(pasts).map_err(Error::of)?;
         open.maps.scratches.set_max_entries(cpus as u32 * SCRATCHES_OF_A_CPU).map_err(Error::of)?;
-        open.maps.records.set_max_entries(ring_bytes(cpus)).map_err(Error::of)?;
+        open.maps.records.set_max_entries(ring_bytes(sampling, cpus)).map_err(Error::of)?;
+        open.progs.on_waking.set_autoload(sampling.takes_waits());
+        open.progs.on_back.set_autoload(sampling.takes_waits());
         let skeleton = open.load().map_err(Error::of)?;
         let inbox = Arc::new(Mutex::new(Inbox::default()));
         let arriving = Arc::clone(&inbox);
@@ -113,20 +119,22 @@ impl Stacks {
         builder.add(&skeleton.maps.records, arrived).map_err(Error::of)?;
         let ring = builder.build().map_err(Error::of)?;
         let (links, samplers) = (Vec::new(), Vec::new());
-        let mut stacks = Stacks { links, ring, inbox, skeleton, _object: object, samplers, odd: 0 };
+        let mut stacks = Stacks { links, ring, inbox, skeleton, _object: object, samplers, sampling, odd: 0 };
         stacks.attach(cpus)?;
         Ok(stacks)
     }
 
     fn attach(&mut self, cpus: usize) -> Result<(), Error> {
         let programs = &mut self.skeleton.progs;
-        // First what completes a wait, then what begins one.
-        for program in [&mut programs.on_back, &mut programs.on_waking] {
-            self.links.push(program.attach().map_err(Error::of)?);
+        if self.sampling.takes_waits() {
+            // First what completes a wait, then what begins one.
+            for program in [&mut programs.on_back, &mut programs.on_waking] {
+                self.links.push(program.attach().map_err(Error::of)?);
+            }
         }
         for cpu in 0..cpus {
             // A CPU that is offline has no samples.
-            let Ok(sampler) = open_sampler(cpu) else { continue };
+            let Ok(sampler) = open_sampler(cpu, self.sampling.samples_per_s()) else { continue };
             self.links.push(programs.on_sample.attach_perf_event(sampler.as_raw_fd()).map_err(Error::of)?);
             self.samplers.push(sampler);
         }
@@ -172,6 +180,11 @@ impl Stacks {
         }
     }
 
+    /// What is taken.
+    pub fn sampling(&self) -> StackSampling {
+        self.sampling
+    }
+
     pub fn lost(&self) -> StacksLost {
         let lost = self.skeleton.maps.bss_data.as_deref().map(|data| data.stacks_lost).unwrap_or_default();
         StacksLost { records: lost.records, storage: lost.storage, odd: self.odd }
@@ -180,11 +193,13 @@ impl Stacks {
     /// What the programs have cost, of the runs that the kernel counted ([`crate::CountingCost`]).
     pub fn cost(&self) -> Vec<Cost> {
         let programs = &self.skeleton.progs;
-        let all = [
-            ("sched_waking", programs.on_waking.as_fd()),
-            ("rseq_update", programs.on_back.as_fd()),
-            ("perf_event", programs.on_sample.as_fd()),
-        ];
+        let mut all = vec![("perf_event", programs.on_sample.as_fd())];
+        if self.sampling.takes_waits() {
+            all.extend([
+                ("sched_waking", programs.on_waking.as_fd()),
+                ("rseq_update", programs.on_back.as_fd()),
+            ]);
+        }
         all.into_iter().filter_map(|(name, fd)| cost_of(name, fd)).collect()
     }
 }

@@ -12,7 +12,7 @@ use libbpf_rs::{Link, MapCore, MapFlags, OpenObject, ProgramInput, ProgramMut};
 
 use crate::account::{ACCOUNTS_MAX, Account, Accounts, LOADS, OTHERS, SIDE_LOAD, SIDE_SERVER};
 use crate::attribution::{Attribution, Generator, Seen};
-use crate::cost::{Cost, CountingCost, NOTHING, cost_of, open_sampler};
+use crate::cost::{Cost, CountingCost, NOTHING, SAMPLES_PER_S, cost_of, open_sampler};
 use crate::dispatcher::Dispatcher;
 use crate::error::Error;
 use crate::files::{Paths, as_folder, path_here, path_within};
@@ -22,6 +22,7 @@ use crate::reading::{FileWait, LOST, Reading, ServerSums, Sums, ThreadSums};
 use crate::role::{self, Role};
 use crate::skeleton::{BudgetSkel, BudgetSkelBuilder};
 use crate::sql::SqlTrace;
+use crate::stack_sampling::StackSampling;
 use crate::stacks::Stacks;
 use crate::state::{self, State, state_of_syscall};
 
@@ -35,8 +36,8 @@ pub struct TraceSpec {
     pub servers: Vec<u32>,
     /// Processes whose threads are the generator's. This program's own threads that are named `load-N` always are.
     pub generators: Vec<u32>,
-    /// Whether [`Tracer::stacks`] will be called: threads then keep what they did last, 8 MiB for all of them.
-    pub stacks: bool,
+    /// What [`Tracer::stacks`] will take. With waits threads keep what they did last, 8 MiB for all of them.
+    pub stacks: StackSampling,
     /// Watched in place of a server, with all that its processes start.
     pub program: Option<Program>,
     /// What is known of where the load comes from: whether requests of unknown clients are the load's.
@@ -80,6 +81,7 @@ pub struct Tracer {
     /// Those that have threads, as of the last reading.
     processes: BTreeSet<u32>,
     is_program: bool,
+    stack_sampling: StackSampling,
 }
 
 impl Tracer {
@@ -103,9 +105,9 @@ impl Tracer {
             }
             constants.call_of_poll = call_number(state::POLL);
             constants.call_of_ppoll = call_number(Some(libc::SYS_ppoll));
-            constants.keeps_pasts = spec.stacks;
+            constants.keeps_pasts = spec.stacks.takes_waits();
         }
-        if !spec.stacks {
+        if !spec.stacks.takes_waits() {
             open.maps.pasts.set_max_entries(1).map_err(Error::of)?;
         }
         let skeleton = open.load().map_err(Error::of)?;
@@ -132,6 +134,7 @@ impl Tracer {
             pauses: Told::default(),
             processes: BTreeSet::new(),
             is_program: spec.program.is_some(),
+            stack_sampling: spec.stacks,
         };
         if let Some(program) = &spec.program {
             tracer.watch_program(program)?;
@@ -232,7 +235,7 @@ impl Tracer {
         }
         for cpu in 0..libbpf_rs::num_possible_cpus().map_err(Error::of)? {
             // Without samples only the split of the CPU time is missing; a CPU that is offline has none.
-            let Ok(sampler) = open_sampler(cpu) else { continue };
+            let Ok(sampler) = open_sampler(cpu, SAMPLES_PER_S) else { continue };
             self.links.push(programs.on_sample.attach_perf_event(sampler.as_raw_fd()).map_err(Error::of)?);
             self.samplers.push(sampler);
         }
@@ -425,7 +428,9 @@ impl Tracer {
     /// Where the kernel does not take the programs.
     pub fn stacks(&self) -> Result<Stacks, Error> {
         let maps = &self.skeleton.maps;
-        Stacks::start(maps.accounts.as_fd(), maps.account_of.as_fd(), maps.pasts.as_fd())
+        let [accounts, account_of, pasts] =
+            [maps.accounts.as_fd(), maps.account_of.as_fd(), maps.pasts.as_fd()];
+        Stacks::start(self.stack_sampling, accounts, account_of, pasts)
     }
 
     /// Follows the commands of clients too, of one of the servers that this tracer watches. `file`: where its dispatcher is.

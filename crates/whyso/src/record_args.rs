@@ -7,6 +7,7 @@ use clap::Args;
 use crate::addon::OthersArgs;
 use crate::pfs_args::PfsSetupArgs;
 use crate::statements::SqlTraceArgs;
+use crate::trace_args::TraceArgs;
 
 #[derive(Args, Debug)]
 pub(crate) struct RecordArgs {
@@ -31,13 +32,8 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "MS", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(100..=60_000))]
     pub(crate) interval_ms: u64,
 
-    /// Do not account for the time of the server's threads and requests
-    #[arg(long)]
-    pub(crate) no_trace: bool,
-
-    /// Take stacks of the server's threads, on CPUs and in waits (see `whyso functions`)
-    #[arg(long, conflicts_with = "no_trace")]
-    pub(crate) stacks: bool,
+    #[command(flatten)]
+    pub(crate) trace: TraceArgs,
 
     #[command(flatten)]
     pub(crate) sql: SqlTraceArgs,

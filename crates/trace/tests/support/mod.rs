@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard};
 
-use whyso_trace::{Error, Reading, State, ThreadSums, TraceSpec, Tracer};
+use whyso_trace::{Error, Reading, StackSampling, State, ThreadSums, TraceSpec, Tracer};
 
 /// One test of a file at a time: the tracer takes threads named load-N of the whole program for the generator's.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -17,7 +17,11 @@ pub(crate) fn alone() -> MutexGuard<'static, ()> {
 
 /// The tracer; `None`, and said so, where this machine does not allow it. What fails otherwise fails the test.
 pub(crate) fn tracer(servers: &[u32]) -> Option<Tracer> {
-    match Tracer::start(&TraceSpec { servers: servers.to_vec(), stacks: true, ..TraceSpec::default() }) {
+    match Tracer::start(&TraceSpec {
+        servers: servers.to_vec(),
+        stacks: StackSampling::Full,
+        ..TraceSpec::default()
+    }) {
         Ok(tracer) => Some(tracer),
         Err(why @ (Error::NotAllowed | Error::NoBtf)) => {
             whyso_testing::tracer_not_tested(why);

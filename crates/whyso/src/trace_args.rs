@@ -1,0 +1,50 @@
+//! What `run` and `record` share in how the server's threads are traced. Syntax only.
+
+use clap::{Args, ValueEnum};
+use whyso_lab::StackSampling;
+
+#[derive(Args, Debug)]
+pub(crate) struct TraceArgs {
+    /// Do not account for the time of the server's threads and requests (see `whyso why`)
+    #[arg(long)]
+    no_trace: bool,
+
+    /// Take stacks of the server's threads (see `whyso functions`); --stacks without LEVEL is full
+    #[arg(
+        long,
+        value_enum,
+        value_name = "LEVEL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_value = "light",
+        default_missing_value = "full",
+        conflicts_with = "no_trace"
+    )]
+    stacks: StacksLevel,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum StacksLevel {
+    /// No stacks
+    None,
+    /// Of threads on CPUs, 49 times per second on each CPU, named by symbols
+    Light,
+    /// Of threads on CPUs, 99 times per second on each CPU, and of waits with who ended them; named with files and lines where the
+    /// build has them
+    Full,
+}
+
+impl TraceArgs {
+    pub(crate) fn is_wanted(&self) -> bool {
+        !self.no_trace
+    }
+
+    pub(crate) fn stacks(&self) -> StackSampling {
+        match self.stacks {
+            _ if self.no_trace => StackSampling::Off,
+            StacksLevel::None => StackSampling::Off,
+            StacksLevel::Light => StackSampling::Light,
+            StacksLevel::Full => StackSampling::Full,
+        }
+    }
+}
