@@ -9,6 +9,9 @@ from split import sealed
 
 SEED = "whyso causes 1"
 
+# The views that hide a source of a recording, with what `whyso why --without` calls it.
+HIDING_VIEWS = {"without-tracer": "tracer", "without-stacks": "stacks", "without-pfs": "pfs"}
+
 
 @dataclass(frozen=True)
 class Setup:
@@ -24,8 +27,26 @@ class Setup:
         return f"{self.family.name}/{self.strength}/{self.background}/{self.build}"
 
     @property
+    def families(self) -> tuple[Family, ...]:
+        return (self.family,)
+
+    @property
     def is_sealed(self) -> bool:
         return self.family.name in sealed()
+
+    @property
+    def runs(self) -> dict[str, Run]:
+        """Returns the runs that a result has."""
+        return {"planted": self.planted, "without": self.without}
+
+    @property
+    def live_runs(self) -> dict[str, Run]:
+        """Returns the planted run, recorded without a source, by the view that hides this source."""
+        return {
+            "without-tracer": self.planted.but(stacks="", flags=(*self.planted.flags, "--no-trace")),
+            "without-stacks": self.planted.but(stacks="none"),
+            "without-pfs": self.planted.but(settings={"performance_schema": "OFF"}),
+        }
 
 
 def setups() -> list[Setup]:
@@ -43,13 +64,17 @@ def setups() -> list[Setup]:
     return made
 
 
-def quick(count: int) -> list[Setup]:
-    """Returns a part of those to tune on, each family as often as the others."""
-    tune = [setup for setup in setups() if not setup.is_sealed]
-    random.Random(SEED).shuffle(tune)
+def in_turn(some: list[Setup]) -> list[Setup]:
+    """Returns them in an order that is drawn, each family as often as the others in any first part of it."""
+    drawn = list(some)
+    random.Random(SEED).shuffle(drawn)
     seen: dict[str, int] = {}
     ranked = []
-    for setup in tune:
+    for setup in drawn:
         seen[setup.family.name] = seen.get(setup.family.name, 0) + 1
         ranked.append((seen[setup.family.name], setup))
-    return [setup for _, setup in sorted(ranked, key=lambda pair: pair[0])[:count]]
+    return [setup for _, setup in sorted(ranked, key=lambda pair: pair[0])]
+
+
+def to_tune_on() -> list[Setup]:
+    return in_turn([setup for setup in setups() if not setup.is_sealed])

@@ -3,162 +3,267 @@
 
     bench/causes/measure.py tune|sealed|quick|all [--family NAME …] [--keep DIR]
     bench/causes/measure.py tune --effect            only what each plant costs; whyso is not asked for causes
+    bench/causes/measure.py live [--keep DIR]        runs without a source, against runs whose source is hidden
+
+Ctrl-C ends it after what is being done is put back; the same command goes on from there. A recording that --keep holds is not made again: its causes
+are named by the rules of now.
 """
 
+from __future__ import annotations
+
 import argparse
-import datetime
 import json
 import os
+import random
+import shlex
+import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from generate import Setup, quick, setups
-from limits import limited
+import results
+from attempt import VIEWS, kept
+from generate import HIDING_VIEWS, SEED, Setup, in_turn, setups, to_tune_on
+from mixtures import Mixture, mixtures
+from scores import summary
 from setups import Run
 
 HERE = Path(__file__).resolve().parent
-RESULTS = HERE / "results.json"
-SEALED_LOG = HERE / "sealed.log"
-RUN_SECONDS_MAX = 150
-QUICK_COUNT = 24
+QUICK_MINUTES = 25
+LIVE_EACH = 4
+# Builds whose Performance Schema is on unless it is turned off.
+BUILDS_WITH_PFS = {"mysql-sid"}
+# What a run takes until one was measured.
+RECORDING_SECONDS = 20.0
+NAMING_SECONDS = 2.0
+ENDING_SECONDS_MAX = 60
+
+
+class Failed(Exception):
+    """A run that has no result; the text says why."""
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=["tune", "sealed", "quick", "all"])
+    parser.add_argument("part", choices=["tune", "sealed", "quick", "all", "live"])
     parser.add_argument("--whyso", default="whyso", help="the program [default: the one on the PATH]")
-    parser.add_argument("--family", action="append", help="only these families")
-    parser.add_argument("--keep", help="folder that keeps the recordings [default: they are removed]")
+    parser.add_argument("--family", action="append", help="only set-ups of these families; may be repeated")
+    parser.add_argument("--kind", choices=["one", "two"], help="only set-ups that plant one cause, or two [default: both]")
+    parser.add_argument("--keep", type=Path, help="folder that keeps the recordings [default: they are removed]")
     parser.add_argument("--effect", action="store_true", help="only measure what each plant costs")
-    parser.add_argument("--again", action="store_true", help="also run what has a result of these rules")
-    return parser.parse_args()
+    parser.add_argument("--again", action="store_true", help="also record what is kept, and name what has a result of these rules")
+    parser.add_argument("--prefix", default="", metavar="CMD", help='a command before each run, such as "nice -n -5"')
+    parser.add_argument("--minutes", type=float, help=f"begin nothing that would end later [default for quick: {QUICK_MINUTES}]")
+    given = parser.parse_args()
+    if given.part == "quick" and given.minutes is None:
+        given.minutes = QUICK_MINUTES
+    return given
 
 
-def rules() -> str:
-    """Returns the commit that last changed what names causes."""
-    paths = ["crates/explain", "crates/lab", "crates/trace", "crates/watch"]
-    log = ["git", "-C", str(HERE), "log", "-1", "--format=%h", "--", *(f":/{path}" for path in paths)]
-    return subprocess.run(log, capture_output=True, text=True, check=True).stdout.strip()
-
-
-def command(whyso: str, setup: Setup, run: Run, folder: Path) -> list[str]:
-    file = folder / "workload.sql"
-    file.write_text(run.sql)
-    typed = [whyso, "run", str(file), "--server", setup.build, "--users", f"1,{run.users}"]
-    typed += ["--tables", str(run.tables), "--rows", str(run.rows), "--seconds", "3", "--warmup", "1", "--no-repeat"]
-    typed += ["--stacks", "--json", "--out", str(folder)]
-    if run.own_cpus:
-        typed += ["--server-cpus", "0", "--client-cpus", "1"]
-    for knob, value in run.settings.items():
-        typed += ["--set", f"{knob}={value}"]
-    return [*typed, *run.flags]
-
-
-def measure(whyso: str, setup: Setup, run: Run, folder: Path) -> tuple[Path, dict]:
-    """Runs one half of a set-up; returns its recording and the second level's result."""
-    folder.mkdir(parents=True)
-    spin = ["taskset", "-c", "0", sys.executable, "-c", "while True: pass"]
-    neighbours = [subprocess.Popen(spin) for _ in range(run.neighbours)]
-    try:
-        with limited(folder, run.writes_per_s, run.reads_per_s, run.quota_cpus) as enter:
-            done = subprocess.run(
-                command(whyso, setup, run, folder), capture_output=True, text=True, timeout=RUN_SECONDS_MAX, preexec_fn=enter
-            )
-    finally:
-        for neighbour in neighbours:
-            neighbour.kill()
-            neighbour.wait()
-    if done.returncode != 0:
-        raise RuntimeError(done.stderr.strip()[-400:])
-    recordings = [path for path in folder.iterdir() if path.is_dir()]
-    return recordings[0], json.loads(done.stdout)["levels"][-1]
-
-
-def named(whyso: str, recording: Path, users: int) -> dict:
-    typed = [whyso, "why", str(recording), "--users", str(users), "--json"]
-    done = subprocess.run(typed, capture_output=True, text=True, timeout=RUN_SECONDS_MAX)
-    if done.returncode != 0:
-        raise RuntimeError(done.stderr.strip()[-400:])
-    answer = json.loads(done.stdout)
-    return {
-        "suspects": [[one["id"], round(one["share"], 3)] for one in answer["suspects"]],
-        "possible": [one["id"] for one in answer["possible"]],
-    }
-
-
-def half(whyso: str, setup: Setup, run: Run, folder: Path, effect: bool) -> dict:
-    recording, level = measure(whyso, setup, run, folder)
-    result = {"per_s": round(level["transactions_per_s"], 1)}
-    if not effect:
-        result["named"] = named(whyso, recording, run.users)
-    return result
-
-
-def try_setup(whyso: str, setup: Setup, folder: Path, effect: bool) -> dict:
-    began = time.monotonic()
-    result = {"cause": setup.family.cause, "rules": rules(), "date": datetime.date.today().isoformat()}
-    try:
-        result["planted"] = half(whyso, setup, setup.planted, folder / "planted", effect)
-        result["without"] = half(whyso, setup, setup.without, folder / "without", effect)
-        result["true_gain"] = round(result["without"]["per_s"] / max(result["planted"]["per_s"], 1e-9), 2)
-    except (OSError, RuntimeError, KeyError, IndexError, subprocess.TimeoutExpired, json.JSONDecodeError) as error:
-        result["failed"] = str(error)[-400:]
-    result["seconds"] = round(time.monotonic() - began)
-    return result
-
-
-def load() -> dict:
-    return json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
-
-
-def store(results: dict) -> None:
-    text = json.dumps(dict(sorted(results.items())), indent=1)
-    temporary = RESULTS.with_suffix(".new")
-    temporary.write_text(text + "\n")
-    os.replace(temporary, RESULTS)
-
-
-def chosen(given: argparse.Namespace) -> list[Setup]:
+def chosen(given: argparse.Namespace) -> list[Setup | Mixture]:
     if given.part == "quick":
-        part = quick(QUICK_COUNT)
+        part = to_tune_on()
     elif given.part == "all":
-        part = setups()
+        part = [*in_turn(setups()), *mixtures()]
     else:
-        part = [setup for setup in setups() if setup.is_sealed == (given.part == "sealed")]
-    return [setup for setup in part if not given.family or setup.family.name in given.family]
+        is_sealed = given.part == "sealed"
+        part = [one for one in [*in_turn(setups()), *mixtures()] if one.is_sealed == is_sealed]
+    if given.kind:
+        part = [one for one in part if len(one.families) == (1 if given.kind == "one" else 2)]
+    return [one for one in part if not given.family or all(family.name in given.family for family in one.families)]
 
 
-def log_opening(now: str, part: list[Setup]) -> None:
-    """Notes that causes were asked for in the sealed part, before it is done: an opening that is broken off counts, too."""
-    count = sum(setup.is_sealed for setup in part)
-    if count:
-        with SEALED_LOG.open("a") as log:
-            log.write(f"{datetime.date.today().isoformat()} rules {now}: {count} sealed set-ups\n")
+class Pace:
+    """How long a run takes, and when everything will have ended."""
+
+    def __init__(self, minutes: float | None):
+        self.began = time.monotonic()
+        self.seconds_max = None if minutes is None else 60 * minutes
+        self.taken: dict[bool, list[float]] = {True: [], False: []}
+
+    def enter(self, is_new: bool, seconds: float) -> None:
+        self.taken[is_new].append(seconds)
+
+    def each(self, is_new: bool) -> float:
+        taken = self.taken[is_new]
+        return sum(taken) / len(taken) if taken else RECORDING_SECONDS if is_new else NAMING_SECONDS
+
+    def allows(self, seconds: float) -> bool:
+        return self.seconds_max is None or time.monotonic() - self.began + seconds <= self.seconds_max
+
+
+class Runner:
+    """Starts attempts, one at a time."""
+
+    def __init__(self, given: argparse.Namespace, temporary: Path):
+        self.given = given
+        self.place = given.keep or temporary
+        self.pace = Pace(given.minutes)
+
+    def folder(self, setup: Setup | Mixture, which: str) -> Path:
+        return self.place / setup.name / which
+
+    def is_kept(self, setup: Setup | Mixture, which: str, run: Run) -> bool:
+        return not self.given.again and kept(setup.build, run, self.folder(setup, which)) is not None
+
+    def seconds(self, setup: Setup | Mixture, runs: dict[str, Run]) -> float:
+        """Returns an estimate for all runs of a set-up."""
+        return sum(self.pace.each(not self.is_kept(setup, which, run)) for which, run in runs.items())
+
+    def run(self, setup: Setup | Mixture, which: str, views: list[str]) -> dict:
+        """Returns what attempt.py prints. Raises Failed."""
+        typed = [*shlex.split(self.given.prefix), sys.executable, str(HERE / "attempt.py"), setup.name, which]
+        typed += [str(self.folder(setup, which)), "--whyso", self.given.whyso]
+        typed += [f"--view={view}" for view in views] + ["--again"] * self.given.again
+        began = time.monotonic()
+        program = subprocess.Popen(typed, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+        try:
+            printed, complaint = program.communicate()
+        except KeyboardInterrupt:
+            print("waiting for the run to put everything back", file=sys.stderr)
+            os.killpg(program.pid, signal.SIGINT)
+            program.communicate(timeout=ENDING_SECONDS_MAX)
+            raise
+        if program.returncode != 0:
+            raise Failed(complaint.strip() or f"attempt.py ended with {program.returncode}")
+        result = json.loads(printed)
+        # What waits for the prefix counts: the rest will wait as long.
+        self.pace.enter(result.pop("is_new"), time.monotonic() - began)
+        del result["seconds"]
+        return result
+
+    def all_runs(self, setup: Setup | Mixture, views: list[str]) -> dict:
+        """Returns the results of each run of a set-up; of one that failed, why."""
+        result: dict = {}
+        for which in setup.runs:
+            try:
+                result[which] = self.run(setup, which, views)
+            except Failed as error:
+                result["failed"] = f"{which}: {error}"
+                break
+        if not self.given.keep:
+            shutil.rmtree(self.place / setup.name, ignore_errors=True)
+        return result
+
+
+def gain(result: dict, planted: str, without: str) -> float:
+    return round(result[without]["per_s"] / max(result[planted]["per_s"], 1e-9), 2)
+
+
+def finished(setup: Setup | Mixture, result: dict, now: str) -> dict:
+    """Returns the result with what it is of, and what the causes cost in truth."""
+    causes = [family.cause for family in setup.families]
+    known = {"rules": now, "date": results.today(), **result}
+    if len(causes) == 1:
+        known["cause"] = causes[0]
+        if "failed" not in result:
+            known["true_gain"] = gain(result, "planted", "without")
+    else:
+        known["causes"] = causes
+        if "failed" not in result:
+            known["true_gains"] = [gain(result, "both", "without-first"), gain(result, "both", "without-second")]
+    return known
+
+
+def described(result: dict) -> str:
+    if "failed" in result:
+        return f"failed: {result['failed']}"
+    planted = result.get("planted") or result["both"]
+    text = f"gain {result.get('true_gain', result.get('true_gains'))}, {planted['per_s']} per second"
+    if planted["named"]:
+        suspects = planted["named"]["full"]["suspects"][:3]
+        text += ", named " + (", ".join(f"{name} {share:.0%}" for name, share in suspects) or "nothing")
+    return text
+
+
+def remaining(runner: Runner, left: list[Setup | Mixture]) -> str:
+    minutes = sum(runner.seconds(setup, setup.runs) for setup in left) / 60
+    return f"about {minutes:.0f} min left" if left else "done"
+
+
+def measure(given: argparse.Namespace, runner: Runner) -> None:
+    now, measured = results.rules(), results.load(results.RESULTS)
+
+    def is_done(setup: Setup | Mixture) -> bool:
+        old = measured.get(setup.name, {})
+        return not given.effect and not given.again and old.get("rules") == now and "failed" not in old
+
+    part = chosen(given)
+    todo = [setup for setup in part if not is_done(setup)]
+    print(f"{len(part)} set-ups, of which {len(part) - len(todo)} have a result of the rules {now}; {remaining(runner, todo)}", flush=True)
+    sealed_count = sum(setup.is_sealed for setup in todo)
+    if sealed_count and not given.effect:
+        results.log_opening(now, sealed_count)
+    for at, setup in enumerate(todo):
+        if not runner.pace.allows(runner.seconds(setup, setup.runs)):
+            print(f"not measured, for {given.minutes:g} min do not suffice: {len(todo) - at} set-ups")
+            break
+        result = finished(setup, runner.all_runs(setup, [] if given.effect else list(VIEWS)), now)
+        if not given.effect:
+            measured[setup.name] = result
+            results.store(results.RESULTS, measured)
+        print(f"{at + 1}/{len(todo)} {setup.name}: {described(result)} ({remaining(runner, todo[at + 1:])})", flush=True)
+    if sealed_count and not given.effect:
+        of_part = [measured.get(setup.name, {}) for setup in part if setup.is_sealed]
+        results.log_score(summary([result for result in of_part if result.get("rules") == now]))
+
+
+def drawn_for_live() -> list[tuple[str, Setup]]:
+    """Returns views that hide a source, each with set-ups that run without this source, too."""
+    draw = random.Random(SEED)
+    tune = to_tune_on()
+    drawn = []
+    for view in HIDING_VIEWS:
+        has_source = [one for one in tune if view != "without-pfs" or one.build in BUILDS_WITH_PFS]
+        drawn += [(view, setup) for setup in draw.sample(has_source, LIVE_EACH)]
+    return drawn
+
+
+def live(given: argparse.Namespace, runner: Runner) -> None:
+    """Compares what a run without a source names with what is named where the source is hidden."""
+    now, measured = results.rules(), results.load(results.LIVE)
+    todo = [(view, setup) for view, setup in drawn_for_live() if not given.family or setup.family.name in given.family]
+    for at, (view, setup) in enumerate(todo, 1):
+        old = measured.get(f"{setup.name} {view}", {})
+        if old.get("rules") == now and "failed" not in old and not given.again:
+            continue
+        runs = {"planted": setup.planted, f"live-{view}": setup.live_runs[view]}
+        if not runner.pace.allows(runner.seconds(setup, runs)):
+            print(f"not measured, for {given.minutes:g} min do not suffice: {len(todo) - at + 1} set-ups")
+            break
+        result = {"rules": now, "date": results.today(), "cause": setup.family.cause, "view": view}
+        try:
+            result["hidden"] = runner.run(setup, "planted", [view])
+            result["live"] = runner.run(setup, f"live-{view}", ["full"])
+        except Failed as error:
+            result["failed"] = str(error)
+        if not given.keep:
+            shutil.rmtree(runner.place / setup.name, ignore_errors=True)
+        measured[f"{setup.name} {view}"] = result
+        results.store(results.LIVE, measured)
+        print(f"{at}/{len(todo)} {setup.name} {view}: {result.get('failed') or described_live(result)}", flush=True)
+
+
+def described_live(result: dict) -> str:
+    sides = ((result["live"], "full"), (result["hidden"], result["view"]))
+    firsts = [(side["named"][view]["suspects"] or [["nothing", 0]])[0][0] for side, view in sides]
+    return f"live {firsts[0]}, hidden {firsts[1]}"
 
 
 def main() -> None:
     given = arguments()
-    part, now, results = chosen(given), rules(), load()
-    if not given.effect:
-        log_opening(now, part)
-    if given.effect:
-        results = {}
-    with tempfile.TemporaryDirectory(dir=given.keep) as temporary:
-        for at, setup in enumerate(part, 1):
-            old = results.get(setup.name, {})
-            if old.get("rules") == now and "failed" not in old and not given.again:
-                continue
-            result = try_setup(given.whyso, setup, Path(given.keep or temporary) / setup.name, given.effect)
-            shown = result.get("failed") or f"gain {result['true_gain']}, {result['planted']['per_s']} per second"
-            if not given.effect and "failed" not in result:
-                suspects = result["planted"]["named"]["suspects"]
-                shown += ", named " + ", ".join(f"{name} {share:.0%}" for name, share in suspects[:3])
-                results[setup.name] = result
-                store(results)
-            print(f"{at}/{len(part)} {setup.name}: {shown} ({result['seconds']} s)", flush=True)
+    # Also where a shell that runs this in the background ignores them.
+    for ending in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(ending, signal.default_int_handler)
+    with tempfile.TemporaryDirectory() as temporary:
+        runner = Runner(given, Path(temporary))
+        try:
+            live(given, runner) if given.part == "live" else measure(given, runner)
+        except KeyboardInterrupt:
+            sys.exit("ended; the same command goes on from here")
 
 
 if __name__ == "__main__":

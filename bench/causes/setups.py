@@ -9,7 +9,7 @@ MARIADB = tuple(build for build in BUILDS if build.startswith("mariadb"))
 STRENGTHS = ("medium", "strong")
 
 # A commit that waits for no disk: what a set-up changes is then the only thing that waits for it.
-NO_SYNC = {"innodb_flush_log_at_trx_commit": "0"}
+NO_SYNC = {"innodb_flush_log_at_trx_commit": "0", "sync_binlog": "0"}
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,8 @@ class Run:
     """How many CPUs a cgroup leaves to the server and the generator; 0: no limit."""
     neighbours: int = 0
     """Busy programs on the server's CPU."""
+    stacks: str = "full"
+    """How many stacks are sampled: "full" or "none"; empty with --no-trace, which takes none."""
 
     def but(self, **changes) -> "Run":
         """Returns this run with other values; settings are added."""

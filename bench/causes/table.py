@@ -1,101 +1,147 @@
 #!/usr/bin/env python3
-"""Prints the tables of README.md from results.json.
+"""Prints the tables of README.md from results.json and live.json. What counts how is documented in scores.py.
 
-A set-up counts by what its plant costs in truth, which its run without the cause measures: it is weak where throughput without the cause is less
-than 1.25 times what it is with it, medium up to 2, strong from there on.
+Results of other rules than the newest are stale: they are listed, and scored only with --stale.
 """
 
-import json
-import math
+import argparse
 from collections import Counter
-from pathlib import Path
 
+import results as stored
+import scores
+from attempt import VIEWS
 from split import sealed
 
-HERE = Path(__file__).resolve().parent
-MEDIUM_GAIN_MIN = 1.25
-STRONG_GAIN_MIN = 2.0
-# What is true of a server that simply works.
-ORDINARY = {"cpu", "runqueue", "wakeup-latency", "unknown", "unsaturated"}
-ORDINARY_SHARE_MAX = 0.2
-Z_95 = 1.959964
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--stale", action="store_true", help="score results of all rules together")
+    parser.add_argument("--view", default="full", choices=VIEWS, help="of the tables by cause and by strength [default: full]")
+    return parser.parse_args()
 
 
-def wilson(hits: int, count: int) -> str:
-    """Returns a share with its 95 % interval (E. B. Wilson, 1927)."""
-    if not count:
-        return "–"
-    share = hits / count
-    middle = (share + Z_95**2 / (2 * count)) / (1 + Z_95**2 / count)
-    half = Z_95 / (1 + Z_95**2 / count) * math.sqrt(share * (1 - share) / count + Z_95**2 / (4 * count**2))
-    return f"{hits} of {count}: {share:.0%} ({max(middle - half, 0):.0%}–{min(middle + half, 1):.0%})"
+def table(heads: list[str], rows: list[list]) -> None:
+    print("\n| " + " | ".join(heads) + " |\n|" + " --- |" * len(heads))
+    for row in rows:
+        print("| " + " | ".join(map(str, row)) + " |")
 
 
-def strength(result: dict) -> str:
-    gain = result["true_gain"]
-    return "weak" if gain < MEDIUM_GAIN_MIN else "medium" if gain < STRONG_GAIN_MIN else "strong"
-
-
-def first(result: dict, count: int = 1) -> list[str]:
-    return [name for name, _ in result["planted"]["named"]["suspects"][:count]]
-
-
-def is_quiet(result: dict) -> bool:
-    """Whether nothing but ordinary work was named where nothing was planted."""
-    suspects = result["without"]["named"]["suspects"]
-    return all(name in ORDINARY or share < ORDINARY_SHARE_MAX for name, share in suspects)
-
-
-def scores(results: list[dict]) -> None:
-    planted = [result for result in results if strength(result) != "weak"]
-    rows = {
-        "first suspect right": lambda one: one["cause"] in first(one),
-        "among the first two": lambda one: one["cause"] in first(one, 2),
-        "confidently wrong: not among the first three": lambda one: one["cause"] not in first(one, 3) and first(one) != ["unknown"],
+def print_scores(results: list[dict]) -> None:
+    """One column per view."""
+    some = scores.counted(results)
+    single = [one for one in results if not scores.is_mixture(one)]
+    questions = {
+        "first suspect right": (some, lambda one, view: scores.is_named(one, view, 1)),
+        "among the first two": (some, lambda one, view: scores.is_named(one, view, 2)),
+        "first, or possible while `unknown` is first": (some, scores.is_first_or_possible),
+        "confidently wrong: not among the first three, and the first is not `unknown`": (some, scores.is_confidently_wrong),
+        "nothing planted: nothing but ordinary work holds 20 %": (single, scores.is_quiet),
     }
-    print("| what was asked | |\n| --- | --- |")
-    for text, holds in rows.items():
-        print(f"| {text} | {wilson(sum(map(holds, planted)), len(planted))} |")
-    print(f"| nothing planted: nothing but ordinary work named | {wilson(sum(map(is_quiet, results)), len(results))} |")
+    rows = [[text, *(scores.rate(tried, lambda one: holds(one, view)) for view in VIEWS)] for text, (tried, holds) in questions.items()]
+    table(["what was asked", *VIEWS], rows)
+    estimated = [one for one in single if scores.has_estimate(one, "full")]
+    held = scores.rate(estimated, lambda one: scores.holds_gain(one, "full"))
+    print(f"\nThe measured gain lies within the predicted bounds, widened by 10 %: {held}. Plants that cost little are counted here, too.")
+    weak, failed = sum(map(scores.is_weak, single)), sum(map(scores.has_failed, single))
+    print(f"\nOf {len(single)} set-ups {weak} cost too little to be counted above, and {failed} failed, which are counted as not right.")
 
 
-def by_strength(results: list[dict]) -> None:
-    print("\n| truth | first suspect right |\n| --- | --- |")
-    for name in ("weak", "medium", "strong"):
-        some = [one for one in results if strength(one) == name]
-        print(f"| {name} | {wilson(sum(one['cause'] in first(one) for one in some), len(some))} |")
+def print_by_strength(results: list[dict], view: str) -> None:
+    rows = [[name, *scores.by_strength(results, name, view)] for name in scores.STRENGTHS]
+    table(["truth", "recall: first suspect right", "precision of first suspects but `unknown`"], rows)
 
 
-def confusion(results: list[dict]) -> None:
-    """Causes against first suspects, with recall; then each first suspect's precision."""
-    planted = [result for result in results if strength(result) != "weak"]
-    print("\n| planted | recall | named first |\n| --- | --- | --- |")
-    for cause in sorted({one["cause"] for one in planted}):
-        some = [one for one in planted if one["cause"] == cause]
-        names = Counter((first(one) or ["–"])[0] for one in some)
-        text = ", ".join(f"{name} {count}" for name, count in names.most_common())
-        print(f"| {cause} | {wilson(names[cause], len(some))} | {text} |")
-    print("\n| named first | precision |\n| --- | --- |")
-    names = Counter((first(one) or ["–"])[0] for one in planted)
-    for name, count in sorted(names.items()):
-        right = sum(one["cause"] == name for one in planted if first(one) == [name])
-        print(f"| {name} | {wilson(right, count)} |")
+def print_by_cause(results: list[dict], view: str) -> None:
+    matrix = scores.confusion(results, view)
+    firsts = {name for names in matrix.values() for name in names}
+    causes = sorted(matrix.keys() | {name for name in firsts if not name.startswith("(")})
+    rows = []
+    for cause in causes:
+        precision = "–" if cause in scores.ORDINARY - matrix.keys() else scores.precision(results, cause, view)
+        rows.append([cause, scores.recall(results, cause, view), precision])
+    table(["cause", "recall", "precision"], rows)
+    columns = sorted(firsts)
+    table(["planted ↓, named first →", *columns], [[cause, *(matrix[cause][name] or "" for name in columns)] for cause in sorted(matrix)])
+
+
+def print_mixtures(results: list[dict], view: str) -> None:
+    mixtures = {name: one for name, one in results.items() if scores.is_mixture(one)}
+    if not mixtures:
+        return
+    strong = [one for one in mixtures.values() if not scores.is_mixture_weak(one)]
+    two = [one for one in strong if scores.cost_both(one)]
+    rows = [
+        ["two planted: the larger gain is named first", *(scores.rate(strong, lambda one: scores.is_first_right(one, view)) for view in VIEWS)],
+        ["both among the first two", *(scores.rate(two, lambda one: scores.has_both(one, view, 2)) for view in VIEWS)],
+        ["both among the first three", *(scores.rate(two, lambda one: scores.has_both(one, view, 3)) for view in VIEWS)],
+    ]
+    table(["what was asked", *VIEWS], rows)
+    rows = []
+    for name, one in mixtures.items():
+        if scores.has_failed(one):
+            rows.append([name, "failed", "", ""])
+            continue
+        truth = ", ".join(f"{cause} {gain}" for cause, gain in zip(one["causes"], one["true_gains"]))
+        suspects = ", ".join(f"{cause} {share:.0%}" for cause, share in one["both"]["named"][view]["suspects"][:3])
+        verdict = "weak" if scores.is_mixture_weak(one) else "right" if scores.is_first_right(one, view) else "wrong"
+        rows.append([name, truth, suspects, verdict])
+    table(["two planted", "gain of each one's removal", "named", ""], rows)
+
+
+def print_live(live: dict) -> None:
+    if not live:
+        return
+    print("\n### A source that is absent, and one that is hidden\n")
+    rows, same = [], 0
+    for name, one in live.items():
+        if scores.has_failed(one):
+            rows.append([name.split()[0], one["view"], one["cause"], "failed", "", ""])
+            continue
+        absent = (scores.named(one["live"]) or ["–"])[0]
+        hidden = (scores.named(one["hidden"], one["view"]) or ["–"])[0]
+        same += absent == hidden
+        rows.append([name.split()[0], one["view"], one["cause"], absent, hidden, "same" if absent == hidden else "differs"])
+    print(f"First suspect the same: {scores.Rate(same, len(rows))}.")
+    table(["set-up", "view", "planted", "first, absent", "first, hidden", ""], rows)
+
+
+def of_newest_rules(results: dict, keeps_stale: bool) -> dict:
+    """Returns the results that are scored, and prints which are stale: the rules of now are the newest, or else those measured last."""
+    known = {one["rules"] for one in results.values()}
+    now = stored.rules()
+    newest = now if now in known else max(results.values(), key=lambda one: one["date"])["rules"]
+    stale = Counter(one["rules"] for one in results.values() if one["rules"] != newest)
+    if newest != now:
+        print(f"The rules are {now} by now; these are results of {newest}.")
+    if stale:
+        names = ", ".join(f"{rules} ({count})" for rules, count in stale.items())
+        print(f"{sum(stale.values())} results are stale, of the rules {names}: {'scored, too' if keeps_stale else 'not scored'}.")
+    return {name: one for name, one in results.items() if keeps_stale or one["rules"] == newest}
 
 
 def main() -> None:
-    results = json.loads((HERE / "results.json").read_text())
-    done = {name: one for name, one in results.items() if "failed" not in one}
-    rules = Counter(one["rules"] for one in done.values())
+    given = arguments()
+    results = stored.load(stored.RESULTS)
+    if results:
+        results = of_newest_rules(results, given.stale)
     for title, is_part in (("Sealed", True), ("To tune on", False)):
-        part = [one for name, one in done.items() if (name.split("/")[0] in sealed()) == is_part]
+        part = {name: one for name, one in results.items() if (name.split("/")[0].split("+")[0] in sealed()) == is_part}
         if not part:
             continue
-        print(f"\n### {title}\n\n{len(part)} set-ups, each with and without its cause. Commits of the rules: {', '.join(sorted(rules))}.\n")
-        scores(part)
-        by_strength(part)
-        confusion(part)
-    opened = (HERE / "sealed.log").read_text().splitlines() if (HERE / "sealed.log").exists() else []
-    print(f"\nThe sealed part was opened {len(opened)} times.")
+        rules = ", ".join(sorted({one["rules"] for one in part.values()}))
+        print(f"\n### {title}\n\n{len(part)} set-ups, each with and without what it plants. Commit of the rules: {rules}.")
+        values = list(part.values())
+        print_scores(values)
+        print(f"\nView {given.view}:")
+        print_by_strength(values, given.view)
+        print_by_cause(values, given.view)
+        print_mixtures(part, given.view)
+    live = stored.load(stored.LIVE)
+    print_live(of_newest_rules(live, given.stale) if live else {})
+    openings = stored.SEALED_LOG.read_text().splitlines() if stored.SEALED_LOG.exists() else []
+    print(f"\nThe sealed part was opened {len(openings)} times.")
+    for opening in openings:
+        print(f"- {opening}")
 
 
 if __name__ == "__main__":

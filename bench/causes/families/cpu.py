@@ -87,15 +87,15 @@ def query_cache(strength, background):
 
 
 def old_versions(strength, background):
-    """One user keeps an old snapshot open and reads rows that the others change: each read walks their versions back."""
-    users, hot = 8, pick(strength, 200, 20)
-    change = f"-- \\set h random(1, {hot})\nUPDATE sbtest1 SET pad = 'x' WHERE id = :h;\n"
-    read = f"-- \\repeat 50\n-- \\set r random(1, {hot})\nSELECT pad FROM sbtest1 WHERE id = :r;\n-- \\endrepeat\n"
-    reader = "-- \\if :client_id < 4\n{}" + read + "{}-- \\else\n" + change + background.sql + "-- \\endif\n"
-    held = "START TRANSACTION WITH CONSISTENT SNAPSHOT;\n-- \\sleep 100 ms\n"
-    free = "-- \\sleep 100 ms\nSTART TRANSACTION WITH CONSISTENT SNAPSHOT;\n"
-    run = Run(sql="", users=users, settings={**NO_SYNC, **background.settings})
-    return run.but(sql=reader.format(held, "COMMIT;\n")), run.but(sql=reader.format(free, "COMMIT;\n"))
+    """Half of the users read rows that the others change, in one long transaction each: every read walks back their versions."""
+    hot = 20
+    change = f"-- \\set h random(1, {hot})\nUPDATE sbtest1 SET pad = 'x' WHERE id = :h;\n" + background.sql
+    read = f"SELECT SUM(LENGTH(pad)) FROM sbtest1 WHERE id BETWEEN 1 AND {hot};\n"
+    reads = f"-- \\repeat {pick(strength, 200, 1_000)}\n" + read + "-- \\endrepeat\n"
+    text = "-- \\if :client_id < 4\n{}" + reads + "{}-- \\else\n" + change + "-- \\endif\n"
+    run = Run(sql="", settings={**NO_SYNC, **background.settings})
+    held = text.format("START TRANSACTION WITH CONSISTENT SNAPSHOT;\n", "COMMIT;\n")
+    return run.but(sql=held), run.but(sql=text.format("", ""))
 
 
 FAMILIES = [

@@ -2,6 +2,9 @@
 
 from setups import MARIADB, NO_SYNC, Background, Family, Run, pick
 
+# Of both levels together.
+SECONDS = 6
+
 
 def locked(sql: str, free: str, background: Background, **common) -> tuple[Run, Run]:
     """Returns runs of two files that write, and wait for no disk."""
@@ -80,23 +83,25 @@ def shared_then_exclusive(strength, background):
 
 
 def table_of_myisam(strength, background):
-    """One writer at a time; the same rows in InnoDB have a lock each."""
+    """One writer at a time in a MyISAM table; without the cause each user writes to a table of its own."""
     rows = pick(strength, 100, 1_000)
-    text = (
-        "-- \\setup SELECT COUNT(*) = 2000 FROM m\n"
-        "CREATE TABLE m (id INT PRIMARY KEY, n INT NOT NULL) ENGINE={};\n"
-        "INSERT INTO m SELECT id, 0 FROM sbtest1 WHERE id <= 2000;\n-- \\transaction change\n"
-        "-- \\set own :client_id * 100 + 1\n"
-        f"-- \\repeat {rows // 50}\nUPDATE m SET n = n + 1 WHERE id BETWEEN :own AND :own + 50;\n-- \\endrepeat\n" + background.sql
+    setup = "-- \\setup SELECT COUNT(*) = 2000 FROM m8\n" + "".join(
+        f"CREATE TABLE m{user} (id INT PRIMARY KEY, n INT NOT NULL) ENGINE=MyISAM;\n"
+        f"INSERT INTO m{user} SELECT id, 0 FROM sbtest1 WHERE id <= 2000;\n"
+        for user in range(1, 9)
     )
-    return locked(text.format("MyISAM"), text.format("InnoDB"), background, own_cpus=False)
+    text = (
+        setup + "-- \\transaction change\n-- \\set t {}\n"
+        f"SELECT id FROM m{{{{t}}}} WHERE id = 1;\nUPDATE m{{{{t}}}} SET n = n + 1 WHERE id <= {rows};\n" + background.sql
+    )
+    return locked(text.format("1"), text.format(":client_id + 1"), background, own_cpus=False)
 
 
 def table_that_is_rebuilt(strength, background):
     sql = "-- \\set id random(1, 1000)\nSELECT c FROM sbtest1 WHERE id = :id;\n" + background.sql
     run = Run(sql=sql, rows=pick(strength, 20_000, 60_000), settings={**NO_SYNC, **background.settings})
     flags = []
-    for second in range(8):
+    for second in range(SECONDS):
         flags += ["--at", f"{second}.2s", "ALTER TABLE sbtest1 ENGINE=InnoDB, ALGORITHM=COPY, LOCK=EXCLUSIVE"]
     return run.but(flags=tuple(flags)), run
 
@@ -108,7 +113,7 @@ def change_behind_a_reader(strength, background):
     sql = held + "-- \\set id random(1, 1000)\nSELECT c FROM sbtest1 WHERE id = :id;\n" + background.sql + "-- \\endif\n"
     run = Run(sql=sql, settings={**NO_SYNC, **background.settings})
     flags = []
-    for second in range(8):
+    for second in range(SECONDS):
         flags += ["--at", f"{second}.1s", "ALTER TABLE sbtest1 COMMENT 'x'"]
     return run.but(flags=tuple(flags)), run
 
