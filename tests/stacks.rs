@@ -1,11 +1,11 @@
-//! Stacks of a real MariaDB under load: `whyso run --stacks`, and the views over what it recorded.
+//! Stacks of a real MariaDB under load: what each level of `whyso run --stacks=LEVEL` records, and the views over it.
 
 mod common;
 
 use std::path::Path;
 use std::process::Command;
 
-use common::{Place, json_of, output, text};
+use common::{Place, json_of, may_trace, output, text};
 use serde_json::Value;
 
 const USERS: &str = "16";
@@ -375,13 +375,93 @@ fn assert_the_timeline_adds_up(place: &Place, run: &str) {
     assert!(text(&shown.stdout).contains("\nconnection, "), "{}", text(&shown.stdout));
 }
 
+/// Lines of an exported source, and of it those of one metric.
+fn exported(place: &Place, run: &str, source: &str, metric: &str) -> Vec<String> {
+    let csv =
+        text(&output(&mut place.whyso(&["export", run, "--source", source, "--metric", metric])).stdout);
+    csv.lines().skip(1).map(str::to_string).collect()
+}
+
 #[test]
-fn a_run_without_stacks_says_how_to_have_them() {
+fn a_run_samples_threads_on_cpus_by_default_and_no_waits() {
+    if !may_trace() {
+        return;
+    }
     let place = Place::new();
-    let out = json_of(&output(&mut place.run(&["--users", "1", "--seconds", "1", "--no-repeat", "--json"])));
-    let shown = output(&mut place.whyso(&["functions", out["path"].as_str().unwrap()]));
-    assert_eq!(shown.status.code(), Some(1));
-    assert_eq!(text(&shown.stderr), "whyso: this run holds no stacks: it was recorded without --stacks\n");
-    let both = output(&mut place.run(&["--stacks", "--no-trace"]));
-    assert_eq!(both.status.code(), Some(2));
+    let out = json_of(&output(&mut place.run(&["--users", "8", "--seconds", "4", "--no-repeat", "--json"])));
+    let run = out["path"].as_str().unwrap();
+    let about: Value =
+        serde_json::from_str(&std::fs::read_to_string(Path::new(run).join("run.json")).unwrap()).unwrap();
+    assert_eq!(about["spec"]["stacks"], "light");
+    let missing = about["not_measured"].to_string();
+    assert!(missing.contains("the stacks of waits were not taken; --stacks takes them"), "{missing}");
+    assert!(!missing.contains("no stacks were taken"), "{missing}");
+
+    let all = json_of(&output(&mut place.whyso(&["functions", run, "--json", "--limit", "100000"])));
+    assert_eq!((&all["is_light"], &all["metrics"]), (&true.into(), &serde_json::json!(["cpu"])));
+    let samples = all["samples"].as_f64().unwrap();
+    // Each stands for the time between two looks at a CPU, and together for the time that connections' threads ran.
+    let (sampled, exact) = (ns(&all["total"], "cpu", "exclusive_ns"), grown_ns(&place, run, "cpu_ns"));
+    let interval = all["total_half_interval_ns"]["cpu"].as_f64().unwrap();
+    assert!((sampled / samples / 1e9 - 1.0 / 49.0).abs() < 1e-6, "{sampled} ns of {samples} samples");
+    assert!(samples >= 20.0, "{samples} samples");
+    assert!((sampled - exact).abs() <= interval * 1.5 + exact * 0.05, "{sampled} of {exact} ns");
+    assert_eq!(all["waits"], 0);
+    let whole = 1.0 - all["rootless"].as_f64().unwrap() / samples;
+    assert!(whole >= 0.9, "{whole} of the stacks are whole");
+    let inclusive = |name: &str| {
+        let found = functions(&all).iter().filter(|one| one["name"].as_str().unwrap().contains(name));
+        found.map(|one| ns(one, "cpu", "inclusive_ns")).fold(0.0, f64::max)
+    };
+    assert!(inclusive("do_command(THD*, bool)") > 0.5 * sampled, "{all:#}");
+
+    let shown = text(&output(&mut place.whyso(&["functions", run])).stdout);
+    assert!(shown.contains("light sampling: fewer stacks"), "{shown}");
+    let lock = output(&mut place.whyso(&["functions", run, "--by", "lock"]));
+    assert_eq!(lock.status.code(), Some(1));
+    assert!(text(&lock.stderr).contains("this run holds no stacks of waits"), "{}", text(&lock.stderr));
+    for view in
+        [&["callers", run, "do_command(THD*, bool)"][..], &["classes", run], &["export", run, "--folded"]]
+    {
+        let shown = output(&mut place.whyso(view));
+        assert!(shown.status.success() && !shown.stdout.is_empty(), "{view:?}: {}", text(&shown.stderr));
+    }
+    let source = output(&mut place.whyso(&["source", run, "do_command(THD*, bool)"]));
+    assert_eq!(source.status.code(), Some(1));
+    assert!(text(&source.stderr).contains("light sampling names functions by symbols only"));
+    let by = ["functions", run, "--by", "cpu,lock,io", "--json"];
+    assert_flame_graph_has_the_same_totals(run, &json_of(&output(&mut place.whyso(&by))));
+
+    // What it costs is recorded: of the thread, and of the one program that runs.
+    assert!(!exported(&place, run, "stacks", "cpu_ns").is_empty());
+    let programs = exported(&place, run, "stacks", "program_ns");
+    assert!(programs.iter().all(|line| line.contains("perf_event")), "{programs:?}");
+    assert!(exported(&place, run, "stacks", "waits").is_empty());
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_run_without_stacks_says_why() {
+    let place = Place::new();
+    for (option, why) in [
+        ("--stacks=none", "it was recorded with --stacks=none"),
+        ("--no-trace", "the time of the server's threads: --no-trace was given"),
+    ] {
+        let more = ["--users", "1", "--seconds", "1", "--no-repeat", "--json", option];
+        let out = json_of(&output(&mut place.run(&more)));
+        let run = out["path"].as_str().unwrap();
+        let shown = output(&mut place.whyso(&["functions", run]));
+        assert_eq!(shown.status.code(), Some(1));
+        let told = text(&shown.stderr);
+        // Where the tracer is not allowed, that is why.
+        let is_untraced = told.contains("the time of the server's threads: ") && option == "--stacks=none";
+        assert!(told == format!("whyso: this run holds no stacks: {why}\n") || is_untraced, "{told}");
+        assert!(exported(&place, run, "stacks", "cpu_ns").is_empty(), "{option}");
+        let about = std::fs::read_to_string(Path::new(run).join("run.json")).unwrap();
+        assert!(about.contains("no stacks were taken"), "{option}: {about}");
+    }
+    for level in ["--stacks", "--stacks=full"] {
+        let both = output(&mut place.run(&[level, "--no-trace"]));
+        assert_eq!(both.status.code(), Some(2), "{level}: {}", text(&both.stderr));
+    }
 }

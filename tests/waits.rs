@@ -78,6 +78,12 @@ fn locks_by_name_and_sleep_on_purpose_are_named_by_stacks_and_without_a_tracer()
             let why = why(&place, &place.only_run(), &[]);
             assert_eq!(why["suspects"][0]["id"], cause, "{more}: {why:#}");
             assert!(share(&why, cause) > least, "{more}: {why:#}");
+            if more == "--stacks" {
+                let hidden = self::why(&place, &place.only_run(), &["--without", "tracer"]);
+                assert_eq!(hidden["suspects"][0]["id"], cause, "{hidden:#}");
+                let shown = hidden["suspects"][0]["text"].as_str().unwrap();
+                assert!(shown.contains("not traced: from samples of the process list"), "{shown}");
+            }
         }
     }
 }

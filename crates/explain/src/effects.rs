@@ -1,15 +1,19 @@
 //! What was done in mid-run, and what it did to throughput: before, during, after.
 
-use crate::interval::half_width_per_s;
+use crate::interval::{half_width_per_s, independent_values};
 use crate::level::Level;
 use crate::model::{ActionEffect, ActionInput, Estimate, Evidence, Finding};
 use crate::numbers::plain;
-use crate::steady::{BINS_PER_S, mean_of, median};
+use crate::steady::{self, BINS_PER_S, Warmup, mean_of, median};
 
 const BIN_NS: f64 = 1e9 / BINS_PER_S;
 /// "During" ends when a second's mean lies this close to the median of what follows, as a fraction, or within two
 /// standard deviations of such a second where that is more.
 const BACK_TO_STEADY: f64 = 0.05;
+
+/// The part after an action begins where it resembles its later half. Among fewer values that are correlated this choice shows, and an
+/// interval would be too narrow. Chosen by simulation, see `bench/statistics`.
+const INDEPENDENT_VALUES_MIN: f64 = 10.0;
 
 /// One effect an action, in order.
 pub(crate) fn effects(actions: &[ActionInput], levels: &[Level]) -> Vec<ActionEffect> {
@@ -36,10 +40,11 @@ fn effect(action: &ActionInput, levels: &[Level]) -> ActionEffect {
     let done = bin_of(action.end_ns.max(action.begin_ns)).max(begin);
     let steady = done + bins_until_steady(&bins[done..]);
     effect.level = Some(level.index);
-    effect.before = estimate(&bins[..begin]);
+    effect.before = estimate_of_steady(&bins[..begin]);
     effect.during = estimate(&bins[begin..steady]);
     effect.during_s = (steady - begin) as f64 / BINS_PER_S;
-    effect.after = estimate(&bins[steady..]);
+    effect.after = estimate_of_steady(&bins[steady..])
+        .filter(|_| independent_values(&bins[steady..]) >= INDEPENDENT_VALUES_MIN);
     effect
 }
 
@@ -62,6 +67,12 @@ fn bins_until_steady(bins: &[f64]) -> usize {
         }
     }
     bins.len()
+}
+
+/// As of a level: what climbs or changes has no mean that stands for it.
+fn estimate_of_steady(bins: &[f64]) -> Option<Estimate> {
+    let is_steady = steady::check(bins, Warmup::Unremarkable) == steady::Verdict::Steady;
+    is_steady.then(|| estimate(bins)).flatten()
 }
 
 fn estimate(bins: &[f64]) -> Option<Estimate> {
@@ -95,7 +106,7 @@ fn sentence(action: &ActionInput, effect: &ActionEffect, level: Option<&Level>) 
     };
     let part = |estimate: &Option<Estimate>| match estimate {
         Some(part) => format!("{} ({} to {})", plain(part.value), plain(part.low95), plain(part.high95)),
-        None => "too short to say".to_string(),
+        None => "too short or not steady enough to say".to_string(),
     };
     let at_s = action.begin_ns.saturating_sub(level.begin_ns) as f64 / 1e9;
     let mut text = format!(

@@ -111,6 +111,7 @@ mod tests {
                 in_flight: in_flight_s,
                 outside: 48.0 - ended_s - in_flight_s,
                 before: before_s,
+                paused: 0.0,
             }),
             ..LevelInput::default()
         }

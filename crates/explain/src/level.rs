@@ -3,14 +3,18 @@
 
 use std::collections::BTreeMap;
 
+use crate::activities::Activities;
 use crate::interval;
 use crate::model::{
     Counter, CpuUse, EndedWaits, Evidence, FileWait, Gauge, LevelInput, LevelVerdict, LockObject, Machine,
-    Pacing, Pauses, Regime, SampledClass,
+    Pacing, Pauses, Regime, SampledClass, StatementTime,
 };
 use crate::numbers;
 use crate::sessions::Sessions;
 use crate::steady::{self, BINS_PER_S, Change, Warmup};
+
+/// What the load generator calls the making of a new connection, among the kinds of statements.
+pub(crate) const CONNECT: &str = "connect";
 
 /// "8 users", or "1,000/s" in a sweep over rates.
 pub(crate) fn name(users: u32, rate_per_s: Option<f64>) -> String {
@@ -69,6 +73,11 @@ pub(crate) struct Level<'a> {
     pub(crate) file_waits: &'a [FileWait],
     pub(crate) pauses: &'a [Pauses],
     pub(crate) wait_classes: &'a [SampledClass],
+    pub(crate) statements: &'a [StatementTime],
+    /// Pauses within transactions, of all users together.
+    pub(crate) paused_s: f64,
+    /// CPU time by activity; `None` where too few stacks were sampled.
+    pub(crate) activities: Option<Activities>,
     pub(crate) ended_waits: &'a [EndedWaits],
     pub(crate) lock_objects: &'a [LockObject],
     pub(crate) pacing: Pacing,
@@ -110,9 +119,12 @@ impl<'a> Level<'a> {
             None => (0.0, &bins[..]),
         };
         let half_width = match checked {
-            steady::Verdict::Steady | steady::Verdict::Changed(_) => interval::half_width_per_s(part),
-            // The mean of a climb is that of no state of the server, and has no interval.
-            steady::Verdict::Climbed(_) | steady::Verdict::TooShort | steady::Verdict::StillWarming => None,
+            steady::Verdict::Steady => interval::half_width_per_s(part),
+            // The mean of a climb is that of no state of the server. The part before a change was chosen by its noise, too.
+            steady::Verdict::Changed(_)
+            | steady::Verdict::Climbed(_)
+            | steady::Verdict::TooShort
+            | steady::Verdict::StillWarming => None,
         };
         let sessions = Sessions::of(&input.counters, &input.gauges);
         let measured_ms = positive(input.latency_mean_ms);
@@ -144,6 +156,9 @@ impl<'a> Level<'a> {
             file_waits: &input.file_waits,
             pauses: &input.pauses,
             wait_classes: &input.wait_classes,
+            statements: &input.statements,
+            paused_s: input.user_seconds.map_or(0.0, |seconds| seconds.paused),
+            activities: Activities::of(&input.activities),
             ended_waits: &input.ended_waits,
             lock_objects: &input.lock_objects,
             pacing: input.pacing,
@@ -254,6 +269,20 @@ impl<'a> Level<'a> {
                 && gauge.mean.is_finite()
                 && gauge.mean.abs() < 1e24
         })
+    }
+
+    /// Returns the time that clients waited for new connections, per transaction; 0 where none were made, or nobody measured it.
+    pub(crate) fn connect_ms(&self) -> f64 {
+        let connects = self.statements.iter().filter(|one| one.kind == CONNECT);
+        let ms: f64 = connects.map(|one| one.count as f64 * one.mean_ms).sum();
+        let per_transaction = ms / self.transactions.max(1) as f64;
+        if (0.0..1e12).contains(&per_transaction) { per_transaction } else { 0.0 }
+    }
+
+    /// Returns the time of pauses within transactions, per transaction; 0 where there are none, or nobody measured them.
+    pub(crate) fn pause_ms(&self) -> f64 {
+        let ms = self.paused_s * 1e3 / self.transactions.max(1) as f64;
+        if (0.0..1e12).contains(&ms) { ms } else { 0.0 }
     }
 
     pub(crate) fn per_s(&self) -> f64 {
@@ -372,6 +401,7 @@ mod tests {
         let level = Level::new(&input, &Machine::default());
         assert_eq!(level.verdict.transactions_per_s, 410.0);
         assert_eq!(level.verdict.steadiness, Steadiness::UnstableFrom { s: 6.0 });
+        assert_eq!(level.verdict.transactions_per_s_ci95, None);
     }
 
     /// As recorded: a level that climbed fourfold within ten seconds was steady, and entered peak and fit.

@@ -34,6 +34,7 @@
 //! ```
 
 mod about;
+mod activities;
 mod budget;
 pub mod capacity;
 pub mod comparison;
@@ -43,6 +44,7 @@ mod effects;
 mod generator;
 mod growth;
 mod headline;
+pub mod hidden;
 mod in_flight;
 mod interval;
 mod law;
@@ -80,6 +82,7 @@ mod wake;
 mod warnings;
 mod watching;
 
+pub use activities::activity_of;
 pub use cpu::{cpu_use, server_cpu_s};
 pub use generator::rate_was_held;
 pub use in_flight::{explained_share, silence_s};
@@ -166,6 +169,7 @@ pub fn explain_at(input: &Input, users: Option<u32>) -> Explanation {
         actions,
         about: about.map(|at| levels[at].index),
         budgets,
+        limit: suspected.limit,
         suspects: suspected.suspects,
         possible: suspected.possible,
         processes: Vec::new(),

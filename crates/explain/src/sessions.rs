@@ -176,10 +176,10 @@ impl Sessions {
 }
 
 impl Share<'_> {
-    /// "98 % of the sampled time of statements (95 % interval 84 % to 100 %, 80 samples)"
+    /// "98 % of the sampled time of statements (95 % interval 84 % to 100 % if snapshots are independent, 80 samples)"
     pub(crate) fn in_words(&self) -> String {
         format!(
-            "{} of the sampled time of statements (95 % interval {} to {}, {} samples)",
+            "{} of the sampled time of statements (95 % interval {} to {} if snapshots are independent, {} samples)",
             numbers::percent(self.value),
             numbers::percent(self.low),
             numbers::percent(self.high),

@@ -9,7 +9,7 @@ use tokio::runtime::Runtime;
 use whyso_load::{Address, EngineKind, Interval, LevelOutcome, Pacing, Target, Tls};
 use whyso_record::run::Level;
 use whyso_server::{Dsn, dsn};
-use whyso_trace::Generator;
+use whyso_trace::{Generator, StackSampling};
 use whyso_watch::Watcher;
 
 use crate::level::{Cut, only_level};
@@ -114,7 +114,8 @@ impl Beside {
         let watch = watch_spec(&dsn, info.server.pid, None, INTERVAL);
         let mut recording = Recording::begin(folder, info)?;
         let watcher = Watcher::start(watch, recording.recorder.clone())?;
-        let wanted = ToTrace { trace: true, stacks: false, sql: None, generator: Generator::Own };
+        let wanted =
+            ToTrace { trace: true, stacks: StackSampling::Light, sql: None, generator: Generator::Own };
         let tracing = Tracing::begin(&mut recording, wanted);
         record_event(&recording.recorder, "level_begin", format!("{} users", load.users));
         Ok(Beside { load, recording, watcher, tracing, dsn, runtime })

@@ -6,11 +6,11 @@
 
 use std::time::Duration;
 
-use whyso_trace::{Cost, FileWait, Generator, Pauses, Reading, Sampler, TraceSpec, Tracer};
+use whyso_trace::{Cost, FileWait, Generator, Pauses, Reading, Sampler, StackSampling, TraceSpec, Tracer};
 
 use crate::processes::Processes;
 
-pub(crate) const THREADS: &str = "the time of the server's threads";
+pub(crate) use whyso_explain::hidden::THREADS;
 pub(crate) const NOT_HERE: &str = "its process is not on this machine, or can't be found from here";
 
 /// How much of a server's work is seen.
@@ -37,13 +37,13 @@ pub(crate) enum Counting {
 impl Counting {
     /// The most detailed kind that this machine allows for a server's process, and what it leaves out, for the report.
     ///
-    /// `stacks`: whether stacks will be taken, too. `client_ports`: TCP ports at which the server takes clients.
+    /// `stacks`: what of their stacks will be taken, too. `client_ports`: TCP ports at which the server takes clients.
     ///
     /// # Errors
     /// Neither the programs nor `/proc` can be read; the text says why.
     pub(crate) fn of(
         pid: u32,
-        stacks: bool,
+        stacks: StackSampling,
         generator: Generator,
         client_ports: Vec<u16>,
     ) -> Result<(Counting, Option<String>), String> {
@@ -57,7 +57,7 @@ impl Counting {
     /// The same for processes of any kind. Without the programs, one process can be sampled, and not several.
     pub(crate) fn of_processes(
         processes: &Processes,
-        stacks: bool,
+        stacks: StackSampling,
     ) -> Result<(Counting, Option<String>), String> {
         let program = Some(processes.program());
         match Tracer::start(&TraceSpec { program, stacks, ..TraceSpec::default() }) {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use whyso_clock::monotonic_ns;
-use whyso_trace::{NOTHING, TraceSpec, Tracer};
+use whyso_trace::{NOTHING, StackSampling, TraceSpec, Tracer};
 
 /// Reads of the clock that are timed together, and how often.
 const CLOCK_READS: u32 = 10_000;
@@ -132,11 +132,11 @@ fn tracer() -> Check {
     }
 }
 
-/// Whether `--stacks` works: its programs are loaded and taken away again.
+/// Whether stacks can be taken: all of their programs are loaded and taken away again.
 fn stacks() -> Check {
     let began = Instant::now();
     let servers = vec![std::process::id()];
-    let tracer = Tracer::start(&TraceSpec { servers, stacks: true, ..TraceSpec::default() });
+    let tracer = Tracer::start(&TraceSpec { servers, stacks: StackSampling::Full, ..TraceSpec::default() });
     match tracer.and_then(|tracer| tracer.stacks().map(drop)) {
         Ok(()) => {
             let text = format!(
@@ -146,7 +146,7 @@ fn stacks() -> Check {
             check("stacks", Verdict::Good, text)
         }
         Err(error) => {
-            let without = "without it --stacks has nothing to show, and locks are not split by wait class";
+            let without = "without it no functions are named, and locks are not split by wait class";
             check("stacks", Verdict::Missing, format!("{error}; {without}"))
         }
     }

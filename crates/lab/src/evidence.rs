@@ -1,12 +1,13 @@
 //! From a recording to what the explanation rests on. The only bridge between files and findings.
 
+use whyso_explain::hidden::{Source, without};
 use whyso_explain::model::{
     ActionInput, Counter, Explanation, Gauge, Input, LevelInput, LevelVerdict, Machine, Pacing, SeriesName,
-    SloInput,
+    SloInput, StatementTime,
 };
 use whyso_record::Recording;
 use whyso_record::data::{Kind, SeriesId, SeriesKey};
-use whyso_record::run::{ActionRecord, Ended, Level, Purpose, RunInfo, SloResult, Window};
+use whyso_record::run::{ActionRecord, Ended, Level, Purpose, RunInfo, SloResult, StatementResult, Window};
 
 use crate::agreement::thread_disagreement;
 use crate::warmup::SHORTEST_WARMUP_S;
@@ -20,25 +21,36 @@ pub fn explain(recording: &Recording) -> Result<Explanation, Error> {
     Ok(whyso_explain::explain(&input(recording)?))
 }
 
-/// The same, with the cause asked about the level of so many users.
+/// The same, with sources hidden as if they had been absent, and with the cause asked about the level of this many users; `None`: about the one
+/// where throughput stopped growing.
 ///
 /// # Errors
-/// Where the recording's files can't be read, or no level of so many users was measured.
-pub fn explain_at(recording: &Recording, users: u32) -> Result<Explanation, Error> {
-    let measured = || recording.run().levels.iter().filter(|level| level.result.transactions > 0);
-    if !measured().any(|level| level.users == users) {
-        let mut numbers: Vec<u32> = measured().map(|level| level.users).collect();
-        numbers.sort_unstable();
-        numbers.dedup();
-        let numbers: Vec<String> = numbers.iter().map(u32::to_string).collect();
-        return Err(Error::Plan(match numbers.as_slice() {
-            [] => {
-                "this run has no level in which a transaction ended: there is nothing to explain".to_string()
-            }
-            _ => format!("this run has no level of {users} users; it has those of {}", numbers.join(", ")),
-        }));
+/// Where the recording's files can't be read, or no level of this many users was measured.
+pub fn explain_at(
+    recording: &Recording,
+    users: Option<u32>,
+    hidden: &[Source],
+) -> Result<Explanation, Error> {
+    if let Some(users) = users {
+        check_level(recording, users)?;
     }
-    Ok(whyso_explain::explain_at(&input(recording)?, Some(users)))
+    Ok(whyso_explain::explain_at(&without(input(recording)?, hidden), users))
+}
+
+/// A level of this many users was measured.
+fn check_level(recording: &Recording, users: u32) -> Result<(), Error> {
+    let measured = recording.run().levels.iter().filter(|level| level.result.transactions > 0);
+    let mut numbers: Vec<u32> = measured.map(|level| level.users).collect();
+    if numbers.contains(&users) {
+        return Ok(());
+    }
+    numbers.sort_unstable();
+    numbers.dedup();
+    let numbers: Vec<String> = numbers.iter().map(u32::to_string).collect();
+    Err(Error::Plan(match numbers.as_slice() {
+        [] => "this run has no level in which a transaction ended: there is nothing to explain".to_string(),
+        _ => format!("this run has no level of {users} users; it has those of {}", numbers.join(", ")),
+    }))
 }
 
 /// The evidence in a recording, level by level.
@@ -154,9 +166,11 @@ pub(crate) fn level_input(level: &Level) -> LevelInput {
         pacing: pacing(&result.pacing),
         service_mean_ms: result.service_ms.mean,
         lost_ms_by_code: result.lost_ms_by_code.clone(),
+        statements: result.by_statement.iter().map(statement_time).collect(),
         file_waits: Vec::new(),
         pauses: Vec::new(),
         wait_classes: Vec::new(),
+        activities: Vec::new(),
         ended_waits: Vec::new(),
         lock_objects: Vec::new(),
         warmup_steady: warmup_steady(level),
@@ -182,6 +196,10 @@ fn pacing(words: &str) -> Pacing {
     } else {
         Pacing::Closed
     }
+}
+
+fn statement_time(statement: &StatementResult) -> StatementTime {
+    StatementTime { kind: statement.kind.clone(), count: statement.count, mean_ms: statement.latency_ms.mean }
 }
 
 fn slo_input(slo: &SloResult) -> SloInput {

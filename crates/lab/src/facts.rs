@@ -16,8 +16,9 @@ use crate::run::GOODBYE_TIME_MAX;
 use crate::{Error, Plan};
 
 /// Listed as not measured in every recording without stacks.
-pub(crate) const WITHOUT_STACKS: &str =
-    "where inside the server the time goes: which function, and which lock (no stacks were taken)";
+pub(crate) use whyso_explain::hidden::WITHOUT_STACKS;
+/// The same of recordings with stacks of threads on CPUs, and none of waits.
+pub(crate) use whyso_explain::hidden::WITHOUT_WAIT_STACKS;
 
 /// The beginning of `run.json`.
 pub(crate) fn run_info(

@@ -110,6 +110,7 @@ pub use threads::{ThreadsOver, threads_in, threads_now};
 pub use timeline::{TimelineOf, timeline_in};
 pub use tuning::{parse_busy_poll, parse_min_complete};
 pub use whyso_relay::Wanted as RelayWanted;
+pub use whyso_trace::StackSampling;
 
 /// What the plan's workload sends, as text for people.
 ///

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use whyso_explain::slo::Requirement;
 use whyso_load::{Arrivals, EngineKind, LevelSpec, Pacing, Profile, Think, Tuning};
+use whyso_trace::StackSampling;
 
 use crate::Error;
 use crate::source::Source;
@@ -35,8 +36,8 @@ pub struct Plan {
     pub interval: Duration,
     /// Account for the time of the server's threads and requests, where this machine allows it.
     pub trace: bool,
-    /// Take stacks of the server's threads too.
-    pub stacks: bool,
+    /// What of their stacks is taken, too.
+    pub stacks: StackSampling,
     /// Follow the commands of the server's clients.
     pub sql: Option<Literals>,
     pub engine: EngineKind,

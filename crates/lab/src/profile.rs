@@ -13,6 +13,7 @@ use whyso_record::run::Window;
 use whyso_series::KnownBy;
 use whyso_trace::{State, state};
 
+use crate::counting::THREADS;
 use crate::{Error, ThreadFilter};
 use choice::{Choice, Taken};
 
@@ -57,7 +58,7 @@ pub fn stack_metrics() -> Vec<&'static str> {
 /// or a statement that is asked for, nothing is taken.
 ///
 /// # Errors
-/// The run holds no stacks, a metric, a role or a thread is not known, nothing is known to be of the connection or the statement, or the files
+/// The run holds no stacks, or none of waits where nothing else is asked for, a metric, a role or a thread is not known, nothing is known to be of the connection or the statement, or the files
 /// can't be read.
 pub fn profile_in(
     recording: &Recording,
@@ -68,9 +69,13 @@ pub fn profile_in(
     let places = places_of_states(by)?;
     let frames = recording.frames()?;
     if frames.is_empty() {
-        let because = recording.run().not_measured.iter().find(|line| line.starts_with("the stacks of"));
-        let why = because.map_or("it was recorded without --stacks", String::as_str);
-        return Err(Error::Failed(format!("this run holds no stacks: {why}")));
+        return Err(Error::Failed(format!("this run holds no stacks: {}", why_no_stacks(recording))));
+    }
+    if recording.run().has_light_stacks() && !places.contains_key(State::Cpu.name()) {
+        return Err(Error::Failed(
+            "this run holds no stacks of waits: it was recorded with --stacks=light, the default; record it with --stacks"
+                .to_string(),
+        ));
     }
     let named = frames.iter().map(|frame| (frame.stack, frame.function.as_str(), frame.module.as_str()));
     let mut taking = Taking {
@@ -144,6 +149,13 @@ impl Sampled {
         }
         places
     }
+}
+
+fn why_no_stacks(recording: &Recording) -> &str {
+    let not_measured = &recording.run().not_measured;
+    let line = |begin: &str| not_measured.iter().find(|line| line.starts_with(begin));
+    let why = line("the stacks of").or_else(|| line(THREADS));
+    why.map_or("it was recorded with --stacks=none", String::as_str)
 }
 
 /// By a state's name: the metrics that its time belongs to, as places in what was asked for.

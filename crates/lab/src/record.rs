@@ -16,7 +16,7 @@ use tokio::runtime::Runtime;
 use whyso_record::run::ServerFacts;
 use whyso_server::knobs::Undo;
 use whyso_server::{Dsn, schema};
-use whyso_trace::Generator;
+use whyso_trace::{Generator, StackSampling};
 use whyso_watch::{WatchSpec, Watcher};
 
 use crate::counting::Counting;
@@ -54,8 +54,8 @@ pub struct RecordPlan {
     pub toggle: bool,
     pub interval: Duration,
     pub trace: bool,
-    /// Take stacks of the server's threads.
-    pub stacks: bool,
+    /// What of the stacks of the server's threads is taken.
+    pub stacks: StackSampling,
     /// Follow the commands of the server's clients.
     pub sql: Option<Literals>,
     /// Sources of the user's own.

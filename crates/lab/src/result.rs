@@ -101,6 +101,7 @@ fn user_seconds(time: &UserTime) -> UserSeconds {
         in_flight: seconds(time.in_flight_ns),
         outside: seconds(time.outside_ns),
         before: seconds(time.before_ns),
+        paused: seconds(time.paused_ns),
     }
 }
 

@@ -16,7 +16,7 @@ use whyso_record::Recorder;
 use whyso_record::data::{Kind, Reading, SeriesKey, StackSample, Status, Value};
 use whyso_stacks::{End, Frame, Interrupts, ModuleId, Names, Registers, StackId, Table, Unwinding};
 use whyso_trace::role::{OBSERVER, OTHER_CLIENT};
-use whyso_trace::{Client, Role, StackKind, StackRecord, Stacks};
+use whyso_trace::{Client, Role, StackKind, StackRecord, StackSampling, Stacks};
 
 use crate::cost::program_values;
 use busy::Busy;
@@ -26,6 +26,8 @@ use waits::Waits;
 
 /// Between two looks at what the programs took.
 const LOOK: Duration = Duration::from_millis(50);
+/// The same where no waits are taken: there is little to read, and waking up for it costs, too.
+const LIGHT_LOOK: Duration = Duration::from_millis(200);
 /// Between two looks at how often waits are chosen, and readings of what that costs.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// So many waits a second are told on each CPU at most, in the mean: the period follows.
@@ -62,14 +64,15 @@ impl StackTaking {
     ) -> Result<StackTaking, String> {
         let (asked, asks) = sync_channel(ASKED_MAX);
         let look = LastLook::default();
-        let busy = Busy::new(look.clone());
+        // To name functions takes time, which a light sampling has only once the level has ended.
+        let busy = (stacks.sampling() == StackSampling::Full).then(|| Busy::new(look.clone()));
         let run = move || Taker::new(stacks, strange_is_load, recorder, busy).run(&asks);
         let spawned = std::thread::Builder::new().name("stacks".to_string()).spawn(run);
         let thread = spawned.map_err(|error| format!("no thread could be started: {error}"))?;
         Ok(StackTaking { asked: Some(asked), look, thread: Some(thread) })
     }
 
-    /// The functions that were busiest in the last seconds; `None` until there is something new.
+    /// The functions that were busiest in the last seconds; `None` until there is something new, and in a light sampling.
     pub(crate) fn busy_functions(&self) -> Option<BusyFunctions> {
         self.look.take()
     }
@@ -112,7 +115,7 @@ struct Work {
     interrupts: Interrupts,
     waits: Waits,
     samples: Vec<StackSample>,
-    busy: Busy,
+    busy: Option<Busy>,
     /// Processes whose threads are the server's: nobody else's stack is followed.
     servers: BTreeSet<u32>,
     /// Whether requests of clients that nobody knows are the load's.
@@ -123,7 +126,16 @@ struct Work {
 }
 
 impl Taker {
-    fn new(stacks: Stacks, strange_is_load: Arc<AtomicBool>, recorder: Recorder, busy: Busy) -> Taker {
+    fn new(
+        stacks: Stacks,
+        strange_is_load: Arc<AtomicBool>,
+        recorder: Recorder,
+        busy: Option<Busy>,
+    ) -> Taker {
+        let names = match stacks.sampling() {
+            StackSampling::Full => Names::default(),
+            StackSampling::Light | StackSampling::Off => Names::of_symbols_only(),
+        };
         let work = Work {
             unwinding: Unwinding::default(),
             table: Table::new(STACKS_MAX),
@@ -140,7 +152,7 @@ impl Taker {
             stacks,
             recorder,
             work,
-            names: Names::default(),
+            names,
             waits_before: 0,
             cpu_before_ns: 0,
             period_before_ns: u64::MAX,
@@ -150,8 +162,10 @@ impl Taker {
 
     fn run(&mut self, asks: &Receiver<Asked>) {
         self.cpu_before_ns = thread_cpu_ns();
+        let takes_waits = self.stacks.sampling().takes_waits();
+        let look = if takes_waits { LOOK } else { LIGHT_LOOK };
         loop {
-            let asked = asks.recv_timeout(LOOK);
+            let asked = asks.recv_timeout(look);
             // A buffer that can't be read once is read the next time; what it lost meanwhile is counted.
             let _ = self.stacks.take(|record| self.work.enter(record));
             self.stacks.begin_look();
@@ -162,9 +176,13 @@ impl Taker {
             }
             if Instant::now() >= self.due {
                 self.due = Instant::now() + INTERVAL;
-                self.follow_the_load();
+                if takes_waits {
+                    self.follow_the_load();
+                }
                 self.record();
-                self.work.busy.tell_when_due(&mut self.names, &self.work.unwinding);
+                if let Some(busy) = &mut self.work.busy {
+                    busy.tell_when_due(&mut self.names, &self.work.unwinding);
+                }
             }
         }
         self.work.waits.give_up();
@@ -203,16 +221,20 @@ impl Taker {
         let waits = work.waits.take_whole(begin_ns, &mut work.table, &mut work.full);
         self.recorder.waits(&waits);
         let lost = self.stacks.lost();
-        let counted = [
+        let mut counted = vec![
             ("lost", "not read in time", Kind::Counter, "1", lost.records),
-            ("lost", "no storage", Kind::Counter, "1", lost.storage),
             ("lost", "odd", Kind::Counter, "1", lost.odd),
             ("lost", "too many stacks", Kind::Counter, "1", work.full),
-            ("lost", "never came back", Kind::Counter, "1", work.waits.without_user),
-            ("waits", "", Kind::Counter, "1", work.chosen),
-            ("period_ns", "", Kind::Gauge, "ns", self.stacks.period_ns()),
             ("cpu_ns", "", Kind::Counter, "ns", thread_cpu_ns().unsigned_abs()),
         ];
+        if self.stacks.sampling().takes_waits() {
+            counted.extend([
+                ("lost", "no storage", Kind::Counter, "1", lost.storage),
+                ("lost", "never came back", Kind::Counter, "1", work.waits.without_user),
+                ("waits", "", Kind::Counter, "1", work.chosen),
+                ("period_ns", "", Kind::Gauge, "ns", self.stacks.period_ns()),
+            ]);
+        }
         let value = |(metric, instance, kind, unit, value): (&str, &str, Kind, &str, u64)| {
             let id = self.recorder.series(&SeriesKey {
                 host: "client".to_string(),
@@ -283,8 +305,8 @@ impl Work {
         let mut frames = kernel_frames(&record.kernel);
         let (user, end) = self.user(record);
         frames.extend(user);
-        if let Some(innermost) = frames.first() {
-            self.busy.enter(*innermost, record.weight_ns, &self.unwinding);
+        if let (Some(busy), Some(innermost)) = (&mut self.busy, frames.first()) {
+            busy.enter(*innermost, record.weight_ns, &self.unwinding);
         }
         let Some(StackId(stack)) = self.table.intern(frames, end) else {
             self.full += 1;

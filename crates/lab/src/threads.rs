@@ -9,7 +9,7 @@ use whyso_record::Recording;
 use whyso_record::run::Window;
 use whyso_series::{Look, Seen, ThreadTable, ThreadTime, Told};
 use whyso_server::Dsn;
-use whyso_trace::{Generator, Reading, ThreadSums, state};
+use whyso_trace::{Generator, Reading, StackSampling, ThreadSums, state};
 use whyso_watch::connections;
 
 use crate::counting::Counting;
@@ -79,7 +79,7 @@ pub fn threads_now(
     let runtime = runtime()?;
     let (dsn, pid) = server_here(dsn, &runtime, ask_password)?;
     let (mut counting, _) =
-        Counting::of(pid, false, Generator::Unknown, Vec::new()).map_err(Error::Failed)?;
+        Counting::of(pid, StackSampling::Off, Generator::Unknown, Vec::new()).map_err(Error::Failed)?;
     let first = counting.read();
     let began = Instant::now();
     while began.elapsed() < length && !stop.is_asked() {

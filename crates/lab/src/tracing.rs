@@ -7,11 +7,12 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use whyso_trace::{Generator, Reading};
+use whyso_record::run::RunInfo;
+use whyso_trace::{Generator, Reading, StackSampling};
 
 use self::keeper::Keeper;
 use crate::counting::{Counting, NOT_HERE, Sight, THREADS};
-use crate::facts::WITHOUT_STACKS;
+use crate::facts::{WITHOUT_STACKS, WITHOUT_WAIT_STACKS};
 use crate::recording::Recording;
 use crate::sql_trace::{COMMANDS, SqlTracing, ToFollow};
 use crate::stacks::{BusyFunctions, StackTaking};
@@ -39,7 +40,7 @@ pub(crate) struct ToTrace {
     /// The account of their time.
     pub(crate) trace: bool,
     /// Their stacks, on top of that.
-    pub(crate) stacks: bool,
+    pub(crate) stacks: StackSampling,
     /// The commands that they work on, on top of that.
     pub(crate) sql: Option<ToFollow>,
     /// Where the load comes from: this program, a command that it will start, or something else.
@@ -105,8 +106,8 @@ impl Tracing {
         recording: &mut Recording,
     ) -> Result<Tracing, String> {
         let stacks = match (&counting, wanted.stacks) {
-            (_, false) => Ok(None),
-            (Counting::Traced(tracer), true) => {
+            (_, StackSampling::Off) => Ok(None),
+            (Counting::Traced(tracer), StackSampling::Light | StackSampling::Full) => {
                 let taken = tracer.stacks().map_err(|error| error.to_string());
                 let strange_is_load = tracer.strange_is_load();
                 taken
@@ -115,8 +116,8 @@ impl Tracing {
                     })
                     .map(Some)
             }
-            (Counting::Wire(_), true) => Err(NOT_HERE.to_string()),
-            (Counting::Sampled(_), true) => Err(NOT_ALLOWED.to_string()),
+            (Counting::Wire(_), _) => Err(NOT_HERE.to_string()),
+            (Counting::Sampled(_), _) => Err(NOT_ALLOWED.to_string()),
         };
         let stacks = stacks.unwrap_or_else(|why| {
             recording.info.not_measured.push(format!("the stacks of the server's threads: {why}"));
@@ -128,9 +129,8 @@ impl Tracing {
             None
         });
         let (asked, asks) = sync_channel(ASKED_MAX);
-        if stacks.is_some() {
-            recording.info.not_measured.retain(|line| line != WITHOUT_STACKS);
-        }
+        let taken = if stacks.is_some() { wanted.stacks } else { StackSampling::Off };
+        note_sampling(&mut recording.info, taken);
         let sight = counting.sight();
         let mut keeper = Keeper::new(counting, servers, wanted.generator, recording.recorder.clone());
         let spawned = std::thread::Builder::new().name("trace".to_string()).spawn(move || keeper.run(&asks));
@@ -199,6 +199,17 @@ impl Drop for Tracing {
             let _ = thread.join();
         }
     }
+}
+
+/// What of the stacks is taken, and what is missing.
+fn note_sampling(info: &mut RunInfo, taken: StackSampling) {
+    info.spec["stacks"] = taken.name().into();
+    match taken {
+        StackSampling::Off => return,
+        StackSampling::Light => info.not_measured.push(WITHOUT_WAIT_STACKS.to_string()),
+        StackSampling::Full => {}
+    }
+    info.not_measured.retain(|line| line != WITHOUT_STACKS);
 }
 
 fn sql_tracing(

@@ -1,10 +1,13 @@
-//! The sampled time of connections' threads by wait class, level by level.
+//! The sampled time of connections' threads by wait class, and that of all threads on a CPU by activity, level by level.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use whyso_explain::model::{DeedShare, EndedWaits, LevelInput, Part, SampledClass};
-use whyso_explain::profile::{FunctionName, Profile, Rules, wakers};
+use whyso_explain::activity_of;
+use whyso_explain::model::{
+    Activity, DeedShare, EndedWaits, LevelInput, Part, SampledActivity, SampledClass,
+};
+use whyso_explain::profile::{FunctionName, ObserverStacks, Profile, Rules, wakers};
 use whyso_record::Recording;
 use whyso_record::data::{StackFrame, StackSample, StackWait};
 use whyso_trace::{Role, State};
@@ -24,6 +27,7 @@ pub(crate) fn add(recording: &Recording, levels: &mut [LevelInput]) -> Result<()
     for level in levels.iter_mut() {
         let window = level.begin_ns..level.end_ns;
         level.wait_classes = classes.within(&window, &samples, &waits);
+        level.activities = classes.activities_within(&window, &samples);
     }
     let role_of = recorded_roles(recording)?;
     let mut profile = Profile { metrics: vec![State::Lock.name().to_string()], ..Profile::default() };
@@ -87,16 +91,42 @@ struct Classes {
     stacks: BTreeMap<u32, Vec<FunctionName>>,
     /// What was found out already, by stack and state.
     known: BTreeMap<(u32, String), String>,
+    activities: BTreeMap<u32, Activity>,
+    observer: ObserverStacks,
 }
 
 impl Classes {
     fn new(frames: Vec<StackFrame>) -> Classes {
+        let named = frames.iter().map(|frame| (frame.stack, frame.function.as_str(), frame.module.as_str()));
+        let observer = ObserverStacks::new(named);
         let mut stacks: BTreeMap<u32, Vec<FunctionName>> = BTreeMap::new();
         for frame in frames {
             let function = FunctionName { name: frame.function, module: frame.module };
             stacks.entry(frame.stack).or_default().push(function);
         }
-        Classes { rules: Rules::built_in(), stacks, known: BTreeMap::new() }
+        let (known, activities) = (BTreeMap::new(), BTreeMap::new());
+        Classes { rules: Rules::built_in(), stacks, known, activities, observer }
+    }
+
+    /// CPU time of the server's threads by activity and role. The observer's is left out.
+    fn activities_within(&mut self, window: &Range<i64>, samples: &[StackSample]) -> Vec<SampledActivity> {
+        let mut sums: BTreeMap<(Activity, &str), (u64, f64)> = BTreeMap::new();
+        for sample in samples.iter().filter(|one| window.contains(&one.t_ns)) {
+            if self.observer.holds(&sample.role, sample.stack) {
+                continue;
+            }
+            let functions = self.stacks.get(&sample.stack).map_or(&[][..], Vec::as_slice);
+            let activity = *self.activities.entry(sample.stack).or_insert_with(|| activity_of(functions));
+            let sum = sums.entry((activity, &sample.role)).or_default();
+            *sum = (sum.0 + 1, sum.1 + sample.weight_ns as f64);
+        }
+        let sampled = |((activity, role), (count, ns)): ((Activity, &str), (u64, f64))| SampledActivity {
+            activity,
+            role: role.to_string(),
+            count,
+            ns,
+        };
+        sums.into_iter().map(sampled).collect()
     }
 
     fn within(
@@ -106,21 +136,30 @@ impl Classes {
         waits: &[StackWait],
     ) -> Vec<SampledClass> {
         let is_ours = |t_ns: i64, role: &str| window.contains(&t_ns) && role == Role::Connection.name();
-        let mut sums: BTreeMap<(String, String), (u64, f64)> = BTreeMap::new();
-        let mut enter = |stack: u32, state: &str, ns: u64| {
-            let sum = sums.entry((state.to_string(), self.class(stack, state))).or_default();
-            *sum = (sum.0 + 1, sum.1 + ns as f64);
+        let mut sums: BTreeMap<(String, String), SampledClass> = BTreeMap::new();
+        let mut enter = |stack: u32, state: &str, ns: u64, seen_ns: u64| {
+            let (state, class) = (state.to_string(), self.class(stack, state));
+            let new = || SampledClass {
+                state: state.clone(),
+                class: class.clone(),
+                count: 0,
+                ns: 0.0,
+                seen_ns: 0.0,
+            };
+            let sum = sums.entry((state.clone(), class.clone())).or_insert_with(new);
+            sum.count += 1;
+            sum.ns += ns as f64;
+            sum.seen_ns += seen_ns as f64;
         };
         for sample in samples.iter().filter(|one| is_ours(one.t_ns, &one.role)) {
-            enter(sample.stack, State::Cpu.name(), sample.weight_ns);
+            enter(sample.stack, State::Cpu.name(), sample.weight_ns, 0);
         }
         // Whatever the function in which a thread was when it had no CPU: it did not wait for that.
         let is_for_cpu = |wait: &StackWait| wait.state == State::Runqueue.name();
         for wait in waits.iter().filter(|one| is_ours(one.t_ns, &one.role) && !is_for_cpu(one)) {
-            enter(wait.stack, &wait.state, wait.weight_ns);
+            enter(wait.stack, &wait.state, wait.weight_ns, wait.length_ns);
         }
-        let class = |((state, class), (count, ns))| SampledClass { state, class, count, ns };
-        sums.into_iter().map(class).filter(|one| is_part(&one.state)).collect()
+        sums.into_values().filter(|one| is_part(&one.state)).collect()
     }
 
     fn class(&mut self, stack: u32, state: &str) -> String {

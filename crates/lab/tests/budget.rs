@@ -135,8 +135,8 @@ fn the_budget_of_a_recording_adds_up_to_what_the_client_measured() {
 fn a_level_that_was_not_measured_is_refused_with_those_that_were() {
     let folder = tempfile::tempdir().unwrap();
     let recording = record(&folder.path().join("run"));
-    assert_eq!(explain_at(&recording, 8).unwrap().about, Some(0));
-    let refused = explain_at(&recording, 9).unwrap_err();
+    assert_eq!(explain_at(&recording, Some(8), &[]).unwrap().about, Some(0));
+    let refused = explain_at(&recording, Some(9), &[]).unwrap_err();
     assert!(refused.is_wrong_use());
     assert_eq!(refused.to_string(), "this run has no level of 9 users; it has those of 8, 64");
 }

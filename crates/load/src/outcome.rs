@@ -141,6 +141,8 @@ pub struct UserTime {
     pub outside_ns: u64,
     /// Before the window, in transactions that ended in it; no part of the sum.
     pub before_ns: u64,
+    /// In pauses within transactions, as the work asked for them; a part of `ended_ns` and `in_flight_ns`.
+    pub paused_ns: u64,
 }
 
 /// One kind of transaction.

@@ -65,6 +65,12 @@ impl RunInfo {
         self.spec.get("process").and_then(serde_json::Value::as_str)
     }
 
+    /// Whether stacks were sampled lightly: fewer, without those of waits, and without files and lines. Recordings that do not say have
+    /// all or none.
+    pub fn has_light_stacks(&self) -> bool {
+        self.spec.get("stacks").and_then(serde_json::Value::as_str) == Some("light")
+    }
+
     /// How the Performance Schema was set, such as "synch, not timed: on, 320 of 900 instruments, none timed" or "as the server had it: off";
     /// `None` where that was not recorded.
     pub fn performance_schema(&self) -> Option<String> {

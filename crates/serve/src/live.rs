@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use whyso_lab::{Listener, News, RecordPlan, Recorded, RelayWanted, Stop};
+use whyso_lab::{Listener, News, RecordPlan, Recorded, RelayWanted, StackSampling, Stop};
 use whyso_record::list_runs;
 
 use crate::error::{Answer, Error, Refused};
@@ -111,7 +111,7 @@ impl LiveServer {
             toggle: false,
             interval: Duration::from_millis(self.interval_ms),
             trace: self.trace,
-            stacks: self.stacks,
+            stacks: if self.stacks { StackSampling::Full } else { StackSampling::Off },
             sql: None,
             add_ons: Vec::new(),
             relay: RelayWanted::default(),

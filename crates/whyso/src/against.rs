@@ -10,7 +10,7 @@ use whyso_report::Compared;
 
 use crate::choice_args::{WindowArgs, chosen};
 use crate::commands::open;
-use crate::profile::{Taken, take_part};
+use crate::profile::{Taken, sampled_metrics, take_part};
 use crate::profile_args::{AgainstArgs, ProfileArgs};
 
 /// Two profiles, and what makes them comparable.
@@ -44,7 +44,6 @@ pub(crate) fn take_both(
     let (recording, _) = open(run, &args.runs)?;
     let ours = chosen(&recording, &args.part)?;
     let our_users = ours.level.as_ref().map(|level| level.users);
-    let mut here = take_part(&recording, ours, args, metrics)?;
     let (other, users) = match &against.against {
         Some(text) => {
             let (run, users) = run_and_users(text);
@@ -63,6 +62,9 @@ pub(crate) fn take_both(
         }
     };
     let their_recording = other.as_ref().unwrap_or(&recording);
+    // What both have.
+    let metrics = sampled_metrics(their_recording, sampled_metrics(&recording, metrics));
+    let mut here = take_part(&recording, ours, args, metrics)?;
     let mut there = take_part(their_recording, chosen(their_recording, &theirs)?, args, metrics)?;
     if other.is_none() && here.chosen.window == there.chosen.window {
         bail!(Error::Plan("that is the same level: give another with --against-users".to_string()));

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use whyso_explain::hidden::Source;
 use whyso_explain::slo::Requirement;
 use whyso_lab::SourcePath;
 use whyso_load::{EngineKind, SchedulingPolicy};
@@ -17,6 +18,7 @@ pub(crate) use crate::profile_args::{
 pub(crate) use crate::record_args::{Length, RecordArgs};
 pub(crate) use crate::server::BuildsArgs;
 pub(crate) use crate::statements::{SqlTraceArgs, StatementsArgs};
+use crate::trace_args::TraceArgs;
 
 #[derive(Parser, Debug)]
 #[command(
@@ -231,13 +233,8 @@ pub(crate) struct LevelArgs {
     #[arg(long, value_name = "MS", default_value_t = 1000)]
     pub(crate) interval_ms: u64,
 
-    /// Do not account for the time of the server's threads and requests (see `whyso why`)
-    #[arg(long)]
-    pub(crate) no_trace: bool,
-
-    /// Take stacks of the server's threads, on CPUs and in waits (see `whyso functions`)
-    #[arg(long, conflicts_with = "no_trace")]
-    pub(crate) stacks: bool,
+    #[command(flatten)]
+    pub(crate) trace: TraceArgs,
 
     #[command(flatten)]
     pub(crate) sql: SqlTraceArgs,
@@ -409,7 +406,7 @@ pub(crate) struct ReportArgs {
     pub(crate) run: PathBuf,
     #[arg(long, value_enum, default_value_t = ReportFormat::Html)]
     pub(crate) format: ReportFormat,
-    /// Another run, recorded with --stacks too: the page's flame graphs can be compared with its levels
+    /// Another run with stacks: the page's flame graphs can be compared with its levels
     #[arg(long, value_name = "RUN")]
     pub(crate) against: Option<PathBuf>,
     /// Where the sources of the server are, whose lines the page shows: OLD=NEW for what begins with OLD in the build and with NEW here, or a
@@ -431,6 +428,9 @@ pub(crate) struct WhyArgs {
     /// Ask about the level of so many users [default: the one where throughput stopped growing]
     #[arg(long, value_name = "N")]
     pub(crate) users: Option<u32>,
+    /// Hide sources, as if they had been absent: "tracer", "stacks", "pfs"
+    #[arg(long, value_name = "S,S,…", value_delimiter = ',')]
+    pub(crate) without: Vec<Source>,
     /// Print one JSON object on standard output, and nothing else there
     #[arg(long)]
     pub(crate) json: bool,

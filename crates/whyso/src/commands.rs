@@ -101,7 +101,10 @@ fn other_of(args: &ReportArgs, recording: &Recording) -> Result<Option<Recording
     }
     for one in [recording, &other] {
         if one.frames()?.is_empty() {
-            bail!("run {} holds no stacks to compare: record it with --stacks", one.run().id);
+            bail!(
+                "run {} holds no stacks to compare: record it with --stacks=light or --stacks",
+                one.run().id
+            );
         }
     }
     Ok(Some(other))
@@ -112,10 +115,7 @@ pub(crate) fn why(args: &WhyArgs) -> Result<ExitCode> {
     for problem in recording.problems() {
         eprintln!("whyso: warning: {problem}");
     }
-    let explanation = match args.users {
-        Some(users) => whyso_lab::explain_at(&recording, users)?,
-        None => whyso_lab::explain(&recording)?,
-    };
+    let explanation = whyso_lab::explain_at(&recording, args.users, &args.without)?;
     let mut out = std::io::stdout().lock();
     if args.json {
         let object = whyso_report::why_json(recording.run(), &explanation);

@@ -34,6 +34,7 @@ mod sysbench;
 mod terminal;
 mod threads;
 mod timeline;
+mod trace_args;
 mod watch;
 
 use std::process::ExitCode;

@@ -23,6 +23,8 @@ const CANDIDATES_MAX: usize = 8;
 
 /// What is shown where nothing is asked for.
 pub(crate) const METRICS: &[&str] = &["cpu", "lock", "io"];
+/// The same of recordings without stacks of waits.
+const METRICS_OF_CPUS: &[&str] = &["cpu"];
 /// The same of what threads waited for: nobody ends the time on a CPU.
 const WAKERS_METRICS: &[&str] = &["lock"];
 
@@ -38,6 +40,7 @@ pub(crate) struct Taken {
     files: MainFiles,
     role: String,
     whose: String,
+    is_light: bool,
 }
 
 impl Taken {
@@ -66,6 +69,7 @@ impl Taken {
             samples,
             waits,
             rootless,
+            is_light: self.is_light,
         }
     }
 }
@@ -87,7 +91,7 @@ pub(crate) fn take_part(
     metrics: &[&str],
 ) -> Result<Taken> {
     let by = match args.by.as_slice() {
-        [] => metrics.iter().map(ToString::to_string).collect(),
+        [] => sampled_metrics(recording, metrics).iter().map(ToString::to_string).collect(),
         given => given.to_vec(),
     };
     let mut filter = args.whose.filter();
@@ -99,7 +103,18 @@ pub(crate) fn take_part(
     let sampled = profile_in(recording, chosen.window, &by, &filter)?;
     let states = states_by_role(recording, chosen.window)?;
     let files = main_files(recording, chosen.window)?;
-    Ok(Taken { sampled, chosen, states, files, role, whose: whose(&filter) })
+    let is_light = recording.run().has_light_stacks();
+    Ok(Taken { sampled, chosen, states, files, role, whose: whose(&filter), is_light })
+}
+
+/// Of the usual metrics, those that a recording has stacks of; all, where it has none of them.
+pub(crate) fn sampled_metrics<'a>(recording: &Recording, metrics: &'a [&'a str]) -> &'a [&'a str] {
+    let is_light = recording.run().has_light_stacks();
+    if is_light && METRICS_OF_CPUS.iter().all(|one| metrics.contains(one)) {
+        METRICS_OF_CPUS
+    } else {
+        metrics
+    }
 }
 
 fn whose(filter: &ThreadFilter) -> String {

@@ -11,7 +11,7 @@ use crate::choice_args::{WhoseArgs, WindowArgs};
 #[derive(Args, Debug)]
 pub(crate) struct ProfileArgs {
     /// Metrics side by side: cpu, lock, io, runqueue (ready, without a CPU), or a state such as file_sync, kernel_lock or
-    /// sleep; the first one sorts [default: cpu,lock,io; of wakers lock]
+    /// sleep; the first one sorts. Runs that were recorded without --stacks have only cpu [default: cpu,lock,io; of wakers lock]
     #[arg(long, value_name = "METRIC,…", value_delimiter = ',')]
     pub(crate) by: Vec<String>,
 
@@ -44,7 +44,7 @@ pub(crate) struct ShownArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct FunctionsArgs {
-    /// The run, recorded with --stacks: its folder, or its id under --runs
+    /// The run: its folder, or its id under --runs
     pub(crate) run: PathBuf,
 
     #[command(flatten)]
@@ -104,7 +104,7 @@ pub(crate) struct SourceArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct RelativesArgs {
-    /// The run, recorded with --stacks: its folder, or its id under --runs
+    /// The run: its folder, or its id under --runs
     pub(crate) run: PathBuf,
 
     /// The function: its name, or a part that no other has
@@ -142,7 +142,7 @@ pub(crate) struct RulesArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct ClassesArgs {
-    /// The run, recorded with --stacks: its folder, or its id under --runs
+    /// The run: its folder, or its id under --runs
     pub(crate) run: PathBuf,
 
     #[command(flatten)]

@@ -19,7 +19,7 @@ pub(crate) fn show_source(args: &SourceArgs) -> Result<ExitCode> {
     let of_function = source_times(profile, &places, Within::Function(&function));
     let files: BTreeSet<&str> = of_function.lines.keys().map(|place| place.file.as_str()).collect();
     if files.is_empty() {
-        bail!(without_lines(&function));
+        bail!(without_lines(&function, taken.about().is_light));
     }
     let texts = texts(&files, &args.source_path)?;
     let told: Vec<(&str, SourceTimes)> = if args.whole {
@@ -57,8 +57,13 @@ fn texts(files: &BTreeSet<&str>, paths: &[SourcePath]) -> Result<BTreeMap<String
     Ok(texts)
 }
 
-fn without_lines(function: &FunctionName) -> Error {
+fn without_lines(function: &FunctionName, is_light: bool) -> Error {
     let FunctionName { name, module } = function;
+    if is_light {
+        return Error::Failed(format!(
+            "the lines of '{name}' are not known: light sampling names functions by symbols only; record the run with --stacks"
+        ));
+    }
     let module = if module.is_empty() { "what it is of" } else { module };
     Error::Failed(format!(
         "the lines of '{name}' are not known: {module} has no line tables; install its debug symbols (Debian: the package's -dbgsym), or \

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use whyso_lab::{Error, Listener, News, RecordPlan, Recorded, Show, Watched};
+use whyso_lab::{Error, Listener, News, RecordPlan, Recorded, Show, StackSampling, Watched};
 use whyso_live::{About, Control, History};
 use whyso_record::Tap;
 
@@ -72,7 +72,7 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode> {
         toggle: true,
         interval: Duration::from_millis(args.interval_ms),
         trace: !args.no_trace,
-        stacks: false,
+        stacks: StackSampling::Off,
         sql: None,
         bytes_max: Some(args.disk_max.unwrap_or(SIZE_MAX).0),
         add_ons: args.others.add_ons()?,

@@ -198,6 +198,8 @@ export interface ActionEffect {
 
 export type Part =
   | 'client_queue'
+  | 'connect'
+  | 'client_pause'
   | 'client_cpu'
   | 'client_delay'
   | 'transit_in'

@@ -14,6 +14,8 @@ export interface PartStyle {
 /** In the order in which they are stacked, from the client's side through the server and back. */
 export const PARTS: Record<Part, PartStyle> = {
   client_queue: { words: 'due, not yet sent', meaning: 'the transaction was due and no user was free to send it (open loop)', color: '#8d979f' },
+  connect: { words: 'making connections', meaning: 'a new connection was asked for and not yet ready, what other parts hold of that left out', color: '#7a5c45' },
+  client_pause: { words: 'pauses of the script', meaning: 'the user paused within a transaction, as its script asks', color: '#c3c9cd' },
   client_cpu: { words: "generator's own time", meaning: 'the load generator had an answer and had not yet sent what came next', color: '#a88900' },
   client_delay: { words: 'waiting for the generator', meaning: "the answer had arrived, and the load generator's thread had yet to run or came to it later", color: '#d8bd4a' },
   transit_in: { words: 'waiting to be picked up', meaning: 'sent, and not yet picked up by a thread of the server, its wake-up and its wait for a CPU left out', color: '#7fb8e0' },

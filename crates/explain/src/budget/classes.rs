@@ -3,8 +3,11 @@
 use super::{Budget, ClassTime, Part};
 use crate::model::SampledClass;
 
-/// A part that fewer samples tell of than this is not split.
+/// A part with fewer samples is not split, unless they are waits that stand for themselves.
 pub(crate) const COUNT_MIN: u64 = 20;
+
+/// Samples whose own length is this share of the time that they stand for are no matter of chance.
+const SEEN_MIN: f64 = 0.5;
 
 /// Divides each part as the sampled time in its state is divided.
 pub(super) fn split(budget: &Budget, sampled: &[SampledClass]) -> Vec<ClassTime> {
@@ -12,7 +15,8 @@ pub(super) fn split(budget: &Budget, sampled: &[SampledClass]) -> Vec<ClassTime>
     for one in &budget.parts {
         let of_part = || sampled.iter().filter(|class| class.state == one.part.name() && class.ns > 0.0);
         let (count, ns) = of_part().fold((0, 0.0), |(count, ns), class| (count + class.count, ns + class.ns));
-        if count < COUNT_MIN {
+        let seen_ns: f64 = of_part().map(|class| class.seen_ns.max(0.0)).sum();
+        if count < COUNT_MIN && seen_ns < SEEN_MIN * ns || count == 0 {
             continue;
         }
         let mut split: Vec<ClassTime> = of_part()
@@ -36,7 +40,7 @@ mod tests {
     use crate::budget::PartTime;
 
     fn sampled(state: &str, class: &str, count: u64, ns: f64) -> SampledClass {
-        SampledClass { state: state.to_string(), class: class.to_string(), count, ns }
+        SampledClass { state: state.to_string(), class: class.to_string(), count, ns, seen_ns: 0.0 }
     }
 
     fn budget() -> Budget {
@@ -71,6 +75,12 @@ mod tests {
     #[test]
     fn a_handful_of_samples_splits_nothing() {
         assert_eq!(told(&[sampled("lock", "row_lock", COUNT_MIN - 1, 1e9)]), []);
+        let long = SampledClass { seen_ns: 8e9, ..sampled("lock", "metadata_lock", 3, 1e10) };
+        assert_eq!(
+            told(&[long]),
+            [(Part::Lock, "metadata_lock".to_string(), 8.0)],
+            "long waits stand for themselves"
+        );
         assert_eq!(told(&[sampled("file_sync", "redo_flush", 1_000, 1e9)]), [], "a part that is not there");
     }
 }

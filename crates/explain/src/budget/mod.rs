@@ -12,7 +12,7 @@ mod objects;
 mod part;
 mod words;
 
-pub use model::{Budget, ClassTime, CpuSplit, PartTime};
+pub use model::{ActivityTime, Budget, ClassTime, CpuSplit, PartTime};
 pub use part::Part;
 
 pub(crate) use background::busiest;
@@ -76,7 +76,12 @@ pub(crate) fn budget(level: &Level) -> Option<Budget> {
     budget.push(Part::ClientQueue, client_queue_ms, Vec::new());
     if let Some(held) = sums.of("client_held_ns") {
         let outside_ms = outside_ms(level, response_ms - client_queue_ms);
-        budget.push(Part::ClientCpu, (held.ms - outside_ms).max(0.0), vec![held.series]);
+        let held_ms = (held.ms - outside_ms).max(0.0);
+        let pause_ms = level.pause_ms().min(held_ms);
+        if pause_ms > 0.0 {
+            budget.push(Part::ClientPause, pause_ms, Vec::new());
+        }
+        budget.push(Part::ClientCpu, held_ms - pause_ms, vec![held.series]);
         if !matches!(level.pacing, Pacing::Closed | Pacing::Recorded) {
             budget.notes.push(
                 "client_cpu is derived: the time between a user's transactions is taken off what the generator held \
@@ -123,12 +128,21 @@ pub(crate) fn budget(level: &Level) -> Option<Budget> {
             "The server's parts are samples of its threads' states; what lies between client and server was not seen, and {between}."
         ));
     }
+    let connect_ms = level.connect_ms();
+    if connect_ms > 0.0 {
+        let open_ms = response_ms - budget.parts.iter().map(|one| one.ms).sum::<f64>();
+        budget.push(Part::Connect, connect_ms.min(open_ms.max(0.0)), Vec::new());
+    }
     budget.parts.sort_by_key(|one| one.part);
     budget.unaccounted_ms = response_ms - budget.parts.iter().map(|one| one.ms).sum::<f64>();
     if budget.unaccounted_ms.abs() < ROUNDING * response_ms {
         budget.unaccounted_ms = 0.0;
     }
     budget.classes = classes::split(&budget, level.wait_classes);
+    budget.activities = level
+        .activities
+        .as_ref()
+        .map_or(Vec::new(), |sampled| sampled.per_transaction(level.transactions as f64));
     budget.cpu_split = cpu_split(level);
     budget.client_wakeup_ms = sums.of("client_delay_wakeup_ns").map_or(0.0, |sum| sum.ms);
     budget.notes.extend(lost(level));

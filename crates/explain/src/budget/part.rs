@@ -7,6 +7,10 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "snake_case")]
 pub enum Part {
     ClientQueue,
+    /// Making new connections, as the load generator measured it, less what other parts hold of it.
+    Connect,
+    /// Pauses within transactions, which a script asks for.
+    ClientPause,
     ClientCpu,
     ClientDelay,
     TransitIn,
@@ -28,14 +32,17 @@ pub enum Part {
 }
 
 use Part::{
-    ClientCpu, ClientDelay, ClientQueue, Cpu, FileRead, FileSync, FileWrite, KernelLock, Lock, NetSend,
-    Other, PageFault, Runqueue, ServerAndNetwork, Sleep, TransitIn, TransitOut, Wakeup,
+    ClientCpu, ClientDelay, ClientPause, ClientQueue, Connect, Cpu, FileRead, FileSync, FileWrite,
+    KernelLock, Lock, NetSend, Other, PageFault, Runqueue, ServerAndNetwork, Sleep, TransitIn, TransitOut,
+    Wakeup,
 };
 
 impl Part {
     /// In the order in which they are shown.
-    pub const ALL: [Part; 18] = [
+    pub const ALL: [Part; 20] = [
         ClientQueue,
+        Connect,
+        ClientPause,
         ClientCpu,
         ClientDelay,
         TransitIn,
@@ -59,6 +66,8 @@ impl Part {
     pub fn name(self) -> &'static str {
         match self {
             ClientQueue => "client_queue",
+            Connect => "connect",
+            ClientPause => "client_pause",
             ClientCpu => "client_cpu",
             ClientDelay => "client_delay",
             TransitIn => "transit_in",
@@ -83,6 +92,8 @@ impl Part {
     pub fn words(self) -> &'static str {
         match self {
             ClientQueue => "due and not yet sent",
+            Connect => "making connections",
+            ClientPause => "pauses that the script asks for",
             ClientCpu => "the load generator's own time",
             ClientDelay => "answers that waited for the load generator",
             TransitIn => "requests that waited to be picked up",
@@ -107,6 +118,10 @@ impl Part {
     pub fn meaning(self) -> &'static str {
         match self {
             ClientQueue => "the transaction was due and no user was free to send it (open loop)",
+            ClientPause => "the user paused within a transaction, as its script asks",
+            Connect => {
+                "a new connection was asked for and not yet ready, what other parts hold of that left out"
+            }
             ClientCpu => "the load generator had an answer and had not yet sent what came next",
             ClientDelay => {
                 "the answer had arrived, and the load generator's thread had yet to run or came to it later"

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 use whyso_series::{InFlight, UserSeconds};
 
+use crate::activities::Activity;
 use crate::locks::LockObject;
 use crate::pauses::Pauses;
 
@@ -177,6 +178,10 @@ pub struct LevelInput {
     /// Time that attempts of transactions lost to each error, such as "1213 (40001)".
     #[serde(default)]
     pub lost_ms_by_code: BTreeMap<String, f64>,
+    /// Statements that ended in the window by kind, as the load generator measured them; "connect" for new connections. Empty where something else
+    /// loaded the server.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub statements: Vec<StatementTime>,
     /// Waits by file, where the server was traced.
     #[serde(default)]
     pub file_waits: Vec<FileWait>,
@@ -186,6 +191,9 @@ pub struct LevelInput {
     /// Time of connections' threads by wait class, where their stacks were sampled.
     #[serde(default)]
     pub wait_classes: Vec<SampledClass>,
+    /// CPU time of the server's threads by activity, where their stacks were sampled. The observer's is left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub activities: Vec<SampledActivity>,
     /// Connections' waits for locks by what those did that ended them, where stacks were sampled.
     #[serde(default)]
     pub ended_waits: Vec<EndedWaits>,
@@ -233,6 +241,28 @@ pub struct SampledClass {
     /// Samples and waits that it rests on.
     pub count: u64,
     /// The time that they stand for.
+    pub ns: f64,
+    /// Of that, the length of the waits that were sampled: long waits are all sampled, and stand for themselves.
+    #[serde(default)]
+    pub seen_ns: f64,
+}
+
+/// What one kind of statement took, from sending it to its whole answer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StatementTime {
+    pub kind: String,
+    pub count: u64,
+    pub mean_ms: f64,
+}
+
+/// Sampled CPU time of threads of one role in one activity.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SampledActivity {
+    pub activity: Activity,
+    /// Such as "connection" or "purge".
+    pub role: String,
+    pub count: u64,
+    /// The time that the samples stand for.
     pub ns: f64,
 }
 

@@ -7,15 +7,16 @@ pub use whyso_series::{InFlight, UserSeconds};
 
 pub use self::input::{
     ActionInput, Counter, CpuUse, DeedShare, EndedWaits, FileWait, Gauge, Input, Instruments, LevelInput,
-    Machine, Pacing, PfsSetup, SampledClass, SeriesName, SloInput, Timer,
+    Machine, Pacing, PfsSetup, SampledActivity, SampledClass, SeriesName, SloInput, StatementTime, Timer,
 };
 pub use self::output::{
     ActionEffect, Doubt, Drift, Estimate, Evidence, Explanation, Finding, Growth, LevelVerdict, Peak, Regime,
     Steadiness, UsersInterval, UslFit, users_words,
 };
-pub use crate::budget::{Budget, ClassTime, CpuSplit, Part, PartTime};
+pub use crate::activities::Activity;
+pub use crate::budget::{ActivityTime, Budget, ClassTime, CpuSplit, Part, PartTime};
 pub use crate::locks::LockObject;
 pub use crate::other_clients::OtherClients;
 pub use crate::pauses::{Kind as PauseKind, Moments, Pauses, Regular};
 pub use crate::processes::{ProcessTime, StateTime};
-pub use crate::suspects::{Cause, Gain, Possible, Suspect};
+pub use crate::suspects::{Cause, Class, Gain, Limit, Possible, Resource, Suspect};

@@ -6,7 +6,7 @@ use super::{CpuUse, SeriesName};
 use crate::budget::Budget;
 use crate::other_clients::OtherClients;
 use crate::processes::ProcessTime;
-use crate::suspects::{Possible, Suspect};
+use crate::suspects::{Limit, Possible, Suspect};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Explanation {
@@ -26,6 +26,9 @@ pub struct Explanation {
     /// Index of the level that the cause is asked about; `None` where nothing was measured.
     #[serde(default)]
     pub about: Option<u32>,
+    /// What bounds throughput at that level; `None` where nothing was measured.
+    #[serde(default)]
+    pub limit: Option<Limit>,
     /// Who is suspected at that level, the first suspect first.
     #[serde(default)]
     pub suspects: Vec<Suspect>,
@@ -52,7 +55,7 @@ pub struct LevelVerdict {
     /// Mean over the steady part of the window; over the whole window where no part is steady.
     pub transactions_per_s: f64,
     /// 95 %, within this one start of the server, autocorrelation respected. `None` where the
-    /// window is too short to say, or no part of it is steady.
+    /// window is too short to say, or not steady.
     pub transactions_per_s_ci95: Option<[f64; 2]>,
     pub steadiness: Steadiness,
     pub regime: Regime,
@@ -216,7 +219,7 @@ pub struct ActionEffect {
     pub text: String,
     /// Index of the level that was measured at that time; `None` where none was.
     pub level: Option<u32>,
-    /// `None` where the part is too short to say.
+    /// `None` where the part is too short to say, or not steady.
     pub before: Option<Estimate>,
     /// From its begin until throughput was steady again, or the window's end.
     pub during: Option<Estimate>,

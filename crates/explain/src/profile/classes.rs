@@ -99,6 +99,21 @@ impl Rules {
         self.named(stack, metric).map(|(_, class)| class)
     }
 
+    /// Returns the class of the innermost function that any rule of a metric names, with the place of that function.
+    pub(crate) fn innermost<'a>(&'a self, stack: &[FunctionName], metric: &str) -> Option<(usize, &'a str)> {
+        let names: Vec<&str> = stack.iter().map(|function| bare(&function.name)).collect();
+        (0..names.len()).find_map(|place| {
+            let rule = self.rules.iter().find(|rule| rule.fits(&names[place..], metric))?;
+            Some((place, rule.class.as_str()))
+        })
+    }
+
+    /// Returns the class of each rule.
+    #[cfg(test)]
+    pub(crate) fn classes(&self) -> impl Iterator<Item = &str> {
+        self.rules.iter().map(|rule| rule.class.as_str())
+    }
+
     /// The same, with the place of the function that decided.
     pub(super) fn named(&self, stack: &[FunctionName], metric: &str) -> Option<(usize, &str)> {
         let names: Vec<&str> = stack.iter().map(|function| bare(&function.name)).collect();
@@ -270,6 +285,12 @@ mod tests {
             Some("tablespace"),
         );
         check("lock", "futex_wait < some_plugin_function < dispatch_command", None);
+        let numbers =
+            "ha_innobase::innobase_lock_autoinc() < handler::update_auto_increment() < write_record";
+        check("lock", &format!("lock_wait(que_thr_t*) < lock_table < {numbers}"), Some("auto_increment"));
+        check("lock", "futex_wait < handler::update_auto_increment() < write_record", Some("auto_increment"));
+        let margin = "log_check_margins() < log_free_check < row_upd_clust_step";
+        check("lock", &format!("os_event::wait < buf_flush_wait_flushed < {margin}"), Some("checkpoint"));
         let timed = "futex_wait < inline_mysql_cond_timedwait";
         let get_lock = "MDL_wait::timed_wait < MDL_context::acquire_lock < Item_func_get_lock::val_int()";
         check("lock", &format!("{timed} < {get_lock} < mysql_execute_command"), Some("user_lock"));

@@ -1,6 +1,7 @@
 //! A claim: what one cause says it holds of a transaction's time, by time that was measured to be its own.
 
 use super::model::Cause;
+pub(super) use super::model::Class;
 use crate::model::{Evidence, Part};
 
 /// A share comes from measured time only: waits of its own, or a part of the time that the CPUs hold. A setting, a version or
@@ -18,6 +19,8 @@ pub(super) struct Claim {
     pub(super) may_be_in: &'static [Part],
     /// How sure it is that what it holds is its doing, 0 to 1; reasoned, not measured.
     pub(super) certainty: f64,
+    /// How its time came to be known.
+    pub(super) class: Class,
     /// Comes first whatever its share: the measurement itself is not of the server.
     pub(super) is_first: bool,
     /// Subject and verb of the sentence, such as "waits for row locks hold".
@@ -36,6 +39,7 @@ impl Claim {
             cpu_share: 0.0,
             may_be_in: &[],
             certainty: 0.8,
+            class: Class::Measured,
             is_first: false,
             what,
             why,
@@ -70,6 +74,11 @@ impl Claim {
 
     pub(super) fn certain(mut self, certainty: f64) -> Claim {
         self.certainty = certainty;
+        self
+    }
+
+    pub(super) fn by(mut self, class: Class) -> Claim {
+        self.class = class;
         self
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::case::Case;
-use super::claim::Claim;
+use super::claim::{Claim, Class};
 use super::model::Cause;
 use crate::budget::COUNT_MIN;
 use crate::level::Level;
@@ -29,6 +29,8 @@ fn cause_of(class: &str) -> Option<(Cause, &'static str)> {
         "page_latch" => (Cause::PageLatch, "latches on pages hold"),
         "page_read" => (Cause::BufferPoolMiss, "waits for pages that are being read hold"),
         "buffer_pool" | "page_flush" => (Cause::PageFlush, "waits for free and flushed pages hold"),
+        "checkpoint" => (Cause::Checkpoint, "waits for the checkpoint hold"),
+        "auto_increment" => (Cause::AutoIncrement, "locks on AUTO_INCREMENT columns hold"),
         "doublewrite" => (Cause::Doublewrite, "locks of the doublewrite buffer hold"),
         "adaptive_hash" => (Cause::AdaptiveHash, "latches of the adaptive hash index hold"),
         "index_latch" => (Cause::IndexLatch, "latches on index trees hold"),
@@ -40,7 +42,9 @@ fn cause_of(class: &str) -> Option<(Cause, &'static str)> {
 }
 
 /// Those that [`cause_of`] names.
-const CLASSES: [&str; 20] = [
+const CLASSES: [&str; 22] = [
+    "checkpoint",
+    "auto_increment",
     "user_lock",
     "sleep",
     "row_lock",
@@ -137,6 +141,7 @@ pub(super) fn settle(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
             claim.ms += sum.ms;
             claim.lock_ms = sum.lock_ms;
             claim.certainty = CERTAINTY;
+            claim.class = claim.class.max(Class::Sampled);
             claim.why.push_str(&format!("; {}", told(case, &sum)));
         }
     }
@@ -147,6 +152,7 @@ pub(super) fn settle(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
                 .holds_lock(sum.lock_ms)
                 .holds(sum.ms - sum.lock_ms)
                 .certain(CERTAINTY)
+                .by(Class::Sampled)
                 .rests_on(case.parts(&[Part::Lock])),
         );
     }
@@ -180,6 +186,7 @@ fn preempted_holder(case: &Case, ms: f64, waits: u64) -> Claim {
     Claim::new(Cause::PreemptedHolder, "locks whose holders were put off their CPU hold", why)
         .holds_lock(ms)
         .certain(CERTAINTY)
+        .by(Class::Sampled)
         .rests_on(case.parts(&[Part::Lock, Part::Runqueue]))
 }
 
@@ -252,6 +259,7 @@ mod tests {
                 class: class.to_string(),
                 count: *count,
                 ns: *ns,
+                seen_ns: 0.0,
             })
             .collect();
         level

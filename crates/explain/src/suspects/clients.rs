@@ -1,7 +1,7 @@
 //! Causes that lie with what clients do and ask for: answers that they read slowly, locks by name, statements that sleep.
 
 use super::case::Case;
-use super::claim::Claim;
+use super::claim::{Claim, Class};
 use super::model::Cause;
 use crate::locks;
 use crate::model::{Evidence, Part};
@@ -74,6 +74,7 @@ fn user_lock(case: &Case) -> Option<Claim> {
         Claim::new(Cause::UserLock, "locks that statements ask for by name hold", why)
             .holds_lock(ms)
             .certain(0.9)
+            .by(Class::Sampled)
             .rests_on([case.series(&waiting.series)])
             .rests_on(case.parts(&[Part::Lock])),
     )
@@ -99,6 +100,7 @@ fn sleep(case: &Case) -> Option<Claim> {
         Claim::new(Cause::Sleep, "statements that sleep on purpose hold", why)
             .holds_lock(ms)
             .certain(0.9)
+            .by(Class::Sampled)
             .rests_on(evidence)
             .rests_on(case.parts(&[Part::Lock])),
     )

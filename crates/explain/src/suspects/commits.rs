@@ -2,11 +2,11 @@
 //! samples of the process list do.
 
 use super::case::Case;
-use super::claim::Claim;
+use super::claim::{Claim, Class};
 use super::model::Cause;
 use super::{logs, untraced};
 use crate::locks::SAMPLES_MIN;
-use crate::model::{Evidence, Part};
+use crate::model::Evidence;
 use crate::numbers;
 use crate::sessions::{Doing, InState, Sessions};
 
@@ -24,7 +24,8 @@ const CERTAINTY: f64 = 0.9;
 
 /// Gives the log that commits wait for the sleep of those that do not write it themselves. Time that other claims hold stays theirs.
 pub(super) fn settle(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
-    let Some(sessions) = case.sessions().filter(|_| logs::commits(case) > 0.0 && !has_stacks(case)) else {
+    let Some(sessions) = case.sessions().filter(|_| logs::commits(case) > 0.0 && !untraced::has_stacks(case))
+    else {
         return claims;
     };
     let keeps_back = keeps_answers_back(case);
@@ -52,6 +53,7 @@ pub(super) fn settle(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
     let evidence: Vec<Evidence> = share.states.iter().map(|state| case.series(&state.series)).collect();
     match claims.iter_mut().find(|claim| claim.cause == cause) {
         Some(claim) => {
+            claim.class = claim.class.max(Class::Sampled);
             claim.ms += slept_ms;
             claim.lock_ms += slept_ms;
             claim.certainty = claim.certainty.max(CERTAINTY);
@@ -64,14 +66,11 @@ pub(super) fn settle(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
             Claim::new(cause, "commits, until their log is on disk, hold", why)
                 .holds_lock(slept_ms)
                 .certain(CERTAINTY)
+                .by(Class::Sampled)
                 .rests_on(evidence),
         ),
     }
     claims
-}
-
-fn has_stacks(case: &Case) -> bool {
-    case.budget.is_some_and(|budget| budget.classes_of(Part::Lock).next().is_some())
 }
 
 /// Whether a session that has ended its statement may still wait for the redo log.

@@ -1,7 +1,7 @@
 //! Causes that lie with the CPUs: full ones, queues for them, who else uses them, and what is burnt on them in vain.
 
 use super::case::Case;
-use super::claim::Claim;
+use super::claim::{Claim, Class};
 use super::model::Cause;
 use crate::model::Part;
 use crate::neighbours::Neighbours;
@@ -55,12 +55,16 @@ fn cpu(case: &Case) -> Option<Claim> {
         }
         _ => String::new(),
     };
-    let why =
-        format!("{only}{} of the CPUs that the server may use were busy{needs}", numbers::percent(used));
+    let why = format!(
+        "{only}{} of the CPUs that the server may use were busy{needs}{}{}",
+        numbers::percent(used),
+        super::activities::ordinary_work(case),
+        super::statements::busiest(case)
+    );
     let what = if case.are_cpus_full() {
-        "work on full CPUs and the wait for them hold"
+        "the statements' ordinary work on full CPUs and the wait for them hold"
     } else {
-        "work on a CPU holds"
+        "the statements' ordinary work holds"
     };
     let certainty = match used {
         _ if used >= 0.95 => 1.0,
@@ -142,6 +146,7 @@ fn seen_spinning(case: &Case, spun_ms: f64, samples: u64, classes: &[String]) ->
         Claim::new(Cause::Spin, "spinning for locks holds", why)
             .holds_cpu(share_of_cpu)
             .certain(0.95)
+            .by(Class::Sampled)
             .rests_on(case.parts(&[Part::Cpu])),
     )
 }
@@ -201,7 +206,8 @@ fn noisy_neighbour(case: &Case) -> Option<Claim> {
     let strength = 2.0 * others / case.cpus_used().unwrap_or(1.0).max(others).max(0.01);
     let claim = Claim::new(Cause::NoisyNeighbour, "CPU time that went to others holds as much as", why)
         .holds_cpu(strength)
-        .certain(0.9);
+        .certain(0.9)
+        .by(Class::Inferred);
     let claim = if case.are_cpus_full() { claim } else { claim.certain(0.4) };
     let series = neighbours.iter().flat_map(|one| one.named(case.machine)).map(|one| one.series.clone());
     let series: Vec<_> = series.collect();

@@ -54,16 +54,12 @@ pub(super) fn predict(case: &Case, one: Held, all: &[Held]) -> Option<Gain> {
         }
         Cause::FullScan | Cause::TmpTableSort if one.cpu_share > 0.0 => {
             let [least, most] = system.work_by_index(case, one)?;
+            // Stacks show that what goes is no more than its share: the statement's parsing, planning and sending stay.
+            let most = match case.level.activities {
+                Some(_) => [system.demand_ms[0] * (1.0 - one.cpu_share * one.certainty), system.demand_ms[1]],
+                None => most,
+            };
             (system.with_demand(most, one.ms)?, system.at_best(one, all, least)?)
-        }
-        Cause::Spin | Cause::Observer => {
-            let without =
-                |share: f64, [server_ms, client_ms]: [f64; 2]| [server_ms * (1.0 - share), client_ms];
-            let (sure, all_of_it) = (one.cpu_share * one.certainty, one.cpu_share);
-            (
-                system.with_demand(without(sure, system.demand_ms), 0.0)?,
-                system.at_best(one, all, without(all_of_it, system.least_ms))?,
-            )
         }
         Cause::Generator if system.is_generator_full => return None,
         Cause::Generator => {
@@ -71,10 +67,17 @@ pub(super) fn predict(case: &Case, one: Held, all: &[Held]) -> Option<Gain> {
             let left = [server_ms, client_ms * (1.0 - one.certainty)];
             (system.with_demand(left, 0.0)?, system.at_best(one, all, [system.least_ms[0], 0.0])?)
         }
-        _ => (
-            system.with_demand(system.demand_ms, one.ms * one.certainty)?,
-            system.at_best(one, all, system.least_user_ms)?,
-        ),
+        _ => {
+            let without =
+                |share: f64, [server_ms, client_ms]: [f64; 2]| [server_ms * (1.0 - share), client_ms];
+            let work = one.cpu_share.max(super::activities::work_share(case, one.cause));
+            let least_ms = if one.ms > 0.0 { system.least_user_ms } else { system.least_ms };
+            (
+                system
+                    .with_demand(without(work * one.certainty, system.demand_ms), one.ms * one.certainty)?,
+                system.at_best(one, all, without(work, least_ms))?,
+            )
+        }
     };
     let gain = |per_ms: f64| (per_ms / system.per_ms).clamp(1.0, GAIN_MAX);
     Some(Gain { low: gain(low.min(high)), high: gain(high.max(low)) })

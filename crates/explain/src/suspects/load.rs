@@ -221,6 +221,11 @@ fn connection_churn(case: &Case) -> Option<Claim> {
     if connections.per_transaction < 0.2 {
         return None;
     }
+    let waited_ms = case.level.connect_ms();
+    let waited = match waited_ms > 0.0 {
+        true => format!(", and clients waited {} per {unit} for them", numbers::milliseconds(waited_ms)),
+        false => String::new(),
+    };
     let made = case.count(&["Threads_created"]).filter(|made| made.per_transaction > 0.05);
     let threads = made.as_ref().map_or(String::new(), |made| {
         format!(
@@ -228,12 +233,16 @@ fn connection_churn(case: &Case) -> Option<Claim> {
             numbers::percent((made.per_transaction / connections.per_transaction).min(1.0))
         )
     });
-    let why =
-        format!("{} connections are made per {unit}{threads}", numbers::plain(connections.per_transaction));
+    let why = format!(
+        "{} connections are made per {unit}{threads}{waited}",
+        numbers::plain(connections.per_transaction)
+    );
     Some(
-        // Neither the server nor the tracer measures how long a connection takes to make.
+        // Only a load generator measures how long a connection takes to make.
         Claim::new(Cause::ConnectionChurn, "making connections holds", why)
+            .holds(waited_ms)
             .may_be_in(&[Part::Cpu, Part::Lock])
+            .certain(0.95)
             .rests_on([case.series(&connections.series)])
             .rests_on(made.map(|made| case.series(&made.series))),
     )

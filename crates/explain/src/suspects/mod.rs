@@ -10,6 +10,7 @@
 //! Shares are never made to fit. Where they add up to more than the response time, a finding says so; where the budget leaves
 //! more than a fifth unaccounted for, nothing is named but the gap.
 
+mod activities;
 mod case;
 mod claim;
 mod classes;
@@ -19,6 +20,7 @@ mod commits;
 mod cpus;
 mod gain;
 mod latches;
+mod limit;
 mod load;
 mod logs;
 mod model;
@@ -26,10 +28,13 @@ mod pages;
 mod plans;
 mod quota;
 mod rows;
+mod sampled_waits;
+mod statements;
 mod tables;
 mod untraced;
 
-pub use model::{Cause, Gain, Possible, Suspect};
+pub use limit::{Limit, Resource};
+pub use model::{Cause, Class, Gain, Possible, Suspect};
 
 use crate::level::Level;
 use crate::model::{Budget, Evidence, Finding, Input, Part};
@@ -42,6 +47,9 @@ use gain::{GAIN_MIN, Held};
 /// Smaller shares are not listed.
 const SHARE_MIN: f64 = 0.05;
 const LISTED_MAX: usize = 6;
+
+/// Without a cause of this share, throughput would be 1.25 times what it is where nothing else bounds it.
+const LARGE_SHARE: f64 = 0.2;
 
 /// The second is close to the first where it has this much of its weight.
 const CLOSE: f64 = 0.8;
@@ -64,6 +72,8 @@ const CLAIMED_MAX: f64 = 1.01;
 /// What is said of the causes at one level.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Suspected {
+    /// What bounds throughput; `None` where nothing was measured.
+    pub(crate) limit: Option<Limit>,
     /// The first suspect first; empty where nothing was measured.
     pub(crate) suspects: Vec<Suspect>,
     pub(crate) possible: Vec<Possible>,
@@ -86,8 +96,13 @@ pub(crate) fn suspects(
         return Suspected::default();
     };
     if let Some(claim) = load::hardly_asked(&case) {
-        let only = Accused { share: 1.0, claim };
-        return Suspected { suspects: vec![only.into_suspect(&case, &[], None)], ..Suspected::default() };
+        let only = Accused { share: 1.0, cpu_ms: 0.0, claim };
+        let limit = limit::limit(&case, std::slice::from_ref(&only));
+        return Suspected {
+            limit,
+            suspects: vec![only.into_suspect(&case, &[], None)],
+            ..Suspected::default()
+        };
     }
     let Accusation { mut accused, mut possible, claimed_ms } = accuse(&case);
     let held: Vec<Held> = accused.iter().map(Accused::held).collect();
@@ -97,13 +112,15 @@ pub(crate) fn suspects(
     } else if claimed_ms > CLAIMED_MAX * case.response_ms {
         overclaimed = Some(overclaimed_finding(&case, claimed_ms));
     }
+    let limit = limit::limit(&case, &accused);
     rank(&mut accused, &mut possible);
     if accused.is_empty() {
-        accused.push(Accused { claim: unknown(&case, 0.0), share: 0.0 });
+        accused.push(Accused { claim: unknown(&case, 0.0), share: 0.0, cpu_ms: 0.0 });
     }
     let runner_up = runner_up(&accused);
     let suspects = accused.into_iter().enumerate();
     Suspected {
+        limit,
         suspects: suspects
             .map(|(at, one)| one.into_suspect(&case, &held, runner_up.filter(|_| at == 0)))
             .collect(),
@@ -123,7 +140,24 @@ fn rank(accused: &mut Vec<Accused>, possible: &mut Vec<Claim>) {
         let by_score = b.score().total_cmp(&a.score());
         b.claim.is_first.cmp(&a.claim.is_first).then(by_score).then(a.claim.cause.cmp(&b.claim.cause))
     });
+    put_ordinary_work_last(accused);
     accused.truncate(LISTED_MAX);
+}
+
+/// Ordinary work is what a server is there for. A cause that holds a good part of the time comes before it, however much that work is.
+fn put_ordinary_work_last(accused: &mut Vec<Accused>) {
+    // Where the server's CPUs are full, users would only wait there for the time that they spend elsewhere.
+    let is_large = |one: &Accused| {
+        let is_removable = !one.claim.cause.is_ordinary()
+            && !matches!(one.claim.cause, Cause::Observer | Cause::Generator | Cause::Network);
+        is_removable && one.share >= LARGE_SHARE
+    };
+    let Some(last) = accused.iter().rposition(is_large) else { return };
+    let is_work = |one: &Accused| one.claim.cause.is_ordinary() && one.claim.cause != Cause::Unknown;
+    let (work, mut ranked): (Vec<Accused>, Vec<Accused>) = accused.drain(..=last).partition(is_work);
+    ranked.extend(work);
+    ranked.append(accused);
+    *accused = ranked;
 }
 
 /// The second suspect, where it is close to the first.
@@ -132,28 +166,33 @@ fn runner_up(accused: &[Accused]) -> Option<Cause> {
     let is_close = !first.claim.is_first
         && first.claim.cause != Cause::Unknown
         && second.score() >= CLOSE * first.score()
-        && second.claim.cause != Cause::Unknown;
+        && !second.claim.cause.is_ordinary();
     is_close.then_some(second.claim.cause)
 }
 
 /// The first suspects as sentences of the report, and what is possible in one.
 pub(crate) fn findings(suspected: &Suspected) -> Vec<Finding> {
+    let limit = suspected.limit.as_ref().zip(suspected.suspects.first());
+    let of_limit = limit.map(|(limit, first)| Finding {
+        id: "limit".to_string(),
+        text: limit.text.clone(),
+        evidence: first.evidence.clone(),
+    });
     let named = suspected.suspects.iter().take(NAMED_MAX).enumerate();
-    let mut findings: Vec<Finding> = named
-        .map(|(at, suspect)| {
-            let name = suspect.id.name();
-            let place = match suspect.id {
-                Cause::Unknown => "Unknown".to_string(),
-                _ if at == 0 => format!("First suspect, {name}"),
-                _ => format!("Also suspected, {name}"),
-            };
-            Finding {
-                id: if at == 0 { "suspect".to_string() } else { format!("suspect-{}", at + 1) },
-                text: format!("{place}: {}{}", suspect.text, gain::sentence(suspect)),
-                evidence: suspect.evidence.clone(),
-            }
-        })
-        .collect();
+    let of_suspects = named.map(|(at, suspect)| {
+        let name = suspect.id.name();
+        let place = match suspect.id {
+            Cause::Unknown => "Unknown".to_string(),
+            _ if at == 0 => format!("First suspect, {name}"),
+            _ => format!("Also suspected, {name}"),
+        };
+        Finding {
+            id: if at == 0 { "suspect".to_string() } else { format!("suspect-{}", at + 1) },
+            text: format!("{place}: {}{}", suspect.text, gain::sentence(suspect)),
+            evidence: suspect.evidence.clone(),
+        }
+    });
+    let mut findings: Vec<Finding> = of_limit.into_iter().chain(of_suspects).collect();
     if !suspected.possible.is_empty() {
         let each: Vec<String> = suspected
             .possible
@@ -174,6 +213,8 @@ pub(crate) fn findings(suspected: &Suspected) -> Vec<Finding> {
 struct Accused {
     claim: Claim,
     share: f64,
+    /// Time at the CPUs, on top of the claim's own.
+    cpu_ms: f64,
 }
 
 struct Accusation {
@@ -195,7 +236,9 @@ fn accuse(case: &Case) -> Accusation {
     claims.extend(tables::claims(case));
     claims.extend(latches::claims(case));
     claims.extend(plans::claims(case));
-    let claims = commits::settle(case, untraced::settle(case, classes::settle(case, claims)));
+    let claims = activities::settle(case, classes::settle(case, claims));
+    let claims = sampled_waits::settle(case, untraced::settle(case, claims));
+    let claims = commits::settle(case, claims);
 
     let own_lock_ms: f64 = claims.iter().map(|claim| claim.lock_ms).sum();
     // The CPUs' pool can't hold what was measured to be someone's own, such as the attempts that a deadlock ended.
@@ -214,15 +257,16 @@ fn accuse(case: &Case) -> Accusation {
             claimed_ms += ms;
         }
         if ms > 0.0 || claim.is_first {
-            accused.push(Accused { share: case.share(ms), claim });
+            accused.push(Accused { share: case.share(ms), cpu_ms, claim });
         } else {
             possible.push(claim);
         }
     }
-    let open_ms = (case.response_ms - claimed_ms).max(0.0);
+    // A pause that a script asks for has no cause to be found.
+    let open_ms = (case.response_ms - claimed_ms - case.ms(Part::ClientPause)).max(0.0);
     if case.share(open_ms) >= SHARE_MIN {
         let claim = unknown(case, (case.lock_ms() - own_lock_ms).max(0.0));
-        accused.push(Accused { share: case.share(open_ms), claim });
+        accused.push(Accused { share: case.share(open_ms), cpu_ms: 0.0, claim });
     }
     Accusation { accused, possible, claimed_ms }
 }
@@ -273,7 +317,10 @@ fn is_possible(case: &Case, claim: &Claim) -> bool {
     let in_parts_ms: f64 = claim.may_be_in.iter().map(|part| case.ms(*part)).sum();
     let open_ms = case.budget.map_or(0.0, |budget| budget.unaccounted_ms.max(0.0));
     let has_time = !case.is_traced() || case.share(in_parts_ms + open_ms) >= SHARE_MIN;
-    !claim.may_be_in.is_empty() && has_time && !classes::is_ruled_out(case, claim)
+    !claim.may_be_in.is_empty()
+        && has_time
+        && !classes::is_ruled_out(case, claim)
+        && !activities::is_ruled_out(case, claim)
 }
 
 fn into_possible(claim: Claim) -> Possible {
@@ -297,7 +344,7 @@ fn unaccounted(case: &Case) -> Option<Accused> {
     let claim = Claim::new(Cause::Unknown, "what the time budget does not account for is", why)
         .certain(CERTAINTY_OF_UNKNOWN)
         .rests_on([case.level_quantity("latency_mean_ms")]);
-    Some(Accused { share: share.abs().min(1.0), claim })
+    Some(Accused { share: share.abs().min(1.0), cpu_ms: 0.0, claim })
 }
 
 fn overclaimed_finding(case: &Case, claimed_ms: f64) -> Finding {
@@ -385,7 +432,14 @@ impl Accused {
         }
         text.push('.');
         let evidence = without_repeats(self.claim.evidence);
-        Suspect { id: self.claim.cause, share: self.share, predicted_gain, evidence, text }
+        Suspect {
+            id: self.claim.cause,
+            share: self.share,
+            class: self.claim.class,
+            predicted_gain,
+            evidence,
+            text,
+        }
     }
 }
 

@@ -10,6 +10,9 @@ pub struct Suspect {
     pub id: Cause,
     /// Share of the mean response time that was measured to be its own, 0 to 1.
     pub share: f64,
+    /// How the share came to be known.
+    #[serde(default)]
+    pub class: Class,
     /// An estimate of throughput without it, as a multiple of what it is, with the same users; `None` where the evidence
     /// gives no bounds.
     #[serde(default)]
@@ -17,6 +20,19 @@ pub struct Suspect {
     pub evidence: Vec<Evidence>,
     /// One sentence.
     pub text: String,
+}
+
+/// How the time that a suspect holds came to be known; the surest first.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Class {
+    /// By clocks: the tracer's account, the server's timed counters, the load generator.
+    #[default]
+    Measured,
+    /// By samples of stacks, of the process list or of lock tables.
+    Sampled,
+    /// By measured time that counters divide: the CPU time of all statements where nearly all do the same.
+    Inferred,
 }
 
 /// Bounds, not an estimate with an interval of confidence; 1 is no gain.
@@ -84,7 +100,26 @@ pub enum Cause {
     Unknown,
 }
 
+impl Class {
+    /// Returns the name that programs and people know.
+    pub fn name(self) -> &'static str {
+        match self {
+            Class::Measured => "measured",
+            Class::Sampled => "sampled",
+            Class::Inferred => "inferred",
+        }
+    }
+}
+
 impl Cause {
+    /// Whether it is what a server does that simply works: no cause that could be removed.
+    pub fn is_ordinary(self) -> bool {
+        matches!(
+            self,
+            Cause::Cpu | Cause::Runqueue | Cause::WakeupLatency | Cause::Unsaturated | Cause::Unknown
+        )
+    }
+
     /// As programs know it.
     pub fn name(self) -> &'static str {
         match self {

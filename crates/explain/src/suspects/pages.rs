@@ -1,7 +1,7 @@
 //! Causes that lie with pages on their way between memory and disk.
 
 use super::case::Case;
-use super::claim::Claim;
+use super::claim::{Claim, Class};
 use super::model::Cause;
 use crate::budget::busiest;
 use crate::model::Part;
@@ -60,6 +60,7 @@ fn buffer_pool_miss(case: &Case) -> Option<Claim> {
     );
     let claim = Claim::new(Cause::BufferPoolMiss, "reads of pages from disk hold", why)
         .certain(if case.is_traced() { 0.95 } else { 0.6 })
+        .by(if case.is_traced() { Class::Measured } else { Class::Inferred })
         .may_be_in(&[Part::FileRead])
         .rests_on(case.parts(&[Part::FileRead]))
         .rests_on([case.series(&reads.series)])

@@ -1,8 +1,10 @@
-//! Causes that lie with how statements find their rows: tables scanned whole, and sorts.
+//! Causes that lie with how statements find their rows: rows that are read in vain, and sorts.
 
 use super::case::Case;
-use super::claim::Claim;
+use super::claim::{Claim, Class};
 use super::model::Cause;
+use super::statements;
+use crate::activities::{Activities, Activity};
 use crate::model::{Part, SeriesName};
 use crate::numbers;
 
@@ -20,6 +22,23 @@ const STATEMENTS_MIN: f64 = 0.8;
 
 /// Of the rows that were scanned, the share that was sorted from which on the sort is what is to be saved.
 const SORTED_OF_SCANNED_MIN: f64 = 0.2;
+
+/// Adding up a row takes at least this share of the CPU time that reading it takes: less of it shows that most rows were read in vain.
+const ADDED_UP_SHARE: f64 = 0.04;
+
+/// Rows of a transaction from which on a statement that takes most of the time is held to be the one that reads or sorts them.
+const INFERRED_READ_MIN: f64 = 500.0;
+const INFERRED_SORTED_MIN: f64 = 150.0;
+/// Of the rows that are read, the share that may be sent or changed.
+const INFERRED_USED_MAX: f64 = 0.1;
+/// Rows may be added up, which no counter counts.
+const CERTAINTY_INFERRED: f64 = 0.7;
+
+/// What sampled stacks decide.
+pub(super) const CAUSES: [Cause; 2] = [Cause::FullScan, Cause::TmpTableSort];
+
+/// Activities that read a row and find out whether it is wanted.
+const READS: [Activity; 3] = [Activity::Scan, Activity::IndexRead, Activity::Evaluate];
 
 pub(super) fn claims(case: &Case) -> Vec<Claim> {
     [full_scan(case), tmp_table_sort(case)].into_iter().flatten().collect()
@@ -47,6 +66,101 @@ fn of_statements(share: Option<f64>, verb: &str) -> String {
     share.map_or(String::new(), |share| format!("; {} of the statements {verb}", numbers::percent(share)))
 }
 
+/// Rows that a transaction reads one after the other, and what becomes of them, by the server's counters.
+struct RowsRead {
+    /// By scanning a table, or along an index.
+    read: f64,
+    /// Sent, changed, or entered into another table.
+    used: f64,
+    /// Sorted, or entered into a temporary table.
+    sorted: f64,
+}
+
+impl RowsRead {
+    /// `None` where the server did not count rows that are read.
+    fn of(case: &Case) -> Option<RowsRead> {
+        let (scanned, _) = scanned_rows(case)?;
+        let (along_index, _) = case.counts(&["Handler_read_next", "Handler_read_prev"]);
+        let readings = case.level.seconds.max(case.counts(&["Com_show_status"]).0 * case.transactions);
+        let (sent, _) = case.counts(&["Rows_sent"]);
+        let sent = (sent - readings * ROWS_OF_A_READING / case.transactions).max(0.0);
+        let (temporary, _) = case.counts(&["Handler_tmp_write", "Handler_tmp_update"]);
+        let sorted = case.counts(&["Sort_rows"]).0.max(temporary);
+        Some(RowsRead { read: scanned.max(0.0) + along_index, used: sent + case.writes(), sorted })
+    }
+}
+
+/// Returns the shares of the CPU time that rows read in vain and sorts take, by sampled stacks; of the rows that are read, those that are sorted are
+/// read for the sort.
+pub(super) fn sampled(case: &Case, activities: &Activities) -> Vec<(Cause, &'static str, f64, String)> {
+    let samples = numbers::count(activities.samples());
+    let reads = activities.share(&READS);
+    let rows = RowsRead::of(case).filter(|rows| rows.read >= ROWS_MIN);
+    let of_read = |count: f64| rows.as_ref().map_or(0.0, |rows| (count / rows.read).clamp(0.0, 1.0));
+    let sorted = of_read(rows.as_ref().map_or(0.0, |rows| rows.sorted));
+    let for_sort = if sorted >= SORTED_OF_SCANNED_MIN { sorted } else { 0.0 };
+    let sort = activities.share(&[Activity::Sort]);
+    let sort_why = format!(
+        "{} of the server's CPU time is sorting and temporary tables, and {} reading the rows for them, by {samples} sampled stacks",
+        numbers::percent(sort),
+        numbers::percent(for_sort * reads)
+    );
+    let sort_share = if sort > 0.0 { sort + for_sort * reads } else { 0.0 };
+    let mut shares = vec![(
+        Cause::TmpTableSort,
+        "statements that sort or make temporary tables hold",
+        sort_share,
+        sort_why,
+    )];
+    if let Some(rows) = &rows {
+        let added_up = activities.share(&[Activity::Aggregate]) / (ADDED_UP_SHARE * reads).max(1e-9);
+        let used = of_read(rows.used).max(added_up.min(1.0)).max(for_sort);
+        let why = format!(
+            "{} of the server's CPU time is reading rows, by {samples} sampled stacks, and of {} rows that a {} reads {} are used",
+            numbers::percent(reads),
+            numbers::plain(rows.read),
+            case.unit(),
+            if added_up >= 1.0 { "all".to_string() } else { numbers::percent(used) }
+        );
+        shares.push((Cause::FullScan, "rows that statements read in vain hold", reads * (1.0 - used), why));
+    } else {
+        shares.push((Cause::FullScan, "rows that statements read in vain hold", 0.0, String::new()));
+    }
+    shares
+}
+
+/// Without stacks: where one kind of statement takes most of the statements' time, and most rows of a transaction are sorted or read in vain, the
+/// CPU time is divided as the statements' time is.
+pub(super) fn inferred(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
+    let is_divided = |claim: &Claim| CAUSES.contains(&claim.cause) && claim.cpu_share > 0.0;
+    let Some((kind, share)) = statements::dominant(case).filter(|_| !claims.iter().any(is_divided)) else {
+        return claims;
+    };
+    let Some(rows) = RowsRead::of(case) else { return claims };
+    let is_sort = rows.sorted >= INFERRED_SORTED_MIN && rows.sorted >= SORTED_OF_SCANNED_MIN * rows.read;
+    let is_in_vain = rows.read >= INFERRED_READ_MIN && rows.used <= INFERRED_USED_MAX * rows.read;
+    let (cause, what, did) = if is_sort {
+        (Cause::TmpTableSort, "statements that sort or make temporary tables hold", "sorted")
+    } else if is_in_vain {
+        (Cause::FullScan, "statements that read many rows for few results hold", "sent or changed")
+    } else {
+        return claims;
+    };
+    let count = if is_sort { rows.sorted } else { rows.used };
+    let unit = case.unit();
+    let why = format!(
+        "a {unit} reads {} rows, of which {} are {did}, and {} of the statements' time is that of {kind}",
+        numbers::plain(rows.read),
+        numbers::plain(count),
+        numbers::percent(share)
+    );
+    let (_, series) = case.counts(&["Handler_read_rnd_next", "Handler_read_next", "Sort_rows"]);
+    claims.retain(|claim| claim.cause != cause || claim.ms > 0.0);
+    let claim = Claim::new(cause, what, why).holds_cpu(share).certain(CERTAINTY_INFERRED).by(Class::Inferred);
+    claims.push(claim.rests_on(case.all_series(&series)));
+    claims
+}
+
 /// The CPUs' time is that of statements that scan where nearly all of them do.
 fn full_scan(case: &Case) -> Option<Claim> {
     let unit = case.unit();
@@ -69,6 +183,7 @@ fn full_scan(case: &Case) -> Option<Claim> {
             .holds_cpu(share.unwrap_or(0.0))
             .may_be_in(&[Part::Cpu])
             .certain(0.9)
+            .by(Class::Inferred)
             .rests_on([case.series(&series)])
             .rests_on(case.all_series(&of_joins)),
     )
@@ -106,6 +221,7 @@ fn tmp_table_sort(case: &Case) -> Option<Claim> {
             .holds_cpu(share.unwrap_or(0.0))
             .may_be_in(&[Part::Cpu, Part::FileWrite])
             .certain(0.9)
+            .by(if share.is_some() { Class::Inferred } else { Class::Measured })
             .rests_on(case.all_series(&series)),
     )
 }

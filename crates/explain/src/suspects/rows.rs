@@ -1,7 +1,7 @@
 //! Causes that lie with rows and transactions: their locks, deadlocks, numbers, and versions that nobody needs any more.
 
 use super::case::{Case, Measure};
-use super::claim::Claim;
+use super::claim::{Claim, Class};
 use super::model::Cause;
 use crate::model::{Evidence, Part};
 use crate::numbers;
@@ -59,6 +59,7 @@ fn row_lock(case: &Case) -> Option<Claim> {
         Claim::new(Cause::RowLock, "waits for row locks hold", why)
             .holds_lock(waited_ms)
             .certain(0.95)
+            .by(if counts_less { Class::Sampled } else { Class::Measured })
             .rests_on([case.series(&time.series)])
             .rests_on(waits.map(|waits| case.series(&waits.series)))
             .rests_on(case.lock_samples("row"))
@@ -153,6 +154,7 @@ fn auto_increment(case: &Case) -> Option<Claim> {
     Some(
         Claim::new(Cause::AutoIncrement, "locks on AUTO_INCREMENT columns hold", why)
             .holds_lock(waited_ms.unwrap_or(0.0).min(case.lock_ms()))
+            .by(Class::Sampled)
             .may_be_in(&[Part::Lock])
             .certain(0.9)
             .rests_on(case.all_series(&series))

@@ -1,7 +1,7 @@
 //! Causes that lie in the SQL layer: locks and caches of tables, definitions, rights and results.
 
 use super::case::Case;
-use super::claim::Claim;
+use super::claim::{Claim, Class};
 use super::model::Cause;
 use crate::model::Part;
 use crate::numbers;
@@ -33,6 +33,7 @@ fn table_lock(case: &Case) -> Option<Claim> {
     Some(
         Claim::new(Cause::TableLock, "table locks hold", why)
             .holds_lock(sampled_ms(case, "table"))
+            .by(Class::Sampled)
             .may_be_in(&[Part::Lock])
             .certain(0.9)
             .rests_on([case.series(&waits.series)])
@@ -84,6 +85,7 @@ fn metadata_lock(case: &Case) -> Option<Claim> {
     Some(
         Claim::new(Cause::MetadataLock, "metadata locks hold", why)
             .holds_lock(waited_ms)
+            .by(Class::Sampled)
             .may_be_in(&[Part::Lock])
             .certain(0.9)
             .rests_on(

@@ -4,9 +4,9 @@
 //! Any user with the privilege PROCESS can read these, on the server's machine and from another one.
 
 use super::case::Case;
-use super::claim::Claim;
+use super::claim::{Claim, Class};
 use super::model::Cause;
-use crate::model::Evidence;
+use crate::model::{Evidence, Part};
 use crate::numbers;
 use crate::pfs::{Line, Per, Table, View};
 use crate::sessions::{Doing, SAMPLES_MIN, Sessions, Share};
@@ -49,6 +49,7 @@ pub(super) fn settle(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
         let sampled_most_ms = ms(case, sessions, share.high * sessions.samples());
         if let Some(claim) = counted.map(|at| &mut claims[at]).filter(|claim| claim.ms > sampled_most_ms) {
             // A counter of time grows when a wait ends: most of this one's time lies before the window.
+            claim.class = Class::Sampled;
             claim.ms = sampled_ms;
             claim.lock_ms = sampled_ms;
         }
@@ -67,6 +68,7 @@ pub(super) fn settle(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
                 Claim::new(cause, what, why)
                     .holds_lock(sampled_ms)
                     .certain(if doing.is_wait() { CERTAINTY } else { CERTAINTY_OF_WORK })
+                    .by(Class::Sampled)
                     .rests_on(evidence(case, &share)),
             ),
         }
@@ -83,7 +85,7 @@ pub(super) fn settle(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
 }
 
 /// Each is a cause, or work that goes with one.
-const WAITS: [Doing; 11] = [
+pub(super) const WAITS: [Doing; 11] = [
     Doing::UserLock,
     Doing::Sleep,
     Doing::RowLock,
@@ -97,7 +99,7 @@ const WAITS: [Doing; 11] = [
     Doing::Login,
 ];
 
-fn cause_of(case: &Case, doing: Doing) -> Option<(Cause, &'static str)> {
+pub(super) fn cause_of(case: &Case, doing: Doing) -> Option<(Cause, &'static str)> {
     Some(match doing {
         Doing::RowLock => (Cause::RowLock, "waits for row locks hold"),
         Doing::MetadataLock => (Cause::MetadataLock, "metadata locks hold"),
@@ -113,6 +115,11 @@ fn cause_of(case: &Case, doing: Doing) -> Option<(Cause, &'static str)> {
         Doing::Login => (Cause::ConnectionChurn, "logging in holds"),
         Doing::OtherWait | Doing::Executing => return None,
     })
+}
+
+/// Whether stacks of sleep on locks were sampled.
+pub(super) fn has_stacks(case: &Case) -> bool {
+    case.budget.is_some_and(|budget| budget.classes_of(Part::Lock).next().is_some())
 }
 
 /// States that a session has for the whole of such a wait. Short waits for a table or at a commit have none on some servers.
@@ -165,6 +172,7 @@ fn evidence(case: &Case, share: &Share) -> Vec<Evidence> {
 fn merge(claim: &mut Claim, sampled_ms: f64, why: &str, evidence: Vec<Evidence>) {
     let counted_ms = claim.ms;
     if counted_ms < sampled_ms {
+        claim.class = Class::Sampled;
         claim.ms = sampled_ms;
         claim.lock_ms = sampled_ms;
     }
@@ -198,7 +206,7 @@ fn data_file_reads(case: &Case, executing_ms: f64) -> Option<Claim> {
 
 /// The statement that most of the statements' time was of, by the Performance Schema; `None` where none stands out, or it is off. The statements of
 /// whyso's own connections are left out.
-fn main_statement(case: &Case) -> Option<String> {
+pub(super) fn main_statement(case: &Case) -> Option<String> {
     let view = View::named("digests")?;
     let time = view.column("time")?;
     let mut table = Table::new(view, case.level.counters, &[], 1.0, None, None);
@@ -324,7 +332,7 @@ mod tests {
         let text = &explained.suspects[0].text;
         for words in [
             "at 6 connected clients",
-            "80 % of the sampled time of statements (95 % interval 58 % to 92 %, 80 samples)",
+            "80 % of the sampled time of statements (95 % interval 58 % to 92 % if snapshots are independent, 80 samples)",
             "shop.orders (PRIMARY)",
             "not traced",
         ] {

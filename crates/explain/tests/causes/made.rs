@@ -2,8 +2,8 @@
 
 use whyso_explain::explain_at;
 use whyso_explain::model::{
-    Cause, Counter, CpuUse, Explanation, FileWait, Gauge, Input, LevelInput, LockObject, Machine, Pacing,
-    SampledClass, SeriesName,
+    Activity, Cause, Counter, CpuUse, Explanation, FileWait, Gauge, Input, LevelInput, LockObject, Machine,
+    Pacing, SampledActivity, SampledClass, SeriesName, StatementTime,
 };
 
 const SECONDS: f64 = 10.0;
@@ -130,8 +130,40 @@ impl Made {
             class: class.to_string(),
             count: *count,
             ns: *count as f64 * 1e6,
+            seen_ns: 0.0,
         };
         self.last().wait_classes = classes.iter().map(sampled).collect();
+        self
+    }
+
+    /// Stacks of threads on CPUs: how many samples of which activity.
+    pub(crate) fn activities(mut self, activities: &[(Activity, u64)]) -> Made {
+        let sampled = |(activity, count): &(Activity, u64)| SampledActivity {
+            activity: *activity,
+            role: "connection".to_string(),
+            count: *count,
+            ns: *count as f64 * 1e7,
+        };
+        self.last().activities = activities.iter().map(sampled).collect();
+        self
+    }
+
+    /// Kinds of statements, each once per transaction, with what one takes.
+    pub(crate) fn statements(mut self, kinds: &[(&str, f64)]) -> Made {
+        let count = self.last().transactions;
+        let time = |(kind, mean_ms): &(&str, f64)| StatementTime {
+            kind: kind.to_string(),
+            count,
+            mean_ms: *mean_ms,
+        };
+        self.last().statements = kinds.iter().map(time).collect();
+        self
+    }
+
+    /// A new connection for each transaction, which takes so long.
+    pub(crate) fn connects(mut self, mean_ms: f64) -> Made {
+        let count = self.last().transactions;
+        self.last().statements = vec![StatementTime { kind: "connect".to_string(), count, mean_ms }];
         self
     }
 

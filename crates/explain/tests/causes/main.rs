@@ -1,5 +1,6 @@
 //! The cause, named: for each that whyso knows, a small made run in which it is the cause, and the first suspect must be it.
 
+mod activities;
 mod cpus;
 mod disks;
 mod group_commit;

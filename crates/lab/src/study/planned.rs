@@ -9,6 +9,7 @@ use whyso_load::{Arrivals, EngineKind, Think, Tuning};
 use whyso_server::Binary;
 use whyso_server::knobs::pfs;
 use whyso_study::{At, Cell, Kept, Spec, Suggest};
+use whyso_trace::StackSampling;
 use whyso_watch::AddOn;
 
 use crate::source::Source;
@@ -212,7 +213,8 @@ pub(super) fn plan_of(
         cold: spec.cold,
         interval: if over_time { INTERVAL_OVER_TIME } else { INTERVAL },
         trace: spec.trace,
-        stacks: spec.stacks,
+        // Runs of a study are compared: none has more of the observer than it asks for.
+        stacks: if spec.stacks { StackSampling::Full } else { StackSampling::Off },
         sql: spec.trace_sql.then_some(Literals::Replaced),
         engine: EngineKind::default(),
         loops: None,

@@ -112,7 +112,13 @@ fn color_of(part: Part) -> Color {
         Part::FileSync => Color::Magenta,
         Part::NetSend | Part::TransitIn | Part::TransitOut | Part::ServerAndNetwork => Color::LightBlue,
         Part::PageFault => Color::LightMagenta,
-        Part::ClientQueue | Part::ClientCpu | Part::ClientDelay | Part::Sleep | Part::Other => Color::Gray,
+        Part::Connect => Color::LightGreen,
+        Part::ClientQueue
+        | Part::ClientPause
+        | Part::ClientCpu
+        | Part::ClientDelay
+        | Part::Sleep
+        | Part::Other => Color::Gray,
     }
 }
 
@@ -134,6 +140,8 @@ fn letter_of(part: Part) -> char {
         Part::Sleep => 'z',
         Part::Other => 'o',
         Part::ClientQueue => 'Q',
+        Part::Connect => 'C',
+        Part::ClientPause => 'P',
         Part::ClientCpu => 'g',
         Part::ClientDelay => 'd',
     }

@@ -33,6 +33,8 @@ pub(crate) struct User {
     /// Since when it is at its transaction, where that has begun; else since when it is between two.
     since_ns: i64,
     /// When the present attempt began.
+    /// Begin and end of the pause that it is in, within a transaction.
+    pause: Option<(i64, i64)>,
     attempt_ns: i64,
     was_retried: bool,
     /// When the command was handed over to be sent, or the connection to be made.
@@ -76,6 +78,7 @@ impl User {
             since_ns: begin_ns,
             attempt_ns: 0,
             was_retried: false,
+            pause: None,
             asked_ns: 0,
             awaits_answer: false,
             waits_since_ns: 0,
@@ -159,6 +162,12 @@ impl User {
         if self.attempt_ns == 0 {
             self.attempt_ns = now_ns;
         }
+        if let Some((since_ns, until_ns)) = self.pause.take() {
+            // The generator may be late: that is no part of the pause.
+            let end_ns = until_ns.min(now_ns);
+            let paused_ns = (end_ns - since_ns).max(0) as u64;
+            at.tell(end_ns, session.endpoint, What::Paused { paused_ns });
+        }
         loop {
             if at.shared.is_stopped() {
                 return self.leave(session);
@@ -184,7 +193,9 @@ impl User {
                 }
                 Next::Pause(pause) => {
                     let pause_ns = i64::try_from(pause.as_nanos()).unwrap_or(i64::MAX);
-                    return Do::Wait { until_ns: now_ns.saturating_add(pause_ns) };
+                    let until_ns = now_ns.saturating_add(pause_ns);
+                    self.pause = Some((now_ns, until_ns));
+                    return Do::Wait { until_ns };
                 }
                 Next::Again(code) => {
                     let lost_ns = (now_ns - self.attempt_ns) as u64;

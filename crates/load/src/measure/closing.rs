@@ -48,6 +48,7 @@ pub(crate) struct Closing {
     before_ns: i64,
     in_flight_ns: i64,
     outside_ns: i64,
+    paused_ns: i64,
     /// When the last answer within the window, or before it, came.
     last_answer_ns: Option<i64>,
     unanswered: Vec<Unanswered>,
@@ -101,6 +102,9 @@ impl Closing {
             What::Outside { outside_ns } => {
                 self.outside_ns += within(end_ns - outside_ns as i64, end_ns, window);
             }
+            What::Paused { paused_ns } => {
+                self.paused_ns += within(end_ns - paused_ns as i64, end_ns, window);
+            }
             What::GivenUp { .. } | What::Late { .. } => {}
         }
     }
@@ -135,6 +139,7 @@ impl Closing {
                 before_ns: self.before_ns as u64,
                 in_flight_ns: self.in_flight_ns as u64,
                 outside_ns: self.outside_ns as u64,
+                paused_ns: self.paused_ns as u64,
             },
             unanswered: if is_empty { Vec::new() } else { std::mem::take(&mut self.unanswered) },
             last_answer_ns: self.last_answer_ns,
@@ -206,7 +211,7 @@ mod tests {
         closing.enter(&transaction(250, 120, 120), edges);
         closing.depart(Departure { since_ns: 250, ..NOBODY });
         let closed = closing.finish(edges);
-        let expected = UserTime { ended_ns: 30, before_ns: 50, in_flight_ns: 70, outside_ns: 0 };
+        let expected = UserTime { ended_ns: 30, before_ns: 50, in_flight_ns: 70, ..UserTime::default() };
         assert_eq!(closed.user_time, expected);
         let what = Unended::Transaction { kind: Some(3), has_begun: true };
         assert_eq!(closed.unanswered, [Unanswered { what, age_ns: 70 }]);
@@ -231,7 +236,7 @@ mod tests {
         closing.depart(Departure { since_ns: 195, due_ns: Some(199), transaction: Some(4), ..NOBODY });
         closing.depart(Departure { since_ns: 195, due_ns: Some(200), ..NOBODY });
         let closed = closing.finish(edges);
-        let expected = UserTime { ended_ns: 50, before_ns: 0, in_flight_ns: 51, outside_ns: 9 };
+        let expected = UserTime { ended_ns: 50, in_flight_ns: 51, outside_ns: 9, ..UserTime::default() };
         assert_eq!(closed.user_time, expected);
         let ages: Vec<(Unended, u64)> = closed.unanswered.iter().map(|one| (one.what, one.age_ns)).collect();
         let transaction = |kind, has_begun| Unended::Transaction { kind, has_begun };
@@ -243,6 +248,16 @@ mod tests {
                 (transaction(Some(4), false), 1),
             ]
         );
+    }
+
+    #[test]
+    fn a_pause_counts_as_far_as_it_lies_in_the_window() {
+        let mut closing = Closing::new(1);
+        for (end_ns, paused_ns) in [(110, 30), (150, 20), (230, 60)] {
+            closing.enter(&Event { end_ns, endpoint: 0, what: What::Paused { paused_ns } }, window(100, 200));
+        }
+        let closed = closing.finish(window(100, 200));
+        assert_eq!(closed.user_time.paused_ns, 10 + 20 + 30);
     }
 
     #[test]

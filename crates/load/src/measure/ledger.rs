@@ -128,7 +128,7 @@ impl Ledger {
     pub(crate) fn enter(&mut self, event: Event) {
         let end_ns = event.end_ns;
         self.closing.enter(&event, self.window());
-        if let What::Outside { .. } | What::Uncounted { .. } = event.what {
+        if let What::Outside { .. } | What::Paused { .. } | What::Uncounted { .. } = event.what {
             return;
         }
         self.last_ns = self.last_ns.max(end_ns);

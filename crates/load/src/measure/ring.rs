@@ -53,6 +53,10 @@ pub(crate) enum What {
     Outside {
         outside_ns: u64,
     },
+    /// Its user paused for this long within a transaction, as the work asked, up to the event's time.
+    Paused {
+        paused_ns: u64,
+    },
     /// An attempt was given up because of an error, this long after it had begun.
     GivenUp {
         code: ErrorCode,
@@ -72,6 +76,7 @@ const GIVEN_UP: u64 = 4;
 const LATE: u64 = 5;
 const UNCOUNTED: u64 = 6;
 const OUTSIDE: u64 = 7;
+const PAUSED: u64 = 8;
 /// 64-bit words of an event.
 const WORDS: usize = 5;
 
@@ -102,6 +107,7 @@ impl Event {
             What::Late { late_ns } => [end, late_ns, 0, tagged(LATE), 0],
             What::Uncounted { response_ns, user_ns } => [end, response_ns, 0, tagged(UNCOUNTED), user_ns],
             What::Outside { outside_ns } => [end, outside_ns, 0, tagged(OUTSIDE), 0],
+            What::Paused { paused_ns } => [end, paused_ns, 0, tagged(PAUSED), 0],
         }
     }
 
@@ -120,6 +126,7 @@ impl Event {
             },
             UNCOUNTED => What::Uncounted { response_ns: value, user_ns },
             OUTSIDE => What::Outside { outside_ns: value },
+            PAUSED => What::Paused { paused_ns: value },
             _ => What::Late { late_ns: value },
         };
         Event { end_ns: end as i64, endpoint: (word >> 40) as u16, what }
@@ -268,6 +275,7 @@ mod tests {
             ),
             any::<[u64; 2]>().prop_map(|[response_ns, user_ns]| What::Uncounted { response_ns, user_ns }),
             any::<u64>().prop_map(|outside_ns| What::Outside { outside_ns }),
+            any::<u64>().prop_map(|paused_ns| What::Paused { paused_ns }),
             (code, any::<u64>()).prop_map(|(code, lost_ns)| What::GivenUp { code, lost_ns }),
             any::<u64>().prop_map(|late_ns| What::Late { late_ns }),
         ]

@@ -109,7 +109,7 @@ impl Tally {
             }
             What::Late { late_ns } => self.late.record(late_ns),
             // The user's time is closed over the whole window: see `Closing`.
-            What::Uncounted { .. } | What::Outside { .. } => {}
+            What::Uncounted { .. } | What::Outside { .. } | What::Paused { .. } => {}
         }
     }
 

@@ -27,6 +27,7 @@ pub fn functions_json(
         "samples": sampled.samples,
         "waits": sampled.waits,
         "rootless": sampled.rootless,
+        "is_light": sampled.is_light,
         "total": times(profile, &functions.total),
         "total_half_interval_ns": half.collect::<Map<_, _>>(),
         "functions": functions.functions.iter().take(limit).map(|time| function(profile, time)).collect::<Vec<_>>(),

@@ -46,7 +46,12 @@ pub struct SampledIn<'a> {
     pub waits: u64,
     /// Of both, how many did not reach the function that their thread began with.
     pub rootless: u64,
+    /// Whether the recording has fewer samples, and no stacks of waits.
+    pub is_light: bool,
 }
+
+/// What a light sampling leaves out.
+const LIGHT: &str = "light sampling: fewer stacks, named by symbols only, and none of waits; `--stacks` when recording takes them all\n";
 
 /// From this share on, what was left out as the observer's own is said.
 const HIDDEN_SHARE_MIN: f64 = 0.0005;
@@ -117,8 +122,8 @@ fn path(stack: &[&str]) -> String {
     names.join(";")
 }
 
-/// Of how much of the time it is known whose work it was, as a line, where a connection or a statement was asked for; and how much was
-/// left out as whyso's own.
+/// What the reader has to know of what was sampled, a line each: that it was sampled lightly; of how much of the time it is known whose
+/// work it was, where a connection or a statement was asked for; and how much was left out as whyso's own.
 pub fn known_words(sampled: SampledIn<'_>) -> String {
     let line = |share: f64| {
         let share = share * 100.0;
@@ -133,7 +138,8 @@ pub fn known_words(sampled: SampledIn<'_>) -> String {
             ),
         }
     };
-    let mut words = sampled.known_share.map(line).unwrap_or_default();
+    let mut words = if sampled.is_light { LIGHT.to_string() } else { String::new() };
+    words.push_str(&sampled.known_share.map(line).unwrap_or_default());
     if sampled.hidden_share >= HIDDEN_SHARE_MIN {
         let share = sampled.hidden_share * 100.0;
         words.push_str(&format!(

@@ -27,6 +27,7 @@ pub(super) const SAMPLED: SampledIn<'_> = SampledIn {
     samples: 2,
     waits: 1234,
     rootless: 0,
+    is_light: false,
 };
 
 #[test]
@@ -60,6 +61,16 @@ fn where_a_connection_was_asked_for_it_is_said_of_how_much_it_is_known() {
         "whose work it was is known from looks every few seconds of 93.1 % of these threads' time; of the rest nothing is \
          shown (a run with --trace-sql tells it exactly)"
     );
+}
+
+#[test]
+fn a_light_sampling_is_said_with_what_takes_more() {
+    let profile = profile();
+    let sampled = SampledIn { is_light: true, ..SAMPLED };
+    let text = functions(sampled, &profile, &whyso_explain::profile::functions(&profile), 1);
+    let light = "light sampling: fewer stacks, named by symbols only, and none of waits; `--stacks` when recording takes them all";
+    assert_eq!(text.lines().nth(1), Some(light));
+    assert!(!functions(SAMPLED, &profile, &whyso_explain::profile::functions(&profile), 1).contains(light));
 }
 
 #[test]

@@ -253,6 +253,7 @@ mod tests {
             samples: 0,
             waits: 14,
             rootless: 0,
+            is_light: false,
         };
         let states = StatesByRole::from([(
             "connection".to_string(),

@@ -105,6 +105,8 @@ fn color(part: Part) -> &'static str {
         Part::TransitIn => "#7fb8e0",
         Part::Wakeup => "#14a3a0",
         Part::Runqueue => "#e08a1e",
+        Part::Connect => "#7a5c45",
+        Part::ClientPause => "#c3c9cd",
         Part::Cpu | Part::ServerAndNetwork => "#2f7fb8",
         Part::Lock => "#a2559c",
         Part::KernelLock => "#6f4083",

@@ -1,7 +1,7 @@
 //! The budget and the suspects as one JSON object, for programs. The names are fixed: other programs rely on them.
 
 use serde_json::{Map, Value, json};
-use whyso_explain::model::{Explanation, Finding, LevelVerdict, Suspect};
+use whyso_explain::model::{Budget, Explanation, Finding, LevelVerdict, Suspect};
 use whyso_record::run::{Purpose, RunInfo};
 
 use crate::processes::processes_json;
@@ -22,6 +22,7 @@ pub fn why_json(run: &RunInfo, explanation: &Explanation) -> Value {
         .collect();
     let mut object = json!({
         "levels": levels,
+        "limit": explanation.limit,
         "suspects": explanation.suspects.iter().map(suspect_object).collect::<Vec<_>>(),
         "possible": explanation.possible,
         "pauses": pauses(&explanation.findings),
@@ -46,16 +47,21 @@ fn suspect_object(suspect: &Suspect) -> Value {
     json!({
         "id": suspect.id,
         "share": suspect.share,
+        "class": suspect.class,
         "predicted_gain": suspect.predicted_gain.map(|gain| json!({"low": gain.low, "high": gain.high})),
         "evidence": suspect.evidence,
         "text": suspect.text,
     })
 }
 
+fn budget_of<'a>(explanation: &'a Explanation, verdict: &LevelVerdict) -> Option<&'a Budget> {
+    explanation.budgets.iter().find(|budget| budget.level == verdict.index)
+}
+
 fn level_object(verdict: &LevelVerdict, response_ms: f64, explanation: &Explanation) -> Value {
     let (mut parts, mut classes) = (Map::new(), Map::new());
     let mut unaccounted_ms = response_ms;
-    if let Some(budget) = explanation.budgets.iter().find(|budget| budget.level == verdict.index) {
+    if let Some(budget) = budget_of(explanation, verdict) {
         for one in &budget.parts {
             parts.insert(one.part.name().to_string(), json!(one.ms));
         }
@@ -73,6 +79,12 @@ fn level_object(verdict: &LevelVerdict, response_ms: f64, explanation: &Explanat
         "unaccounted_ms": unaccounted_ms,
         "other_clients": verdict.other_clients,
     });
+    let activities = budget_of(explanation, verdict).map_or(&[][..], |budget| &budget.activities);
+    if !activities.is_empty() {
+        let ms: Map<String, Value> =
+            activities.iter().map(|one| (one.activity.name().to_string(), json!(one.ms))).collect();
+        level["server_cpu_ms_by_activity"] = Value::Object(ms);
+    }
     if !classes.is_empty() {
         level["wait_classes_ms"] = Value::Object(classes);
     }

@@ -26,6 +26,10 @@ pub fn why(explanation: &Explanation) -> String {
         if let Some(budget) = table::about(explanation) {
             out.push('\n');
             out.push_str(&table::bars(budget));
+            if let Some(activities) = table::activities(budget) {
+                out.push('\n');
+                out.push_str(&activities);
+            }
         }
     }
     out.push('\n');
@@ -34,6 +38,9 @@ pub fn why(explanation: &Explanation) -> String {
     };
     for finding in explanation.findings.iter().filter(is_told) {
         out.push_str(&wrapped(&finding.text, "  ", TEXT_WIDTH));
+    }
+    if let Some(limit) = &explanation.limit {
+        let _ = write!(out, "\nLimit: {}\n{}", limit.id.name(), indented(&limit.text));
     }
     out.push_str(&suspects(&explanation.suspects));
     out.push_str(&possible(&explanation.possible));
@@ -54,7 +61,8 @@ fn suspects(suspects: &[Suspect]) -> String {
             (Some(gain), Cause::Cpu) => format!("; {} with more CPUs", estimate(gain)),
             (Some(gain), _) => format!("; {} without it", estimate(gain)),
         };
-        let _ = writeln!(out, "{}. {name}: {share:.0} % of the response time{then}", at + 1);
+        let class = suspect.class.name();
+        let _ = writeln!(out, "{}. {name}: {share:.0} % of the response time, {class}{then}", at + 1);
         out.push_str(&indented(&suspect.text));
         let rests_on = evidence(&suspect.evidence);
         if !rests_on.is_empty() {

@@ -14,6 +14,9 @@ const SHOWN_SHARE_MIN: f64 = 0.001;
 /// The same for lines of wait classes.
 const CLASS_SHARE_MIN: f64 = 0.005;
 
+/// The same for activities, of the server's CPU time.
+const ACTIVITY_SHARE_MIN: f64 = 0.02;
+
 /// Of the level that the cause is asked about.
 pub(super) fn about(explanation: &Explanation) -> Option<&Budget> {
     let index = explanation.about?;
@@ -68,6 +71,26 @@ pub(super) fn bars(budget: &Budget) -> String {
         grouped(budget.response_ms),
         aligned_with_words(&rows, &[0])
     )
+}
+
+/// The server's CPU time at one level by activity, each with its share as a bar; `None` where no stacks were sampled.
+pub(super) fn activities(budget: &Budget) -> Option<String> {
+    let shown = budget.activities.iter().filter(|one| one.share >= ACTIVITY_SHARE_MIN);
+    let rows: Vec<Vec<String>> = shown
+        .map(|one| {
+            let share = format!("{:.1} %", one.share * 100.0);
+            vec![one.activity.text().to_string(), milliseconds(one.ms), share, bar(one.share)]
+        })
+        .collect();
+    let samples: u64 = budget.activities.iter().map(|one| one.samples).sum();
+    (!rows.is_empty()).then(|| {
+        format!(
+            "The server's CPU time by activity, ms per {} ({} sampled stacks)\n{}",
+            budget.unit(),
+            grouped(samples as f64),
+            aligned_with_words(&rows, &[0])
+        )
+    })
 }
 
 fn line(name: &str, budgets: &[&Budget], cell: impl Fn(&Budget) -> String) -> Vec<String> {

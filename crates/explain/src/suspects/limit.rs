@@ -1,0 +1,179 @@
+//! The limit: which resource or queue bounds throughput. The cause says what fills it.
+//!
+//! Each suspect's time belongs to the resource that it waits for or works on. The resource that holds most of the response time is the limit. Work on
+//! CPUs that are not full is no limit, for nothing waits for it.
+
+use serde::{Deserialize, Serialize};
+
+use super::case::Case;
+use super::model::Cause;
+use super::{Accused, capitalised};
+use crate::model::Part;
+use crate::numbers;
+
+/// What bounds throughput at a level.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Limit {
+    pub id: Resource,
+    /// Share of the mean response time that it holds, 0 to 1.
+    pub share: f64,
+    /// One sentence.
+    pub text: String,
+}
+
+/// A resource that transactions wait for, or a queue in front of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Resource {
+    Cpu,
+    Lock,
+    Disk,
+    Network,
+    /// A bound on the threads that may work at a time.
+    Pool,
+    /// The load generator.
+    Client,
+    /// Nothing: more users would do more.
+    None,
+    Unknown,
+}
+
+impl Resource {
+    const ALL: [Resource; 8] = [
+        Resource::Cpu,
+        Resource::Lock,
+        Resource::Disk,
+        Resource::Network,
+        Resource::Pool,
+        Resource::Client,
+        Resource::None,
+        Resource::Unknown,
+    ];
+
+    /// Returns the name that programs know.
+    pub fn name(self) -> &'static str {
+        match self {
+            Resource::Cpu => "cpu",
+            Resource::Lock => "lock",
+            Resource::Disk => "disk",
+            Resource::Network => "network",
+            Resource::Pool => "pool",
+            Resource::Client => "client",
+            Resource::None => "none",
+            Resource::Unknown => "unknown",
+        }
+    }
+
+    /// Returns the resource that the time of a cause's waits belongs to.
+    fn of(cause: Cause) -> Resource {
+        match cause {
+            Cause::Cpu
+            | Cause::Runqueue
+            | Cause::CpuQuota
+            | Cause::NoisyNeighbour
+            | Cause::Spin
+            | Cause::Observer => Resource::Cpu,
+            Cause::RedoWrite
+            | Cause::RedoFlush
+            | Cause::Doublewrite
+            | Cause::Binlog
+            | Cause::BufferPoolMiss
+            | Cause::PageFlush
+            | Cause::Checkpoint
+            | Cause::TmpTableSort
+            | Cause::Swap => Resource::Disk,
+            Cause::PreemptedHolder
+            | Cause::RowLock
+            | Cause::Deadlock
+            | Cause::LockSys
+            | Cause::MetadataLock
+            | Cause::MdlMap
+            | Cause::GrantLock
+            | Cause::TableLock
+            | Cause::UserLock
+            | Cause::KernelInodeLock
+            | Cause::AutoIncrement
+            | Cause::IndexLatch
+            | Cause::PageLatch
+            | Cause::AdaptiveHash
+            | Cause::TrxSys
+            | Cause::PurgeLag
+            | Cause::TableCache
+            | Cause::QueryCache => Resource::Lock,
+            Cause::ThreadConcurrency => Resource::Pool,
+            Cause::Network | Cause::SlowReader => Resource::Network,
+            Cause::Generator => Resource::Client,
+            Cause::WakeupLatency | Cause::Unsaturated | Cause::Sleep | Cause::FullScan => Resource::None,
+            // A handshake is work on CPUs, most of all.
+            Cause::ConnectionChurn => Resource::Cpu,
+            Cause::Unknown => Resource::Unknown,
+        }
+    }
+}
+
+/// Returns the limit by the time that each suspect holds; `None` where nothing was measured.
+pub(super) fn limit(case: &Case, accused: &[Accused]) -> Option<Limit> {
+    let is_full = case.are_cpus_full();
+    if let Some(first) = accused.iter().find(|one| one.claim.is_first) {
+        let id = Resource::of(first.claim.cause);
+        return Some(described(case, id, first.share));
+    }
+    let at_cpus = if is_full { Resource::Cpu } else { Resource::None };
+    let ms = |resource: Resource| -> f64 {
+        let of_one = |one: &Accused| {
+            // What needs no queue to hold a transaction is the others' work.
+            let is_counted = one.claim.cause != Cause::Unsaturated;
+            let group = match Resource::of(one.claim.cause) {
+                Resource::Cpu if !is_full && one.claim.cause == Cause::ConnectionChurn => Resource::None,
+                group => group,
+            };
+            let own_ms = match group {
+                _ if !is_counted || group != resource => 0.0,
+                Resource::Unknown => one.share * case.response_ms,
+                _ => one.claim.ms,
+            };
+            let work_ms = if at_cpus == resource { one.cpu_ms } else { 0.0 };
+            own_ms + work_ms
+        };
+        let pauses_ms = if resource == Resource::None { case.ms(Part::ClientPause) } else { 0.0 };
+        accused.iter().map(of_one).sum::<f64>() + pauses_ms
+    };
+    let most = Resource::ALL.into_iter().max_by(|a, b| ms(*a).total_cmp(&ms(*b)).then(b.cmp(a)))?;
+    (ms(most) > 0.0).then(|| described(case, most, case.share(ms(most))))
+}
+
+fn described(case: &Case, id: Resource, share: f64) -> Limit {
+    let (level, unit) = (case.level.name(), case.unit());
+    let held = numbers::percent(share);
+    let text = match id {
+        Resource::Cpu => format!(
+            "the CPUs are the limit at {level}: work on them and waits for them take {held} of the response time"
+        ),
+        Resource::Lock => {
+            format!("locks are the limit at {level}: waits for them take {held} of the response time")
+        }
+        Resource::Disk => {
+            format!("the disk is the limit at {level}: waits for it take {held} of the response time")
+        }
+        Resource::Network => format!(
+            "the network is the limit at {level}: the way between client and server takes {held} of the response time"
+        ),
+        Resource::Pool => {
+            format!(
+                "the limit on threads that may work at a time is reached at {level}: waits for it take {held} of the response time"
+            )
+        }
+        Resource::Client => format!(
+            "the load generator is the limit at {level}, not the server: it takes {held} of the response time"
+        ),
+        Resource::None => {
+            format!(
+                "nothing is the limit at {level}: {held} of the response time is the {unit}s' own work, which nothing waits for"
+            )
+        }
+        Resource::Unknown => format!(
+            "what bounds throughput at {level} is not known: {held} of the response time has no known cause"
+        ),
+    };
+    Limit { id, share, text: format!("{}.", capitalised(&text)) }
+}
