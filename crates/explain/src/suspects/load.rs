@@ -117,8 +117,9 @@ fn unsaturated(case: &Case) -> Option<Claim> {
         None => case.counts(&["Innodb_row_lock_time"]).0,
     };
     let queueing = case.share(queueing_ms);
-    let has_stopped = case.still_rising == Some(false) && !paused;
-    if queueing >= QUEUEING_MAX || has_stopped {
+    // Of users who are outside of transactions most of the time, what happens within them bounds nothing.
+    let is_bounded = queueing >= QUEUEING_MAX || case.still_rising == Some(false);
+    if is_bounded && !paused {
         return None;
     }
     if level.users == 1 && !paused {
@@ -153,7 +154,8 @@ fn unsaturated(case: &Case) -> Option<Claim> {
     let claim = Claim::new(Cause::Unsaturated, what, why)
         .certain(certainty)
         .rests_on([case.level_quantity("cpu"), case.level_quantity("transactions_per_s")]);
-    Some(claim.holds(own_ms))
+    let claim = claim.holds(own_ms);
+    Some(if paused { claim.first() } else { claim })
 }
 
 fn generator(case: &Case) -> Option<Claim> {

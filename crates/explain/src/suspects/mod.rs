@@ -108,7 +108,9 @@ pub(crate) fn suspects(
     let held: Vec<Held> = accused.iter().map(Accused::held).collect();
     let mut overclaimed = None;
     if let Some(gap) = unaccounted(&case) {
-        accused = vec![gap];
+        // How long users were outside of transactions is known without the budget.
+        accused.retain(|one| one.claim.is_first && one.claim.cause == Cause::Unsaturated);
+        accused.push(gap);
     } else if claimed_ms > CLAIMED_MAX * case.response_ms {
         overclaimed = Some(overclaimed_finding(&case, claimed_ms));
     }
