@@ -4,7 +4,7 @@ import random
 from dataclasses import dataclass
 
 from families import FAMILIES
-from setups import BACKGROUNDS, STRENGTHS, Family, Run
+from setups import BACKGROUNDS, STRENGTHS, Background, Family, Run
 from split import sealed
 
 SEED = "whyso causes 1"
@@ -49,19 +49,27 @@ class Setup:
         }
 
 
+def setup(family: Family, strength: str, background: Background, build: str) -> Setup:
+    planted, without = family.make(strength, background)
+    return Setup(family, strength, background.name, build, planted.on(build), without.on(build))
+
+
 def setups() -> list[Setup]:
-    """Returns all set-ups. Those of one family use its builds in turn, from one that is drawn."""
+    """Returns all set-ups. Those of one family use its builds in turn, from one that is drawn. Sealed families have one more, so that more than 60 are
+    left when the weak ones are taken away."""
     draw = random.Random(SEED)
-    made = []
+    made, more = [], []
     for family in FAMILIES:
         builds = list(family.builds)
         draw.shuffle(builds)
         for strength in STRENGTHS:
             for background in BACKGROUNDS:
-                planted, without = family.make(strength, background)
-                build = builds[len(made) % len(builds)]
-                made.append(Setup(family, strength, background.name, build, planted, without))
-    return made
+                made.append(setup(family, strength, background, builds[len(made) % len(builds)]))
+        if family.name in sealed() and len(builds) > 1:
+            used = {one.build for one in made if one.family is family and (one.strength, one.background) == ("strong", "points")}
+            build = next(one for one in builds if one not in used)
+            more.append(setup(family, "strong", BACKGROUNDS[0], build))
+    return made + more
 
 
 def in_turn(some: list[Setup]) -> list[Setup]:

@@ -77,7 +77,7 @@ def mixture(first: Family, second: Family, strengths: tuple[str, str], backgroun
     runs = composed(planted, other_planted), composed(without, other_planted), composed(planted, other_without)
     if None in runs:
         return None
-    return Mixture(first, second, strengths, background.name, build, *runs)
+    return Mixture(first, second, strengths, background.name, build, *(run.on(build) for run in runs))
 
 
 def of_part(families: list[Family], draw: random.Random) -> list[Mixture]:

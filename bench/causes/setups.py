@@ -12,6 +12,10 @@ STRENGTHS = ("medium", "strong")
 NO_SYNC = {"innodb_flush_log_at_trx_commit": "0", "sync_binlog": "0"}
 
 
+# Settings that a build calls by another name, with what it takes at least.
+RENAMED = {"mysql-sid": {"innodb_log_file_size": ("innodb_redo_log_capacity", 8)}}
+
+
 @dataclass(frozen=True)
 class Run:
     """One run of `whyso run`: everything that decides what it measures."""
@@ -40,6 +44,15 @@ class Run:
         """Returns this run with other values; settings are added."""
         settings = {**self.settings, **changes.pop("settings", {})}
         return replace(self, settings=settings, **changes)
+
+    def on(self, build: str) -> "Run":
+        """Returns this run with the settings' names of a build."""
+        settings = dict(self.settings)
+        for name, (renamed, megabytes_min) in RENAMED.get(build, {}).items():
+            if name in settings:
+                megabytes = int(settings.pop(name).removesuffix("M"))
+                settings[renamed] = f"{max(megabytes, megabytes_min)}M"
+        return replace(self, settings=settings)
 
 
 @dataclass(frozen=True)

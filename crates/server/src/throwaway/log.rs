@@ -55,7 +55,8 @@ pub(super) fn telling(lines: &[String]) -> Vec<String> {
 
 /// Turns the end of a log into the error that it is about.
 pub(super) fn explain(lines: &[String], server: &str, otherwise: &str) -> Error {
-    for line in lines {
+    // What may be missing is warned of, such as loose_wsrep_on.
+    for line in lines.iter().filter(|line| !line.contains("[Warning]")) {
         for phrase in ["unknown variable '", "unknown option '"] {
             if let Some(named) = quoted_after(line, phrase) {
                 return Error::UnknownKnob { name: knob_of(named), server: server.to_string() };
@@ -110,6 +111,9 @@ mod tests {
             "the server does not know the knob 'innodb_bufer_pool': check its spelling, or whether MariaDB 10.11 has it"
         );
         assert!(explained("[ERROR] mysqld: unknown option '--frobnicate'").contains("the knob 'frobnicate'"));
+        let missing = ["[Warning] [Server] unknown variable 'loose_wsrep_on=0'.", "[ERROR] [Server] unknown variable 'innodb_log_file_size=4M'."];
+        let missing = explain(&missing.map(str::to_string), "MySQL 9.7", "it exited with status 1").to_string();
+        assert!(missing.contains("the knob 'innodb_log_file_size'"), "{missing}");
         assert_eq!(
             explained("[ERROR] /usr/sbin/mariadbd: Error while setting value 'abc' to 'innodb_flush_method'"),
             "the knob 'innodb_flush_method' does not take the value 'abc': the server does not accept it"
