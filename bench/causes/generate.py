@@ -10,7 +10,7 @@ from split import sealed
 SEED = "whyso causes 1"
 
 # The views that hide a source of a recording, with what `whyso why --without` calls it.
-HIDING_VIEWS = {"without-tracer": "tracer", "without-stacks": "stacks", "without-pfs": "pfs"}
+HIDING_VIEWS = {"without-tracer": "tracer", "without-stacks": "stacks", "without-waits": "waits", "without-pfs": "pfs"}
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,7 @@ class Setup:
         return {
             "without-tracer": self.planted.but(stacks="", flags=(*self.planted.flags, "--no-trace")),
             "without-stacks": self.planted.but(stacks="none"),
+            "without-waits": self.planted.but(stacks="light"),
             "without-pfs": self.planted.but(settings={"performance_schema": "OFF"}),
         }
 

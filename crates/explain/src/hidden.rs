@@ -7,7 +7,7 @@
 use std::str::FromStr;
 
 use crate::locks;
-use crate::model::{Input, LevelInput, LockObject, SeriesName};
+use crate::model::{Input, LevelInput, LockObject, Part, SeriesName};
 
 /// What of a recording without a tracer is not measured.
 pub const THREADS: &str = "the time of the server's threads";
@@ -20,8 +20,12 @@ const PERFORMANCE_SCHEMA: &str = "the Performance Schema's counts, such as waits
 const HIDDEN: &str = "hidden by --without";
 
 /// Names that the command line takes, with what they stand for.
-const NAMES: [(&str, Source); 3] =
-    [("tracer", Source::Tracer), ("stacks", Source::Stacks), ("pfs", Source::PerformanceSchema)];
+const NAMES: [(&str, Source); 4] = [
+    ("tracer", Source::Tracer),
+    ("stacks", Source::Stacks),
+    ("waits", Source::WaitStacks),
+    ("pfs", Source::PerformanceSchema),
+];
 
 /// Series that only the tracer records.
 const OF_TRACER: [&str; 6] = ["trace", "threads", "file_waits", "pauses", "trace_cost", "sql"];
@@ -41,6 +45,8 @@ pub enum Source {
     Tracer,
     /// Sampled stacks.
     Stacks,
+    /// Stacks of threads that wait, which only `--stacks` samples.
+    WaitStacks,
     PerformanceSchema,
 }
 
@@ -64,6 +70,7 @@ pub fn without(input: Input, hidden: &[Source]) -> Input {
     hidden.iter().fold(input, |input, source| match source {
         Source::Tracer => without_tracer(input),
         Source::Stacks => without_stacks(input),
+        Source::WaitStacks => without_wait_stacks(input),
         Source::PerformanceSchema => without_performance_schema(input),
     })
 }
@@ -89,6 +96,18 @@ fn without_stacks(mut input: Input) -> Input {
     }
     drop_lines(&mut input, |line| begins_with_any(line, &LINES_OF_STACKS));
     input.not_measured.push(WITHOUT_STACKS.to_string());
+    input
+}
+
+fn without_wait_stacks(mut input: Input) -> Input {
+    for level in &mut input.levels {
+        level.wait_classes.retain(|one| one.state == Part::Cpu.name());
+        level.ended_waits.clear();
+    }
+    drop_lines(&mut input, |line| line.starts_with(WITHOUT_WAIT_STACKS));
+    if input.not_measured.iter().all(|line| !line.starts_with(WITHOUT_STACKS)) {
+        input.not_measured.push(WITHOUT_WAIT_STACKS.to_string());
+    }
     input
 }
 
@@ -269,6 +288,19 @@ mod tests {
     }
 
     #[test]
+    fn without_the_stacks_of_waits_those_of_threads_on_cpus_stay() {
+        let mut full = full();
+        let on_cpu = SampledClass { state: Part::Cpu.name().to_string(), ..full.levels[0].wait_classes[0].clone() };
+        full.levels[0].wait_classes.push(on_cpu.clone());
+        let input = without(full, &[Source::WaitStacks]);
+        let level = &input.levels[0];
+        assert_eq!(level.wait_classes, [on_cpu]);
+        assert!(level.ended_waits.is_empty() && sources(&input).contains(&"stacks"));
+        assert_eq!(input.not_measured.last().unwrap(), WITHOUT_WAIT_STACKS);
+        assert_eq!(input.not_measured.iter().filter(|line| *line == WITHOUT_WAIT_STACKS).count(), 1);
+    }
+
+    #[test]
     fn without_a_tracer_there_are_no_stacks_and_the_servers_own_counts_stay() {
         let input = without(full(), &[Source::Tracer]);
         let level = &input.levels[0];
@@ -310,7 +342,7 @@ mod tests {
         let refused = "disk".parse::<Source>().unwrap_err();
         assert_eq!(
             refused,
-            "'disk' is no source that can be hidden: give any of tracer, stacks, pfs, separated by commas"
+            "'disk' is no source that can be hidden: give any of tracer, stacks, waits, pfs, separated by commas"
         );
     }
 }

@@ -428,7 +428,7 @@ pub(crate) struct WhyArgs {
     /// Ask about the level of so many users [default: the one where throughput stopped growing]
     #[arg(long, value_name = "N")]
     pub(crate) users: Option<u32>,
-    /// Hide sources, as if they had been absent: "tracer", "stacks", "pfs"
+    /// Hide sources, as if they had been absent: "tracer", "stacks", "waits" (the stacks of waits), "pfs"
     #[arg(long, value_name = "S,S,…", value_delimiter = ',')]
     pub(crate) without: Vec<Source>,
     /// Print one JSON object on standard output, and nothing else there

@@ -146,7 +146,12 @@ fn unsaturated(case: &Case) -> Option<Claim> {
         (Some(true), false) => 0.6,
         _ => 0.5,
     };
-    let own_ms = (case.response_ms - queueing_ms).max(0.0);
+    let not_queued_ms = (case.response_ms - queueing_ms).max(0.0);
+    // Counters alone do not show who waits: what is neither work nor known to be something else stays unknown.
+    let own_ms = match case.is_traced() || case.sessions().is_some() || paused {
+        true => not_queued_ms,
+        false => not_queued_ms.min(case.cpu_ms() + case.client_cpu_ms()),
+    };
     let what = match level.pacing {
         Pacing::Recorded => "the request's own work, which nothing queues for, holds",
         _ => "the transaction's own work, which nothing queues for, holds",
