@@ -54,7 +54,7 @@ fn rows_that_are_read_and_neither_sent_nor_added_up_are_read_in_vain() {
     let work = [(Activity::IndexRead, 60), (Activity::Evaluate, 20), (Activity::Network, 20)];
     let in_vain = full(&work).status(&read).is(Cause::FullScan);
     assert_eq!(in_vain.suspects[0].class, Class::Sampled);
-    full(&[&work[..], &[(Activity::Aggregate, 6)]].concat()).status(&read).is(Cause::Cpu);
+    full(&[&work[..], &[(Activity::Aggregate, 12)]].concat()).status(&read).is(Cause::Cpu);
     full(&work).status(&read[..2]).status(&[("Rows_sent", 5_000.0)]).is(Cause::Cpu);
     full(&work).status(&read).status(&[("Handler_update", 5_000.0)]).is(Cause::Cpu);
 }
