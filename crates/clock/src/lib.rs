@@ -10,6 +10,8 @@
 //! assert!(whyso_clock::monotonic_ns() >= begin_ns);
 //! ```
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use serde::{Deserialize, Serialize};
 

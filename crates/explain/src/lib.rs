@@ -33,6 +33,8 @@
 //! assert!(explanation.findings[0].text.starts_with("Throughput is highest at 2 users, and 4 users"));
 //! ```
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod about;
 mod activities;
 mod budget;

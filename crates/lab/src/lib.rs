@@ -23,6 +23,8 @@
 //! # Ok::<(), whyso_lab::Error>(())
 //! ```
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod actions;
 mod agreement;
 mod beside;

@@ -39,6 +39,8 @@
 //! # }
 //! ```
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod history;
 mod screen;
 

@@ -49,6 +49,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 pub mod data;
 pub mod export;
 pub mod run;

@@ -22,6 +22,8 @@
 //! # }
 //! ```
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod graphite;
 mod http;
 mod latest;

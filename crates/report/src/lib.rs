@@ -17,6 +17,8 @@
 //! assert!(text.starts_with("# "));
 //! ```
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod axis;
 mod beside;
 pub mod codec;

@@ -14,6 +14,8 @@
 //! assert_eq!(grown.covered_ns, 3_000_000_000);
 //! ```
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod buckets;
 mod counter;
 mod envelope;

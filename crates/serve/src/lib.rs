@@ -8,6 +8,8 @@
 //! another host's name or from another site's page. This crate judges nothing and computes nothing: it calls `lab`, `series` and
 //! `report`.
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod access;
 mod api;
 mod bookmarks;

@@ -20,6 +20,8 @@
 //! # }
 //! ```
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod argv;
 pub mod builds;
 pub mod cpus;

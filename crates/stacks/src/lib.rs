@@ -19,6 +19,8 @@
 //! assert_eq!(stack.end, End::Lost);
 //! ```
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod code;
 mod elf;
 mod error;

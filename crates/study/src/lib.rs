@@ -7,6 +7,8 @@
 //!
 //! This crate starts no server and runs no load.
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod answer;
 mod cells;
 mod check;

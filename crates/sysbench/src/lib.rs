@@ -13,6 +13,8 @@
 //! std::process::exit(i32::from(whyso_sysbench::main(&arguments, &*surroundings())));
 //! ```
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod bridge;
 mod command_line;
 mod cpu_test;

@@ -9,6 +9,8 @@
 //!
 //! Only tests depend on this crate.
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 use std::fmt::Display;
 use std::fs::OpenOptions;
 use std::io::Write;

@@ -24,6 +24,8 @@
 //! # }
 //! ```
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod account;
 mod attribution;
 mod command;

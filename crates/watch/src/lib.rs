@@ -60,6 +60,8 @@
 //! # }
 //! ```
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod addon;
 mod cgroup;
 mod connections;

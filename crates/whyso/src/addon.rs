@@ -53,7 +53,7 @@ impl OthersArgs {
             graphite_prefix: self.graphite_prefix.clone(),
         };
         if let Some(warning) = wanted.warning() {
-            eprintln!("whyso: {warning}");
+            say!("whyso: {warning}");
         }
         wanted
     }

@@ -46,7 +46,7 @@ fn output(path: Option<&Path>) -> Result<Box<dyn Write>> {
 pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode> {
     let (recording, path) = open(&args.run, &args.runs)?;
     for problem in recording.problems() {
-        eprintln!("whyso: warning: {problem}");
+        say!("whyso: warning: {problem}");
     }
     let against = other_of(args, &recording)?;
     if !args.source_path.is_empty() && !matches!(args.format, ReportFormat::Html) {
@@ -84,7 +84,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode> {
     }
     out.flush()?;
     if let (Some(path), None) = (target, &args.output) {
-        println!("{}", path.display());
+        writeln!(std::io::stdout(), "{}", path.display())?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -113,7 +113,7 @@ fn other_of(args: &ReportArgs, recording: &Recording) -> Result<Option<Recording
 pub(crate) fn why(args: &WhyArgs) -> Result<ExitCode> {
     let (recording, _) = open(&args.run, &args.runs)?;
     for problem in recording.problems() {
-        eprintln!("whyso: warning: {problem}");
+        say!("whyso: warning: {problem}");
     }
     let explanation = whyso_lab::explain_at(&recording, args.users, &args.without)?;
     let mut out = std::io::stdout().lock();
@@ -220,17 +220,18 @@ pub(crate) fn snapshots(args: SnapshotsArgs) -> Result<ExitCode> {
     match args.command.unwrap_or(SnapshotsCommand::List) {
         SnapshotsCommand::List => {
             if snapshots.is_empty() {
-                println!("no snapshots: a run on a throw-away server makes one");
+                writeln!(std::io::stdout(), "no snapshots: a run on a throw-away server makes one")?;
             }
             for snapshot in snapshots {
-                println!(
+                writeln!(
+            std::io::stdout(),
                     "{}  {:>9}  {} tables of {} rows, {}",
                     snapshot.key,
                     whyso_report::number::bytes(snapshot.bytes),
                     snapshot.dataset.tables,
                     whyso_report::number::whole(snapshot.dataset.rows),
                     snapshot.server_version
-                );
+                )?;
             }
         }
         SnapshotsCommand::Remove { name } => {
@@ -240,7 +241,7 @@ pub(crate) fn snapshots(args: SnapshotsArgs) -> Result<ExitCode> {
             }
             for snapshot in chosen {
                 store.remove(&snapshot.key)?;
-                println!("removed {}", snapshot.key);
+                writeln!(std::io::stdout(), "removed {}", snapshot.key)?;
             }
         }
     }

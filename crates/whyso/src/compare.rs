@@ -80,7 +80,7 @@ impl Side {
             let (run, window) = split.map_or((text.as_str(), None), |(run, window)| (run, Some(window)));
             let recording = open(Path::new(run), runs)?.0;
             for problem in recording.problems() {
-                eprintln!("whyso: warning: {problem}");
+                say!("whyso: warning: {problem}");
             }
             side.recordings.push(recording);
             side.windows.push(window);

@@ -25,7 +25,7 @@ pub(crate) fn take_ctrl_c() -> Result<&'static Stop> {
             // The throw-away server is ended and removed by its supervisor once this process is gone.
             std::process::exit(i32::from(INTERRUPTED));
         }
-        eprintln!("\nwhyso: ending the level; Ctrl-C again ends at once");
+        say!("\nwhyso: ending the level; Ctrl-C again ends at once");
     })
     .context("can't take Ctrl-C")?;
     Ok(&STOP)
@@ -118,4 +118,9 @@ pub(crate) fn ask_password(question: &str) -> Option<String> {
         return None;
     }
     rpassword::prompt_password(format!("{question}: ")).ok()
+}
+
+/// The command line as it may be recorded. An argument need not be UTF-8.
+pub(crate) fn command_line() -> Vec<String> {
+    whyso_lab::masked_command_line(std::env::args_os().map(|one| one.to_string_lossy().into_owned()))
 }

@@ -29,7 +29,7 @@ pub(crate) fn run(args: LoadArgs) -> Result<ExitCode> {
     hide_passwords(&args.server.dsn);
     let plan = plan(&args)?;
     if args.describe {
-        print!("{}", describe(&plan)?);
+        write!(std::io::stdout(), "{}", describe(&plan)?)?;
         return Ok(ExitCode::SUCCESS);
     }
     let view = LoadView::new(&args.output, shown(&plan))?;

@@ -233,7 +233,7 @@ impl LoadView {
                 };
                 let level = format!("{name}{users}");
                 let line = interval_line(&gathered, &level, news.backlog, origin_ns, &self.shown.percentiles);
-                if self.json { eprintln!("{line}") } else { println!("{line}") }
+                if self.json { say!("{line}"); } else { let _ = writeln!(std::io::stdout(), "{line}"); }
             }
         }
         state.last = Some(transactions.clone());

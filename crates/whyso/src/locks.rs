@@ -66,7 +66,7 @@ pub(crate) fn locks(args: &LocksArgs) -> Result<ExitCode> {
 fn of_run(args: &LocksArgs, run: &std::path::Path) -> Result<(String, serde_json::Value)> {
     let (recording, _) = open(run, &args.runs)?;
     for problem in recording.problems() {
-        eprintln!("whyso: warning: {problem}");
+        say!("whyso: warning: {problem}");
     }
     let Chosen { window, words, .. } = chosen(&recording, &args.part)?;
     let found = locks_in(&recording, window)?;

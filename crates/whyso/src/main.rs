@@ -1,5 +1,10 @@
 //! The command line of whyso: parse, call, print. Whatever decides something lives in a library.
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
+#[macro_use]
+mod say;
+
 mod addon;
 mod against;
 mod args;
@@ -91,7 +96,7 @@ fn main() -> ExitCode {
         // Whoever read our output has seen enough: no failure.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("whyso: {error:#}");
+            say!("whyso: {error:#}");
             ExitCode::from(status_of(&error))
         }
     }

@@ -1,5 +1,6 @@
 //! `whyso note`: a note on a recording, drawn on every chart.
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -35,7 +36,7 @@ pub(crate) fn note(args: &NoteArgs) -> Result<ExitCode> {
     }
     let Some(run) = &args.run else {
         let id = whyso_lab::note_now(&args.runs, &args.text)?;
-        println!("noted on the run {id}, now");
+        writeln!(std::io::stdout(), "noted on the run {id}, now")?;
         return Ok(ExitCode::SUCCESS);
     };
     let (recording, _) = open(run, &args.runs)?;
@@ -48,6 +49,6 @@ pub(crate) fn note(args: &NoteArgs) -> Result<ExitCode> {
     };
     let origin_ns = whyso_report::origin_ns(recording.run(), &recording.load(None)?);
     whyso_lab::note_on(&recording, at_s.map(|seconds| origin_ns + (seconds * 1e9) as i64), &args.text)?;
-    println!("noted on the run {}", recording.run().id);
+    writeln!(std::io::stdout(), "noted on the run {}", recording.run().id)?;
     Ok(ExitCode::SUCCESS)
 }

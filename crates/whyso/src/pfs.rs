@@ -89,7 +89,7 @@ pub(crate) fn pfs(args: &PfsArgs) -> Result<ExitCode> {
     };
     let (recording, _) = open(run, &args.runs)?;
     for problem in recording.problems() {
-        eprintln!("whyso: warning: {problem}");
+        say!("whyso: warning: {problem}");
     }
     let mut out = std::io::stdout().lock();
     if args.list {

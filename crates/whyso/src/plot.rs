@@ -49,7 +49,7 @@ enum ModeArg {
 pub(crate) fn plot(args: &PlotArgs) -> Result<ExitCode> {
     let (recording, path) = open(&args.run, &args.runs)?;
     for problem in recording.problems() {
-        eprintln!("whyso: warning: {problem}");
+        say!("whyso: warning: {problem}");
     }
     let plan = PlotPlan {
         metrics: args.metric.clone(),

@@ -51,7 +51,7 @@ impl Taken {
 
     /// Says what an exported file can't, where a connection or a statement was asked for.
     pub(crate) fn say_what_is_known(&self) {
-        eprint!("{}", whyso_report::known_words(self.about()));
+        say_part!("{}", whyso_report::known_words(self.about()));
     }
 
     pub(crate) fn about(&self) -> SampledIn<'_> {
@@ -78,7 +78,7 @@ impl Taken {
 pub(crate) fn take(run: &Path, args: &ProfileArgs, metrics: &[&str]) -> Result<Taken> {
     let (recording, _) = open(run, &args.runs)?;
     for problem in recording.problems() {
-        eprintln!("whyso: warning: {problem}");
+        say!("whyso: warning: {problem}");
     }
     take_part(&recording, chosen(&recording, &args.part)?, args, metrics)
 }
@@ -175,7 +175,7 @@ pub(crate) fn show_relatives(args: &RelativesArgs, relation: Relation) -> Result
     let Some(found) = relatives(profile, &name) else { bail!(none_fits(&args.function)) };
     let known = whyso_report::known_words(taken.about());
     if args.shown.json {
-        eprint!("{known}");
+        say_part!("{known}");
         print_object(&whyso_report::relatives_json(profile, &found, relation, args.shown.limit))
     } else {
         print_text(&(known + &whyso_report::relatives(profile, &found, relation, args.shown.limit)))

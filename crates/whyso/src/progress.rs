@@ -54,7 +54,7 @@ impl Bars {
     fn say_once(&self, text: &str) {
         let Ok(mut last) = self.last_said.lock() else { return };
         if *last != text {
-            eprintln!("whyso: {text}");
+            say!("whyso: {text}");
             *last = text.to_string();
         }
     }
@@ -67,7 +67,7 @@ impl Bars {
             functions.line = format!("\n  {}", text.replace('{', "{{").replace('}', "}}"));
         } else if functions.said.is_none_or(|said| said.elapsed() >= SAID_EVERY) {
             functions.said = Some(Instant::now());
-            eprintln!("whyso: {text}");
+            say!("whyso: {text}");
         }
     }
 
@@ -98,7 +98,7 @@ impl Listener for Bars {
                     self.bar.set_message(text.to_string());
                     self.bar.enable_steady_tick(Duration::from_millis(120));
                 } else {
-                    eprintln!("whyso: {text}");
+                    say!("whyso: {text}");
                 }
             }
             News::Loading { phase, rows, rows_total } => {
@@ -135,12 +135,12 @@ impl Listener for Bars {
                     whyso_report::number::grouped(level.result.transactions_per_s)
                 );
                 if self.on_terminal {
-                    self.bar.suspend(|| eprintln!("{line}"));
+                    self.bar.suspend(|| say!("{line}"));
                 } else {
-                    eprintln!("{line}");
+                    say!("{line}");
                 }
             }
-            News::Warning(text) => self.bar.suspend(|| eprintln!("whyso: warning: {text}")),
+            News::Warning(text) => self.bar.suspend(|| say!("whyso: warning: {text}")),
         }
     }
 }

@@ -31,11 +31,11 @@ pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
         relay: args.others.relay(),
         pfs: args.pfs.wanted()?,
         out: args.out.clone(),
-        command_line: whyso_lab::masked_command_line(std::env::args()),
+        command_line: crate::given::command_line(),
     };
     if let (Some(wanted), Some(dsn), true) = (&plan.pfs, &args.dsn, args.pfs.dry_run) {
         let server = ServerPlan::Dsn { dsn: dsn.clone(), set: Vec::new() };
-        println!("{}", whyso_lab::pfs_dry_run(wanted, &server, &ask_password)?);
+        writeln!(std::io::stdout(), "{}", whyso_lab::pfs_dry_run(wanted, &server, &ask_password)?)?;
         return Ok(ExitCode::SUCCESS);
     }
     let stop = take_ctrl_c()?;

@@ -25,11 +25,11 @@ pub(crate) fn run(args: RunArgs) -> Result<ExitCode> {
     hide_passwords(&args.server.dsn);
     let plan = plan(&args)?;
     if args.describe {
-        print!("{}", whyso_lab::describe(&plan)?);
+        write!(std::io::stdout(), "{}", whyso_lab::describe(&plan)?)?;
         return Ok(ExitCode::SUCCESS);
     }
     if let (Some(wanted), true) = (&plan.pfs, args.pfs.dry_run) {
-        println!("{}", whyso_lab::pfs_dry_run(wanted, &plan.server, &ask_password)?);
+        writeln!(std::io::stdout(), "{}", whyso_lab::pfs_dry_run(wanted, &plan.server, &ask_password)?)?;
         return Ok(ExitCode::SUCCESS);
     }
     let stop = take_ctrl_c()?;
@@ -160,7 +160,7 @@ fn plan(args: &RunArgs) -> Result<Plan> {
         add_ons: args.others.add_ons()?,
         relay: args.others.relay(),
         out: args.out.clone(),
-        command: whyso_lab::masked_command_line(std::env::args()),
+        command: crate::given::command_line(),
     };
     plan.check()?;
     Ok(plan)

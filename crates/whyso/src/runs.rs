@@ -125,9 +125,9 @@ fn remove(args: &RunsArgs, names: &[String], yes: bool) -> Result<ExitCode> {
         }
         let all: u64 = runs.iter().map(|run| run.bytes).sum();
         for run in &runs {
-            eprintln!("{}", whyso_report::run_line(run));
+            say!("{}", whyso_report::run_line(run));
         }
-        eprint!("Remove {} of {} for good? [y/N] ", counted(runs.len()), bytes(all));
+        say_part!("Remove {} of {} for good? [y/N] ", counted(runs.len()), bytes(all));
         let mut answer = String::new();
         std::io::stdin().lock().read_line(&mut answer)?;
         if !matches!(answer.trim(), "y" | "Y" | "yes") {

@@ -56,7 +56,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<ExitCode> {
     runtime.block_on(async {
         let server = Server::bind(plan).await?;
         if !server.address().ip().is_loopback() {
-            eprintln!(
+            say!(
                 "whyso: warning: {} can be reached from other machines, and nothing is encrypted: anyone who reads the traffic has the token. \
                  Listen on 127.0.0.1 behind a proxy that speaks TLS (see docs/serve.md)",
                 server.address()

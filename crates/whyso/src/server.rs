@@ -94,11 +94,11 @@ pub(crate) fn run(args: BuildsArgs) -> Result<ExitCode> {
         }
         BuildsCommand::Add { name, folder } => {
             let manifest = builds::add(&name, &folder).map_err(Error::Server)?;
-            println!("{name}: {} {}, {}", manifest.flavor, manifest.version, manifest.symbols);
+            writeln!(std::io::stdout(), "{name}: {} {}, {}", manifest.flavor, manifest.version, manifest.symbols)?;
         }
         BuildsCommand::Remove { name } => {
             let removed = builds::remove(&name).map_err(Error::Server)?;
-            println!("{}", if removed { format!("removed {name}") } else { format!("{name} was not here") });
+            writeln!(std::io::stdout(), "{}", if removed { format!("removed {name}") } else { format!("{name} was not here") })?;
         }
         BuildsCommand::Start { build, name, set } => start(build, name, &set)?,
         BuildsCommand::Undo { dsn } => undo(dsn)?,
@@ -208,20 +208,21 @@ fn fetch(name: &str) -> Result<()> {
         bar.set_message(format!("{name}: {}", progress.step));
         let said = last_said.take();
         if !on_terminal && said != progress.step {
-            eprintln!("whyso: {name}: {}", progress.step);
+            say!("whyso: {name}: {}", progress.step);
         }
         last_said.set(progress.step.to_string());
     };
     let fetched = builds::fetch(name, &hear);
     bar.finish_and_clear();
     let manifest = fetched.map_err(Error::Server)?;
-    println!(
+    writeln!(
+            std::io::stdout(),
         "{name}: {} {}, {}, in {}",
         manifest.flavor,
         manifest.version,
         manifest.symbols,
         manifest.tree.display()
-    );
+    )?;
     Ok(())
 }
 
@@ -237,7 +238,7 @@ fn start(build: Option<PathBuf>, name: Option<String>, set: &[String]) -> Result
     spec.connections = CONNECTIONS;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let kept = runtime.block_on(ThrowAway::start_kept(spec, &name)).map_err(Error::Server)?;
-    println!("{}", kept_line(&kept));
+    writeln!(std::io::stdout(), "{}", kept_line(&kept))?;
     Ok(())
 }
 
@@ -245,10 +246,10 @@ fn undo(dsn: String) -> Result<()> {
     hide_passwords(std::slice::from_ref(&dsn));
     let undone = whyso_lab::undo(&dsn, &ask_password)?;
     if undone.is_empty() {
-        println!("nothing is left to be put back on this server");
+        writeln!(std::io::stdout(), "nothing is left to be put back on this server")?;
     }
     for line in undone {
-        println!("{line}");
+        writeln!(std::io::stdout(), "{line}")?;
     }
     Ok(())
 }
@@ -261,7 +262,7 @@ fn stop(name: Option<String>) -> Result<()> {
             match &kept[..] {
                 [only] => only.name.clone(),
                 [] => {
-                    println!("no server was started to stay");
+                    writeln!(std::io::stdout(), "no server was started to stay")?;
                     return Ok(());
                 }
                 several => {
@@ -274,12 +275,13 @@ fn stop(name: Option<String>) -> Result<()> {
             }
         }
     };
-    println!(
+    writeln!(
+            std::io::stdout(),
         "{}",
         match throwaway::stop_kept(&name).map_err(Error::Server)? {
             Stopped::Now => format!("stopped {name}"),
             Stopped::Before => format!("{name} had ended by itself; its data are removed"),
         }
-    );
+    )?;
     Ok(())
 }

@@ -92,7 +92,7 @@ pub(crate) struct StatementsArgs {
 pub(crate) fn statements(args: &StatementsArgs) -> Result<ExitCode> {
     let (recording, _) = open(&args.run, &args.runs)?;
     for problem in recording.problems() {
-        eprintln!("whyso: warning: {problem}");
+        say!("whyso: warning: {problem}");
     }
     let Chosen { window, words, .. } = chosen(&recording, &args.part)?;
     let filter = CommandFilter {

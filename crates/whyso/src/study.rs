@@ -111,7 +111,7 @@ pub(crate) fn study(args: &StudyArgs) -> Result<ExitCode> {
             let page = output.clone().unwrap_or_else(|| dir.join(PAGE));
             write_page(&whyso_lab::study_answer(&journal)?, &page)?;
             if output.is_none() {
-                println!("{}", page.display());
+                writeln!(std::io::stdout(), "{}", page.display())?;
             }
             Ok(ExitCode::SUCCESS)
         }
@@ -175,7 +175,7 @@ fn length(seconds: f64) -> String {
 fn carry_out(mut journal: Journal, form: Form) -> Result<ExitCode> {
     let stop = take_ctrl_c()?;
     let bars = Bars::new();
-    let command = whyso_lab::masked_command_line(std::env::args());
+    let command = crate::given::command_line();
     let done = whyso_lab::study(&mut journal, &command, &bars, stop, &ask_password);
     bars.clear();
     print_answer(&journal, form)?;
@@ -183,23 +183,23 @@ fn carry_out(mut journal: Journal, form: Form) -> Result<ExitCode> {
         let page = journal.dir().join(PAGE);
         // The answer is out, and the page can be written at any time: a full disk is no failure of the study.
         match write_page(&whyso_lab::study_answer(&journal)?, &page) {
-            Ok(()) => eprintln!("whyso: the page: {}", page.display()),
-            Err(error) => eprintln!("whyso: warning: {error:#}"),
+            Ok(()) => say!("whyso: the page: {}", page.display()),
+            Err(error) => say!("whyso: warning: {error:#}"),
         }
     }
     let again = format!("`whyso study resume {}` continues it", journal.dir().display());
     match done {
         Ok(None) => Ok(ExitCode::SUCCESS),
         Ok(Some(why)) => {
-            eprintln!("whyso: ended early: {why}");
+            say!("whyso: ended early: {why}");
             Ok(ExitCode::SUCCESS)
         }
         Err(Error::Interrupted) => {
-            eprintln!("whyso: stopped; {again}");
+            say!("whyso: stopped; {again}");
             Ok(ExitCode::from(INTERRUPTED))
         }
         Err(error) if stop.is_asked() => {
-            eprintln!("whyso: stopped ({error}); {again}");
+            say!("whyso: stopped ({error}); {again}");
             Ok(ExitCode::from(INTERRUPTED))
         }
         Err(error) => bail!("{error}; {again}"),

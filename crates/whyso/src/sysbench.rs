@@ -18,7 +18,7 @@ const PASSWORD: &str = "--mysql-password";
 pub(crate) fn run(args: &SysbenchArgs) -> Result<ExitCode> {
     for password in args.arguments.iter().filter_map(|argument| password(argument)) {
         if whyso_server::overwrite_in_arguments(password) {
-            eprintln!(
+            say!(
                 "whyso: warning: a password on the command line can be seen by others; MYSQL_PWD is safer"
             );
         }

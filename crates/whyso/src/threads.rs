@@ -47,7 +47,7 @@ pub(crate) fn threads(args: &ThreadsArgs) -> Result<ExitCode> {
         (Some(run), None) => {
             let (recording, _) = open(run, &args.runs)?;
             if let Some(words) = whyso_lab::thread_disagreement(&recording)? {
-                eprintln!("whyso: warning: not known: {words}");
+                say!("whyso: warning: not known: {words}");
             }
             let origin_ns = whyso_report::origin_ns(recording.run(), &recording.load(None)?);
             let window = chosen(&recording, &args.part)?.window;

@@ -55,7 +55,7 @@ pub(crate) enum By {
 pub(crate) fn timeline(args: &TimelineArgs) -> Result<ExitCode> {
     let (recording, _) = open(&args.run, &args.runs)?;
     for problem in recording.problems() {
-        eprintln!("whyso: warning: {problem}");
+        say!("whyso: warning: {problem}");
     }
     let origin_ns = whyso_report::origin_ns(recording.run(), &recording.load(None)?);
     // All levels, unless one is asked for.

@@ -79,7 +79,7 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode> {
         relay: args.others.relay(),
         pfs: args.pfs.wanted()?,
         out: args.out.clone(),
-        command_line: whyso_lab::masked_command_line(std::env::args()),
+        command_line: crate::given::command_line(),
     };
     let stop = take_ctrl_c()?;
     let screen = Screen { history: Arc::default(), bars: Bars::new(), is_drawn: AtomicBool::new(false) };

@@ -27,6 +27,8 @@
 //! # Ok::<(), whyso_wire::ProtocolError>(())
 //! ```
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod captured;
 mod column;
 mod compress;
