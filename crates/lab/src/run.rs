@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::runtime::Runtime;
 use whyso_load::LoadSpec;
+use whyso_record::private;
 use whyso_record::run::{Ended, Purpose};
 use whyso_server::CpuSet;
 use whyso_server::dataset::Dataset;
@@ -312,7 +313,11 @@ impl Lab<'_> {
     /// The throw-away server's own log becomes a part of the recording.
     fn keep_log(&self, path: &std::path::Path) {
         let Some(log) = &self.tested.log else { return };
-        if let Err(error) = std::fs::copy(log, whyso_record::server_log_path(path)) {
+        let copied = std::fs::File::open(log).and_then(|mut log| {
+            let mut copy = private::create_file(&whyso_record::server_log_path(path))?;
+            std::io::copy(&mut log, &mut copy)
+        });
+        if let Err(error) = copied {
             self.listener.hear(News::Warning(&format!("the server's log could not be kept: {error}")));
         }
     }

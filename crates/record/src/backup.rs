@@ -7,7 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use tar::{Archive, Builder, EntryType, Header};
 
 use crate::error::{Error, Result};
-use crate::layout;
+use crate::{layout, private};
 use crate::write::is_locked;
 
 /// Files of one run; more is no recording.
@@ -132,7 +132,7 @@ pub fn import_runs(file: &Path, runs: &Path) -> Result<(Vec<String>, Vec<String>
 pub fn import_from(archive: impl Read, named: &str, runs: &Path) -> Result<(Vec<String>, Vec<String>)> {
     fs::create_dir_all(runs).map_err(|cause| Error::io(runs, cause))?;
     let coming = runs.join(format!("{COMING}{}", std::process::id()));
-    fs::create_dir(&coming).map_err(|cause| Error::io(&coming, cause))?;
+    private::create_folder(&coming).map_err(|cause| Error::io(&coming, cause))?;
     let taken = unpack(archive, named, &coming, runs).and_then(|there| {
         let mut imported = Vec::new();
         for id in names(&coming)? {
@@ -183,10 +183,10 @@ fn unpack(archive: impl Read, named: &str, coming: &Path, runs: &Path) -> Result
             continue;
         }
         let dir = coming.join(&id);
-        fs::create_dir_all(&dir).map_err(|cause| Error::io(&dir, cause))?;
+        private::create_folder(&dir).map_err(|cause| Error::io(&dir, cause))?;
         let path = dir.join(name);
         let io = |cause| Error::io(&path, cause);
-        let mut out = match File::options().write(true).create_new(true).open(&path) {
+        let mut out = match private::create_new_file(&path) {
             Ok(out) => out,
             Err(cause) if cause.kind() == ErrorKind::AlreadyExists => {
                 return Err(Error::Backup(format!("{named} holds a file twice: nothing was taken in")));

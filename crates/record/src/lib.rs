@@ -53,6 +53,7 @@
 
 pub mod data;
 pub mod export;
+pub mod private;
 pub mod run;
 pub mod sql;
 

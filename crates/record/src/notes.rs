@@ -1,7 +1,7 @@
 //! The user's own notes on a recording. They are no stream of the recorder's: anybody who may write to the folder can add one, while the run goes
 //! on and when it has long ended, and what was sealed stays as it is.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::Write;
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::Event;
 use crate::error::{Error, Result};
-use crate::layout;
+use crate::{layout, private};
 use crate::read::version::{newer_words, run_of};
 
 /// A longer note is cut, in characters.
@@ -46,7 +46,7 @@ pub fn add_note(dir: &Path, t_ns: i64, text: &str) -> Result<()> {
     let path = dir.join(layout::NOTES);
     let io = |cause| Error::io(&path, cause);
     let line = serde_json::to_string(&Line { t_ns, text }).map_err(|cause| io(cause.into()))?;
-    let mut file = OpenOptions::new().append(true).create(true).open(&path).map_err(io)?;
+    let mut file = private::append_to_file(&path).map_err(io)?;
     // One write, so that two notes at a time don't mix.
     file.write_all(format!("{line}\n").as_bytes()).map_err(io)?;
     file.sync_all().map_err(io)
@@ -78,7 +78,7 @@ mod tests {
         fs::write(dir.join(layout::RUN), "{}").unwrap();
         assert!(notes(dir).is_empty());
         add_note(dir, 5, " switched the\nRAID cache \u{1b}[31m off ").unwrap();
-        let mut file = OpenOptions::new().append(true).open(dir.join(layout::NOTES)).unwrap();
+        let mut file = private::append_to_file(&dir.join(layout::NOTES)).unwrap();
         file.write_all(b"{\"t_ns\": 7, \"te\n\xff\xfe\n").unwrap();
         add_note(dir, 9, "and on again").unwrap();
         let told: Vec<(i64, String)> = notes(dir).into_iter().map(|event| (event.t_ns, event.text)).collect();

@@ -8,6 +8,7 @@ use std::process::{Command, ExitCode, Stdio};
 use anyhow::{Context, Result, bail};
 use whyso_lab::{Error, ForReport, Sampled};
 use whyso_record::Recording;
+use whyso_record::private::create_file;
 use whyso_report::{ForPprof, Source, html};
 use whyso_server::snapshot::Store;
 
@@ -64,7 +65,14 @@ pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode> {
         (None, ReportFormat::Html) => Some(html_path.as_path()),
         (None, _) => None,
     };
-    let mut out = output(target)?;
+    let mut out = match (target, &args.output) {
+        // The page of a recording, in its folder.
+        (Some(path), None) => {
+            let file = create_file(path).with_context(|| format!("can't write {}", path.display()))?;
+            Box::new(BufWriter::new(file))
+        }
+        _ => output(target)?,
+    };
     match args.format {
         ReportFormat::Html => {
             let against = against.as_ref().map(|other| other as &dyn Source);

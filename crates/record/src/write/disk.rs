@@ -1,6 +1,6 @@
 //! The folder that is written to, and the reserve that is freed when its disk is full.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -12,6 +12,7 @@ use rustix::io::Errno;
 use crate::error::{Error, Result};
 use crate::frame;
 use crate::layout::{RESERVE, TEMPORARY_PREFIX};
+use crate::private;
 
 pub(crate) struct Disk {
     pub(crate) dir: PathBuf,
@@ -30,7 +31,7 @@ struct State {
 impl Disk {
     /// Makes the folder where it does not exist, locks it and sets the reserve aside.
     pub(crate) fn create(dir: &Path, reserve_bytes: u64) -> Result<Disk> {
-        fs::create_dir_all(dir).map_err(|cause| Error::io(dir, cause))?;
+        private::create_folder(dir).map_err(|cause| Error::io(dir, cause))?;
         let handle = File::open(dir).map_err(|cause| Error::io(dir, cause))?;
         let locked = flock(&handle, FlockOperation::NonBlockingLockExclusive);
         locked.map_err(|_| Error::Exists(dir.to_path_buf()))?;
@@ -48,7 +49,7 @@ impl Disk {
 
     fn set_reserve_aside(&self, reserve_bytes: u64) -> Result<()> {
         let path = self.dir.join(RESERVE);
-        let reserved = File::create(&path).and_then(|file| allocate(&file, reserve_bytes));
+        let reserved = private::create_file(&path).and_then(|file| allocate(&file, reserve_bytes));
         if let Err(cause) = reserved {
             // The cause matters more than whether the rest of the reserve could be removed.
             let _ = fs::remove_file(&path);
@@ -102,7 +103,7 @@ impl Disk {
 
     fn put_once(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let temporary = self.dir.join(format!("{TEMPORARY_PREFIX}{name}"));
-        let written = File::create(&temporary).and_then(|mut file| {
+        let written = private::create_file(&temporary).and_then(|mut file| {
             file.write_all(bytes)?;
             file.sync_all()
         });
@@ -150,7 +151,7 @@ pub(crate) struct Wal {
 impl Wal {
     pub(crate) fn create(disk: &Disk, name: &str) -> Result<Wal> {
         let path = disk.dir.join(name);
-        let opened = OpenOptions::new().create(true).append(true).open(&path);
+        let opened = private::append_to_file(&path);
         let file = opened.map_err(|cause| {
             if is_full(&cause) { Error::DiskFull(disk.dir.clone()) } else { Error::io(&path, cause) }
         });
