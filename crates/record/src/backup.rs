@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Write};
 use std::path::{Component, Path, PathBuf};
 
+use rustix::fs::{FlockOperation, flock};
 use tar::{Archive, Builder, EntryType, Header};
 
 use crate::error::{Error, Result};
@@ -14,6 +15,7 @@ use crate::write::is_locked;
 const FILES_MAX: usize = 100_000;
 /// What is being taken in has this before its name.
 const COMING: &str = ".importing-";
+const COMING_MAX: usize = 100;
 /// A run's name in an archive, in bytes.
 const NAME_BYTES_MAX: usize = 200;
 /// An archive ends with so many zeros at least; one that does not was cut off, be it between two files.
@@ -66,6 +68,11 @@ fn unfinished(cause: io::Error) -> Error {
     Error::Backup(format!("the backup could not be finished: {cause}"))
 }
 
+/// What a recorder that was killed leaves: its reserve, and files that were never finished.
+fn is_left_over(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
+}
+
 fn write_all(runs: &[PathBuf], out: &mut impl Write) -> Result<u64> {
     let mut archive = Builder::new(out);
     let mut bytes = 0;
@@ -75,7 +82,7 @@ fn write_all(runs: &[PathBuf], out: &mut impl Write) -> Result<u64> {
             .map_err(|cause| Error::io(dir, cause))?
             .flatten()
             .map(|entry| entry.path())
-            .filter(|path| fs::symlink_metadata(path).is_ok_and(|about| about.is_file()))
+            .filter(|path| fs::symlink_metadata(path).is_ok_and(|about| about.is_file()) && !is_left_over(path))
             .collect();
         files.sort();
         for path in files {
@@ -84,7 +91,7 @@ fn write_all(runs: &[PathBuf], out: &mut impl Write) -> Result<u64> {
             let about = content.metadata().map_err(io)?;
             let mut header = Header::new_gnu();
             header.set_entry_type(EntryType::Regular);
-            header.set_mode(0o644);
+            header.set_mode(0o600);
             header.set_size(about.len());
             let modified = about.modified().ok().and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
             header.set_mtime(modified.map_or(0, |since| since.as_secs()));
@@ -131,11 +138,11 @@ pub fn import_runs(file: &Path, runs: &Path) -> Result<(Vec<String>, Vec<String>
 /// As of [`import_runs`].
 pub fn import_from(archive: impl Read, named: &str, runs: &Path) -> Result<(Vec<String>, Vec<String>)> {
     fs::create_dir_all(runs).map_err(|cause| Error::io(runs, cause))?;
-    let coming = runs.join(format!("{COMING}{}", std::process::id()));
-    private::create_folder(&coming).map_err(|cause| Error::io(&coming, cause))?;
-    let taken = unpack(archive, named, &coming, runs).and_then(|there| {
+    let coming = Coming::create(runs)?;
+    let coming = &coming.dir;
+    unpack(archive, named, coming, runs).and_then(|there| {
         let mut imported = Vec::new();
-        for id in names(&coming)? {
+        for id in names(coming)? {
             if !coming.join(&id).join(layout::RUN).is_file() {
                 return Err(Error::Backup(format!("{named} holds a folder {id} that is no recording")));
             }
@@ -149,10 +156,50 @@ pub fn import_from(archive: impl Read, named: &str, runs: &Path) -> Result<(Vec<
             return Err(Error::Backup(format!("{named} holds no recording")));
         }
         Ok((imported, there))
-    });
-    // What is left in it is of no use; why the import failed matters more than whether this worked.
-    let _ = fs::remove_dir_all(&coming);
-    taken
+    })
+}
+
+/// The folder that an archive is unpacked into. It is locked while somebody does, and goes at the end.
+struct Coming {
+    dir: PathBuf,
+    _lock: File,
+}
+
+impl Coming {
+    fn create(runs: &Path) -> Result<Coming> {
+        remove_left_over(runs);
+        for number in 0..COMING_MAX {
+            let dir = runs.join(format!("{COMING}{number}"));
+            match private::create_new_folder(&dir) {
+                Err(cause) if cause.kind() == ErrorKind::AlreadyExists => continue,
+                made => made.map_err(|cause| Error::io(&dir, cause))?,
+            }
+            // Before it is locked, another import may take it for one that was left over.
+            let Ok(lock) = File::open(&dir) else { continue };
+            if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() && dir.is_dir() {
+                return Ok(Coming { dir, _lock: lock });
+            }
+        }
+        Err(Error::Backup(format!("{COMING_MAX} imports into {} are under way: try again later", runs.display())))
+    }
+}
+
+impl Drop for Coming {
+    fn drop(&mut self) {
+        // What is left in it is of no use; why the import failed matters more than whether this worked.
+        let _ = fs::remove_dir_all(&self.dir);
+    }
+}
+
+/// Removes what imports left that were killed: nobody holds their locks.
+fn remove_left_over(runs: &Path) {
+    for entry in fs::read_dir(runs).into_iter().flatten().flatten() {
+        let is_coming = entry.file_name().as_encoded_bytes().starts_with(COMING.as_bytes());
+        let Some(lock) = is_coming.then(|| File::open(entry.path()).ok()).flatten() else { continue };
+        if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            let _ = fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 /// Only plain files in folders one deep are taken: whatever else an archive holds leads out of the folder, or is none of ours.
@@ -314,6 +361,8 @@ mod tests {
             assert!(matches!(import_runs(&file, &to), Err(Error::Backup(_))), "{name}");
             assert_eq!(fs::read_dir(&to).unwrap().count(), 0, "{name}");
         }
+        // An import that was killed left this.
+        fs::create_dir_all(to.join(".importing-0/one")).unwrap();
         make(b"good/link", EntryType::Symlink);
         assert!(import_runs(&file, &to).is_err());
         fs::write(&file, "no archive at all").unwrap();

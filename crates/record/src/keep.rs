@@ -70,6 +70,8 @@ pub fn prune_run(dir: &Path, bytes_max: u64) -> Result<u64> {
         Error::Exists(dir) => Error::Live(dir),
         other => other,
     })?;
+    // A recorder that was killed could not give it back.
+    disk.remove(&dir.join(layout::RESERVE))?;
     prune(&disk, bytes_max)?;
     disk.unlock()?;
     Ok(before.saturating_sub(folder_bytes(dir)))

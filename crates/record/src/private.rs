@@ -22,6 +22,11 @@ pub fn create_folder(path: &Path) -> io::Result<()> {
     }
 }
 
+/// Makes a folder that must not be there yet.
+pub(crate) fn create_new_folder(path: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(FOLDER_MODE).create(path)
+}
+
 fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.mode(FILE_MODE).custom_flags(OFlags::NOFOLLOW.bits() as i32);
