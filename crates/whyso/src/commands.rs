@@ -207,9 +207,11 @@ fn export_stacks(args: &ExportArgs) -> Result<ExitCode> {
 }
 
 pub(crate) fn sql(args: &SqlArgs) -> Result<ExitCode> {
-    let views = whyso_record::sql::views(&args.runs);
+    // Of many runs they are longer than an argument may be.
+    let mut views = tempfile::Builder::new().suffix(".sql").tempfile()?;
+    views.write_all(whyso_record::sql::views(&args.runs).as_bytes())?;
     let mut duckdb = Command::new("duckdb");
-    duckdb.args(["-cmd", &views]).env_remove("MYSQL_PWD");
+    duckdb.args(["-cmd", &format!(".read '{}'", views.path().display())]).env_remove("MYSQL_PWD");
     if let Some(command) = &args.command {
         duckdb.args(["-c", command]).stdin(Stdio::null());
     }
