@@ -12,6 +12,7 @@ use crate::error::{Error, Result};
 
 pub(crate) const RUN: &str = "run.json";
 pub(crate) const NOTES: &str = "notes.jsonl";
+pub(crate) const MANIFEST: &str = "manifest.jsonl";
 pub(crate) const PRUNED: &str = "pruned.json";
 pub(crate) const SERIES: &str = "series.parquet";
 pub(crate) const SERIES_WAL: &str = "series.wal";

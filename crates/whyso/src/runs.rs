@@ -43,6 +43,12 @@ enum RunsCommand {
         #[arg(value_name = "RUN")]
         run: Vec<String>,
     },
+    /// Check that files are as they were recorded, by their digests
+    Check {
+        /// [default: every run]
+        #[arg(value_name = "RUN")]
+        run: Vec<String>,
+    },
     /// Write runs into one file, a tar archive
     Backup {
         /// [default: every run that has ended]
@@ -64,6 +70,7 @@ pub(crate) fn runs(args: &RunsArgs) -> Result<ExitCode> {
         None | Some(RunsCommand::List) => list(args),
         Some(RunsCommand::Rm { run, yes }) => remove(args, run, *yes),
         Some(RunsCommand::Prune { size, run }) => prune(args, *size, run),
+        Some(RunsCommand::Check { run }) => check(args, run),
         Some(RunsCommand::Backup { run, output }) => backup(args, run, output),
         Some(RunsCommand::Import { file }) => import(args, file),
     }
@@ -160,6 +167,24 @@ fn prune(args: &RunsArgs, size: u64, names: &[String]) -> Result<ExitCode> {
     tell(args, serde_json::json!({ "pruned": pruned, "freed_bytes": freed }), || {
         format!("{} lost their oldest detail, {} freed", counted(pruned.len()), bytes(freed))
     })
+}
+
+fn check(args: &RunsArgs, names: &[String]) -> Result<ExitCode> {
+    let runs: Vec<RunSummary> = match names {
+        [] => whyso_record::list_runs(&args.runs)?,
+        _ => named(args, names)?,
+    };
+    let (mut files, mut problems) = (0, Vec::new());
+    for run in &runs {
+        let checked = whyso_record::check_run(&run.path)?;
+        files += checked.files;
+        problems.extend(checked.problems);
+    }
+    tell(args, serde_json::json!({ "runs": runs.len(), "files": files, "problems": problems }), || {
+        let all_well = format!("{} files of {} are as they were recorded", files, counted(runs.len()));
+        problems.iter().cloned().chain([all_well]).collect::<Vec<_>>().join("\n")
+    })?;
+    Ok(ExitCode::from(u8::from(!problems.is_empty())))
 }
 
 fn backup(args: &RunsArgs, names: &[String], output: &Path) -> Result<ExitCode> {

@@ -14,6 +14,7 @@ use super::{Recording, SeriesInfo};
 use crate::data::{SeriesId, SeriesKey};
 use crate::error::{Error, Result};
 use crate::layout::{self, Segment};
+use crate::manifest::Manifest;
 use crate::parquet_file::ParquetFile;
 use crate::prune::Pruned;
 use crate::run::RunInfo;
@@ -70,8 +71,10 @@ fn open_once(dir: &Path, before: Option<&Recording>) -> Result<Recording> {
     let live = is_locked(dir);
     let segments = layout::live_segments(dir)?;
     let mut problems = Vec::new();
-    let run = read_run(dir, &mut problems)?;
-    let keys = read_series(dir, &mut problems)?;
+    let (manifest, told) = Manifest::read(dir, live);
+    problems.extend(told);
+    let run = read_run(dir, &manifest, &mut problems)?;
+    let keys = read_series(dir, &manifest, &mut problems)?;
     let mut recording = Recording {
         dir: dir.to_path_buf(),
         run,
@@ -95,7 +98,9 @@ fn open_once(dir: &Path, before: Option<&Recording>) -> Result<Recording> {
             let _ = recording.add(segment, before);
             continue;
         }
-        let added = recording.add(segment, before);
+        let is_known = before.is_some_and(|before| before.files.contains_key(&segment.path));
+        let checked = if segment.sealed && !is_known { manifest.check(&segment.path) } else { Ok(()) };
+        let added = checked.and_then(|()| recording.add(segment, before));
         match added {
             Err(Error::Damaged { .. }) if segment.sealed => {
                 let problem =
@@ -124,16 +129,17 @@ fn open_once(dir: &Path, before: Option<&Recording>) -> Result<Recording> {
     Ok(recording)
 }
 
-fn read_run(dir: &Path, problems: &mut Vec<String>) -> Result<RunInfo> {
+fn read_run(dir: &Path, manifest: &Manifest, problems: &mut Vec<String>) -> Result<RunInfo> {
     let path = dir.join(layout::RUN);
     let json = fs::read(&path).map_err(|cause| Error::io(&path, cause))?;
     let (run, told) = run_of(&json, &path.display().to_string());
     problems.extend(told);
+    problems.extend(manifest.check(&path).err().map(|error| error.to_string()));
     Ok(run)
 }
 
 /// Series in order of their number.
-fn read_series(dir: &Path, problems: &mut Vec<String>) -> Result<Vec<(u32, SeriesKey)>> {
+fn read_series(dir: &Path, manifest: &Manifest, problems: &mut Vec<String>) -> Result<Vec<(u32, SeriesKey)>> {
     // The write-ahead file first: it is removed once the other one is whole.
     let mut batches = Vec::new();
     let wal = dir.join(layout::SERIES_WAL);
@@ -146,6 +152,7 @@ fn read_series(dir: &Path, problems: &mut Vec<String>) -> Result<Vec<(u32, Serie
     }
     let sealed = dir.join(layout::SERIES);
     if sealed.exists() {
+        problems.extend(manifest.check(&sealed).err().map(|error| error.to_string()));
         match ParquetFile::open(&sealed).and_then(|file| file.read_all()) {
             Ok(read) => batches.extend(read),
             Err(error) => problems.push(error.to_string()),

@@ -11,8 +11,8 @@ use rustix::io::Errno;
 
 use crate::error::{Error, Result};
 use crate::frame;
-use crate::layout::{RESERVE, TEMPORARY_PREFIX};
-use crate::private;
+use crate::layout::{MANIFEST, RESERVE, TEMPORARY_PREFIX};
+use crate::{manifest, private};
 
 pub(crate) struct Disk {
     pub(crate) dir: PathBuf,
@@ -112,8 +112,16 @@ impl Disk {
             let _ = fs::remove_file(&temporary);
             return Err(cause);
         }
+        // First the digest: a file that is not there yet is not missed, and one without a digest would be taken as it is.
+        self.list(name, bytes)?;
         fs::rename(&temporary, self.dir.join(name))?;
         self.handle.sync_all()
+    }
+
+    fn list(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
+        let mut manifest = private::append_to_file(&self.dir.join(MANIFEST))?;
+        manifest.write_all(manifest::line(name, bytes)?.as_bytes())?;
+        manifest.sync_data()
     }
 
     pub(crate) fn remove(&self, path: &Path) -> Result<()> {
