@@ -28,8 +28,8 @@ const ZSTD_LEVEL: i32 = 3;
 /// decompresses two pages of a column rather than the row group.
 const PAGE_ROWS: usize = 3_600;
 const BATCH_ROWS: usize = 600;
-/// More rows in a row group are damage: an hour of a row group's series has a hundred thousand.
-const GROUP_ROWS_MAX: i64 = 1 << 32;
+/// A page has a header and something in it.
+const PAGE_BYTES_MIN: i64 = 20;
 
 /// Encodings for a schema: whole numbers as bit-packed differences, text by dictionary. Of fractions, samples are left to zstd as they
 /// are, since a gauge with few digits takes the same values again (measured: 3.9 bytes a sample, against 6.8 as byte streams and 4.3 by
@@ -94,7 +94,8 @@ impl ParquetFile {
         let mut group_rows = vec![0];
         let mut rows = 0;
         for group in footer.metadata().row_groups() {
-            let group_fits = (0..=GROUP_ROWS_MAX).contains(&group.num_rows());
+            let rows_max = group.columns().iter().map(rows_max).min().unwrap_or(0);
+            let group_fits = (0..=rows_max).contains(&group.num_rows());
             let fits = |column: &ColumnChunkMetaData| lies_within(column, file_bytes);
             if !group_fits || !group.columns().iter().all(fits) {
                 return Err(Error::damaged(path, "Parquet", "its footer names places outside the file"));
@@ -214,6 +215,11 @@ fn lies_within(column: &ColumnChunkMetaData, file_bytes: u64) -> bool {
     let end = begin.checked_add(column.compressed_size());
     let ordered = begin >= 0 && column.compressed_size() >= 0;
     ordered && end.is_some_and(|end| end as u64 <= file_bytes)
+}
+
+/// How many rows a column can hold by its bytes: however alike they are, a page holds no more than so many. A reader allocates by the number of rows.
+fn rows_max(column: &ColumnChunkMetaData) -> i64 {
+    (column.compressed_size().max(0) / PAGE_BYTES_MIN + 1).saturating_mul(PAGE_ROWS as i64 + BATCH_ROWS as i64)
 }
 
 struct Chunks {
