@@ -35,8 +35,14 @@ impl Watched {
             set
         });
         command.process_group(0);
+        // Held by the process and whatever it starts, until all have ended.
+        let lock = super::lock::for_server(&home.folder)?;
+        let inherited = lock.as_raw_fd();
         let prepare = move || {
             announce(pipe)?;
+            // SAFETY: the parent holds the file open across fork and exec.
+            let lock = unsafe { std::os::fd::BorrowedFd::borrow_raw(inherited) };
+            rustix::io::fcntl_setfd(lock, rustix::io::FdFlags::empty())?;
             for procs in &procs {
                 // SAFETY: the parent holds the file open across fork and exec.
                 let procs = unsafe { std::os::fd::BorrowedFd::borrow_raw(*procs) };

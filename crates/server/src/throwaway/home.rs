@@ -1,9 +1,10 @@
 //! The folder of a throw-away server, and who watches over it.
 
-use std::fs::DirBuilder;
+use std::fs::{DirBuilder, File};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use super::lock;
 use super::state::{KeptAs, ProcessId, State};
 use super::supervise::Supervisor;
 use crate::cpus::{Cgroup, CpuSet, Means};
@@ -25,6 +26,8 @@ pub(super) struct Home {
     pub(super) cgroups: Vec<Cgroup>,
     pub(super) means: Option<Means>,
     state: State,
+    /// The folder is ours as long as this is open.
+    _lock: File,
 }
 
 /// Where throw-away servers are put if nothing else is said: below `~/.cache/whyso`, so that snapshots
@@ -86,7 +89,8 @@ impl Home {
             .mode(0o700)
             .create(&folder)
             .map_err(io("cannot make the server's folder", &folder))?;
-        let made = Home::furnish(folder.clone(), &name, file_system, cpus, memory_bytes);
+        let made = lock::own(&folder)
+            .and_then(|lock| Home::furnish(folder.clone(), &name, file_system, cpus, memory_bytes, lock));
         if made.is_err() {
             let _ = std::fs::remove_dir_all(&folder);
         }
@@ -99,6 +103,7 @@ impl Home {
         file_system: FileSystem,
         cpus: Option<&CpuSet>,
         memory_bytes: Option<u64>,
+        lock: File,
     ) -> Result<Home> {
         for below in ["data", "tmp"] {
             let path = folder.join(below);
@@ -128,7 +133,7 @@ impl Home {
         }
         let paths: Vec<&Path> = cgroups.iter().map(|cgroup| cgroup.path.as_path()).collect();
         let supervisor = Supervisor::start(&folder, &paths)?;
-        Ok(Home { folder, supervisor, file_system, cgroups, means, state })
+        Ok(Home { folder, supervisor, file_system, cgroups, means, state, _lock: lock })
     }
 
     /// Leaves the folder to the server in it, which lives on: it is written down as kept, and nobody

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::home::{FOLDER_PREFIX, SOCKET, default_parent_dir};
+use super::lock;
 use super::state::{KeptAs, ProcessId, State};
 use super::sweep::{end, is_ours};
 use super::{StartSpec, ThrowAway};
@@ -119,6 +120,11 @@ pub fn stop_kept(name: &str) -> Result<Stopped> {
         && !end(process, STOP_BOUND)
     {
         return Err(Error::Build(format!("the server '{name}', process {}, does not end", process.pid)));
+    }
+    if lock::runs(&one.folder) {
+        return Err(Error::Build(format!(
+            "the server '{name}' runs in another container or on another host: stop it there"
+        )));
     }
     std::fs::remove_dir_all(&one.folder).map_err(io("cannot remove", &one.folder))?;
     Ok(if one.process.is_some() { Stopped::Now } else { Stopped::Before })

@@ -4,6 +4,7 @@ mod child;
 pub(crate) mod home;
 mod init;
 mod keep;
+mod lock;
 mod log;
 pub(crate) mod option_file;
 mod preload;

@@ -7,11 +7,14 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use super::home::FOLDER_PREFIX;
+use super::lock::{self, Owner};
 use super::state::{ProcessId, State};
 use crate::error::{Result, io};
 
 /// How long an orphaned server gets to end, first by itself and then killed.
 const END_BOUND: Duration = Duration::from_secs(5);
+/// A folder is locked right after it is made.
+const LOCKED_WITHIN: Duration = Duration::from_secs(60);
 
 /// What a sweep did with one folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,29 +60,37 @@ pub(super) fn is_ours(folder: &Path) -> bool {
 fn sweep_one(folder: &Path) -> Option<Swept> {
     let left =
         |why: String| Some(Swept { folder: folder.to_path_buf(), ended_pid: None, left_because: Some(why) });
-    let state = match State::read(folder) {
-        Ok(Some(state)) => state,
-        // its owner is between making the folder and writing the state, or crashed there: then it is empty
-        Ok(None) => {
-            let owner_is_gone = owner_in_name(folder).is_some_and(|pid| ProcessId::of(pid).is_none());
-            return (owner_is_gone && std::fs::remove_dir(folder).is_ok()).then(|| Swept {
+    let state = State::read(folder);
+    let _ours = match (lock::owner(folder), &state) {
+        (Owner::Lives, _) => return None,
+        // a server that was started to stay belongs to nobody
+        (_, Ok(Some(State { kept: Some(_), .. }))) => return None,
+        (Owner::Gone(lock), _) => lock,
+        (Owner::Unknown, Ok(Some(_))) => {
+            return left("an older version of whyso made it: remove it by hand once its server has ended".to_string());
+        }
+        // its owner is between making the folder and locking it, or crashed there: then it is empty
+        (Owner::Unknown, _) => {
+            return (is_old(folder) && std::fs::remove_dir(folder).is_ok()).then(|| Swept {
                 folder: folder.to_path_buf(),
                 ended_pid: None,
                 left_because: None,
             });
         }
+    };
+    let server = match state {
+        Ok(state) => state.and_then(|state| state.server),
         Err(error) => return left(error.to_string()),
     };
-    match &state.owner {
-        Some(owner) if !owner.is_alive() => {}
-        _ => return None,
-    }
     let mut ended_pid = None;
-    if let Some(server) = state.server.filter(ProcessId::is_alive) {
+    if let Some(server) = server.filter(ProcessId::is_alive) {
         if !end(&server, END_BOUND) {
             return left(format!("its server, process {}, can't be ended", server.pid));
         }
         ended_pid = Some(server.pid);
+    }
+    if lock::runs(folder) {
+        return left("its server still runs, in another container or on another host".to_string());
     }
     // the supervisor may be removing it too
     match std::fs::remove_dir_all(folder) {
@@ -88,9 +99,10 @@ fn sweep_one(folder: &Path) -> Option<Swept> {
     }
 }
 
-fn owner_in_name(folder: &Path) -> Option<u32> {
-    let name = folder.file_name()?.to_str()?;
-    name.strip_prefix(FOLDER_PREFIX)?.strip_prefix('-')?.split('-').next()?.parse().ok()
+/// Whether nobody can be about to lock it any more.
+fn is_old(folder: &Path) -> bool {
+    let modified = std::fs::symlink_metadata(folder).and_then(|about| about.modified());
+    modified.is_ok_and(|at| at.elapsed().is_ok_and(|age| age > LOCKED_WITHIN))
 }
 
 /// Ends the process through a handle that was taken before its identity was checked once more, so
