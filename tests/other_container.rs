@@ -33,7 +33,7 @@ fn a_run_in_another_container_leaves_a_running_server_alone() {
     let Some(mut second) = elsewhere(&place.run(&short)) else { return };
     let long = ["--users", "1", "--seconds", "8", "--no-repeat", "--no-trace"];
     let first = place.run(&long).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    common::wait_for("the first server", || std::fs::read_dir(place.servers()).unwrap().count() == 1);
+    assert!(common::wait_until(common::SOON, || std::fs::read_dir(place.servers()).unwrap().count() == 1));
     let second = second.output().unwrap();
     assert!(second.status.success(), "{}", text(&second.stderr));
     let first = first.wait_with_output().unwrap();

@@ -275,6 +275,10 @@ async fn make_schema_ready(
 pub(crate) fn undone_words(undone: &Undone) -> String {
     match undone {
         Undone::PutBack(change) => format!("{} is {} again", change.name, change.before),
+        Undone::HandedOver(change) => format!(
+            "{} stays: another run of whyso has set it meanwhile, and puts {} back when it ends",
+            change.name, change.before
+        ),
         Undone::LeftAlone { change, now } => {
             format!("{} was left at {now}, which somebody else set since", change.name)
         }

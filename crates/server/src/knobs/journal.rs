@@ -1,13 +1,25 @@
 //! What was changed on which server, on our own disk, so that a crash does not lose it.
 
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{FlockOperation, flock};
 
 use serde::{Deserialize, Serialize};
 
 use super::pfs::SetupChange;
 use crate::error::{Result, io};
 use crate::paths::unique_name;
-use crate::throwaway::state::ProcessId;
+
+/// Held while values are handed from one journal to another.
+const FOLDER_LOCK: &str = "all.lock";
+const ALONE_BOUND: Duration = Duration::from_secs(30);
+
+fn open_lock(path: &Path) -> std::io::Result<File> {
+    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
+}
 
 /// One life of one server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,7 +51,6 @@ pub struct Change {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Journal {
     pub(super) server: ServerId,
-    pub(super) owner: Option<ProcessId>,
     pub(super) changes: Vec<Change>,
     /// Of the Performance Schema's setup tables.
     #[serde(default)]
@@ -57,6 +68,54 @@ impl Journal {
         folder.join(format!("{}.json", unique_name("undo")))
     }
 
+    /// Reads it again: another run that ended meanwhile may have handed values over. `None` where it is not there.
+    pub(super) fn read(path: &Path) -> Option<Journal> {
+        serde_json::from_str(&std::fs::read_to_string(path).ok()?).ok()
+    }
+
+    pub(super) fn lock_path(path: &Path) -> PathBuf {
+        path.with_extension("lock")
+    }
+
+    /// Takes a journal for this process, until the file is closed. `None` where another holds it.
+    ///
+    /// A lock, and no process's number: that says nothing in another container or on another host with the same home.
+    pub(super) fn own(path: &Path) -> Result<Option<File>> {
+        let folder = path.parent().unwrap_or(Path::new("/"));
+        std::fs::create_dir_all(folder).map_err(io("cannot make the folder", folder))?;
+        let lock = Journal::lock_path(path);
+        let file = open_lock(&lock).map_err(io("cannot make the lock", &lock))?;
+        Ok(flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok().then_some(file))
+    }
+
+    /// Keeps all other runs from changing journals of this folder, until the file is closed.
+    ///
+    /// # Errors
+    /// Another run held the lock for half a minute.
+    pub(super) fn alone(folder: &Path) -> Result<File> {
+        std::fs::create_dir_all(folder).map_err(io("cannot make the folder", folder))?;
+        let path = folder.join(FOLDER_LOCK);
+        let file = open_lock(&path).map_err(io("cannot make the lock", &path))?;
+        let deadline = Instant::now() + ALONE_BOUND;
+        loop {
+            match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(file),
+                Err(_) if Instant::now() < deadline => std::thread::sleep(Duration::from_millis(20)),
+                Err(errno) => return Err(io("another run of whyso holds the lock", &path)(errno.into())),
+            }
+        }
+    }
+
+    /// Removes it, once nothing is left to be put back.
+    pub(super) fn remove(path: &Path) -> Result<()> {
+        match std::fs::remove_file(path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(io("cannot remove the undo journal", path)(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// On disk, whole, when this returns.
     pub(super) fn write(&self, path: &Path) -> Result<()> {
         let folder = path.parent().unwrap_or(Path::new("/"));
@@ -64,7 +123,6 @@ impl Journal {
         let unfinished = path.with_extension("new");
         let write = || -> std::io::Result<()> {
             use std::io::Write;
-            use std::os::unix::fs::OpenOptionsExt;
             let text = serde_json::to_string_pretty(self)?;
             let mut file = std::fs::OpenOptions::new()
                 .write(true)

@@ -6,6 +6,7 @@
 mod journal;
 pub mod pfs;
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use mysql_async::Conn;
@@ -14,7 +15,6 @@ use mysql_async::prelude::Queryable;
 use crate::error::{Error, Result, refused, server_code};
 use crate::paths::state_dir;
 use crate::throwaway::normal_name;
-use crate::throwaway::state::ProcessId;
 use journal::{Journal, ServerId};
 
 pub use journal::Change;
@@ -25,12 +25,25 @@ use pfs::SetupChange;
 pub struct Undo {
     path: PathBuf,
     journal: Journal,
+    /// The journal is ours as long as this is open.
+    _lock: File,
+}
+
+impl Drop for Undo {
+    fn drop(&mut self) {
+        // Of a journal that is left, the next run asks for the lock.
+        if !self.path.exists() {
+            let _ = std::fs::remove_file(Journal::lock_path(&self.path));
+        }
+    }
 }
 
 /// What became of one change when it was to be undone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Undone {
     PutBack(Change),
+    /// Another run of whyso has set it since, and puts back what it was before this one.
+    HandedOver(Change),
     /// Someone else changed it since, to `now`.
     LeftAlone {
         change: Change,
@@ -58,11 +71,11 @@ impl Undo {
     /// As [`Undo::open`], in another folder.
     pub async fn open_in(folder: &Path, connection: &mut Conn) -> Result<Undo> {
         let server = server_id(connection).await?;
-        let owner = ProcessId::of(std::process::id());
-        Ok(Undo {
-            path: Journal::new_path(folder),
-            journal: Journal { server, owner, changes: Vec::new(), setup: Vec::new() },
-        })
+        let path = Journal::new_path(folder);
+        let Some(lock) = Journal::own(&path)? else {
+            return Err(Error::Build(format!("{} belongs to another run: try again", path.display())));
+        };
+        Ok(Undo { path, journal: Journal { server, changes: Vec::new(), setup: Vec::new() }, _lock: lock })
     }
 
     /// The changed knobs so far, oldest first.
@@ -88,8 +101,7 @@ impl Undo {
         let folder = self.path.parent().unwrap_or(Path::new("/"));
         for (path, journal) in Journal::all(folder)? {
             let is_of_server = journal.server.is_same_life(&self.journal.server);
-            let owner_lives = journal.owner.as_ref().is_some_and(ProcessId::is_alive);
-            if path != self.path && is_of_server && owner_lives && !journal.setup.is_empty() {
+            if path != self.path && is_of_server && !journal.setup.is_empty() && Journal::own(&path)?.is_none() {
                 return Err(Error::PerformanceSchema(
                     "another run of whyso has changed the Performance Schema's setup of this server and is still running: wait for its \
                      end, or leave --pfs away"
@@ -112,6 +124,8 @@ impl Undo {
     /// [`Error::UnknownKnob`], [`Error::ReadOnlyKnob`], [`Error::KnobValue`], or [`Error::Refused`].
     pub async fn set_global(&mut self, connection: &mut Conn, name: &str, value: &str) -> Result<Change> {
         let name = normal_name(name)?;
+        let _alone = Journal::alone(self.folder())?;
+        self.read_again();
         let before = read_global(connection, &name).await?;
         self.journal.changes.push(Change { name: name.clone(), before, after: None });
         self.journal.write(&self.path)?;
@@ -141,6 +155,8 @@ impl Undo {
     /// Those of the first change that can't be put back; it and the older ones stay in the journal.
     pub async fn undo_all(&mut self, connection: &mut Conn) -> Result<Vec<Undone>> {
         let same_life = self.journal.server.is_same_life(&server_id(connection).await?);
+        let _alone = Journal::alone(self.folder())?;
+        self.read_again();
         let mut undone = Vec::new();
         while let Some(change) = self.journal.setup.last() {
             let table = change.table().to_string();
@@ -155,7 +171,7 @@ impl Undo {
         }
         while let Some(change) = self.journal.changes.last().cloned() {
             undone.push(if same_life {
-                undo_one(connection, change).await?
+                undo_one(connection, change, |change| self.hand_over(change)).await?
             } else {
                 Undone::Forgotten(change)
             });
@@ -166,16 +182,35 @@ impl Undo {
         Ok(undone)
     }
 
+    fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new("/"))
+    }
+
+    fn read_again(&mut self) {
+        if let Some(journal) = Journal::read(&self.path) {
+            self.journal = journal;
+        }
+    }
+
+    /// Gives what a setting was to the run that set it after this one: whoever ends last puts the first value back.
+    /// Returns whether there is such a run.
+    fn hand_over(&self, change: &Change) -> Result<bool> {
+        for (path, mut journal) in Journal::all(self.folder())? {
+            let is_of_server = path != self.path && journal.server.is_same_life(&self.journal.server);
+            let is_next = |one: &&mut Change| one.name == change.name && Some(&one.before) == change.after.as_ref();
+            let Some(next) = journal.changes.iter_mut().find(is_next).filter(|_| is_of_server) else { continue };
+            next.before.clone_from(&change.before);
+            journal.write(&path)?;
+            return Ok(true);
+        }
+        Ok(false)
+    }
+
     fn write_or_remove(&self) -> Result<()> {
         if !self.journal.is_empty() {
             return self.journal.write(&self.path);
         }
-        match std::fs::remove_file(&self.path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                Err(crate::error::io("cannot remove the undo journal", &self.path)(error))
-            }
-            _ => Ok(()),
-        }
+        Journal::remove(&self.path)
     }
 }
 
@@ -190,9 +225,10 @@ pub async fn pending_undo_in(folder: &Path, connection: &mut Conn) -> Result<Vec
     let mut pending = Vec::new();
     // the newest run's changes are undone first
     for (path, journal) in Journal::all(folder)?.into_iter().rev() {
-        let owner_lives = journal.owner.as_ref().is_some_and(ProcessId::is_alive);
-        if journal.server.identity == server.identity && !owner_lives {
-            pending.push(Undo { path, journal });
+        if journal.server.identity == server.identity
+            && let Some(lock) = Journal::own(&path)?
+        {
+            pending.push(Undo { path, journal, _lock: lock });
         }
     }
     Ok(pending)
@@ -202,8 +238,15 @@ fn undo_dir() -> Result<PathBuf> {
     Ok(state_dir()?.join("undo"))
 }
 
-async fn undo_one(connection: &mut Conn, change: Change) -> Result<Undone> {
+async fn undo_one(
+    connection: &mut Conn,
+    change: Change,
+    hand_over: impl Fn(&Change) -> Result<bool>,
+) -> Result<Undone> {
     let now = read_global(connection, &change.name).await?;
+    if hand_over(&change)? {
+        return Ok(Undone::HandedOver(change));
+    }
     if now == change.before {
         return Ok(Undone::PutBack(change));
     }
