@@ -67,7 +67,7 @@ impl Actions {
         while purpose == Purpose::Sweep && self.pending.last().is_some_and(|next| next.after <= measured) {
             let Some(action) = self.pending.pop() else { break };
             let record = ActionRecord {
-                text: action.what.to_string(),
+                text: whyso_server::redact::text(&action.what.to_string()),
                 begin_ns: monotonic_ns(),
                 ..ActionRecord::default()
             };
@@ -92,6 +92,8 @@ impl Actions {
             match outcome {
                 Ok(done) => self.new_pid = done.new_pid.or(self.new_pid),
                 Err(error) => {
+                    // It may quote the statement.
+                    let error = whyso_server::redact::text(&error);
                     event(recorder, "error", format!("{}: {error}", record.text));
                     record.error = error;
                 }

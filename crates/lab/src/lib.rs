@@ -122,7 +122,7 @@ pub fn describe(plan: &Plan) -> Result<String, Error> {
     Ok(run::workload(plan)?.describe())
 }
 
-/// A command line as it may be recorded: passwords within DSNs are masked.
+/// A command line as it may be recorded: without passwords.
 pub fn masked_command_line(arguments: impl Iterator<Item = String>) -> Vec<String> {
-    arguments.map(|argument| whyso_server::dsn::mask(&argument)).collect()
+    whyso_server::redact::arguments(arguments)
 }

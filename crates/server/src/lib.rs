@@ -32,6 +32,7 @@ pub mod find;
 pub mod knobs;
 mod page_cache;
 mod paths;
+pub mod redact;
 pub mod schema;
 pub mod snapshot;
 pub mod throwaway;

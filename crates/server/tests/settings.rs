@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::path::{Path, PathBuf};
+
 use common::{folder, run, spec};
 use mysql_async::prelude::Queryable;
 use whyso_server::knobs::{Undo, Undone, pending_undo_in};
