@@ -87,7 +87,7 @@ fn write_all(runs: &[PathBuf], out: &mut impl Write) -> Result<u64> {
         files.sort();
         for path in files {
             let io = |cause| Error::io(&path, cause);
-            let content = File::open(&path).map_err(io)?;
+            let content = private::open_file(&path).map_err(io)?;
             let about = content.metadata().map_err(io)?;
             let mut header = Header::new_gnu();
             header.set_entry_type(EntryType::Regular);

@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Result};
 
 pub(crate) const RUN: &str = "run.json";
+/// More of it is not read.
+pub(crate) const RUN_BYTES_MAX: u64 = 64 << 20;
 pub(crate) const NOTES: &str = "notes.jsonl";
 pub(crate) const MANIFEST: &str = "manifest.jsonl";
 pub(crate) const PRUNED: &str = "pruned.json";

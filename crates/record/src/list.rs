@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
-use crate::layout;
+use crate::{layout, private};
 use crate::read::version::run_of;
 use crate::run::RunInfo;
 use crate::write::is_locked;
@@ -33,7 +33,7 @@ pub fn list_runs(dir: &Path) -> Result<Vec<RunSummary>> {
     for entry in fs::read_dir(dir).map_err(|cause| Error::io(dir, cause))? {
         let path = entry.map_err(|cause| Error::io(dir, cause))?.path();
         // A folder that goes while we look is no recording any more.
-        let Ok(json) = fs::read(path.join(layout::RUN)) else { continue };
+        let Ok(json) = private::read_file(&path.join(layout::RUN), layout::RUN_BYTES_MAX) else { continue };
         let live = is_locked(&path);
         let (run, problems) = run_of(&json, "its run.json");
         let unended =

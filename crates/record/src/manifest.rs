@@ -13,7 +13,7 @@ use std::sync::{LazyLock, Mutex};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
-use crate::layout;
+use crate::{layout, private};
 
 /// More of a manifest is not read: a line has some hundred bytes, and a recording at most some ten thousand files.
 const BYTES_MAX: u64 = 64 << 20;
@@ -53,7 +53,7 @@ impl Manifest {
     pub(crate) fn read(dir: &Path, is_live: bool) -> (Manifest, Vec<String>) {
         let path = dir.join(layout::MANIFEST);
         let mut content = Vec::new();
-        let read = File::open(&path).and_then(|file| file.take(BYTES_MAX).read_to_end(&mut content));
+        let read = private::open_file(&path).and_then(|file| file.take(BYTES_MAX).read_to_end(&mut content));
         let mut manifest = Manifest::default();
         let mut problems = Vec::new();
         match read {
@@ -86,7 +86,7 @@ impl Manifest {
     pub(crate) fn check(&self, path: &Path) -> Result<()> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let Some(listed) = self.digests.get(name.as_ref()) else { return Ok(()) };
-        let file = File::open(path).map_err(|cause| Error::io(path, cause))?;
+        let file = private::open_file(path).map_err(|cause| Error::io(path, cause))?;
         let about = file.metadata().map_err(|cause| Error::io(path, cause))?;
         let identity = Identity::of(&about);
         if checked().contains(&identity) {

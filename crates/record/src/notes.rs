@@ -1,7 +1,6 @@
 //! The user's own notes on a recording. They are no stream of the recorder's: anybody who may write to the folder can add one, while the run goes
 //! on and when it has long ended, and what was sealed stays as it is.
 
-use std::fs;
 use std::io::Write;
 use std::path::Path;
 
@@ -37,7 +36,10 @@ pub fn add_note(dir: &Path, t_ns: i64, text: &str) -> Result<()> {
         return Err(Error::NotARecording(dir.to_path_buf()));
     }
     let run = dir.join(layout::RUN);
-    let (run, _) = run_of(&fs::read(&run).map_err(|cause| Error::io(&run, cause))?, "run.json");
+    let (run, _) = run_of(
+        &private::read_file(&run, layout::RUN_BYTES_MAX).map_err(|cause| Error::io(&run, cause))?,
+        "run.json",
+    );
     if let Some(words) = newer_words(&run) {
         return Err(Error::Newer(words));
     }
@@ -55,10 +57,7 @@ pub fn add_note(dir: &Path, t_ns: i64, text: &str) -> Result<()> {
 /// The notes on a recording; lines that can't be read are left out.
 pub fn notes(dir: &Path) -> Vec<Event> {
     let path = dir.join(layout::NOTES);
-    if fs::metadata(&path).map_or(0, |metadata| metadata.len()) > BYTES_MAX {
-        return Vec::new();
-    }
-    let Ok(bytes) = fs::read(&path) else { return Vec::new() };
+    let Ok(bytes) = private::read_file(&path, BYTES_MAX) else { return Vec::new() };
     let text = String::from_utf8_lossy(&bytes);
     let lines = text.lines().filter_map(|line| serde_json::from_str::<Line>(line).ok());
     let event =
@@ -68,6 +67,8 @@ pub fn notes(dir: &Path) -> Vec<Event> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

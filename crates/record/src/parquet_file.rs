@@ -20,6 +20,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPrope
 use parquet::file::reader::{ChunkReader, Length};
 
 use crate::error::{Error, Result};
+use crate::private;
 
 /// Compression level: measured on the made recording, higher levels cost more and save next to nothing,
 /// since what is left after the encodings is noise.
@@ -85,7 +86,7 @@ pub(crate) struct ParquetFile {
 
 impl ParquetFile {
     pub(crate) fn open(path: &Path) -> Result<ParquetFile> {
-        let file = File::open(path).map_err(|cause| Error::io(path, cause))?;
+        let file = private::open_file(path).map_err(|cause| Error::io(path, cause))?;
         let file_bytes = file.metadata().map_err(|cause| Error::io(path, cause))?.len();
         let footer = unpanicked(path, || {
             let footer = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new());

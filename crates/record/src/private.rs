@@ -2,7 +2,7 @@
 //! from elsewhere may hold links that lead out of it, so none is followed.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io;
+use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -31,6 +31,26 @@ fn options() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.mode(FILE_MODE).custom_flags(OFlags::NOFOLLOW.bits() as i32);
     options
+}
+
+/// Opens a file to read it. Anything but a plain file in the folder itself is refused: a link may lead out of it, and a pipe may never answer.
+pub fn open_file(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no plain file")),
+    }
+}
+
+/// Reads a file that is at most so long.
+pub fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    open_file(path)?.take(bytes_max + 1).read_to_end(&mut content)?;
+    match content.len() as u64 > bytes_max {
+        true => Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it is longer than {bytes_max} bytes"))),
+        false => Ok(content),
+    }
 }
 
 /// Opens a file to write it from its beginning. A symbolic link is refused.
@@ -72,7 +92,12 @@ mod tests {
 
         let link = folder.join("link");
         symlink(&file, &link).unwrap();
-        assert!(create_file(&link).is_err() && append_to_file(&link).is_err());
+        assert!(create_file(&link).is_err() && append_to_file(&link).is_err() && open_file(&link).is_err());
+        let pipe = folder.join("pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        assert!(open_file(&pipe).is_err() && open_file(&folder).is_err());
+        assert!(read_file(&file, 1).is_err());
+        assert_eq!(read_file(&file, 2).unwrap(), b"12");
         assert_eq!(fs::read_to_string(&file).unwrap(), "12");
     }
 }

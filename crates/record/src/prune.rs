@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::layout::{self, Segment};
+use crate::private;
 use crate::list::folder_bytes;
 use crate::write::Disk;
 
@@ -32,7 +33,7 @@ impl Pruned {
     }
 
     pub(crate) fn of(dir: &Path) -> Option<Pruned> {
-        serde_json::from_slice(&fs::read(dir.join(layout::PRUNED)).ok()?).ok()
+        serde_json::from_slice(&private::read_file(&dir.join(layout::PRUNED), layout::RUN_BYTES_MAX).ok()?).ok()
     }
 }
 

@@ -1,7 +1,6 @@
 //! Payloads of the write-ahead frames: each is a whole Arrow IPC stream, schema first, so that a frame can be read without
 //! those before it and a stream may change its columns.
 
-use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
@@ -13,7 +12,7 @@ use arrow::ipc::reader::StreamDecoder;
 use arrow::ipc::writer::StreamWriter;
 
 use crate::error::{Error, Result};
-use crate::frame;
+use crate::{frame, private};
 
 pub(crate) fn encode(batch: &RecordBatch) -> Result<Vec<u8>> {
     let encoded = || -> std::result::Result<Vec<u8>, ArrowError> {
@@ -47,7 +46,7 @@ pub(crate) fn read(path: &Path) -> Result<Recovered> {
 /// The same from where an earlier reading of the file ended, [`Recovered::read_bytes`]; 0: from its beginning.
 pub(crate) fn read_on(path: &Path, from: u64) -> Result<Recovered> {
     let io = |cause| Error::io(path, cause);
-    let mut file = File::open(path).map_err(io)?;
+    let mut file = private::open_file(path).map_err(io)?;
     file.seek(SeekFrom::Start(from)).map_err(io)?;
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes).map_err(io)?;

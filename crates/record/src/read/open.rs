@@ -1,7 +1,6 @@
 //! From a folder to a [`Recording`].
 
 use std::collections::HashMap;
-use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -16,6 +15,7 @@ use crate::error::{Error, Result};
 use crate::layout::{self, Segment};
 use crate::manifest::Manifest;
 use crate::parquet_file::ParquetFile;
+use crate::private;
 use crate::prune::Pruned;
 use crate::run::RunInfo;
 use crate::sorted::{RollupRow, SortedFile};
@@ -131,7 +131,7 @@ fn open_once(dir: &Path, before: Option<&Recording>) -> Result<Recording> {
 
 fn read_run(dir: &Path, manifest: &Manifest, problems: &mut Vec<String>) -> Result<RunInfo> {
     let path = dir.join(layout::RUN);
-    let json = fs::read(&path).map_err(|cause| Error::io(&path, cause))?;
+    let json = private::read_file(&path, layout::RUN_BYTES_MAX).map_err(|cause| Error::io(&path, cause))?;
     let (run, told) = run_of(&json, &path.display().to_string());
     problems.extend(told);
     problems.extend(manifest.check(&path).err().map(|error| error.to_string()));

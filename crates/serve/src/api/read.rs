@@ -187,7 +187,7 @@ pub(super) async fn events(State(site): Shared, Path(id): Path<String>) -> Answe
 pub(super) async fn log(State(site): Shared, Path(id): Path<String>) -> Answer<Json<Value>> {
     reading(site, move |site| {
         let path = server_log_path(&site.recordings.path(&id)?);
-        let Ok(mut file) = std::fs::File::open(&path) else {
+        let Ok(mut file) = whyso_record::private::open_file(&path) else {
             return Ok(Json(json!({ "there": false, "text": "", "left_out_bytes": 0 })));
         };
         let io = |cause| Refused::from(whyso_record::Error::Io { path: path.clone(), cause });
