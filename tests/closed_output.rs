@@ -40,7 +40,11 @@ fn a_run_whose_standard_error_nobody_reads_ends_as_any_other() {
     fs::remove_file(&page).unwrap();
     symlink(&elsewhere, &page).unwrap();
     let refused = place.whyso(&["report", dir.to_str().unwrap()]).output().unwrap();
-    assert!(!refused.status.success() && text(&refused.stderr).contains("can't write"), "{}", text(&refused.stderr));
+    assert!(
+        !refused.status.success() && text(&refused.stderr).contains("can't write"),
+        "{}",
+        text(&refused.stderr)
+    );
     assert_eq!(fs::read_to_string(&elsewhere).unwrap(), "mine");
 }
 
@@ -66,7 +70,8 @@ fn output_that_can_not_be_written_is_an_error_and_a_pipe_that_nobody_reads_is_no
 fn an_argument_need_not_be_utf_8() {
     let place = Place::new();
     let odd = std::ffi::OsStr::from_bytes(b"runs-\xff");
-    let done = place.run(&["--users", "1", "--seconds", "1", "--no-repeat", "--out"]).arg(odd).output().unwrap();
+    let done =
+        place.run(&["--users", "1", "--seconds", "1", "--no-repeat", "--out"]).arg(odd).output().unwrap();
     let said = text(&done.stderr);
     assert!(done.status.success(), "{said}");
     assert!(place.path().join(odd).is_dir());

@@ -290,7 +290,8 @@ mod tests {
     #[test]
     fn without_the_stacks_of_waits_those_of_threads_on_cpus_stay() {
         let mut full = full();
-        let on_cpu = SampledClass { state: Part::Cpu.name().to_string(), ..full.levels[0].wait_classes[0].clone() };
+        let on_cpu =
+            SampledClass { state: Part::Cpu.name().to_string(), ..full.levels[0].wait_classes[0].clone() };
         full.levels[0].wait_classes.push(on_cpu.clone());
         let input = without(full, &[Source::WaitStacks]);
         let level = &input.levels[0];

@@ -8,8 +8,8 @@ use rustix::fs::{FlockOperation, flock};
 use tar::{Archive, Builder, EntryType, Header};
 
 use crate::error::{Error, Result};
-use crate::{layout, private};
 use crate::write::is_locked;
+use crate::{layout, private};
 
 /// Files of one run; more is no recording.
 const FILES_MAX: usize = 100_000;
@@ -82,7 +82,9 @@ fn write_all(runs: &[PathBuf], out: &mut impl Write) -> Result<u64> {
             .map_err(|cause| Error::io(dir, cause))?
             .flatten()
             .map(|entry| entry.path())
-            .filter(|path| fs::symlink_metadata(path).is_ok_and(|about| about.is_file()) && !is_left_over(path))
+            .filter(|path| {
+                fs::symlink_metadata(path).is_ok_and(|about| about.is_file()) && !is_left_over(path)
+            })
             .collect();
         files.sort();
         for path in files {
@@ -180,7 +182,10 @@ impl Coming {
                 return Ok(Coming { dir, _lock: lock });
             }
         }
-        Err(Error::Backup(format!("{COMING_MAX} imports into {} are under way: try again later", runs.display())))
+        Err(Error::Backup(format!(
+            "{COMING_MAX} imports into {} are under way: try again later",
+            runs.display()
+        )))
     }
 }
 

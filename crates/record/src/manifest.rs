@@ -94,7 +94,11 @@ impl Manifest {
         }
         let digest = digest_of(file).map_err(|cause| Error::io(path, cause))?;
         if !listed.contains(&digest) {
-            return Err(Error::damaged(path, "recorded", "it was changed since, by whoever or whatever it was"));
+            return Err(Error::damaged(
+                path,
+                "recorded",
+                "it was changed since, by whoever or whatever it was",
+            ));
         }
         let mut checked = checked();
         if checked.len() >= CHECKED_MAX {
@@ -138,7 +142,13 @@ struct Identity([i64; 5]);
 
 impl Identity {
     fn of(about: &fs::Metadata) -> Identity {
-        Identity([about.dev() as i64, about.ino() as i64, about.len() as i64, about.mtime(), about.mtime_nsec()])
+        Identity([
+            about.dev() as i64,
+            about.ino() as i64,
+            about.len() as i64,
+            about.mtime(),
+            about.mtime_nsec(),
+        ])
     }
 }
 

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::data::Event;
 use crate::error::{Error, Result};
-use crate::{layout, private};
 use crate::read::version::{newer_words, run_of};
+use crate::{layout, private};
 
 /// A longer note is cut, in characters.
 const TEXT_MAX: usize = 2000;

@@ -220,7 +220,8 @@ fn lies_within(column: &ColumnChunkMetaData, file_bytes: u64) -> bool {
 
 /// How many rows a column can hold by its bytes: however alike they are, a page holds no more than so many. A reader allocates by the number of rows.
 fn rows_max(column: &ColumnChunkMetaData) -> i64 {
-    (column.compressed_size().max(0) / PAGE_BYTES_MIN + 1).saturating_mul(PAGE_ROWS as i64 + BATCH_ROWS as i64)
+    (column.compressed_size().max(0) / PAGE_BYTES_MIN + 1)
+        .saturating_mul(PAGE_ROWS as i64 + BATCH_ROWS as i64)
 }
 
 struct Chunks {

@@ -48,7 +48,9 @@ pub fn read_file(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     open_file(path)?.take(bytes_max + 1).read_to_end(&mut content)?;
     match content.len() as u64 > bytes_max {
-        true => Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it is longer than {bytes_max} bytes"))),
+        true => {
+            Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("it is longer than {bytes_max} bytes")))
+        }
         false => Ok(content),
     }
 }

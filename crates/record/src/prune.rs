@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::layout::{self, Segment};
-use crate::private;
 use crate::list::folder_bytes;
+use crate::private;
 use crate::write::Disk;
 
 /// Streams of detail: one row a reading, a thread, a stack or a command. Text tables, one stream a source, are too.
@@ -33,7 +33,8 @@ impl Pruned {
     }
 
     pub(crate) fn of(dir: &Path) -> Option<Pruned> {
-        serde_json::from_slice(&private::read_file(&dir.join(layout::PRUNED), layout::RUN_BYTES_MAX).ok()?).ok()
+        serde_json::from_slice(&private::read_file(&dir.join(layout::PRUNED), layout::RUN_BYTES_MAX).ok()?)
+            .ok()
     }
 }
 

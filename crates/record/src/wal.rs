@@ -6,8 +6,8 @@ use std::panic::{self, AssertUnwindSafe};
 use std::path::Path;
 
 use arrow::array::RecordBatch;
-use arrow::error::ArrowError;
 use arrow::buffer::Buffer;
+use arrow::error::ArrowError;
 use arrow::ipc::reader::StreamDecoder;
 use arrow::ipc::writer::StreamWriter;
 
@@ -99,8 +99,13 @@ mod tests {
     fn payload() -> Vec<u8> {
         let texts = StringArray::from(vec![Some("a"), None, Some("ccc")]);
         let numbers = Int64Array::from(vec![1, 2, 3]);
-        let columns: [(&str, arrow::array::ArrayRef); 2] = [("text", Arc::new(texts)), ("number", Arc::new(numbers))];
-        encode(&RecordBatch::try_from_iter_with_nullable(columns.map(|(name, column)| (name, column, true))).unwrap()).unwrap()
+        let columns: [(&str, arrow::array::ArrayRef); 2] =
+            [("text", Arc::new(texts)), ("number", Arc::new(numbers))];
+        encode(
+            &RecordBatch::try_from_iter_with_nullable(columns.map(|(name, column)| (name, column, true)))
+                .unwrap(),
+        )
+        .unwrap()
     }
 
     proptest! {

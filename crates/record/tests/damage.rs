@@ -116,7 +116,8 @@ fn everything_in(dir: &Path) -> Option<(String, Vec<String>)> {
     let mut content = format!("{:?}", recording.run());
     for info in recording.series() {
         content += &format!("{info:?} {:?}", recording.samples(info.id, None).ok()?);
-        content += &format!("{:?}", recording.envelope(info.id, Window { begin_ns: 0, end_ns: 200 * S }, 2).ok()?);
+        content +=
+            &format!("{:?}", recording.envelope(info.id, Window { begin_ns: 0, end_ns: 200 * S }, 2).ok()?);
     }
     content += &format!("{:?} {:?}", recording.events().ok()?, recording.rows("r").ok()?);
     content += &format!("{:?}", recording.load(None).ok()?);

@@ -8,8 +8,16 @@ const HIDDEN: &str = "***";
 const SECRET_NAMES: [&str; 6] = ["password", "passwd", "pwd", "secret", "token", "passphrase"];
 
 /// Programs whose option -p is a password.
-const CLIENTS: [&str; 8] =
-    ["mysql", "mariadb", "mysqldump", "mariadb-dump", "mysqladmin", "mariadb-admin", "mysqlslap", "mysqlbinlog"];
+const CLIENTS: [&str; 8] = [
+    "mysql",
+    "mariadb",
+    "mysqldump",
+    "mariadb-dump",
+    "mysqladmin",
+    "mariadb-admin",
+    "mysqlslap",
+    "mysqlbinlog",
+];
 
 /// Words of statements after which quoted text is a password.
 const SECRET_WORDS: [&str; 2] = ["identified", "password"];
@@ -124,7 +132,17 @@ mod tests {
         for (text_given, expected) in cases {
             assert_eq!(text(text_given), expected);
         }
-        let given = ["whyso", "record", "--", "/usr/bin/mariadb", "-pgeheim", "--password", "geheim", "-e", "SET PASSWORD = 'geheim'"];
+        let given = [
+            "whyso",
+            "record",
+            "--",
+            "/usr/bin/mariadb",
+            "-pgeheim",
+            "--password",
+            "geheim",
+            "-e",
+            "SET PASSWORD = 'geheim'",
+        ];
         let kept = arguments(given.map(str::to_string).into_iter());
         assert!(!kept.concat().contains("geheim"), "{kept:?}");
         assert_eq!(kept[..4], given[..4]);

@@ -234,7 +234,7 @@ pub(crate) fn snapshots(args: SnapshotsArgs) -> Result<ExitCode> {
             }
             for snapshot in snapshots {
                 writeln!(
-            std::io::stdout(),
+                    std::io::stdout(),
                     "{}  {:>9}  {} tables of {} rows, {}",
                     snapshot.key,
                     whyso_report::number::bytes(snapshot.bytes),

@@ -233,7 +233,11 @@ impl LoadView {
                 };
                 let level = format!("{name}{users}");
                 let line = interval_line(&gathered, &level, news.backlog, origin_ns, &self.shown.percentiles);
-                if self.json { say!("{line}"); } else { let _ = writeln!(std::io::stdout(), "{line}"); }
+                if self.json {
+                    say!("{line}");
+                } else {
+                    let _ = writeln!(std::io::stdout(), "{line}");
+                }
             }
         }
         state.last = Some(transactions.clone());

@@ -99,7 +99,8 @@ pub(crate) fn print_json(
 }
 
 fn write_report(recording: &Recording, explanation: &Explanation, path: &Path) -> Result<()> {
-    let file = whyso_record::private::create_file(path).with_context(|| format!("can't write {}", path.display()))?;
+    let file = whyso_record::private::create_file(path)
+        .with_context(|| format!("can't write {}", path.display()))?;
     let mut out = std::io::BufWriter::new(file);
     let made = ForReport::new(recording, &[])?;
     made.lend(None, |beside| whyso_report::html::write(recording, explanation, beside, &mut out))?;

@@ -94,11 +94,21 @@ pub(crate) fn run(args: BuildsArgs) -> Result<ExitCode> {
         }
         BuildsCommand::Add { name, folder } => {
             let manifest = builds::add(&name, &folder).map_err(Error::Server)?;
-            writeln!(std::io::stdout(), "{name}: {} {}, {}", manifest.flavor, manifest.version, manifest.symbols)?;
+            writeln!(
+                std::io::stdout(),
+                "{name}: {} {}, {}",
+                manifest.flavor,
+                manifest.version,
+                manifest.symbols
+            )?;
         }
         BuildsCommand::Remove { name } => {
             let removed = builds::remove(&name).map_err(Error::Server)?;
-            writeln!(std::io::stdout(), "{}", if removed { format!("removed {name}") } else { format!("{name} was not here") })?;
+            writeln!(
+                std::io::stdout(),
+                "{}",
+                if removed { format!("removed {name}") } else { format!("{name} was not here") }
+            )?;
         }
         BuildsCommand::Start { build, name, set } => start(build, name, &set)?,
         BuildsCommand::Undo { dsn } => undo(dsn)?,
@@ -216,7 +226,7 @@ fn fetch(name: &str) -> Result<()> {
     bar.finish_and_clear();
     let manifest = fetched.map_err(Error::Server)?;
     writeln!(
-            std::io::stdout(),
+        std::io::stdout(),
         "{name}: {} {}, {}, in {}",
         manifest.flavor,
         manifest.version,
@@ -276,7 +286,7 @@ fn stop(name: Option<String>) -> Result<()> {
         }
     };
     writeln!(
-            std::io::stdout(),
+        std::io::stdout(),
         "{}",
         match throwaway::stop_kept(&name).map_err(Error::Server)? {
             Stopped::Now => format!("stopped {name}"),

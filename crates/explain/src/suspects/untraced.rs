@@ -80,7 +80,8 @@ pub(super) fn settle(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
     for claim in claims.iter_mut().filter(|claim| claim.cause == Cause::Unsaturated) {
         claim.ms = claim.ms.min(executing_ms);
     }
-    claims.retain(|claim| claim.cause != Cause::Unsaturated || claim.is_first || waiting.value < QUEUEING_MAX);
+    claims
+        .retain(|claim| claim.cause != Cause::Unsaturated || claim.is_first || waiting.value < QUEUEING_MAX);
     claims
 }
 

@@ -101,7 +101,11 @@ impl Undo {
         let folder = self.path.parent().unwrap_or(Path::new("/"));
         for (path, journal) in Journal::all(folder)? {
             let is_of_server = journal.server.is_same_life(&self.journal.server);
-            if path != self.path && is_of_server && !journal.setup.is_empty() && Journal::own(&path)?.is_none() {
+            if path != self.path
+                && is_of_server
+                && !journal.setup.is_empty()
+                && Journal::own(&path)?.is_none()
+            {
                 return Err(Error::PerformanceSchema(
                     "another run of whyso has changed the Performance Schema's setup of this server and is still running: wait for its \
                      end, or leave --pfs away"
@@ -197,8 +201,11 @@ impl Undo {
     fn hand_over(&self, change: &Change) -> Result<bool> {
         for (path, mut journal) in Journal::all(self.folder())? {
             let is_of_server = path != self.path && journal.server.is_same_life(&self.journal.server);
-            let is_next = |one: &&mut Change| one.name == change.name && Some(&one.before) == change.after.as_ref();
-            let Some(next) = journal.changes.iter_mut().find(is_next).filter(|_| is_of_server) else { continue };
+            let is_next =
+                |one: &&mut Change| one.name == change.name && Some(&one.before) == change.after.as_ref();
+            let Some(next) = journal.changes.iter_mut().find(is_next).filter(|_| is_of_server) else {
+                continue;
+            };
             next.before.clone_from(&change.before);
             journal.write(&path)?;
             return Ok(true);

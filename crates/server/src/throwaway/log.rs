@@ -111,8 +111,12 @@ mod tests {
             "the server does not know the knob 'innodb_bufer_pool': check its spelling, or whether MariaDB 10.11 has it"
         );
         assert!(explained("[ERROR] mysqld: unknown option '--frobnicate'").contains("the knob 'frobnicate'"));
-        let missing = ["[Warning] [Server] unknown variable 'loose_wsrep_on=0'.", "[ERROR] [Server] unknown variable 'innodb_log_file_size=4M'."];
-        let missing = explain(&missing.map(str::to_string), "MySQL 9.7", "it exited with status 1").to_string();
+        let missing = [
+            "[Warning] [Server] unknown variable 'loose_wsrep_on=0'.",
+            "[ERROR] [Server] unknown variable 'innodb_log_file_size=4M'.",
+        ];
+        let missing =
+            explain(&missing.map(str::to_string), "MySQL 9.7", "it exited with status 1").to_string();
         assert!(missing.contains("the knob 'innodb_log_file_size'"), "{missing}");
         assert_eq!(
             explained("[ERROR] /usr/sbin/mariadbd: Error while setting value 'abc' to 'innodb_flush_method'"),

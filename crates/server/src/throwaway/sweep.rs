@@ -67,7 +67,9 @@ fn sweep_one(folder: &Path) -> Option<Swept> {
         (_, Ok(Some(State { kept: Some(_), .. }))) => return None,
         (Owner::Gone(lock), _) => lock,
         (Owner::Unknown, Ok(Some(_))) => {
-            return left("an older version of whyso made it: remove it by hand once its server has ended".to_string());
+            return left(
+                "an older version of whyso made it: remove it by hand once its server has ended".to_string(),
+            );
         }
         // its owner is between making the folder and locking it, or crashed there: then it is empty
         (Owner::Unknown, _) => {
