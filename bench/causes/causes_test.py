@@ -141,7 +141,7 @@ class SetUps(unittest.TestCase):
         self.assertIn("--no-trace", live["without-tracer"].flags)
         self.assertEqual((live["without-tracer"].stacks, live["without-stacks"].stacks), ("", "none"))
         self.assertEqual(live["without-pfs"].settings["performance_schema"], "OFF")
-        self.assertEqual(len({recipe(setup.build, one) for one in [setup.planted, *live.values()]}), 4)
+        self.assertEqual(len({recipe(setup.build, one) for one in [setup.planted, *live.values()]}), 5)
 
 
 class Log(unittest.TestCase):
