@@ -130,7 +130,11 @@ fn assert_why_is_told(place: &Place, run: &Path) {
     }
     let refused = output(&mut place.whyso(&["why", run, "--without", "stacks,disk"]));
     assert_eq!(refused.status.code(), Some(2));
-    assert!(text(&refused.stderr).contains("give any of tracer, stacks, pfs"), "{}", text(&refused.stderr));
+    assert!(
+        text(&refused.stderr).contains("give any of tracer, stacks, waits, pfs"),
+        "{}",
+        text(&refused.stderr)
+    );
 }
 
 #[test]

@@ -23,6 +23,8 @@ pub enum Error {
     Io { path: PathBuf, cause: io::Error },
     #[error("{path} can't be read as {what}: {cause}")]
     Damaged { path: PathBuf, what: &'static str, cause: String },
+    #[error("{0} is not what was recorded: its digest in the manifest is another one")]
+    Changed(PathBuf),
     #[error("the recording has no series {0}")]
     NoSuchSeries(u32),
     #[error("the recorder has ended: {0}")]

@@ -82,7 +82,7 @@ impl Manifest {
     /// Checks a file, once in this process as long as it stays as it is. One that is not listed is taken as it is.
     ///
     /// # Errors
-    /// [`Error::Damaged`] where it is not what was recorded, or it can't be read.
+    /// [`Error::Changed`] where it is not what was recorded, [`Error::Io`] where it can't be read.
     pub(crate) fn check(&self, path: &Path) -> Result<()> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let Some(listed) = self.digests.get(name.as_ref()) else { return Ok(()) };
@@ -94,11 +94,7 @@ impl Manifest {
         }
         let digest = digest_of(file).map_err(|cause| Error::io(path, cause))?;
         if !listed.contains(&digest) {
-            return Err(Error::damaged(
-                path,
-                "recorded",
-                "it was changed since, by whoever or whatever it was",
-            ));
+            return Err(Error::Changed(path.to_path_buf()));
         }
         let mut checked = checked();
         if checked.len() >= CHECKED_MAX {

@@ -228,6 +228,7 @@ fn everything_comes_back() {
             "collections-000001_000003.parquet",
             "events-000001_000003.parquet",
             "load-000001_000003.parquet",
+            "manifest.jsonl",
             "rollup-10s-000001_000003.parquet",
             "rollup-2min-000001_000003.parquet",
             "rows-process%2Dlist-000003.parquet",
@@ -380,7 +381,7 @@ fn a_damaged_file_is_told_and_the_rest_is_read() {
     assert_eq!(recording.samples(series, None).unwrap().value, [1.0, 2.0]);
     assert_eq!(recording.events().unwrap(), []);
     let problems = recording.problems().join("\n");
-    assert!(problems.contains("events-000001.parquet can't be read as Parquet"), "{problems}");
+    assert!(problems.contains("events-000001.parquet is not what was recorded"), "{problems}");
     assert!(problems.contains("samples-000002.wal: its last 12 bytes are not whole"), "{problems}");
     assert!(problems.contains("the recorder ended without finishing"), "{problems}");
     assert_eq!(recording.problems().len(), 3);

@@ -87,9 +87,12 @@ fn word_without_secret(word: &str) -> String {
 /// Quoted text after a word that says that a password follows. To the end of the text: what ends a statement within quotes is not looked into.
 fn without_literals(text: &str) -> String {
     let lower = text.to_ascii_lowercase();
-    let Some(from) = SECRET_WORDS.iter().filter_map(|word| lower.find(word)).min() else {
-        return text.to_string();
+    let is_end = |one: Option<char>| one.is_none_or(|one| one.is_whitespace() || "(;'\"".contains(one));
+    let stands_alone = |at: usize, word: &str| {
+        is_end(lower[..at].chars().next_back()) && is_end(lower[at + word.len()..].chars().next())
     };
+    let found = |word: &&str| lower.match_indices(*word).map(|(at, _)| at).find(|at| stands_alone(*at, word));
+    let Some(from) = SECRET_WORDS.iter().filter_map(found).min() else { return text.to_string() };
     let mut kept = text[..from].to_string();
     let mut quote = None;
     for one in text[from..].chars() {

@@ -2,9 +2,7 @@
 
 mod common;
 
-use std::path::{Path, PathBuf};
-
-use common::{folder, run, spec};
+use common::{folder, journals_in, run, spec};
 use mysql_async::prelude::Queryable;
 use whyso_server::knobs::{Undo, Undone, pending_undo_in};
 use whyso_server::{Dsn, Error, ThrowAway};
@@ -41,12 +39,6 @@ async fn knobs_are_put_back_but_for_those_that_someone_else_changed() {
     let left: Option<u32> = connection.query_first("SELECT @@GLOBAL.max_connections").await.unwrap();
     assert_eq!(left, Some(300));
     assert_eq!(journals_in(&journals).len(), 0);
-}
-
-/// The journals; locks stay beside them.
-fn journals_in(folder: &Path) -> Vec<PathBuf> {
-    let paths = std::fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
-    paths.filter(|path| path.extension().is_some_and(|extension| extension == "json")).collect()
 }
 
 #[tokio::test]
@@ -117,6 +109,8 @@ async fn what_a_crashed_run_changed_is_found_and_put_back() {
     let now: Option<u64> = connection.query_first("SELECT @@GLOBAL.sync_binlog").await.unwrap();
     assert_eq!(now.map(|now| now.to_string()), Some(before));
     assert!(pending_undo_in(&journals, &mut connection).await.unwrap().is_empty());
+
+    drop(pending);
 
     // a server that was started anew has forgotten what was set
     journal["server"]["started_s"] = 1.into();

@@ -102,7 +102,7 @@ fn open_once(dir: &Path, before: Option<&Recording>) -> Result<Recording> {
         let checked = if segment.sealed && !is_known { manifest.check(&segment.path) } else { Ok(()) };
         let added = checked.and_then(|()| recording.add(segment, before));
         match added {
-            Err(Error::Damaged { .. }) if segment.sealed => {
+            Err(Error::Damaged { .. } | Error::Changed(_)) if segment.sealed => {
                 let problem =
                     added.err().map(|error| format!("{error}; what it held is missing")).unwrap_or_default();
                 recording.problems.push(problem);

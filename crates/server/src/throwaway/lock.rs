@@ -4,6 +4,7 @@
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 
@@ -11,6 +12,7 @@ use crate::error::{Result, io};
 
 const OWNER: &str = "owner.lock";
 const SERVER: &str = "server.lock";
+const ENDS_WITHIN: Duration = Duration::from_secs(3);
 
 fn open(path: &Path) -> std::io::Result<File> {
     OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
@@ -49,8 +51,15 @@ pub(super) fn for_server(folder: &Path) -> std::io::Result<File> {
     Ok(file)
 }
 
-/// Whether a process of the server's runs, wherever that is.
+/// Whether a process of the server's still runs after a moment, wherever that is: what it started may end a little later than itself.
 pub(super) fn runs(folder: &Path) -> bool {
     let Ok(file) = OpenOptions::new().write(true).open(folder.join(SERVER)) else { return false };
-    flock(&file, FlockOperation::NonBlockingLockExclusive).is_err()
+    let deadline = Instant::now() + ENDS_WITHIN;
+    while flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
+        if Instant::now() >= deadline {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    false
 }

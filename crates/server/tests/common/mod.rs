@@ -1,6 +1,6 @@
 //! What the tests share: a small throw-away server of the machine's own MariaDB.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use mysql_async::prelude::Queryable;
 use whyso_server::{Dsn, StartSpec, find};
@@ -26,4 +26,11 @@ pub(crate) async fn run(dsn: &Dsn, statements: &[&str]) {
         connection.query_drop(*statement).await.unwrap();
     }
     connection.disconnect().await.unwrap();
+}
+
+/// The undo journals in a folder; their locks stay beside them.
+#[allow(dead_code)] // not every test file changes settings
+pub(crate) fn journals_in(folder: &Path) -> Vec<PathBuf> {
+    let paths = std::fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
+    paths.filter(|path| path.extension().is_some_and(|extension| extension == "json")).collect()
 }
