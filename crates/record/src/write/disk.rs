@@ -113,14 +113,21 @@ impl Disk {
             return Err(cause);
         }
         // First the digest: a file that is not there yet is not missed, and one without a digest would be taken as it is.
-        self.list(name, bytes)?;
+        if let Err(cause) = self.list(name, bytes) {
+            let _ = fs::remove_file(&temporary);
+            return Err(cause);
+        }
         fs::rename(&temporary, self.dir.join(name))?;
         self.handle.sync_all()
     }
 
     fn list(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let mut manifest = private::append_to_file(&self.dir.join(MANIFEST))?;
-        manifest.write_all(manifest::line(name, bytes)?.as_bytes())?;
+        let whole_bytes = manifest.metadata()?.len();
+        manifest.write_all(manifest::line(name, bytes)?.as_bytes()).inspect_err(|_| {
+            // Half a line would damage the next one. Shrinking needs no space.
+            let _ = manifest.set_len(whole_bytes);
+        })?;
         manifest.sync_data()
     }
 
