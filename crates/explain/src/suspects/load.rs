@@ -112,14 +112,16 @@ fn unsaturated(case: &Case) -> Option<Claim> {
     if 1.0 - used < IDLE_MIN || generator::saturated_why(level, case.machine).is_some() {
         return None;
     }
+    // Users who pause most of the time may wait for a CPU at the same moments, although the CPUs are idle on average: more of them would get more done.
+    // A lock that they queue for may be held all the time, however long they pause.
+    let is_queue = |part: Part| part.is_waiting() && !(paused && part == Part::Runqueue);
     let queueing_ms = match case.budget {
-        Some(budget) => budget.parts.iter().filter(|one| one.part.is_waiting()).map(|one| one.ms).sum(),
+        Some(budget) => budget.parts.iter().filter(|one| is_queue(one.part)).map(|one| one.ms).sum(),
         None => case.counts(&["Innodb_row_lock_time"]).0,
     };
     let queueing = case.share(queueing_ms);
-    // Of users who are outside of transactions most of the time, what happens within them bounds nothing.
-    let is_bounded = queueing >= QUEUEING_MAX || case.still_rising == Some(false);
-    if is_bounded && !paused {
+    let has_stopped = case.still_rising == Some(false) && !paused;
+    if queueing >= QUEUEING_MAX || has_stopped {
         return None;
     }
     if level.users == 1 && !paused {
