@@ -3,7 +3,7 @@
 use whyso_explain::hidden::{Source, without};
 use whyso_explain::model::{
     ActionInput, Counter, Explanation, Gauge, Input, LevelInput, LevelVerdict, Machine, Pacing, SeriesName,
-    SloInput, StatementTime,
+    SloInput, StatementTime, StatementWork,
 };
 use whyso_record::Recording;
 use whyso_record::data::{Kind, SeriesId, SeriesKey};
@@ -88,7 +88,19 @@ pub fn input(recording: &Recording) -> Result<Input, Error> {
         process,
         performance_schema,
         performance_schema_lost,
+        statement_work: run.statement_work.iter().map(statement_work).collect(),
     })
+}
+
+fn statement_work(work: &whyso_record::run::StatementWork) -> StatementWork {
+    StatementWork {
+        kind: work.kind.clone(),
+        rows_sent: work.rows_sent as f64,
+        rows_read: work.rows_read as f64,
+        rows_sorted: work.rows_sorted as f64,
+        rows_in_temporary_tables: work.rows_in_temporary_tables as f64,
+        rows_rejected: work.rows_rejected.map(|rows| rows as f64),
+    }
 }
 
 /// What can be said of a level without anything that was watched: its throughput's interval, whether it was steady, and

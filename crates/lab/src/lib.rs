@@ -68,6 +68,7 @@ mod source_files;
 mod sql_trace;
 mod stacks;
 mod stacks_now;
+mod statement_work;
 mod statements;
 mod study;
 mod sweep;

@@ -29,7 +29,7 @@ use crate::source::Around;
 use crate::sql_trace::ToFollow;
 use crate::sweep::{Sweep, Todo, best, todo};
 use crate::tracing::{ToTrace, Tracing};
-use crate::{Error, Plan};
+use crate::{Error, Plan, statement_work};
 
 /// How long a lost connection is made anew, in runs that restart the server on purpose.
 pub(crate) const RECONNECT_TIME_MAX: Duration = Duration::from_secs(60);
@@ -171,6 +171,9 @@ impl Lab<'_> {
         if let Some(what) = unsettled {
             info.not_measured.push(format!("a server at rest: when the first level began, {what}"));
         }
+        let found = self.execute_each_statement();
+        info.statement_work = found.work;
+        info.not_measured.extend(found.not_measured);
 
         let users_max = self.plan.users.iter().copied().max().unwrap_or(1);
         let mut spec = LoadSpec::new(self.tested.target(), users_max, self.plan.seed);
@@ -320,6 +323,15 @@ impl Lab<'_> {
         if let Err(error) = copied {
             self.listener.hear(News::Warning(&format!("the server's log could not be kept: {error}")));
         }
+    }
+
+    /// With cold caches nothing is executed: the first level is to find them cold.
+    fn execute_each_statement(&self) -> statement_work::Found {
+        if self.plan.cold {
+            return statement_work::Found::default();
+        }
+        self.listener.hear(News::Step("executing each statement once"));
+        self.runtime.block_on(statement_work::measure(&self.tested.dsn, &self.workload, self.plan.seed))
     }
 
     fn settle(&self) -> Result<Option<String>, Error> {

@@ -45,6 +45,9 @@ pub struct RunInfo {
     /// First at the start, then one each minute, last at the end.
     pub anchors: Vec<Anchor>,
     pub levels: Vec<Level>,
+    /// One execution of each kind of statement that only reads, before the first level; empty where none was executed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub statement_work: Vec<StatementWork>,
     /// What was done to the server in mid-run, on request.
     #[serde(default)]
     pub actions: Vec<ActionRecord>,
@@ -91,6 +94,23 @@ impl RunInfo {
         let rates: Vec<Option<f64>> = swept.map(|level| level.result.rate_per_s).collect();
         rates.iter().all(Option::is_some) && rates.windows(2).any(|pair| pair[0] != pair[1])
     }
+}
+
+/// What the server did for one execution of a statement, alone and with warm caches, by its own counts for the session.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StatementWork {
+    /// Kind of statement, as in [`LevelResult::by_statement`].
+    pub kind: String,
+    /// From sending it to the end of its answer.
+    pub seconds: f64,
+    pub rows_sent: u64,
+    /// Rows that were read from tables, also from temporary ones.
+    pub rows_read: u64,
+    pub rows_sorted: u64,
+    /// Rows that were entered into temporary tables.
+    pub rows_in_temporary_tables: u64,
+    /// Rows that were read and met no condition, by the server's analysis of an execution; `None` where the server has none.
+    pub rows_rejected: Option<u64>,
 }
 
 /// Facts about the machine that whyso runs on.

@@ -42,6 +42,8 @@ const NOW_AND_THEN: Duration = Duration::from_secs(5);
 const SELDOM: Duration = Duration::from_secs(10);
 /// Who waits for whom is looked at as often, or more often where the interval is shorter.
 const LOCK_WAITS_INTERVAL: Duration = Duration::from_millis(500);
+/// The process list is a sample of what sessions do: a level of some seconds has too few of them at a slower pace.
+const SESSIONS_INTERVAL: Duration = Duration::from_millis(200);
 /// The process list is read this long after it was looked who waits, which says who of its sessions waits for rows.
 const AFTER_LOCK_WAITS_NS: i64 = 50_000_000;
 const INTERVAL_MIN: Duration = Duration::from_millis(100);
@@ -274,7 +276,8 @@ impl Watcher {
             | Place::AddOn(_) => &spec.server_host,
         };
         let interval = match place {
-            Place::ServerOften | Place::ServerOftenAfter => LOCK_WAITS_INTERVAL.min(spec.interval),
+            Place::ServerOften => LOCK_WAITS_INTERVAL.min(spec.interval),
+            Place::ServerOftenAfter => SESSIONS_INTERVAL.min(spec.interval),
             Place::ServerNowAndThen => NOW_AND_THEN.max(spec.interval),
             Place::ServerSeldom => SELDOM.max(spec.interval),
             Place::ServerSlowly => spec.slow_interval.max(spec.interval),

@@ -32,6 +32,23 @@ pub struct Input {
     /// The server's status variables `Performance_schema_…_lost` as they were last read, counted since its start.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub performance_schema_lost: BTreeMap<String, f64>,
+    /// What one execution of each kind of statement does; empty where none was executed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub statement_work: Vec<StatementWork>,
+}
+
+/// Rows that one execution of a kind of statement handles, by the server's own counts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StatementWork {
+    /// As in [`StatementTime`].
+    pub kind: String,
+    pub rows_sent: f64,
+    /// Also those of temporary tables.
+    pub rows_read: f64,
+    pub rows_sorted: f64,
+    pub rows_in_temporary_tables: f64,
+    /// Rows that were read and met no condition; `None` where the server does not count them.
+    pub rows_rejected: Option<f64>,
 }
 
 /// How the Performance Schema was set in a run.

@@ -4,6 +4,7 @@ use super::case::Case;
 use super::claim::{Claim, Class};
 use super::model::Cause;
 use super::plans;
+use super::statement_work;
 use crate::activities::Activity;
 use crate::model::Part;
 use crate::numbers;
@@ -42,7 +43,9 @@ const WORK: [Work; 6] = [
 /// Gives the claims the CPU time that stacks show to be theirs, and makes those that no counter had made. Claims to CPU time that stacks do not
 /// bear out lose it.
 pub(super) fn settle(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
-    let Some(activities) = &case.level.activities else { return plans::inferred(case, claims) };
+    let Some(activities) = &case.level.activities else {
+        return statement_work::settle(case, claims);
+    };
     for Work { cause, activity, what } in WORK {
         // The time of a handshake, as clients measured it, holds the server's work on it.
         if cause == Cause::ConnectionChurn

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::level::{Level, levels_evidence};
-use crate::model::{Budget, Counter, Evidence, FileWait, Machine, Part, SeriesName};
+use crate::model::{Budget, Counter, Evidence, FileWait, Input, Machine, Part, SeriesName, StatementWork};
 use crate::others;
 use crate::regime::Shape;
 use crate::sessions::Sessions;
@@ -23,6 +23,8 @@ pub(super) struct Case<'a, 'b> {
     pub(super) is_elsewhere: bool,
     pub(super) machine: &'b Machine,
     pub(super) variables: &'b BTreeMap<String, String>,
+    /// What one execution of each kind of statement does.
+    pub(super) work: &'b [StatementWork],
     pub(super) response_ms: f64,
     pub(super) transactions: f64,
     /// More users would give more throughput; `None` where one level can't say.
@@ -43,8 +45,7 @@ impl<'a, 'b> Case<'a, 'b> {
         levels: &'b [Level<'a>],
         shape: Option<&Shape>,
         budgets: &'b [Budget],
-        machine: &'b Machine,
-        variables: &'b BTreeMap<String, String>,
+        input: &'b Input,
     ) -> Option<Case<'a, 'b>> {
         let response_ms = level.latency_mean_ms?;
         if level.transactions == 0 || level.seconds <= 0.0 {
@@ -62,8 +63,9 @@ impl<'a, 'b> Case<'a, 'b> {
             level,
             levels,
             budget,
-            machine,
-            variables,
+            machine: &input.machine,
+            variables: &input.variables,
+            work: &input.statement_work,
             response_ms,
             transactions,
             still_rising,

@@ -76,6 +76,7 @@ fn cpu(case: &Case) -> Option<Claim> {
     Some(
         Claim::new(Cause::Cpu, what, why)
             .certain(certainty)
+            .by(if case.level.activities.is_some() { Class::Measured } else { Class::Inferred })
             .rests_on(evidence)
             .rests_on([case.level_quantity("cpu")]),
     )

@@ -129,7 +129,7 @@ pub(super) fn limit(case: &Case, accused: &[Accused]) -> Option<Limit> {
             };
             let own_ms = match group {
                 _ if !is_counted || group != resource => 0.0,
-                Resource::Unknown => one.share * case.response_ms,
+                Resource::Unknown => one.share * case.response_ms - one.cpu_ms,
                 _ => one.claim.ms,
             };
             let work_ms = if at_cpus == resource { one.cpu_ms } else { 0.0 };

@@ -29,6 +29,7 @@ mod plans;
 mod quota;
 mod rows;
 mod sampled_waits;
+mod statement_work;
 mod statements;
 mod tables;
 mod untraced;
@@ -92,7 +93,7 @@ pub(crate) fn suspects(
     let Some(level) = about.and_then(|at| levels.get(at)) else {
         return Suspected::default();
     };
-    let Some(case) = Case::new(level, levels, shape, budgets, &input.machine, &input.variables) else {
+    let Some(case) = Case::new(level, levels, shape, budgets, input) else {
         return Suspected::default();
     };
     if let Some(claim) = load::hardly_asked(&case) {
@@ -117,7 +118,7 @@ pub(crate) fn suspects(
     let limit = limit::limit(&case, &accused);
     rank(&mut accused, &mut possible);
     if accused.is_empty() {
-        accused.push(Accused { claim: unknown(&case, 0.0), share: 0.0, cpu_ms: 0.0 });
+        accused.push(Accused { claim: unknown(&case, 0.0, &[]), share: 0.0, cpu_ms: 0.0 });
     }
     let runner_up = runner_up(&accused);
     let suspects = accused.into_iter().enumerate();
@@ -240,7 +241,11 @@ fn accuse(case: &Case) -> Accusation {
     claims.extend(plans::claims(case));
     let claims = activities::settle(case, classes::settle(case, claims));
     let claims = sampled_waits::settle(case, untraced::settle(case, claims));
-    let claims = commits::settle(case, claims);
+    let mut claims = commits::settle(case, claims);
+    let instead = statement_work::may_be_instead(case, &claims);
+    if !instead.is_empty() {
+        claims.retain(|claim| claim.cause != Cause::Cpu);
+    }
 
     let own_lock_ms: f64 = claims.iter().map(|claim| claim.lock_ms).sum();
     // The CPUs' pool can't hold what was measured to be someone's own, such as the attempts that a deadlock ended.
@@ -267,8 +272,9 @@ fn accuse(case: &Case) -> Accusation {
     // A pause that a script asks for has no cause to be found.
     let open_ms = (case.response_ms - claimed_ms - case.ms(Part::ClientPause)).max(0.0);
     if case.share(open_ms) >= SHARE_MIN {
-        let claim = unknown(case, (case.lock_ms() - own_lock_ms).max(0.0));
-        accused.push(Accused { share: case.share(open_ms), cpu_ms: 0.0, claim });
+        let claim = unknown(case, (case.lock_ms() - own_lock_ms).max(0.0), &instead);
+        let cpu_ms = if instead.is_empty() { 0.0 } else { cpu.for_cpu_ms.min(open_ms) };
+        accused.push(Accused { share: case.share(open_ms), cpu_ms, claim });
     }
     Accusation { accused, possible, claimed_ms }
 }
@@ -362,8 +368,8 @@ fn overclaimed_finding(case: &Case, claimed_ms: f64) -> Finding {
     Finding { id: "suspects-overlap".to_string(), text, evidence }
 }
 
-/// What nobody claims, and what to measure next.
-fn unknown(case: &Case, lock_ms: f64) -> Claim {
+/// What nobody claims, and what to measure next. `instead`: causes that may fill the CPUs, of whose work no stacks were sampled.
+fn unknown(case: &Case, lock_ms: f64, instead: &[Cause]) -> Claim {
     let unit = case.unit();
     let open = [
         Part::Other,
@@ -375,7 +381,9 @@ fn unknown(case: &Case, lock_ms: f64) -> Claim {
         Part::TransitIn,
     ];
     let largest = open.into_iter().max_by(|a, b| case.ms(*a).total_cmp(&case.ms(*b))).unwrap_or(Part::Other);
-    let why = if let Some(why) = untraced::unknown(case) {
+    let why = if let Some(used) = case.cpus_used().filter(|_| !instead.is_empty() && case.are_cpus_full()) {
+        unknown_work(case, used, instead)
+    } else if let Some(why) = untraced::unknown(case) {
         why
     } else if case.is_elsewhere {
         "the counters do not show what it was waited for; record the server on its own machine next, where its threads can be traced".to_string()
@@ -397,6 +405,18 @@ fn unknown(case: &Case, lock_ms: f64) -> Claim {
         .certain(CERTAINTY_OF_UNKNOWN)
         .rests_on([case.level_quantity("latency_mean_ms")])
         .rests_on(case.parts(&[Part::Lock, largest]))
+}
+
+/// The CPUs are full, and nothing shows what with.
+fn unknown_work(case: &Case, used: f64, instead: &[Cause]) -> String {
+    let causes: Vec<String> = instead.iter().map(|cause| cause.name().to_string()).collect();
+    format!(
+        "{} of the CPUs that the server may use were busy, and without sampled stacks it is not known whether that is the statements' ordinary work, \
+         or the work of {}{}; sample stacks next",
+        numbers::percent(used),
+        numbers::list(&causes),
+        statements::busiest(case)
+    )
 }
 
 impl Accused {

@@ -3,7 +3,6 @@
 use super::case::Case;
 use super::claim::{Claim, Class};
 use super::model::Cause;
-use super::statements;
 use crate::activities::{Activities, Activity};
 use crate::model::{Part, SeriesName};
 use crate::numbers;
@@ -26,14 +25,6 @@ const SORTED_OF_SCANNED_MIN: f64 = 0.2;
 /// Adding up a row takes at least this share of the CPU time that reading it takes (SUM over 200 rows: 0.12 to 0.31 on six builds): less of it shows
 /// that rows were read in vain.
 const ADDED_UP_SHARE: f64 = 0.12;
-
-/// Rows of a transaction from which on a statement that takes most of the time is held to be the one that reads or sorts them.
-const INFERRED_READ_MIN: f64 = 500.0;
-const INFERRED_SORTED_MIN: f64 = 150.0;
-/// Of the rows that are read, the share that may be sent or changed.
-const INFERRED_USED_MAX: f64 = 0.1;
-/// Rows may be added up, which no counter counts.
-const CERTAINTY_INFERRED: f64 = 0.7;
 
 /// What sampled stacks decide.
 pub(super) const CAUSES: [Cause; 2] = [Cause::FullScan, Cause::TmpTableSort];
@@ -130,36 +121,9 @@ pub(super) fn sampled(case: &Case, activities: &Activities) -> Vec<(Cause, &'sta
     shares
 }
 
-/// Without stacks: where one kind of statement takes most of the statements' time, and most rows of a transaction are sorted or read in vain, the
-/// CPU time is divided as the statements' time is.
-pub(super) fn inferred(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
-    let is_divided = |claim: &Claim| CAUSES.contains(&claim.cause) && claim.cpu_share > 0.0;
-    let Some((kind, share)) = statements::dominant(case).filter(|_| !claims.iter().any(is_divided)) else {
-        return claims;
-    };
-    let Some(rows) = RowsRead::of(case) else { return claims };
-    let is_sort = rows.sorted >= INFERRED_SORTED_MIN && rows.sorted >= SORTED_OF_SCANNED_MIN * rows.read;
-    let is_in_vain = rows.read >= INFERRED_READ_MIN && rows.used <= INFERRED_USED_MAX * rows.read;
-    let (cause, what, did) = if is_sort {
-        (Cause::TmpTableSort, "statements that sort or make temporary tables hold", "sorted")
-    } else if is_in_vain {
-        (Cause::FullScan, "statements that read many rows for few results hold", "sent or changed")
-    } else {
-        return claims;
-    };
-    let count = if is_sort { rows.sorted } else { rows.used };
-    let unit = case.unit();
-    let why = format!(
-        "a {unit} reads {} rows, of which {} are {did}, and {} of the statements' time is that of {kind}",
-        numbers::plain(rows.read),
-        numbers::plain(count),
-        numbers::percent(share)
-    );
-    let (_, series) = case.counts(&["Handler_read_rnd_next", "Handler_read_next", "Sort_rows"]);
-    claims.retain(|claim| claim.cause != cause || claim.ms > 0.0);
-    let claim = Claim::new(cause, what, why).holds_cpu(share).certain(CERTAINTY_INFERRED).by(Class::Inferred);
-    claims.push(claim.rests_on(case.all_series(&series)));
-    claims
+/// Returns the rows that a transaction reads one after the other, by the server's counters.
+pub(super) fn rows_read(case: &Case) -> Option<f64> {
+    RowsRead::of(case).map(|rows| rows.read)
 }
 
 /// The CPUs' time is that of statements that scan where nearly all of them do.

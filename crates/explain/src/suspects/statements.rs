@@ -8,19 +8,38 @@ use crate::numbers;
 /// A kind of statement with a smaller share of the statements' time does not stand out.
 const SHARE_MIN: f64 = 0.25;
 
-/// One with this share decides what a transaction's counters are mostly about.
-const DOMINANT_SHARE: f64 = 0.5;
-
 /// Returns the statement that most of the statements' time was of, as a part of a sentence: by the Performance Schema where it was on, or else as the
 /// load generator measured it. Empty where none stands out.
 pub(super) fn busiest(case: &Case) -> String {
     untraced::main_statement(case).or_else(|| by_load(case)).map_or(String::new(), |text| format!("; {text}"))
 }
 
-/// Returns the kind of statement that the load generator spent most of the statements' time on, with its share of that time; `None` where nobody measured
-/// it, or none has half of it.
-pub(super) fn dominant<'b>(case: &Case<'_, 'b>) -> Option<(&'b str, f64)> {
-    by_time(case).filter(|(_, share)| *share >= DOMINANT_SHARE)
+/// What the executions of one kind of statement took, as the load generator measured it.
+pub(super) struct KindTime<'b> {
+    pub(super) kind: &'b str,
+    pub(super) per_transaction: f64,
+    pub(super) mean_ms: f64,
+}
+
+impl KindTime<'_> {
+    /// Returns the time in a transaction.
+    pub(super) fn total_ms(&self) -> f64 {
+        self.per_transaction * self.mean_ms
+    }
+}
+
+/// Returns the times of all kinds at the level with the fewest users; empty where nobody measured them.
+pub(super) fn times<'b>(case: &Case<'_, 'b>) -> Vec<KindTime<'b>> {
+    let level = unqueued(case);
+    let statements = level.statements.iter().filter(|one| one.kind != CONNECT && one.mean_ms > 0.0);
+    let per_transaction = |count: u64| count as f64 / level.transactions.max(1) as f64;
+    statements
+        .map(|one| KindTime {
+            kind: &one.kind,
+            per_transaction: per_transaction(one.count),
+            mean_ms: one.mean_ms,
+        })
+        .collect()
 }
 
 fn by_load(case: &Case) -> Option<String> {
@@ -37,9 +56,8 @@ fn unqueued<'a, 'b>(case: &Case<'a, 'b>) -> &'b Level<'a> {
 }
 
 fn by_time<'b>(case: &Case<'_, 'b>) -> Option<(&'b str, f64)> {
-    let statements = unqueued(case).statements.iter().filter(|one| one.kind != CONNECT);
-    let times = || statements.clone().map(|one| (one.kind.as_str(), one.count as f64 * one.mean_ms.max(0.0)));
-    let (kind, most_ms) = times().max_by(|a, b| a.1.total_cmp(&b.1))?;
-    let share = most_ms / times().map(|(_, ms)| ms).sum::<f64>();
-    share.is_finite().then_some((kind, share))
+    let times = times(case);
+    let most = times.iter().max_by(|a, b| a.total_ms().total_cmp(&b.total_ms()))?;
+    let share = most.total_ms() / times.iter().map(KindTime::total_ms).sum::<f64>();
+    share.is_finite().then_some((most.kind, share))
 }

@@ -63,7 +63,7 @@ pub(super) fn settle(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
         }
         let why = format!("sessions were found {}{}", described(doing, &share), detail(case, doing));
         match counted {
-            Some(at) => merge(&mut claims[at], sampled_ms, &why, evidence(case, &share)),
+            Some(at) => merge(case, &mut claims[at], sampled_ms, &why, evidence(case, &share)),
             None => claims.push(
                 Claim::new(cause, what, why)
                     .holds_lock(sampled_ms)
@@ -170,7 +170,12 @@ fn evidence(case: &Case, share: &Share) -> Vec<Evidence> {
 
 /// Takes the samples into a claim that counters had made. Time that a counter measured stands, unless much of it was still under way
 /// when the window ended: a server counts a wait when it ends.
-fn merge(claim: &mut Claim, sampled_ms: f64, why: &str, evidence: Vec<Evidence>) {
+fn merge(case: &Case, claim: &mut Claim, sampled_ms: f64, why: &str, evidence: Vec<Evidence>) {
+    // A state may be of a part of the work only: some servers fill temporary tables in another one than they sort in.
+    if claim.cpu_share * super::cpus::pool_ms(case) > sampled_ms {
+        claim.evidence.extend(evidence);
+        return;
+    }
     let counted_ms = claim.ms;
     if counted_ms < sampled_ms {
         claim.class = Class::Sampled;

@@ -9,6 +9,8 @@ mod lexer;
 mod names;
 mod reads;
 
+pub(crate) use reads::only_reads_rows;
+
 use crate::error::WorkloadError;
 use crate::workload::{Protocol, Statement, Step, Workload};
 

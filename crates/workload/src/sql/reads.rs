@@ -66,6 +66,28 @@ pub(crate) fn only_reads(sql: &str) -> bool {
     true
 }
 
+/// Words of statements that lock rows, wait, or reach beyond the session.
+const LOCKS_AND_WAITS: [&str; 9] = [
+    "for",
+    "lock",
+    "share",
+    "get_lock",
+    "release_lock",
+    "sleep",
+    "benchmark",
+    "master_pos_wait",
+    "master_gtid_wait",
+];
+
+/// Whether it is one SELECT that reads rows, locks none of them and waits for nothing, as far as its text shows.
+pub(crate) fn only_reads_rows(sql: &str) -> bool {
+    let words = words_outside_quotes(sql);
+    let first = words.iter().find(|word| *word != "(").map_or("", String::as_str);
+    matches!(first, "select" | "with")
+        && only_reads(sql)
+        && !words.iter().any(|word| word == ";" || LOCKS_AND_WAITS.contains(&word.as_str()))
+}
+
 /// Names, `;`, `(` and the begin of executable comments, in small letters.
 fn words_outside_quotes(sql: &str) -> Vec<String> {
     let mut words = Vec::new();

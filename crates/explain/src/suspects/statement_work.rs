@@ -1,0 +1,170 @@
+//! What fills the CPUs where no stacks were sampled: the statements' time, as the load generator measured it, divided by what one execution of each
+//! kind does with rows, as the server counted it.
+//!
+//! Of a kind's time, what is longer than the shortest statement's is held to be the work on its rows.
+
+use super::case::Case;
+use super::claim::{Claim, Class};
+use super::model::Cause;
+use super::statements::{self, KindTime};
+use crate::model::StatementWork;
+use crate::numbers;
+
+/// A statement that reads or sorts fewer rows has no work on rows worth a word.
+const ROWS_MIN: f64 = 50.0;
+/// Of the rows that a statement reads, the share that is sorted from which on they are read for the sort.
+const SORTED_OF_READ_MIN: f64 = 0.2;
+/// A statement without work on rows takes no longer than this: sending it, its wake-ups and its plan.
+const BASE_MS_MAX: f64 = 0.2;
+/// Of the rows that a statement reads, the share that is sent from which on they are read for that.
+const SENT_OF_READ_MIN: f64 = 0.1;
+/// A smaller share of the statements' time is nobody's trouble.
+const SHARE_MIN: f64 = 0.02;
+/// Work that is known up to this share decides what is not the cause.
+const UNCLEAR_MAX: f64 = 0.05;
+/// Kinds that are executed have to read this share of all rows that the server counts before others are left out of account.
+const COVERED_MIN: f64 = 0.8;
+
+const CERTAINTY: f64 = 0.7;
+
+/// Causes that this work decides.
+const CAUSES: [Cause; 2] = [Cause::FullScan, Cause::TmpTableSort];
+
+/// Shares of the statements' time, 0 to 1.
+#[derive(Default)]
+pub(super) struct Division<'a> {
+    sorts: Share<'a>,
+    rejected: Share<'a>,
+    /// Rows are read, and nobody counted how many of them met no condition.
+    unclear: f64,
+    /// Rows that the executed kinds read in a transaction.
+    rows_read: f64,
+}
+
+#[derive(Default)]
+struct Share<'a> {
+    value: f64,
+    /// The kind with the largest part of it.
+    main: Option<(&'a StatementWork, f64)>,
+}
+
+impl<'a> Share<'a> {
+    fn add(&mut self, work: &'a StatementWork, share: f64) {
+        self.value += share;
+        if share > 0.0 && self.main.is_none_or(|(_, most)| share > most) {
+            self.main = Some((work, share));
+        }
+    }
+}
+
+impl<'a> Division<'a> {
+    /// `None` where no statement was executed, or their times were not measured.
+    pub(super) fn of(case: &Case<'_, 'a>) -> Option<Division<'a>> {
+        let times = statements::times(case);
+        let all_ms: f64 = times.iter().map(KindTime::total_ms).sum();
+        if case.work.is_empty() || !(all_ms > 0.0 && all_ms.is_finite()) {
+            return None;
+        }
+        let base_ms = times.iter().map(|time| time.mean_ms).fold(BASE_MS_MAX, f64::min);
+        let mut division = Division::default();
+        for time in &times {
+            let Some(work) = case.work.iter().find(|work| work.kind == time.kind) else { continue };
+            division.rows_read += work.rows_read * time.per_transaction;
+            let on_rows = (1.0 - base_ms / time.mean_ms).clamp(0.0, 1.0) * time.total_ms() / all_ms;
+            division.enter(work, on_rows);
+        }
+        Some(division)
+    }
+
+    fn enter(&mut self, work: &'a StatementWork, on_rows: f64) {
+        let sorted = work.rows_sorted.max(work.rows_in_temporary_tables);
+        if sorted >= ROWS_MIN && sorted >= SORTED_OF_READ_MIN * work.rows_read {
+            self.sorts.add(work, on_rows);
+        } else if work.rows_read >= ROWS_MIN {
+            match work.rows_rejected {
+                Some(rejected) => self.rejected.add(work, on_rows * (rejected / work.rows_read).clamp(0.0, 1.0)),
+                None if work.rows_sent < SENT_OF_READ_MIN * work.rows_read => self.unclear += on_rows,
+                None => {}
+            }
+        }
+    }
+}
+
+/// Gives scans and sorts the CPU time of the statements' work on rows, in place of what counters alone made of it.
+pub(super) fn settle(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
+    let Some(division) = Division::of(case) else { return claims };
+    let covered = division.rows_read / super::plans::rows_read(case).unwrap_or(0.0).max(1.0);
+    let is_all_known = division.unclear < UNCLEAR_MAX && covered >= COVERED_MIN;
+    let of_causes = [
+        (Cause::FullScan, "rows that statements read in vain hold", &division.rejected, rejected_by as fn(&StatementWork) -> String),
+        (Cause::TmpTableSort, "statements that sort or make temporary tables hold", &division.sorts, sorted_by),
+    ];
+    for (cause, what, share, describe) in of_causes {
+        let at = claims.iter().position(|claim| claim.cause == cause);
+        if let Some(at) = at {
+            claims[at].cpu_share = 0.0;
+        }
+        let Some((work, of_main)) = share.main.filter(|_| share.value >= SHARE_MIN) else {
+            if let Some(at) = at.filter(|at| is_all_known && claims[*at].ms <= 0.0) {
+                claims.remove(at);
+            }
+            continue;
+        };
+        let why = format!(
+            "work on rows is {} of the statements' time, most of it ({}) that of {}, which {}",
+            numbers::percent(share.value),
+            numbers::percent(of_main),
+            work.kind,
+            describe(work)
+        );
+        match at {
+            Some(at) => {
+                let claim = &mut claims[at];
+                claim.cpu_share = share.value;
+                claim.class = claim.class.max(Class::Inferred);
+                claim.certainty = CERTAINTY;
+                claim.why = format!("{why}; {}", claim.why);
+            }
+            None => {
+                let claim = Claim::new(cause, what, why).holds_cpu(share.value).certain(CERTAINTY);
+                claims.push(claim.by(Class::Inferred).rests_on([case.level_quantity("latency_mean_ms")]));
+            }
+        }
+    }
+    claims
+}
+
+fn rejected_by(work: &StatementWork) -> String {
+    format!(
+        "reads {} rows, of which {} meet no condition",
+        numbers::plain(work.rows_read),
+        numbers::plain(work.rows_rejected.unwrap_or(0.0))
+    )
+}
+
+fn sorted_by(work: &StatementWork) -> String {
+    format!(
+        "reads {} rows, sorts {} and enters {} into temporary tables",
+        numbers::plain(work.rows_read),
+        numbers::plain(work.rows_sorted),
+        numbers::plain(work.rows_in_temporary_tables)
+    )
+}
+
+/// Whether it is known that the CPUs' work is ordinary, without stacks: no cause is possible that would be such work, and no statement reads rows of
+/// which nobody knows what becomes of them. Otherwise returns what may fill them instead.
+pub(super) fn may_be_instead(case: &Case, claims: &[Claim]) -> Vec<Cause> {
+    if case.level.activities.is_some() {
+        return Vec::new();
+    }
+    let is_possible_work = |claim: &&Claim| {
+        claim.ms <= 0.0 && claim.cpu_share <= 0.0 && claim.may_be_in.contains(&crate::model::Part::Cpu)
+    };
+    let mut causes: Vec<Cause> = claims.iter().filter(is_possible_work).map(|claim| claim.cause).collect();
+    let unclear = Division::of(case).map_or(0.0, |division| division.unclear);
+    if unclear >= super::LARGE_SHARE && !causes.iter().any(|cause| CAUSES.contains(cause)) {
+        causes.push(Cause::FullScan);
+    }
+    causes.sort_unstable();
+    causes
+}

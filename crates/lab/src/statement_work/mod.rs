@@ -1,0 +1,156 @@
+//! What each kind of statement does in the server: one execution, alone, before the load begins.
+//!
+//! The server counts rows for the session: read, sorted, entered into temporary tables. MariaDB from 10.1 and MySQL from 8.0.18 also
+//! analyse an execution, which shows how many rows met no condition ([`analysis`]). Only statements that read rows are executed, in a read-only
+//! transaction where the server has one.
+
+mod analysis;
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use mysql_async::Conn;
+use mysql_async::prelude::Queryable;
+use tokio::time::timeout;
+use whyso_record::run::StatementWork;
+use whyso_server::Dsn;
+use whyso_workload::{Example, Workload};
+
+/// Longest that one execution may take.
+const STATEMENT_TIME_MAX: Duration = Duration::from_secs(5);
+/// Longest that all of them may take together.
+const ALL_TIME_MAX: Duration = Duration::from_secs(15);
+/// Kinds of statements that are executed.
+const KINDS_MAX: usize = 64;
+
+const COUNTERS: &str = "SHOW SESSION STATUS WHERE Variable_name LIKE 'Handler\\_%' OR Variable_name = 'Sort_rows'";
+
+/// What was found, and why something is missing.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    pub(crate) work: Vec<StatementWork>,
+    /// One sentence; `None` where each kind was executed.
+    pub(crate) not_measured: Option<String>,
+}
+
+/// Executes one statement of each kind that only reads rows. Never fails: what can't be executed is left out.
+pub(crate) async fn measure(dsn: &Dsn, workload: &Workload, seed: u64) -> Found {
+    let mut examples = workload.examples(seed);
+    examples.truncate(KINDS_MAX);
+    if examples.is_empty() {
+        return Found::default();
+    }
+    let mut found = Found::default();
+    match timeout(STATEMENT_TIME_MAX, dsn.connect()).await {
+        Ok(Ok(conn)) => measure_all(dsn, conn, &examples, &mut found).await,
+        Ok(Err(error)) => found.not_measured = Some(not_measured("statements", &error.to_string())),
+        Err(_) => found.not_measured = Some(not_measured("statements", "the server did not let whyso log in")),
+    }
+    found
+}
+
+async fn measure_all(dsn: &Dsn, mut conn: Conn, examples: &[Example], found: &mut Found) {
+    let begin = Instant::now();
+    let id = conn.id();
+    // Each of these is missing from some servers.
+    for setting in ["SET SESSION query_cache_type = OFF", "START TRANSACTION READ ONLY"] {
+        let _ = timeout(STATEMENT_TIME_MAX, conn.query_drop(setting)).await;
+    }
+    for example in examples {
+        let why = if begin.elapsed() > ALL_TIME_MAX {
+            format!("executing all kinds takes longer than {} s", ALL_TIME_MAX.as_secs())
+        } else {
+            match timeout(STATEMENT_TIME_MAX, measure_one(&mut conn, example)).await {
+                Ok(Ok(work)) => {
+                    found.work.push(work);
+                    continue;
+                }
+                Ok(Err(error)) => error.to_string(),
+                Err(_) => {
+                    end_connection(dsn, id).await;
+                    format!("one execution takes longer than {} s", STATEMENT_TIME_MAX.as_secs())
+                }
+            }
+        };
+        found.not_measured = Some(not_measured(&example.kind, &why));
+        return;
+    }
+    let _ = timeout(STATEMENT_TIME_MAX, conn.disconnect()).await;
+}
+
+fn not_measured(what: &str, why: &str) -> String {
+    format!("what one execution of {what} does in the server: {why}")
+}
+
+/// Ends a connection whose statement takes too long.
+async fn end_connection(dsn: &Dsn, id: u32) {
+    let _ = timeout(STATEMENT_TIME_MAX, async {
+        if let Ok(mut other) = dsn.connect().await {
+            let _ = other.query_drop(format!("KILL CONNECTION {id}")).await;
+            let _ = other.disconnect().await;
+        }
+    })
+    .await;
+}
+
+async fn measure_one(conn: &mut Conn, example: &Example) -> Result<StatementWork, mysql_async::Error> {
+    // The first execution fills the caches.
+    conn.query_drop(&example.sql).await?;
+    let first = counters(conn).await?;
+    let before = counters(conn).await?;
+    let begin = Instant::now();
+    let rows: Vec<mysql_async::Row> = conn.query(&example.sql).await?;
+    let seconds = begin.elapsed().as_secs_f64();
+    let after = counters(conn).await?;
+    let rows_rejected = analysis::rows_rejected(conn, &example.sql).await?;
+    let counted = Counted { first, before, after };
+    // MySQL counts rows of temporary tables as ordinary ones.
+    let in_temporary = ["Handler_tmp_write", "Handler_tmp_update", "Handler_write", "Handler_update"];
+    let read = ["Handler_read_next", "Handler_read_prev", "Handler_read_rnd_next", "Handler_read_key"];
+    Ok(StatementWork {
+        kind: example.kind.clone(),
+        seconds,
+        rows_sent: rows.len() as u64,
+        rows_read: counted.sum(&read),
+        rows_sorted: counted.sum(&["Sort_rows"]),
+        rows_in_temporary_tables: counted.sum(&in_temporary),
+        rows_rejected,
+    })
+}
+
+async fn counters(conn: &mut Conn) -> Result<BTreeMap<String, u64>, mysql_async::Error> {
+    let rows: Vec<(String, String)> = conn.query(COUNTERS).await?;
+    Ok(rows.into_iter().filter_map(|(name, value)| Some((name, value.parse().ok()?))).collect())
+}
+
+/// Counters of a session around a statement. Reading them counts, too: by as much as between the first two readings.
+struct Counted {
+    first: BTreeMap<String, u64>,
+    before: BTreeMap<String, u64>,
+    after: BTreeMap<String, u64>,
+}
+
+impl Counted {
+    fn sum(&self, names: &[&str]) -> u64 {
+        names.iter().map(|name| self.of(name)).sum()
+    }
+
+    fn of(&self, name: &str) -> u64 {
+        let value = |counters: &BTreeMap<String, u64>| counters.get(name).copied().unwrap_or(0);
+        let [first, before, after] = [&self.first, &self.before, &self.after].map(value);
+        after.saturating_sub(before).saturating_sub(before.saturating_sub(first))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_reading_the_counters_counts_is_taken_off() {
+        let counters = |value| BTreeMap::from([("Handler_read_rnd_next".to_string(), value)]);
+        let counted = Counted { first: counters(100), before: counters(150), after: counters(260) };
+        assert_eq!(counted.of("Handler_read_rnd_next"), 60);
+        assert_eq!(counted.of("Sort_rows"), 0);
+    }
+}
