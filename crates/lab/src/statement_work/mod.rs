@@ -102,20 +102,32 @@ async fn measure_one(conn: &mut Conn, example: &Example) -> Result<StatementWork
     let rows: Vec<mysql_async::Row> = conn.query(&example.sql).await?;
     let seconds = begin.elapsed().as_secs_f64();
     let after = counters(conn).await?;
-    let rows_rejected = analysis::rows_rejected(conn, &example.sql).await?;
+    let analysed = analysis::rows_rejected(conn, &example.sql).await?;
     let counted = Counted { first, before, after };
     // MySQL counts rows of temporary tables as ordinary ones.
     let in_temporary = ["Handler_tmp_write", "Handler_tmp_update", "Handler_write", "Handler_update"];
     let read = ["Handler_read_next", "Handler_read_prev", "Handler_read_rnd_next", "Handler_read_key"];
+    let (rows_read, rows_sent) = (counted.sum(&read), rows.len() as u64);
+    // Rows that are neither added up nor put together are sent, or met no condition.
+    let not_sent = || (!puts_rows_together(&example.sql)).then(|| rows_read.saturating_sub(rows_sent));
     Ok(StatementWork {
         kind: example.kind.clone(),
         seconds,
-        rows_sent: rows.len() as u64,
-        rows_read: counted.sum(&read),
+        rows_sent,
+        rows_read,
         rows_sorted: counted.sum(&["Sort_rows"]),
         rows_in_temporary_tables: counted.sum(&in_temporary),
-        rows_rejected,
+        rows_rejected: analysed.or_else(not_sent),
     })
+}
+
+/// Whether a statement may send fewer rows than meet its conditions, as far as its text shows.
+fn puts_rows_together(sql: &str) -> bool {
+    const PARTS: [&str; 12] = [
+        "count(", "sum(", "avg(", "min(", "max(", "group_concat(", "bit_", "std", "var", "group by", "distinct", "limit",
+    ];
+    let text = sql.to_ascii_lowercase();
+    PARTS.iter().any(|part| text.contains(part))
 }
 
 async fn counters(conn: &mut Conn) -> Result<BTreeMap<String, u64>, mysql_async::Error> {
@@ -152,5 +164,13 @@ mod tests {
         let counted = Counted { first: counters(100), before: counters(150), after: counters(260) };
         assert_eq!(counted.of("Handler_read_rnd_next"), 60);
         assert_eq!(counted.of("Sort_rows"), 0);
+    }
+
+    #[test]
+    fn statements_that_add_up_or_cut_off_are_known_by_their_text() {
+        assert!(!puts_rows_together("SELECT id FROM t WHERE pad = 5 AND id <= 1000"));
+        for sql in ["SELECT COUNT(*) FROM t", "SELECT DISTINCT a FROM t", "SELECT a FROM t LIMIT 5"] {
+            assert!(puts_rows_together(sql), "{sql}");
+        }
     }
 }
