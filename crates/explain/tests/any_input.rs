@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use whyso_explain::explain;
 use whyso_explain::model::{
     ActionInput, Cause, Counter, CpuUse, Explanation, FileWait, Input, LevelInput, Machine, Moments, Pacing,
-    Pauses, SeriesName,
+    Pauses, SeriesName, StatementTime, StatementWork,
 };
 
 /// Ordinary numbers, and those that break formulas.
@@ -150,17 +150,40 @@ prop_compose! {
             number(),
         ),
         (wait_ns, state) in (number(), prop_oneof!["file_sync", "kernel_lock"]),
-        pauses in vec(pauses(), 0..6),
+        (pauses, statements) in (vec(pauses(), 0..6), vec(statement_time(), 0..3)),
     ) -> LevelInput {
         LevelInput {
             index, users, repeat, begin_ns, end_ns, transactions, errors, latency_mean_ms, bins_100ms, client_cpu_s,
             client_saturated_why: why, cut_short: cut, cpu, server_cpu_s, counters, pacing, service_mean_ms,
             lost_ms_by_code: [("1213 (40001)".to_string(), lost_ms)].into(),
             pauses,
+            statements,
             file_waits: vec![FileWait { path: "ib_logfile0".to_string(), state, ns: wait_ns, ..FileWait::default() }],
             ..LevelInput::default()
         }
     }
+}
+
+fn statement_time() -> impl Strategy<Value = StatementTime> {
+    (prop_oneof!["a", "b"], any::<u64>(), number()).prop_map(|(kind, count, mean_ms)| StatementTime {
+        kind,
+        count,
+        mean_ms,
+    })
+}
+
+fn statement_work() -> impl Strategy<Value = StatementWork> {
+    let rows = (number(), number(), number(), proptest::option::of(number()));
+    (prop_oneof!["a", "b"], rows).prop_map(|(kind, (rows_sent, rows_read, rows_sorted, rows_rejected))| {
+        StatementWork {
+            kind,
+            rows_sent,
+            rows_read,
+            rows_sorted,
+            rows_rejected,
+            rows_in_temporary_tables: 0.0,
+        }
+    })
 }
 
 prop_compose! {
@@ -213,6 +236,7 @@ proptest! {
         actions in vec(action(), 0..3),
         variables in vec(variable(), 0..6),
         process in proptest::option::weighted(0.2, ".{0,12}"),
+        work in vec(statement_work(), 0..3),
         lost in vec(("Performance_schema_[a-z_]{0,9}_lost", any::<f64>()), 0..3),
     ) {
         let machine = Machine { server_cpus, server_cpu_numbers, client_cpus, shared };
@@ -226,6 +250,7 @@ proptest! {
             process,
             performance_schema: None,
             performance_schema_lost: lost.into_iter().collect(),
+            statement_work: work,
         };
         let explanation = explain(&input);
         prop_assert!(is_finite(&explanation), "{explanation:#?}");

@@ -95,7 +95,9 @@ mod tests {
 
     #[test]
     fn rare_transactions_are_found_too() {
-        let found = examples("-- \\set n random(1, 20)\n-- \\if :n = 1\nSELECT 'rare' FROM t;\n-- \\else\nSELECT 'often' FROM t;\n-- \\endif\n");
+        let found = examples(
+            "-- \\set n random(1, 20)\n-- \\if :n = 1\nSELECT 'rare' FROM t;\n-- \\else\nSELECT 'often' FROM t;\n-- \\endif\n",
+        );
         assert_eq!(found.len(), 2, "{found:?}");
     }
 }

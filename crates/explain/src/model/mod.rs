@@ -7,7 +7,8 @@ pub use whyso_series::{InFlight, UserSeconds};
 
 pub use self::input::{
     ActionInput, Counter, CpuUse, DeedShare, EndedWaits, FileWait, Gauge, Input, Instruments, LevelInput,
-    Machine, Pacing, PfsSetup, SampledActivity, SampledClass, SeriesName, SloInput, StatementTime, StatementWork, Timer,
+    Machine, Pacing, PfsSetup, SampledActivity, SampledClass, SeriesName, SloInput, StatementTime,
+    StatementWork, Timer,
 };
 pub use self::output::{
     ActionEffect, Doubt, Drift, Estimate, Evidence, Explanation, Finding, Growth, LevelVerdict, Peak, Regime,

@@ -130,7 +130,8 @@ impl<'a, 'b> Case<'a, 'b> {
     }
 
     pub(super) fn gauge(&self, name: &str) -> Option<(f64, f64, SeriesName)> {
-        let gauge = COUNTER_SOURCES.iter().find_map(|source| self.level.gauge(source, name, ""))?;
+        let sources = COUNTER_SOURCES.iter().chain(&["innodb_status"]);
+        let gauge = sources.into_iter().find_map(|source| self.level.gauge(source, name, ""))?;
         let max = if gauge.max.is_finite() { gauge.max } else { gauge.mean };
         Some((gauge.mean, max, gauge.series.clone()))
     }

@@ -3,6 +3,7 @@
 use super::case::Case;
 use super::claim::{Claim, Class};
 use super::model::Cause;
+use super::statement_work::{self, ReadFor};
 use crate::activities::{Activities, Activity};
 use crate::model::{Part, SeriesName};
 use crate::numbers;
@@ -85,6 +86,9 @@ impl RowsRead {
 /// Returns the shares of the CPU time that rows read in vain and sorts take, by sampled stacks; of the rows that are read, those that are sorted are
 /// read for the sort.
 pub(super) fn sampled(case: &Case, activities: &Activities) -> Vec<(Cause, &'static str, f64, String)> {
+    if let Some(read_for) = statement_work::read_for(case) {
+        return sampled_with_work(activities, read_for);
+    }
     let samples = numbers::count(activities.samples());
     let reads = activities.share(&READS);
     let rows = RowsRead::of(case).filter(|rows| rows.read >= ROWS_MIN);
@@ -119,6 +123,28 @@ pub(super) fn sampled(case: &Case, activities: &Activities) -> Vec<(Cause, &'sta
         shares.push((Cause::FullScan, "rows that statements read in vain hold", 0.0, String::new()));
     }
     shares
+}
+
+/// The same where it is known what the statements read rows for.
+fn sampled_with_work(activities: &Activities, read_for: ReadFor) -> Vec<(Cause, &'static str, f64, String)> {
+    let samples = numbers::count(activities.samples());
+    let (sort, reads) = (activities.share(&[Activity::Sort]), activities.share(&READS));
+    let for_sorts = reads * read_for.sorts;
+    let sort_why = format!(
+        "{} of the server's CPU time is sorting and temporary tables, and {} reading the rows for them, by {samples} sampled stacks",
+        numbers::percent(sort),
+        numbers::percent(for_sorts)
+    );
+    let in_vain_why = format!(
+        "{} of the server's CPU time is reading rows, by {samples} sampled stacks, and {} of that work is for rows that meet no condition",
+        numbers::percent(reads),
+        numbers::percent(read_for.nothing)
+    );
+    let sorts = if sort > 0.0 { sort + for_sorts } else { 0.0 };
+    vec![
+        (Cause::TmpTableSort, "statements that sort or make temporary tables hold", sorts, sort_why),
+        (Cause::FullScan, "rows that statements read in vain hold", reads * read_for.nothing, in_vain_why),
+    ]
 }
 
 /// Returns the rows that a transaction reads one after the other, by the server's counters.

@@ -14,6 +14,8 @@ const DEADLOCKS_MIN: f64 = 0.005;
 
 /// Old row versions from which readers have a long way.
 const HISTORY_MIN: f64 = 20_000.0;
+/// From here on it is possible: without stacks nothing shows how many of them readers step over.
+const HISTORY_MIN_WITHOUT_STACKS: f64 = 1_000.0;
 
 pub(super) fn claims(case: &Case) -> Vec<Claim> {
     [row_lock(case), deadlock(case), lock_sys(case), auto_increment(case), purge_lag(case)]
@@ -165,7 +167,8 @@ fn auto_increment(case: &Case) -> Option<Claim> {
 
 /// No counter of these servers says how many versions readers step over, nor how long changes are put off.
 fn purge_lag(case: &Case) -> Option<Claim> {
-    let history = case.gauge("Innodb_history_list_length").or_else(|| case.gauge("trx_rseg_history_len"))?;
+    let history = ["Innodb_history_list_length", "trx_rseg_history_len", "history_list_length"];
+    let history = history.iter().find_map(|name| case.gauge(name))?;
     let evidence: Vec<Evidence> = vec![case.series(&history.2)];
     let limit = case.number("innodb_max_purge_lag").filter(|limit| *limit > 0.0);
     if let Some(limit) = limit.filter(|limit| history.1 > *limit) {
@@ -178,7 +181,8 @@ fn purge_lag(case: &Case) -> Option<Claim> {
         let claim = claim.rests_on(case.fact("innodb_max_purge_lag")).rests_on(case.parts(&[Part::Sleep]));
         return Some(claim.may_be_in(&[Part::Sleep]));
     }
-    if history.0 < HISTORY_MIN {
+    let least = if case.level.activities.is_some() { HISTORY_MIN } else { HISTORY_MIN_WITHOUT_STACKS };
+    if history.0 < least {
         return None;
     }
     let why = format!(

@@ -1,7 +1,8 @@
 //! What fills the CPUs where no stacks were sampled: the statements' time, as the load generator measured it, divided by what one execution of each
 //! kind does with rows, as the server counted it.
 //!
-//! Of a kind's time, what is longer than the shortest statement's is held to be the work on its rows.
+//! Of a kind's time, what is longer than the shortest statement's is held to be the work on its rows. It is compared with the server's CPU time for a
+//! transaction.
 
 use super::case::Case;
 use super::claim::{Claim, Class};
@@ -18,6 +19,8 @@ const SORTED_OF_READ_MIN: f64 = 0.2;
 const BASE_MS_MAX: f64 = 0.2;
 /// Of the rows that a statement reads, the share that is sent from which on they are read for that.
 const SENT_OF_READ_MIN: f64 = 0.1;
+/// Finding a row by an index costs about as much as reading so many rows after it: a descent through the index's levels.
+const LOOKUP_ROWS: f64 = 10.0;
 /// A smaller share of the statements' time is nobody's trouble.
 const SHARE_MIN: f64 = 0.02;
 /// Work that is known up to this share decides what is not the cause.
@@ -30,15 +33,49 @@ const CERTAINTY: f64 = 0.7;
 /// Causes that this work decides.
 const CAUSES: [Cause; 2] = [Cause::FullScan, Cause::TmpTableSort];
 
-/// Shares of the statements' time, 0 to 1.
+/// The statements' time and the rows that they read, by what the rows are read for.
 #[derive(Default)]
 pub(super) struct Division<'a> {
+    /// Shares of the server's CPU time, or of the statements' time where that is not known: 0 to 1.
     sorts: Share<'a>,
     rejected: Share<'a>,
     /// Rows are read, and nobody counted how many of them met no condition.
     unclear: f64,
-    /// Rows that the executed kinds read in a transaction.
-    rows_read: f64,
+    /// In a transaction.
+    rows: Rows,
+}
+
+/// Rows that the executed kinds read in a transaction.
+#[derive(Clone, Copy, Default)]
+struct Rows {
+    read: f64,
+    for_sorts: f64,
+    rejected: f64,
+    unclear: f64,
+    /// What finding the first row of each execution costs, in rows.
+    lookups: f64,
+}
+
+/// Shares of the time that reading rows takes, 0 to 1.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ReadFor {
+    /// Rows that are sorted, or entered into temporary tables.
+    pub(super) sorts: f64,
+    /// Rows that meet no condition.
+    pub(super) nothing: f64,
+}
+
+/// Returns what rows are read for, by the rows that one execution of each kind handles; `None` where other statements read many rows, too, or nobody
+/// counted what becomes of them.
+pub(super) fn read_for(case: &Case) -> Option<ReadFor> {
+    let division = Division::of(case)?;
+    let Rows { read, for_sorts, rejected, unclear, lookups } = division.rows;
+    if unclear > UNCLEAR_MAX * read || !division.covers(case) {
+        return None;
+    }
+    let all = read + lookups;
+    let share = |rows: f64| (rows / all).max(0.0).min(1.0);
+    (all > 0.0 && all.is_finite()).then(|| ReadFor { sorts: share(for_sorts), nothing: share(rejected) })
 }
 
 #[derive(Default)]
@@ -49,6 +86,11 @@ struct Share<'a> {
 }
 
 impl<'a> Share<'a> {
+    fn scale(&mut self, factor: f64) {
+        self.value *= factor;
+        self.main = self.main.map(|(work, share)| (work, share * factor));
+    }
+
     fn add(&mut self, work: &'a StatementWork, share: f64) {
         self.value += share;
         if share > 0.0 && self.main.is_none_or(|(_, most)| share > most) {
@@ -65,25 +107,54 @@ impl<'a> Division<'a> {
         if case.work.is_empty() || !(all_ms > 0.0 && all_ms.is_finite()) {
             return None;
         }
+        // A lone user's statement waits for wake-ups, which are nobody's work: rows are compared with the CPU time of a transaction.
+        let all_ms = Some(case.cpu_ms()).filter(|ms| *ms > 0.0).unwrap_or(all_ms);
         let base_ms = times.iter().map(|time| time.mean_ms).fold(BASE_MS_MAX, f64::min);
         let mut division = Division::default();
         for time in &times {
             let Some(work) = case.work.iter().find(|work| work.kind == time.kind) else { continue };
-            division.rows_read += work.rows_read * time.per_transaction;
-            let on_rows = (1.0 - base_ms / time.mean_ms).clamp(0.0, 1.0) * time.total_ms() / all_ms;
-            division.enter(work, on_rows);
+            let on_rows = (time.mean_ms - base_ms).max(0.0) * time.per_transaction / all_ms;
+            division.enter(work, on_rows, time.per_transaction);
+        }
+        let claimed = division.sorts.value + division.rejected.value + division.unclear;
+        if claimed > 1.0 {
+            division.scale(1.0 / claimed);
         }
         Some(division)
     }
 
-    fn enter(&mut self, work: &'a StatementWork, on_rows: f64) {
+    /// Where other waits are in the statements' times, too.
+    fn scale(&mut self, factor: f64) {
+        self.sorts.scale(factor);
+        self.rejected.scale(factor);
+        self.unclear *= factor;
+    }
+
+    /// Whether the executed kinds read nearly all rows that the server counted.
+    fn covers(&self, case: &Case) -> bool {
+        let counted = super::plans::rows_read(case).unwrap_or(0.0);
+        self.rows.read + ROWS_MIN >= COVERED_MIN * counted
+    }
+
+    fn enter(&mut self, work: &'a StatementWork, on_rows: f64, per_transaction: f64) {
+        let rows_read = work.rows_read * per_transaction;
+        self.rows.read += rows_read;
+        self.rows.lookups += LOOKUP_ROWS * per_transaction;
         let sorted = work.rows_sorted.max(work.rows_in_temporary_tables);
         if sorted >= ROWS_MIN && sorted >= SORTED_OF_READ_MIN * work.rows_read {
             self.sorts.add(work, on_rows);
+            self.rows.for_sorts += rows_read;
         } else if work.rows_read >= ROWS_MIN {
             match work.rows_rejected {
-                Some(rejected) => self.rejected.add(work, on_rows * (rejected / work.rows_read).clamp(0.0, 1.0)),
-                None if work.rows_sent < SENT_OF_READ_MIN * work.rows_read => self.unclear += on_rows,
+                Some(rejected) => {
+                    let share = (rejected / work.rows_read).max(0.0).min(1.0);
+                    self.rejected.add(work, on_rows * share);
+                    self.rows.rejected += rows_read * share;
+                }
+                None if work.rows_sent < SENT_OF_READ_MIN * work.rows_read => {
+                    self.unclear += on_rows;
+                    self.rows.unclear += rows_read;
+                }
                 None => {}
             }
         }
@@ -93,11 +164,20 @@ impl<'a> Division<'a> {
 /// Gives scans and sorts the CPU time of the statements' work on rows, in place of what counters alone made of it.
 pub(super) fn settle(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
     let Some(division) = Division::of(case) else { return claims };
-    let covered = division.rows_read / super::plans::rows_read(case).unwrap_or(0.0).max(1.0);
-    let is_all_known = division.unclear < UNCLEAR_MAX && covered >= COVERED_MIN;
+    let is_all_known = division.unclear < UNCLEAR_MAX && division.covers(case);
     let of_causes = [
-        (Cause::FullScan, "rows that statements read in vain hold", &division.rejected, rejected_by as fn(&StatementWork) -> String),
-        (Cause::TmpTableSort, "statements that sort or make temporary tables hold", &division.sorts, sorted_by),
+        (
+            Cause::FullScan,
+            "rows that statements read in vain hold",
+            &division.rejected,
+            rejected_by as fn(&StatementWork) -> String,
+        ),
+        (
+            Cause::TmpTableSort,
+            "statements that sort or make temporary tables hold",
+            &division.sorts,
+            sorted_by,
+        ),
     ];
     for (cause, what, share, describe) in of_causes {
         let at = claims.iter().position(|claim| claim.cause == cause);
@@ -111,7 +191,7 @@ pub(super) fn settle(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
             continue;
         };
         let why = format!(
-            "work on rows is {} of the statements' time, most of it ({}) that of {}, which {}",
+            "the work on such rows takes as long as {} of the server's CPU time, most of it ({}) that of {}, which {}",
             numbers::percent(share.value),
             numbers::percent(of_main),
             work.kind,

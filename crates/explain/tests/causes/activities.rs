@@ -1,6 +1,6 @@
 //! What fills the CPUs, by sampled stacks; and the limit, which is another question.
 
-use whyso_explain::model::{Activity, Cause, Class, Resource};
+use whyso_explain::model::{Activity, Cause, Class, Resource, StatementWork};
 
 use crate::made::Made;
 use crate::stopped;
@@ -59,19 +59,71 @@ fn rows_that_are_read_and_neither_sent_nor_added_up_are_read_in_vain() {
     full(&work).status(&read).status(&[("Handler_update", 5_000.0)]).is(Cause::Cpu);
 }
 
+/// A statement that reads this many rows, with what becomes of them.
+fn reads(kind: &str, rows: f64, sorted: f64, rejected: Option<f64>) -> StatementWork {
+    StatementWork {
+        kind: kind.to_string(),
+        rows_sent: 1.0,
+        rows_read: rows,
+        rows_sorted: sorted,
+        rows_rejected: rejected,
+        ..StatementWork::default()
+    }
+}
+
 #[test]
-fn without_stacks_the_statement_that_takes_most_of_the_time_is_held_to_read_the_rows() {
-    let read = |rows| {
-        [("Handler_read_next", rows), ("Handler_read_rnd_next", 0.0), ("Rows_sent", 1.0), ("Questions", 2.0)]
+fn without_stacks_the_statements_time_is_divided_by_what_one_execution_does() {
+    let read = [("Handler_read_next", 5_001.0), ("Handler_read_rnd_next", 0.0), ("Questions", 2.0)];
+    let made = |work: &[StatementWork]| {
+        full(&[]).status(&read).statements(&[("find", 3.2), ("point", 0.2)]).work(work)
     };
-    let made = |rows| full(&[]).status(&read(rows));
-    let explanation = made(5_000.0).statements(&[("find", 7.0), ("point", 3.0)]).is(Cause::FullScan);
-    assert_eq!(explanation.suspects[0].class, Class::Inferred);
-    assert!(explanation.suspects[0].text.contains("70 % of the statements' time is that of find"));
-    let sorts = [("Sort_rows", 4_000.0)];
-    made(5_000.0).status(&sorts).statements(&[("find", 7.0), ("point", 3.0)]).is(Cause::TmpTableSort);
-    made(5_000.0).statements(&[("one", 4.0), ("two", 3.0), ("three", 3.0)]).is(Cause::Cpu);
-    made(200.0).statements(&[("find", 7.0), ("point", 3.0)]).is(Cause::Cpu);
+    let point = reads("point", 1.0, 0.0, Some(0.0));
+
+    let explanation = made(&[reads("find", 5_000.0, 0.0, Some(5_000.0)), point.clone()]).is(Cause::FullScan);
+    let first = &explanation.suspects[0];
+    assert_eq!(first.class, Class::Inferred);
+    // 3 ms are work on rows, of 4 ms of CPU time; the CPUs hold 0.9 of the response time.
+    assert!((first.share - 0.9 * 3.0 / 4.0).abs() < 0.01, "{first:#?}");
+    assert!(
+        first.text.contains("find, which reads 5,000 rows, of which 5,000 meet no condition"),
+        "{}",
+        first.text
+    );
+
+    made(&[reads("find", 5_000.0, 4_000.0, Some(0.0)), point.clone()]).is(Cause::TmpTableSort);
+    let ordinary = made(&[reads("find", 5_000.0, 0.0, Some(0.0)), point.clone()]).is(Cause::Cpu);
+    assert_eq!(ordinary.suspects[0].class, Class::Inferred);
+    assert!(ordinary.possible.is_empty(), "{:#?}", ordinary.possible);
+}
+
+#[test]
+fn what_one_execution_does_shows_what_sampled_reads_are_for() {
+    let read = [("Handler_read_next", 5_000.0), ("Handler_read_rnd_next", 0.0), ("Rows_sent", 1.0)];
+    let work =
+        [(Activity::IndexRead, 60), (Activity::Evaluate, 20), (Activity::Sort, 4), (Activity::Network, 16)];
+    let made = |one: StatementWork| full(&work).status(&read).statements(&[("find", 3.0)]).work(&[one]);
+    let in_vain = made(reads("find", 5_000.0, 0.0, Some(2_500.0))).is(Cause::FullScan);
+    assert!((in_vain.suspects[0].share - 0.9 * 0.4).abs() < 0.01, "{:#?}", in_vain.suspects[0]);
+    let sorted = made(reads("find", 5_000.0, 5_000.0, Some(0.0))).is(Cause::TmpTableSort);
+    assert!((sorted.suspects[0].share - 0.9 * 0.84).abs() < 0.01, "{:#?}", sorted.suspects[0]);
+    // By the counters alone it would be in vain, for hardly anything is sent and no stack shows adding up.
+    made(reads("find", 5_000.0, 0.0, Some(0.0))).is(Cause::Cpu);
+    // Most rows are read by another statement, of which nothing is known.
+    made(reads("find", 100.0, 0.0, Some(0.0))).is(Cause::FullScan);
+}
+
+#[test]
+fn without_stacks_work_of_which_nobody_knows_what_it_is_is_unknown() {
+    let read = [("Handler_read_next", 5_000.0), ("Handler_read_rnd_next", 0.0), ("Questions", 1.0)];
+    let unclear =
+        full(&[]).status(&read).statements(&[("find", 3.0)]).work(&[reads("find", 5_000.0, 0.0, None)]);
+    let explanation = unclear.is(Cause::Unknown);
+    assert!(explanation.suspects[0].text.contains("or the work of full-scan"), "{:#?}", explanation.suspects);
+    assert_eq!(explanation.limit.unwrap().id, Resource::Cpu);
+
+    let opened = full(&[]).status(&[("Opened_tables", 4.0)]).set("table_open_cache", "10");
+    opened.is(Cause::Unknown);
+    full(&[]).status(&[("Opened_tables", 0.0)]).is(Cause::Cpu);
 }
 
 #[test]

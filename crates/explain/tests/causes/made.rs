@@ -3,7 +3,7 @@
 use whyso_explain::explain_at;
 use whyso_explain::model::{
     Activity, Cause, Counter, CpuUse, Explanation, FileWait, Gauge, Input, LevelInput, LockObject, Machine,
-    Pacing, SampledActivity, SampledClass, SeriesName, StatementTime,
+    Pacing, SampledActivity, SampledClass, SeriesName, StatementTime, StatementWork,
 };
 
 const SECONDS: f64 = 10.0;
@@ -157,6 +157,11 @@ impl Made {
             mean_ms: *mean_ms,
         };
         self.last().statements = kinds.iter().map(time).collect();
+        self
+    }
+
+    pub(crate) fn work(mut self, work: &[StatementWork]) -> Made {
+        self.0.statement_work = work.to_vec();
         self
     }
 

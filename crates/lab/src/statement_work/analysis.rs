@@ -79,9 +79,15 @@ fn of_mysql(text: &str) -> Option<f64> {
     let lines: Vec<Line> = text.lines().filter_map(line).collect();
     let is_leaf = |at: usize| lines.get(at + 1).is_none_or(|next| next.indent <= lines[at].indent);
     let is_of_table = |line: &Line| !line.what.starts_with("Table scan on <temporary>");
-    let read: f64 = (0..lines.len()).filter(|at| is_leaf(*at)).map(|at| &lines[at]).filter(|line| is_of_table(line)).map(|line| line.rows).sum();
+    let read: f64 = (0..lines.len())
+        .filter(|at| is_leaf(*at))
+        .map(|at| &lines[at])
+        .filter(|line| is_of_table(line))
+        .map(|line| line.rows)
+        .sum();
     // A table that is derived is read from what a line further in has materialised.
-    let has_materialised_below = |at: usize| lines.get(at + 1).is_some_and(|next| next.what.starts_with("Materialize"));
+    let has_materialised_below =
+        |at: usize| lines.get(at + 1).is_some_and(|next| next.what.starts_with("Materialize"));
     let source = (0..lines.len()).find(|at| {
         let is_other = OTHER_ROWS.iter().any(|beginning| lines[*at].what.starts_with(beginning));
         !is_other && !has_materialised_below(*at)

@@ -136,8 +136,7 @@ impl Sampler for SessionStates {
         }
         let (table, is_first) = (self.table, self.table.is_none());
         let asks_connected = self.sums.looks.is_multiple_of(CONNECTED_EVERY);
-        let (found, lines, connected) =
-            self.sql.run(async |conn| look(conn, table, asks_connected).await)?;
+        let (found, lines, connected) = self.sql.run(async |conn| look(conn, table, asks_connected).await)?;
         let Some(found) = found else {
             return Err(Failure::Absent(
                 "what sessions do and wait for: this user may not read the process list".to_string(),
