@@ -40,6 +40,7 @@ impl Doing {
         let state = state.to_lowercase();
         let is = |names: &[&str]| names.contains(&state.as_str());
         let has = |part: &str| state.contains(part);
+        // Servers before MySQL 8.0 and MariaDB 10.4 commit a statement's own transaction in the state "query end".
         if is(&["waiting for row lock"]) {
             Doing::RowLock
         } else if is(&["user lock"]) {
@@ -54,7 +55,12 @@ impl Doing {
             Doing::MetadataLock
         } else if is(&["table lock", "system lock", "waiting for table level lock", "waiting for table"]) {
             Doing::TableLock
-        } else if is(&["commit", "waiting for prior transaction to commit", "waiting for handler commit"]) {
+        } else if is(&[
+            "commit",
+            "query end",
+            "waiting for prior transaction to commit",
+            "waiting for handler commit",
+        ]) {
             Doing::Commit
         } else if has("opening table") || has("closing table") {
             Doing::OpenTables
@@ -227,6 +233,7 @@ mod tests {
             ("User sleep", Doing::Sleep),
             ("Commit", Doing::Commit),
             ("waiting for handler commit", Doing::Commit),
+            ("query end", Doing::Commit),
             ("Waiting for query cache lock", Doing::QueryCacheLock),
             ("Opening tables", Doing::OpenTables),
             ("Writing to net", Doing::SendToClient),

@@ -149,8 +149,8 @@ fn unsaturated(case: &Case) -> Option<Claim> {
         _ => 0.5,
     };
     let not_queued_ms = (case.response_ms - queueing_ms).max(0.0);
-    // Counters alone do not show who waits: what is neither work nor known to be something else stays unknown.
-    let own_ms = match case.is_traced() || case.sessions().is_some() || paused {
+    // Neither counters nor the process list show all waits: what is neither work nor known to be something else stays unknown.
+    let own_ms = match case.is_traced() || paused {
         true => not_queued_ms,
         false => not_queued_ms.min(case.cpu_ms() + case.client_cpu_ms()),
     };
