@@ -74,7 +74,7 @@ pub(super) fn read_for(case: &Case) -> Option<ReadFor> {
         return None;
     }
     let all = read + lookups;
-    let share = |rows: f64| (rows / all).max(0.0).min(1.0);
+    let share = |rows: f64| part_of(rows, all);
     (all > 0.0 && all.is_finite()).then(|| ReadFor { sorts: share(for_sorts), nothing: share(rejected) })
 }
 
@@ -147,7 +147,7 @@ impl<'a> Division<'a> {
         } else if work.rows_read >= ROWS_MIN {
             match work.rows_rejected {
                 Some(rejected) => {
-                    let share = (rejected / work.rows_read).max(0.0).min(1.0);
+                    let share = part_of(rejected, work.rows_read);
                     self.rejected.add(work, on_rows * share);
                     self.rows.rejected += rows_read * share;
                 }
@@ -159,6 +159,12 @@ impl<'a> Division<'a> {
             }
         }
     }
+}
+
+/// Returns a share from 0 to 1; 0 where the numbers give none.
+fn part_of(part: f64, all: f64) -> f64 {
+    let share = part / all;
+    if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 }
 }
 
 /// Gives scans and sorts the CPU time of the statements' work on rows, in place of what counters alone made of it.

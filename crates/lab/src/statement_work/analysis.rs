@@ -10,11 +10,13 @@ use serde_json::Value;
 
 /// Returns how many rows meet no condition; `None` where the server has no such analysis, or whyso does not understand it.
 pub(super) async fn rows_rejected(conn: &mut Conn, sql: &str) -> Result<Option<u64>, Error> {
-    let forms: [(&str, fn(&str) -> Option<f64>); 2] =
-        [("ANALYZE FORMAT=JSON", of_mariadb), ("EXPLAIN ANALYZE", of_mysql)];
-    for (statement, read) in forms {
+    for (statement, is_json) in [("ANALYZE FORMAT=JSON", true), ("EXPLAIN ANALYZE", false)] {
         match conn.query_first::<String, _>(format!("{statement} {sql}")).await {
-            Ok(text) => return Ok(text.and_then(|text| read(&text)).map(|rows| rows.round() as u64)),
+            Ok(text) => {
+                let text = text.unwrap_or_default();
+                let rows = if is_json { of_mariadb(&text) } else { of_mysql(&text) };
+                return Ok(rows.map(|rows| rows.round() as u64));
+            }
             // A syntax error: another server.
             Err(Error::Server(_)) => {}
             Err(error) => return Err(error),
