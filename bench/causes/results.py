@@ -12,8 +12,9 @@ RESULTS = HERE / "results.json"
 LIVE = HERE / "live.json"
 SEALED_LOG = HERE / "sealed.log"
 
-# What decides which causes are named in a recording.
-PATHS = [f":/crates/{name}" for name in ("explain", "lab", "trace", "watch")]
+# What decides which causes are named in a recording: the rules, and what reads the recording for them.
+READERS = ("evidence", "file_waits", "locks", "pauses", "wait_classes")
+PATHS = [":/crates/explain", *(f":/crates/lab/src/{name}.rs" for name in READERS)]
 
 
 def git(*typed: str) -> str:
