@@ -23,7 +23,7 @@ pub struct ForReport {
 }
 
 impl ForReport {
-    /// `source_paths`: where sources are looked for, beside where they were built.
+    /// `source_paths`: folders in which sources are looked for.
     ///
     /// # Errors
     /// The recording's files can't be read.

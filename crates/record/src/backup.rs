@@ -1,8 +1,10 @@
 //! Recordings as one file, and back: a plain tar archive, a folder a run, as any tar reads it. Parquet is compressed already.
 
+use std::cell::Cell;
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, ErrorKind, Read, Write};
 use std::path::{Component, Path, PathBuf};
+use std::rc::Rc;
 
 use rustix::fs::{FlockOperation, flock};
 use tar::{Archive, Builder, EntryType, Header};
@@ -18,6 +20,8 @@ const COMING: &str = ".importing-";
 const COMING_MAX: usize = 100;
 /// A run's name in an archive, in bytes.
 const NAME_BYTES_MAX: usize = 200;
+/// All that stands before a file's content: its header, and those of a long name.
+const HEADER_BYTES_MAX: u64 = 64 << 10;
 /// An archive ends with so many zeros at least; one that does not was cut off, be it between two files.
 const END_BYTES: usize = 1024;
 const PIECE_BYTES: usize = 64 << 10;
@@ -210,11 +214,18 @@ fn remove_left_over(runs: &Path) {
 /// Only plain files in folders one deep are taken: whatever else an archive holds leads out of the folder, or is none of ours.
 fn unpack(archive: impl Read, named: &str, coming: &Path, runs: &Path) -> Result<Vec<String>> {
     let broken = |cause: io::Error| Error::Backup(format!("{named} can't be read as a backup: {cause}"));
-    let mut archive = Archive::new(Ending { archive, zeros: 0 });
+    let allowed = Rc::new(Cell::new(HEADER_BYTES_MAX));
+    let mut archive = Archive::new(Ending { archive, zeros: 0, allowed: allowed.clone() });
     let mut there: Vec<String> = Vec::new();
-    for (number, entry) in archive.entries().map_err(broken)?.enumerate() {
+    let mut entries = archive.entries().map_err(broken)?;
+    for number in 0.. {
+        // A long name is read into memory as a whole, and so its length has a bound.
+        allowed.set(HEADER_BYTES_MAX);
+        let Some(entry) = entries.next() else { break };
+        allowed.set(u64::MAX);
         let mut entry = entry.map_err(broken)?;
         if entry.header().entry_type() == EntryType::Directory {
+            drain(&mut entry).map_err(broken)?;
             continue;
         }
         let path = entry.path().map_err(broken)?.into_owned();
@@ -232,6 +243,7 @@ fn unpack(archive: impl Read, named: &str, coming: &Path, runs: &Path) -> Result
             if !there.contains(&id) {
                 there.push(id);
             }
+            drain(&mut entry).map_err(broken)?;
             continue;
         }
         let dir = coming.join(&id);
@@ -254,6 +266,7 @@ fn unpack(archive: impl Read, named: &str, coming: &Path, runs: &Path) -> Result
         }
         out.sync_all().map_err(io)?;
     }
+    allowed.set(u64::MAX);
     let mut archive = archive.into_inner();
     io::copy(&mut archive, &mut io::sink()).map_err(broken)?;
     match archive.zeros >= END_BYTES {
@@ -262,15 +275,28 @@ fn unpack(archive: impl Read, named: &str, coming: &Path, runs: &Path) -> Result
     }
 }
 
-/// Knows with how many zeros an archive ends.
+fn drain(entry: &mut impl Read) -> io::Result<u64> {
+    io::copy(entry, &mut io::sink())
+}
+
+/// Knows with how many zeros an archive ends, and reads no more than is allowed.
 struct Ending<R> {
     archive: R,
     zeros: usize,
+    /// Bytes that may be read from here on.
+    allowed: Rc<Cell<u64>>,
 }
 
 impl<R: Read> Read for Ending<R> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let read = self.archive.read(bytes)?;
+        let allowed = self.allowed.get();
+        if allowed == 0 && !bytes.is_empty() {
+            let why = format!("a header of more than {HEADER_BYTES_MAX} bytes");
+            return Err(io::Error::new(ErrorKind::InvalidData, why));
+        }
+        let length = bytes.len().min(usize::try_from(allowed).unwrap_or(usize::MAX));
+        let read = self.archive.read(&mut bytes[..length])?;
+        self.allowed.set(allowed.saturating_sub(read as u64));
         let zeros = bytes[..read].iter().rev().take_while(|byte| **byte == 0).count();
         self.zeros = if zeros == read { self.zeros.saturating_add(read) } else { zeros };
         Ok(read)
@@ -339,6 +365,23 @@ mod tests {
             assert_eq!(fs::read_dir(&to).unwrap().count(), 0, "{length}");
         }
         assert_eq!(import_from(&whole[..], "it", &to).unwrap().0, ["one"]);
+    }
+
+    #[test]
+    fn a_header_that_does_not_end_is_refused_before_it_fills_the_memory() {
+        let folder = tempfile::tempdir().unwrap();
+        let to = folder.path().join("to");
+        for kind in [EntryType::GNULongName, EntryType::GNULongLink, EntryType::XHeader] {
+            let mut header = Header::new_gnu();
+            header.set_path("././@LongLink").unwrap();
+            header.set_entry_type(kind);
+            header.set_size(8 << 30);
+            header.set_cksum();
+            let without_end = header.as_bytes().as_slice().chain(io::repeat(b'x'));
+            let Err(Error::Backup(why)) = import_from(without_end, "it", &to) else { panic!("{kind:?}") };
+            assert!(why.contains("a header of more than 65536 bytes"), "{why}");
+            assert_eq!(fs::read_dir(&to).unwrap().count(), 0);
+        }
     }
 
     #[test]

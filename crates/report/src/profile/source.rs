@@ -19,12 +19,12 @@ const TEXT_MAX: usize = 160;
 /// The text of one source file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SourceText {
-    /// Where it was read; empty where it is not on this machine.
+    /// Where it was read; empty where it was not.
     pub path: String,
     pub lines: Vec<String>,
 }
 
-/// Reads a source file by its name as the build has it; `None` where it is not on this machine.
+/// Reads a source file by its name as the build has it; `None` where it is in no folder that sources are read from.
 pub type ReadSource<'a> = &'a dyn Fn(&str) -> Option<SourceText>;
 
 /// What is annotated.
@@ -165,7 +165,7 @@ fn shown(with_time: &BTreeMap<u32, &LineTime>, lines: u32, whole: bool) -> Vec<u
 
 fn title(file: &str, text: &SourceText) -> String {
     match text.path.as_str() {
-        "" => format!("{file}: not on this machine"),
+        "" => format!("{file}: its source is not read"),
         path if path == file => file.to_string(),
         path => format!("{file}, read from {path}"),
     }
@@ -273,7 +273,7 @@ mod tests {
         assert_eq!(
             rows,
             [
-                "                                                               ./walk.c: not on this machine",
+                "                                                               ./walk.c: its source is not read",
                 "##        2.000        2.000             0             0  12.",
                 "##            0        0.100             0         7.000  14.",
             ]
