@@ -3,6 +3,7 @@
 mod common;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -116,6 +117,31 @@ fn what_is_wrong_with_a_study_is_said_before_anything_starts() {
     let preset = refused("name = \"same\"", "name = \"same\"\npfs = \"globl\"");
     assert!(preset.contains("same: ") && preset.contains("globl"), "{preset}");
     assert!(!place.path().join("studies-run").exists());
+}
+
+/// Issue: a dry run executed the file's own server program.
+#[test]
+fn a_study_runs_no_program_of_its_file_unless_that_is_allowed() {
+    let place = Place::new();
+    let bin = place.path().join("evil/bin");
+    fs::create_dir_all(&bin).unwrap();
+    let server = bin.join("mysqld");
+    let ran = place.path().join("it-ran");
+    fs::write(&server, format!("#!/bin/sh\ntouch {}\nexit 1\n", ran.display())).unwrap();
+    fs::set_permissions(&server, fs::Permissions::from_mode(0o755)).unwrap();
+    fs::write(place.path().join("s.toml"), STUDY.replace("trace = false", "trace = false\nservers = ['./evil']"))
+        .unwrap();
+
+    let dry = output(&mut place.whyso(&["study", "run", "s.toml", "--dry-run"]));
+    assert!(dry.status.success(), "{dry:?}");
+    assert!(text(&dry.stdout).contains("the server in ./evil"), "{}", text(&dry.stdout));
+    let refused = output(&mut place.whyso(&["study", "run", "s.toml"]));
+    assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+    assert!(text(&refused.stderr).contains("--allow-programs"), "{}", text(&refused.stderr));
+    assert!(!ran.exists(), "the file's server was started");
+
+    let allowed = output(&mut place.whyso(&["study", "run", "s.toml", "--allow-programs"]));
+    assert!(!allowed.status.success() && ran.exists(), "{allowed:?}");
 }
 
 #[test]

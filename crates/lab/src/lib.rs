@@ -107,7 +107,7 @@ pub use sql_trace::Literals;
 pub use stacks::BusyFunctions;
 pub use stacks_now::stacks_now;
 pub use statements::{CommandFilter, CommandsIn, commands_in, sql_trace_cost};
-pub use study::{plan_study, study, study_answer};
+pub use study::{plan_study, study, study_answer, study_programs};
 pub use thread_filter::ThreadFilter;
 pub use threads::{ThreadsOver, threads_in, threads_now};
 pub use timeline::{TimelineOf, timeline_in};

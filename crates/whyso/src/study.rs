@@ -1,5 +1,6 @@
 //! `whyso study`: many runs that answer one question.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -32,6 +33,9 @@ enum StudyCommand {
         /// Print what would be started, and how long it takes at most, and end
         #[arg(long)]
         dry_run: bool,
+        /// Run the programs that the file names: servers, libraries, plugins and add-ons that are none of whyso's own
+        #[arg(long)]
+        allow_programs: bool,
         /// Folder of this study; it must not be one yet [default: studies-run/ and the file's name]
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,
@@ -43,6 +47,9 @@ enum StudyCommand {
     Resume {
         /// Its folder
         dir: PathBuf,
+        /// Run the programs that the study names: servers, libraries, plugins and add-ons that are none of whyso's own
+        #[arg(long)]
+        allow_programs: bool,
         #[arg(long)]
         json: bool,
     },
@@ -87,11 +94,15 @@ enum Form {
 pub(crate) fn study(args: &StudyArgs) -> Result<ExitCode> {
     let form = |json: bool| if json { Form::Json } else { Form::Terminal };
     match &args.command {
-        StudyCommand::Run { file, quick, dry_run, out, json } => {
+        StudyCommand::Run { file, quick, dry_run, allow_programs, out, json } => {
             let text =
                 std::fs::read_to_string(file).with_context(|| format!("can't read {}", file.display()))?;
             let spec = Spec::parse(&text, *quick)
                 .map_err(|error| Error::Plan(format!("{}: {error}", file.display())))?;
+            if *dry_run && !whyso_lab::study_programs(&spec).is_empty() {
+                return print_unchecked(spec);
+            }
+            check_programs(&spec, *allow_programs)?;
             let kept = whyso_lab::plan_study(spec, file.parent().unwrap_or(Path::new(".")))?;
             if *dry_run {
                 return print_plan(&kept);
@@ -100,7 +111,11 @@ pub(crate) fn study(args: &StudyArgs) -> Result<ExitCode> {
             let dir = out.clone().unwrap_or_else(|| Path::new(FOLDER).join(name));
             carry_out(Journal::create(&dir, kept).map_err(told)?, form(*json))
         }
-        StudyCommand::Resume { dir, json } => carry_out(Journal::open(dir).map_err(told)?, form(*json)),
+        StudyCommand::Resume { dir, allow_programs, json } => {
+            let journal = Journal::open(dir).map_err(told)?;
+            check_programs(journal.spec(), *allow_programs)?;
+            carry_out(journal, form(*json))
+        }
         StudyCommand::Show { dir, markdown, json } => {
             let form = if *markdown { Form::Markdown } else { form(*json) };
             print_answer(&Journal::open(dir).map_err(told)?, form)?;
@@ -121,6 +136,25 @@ pub(crate) fn study(args: &StudyArgs) -> Result<ExitCode> {
 
 fn told(error: whyso_study::Error) -> Error {
     Error::Plan(error.to_string())
+}
+
+/// A study's file may be somebody else's: what it runs is shown first.
+fn check_programs(spec: &Spec, are_allowed: bool) -> Result<(), Error> {
+    let programs = whyso_lab::study_programs(spec);
+    if are_allowed || programs.is_empty() {
+        return Ok(());
+    }
+    Err(Error::Plan(format!(
+        "this study runs or loads {}: where you trust its author, give --allow-programs",
+        programs.join(", ")
+    )))
+}
+
+/// The plan of a study that names programs. Looking for its servers would run them.
+fn print_unchecked(spec: Spec) -> Result<ExitCode> {
+    let mut notes = vec!["Nothing was checked with its servers, for asking them runs them. The study runs or loads:".to_string()];
+    notes.extend(whyso_lab::study_programs(&spec).iter().map(|program| format!("  {program}")));
+    print_plan(&Kept { spec, files: BTreeMap::new(), notes })
 }
 
 fn print_plan(kept: &Kept) -> Result<ExitCode> {

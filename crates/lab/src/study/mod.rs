@@ -6,6 +6,7 @@ mod inside;
 mod machine;
 mod measured;
 mod planned;
+mod programs;
 
 use std::time::Instant;
 
@@ -16,6 +17,7 @@ use crate::progress::{Listener, News, Stop};
 use crate::{Error, Plan};
 
 pub use planned::plan_study;
+pub use programs::study_programs;
 
 use planned::{KnownKnobs, plan_of};
 
