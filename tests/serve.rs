@@ -32,9 +32,11 @@ fn nothing_is_told_without_the_token_by_another_name_or_to_another_site() {
     assert_eq!(status, 204);
     let cookie = head.lines().find_map(|line| line.strip_prefix("set-cookie: ")).unwrap();
     assert!(cookie.contains("httponly") && cookie.contains("samesite=strict"), "{cookie}");
-    // The head is in lower case here, the token is not.
-    let cookie = format!("Cookie: whyso_{}={}", served.port, served.token);
-    assert_eq!(served.ask("GET", "/api/v1/runs", &[&cookie], "").0, 200);
+    assert!(!cookie.contains(&served.token.to_lowercase()), "the token is in the cookie: {cookie}");
+    let session = format!("Cookie: {}", cookie.split(';').next().unwrap());
+    assert_eq!(served.ask("GET", "/api/v1/runs", &[&session], "").0, 200);
+    let token = format!("Cookie: whyso_{}={}", served.port, served.token);
+    assert_eq!(served.ask("GET", "/api/v1/runs", &[&token], "").0, 401);
     assert_eq!(served.ask("POST", "/api/v1/session", &[], "").0, 401);
 }
 

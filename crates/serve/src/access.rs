@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::Read;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use axum::http::header::{AUTHORIZATION, COOKIE, HOST, ORIGIN};
@@ -11,6 +11,7 @@ use base64::Engine;
 use sha2::{Digest, Sha256};
 
 use crate::error::{Answer, Error, Refused};
+use crate::session::{Session, Sessions};
 
 /// Random bytes of a token that is made.
 const TOKEN_BYTES: usize = 32;
@@ -33,16 +34,20 @@ impl Token {
         Ok(Token(base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(bytes)))
     }
 
-    /// The one in a file that nobody else may read.
+    /// The one in a file of this user's that nobody else may read.
     ///
     /// # Errors
-    /// It can't be read, others can read it, or it holds no token.
+    /// It can't be read, it is another user's, others can read it, or it holds no token.
     pub fn from_file(path: &Path) -> Result<Token, Error> {
         let io = |cause| Error::Io { path: path.to_path_buf(), cause };
         let file = File::open(path).map_err(io)?;
-        let mode = fs::metadata(path).map_err(io)?.permissions().mode();
-        if mode & 0o077 != 0 {
+        let about = file.metadata().map_err(io)?;
+        if about.mode() & 0o077 != 0 {
             return Err(Error::TokenFileOpen(path.to_path_buf()));
+        }
+        // Its owner knows the token, whoever may read it now.
+        if about.uid() != fs::metadata("/proc/self").map_err(io)?.uid() {
+            return Err(Error::TokenFileOwner(path.to_path_buf()));
         }
         let mut text = String::new();
         file.take(TOKEN_FILE_BYTES_MAX).read_to_string(&mut text).map_err(io)?;
@@ -61,8 +66,8 @@ impl Token {
 
 /// Decides which requests are answered.
 pub(crate) struct Access {
-    token: Token,
     token_digest: [u8; 32],
+    sessions: Sessions,
     /// Names by which this server may be asked for, with their ports, in lower case.
     hosts: Vec<String>,
     /// Of the cookie: browsers keep the cookies of all ports of a host together.
@@ -78,7 +83,12 @@ impl Access {
             known.extend(own.map(str::to_string));
         }
         known.extend(hosts.iter().map(|host| host.to_ascii_lowercase()));
-        Access { token_digest: digest(token.text()), token, hosts: known, cookie: format!("whyso_{port}") }
+        Access {
+            token_digest: digest(token.text()),
+            sessions: Sessions::new(token.text(), port),
+            hosts: known,
+            cookie: format!("whyso_{port}"),
+        }
     }
 
     /// The name that a request asked for, and the site whose page sent it, are this server's own: else a name that somebody points here, or
@@ -109,12 +119,14 @@ impl Access {
         }
     }
 
-    /// The token, as a header of a program or as the page's cookie.
-    pub(crate) fn check_token(&self, headers: &HeaderMap) -> Answer<()> {
-        if self.bears_token(headers)
-            || cookies(headers).any(|(name, value)| name == self.cookie && self.is_token(value))
-        {
-            return Ok(());
+    /// The token as a header of a program, or a session as the page's cookie. Gives the session, where it is that.
+    pub(crate) fn check(&self, headers: &HeaderMap) -> Answer<Option<Session>> {
+        if self.bears_token(headers) {
+            return Ok(None);
+        }
+        let mut own = cookies(headers).filter(|(name, _)| *name == self.cookie);
+        if let Some(session) = own.find_map(|(_, value)| self.sessions.find(value)) {
+            return Ok(Some(session));
         }
         Err(Refused::new(
             StatusCode::UNAUTHORIZED,
@@ -122,7 +134,7 @@ impl Access {
         ))
     }
 
-    pub(crate) fn bears_token(&self, headers: &HeaderMap) -> bool {
+    fn bears_token(&self, headers: &HeaderMap) -> bool {
         let header = headers.get(AUTHORIZATION).and_then(|header| header.to_str().ok());
         header
             .and_then(|header| header.strip_prefix("Bearer "))
@@ -134,9 +146,10 @@ impl Access {
         &self.cookie
     }
 
-    /// The cookie that stands for the token: scripts can't read it, other sites' pages don't send it.
+    /// The cookie of a new session: scripts can't read it, other sites' pages don't send it.
     pub(crate) fn set_cookie(&self) -> String {
-        format!("{}={}; Path=/; HttpOnly; SameSite=Strict; Max-Age=31536000", self.cookie, self.token.text())
+        let (value, seconds) = self.sessions.make();
+        format!("{}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}", self.cookie)
     }
 
     /// Digests are compared, so that the time it takes tells nothing of the token.
@@ -165,6 +178,8 @@ fn forbidden(why: &str) -> Refused {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use axum::http::HeaderValue;
 
     use super::*;
@@ -222,13 +237,17 @@ mod tests {
     }
 
     #[test]
-    fn the_token_is_a_header_or_a_cookie() {
+    fn a_program_has_the_token_and_a_page_a_session() {
         let token = "t".repeat(43);
-        let may = |of: &[(&'static str, &str)]| access().check_token(&headers(of)).is_ok();
+        let may = |of: &[(&'static str, &str)]| access().check(&headers(of)).is_ok();
         assert!(may(&[("authorization", &format!("Bearer {token}"))]));
-        assert!(may(&[("cookie", &format!("a=b; whyso_7979={token}"))]));
+        let cookie = access().set_cookie();
+        assert!(!cookie.contains(&token) && cookie.contains("Max-Age=28800"), "{cookie}");
+        let session = cookie.split(';').next().unwrap();
+        assert!(may(&[("cookie", &format!("a=b; {session}"))]));
         assert!(!may(&[]));
-        assert!(!may(&[("cookie", &format!("whyso_7980={token}"))]));
+        assert!(!may(&[("cookie", &format!("whyso_7979={token}"))]), "the token is no session");
+        assert!(!may(&[("cookie", &session.replace("7979", "7980"))]));
         assert!(!may(&[("authorization", "Bearer t")]));
         assert!(!may(&[("authorization", &format!("Basic {token}"))]));
     }

@@ -27,6 +27,8 @@ pub enum Error {
     TokenFile(PathBuf),
     #[error("others can read {0}, and so the token: take that away with `chmod 600 {0}`")]
     TokenFileOpen(PathBuf),
+    #[error("{0} belongs to another user, who knows the token: name a file of your own")]
+    TokenFileOwner(PathBuf),
     #[error("others can read {0}, and so the servers' passwords: take that away with `chmod 600 {0}`")]
     ServersFileOpen(PathBuf),
     #[error("{0} can't be read as a file of servers: {1}")]
@@ -48,6 +50,7 @@ impl Error {
             Error::NoFolder(_)
             | Error::TokenFile(_)
             | Error::TokenFileOpen(_)
+            | Error::TokenFileOwner(_)
             | Error::ServersFileOpen(_)
             | Error::Config(..)
             | Error::Plot(_) => true,

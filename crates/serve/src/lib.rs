@@ -24,6 +24,7 @@ mod open;
 mod page;
 mod plot;
 mod series;
+mod session;
 
 pub use access::Token;
 pub use error::Error;

@@ -34,6 +34,7 @@ use crate::listen::ServePlan;
 use crate::live::Live;
 use crate::open::Recordings;
 use crate::page;
+use crate::session::Session;
 
 /// Requests that read recordings at a time: each may hold some thirty series in memory.
 const READERS_MAX: usize = 3;
@@ -161,12 +162,17 @@ async fn no_such_address() -> Refused {
     Refused::not_found("there is nothing at this address: docs/serve.md lists those of the API")
 }
 
-/// The token becomes the page's cookie.
+/// The token begins a session, which the page's cookie holds.
 async fn session(State(site): State<Arc<Site>>) -> Response {
-    let Ok(cookie) = HeaderValue::from_str(&site.access.set_cookie()) else {
-        return StatusCode::INTERNAL_SERVER_ERROR.into_response();
-    };
-    (StatusCode::NO_CONTENT, [(SET_COOKIE, cookie)]).into_response()
+    let mut response = StatusCode::NO_CONTENT.into_response();
+    set_cookie(&site, &mut response);
+    response
+}
+
+fn set_cookie(site: &Site, response: &mut Response) {
+    if let Ok(cookie) = HeaderValue::from_str(&site.access.set_cookie()) {
+        response.headers_mut().insert(SET_COOKIE, cookie);
+    }
 }
 
 async fn from_own_page(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
@@ -193,8 +199,15 @@ async fn from_own_page(State(site): State<Arc<Site>>, request: Request, next: Ne
 }
 
 async fn with_token(State(site): State<Arc<Site>>, request: Request, next: Next) -> Response {
-    match site.access.check_token(request.headers()) {
-        Ok(()) => next.run(request).await,
+    match site.access.check(request.headers()) {
+        Ok(session) => {
+            let mut response = next.run(request).await;
+            // A page that is in use stays signed in.
+            if session.is_some_and(Session::is_old) {
+                set_cookie(&site, &mut response);
+            }
+            response
+        }
         Err(refused) => refused.into_response(),
     }
 }

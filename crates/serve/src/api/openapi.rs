@@ -31,7 +31,7 @@ pub(super) fn described(cookie: &str) -> Value {
         "components": {
             "securitySchemes": {
                 "token": { "type": "http", "scheme": "bearer", "description": "The token that `whyso serve` printed, or that its file holds." },
-                "cookie": { "type": "apiKey", "in": "cookie", "name": cookie, "description": "What `POST /session` gives for the token." },
+                "cookie": { "type": "apiKey", "in": "cookie", "name": cookie, "description": "What `POST /session` gives for the token: a session of eight hours." },
             },
             "schemas": schemas::all(),
         },
@@ -186,7 +186,7 @@ fn paths() -> Value {
         "/session",
         vec![(
             "post",
-            operation("signIn", "Trades the token for the cookie", &[]).answers(
+            operation("signIn", "Begins a session", &[]).answers(
                 204,
                 "The cookie is set.",
                 Value::Null,
