@@ -7,6 +7,7 @@ use serde_json::json;
 use tokio::runtime::Runtime;
 use whyso_clock::{Anchor, wall_ns};
 use whyso_record::run::{RunInfo, ServerFacts};
+use whyso_server::answers::answered;
 use whyso_server::{CpuSet, Dsn};
 use whyso_watch::{GLOBAL_VARIABLES, Watcher, global_variables, host_facts, server_facts};
 use whyso_workload::Workload;
@@ -93,12 +94,12 @@ pub(crate) fn server_now(
     pid: Option<u32>,
     runtime: &Runtime,
 ) -> Result<ServerFacts, Error> {
-    runtime.block_on(async {
+    runtime.block_on(answered(dsn, "reading the server's variables", async {
         let mut conn = dsn.connect().await?;
         let facts = server_facts(&mut conn, &dsn.endpoint(), throw_away, pid).await?;
         let _ = conn.disconnect().await;
-        Ok(facts)
-    })
+        Ok::<_, Error>(facts)
+    }))
 }
 
 /// The server's variables, while it is watched; `None` where it does not answer any more.

@@ -3,6 +3,7 @@
 use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
 use whyso_server::Dsn;
+use whyso_server::answers::{FILL_TIME_MAX, within};
 use whyso_workload::{DictionarySource, Setup, Workload};
 
 use crate::Error;
@@ -18,7 +19,8 @@ pub(crate) async fn set_up(
 ) -> Result<(), Error> {
     let Some(setup) = workload.requirements().setup else { return Ok(()) };
     let mut conn = dsn.connect().await?;
-    if !is_there(&mut conn, setup).await {
+    let doing = format!("looking for the tables of {}", workload.name);
+    if !is_there(dsn, &doing, &mut conn, setup).await? {
         if consented {
             return Err(Error::Failed(format!(
                 "--allow-writes {} uses the data that are there, and those of {} are not: name another schema, which \
@@ -28,11 +30,15 @@ pub(crate) async fn set_up(
         }
         listener.hear(News::Step(&format!("making the tables of {}", workload.name)));
         for statement in &setup.statements {
-            conn.query_drop(statement).await.map_err(|error| {
-                Error::Failed(format!("the server refused to make the tables of {}: {error}", workload.name))
-            })?;
+            let made = async {
+                conn.query_drop(statement).await.map_err(|error| {
+                    let name = &workload.name;
+                    Error::Failed(format!("the server refused to make the tables of {name}: {error}"))
+                })
+            };
+            within(FILL_TIME_MAX, dsn, &format!("making the tables of {}", workload.name), made).await?;
         }
-        if !is_there(&mut conn, setup).await {
+        if !is_there(dsn, &doing, &mut conn, setup).await? {
             return Err(Error::Failed(format!(
                 "the tables of {} were made, and are not what they should be: drop the schema {} and try again",
                 workload.name, dsn.schema
@@ -43,8 +49,10 @@ pub(crate) async fn set_up(
     Ok(())
 }
 
-async fn is_there(conn: &mut Conn, setup: &Setup) -> bool {
-    matches!(conn.query_first::<i64, _>(&setup.check).await, Ok(Some(1)))
+async fn is_there(dsn: &Dsn, doing: &str, conn: &mut Conn, setup: &Setup) -> Result<bool, Error> {
+    let found = async { Ok::<_, Error>(conn.query_first::<i64, _>(&setup.check).await) };
+    // A check may count the rows of large tables.
+    Ok(matches!(within(FILL_TIME_MAX, dsn, doing, found).await?, Ok(Some(1))))
 }
 
 /// Fills the workload's dictionaries: from files, or by asking the server.
@@ -54,7 +62,10 @@ pub(crate) async fn fill_dictionaries(dsn: &Dsn, workload: &mut Workload) -> Res
     for (name, source) in wanted {
         let values = match &source {
             DictionarySource::File(path) => lines_of(&name, path)?,
-            DictionarySource::Query(sql) => rows_of(dsn, &name, sql).await?,
+            DictionarySource::Query(sql) => {
+                let doing = format!("filling the dictionary {name}");
+                within(FILL_TIME_MAX, dsn, &doing, rows_of(dsn, &name, sql)).await?
+            }
         };
         workload.fill(&name, values)?;
     }

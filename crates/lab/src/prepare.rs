@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
+use tokio::time::timeout;
 use whyso_load::{Address, Target, Tls};
+use whyso_server::answers::answered;
 use whyso_server::dataset::{self, Dataset, Phase};
 use whyso_server::knobs::{Undo, Undone, pfs};
 use whyso_server::snapshot::{Provision, Store};
@@ -13,6 +15,7 @@ use whyso_server::{CpuSet, Dsn, StartSpec, ThrowAway, dsn, schema, throwaway};
 
 use crate::plan::ServerPlan;
 use crate::progress::{Listener, News};
+use crate::run::GOODBYE_TIME_MAX;
 use crate::sweep::Shared;
 use crate::{Error, login, pfs_setup};
 
@@ -205,25 +208,27 @@ async fn remote(
     }
     listener.hear(News::Step(&format!("connecting to {}", dsn.endpoint())));
     let mut conn = login::log_in(&mut dsn, ask_password).await?;
-    for undone in pfs_setup::undo_pending(&mut conn).await? {
+    let doing = "putting back settings that an earlier run left";
+    for undone in answered(&dsn, doing, pfs_setup::undo_pending(&mut conn)).await? {
         notes.push(format!("an earlier run ended without putting a setting back; {undone}"));
     }
     let consented = make_schema_ready(wanted, &dsn, &mut conn, listener).await?;
-    let mut undo = Undo::open(&mut conn).await?;
+    let mut undo = answered(&dsn, "preparing to change settings", Undo::open(&mut conn)).await?;
     let mut settings = Vec::new();
     for (name, value) in set {
-        let change = undo.set_global(&mut conn, name, value).await;
+        let change = answered(&dsn, "changing settings", undo.set_global(&mut conn, name, value)).await;
         if let Err(error) = change {
-            undo.undo_all(&mut conn).await?;
+            answered(&dsn, "putting settings back", undo.undo_all(&mut conn)).await?;
             return Err(error.into());
         }
         settings.push((name.clone(), value.clone(), "asked for; put back at the end".to_string()));
     }
     let mut performance_schema = serde_json::Value::Null;
     if let Some(wanted) = wanted.pfs {
-        performance_schema = pfs_setup::set_up(wanted, &mut conn, &mut undo).await?;
+        let work = pfs_setup::set_up(wanted, &mut conn, &mut undo);
+        performance_schema = answered(&dsn, "setting up the Performance Schema", work).await?;
     }
-    let _ = conn.disconnect().await;
+    let _ = timeout(GOODBYE_TIME_MAX, conn.disconnect()).await;
     Ok(Tested {
         dsn,
         performance_schema,
@@ -249,12 +254,12 @@ async fn make_schema_ready(
 ) -> Result<bool, Error> {
     let dataset = &wanted.dataset;
     // There is nothing of the user's to consent to in a schema that does not exist: it is made, and is ours.
-    let exists = schema::exists(conn, &dsn.schema).await?;
+    let exists = answered(dsn, "looking for the schema", schema::exists(conn, &dsn.schema)).await?;
     let consented = exists && wanted.allow_writes == Some(dsn.schema.as_str());
     match (wanted.data_wanted, consented) {
         (true, true) => check_consented(conn, &dsn.schema, dataset).await?,
         (true, false) => {
-            schema::claim(conn, &dsn.schema).await?;
+            answered(dsn, "marking the schema as whyso's", schema::claim(conn, &dsn.schema)).await?;
             dataset::ensure(dsn, dataset, &|progress| hear_loading(listener, progress)).await?;
         }
         (false, true) => {}
@@ -262,7 +267,7 @@ async fn make_schema_ready(
         (false, false) => {
             let is_asked_to_write = wanted.writes || wanted.allow_writes == Some(dsn.schema.as_str());
             if is_asked_to_write || !dsn.schema_given {
-                schema::claim(conn, &dsn.schema).await?;
+                answered(dsn, "marking the schema as whyso's", schema::claim(conn, &dsn.schema)).await?;
             } else if !exists {
                 return Err(login::no_such_schema(dsn, "SQL that only reads finds nothing in a new one"));
             }

@@ -14,6 +14,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::runtime::Runtime;
 use whyso_record::run::ServerFacts;
+use whyso_server::answers::answered;
 use whyso_server::knobs::Undo;
 use whyso_server::{Dsn, schema};
 use whyso_trace::{Generator, StackSampling};
@@ -223,24 +224,27 @@ async fn set_up(
     ask_password: &AskPassword,
 ) -> Result<(Option<Undo>, serde_json::Value), Error> {
     let mut conn = login::log_in(dsn, ask_password).await?;
-    if dsn.schema_given && !schema::exists(&mut conn, &dsn.schema).await? {
+    let exists = answered(dsn, "looking for the schema", schema::exists(&mut conn, &dsn.schema)).await?;
+    if dsn.schema_given && !exists {
         // What `whyso server start` prints names the schema that a load makes, which may come later.
         if dsn.schema != whyso_server::dsn::DEFAULT_SCHEMA {
             return Err(login::no_such_schema(dsn, "a recording makes none"));
         }
         dsn.schema = login::NEUTRAL_SCHEMA.to_string();
     }
-    for undone in pfs_setup::undo_pending(&mut conn).await? {
+    let doing = "putting back settings that an earlier run left";
+    for undone in answered(dsn, doing, pfs_setup::undo_pending(&mut conn)).await? {
         listener
             .hear(News::Warning(&format!("an earlier run ended without putting a setting back; {undone}")));
     }
     let (mut undo, mut told) = (None, serde_json::Value::Null);
     if let Some(wanted) = &plan.pfs {
-        let mut journal = Undo::open(&mut conn).await?;
-        told = pfs_setup::set_up(wanted, &mut conn, &mut journal).await?;
+        let mut journal = answered(dsn, "preparing to change settings", Undo::open(&mut conn)).await?;
+        let work = pfs_setup::set_up(wanted, &mut conn, &mut journal);
+        told = answered(dsn, "setting up the Performance Schema", work).await?;
         undo = Some(journal);
     }
-    conn.disconnect().await.map_err(gone)?;
+    answered(dsn, "logging out", async { conn.disconnect().await.map_err(gone) }).await?;
     Ok((undo, told))
 }
 

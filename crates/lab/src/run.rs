@@ -8,6 +8,7 @@ use whyso_load::LoadSpec;
 use whyso_record::private;
 use whyso_record::run::{Ended, Purpose};
 use whyso_server::CpuSet;
+use whyso_server::answers::{time_max, within};
 use whyso_server::dataset::Dataset;
 use whyso_trace::Generator;
 use whyso_watch::Watcher;
@@ -24,7 +25,7 @@ use crate::prepare::{self, AskPassword, Tested, Wanted};
 use crate::progress::{Listener, News, Stop};
 use crate::recording::{Recording, watch_spec};
 use crate::service_level::check_kinds;
-use crate::settle::wait_until_settled;
+use crate::settle::{SETTLE_TIME_MAX, wait_until_settled};
 use crate::source::Around;
 use crate::sql_trace::ToFollow;
 use crate::sweep::{Sweep, Todo, best, todo};
@@ -335,12 +336,14 @@ impl Lab<'_> {
     }
 
     fn settle(&self) -> Result<Option<String>, Error> {
-        self.runtime.block_on(async {
-            let mut conn = self.tested.dsn.connect().await?;
+        let dsn = &self.tested.dsn;
+        let bound = SETTLE_TIME_MAX + time_max(dsn);
+        self.runtime.block_on(within(bound, dsn, "waiting until it has settled", async {
+            let mut conn = dsn.connect().await?;
             let unsettled = wait_until_settled(&mut conn, self.stop).await;
             let _ = conn.disconnect().await;
-            Ok(unsettled)
-        })
+            Ok::<_, Error>(unsettled)
+        }))
     }
 
     /// Puts settings back and removes the throw-away server, whatever came before.

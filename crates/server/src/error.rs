@@ -19,6 +19,13 @@ pub enum Error {
     #[error("{endpoint} denied access to user '{user}'{}: {server_says}", if *.password_given { "" } else { " (no password was given: put it into MYSQL_PWD or ~/.my.cnf)" })]
     AccessDenied { endpoint: String, user: String, password_given: bool, server_says: String },
 
+    /// The server let whyso log in, and then did not answer.
+    #[error(
+        "the server at {endpoint} did not answer within {seconds} s while whyso was {doing}: it may be stopped, or somebody holds a lock, as FLUSH TABLES WITH \
+         READ LOCK does; SHOW PROCESSLIST shows who waits, and connect_timeout in the DSN changes the bound"
+    )]
+    NoAnswer { endpoint: String, doing: String, seconds: u64 },
+
     /// The server refused a statement.
     #[error("the server refused to {doing}: {source}")]
     Refused { doing: String, source: mysql_async::Error },

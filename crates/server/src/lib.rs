@@ -22,6 +22,7 @@
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+pub mod answers;
 mod argv;
 pub mod builds;
 pub mod cpus;

@@ -10,6 +10,7 @@ use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
 use serde::{Deserialize, Serialize};
 
+use crate::answers::answered;
 use crate::dsn::Dsn;
 use crate::error::{Error, Result, refused};
 use crate::schema::{MarkedTable, claim, drop_marked, mark_table, marked_tables, table_exists};
@@ -156,10 +157,13 @@ pub async fn ensure_by(
     }
     for table in &missing {
         let name = Dataset::table_name(*table);
-        drop_marked(&mut connection, &dsn.schema, &name).await?;
         let mark = MarkedTable { table: name.clone(), content: dataset.content_of_table(), complete: false };
-        mark_table(&mut connection, &mark).await?;
-        create_table(&mut connection, &name, &dataset.engine).await?;
+        answered(dsn, &format!("creating the table '{name}'"), async {
+            drop_marked(&mut connection, &dsn.schema, &name).await?;
+            mark_table(&mut connection, &mark).await?;
+            create_table(&mut connection, &name, &dataset.engine).await
+        })
+        .await?;
     }
     let method = load::load(&mut connection, dsn, dataset, &missing, method, progress).await?;
     for table in &missing {
