@@ -16,7 +16,12 @@ struct GlobalReadLock(std::process::Child);
 impl GlobalReadLock {
     fn take(server: &OwnServer) -> GlobalReadLock {
         let client = Command::new("mariadb")
-            .args(["--no-defaults", "--user=root", "--execute", "FLUSH TABLES WITH READ LOCK; SELECT SLEEP(90)"])
+            .args([
+                "--no-defaults",
+                "--user=root",
+                "--execute",
+                "FLUSH TABLES WITH READ LOCK; SELECT SLEEP(90)",
+            ])
             .arg(format!("--socket={}", server.socket().display()))
             .stdin(Stdio::null())
             .stdout(Stdio::null())
@@ -42,7 +47,8 @@ fn a_run_behind_a_global_read_lock_ends_and_names_what_it_waits_for() {
     let (place, server) = (Place::new(), OwnServer::start());
     let dsn = format!("{}&connect_timeout=1", server.dsn("root", "whyso"));
     let load = |rows: &str| {
-        let args = ["load", "oltp-point-select", "--dsn", &dsn, "--users", "1", "--seconds", "1", "--rows", rows];
+        let args =
+            ["load", "oltp-point-select", "--dsn", &dsn, "--users", "1", "--seconds", "1", "--rows", rows];
         output(&mut place.whyso(&args))
     };
     assert!(load("100").status.success());

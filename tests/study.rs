@@ -129,8 +129,11 @@ fn a_study_runs_no_program_of_its_file_unless_that_is_allowed() {
     let ran = place.path().join("it-ran");
     fs::write(&server, format!("#!/bin/sh\ntouch {}\nexit 1\n", ran.display())).unwrap();
     fs::set_permissions(&server, fs::Permissions::from_mode(0o755)).unwrap();
-    fs::write(place.path().join("s.toml"), STUDY.replace("trace = false", "trace = false\nservers = ['./evil']"))
-        .unwrap();
+    fs::write(
+        place.path().join("s.toml"),
+        STUDY.replace("trace = false", "trace = false\nservers = ['./evil']"),
+    )
+    .unwrap();
 
     let dry = output(&mut place.whyso(&["study", "run", "s.toml", "--dry-run"]));
     assert!(dry.status.success(), "{dry:?}");

@@ -32,16 +32,35 @@ pub enum Backslashes {
     Characters,
 }
 
+/// One way to read a text. Which one is right depends on the session's SQL mode, its character set and the server's version.
+#[derive(Clone, Copy)]
+struct Reading {
+    backslashes: Backslashes,
+    /// In SJIS, GBK and Big5 the second byte of a character may be a backslash or a backtick. A first byte that is no UTF-8 was read as U+FFFD.
+    takes_second_bytes: bool,
+    executed: Executed,
+}
+
+/// What is made of a comment such as `/*!99999 … */`, which only some servers execute.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Executed {
+    Kept,
+    /// Its strings are read, and nothing of it is kept.
+    LeftOut,
+    /// It ends where any comment would.
+    Skipped,
+}
+
 /// What a statement says without its literals, which are somebody's data: each is `?`, several are `?, …`, and rows that look the same are one and
 /// `, …`. Comments are left out, but for those that the server executes; blanks are one. Of statements that are about accounts only the first words
-/// are told.
+/// are told. Where two ways to read the text disagree, it ends with `…` after what both have in common: that holds no literal in either.
 pub fn digest(statement: &str) -> String {
     digest_with(statement, Backslashes::Escapes)
 }
 
 /// The same in a session that reads backslashes so.
 pub fn digest_with(statement: &str, backslashes: Backslashes) -> String {
-    let digest = without_literals(statement, backslashes);
+    let digest = in_common(&readings(statement, backslashes));
     match words_of_account_statement(&digest) {
         Some(words) => format!("{} …", words.join(" ")),
         None => digest,
@@ -51,8 +70,48 @@ pub fn digest_with(statement: &str, backslashes: Backslashes) -> String {
 /// Whether a statement may be recorded as it was sent, where the user wants that: none that may hold a password.
 pub fn may_be_kept_with(statement: &str, backslashes: Backslashes) -> bool {
     let lower = statement.to_lowercase();
+    let is_of_account = |digest: &String| words_of_account_statement(digest).is_some();
     !SECRET_WORDS.iter().any(|word| lower.contains(word))
-        && words_of_account_statement(&without_literals(statement, backslashes)).is_none()
+        && !readings(statement, backslashes).iter().any(is_of_account)
+}
+
+/// Returns the digests of all ways to read a text, the session's own first.
+fn readings(statement: &str, backslashes: Backslashes) -> Vec<String> {
+    let other = match backslashes {
+        Backslashes::Escapes => Backslashes::Characters,
+        Backslashes::Characters => Backslashes::Escapes,
+    };
+    let has_backslashes = statement.contains('\\');
+    let has_second_bytes = statement.contains('\u{fffd}');
+    let has_executed = statement.contains("/*!") || statement.contains("/*M!");
+    let mut digests = Vec::new();
+    for (takes_second_bytes, is_other) in [(false, false), (false, true), (true, false), (true, true)] {
+        if (is_other && !has_backslashes) || (takes_second_bytes && !has_second_bytes) {
+            continue;
+        }
+        let backslashes = if is_other { other } else { backslashes };
+        let read =
+            |executed| without_literals(statement, Reading { backslashes, takes_second_bytes, executed });
+        digests.push(read(Executed::Kept));
+        if has_executed && read(Executed::LeftOut) != read(Executed::Skipped) {
+            digests.push(read(Executed::Skipped));
+        }
+    }
+    digests
+}
+
+/// Returns what all have in common from the beginning on, with a mark where that is not all of them.
+fn in_common(digests: &[String]) -> String {
+    let Some((first, others)) = digests.split_first() else { return String::new() };
+    if others.iter().all(|other| other == first) {
+        return first.clone();
+    }
+    let length = |other: &String| {
+        let same = first.chars().zip(other.chars()).take_while(|(one, two)| one == two);
+        same.map(|(one, _)| one.len_utf8()).sum::<usize>()
+    };
+    let common = others.iter().map(length).min().unwrap_or(0);
+    format!("{} …", first[..common].trim_end()).trim_start().to_string()
 }
 
 fn words_of_account_statement(digest: &str) -> Option<&'static [&'static str]> {
@@ -63,18 +122,23 @@ fn words_of_account_statement(digest: &str) -> Option<&'static [&'static str]> {
     ACCOUNT_STATEMENTS.iter().find(begins_with).copied()
 }
 
-fn without_literals(statement: &str, backslashes: Backslashes) -> String {
-    let mut digest =
-        Digest { text: String::with_capacity(statement.len().min(1024)), open: Vec::new(), blank: false };
+fn without_literals(statement: &str, reading: Reading) -> String {
+    let mut digest = Digest {
+        text: String::with_capacity(statement.len().min(1024)),
+        open: Vec::new(),
+        blank: false,
+        is_left_out: false,
+    };
     let mut rest = statement.chars().peekable();
     let mut in_word = false;
     // Within a comment that the server executes.
     let mut executed = false;
     while let Some(one) = rest.next() {
         let was_in_word = std::mem::take(&mut in_word);
+        digest.is_left_out = executed && reading.executed == Executed::LeftOut;
         match one {
             '\'' | '"' => {
-                skip_quoted(&mut rest, one, backslashes);
+                skip_quoted(&mut rest, one, reading);
                 digest.literal();
             }
             '0'..='9' if !was_in_word => {
@@ -83,12 +147,12 @@ fn without_literals(statement: &str, backslashes: Backslashes) -> String {
             }
             '`' => {
                 digest.push('`');
-                copy_name(&mut rest, &mut digest);
+                copy_name(&mut rest, &mut digest, reading);
                 in_word = true;
             }
             '/' if rest.peek() == Some(&'*') => {
                 rest.next();
-                if begins_executed(&mut rest) {
+                if reading.executed != Executed::Skipped && begins_executed(&mut rest) {
                     executed = true;
                 } else {
                     skip_comment(&mut rest);
@@ -104,6 +168,7 @@ fn without_literals(statement: &str, backslashes: Backslashes) -> String {
             '-' if begins_line_comment(&rest) => skip_line(&mut rest, &mut digest),
             _ if one.is_whitespace() || one.is_control() => digest.blank = true,
             _ => {
+                reading.take_second_byte(one, &mut rest);
                 in_word = one.is_alphanumeric() || one == '_' || one == '$';
                 digest.push(one);
             }
@@ -118,10 +183,24 @@ struct Digest {
     open: Vec<usize>,
     /// A blank is due before what comes next.
     blank: bool,
+    /// What comes next is read and not kept.
+    is_left_out: bool,
+}
+
+impl Reading {
+    /// Takes the second byte of a character whose first one was read just now.
+    fn take_second_byte(self, first: char, rest: &mut Peekable<Chars<'_>>) {
+        if self.takes_second_bytes && first == '\u{fffd}' {
+            rest.next_if(|next| matches!(next, '\\' | '`'));
+        }
+    }
 }
 
 impl Digest {
     fn push(&mut self, one: char) {
+        if self.is_left_out {
+            return;
+        }
         if std::mem::take(&mut self.blank) && !self.text.is_empty() {
             self.text.push(' ');
         }
@@ -140,6 +219,9 @@ impl Digest {
     }
 
     fn literal(&mut self) {
+        if self.is_left_out {
+            return;
+        }
         // The sign of a number is not an operation where no operand is before it.
         if let Some(before) = self.text.strip_suffix(['-', '+'])
             && before.trim_end().ends_with(['(', ',', '=', '<', '>'])
@@ -181,9 +263,10 @@ impl Digest {
     }
 }
 
-fn skip_quoted(rest: &mut Peekable<Chars<'_>>, quote: char, backslashes: Backslashes) {
+fn skip_quoted(rest: &mut Peekable<Chars<'_>>, quote: char, reading: Reading) {
     while let Some(one) = rest.next() {
-        if one == '\\' && backslashes == Backslashes::Escapes {
+        reading.take_second_byte(one, rest);
+        if one == '\\' && reading.backslashes == Backslashes::Escapes {
             rest.next();
         } else if one == quote {
             if rest.peek() != Some(&quote) {
@@ -203,9 +286,12 @@ fn skip_number(rest: &mut Peekable<Chars<'_>>) {
     }
 }
 
-fn copy_name(rest: &mut Peekable<Chars<'_>>, digest: &mut Digest) {
-    for one in rest.by_ref() {
-        digest.text.push(if one.is_control() { ' ' } else { one });
+fn copy_name(rest: &mut Peekable<Chars<'_>>, digest: &mut Digest, reading: Reading) {
+    while let Some(one) = rest.next() {
+        reading.take_second_byte(one, rest);
+        if !digest.is_left_out {
+            digest.text.push(if one.is_control() { ' ' } else { one });
+        }
         if one == '`' {
             return;
         }
@@ -254,7 +340,7 @@ mod tests {
     #[test]
     fn a_statement_is_told_without_its_literals() {
         check(
-            "SELECT c FROM sbtest1 WHERE id = 42 AND name = 'O\\'Hara' AND x=1.5e3",
+            "SELECT c FROM sbtest1 WHERE id = 42 AND name = 'O''Hara' AND x=1.5e3",
             "SELECT c FROM sbtest1 WHERE id = ? AND name = ? AND x=?",
         );
         check("SET x = \"a'b\", y='never ends", "SET x = ?, y=?");
@@ -266,10 +352,23 @@ mod tests {
     }
 
     #[test]
-    fn a_string_ends_where_the_session_reads_its_end() {
-        let statement = "SELECT 'a\\', 'secret' FROM t";
-        assert_eq!(digest_with(statement, Backslashes::Characters), "SELECT ?, … FROM t");
-        assert_eq!(digest_with("SELECT 'a\\' secret'", Backslashes::Escapes), "SELECT ?");
+    fn where_readings_of_a_text_disagree_no_more_is_kept_than_they_have_in_common() {
+        for backslashes in [Backslashes::Escapes, Backslashes::Characters] {
+            let kept = |statement: &str| digest_with(statement, backslashes);
+            assert_eq!(kept("SELECT 'a\\', 'secret' FROM t"), "SELECT ? …");
+            assert_eq!(kept("SELECT 'a\\' secret'"), "SELECT ? …");
+            assert_eq!(
+                kept("SELECT a FROM t WHERE b = 'c\\n' AND d = 1"),
+                "SELECT a FROM t WHERE b = ? AND d = ?"
+            );
+            // A character of SJIS whose second byte is a backslash; the first one is no UTF-8.
+            assert_eq!(kept("SELECT '\u{fffd}\\' AND pin = '4711' -- '"), "SELECT ? …");
+            assert_eq!(kept("SELECT `\u{fffd}``, 'secret' FROM t -- `"), "SELECT `\u{fffd}` …");
+            // A server of before does not execute it, and its comment ends within what others read as a string.
+            assert_eq!(kept("SELECT /*!99999 'open */ secret, 4711, 'x' FROM t"), "SELECT …");
+            assert_eq!(kept("SELECT /*!50000 'x' */ a FROM t"), "SELECT ? a FROM t");
+        }
+        assert!(!may_be_kept_with("/*!99999 ' */ CREATE USER u -- '", Backslashes::Escapes));
     }
 
     #[test]

@@ -152,7 +152,10 @@ fn check_programs(spec: &Spec, are_allowed: bool) -> Result<(), Error> {
 
 /// The plan of a study that names programs. Looking for its servers would run them.
 fn print_unchecked(spec: Spec) -> Result<ExitCode> {
-    let mut notes = vec!["Nothing was checked with its servers, for asking them runs them. The study runs or loads:".to_string()];
+    let mut notes = vec![
+        "Nothing was checked with its servers, for asking them runs them. The study runs or loads:"
+            .to_string(),
+    ];
     notes.extend(whyso_lab::study_programs(&spec).iter().map(|program| format!("  {program}")));
     print_plan(&Kept { spec, files: BTreeMap::new(), notes })
 }

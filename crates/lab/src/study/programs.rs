@@ -63,7 +63,10 @@ mod tests {
 
     #[test]
     fn builds_shipped_add_ons_and_ordinary_knobs_run_nothing_of_the_file() {
-        assert_eq!(programs("servers = [\"\", \"mysql-sid\"]\nset = { sync_binlog = 1 }"), Vec::<String>::new());
+        assert_eq!(
+            programs("servers = [\"\", \"mysql-sid\"]\nset = { sync_binlog = 1 }"),
+            Vec::<String>::new()
+        );
     }
 
     #[test]
