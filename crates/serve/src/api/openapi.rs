@@ -186,11 +186,7 @@ fn paths() -> Value {
         "/session",
         vec![(
             "post",
-            operation("signIn", "Begins a session", &[]).answers(
-                204,
-                "The cookie is set.",
-                Value::Null,
-            ),
+            operation("signIn", "Begins a session", &[]).answers(204, "The cookie is set.", Value::Null),
         )],
     );
     add(
