@@ -172,9 +172,9 @@ impl Lab<'_> {
         if let Some(what) = unsettled {
             info.not_measured.push(format!("a server at rest: when the first level began, {what}"));
         }
-        let found = self.execute_each_statement();
-        info.statement_work = found.work;
-        info.not_measured.extend(found.not_measured);
+        let executions = self.execute_each_statement();
+        info.statement_work = executions.work;
+        info.not_measured.extend(executions.not_measured);
 
         let users_max = self.plan.users.iter().copied().max().unwrap_or(1);
         let mut spec = LoadSpec::new(self.tested.target(), users_max, self.plan.seed);
@@ -327,9 +327,9 @@ impl Lab<'_> {
     }
 
     /// With cold caches nothing is executed: the first level is to find them cold.
-    fn execute_each_statement(&self) -> statement_work::Found {
+    fn execute_each_statement(&self) -> statement_work::Executions {
         if self.plan.cold {
-            return statement_work::Found::default();
+            return statement_work::Executions::default();
         }
         self.listener.hear(News::Step("executing each statement once"));
         self.runtime.block_on(statement_work::measure(&self.tested.dsn, &self.workload, self.plan.seed))

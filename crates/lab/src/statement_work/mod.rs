@@ -25,33 +25,33 @@ const KINDS_MAX: usize = 64;
 
 const COUNTERS: &str = "SHOW SESSION STATUS WHERE Variable_name LIKE 'Handler\\_%' OR Variable_name IN ('Sort_rows', 'Select_full_join')";
 
-/// What was found, and why something is missing.
+/// What executions showed, and why one is missing.
 #[derive(Debug, Default)]
-pub(crate) struct Found {
+pub(crate) struct Executions {
     pub(crate) work: Vec<StatementWork>,
     /// One sentence; `None` where each kind was executed.
     pub(crate) not_measured: Option<String>,
 }
 
 /// Executes one statement of each kind that only reads rows. Never fails: what can't be executed is left out.
-pub(crate) async fn measure(dsn: &Dsn, workload: &Workload, seed: u64) -> Found {
+pub(crate) async fn measure(dsn: &Dsn, workload: &Workload, seed: u64) -> Executions {
     let mut examples = workload.examples(seed);
     examples.truncate(KINDS_MAX);
     if examples.is_empty() {
-        return Found::default();
+        return Executions::default();
     }
-    let mut found = Found::default();
+    let mut executions = Executions::default();
     match timeout(STATEMENT_TIME_MAX, dsn.connect()).await {
         Ok(Ok(mut conn)) => {
             prepare(&mut conn, workload).await;
-            measure_all(dsn, conn, &examples, &mut found).await;
+            measure_all(dsn, conn, &examples, &mut executions).await;
         }
-        Ok(Err(error)) => found.not_measured = Some(not_measured("statements", &error.to_string())),
+        Ok(Err(error)) => executions.not_measured = Some(not_measured("statements", &error.to_string())),
         Err(_) => {
-            found.not_measured = Some(not_measured("statements", "the server did not let whyso log in"))
+            executions.not_measured = Some(not_measured("statements", "the server did not let whyso log in"))
         }
     }
-    found
+    executions
 }
 
 /// Makes the session what the load's are, and keeps it from writing. What fails here is missing from some servers, or fails for the load, too.
@@ -62,7 +62,7 @@ async fn prepare(conn: &mut Conn, workload: &Workload) {
     }
 }
 
-async fn measure_all(dsn: &Dsn, mut conn: Conn, examples: &[Example], found: &mut Found) {
+async fn measure_all(dsn: &Dsn, mut conn: Conn, examples: &[Example], executions: &mut Executions) {
     let begin = Instant::now();
     let id = conn.id();
     for example in examples {
@@ -71,12 +71,12 @@ async fn measure_all(dsn: &Dsn, mut conn: Conn, examples: &[Example], found: &mu
         } else {
             match timeout(STATEMENT_TIME_MAX, measure_one(&mut conn, example)).await {
                 Ok(Ok(work)) => {
-                    found.work.push(work);
+                    executions.work.push(work);
                     continue;
                 }
                 // The others may succeed: a table may be missing that the load makes itself.
                 Ok(Err(mysql_async::Error::Server(error))) => {
-                    found.not_measured = Some(not_measured(&example.kind, &error.message));
+                    executions.not_measured = Some(not_measured(&example.kind, &error.message));
                     continue;
                 }
                 Ok(Err(error)) => error.to_string(),
@@ -86,7 +86,7 @@ async fn measure_all(dsn: &Dsn, mut conn: Conn, examples: &[Example], found: &mu
                 }
             }
         };
-        found.not_measured = Some(not_measured(&example.kind, &why));
+        executions.not_measured = Some(not_measured(&example.kind, &why));
         return;
     }
     let _ = timeout(STATEMENT_TIME_MAX, conn.disconnect()).await;
