@@ -45,7 +45,7 @@ impl Token {
         if about.mode() & 0o077 != 0 {
             return Err(Error::TokenFileOpen(path.to_path_buf()));
         }
-        // Its owner knows the token, whoever may read it now.
+        // Its owner may have written the token, and so knows it.
         if about.uid() != fs::metadata("/proc/self").map_err(io)?.uid() {
             return Err(Error::TokenFileOwner(path.to_path_buf()));
         }

@@ -52,8 +52,8 @@ enum Executed {
 }
 
 /// What a statement says without its literals, which are somebody's data: each is `?`, several are `?, …`, and rows that look the same are one and
-/// `, …`. Comments are left out, but for those that the server executes; blanks are one. Of statements that are about accounts only the first words
-/// are told. Where two ways to read the text disagree, it ends with `…` after what both have in common: that holds no literal in either.
+/// `, …`. Comments are left out, but for those that the server executes; blanks are one. Of statements about accounts only the first
+/// words are kept. Where two ways to read the text disagree, only their common beginning is kept, with `…` after it: it holds no literal in either.
 pub fn digest(statement: &str) -> String {
     digest_with(statement, Backslashes::Escapes)
 }
