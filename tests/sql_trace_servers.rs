@@ -212,13 +212,14 @@ fn what_comes_over_tls_and_compressed_is_told_as_it_was_sent() {
 }
 
 #[test]
-fn backslashes_are_read_as_the_server_s_sql_mode_has_them() {
+fn what_only_one_reading_of_backslashes_shows_is_left_out_whatever_the_server_s_sql_mode() {
     let (place, server) = (Place::new(), OwnServer::start_with(&["--sql-mode=NO_BACKSLASH_ESCAPES"]));
     let socket = server.socket();
     let client = || Client::log_in(&socket).query(r"SELECT 'a\', 'secret' FROM dual");
     let Some(run) = recorded(&place, &server.dsn("root", ""), &[], client) else { return };
     let log = log_of(&place, &run);
-    assert_eq!(log.last().unwrap()["statement"], "SELECT ?, … FROM dual");
+    // A session may set its own mode: what is outside of strings by the server's lies in one where backslashes escape.
+    assert_eq!(log.last().unwrap()["statement"], "SELECT ? …");
 }
 
 #[test]

@@ -16,7 +16,6 @@ use whyso_record::data::{ClientCommand, CommandTimes, Kind, Reading, SeriesId, S
 use whyso_stacks::{MappedFunctions, functions_of_process};
 use whyso_trace::dispatcher::{Code, is_of_dispatcher};
 use whyso_trace::{Client, Command, Dispatcher, NOTHING, Places, SqlTrace, Tracer, command_name};
-use whyso_watch::Backslashes;
 
 use crate::cost::program_values;
 use crate::recording::Recording;
@@ -76,7 +75,7 @@ impl SqlTracing {
         let (file, dispatcher) = dispatcher_of(pid)?;
         let trace = tracer.sql(pid, &file.file, &dispatcher).map_err(|error| error.to_string())?;
         let (asked, asks) = sync_channel(ASKED_MAX);
-        let said = Said::new(follow.literals, backslashes(&recording.info.server.variables));
+        let said = Said::new(follow.literals);
         let mut follower = Follower::new(trace, said, follow.opts, recording.recorder.clone());
         recording.info.not_measured.extend(follower.calibrate());
         let spawned = std::thread::Builder::new().name("sql".to_string()).spawn(move || follower.run(&asks));
@@ -117,15 +116,6 @@ fn dispatcher_of(pid: u32) -> Result<(MappedFunctions, Dispatcher), String> {
     });
     let dispatcher = Dispatcher::of(&code.collect::<Vec<_>>())?;
     Ok((file, dispatcher))
-}
-
-/// How the server's sessions read backslashes in strings, unless they say otherwise.
-fn backslashes(variables: &BTreeMap<String, String>) -> Backslashes {
-    let modes = variables.get("sql_mode").map_or("", String::as_str);
-    match modes.split(',').any(|mode| mode.eq_ignore_ascii_case("NO_BACKSLASH_ESCAPES")) {
-        true => Backslashes::Characters,
-        false => Backslashes::Escapes,
-    }
 }
 
 /// What the thread works with.

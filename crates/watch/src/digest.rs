@@ -23,19 +23,11 @@ const ACCOUNT_STATEMENTS: [&[&str]; 12] = [
 /// A statement with one of these words may hold a secret anywhere.
 const SECRET_WORDS: [&str; 2] = ["password", "identified"];
 
-/// What a backslash means in a string.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Backslashes {
-    /// What comes next is part of the string: the server's default.
-    Escapes,
-    /// A character as any other: the SQL mode NO_BACKSLASH_ESCAPES.
-    Characters,
-}
-
 /// One way to read a text. Which one is right depends on the session's SQL mode, its character set and the server's version.
 #[derive(Clone, Copy)]
 struct Reading {
-    backslashes: Backslashes,
+    /// In a string, a backslash takes what comes next into it; not so in the SQL mode NO_BACKSLASH_ESCAPES.
+    backslashes_escape: bool,
     /// In SJIS, GBK and Big5 the second byte of a character may be a backslash or a backtick. A first byte that is no UTF-8 was read as U+FFFD.
     takes_second_bytes: bool,
     executed: Executed,
@@ -55,12 +47,7 @@ enum Executed {
 /// `, …`. Comments are left out, but for those that the server executes; blanks are one. Of statements about accounts only the first
 /// words are kept. Where two ways to read the text disagree, only their common beginning is kept, with `…` after it: it holds no literal in either.
 pub fn digest(statement: &str) -> String {
-    digest_with(statement, Backslashes::Escapes)
-}
-
-/// The same in a session that reads backslashes so.
-pub fn digest_with(statement: &str, backslashes: Backslashes) -> String {
-    let digest = in_common(&readings(statement, backslashes));
+    let digest = in_common(&readings(statement));
     match words_of_account_statement(&digest) {
         Some(words) => format!("{} …", words.join(" ")),
         None => digest,
@@ -68,30 +55,27 @@ pub fn digest_with(statement: &str, backslashes: Backslashes) -> String {
 }
 
 /// Whether a statement may be recorded as it was sent, where the user wants that: none that may hold a password.
-pub fn may_be_kept_with(statement: &str, backslashes: Backslashes) -> bool {
+pub fn may_be_kept(statement: &str) -> bool {
     let lower = statement.to_lowercase();
     let is_of_account = |digest: &String| words_of_account_statement(digest).is_some();
-    !SECRET_WORDS.iter().any(|word| lower.contains(word))
-        && !readings(statement, backslashes).iter().any(is_of_account)
+    !SECRET_WORDS.iter().any(|word| lower.contains(word)) && !readings(statement).iter().any(is_of_account)
 }
 
-/// Returns the digests of all ways to read a text, the session's own first.
-fn readings(statement: &str, backslashes: Backslashes) -> Vec<String> {
-    let other = match backslashes {
-        Backslashes::Escapes => Backslashes::Characters,
-        Backslashes::Characters => Backslashes::Escapes,
-    };
+/// Returns the digests of all ways to read a text.
+fn readings(statement: &str) -> Vec<String> {
     let has_backslashes = statement.contains('\\');
     let has_second_bytes = statement.contains('\u{fffd}');
     let has_executed = statement.contains("/*!") || statement.contains("/*M!");
     let mut digests = Vec::new();
-    for (takes_second_bytes, is_other) in [(false, false), (false, true), (true, false), (true, true)] {
-        if (is_other && !has_backslashes) || (takes_second_bytes && !has_second_bytes) {
+    for (takes_second_bytes, backslashes_escape) in
+        [(false, true), (false, false), (true, true), (true, false)]
+    {
+        if (!backslashes_escape && !has_backslashes) || (takes_second_bytes && !has_second_bytes) {
             continue;
         }
-        let backslashes = if is_other { other } else { backslashes };
-        let read =
-            |executed| without_literals(statement, Reading { backslashes, takes_second_bytes, executed });
+        let read = |executed| {
+            without_literals(statement, Reading { backslashes_escape, takes_second_bytes, executed })
+        };
         digests.push(read(Executed::Kept));
         if has_executed && read(Executed::LeftOut) != read(Executed::Skipped) {
             digests.push(read(Executed::Skipped));
@@ -266,7 +250,7 @@ impl Digest {
 fn skip_quoted(rest: &mut Peekable<Chars<'_>>, quote: char, reading: Reading) {
     while let Some(one) = rest.next() {
         reading.take_second_byte(one, rest);
-        if one == '\\' && reading.backslashes == Backslashes::Escapes {
+        if one == '\\' && reading.backslashes_escape {
             rest.next();
         } else if one == quote {
             if rest.peek() != Some(&quote) {
@@ -353,22 +337,19 @@ mod tests {
 
     #[test]
     fn where_readings_of_a_text_disagree_no_more_is_kept_than_they_have_in_common() {
-        for backslashes in [Backslashes::Escapes, Backslashes::Characters] {
-            let kept = |statement: &str| digest_with(statement, backslashes);
-            assert_eq!(kept("SELECT 'a\\', 'secret' FROM t"), "SELECT ? …");
-            assert_eq!(kept("SELECT 'a\\' secret'"), "SELECT ? …");
-            assert_eq!(
-                kept("SELECT a FROM t WHERE b = 'c\\n' AND d = 1"),
-                "SELECT a FROM t WHERE b = ? AND d = ?"
-            );
-            // A character of SJIS whose second byte is a backslash; the first one is no UTF-8.
-            assert_eq!(kept("SELECT '\u{fffd}\\' AND pin = '4711' -- '"), "SELECT ? …");
-            assert_eq!(kept("SELECT `\u{fffd}``, 'secret' FROM t -- `"), "SELECT `\u{fffd}` …");
-            // A server of before does not execute it, and its comment ends within what others read as a string.
-            assert_eq!(kept("SELECT /*!99999 'open */ secret, 4711, 'x' FROM t"), "SELECT …");
-            assert_eq!(kept("SELECT /*!50000 'x' */ a FROM t"), "SELECT ? a FROM t");
-        }
-        assert!(!may_be_kept_with("/*!99999 ' */ CREATE USER u -- '", Backslashes::Escapes));
+        assert_eq!(digest("SELECT 'a\\', 'secret' FROM t"), "SELECT ? …");
+        assert_eq!(digest("SELECT 'a\\' secret'"), "SELECT ? …");
+        assert_eq!(
+            digest("SELECT a FROM t WHERE b = 'c\\n' AND d = 1"),
+            "SELECT a FROM t WHERE b = ? AND d = ?"
+        );
+        // A character of SJIS whose second byte is a backslash; the first one is no UTF-8.
+        assert_eq!(digest("SELECT '\u{fffd}\\' AND pin = '4711' -- '"), "SELECT ? …");
+        assert_eq!(digest("SELECT `\u{fffd}``, 'secret' FROM t -- `"), "SELECT `\u{fffd}` …");
+        // A server of before does not execute it, and its comment ends within what others read as a string.
+        assert_eq!(digest("SELECT /*!99999 'open */ secret, 4711, 'x' FROM t"), "SELECT …");
+        assert_eq!(digest("SELECT /*!50000 'x' */ a FROM t"), "SELECT ? a FROM t");
+        assert!(!may_be_kept("/*!99999 ' */ CREATE USER u -- '"));
     }
 
     #[test]
@@ -399,10 +380,10 @@ mod tests {
         check("SET PASSWORD FOR u = PASSWORD('secret')", "SET PASSWORD …");
         check("CHANGE MASTER TO MASTER_HOST='h', MASTER_PASSWORD='secret'", "CHANGE MASTER …");
         for kept in ["SELECT 'x'", "CREATE TABLE user (a INT)"] {
-            assert!(may_be_kept_with(kept, Backslashes::Escapes), "{kept}");
+            assert!(may_be_kept(kept), "{kept}");
         }
         for hidden in ["GRANT ALL ON *.* TO u", "SELECT PaSSWORD('secret')", "/* */ Alter /* */ User u"] {
-            assert!(!may_be_kept_with(hidden, Backslashes::Escapes), "{hidden}");
+            assert!(!may_be_kept(hidden), "{hidden}");
         }
     }
 

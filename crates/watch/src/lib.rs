@@ -98,7 +98,7 @@ mod watcher;
 
 pub use addon::{AddOn, Checked, check as check_add_on, shipped as shipped_add_ons};
 pub use connections::{Connection, connections};
-pub use digest::{Backslashes, digest, digest_with, may_be_kept_with};
+pub use digest::{digest, may_be_kept};
 pub use error::Error;
 pub use facts::{global_variables, host_facts, server_facts};
 pub use lock_waits::{LockKind, LockLook, LockWait, lock_waits};

@@ -8,7 +8,7 @@ use whyso_trace::{
     COM_CHANGE_USER, COM_INIT_DB, COM_QUIT, COM_RESET_CONNECTION, COM_STMT_CLOSE, COM_STMT_PREPARE, Command,
     Prepared,
 };
-use whyso_watch::{Backslashes, digest_with, may_be_kept_with};
+use whyso_watch::{digest, may_be_kept};
 
 use super::Literals;
 
@@ -30,7 +30,6 @@ pub(super) struct Words {
 
 pub(super) struct Said {
     literals: Literals,
-    backslashes: Backslashes,
     statements: HashMap<String, u32>,
     fresh: Vec<StatementText>,
     connections: HashMap<u64, Connection>,
@@ -48,10 +47,9 @@ struct Connection {
 }
 
 impl Said {
-    pub(super) fn new(literals: Literals, backslashes: Backslashes) -> Said {
+    pub(super) fn new(literals: Literals) -> Said {
         Said {
             literals,
-            backslashes,
             statements: HashMap::new(),
             fresh: Vec::new(),
             connections: HashMap::new(),
@@ -129,11 +127,11 @@ impl Said {
         let is_cut = command.length.is_some_and(|length| length as usize > bytes.len());
         // The name of a schema is no statement.
         let is_name = command.number == COM_INIT_DB;
-        let mut told = if is_name { text.to_string() } else { digest_with(&text, self.backslashes) };
+        let mut told = if is_name { text.to_string() } else { digest(&text) };
         if is_cut {
             told.push_str(" …");
         }
-        let keeps = self.literals == Literals::Kept && !is_name && may_be_kept_with(&text, self.backslashes);
+        let keeps = self.literals == Literals::Kept && !is_name && may_be_kept(&text);
         Words { prepared: None, statement: self.number(told), text: keeps.then(|| Arc::from(text.as_ref())) }
     }
 
@@ -185,7 +183,7 @@ mod tests {
 
     #[test]
     fn an_execution_has_the_statement_that_was_prepared_in_its_connection() {
-        let mut said = Said::new(Literals::Replaced, Backslashes::Escapes);
+        let mut said = Said::new(Literals::Replaced);
         let one = prepare(&mut said, 1, 1, "SELECT ?").statement;
         let two = prepare(&mut said, 2, 1, "DELETE FROM t").statement;
         assert!(one.is_some() && two.is_some() && one != two);
@@ -200,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_statement_is_forgotten_when_it_is_closed_and_when_its_connection_ends() {
-        let mut said = Said::new(Literals::Replaced, Backslashes::Escapes);
+        let mut said = Said::new(Literals::Replaced);
         for number in 1..=3 {
             prepare(&mut said, 1, number, "SELECT ?");
         }
@@ -223,9 +221,9 @@ mod tests {
     #[test]
     fn literals_are_kept_only_where_that_is_wanted_and_never_those_of_accounts() {
         let query = |said: &mut Said, text: &str| said.of(&command(1, COM_QUERY, None, Some(text)));
-        let mut said = Said::new(Literals::Replaced, Backslashes::Escapes);
+        let mut said = Said::new(Literals::Replaced);
         assert_eq!(query(&mut said, "SELECT 'a'").text, None);
-        let mut said = Said::new(Literals::Kept, Backslashes::Escapes);
+        let mut said = Said::new(Literals::Kept);
         assert_eq!(query(&mut said, "SELECT 'a'").text.as_deref(), Some("SELECT 'a'"));
         assert_eq!(query(&mut said, "CREATE USER u IDENTIFIED BY 'a'").text, None);
         let texts: Vec<String> = said.take_fresh().into_iter().map(|one| one.text).collect();
@@ -234,7 +232,7 @@ mod tests {
 
     #[test]
     fn a_statement_that_was_cut_says_so() {
-        let mut said = Said::new(Literals::Replaced, Backslashes::Escapes);
+        let mut said = Said::new(Literals::Replaced);
         let mut long = command(1, COM_QUERY, None, Some("SELECT 'a"));
         long.length = Some(5000);
         said.of(&long);
