@@ -10,7 +10,7 @@ use whyso_explain::model::{Counter, Gauge, LevelInput};
 use whyso_record::Recording;
 use whyso_record::data::SeriesKey;
 use whyso_record::run::{Ended, Level, LevelResult, Purpose, RunInfo};
-use whyso_record::{RunSummary, list_runs};
+use whyso_record::{RunSummary, list_runs, run_in};
 
 use crate::Error;
 use crate::evidence::{add_chosen, judge_alone, level_input};
@@ -101,12 +101,13 @@ pub fn history(
 ///
 /// # Errors
 /// It can't be read.
-pub fn runs_at(path: &Path) -> Result<Vec<RunInfo>, Error> {
-    let listed: Vec<RunSummary> = list_runs(path)?;
+pub fn runs_at(path: &Path) -> Result<Vec<RunSummary>, Error> {
+    let listed = list_runs(path)?;
     if !listed.is_empty() {
-        return Ok(listed.into_iter().map(|summary| summary.run).collect());
+        return Ok(listed);
     }
-    Ok(vec![Recording::open(path)?.run().clone()])
+    let one = run_in(path);
+    one.map(|one| vec![one]).ok_or_else(|| Error::Plan(format!("{} holds no run", path.display())))
 }
 
 pub(crate) fn check_matters(percent: f64) -> Result<(), Error> {

@@ -81,7 +81,7 @@ mod write;
 pub use backup::{backup_runs, backup_to, import_from, import_runs};
 pub use error::{Error, Result};
 pub use keep::{profile_bytes, prune_run, remove_run, stamp};
-pub use list::{RunSummary, list_runs};
+pub use list::{RunSummary, list_runs, run_in};
 pub use manifest::{Checked, check_run};
 pub use notes::{NOTE, add_note, notes as notes_of};
 pub use read::{Recording, Samples, SeriesInfo, StateLooks};

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Result};
+use crate::manifest::Manifest;
 use crate::read::version::run_of;
 use crate::run::RunInfo;
 use crate::write::is_locked;
@@ -33,19 +34,28 @@ pub fn list_runs(dir: &Path) -> Result<Vec<RunSummary>> {
     for entry in fs::read_dir(dir).map_err(|cause| Error::io(dir, cause))? {
         let path = entry.map_err(|cause| Error::io(dir, cause))?.path();
         // A folder that goes while we look is no recording any more.
-        let Ok(json) = private::read_file(&path.join(layout::RUN), layout::RUN_BYTES_MAX) else { continue };
-        let live = is_locked(&path);
-        let (run, problems) = run_of(&json, "its run.json");
-        let unended =
-            (run.ended.is_none() && !live).then(|| "its recorder ended without finishing".to_string());
-        let problem = problems.into_iter().next().or(unended);
-        let id = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-        let bytes = folder_bytes(&path);
-        runs.push(RunSummary { id, path, run, bytes, live, problem });
+        runs.extend(run_in(&path));
     }
     let began_ns = |run: &RunSummary| run.run.anchors.first().map_or(0, |anchor| anchor.wall_ns);
     runs.sort_by(|a, b| (began_ns(a), &a.id).cmp(&(began_ns(b), &b.id)));
     Ok(runs)
+}
+
+/// The recording that a folder is; `None` where it is none.
+pub fn run_in(path: &Path) -> Option<RunSummary> {
+    let file = path.join(layout::RUN);
+    let json = private::read_file(&file, layout::RUN_BYTES_MAX).ok()?;
+    let live = is_locked(path);
+    let (run, mut problems) = run_of(&json, "its run.json");
+    let (manifest, unreadable) = Manifest::read(path, live);
+    problems.extend(unreadable);
+    problems.extend(manifest.check(&file).err().map(|error| error.to_string()));
+    if run.ended.is_none() && !live {
+        problems.push("its recorder ended without finishing".to_string());
+    }
+    let id = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let bytes = folder_bytes(path);
+    Some(RunSummary { id, path: path.to_path_buf(), run, bytes, live, problem: problems.into_iter().next() })
 }
 
 /// Size of the files in a folder.

@@ -19,7 +19,7 @@ use crate::args::{
 };
 use crate::profile::{METRICS, take, take_part};
 
-/// A run by its folder, or by its id in the folder of runs.
+/// A run by its folder, or by its id in the folder of runs. What is wrong with it is a warning.
 pub(crate) fn open(run: &Path, runs: &Path) -> Result<(Recording, PathBuf)> {
     let path = if run.is_dir() { run.to_path_buf() } else { runs.join(run) };
     if !path.is_dir() {
@@ -30,6 +30,9 @@ pub(crate) fn open(run: &Path, runs: &Path) -> Result<(Recording, PathBuf)> {
         )));
     }
     let recording = Recording::open(&path)?;
+    for problem in recording.problems() {
+        say!("whyso: warning: {problem}");
+    }
     Ok((recording, path))
 }
 
@@ -46,9 +49,6 @@ fn output(path: Option<&Path>) -> Result<Box<dyn Write>> {
 
 pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode> {
     let (recording, path) = open(&args.run, &args.runs)?;
-    for problem in recording.problems() {
-        say!("whyso: warning: {problem}");
-    }
     let against = other_of(args, &recording)?;
     if !args.source_path.is_empty() && !matches!(args.format, ReportFormat::Html) {
         bail!(Error::Plan("only the page shows sources: leave --format or --source-path away".to_string()));
@@ -120,9 +120,6 @@ fn other_of(args: &ReportArgs, recording: &Recording) -> Result<Option<Recording
 
 pub(crate) fn why(args: &WhyArgs) -> Result<ExitCode> {
     let (recording, _) = open(&args.run, &args.runs)?;
-    for problem in recording.problems() {
-        say!("whyso: warning: {problem}");
-    }
     let explanation = whyso_lab::explain_at(&recording, args.users, &args.without)?;
     let mut out = std::io::stdout().lock();
     if args.json {

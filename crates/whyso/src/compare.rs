@@ -79,9 +79,6 @@ impl Side {
             let split = text.rsplit_once('@').and_then(|(run, window)| Some((run, window.parse().ok()?)));
             let (run, window) = split.map_or((text.as_str(), None), |(run, window)| (run, Some(window)));
             let recording = open(Path::new(run), runs)?.0;
-            for problem in recording.problems() {
-                say!("whyso: warning: {problem}");
-            }
             side.recordings.push(recording);
             side.windows.push(window);
         }
@@ -136,7 +133,12 @@ pub(crate) fn history(args: &HistoryArgs) -> Result<ExitCode> {
         if !path.is_dir() {
             bail!("there is no run and no folder {}: `whyso runs` lists the runs", path.display());
         }
-        runs.extend(whyso_lab::runs_at(&path)?);
+        for summary in whyso_lab::runs_at(&path)? {
+            if let Some(problem) = summary.problem {
+                say!("whyso: warning: {}: {problem}", summary.path.display());
+            }
+            runs.push(summary.run);
+        }
     }
     let found = whyso_lab::history(&runs, args.users, args.metric, args.matters)?;
     let mut out = std::io::stdout().lock();

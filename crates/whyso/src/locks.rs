@@ -65,9 +65,6 @@ pub(crate) fn locks(args: &LocksArgs) -> Result<ExitCode> {
 
 fn of_run(args: &LocksArgs, run: &std::path::Path) -> Result<(String, serde_json::Value)> {
     let (recording, _) = open(run, &args.runs)?;
-    for problem in recording.problems() {
-        say!("whyso: warning: {problem}");
-    }
     let Chosen { window, words, .. } = chosen(&recording, &args.part)?;
     let found = locks_in(&recording, window)?;
     let of = found.told(&words);

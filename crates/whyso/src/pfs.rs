@@ -88,9 +88,6 @@ pub(crate) fn pfs(args: &PfsArgs) -> Result<ExitCode> {
         None => (args.run.as_path(), args.view.as_str()),
     };
     let (recording, _) = open(run, &args.runs)?;
-    for problem in recording.problems() {
-        say!("whyso: warning: {problem}");
-    }
     let mut out = std::io::stdout().lock();
     if args.list {
         for view in VIEWS {

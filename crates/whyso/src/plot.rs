@@ -47,10 +47,7 @@ enum ModeArg {
 }
 
 pub(crate) fn plot(args: &PlotArgs) -> Result<ExitCode> {
-    let (recording, path) = open(&args.run, &args.runs)?;
-    for problem in recording.problems() {
-        say!("whyso: warning: {problem}");
-    }
+    let (_, path) = open(&args.run, &args.runs)?;
     let plan = PlotPlan {
         metrics: args.metric.clone(),
         windows: args.window.iter().map(|window| (window.begin_s, window.end_s)).collect(),

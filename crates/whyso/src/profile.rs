@@ -77,9 +77,6 @@ impl Taken {
 /// `metrics`: where none are asked for.
 pub(crate) fn take(run: &Path, args: &ProfileArgs, metrics: &[&str]) -> Result<Taken> {
     let (recording, _) = open(run, &args.runs)?;
-    for problem in recording.problems() {
-        say!("whyso: warning: {problem}");
-    }
     take_part(&recording, chosen(&recording, &args.part)?, args, metrics)
 }
 

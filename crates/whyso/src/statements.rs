@@ -91,9 +91,6 @@ pub(crate) struct StatementsArgs {
 
 pub(crate) fn statements(args: &StatementsArgs) -> Result<ExitCode> {
     let (recording, _) = open(&args.run, &args.runs)?;
-    for problem in recording.problems() {
-        say!("whyso: warning: {problem}");
-    }
     let Chosen { window, words, .. } = chosen(&recording, &args.part)?;
     let filter = CommandFilter {
         threads: args.thread.clone(),

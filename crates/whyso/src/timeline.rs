@@ -54,9 +54,6 @@ pub(crate) enum By {
 
 pub(crate) fn timeline(args: &TimelineArgs) -> Result<ExitCode> {
     let (recording, _) = open(&args.run, &args.runs)?;
-    for problem in recording.problems() {
-        say!("whyso: warning: {problem}");
-    }
     let origin_ns = whyso_report::origin_ns(recording.run(), &recording.load(None)?);
     // All levels, unless one is asked for.
     let window = if args.part.is_given() { Some(chosen(&recording, &args.part)?.window) } else { None };
