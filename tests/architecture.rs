@@ -62,16 +62,17 @@ fn assert_absent(name: &str, forbidden: &[&str]) {
 
 #[test]
 fn data_goes_one_way() {
-    let allowed: [(&str, &[&str]); 18] = [
+    let allowed: [(&str, &[&str]); 19] = [
         ("clock", &[]),
+        ("control", &[]),
         ("wire", &[]),
         ("workload", &[]),
         ("series", &[]),
         ("load", &["clock", "wire", "workload"]),
         ("sysbench", &["clock", "wire", "workload", "load"]),
-        ("server", &["clock", "workload"]),
+        ("server", &["clock", "control", "workload"]),
         ("record", &["clock", "series"]),
-        ("watch", &["clock", "record"]),
+        ("watch", &["clock", "control", "record"]),
         ("relay", &["clock", "record"]),
         ("live", &["clock", "record", "series", "explain", "report"]),
         ("trace", &["clock"]),
@@ -82,7 +83,7 @@ fn data_goes_one_way() {
         (
             "lab",
             &[
-                "relay", "clock", "workload", "load", "server", "watch", "trace", "stacks", "record",
+                "relay", "clock", "control", "workload", "load", "server", "watch", "trace", "stacks", "record",
                 "series", "explain", "report", "study",
             ],
         ),

@@ -26,6 +26,10 @@ pub enum Error {
     )]
     NoAnswer { endpoint: String, doing: String, seconds: u64 },
 
+    /// The server's answer is no answer to what was asked.
+    #[error("the server at {endpoint} could not be understood while whyso was {doing}: {why}")]
+    NoProtocol { endpoint: String, doing: String, why: whyso_control::DriverPanic },
+
     /// The server refused a statement.
     #[error("the server refused to {doing}: {source}")]
     Refused { doing: String, source: mysql_async::Error },
