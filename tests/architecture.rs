@@ -83,8 +83,8 @@ fn data_goes_one_way() {
         (
             "lab",
             &[
-                "relay", "clock", "control", "workload", "load", "server", "watch", "trace", "stacks", "record",
-                "series", "explain", "report", "study",
+                "relay", "clock", "control", "workload", "load", "server", "watch", "trace", "stacks",
+                "record", "series", "explain", "report", "study",
             ],
         ),
         ("serve", &["record", "series", "explain", "report", "lab"]),

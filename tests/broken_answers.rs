@@ -43,7 +43,7 @@ const BROKEN: [(&str, fn(&[u8]) -> Vec<u8>); 8] = [
 type Case = (Vec<&'static str>, usize, usize);
 
 fn dsn(proxy: &Proxy) -> String {
-    format!("mysql://root:x@127.0.0.1:{}/?connect_timeout=1", proxy.port)
+    format!("mysql://root@127.0.0.1:{}/?connect_timeout=1", proxy.port)
 }
 
 fn check(done: &Output, took: Duration, case: &str) {
@@ -82,15 +82,9 @@ fn each(server: &OwnServer, cases: Vec<Case>) {
 const RECORD: [&str; 4] = ["record", "--for", "1s", "--no-trace"];
 const LOAD: [&str; 8] = ["load", "oltp-point-select", "--seconds", "1", "--tables", "1", "--rows", "50"];
 
-fn server() -> OwnServer {
-    let server = OwnServer::start();
-    server.sql("ALTER USER root@localhost IDENTIFIED BY ''; CREATE USER root@'127.0.0.1' IDENTIFIED BY 'x'");
-    server
-}
-
 #[test]
 fn record_and_load_end_in_a_sentence_whatever_a_first_answer_is() {
-    let server = server();
+    let server = OwnServer::start();
     let mut cases: Vec<Case> = Vec::new();
     for kind in 0..BROKEN.len() {
         for nth in 1..=FIRST_ANSWERS {
@@ -108,7 +102,7 @@ fn record_and_load_end_in_a_sentence_whatever_a_first_answer_is() {
 #[test]
 #[ignore = "long: make test-hard"]
 fn record_and_load_end_in_a_sentence_whatever_any_answer_is() {
-    let server = server();
+    let server = OwnServer::start();
     let mut cases: Vec<Case> = Vec::new();
     for kind in 0..BROKEN.len() {
         cases.extend((1..=60).map(|nth| (RECORD.to_vec(), nth, kind)));
@@ -119,7 +113,7 @@ fn record_and_load_end_in_a_sentence_whatever_any_answer_is() {
 
 #[test]
 fn an_answer_that_can_t_be_read_is_said_with_who_gave_it() {
-    let server = server();
+    let server = OwnServer::start();
     let place = Place::new();
     for (nth, kind) in [(1, 0), (3, 1), (4, 0)] {
         let proxy = Proxy::start(&server.socket(), nth, Fault::Instead(BROKEN[kind].1));
@@ -137,7 +131,7 @@ fn an_answer_that_can_t_be_read_is_said_with_who_gave_it() {
 /// The page stayed at "starting", and no other server could be recorded.
 #[test]
 fn serve_records_another_server_after_one_that_speaks_no_protocol() {
-    let server = server();
+    let server = OwnServer::start();
     let place = Place::new();
     fs::create_dir_all(place.runs()).unwrap();
     let proxies: Vec<Proxy> = (0..BROKEN.len())

@@ -67,9 +67,10 @@ impl Case<'_> {
         let proxy = Proxy::start(&server.socket(), self.nth, Fault::Stall);
         let dsn = dsn(&proxy, &self.schema);
         let before = self.variable.map(|name| server.sql(&format!("SELECT @@GLOBAL.{name}")));
-        let set = self.variable.zip(before.as_ref()).map(|(name, before)| {
-            format!("{name}={}", before.parse::<f64>().unwrap() as u64 + 1)
-        });
+        let set = self
+            .variable
+            .zip(before.as_ref())
+            .map(|(name, before)| format!("{name}={}", before.parse::<f64>().unwrap() as u64 + 1));
         let mut args = [self.command, &["--dsn", &dsn]].concat();
         if let Some(set) = &set {
             args.extend(["--set", set]);
@@ -144,12 +145,18 @@ fn commands_end_whichever_answer_a_server_stops_at() {
     let server = OwnServer::start();
     let (of_record, of_run) = (answers(&server, &RECORD, ""), answers(&server, &RUN, "whyso_all"));
     assert!(of_record > 20 && of_run > 40, "{of_record} {of_run}");
+    eprintln!("{of_record} answers to record, {of_run} to run");
     let mut cases = Vec::new();
     for nth in spread(of_record * 3 / 4, 8) {
         cases.push(Case { command: &RECORD, schema: String::new(), nth, variable: None });
     }
     for (at, nth) in spread(of_run * 3 / 4, VARIABLES.len()).into_iter().enumerate() {
-        cases.push(Case { command: &RUN, schema: format!("whyso_{nth}"), nth, variable: Some(VARIABLES[at]) });
+        cases.push(Case {
+            command: &RUN,
+            schema: format!("whyso_{nth}"),
+            nth,
+            variable: Some(VARIABLES[at]),
+        });
     }
     each(&server, cases);
 }

@@ -14,10 +14,10 @@ const LOOK: Duration = Duration::from_millis(5);
 /// Bytes of a packet's header: three of its length, one of its number.
 const HEADER_BYTES: usize = 4;
 
-/// Where a login has the highest byte of the client's capabilities.
-const CAPABILITIES_TOP: usize = HEADER_BYTES + 3;
-/// The load's connections can do without the old end of rows, and control connections can't.
-const DEPRECATE_EOF: u8 = 0x01;
+/// Where a login says how large packets may grow: after the header and the capabilities.
+const PACKET_BYTES_MAX: std::ops::Range<usize> = HEADER_BYTES + 4..HEADER_BYTES + 8;
+/// What the load's connections say there; the driver of control connections says another number.
+const OF_LOAD: u32 = 16 << 20;
 
 /// What the proxy does with the n-th answer.
 #[derive(Clone, Copy, Debug)]
@@ -80,14 +80,18 @@ fn carry(shared: &Arc<Shared>, mut client: TcpStream) {
     let Ok(mut server) = UnixStream::connect(&shared.server) else { return };
     let (mut from_client, mut to_server) = (client.try_clone().unwrap(), server.try_clone().unwrap());
     let is_load = Arc::new(AtomicBool::new(false));
-    let learnt = Arc::clone(&is_load);
+    let is_gone = Arc::new(AtomicBool::new(false));
+    let (learnt, gone) = (Arc::clone(&is_load), Arc::clone(&is_gone));
     std::thread::spawn(move || {
         let mut login = vec![0; 1 << 12];
         if let Ok(length) = from_client.read(&mut login) {
-            learnt.store(login[CAPABILITIES_TOP] & DEPRECATE_EOF != 0, SeqCst);
+            learnt.store(login[PACKET_BYTES_MAX] == OF_LOAD.to_le_bytes(), SeqCst);
             let _ = to_server.write_all(&login[..length]);
             let _ = std::io::copy(&mut from_client, &mut to_server);
         }
+        // The server may have closed its side.
+        let _ = std::io::copy(&mut from_client, &mut std::io::sink());
+        gone.store(true, SeqCst);
         let _ = to_server.shutdown(Shutdown::Both);
     });
     let shared = Arc::clone(shared);
@@ -107,12 +111,20 @@ fn carry(shared: &Arc<Shared>, mut client: TcpStream) {
                 break;
             }
         }
+        // What is stalled does not show that the server is gone.
+        while shared.is_stalled() && !is_gone.load(SeqCst) && !shared.is_over.load(SeqCst) {
+            sleep(LOOK);
+        }
         let _ = client.shutdown(Shutdown::Both);
         let _ = server.shutdown(Shutdown::Both);
     });
 }
 
 impl Shared {
+    fn is_stalled(&self) -> bool {
+        matches!(self.fault, Fault::Stall) && self.answers.load(SeqCst) >= self.nth
+    }
+
     fn fault_of_next(&self, is_load: bool) -> Option<Fault> {
         if is_load {
             return None;

@@ -3,7 +3,9 @@
 use std::any::Any;
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
-use std::panic::{AssertUnwindSafe, Location, PanicHookInfo, catch_unwind, resume_unwind, set_hook, take_hook};
+use std::panic::{
+    AssertUnwindSafe, Location, PanicHookInfo, catch_unwind, resume_unwind, set_hook, take_hook,
+};
 use std::pin::pin;
 use std::sync::Once;
 use std::task::Poll;

@@ -44,7 +44,8 @@ const MARIADB_CAPABILITIES_BYTES: usize = 4;
 
 const REFUSAL: &str = "it asks for the password over an unprotected connection: add tls=verify (with ssl-ca=FILE) \
      to the DSN, or connect through a Unix socket";
-const NO_PROTOCOL: &str = "it sent an answer that is no MySQL protocol: check that the address is a MySQL-compatible server's";
+const NO_PROTOCOL: &str =
+    "it sent an answer that is no MySQL protocol: check that the address is a MySQL-compatible server's";
 const FOLDER_PREFIX: &str = "whyso-relay";
 
 pub(crate) struct Relay {

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use whyso_server::answers::{log_out, within};
 use tokio::time::timeout;
 use whyso_server::Dsn;
+use whyso_server::answers::{log_out, within};
 use whyso_server::knobs::{Undo, Undone};
 
 use crate::prepare::{Tested, undone_words};

@@ -8,8 +8,8 @@ use whyso_explain::model::Pauses;
 use whyso_record::Recording;
 use whyso_record::run::Window;
 use whyso_series::{Look, Seen, ThreadTable, ThreadTime, Told};
-use whyso_server::answers::{log_out, within};
 use whyso_server::Dsn;
+use whyso_server::answers::{log_out, within};
 use whyso_trace::{Generator, Reading, StackSampling, ThreadSums, state};
 use whyso_watch::connections;
 

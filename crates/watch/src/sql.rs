@@ -220,6 +220,9 @@ fn failure(error: &Error) -> Failure {
         Error::Server(error) if is_not_for_us(error.code) => {
             Failure::Absent(format!("{} (error {})", error.message, error.code))
         }
+        Error::Server(error) if error.code == whyso_control::MALFORMED => {
+            Failure::Broken { why: format!("the server cannot be understood: {}", error.message), patience }
+        }
         Error::Server(error) => Failure::Broken {
             why: format!("the server says: {} (error {})", error.message, error.code),
             patience,

@@ -2,8 +2,8 @@
 
 use tokio::runtime::Runtime;
 use whyso_clock::monotonic_ns;
-use whyso_server::answers::{log_out, within};
 use whyso_server::Dsn;
+use whyso_server::answers::{log_out, within};
 use whyso_trace::Reading;
 use whyso_watch::{SessionSums, Watcher};
 

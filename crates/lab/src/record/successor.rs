@@ -5,8 +5,8 @@ use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
-use whyso_server::answers::{log_out, within};
 use whyso_server::Dsn;
+use whyso_server::answers::{log_out, within};
 use whyso_watch::{Watcher, server_facts};
 
 use crate::tracing::Tracing;

@@ -13,8 +13,8 @@ use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
 use tokio::time::timeout;
 use whyso_record::run::StatementWork;
-use whyso_server::answers::log_out;
 use whyso_server::Dsn;
+use whyso_server::answers::log_out;
 use whyso_workload::{Example, Workload};
 
 /// Longest that one execution may take.

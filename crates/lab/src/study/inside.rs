@@ -37,7 +37,10 @@ pub(super) fn sweep(
         let mut conn = tested.dsn.connect().await?;
         let work = points(&mut conn, sweep, shuffled(values, order), listener, stop);
         let swept = caught(work).await.unwrap_or_else(|panic| {
-            Err(Error::Failed(format!("the server at {} cannot be understood: {panic}", tested.dsn.endpoint())))
+            Err(Error::Failed(format!(
+                "the server at {} cannot be understood: {panic}",
+                tested.dsn.endpoint()
+            )))
         });
         log_out(conn).await;
         swept

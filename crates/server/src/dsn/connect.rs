@@ -78,6 +78,9 @@ impl Dsn {
             _ => {}
         }
         match &error {
+            mysql_async::Error::Server(server) if server.code == whyso_control::MALFORMED => {
+                self.unreachable(server.message.clone())
+            }
             mysql_async::Error::Io(mysql_async::IoError::Io(io)) => match io.kind() {
                 std::io::ErrorKind::ConnectionRefused => self.unreachable(
                     "nothing listens there; is the server running, and is the address right".to_string(),
