@@ -15,11 +15,12 @@
 mod frames;
 mod panics;
 mod relay;
+mod tls;
 
-use mysql_async::{Conn, Error, Opts, OptsBuilder};
+use mysql_async::{Conn, Error, Opts, OptsBuilder, SslOpts};
 
 pub use panics::{DriverPanic, caught};
-use relay::Relay;
+use relay::{Protection, Relay};
 
 /// Error number of an answer that is no MySQL protocol, as clients number it (CR_MALFORMED_PACKET).
 pub const MALFORMED: u16 = 2027;
@@ -34,11 +35,17 @@ pub async fn connect(opts: Opts) -> Result<Conn, Error> {
 
 /// A server at the other end of a Unix socket, or one whose certificate was verified, is asked directly.
 async fn connect_guarded(opts: Opts) -> Result<Conn, Error> {
-    if opts.socket().is_some() || opts.ssl_opts().is_some() {
+    let protection = match opts.ssl_opts() {
+        None => Protection::None,
+        Some(tls) if tls.accept_invalid_certs() => Protection::Unverified,
+        Some(_) => return Conn::new(opts).await,
+    };
+    if opts.socket().is_some() {
         return Conn::new(opts).await;
     }
-    let relay = Relay::start(opts.ip_or_hostname(), opts.tcp_port()).await?;
-    let connected = Conn::new(OptsBuilder::from_opts(opts).socket(Some(relay.socket()))).await;
+    let relay = Relay::start(opts.ip_or_hostname(), opts.tcp_port(), protection).await?;
+    let through_relay = OptsBuilder::from_opts(opts).socket(Some(relay.socket())).ssl_opts(None::<SslOpts>);
+    let connected = Conn::new(through_relay).await;
     match relay.refused_because() {
         Some(why) if connected.is_err() => Err(std::io::Error::other(why).into()),
         _ => connected,

@@ -1,9 +1,10 @@
-//! Stands between the driver and a server that nothing vouches for: over plain TCP anybody may answer.
+//! Stands between the driver and a server that nothing vouches for: over plain TCP, or TLS without a verified certificate, anybody may answer.
 //!
 //! With `caching_sha2_password` a server that does not have the password cached asks for it in full. Over plain TCP a client then fetches an
 //! RSA key from that same server, which a man in the middle replaces by his own. The driver has no switch against it. Over a Unix socket,
 //! however, it answers at once with the password, unencrypted, which is fine as long as the socket is ours: the driver connects to a socket
-//! in a folder that only we can open, this relay passes everything on to the server, and hangs up instead of passing on a password.
+//! in a folder that only we can open, this relay passes everything on to the server, and hangs up instead of passing on a password. Where TLS
+//! is asked for, the relay speaks it, so that it sees the login.
 //!
 //! After the login the relay looks at each frame of the server's: some lengths would end the process; see [`Frames`].
 
@@ -18,6 +19,7 @@ use tokio::net::{TcpStream, UnixListener, UnixStream};
 
 use crate::MALFORMED;
 use crate::frames::{Frames, Harmful};
+use crate::tls;
 
 /// The server's request for the whole password: `AuthMoreData` with status 4.
 const FULL_AUTHENTICATION: [u8; 2] = [0x01, 0x04];
@@ -42,11 +44,30 @@ const DEPRECATE_EOF: u8 = 0x01;
 const BEFORE_MARIADB_CAPABILITIES: usize = 2 + 1 + 6;
 const MARIADB_CAPABILITIES_BYTES: usize = 4;
 
+const HEADER_BYTES: usize = 4;
+/// The part of a login that asks for TLS: capabilities, size of packets, character set, reserved bytes.
+const REQUEST_BYTES: usize = 32;
+const LOGIN_START: usize = HEADER_BYTES + REQUEST_BYTES;
+/// In the second byte of the capabilities.
+const CLIENT_SSL: u8 = 0x08;
+
+const NO_TLS: &str = "it offers no TLS: leave tls=insecure away, or configure its certificate";
+const TLS_FAILED: &str = "its TLS can't be spoken: it needs TLS 1.2 or later";
+const REFUSAL_UNVERIFIED: &str = "it asks for the password, and tls=insecure does not check who it is: use tls=verify (with ssl-ca=FILE), or \
+     connect through a Unix socket";
 const REFUSAL: &str = "it asks for the password over an unprotected connection: add tls=verify (with ssl-ca=FILE) \
      to the DSN, or connect through a Unix socket";
 const NO_PROTOCOL: &str =
     "it sent an answer that is no MySQL protocol: check that the address is a MySQL-compatible server's";
 const FOLDER_PREFIX: &str = "whyso-relay";
+
+/// What the relay does for the connection to the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Protection {
+    None,
+    /// TLS with whoever answers.
+    Unverified,
+}
 
 pub(crate) struct Relay {
     folder: PathBuf,
@@ -55,7 +76,7 @@ pub(crate) struct Relay {
 
 impl Relay {
     /// Connects to the server and waits, in a task of its own, for one client at [`Relay::socket`].
-    pub(crate) async fn start(host: &str, port: u16) -> std::io::Result<Relay> {
+    pub(crate) async fn start(host: &str, port: u16, protection: Protection) -> std::io::Result<Relay> {
         let server = TcpStream::connect((host, port)).await?;
         server.set_nodelay(true)?;
         let folder = std::env::temp_dir().join(unique_name());
@@ -67,7 +88,7 @@ impl Relay {
             let Ok((client, _)) = listener.accept().await else { return };
             drop(listener);
             // either end hanging up ends the relay; the driver reports it
-            let _ = carry(client, server, &refused).await;
+            let _ = carry(client, server, protection, &refused).await;
         });
         Ok(relay)
     }
@@ -105,40 +126,90 @@ fn unique_name() -> String {
 async fn carry(
     mut client: UnixStream,
     mut server: TcpStream,
+    protection: Protection,
     refused: &OnceLock<&'static str>,
 ) -> std::io::Result<()> {
-    if log_in(&mut client, &mut server, refused).await? {
+    let mut greeting = read_login_packet(&mut server, refused).await?;
+    let is_error = greeting.get(4) == Some(&ERROR);
+    let offers_tls = if is_error { None } else { simplify(&mut greeting) };
+    let why = match (offers_tls, protection) {
+        (None, _) if !is_error => Some(NO_PROTOCOL),
+        (Some(false), Protection::Unverified) => Some(NO_TLS),
+        _ => None,
+    };
+    if let Some(why) = why {
+        let _ = refused.set(why);
+        return Ok(());
+    }
+    client.write_all(&greeting).await?;
+    let Some(mut login) = read_packet(&mut client).await?.filter(|login| login.len() >= LOGIN_START) else {
+        return Ok(());
+    };
+    match protection {
+        Protection::None => talk(client, server, login, 0, refused).await,
+        Protection::Unverified => {
+            // What asks for TLS is the beginning of the login. Every packet after it has the next number.
+            login[HEADER_BYTES + 1] |= CLIENT_SSL;
+            let mut request = (REQUEST_BYTES as u32).to_le_bytes();
+            request[3] = login[3];
+            server.write_all(&request).await?;
+            server.write_all(&login[HEADER_BYTES..LOGIN_START]).await?;
+            let server = tls::agree(server).await.inspect_err(|_| {
+                let _ = refused.set(TLS_FAILED);
+            })?;
+            talk(client, server, login, 1, refused).await
+        }
+    }
+}
+
+/// The login from the client's first packet on, and then whatever comes. `shift`: packets that the server got more of.
+async fn talk(
+    mut client: UnixStream,
+    mut server: impl AsyncRead + AsyncWrite + Unpin,
+    login: Vec<u8>,
+    shift: u8,
+    refused: &OnceLock<&'static str>,
+) -> std::io::Result<()> {
+    let refusal = if shift == 0 { REFUSAL } else { REFUSAL_UNVERIFIED };
+    if log_in(&mut client, &mut server, login, shift, (refused, refusal)).await? {
         let (mut from_client, mut to_client) = client.split();
-        let (mut from_server, mut to_server) = server.split();
+        let (mut from_server, mut to_server) = tokio::io::split(server);
         tokio::select! {
-            done = tokio::io::copy(&mut from_client, &mut to_server) => done.map(drop)?,
+            done = pass_commands(&mut from_client, &mut to_server) => done?,
             done = pass_on(&mut from_server, &mut to_client) => done?,
         }
     }
     Ok(())
 }
 
-/// Greeting, then client and server in turn until the server says OK, which gives true, or an error.
+async fn pass_commands(
+    client: &mut (impl AsyncRead + Unpin),
+    server: &mut (impl AsyncWrite + Unpin),
+) -> std::io::Result<()> {
+    tokio::io::copy(client, server).await?;
+    server.shutdown().await
+}
+
+/// Client and server in turn until the server says OK, which gives true, or an error.
 async fn log_in(
     client: &mut UnixStream,
-    server: &mut TcpStream,
-    refused: &OnceLock<&'static str>,
+    server: &mut (impl AsyncRead + AsyncWrite + Unpin),
+    login: Vec<u8>,
+    shift: u8,
+    (refused, refusal): (&OnceLock<&'static str>, &'static str),
 ) -> std::io::Result<bool> {
-    let mut greeting = read_login_packet(server, refused).await?;
-    if greeting.get(4) != Some(&ERROR) && !simplify(&mut greeting) {
-        let _ = refused.set(NO_PROTOCOL);
-        return Ok(false);
-    }
-    client.write_all(&greeting).await?;
+    let mut from_client = login;
     for _ in 0..MAX_LOGIN_PACKETS {
-        let from_client = read_packet(client).await?.unwrap_or_default();
+        from_client[3] = from_client[3].wrapping_add(shift);
         server.write_all(&from_client).await?;
+        server.flush().await?;
         // after "fast authentication succeeded" (1, 3) the server goes on by itself
         loop {
-            let from_server = read_login_packet(server, refused).await?;
-            let payload = &from_server[4..];
+            let mut from_server = read_login_packet(server, refused).await?;
+            from_server[3] = from_server[3].wrapping_sub(shift);
+            let payload = &from_server[HEADER_BYTES..];
             if payload.starts_with(&FULL_AUTHENTICATION) {
-                let _ = refused.set(REFUSAL);
+                let _ = refused.set(refusal);
                 return Ok(false);
             }
             client.write_all(&from_server).await?;
@@ -149,14 +220,17 @@ async fn log_in(
                 _ => {}
             }
         }
+        let Some(next) = read_packet(client).await? else { return Ok(false) };
+        from_client = next;
     }
     Ok(false)
 }
 
-/// Takes from a greeting what makes answers harder to follow. `false`: it is no greeting.
-fn simplify(greeting: &mut [u8]) -> bool {
+/// Takes from a greeting what makes answers harder to follow, and TLS, which is the relay's. Gives whether the server offers TLS; `None`: it
+/// is no greeting.
+fn simplify(greeting: &mut [u8]) -> Option<bool> {
     let version = greeting.get(GREETING_START..).unwrap_or_default();
-    let Some(version_bytes) = version.iter().position(|byte| *byte == 0) else { return false };
+    let version_bytes = version.iter().position(|byte| *byte == 0)?;
     let lower = GREETING_START + version_bytes + 1 + BEFORE_CAPABILITIES;
     let upper = lower + 2 + BETWEEN_CAPABILITIES;
     // Servers before MySQL 4.1 end here.
@@ -167,7 +241,10 @@ fn simplify(greeting: &mut [u8]) -> bool {
     if let Some(bytes) = greeting.get_mut(mariadb..mariadb + MARIADB_CAPABILITIES_BYTES) {
         bytes.fill(0);
     }
-    greeting.len() >= lower + 2
+    let byte = greeting.get_mut(lower + 1)?;
+    let offers_tls = *byte & CLIENT_SSL != 0;
+    *byte &= !CLIENT_SSL;
+    Some(offers_tls)
 }
 
 /// What the server sends, up to the first frame that must not reach the driver; that one becomes an error of the server's.
@@ -210,7 +287,7 @@ fn error_packet(harmful: Harmful) -> Vec<u8> {
 }
 
 async fn read_login_packet(
-    server: &mut TcpStream,
+    server: &mut (impl AsyncRead + Unpin),
     refused: &OnceLock<&'static str>,
 ) -> std::io::Result<Vec<u8>> {
     match read_packet(server).await? {
