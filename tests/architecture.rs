@@ -115,6 +115,13 @@ fn pure_crates_use_neither_files_nor_clocks_nor_sockets() {
 }
 
 #[test]
+fn only_control_connects_by_the_driver() {
+    for name in ["server", "watch", "lab", "serve", "whyso"] {
+        assert_absent(name, &["Conn::new(", "Pool::new("]);
+    }
+}
+
+#[test]
 fn only_record_names_the_files_of_a_recording() {
     let names = ["run.json", "series.parquet", "collections-", "samples-", "rollup-", "frames-", "waits-"];
     for name in ["lab", "watch", "explain", "report", "load", "server", "live", "relay", "serve"] {
