@@ -18,8 +18,10 @@ const BOUND: Duration = Duration::from_secs(60);
 const FIRST_ANSWERS: usize = 9;
 const AT_ONCE: usize = 4;
 
-/// What comes in place of an answer.
-const BROKEN: [(&str, fn(&[u8]) -> Vec<u8>); 8] = [
+/// What comes in place of an answer, by that answer.
+type Broken = fn(&[u8]) -> Vec<u8>;
+
+const BROKEN: [(&str, Broken); 8] = [
     ("an empty packet", |answer| packet_like(answer, &[])),
     ("2^40 columns", |answer| packet_like(answer, &[0xfe, 0, 0, 0, 0, 0, 1, 0, 0])),
     ("2^63 columns", |answer| packet_like(answer, &[0xfe, 0, 0, 0, 0, 0, 0, 0, 0x80])),
