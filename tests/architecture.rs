@@ -62,16 +62,17 @@ fn assert_absent(name: &str, forbidden: &[&str]) {
 
 #[test]
 fn data_goes_one_way() {
-    let allowed: [(&str, &[&str]); 18] = [
+    let allowed: [(&str, &[&str]); 19] = [
         ("clock", &[]),
+        ("control", &[]),
         ("wire", &[]),
         ("workload", &[]),
         ("series", &[]),
         ("load", &["clock", "wire", "workload"]),
         ("sysbench", &["clock", "wire", "workload", "load"]),
-        ("server", &["clock", "workload"]),
+        ("server", &["clock", "control", "workload"]),
         ("record", &["clock", "series"]),
-        ("watch", &["clock", "record"]),
+        ("watch", &["clock", "control", "record"]),
         ("relay", &["clock", "record"]),
         ("live", &["clock", "record", "series", "explain", "report"]),
         ("trace", &["clock"]),
@@ -82,8 +83,8 @@ fn data_goes_one_way() {
         (
             "lab",
             &[
-                "relay", "clock", "workload", "load", "server", "watch", "trace", "stacks", "record",
-                "series", "explain", "report", "study",
+                "relay", "clock", "control", "workload", "load", "server", "watch", "trace", "stacks",
+                "record", "series", "explain", "report", "study",
             ],
         ),
         ("serve", &["record", "series", "explain", "report", "lab"]),
@@ -111,6 +112,13 @@ fn pure_crates_use_neither_files_nor_clocks_nor_sockets() {
         assert_absent(name, &impure);
     }
     assert_absent("workload", &["std::net", "std::os::unix::net", "Instant", "SystemTime"]);
+}
+
+#[test]
+fn only_control_connects_by_the_driver() {
+    for name in ["server", "watch", "lab", "serve", "whyso"] {
+        assert_absent(name, &["Conn::new(", "Pool::new("]);
+    }
 }
 
 #[test]

@@ -8,9 +8,11 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use whyso_clock::monotonic_ns;
+use whyso_control::caught;
 use whyso_record::Recorder;
 use whyso_record::data::Event;
 use whyso_record::run::{ActionRecord, Purpose};
+use whyso_server::answers::log_out;
 use whyso_server::knobs::Undo;
 use whyso_server::{Dsn, ThrowAway};
 
@@ -147,23 +149,24 @@ async fn carry_out(
 }
 
 async fn bounded(action: impl Future<Output = Result<(), String>>) -> Result<Done, String> {
-    timeout(ACTION_TIME_MAX, action)
-        .await
-        .unwrap_or_else(|_| Err(format!("it did not end within {} s", ACTION_TIME_MAX.as_secs())))
-        .map(|()| Done::default())
+    match timeout(ACTION_TIME_MAX, caught(action)).await {
+        Ok(Ok(done)) => done.map(|()| Done::default()),
+        Ok(Err(panic)) => Err(format!("the server cannot be understood: {panic}")),
+        Err(_) => Err(format!("it did not end within {} s", ACTION_TIME_MAX.as_secs())),
+    }
 }
 
 async fn set(dsn: &Dsn, undo: &Shared<Undo>, name: &str, value: &str) -> Result<(), String> {
     let mut conn = dsn.connect_without_schema().await.map_err(|error| error.to_string())?;
     let set = undo.lock().await.set_global(&mut conn, name, value).await;
-    let _ = conn.disconnect().await;
+    log_out(conn).await;
     set.map(|_| ()).map_err(|error| error.to_string())
 }
 
 async fn send(dsn: &Dsn, sql: &str) -> Result<(), String> {
     let mut conn = dsn.connect().await.map_err(|error| error.to_string())?;
     conn.query_drop(sql).await.map_err(|error| error.to_string())?;
-    let _ = conn.disconnect().await;
+    log_out(conn).await;
     Ok(())
 }
 

@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio::runtime::Runtime;
 use whyso_clock::{Anchor, wall_ns};
 use whyso_record::run::{RunInfo, ServerFacts};
-use whyso_server::answers::answered;
+use whyso_server::answers::{answered, log_out, within};
 use whyso_server::{CpuSet, Dsn};
 use whyso_watch::{GLOBAL_VARIABLES, Watcher, global_variables, host_facts, server_facts};
 use whyso_workload::Workload;
@@ -97,7 +97,7 @@ pub(crate) fn server_now(
     runtime.block_on(answered(dsn, "reading the server's variables", async {
         let mut conn = dsn.connect().await?;
         let facts = server_facts(&mut conn, &dsn.endpoint(), throw_away, pid).await?;
-        let _ = conn.disconnect().await;
+        log_out(conn).await;
         Ok::<_, Error>(facts)
     }))
 }
@@ -110,13 +110,13 @@ pub(crate) fn variables_now(
 ) -> Option<BTreeMap<String, String>> {
     let _own = watcher.executes(&dsn.schema, &[GLOBAL_VARIABLES]);
     runtime.block_on(async {
-        let asked = tokio::time::timeout(GOODBYE_TIME_MAX, async {
-            let mut conn = dsn.connect().await.ok()?;
-            let variables = global_variables(&mut conn).await.ok();
-            let _ = conn.disconnect().await;
-            variables
+        let asked = within(GOODBYE_TIME_MAX, dsn, "reading the server's variables", async {
+            let mut conn = dsn.connect().await?;
+            let variables = global_variables(&mut conn).await?;
+            log_out(conn).await;
+            Ok::<_, Error>(variables)
         });
-        asked.await.ok().flatten()
+        asked.await.ok()
     })
 }
 

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
+use tokio::time::timeout;
 use whyso_server::Dsn;
+use whyso_server::answers::{log_out, within};
 use whyso_server::knobs::{Undo, Undone};
 
 use crate::prepare::{Tested, undone_words};
@@ -20,8 +22,11 @@ pub(crate) async fn leave(tested: Tested, listener: &dyn Listener) {
 }
 
 async fn put_back(tested: &Tested, listener: &dyn Listener) {
-    let mut undo = tested.undo.lock().await;
-    put_back_on(&tested.dsn, &mut undo, listener).await;
+    // An action of the run may hold it while the server does not answer.
+    match timeout(GOODBYE_TIME_MAX, tested.undo.lock()).await {
+        Ok(mut undo) => put_back_on(&tested.dsn, &mut undo, listener).await,
+        Err(_) => not_put_back("an action of the run has not ended", listener),
+    }
 }
 
 fn left_alone(undone: &Undone) -> bool {
@@ -33,23 +38,24 @@ pub(crate) async fn put_back_on(dsn: &Dsn, undo: &mut Undo, listener: &dyn Liste
     if undo.is_empty() {
         return;
     }
-    let undone = tokio::time::timeout(GOODBYE_TIME_MAX, async {
+    let undone = within(GOODBYE_TIME_MAX, dsn, "putting settings back", async {
         let mut conn = dsn.connect_without_schema().await?;
         let undone = undo.undo_all(&mut conn).await;
-        let _ = conn.disconnect().await;
+        log_out(conn).await;
         undone
     });
-    let message = match undone.await {
-        Ok(Ok(undone)) => {
+    match undone.await {
+        Ok(undone) => {
             for undone in undone.iter().filter(|undone| left_alone(undone)) {
                 listener.hear(News::Warning(&undone_words(undone)));
             }
-            return;
         }
-        Ok(Err(error)) => error.to_string(),
-        Err(_) => format!("no answer within {} s", GOODBYE_TIME_MAX.as_secs()),
-    };
+        Err(error) => not_put_back(&error.to_string(), listener),
+    }
+}
+
+fn not_put_back(why: &str, listener: &dyn Listener) {
     listener.hear(News::Warning(&format!(
-        "settings could not be put back ({message}): the next run on this server puts them back"
+        "settings could not be put back ({why}): the next run on this server puts them back"
     )));
 }

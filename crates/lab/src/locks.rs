@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
+use whyso_control::caught;
 use whyso_explain::locks::{
     InstrumentWait, LockLook, LockObject, LockSeen, Snapshots, TableWait, WaitingTree, instruments,
     is_lock_source, objects, tables, waiting_trees,
@@ -12,6 +13,7 @@ use whyso_record::Recording;
 use whyso_record::data::{SeriesKey, TextRows};
 use whyso_record::run::Window;
 use whyso_report::LocksOf;
+use whyso_server::answers::log_out;
 use whyso_watch::{LockWait, lock_waits};
 
 use crate::evidence::add_chosen;
@@ -258,18 +260,19 @@ pub fn locks_now(dsn: &str, ask_password: &AskPassword) -> Result<LocksNow, Erro
     let asked: Result<LocksNow, Error> = runtime.block_on(async {
         let mut conn = login::log_in(&mut dsn, ask_password).await?;
         let (at, began) = (jiff::Timestamp::now(), Instant::now());
-        let asked = tokio::time::timeout(ANSWER_TIME_MAX, lock_waits(&mut conn)).await;
+        let asked = tokio::time::timeout(ANSWER_TIME_MAX, caught(lock_waits(&mut conn))).await;
         let mut now = LocksNow {
             at: at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string(),
             took_ms: began.elapsed().as_secs_f64() * 1e3,
             ..LocksNow::default()
         };
         match asked {
-            Ok(Ok(look)) => {
+            Ok(Ok(Ok(look))) => {
                 let waits: Vec<LockSeen> = look.waits.into_iter().map(seen_now).collect();
                 (now.trees, now.not_told) = (waiting_trees(&waits), look.absent);
             }
-            Ok(Err(error)) => now.failed = Some(format!("the server can't say who waits: {error}")),
+            Ok(Ok(Err(error))) => now.failed = Some(format!("the server can't say who waits: {error}")),
+            Ok(Err(panic)) => return Err(Error::Failed(format!("the server can't say who waits: {panic}"))),
             Err(_) => {
                 now.failed =
                     Some(format!("the server did not say within {} s who waits", ANSWER_TIME_MAX.as_secs()));
@@ -279,7 +282,7 @@ pub fn locks_now(dsn: &str, ask_password: &AskPassword) -> Result<LocksNow, Erro
             }
         }
         now.row_waits_counted = row_waits_counted(&mut conn).await;
-        let _ = tokio::time::timeout(GOODBYE_TIME_MAX, conn.disconnect()).await;
+        log_out(conn).await;
         Ok(now)
     });
     runtime.shutdown_timeout(GOODBYE_TIME_MAX);
@@ -291,7 +294,7 @@ async fn row_waits_counted(conn: &mut mysql_async::Conn) -> Option<u64> {
     use mysql_async::prelude::Queryable;
     let question = format!("SHOW GLOBAL STATUS LIKE '{CURRENT_WAITS}'");
     let asked = conn.query_first::<(String, u64), _>(question);
-    let row = tokio::time::timeout(GOODBYE_TIME_MAX, asked).await.ok()?.ok()??;
+    let row = tokio::time::timeout(GOODBYE_TIME_MAX, caught(asked)).await.ok()?.ok()?.ok()??;
     Some(row.1)
 }
 

@@ -3,7 +3,7 @@
 use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
 use whyso_server::Dsn;
-use whyso_server::answers::{FILL_TIME_MAX, within};
+use whyso_server::answers::{FILL_TIME_MAX, log_out, within};
 use whyso_workload::{DictionarySource, Setup, Workload};
 
 use crate::Error;
@@ -45,7 +45,7 @@ pub(crate) async fn set_up(
             )));
         }
     }
-    let _ = conn.disconnect().await;
+    log_out(conn).await;
     Ok(())
 }
 
@@ -90,7 +90,7 @@ async fn rows_of(dsn: &Dsn, name: &str, sql: &str) -> Result<Vec<Vec<u8>>, Error
     let rows: Vec<mysql_async::Row> = conn.query(sql).await.map_err(|error| {
         Error::Failed(format!("the server refused the query of the dictionary {name} ({sql}): {error}"))
     })?;
-    let _ = conn.disconnect().await;
+    log_out(conn).await;
     let first_column = |row: &mysql_async::Row| match row.as_ref(0) {
         Some(mysql_async::Value::Bytes(bytes)) => Some(bytes.clone()),
         // A NULL is no value that a parameter could have.

@@ -4,6 +4,7 @@ use mysql_async::Conn;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use whyso_explain::model::{Instruments, PfsSetup, Timer};
+use whyso_server::answers::{answered, log_out, within};
 use whyso_server::knobs::pfs::{ClassInForce, Found, InForce, SetupChange, State, Wanted};
 use whyso_server::knobs::{self, Undo};
 use whyso_server::{Dsn, StartSpec, ThrowAway};
@@ -15,6 +16,7 @@ use crate::{Error, Plan, login};
 
 /// What is said of a server's Performance Schema where nobody asked for anything.
 const AS_IT_WAS: &str = "as the server had it";
+const READING: &str = "reading the Performance Schema's setup";
 
 /// Changes the setup tables of a server, and gives what the recording tells of it. Where it fails, everything is put back.
 pub(crate) async fn set_up(wanted: &Wanted, conn: &mut Conn, undo: &mut Undo) -> Result<Value, Error> {
@@ -44,16 +46,16 @@ pub(crate) async fn set_up(wanted: &Wanted, conn: &mut Conn, undo: &mut Undo) ->
 /// The same of a server of which nothing was asked: how it is set, and nothing is changed. A server that does not tell is told to be one.
 pub(crate) fn as_it_is(dsn: &Dsn, runtime: &Runtime) -> Value {
     let asked = runtime.block_on(async {
-        let ask = async {
+        within(GOODBYE_TIME_MAX, dsn, READING, async {
             let mut conn = dsn.connect_without_schema().await?;
             let found = Found::read(&mut conn).await;
-            let _ = conn.disconnect().await;
+            log_out(conn).await;
             found
-        };
-        tokio::time::timeout(GOODBYE_TIME_MAX, ask).await
+        })
+        .await
     });
     let why = match asked {
-        Ok(Ok(found)) => {
+        Ok(found) => {
             let in_force = found.in_force();
             return json!({
                 "state": state_name(found.state()),
@@ -61,8 +63,7 @@ pub(crate) fn as_it_is(dsn: &Dsn, runtime: &Runtime) -> Value {
                 "in_force": in_force,
             });
         }
-        Ok(Err(error)) => error.to_string(),
-        Err(_) => format!("the server did not say within {} s", GOODBYE_TIME_MAX.as_secs()),
+        Err(error) => error.to_string(),
     };
     json!({"state": "unknown", "words": format!("{AS_IT_WAS}, which is not known: {why}"), "not_read": why})
 }
@@ -136,8 +137,8 @@ pub fn undo(dsn: &str, ask_password: &AskPassword) -> Result<Vec<String>, Error>
     let mut dsn = login::neutral(dsn)?;
     runtime()?.block_on(async {
         let mut conn = login::log_in(&mut dsn, ask_password).await?;
-        let notes = undo_pending(&mut conn).await;
-        let _ = conn.disconnect().await;
+        let notes = answered(&dsn, "putting settings back", undo_pending(&mut conn)).await;
+        log_out(conn).await;
         notes
     })
 }
@@ -157,9 +158,9 @@ pub fn pfs_dry_run(
             ServerPlan::Dsn { dsn, .. } => {
                 let mut dsn = login::neutral(dsn)?;
                 let mut conn = login::log_in(&mut dsn, ask_password).await?;
-                let found = Found::read(&mut conn).await;
-                let _ = conn.disconnect().await;
-                (Vec::new(), wanted.changes(&found?)?)
+                let found = answered(&dsn, READING, Found::read(&mut conn)).await?;
+                log_out(conn).await;
+                (Vec::new(), wanted.changes(&found)?)
             }
             ServerPlan::ThrowAway { build, parent, set, defaults_file, .. } => {
                 let mut spec = StartSpec::new(whyso_server::find(build.as_deref())?);
@@ -186,9 +187,10 @@ pub fn pfs_dry_run(
 }
 
 async fn asked(wanted: &Wanted, server: &ThrowAway) -> Result<Vec<SetupChange>, Error> {
-    let mut conn = server.dsn().connect_without_schema().await?;
-    let found = Found::read(&mut conn).await?;
-    let _ = conn.disconnect().await;
+    let dsn = server.dsn();
+    let mut conn = dsn.connect_without_schema().await?;
+    let found = answered(&dsn, READING, Found::read(&mut conn)).await?;
+    log_out(conn).await;
     Ok(wanted.changes(&found)?)
 }
 

@@ -5,17 +5,16 @@ use std::sync::Arc;
 
 use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
-use tokio::time::timeout;
 use whyso_load::{Address, Target, Tls};
-use whyso_server::answers::answered;
+use whyso_server::answers::{FILL_TIME_MAX, answered, log_out, within};
 use whyso_server::dataset::{self, Dataset, Phase};
 use whyso_server::knobs::{Undo, Undone, pfs};
 use whyso_server::snapshot::{Provision, Store};
 use whyso_server::{CpuSet, Dsn, StartSpec, ThrowAway, dsn, schema, throwaway};
 
+use crate::leave::put_back_on;
 use crate::plan::ServerPlan;
 use crate::progress::{Listener, News};
-use crate::run::GOODBYE_TIME_MAX;
 use crate::sweep::Shared;
 use crate::{Error, login, pfs_setup};
 
@@ -134,13 +133,17 @@ async fn throw_away(spec: StartSpec, wanted: &Wanted<'_>, listener: &dyn Listene
     if let Provision::Loaded { not_kept: Some(why), .. } = &provision {
         notes.push(format!("the loaded data could not be kept as a snapshot: {why}"));
     }
-    let mut conn = server.dsn().connect_without_schema().await?;
-    let mut undo = Undo::open(&mut conn).await?;
+    let dsn = server.dsn();
+    let mut conn = dsn.connect_without_schema().await?;
+    let mut undo = answered(&dsn, "preparing to change settings", Undo::open(&mut conn)).await?;
     let performance_schema = match wanted.pfs {
-        Some(wanted) => pfs_setup::set_up(wanted, &mut conn, &mut undo).await?,
+        Some(wanted) => {
+            let work = pfs_setup::set_up(wanted, &mut conn, &mut undo);
+            answered(&dsn, "setting up the Performance Schema", work).await?
+        }
         None => serde_json::Value::Null,
     };
-    let _ = conn.disconnect().await;
+    log_out(conn).await;
     if server.file_system().in_memory {
         notes.push(
             "the server's data lie on tmpfs, where fsync is free: findings about the disk are not those of a disk"
@@ -218,7 +221,7 @@ async fn remote(
     for (name, value) in set {
         let change = answered(&dsn, "changing settings", undo.set_global(&mut conn, name, value)).await;
         if let Err(error) = change {
-            answered(&dsn, "putting settings back", undo.undo_all(&mut conn)).await?;
+            put_back_on(&dsn, &mut undo, listener).await;
             return Err(error.into());
         }
         settings.push((name.clone(), value.clone(), "asked for; put back at the end".to_string()));
@@ -226,9 +229,15 @@ async fn remote(
     let mut performance_schema = serde_json::Value::Null;
     if let Some(wanted) = wanted.pfs {
         let work = pfs_setup::set_up(wanted, &mut conn, &mut undo);
-        performance_schema = answered(&dsn, "setting up the Performance Schema", work).await?;
+        match answered(&dsn, "setting up the Performance Schema", work).await {
+            Ok(in_force) => performance_schema = in_force,
+            Err(error) => {
+                put_back_on(&dsn, &mut undo, listener).await;
+                return Err(error);
+            }
+        }
     }
-    let _ = timeout(GOODBYE_TIME_MAX, conn.disconnect()).await;
+    log_out(conn).await;
     Ok(Tested {
         dsn,
         performance_schema,
@@ -257,7 +266,10 @@ async fn make_schema_ready(
     let exists = answered(dsn, "looking for the schema", schema::exists(conn, &dsn.schema)).await?;
     let consented = exists && wanted.allow_writes == Some(dsn.schema.as_str());
     match (wanted.data_wanted, consented) {
-        (true, true) => check_consented(conn, &dsn.schema, dataset).await?,
+        (true, true) => {
+            let check = check_consented(conn, &dsn.schema, dataset);
+            within(FILL_TIME_MAX, dsn, "counting the rows of the tables", check).await?;
+        }
         (true, false) => {
             answered(dsn, "marking the schema as whyso's", schema::claim(conn, &dsn.schema)).await?;
             dataset::ensure(dsn, dataset, &|progress| hear_loading(listener, progress)).await?;

@@ -14,7 +14,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::runtime::Runtime;
 use whyso_record::run::ServerFacts;
-use whyso_server::answers::answered;
+use whyso_server::answers::{answered, log_out};
 use whyso_server::knobs::Undo;
 use whyso_server::{Dsn, schema};
 use whyso_trace::{Generator, StackSampling};
@@ -241,10 +241,16 @@ async fn set_up(
     if let Some(wanted) = &plan.pfs {
         let mut journal = answered(dsn, "preparing to change settings", Undo::open(&mut conn)).await?;
         let work = pfs_setup::set_up(wanted, &mut conn, &mut journal);
-        told = answered(dsn, "setting up the Performance Schema", work).await?;
+        match answered(dsn, "setting up the Performance Schema", work).await {
+            Ok(in_force) => told = in_force,
+            Err(error) => {
+                put_back_on(dsn, &mut journal, listener).await;
+                return Err(error);
+            }
+        }
         undo = Some(journal);
     }
-    answered(dsn, "logging out", async { conn.disconnect().await.map_err(gone) }).await?;
+    log_out(conn).await;
     Ok((undo, told))
 }
 

@@ -8,7 +8,7 @@ use whyso_load::LoadSpec;
 use whyso_record::private;
 use whyso_record::run::{Ended, Purpose};
 use whyso_server::CpuSet;
-use whyso_server::answers::{time_max, within};
+use whyso_server::answers::{log_out, time_max, within};
 use whyso_server::dataset::Dataset;
 use whyso_trace::Generator;
 use whyso_watch::Watcher;
@@ -341,7 +341,7 @@ impl Lab<'_> {
         self.runtime.block_on(within(bound, dsn, "waiting until it has settled", async {
             let mut conn = dsn.connect().await?;
             let unsettled = wait_until_settled(&mut conn, self.stop).await;
-            let _ = conn.disconnect().await;
+            log_out(conn).await;
             Ok::<_, Error>(unsettled)
         }))
     }

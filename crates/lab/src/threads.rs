@@ -9,6 +9,7 @@ use whyso_record::Recording;
 use whyso_record::run::Window;
 use whyso_series::{Look, Seen, ThreadTable, ThreadTime, Told};
 use whyso_server::Dsn;
+use whyso_server::answers::{log_out, within};
 use whyso_trace::{Generator, Reading, StackSampling, ThreadSums, state};
 use whyso_watch::connections;
 
@@ -108,7 +109,7 @@ pub(crate) fn server_here(
     runtime.block_on(async {
         let conn = login::log_in(&mut dsn, ask_password).await?;
         // It was made to learn the password alone.
-        let _ = conn.disconnect().await;
+        log_out(conn).await;
         Ok::<_, Error>(())
     })?;
     let server = facts::server_now(&dsn, false, None, runtime)?;
@@ -134,11 +135,12 @@ fn look(reading: &Reading) -> Look {
 
 /// What the server says of its connections now, by the thread that works for each.
 pub(crate) async fn connections_now(dsn: &Dsn) -> Told {
-    let asked = tokio::time::timeout(GOODBYE_TIME_MAX, async {
-        let mut conn = dsn.connect().await.ok()?;
+    let asked = within(GOODBYE_TIME_MAX, dsn, "asking for its connections", async {
+        let mut conn = dsn.connect().await?;
+        // Without a right to ask, there is nothing to tell.
         let told = connections(&mut conn).await.ok().flatten();
-        let _ = conn.disconnect().await;
-        told
+        log_out(conn).await;
+        Ok::<_, Error>(told)
     });
     let told = asked.await.ok().flatten().unwrap_or_default();
     let by_tid = told.into_iter().map(|one| (one.tid, (one.id, one.statement))).collect();

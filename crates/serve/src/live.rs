@@ -24,6 +24,8 @@ const DISK_MAX: u64 = 4 << 30;
 /// Recordings that are still being ended when the program ends have so long.
 const END_WITHIN: Duration = Duration::from_secs(20);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// What is said where the thread that records ends in a panic.
+const PANIC: &str = "the recording ended by a mistake of whyso's own; please report it";
 
 /// A server that may be recorded.
 #[derive(Clone, Debug, Deserialize)]
@@ -167,6 +169,26 @@ impl Listener for Heard {
     }
 }
 
+/// Tells how a recording ended, however it did: no server stays in the phase that it was in.
+struct End<'a> {
+    told: &'a Mutex<Told>,
+    failure: Option<String>,
+}
+
+impl End<'_> {
+    fn with(mut self, failure: Option<String>) {
+        self.failure = failure;
+    }
+}
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        let mut told = lock(self.told);
+        told.phase = if self.failure.is_some() { Phase::Failed } else { Phase::Idle };
+        told.words = self.failure.take().unwrap_or_default();
+    }
+}
+
 /// As the page lists them: never with their DSN.
 #[derive(Serialize)]
 pub(crate) struct Listed {
@@ -242,15 +264,13 @@ impl Live {
         let stop = Arc::new(Stop::new());
         let (plan, told, stop_too) = (server.plan(&self.runs), Arc::clone(told), Arc::clone(&stop));
         let thread = thread::spawn(move || {
+            let end = End { told: &told, failure: Some(PANIC.to_string()) };
             let heard = Heard(Arc::clone(&told));
             let outcome = whyso_lab::record(&plan, &heard, &stop_too, &|_| None);
-            let mut told = lock(&told);
-            let failure = match outcome {
+            end.with(match outcome {
                 Ok(outcome) => outcome.failure,
                 Err(error) => Some(error.to_string()),
-            };
-            told.phase = if failure.is_some() { Phase::Failed } else { Phase::Idle };
-            told.words = failure.unwrap_or_default();
+            });
         });
         going.insert(name.to_string(), Going { stop, thread });
         Ok(())
@@ -330,6 +350,19 @@ mod tests {
                 "{told}"
             );
         }
+    }
+
+    #[test]
+    fn a_recording_that_panics_leaves_its_server_failed() {
+        let told = Arc::new(Mutex::new(Told { phase: Phase::Starting, ..Told::default() }));
+        let of_thread = Arc::clone(&told);
+        let thread = thread::spawn(move || {
+            let _end = End { told: &of_thread, failure: Some(PANIC.to_string()) };
+            panic!("this text is expected");
+        });
+        assert!(thread.join().is_err());
+        let told = lock(&told);
+        assert!(told.phase == Phase::Failed && told.words == PANIC, "{told:?}");
     }
 
     #[test]

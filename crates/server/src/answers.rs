@@ -1,15 +1,23 @@
-//! Bounds on waits for a server: no question of whyso's own waits for ever, whatever a server does after it let whyso log in.
+//! Bounds on waits for a server: no question of whyso's own waits for ever, whatever a server does after it let whyso log in, and no answer ends more than the work on its connection.
 
 use std::future::Future;
 use std::time::Duration;
 
+use mysql_async::Conn;
 use tokio::time::timeout;
+use whyso_control::caught;
 
 use crate::dsn::Dsn;
 use crate::error::Error;
 
 /// A server may take this many times the DSN's `connect_timeout` for a few short questions.
 const CONNECT_TIMES: u32 = 6;
+
+/// A good-bye is one short message.
+const LOG_OUT_TIME_MAX: Duration = Duration::from_secs(1);
+
+/// The slowest server that data sets are for loads as many rows over one connection.
+const ROWS_PER_S_MIN: u64 = 100;
 
 /// Longest that a statement may take that fills tables, or reads all of one.
 pub const FILL_TIME_MAX: Duration = Duration::from_secs(3600);
@@ -22,7 +30,7 @@ pub fn time_max(dsn: &Dsn) -> Duration {
 /// Does what takes a few short questions. `doing`: what the user waits for, such as "looking for the schema".
 ///
 /// # Errors
-/// The work's own, and [`Error::NoAnswer`] after [`time_max`].
+/// The work's own, [`Error::NoAnswer`] after [`time_max`], and [`Error::NoProtocol`] where the driver can't go on with an answer.
 pub async fn answered<T, E: From<Error>>(
     dsn: &Dsn,
     doing: &str,
@@ -41,10 +49,22 @@ pub async fn within<T, E: From<Error>>(
     doing: &str,
     work: impl Future<Output = Result<T, E>>,
 ) -> Result<T, E> {
-    timeout(bound, work).await.unwrap_or_else(|_| {
-        let seconds = bound.as_secs();
-        Err(Error::NoAnswer { endpoint: dsn.endpoint(), doing: doing.to_string(), seconds }.into())
-    })
+    let (endpoint, doing) = (dsn.endpoint(), doing.to_string());
+    match timeout(bound, caught(work)).await {
+        Ok(Ok(outcome)) => outcome,
+        Ok(Err(why)) => Err(Error::NoProtocol { endpoint, doing, why }.into()),
+        Err(_) => Err(Error::NoAnswer { endpoint, doing, seconds: bound.as_secs() }.into()),
+    }
+}
+
+/// Ends a connection whose work is done; how it ends changes nothing.
+pub async fn log_out(conn: Conn) {
+    let _ = timeout(LOG_OUT_TIME_MAX, whyso_control::disconnect(conn)).await;
+}
+
+/// How long a server may take to load or to index rows.
+pub fn rows_time_max(dsn: &Dsn, rows: u64) -> Duration {
+    time_max(dsn) + Duration::from_secs(rows / ROWS_PER_S_MIN)
 }
 
 #[cfg(test)]

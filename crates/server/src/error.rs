@@ -26,6 +26,14 @@ pub enum Error {
     )]
     NoAnswer { endpoint: String, doing: String, seconds: u64 },
 
+    /// The server's answer is no answer to what was asked.
+    #[error("the server at {endpoint} could not be understood while whyso was {doing}: {why}")]
+    NoProtocol { endpoint: String, doing: String, why: whyso_control::DriverPanic },
+
+    /// What a server sent in answer to a statement is no MySQL protocol.
+    #[error("the server cannot be understood when it is asked to {doing}: {why}")]
+    Unreadable { doing: String, why: String },
+
     /// The server refused a statement.
     #[error("the server refused to {doing}: {source}")]
     Refused { doing: String, source: mysql_async::Error },
@@ -113,7 +121,12 @@ pub(crate) fn io(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error)
 /// Puts what was tried to a server's refusal: "the server refused to DOING: …".
 pub(crate) fn refused(doing: impl Into<String>) -> impl FnOnce(mysql_async::Error) -> Error {
     let doing = doing.into();
-    move |source| Error::Refused { doing, source }
+    move |source| match source {
+        mysql_async::Error::Server(error) if error.code == whyso_control::MALFORMED => {
+            Error::Unreadable { doing, why: error.message }
+        }
+        source => Error::Refused { doing, source },
+    }
 }
 
 /// The server's error number, where the error came from the server.

@@ -56,7 +56,7 @@ pub async fn claim(connection: &mut Conn, schema: &str) -> Result<Claim> {
             return Err(Error::NotOurs(format!(
                 "schema '{schema}' on {} was not made by whyso and is not empty: name another schema in the DSN (one that \
                  does not exist is created), empty this one, or consent with --allow-writes {schema}",
-                server_name(connection)
+                whyso_control::server_name(connection)
             )));
         }
     };
@@ -125,14 +125,6 @@ async fn state_of(connection: &mut Conn, schema: &str) -> Result<State> {
         }
     }
     Ok(State::Empty)
-}
-
-fn server_name(connection: &Conn) -> String {
-    let opts = connection.opts();
-    match opts.socket() {
-        Some(socket) => socket.to_string(),
-        None => opts.ip_or_hostname().to_string(),
-    }
 }
 
 /// The tables that the mark of the default schema lists.

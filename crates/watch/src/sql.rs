@@ -10,6 +10,7 @@ use std::time::Duration;
 use mysql_async::{Conn, Error, Opts, OptsBuilder};
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
+use whyso_control::caught;
 
 use crate::own_statements::{ControlConnection, OwnStatements, SCHEMA};
 use crate::sampler::Failure;
@@ -20,6 +21,8 @@ use crate::stop::Stop;
 pub(crate) const READING_TIME_MAX: Duration = Duration::from_secs(5);
 /// The last reading must leave room for `Watcher::stop`'s two seconds.
 pub(crate) const LAST_READING_TIME_MAX: Duration = Duration::from_secs(1);
+
+const GOODBYE_TIME_MAX: Duration = Duration::from_millis(200);
 
 const ACCESS_DENIED: [u16; 4] = [1044, 1045, 1698, 3118];
 /// No such table or column, no privilege for it: the server has it not, for us.
@@ -151,7 +154,7 @@ impl Drop for Sql {
         };
         self.own.remove(u64::from(conn.id()));
         // A proper good-bye saves the server an aborted connection in its log.
-        let _ = runtime.block_on(async { timeout(Duration::from_millis(200), conn.disconnect()).await });
+        let _ = runtime.block_on(async { timeout(GOODBYE_TIME_MAX, whyso_control::disconnect(conn)).await });
     }
 }
 
@@ -193,9 +196,13 @@ async fn bounded<T>(
         }
         outcome
     };
-    match timeout(bound, work).await {
-        Ok(Ok(value)) => Ok(value),
-        Ok(Err(error)) => Err(failure(&error)),
+    match timeout(bound, caught(work)).await {
+        Ok(Ok(Ok(value))) => Ok(value),
+        Ok(Ok(Err(error))) => Err(failure(&error)),
+        Ok(Err(panic)) => {
+            let why = format!("the server cannot be understood: {panic}");
+            Err(Failure::Broken { why, patience: Patience::Slow })
+        }
         Err(_) => Err(Failure::Broken {
             why: format!("the server did not answer within {} s", bound.as_secs()),
             patience: Patience::Slow,
@@ -212,6 +219,9 @@ fn failure(error: &Error) -> Failure {
     match error {
         Error::Server(error) if is_not_for_us(error.code) => {
             Failure::Absent(format!("{} (error {})", error.message, error.code))
+        }
+        Error::Server(error) if error.code == whyso_control::MALFORMED => {
+            Failure::Broken { why: format!("the server cannot be understood: {}", error.message), patience }
         }
         Error::Server(error) => Failure::Broken {
             why: format!("the server says: {} (error {})", error.message, error.code),

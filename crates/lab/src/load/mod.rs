@@ -11,6 +11,7 @@ use mysql_async::prelude::Queryable;
 use whyso_explain::capacity::Answer;
 use whyso_explain::versus::Comparison;
 use whyso_record::run::Level;
+use whyso_server::answers::{answered, log_out};
 use whyso_server::dataset::Dataset;
 use whyso_server::{CpuSet, Dsn};
 use whyso_workload::Workload;
@@ -115,8 +116,9 @@ pub fn load(
 /// Whether a server can keep a session to reading.
 async fn check_read_only(dsn: &Dsn) -> Result<(), Error> {
     let mut conn = dsn.connect_without_schema().await?;
-    let done = conn.query_drop(READ_ONLY).await;
-    let _ = conn.disconnect().await;
+    let asked = async { Ok::<_, Error>(conn.query_drop(READ_ONLY).await) };
+    let done = answered(dsn, "asking for a session that only reads", asked).await?;
+    log_out(conn).await;
     done.map_err(|error| {
         Error::Plan(format!(
             "{} has no READ ONLY sessions, which came with MySQL 5.6 and MariaDB 10.0 ({error}), so nothing would keep your \

@@ -3,6 +3,7 @@
 use tokio::runtime::Runtime;
 use whyso_clock::monotonic_ns;
 use whyso_server::Dsn;
+use whyso_server::answers::{log_out, within};
 use whyso_trace::Reading;
 use whyso_watch::{SessionSums, Watcher};
 
@@ -49,16 +50,11 @@ impl Edges<'_> {
         use mysql_async::prelude::Queryable;
         let Some(dsn) = self.dsn else { return Ok(0) };
         let _own = self.watcher.executes(&dsn.schema, &[QUESTIONS]);
-        self.runtime.block_on(async {
-            let asked = tokio::time::timeout(GOODBYE_TIME_MAX, async {
-                let mut conn = dsn.connect().await?;
-                let row: Option<(String, u64)> = conn.query_first(QUESTIONS).await.map_err(gone)?;
-                conn.disconnect().await.map_err(gone)?;
-                Ok(row.map_or(0, |(_, value)| value))
-            });
-            asked
-                .await
-                .unwrap_or_else(|_| Err(Error::Failed("the server does not answer any more".to_string())))
-        })
+        self.runtime.block_on(within(GOODBYE_TIME_MAX, dsn, "counting its statements", async {
+            let mut conn = dsn.connect().await?;
+            let row: Option<(String, u64)> = conn.query_first(QUESTIONS).await.map_err(gone)?;
+            log_out(conn).await;
+            Ok(row.map_or(0, |(_, value)| value))
+        }))
     }
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::runtime::Runtime;
 use whyso_server::Dsn;
+use whyso_server::answers::{log_out, within};
 use whyso_watch::{Watcher, server_facts};
 
 use crate::tracing::Tracing;
@@ -86,11 +87,11 @@ impl Successor {
 fn ask(dsn: Dsn, runtime: &Runtime) -> Receiver<Option<u32>> {
     let (reply, answer) = channel();
     runtime.spawn(async move {
-        let asked = tokio::time::timeout(ANSWER_TIME_MAX, async {
-            let mut conn = dsn.connect().await.ok()?;
-            let facts = server_facts(&mut conn, &dsn.endpoint(), false, None).await.ok()?;
-            let _ = conn.disconnect().await;
-            facts.pid
+        let asked = within(ANSWER_TIME_MAX, &dsn, "finding its process", async {
+            let mut conn = dsn.connect().await?;
+            let facts = server_facts(&mut conn, &dsn.endpoint(), false, None).await?;
+            log_out(conn).await;
+            Ok::<_, crate::Error>(facts.pid)
         });
         // Nobody may listen any more: the recording has ended.
         let _ = reply.send(asked.await.ok().flatten());

@@ -5,8 +5,9 @@
 use std::time::{Duration, Instant};
 
 use mysql_async::prelude::Queryable;
-use mysql_async::{Conn, Error, Opts, OptsBuilder};
+use mysql_async::{Error, Opts, OptsBuilder};
 use whyso_clock::monotonic_ns;
+use whyso_server::answers::log_out;
 use whyso_trace::places::{Examined, Known};
 use whyso_trace::{Command, Places, SqlTrace};
 
@@ -111,8 +112,9 @@ pub(super) fn calibrate(
             }
             Ok(known)
         };
-        match tokio::time::timeout(TIME_MAX, work).await {
-            Ok(known) => known,
+        match tokio::time::timeout(TIME_MAX, whyso_control::caught(work)).await {
+            Ok(Ok(known)) => known,
+            Ok(Err(panic)) => Err(format!("the server cannot be understood: {panic}")),
             Err(_) => Err(format!("the server did not answer within {} s", TIME_MAX.as_secs())),
         }
     });
@@ -126,7 +128,7 @@ async fn of_a_connection(
     entered: &mut impl FnMut(&Command<'_>),
 ) -> Result<Vec<Known>, String> {
     let said = |error: Error| format!("the server cannot be asked: {error}");
-    let mut conn = Conn::new(opts.clone()).await.map_err(said)?;
+    let mut conn = whyso_control::connect(opts.clone()).await.map_err(said)?;
     let marker = format!("DO 'whyso {} {}'", conn.id(), monotonic_ns());
     conn.query_drop(&marker).await.map_err(said)?;
     let mut connection = None;
@@ -175,7 +177,7 @@ async fn of_a_connection(
         });
     }
     // It is gone when the server likes; nothing waits for that.
-    let _ = conn.disconnect().await;
+    log_out(conn).await;
     Ok(known)
 }
 

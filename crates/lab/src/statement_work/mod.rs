@@ -14,6 +14,7 @@ use mysql_async::prelude::Queryable;
 use tokio::time::timeout;
 use whyso_record::run::StatementWork;
 use whyso_server::Dsn;
+use whyso_server::answers::log_out;
 use whyso_workload::{Example, Workload};
 
 /// Longest that one execution may take.
@@ -40,11 +41,19 @@ pub(crate) async fn measure(dsn: &Dsn, workload: &Workload, seed: u64) -> Execut
     if examples.is_empty() {
         return Executions::default();
     }
+    let executed = whyso_control::caught(execute(dsn, workload, &examples)).await;
+    executed.unwrap_or_else(|panic| Executions {
+        not_measured: Some(not_measured("statements", &panic.to_string())),
+        ..Executions::default()
+    })
+}
+
+async fn execute(dsn: &Dsn, workload: &Workload, examples: &[Example]) -> Executions {
     let mut executions = Executions::default();
     match timeout(STATEMENT_TIME_MAX, dsn.connect()).await {
         Ok(Ok(mut conn)) => {
             prepare(&mut conn, workload).await;
-            measure_all(dsn, conn, &examples, &mut executions).await;
+            measure_all(dsn, conn, examples, &mut executions).await;
         }
         Ok(Err(error)) => executions.not_measured = Some(not_measured("statements", &error.to_string())),
         Err(_) => {
@@ -89,7 +98,7 @@ async fn measure_all(dsn: &Dsn, mut conn: Conn, examples: &[Example], executions
         executions.not_measured = Some(not_measured(&example.kind, &why));
         return;
     }
-    let _ = timeout(STATEMENT_TIME_MAX, conn.disconnect()).await;
+    log_out(conn).await;
 }
 
 fn not_measured(what: &str, why: &str) -> String {
@@ -101,7 +110,7 @@ async fn end_connection(dsn: &Dsn, id: u32) {
     let _ = timeout(STATEMENT_TIME_MAX, async {
         if let Ok(mut other) = dsn.connect().await {
             let _ = other.query_drop(format!("KILL CONNECTION {id}")).await;
-            let _ = other.disconnect().await;
+            log_out(other).await;
         }
     })
     .await;

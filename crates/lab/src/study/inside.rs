@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
+use whyso_control::caught;
+use whyso_server::answers::log_out;
 use whyso_study::{Inside, PointDone};
 
 use super::measured::Measured;
@@ -33,8 +35,14 @@ pub(super) fn sweep(
     let (tested, runtime, _) = ready(plan, listener, stop, ask_password)?;
     let done = runtime.block_on(async {
         let mut conn = tested.dsn.connect().await?;
-        let swept = points(&mut conn, sweep, shuffled(values, order), listener, stop).await;
-        let _ = conn.disconnect().await;
+        let work = points(&mut conn, sweep, shuffled(values, order), listener, stop);
+        let swept = caught(work).await.unwrap_or_else(|panic| {
+            Err(Error::Failed(format!(
+                "the server at {} cannot be understood: {panic}",
+                tested.dsn.endpoint()
+            )))
+        });
+        log_out(conn).await;
         swept
     });
     runtime.block_on(leave(tested, listener));
@@ -49,7 +57,7 @@ async fn points(
     listener: &dyn Listener,
     stop: &Stop,
 ) -> Result<Measured, Error> {
-    let version: Option<String> = conn.query_first("SELECT VERSION()").await.map_err(refused)?;
+    let version: Option<String> = bounded(conn.query_first("SELECT VERSION()")).await?;
     for _ in 0..WARM_UP {
         execute(conn, &sweep.statement).await?;
     }
@@ -76,7 +84,7 @@ async fn points(
 }
 
 async fn point(conn: &mut Conn, sweep: &Inside, value: i64) -> Result<PointDone, Error> {
-    conn.query_drop(format!("SET SESSION {} = {value}", sweep.knob)).await.map_err(refused)?;
+    bounded(conn.query_drop(format!("SET SESSION {} = {value}", sweep.knob))).await?;
     let before = status(conn, &sweep.status).await?;
     let mut times = Vec::with_capacity(sweep.times as usize);
     for _ in 0..sweep.times {
@@ -96,7 +104,11 @@ async fn point(conn: &mut Conn, sweep: &Inside, value: i64) -> Result<PointDone,
 }
 
 async fn execute(conn: &mut Conn, statement: &str) -> Result<(), Error> {
-    match tokio::time::timeout(STATEMENT_TIME_MAX, conn.query_drop(statement)).await {
+    bounded(conn.query_drop(statement)).await
+}
+
+async fn bounded<T>(work: impl Future<Output = Result<T, mysql_async::Error>>) -> Result<T, Error> {
+    match tokio::time::timeout(STATEMENT_TIME_MAX, work).await {
         Ok(done) => done.map_err(refused),
         Err(_) => Err(Error::Failed(format!(
             "the statement took longer than {} s: try it on less data",
@@ -110,7 +122,7 @@ async fn status(conn: &mut Conn, names: &[String]) -> Result<BTreeMap<String, f6
     let mut found = BTreeMap::new();
     for name in names {
         let row: Option<(String, String)> =
-            conn.query_first(format!("SHOW SESSION STATUS LIKE '{name}'")).await.map_err(refused)?;
+            bounded(conn.query_first(format!("SHOW SESSION STATUS LIKE '{name}'"))).await?;
         let value = row.and_then(|(_, value)| value.parse().ok()).ok_or_else(|| {
             Error::Failed(format!("this server has no status counter {name}: leave it out of [inside]"))
         })?;

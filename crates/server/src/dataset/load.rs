@@ -13,6 +13,7 @@ use tokio::task::JoinSet;
 
 use super::rows::{Form, MAX_ROW_BYTES, append};
 use super::{Dataset, OnProgress, Phase, Progress};
+use crate::answers::{answered, log_out, rows_time_max, within};
 use crate::dsn::Dsn;
 use crate::error::{Error, Result, refused};
 
@@ -62,13 +63,19 @@ pub(super) async fn load(
     method: Option<Method>,
     progress: OnProgress<'_>,
 ) -> Result<Method> {
-    let allowed: Option<u8> =
-        connection.query_first("SELECT @@GLOBAL.local_infile").await.map_err(refused("tell local_infile"))?;
+    let asked = answered(dsn, "asking how it takes rows", async {
+        let allowed: Option<u8> = connection
+            .query_first("SELECT @@GLOBAL.local_infile")
+            .await
+            .map_err(refused("tell local_infile"))?;
+        let packet: Option<usize> = connection
+            .query_first("SELECT @@max_allowed_packet")
+            .await
+            .map_err(refused("tell max_allowed_packet"))?;
+        Ok::<_, Error>((allowed, packet))
+    });
+    let (allowed, packet) = asked.await?;
     let method = method.unwrap_or(if allowed == Some(1) { Method::LoadData } else { Method::Insert });
-    let packet: Option<usize> = connection
-        .query_first("SELECT @@max_allowed_packet")
-        .await
-        .map_err(refused("tell max_allowed_packet"))?;
     let insert_bytes = INSERT_BYTES.min(packet.unwrap_or(INSERT_BYTES) / 2).max(4 * MAX_ROW_BYTES);
 
     let connections = connections();
@@ -144,10 +151,15 @@ async fn work(
 ) -> Result<()> {
     let mut connection = job.dsn.connect().await?;
     // Held for as long as the server works for this connection, also when we are gone: see `wait_for_former_loaders`.
-    let _: Option<Option<u8>> = connection
-        .exec_first("SELECT GET_LOCK(?, 0)", (super::loader_lock(&job.dsn.schema, number),))
-        .await
-        .map_err(refused("take whyso's lock"))?;
+    answered(&job.dsn, "taking whyso's lock", async {
+        let lock = (super::loader_lock(&job.dsn.schema, number),);
+        let _: Option<Option<u8>> = connection
+            .exec_first("SELECT GET_LOCK(?, 0)", lock)
+            .await
+            .map_err(refused("take whyso's lock"))?;
+        Ok::<_, Error>(())
+    })
+    .await?;
     // unique_checks and foreign_key_checks stay on: there is no unique key but the primary one and no
     // foreign key to be checked, while MariaDB since 10.6 answers both being off by sorting the rows
     // through a temporary file: 250,000 rows in order took twice as long and a third more CPU
@@ -155,14 +167,21 @@ async fn work(
         let next = queue.lock().await.next();
         let Some(part) = next else { break };
         if part.last_id < part.first_id {
-            add_index(&mut connection, part.table).await?;
-        } else if job.method == Method::LoadData {
-            load_data(&mut connection, &job, part, &told).await?;
-        } else {
-            insert(&mut connection, &job, part, &told).await?;
+            let bound = rows_time_max(&job.dsn, job.dataset.rows);
+            let doing = format!("making the index of the table '{}'", Dataset::table_name(part.table));
+            within(bound, &job.dsn, &doing, add_index(&mut connection, part.table)).await?;
+            continue;
         }
+        let bound = rows_time_max(&job.dsn, part.last_id + 1 - part.first_id);
+        within(bound, &job.dsn, &format!("loading the table '{}'", Dataset::table_name(part.table)), async {
+            match job.method {
+                Method::LoadData => load_data(&mut connection, &job, part, &told).await,
+                Method::Insert => insert(&mut connection, &job, part, &told).await,
+            }
+        })
+        .await?;
     }
-    let _ = connection.disconnect().await;
+    log_out(connection).await;
     Ok(())
 }
 

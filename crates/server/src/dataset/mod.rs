@@ -10,7 +10,7 @@ use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
 use serde::{Deserialize, Serialize};
 
-use crate::answers::answered;
+use crate::answers::{answered, log_out, time_max, within};
 use crate::dsn::Dsn;
 use crate::error::{Error, Result, refused};
 use crate::schema::{MarkedTable, claim, drop_marked, mark_table, marked_tables, table_exists};
@@ -147,12 +147,16 @@ pub async fn ensure_by(
     dataset.check()?;
     let begin = Instant::now();
     let mut connection = dsn.connect_without_schema().await?;
-    claim(&mut connection, &dsn.schema).await?;
-    lock(&mut connection, &dsn.schema).await?;
-    wait_for_former_loaders(&mut connection, &dsn.schema).await?;
-    let missing = missing_tables(&mut connection, &dsn.schema, dataset).await?;
+    answered(dsn, "marking the schema as whyso's", claim(&mut connection, &dsn.schema)).await?;
+    let bound = Duration::from_secs(LOCK_SECONDS.into()) + time_max(dsn);
+    let locked = lock(&mut connection, &dsn.schema);
+    within(bound, dsn, "waiting for another whyso that loads data", locked).await?;
+    let former = wait_for_former_loaders(&mut connection, &dsn.schema);
+    within(bound, dsn, "waiting for a load that was broken off", former).await?;
+    let looking = missing_tables(&mut connection, &dsn.schema, dataset);
+    let missing = answered(dsn, "looking for the tables", looking).await?;
     if missing.is_empty() {
-        close(connection).await;
+        log_out(connection).await;
         return Ok(Loaded { rows: 0, seconds: begin.elapsed().as_secs_f64(), rows_per_s: 0.0, method: None });
     }
     for table in &missing {
@@ -172,9 +176,9 @@ pub async fn ensure_by(
             content: dataset.content_of_table(),
             complete: true,
         };
-        mark_table(&mut connection, &mark).await?;
+        answered(dsn, "marking the tables as loaded", mark_table(&mut connection, &mark)).await?;
     }
-    close(connection).await;
+    log_out(connection).await;
     let rows = missing.len() as u64 * dataset.rows;
     let seconds = begin.elapsed().as_secs_f64();
     Ok(Loaded { rows, seconds, rows_per_s: rows as f64 / seconds.max(1e-9), method: Some(method) })
@@ -183,19 +187,17 @@ pub async fn ensure_by(
 /// Whether the schema holds the whole data set. Changes nothing.
 pub async fn is_loaded(dsn: &Dsn, dataset: &Dataset) -> Result<bool> {
     let mut connection = dsn.connect_without_schema().await?;
-    let mut loaded = false;
-    if crate::schema::is_marked(&mut connection, &dsn.schema).await? {
+    let loaded = answered(dsn, "looking for the tables", async {
+        if !crate::schema::is_marked(&mut connection, &dsn.schema).await? {
+            return Ok(false);
+        }
         let schema = crate::schema::quote_name(&dsn.schema);
         connection.query_drop(format!("USE {schema}")).await.map_err(refused("use the schema"))?;
-        loaded = missing_tables(&mut connection, &dsn.schema, dataset).await?.is_empty();
-    }
-    close(connection).await;
+        Ok::<_, Error>(missing_tables(&mut connection, &dsn.schema, dataset).await?.is_empty())
+    });
+    let loaded = loaded.await?;
+    log_out(connection).await;
     Ok(loaded)
-}
-
-/// The connection's work is done; how it ends changes nothing.
-async fn close(connection: Conn) {
-    let _ = connection.disconnect().await;
 }
 
 /// One loader at a time in a schema. The server lets go when the connection ends, however it ends.

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use mysql_async::{Conn, Opts};
 
-use super::relay::Relay;
-use super::{Dsn, Tls};
+use super::Dsn;
 use crate::error::{Error, Result, server_code};
 
 /// Asks the user for a password; the text says for whom.
@@ -45,29 +44,12 @@ impl Dsn {
     }
 
     async fn connect_with(&self, opts: Opts) -> Result<Conn> {
-        match tokio::time::timeout(self.connect_timeout, self.connect_guarded(opts)).await {
+        match tokio::time::timeout(self.connect_timeout, whyso_control::connect(opts)).await {
             Ok(result) => result.map_err(|error| self.explain(error)),
             Err(_) => Err(self.unreachable(format!(
                 "no answer within {}; is the address right, and does a firewall let us through",
                 seconds(self.connect_timeout)
             ))),
-        }
-    }
-
-    /// Over plain TCP a server may ask for the password under an RSA key that it sends itself. The
-    /// driver would comply, so there it talks through a [`Relay`], which does not let that pass.
-    async fn connect_guarded(&self, opts: Opts) -> mysql_async::Result<Conn> {
-        let has_password = self.password.as_deref().is_some_and(|password| !password.is_empty());
-        let in_the_open = self.socket.is_none() && self.tls == Tls::Disabled;
-        if !(has_password && in_the_open) {
-            return Conn::new(opts).await;
-        }
-        let relay = Relay::start(&self.host, self.port).await?;
-        let through_relay = mysql_async::OptsBuilder::from_opts(opts).socket(Some(relay.socket()));
-        let connected = Conn::new(through_relay).await;
-        match relay.refused_because() {
-            Some(why) if connected.is_err() => Err(std::io::Error::other(why).into()),
-            _ => connected,
         }
     }
 
@@ -96,6 +78,9 @@ impl Dsn {
             _ => {}
         }
         match &error {
+            mysql_async::Error::Server(server) if server.code == whyso_control::MALFORMED => {
+                self.unreachable(server.message.clone())
+            }
             mysql_async::Error::Io(mysql_async::IoError::Io(io)) => match io.kind() {
                 std::io::ErrorKind::ConnectionRefused => self.unreachable(
                     "nothing listens there; is the server running, and is the address right".to_string(),

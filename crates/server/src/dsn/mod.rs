@@ -3,7 +3,6 @@
 mod connect;
 mod option_file;
 mod parse;
-mod relay;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -114,8 +113,7 @@ impl Dsn {
 
     /// Options of the driver, with the schema as the default one.
     ///
-    /// Prefer [`Dsn::connect`], which also bounds the time and keeps the password from a server
-    /// that asks for it under a key that nobody vouches for.
+    /// For `whyso_control::connect`. Prefer [`Dsn::connect`], which also bounds the time.
     pub fn opts(&self) -> Opts {
         self.builder().db_name(Some(&self.schema)).into()
     }

@@ -12,8 +12,9 @@ use std::time::{Instant, SystemTime};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::answers::{answered, log_out};
 use crate::dataset::{Dataset, Loaded, OnProgress, ensure};
-use crate::error::{Error, Result, io};
+use crate::error::{Error, Result, io, refused};
 use crate::find::{Binary, Flavor};
 use crate::paths::{cache_dir, unique_name};
 use crate::throwaway::option_file::server_settings;
@@ -362,9 +363,14 @@ async fn settle_before_shutdown(server: &ThrowAway) {
     if user_chose {
         return;
     }
-    if let Ok(mut connection) = server.dsn().connect_without_schema().await {
-        let _ = connection.query_drop("SET GLOBAL innodb_fast_shutdown = 0").await;
-        let _ = connection.disconnect().await;
+    let dsn = server.dsn();
+    if let Ok(mut connection) = dsn.connect_without_schema().await {
+        let _ = answered(&dsn, "asking for a full shutdown", async {
+            let set = connection.query_drop("SET GLOBAL innodb_fast_shutdown = 0");
+            set.await.map_err(refused("shut down in full"))
+        })
+        .await;
+        log_out(connection).await;
     }
 }
 

@@ -22,6 +22,7 @@ use std::time::{Duration, Instant};
 use mysql_async::prelude::Queryable;
 use rustix::process::Signal;
 
+use crate::answers::{answered, log_out};
 use crate::cpus::{CpuSet, Means};
 use crate::dsn::{DEFAULT_SCHEMA, Dsn};
 use crate::error::{Error, Result, io, refused};
@@ -169,16 +170,20 @@ impl ThrowAway {
     /// A knob that the user abbreviated: servers take the beginning of a name for the whole of it, and
     /// say nothing. What is a plugin's name too, such as `innodb`, is an option of its own.
     async fn abbreviated_knob(&self) -> Result<Option<String>> {
-        let mut connection = self.dsn().connect_without_schema().await?;
+        let dsn = self.dsn();
+        let mut connection = dsn.connect_without_schema().await?;
         let reading = || refused("list its variables");
-        let variables: Vec<(String, String)> =
-            connection.query("SHOW GLOBAL VARIABLES").await.map_err(reading())?;
-        let plugins: Vec<String> = connection
-            .query("SELECT LOWER(plugin_name) FROM information_schema.plugins")
-            .await
-            .map_err(reading())?;
-        // the connection's work is done; how it ends changes nothing
-        let _ = connection.disconnect().await;
+        let asked = answered(&dsn, "reading the server's variables", async {
+            let variables: Vec<(String, String)> =
+                connection.query("SHOW GLOBAL VARIABLES").await.map_err(reading())?;
+            let plugins: Vec<String> = connection
+                .query("SELECT LOWER(plugin_name) FROM information_schema.plugins")
+                .await
+                .map_err(reading())?;
+            Ok::<_, Error>((variables, plugins))
+        });
+        let (variables, plugins) = asked.await?;
+        log_out(connection).await;
         let is_whole = |name: &str| {
             variables.iter().any(|(variable, _)| variable == name)
                 || plugins.iter().any(|plugin| plugin == name)
@@ -200,7 +205,7 @@ impl ThrowAway {
                 match dsn.connect_without_schema().await {
                     Ok(connection) => {
                         // the server is there, whatever becomes of this connection
-                        let _ = connection.disconnect().await;
+                        log_out(connection).await;
                         return Ok(());
                     }
                     Err(error @ Error::AccessDenied { .. }) => {

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use mysql_async::Conn;
 use tokio::time::timeout;
+use whyso_control::caught;
 use whyso_record::run::ServerFacts;
 
 use crate::Error;
@@ -60,9 +61,10 @@ pub async fn server_facts(
 pub(crate) async fn answer<T>(
     question: impl Future<Output = Result<T, mysql_async::Error>>,
 ) -> Result<T, Error> {
-    match timeout(ANSWER_TIME_MAX, question).await {
-        Ok(Ok(value)) => Ok(value),
-        Ok(Err(error)) => Err(Error::Server(error.to_string())),
+    match timeout(ANSWER_TIME_MAX, caught(question)).await {
+        Ok(Ok(Ok(value))) => Ok(value),
+        Ok(Ok(Err(error))) => Err(Error::Server(error.to_string())),
+        Ok(Err(panic)) => Err(Error::Server(panic.to_string())),
         Err(_) => Err(Error::NoAnswer(ANSWER_TIME_MAX.as_secs())),
     }
 }

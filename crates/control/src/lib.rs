@@ -1,0 +1,73 @@
+//! Connections on which whyso itself asks a server: a server that answers with anything at all costs one sentence.
+//!
+//! [`connect`] makes one. [`caught`] is what work on it runs in. Nobody calls `Conn::new` anywhere else.
+//!
+//! ```
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! use mysql_async::prelude::Queryable;
+//! let opts = mysql_async::Opts::from_url("mysql://root@db1:3306/")?;
+//! let mut conn = whyso_control::connect(opts).await?;
+//! let one: Option<u8> = whyso_control::caught(conn.query_first("SELECT 1")).await??;
+//! # Ok(())
+//! # }
+//! ```
+
+mod frames;
+mod panics;
+mod relay;
+mod tls;
+
+use mysql_async::{Conn, Error, Opts, OptsBuilder, SslOpts};
+
+pub use panics::{DriverPanic, caught};
+use relay::{Protection, Relay};
+
+/// Error number of an answer that is no MySQL protocol, as clients number it (CR_MALFORMED_PACKET).
+pub const MALFORMED: u16 = 2027;
+
+/// Connects, with the driver kept from what would harm this process or give the password away.
+///
+/// # Errors
+/// The driver's, and [`Error::Io`] where the server's answers can't be read.
+pub async fn connect(opts: Opts) -> Result<Conn, Error> {
+    caught(connect_guarded(opts)).await.unwrap_or_else(|panic| Err(std::io::Error::other(panic).into()))
+}
+
+/// A server at the other end of a Unix socket, or one whose certificate was verified, is asked directly.
+async fn connect_guarded(opts: Opts) -> Result<Conn, Error> {
+    let protection = match opts.ssl_opts() {
+        None => Protection::None,
+        Some(tls) if tls.accept_invalid_certs() => Protection::Unverified,
+        Some(_) => return Conn::new(opts).await,
+    };
+    if opts.socket().is_some() {
+        return Conn::new(opts).await;
+    }
+    let relay = Relay::start(opts.ip_or_hostname(), opts.tcp_port(), protection).await?;
+    let through_relay = OptsBuilder::from_opts(opts).socket(Some(relay.socket())).ssl_opts(None::<SslOpts>);
+    let connected = Conn::new(through_relay).await;
+    match relay.refused_because() {
+        Some(why) if connected.is_err() => Err(std::io::Error::other(why).into()),
+        _ => connected,
+    }
+}
+
+/// Says good-bye, and sees to it that the server hears it.
+pub async fn disconnect(conn: Conn) {
+    let _ = caught(conn.disconnect()).await;
+    // On a runtime with one thread the relay only gets on while this task waits.
+    for _ in 0..GOODBYE_TURNS {
+        tokio::task::yield_now().await;
+    }
+}
+
+const GOODBYE_TURNS: u32 = 8;
+
+/// The server of a connection: its host, or its socket.
+pub fn server_name(conn: &Conn) -> String {
+    let opts = conn.opts();
+    match opts.socket().filter(|socket| !Relay::is_socket(socket)) {
+        Some(socket) => socket.to_string(),
+        None => opts.ip_or_hostname().to_string(),
+    }
+}
