@@ -48,9 +48,10 @@ pub fn add_note(dir: &Path, t_ns: i64, text: &str) -> Result<()> {
     let path = dir.join(layout::NOTES);
     let io = |cause| Error::io(&path, cause);
     let line = serde_json::to_string(&Line { t_ns, text }).map_err(|cause| io(cause.into()))?;
+    let line_break = private::line_break_due(&path).map_err(io)?;
     let mut file = private::append_to_file(&path).map_err(io)?;
     // One write, so that two notes at a time don't mix.
-    file.write_all(format!("{line}\n").as_bytes()).map_err(io)?;
+    file.write_all(format!("{line_break}{line}\n").as_bytes()).map_err(io)?;
     file.sync_all().map_err(io)
 }
 

@@ -1,0 +1,323 @@
+//! Settings that several runs change and put back in any order, some of them killed at any moment: a server of the test's own that knows one setting,
+//! and a model of who holds it.
+
+use std::io::{Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use mysql_async::Conn;
+use proptest::prelude::*;
+use whyso_server::Dsn;
+use whyso_server::knobs::{Undo, pending_undo_in};
+
+const SETTING: &str = "max_connections";
+const RUNS: usize = 4;
+
+/// What the server holds, and when it is to die for the connection that asks.
+#[derive(Default)]
+struct State {
+    value: u64,
+    /// Settings ever made.
+    sets: u64,
+    /// Commands until the connection breaks, and whether the last of them is still carried out.
+    breaks: Option<(u32, bool)>,
+}
+
+struct Server {
+    folder: tempfile::TempDir,
+    state: Arc<Mutex<State>>,
+}
+
+impl Server {
+    fn start() -> Server {
+        let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        let listener = UnixListener::bind(folder.path().join("s")).unwrap();
+        let state = Arc::new(Mutex::new(State::default()));
+        let shared = state.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let state = shared.clone();
+                std::thread::spawn(move || serve(stream, &state));
+            }
+        });
+        Server { folder, state }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn connect(&self) -> Conn {
+        let socket = self.folder.path().join("s");
+        let dsn = Dsn::resolve(&format!("mysql://root@localhost/x?socket={}", socket.display())).unwrap();
+        dsn.connect_without_schema().await.unwrap()
+    }
+}
+
+fn packet(sequence: &mut u8, payload: &[u8]) -> Vec<u8> {
+    let mut packet = (payload.len() as u32).to_le_bytes()[..3].to_vec();
+    packet.push(*sequence);
+    *sequence += 1;
+    packet.extend_from_slice(payload);
+    packet
+}
+
+fn read_packet(stream: &mut UnixStream) -> Option<Vec<u8>> {
+    let mut header = [0; 4];
+    stream.read_exact(&mut header).ok()?;
+    let mut payload = vec![0; u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize];
+    stream.read_exact(&mut payload).ok()?;
+    Some(payload)
+}
+
+fn serve(mut stream: UnixStream, state: &Mutex<State>) {
+    const OK: &[u8] = &[0, 0, 0, 2, 0, 0, 0];
+    let mut greeting = b"\x0a8.0.0-test\0\x01\0\0\0abcdefgh\0".to_vec();
+    greeting.extend([0x09, 0xa2, 45, 2, 0, 0x0a, 0, 21]);
+    greeting.extend([0; 10]);
+    greeting.extend(b"ijklmnopqrst\0mysql_native_password\0");
+    let _ = stream.write_all(&packet(&mut 0, &greeting));
+    if read_packet(&mut stream).is_none() || stream.write_all(&packet(&mut 2, OK)).is_err() {
+        return;
+    }
+    while let Some(command) = read_packet(&mut stream) {
+        let Some((3, sql)) = command.split_first() else { return };
+        let sql = String::from_utf8_lossy(sql).into_owned();
+        let mut state = state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut breaks_now = None;
+        if let Some((left, carried_out)) = &mut state.breaks {
+            *left = left.saturating_sub(1);
+            breaks_now = (*left == 0).then_some(*carried_out);
+        }
+        if breaks_now == Some(false) {
+            return;
+        }
+        let answer = match sql.strip_prefix(&format!("SET GLOBAL {SETTING} = ")) {
+            Some(value) => {
+                state.value = value.parse().expect("a number");
+                state.sets += 1;
+                packet(&mut 1, OK)
+            }
+            None => rows(&sql, state.value),
+        };
+        drop(state);
+        if breaks_now.is_some() || stream.write_all(&answer).is_err() {
+            return;
+        }
+    }
+}
+
+fn rows(sql: &str, value: u64) -> Vec<u8> {
+    let value = value.to_string();
+    let rows: Vec<Vec<&str>> = if sql.contains("SHOW GLOBAL VARIABLES") {
+        vec![vec!["server_uuid", "the-server"]]
+    } else if sql.contains("UNIX_TIMESTAMP") {
+        vec![vec!["5000"]]
+    } else if sql.contains("Uptime") {
+        vec![vec!["Uptime", "1000"]]
+    } else if sql == format!("SELECT @@GLOBAL.{SETTING}") {
+        vec![vec![&value]]
+    } else {
+        // What the driver asks for when it connects.
+        vec![vec!["1048576"; sql.matches("@@").count().max(1)]]
+    };
+    let mut sequence = 1;
+    let columns = rows[0].len();
+    let end = [0xfe, 0, 0, 2, 0];
+    let mut answer = packet(&mut sequence, &[columns as u8]);
+    for _ in 0..columns {
+        answer.extend(packet(&mut sequence, b"\x03def\0\0\0\x01c\0\x0c\x2d\0\x78\0\0\0\xfd\0\0\0\0\0"));
+    }
+    answer.extend(packet(&mut sequence, &end));
+    for row in rows {
+        let mut payload = Vec::new();
+        for cell in row {
+            payload.push(cell.len() as u8);
+            payload.extend_from_slice(cell.as_bytes());
+        }
+        answer.extend(packet(&mut sequence, &payload));
+    }
+    answer.extend(packet(&mut sequence, &end));
+    answer
+}
+
+/// A run that is killed dies with its connection: after so many commands, the last of which may be carried out.
+type Kill = Option<(u32, bool)>;
+
+#[derive(Clone, Debug)]
+enum Step {
+    Set {
+        run: usize,
+        value: u64,
+        kill: Kill,
+    },
+    End {
+        run: usize,
+        kill: Kill,
+    },
+    /// A new run puts back what dead ones have left.
+    Sweep {
+        kill: Kill,
+    },
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let kill = || prop_oneof![3 => Just(None), 2 => (1..9_u32, any::<bool>()).prop_map(Some)];
+    // Few values, so that they repeat.
+    prop_oneof![
+        5 => (0..RUNS, 1..5_u64, kill()).prop_map(|(run, value, kill)| Step::Set { run, value, kill }),
+        3 => (0..RUNS, kill()).prop_map(|(run, kill)| Step::End { run, kill }),
+        1 => kill().prop_map(|kill| Step::Sweep { kill }),
+    ]
+}
+
+/// Who holds the setting, the newest last: the run, and the value that it set.
+struct Model {
+    first: u64,
+    holders: Vec<(u32, u64)>,
+}
+
+impl Model {
+    fn value(&self) -> u64 {
+        self.holders.last().map_or(self.first, |(_, value)| *value)
+    }
+}
+
+struct Case<'a> {
+    server: &'a Server,
+    journals: &'a Path,
+    model: Model,
+    /// A number of the run's own, and its handle.
+    live: [Option<(u32, Undo)>; RUNS],
+    dead: Vec<u32>,
+    runs: u32,
+}
+
+impl Case<'_> {
+    async fn connect(&self, kill: Kill) -> Conn {
+        let connection = self.server.connect().await;
+        self.server.state().breaks = kill;
+        connection
+    }
+
+    fn value(&self) -> u64 {
+        self.server.state().breaks = None;
+        self.server.state().value
+    }
+
+    async fn set(&mut self, run: usize, value: u64, kill: Kill) -> Result<(), TestCaseError> {
+        if self.live[run].is_none() {
+            let mut connection = self.connect(None).await;
+            self.runs += 1;
+            let undo = Undo::open_in(self.journals, &mut connection).await.unwrap();
+            self.live[run] = Some((self.runs, undo));
+        }
+        let mut connection = self.connect(kill).await;
+        let sets = self.server.state().sets;
+        let Some((number, undo)) = &mut self.live[run] else { return Ok(()) };
+        let number = *number;
+        let done = undo.set_global(&mut connection, SETTING, &value.to_string()).await;
+        if self.server.state().sets > sets {
+            self.model.holders.push((number, value));
+        }
+        if done.is_err() {
+            self.live[run] = None;
+            self.dead.push(number);
+        }
+        prop_assert_eq!(self.value(), self.model.value(), "set by run {}", number);
+        Ok(())
+    }
+
+    /// Its changes go, also where it dies meanwhile: then some of them.
+    async fn end(&mut self, run: usize, kill: Kill) -> Result<(), TestCaseError> {
+        let Some((number, mut undo)) = self.live[run].take() else { return Ok(()) };
+        let mut connection = self.connect(kill).await;
+        let done = undo.undo_all(&mut connection).await;
+        drop(undo);
+        if done.is_err() {
+            self.dead.push(number);
+        }
+        self.gone(&[number], done.is_ok())
+    }
+
+    async fn sweep(&mut self, kill: Kill) -> Result<(), TestCaseError> {
+        let mut connection = self.connect(kill).await;
+        let mut done = true;
+        match pending_undo_in(self.journals, &mut connection).await {
+            Ok(pending) => {
+                for mut undo in pending {
+                    done = done && undo.undo_all(&mut connection).await.is_ok();
+                }
+            }
+            Err(_) => done = false,
+        }
+        let dead = self.dead.clone();
+        if done {
+            self.dead.clear();
+        }
+        self.gone(&dead, done)
+    }
+
+    /// Takes holders out until the model has the server's value: all of them where `all`.
+    fn gone(&mut self, runs: &[u32], all: bool) -> Result<(), TestCaseError> {
+        let value = self.value();
+        loop {
+            let newest = self.model.holders.iter().rposition(|(run, _)| runs.contains(run));
+            let Some(newest) = newest.filter(|_| all || self.model.value() != value) else { break };
+            self.model.holders.remove(newest);
+        }
+        prop_assert_eq!(value, self.model.value(), "after the end of {:?}, whole: {}", runs, all);
+        Ok(())
+    }
+}
+
+async fn play(server: &Server, first: u64, steps: &[Step]) -> Result<(), TestCaseError> {
+    let journals = tempfile::tempdir_in(server.folder.path()).unwrap();
+    server.state().value = first;
+    let model = Model { first, holders: Vec::new() };
+    let mut case = Case {
+        server,
+        journals: journals.path(),
+        model,
+        live: Default::default(),
+        dead: Vec::new(),
+        runs: 0,
+    };
+    for step in steps {
+        match step {
+            Step::Set { run, value, kill } => case.set(*run, *value, *kill).await?,
+            Step::End { run, kill } => case.end(*run, *kill).await?,
+            Step::Sweep { kill } => case.sweep(*kill).await?,
+        }
+    }
+    for run in 0..RUNS {
+        case.end(run, None).await?;
+    }
+    case.sweep(None).await?;
+    prop_assert_eq!(case.value(), first, "after the last one out");
+    let left: Vec<_> = std::fs::read_dir(journals.path()).into_iter().flatten().flatten().collect();
+    let left: Vec<_> = left.iter().map(|entry| entry.file_name()).filter(|name| name != "all.lock").collect();
+    prop_assert!(left.is_empty(), "left: {:?}", left);
+    Ok(())
+}
+
+fn play_many(cases: u32) {
+    let server = Server::start();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let config = ProptestConfig { cases, failure_persistence: None, ..ProptestConfig::default() };
+    proptest!(config, |(first in 1..5_u64, steps in prop::collection::vec(step(), 1..14))| {
+        runtime.block_on(play(&server, first, &steps))?;
+    });
+}
+
+#[test]
+fn the_last_run_out_puts_the_first_value_back_whoever_was_killed() {
+    play_many(1_500);
+}
+
+#[test]
+#[ignore = "long: make test-hard"]
+fn the_last_run_out_puts_the_first_value_back_in_very_many_orders() {
+    play_many(60_000);
+}
