@@ -5,6 +5,8 @@
 //! change what lies on disk.
 
 pub(crate) mod copy;
+#[cfg(test)]
+mod faults;
 
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
@@ -390,7 +392,7 @@ async fn in_background<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Sen
 mod tests {
     use super::*;
 
-    fn facts(rows: u64) -> Facts {
+    pub(super) fn facts(rows: u64) -> Facts {
         let binary = Binary {
             path: "/x/mysqld".into(),
             basedir: "/x".into(),
