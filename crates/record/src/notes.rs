@@ -90,5 +90,9 @@ mod tests {
         );
         add_note(dir, 10, &"ä".repeat(5000)).unwrap();
         assert_eq!(notes(dir)[2].text.chars().count(), TEXT_MAX);
+        // A disk that was full in the middle of a note: the next one is a line of its own.
+        file.write_all(b"{\"t_ns\": 11, \"te").unwrap();
+        add_note(dir, 12, "after a torn one").unwrap();
+        assert_eq!(notes(dir).last().map(|note| note.text.clone()), Some("after a torn one".to_string()));
     }
 }

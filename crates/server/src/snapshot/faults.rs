@@ -20,7 +20,6 @@ fn store(folder: &Path) -> Store {
 fn work(folder: &Path) -> Result<()> {
     let (store, used) = (store(folder), folder.join("used"));
     store.save(&facts(1), &folder.join("data"))?;
-    std::fs::create_dir_all(&used).unwrap();
     store.restore(&facts(2), &used)?;
     store.trim(&facts(1).key()?)?;
     store.remove(&facts(3).key()?)
@@ -68,6 +67,7 @@ fn a_snapshot_is_whole_or_none_after_a_fault_at_any_call() {
     let make = |name: String| {
         let folder = place.path().join(name);
         std::fs::create_dir_all(folder.join("data/mysql")).unwrap();
+        std::fs::create_dir(folder.join("used")).unwrap();
         std::fs::write(folder.join("data/mysql/ibdata1"), CONTENT).unwrap();
         for rows in [2, 3] {
             store(&folder).save(&facts(rows), &folder.join("data")).unwrap();
@@ -78,7 +78,7 @@ fn a_snapshot_is_whole_or_none_after_a_fault_at_any_call() {
         let mut child = Command::new(std::env::current_exe().unwrap());
         child.args(["snapshot::faults::the_child_keeps_a_snapshot", "--exact", "--nocapture"]);
         child.env(CHILD_DIR, folder);
-        faults.inject(&mut child, folder, fault);
+        faults.inject(&mut child, &folder.join("snapshots"), fault);
         child.stdin(Stdio::null()).output().unwrap()
     };
     let counted = make("counted".to_string());
