@@ -10,6 +10,7 @@ use rustix::fs::{FlockOperation, flock};
 use tar::{Archive, Builder, EntryType, Header};
 
 use crate::error::{Error, Result};
+use crate::sweep::sweep;
 use crate::write::is_locked;
 use crate::{layout, private};
 
@@ -174,6 +175,7 @@ struct Coming {
 impl Coming {
     fn create(runs: &Path) -> Result<Coming> {
         remove_left_over(runs);
+        sweep(runs);
         for number in 0..COMING_MAX {
             let dir = runs.join(format!("{COMING}{number}"));
             match private::create_new_folder(&dir) {

@@ -8,10 +8,11 @@ use crate::error::{Error, Result};
 use crate::layout;
 use crate::list::folder_bytes;
 use crate::prune::prune;
+use crate::sweep::sweep;
 use crate::write::{Disk, is_locked};
 
 /// A recording that is being removed has this before its name: what is left after a crash is no recording.
-const GOING: &str = ".removing-";
+pub(crate) const GOING: &str = ".removing-";
 
 /// A number that differs once a file of the recording has come, gone, grown or been written anew. A folder that is not there has one, too.
 pub fn stamp(dir: &Path) -> u64 {
@@ -47,6 +48,10 @@ pub fn profile_bytes(dir: &Path) -> Result<u64> {
 /// The folder is no recording, is being recorded, is a link, or can't be removed.
 pub fn remove_run(dir: &Path) -> Result<u64> {
     ended(dir)?;
+    if let Some(runs) = dir.parent() {
+        // A recording of this name that was half removed would be in the way.
+        sweep(runs);
+    }
     let io = |cause| Error::io(dir, cause);
     let bytes = folder_bytes(dir);
     let name = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();

@@ -74,6 +74,7 @@ mod read;
 mod sorted;
 mod stack_table;
 mod state_table;
+mod sweep;
 mod table;
 mod wal;
 mod write;

@@ -48,9 +48,10 @@ pub fn add_note(dir: &Path, t_ns: i64, text: &str) -> Result<()> {
     let path = dir.join(layout::NOTES);
     let io = |cause| Error::io(&path, cause);
     let line = serde_json::to_string(&Line { t_ns, text }).map_err(|cause| io(cause.into()))?;
+    let line_break = private::line_break_due(&path).map_err(io)?;
     let mut file = private::append_to_file(&path).map_err(io)?;
     // One write, so that two notes at a time don't mix.
-    file.write_all(format!("{line}\n").as_bytes()).map_err(io)?;
+    file.write_all(format!("{line_break}{line}\n").as_bytes()).map_err(io)?;
     file.sync_all().map_err(io)
 }
 
@@ -89,5 +90,9 @@ mod tests {
         );
         add_note(dir, 10, &"ä".repeat(5000)).unwrap();
         assert_eq!(notes(dir)[2].text.chars().count(), TEXT_MAX);
+        // A disk that was full in the middle of a note: the next one is a line of its own.
+        file.write_all(b"{\"t_ns\": 11, \"te").unwrap();
+        add_note(dir, 12, "after a torn one").unwrap();
+        assert_eq!(notes(dir).last().map(|note| note.text.clone()), Some("after a torn one".to_string()));
     }
 }

@@ -2,7 +2,7 @@
 //! from elsewhere may hold links that lead out of it, so none is followed.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -63,6 +63,21 @@ pub fn create_file(path: &Path) -> io::Result<File> {
 /// Opens a file that must not be there yet.
 pub fn create_new_file(path: &Path) -> io::Result<File> {
     options().write(true).create_new(true).open(path)
+}
+
+/// What has to be written first to a file of lines so that what follows is a line of its own: a line break where a writer was stopped within a line.
+pub(crate) fn line_break_due(path: &Path) -> io::Result<&'static str> {
+    let mut file = match open_file(path) {
+        Err(cause) if cause.kind() == io::ErrorKind::NotFound => return Ok(""),
+        opened => opened?,
+    };
+    if file.metadata()?.len() == 0 {
+        return Ok("");
+    }
+    let mut last = [0];
+    file.seek(SeekFrom::End(-1))?;
+    file.read_exact(&mut last)?;
+    Ok(if last == *b"\n" { "" } else { "\n" })
 }
 
 /// Opens a file to append to it. A symbolic link is refused.

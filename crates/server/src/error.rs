@@ -105,6 +105,17 @@ impl Error {
     }
 }
 
+impl Error {
+    /// Whether the server answered a statement with an error, so that it is known not to have carried it out.
+    pub(crate) fn is_servers_answer(&self) -> bool {
+        match self {
+            Error::UnknownKnob { .. } | Error::ReadOnlyKnob { .. } | Error::KnobValue { .. } => true,
+            Error::Refused { source, .. } => server_code(source).is_some(),
+            _ => false,
+        }
+    }
+}
+
 fn lines_after(log: &[String]) -> String {
     if log.is_empty() {
         return String::new();

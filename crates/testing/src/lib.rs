@@ -1,4 +1,4 @@
-//! How a test reports that it could not test something here.
+//! What the tests of all crates share: how a test reports that it could not test something here, and faults of the file system ([`faults`]).
 //!
 //! A test that returns early looks like one that passed. So each such return calls [`not_tested`] or
 //! [`tracer_not_tested`]: both print the reason past the test harness, which hides the output of a test that passes, and
@@ -10,6 +10,8 @@
 //! Only tests depend on this crate.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
+
+pub mod faults;
 
 use std::fmt::Display;
 use std::fs::OpenOptions;

@@ -122,9 +122,11 @@ impl Disk {
     }
 
     fn list(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        let mut manifest = private::append_to_file(&self.dir.join(MANIFEST))?;
+        let path = self.dir.join(MANIFEST);
+        let line = format!("{}{}", private::line_break_due(&path)?, manifest::line(name, bytes)?);
+        let mut manifest = private::append_to_file(&path)?;
         let whole_bytes = manifest.metadata()?.len();
-        manifest.write_all(manifest::line(name, bytes)?.as_bytes()).inspect_err(|_| {
+        manifest.write_all(line.as_bytes()).inspect_err(|_| {
             // Half a line would damage the next one. Shrinking needs no space.
             let _ = manifest.set_len(whole_bytes);
         })?;

@@ -24,6 +24,7 @@ use crate::data::{
 use crate::error::{Error, Result};
 use crate::layout;
 use crate::run::RunInfo;
+use crate::sweep::sweep;
 use crate::{stack_table, state_table};
 
 /// Longest wait for a segment to be sealed.
@@ -166,6 +167,9 @@ impl Recorder {
     pub fn create(dir: &Path, options: Options) -> Result<Recorder> {
         if dir.join(layout::RUN).exists() {
             return Err(Error::Exists(dir.to_path_buf()));
+        }
+        if let Some(runs) = dir.parent() {
+            sweep(runs);
         }
         let disk = Disk::create(dir, options.reserve_bytes)?;
         let id = dir.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();

@@ -15,6 +15,7 @@ use crate::paths::unique_name;
 
 /// Held while values are handed from one journal to another.
 const FOLDER_LOCK: &str = "all.lock";
+const UNDO_PREFIX: &str = "undo";
 const ALONE_BOUND: Duration = Duration::from_secs(30);
 
 fn open_lock(path: &Path) -> std::io::Result<File> {
@@ -46,6 +47,20 @@ pub struct Change {
     pub before: String,
     /// As the server shows it; `None` where we crashed between writing this down and hearing of it.
     pub after: Option<String>,
+    /// Grows from change to change of all runs that share the folder; 0 in journals of older versions.
+    #[serde(default)]
+    pub(super) order: u64,
+}
+
+impl Change {
+    /// Whether this change of another run was made after one. Journals of older versions have no order: there, one that found what the other set.
+    pub(super) fn is_later_than(&self, one: &Change) -> bool {
+        let is_later = match (self.order, one.order) {
+            (0, _) | (_, 0) => Some(&self.before) == one.after.as_ref(),
+            (this, other) => this > other,
+        };
+        self.name == one.name && is_later
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,7 +80,7 @@ impl Journal {
 
 impl Journal {
     pub(super) fn new_path(folder: &Path) -> PathBuf {
-        folder.join(format!("{}.json", unique_name("undo")))
+        folder.join(format!("{}.json", unique_name(UNDO_PREFIX)))
     }
 
     /// Reads it again: another run that ended meanwhile may have handed values over. `None` where it is not there.
@@ -135,7 +150,32 @@ impl Journal {
             std::fs::rename(&unfinished, path)?;
             std::fs::File::open(folder)?.sync_all()
         };
-        write().map_err(io("cannot write the undo journal", path))
+        write().map_err(|error| {
+            // What could not be written is of no use; why matters more than whether this worked.
+            let _ = std::fs::remove_file(&unfinished);
+            io("cannot write the undo journal", path)(error)
+        })
+    }
+
+    /// Removes locks and unfinished files of runs that were killed before they had a journal, or just after it was removed.
+    pub(super) fn sweep(folder: &Path) -> Result<()> {
+        if !folder.exists() {
+            return Ok(());
+        }
+        let _alone = Journal::alone(folder)?;
+        for entry in std::fs::read_dir(folder).map_err(io("cannot list", folder))?.flatten() {
+            let path = entry.path();
+            let is_ours = entry.file_name().to_string_lossy().starts_with(UNDO_PREFIX);
+            if !is_ours || path.extension().is_none_or(|extension| extension == "json") {
+                continue;
+            }
+            let Some(_own) = Journal::own(&path)? else { continue };
+            let _ = std::fs::remove_file(path.with_extension("new"));
+            if !path.with_extension("json").exists() {
+                let _ = std::fs::remove_file(Journal::lock_path(&path));
+            }
+        }
+        Ok(())
     }
 
     /// The journals in a folder; what can't be understood is left where it is.

@@ -38,6 +38,16 @@ impl Drop for Undo {
     }
 }
 
+/// The run that set a setting next after the one that ends.
+enum Next {
+    /// There is none.
+    Nobody,
+    /// It has what the setting was, and puts that back.
+    Took,
+    /// It found another value, which someone else had set, and puts that back.
+    FoundAnother,
+}
+
 /// What became of one change when it was to be undone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Undone {
@@ -72,6 +82,7 @@ impl Undo {
     pub async fn open_in(folder: &Path, connection: &mut Conn) -> Result<Undo> {
         let server = server_id(connection).await?;
         let path = Journal::new_path(folder);
+        let _alone = Journal::alone(folder)?;
         let Some(lock) = Journal::own(&path)? else {
             return Err(Error::Build(format!("{} belongs to another run: try again", path.display())));
         };
@@ -131,11 +142,15 @@ impl Undo {
         let _alone = Journal::alone(self.folder())?;
         self.read_again();
         let before = read_global(connection, &name).await?;
-        self.journal.changes.push(Change { name: name.clone(), before, after: None });
+        let order = self.next_order()?;
+        self.journal.changes.push(Change { name: name.clone(), before, after: None, order });
         self.journal.write(&self.path)?;
         if let Err(error) = write_global(connection, &name, value).await {
-            self.journal.changes.pop();
-            self.write_or_remove()?;
+            // Where the server did not answer, it may have made the change: the journal keeps it.
+            if error.is_servers_answer() {
+                self.journal.changes.pop();
+                self.write_or_remove()?;
+            }
             return Err(error);
         }
         let after = read_global(connection, &name).await?;
@@ -174,16 +189,39 @@ impl Undo {
             self.write_or_remove()?;
         }
         while let Some(change) = self.journal.changes.last().cloned() {
-            undone.push(if same_life {
-                undo_one(connection, change, |change| self.hand_over(change)).await?
-            } else {
-                Undone::Forgotten(change)
+            undone.push(match same_life {
+                true => self.undo_newest(connection, change).await?,
+                false => Undone::Forgotten(change),
             });
             self.journal.changes.pop();
-            self.write_or_remove()?;
+            // A disk that is full keeps no older setting from being put back: what the journal says too much is found to be put back.
+            let _ = self.write_or_remove();
         }
         self.write_or_remove()?;
         Ok(undone)
+    }
+
+    async fn undo_newest(&mut self, connection: &mut Conn, change: Change) -> Result<Undone> {
+        let now = read_global(connection, &change.name).await?;
+        match self.hand_over(&change)? {
+            Next::Took => return Ok(Undone::HandedOver(change)),
+            Next::FoundAnother => return Ok(Undone::LeftAlone { change, now }),
+            Next::Nobody => {}
+        }
+        if now == change.before {
+            return Ok(Undone::PutBack(change));
+        }
+        if change.after.as_ref().is_some_and(|after| *after != now) {
+            return Ok(Undone::LeftAlone { change, now });
+        }
+        // Where it was not heard what the value came to, whose it is can't be told, and ours it most likely is. The same where this process ends
+        // before it can note that the value is back: an earlier run may hand over what it was meanwhile.
+        if let Some(newest) = self.journal.changes.last_mut().filter(|newest| newest.after.is_some()) {
+            newest.after = None;
+            let _ = self.journal.write(&self.path);
+        }
+        write_global(connection, &change.name, &change.before).await?;
+        Ok(Undone::PutBack(change))
     }
 
     fn folder(&self) -> &Path {
@@ -196,21 +234,36 @@ impl Undo {
         }
     }
 
-    /// Gives what a setting was to the run that set it after this one: whoever ends last puts the first value back.
-    /// Returns whether there is such a run.
-    fn hand_over(&self, change: &Change) -> Result<bool> {
-        for (path, mut journal) in Journal::all(self.folder())? {
-            let is_of_server = path != self.path && journal.server.is_same_life(&self.journal.server);
-            let is_next =
-                |one: &&mut Change| one.name == change.name && Some(&one.before) == change.after.as_ref();
-            let Some(next) = journal.changes.iter_mut().find(is_next).filter(|_| is_of_server) else {
+    /// Gives what a setting was to the run that set it next after this one: whoever ends last puts the first value back.
+    fn hand_over(&self, change: &Change) -> Result<Next> {
+        let mut next: Option<(PathBuf, Journal, usize)> = None;
+        for (path, journal) in Journal::all(self.folder())? {
+            if path == self.path || !journal.server.is_same_life(&self.journal.server) {
                 continue;
-            };
-            next.before.clone_from(&change.before);
-            journal.write(&path)?;
-            return Ok(true);
+            }
+            let order_of = |(_, journal, at): &(PathBuf, Journal, usize)| journal.changes[*at].order;
+            let later = journal.changes.iter().enumerate().filter(|(_, one)| one.is_later_than(change));
+            let Some((at, first)) = later.min_by_key(|(_, one)| one.order) else { continue };
+            if next.as_ref().is_none_or(|next| first.order < order_of(next)) {
+                next = Some((path, journal, at));
+            }
         }
-        Ok(false)
+        let Some((path, mut journal, at)) = next else { return Ok(Next::Nobody) };
+        let next = &mut journal.changes[at];
+        match &change.after {
+            Some(after) if *after != next.before => return Ok(Next::FoundAnother),
+            None if change.before == next.before => return Ok(Next::Took),
+            _ => {}
+        }
+        next.before.clone_from(&change.before);
+        journal.write(&path)?;
+        Ok(Next::Took)
+    }
+
+    fn next_order(&self) -> Result<u64> {
+        let others = Journal::all(self.folder())?;
+        let journals = others.iter().map(|(_, journal)| journal).chain([&self.journal]);
+        Ok(1 + journals.flat_map(|journal| &journal.changes).map(|change| change.order).max().unwrap_or(0))
     }
 
     fn write_or_remove(&self) -> Result<()> {
@@ -229,13 +282,19 @@ pub async fn pending_undo(connection: &mut Conn) -> Result<Vec<Undo>> {
 /// As [`pending_undo`], in another folder.
 pub async fn pending_undo_in(folder: &Path, connection: &mut Conn) -> Result<Vec<Undo>> {
     let server = server_id(connection).await?;
+    Journal::sweep(folder)?;
     let mut pending = Vec::new();
     // the newest run's changes are undone first
     for (path, journal) in Journal::all(folder)?.into_iter().rev() {
         if journal.server.identity == server.identity
             && let Some(lock) = Journal::own(&path)?
         {
-            pending.push(Undo { path, journal, _lock: lock });
+            let mut undo = Undo { path, journal, _lock: lock };
+            // Its owner, or another run that put its changes back, may have ended meanwhile.
+            if undo.path.exists() {
+                undo.read_again();
+                pending.push(undo);
+            }
         }
     }
     Ok(pending)
@@ -243,28 +302,6 @@ pub async fn pending_undo_in(folder: &Path, connection: &mut Conn) -> Result<Vec
 
 fn undo_dir() -> Result<PathBuf> {
     Ok(state_dir()?.join("undo"))
-}
-
-async fn undo_one(
-    connection: &mut Conn,
-    change: Change,
-    hand_over: impl Fn(&Change) -> Result<bool>,
-) -> Result<Undone> {
-    let now = read_global(connection, &change.name).await?;
-    if hand_over(&change)? {
-        return Ok(Undone::HandedOver(change));
-    }
-    if now == change.before {
-        return Ok(Undone::PutBack(change));
-    }
-    match &change.after {
-        Some(after) if *after != now => return Ok(Undone::LeftAlone { change, now }),
-        // we crashed before we heard what it came to: whose the value is can't be told, and ours it
-        // most likely is
-        _ => {}
-    }
-    write_global(connection, &change.name, &change.before).await?;
-    Ok(Undone::PutBack(change))
 }
 
 const UNKNOWN_VARIABLE: u16 = 1193;

@@ -5,6 +5,8 @@
 //! change what lies on disk.
 
 pub(crate) mod copy;
+#[cfg(test)]
+mod faults;
 
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
@@ -98,6 +100,11 @@ impl Facts {
             dataset: dataset.clone(),
             knobs,
         })
+    }
+
+    /// Of the snapshot in a folder; `None` where they can't be read.
+    fn read(folder: &Path) -> Option<Facts> {
+        serde_json::from_str(&std::fs::read_to_string(folder.join(FACTS_FILE)).ok()?).ok()
     }
 
     fn key(&self) -> Result<String> {
@@ -215,8 +222,13 @@ impl Store {
         let folder = self.folder.join(facts.key()?);
         match std::fs::rename(unfinished, &folder) {
             // another whyso was faster: one is as good as the other
-            Err(_) if folder.join(FACTS_FILE).exists() => {
+            Err(_) if Facts::read(&folder).is_some() => {
                 std::fs::remove_dir_all(unfinished).map_err(io("cannot remove", unfinished))
+            }
+            // what can't be read was damaged, and is in the way
+            Err(_) if folder.exists() => {
+                self.remove(&facts.key()?)?;
+                std::fs::rename(unfinished, &folder).map_err(io("cannot write the snapshot", &folder))
             }
             renamed => renamed.map_err(io("cannot write the snapshot", &folder)),
         }
@@ -232,8 +244,8 @@ impl Store {
         }
         let skip = if recreates_redo(&facts.binary) { is_redo_of_old } else { left_out };
         copy_folder(&folder.join(DATA_FOLDER), data, skip)?;
-        // says that it was used; a store that can't be written is still good to read
-        let _ = std::fs::write(&facts_path, text);
+        // says that it was used, without writing to it: half a file would be a snapshot no more. A store that can't be written is still good to read
+        let _ = std::fs::File::open(&facts_path).and_then(|file| file.set_modified(SystemTime::now()));
         Ok(true)
     }
 
@@ -386,7 +398,7 @@ async fn in_background<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Sen
 mod tests {
     use super::*;
 
-    fn facts(rows: u64) -> Facts {
+    pub(super) fn facts(rows: u64) -> Facts {
         let binary = Binary {
             path: "/x/mysqld".into(),
             basedir: "/x".into(),
