@@ -5,7 +5,7 @@
 # crates/fuzz/failed, crates/wire/tests/__fuzz__. Properties (proptest) write what fails next to their test, as
 # *.proptest-regressions. The ordinary tests try all of it again: commit what failed.
 #
-# FUZZ_TARGETS="a b" runs these alone, and no properties. FUZZ_KEEP=1 adds what reaches new code to crates/fuzz/corpus, a few cases
+# FUZZ_TARGETS="a b" runs these alone, and no properties. FUZZ_JOBS=N runs N at a time. FUZZ_KEEP=1 adds what reaches new code to crates/fuzz/corpus, a few cases
 # for each target. A line for each target goes to the file FUZZ_RESULTS: name, cases, seconds, edges reached at first and at
 # last, and what failed, separated by tabs.
 set -euo pipefail
@@ -16,7 +16,8 @@ unset PROPTEST_RNG_SEED BOLERO_RANDOM_SEED
 
 seconds=${1:-${FUZZ_SECONDS:-3600}}
 results=${FUZZ_RESULTS:-$(mktemp)}
-failed=()
+failed=$(mktemp)
+jobs=${FUZZ_JOBS:-1}
 
 # libFuzzer follows which branches an input takes, by code that the compiler adds.
 coverage=(--cfg fuzzing --cfg fuzzing_libfuzzer -Cpasses=sancov-module)
@@ -47,7 +48,9 @@ for package in whyso-fuzz whyso-wire; do
 	done
 done
 # The properties have a share of their own.
-share=$((seconds / (${#targets[@]} + (${#FUZZ_TARGETS} == 0 ? 1 : 0)) + 1))
+properties=1
+[[ -z ${FUZZ_TARGETS:-} ]] || properties=0
+share=$((seconds / ((${#targets[@]} + jobs - 1) / jobs + properties) + 1))
 
 # fuzz PACKAGE TARGET PROGRAM: runs one target for its share.
 fuzz() {
@@ -61,18 +64,18 @@ fuzz() {
 	local folders=("$working")
 	for one in "$PWD/$seeds" "$PWD/$crashes"; do [[ -d $one ]] && folders+=("$one"); done
 	found=$(find "$crashes" -type f | wc -l)
-	echo "-- $target"
 	local begin=$SECONDS status=0
 	(cd "$folder" && BOLERO_TEST_NAME=$target BOLERO_LIBTEST_HARNESS=1 \
 		BOLERO_LIBFUZZER_ARGS="${folders[*]} -artifact_prefix=$OLDPWD/$crashes/ -max_len=4096 -timeout=60 -rss_limit_mb=2048 -max_total_time=$share -print_final_stats=1" \
 		timeout $((share + 300)) "$program" "$target" --exact --nocapture --quiet --test-threads 1) >"$log" 2>&1 || status=$?
+	echo "-- $target"
 	grep -E 'INITED|DONE|^stat::number_of|fuzz target|panicked at|SUMMARY' "$log" || true
 	local edges cases
 	edges=$(sed -n 's/^#[0-9]*\t*[ \t]*\(INITED\|NEW\|pulse\|REDUCE\|DONE\|RELOAD\) *cov: \([0-9]*\).*/\2/p' "$log")
 	cases=$(sed -n 's/^stat::number_of_executed_units: //p' "$log" | tail -1)
 	found=$(($(find "$crashes" -type f | wc -l) - found))
 	if ((status != 0 || found > 0)); then
-		failed+=("$target")
+		echo "$target" >>"$failed"
 		tail -40 "$log"
 	fi
 	printf '%s\t%s\t%s\t%s\t%s\t%s\n' "$target" "${cases:-0}" $((SECONDS - begin)) \
@@ -97,20 +100,22 @@ keep() {
 
 echo "== fuzz targets, $share s each"
 for one in "${targets[@]}"; do
+	while (($(jobs -rp | wc -l) >= jobs)); do wait -n || true; done
 	# shellcheck disable=SC2086
-	fuzz $one
+	fuzz $one &
 done
+wait
 
 if [[ -z ${FUZZ_TARGETS:-} ]]; then
 	echo "== properties, for $share s or one round"
 	begin=$SECONDS
 	until ((SECONDS - begin > share)); do
 		PROPTEST_CASES=${PROPTEST_CASES:-2000} cargo test --release --workspace --locked --no-fail-fast --lib --test any_input --test round_trip \
-			--test damage -- --quiet || { failed+=("properties"); break; }
+			--test damage -- --quiet || { echo properties >>"$failed"; break; }
 	done
 fi
 
 echo "== target, cases, seconds, edges at first, edges at last, failed"
 column -t "$results"
-((${#failed[@]} == 0)) || { echo "failed: ${failed[*]}; commit what git status shows, and mend it"; git status --short crates; exit 1; }
+[[ ! -s $failed ]] || { echo "failed: $(paste -sd' ' "$failed"); commit what git status shows, and mend it"; git status --short crates; exit 1; }
 echo "nothing failed"

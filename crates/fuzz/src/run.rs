@@ -52,7 +52,11 @@ pub fn check(name: &'static str, changed: usize, target: fn(&[u8])) {
         run(&random.case(&kept));
     }
     let seconds = begin.elapsed().as_secs_f64();
-    println!("{name}: {} kept, {changed} changed, {seconds:.1} s, at most {} KiB", kept.len(), peak_bytes >> 10);
+    println!(
+        "{name}: {} kept, {changed} changed, {seconds:.1} s, at most {} KiB",
+        kept.len(),
+        peak_bytes >> 10
+    );
 }
 
 /// xorshift64*.

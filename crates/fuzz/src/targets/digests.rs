@@ -8,9 +8,62 @@ const PIECES_MAX: usize = 60;
 
 /// What decides where a literal begins and ends, and what surrounds it.
 const PIECES: [&str; 56] = [
-    "'", "'", "'", "'", "\"", "\"", "\"", "`", "\\", "\\", "\\", "''", "\"\"", "``", "\\'", "\\\"", "\\\\", "/*", "*/", "/*!", "/*!50000 ",
-    "/*!99999 ", "/*M!", "/*M!100100 ", "-- ", "--", "#", "\n", " ", " ", ",", ",", ", ", "(", ")", "=", "-", "+", ".", "\u{fffd}", "\u{fffd}\\",
-    "\u{fffd}`", "ä", "中\\", "SELECT ", " FROM t ", "INSERT INTO t VALUES ", "_utf8", "N", "x", "0x", "1", "e", "$$", "@", "\u{0}",
+    "'",
+    "'",
+    "'",
+    "'",
+    "\"",
+    "\"",
+    "\"",
+    "`",
+    "\\",
+    "\\",
+    "\\",
+    "''",
+    "\"\"",
+    "``",
+    "\\'",
+    "\\\"",
+    "\\\\",
+    "/*",
+    "*/",
+    "/*!",
+    "/*!50000 ",
+    "/*!99999 ",
+    "/*M!",
+    "/*M!100100 ",
+    "-- ",
+    "--",
+    "#",
+    "\n",
+    " ",
+    " ",
+    ",",
+    ",",
+    ", ",
+    "(",
+    ")",
+    "=",
+    "-",
+    "+",
+    ".",
+    "\u{fffd}",
+    "\u{fffd}\\",
+    "\u{fffd}`",
+    "ä",
+    "中\\",
+    "SELECT ",
+    " FROM t ",
+    "INSERT INTO t VALUES ",
+    "_utf8",
+    "N",
+    "x",
+    "0x",
+    "1",
+    "e",
+    "$$",
+    "@",
+    "\u{0}",
 ];
 
 /// How one session on one server reads a text.
@@ -59,7 +112,10 @@ pub fn digests(bytes: &[u8]) {
         let literals = literals(&text, session);
         for (at, mark) in &marks {
             let is_literal = literals.iter().any(|(begin, end)| begin <= at && at < end);
-            assert!(!is_literal || !told.contains(mark.as_str()), "{mark} of {text:?} in {told:?}: {session:?}");
+            assert!(
+                !is_literal || !told.contains(mark.as_str()),
+                "{mark} of {text:?} in {told:?}: {session:?}"
+            );
         }
     }
 }
@@ -78,7 +134,13 @@ fn sessions(text: &str) -> Vec<Session> {
                             && (version == 0 || has("/*!"))
                             && (mariadb_version.is_none() || has("/*M!"));
                         if differs {
-                            sessions.push(Session { backslashes_escape, ansi_quotes, two_bytes, version, mariadb_version });
+                            sessions.push(Session {
+                                backslashes_escape,
+                                ansi_quotes,
+                                two_bytes,
+                                version,
+                                mariadb_version,
+                            });
                         }
                     }
                 }
@@ -123,8 +185,13 @@ fn literals(text: &str, session: Session) -> Vec<(usize, usize)> {
                     at = comment_end(text, begin + 2, false);
                     found.push((begin, at));
                 } else {
-                    let digits = bytes[begin + mark..].iter().take(6).take_while(|byte| byte.is_ascii_digit()).count();
-                    let version = if digits >= 5 { text[begin + mark..begin + mark + digits].parse().unwrap_or(0) } else { 0 };
+                    let digits =
+                        bytes[begin + mark..].iter().take(6).take_while(|byte| byte.is_ascii_digit()).count();
+                    let version = if digits >= 5 {
+                        text[begin + mark..begin + mark + digits].parse().unwrap_or(0)
+                    } else {
+                        0
+                    };
                     let digits = if digits >= 5 { digits } else { 0 };
                     let newest = if is_mariadb { session.mariadb_version } else { Some(session.version) };
                     if newest.is_some_and(|newest| version <= newest) {
@@ -139,7 +206,12 @@ fn literals(text: &str, session: Session) -> Vec<(usize, usize)> {
                 at = begin + rest.bytes().take_while(u8::is_ascii_alphanumeric).count();
                 found.push((begin, at));
             }
-            _ if session.two_bytes && is_first_byte(&text[..at]) && matches!(letter(at), Some('\\' | '`')) => at += 1,
+            _ if session.two_bytes
+                && is_first_byte(&text[..at])
+                && matches!(letter(at), Some('\\' | '`')) =>
+            {
+                at += 1
+            }
             _ => {}
         }
         before = text[..at].chars().next_back().unwrap_or(' ');

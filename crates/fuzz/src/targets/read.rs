@@ -55,7 +55,8 @@ pub(super) fn tables(dir: &Path) -> Option<Recording> {
     }
     let _ = (recording.events().is_ok(), recording.load(None).is_ok(), recording.load(Some(window)).is_ok());
     let _ = (recording.threads().is_ok(), recording.state_looks().is_ok());
-    let _ = (recording.stacks(None).is_ok(), recording.waits(Some(window)).is_ok(), recording.frames().is_ok());
+    let _ =
+        (recording.stacks(None).is_ok(), recording.waits(Some(window)).is_ok(), recording.frames().is_ok());
     let _ = (recording.commands(None).is_ok(), recording.statements().is_ok());
     let _ = recording.timeline(&[window.begin_ns, middle_ns, window.end_ns]);
     for source in recording.row_sources() {

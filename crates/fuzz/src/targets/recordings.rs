@@ -60,7 +60,8 @@ fn change(choices: &mut Choices<'_>, files: &mut Files, other: &Files) {
 fn renumbered(choices: &mut Choices<'_>, name: &str) -> String {
     let (stem, extension) = name.rsplit_once('.').unwrap_or((name, ""));
     let stream = stem.rsplit_once('-').map_or(stem, |(stream, _)| stream);
-    let segments = ["000002", "000001_000002", "000000", "4294967295", "000001_4294967295", "000009_000008", "01", ""];
+    let segments =
+        ["000002", "000001_000002", "000000", "4294967295", "000001_4294967295", "000009_000008", "01", ""];
     let extension = if choices.once_in(4) { "wal" } else { extension };
     format!("{stream}-{}.{extension}", choices.one_of(&segments))
 }

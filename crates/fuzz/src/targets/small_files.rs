@@ -111,7 +111,8 @@ fn study_file(choices: &mut Choices<'_>) {
             json::change(choices, &mut value);
         }
         let lines = value.as_object().into_iter().flatten();
-        let lines = lines.map(|(name, value)| format!("{} = {}\n", Value::from(name.as_str()), toml_of(value)));
+        let lines =
+            lines.map(|(name, value)| format!("{} = {}\n", Value::from(name.as_str()), toml_of(value)));
         text = lines.collect::<String>().into_bytes();
     } else {
         for _ in 0..=choices.below(CHANGES_MAX) {
@@ -130,7 +131,9 @@ fn toml_of(value: &Value) -> String {
     match value {
         Value::Array(items) => format!("[{}]", items.iter().map(toml_of).collect::<Vec<_>>().join(", ")),
         Value::Object(fields) => {
-            let fields = fields.iter().map(|(name, value)| format!("{} = {}", Value::from(name.as_str()), toml_of(value)));
+            let fields = fields
+                .iter()
+                .map(|(name, value)| format!("{} = {}", Value::from(name.as_str()), toml_of(value)));
             format!("{{ {} }}", fields.collect::<Vec<_>>().join(", "))
         }
         plain => plain.to_string(),
