@@ -65,7 +65,7 @@ fuzz() {
 	for one in "$PWD/$seeds" "$PWD/$crashes"; do [[ -d $one ]] && folders+=("$one"); done
 	found=$(find "$crashes" -type f | wc -l)
 	local begin=$SECONDS status=0
-	(cd "$folder" && BOLERO_TEST_NAME=$target BOLERO_LIBTEST_HARNESS=1 \
+	(cd "$folder" && BOLERO_TEST_NAME=$target BOLERO_LIBTEST_HARNESS=1 RUST_BACKTRACE=0 \
 		BOLERO_LIBFUZZER_ARGS="${folders[*]} -artifact_prefix=$OLDPWD/$crashes/ -max_len=4096 -timeout=60 -rss_limit_mb=2048 -max_total_time=$share -print_final_stats=1" \
 		timeout $((share + 300)) "$program" "$target" --exact --nocapture --quiet --test-threads 1) >"$log" 2>&1 || status=$?
 	echo "-- $target"

@@ -33,6 +33,9 @@ pub fn check(name: &'static str, changed: usize, target: fn(&[u8])) {
     let kept = kept::cases(name);
     let begin = Instant::now();
     let mut peak_bytes = 0;
+    // A reader may catch a panic of a library's. What it says, and its stack, would take longer than the case.
+    let shown = panic::take_hook();
+    panic::set_hook(Box::new(|_| {}));
     let mut run = |bytes: &[u8]| {
         let result = {
             let case = Case::begin(name, bytes);
@@ -41,7 +44,10 @@ pub fn check(name: &'static str, changed: usize, target: fn(&[u8])) {
             result
         };
         if let Err(cause) = result {
+            panic::set_hook(Box::new(|about| eprintln!("{about}")));
             eprintln!("fuzz target {name}: kept what fails in {}", kept::keep_failed(name, bytes).display());
+            // Once more, to be seen.
+            target(bytes);
             panic::resume_unwind(cause);
         }
     };
@@ -51,6 +57,7 @@ pub fn check(name: &'static str, changed: usize, target: fn(&[u8])) {
     for _ in 0..changed {
         run(&random.case(&kept));
     }
+    panic::set_hook(shown);
     let seconds = begin.elapsed().as_secs_f64();
     println!(
         "{name}: {} kept, {changed} changed, {seconds:.1} s, at most {} KiB",

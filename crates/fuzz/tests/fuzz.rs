@@ -21,9 +21,9 @@ macro_rules! target {
     };
 }
 
-target!(recordings, 150);
-target!(write_ahead, 1500);
-target!(imports, 3000);
-target!(run_json, 150);
-target!(digests, 60_000);
-target!(small_files, 4000);
+target!(recordings, 20);
+target!(write_ahead, 120);
+target!(imports, 2000);
+target!(run_json, 20);
+target!(digests, 20_000);
+target!(small_files, 600);

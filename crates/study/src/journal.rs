@@ -208,6 +208,7 @@ impl Journal {
         })?;
         let kept: Kept = serde_json::from_slice(&text)
             .map_err(|error| Error::Spec(format!("{}: {error}", path.display())))?;
+        kept.spec.check_size()?;
         let lines = match read_plain(&dir.join(STARTS)) {
             Err(cause) if cause.kind() == io::ErrorKind::NotFound => Vec::new(),
             read => read.map_err(|cause| Error::io(&dir.join(STARTS), cause))?,
@@ -352,6 +353,23 @@ mod tests {
         let run = format!("run-{}-{}-{}", start.block, start.cell, start.pair);
         fs::create_dir_all(journal.runs().join(&run)).unwrap();
         journal.finish(Done { run, ..done(start) }).unwrap();
+    }
+
+    #[test]
+    fn a_study_of_more_cells_than_memory_holds_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let values = (0..100).map(|value| value.to_string()).collect::<Vec<_>>().join(", ");
+        let grid: String = (0..8).map(|knob| format!("k{knob} = [{values}]\n")).collect();
+        let text = "title = 't'\nquestion = 'q'\nbaseline = 'a'\n[[variant]]\nname = 'a'\n";
+        let parsed = Spec::parse(&format!("{text}[grid]\n{grid}"), false);
+        assert!(parsed.is_err_and(|error| error.to_string().contains("cells")));
+        let dir = folder.path().join("study");
+        Journal::create(&dir, Kept { spec: spec(1), files: BTreeMap::new(), notes: Vec::new() }).unwrap();
+        let kept = fs::read_to_string(dir.join(SPEC)).unwrap();
+        let changed = kept.replace("\"repeats\": 1", "\"repeats\": 4000000000");
+        assert_ne!(changed, kept);
+        fs::write(dir.join(SPEC), changed).unwrap();
+        assert!(Journal::open(&dir).is_err());
     }
 
     #[test]
