@@ -5,7 +5,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin
 WHYSO := $(CARGO_TARGET_DIR)/release/whyso
 WEB_SOURCES := $(shell find web -type f -not -path '*/node_modules/*' -not -path '*/dist/*' 2>/dev/null)
 
-.PHONY: help demo build web test fuzz matrix check clean setup-demo setup-test
+.PHONY: help demo build web test test-hard test-all fuzz matrix check clean setup-demo setup-test
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
@@ -29,7 +29,14 @@ web/node_modules/.built-from: web/package-lock.json
 test: setup-test ## install what the tests need, and run them all
 	scripts/test.sh
 
-fuzz: setup-test web ## look for inputs that break properties and fuzz targets, other ones each time (FUZZ_SECONDS=60 for each target)
+test-hard: setup-test web ## run the long tests, then the fuzz targets (FUZZ_SECONDS=900 in all); adds to bench/hard/log.md
+	scripts/test-hard.sh
+
+test-all: ## run test, then test-hard
+	$(MAKE) test
+	$(MAKE) test-hard
+
+fuzz: setup-test web ## look for inputs that break properties and fuzz targets, other ones each time (FUZZ_SECONDS=3600 in all)
 	scripts/fuzz.sh $(FUZZ_SECONDS)
 
 matrix: setup-test web ## fetch other servers' builds, MySQL among them, and test whyso on each

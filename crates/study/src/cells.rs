@@ -77,6 +77,19 @@ impl Spec {
         cells
     }
 
+    /// How many cells there are, without making them: a grid of few lines may have more than memory holds.
+    pub(crate) fn cell_count(&self) -> usize {
+        let combinations =
+            |grid: &Grid| grid.iter().fold(1_usize, |count, (_, values)| count.saturating_mul(values.len()));
+        let own = self.variants.iter().filter(|variant| variant.server.is_some()).count();
+        let others = if self.variants.is_empty() { 1 } else { self.variants.len() - own };
+        let on_servers = others.saturating_mul(self.servers.len()) + own * self.servers.len().min(1);
+        on_servers
+            .saturating_mul(self.conditions.len().max(1))
+            .saturating_mul(combinations(&self.grid))
+            .saturating_mul(combinations(&self.best_of))
+    }
+
     fn cell(
         &self,
         server: &str,
@@ -132,7 +145,7 @@ impl Spec {
     /// The starts of one block: every cell once, in an order of its own that the seed decides.
     pub fn block(&self, block: u32) -> Vec<Start> {
         let mut random = Random::new(self.seed ^ (u64::from(block) + 1).wrapping_mul(0x2545_f491_4f6c_dd1d));
-        let mut order: Vec<usize> = (0..self.cells().len()).collect();
+        let mut order: Vec<usize> = (0..self.cell_count()).collect();
         // R. A. Fisher and F. Yates' shuffle, as R. Durstenfeld wrote it (1964).
         for last in (1..order.len()).rev() {
             order.swap(last, random.below(last + 1));
@@ -203,6 +216,7 @@ mod tests {
         let cells = Spec::parse(text, false).unwrap().cells();
         // Two servers × two conditions × two variants, and one of another server's under two conditions; each in two tunings.
         assert_eq!(cells.len(), (2 * 2 * 2 + 2) * 2);
+        assert_eq!(Spec::parse(text, false).unwrap().cell_count(), cells.len());
         let one = cells.iter().find(|cell| cell.name() == "y, many, b, spin=96").unwrap();
         let own = |name: &str, value: &str| (name.to_string(), value.to_string());
         assert_eq!((one.setup.tables, &one.setup.set), (8, &vec![own("k", "2"), own("spin", "96")]));

@@ -18,6 +18,7 @@ fn wrong<T>(why: impl Into<String>) -> Result<T, Error> {
 
 impl Spec {
     pub(crate) fn check(&self) -> Result<(), Error> {
+        self.check_size()?;
         self.check_numbers()?;
         self.check_before()?;
         self.check_measures()?;
@@ -52,6 +53,20 @@ impl Spec {
         self.check_cells()
     }
 
+    /// Bounds on what is made of it, whoever wrote it.
+    pub(crate) fn check_size(&self) -> Result<(), Error> {
+        let (cells, most) = (self.cell_count(), self.blocks_max());
+        if cells > CELLS_MAX {
+            return wrong(format!(
+                "these are {cells} cells, and {CELLS_MAX} are the most: leave values of the grid out"
+            ));
+        }
+        if !(1..=REPEATS_MAX).contains(&most) {
+            return wrong(format!("repeats = {most} can't be: give 1 to {REPEATS_MAX}"));
+        }
+        Ok(())
+    }
+
     fn check_numbers(&self) -> Result<(), Error> {
         if self.users.is_empty() || self.users.contains(&0) {
             return wrong("users = [] loads nothing: give numbers from 1, such as [1, 8, 64]");
@@ -59,13 +74,7 @@ impl Spec {
         if !(0.5..=86_400.0).contains(&self.seconds) || !(0.0..=86_400.0).contains(&self.warmup) {
             return wrong("seconds must be 0.5 to 86400, and warmup 0 to 86400");
         }
-        let most = match self.repeats {
-            Repeats::Times(times) => times,
-            Repeats::Until { .. } => self.repeats_most,
-        };
-        if !(1..=REPEATS_MAX).contains(&most) {
-            return wrong(format!("repeats = {most} can't be: give 1 to {REPEATS_MAX}"));
-        }
+        let most = self.blocks_max();
         if matches!(self.repeats, Repeats::Until { .. }) && !(2..=most).contains(&self.repeats_least) {
             return wrong(format!(
                 "repeats_least = {} can't be: an interval needs 2 starts at least, and repeats_most is {most}",
@@ -127,12 +136,6 @@ impl Spec {
 
     fn check_cells(&self) -> Result<(), Error> {
         let cells = self.cells();
-        if cells.len() > CELLS_MAX {
-            return wrong(format!(
-                "these are {} cells, and {CELLS_MAX} are the most: leave values of the grid out",
-                cells.len()
-            ));
-        }
         let names: Vec<&str> = cells.iter().map(|cell| cell.variant.as_str()).collect();
         let known = |key: &str, name: &String| {
             if names.contains(&name.as_str()) {

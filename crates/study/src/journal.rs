@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -14,6 +14,8 @@ const SPEC: &str = "study.json";
 const STARTS: &str = "starts.jsonl";
 /// A study of its own.
 const SUGGESTED: &str = "suggested";
+/// A longer file is no study's.
+const BYTES_MAX: u64 = 64 << 20;
 /// The recordings, a folder each.
 const RUNS: &str = "runs";
 
@@ -198,15 +200,19 @@ impl Journal {
     /// It is no study's folder, or can't be read.
     pub fn open(dir: &Path) -> Result<Journal, Error> {
         let path = dir.join(SPEC);
-        let text = fs::read_to_string(&path).map_err(|_| {
+        let text = read_plain(&path).map_err(|_| {
             Error::Spec(format!(
                 "{} is no study's folder: name one that `whyso study list` shows",
                 dir.display()
             ))
         })?;
-        let kept: Kept = serde_json::from_str(&text)
+        let kept: Kept = serde_json::from_slice(&text)
             .map_err(|error| Error::Spec(format!("{}: {error}", path.display())))?;
-        let lines = fs::read(dir.join(STARTS)).unwrap_or_default();
+        kept.spec.check_size()?;
+        let lines = match read_plain(&dir.join(STARTS)) {
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => Vec::new(),
+            read => read.map_err(|cause| Error::io(&dir.join(STARTS), cause))?,
+        };
         let text = String::from_utf8_lossy(&lines);
         let mut done: Vec<Done> = Vec::new();
         for one in text.lines().filter_map(|line| serde_json::from_str::<Done>(line).ok()) {
@@ -308,6 +314,20 @@ impl Journal {
     }
 }
 
+/// Reads a file. A study may come from elsewhere: a pipe may never answer, and a link may lead out of the folder.
+fn read_plain(path: &Path) -> io::Result<Vec<u8>> {
+    if !fs::symlink_metadata(path)?.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no plain file"));
+    }
+    let mut bytes = Vec::new();
+    File::open(path)?.take(BYTES_MAX + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > BYTES_MAX {
+        let why = format!("it is longer than {BYTES_MAX} bytes");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, why));
+    }
+    Ok(bytes)
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -333,6 +353,41 @@ mod tests {
         let run = format!("run-{}-{}-{}", start.block, start.cell, start.pair);
         fs::create_dir_all(journal.runs().join(&run)).unwrap();
         journal.finish(Done { run, ..done(start) }).unwrap();
+    }
+
+    #[test]
+    fn a_study_of_more_cells_than_memory_holds_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let values = (0..100).map(|value| value.to_string()).collect::<Vec<_>>().join(", ");
+        let grid: String = (0..8).map(|knob| format!("k{knob} = [{values}]\n")).collect();
+        let text = "title = 't'\nquestion = 'q'\nbaseline = 'a'\n[[variant]]\nname = 'a'\n";
+        let parsed = Spec::parse(&format!("{text}[grid]\n{grid}"), false);
+        assert!(parsed.is_err_and(|error| error.to_string().contains("cells")));
+        let dir = folder.path().join("study");
+        Journal::create(&dir, Kept { spec: spec(1), files: BTreeMap::new(), notes: Vec::new() }).unwrap();
+        let kept = fs::read_to_string(dir.join(SPEC)).unwrap();
+        let changed = kept.replace("\"repeats\": 1", "\"repeats\": 4000000000");
+        assert_ne!(changed, kept);
+        fs::write(dir.join(SPEC), changed).unwrap();
+        assert!(Journal::open(&dir).is_err());
+    }
+
+    #[test]
+    fn only_plain_files_of_a_bounded_length_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path().join("study");
+        Journal::create(&dir, Kept { spec: spec(1), files: BTreeMap::new(), notes: Vec::new() }).unwrap();
+        let starts = dir.join(STARTS);
+        std::os::unix::fs::symlink("/dev/zero", &starts).unwrap();
+        assert!(Journal::open(&dir).is_err());
+        fs::remove_file(&starts).unwrap();
+        File::create(&starts).unwrap().set_len(BYTES_MAX + 1).unwrap();
+        assert!(Journal::open(&dir).is_err());
+        fs::remove_file(&starts).unwrap();
+        assert!(Journal::open(&dir).is_ok());
+        fs::rename(dir.join(SPEC), dir.join("elsewhere.json")).unwrap();
+        std::os::unix::fs::symlink("elsewhere.json", dir.join(SPEC)).unwrap();
+        assert!(Journal::open(&dir).is_err());
     }
 
     proptest! {

@@ -300,6 +300,15 @@ pub async fn pending_undo_in(folder: &Path, connection: &mut Conn) -> Result<Vec
     Ok(pending)
 }
 
+/// The changes that each journal in a folder still holds, whichever server they are of.
+///
+/// # Errors
+///
+/// [`Error::Io`] where the folder can't be listed.
+pub fn changes_in(folder: &Path) -> Result<Vec<(PathBuf, Vec<Change>)>> {
+    Ok(Journal::all(folder)?.into_iter().map(|(path, journal)| (path, journal.changes)).collect())
+}
+
 fn undo_dir() -> Result<PathBuf> {
     Ok(state_dir()?.join("undo"))
 }

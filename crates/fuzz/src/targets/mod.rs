@@ -1,0 +1,19 @@
+//! The targets. Each reads a case's bytes as choices, and panics where a promise is broken.
+
+mod change;
+mod digests;
+mod folders;
+mod imports;
+mod json;
+mod read;
+mod recordings;
+mod run_json;
+mod small_files;
+mod write_ahead;
+
+pub use digests::digests;
+pub use imports::imports;
+pub use recordings::recordings;
+pub use run_json::run_json;
+pub use small_files::small_files;
+pub use write_ahead::write_ahead;
