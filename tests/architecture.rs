@@ -153,7 +153,10 @@ fn what_is_not_tested_is_counted() {
         for line in fs::read_to_string(&file).unwrap().lines() {
             let printed = line.contains("println!(") || line.contains("writeln!(");
             let is_uncounted = printed && line.to_lowercase().contains(concat!("not ", "tested"));
-            if is_uncounted || line.trim_start().starts_with(concat!("#[", "ignore")) {
+            // What takes long is run by a command of its own.
+            let is_ignored =
+                line.trim_start().starts_with(concat!("#[", "ignore")) && !line.contains("make test-hard");
+            if is_uncounted || is_ignored {
                 uncounted.push(format!("{}: {}", file.display(), line.trim()));
             }
         }
