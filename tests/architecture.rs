@@ -135,6 +135,9 @@ fn no_file_of_ours_has_grown_past_two() {
     assert!(too_long.is_empty(), "a file past 500 lines asks to be two: {too_long:?}");
 }
 
+/// Tests that take too long for every change.
+const LONG: &str = "#[ignore = \"long: make test-hard\"]";
+
 /// A test that returns early passes. So it has to say so where it is counted.
 #[test]
 fn what_is_not_tested_is_counted() {
@@ -145,10 +148,12 @@ fn what_is_not_tested_is_counted() {
         for line in fs::read_to_string(&file).unwrap().lines() {
             let printed = line.contains("println!(") || line.contains("writeln!(");
             let is_uncounted = printed && line.to_lowercase().contains(concat!("not ", "tested"));
-            if is_uncounted || line.trim_start().starts_with(concat!("#[", "ignore")) {
-                uncounted.push(format!("{}: {}", file.display(), line.trim()));
+            let line = line.trim();
+            let is_ignored = line.starts_with(concat!("#[", "ignore")) && line != LONG;
+            if is_uncounted || is_ignored {
+                uncounted.push(format!("{}: {line}", file.display()));
             }
         }
     }
-    assert!(uncounted.is_empty(), "call whyso_testing::not_tested instead: {uncounted:#?}");
+    assert!(uncounted.is_empty(), "call whyso_testing::not_tested, or mark it {LONG}: {uncounted:#?}");
 }
