@@ -17,6 +17,9 @@ use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
 use whyso_record::data::Event;
 use whyso_record::{Options, Recorder, Recording};
 
+/// Writes a recording, and gives the size of its file that harms.
+type Make = fn(&Path) -> u64;
+
 /// The recording that the child is to read.
 const FOLDER: &str = "WHYSO_TEST_BOMB";
 /// Of the child's addresses, which are more than its memory.
@@ -153,7 +156,7 @@ fn small_files_do_not_take_much_memory_and_are_told_of() {
         println!("said: {:?}", read(Path::new(&dir)));
         return;
     }
-    let bombs: [(&str, fn(&Path) -> u64, &str); 4] = [
+    let bombs: [(&str, Make, &str); 4] = [
         ("text", one_text_in_all_rows, "its rows take more memory"),
         ("pages", pages_that_compress_well, "its pages take more memory"),
         ("list", one_long_list, "its pages take more memory"),
