@@ -91,7 +91,7 @@ pub(crate) fn pfs(args: &PfsArgs) -> Result<ExitCode> {
     for problem in recording.problems() {
         say!("whyso: warning: {problem}");
     }
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::out::stdout();
     if args.list {
         for view in VIEWS {
             let has = recording.series().iter().any(|one| one.key.source == view.source);

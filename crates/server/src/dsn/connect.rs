@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use mysql_async::{Conn, Opts};
+use tokio::net::TcpStream;
 
 use super::relay::Relay;
 use super::{Dsn, Tls};
@@ -62,12 +63,25 @@ impl Dsn {
         if !(has_password && in_the_open) {
             return Conn::new(opts).await;
         }
-        let relay = Relay::start(&self.host, self.port).await?;
+        let server = TcpStream::connect((self.host.as_str(), self.port)).await?;
+        server.set_nodelay(true)?;
+        let relay = Relay::start(server)?;
         let through_relay = mysql_async::OptsBuilder::from_opts(opts).socket(Some(relay.socket()));
         let connected = Conn::new(through_relay).await;
         match relay.refused_because() {
             Some(why) if connected.is_err() => Err(std::io::Error::other(why).into()),
-            _ => connected,
+            // What the driver tells of its own socket is of no use to anybody.
+            _ => connected.map_err(|error| self.without_socket(error, &relay.socket())),
+        }
+    }
+
+    /// An error without the name of the relay's socket, which its reader never gave.
+    fn without_socket(&self, error: mysql_async::Error, socket: &str) -> mysql_async::Error {
+        match &error {
+            mysql_async::Error::Io(mysql_async::IoError::Io(io)) if io.to_string().contains(socket) => {
+                std::io::Error::new(io.kind(), io.to_string().replace(socket, &self.endpoint())).into()
+            }
+            _ => error,
         }
     }
 
