@@ -104,7 +104,9 @@ impl ProcessList {
                     if child == pid || !is_given {
                         found.extend(found_in_bytes(&shown_text, &shown, &secrets));
                     }
-                    if child != pid && !is_given {
+                    // Between fork and exec a child is a copy of its parent.
+                    let is_copy = fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|own| own == shown);
+                    if child != pid && !is_given && !is_copy {
                         let environment = fs::read(format!("/proc/{child}/environ")).unwrap_or_default();
                         found.extend(found_in_bytes(
                             &format!("environment of {shown_text}"),
