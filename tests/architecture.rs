@@ -165,3 +165,13 @@ fn what_is_not_tested_is_counted() {
     }
     assert!(uncounted.is_empty(), "call whyso_testing::not_tested, or mark it {LONG}: {uncounted:#?}");
 }
+
+/// Recordings and servers hold text of others, which a terminal may obey.
+#[test]
+fn the_program_prints_only_through_what_escapes() {
+    for (file, line) in code_lines("whyso") {
+        let is_print = line.replace("stdout().is_terminal()", "").contains("io::stdout()");
+        let is_allowed = file.file_name().is_some_and(|name| name == "out.rs");
+        assert!(!is_print || is_allowed, "{} must print through out.rs: {}", file.display(), line.trim());
+    }
+}

@@ -348,3 +348,15 @@ fn an_address_that_is_taken_and_a_folder_that_is_none_are_told() {
     ]));
     assert!(!open.status.success(), "{open:?}");
 }
+
+#[test]
+fn silent_connections_keep_nobody_from_an_answer() {
+    let place = with_runs(&["one"]);
+    let served = Served::start(&place, &[]);
+    let silent: Vec<_> =
+        (0..300).map(|_| std::net::TcpStream::connect(("127.0.0.1", served.port)).unwrap()).collect();
+    let begin = std::time::Instant::now();
+    assert_eq!(served.get("/runs").0, 200);
+    assert!(begin.elapsed() < std::time::Duration::from_secs(3), "{:?}", begin.elapsed());
+    drop(silent);
+}

@@ -76,7 +76,7 @@ fn where_programs_are_refused_a_budget_of_samples_is_told_with_what_it_lacks_and
     {
         assert!(lost.contains(words), "{words} is missing in {lost}");
     }
-    let grants = format!("setcap cap_bpf,cap_perfmon,cap_sys_ptrace+ep {}", env!("CARGO_BIN_EXE_whyso"));
+    let grants = format!("{} setup-tracing", env!("CARGO_BIN_EXE_whyso"));
     assert!(lost.contains(&grants), "{lost}");
     assert!(told.contains("samples of its threads' states") || told.contains("samples of its"), "{told}");
 
@@ -149,7 +149,7 @@ fn the_doctor_says_what_to_grant_and_granting_that_is_enough() {
         Some(told.lines().find(|line| line.contains("time budget")).unwrap().to_string())
     };
     let Some(refused) = tells(NO_BPF) else { return };
-    assert!(refused.starts_with("missing") && refused.contains("setcap cap_bpf"), "{refused}");
+    assert!(refused.starts_with("missing") && refused.contains("setup-tracing"), "{refused}");
     assert!(refused.contains("the states of the server's threads are sampled from /proc"), "{refused}");
     let blind = tells(NO_LOOK).unwrap();
     assert!(blind.contains("of others it is only known when they ran"), "{blind}");

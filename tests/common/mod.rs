@@ -2,6 +2,7 @@
 #![allow(dead_code)] // each test file uses its own part
 
 pub(crate) mod bare_client;
+pub(crate) mod capable;
 pub(crate) mod proxy;
 pub(crate) mod served;
 pub(crate) mod sysbench;

@@ -43,12 +43,23 @@ async fn connect_guarded(opts: Opts) -> Result<Conn, Error> {
     if opts.socket().is_some() {
         return Conn::new(opts).await;
     }
+    let endpoint = format!("{}:{}", opts.ip_or_hostname(), opts.tcp_port());
     let relay = Relay::start(opts.ip_or_hostname(), opts.tcp_port(), protection).await?;
     let through_relay = OptsBuilder::from_opts(opts).socket(Some(relay.socket())).ssl_opts(None::<SslOpts>);
     let connected = Conn::new(through_relay).await;
     match relay.refused_because() {
         Some(why) if connected.is_err() => Err(std::io::Error::other(why).into()),
-        _ => connected,
+        _ => connected.map_err(|error| without_socket(error, &relay.socket(), &endpoint)),
+    }
+}
+
+/// An error without the name of the relay's socket, which its reader never gave.
+fn without_socket(error: Error, socket: &str, endpoint: &str) -> Error {
+    match &error {
+        Error::Io(mysql_async::IoError::Io(io)) if io.to_string().contains(socket) => {
+            std::io::Error::new(io.kind(), io.to_string().replace(socket, endpoint)).into()
+        }
+        _ => error,
     }
 }
 

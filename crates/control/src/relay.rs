@@ -79,10 +79,18 @@ impl Relay {
     pub(crate) async fn start(host: &str, port: u16, protection: Protection) -> std::io::Result<Relay> {
         let server = TcpStream::connect((host, port)).await?;
         server.set_nodelay(true)?;
-        let folder = std::env::temp_dir().join(unique_name());
-        std::fs::DirBuilder::new().mode(0o700).create(&folder)?;
+        let parent = std::env::temp_dir();
+        let here = |error: std::io::Error| {
+            let why = format!(
+                "whyso can't make a socket of its own in {} ({error}): set TMPDIR to a folder with a short path that you may write to",
+                parent.display()
+            );
+            std::io::Error::other(why)
+        };
+        let folder = parent.join(unique_name());
+        std::fs::DirBuilder::new().mode(0o700).create(&folder).map_err(here)?;
         let relay = Relay { folder, refused: Arc::default() };
-        let listener = UnixListener::bind(relay.folder.join("s"))?;
+        let listener = UnixListener::bind(relay.folder.join("s")).map_err(here)?;
         let refused = Arc::clone(&relay.refused);
         tokio::spawn(async move {
             let Ok((client, _)) = listener.accept().await else { return };

@@ -36,11 +36,14 @@ pub(crate) fn run_info(
         serde_json::Value::Null => crate::pfs_setup::as_it_is(&tested.dsn, runtime),
         asked => asked.clone(),
     };
-    let knob =
-        |(name, value, why): &(String, String, String)| json!({"name": name, "value": value, "why": why});
+    let knob = |(name, value, why): &(String, String, String)| {
+        let value = whyso_watch::mask_variable(&name.to_ascii_lowercase(), value);
+        json!({"name": name, "value": value, "why": why})
+    };
+    let option = |(name, value): &(String, String)| whyso_server::redact::text(&format!("{name}={value}"));
     let spec = json!({
         "workload": plan.source.name(),
-        "options": plan.options.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>(),
+        "options": plan.options.iter().map(option).collect::<Vec<_>>(),
         "describe": workload.describe(),
         "tables": plan.tables,
         "rows": plan.rows,

@@ -197,12 +197,6 @@ async fn remote(
 ) -> Result<Tested, Error> {
     let mut dsn = Dsn::resolve(text)?;
     let mut notes = Vec::new();
-    if dsn::password_as_typed(text).is_some() {
-        notes.push(
-            "a password in the command line can be seen by others until it is overwritten: use MYSQL_PWD or ~/.my.cnf"
-                .to_string(),
-        );
-    }
     if dsn.tls == dsn::Tls::Insecure {
         notes.push(
             "tls=insecure: the connection is encrypted, but the server's certificate was not checked"

@@ -68,6 +68,7 @@ mod layout;
 mod list;
 mod manifest;
 mod notes;
+mod pages;
 mod parquet_file;
 mod prune;
 mod read;

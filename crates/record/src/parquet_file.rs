@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Schema};
@@ -20,7 +21,7 @@ use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPrope
 use parquet::file::reader::{ChunkReader, Length};
 
 use crate::error::{Error, Result};
-use crate::private;
+use crate::{pages, private};
 
 /// Compression level: measured on the made recording, higher levels cost more and save next to nothing,
 /// since what is left after the encodings is noise.
@@ -79,6 +80,7 @@ pub(crate) fn encode(groups: &[RecordBatch], properties: WriterProperties) -> Re
 pub(crate) struct ParquetFile {
     path: PathBuf,
     file: File,
+    file_bytes: u64,
     footer: ArrowReaderMetadata,
     /// Row number at which each row group begins, and the number of rows at the end.
     group_rows: Vec<usize>,
@@ -92,8 +94,11 @@ impl ParquetFile {
             let footer = ArrowReaderMetadata::load(&file, ArrowReaderOptions::new());
             footer.map_err(|cause| Error::damaged(path, "Parquet", cause))
         })?;
+        if !footer.schema().fields().iter().all(|field| is_written(field.data_type())) {
+            return Err(Error::damaged(path, "Parquet", "it has a column of a type that is never written"));
+        }
         let mut group_rows = vec![0];
-        let mut rows = 0;
+        let (mut rows, mut chunk_bytes) = (0, 0_u64);
         for group in footer.metadata().row_groups() {
             let rows_max = group.columns().iter().map(rows_max).min().unwrap_or(0);
             let group_fits = (0..=rows_max).contains(&group.num_rows());
@@ -103,8 +108,12 @@ impl ParquetFile {
             }
             rows += group.num_rows() as usize;
             group_rows.push(rows);
+            chunk_bytes += group.columns().iter().map(|column| column.byte_range().1).sum::<u64>();
         }
-        Ok(ParquetFile { path: path.to_path_buf(), file, footer, group_rows })
+        if chunk_bytes > file_bytes {
+            return Err(Error::damaged(path, "Parquet", "its columns overlap"));
+        }
+        Ok(ParquetFile { path: path.to_path_buf(), file, file_bytes, footer, group_rows })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -167,19 +176,69 @@ impl ParquetFile {
             None => ProjectionMask::all(),
         };
         let failed = |cause: &dyn std::fmt::Display| Error::damaged(&self.path, "Parquet", cause);
-        let chunks = self.load(&groups, &mask)?;
+        let chunks = Arc::new(self.load(&groups, &mask)?);
+        let memory_max = pages::memory_max(self.file_bytes);
+        let text_bytes =
+            self.text_bytes_of_a_row(&chunks, &groups, &mask, memory_max).map_err(|cause| failed(&cause))?;
+        // A text of a dictionary may stand in each of the rows that are decoded at once.
+        let batch_rows = (memory_max / text_bytes.max(1)).clamp(1, selected as u64) as usize;
+        let chunks = Arc::unwrap_or_clone(chunks);
         let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(chunks, self.footer.clone())
             .with_row_groups(groups)
             .with_projection(mask)
             .with_row_selection(RowSelection::from(selectors))
-            .with_batch_size(selected)
+            .with_batch_size(batch_rows)
             .build()
             .map_err(|cause| failed(&cause))?;
-        let mut batches = Vec::new();
+        let (mut batches, mut bytes): (Vec<RecordBatch>, u64) = (Vec::new(), 0);
         for batch in reader {
-            batches.push(batch.map_err(|cause| failed(&cause))?);
+            let batch = batch.map_err(|cause| failed(&cause))?;
+            bytes += batch.get_array_memory_size() as u64;
+            if bytes > memory_max.saturating_mul(2) {
+                return Err(failed(&"its rows take more memory than a file of this size can need"));
+            }
+            batches.push(batch);
+        }
+        // One batch, as what belongs together must not be cut.
+        if batches.len() > 1 {
+            let whole = arrow::compute::concat_batches(&batches[0].schema(), &batches);
+            batches = vec![whole.map_err(|cause| failed(&cause))?];
         }
         Ok(batches)
+    }
+
+    /// Checks that the pages of the given columns take no more than `memory_max`, and gives how long the texts of a row can be that lie in
+    /// dictionaries.
+    fn text_bytes_of_a_row(
+        &self,
+        chunks: &Arc<Chunks>,
+        groups: &[usize],
+        mask: &ProjectionMask,
+        memory_max: u64,
+    ) -> parquet::errors::Result<u64> {
+        let too_long = || {
+            ParquetError::General("its lists take more memory than a file of this size can need".to_string())
+        };
+        let mut longest = vec![0_u64; self.footer.parquet_schema().num_columns()];
+        let mut bytes = 0;
+        for group in groups {
+            let group = self.footer.metadata().row_group(*group);
+            for (leaf, column) in
+                group.columns().iter().enumerate().filter(|(leaf, _)| mask.leaf_included(*leaf))
+            {
+                let (begin, length) = column.byte_range();
+                let need =
+                    pages::need(column, &chunks.get_bytes(begin, length as usize)?, memory_max - bytes)?;
+                bytes += need.bytes;
+                let text = pages::longest_text(chunks, column, group.num_rows() as usize, &need)?;
+                if column.column_descr().max_rep_level() == 0 {
+                    longest[leaf] = longest[leaf].max(text);
+                } else if need.values.saturating_mul(text) > memory_max {
+                    return Err(too_long());
+                }
+            }
+        }
+        Ok(longest.iter().sum())
     }
 
     /// Reads the column chunks that a read will need, each at once, so that pages are then found in memory and two
@@ -210,6 +269,16 @@ fn unpanicked<T>(path: &Path, decode: impl FnOnce() -> Result<T>) -> Result<T> {
     outcome.unwrap_or_else(|_| Err(Error::damaged(path, "Parquet", "its contents contradict each other")))
 }
 
+/// The types of columns that a recording has. A footer may ask for others, some of which take memory that nothing in the file bounds.
+fn is_written(data_type: &DataType) -> bool {
+    match data_type {
+        DataType::List(of) => is_written(of.data_type()),
+        DataType::Struct(fields) => fields.iter().all(|field| is_written(field.data_type())),
+        DataType::Utf8 | DataType::Boolean => true,
+        other => other.is_integer() || matches!(other, DataType::Float64),
+    }
+}
+
 /// Checked before anything is allocated by what a footer says.
 fn lies_within(column: &ColumnChunkMetaData, file_bytes: u64) -> bool {
     let begin = column.dictionary_page_offset().unwrap_or_else(|| column.data_page_offset());
@@ -224,6 +293,7 @@ fn rows_max(column: &ColumnChunkMetaData) -> i64 {
         .saturating_mul(PAGE_ROWS as i64 + BATCH_ROWS as i64)
 }
 
+#[derive(Clone)]
 struct Chunks {
     /// Offset in the file, and what lies there; ascending.
     parts: Vec<(u64, Bytes)>,

@@ -193,3 +193,17 @@ proptest! {
         prop_assert!(read_all(folder.path()).unwrap_or(0) < 1001);
     }
 }
+
+#[test]
+fn a_recording_that_can_not_be_begun_leaves_no_folder() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("run");
+    let more_than_there_is = Options { reserve_bytes: 1 << 60, ..Options::default() };
+    assert!(Recorder::create(&dir, more_than_there_is.clone()).is_err());
+    assert!(!dir.exists());
+    // One that was there stays.
+    fs::create_dir(&dir).unwrap();
+    fs::write(dir.join("mine"), "mine").unwrap();
+    assert!(Recorder::create(&dir, more_than_there_is).is_err());
+    assert_eq!(fs::read_dir(&dir).unwrap().count(), 1);
+}

@@ -1,7 +1,7 @@
 //! One page over HTTP/1.1: `/metrics`. Every wait has a bound, and so has what a client may send.
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io::{ErrorKind, Read, Result as IoResult, Write};
+use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
@@ -13,8 +13,10 @@ use crate::openmetrics;
 
 const REQUEST_BYTES_MAX: usize = 8 << 10;
 /// A client that is slower is left.
-const CLIENT_TIME_MAX: Duration = Duration::from_secs(1);
-/// Between two looks whether it is to end.
+const CLIENT_TIME_MAX: Duration = Duration::from_secs(5);
+/// Clients at a time. For one more, the oldest is left.
+const CLIENTS_MAX: usize = 16;
+/// Between two looks whether there is something to do.
 const LOOK: Duration = Duration::from_millis(20);
 
 pub(crate) struct Endpoint {
@@ -29,11 +31,12 @@ impl Endpoint {
         let listener = TcpListener::bind(address).map_err(refused)?;
         listener.set_nonblocking(true).map_err(refused)?;
         let bound = listener.local_addr().map_err(refused)?;
+        let hosts = Hosts::new(address, bound);
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = stop.clone();
         let thread = std::thread::Builder::new()
             .name("openmetrics".to_string())
-            .spawn(move || serve(&listener, &latest, &stopped))
+            .spawn(move || serve(&listener, &latest, &hosts, &stopped))
             .map_err(Error::Thread)?;
         Ok(Endpoint { address: bound, stop, thread: Some(thread) })
     }
@@ -49,24 +52,126 @@ impl Drop for Endpoint {
     }
 }
 
-fn serve(listener: &TcpListener, latest: &Latest, stop: &AtomicBool) {
-    while !stop.load(Ordering::Relaxed) {
-        match listener.accept() {
-            // A client that goes away in mid-answer is its own affair.
-            Ok((client, _)) => drop(answer(client, latest)),
-            Err(_) => std::thread::sleep(LOOK),
-        }
+/// Names by which it may be asked for: a page of the web could else ask in a browser on this machine, by a name of its own for this address.
+struct Hosts {
+    /// As the user named it, as it is bound, and what every machine is to itself; without ports.
+    names: Vec<String>,
+    /// It listens at every address of the machine.
+    is_any_address: bool,
+}
+
+impl Hosts {
+    fn new(asked: &str, bound: SocketAddr) -> Hosts {
+        let own = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+        let mut names = vec![
+            without_port(asked),
+            bound.ip().to_string(),
+            "localhost".to_string(),
+            own.trim().to_string(),
+        ];
+        names.extend(["127.0.0.1".to_string(), "::1".to_string()]);
+        names.iter_mut().for_each(|name| name.make_ascii_lowercase());
+        Hosts { names, is_any_address: bound.ip().is_unspecified() }
+    }
+
+    fn is_known(&self, head: &str) -> bool {
+        let named = head.lines().filter_map(|line| line.split_once(':'));
+        let mut hosts =
+            named.filter(|(name, _)| name.eq_ignore_ascii_case("host")).map(|(_, value)| value.trim());
+        let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
+        let host = without_port(host).to_ascii_lowercase();
+        let is_own_address = self.is_any_address && host.parse::<IpAddr>().is_ok();
+        !host.is_empty() && (is_own_address || self.names.contains(&host))
     }
 }
 
-fn answer(mut client: TcpStream, latest: &Latest) -> std::io::Result<()> {
-    client.set_nonblocking(false)?;
-    client.set_write_timeout(Some(CLIENT_TIME_MAX))?;
-    let Some(head) = head(&mut client)? else { return Ok(()) };
+/// The name in `name:port`, `[address]:port` or `name`.
+fn without_port(host: &str) -> String {
+    match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((address, _)) => address.to_string(),
+        None => host.rsplit_once(':').map_or(host, |(name, _)| name).to_string(),
+    }
+}
+
+/// One who asks: first what came is read, then what is to be answered is written.
+struct Client {
+    stream: TcpStream,
+    until: Instant,
+    asked: Vec<u8>,
+    /// What is left to be written; `None` while it asks.
+    answer: Option<Vec<u8>>,
+}
+
+fn serve(listener: &TcpListener, latest: &Latest, hosts: &Hosts, stop: &AtomicBool) {
+    let mut clients: Vec<Client> = Vec::new();
+    while !stop.load(Ordering::Relaxed) {
+        while let Ok((stream, _)) = listener.accept() {
+            if stream.set_nonblocking(true).is_err() {
+                continue;
+            }
+            if clients.len() >= CLIENTS_MAX {
+                clients.remove(0);
+            }
+            let until = Instant::now() + CLIENT_TIME_MAX;
+            clients.push(Client { stream, until, asked: Vec::new(), answer: None });
+        }
+        // A client that goes away in mid-answer is its own affair.
+        clients.retain_mut(|client| {
+            client.until > Instant::now() && client.go_on(latest, hosts).unwrap_or(false)
+        });
+        std::thread::sleep(LOOK);
+    }
+}
+
+impl Client {
+    /// Reads and writes what is possible now; whether there is more to do.
+    fn go_on(&mut self, latest: &Latest, hosts: &Hosts) -> IoResult<bool> {
+        let mut buffer = [0_u8; 1024];
+        while self.answer.is_none() {
+            if let Some(head) = self.head() {
+                self.answer = Some(answer(&head, latest, hosts));
+                break;
+            }
+            if self.asked.len() > REQUEST_BYTES_MAX {
+                return Ok(false);
+            }
+            match self.stream.read(&mut buffer) {
+                Ok(0) => return Ok(false),
+                Ok(count) => self.asked.extend_from_slice(&buffer[..count]),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(true),
+                Err(error) => return Err(error),
+            }
+        }
+        let Some(left) = &mut self.answer else { return Ok(true) };
+        while !left.is_empty() {
+            match self.stream.write(left) {
+                Ok(0) => return Ok(false),
+                Ok(count) => drop(left.drain(..count)),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(true),
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(false)
+    }
+
+    /// What it asks, once that is whole.
+    fn head(&self) -> Option<String> {
+        let is_whole = self.asked.windows(4).any(|four| four == b"\r\n\r\n");
+        is_whole.then(|| String::from_utf8_lossy(&self.asked).into_owned())
+    }
+}
+
+fn answer(head: &str, latest: &Latest, hosts: &Hosts) -> Vec<u8> {
     let mut words = head.lines().next().unwrap_or_default().split(' ');
     let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
     let path = path.split('?').next().unwrap_or_default();
     let (status, kind, body) = match (method, path) {
+        _ if !hosts.is_known(head) => (
+            "403 Forbidden",
+            "text/plain",
+            "ask by this machine's address or name, or name another one with --openmetrics NAME:PORT\n"
+                .to_string(),
+        ),
         ("GET" | "HEAD", "/metrics") => (
             "200 OK",
             "application/openmetrics-text; version=1.0.0; charset=utf-8",
@@ -76,31 +181,65 @@ fn answer(mut client: TcpStream, latest: &Latest) -> std::io::Result<()> {
         _ => ("405 Method Not Allowed", "text/plain", "ask with GET\n".to_string()),
     };
     let length = body.len();
-    let answered = format!(
+    let mut answer = format!(
         "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
     );
-    client.write_all(answered.as_bytes())?;
     if method != "HEAD" {
-        client.write_all(body.as_bytes())?;
+        answer.push_str(&body);
     }
-    client.flush()
+    answer.into_bytes()
 }
 
-/// What a client asks; `None` where it does not end within its bounds.
-fn head(client: &mut TcpStream) -> std::io::Result<Option<String>> {
-    let until = Instant::now() + CLIENT_TIME_MAX;
-    let mut bytes = Vec::new();
-    let mut buffer = [0_u8; 1024];
-    while !bytes.windows(4).any(|four| four == b"\r\n\r\n") {
-        let left = until.saturating_duration_since(Instant::now());
-        if left.is_zero() || bytes.len() > REQUEST_BYTES_MAX {
-            return Ok(None);
-        }
-        client.set_read_timeout(Some(left))?;
-        match client.read(&mut buffer)? {
-            0 => return Ok(None),
-            count => bytes.extend_from_slice(&buffer[..count]),
-        }
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ask(endpoint: &Endpoint, request: &str) -> String {
+        let mut client = TcpStream::connect(endpoint.address).unwrap();
+        client.set_read_timeout(Some(CLIENT_TIME_MAX)).unwrap();
+        client.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        let _ = client.read_to_string(&mut answer);
+        answer
     }
-    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+
+    #[test]
+    fn silent_clients_keep_nobody_from_an_answer() {
+        let endpoint = Endpoint::start("127.0.0.1:0", Arc::default()).unwrap();
+        let silent: Vec<_> = (0..60).map(|_| TcpStream::connect(endpoint.address).unwrap()).collect();
+        let begin = Instant::now();
+        let answer = ask(&endpoint, "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        assert!(begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
+        // The oldest were left.
+        silent[0].set_read_timeout(Some(CLIENT_TIME_MAX)).unwrap();
+        assert_eq!((&silent[0]).read(&mut [0]).unwrap_or(0), 0);
+    }
+
+    #[test]
+    fn only_who_asks_by_a_name_of_this_machine_is_answered() {
+        let endpoint = Endpoint::start("127.0.0.1:0", Arc::default()).unwrap();
+        let port = endpoint.address.port();
+        let status = |host: &str| {
+            ask(&endpoint, &format!("GET /metrics HTTP/1.1\r\n{host}\r\n\r\n"))[9..12].to_string()
+        };
+        for host in ["Host: localhost", "host: 127.0.0.1:1", "Host: [::1]:9104", "HOST: LOCALHOST:80"] {
+            assert_eq!(status(host), "200", "{host}");
+        }
+        let attacks = [
+            "Host: evil.example",
+            "Accept: */*",
+            "Host: localhost\r\nHost: evil.example",
+            "Host: 10.0.0.1",
+            "Host:",
+        ];
+        for host in attacks {
+            assert_eq!(status(host), "403", "{host}");
+        }
+        assert_eq!(status(&format!("Host: localhost.evil.example:{port}")), "403");
+        let any = Hosts::new("db1.example:9104", "0.0.0.0:9104".parse().unwrap());
+        let is_known = |host: &str| any.is_known(&format!("GET / HTTP/1.1\r\nHost: {host}\r\n"));
+        assert!(is_known("10.0.0.1:9104") && is_known("db1.example") && is_known("[fe80::1]:9104"));
+        assert!(!is_known("db1.evil.example"));
+    }
 }

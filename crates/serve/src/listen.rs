@@ -7,18 +7,20 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+mod heard;
+
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 
 use crate::access::{Access, Token};
 use crate::api::{self, Site};
 use crate::error::Error;
 use crate::live::LiveServer;
+use heard::{Heard, Open};
 
-/// Connections at a time; a browser opens six a page.
+/// Connections at a time; a browser opens six a page. For one more, the one that was silent longest is closed.
 const CONNECTIONS_MAX: usize = 256;
 /// How long a client may take to send the head of a request, and to be silent between two.
 const HEAD_WITHIN: Duration = Duration::from_secs(20);
@@ -102,24 +104,25 @@ impl Server {
     /// None at present: what can't be answered is told to whoever asked.
     pub async fn run(self, stop: impl Future<Output = ()>) -> Result<(), Error> {
         let service = api::router(Arc::clone(&self.site));
-        let connections = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+        let mut open = Open::new(CONNECTIONS_MAX);
         tokio::pin!(stop);
         loop {
             let accepted = tokio::select! {
                 () = &mut stop => break,
-                accepted = self.accept(&connections) => accepted,
+                accepted = self.accept() => accepted,
             };
-            let (stream, permit) = accepted;
+            let stream = Heard::new(accepted);
+            let heard = stream.clock();
             let service = service.clone();
-            tokio::spawn(async move {
+            let task = tokio::spawn(async move {
                 let mut http = http1::Builder::new();
                 http.timer(TokioTimer::new()).header_read_timeout(HEAD_WITHIN);
                 let connection =
                     http.serve_connection(TokioIo::new(stream), TowerToHyperService::new(service));
                 // A client that goes away in the middle of an answer is no news.
                 let _ = tokio::time::timeout(CONNECTION_AT_MOST, connection).await;
-                drop(permit);
             });
+            open.add(task.abort_handle(), heard);
         }
         // Only what is being computed is waited for: connections that are merely kept open are not.
         let _ = tokio::time::timeout(STOP_WITHIN, self.site.until_idle()).await;
@@ -129,15 +132,13 @@ impl Server {
         Ok(())
     }
 
-    async fn accept(&self, connections: &Arc<Semaphore>) -> (TcpStream, tokio::sync::OwnedSemaphorePermit) {
+    async fn accept(&self) -> TcpStream {
         loop {
-            // The semaphore is never closed.
-            let Ok(permit) = Arc::clone(connections).acquire_owned().await else { continue };
             match self.listener.accept().await {
                 Ok((stream, _)) => {
                     // Answers are small and waited for.
                     let _ = stream.set_nodelay(true);
-                    return (stream, permit);
+                    return stream;
                 }
                 Err(_) => tokio::time::sleep(PAUSE).await,
             }

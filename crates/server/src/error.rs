@@ -12,6 +12,13 @@ pub enum Error {
     #[error("{0}")]
     Dsn(String),
 
+    /// A password of the command line that could not be overwritten there.
+    #[error(
+        "process lists would show the password of this command line as long as whyso runs, as it can't be overwritten there: give it in MYSQL_PWD or \
+         ~/.my.cnf instead"
+    )]
+    PasswordVisible,
+
     /// Nothing answers, or what answers is no server.
     #[error("cannot reach the server at {endpoint}: {why}")]
     Unreachable { endpoint: String, why: String },
@@ -62,6 +69,11 @@ pub enum Error {
     #[error("the knob '{name}' does not take the value '{value}': {why}")]
     KnobValue { name: String, value: String, why: String },
 
+    #[error(
+        "the user may not set the knob '{name}': grant SYSTEM_VARIABLES_ADMIN or SUPER; the server says: {server_says}"
+    )]
+    KnobPrivilege { name: String, server_says: String },
+
     /// What was asked of the Performance Schema can't be had of this server, or not by this user.
     #[error("{0}")]
     PerformanceSchema(String),
@@ -93,9 +105,11 @@ impl Error {
         matches!(
             self,
             Error::Dsn(_)
+                | Error::PasswordVisible
                 | Error::UnknownKnob { .. }
                 | Error::ReadOnlyKnob { .. }
                 | Error::KnobValue { .. }
+                | Error::KnobPrivilege { .. }
                 | Error::PerformanceSchema(_)
                 | Error::Cpus(_)
                 | Error::BuildName(_)

@@ -38,7 +38,7 @@ pub mod schema;
 pub mod snapshot;
 pub mod throwaway;
 
-pub use argv::overwrite_in_arguments;
+pub use argv::{Arguments, take_arguments};
 pub use cpus::CpuSet;
 pub use dataset::Dataset;
 pub use dsn::Dsn;

@@ -32,19 +32,34 @@ fn is_client(word: &str) -> bool {
     CLIENTS.contains(&name)
 }
 
+fn begins_with_dsn(argument: &str) -> bool {
+    ["--dsn=", "mysql://", "mariadb://"].iter().any(|beginning| argument.starts_with(beginning))
+}
+
 /// The arguments of a program, without passwords.
 pub fn arguments(arguments: impl Iterator<Item = String>) -> Vec<String> {
     let (mut kept, mut is_value_of_secret, mut is_for_client) = (Vec::new(), false, false);
+    let mut is_dsn = false;
     for argument in arguments {
         let is_option = argument.starts_with('-');
+        if std::mem::replace(&mut is_dsn, argument == "--dsn") || begins_with_dsn(&argument) {
+            // As a whole: a password may hold a space.
+            kept.push(dsn::mask(&argument));
+            continue;
+        }
         if std::mem::take(&mut is_value_of_secret) && !is_option {
             kept.push(HIDDEN.to_string());
             continue;
         }
         is_for_client |= is_client(&argument);
         is_value_of_secret = is_option && !argument.contains('=') && is_secret_name(&argument);
-        kept.push(match argument.strip_prefix("-p") {
-            Some(value) if is_for_client && !value.is_empty() => format!("-p{HIDDEN}"),
+        let named = argument.split_once('=').filter(|(name, _)| !name.contains(char::is_whitespace));
+        kept.push(match (argument.strip_prefix("-p"), named) {
+            (Some(value), _) if is_for_client && !value.is_empty() => format!("-p{HIDDEN}"),
+            // As a whole, too.
+            (_, Some((name, value))) if is_secret_name(name) && !value.is_empty() => {
+                format!("{name}={HIDDEN}")
+            }
             _ => text(&argument),
         });
     }

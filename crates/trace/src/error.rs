@@ -10,8 +10,8 @@ pub enum Error {
     NoBtf,
     /// The rights are missing.
     #[error(
-        "loading the tracer's programs is not allowed: run as root, or grant the program CAP_BPF, CAP_PERFMON and \
-         CAP_SYS_PTRACE (as root: setcap cap_bpf,cap_perfmon,cap_sys_ptrace+ep {})",
+        "loading the tracer's programs is not allowed, which takes CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE: run as root, or run once as root \
+         {} setup-tracing, which makes a copy of it that may trace",
         own_path()
     )]
     NotAllowed,

@@ -9,8 +9,6 @@ use whyso_lab::{Error, RelayWanted};
 use whyso_record::data::{Kind, Value};
 use whyso_watch::AddOn;
 
-use crate::given::hide_passwords;
-
 /// Sources of the user's own, and where samples go beside the recording.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Beside the recording")]
@@ -80,7 +78,7 @@ pub(crate) enum AddOnCommand {
 }
 
 pub(crate) fn run(args: &AddOnArgs) -> Result<ExitCode> {
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::out::stdout();
     match &args.command {
         AddOnCommand::List => {
             for (name, title) in whyso_watch::shipped_add_ons() {
@@ -88,7 +86,6 @@ pub(crate) fn run(args: &AddOnArgs) -> Result<ExitCode> {
             }
         }
         AddOnCommand::Check { add_on, dsn } => {
-            hide_passwords(dsn.as_slice());
             let addon = AddOn::find(add_on).map_err(Error::Plan)?;
             let server = dsn.as_deref().map(whyso_server::Dsn::resolve).transpose()?.map(|dsn| dsn.opts());
             let (values, said) = whyso_watch::check_add_on(&addon, server).map_err(Error::Failed)?;

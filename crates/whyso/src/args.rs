@@ -67,6 +67,8 @@ pub(crate) enum Command {
     Note(crate::note::NoteArgs),
     /// Say whether this machine is fit to measure on, and what can be watched here
     Doctor,
+    /// Let the members of one group trace without root, by a copy of this program with three capabilities
+    SetupTracing(crate::setup_tracing::SetupTracingArgs),
     /// Draw the report of a recorded run again, as HTML, Markdown, SVG or JSON
     Report(ReportArgs),
     /// Say where the time of a recorded run's transactions went, and why the server does not go faster

@@ -43,7 +43,7 @@ fn output(path: Option<&Path>) -> Result<Box<dyn Write>> {
             let file = File::create(path).with_context(|| format!("can't write {}", path.display()))?;
             Box::new(BufWriter::new(file))
         }
-        None => Box::new(BufWriter::new(std::io::stdout())),
+        None => Box::new(BufWriter::new(crate::out::data())),
     })
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode> {
     }
     out.flush()?;
     if let (Some(path), None) = (target, &args.output) {
-        writeln!(std::io::stdout(), "{}", path.display())?;
+        writeln!(crate::out::stdout(), "{}", path.display())?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -121,7 +121,7 @@ fn other_of(args: &ReportArgs, recording: &Recording) -> Result<Option<Recording
 pub(crate) fn why(args: &WhyArgs) -> Result<ExitCode> {
     let (recording, _) = open(&args.run, &args.runs)?;
     let explanation = whyso_lab::explain_at(&recording, args.users, &args.without)?;
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::out::stdout();
     if args.json {
         let object = whyso_report::why_json(recording.run(), &explanation);
         writeln!(out, "{}", serde_json::to_string_pretty(&object)?)?;
@@ -227,11 +227,11 @@ pub(crate) fn snapshots(args: SnapshotsArgs) -> Result<ExitCode> {
     match args.command.unwrap_or(SnapshotsCommand::List) {
         SnapshotsCommand::List => {
             if snapshots.is_empty() {
-                writeln!(std::io::stdout(), "no snapshots: a run on a throw-away server makes one")?;
+                writeln!(crate::out::stdout(), "no snapshots: a run on a throw-away server makes one")?;
             }
             for snapshot in snapshots {
                 writeln!(
-                    std::io::stdout(),
+                    crate::out::stdout(),
                     "{}  {:>9}  {} tables of {} rows, {}",
                     snapshot.key,
                     whyso_report::number::bytes(snapshot.bytes),
@@ -248,7 +248,7 @@ pub(crate) fn snapshots(args: SnapshotsArgs) -> Result<ExitCode> {
             }
             for snapshot in chosen {
                 store.remove(&snapshot.key)?;
-                writeln!(std::io::stdout(), "removed {}", snapshot.key)?;
+                writeln!(crate::out::stdout(), "removed {}", snapshot.key)?;
             }
         }
     }

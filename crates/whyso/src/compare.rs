@@ -114,7 +114,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
         true => compare_windows(&first.stretches()?, &second.stretches()?, by)?,
         false => whyso_lab::compare(&first.recordings, &second.recordings, by)?,
     };
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::out::stdout();
     if args.json {
         writeln!(out, "{}", serde_json::to_string_pretty(&compared)?)?;
     } else if args.markdown {
@@ -141,7 +141,7 @@ pub(crate) fn history(args: &HistoryArgs) -> Result<ExitCode> {
         }
     }
     let found = whyso_lab::history(&runs, args.users, args.metric, args.matters)?;
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::out::stdout();
     if args.json {
         writeln!(out, "{}", serde_json::to_string_pretty(&found)?)?;
     } else {

@@ -1,7 +1,9 @@
 //! What `run` and `load` have in common between what was typed and a plan.
 
+use std::ffi::OsString;
 use std::io::IsTerminal;
 use std::path::Path;
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
@@ -29,13 +31,6 @@ pub(crate) fn take_ctrl_c() -> Result<&'static Stop> {
     })
     .context("can't take Ctrl-C")?;
     Ok(&STOP)
-}
-
-/// A process list shows the command line to everyone. To be called before anything that takes time.
-pub(crate) fn hide_passwords(dsns: &[String]) {
-    for password in dsns.iter().filter_map(|dsn| whyso_server::dsn::password_as_typed(dsn)) {
-        whyso_server::overwrite_in_arguments(password);
-    }
 }
 
 /// A workload by its name, or a file of SQL.
@@ -120,7 +115,16 @@ pub(crate) fn ask_password(question: &str) -> Option<String> {
     rpassword::prompt_password(format!("{question}: ")).ok()
 }
 
-/// The command line as it may be recorded. An argument need not be UTF-8.
+/// Without passwords. The process's own arguments are overwritten in part.
+static COMMAND_LINE: OnceLock<Vec<String>> = OnceLock::new();
+
+/// Keeps the command line as it may be recorded. An argument need not be UTF-8.
+pub(crate) fn keep_command_line(arguments: &[OsString]) {
+    let arguments = arguments.iter().map(|one| one.to_string_lossy().into_owned());
+    COMMAND_LINE.get_or_init(|| whyso_lab::masked_command_line(arguments));
+}
+
+/// The command line as it may be recorded.
 pub(crate) fn command_line() -> Vec<String> {
-    whyso_lab::masked_command_line(std::env::args_os().map(|one| one.to_string_lossy().into_owned()))
+    COMMAND_LINE.get().cloned().unwrap_or_default()
 }

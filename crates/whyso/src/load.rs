@@ -11,8 +11,8 @@ use whyso_report::load::LoadResult;
 
 use crate::args::LoadArgs;
 use crate::given::{
-    OPEN_USERS, arrivals, ask_password, hide_passwords, knobs, seconds, source, take_ctrl_c, think,
-    throw_away, tuning, workload_options,
+    OPEN_USERS, arrivals, ask_password, knobs, seconds, source, take_ctrl_c, think, throw_away, tuning,
+    workload_options,
 };
 use crate::load_args::PlacementArg;
 use crate::load_view::{LoadView, Shown};
@@ -26,10 +26,9 @@ const WARMUP_SECONDS_A_ROUND: f64 = 1.0;
 const DAY_SECONDS: f64 = 86_400.0;
 
 pub(crate) fn run(args: LoadArgs) -> Result<ExitCode> {
-    hide_passwords(&args.server.dsn);
     let plan = plan(&args)?;
     if args.describe {
-        write!(std::io::stdout(), "{}", describe(&plan)?)?;
+        write!(crate::out::stdout(), "{}", describe(&plan)?)?;
         return Ok(ExitCode::SUCCESS);
     }
     let view = LoadView::new(&args.output, shown(&plan))?;
@@ -67,7 +66,7 @@ fn print(args: &LoadArgs, view: &LoadView, outcome: LoadOutcome) -> Result<()> {
     };
     if args.output.json {
         let object = whyso_report::load::load_json(&result);
-        writeln!(std::io::stdout(), "{}", serde_json::to_string_pretty(&object)?)?;
+        writeln!(crate::out::stdout(), "{}", serde_json::to_string_pretty(&object)?)?;
     } else {
         view.print_end(&result)?;
     }

@@ -103,7 +103,7 @@ impl LoadView {
     /// Where standard output is gone.
     pub(crate) fn print_end(&self, result: &LoadResult) -> Result<()> {
         let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut out = std::io::stdout();
+        let mut out = crate::out::stdout();
         if state.lines.is_some() {
             writeln!(out, "\n{}", self.table.header())?;
             for (level, verdict) in &result.levels {
@@ -137,7 +137,9 @@ impl LoadView {
 
     /// Draws a line in the place of the one before; `is_final`: and leaves it there.
     fn draw(&self, state: &mut State, line: &str, is_final: bool) {
-        let mut out = std::io::stdout().lock();
+        // The line of before is cleared by a sequence of our own.
+        let mut out = crate::out::own();
+        let line = crate::out::shown(line);
         let mut text = String::new();
         if !state.header_printed {
             text.push_str(&format!("{}\n", self.table.header()));
@@ -236,7 +238,7 @@ impl LoadView {
                 if self.json {
                     say!("{line}");
                 } else {
-                    let _ = writeln!(std::io::stdout(), "{line}");
+                    let _ = writeln!(crate::out::stdout(), "{line}");
                 }
             }
         }

@@ -12,7 +12,7 @@ use whyso_report::LocksNowOf;
 use crate::FAILED;
 use crate::choice_args::{Chosen, WindowArgs, chosen};
 use crate::commands::open;
-use crate::given::{ask_password, hide_passwords};
+use crate::given::ask_password;
 
 #[derive(Args, Debug)]
 pub(crate) struct LocksArgs {
@@ -40,7 +40,6 @@ pub(crate) fn locks(args: &LocksArgs) -> Result<ExitCode> {
     let (text, object) = match (&args.run, &args.dsn) {
         (Some(run), None) => of_run(args, run)?,
         (None, Some(dsn)) => {
-            hide_passwords(std::slice::from_ref(dsn));
             let found = whyso_lab::locks_now(dsn, &ask_password)?;
             let of = LocksNowOf {
                 at: &found.at,
@@ -55,7 +54,7 @@ pub(crate) fn locks(args: &LocksArgs) -> Result<ExitCode> {
         }
         _ => bail!(Error::Plan("give a recorded run, or a server with --dsn".to_string())),
     };
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::out::stdout();
     match args.json {
         true => writeln!(out, "{}", serde_json::to_string_pretty(&object)?)?,
         false => write!(out, "{text}")?,

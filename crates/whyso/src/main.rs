@@ -18,6 +18,7 @@ mod load_args;
 mod load_view;
 mod locks;
 mod note;
+mod out;
 mod pfs;
 mod pfs_args;
 mod plot;
@@ -31,6 +32,7 @@ mod runs;
 mod serve;
 mod server;
 mod server_show;
+mod setup_tracing;
 mod source;
 mod stacks;
 mod statements;
@@ -56,7 +58,10 @@ const WRONG_USE: u8 = 2;
 const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match parsed() {
+        Ok(cli) => cli,
+        Err(status) => return status,
+    };
     let done = match cli.command {
         Command::Run(args) => run::run(*args),
         Command::Load(args) => load::run(*args),
@@ -73,6 +78,7 @@ fn main() -> ExitCode {
         Command::Pfs(args) => pfs::pfs(&args),
         Command::Note(args) => note::note(&args),
         Command::Doctor => record::doctor(),
+        Command::SetupTracing(args) => setup_tracing::run(&args),
         Command::Report(args) => commands::report(&args),
         Command::Why(args) => commands::why(&args),
         Command::Functions(args) => profile::show_functions(&args),
@@ -91,15 +97,54 @@ fn main() -> ExitCode {
         Command::Server(args) => server::run(args),
         Command::Snapshots(args) => commands::snapshots(args),
     };
-    match done {
+    match done.and_then(|status| Ok(out::finish().map(|()| status)?)) {
         Ok(status) => status,
         // Whoever read our output has seen enough: no failure.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            say!("whyso: {error:#}");
+            say!("whyso: {}", in_words(&error));
             ExitCode::from(status_of(&error))
         }
     }
+}
+
+/// The command line, once process lists do not show its passwords any more.
+fn parsed() -> Result<Cli, ExitCode> {
+    let whyso_server::Arguments { given, passwords } = match whyso_server::take_arguments() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            say!("whyso: {error}");
+            return Err(ExitCode::from(WRONG_USE));
+        }
+    };
+    if !passwords.is_empty() {
+        say!(
+            "whyso: warning: others may have seen the password of this command line for a moment: MYSQL_PWD or ~/.my.cnf keep it from them"
+        );
+    }
+    given::keep_command_line(&given);
+    Cli::try_parse_from(given).map_err(|error| {
+        if passwords.is_empty() {
+            error.exit();
+        }
+        // What can't be understood is quoted.
+        let masked = |text: String, password: &String| text.replace(password, "***");
+        say_part!("{}", passwords.iter().fold(error.render().to_string(), masked));
+        ExitCode::from(if error.use_stderr() { WRONG_USE } else { 0 })
+    })
+}
+
+/// An error and its causes; a cause that an error quotes itself is not repeated.
+fn in_words(error: &anyhow::Error) -> String {
+    let mut words = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if words.is_empty() {
+            words = cause;
+        } else if !words.contains(&cause) {
+            words = format!("{words}: {cause}");
+        }
+    }
+    words
 }
 
 fn status_of(error: &anyhow::Error) -> u8 {

@@ -36,7 +36,7 @@ pub(crate) fn note(args: &NoteArgs) -> Result<ExitCode> {
     }
     let Some(run) = &args.run else {
         let id = whyso_lab::note_now(&args.runs, &args.text)?;
-        writeln!(std::io::stdout(), "noted on the run {id}, now")?;
+        writeln!(crate::out::stdout(), "noted on the run {id}, now")?;
         return Ok(ExitCode::SUCCESS);
     };
     let (recording, _) = open(run, &args.runs)?;
@@ -49,6 +49,6 @@ pub(crate) fn note(args: &NoteArgs) -> Result<ExitCode> {
     };
     let origin_ns = whyso_report::origin_ns(recording.run(), &recording.load(None)?);
     whyso_lab::note_on(&recording, at_s.map(|seconds| origin_ns + (seconds * 1e9) as i64), &args.text)?;
-    writeln!(std::io::stdout(), "noted on the run {}", recording.run().id)?;
+    writeln!(crate::out::stdout(), "noted on the run {}", recording.run().id)?;
     Ok(ExitCode::SUCCESS)
 }

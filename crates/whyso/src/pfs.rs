@@ -88,7 +88,7 @@ pub(crate) fn pfs(args: &PfsArgs) -> Result<ExitCode> {
         None => (args.run.as_path(), args.view.as_str()),
     };
     let (recording, _) = open(run, &args.runs)?;
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::out::stdout();
     if args.list {
         for view in VIEWS {
             let has = recording.series().iter().any(|one| one.key.source == view.source);

@@ -64,7 +64,7 @@ pub(crate) fn plot(args: &PlotArgs) -> Result<ExitCode> {
         Some(path) => {
             std::fs::write(path, picture).with_context(|| format!("can't write {}", path.display()))?
         }
-        None => std::io::stdout().lock().write_all(picture.as_bytes())?,
+        None => crate::out::data().write_all(picture.as_bytes())?,
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -250,6 +250,6 @@ pub(crate) fn print_object(object: &Value) -> Result<ExitCode> {
 }
 
 pub(crate) fn print_text(text: &str) -> Result<ExitCode> {
-    std::io::stdout().lock().write_all(text.as_bytes())?;
+    crate::out::stdout().write_all(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }

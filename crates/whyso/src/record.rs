@@ -9,14 +9,13 @@ use whyso_lab::doctor::Verdict;
 use whyso_lab::{RecordPlan, ServerPlan};
 
 use crate::args::RecordArgs;
-use crate::given::{ask_password, hide_passwords, take_ctrl_c};
+use crate::given::{ask_password, take_ctrl_c};
 use crate::progress::Bars;
 use crate::run::{Explained, explained, print_cost_of_sql_trace, print_json};
 use crate::stacks::named;
 use crate::{FAILED, INTERRUPTED};
 
 pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
-    hide_passwords(args.dsn.as_slice());
     let plan = RecordPlan {
         of: named(args.dsn.as_ref(), args.process.as_ref())?,
         length: args.length.map(|length| length.0),
@@ -35,7 +34,7 @@ pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
     };
     if let (Some(wanted), Some(dsn), true) = (&plan.pfs, &args.dsn, args.pfs.dry_run) {
         let server = ServerPlan::Dsn { dsn: dsn.clone(), set: Vec::new() };
-        writeln!(std::io::stdout(), "{}", whyso_lab::pfs_dry_run(wanted, &server, &ask_password)?)?;
+        writeln!(crate::out::stdout(), "{}", whyso_lab::pfs_dry_run(wanted, &server, &ask_password)?)?;
         return Ok(ExitCode::SUCCESS);
     }
     let stop = take_ctrl_c()?;
@@ -45,7 +44,7 @@ pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
     let outcome = outcome?;
 
     let Explained { recording, explanation, report, written } = explained(&outcome.path)?;
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::out::stdout();
     if args.json {
         print_json(&mut out, &outcome.path, &recording, &explanation)?;
     } else {
@@ -68,7 +67,7 @@ pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
 
 pub(crate) fn doctor() -> Result<ExitCode> {
     let checks = whyso_lab::doctor::doctor();
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::out::stdout();
     for check in &checks {
         let mark = match check.verdict {
             Verdict::Good => "ok",

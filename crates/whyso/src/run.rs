@@ -12,8 +12,8 @@ use whyso_record::Recording;
 
 use crate::args::RunArgs;
 use crate::given::{
-    OPEN_USERS, arrivals, ask_password, hide_passwords, knobs, seconds, source, take_ctrl_c, think,
-    throw_away, tuning, workload_options,
+    OPEN_USERS, arrivals, ask_password, knobs, seconds, source, take_ctrl_c, think, throw_away, tuning,
+    workload_options,
 };
 use crate::progress::Bars;
 use crate::{FAILED, INTERRUPTED};
@@ -22,14 +22,13 @@ use crate::{FAILED, INTERRUPTED};
 const SWEEP_USERS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 
 pub(crate) fn run(args: RunArgs) -> Result<ExitCode> {
-    hide_passwords(&args.server.dsn);
     let plan = plan(&args)?;
     if args.describe {
-        write!(std::io::stdout(), "{}", whyso_lab::describe(&plan)?)?;
+        write!(crate::out::stdout(), "{}", whyso_lab::describe(&plan)?)?;
         return Ok(ExitCode::SUCCESS);
     }
     if let (Some(wanted), true) = (&plan.pfs, args.pfs.dry_run) {
-        writeln!(std::io::stdout(), "{}", whyso_lab::pfs_dry_run(wanted, &plan.server, &ask_password)?)?;
+        writeln!(crate::out::stdout(), "{}", whyso_lab::pfs_dry_run(wanted, &plan.server, &ask_password)?)?;
         return Ok(ExitCode::SUCCESS);
     }
     let stop = take_ctrl_c()?;
@@ -40,7 +39,7 @@ pub(crate) fn run(args: RunArgs) -> Result<ExitCode> {
     let outcome = outcome?;
 
     let Explained { recording, explanation, report, written } = explained(&outcome.path)?;
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::out::stdout();
     if args.json {
         print_json(&mut out, &outcome.path, &recording, &explanation)?;
     } else {

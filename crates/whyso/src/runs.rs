@@ -78,7 +78,7 @@ pub(crate) fn runs(args: &RunsArgs) -> Result<ExitCode> {
 
 fn list(args: &RunsArgs) -> Result<ExitCode> {
     let runs = whyso_record::list_runs(&args.runs)?;
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::out::stdout();
     if args.json {
         let ids: Vec<_> = runs
             .iter()
@@ -215,7 +215,7 @@ fn import(args: &RunsArgs, file: &Path) -> Result<ExitCode> {
 }
 
 fn tell(args: &RunsArgs, object: serde_json::Value, words: impl FnOnce() -> String) -> Result<ExitCode> {
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::out::stdout();
     match args.json {
         true => writeln!(out, "{}", serde_json::to_string_pretty(&object)?)?,
         false => writeln!(out, "{}", words())?,

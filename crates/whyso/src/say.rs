@@ -5,12 +5,12 @@ use std::io::Write;
 
 /// A line.
 pub(crate) fn line(text: Arguments) {
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
+    let _ = writeln!(crate::out::Escaping::new(std::io::stderr().lock()), "{text}");
 }
 
 /// Text without an end of line, such as a question.
 pub(crate) fn part(text: Arguments) {
-    let mut out = std::io::stderr().lock();
+    let mut out = crate::out::Escaping::new(std::io::stderr().lock());
     let _ = write!(out, "{text}");
     let _ = out.flush();
 }

@@ -62,7 +62,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<ExitCode> {
                 server.address()
             );
         }
-        let mut out = std::io::stdout().lock();
+        let mut out = crate::out::stdout();
         writeln!(out, "{}", server.url_with(&token))?;
         out.flush()?;
         drop(out);

@@ -12,7 +12,7 @@ use whyso_server::builds::{self, Listed, Manifest, Progress};
 use whyso_server::throwaway::{self, Kept, Stopped};
 use whyso_server::{StartSpec, ThrowAway};
 
-use crate::given::{ask_password, hide_passwords};
+use crate::given::ask_password;
 
 /// What a server that was started without a name is called.
 const OWN: &str = "own";
@@ -95,7 +95,7 @@ pub(crate) fn run(args: BuildsArgs) -> Result<ExitCode> {
         BuildsCommand::Add { name, folder } => {
             let manifest = builds::add(&name, &folder).map_err(Error::Server)?;
             writeln!(
-                std::io::stdout(),
+                crate::out::stdout(),
                 "{name}: {} {}, {}",
                 manifest.flavor,
                 manifest.version,
@@ -105,7 +105,7 @@ pub(crate) fn run(args: BuildsArgs) -> Result<ExitCode> {
         BuildsCommand::Remove { name } => {
             let removed = builds::remove(&name).map_err(Error::Server)?;
             writeln!(
-                std::io::stdout(),
+                crate::out::stdout(),
                 "{}",
                 if removed { format!("removed {name}") } else { format!("{name} was not here") }
             )?;
@@ -120,7 +120,7 @@ pub(crate) fn run(args: BuildsArgs) -> Result<ExitCode> {
 fn list(json: bool) -> Result<()> {
     let listed = builds::list().map_err(Error::Server)?;
     let kept = throwaway::kept().map_err(Error::Server)?;
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::out::stdout();
     if json {
         let builds: Vec<_> = listed.iter().map(build_object).collect();
         let started: Vec<_> = kept
@@ -226,7 +226,7 @@ fn fetch(name: &str) -> Result<()> {
     bar.finish_and_clear();
     let manifest = fetched.map_err(Error::Server)?;
     writeln!(
-        std::io::stdout(),
+        crate::out::stdout(),
         "{name}: {} {}, {}, in {}",
         manifest.flavor,
         manifest.version,
@@ -248,18 +248,17 @@ fn start(build: Option<PathBuf>, name: Option<String>, set: &[String]) -> Result
     spec.connections = CONNECTIONS;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let kept = runtime.block_on(ThrowAway::start_kept(spec, &name)).map_err(Error::Server)?;
-    writeln!(std::io::stdout(), "{}", kept_line(&kept))?;
+    writeln!(crate::out::stdout(), "{}", kept_line(&kept))?;
     Ok(())
 }
 
 fn undo(dsn: String) -> Result<()> {
-    hide_passwords(std::slice::from_ref(&dsn));
     let undone = whyso_lab::undo(&dsn, &ask_password)?;
     if undone.is_empty() {
-        writeln!(std::io::stdout(), "nothing is left to be put back on this server")?;
+        writeln!(crate::out::stdout(), "nothing is left to be put back on this server")?;
     }
     for line in undone {
-        writeln!(std::io::stdout(), "{line}")?;
+        writeln!(crate::out::stdout(), "{line}")?;
     }
     Ok(())
 }
@@ -272,7 +271,7 @@ fn stop(name: Option<String>) -> Result<()> {
             match &kept[..] {
                 [only] => only.name.clone(),
                 [] => {
-                    writeln!(std::io::stdout(), "no server was started to stay")?;
+                    writeln!(crate::out::stdout(), "no server was started to stay")?;
                     return Ok(());
                 }
                 several => {
@@ -286,7 +285,7 @@ fn stop(name: Option<String>) -> Result<()> {
         }
     };
     writeln!(
-        std::io::stdout(),
+        crate::out::stdout(),
         "{}",
         match throwaway::stop_kept(&name).map_err(Error::Server)? {
             Stopped::Now => format!("stopped {name}"),

@@ -33,7 +33,7 @@ pub(crate) fn show(build: Option<&Path>, part: &str, json: bool) -> Result<ExitC
     let part = part.to_lowercase().replace('-', "_");
     let named: BTreeMap<&String, &String> =
         knobs.iter().filter(|(name, _)| !part.is_empty() && name.contains(&part)).collect();
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::out::stdout();
     if json {
         let supports: BTreeMap<&str, bool> =
             SUPPORTS.iter().map(|(_, knob)| (*knob, knobs.contains_key(*knob))).collect();

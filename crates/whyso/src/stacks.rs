@@ -8,7 +8,7 @@ use clap::Args;
 use whyso_lab::{Error, Recorded, stacks_now};
 
 use crate::choice_args::WhoseArgs;
-use crate::given::{ask_password, hide_passwords};
+use crate::given::ask_password;
 
 #[derive(Args, Debug)]
 pub(crate) struct StacksArgs {
@@ -42,10 +42,9 @@ pub(crate) fn named(dsn: Option<&String>, process: Option<&String>) -> Result<Re
 }
 
 pub(crate) fn stacks(args: &StacksArgs) -> Result<ExitCode> {
-    hide_passwords(args.dsn.as_slice());
     let of = named(args.dsn.as_ref(), args.process.as_ref())?;
     let found = stacks_now(&of, &args.whose.filter(), &ask_password)?;
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::out::stdout();
     if args.json {
         writeln!(out, "{}", serde_json::to_string_pretty(&whyso_report::stacks_json(&found))?)?;
     } else if args.group {

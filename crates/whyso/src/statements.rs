@@ -114,7 +114,7 @@ pub(crate) fn statements(args: &StatementsArgs) -> Result<ExitCode> {
         trace: &found.trace,
         texts: &found.texts,
     };
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::out::stdout();
     if args.log {
         let limit = args.limit.unwrap_or(usize::MAX);
         match args.json {

@@ -126,7 +126,7 @@ pub(crate) fn study(args: &StudyArgs) -> Result<ExitCode> {
             let page = output.clone().unwrap_or_else(|| dir.join(PAGE));
             write_page(&whyso_lab::study_answer(&journal)?, &page)?;
             if output.is_none() {
-                writeln!(std::io::stdout(), "{}", page.display())?;
+                writeln!(crate::out::stdout(), "{}", page.display())?;
             }
             Ok(ExitCode::SUCCESS)
         }
@@ -161,7 +161,7 @@ fn print_unchecked(spec: Spec) -> Result<ExitCode> {
 }
 
 fn print_plan(kept: &Kept) -> Result<ExitCode> {
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::out::stdout();
     let spec = &kept.spec;
     let cells = spec.cells();
     writeln!(out, "{}\n{}\n", spec.title, spec.question)?;
@@ -252,7 +252,7 @@ fn write_page(answer: &Answer, path: &Path) -> Result<()> {
 
 fn print_answer(journal: &Journal, form: Form) -> Result<()> {
     let answer = whyso_lab::study_answer(journal)?;
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::out::stdout();
     match form {
         Form::Terminal => writeln!(out, "{}", whyso_report::study(&answer))?,
         Form::Markdown => writeln!(out, "{}", whyso_report::study_markdown(&answer))?,
@@ -262,7 +262,7 @@ fn print_answer(journal: &Journal, form: Form) -> Result<()> {
 }
 
 fn list(folder: &Path) -> Result<ExitCode> {
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::out::stdout();
     let mut dirs: Vec<PathBuf> =
         std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
     dirs.sort();

@@ -16,11 +16,6 @@ use crate::args::SysbenchArgs;
 const PASSWORD: &str = "--mysql-password";
 
 pub(crate) fn run(args: &SysbenchArgs) -> Result<ExitCode> {
-    for password in args.arguments.iter().filter_map(|argument| password(argument)) {
-        if whyso_server::overwrite_in_arguments(password) {
-            say!("whyso: warning: a password on the command line can be seen by others; MYSQL_PWD is safer");
-        }
-    }
     ctrlc::set_handler(whyso_sysbench::interrupt).context("can't prepare for Ctrl-C")?;
     let status = whyso_sysbench::main(&args.arguments, &Whyso { command: command_line(&args.arguments) });
     Ok(ExitCode::from(if whyso_sysbench::was_interrupted() { INTERRUPTED } else { status }))

@@ -12,7 +12,7 @@ use whyso_report::ThreadsWindow;
 use crate::args::Length;
 use crate::choice_args::{WhoseArgs, WindowArgs, chosen};
 use crate::commands::open;
-use crate::given::{ask_password, hide_passwords, take_ctrl_c};
+use crate::given::{ask_password, take_ctrl_c};
 
 #[derive(Args, Debug)]
 pub(crate) struct ThreadsArgs {
@@ -54,7 +54,6 @@ pub(crate) fn threads(args: &ThreadsArgs) -> Result<ExitCode> {
             (whyso_lab::threads_in(&recording, window)?, Some(origin_ns))
         }
         (None, Some(dsn)) => {
-            hide_passwords(std::slice::from_ref(dsn));
             let stop = take_ctrl_c()?;
             (whyso_lab::threads_now(dsn, args.length.0, stop, &ask_password)?, None)
         }
@@ -70,7 +69,7 @@ pub(crate) fn threads(args: &ThreadsArgs) -> Result<ExitCode> {
         seconds: window.seconds(),
         of: threads.len(),
     };
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::out::stdout();
     if args.json {
         let object = whyso_report::threads_json(told, &rows, states, &pauses);
         writeln!(out, "{}", serde_json::to_string_pretty(&object)?)?;

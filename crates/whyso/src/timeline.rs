@@ -75,15 +75,21 @@ pub(crate) fn timeline(args: &TimelineArgs) -> Result<ExitCode> {
         waits,
         waits_of,
     };
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::out::stdout();
     if args.json {
         let object = whyso_report::timeline_json(&view);
         writeln!(out, "{}", serde_json::to_string_pretty(&object)?)?;
     } else {
         // As no-color.org asks: any text but none.
         let is_plain = std::env::var_os("NO_COLOR").is_some_and(|text| !text.is_empty());
-        let colors = out.is_terminal() && !is_plain;
-        out.write_all(whyso_report::timeline(&view, colors).as_bytes())?;
+        let colors = std::io::stdout().is_terminal() && !is_plain;
+        let text = whyso_report::timeline(&view, colors);
+        // Where there are colors, they are the only sequences: names come without any.
+        if colors {
+            crate::out::own().write_all(text.as_bytes())?
+        } else {
+            out.write_all(text.as_bytes())?
+        }
         match found.known_by {
             Some(KnownBy::SqlTrace) => {
                 writeln!(out, "Threads that worked on such a command meanwhile, as the SQL trace tells.")?

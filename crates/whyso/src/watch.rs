@@ -14,7 +14,7 @@ use whyso_live::{About, Control, History};
 use whyso_record::Tap;
 
 use crate::addon::OthersArgs;
-use crate::given::{ask_password, hide_passwords, take_ctrl_c};
+use crate::given::{ask_password, take_ctrl_c};
 use crate::pfs_args::PfsSetupArgs;
 use crate::progress::Bars;
 use crate::record_args::Size;
@@ -53,7 +53,6 @@ pub(crate) struct WatchArgs {
 }
 
 pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode> {
-    hide_passwords(std::slice::from_ref(&args.dsn));
     if !(std::io::stdin().is_terminal() && std::io::stdout().is_terminal()) {
         bail!(Error::Plan(
             "whyso watch draws on a terminal, and this is none: `whyso record --dsn …` records without one"
@@ -87,7 +86,7 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode> {
     screen.bars.clear();
     let Some(outcome) = outcome? else { return Ok(ExitCode::SUCCESS) };
     let Explained { report, explanation, written, .. } = explained(&outcome.path)?;
-    let mut out = std::io::stdout().lock();
+    let mut out = crate::out::stdout();
     writeln!(out, "{}", whyso_report::why(&explanation))?;
     writeln!(out, "Recorded in {}\nReport: {}", outcome.path.display(), report.display())?;
     written?;

@@ -7,19 +7,26 @@ use crate::data::Status;
 use crate::run::Window;
 use crate::table::Collection;
 
-/// A source can't have more readings than this; a number beyond it is damage.
-const READINGS_MAX: usize = 1 << 28;
+/// Readings that may be missing between others, of all sources together: so many,
+const MISSING_MAX: usize = 1 << 20;
+/// and so many for each one that is there. A number beyond them is damage.
+const MISSING_EACH_MAX: usize = 64;
 
 #[derive(Clone, Default)]
 pub(crate) struct Collections {
     sources: HashMap<i64, Source>,
+    /// Readings that are there.
+    added: usize,
+    /// Those that are missing between them.
+    missing: usize,
 }
 
 #[derive(Clone)]
 pub(crate) struct Source {
     pub(crate) name: Arc<str>,
-    /// By the lower half of the collection's number.
+    /// By the lower half of the collection's number, from `first` on: the oldest detail of a recording may be removed.
     taken: Vec<Taken>,
+    first: usize,
 }
 
 #[derive(Clone, Copy)]
@@ -36,16 +43,15 @@ impl Collections {
     /// Adds one; `false` where its number can't be right.
     pub(crate) fn add(&mut self, collection: &Collection) -> bool {
         let number = (collection.id & 0xffff_ffff) as usize;
-        if number >= READINGS_MAX {
+        let new = || Source { name: Arc::clone(&collection.source), taken: Vec::new(), first: number };
+        let source = self.sources.entry(collection.id >> 32).or_insert_with(new);
+        let missing = self.missing + source.missing_up_to(number);
+        if missing > MISSING_MAX.saturating_add(self.added.saturating_mul(MISSING_EACH_MAX)) {
             return false;
         }
-        let new = || Source { name: Arc::clone(&collection.source), taken: Vec::new() };
-        let source = self.sources.entry(collection.id >> 32).or_insert_with(new);
-        if source.taken.len() <= number {
-            source.taken.resize(number + 1, UNKNOWN);
-        }
+        (self.missing, self.added) = (missing, self.added + 1);
         let window = Window { begin_ns: collection.begin_ns, end_ns: collection.end_ns };
-        source.taken[number] = Taken { window, status: collection.status };
+        source.put(number, Taken { window, status: collection.status });
         true
     }
 
@@ -63,9 +69,29 @@ impl Collections {
 }
 
 impl Source {
+    /// How many readings would lie between those that are there and another one.
+    fn missing_up_to(&self, number: usize) -> usize {
+        let end = self.first + self.taken.len();
+        self.first.saturating_sub(number + 1) + number.saturating_sub(end)
+    }
+
+    fn put(&mut self, number: usize, taken: Taken) {
+        if number < self.first {
+            // As many again as there are, so that readings in falling order are not moved each time.
+            let more = (self.first - number).max(self.taken.len()).min(self.first);
+            self.taken.splice(0..0, std::iter::repeat_n(UNKNOWN, more));
+            self.first -= more;
+        }
+        let place = number - self.first;
+        if self.taken.len() <= place {
+            self.taken.resize(place + 1, UNKNOWN);
+        }
+        self.taken[place] = taken;
+    }
+
     /// Of one of its own collections.
     pub(crate) fn window(&self, collection: i64) -> Option<Window> {
-        let taken = self.taken.get((collection & 0xffff_ffff) as usize)?;
+        let taken = self.taken.get(((collection & 0xffff_ffff) as usize).checked_sub(self.first)?)?;
         (taken.window.end_ns != i64::MIN).then_some(taken.window)
     }
 
@@ -73,7 +99,9 @@ impl Source {
     pub(crate) fn ending_in(&self, first: i64, last: i64, window: Window, lead: bool) -> Option<(i64, i64)> {
         let base = first & !0xffff_ffff;
         let (first, last) = ((first & 0xffff_ffff) as usize, (last & 0xffff_ffff) as usize);
-        let range = self.taken.get(first..=last)?;
+        // What lies before the first reading that is there ends before every window.
+        let first = first.max(self.first);
+        let range = self.taken.get(first - self.first..(last + 1).checked_sub(self.first)?)?;
         let mut begin = range.partition_point(|taken| taken.window.end_ns < window.begin_ns);
         let end = range.partition_point(|taken| taken.window.end_ns <= window.end_ns);
         if lead {

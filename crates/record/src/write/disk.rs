@@ -31,6 +31,7 @@ struct State {
 impl Disk {
     /// Makes the folder where it does not exist, locks it and sets the reserve aside.
     pub(crate) fn create(dir: &Path, reserve_bytes: u64) -> Result<Disk> {
+        let is_new = !dir.exists();
         private::create_folder(dir).map_err(|cause| Error::io(dir, cause))?;
         let handle = File::open(dir).map_err(|cause| Error::io(dir, cause))?;
         let locked = flock(&handle, FlockOperation::NonBlockingLockExclusive);
@@ -42,7 +43,12 @@ impl Disk {
             written_bytes: AtomicU64::new(0),
         };
         if reserve_bytes > 0 {
-            disk.set_reserve_aside(reserve_bytes)?;
+            disk.set_reserve_aside(reserve_bytes).inspect_err(|_| {
+                if is_new {
+                    // Nothing but an empty folder is removed.
+                    let _ = fs::remove_dir(dir);
+                }
+            })?;
         }
         Ok(disk)
     }

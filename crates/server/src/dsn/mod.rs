@@ -13,7 +13,7 @@ use mysql_async::{Opts, OptsBuilder, SslOpts};
 pub use connect::Prompt;
 pub use option_file::ClientOptions;
 pub(crate) use option_file::unquote;
-pub use parse::{mask, password_as_typed};
+pub use parse::mask;
 
 /// How long a connection may take to be made where the DSN does not say.
 pub const DEFAULT_CONNECT_TIMEOUT: Duration = Duration::from_secs(10);

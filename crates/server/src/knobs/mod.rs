@@ -136,7 +136,8 @@ impl Undo {
     ///
     /// # Errors
     ///
-    /// [`Error::UnknownKnob`], [`Error::ReadOnlyKnob`], [`Error::KnobValue`], or [`Error::Refused`].
+    /// [`Error::UnknownKnob`], [`Error::ReadOnlyKnob`], [`Error::KnobValue`], [`Error::KnobPrivilege`], or
+    /// [`Error::Refused`].
     pub async fn set_global(&mut self, connection: &mut Conn, name: &str, value: &str) -> Result<Change> {
         let name = normal_name(name)?;
         let _alone = Journal::alone(self.folder())?;
@@ -391,11 +392,8 @@ async fn explain(error: mysql_async::Error, connection: &Conn, name: &str, value
         Some(1228 | 1229 | 1231 | WRONG_TYPE | 1292) => {
             Error::KnobValue { name: name.to_string(), value: value.to_string(), why: message }
         }
-        Some(1227) => Error::KnobValue {
-            name: name.to_string(),
-            value: value.to_string(),
-            why: format!("the user may not set it ({message}); grant SYSTEM_VARIABLES_ADMIN or SUPER"),
-        },
+        // 1227: a privilege is missing; 1142 and 1044 where a schema's are.
+        Some(1227 | 1142 | 1044) => Error::KnobPrivilege { name: name.to_string(), server_says: message },
         _ => refused(format!("read or set the knob '{name}'"))(error),
     }
 }
