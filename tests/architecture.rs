@@ -64,15 +64,15 @@ fn assert_absent(name: &str, forbidden: &[&str]) {
 fn data_goes_one_way() {
     let allowed: [(&str, &[&str]); 19] = [
         ("clock", &[]),
-        ("control", &[]),
+        ("connect", &[]),
         ("wire", &[]),
         ("workload", &[]),
         ("series", &[]),
         ("load", &["clock", "wire", "workload"]),
         ("sysbench", &["clock", "wire", "workload", "load"]),
-        ("server", &["clock", "control", "workload"]),
+        ("server", &["clock", "connect", "workload"]),
         ("record", &["clock", "series"]),
-        ("watch", &["clock", "control", "record"]),
+        ("watch", &["clock", "connect", "record"]),
         ("relay", &["clock", "record"]),
         ("live", &["clock", "record", "series", "explain", "report"]),
         ("trace", &["clock"]),
@@ -83,7 +83,7 @@ fn data_goes_one_way() {
         (
             "lab",
             &[
-                "relay", "clock", "control", "workload", "load", "server", "watch", "trace", "stacks",
+                "relay", "clock", "connect", "workload", "load", "server", "watch", "trace", "stacks",
                 "record", "series", "explain", "report", "study",
             ],
         ),
@@ -115,7 +115,7 @@ fn pure_crates_use_neither_files_nor_clocks_nor_sockets() {
 }
 
 #[test]
-fn only_control_connects_by_the_driver() {
+fn one_crate_connects_by_the_driver() {
     for name in ["server", "watch", "lab", "serve", "whyso"] {
         assert_absent(name, &["Conn::new(", "Pool::new("]);
     }

@@ -87,7 +87,7 @@ impl Random {
 
     /// Any bytes, or a kept case with a few changes.
     fn case(&mut self, kept: &[(String, Vec<u8>)]) -> Vec<u8> {
-        if kept.is_empty() || self.next() % FROM_NOTHING == 0 {
+        if kept.is_empty() || self.next().is_multiple_of(FROM_NOTHING) {
             let length = 1 + self.below(120);
             return self.bytes(length);
         }

@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use whyso_clock::monotonic_ns;
-use whyso_control::caught;
+use whyso_connect::caught;
 use whyso_record::Recorder;
 use whyso_record::data::Event;
 use whyso_record::run::{ActionRecord, Purpose};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use whyso_control::caught;
+use whyso_connect::caught;
 use whyso_explain::locks::{
     InstrumentWait, LockLook, LockObject, LockSeen, Snapshots, TableWait, WaitingTree, instruments,
     is_lock_source, objects, tables, waiting_trees,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use mysql_async::Conn;
 use tokio::time::timeout;
-use whyso_control::caught;
+use whyso_connect::caught;
 
 use crate::dsn::Dsn;
 use crate::error::Error;
@@ -59,7 +59,7 @@ pub async fn within<T, E: From<Error>>(
 
 /// Ends a connection whose work is done; how it ends changes nothing.
 pub async fn log_out(conn: Conn) {
-    let _ = timeout(LOG_OUT_TIME_MAX, whyso_control::disconnect(conn)).await;
+    let _ = timeout(LOG_OUT_TIME_MAX, whyso_connect::disconnect(conn)).await;
 }
 
 /// How long a server may take to load or to index rows.

@@ -35,7 +35,7 @@ pub enum Error {
 
     /// The server's answer is no answer to what was asked.
     #[error("the server at {endpoint} could not be understood while whyso was {doing}: {why}")]
-    NoProtocol { endpoint: String, doing: String, why: whyso_control::DriverPanic },
+    NoProtocol { endpoint: String, doing: String, why: whyso_connect::DriverPanic },
 
     /// What a server sent in answer to a statement is no MySQL protocol.
     #[error("the server cannot be understood when it is asked to {doing}: {why}")]
@@ -147,7 +147,7 @@ pub(crate) fn io(what: &'static str, path: &Path) -> impl FnOnce(std::io::Error)
 pub(crate) fn refused(doing: impl Into<String>) -> impl FnOnce(mysql_async::Error) -> Error {
     let doing = doing.into();
     move |source| match source {
-        mysql_async::Error::Server(error) if error.code == whyso_control::MALFORMED => {
+        mysql_async::Error::Server(error) if error.code == whyso_connect::MALFORMED => {
             Error::Unreadable { doing, why: error.message }
         }
         source => Error::Refused { doing, source },

@@ -56,7 +56,7 @@ pub async fn claim(connection: &mut Conn, schema: &str) -> Result<Claim> {
             return Err(Error::NotOurs(format!(
                 "schema '{schema}' on {} was not made by whyso and is not empty: name another schema in the DSN (one that \
                  does not exist is created), empty this one, or consent with --allow-writes {schema}",
-                whyso_control::server_name(connection)
+                whyso_connect::server_name(connection)
             )));
         }
     };

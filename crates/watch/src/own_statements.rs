@@ -208,7 +208,7 @@ impl<'a> ControlConnection<'a> {
     /// No connection can be made.
     pub(crate) async fn connect(opts: mysql_async::Opts, own: &OwnStatements) -> Result<Conn, Error> {
         let words = own.begin(ON_CONNECT);
-        let conn = whyso_control::connect(opts).await?;
+        let conn = whyso_connect::connect(opts).await?;
         own.end(&words);
         Ok(conn)
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use mysql_async::{Conn, Error, Opts, OptsBuilder};
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
-use whyso_control::caught;
+use whyso_connect::caught;
 
 use crate::own_statements::{ControlConnection, OwnStatements, SCHEMA};
 use crate::sampler::Failure;
@@ -154,7 +154,7 @@ impl Drop for Sql {
         };
         self.own.remove(u64::from(conn.id()));
         // A proper good-bye saves the server an aborted connection in its log.
-        let _ = runtime.block_on(async { timeout(GOODBYE_TIME_MAX, whyso_control::disconnect(conn)).await });
+        let _ = runtime.block_on(async { timeout(GOODBYE_TIME_MAX, whyso_connect::disconnect(conn)).await });
     }
 }
 
@@ -220,7 +220,7 @@ fn failure(error: &Error) -> Failure {
         Error::Server(error) if is_not_for_us(error.code) => {
             Failure::Absent(format!("{} (error {})", error.message, error.code))
         }
-        Error::Server(error) if error.code == whyso_control::MALFORMED => {
+        Error::Server(error) if error.code == whyso_connect::MALFORMED => {
             Failure::Broken { why: format!("the server cannot be understood: {}", error.message), patience }
         }
         Error::Server(error) => Failure::Broken {

@@ -112,7 +112,7 @@ pub(super) fn calibrate(
             }
             Ok(known)
         };
-        match tokio::time::timeout(TIME_MAX, whyso_control::caught(work)).await {
+        match tokio::time::timeout(TIME_MAX, whyso_connect::caught(work)).await {
             Ok(Ok(known)) => known,
             Ok(Err(panic)) => Err(format!("the server cannot be understood: {panic}")),
             Err(_) => Err(format!("the server did not answer within {} s", TIME_MAX.as_secs())),
@@ -128,7 +128,7 @@ async fn of_a_connection(
     entered: &mut impl FnMut(&Command<'_>),
 ) -> Result<Vec<Known>, String> {
     let said = |error: Error| format!("the server cannot be asked: {error}");
-    let mut conn = whyso_control::connect(opts.clone()).await.map_err(said)?;
+    let mut conn = whyso_connect::connect(opts.clone()).await.map_err(said)?;
     let marker = format!("DO 'whyso {} {}'", conn.id(), monotonic_ns());
     conn.query_drop(&marker).await.map_err(said)?;
     let mut connection = None;

@@ -41,7 +41,7 @@ pub(crate) async fn measure(dsn: &Dsn, workload: &Workload, seed: u64) -> Execut
     if examples.is_empty() {
         return Executions::default();
     }
-    let executed = whyso_control::caught(execute(dsn, workload, &examples)).await;
+    let executed = whyso_connect::caught(execute(dsn, workload, &examples)).await;
     executed.unwrap_or_else(|panic| Executions {
         not_measured: Some(not_measured("statements", &panic.to_string())),
         ..Executions::default()

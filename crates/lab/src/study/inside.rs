@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
-use whyso_control::caught;
+use whyso_connect::caught;
 use whyso_server::answers::log_out;
 use whyso_study::{Inside, PointDone};
 

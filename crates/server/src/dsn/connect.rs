@@ -44,7 +44,7 @@ impl Dsn {
     }
 
     async fn connect_with(&self, opts: Opts) -> Result<Conn> {
-        match tokio::time::timeout(self.connect_timeout, whyso_control::connect(opts)).await {
+        match tokio::time::timeout(self.connect_timeout, whyso_connect::connect(opts)).await {
             Ok(result) => result.map_err(|error| self.explain(error)),
             Err(_) => Err(self.unreachable(format!(
                 "no answer within {}; is the address right, and does a firewall let us through",
@@ -78,7 +78,7 @@ impl Dsn {
             _ => {}
         }
         match &error {
-            mysql_async::Error::Server(server) if server.code == whyso_control::MALFORMED => {
+            mysql_async::Error::Server(server) if server.code == whyso_connect::MALFORMED => {
                 self.unreachable(server.message.clone())
             }
             mysql_async::Error::Io(mysql_async::IoError::Io(io)) => match io.kind() {

@@ -113,7 +113,7 @@ impl Dsn {
 
     /// Options of the driver, with the schema as the default one.
     ///
-    /// For `whyso_control::connect`. Prefer [`Dsn::connect`], which also bounds the time.
+    /// For `whyso_connect::connect`. Prefer [`Dsn::connect`], which also bounds the time.
     pub fn opts(&self) -> Opts {
         self.builder().db_name(Some(&self.schema)).into()
     }

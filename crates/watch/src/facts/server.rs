@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use mysql_async::Conn;
 use tokio::time::timeout;
-use whyso_control::caught;
+use whyso_connect::caught;
 use whyso_record::run::ServerFacts;
 
 use crate::Error;

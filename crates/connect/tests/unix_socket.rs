@@ -39,12 +39,12 @@ async fn a_panic_of_the_driver_is_an_error_of_the_connection() {
         }
     });
     // The driver asks for settings by itself.
-    let why = whyso_control::connect(opts(&socket).into()).await.map(drop).unwrap_err().to_string();
+    let why = whyso_connect::connect(opts(&socket).into()).await.map(drop).unwrap_err().to_string();
     assert!(why.contains("no MySQL protocol"), "{why}");
 
     let quiet: Opts = opts(&socket).max_allowed_packet(Some(1 << 24)).wait_timeout(Some(60)).into();
-    let mut conn = whyso_control::connect(quiet).await.unwrap();
-    let asked = whyso_control::caught(conn.query_drop("DO 1")).await;
-    assert_eq!(asked.unwrap_err(), whyso_control::DriverPanic);
+    let mut conn = whyso_connect::connect(quiet).await.unwrap();
+    let asked = whyso_connect::caught(conn.query_drop("DO 1")).await;
+    assert_eq!(asked.unwrap_err(), whyso_connect::DriverPanic);
     drop(conn);
 }

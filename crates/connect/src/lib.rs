@@ -6,8 +6,8 @@
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! use mysql_async::prelude::Queryable;
 //! let opts = mysql_async::Opts::from_url("mysql://root@db1:3306/")?;
-//! let mut conn = whyso_control::connect(opts).await?;
-//! let one: Option<u8> = whyso_control::caught(conn.query_first("SELECT 1")).await??;
+//! let mut conn = whyso_connect::connect(opts).await?;
+//! let one: Option<u8> = whyso_connect::caught(conn.query_first("SELECT 1")).await??;
 //! # Ok(())
 //! # }
 //! ```

@@ -130,7 +130,7 @@ fn opts(port: u16, tls: bool) -> Opts {
 }
 
 async fn connect(port: u16, tls: bool) -> Result<mysql_async::Conn, String> {
-    let connecting = whyso_control::connect(opts(port, tls));
+    let connecting = whyso_connect::connect(opts(port, tls));
     let connected = tokio::time::timeout(Duration::from_secs(20), connecting).await.expect("in time");
     connected.map_err(|error| error.to_string())
 }
@@ -161,7 +161,7 @@ async fn a_server_that_asks_for_no_more_is_talked_to_over_tls() {
     let mut conn = connect(port, true).await.unwrap();
     conn.query_drop("DO 'over TLS'").await.unwrap();
     conn.query_drop("DO 'again'").await.unwrap();
-    whyso_control::disconnect(conn).await;
+    whyso_connect::disconnect(conn).await;
     assert!(heard.lock().unwrap().windows(13).any(|part| part == b"DO 'over TLS'"));
     assert!(!is_heard(&heard));
 }
