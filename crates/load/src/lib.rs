@@ -55,6 +55,7 @@ mod measure;
 mod native;
 mod outcome;
 mod spec;
+mod sync;
 mod target;
 mod tuning;
 

@@ -5,6 +5,8 @@ pub(crate) mod collector;
 pub(crate) mod histogram;
 pub(crate) mod ledger;
 pub(crate) mod ring;
+#[cfg(test)]
+mod ring_tests;
 pub(crate) mod tally;
 pub(crate) mod times;
 pub(crate) mod usage;

@@ -2,11 +2,10 @@
 //!
 //! Recording a statement is five plain stores and one release store; there is no lock and no allocation on the way.
 
-use std::sync::atomic::{
+use crate::outcome::ErrorCode;
+use crate::sync::{
     AtomicBool, AtomicI32, AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
 };
-
-use crate::outcome::ErrorCode;
 
 /// Events that the ring of a thread with one connection holds: 40 KiB.
 pub(crate) const CAPACITY_OF_ONE: u64 = 1024;
@@ -85,7 +84,7 @@ impl Event {
     /// kind or error's kind (16), error number (16) or, over both of these, rows (32) or a transaction's kind; and the
     /// user's time.
     #[inline]
-    fn pack(self) -> [u64; WORDS] {
+    pub(crate) fn pack(self) -> [u64; WORDS] {
         let end = self.end_ns as u64;
         let word = u64::from(self.endpoint) << 40;
         let tagged = |tag: u64| word | tag << 56;
@@ -112,7 +111,7 @@ impl Event {
     }
 
     #[inline]
-    fn unpack([end, value, second, word, user_ns]: [u64; WORDS]) -> Event {
+    pub(crate) fn unpack([end, value, second, word, user_ns]: [u64; WORDS]) -> Event {
         let what = match word >> 56 {
             STATEMENT => What::Statement { kind: second as u16, latency_ns: value, rows: word as u32 },
             ERROR => What::Error { kind: (word >> 16) as u16, latency_ns: value, code: code(word, second) },
@@ -183,7 +182,7 @@ pub(crate) struct Totals {
 impl Ring {
     /// `capacity`: events that it holds, a power of two. The thread has it drained when it is three quarters full.
     pub(crate) fn new(capacity: u64) -> Ring {
-        let slots = (0..capacity).map(|_| [const { AtomicU64::new(0) }; WORDS]).collect();
+        let slots = (0..capacity).map(|_| std::array::from_fn(|_| AtomicU64::new(0))).collect();
         Ring {
             head: OwnLine(AtomicU64::new(0)),
             tail: OwnLine(AtomicU64::new(0)),
@@ -241,91 +240,5 @@ impl Ring {
             take(Event::unpack([0, 1, 2, 3, 4].map(|word: usize| slot[word].load(Relaxed))));
         }
         self.tail.0.store(head, Release);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use std::sync::Mutex;
-
-    fn what() -> impl Strategy<Value = What> {
-        let code =
-            (any::<u16>(), any::<[u8; 5]>()).prop_map(|(errno, sqlstate)| ErrorCode { errno, sqlstate });
-        prop_oneof![
-            (any::<u16>(), any::<u64>(), any::<u32>()).prop_map(|(kind, latency_ns, rows)| What::Statement {
-                kind,
-                latency_ns,
-                rows
-            }),
-            (any::<u16>(), any::<u64>(), code.clone()).prop_map(|(kind, latency_ns, code)| What::Error {
-                kind,
-                latency_ns,
-                code
-            }),
-            (any::<u16>(), any::<[u64; 3]>(), any::<bool>()).prop_map(
-                |(transaction, [response_ns, service_ns, user_ns], was_retried)| What::Transaction {
-                    transaction,
-                    response_ns,
-                    service_ns,
-                    user_ns,
-                    was_retried
-                }
-            ),
-            any::<[u64; 2]>().prop_map(|[response_ns, user_ns]| What::Uncounted { response_ns, user_ns }),
-            any::<u64>().prop_map(|outside_ns| What::Outside { outside_ns }),
-            any::<u64>().prop_map(|paused_ns| What::Paused { paused_ns }),
-            (code, any::<u64>()).prop_map(|(code, lost_ns)| What::GivenUp { code, lost_ns }),
-            any::<u64>().prop_map(|late_ns| What::Late { late_ns }),
-        ]
-    }
-
-    fn numbered(number: i64) -> Event {
-        Event { end_ns: number, endpoint: 0, what: What::Late { late_ns: number as u64 } }
-    }
-
-    proptest! {
-        #[test]
-        fn every_event_comes_out_as_it_went_in(end_ns in any::<i64>(), endpoint in any::<u16>(), what in what()) {
-            let event = Event { end_ns, endpoint, what };
-            prop_assert_eq!(Event::unpack(event.pack()), event);
-        }
-    }
-
-    #[test]
-    fn a_full_ring_refuses_and_takes_again_after_draining() {
-        let ring = Ring::new(CAPACITY_OF_ONE);
-        for i in 0..CAPACITY_OF_ONE {
-            assert!(ring.push(numbered(i as i64)));
-        }
-        assert!(ring.wants_draining());
-        assert!(!ring.push(numbered(0)));
-        let mut taken = 0;
-        ring.drain(|_| taken += 1);
-        assert_eq!(taken, CAPACITY_OF_ONE);
-        assert!(ring.push(numbered(0)));
-    }
-
-    #[test]
-    fn nothing_is_lost_or_reordered_between_two_threads() {
-        let ring = Ring::new(CAPACITY_OF_ONE);
-        let last = 200_000;
-        let seen = Mutex::new(Vec::new());
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                for i in 0..=last {
-                    while !ring.push(numbered(i)) {
-                        std::thread::yield_now();
-                    }
-                }
-            });
-            while seen.lock().unwrap().last() != Some(&last) {
-                let mut seen = seen.lock().unwrap();
-                ring.drain(|event| seen.push(event.end_ns));
-            }
-        });
-        let seen = seen.into_inner().unwrap();
-        assert!(seen.iter().copied().eq(0..=last));
     }
 }
