@@ -2,7 +2,7 @@
 
 /// Bytes of a frame's header: three of its length, one of its number.
 const HEADER_BYTES: usize = 4;
-/// A frame of this length goes on in the next one.
+/// A frame of this length continues in the next one.
 const LENGTH_MAX: usize = 0xff_ffff;
 /// Begins an integer of eight more bytes. As a number of columns the driver makes room for all of them at once, which ends the process.
 const EIGHT_BYTES: u8 = 0xfe;

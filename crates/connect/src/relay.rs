@@ -37,10 +37,10 @@ const GREETING_START: usize = 5;
 const BEFORE_CAPABILITIES: usize = 13;
 /// Bytes between the lower and the upper half of the capabilities: character set, status.
 const BETWEEN_CAPABILITIES: usize = 3;
-/// CLIENT_DEPRECATE_EOF in the second byte of the upper half: without it the end of rows is told by its length.
+/// CLIENT_DEPRECATE_EOF in the second byte of the upper half: without it a packet's length shows the end of rows.
 const DEPRECATE_EOF: u8 = 0x01;
-/// MariaDB's own capabilities stand behind the upper half, the length of the scramble and six reserved bytes. They are for results whose ends
-/// are told the new way.
+/// MariaDB's own capabilities stand behind the upper half, the length of the scramble and six reserved bytes. They
+/// apply to results without EOF packets.
 const BEFORE_MARIADB_CAPABILITIES: usize = 2 + 1 + 6;
 const MARIADB_CAPABILITIES_BYTES: usize = 4;
 
@@ -65,7 +65,7 @@ const FOLDER_PREFIX: &str = "whyso-relay";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Protection {
     None,
-    /// TLS with whoever answers.
+    /// TLS with a server that nobody verified.
     Unverified,
 }
 
@@ -211,7 +211,7 @@ async fn log_in(
         from_client[3] = from_client[3].wrapping_add(shift);
         server.write_all(&from_client).await?;
         server.flush().await?;
-        // after "fast authentication succeeded" (1, 3) the server goes on by itself
+        // after "fast authentication succeeded" (1, 3) the server continues by itself
         loop {
             let mut from_server = read_login_packet(server, refused).await?;
             from_server[3] = from_server[3].wrapping_sub(shift);

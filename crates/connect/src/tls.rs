@@ -10,7 +10,7 @@ use tokio_rustls::rustls::crypto::{CryptoProvider, ring, verify_tls12_signature,
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use tokio_rustls::rustls::{ClientConfig, DigitallySignedStruct, Error, SignatureScheme};
 
-/// Agrees on keys with whoever answers.
+/// Accepts any certificate.
 ///
 /// # Errors
 /// The server's TLS can't be spoken.

@@ -107,14 +107,14 @@ pub fn digests(bytes: &[u8]) {
             _ => text.push_str(PIECES[choices.below(PIECES.len())]),
         }
     }
-    let told = digest(&text);
+    let digest_text = digest(&text);
     for session in sessions(&text) {
         let literals = literals(&text, session);
         for (at, mark) in &marks {
             let is_literal = literals.iter().any(|(begin, end)| begin <= at && at < end);
             assert!(
-                !is_literal || !told.contains(mark.as_str()),
-                "{mark} of {text:?} in {told:?}: {session:?}"
+                !is_literal || !digest_text.contains(mark.as_str()),
+                "{mark} of {text:?} in {digest_text:?}: {session:?}"
             );
         }
     }
