@@ -1,4 +1,4 @@
-//! The queue between a connection's thread and the collector, under every schedule of two threads that loom finds: which thread goes on when,
+//! The queue between a connection's thread and the collector, under every schedule of two threads that loom finds: which thread runs when,
 //! and which of the values that the memory model allows a load returns.
 
 #![allow(dead_code)] // of the queue only a part is called here

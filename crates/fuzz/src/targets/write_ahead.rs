@@ -8,7 +8,7 @@ use crate::kept::{Files, KILLED, RUN};
 const CHANGES_MAX: usize = 6;
 const SERIES: &str = "series.wal";
 
-/// What a frame holds is read or left out, whoever wrote it.
+/// Any content of a frame is read or left out.
 pub fn write_ahead(bytes: &[u8]) {
     let mut choices = Choices::new(bytes);
     let is_needed = |name: &str| name == RUN || name == SERIES || name.starts_with("collections-");
