@@ -5,6 +5,7 @@ mod common;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::process::Command;
 
 use common::served::record;
 use common::{Place, output, text};
@@ -107,6 +108,14 @@ fn a_server_s_error_message_steers_no_terminal() {
         }
     });
     let dsn = format!("mysql://u@{address}/x");
+    let script = place.path().join("connect.lua");
+    std::fs::write(
+        &script,
+        "function thread_init() sysbench.sql.driver():connect() end\nfunction event() end\n",
+    )
+    .unwrap();
+    let port = format!("--mysql-port={}", address.port());
+    let sysbench = ["sysbench", script.to_str().unwrap(), "--mysql-host=127.0.0.1", &port, "--time=1", "run"];
     for args in [
         &["load", "oltp-point-select", "--dsn", &dsn][..],
         &["locks", "--dsn", &dsn],
@@ -117,4 +126,14 @@ fn a_server_s_error_message_steers_no_terminal() {
         assert_harmless(args, &printed);
         assert!(printed.contains("go away"), "{args:?}: {printed}");
     }
+    // Programs that read sysbench's output get it as it is; only a terminal gets it escaped.
+    let line = [&[env!("CARGO_BIN_EXE_whyso")], &sysbench[..]].concat().join(" ");
+    let mut at_a_terminal = Command::new("script");
+    at_a_terminal.args(["-qefc", &line, "/dev/null"]);
+    for (name, value) in place.whyso(&[]).get_envs() {
+        at_a_terminal.env(name, value.unwrap_or_default());
+    }
+    let printed = text(&output(&mut at_a_terminal).stdout).replace("\r\n", "\n");
+    assert_harmless(&sysbench, &printed);
+    assert!(printed.contains("go away"), "{printed}");
 }

@@ -7,6 +7,8 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Mutex, PoisonError};
 
+use whyso_words::terminal;
+
 /// How much a line of the log matters; the numbers are those of `--verbosity`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Priority {
@@ -49,11 +51,12 @@ pub(crate) fn allow_notes() {
     HAS_NOTES.store(true, Relaxed);
 }
 
-/// Prints a line of the log, where its priority is within the verbosity.
+/// Prints a line of the log, where its priority is within the verbosity. A server's message may be in it, so that a terminal gets it escaped.
 pub(crate) fn log(priority: Priority, text: &str) {
     if !is_logged(priority) {
         return;
     }
+    let text = if std::io::stdout().is_terminal() { terminal::escape(text) } else { text.to_string() };
     let line = format!("{}{text}\n", priority.prefix());
     let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
     if last.0 == line && !text.is_empty() {
@@ -98,7 +101,9 @@ pub(crate) fn say(text: &str) {
 /// Writes a line to standard error, as sysbench does for what is wrong with its use.
 pub(crate) fn complain(text: &str) {
     // Nobody may read it any more.
-    let _ = writeln!(std::io::stderr().lock(), "{text}");
+    let mut err = std::io::stderr().lock();
+    let text = if err.is_terminal() { terminal::escape(text) } else { text.to_string() };
+    let _ = writeln!(err, "{text}");
 }
 
 /// Writes a remark of whyso's own to standard error: only where a person reads it, or asked for it by an option of

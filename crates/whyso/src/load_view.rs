@@ -139,7 +139,7 @@ impl LoadView {
     fn draw(&self, state: &mut State, line: &str, is_final: bool) {
         // The line of before is cleared by a sequence of our own.
         let mut out = crate::out::own();
-        let line = crate::out::shown(line);
+        let line = whyso_words::terminal::escape(line);
         let mut text = String::new();
         if !state.header_printed {
             text.push_str(&format!("{}\n", self.table.header()));

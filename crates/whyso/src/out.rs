@@ -1,7 +1,8 @@
 //! What the program prints. Recordings and servers hold text of others: a terminal would take parts of it for orders.
 
-use std::fmt::Write as _;
 use std::io::{Error, IsTerminal, Result, StdoutLock, Write};
+
+use whyso_words::terminal::escape;
 
 /// Standard output for people: characters that steer a terminal, or that turn the direction of text, are written as `\u001b`, which JSON reads as
 /// the same character.
@@ -31,28 +32,9 @@ impl Write for Plain {
     }
 }
 
-/// Standard output for what steers the terminal on purpose: no text of others may be in it that [`shown`] did not escape.
+/// Standard output for what steers the terminal on purpose: no text of others may be in it that [`escape`] did not escape.
 pub(crate) fn own() -> StdoutLock<'static> {
     std::io::stdout().lock()
-}
-
-/// A text as people may see it.
-pub(crate) fn shown(text: &str) -> String {
-    let mut shown = String::with_capacity(text.len());
-    for one in text.chars() {
-        if is_harmful(one) {
-            // Writing to a string does not fail.
-            let _ = write!(shown, "\\u{:04x}", u32::from(one));
-        } else {
-            shown.push(one);
-        }
-    }
-    shown
-}
-
-fn is_harmful(one: char) -> bool {
-    let is_ours = one == '\n' || one == '\t';
-    (one.is_control() && !is_ours) || matches!(one, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Writes out what still waits.
@@ -87,7 +69,7 @@ impl<W: Write> Write for Escaping<W> {
             _ => begun.len(),
         };
         self.begun = begun[whole..].to_vec();
-        self.out.write_all(shown(&String::from_utf8_lossy(&begun[..whole])).as_bytes()).map_err(named)?;
+        self.out.write_all(escape(&String::from_utf8_lossy(&begun[..whole])).as_bytes()).map_err(named)?;
         Ok(bytes.len())
     }
 
@@ -101,16 +83,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_of_others_steers_no_terminal_and_json_stays_the_same() {
+    fn text_of_others_steers_no_terminal_whatever_the_pieces() {
         let text = "a\u{1b}[2J\u{9b}31m\r\u{202e}b\u{2066}\u{7f}é\tö\n";
-        assert_eq!(shown(text), "a\\u001b[2J\\u009b31m\\u000d\\u202eb\\u2066\\u007fé\tö\n");
         for length in 1..=text.len() {
             let mut written = Vec::new();
             let mut out = Escaping::new(&mut written);
             text.as_bytes().chunks(length).for_each(|part| out.write_all(part).unwrap());
-            assert_eq!(String::from_utf8(written).unwrap(), shown(text), "{length} bytes at a time");
+            assert_eq!(String::from_utf8(written).unwrap(), escape(text), "{length} bytes at a time");
         }
-        let json = serde_json::to_string(text).unwrap();
-        assert_eq!(serde_json::from_str::<String>(&shown(&json)).unwrap(), text);
     }
 }

@@ -95,7 +95,7 @@ impl Listener for Bars {
                 }
                 if self.on_terminal {
                     self.style("  {spinner} {msg}");
-                    self.bar.set_message(crate::out::shown(text));
+                    self.bar.set_message(whyso_words::terminal::escape(text));
                     self.bar.enable_steady_tick(Duration::from_millis(120));
                 } else {
                     say!("whyso: {text}");
@@ -111,7 +111,7 @@ impl Listener for Bars {
                 self.bar.set_position(rows);
                 self.bar
                     .set_prefix(format!("{} rows/s", whyso_report::number::whole(self.bar.per_sec() as u64)));
-                self.bar.set_message(crate::out::shown(phase));
+                self.bar.set_message(whyso_words::terminal::escape(phase));
             }
             News::Level(level) => {
                 if self.on_terminal {

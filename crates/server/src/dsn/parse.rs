@@ -9,19 +9,44 @@ use crate::error::{Error, Result};
 
 const SHAPE: &str = "mysql://user@host:port/schema or mysql://user@localhost/schema?socket=/path";
 
-/// The text of a DSN with its password replaced by `***`, also where the rest can't be understood.
+/// Parameters whose values hide nothing.
+const PARAMETERS: [&str; 4] = ["socket", "tls", "ssl-ca", "connect-timeout"];
+
+/// Returns the text of a DSN with whatever may be a password replaced by `***`, also where the rest can't be understood: what follows the
+/// user, a port that is no number, and the values of parameters that no DSN has.
 pub fn mask(text: &str) -> String {
-    match password_range(text) {
+    let mut masked = match password_range(text) {
         Some((start, end)) => format!("{}***{}", &text[..start], &text[end..]),
         None => text.to_string(),
+    };
+    if let Some(at) = masked.find('?') {
+        let pairs: Vec<String> = masked[at + 1..].split('&').map(mask_parameter).collect();
+        masked.replace_range(at + 1.., &pairs.join("&"));
+    }
+    masked
+}
+
+fn mask_parameter(pair: &str) -> String {
+    match pair.split_once('=') {
+        Some((name, _)) if PARAMETERS.contains(&name.replace('_', "-").as_str()) => pair.to_string(),
+        Some((name, _)) => format!("{name}=***"),
+        None if pair.is_empty() => String::new(),
+        None => "***".to_string(),
     }
 }
 
+/// Returns where the password is: between the user and the last `@`. Without an `@`, a port that is no number may be one.
 fn password_range(text: &str) -> Option<(usize, usize)> {
     let start = text.find("://").map_or(0, |at| at + 3);
-    let at_sign = start + text[start..].rfind('@')?;
-    let colon = start + text[start..at_sign].find(':')?;
-    (colon + 1 < at_sign).then_some((colon + 1, at_sign))
+    if let Some(at_sign) = text[start..].rfind('@').map(|at| start + at) {
+        let colon = start + text[start..at_sign].find(':')?;
+        return (colon + 1 < at_sign).then_some((colon + 1, at_sign));
+    }
+    let end = text[start..].find(['/', '?']).map_or(text.len(), |at| start + at);
+    let is_address = text[start..].starts_with('[');
+    let colon = start + text[start..end].find(':').filter(|_| !is_address)?;
+    let is_port = text[colon + 1..end].bytes().all(|byte| byte.is_ascii_digit());
+    (!is_port).then_some((colon + 1, end))
 }
 
 pub(super) fn resolve(text: &str, environment: &Environment) -> Result<Dsn> {
@@ -42,6 +67,9 @@ pub(super) fn resolve(text: &str, environment: &Environment) -> Result<Dsn> {
         Some((user, password)) => (user, Some(decode(password).map_err(&wrong)?)),
         None => (user_info, None),
     };
+    if user.contains(['/', '?']) {
+        return Err(wrong("it has an '@' behind its address: write %40 for an '@', and %2F or %3F for a '/' or '?' in a user's name".into()));
+    }
     let user = decode(user).map_err(&wrong)?;
     let schema = decode(schema.trim_end_matches('/')).map_err(&wrong)?;
     check_schema(&schema).map_err(&wrong)?;
@@ -90,8 +118,7 @@ impl Parameters {
         let mut ca: Option<PathBuf> = None;
         let mut connect_timeout = DEFAULT_CONNECT_TIMEOUT;
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let (name, value) =
-                pair.split_once('=').ok_or_else(|| format!("the parameter '{pair}' has no value"))?;
+            let (name, value) = pair.split_once('=').ok_or("a parameter has no value: write NAME=VALUE")?;
             let value = decode(value)?;
             match name.replace('_', "-").as_str() {
                 "socket" if value.starts_with('/') => socket = Some(PathBuf::from(value)),
@@ -110,6 +137,9 @@ impl Parameters {
                         Ok(seconds @ 1..=3600) => Duration::from_secs(seconds),
                         _ => return Err(format!("connect_timeout is 1 to 3600 seconds, not '{value}'")),
                     };
+                }
+                "password" | "passwd" | "pwd" => {
+                    return Err("a password is no parameter: set MYSQL_PWD, write it in ~/.my.cnf, or wait for the prompt".to_string());
                 }
                 _ => {
                     return Err(format!(
@@ -143,9 +173,8 @@ fn split_host(text: &str) -> std::result::Result<(String, Option<u16>), String> 
     }
     match port.parse::<u16>() {
         Ok(port) if port > 0 => Ok((host, Some(port))),
-        _ => Err(format!(
-            "the port '{port}' is no number from 1 to 65535 (a ':', '/', '?' or '@' in a password is written %3A, %2F, %3F or %40)"
-        )),
+        _ => Err("the port is no number from 1 to 65535 (a ':', '/', '?' or '@' in a password is written %3A, %2F, %3F or %40)"
+            .to_string()),
     }
 }
 
@@ -222,9 +251,7 @@ mod tests {
         let wrong = |why: &str, dsn: &str| format!("cannot understand the DSN '{dsn}': {why}");
         assert_eq!(parsed("db1:3306"), wrong(&format!("it does not have the form {SHAPE}"), "db1:3306"));
         assert!(parsed("mysql://u:secret/x@h:port/").contains("'mysql://u:***@h:port/'"));
-        assert!(
-            parsed("mysql://u:sec:ret@h:99999").contains("u:***@h:99999': the port '99999' is no number")
-        );
+        assert!(parsed("mysql://u:sec:ret@h:99999").contains("u:***@h:99999': the port is no number"));
         assert!(parsed("mysql://u@h/x?color=red").contains("it has no parameter 'color'"));
         assert!(parsed("mysql://u@h/x?tls=maybe").contains("disabled, verify or insecure, not 'maybe'"));
         assert!(parsed("mysql://u@h/x?tls=insecure&ssl-ca=/ca").contains("ssl-ca asks for tls=verify"));
@@ -275,6 +302,25 @@ mod tests {
         assert_eq!(mask("mysql://u:@h/x"), "mysql://u:@h/x");
         assert_eq!(mask("mysql://u:a@b@h"), "mysql://u:***@h");
         assert_eq!(mask("u:secret@h"), "u:***@h");
+        assert_eq!(mask("mysql://[::1]:3306/x?tls=verify"), "mysql://[::1]:3306/x?tls=verify");
+        assert_eq!(mask("mysql://u:a?b=c@h/x?socket=/a:b"), "mysql://u:***@h/x?socket=/a:b");
+    }
+
+    #[test]
+    fn a_password_in_the_wrong_place_is_not_repeated() {
+        for dsn in [
+            "mysql://u@h/x?password=secret",
+            "mysql://u@h/x?tls=verify&passwd=secret",
+            "mysql://u@h/x?secret",
+            "mysql://u@h/x?password=secret@h",
+            "mysql://root:secret",
+            "mysql://root:secret/x?tls=verify",
+        ] {
+            let message = parsed(dsn);
+            assert!(message.starts_with("cannot understand"), "{dsn}: {message}");
+            assert!(!message.contains("secret"), "{message}");
+        }
+        assert!(parsed("mysql://u@h/x?password=secret").contains("set MYSQL_PWD"));
     }
 
     proptest::proptest! {
