@@ -136,8 +136,11 @@ fn serve_records_another_server_after_one_that_speaks_no_protocol() {
     let server = OwnServer::start();
     let place = Place::new();
     fs::create_dir_all(place.runs()).unwrap();
-    let proxies: Vec<Proxy> = (0..BROKEN.len())
-        .map(|kind| Proxy::start(&server.socket(), 1 + kind % 5, Fault::Instead(BROKEN[kind].1)))
+    // After the login a number of columns, too, which would end the whole process.
+    let after_login = [(3, 0), (3, 1), (5, 1), (5, 2)];
+    let faults = (0..BROKEN.len()).map(|kind| (1 + kind % 5, kind)).chain(after_login);
+    let proxies: Vec<Proxy> = faults
+        .map(|(nth, kind)| Proxy::start(&server.socket(), nth, Fault::Instead(BROKEN[kind].1)))
         .collect();
     let entry = |name: &str, dsn: &str| {
         format!("[[server]]\nname = \"{name}\"\ndsn = \"{dsn}\"\ntrace = false\ninterval_ms = 200\n")

@@ -3,6 +3,9 @@
 mod common;
 
 use std::fs;
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
 
 use common::served::{BOUND, HOSTILE, Served, with_runs};
 use common::{output, text, wait_until};
@@ -349,14 +352,57 @@ fn an_address_that_is_taken_and_a_folder_that_is_none_are_told() {
     assert!(!open.status.success(), "{open:?}");
 }
 
+/// Asks on a connection that stays open; whether there is an answer.
+fn is_answered(mut connection: &TcpStream) -> bool {
+    connection.set_read_timeout(Some(BOUND)).unwrap();
+    if connection.write_all(b"GET /api/v1/runs HTTP/1.1\r\nHost: localhost\r\n\r\n").is_err() {
+        return false;
+    }
+    let mut answer = BufReader::new(connection);
+    let mut body_bytes = 0;
+    loop {
+        let mut line = String::new();
+        if answer.read_line(&mut line).is_ok_and(|length| length > 0) {
+            let line = line.trim().to_ascii_lowercase();
+            if line.is_empty() {
+                return answer.read_exact(&mut vec![0; body_bytes]).is_ok();
+            }
+            if let Some(length) = line.strip_prefix("content-length: ") {
+                body_bytes = length.parse().unwrap();
+            }
+        } else {
+            return false;
+        }
+    }
+}
+
+/// Whether the server has closed it: silence is not that.
+fn is_closed(connection: &TcpStream) -> bool {
+    connection.set_nonblocking(true).unwrap();
+    match connection.peek(&mut [0]) {
+        Ok(count) => count == 0,
+        Err(error) => error.kind() == ErrorKind::ConnectionReset,
+    }
+}
+
 #[test]
 fn silent_connections_keep_nobody_from_an_answer() {
+    const CONNECTIONS_MAX: usize = 256;
+    /// Less than a connection may be silent for another reason.
+    const SOON: Duration = Duration::from_secs(5);
     let place = with_runs(&["one"]);
     let served = Served::start(&place, &[]);
-    let silent: Vec<_> =
-        (0..300).map(|_| std::net::TcpStream::connect(("127.0.0.1", served.port)).unwrap()).collect();
-    let begin = std::time::Instant::now();
+    let open = |_| TcpStream::connect(("127.0.0.1", served.port)).unwrap();
+    let talking = open(0);
+    let mut silent: Vec<_> = (0..200).map(open).collect();
+    assert!(is_answered(&talking));
+    silent.extend((0..100).map(open));
+    let begin = Instant::now();
     assert_eq!(served.get("/runs").0, 200);
-    assert!(begin.elapsed() < std::time::Duration::from_secs(3), "{:?}", begin.elapsed());
-    drop(silent);
+    assert!(begin.elapsed() < Duration::from_secs(3), "{:?}", begin.elapsed());
+    assert!(is_answered(&talking), "the first one is closed, though it was not silent longest");
+    // For each one more than there may be, the one that was silent longest is closed.
+    let beyond = 1 + silent.len() + 1 - CONNECTIONS_MAX;
+    let closed = || silent.iter().filter(|one| is_closed(one)).count();
+    assert!(wait_until(SOON, || closed() >= beyond), "{} of {beyond} are closed", closed());
 }

@@ -5,6 +5,7 @@ mod common;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use common::proxy::{Fault, Proxy};
 use common::{OwnServer, Place, SOON, output, text, wait_until};
 
 /// Six times the `connect_timeout` of a second, and time to start and to say so.
@@ -67,4 +68,18 @@ fn a_run_behind_a_global_read_lock_ends_and_names_what_it_waits_for() {
     drop(lock);
     let after = load("200");
     assert!(after.status.success(), "{}", text(&after.stderr));
+}
+
+#[test]
+fn a_recording_says_while_it_lasts_that_a_server_stopped_answering() {
+    let (place, server) = (Place::new(), OwnServer::start());
+    // After a second or two: a reading is given up after five.
+    let proxy = Proxy::start(&server.socket(), 120, Fault::Stall);
+    let dsn = format!("mysql://root@127.0.0.1:{}/?connect_timeout=1", proxy.port);
+    let args = ["record", "--for", "10s", "--no-trace", "--interval-ms", "500", "--dsn", &dsn];
+    let done = output(&mut place.whyso(&args));
+    let folder = std::fs::read_dir(place.runs()).unwrap().next().expect("a recording").unwrap().path();
+    let events = whyso_record::Recording::open(&folder).unwrap().events().unwrap();
+    let is_said = events.iter().any(|event| event.text.contains("did not answer within 5 s"));
+    assert!(is_said, "{} {} {events:#?}", text(&done.stdout), text(&done.stderr));
 }

@@ -3,6 +3,7 @@
 
 mod common;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -118,18 +119,22 @@ fn answers(server: &OwnServer, command: &[&str], schema: &str) -> usize {
 
 /// Stalls each command at these answers, several at once. Panics with every case that failed.
 fn each(server: &OwnServer, cases: Vec<Case<'_>>) {
-    let left = Mutex::new(cases);
+    let (left, failed) = (Mutex::new(cases), Mutex::new(Vec::new()));
     std::thread::scope(|scope| {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
                 loop {
                     let next = left.lock().unwrap().pop();
                     let Some(case) = next else { return };
-                    case.check(server);
+                    if catch_unwind(AssertUnwindSafe(|| case.check(server))).is_err() {
+                        failed.lock().unwrap().push(format!("{} at answer {}", case.command[0], case.nth));
+                    }
                 }
             });
         }
     });
+    let failed = failed.into_inner().unwrap();
+    assert!(failed.is_empty(), "{} failed, see above: {}", failed.len(), failed.join(", "));
 }
 
 /// The answers that are stalled, from 1 to `all`: the first ones, then fewer and fewer.

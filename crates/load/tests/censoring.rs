@@ -22,6 +22,9 @@ const AT_ONCE: usize = 6;
 /// What scheduling on a busy machine may take.
 const SLACK_NS: i64 = 15 * MS;
 
+/// When an arrival is due is computed here once more.
+const ROUNDING_NS: i64 = 1_000;
+
 #[derive(Clone, Copy, Debug)]
 struct Case {
     engine: EngineKind,
@@ -150,6 +153,17 @@ fn check(case: &Case) -> Result<(), String> {
         let reported = times.quantile(percent as f64 / 100.0).ns as i64;
         if reported + reported / 50 + SLACK_NS < least {
             return fail(format!("p{percent} is {reported} ns, and at least {least} ns by the server's log"));
+        }
+    }
+    // Of one more than were answered, one was not: the oldest is at least as old as the last of these. The first arrival is anywhere in its
+    // period.
+    let answered = answered_by(end_ns);
+    if let Some(due_ns) = dues.get(answered + 1) {
+        let (least_ns, oldest_ns) = (end_ns - due_ns, outcome.in_flight.ages.max_ns() as i64);
+        if oldest_ns + ROUNDING_NS < least_ns {
+            return fail(format!(
+                "the oldest is {oldest_ns} ns, and {answered} were answered: one is {least_ns} ns"
+            ));
         }
     }
     // Who is frozen at the end is in flight, with the time since then.

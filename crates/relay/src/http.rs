@@ -203,6 +203,15 @@ mod tests {
         answer
     }
 
+    /// Whether it is closed within so long: silence is not that.
+    fn is_closed(mut client: &TcpStream, within: Duration) -> bool {
+        client.set_read_timeout(Some(within)).unwrap();
+        match client.read(&mut [0]) {
+            Ok(count) => count == 0,
+            Err(error) => error.kind() == ErrorKind::ConnectionReset,
+        }
+    }
+
     #[test]
     fn silent_clients_keep_nobody_from_an_answer() {
         let endpoint = Endpoint::start("127.0.0.1:0", Arc::default()).unwrap();
@@ -211,9 +220,15 @@ mod tests {
         let answer = ask(&endpoint, "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
         assert!(begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
-        // The oldest were left.
-        silent[0].set_read_timeout(Some(CLIENT_TIME_MAX)).unwrap();
-        assert_eq!((&silent[0]).read(&mut [0]).unwrap_or(0), 0);
+        // The oldest were left at once, for those who came after them; the others when their time was over.
+        let (oldest, others) = silent.split_at(silent.len() + 1 - CLIENTS_MAX);
+        for (number, client) in oldest.iter().enumerate() {
+            assert!(is_closed(client, Duration::from_millis(50)), "{number} is not left");
+        }
+        assert!(begin.elapsed() < CLIENT_TIME_MAX, "{:?}", begin.elapsed());
+        for (number, client) in others.iter().enumerate() {
+            assert!(is_closed(client, 2 * CLIENT_TIME_MAX), "{number} of the others is never left");
+        }
     }
 
     #[test]
