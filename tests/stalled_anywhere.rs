@@ -147,7 +147,7 @@ fn spread(all: usize, count: usize) -> Vec<usize> {
 
 #[test]
 fn commands_end_whichever_answer_a_server_stops_at() {
-    let server = OwnServer::start();
+    let server = OwnServer::start_with(&["--max-connections=2000"]);
     let (of_record, of_run) = (answers(&server, &RECORD, ""), answers(&server, &RUN, "whyso_all"));
     assert!(of_record > 20 && of_run > 40, "{of_record} {of_run}");
     eprintln!("{of_record} answers to record, {of_run} to run");
@@ -169,7 +169,7 @@ fn commands_end_whichever_answer_a_server_stops_at() {
 #[test]
 #[ignore = "long: make test-hard"]
 fn commands_end_whichever_answer_a_server_stops_at_each_in_turn() {
-    let server = OwnServer::start();
+    let server = OwnServer::start_with(&["--max-connections=2000"]);
     let (of_record, of_run) = (answers(&server, &RECORD, ""), answers(&server, &RUN, "whyso_all"));
     let of_record = (1..=of_record * 3 / 4).map(|nth| (RECORD.as_slice(), String::new(), nth));
     let of_run = (1..=of_run * 3 / 4).map(|nth| (RUN.as_slice(), format!("whyso_{nth}"), nth));
