@@ -213,7 +213,7 @@ impl Lexer<'_> {
                 }
                 '/' if self.peek() == Some('*') => {
                     digest.blank = true;
-                    executed |= self.comment();
+                    executed |= self.comment(only_comment);
                 }
                 '*' if executed && self.peek() == Some('/') => {
                     self.next();
@@ -321,14 +321,19 @@ impl Lexer<'_> {
 
     /// Skips a comment, or the beginning of one that servers from some version on execute: whether it is one of these.
     ///
-    /// Which servers execute it is not known. So it has to end at the same place for all.
-    fn comment(&mut self) -> bool {
+    /// Which servers execute it is not known. So it has to end at the same place for all. Of such a comment within another one
+    /// (`is_nested`) servers do not agree either; reading each of them twice would also double the time with each level.
+    fn comment(&mut self, is_nested: bool) -> bool {
         let begin = self.at;
         self.next();
         self.next_if(|next| next == 'M');
         if self.next_if(|next| next == '!').is_none() {
             self.at = comment_end(self.text, begin + 1, false);
             return false;
+        }
+        if is_nested {
+            self.is_cut = true;
+            return true;
         }
         let digits = self.rest().bytes().take_while(u8::is_ascii_digit).count();
         self.at += digits;

@@ -54,6 +54,13 @@ fn no_literal_is_kept_whatever_the_session() {
     assert_eq!(digest("SELECT \u{fffd}`, 'secret'"), "SELECT \u{fffd} …");
 }
 
+/// Found by the fuzz target `digests`: 25 levels took minutes.
+#[test]
+fn executed_comments_within_each_other_take_no_longer_with_each_level() {
+    assert_eq!(digest("SELECT /*!50000 a /*!50000 b */ c */ d"), "SELECT …");
+    assert_eq!(digest(&format!("SELECT a {}", "/*!".repeat(10_000))), "SELECT a …");
+}
+
 #[test]
 fn comments_hide_nothing_and_tell_nothing() {
     check(
