@@ -13,40 +13,64 @@ const SHAPE: &str = "mysql://user@host:port/schema or mysql://user@localhost/sch
 const PARAMETERS: [&str; 4] = ["socket", "tls", "ssl-ca", "connect-timeout"];
 
 /// Returns the text of a DSN with whatever may be a password replaced by `***`, also where the rest can't be understood: what follows the
-/// user, a port that is no number, and the values of parameters that no DSN has.
+/// user, a port that is no number, the values of parameters that no DSN has, and what other programs separate by `;` or `=`.
 pub fn mask(text: &str) -> String {
-    let mut masked = match password_range(text) {
-        Some((start, end)) => format!("{}***{}", &text[..start], &text[end..]),
-        None => text.to_string(),
-    };
-    if let Some(at) = masked.find('?') {
-        let pairs: Vec<String> = masked[at + 1..].split('&').map(mask_parameter).collect();
-        masked.replace_range(at + 1.., &pairs.join("&"));
+    let mut masked = text.to_string();
+    let start = text.find("://").map_or(0, |at| at + 3);
+    let mut host = start;
+    if let Some(at_sign) = text[start..].rfind('@').map(|at| start + at) {
+        let login = &text[start..at_sign];
+        let password = match login.find(':') {
+            Some(colon) => start + colon + 1,
+            // A slash in the place of the colon.
+            None if login.contains('/') => start,
+            None => at_sign,
+        };
+        if password < at_sign {
+            masked.replace_range(password..at_sign, HIDDEN);
+        }
+        // What is behind the '@' is as long as before.
+        host = masked.len() - (text.len() - at_sign - 1);
     }
-    masked
+    let after_host = masked.split_off(host);
+    masked + &mask_after_login(&after_host, start > 0)
+}
+
+const HIDDEN: &str = "***";
+
+/// What follows the login, or all where there is none.
+fn mask_after_login(text: &str, has_scheme: bool) -> String {
+    let query_at = text.find('?').unwrap_or(text.len());
+    let (mut before, query) = (text[..query_at].to_string(), &text[query_at..]);
+    let bracket = before.find(']').unwrap_or(0);
+    let host_end = before.find('/').unwrap_or(before.len()).max(bracket);
+    if let Some(colon) = before[bracket..host_end].find(':').map(|at| bracket + at)
+        && !before[colon + 1..host_end].bytes().all(|byte| byte.is_ascii_digit())
+    {
+        before.replace_range(colon + 1..host_end, HIDDEN);
+    }
+    let ends_name: &[char] = if has_scheme { &[';'] } else { &[';', '='] };
+    if let Some(at) = before.find(ends_name) {
+        before.replace_range(at + 1.., HIDDEN);
+    }
+    if let Some(pairs) = query.strip_prefix('?') {
+        let pairs: Vec<String> = pairs.split('&').map(mask_parameter).collect();
+        return format!("{before}?{}", pairs.join("&"));
+    }
+    before
 }
 
 fn mask_parameter(pair: &str) -> String {
     match pair.split_once('=') {
-        Some((name, _)) if PARAMETERS.contains(&name.replace('_', "-").as_str()) => pair.to_string(),
-        Some((name, _)) => format!("{name}=***"),
+        Some((name, value))
+            if PARAMETERS.contains(&name.replace('_', "-").as_str()) && !value.contains(['?', ';']) =>
+        {
+            pair.to_string()
+        }
+        Some((name, _)) => format!("{name}={HIDDEN}"),
         None if pair.is_empty() => String::new(),
-        None => "***".to_string(),
+        None => HIDDEN.to_string(),
     }
-}
-
-/// Returns where the password is: between the user and the last `@`. Without an `@`, a port that is no number may be one.
-fn password_range(text: &str) -> Option<(usize, usize)> {
-    let start = text.find("://").map_or(0, |at| at + 3);
-    if let Some(at_sign) = text[start..].rfind('@').map(|at| start + at) {
-        let colon = start + text[start..at_sign].find(':')?;
-        return (colon + 1 < at_sign).then_some((colon + 1, at_sign));
-    }
-    let end = text[start..].find(['/', '?']).map_or(text.len(), |at| start + at);
-    let is_address = text[start..].starts_with('[');
-    let colon = start + text[start..end].find(':').filter(|_| !is_address)?;
-    let is_port = text[colon + 1..end].bytes().all(|byte| byte.is_ascii_digit());
-    (!is_port).then_some((colon + 1, end))
 }
 
 pub(super) fn resolve(text: &str, environment: &Environment) -> Result<Dsn> {
@@ -119,6 +143,12 @@ impl Parameters {
         let mut connect_timeout = DEFAULT_CONNECT_TIMEOUT;
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').ok_or("a parameter has no value: write NAME=VALUE")?;
+            if value.contains(['?', ';']) {
+                return Err(
+                    "parameters are separated by '&', and a '?' or ';' in a value is written %3F or %3B"
+                        .to_string(),
+                );
+            }
             let value = decode(value)?;
             match name.replace('_', "-").as_str() {
                 "socket" if value.starts_with('/') => socket = Some(PathBuf::from(value)),
@@ -250,7 +280,7 @@ mod tests {
     fn a_dsn_that_makes_no_sense_is_told_so_without_its_password() {
         let wrong = |why: &str, dsn: &str| format!("cannot understand the DSN '{dsn}': {why}");
         assert_eq!(parsed("db1:3306"), wrong(&format!("it does not have the form {SHAPE}"), "db1:3306"));
-        assert!(parsed("mysql://u:secret/x@h:port/").contains("'mysql://u:***@h:port/'"));
+        assert!(parsed("mysql://u:secret/x@h:port/").contains("'mysql://u:***@h:***/'"));
         assert!(parsed("mysql://u:sec:ret@h:99999").contains("u:***@h:99999': the port is no number"));
         assert!(parsed("mysql://u@h/x?color=red").contains("it has no parameter 'color'"));
         assert!(parsed("mysql://u@h/x?tls=maybe").contains("disabled, verify or insecure, not 'maybe'"));
@@ -315,6 +345,16 @@ mod tests {
             "mysql://u@h/x?password=secret@h",
             "mysql://root:secret",
             "mysql://root:secret/x?tls=verify",
+            "mysql://u@h:secret/x",
+            "mysql://[::1]:secret/x",
+            "mysql://u@[::1]:secret",
+            "mysql://u@h/x?tls=verify?password=secret",
+            "mysql://u/secret@h",
+            "u/secret@h",
+            "mysql:/root:secret@h",
+            "Server=h;Uid=u;Pwd=secret;",
+            "jdbc:mysql://h/x?user=u&password=secret",
+            "postgres://u:secret@h/x",
         ] {
             let message = parsed(dsn);
             assert!(message.starts_with("cannot understand"), "{dsn}: {message}");
