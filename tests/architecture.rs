@@ -62,8 +62,9 @@ fn assert_absent(name: &str, forbidden: &[&str]) {
 
 #[test]
 fn data_goes_one_way() {
-    let allowed: [(&str, &[&str]); 20] = [
+    let allowed: [(&str, &[&str]); 21] = [
         ("words", &[]),
+        ("model", &[]),
         ("clock", &[]),
         ("connect", &[]),
         ("wire", &[]),
@@ -73,19 +74,19 @@ fn data_goes_one_way() {
         ("sysbench", &["clock", "wire", "workload", "load", "words"]),
         ("server", &["clock", "connect", "workload"]),
         ("record", &["clock", "series"]),
-        ("watch", &["clock", "connect", "record"]),
+        ("watch", &["model", "clock", "connect", "record"]),
         ("relay", &["clock", "record"]),
-        ("live", &["clock", "record", "series", "explain", "report"]),
-        ("trace", &["clock"]),
+        ("live", &["model", "clock", "record", "series", "explain", "report"]),
+        ("trace", &["model", "clock"]),
         ("stacks", &[]),
-        ("explain", &["series"]),
+        ("explain", &["model", "series"]),
         ("study", &["explain"]),
-        ("report", &["record", "series", "explain", "study"]),
+        ("report", &["model", "record", "series", "explain", "study"]),
         (
             "lab",
             &[
-                "relay", "clock", "connect", "workload", "load", "server", "watch", "trace", "stacks",
-                "record", "series", "explain", "report", "study",
+                "model", "relay", "clock", "connect", "workload", "load", "server", "watch", "trace",
+                "stacks", "record", "series", "explain", "report", "study",
             ],
         ),
         ("serve", &["record", "series", "explain", "report", "lab"]),
@@ -109,7 +110,7 @@ fn pure_crates_use_neither_files_nor_clocks_nor_sockets() {
         "std::thread",
         "std::env",
     ];
-    for name in ["wire", "series", "explain", "words"] {
+    for name in ["model", "wire", "series", "explain", "words"] {
         assert_absent(name, &impure);
     }
     assert_absent("workload", &["std::net", "std::os::unix::net", "Instant", "SystemTime"]);

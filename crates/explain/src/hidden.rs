@@ -5,6 +5,7 @@
 //! list's sampler, for one, finds waits for rows in MySQL 8's Performance Schema and counts them by state.
 
 use std::str::FromStr;
+use whyso_model::LockKind;
 
 use crate::locks;
 use crate::model::{Input, LevelInput, LockObject, Part, SeriesName};
@@ -115,8 +116,8 @@ fn without_performance_schema(mut input: Input) -> Input {
     let has_row_locks = keeps_row_locks_in_performance_schema(&input);
     for level in &mut input.levels {
         drop_series(level, is_of_performance_schema);
-        level.lock_objects.retain(|object| object.kind != "row" || !has_row_locks);
-        level.lock_objects.iter_mut().filter(|object| object.kind != "row").for_each(forget_object);
+        level.lock_objects.retain(|object| object.kind != LockKind::Row || !has_row_locks);
+        level.lock_objects.iter_mut().filter(|object| object.kind != LockKind::Row).for_each(forget_object);
         // Its lock tables are still read, and empty.
         let is_row_waits = |series: &SeriesName| series.source == locks::SOURCE && series.instance == "row";
         for gauge in level.gauges.iter_mut().filter(|gauge| has_row_locks && is_row_waits(&gauge.series)) {
@@ -187,9 +188,9 @@ mod tests {
         }
     }
 
-    fn object(kind: &str) -> LockObject {
+    fn object(kind: LockKind) -> LockObject {
         LockObject {
-            kind: kind.to_string(),
+            kind,
             object: "shop.orders".to_string(),
             blocking_statement: Some("COMMIT".to_string()),
             samples: 30,
@@ -242,7 +243,7 @@ mod tests {
                 seen_ns: 0.0,
             }],
             ended_waits: vec![EndedWaits { class: String::new(), count: 1, ns: 1.0, deeds: Vec::new() }],
-            lock_objects: vec![object("row"), object("metadata")],
+            lock_objects: vec![object(LockKind::Row), object(LockKind::Metadata)],
             ..LevelInput::default()
         };
         Input {
@@ -322,7 +323,7 @@ mod tests {
         let waiting = |input: &Input| input.levels[0].gauges[1].max;
         assert_eq!(waiting(&input), 0.0);
         let objects: Vec<(&str, &str)> =
-            input.levels[0].lock_objects.iter().map(|one| (one.kind.as_str(), one.object.as_str())).collect();
+            input.levels[0].lock_objects.iter().map(|one| (one.kind.name(), one.object.as_str())).collect();
         assert_eq!(objects, [("metadata", "")]);
         assert_eq!((input.performance_schema, input.performance_schema_lost.len()), (None, 0));
         assert_eq!(input.variables["performance_schema"], "OFF");
@@ -332,7 +333,7 @@ mod tests {
         let mut mariadb = full();
         mariadb.variables.insert("version".to_string(), "11.4.5-MariaDB".to_string());
         let input = without(mariadb, &[Source::PerformanceSchema]);
-        assert_eq!(input.levels[0].lock_objects[0], object("row"));
+        assert_eq!(input.levels[0].lock_objects[0], object(LockKind::Row));
         assert_eq!(waiting(&input), 2.0);
     }
 

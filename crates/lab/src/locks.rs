@@ -5,16 +5,17 @@ use std::time::Instant;
 
 use whyso_connect::caught;
 use whyso_explain::locks::{
-    InstrumentWait, LockLook, LockObject, LockSeen, Snapshots, TableWait, WaitingTree, instruments,
-    is_lock_source, objects, tables, waiting_trees,
+    InstrumentWait, LockLook, LockObject, Snapshots, TableWait, WaitingTree, instruments, is_lock_source,
+    objects, tables, waiting_trees,
 };
 use whyso_explain::model::{Counter, LevelInput, SeriesName};
+use whyso_model::{LockKind, LockWait};
 use whyso_record::Recording;
 use whyso_record::data::{SeriesKey, TextRows};
 use whyso_record::run::Window;
 use whyso_report::LocksOf;
 use whyso_server::answers::log_out;
-use whyso_watch::{LockWait, lock_waits};
+use whyso_watch::lock_waits;
 
 use crate::evidence::add_chosen;
 use crate::prepare::AskPassword;
@@ -172,11 +173,11 @@ fn is_about_locks(line: &str) -> bool {
 }
 
 /// The time that connections waited by kind of lock: how many waited on the mean, times the window's length.
-fn waited_ns(level: &LevelInput) -> BTreeMap<String, f64> {
+fn waited_ns(level: &LevelInput) -> BTreeMap<LockKind, f64> {
     let window_ns = level.end_ns.saturating_sub(level.begin_ns) as f64;
     let waiting =
         level.gauges.iter().filter(|gauge| gauge.series.source == SOURCE && gauge.series.metric == WAITING);
-    waiting.map(|gauge| (gauge.series.instance.clone(), gauge.mean * window_ns)).collect()
+    waiting.map(|gauge| (LockKind::of_name(&gauge.series.instance), gauge.mean * window_ns)).collect()
 }
 
 fn looks_taken(recording: &Recording, window: Window) -> Result<u64, Error> {
@@ -215,7 +216,8 @@ fn snapshots(
         let is_named = |name: &SeriesName| name.source == source && name.metric.eq_ignore_ascii_case(metric);
         measured.gauges.iter().find(|gauge| is_named(&gauge.series))
     };
-    let found_rows = seen.iter().flat_map(|look| &look.waits).filter(|wait| wait.kind == "row").count();
+    let found_rows =
+        seen.iter().flat_map(|look| &look.waits).filter(|wait| wait.kind == LockKind::Row).count();
     Ok(Snapshots {
         seconds: window.seconds(),
         taken,
@@ -246,7 +248,8 @@ fn within(looks: &[LockLook], window: Window) -> &[LockLook] {
 fn look(table: &TextRows) -> LockLook {
     let places: BTreeMap<&str, usize> =
         table.columns.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
-    let seen = |row: &Vec<Option<String>>| LockSeen::told(|name| row.get(*places.get(name)?)?.as_deref());
+    let seen =
+        |row: &Vec<Option<String>>| LockWait::from_cells(|name| row.get(*places.get(name)?)?.as_deref());
     LockLook { t_ns: table.t_ns, waits: table.rows.iter().filter_map(seen).collect() }
 }
 
@@ -268,8 +271,7 @@ pub fn locks_now(dsn: &str, ask_password: &AskPassword) -> Result<LocksNow, Erro
         };
         match asked {
             Ok(Ok(Ok(look))) => {
-                let waits: Vec<LockSeen> = look.waits.into_iter().map(seen_now).collect();
-                (now.trees, now.not_told) = (waiting_trees(&waits), look.absent);
+                (now.trees, now.not_told) = (waiting_trees(&look.waits), look.absent);
             }
             Ok(Ok(Err(error))) => now.failed = Some(format!("the server can't say who waits: {error}")),
             Ok(Err(panic)) => return Err(Error::Failed(format!("the server can't say who waits: {panic}"))),
@@ -296,20 +298,6 @@ async fn row_waits_counted(conn: &mut mysql_async::Conn) -> Option<u64> {
     let asked = conn.query_first::<(String, u64), _>(question);
     let row = tokio::time::timeout(GOODBYE_TIME_MAX, caught(asked)).await.ok()?.ok()?.ok()??;
     Some(row.1)
-}
-
-fn seen_now(wait: LockWait) -> LockSeen {
-    LockSeen {
-        kind: wait.kind.name().to_string(),
-        waiting: wait.waiting,
-        blocking: wait.blocking,
-        object: wait.object,
-        index: wait.index,
-        mode: wait.mode,
-        waited_s: wait.waited_s,
-        statement: wait.statement,
-        blocking_statement: wait.blocking_statement,
-    }
 }
 
 #[cfg(test)]
@@ -349,7 +337,7 @@ mod tests {
         };
         let gauges = vec![Gauge { series, mean: 1.5, ..Gauge::default() }];
         let level = LevelInput { begin_ns: 0, end_ns: 20, gauges, ..LevelInput::default() };
-        assert_eq!(waited_ns(&level), BTreeMap::from([("row".to_string(), 30.0)]));
+        assert_eq!(waited_ns(&level), BTreeMap::from([(LockKind::Row, 30.0)]));
     }
 
     /// Ten seconds in which the lock tables were read once, at 2 s, and then not any more, while InnoDB counted waits.

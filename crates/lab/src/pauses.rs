@@ -1,73 +1,24 @@
-//! The tracer's table of long waits by thread: how it is written, and what it holds of a window.
+//! What the tracer's table of long waits by thread holds of a window.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
 
-use whyso_explain::model::{LevelInput, Moments, Pauses};
+use whyso_explain::model::{LevelInput, Pauses};
+use whyso_model::PauseRow;
 use whyso_record::Recording;
 use whyso_record::data::TextRows;
 use whyso_record::run::Window;
 use whyso_series::{ThreadTable, ThreadTime};
-use whyso_trace::state::name_of_syscall;
 
 use crate::Error;
 
 const SOURCE: &str = "pauses";
 
-const COLUMNS: [&str; 14] = [
-    "tid",
-    "name",
-    "role",
-    "state",
-    "call",
-    "in_request",
-    "client",
-    "count",
-    "mean_ns",
-    "spread_ns",
-    "periods",
-    "period_ns",
-    "period_spread_ns",
-    "born_ns",
-];
-
-/// Waits of a thread, of which neither the requests nor the connection are known yet.
-pub(crate) fn told(one: &whyso_trace::Pauses) -> Pauses {
-    let call = one.call.map_or(String::new(), |call| {
-        name_of_syscall(i64::from(call)).map_or_else(|| format!("system call {call}"), str::to_string)
-    });
-    let moments = |of: &whyso_trace::Moments| Moments {
-        count: of.count as f64,
-        mean_ns: of.mean_ns(),
-        spread_ns: of.spread_ns(),
-    };
-    Pauses {
-        tid: one.tid,
-        name: one.name.clone(),
-        role: one.role.name().to_string(),
-        connection: None,
-        state: one.state.name().to_string(),
-        call,
-        in_request: one.in_request,
-        client: one.client.name().to_string(),
-        requests: 0.0,
-        length: moments(&one.length),
-        period: moments(&one.period),
-    }
-}
-
-/// What was counted since the table before.
-pub(crate) fn table(t_ns: i64, pauses: &[whyso_trace::Pauses]) -> TextRows {
-    let row = |one: &whyso_trace::Pauses| {
-        let Pauses { tid, name, role, state, call, in_request, client, length, period, .. } = told(one);
-        let [tid, in_request] = [tid, u32::from(in_request)].map(|number| number.to_string());
-        let numbers =
-            [length, period].map(|of| [of.count, of.mean_ns, of.spread_ns].map(|one| format!("{one:.0}")));
-        let words = [tid, name, role, state, call, in_request, client];
-        let cells = words.into_iter().chain(numbers.into_iter().flatten()).chain([one.born_ns.to_string()]);
-        cells.map(Some).collect()
-    };
-    let columns = COLUMNS.map(str::to_string).to_vec();
-    TextRows { source: SOURCE.to_string(), t_ns, columns, rows: pauses.iter().map(row).collect() }
+/// Pauses of a row of the table, of which neither the requests nor the connection are known yet.
+pub(crate) fn of_row(row: PauseRow) -> Pauses {
+    let PauseRow { tid, born_ns: _, name, role, state, call, in_request, client, length, period } = row;
+    let connection = None;
+    Pauses { tid, name, role, connection, state, call, in_request, client, requests: 0.0, length, period }
 }
 
 /// # Errors
@@ -134,67 +85,55 @@ fn between(tables: &[TextRows], window: Window) -> Vec<Pauses> {
 type Key = (u32, u64, String, String, bool, String);
 
 fn add_rows(all: &mut BTreeMap<Key, Pauses>, table: &TextRows) {
-    let places = COLUMNS.map(|name| table.columns.iter().position(|column| column == name));
+    let places: HashMap<&str, usize> =
+        table.columns.iter().enumerate().map(|(place, name)| (name.as_str(), place)).collect();
     for row in &table.rows {
-        let text = |name: &str| {
-            let place = COLUMNS.iter().position(|column| *column == name).and_then(|at| places[at]);
-            place.and_then(|place| row.get(place)?.clone()).unwrap_or_default()
-        };
-        let number =
-            |name: &str| text(name).parse::<f64>().ok().filter(|number| (0.0..1e18).contains(number));
-        let moments = |count: &str, mean: &str, spread: &str| {
-            Some(Moments { count: number(count)?, mean_ns: number(mean)?, spread_ns: number(spread)? })
-        };
-        let (Ok(tid), Some(length), Some(period)) = (
-            text("tid").parse(),
-            moments("count", "mean_ns", "spread_ns"),
-            moments("periods", "period_ns", "period_spread_ns"),
-        ) else {
-            continue;
-        };
-        let in_request = text("in_request") == "1";
-        let born_ns = text("born_ns").parse().unwrap_or(0);
-        let key = (tid, born_ns, text("state"), text("call"), in_request, text("client"));
-        let one = all.entry(key).or_insert_with(|| Pauses {
-            tid,
-            state: text("state"),
-            call: text("call"),
-            in_request,
-            client: text("client"),
-            ..Pauses::default()
-        });
-        // A thread may bear its name, and show its role, only later.
-        one.name = text("name");
-        one.role = text("role");
-        one.length = one.length.and(length);
-        one.period = one.period.and(period);
+        let read = PauseRow::from_cells(|name| row.get(*places.get(name)?)?.as_deref());
+        let Some(row) = read else { continue };
+        let key =
+            (row.tid, row.born_ns, row.state.clone(), row.call.clone(), row.in_request, row.client.clone());
+        let row = of_row(row);
+        match all.entry(key) {
+            Entry::Vacant(place) => {
+                place.insert(row);
+            }
+            Entry::Occupied(mut place) => {
+                let one = place.get_mut();
+                // A thread may bear its name, and show its role, only later.
+                one.name = row.name;
+                one.role = row.role;
+                one.length = one.length.and(row.length);
+                one.period = one.period.and(row.period);
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use whyso_model::Moments;
     use whyso_series::{Look, Seen};
-    use whyso_trace::{Client, Role, State};
 
-    fn pauses(tid: u32, born_ns: u64, lengths_us: &[u64]) -> whyso_trace::Pauses {
-        let length = whyso_trace::Moments {
-            count: lengths_us.len() as u64,
-            sum_us: lengths_us.iter().sum(),
-            squares_us2: lengths_us.iter().map(|us| us * us).sum(),
-        };
-        whyso_trace::Pauses {
+    fn row(tid: u32, born_ns: u64, count: f64, mean_ns: f64) -> Vec<Option<String>> {
+        let row = PauseRow {
             tid,
             born_ns,
             name: "one_connection".to_string(),
-            role: Role::Connection,
-            state: State::NetReceive,
-            call: Some(u16::MAX - 1),
+            role: "connection".to_string(),
+            state: "net_receive".to_string(),
+            call: "system call 65534".to_string(),
             in_request: false,
-            client: Client::Load,
-            length,
-            period: whyso_trace::Moments::default(),
-        }
+            client: "load".to_string(),
+            length: Moments { count, mean_ns, spread_ns: 0.0 },
+            period: Moments::default(),
+        };
+        row.into_cells().map(Some).to_vec()
+    }
+
+    fn table(t_ns: i64, rows: &[Vec<Option<String>>]) -> TextRows {
+        let columns = PauseRow::COLUMNS.map(str::to_string).to_vec();
+        TextRows { source: SOURCE.to_string(), t_ns, columns, rows: rows.to_vec() }
     }
 
     fn looks(requests: &[(i64, u64)]) -> ThreadTable {
@@ -212,10 +151,10 @@ mod tests {
     #[test]
     fn a_window_has_what_was_told_at_the_looks_within_it() {
         let tables = [
-            table(10, &[pauses(7, 1, &[90_000])]),
-            table(20, &[pauses(7, 1, &[400_000, 400_000])]),
-            table(30, &[pauses(7, 1, &[700_000]), pauses(7, 25, &[50_000])]),
-            table(40, &[pauses(7, 1, &[90_000])]),
+            table(10, &[row(7, 1, 1.0, 90e6)]),
+            table(20, &[row(7, 1, 2.0, 400e6)]),
+            table(30, &[row(7, 1, 1.0, 700e6), row(7, 25, 1.0, 50e6)]),
+            table(40, &[row(7, 1, 1.0, 90e6)]),
         ];
         let found = within(&tables, &looks(&[(10, 100), (20, 150), (30, 190)]), 11, 29);
         let [first, second] = &found[..] else { panic!("{found:?}") };
@@ -227,11 +166,11 @@ mod tests {
 
     #[test]
     fn tables_that_are_not_what_they_should_be_give_nothing() {
-        let mut odd = table(20, &[pauses(7, 1, &[90_000])]);
+        let mut odd = table(20, &[row(7, 1, 1.0, 90e6)]);
         odd.columns[7] = "number".to_string();
-        let mut broken = table(20, &[pauses(7, 1, &[90_000])]);
+        let mut broken = table(20, &[row(7, 1, 1.0, 90e6)]);
         broken.rows[0][8] = Some("NaN".to_string());
         assert_eq!(within(&[odd, broken], &looks(&[(10, 0), (30, 0)]), 10, 30), []);
-        assert_eq!(within(&[table(20, &[pauses(7, 1, &[90_000])])], &looks(&[]), 10, 30), []);
+        assert_eq!(within(&[table(20, &[row(7, 1, 1.0, 90e6)])], &looks(&[]), 10, 30), []);
     }
 }

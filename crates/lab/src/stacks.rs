@@ -12,11 +12,12 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use whyso_clock::{monotonic_ns, thread_cpu_ns};
+use whyso_model::Role;
+use whyso_model::role::{OBSERVER, OTHER_CLIENT};
 use whyso_record::Recorder;
 use whyso_record::data::{Kind, Reading, SeriesKey, StackSample, Status, Value};
 use whyso_stacks::{End, Frame, Interrupts, ModuleId, Names, Registers, StackId, Table, Unwinding};
-use whyso_trace::role::{OBSERVER, OTHER_CLIENT};
-use whyso_trace::{Client, Role, StackKind, StackRecord, StackSampling, Stacks};
+use whyso_trace::{Client, StackKind, StackRecord, StackSampling, Stacks};
 
 use crate::cost::program_values;
 use busy::Busy;

@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use whyso_explain::stacks::{FunctionNow, StackNow};
+use whyso_model::{Role, State};
 use whyso_series::ThreadTime;
 use whyso_server::Dsn;
 use whyso_stacks::{End, Frame, Names, Registers, Unwinding};
-use whyso_trace::{Role, State, ThreadLook, ThreadNow};
+use whyso_trace::{ThreadLook, ThreadNow};
 
 use crate::prepare::AskPassword;
 use crate::processes::Processes;

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use whyso_model::state;
 use whyso_record::data::{StatesLook, ThreadStates};
-use whyso_trace::{ThreadSums, state};
+use whyso_trace::ThreadSums;
 
 const NS_PER_MS: u64 = 1_000_000;
 
@@ -60,7 +61,7 @@ impl StatesTaking {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use whyso_trace::{Role, State};
+    use whyso_model::{Role, State};
 
     fn thread(tid: u32, born_ns: u64, cpu_ns: u64) -> ThreadSums {
         let mut states = [0; state::STATES];

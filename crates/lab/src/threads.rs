@@ -5,16 +5,17 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use whyso_clock::monotonic_ns;
 use whyso_explain::model::Pauses;
+use whyso_model::state;
 use whyso_record::Recording;
 use whyso_record::run::Window;
 use whyso_series::{Look, Seen, ThreadTable, ThreadTime, Told};
 use whyso_server::Dsn;
 use whyso_server::answers::{log_out, within};
-use whyso_trace::{Generator, Reading, StackSampling, ThreadSums, state};
+use whyso_trace::{Generator, Reading, StackSampling, ThreadSums};
 use whyso_watch::connections;
 
 use crate::counting::Counting;
-use crate::pauses::{self, told as told_of};
+use crate::pauses;
 use crate::prepare::AskPassword;
 use crate::progress::Stop;
 use crate::run::{GOODBYE_TIME_MAX, runtime};
@@ -94,7 +95,7 @@ pub fn threads_now(
     let looks = vec![look(&first), look(&last)];
     let states = state::ALL.map(|state| state.name().to_string()).to_vec();
     let mut over = over(ThreadTable::new(states, looks, &[told]), 0, 1);
-    over.pauses = waited.iter().map(told_of).collect();
+    over.pauses = waited.iter().map(|one| pauses::of_row(one.row())).collect();
     pauses::learn(&mut over.pauses, &over.threads);
     Ok(over)
 }

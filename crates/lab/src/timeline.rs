@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use whyso_explain::profile::{FunctionName, Rules, SingleWait, place};
+use whyso_model::Role;
 use whyso_record::Recording;
 use whyso_record::data::StackWait;
 use whyso_record::run::{Level, RunInfo, Window};
 use whyso_series::{KnownBy, ThreadLine, ThreadTime, Timeline, even_edges};
-use whyso_trace::Role;
 
 use crate::statements::threads_at_work;
 use crate::{Error, ThreadFilter};

@@ -8,9 +8,9 @@ use whyso_explain::model::{
     Activity, DeedShare, EndedWaits, LevelInput, Part, SampledActivity, SampledClass,
 };
 use whyso_explain::profile::{FunctionName, ObserverStacks, Profile, Rules, wakers};
+use whyso_model::{Role, State};
 use whyso_record::Recording;
 use whyso_record::data::{StackFrame, StackSample, StackWait};
-use whyso_trace::{Role, State};
 
 use crate::Error;
 use crate::profile::{recorded_roles, wake};

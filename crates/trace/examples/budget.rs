@@ -1,6 +1,7 @@
 //! Prints the budget of a server's requests each second: `budget PID [SECONDS] [GENERATOR PID]`.
 use std::time::Duration;
-use whyso_trace::{TraceSpec, Tracer, state};
+use whyso_model::state;
+use whyso_trace::{TraceSpec, Tracer};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut args = std::env::args().skip(1);

@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{Ordering, fence};
 
 use crate::error::Error;
-use crate::state::{STATES, State};
+use whyso_model::{STATES, State};
 
 /// How many threads can be watched at a time; `bpf/account.h` has the same number.
 pub(crate) const ACCOUNTS_MAX: usize = 16_384;

@@ -140,7 +140,7 @@ impl Attribution {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::state::State;
+    use whyso_model::State;
 
     /// Sums that began at 0 and grew, second by second.
     #[derive(Default)]

@@ -10,7 +10,8 @@
 //! is read from its registers when it leaves its CPU.
 //!
 //! ```no_run
-//! use whyso_trace::{State, TraceSpec, Tracer};
+//! use whyso_model::State;
+//! use whyso_trace::{TraceSpec, Tracer};
 //!
 //! # fn main() -> Result<(), whyso_trace::Error> {
 //! let mut tracer = Tracer::start(&TraceSpec { servers: vec![4711], ..TraceSpec::default() })?;
@@ -38,13 +39,12 @@ mod now;
 mod pauses;
 pub mod places;
 mod reading;
-pub mod role;
 mod sampled;
 mod sql;
 mod stack_record;
 mod stack_sampling;
 mod stacks;
-pub mod state;
+mod system_calls;
 mod tracer;
 
 /// Generated from `bpf/stacks.bpf.c` by the build script.
@@ -83,11 +83,10 @@ pub use now::{ThreadLook, ThreadNow};
 pub use pauses::{Client, Moments, Pauses};
 pub use places::Places;
 pub use reading::{ClientSums, FileWait, OtherSums, Reading, ServerSums, ThreadSums};
-pub use role::Role;
 pub use sampled::Sampler;
 pub use sql::{CommandsLost, SqlTrace};
 pub use stack_record::{Registers, StackKind, StackRecord};
 pub use stack_sampling::StackSampling;
 pub use stacks::{Stacks, StacksLost, WAITS_PER_LOOK_AND_CPU};
-pub use state::{STATES, State};
+pub use system_calls::{name_of_syscall, state_of_syscall};
 pub use tracer::{Program, TraceSpec, Tracer};

@@ -12,7 +12,8 @@ use libbpf_rs::{OpenObject, RingBufferBuilder};
 use crate::error::Error;
 use crate::now_skeleton::{NowSkel, NowSkelBuilder};
 use crate::stack_record::Registers;
-use crate::state::{State, state_of_syscall};
+use crate::system_calls::state_of_syscall;
+use whyso_model::State;
 
 const KERNEL_FRAMES_MAX: usize = 64;
 /// Up to where the user's bytes begin: `struct thread_now` of `bpf/now.h`.

@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 
 use crate::account::{SIDE_LOAD, SIDE_OWN};
 use crate::reading::ThreadSums;
-use crate::role::{self, Role};
-use crate::state::State;
+use crate::system_calls::name_of_syscall;
+use whyso_model::{self as model, PauseRow, Role, State};
 
 /// A thread's waits of 20 ms to a minute, of one kind.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +25,31 @@ pub struct Pauses {
     pub length: Moments,
     /// From the begin of one to the begin of the next, where that is no more than a minute.
     pub period: Moments,
+}
+
+impl Pauses {
+    /// Returns the name of the system call, such as "poll"; empty where it was none.
+    pub fn call_name(&self) -> String {
+        self.call.map_or(String::new(), |call| {
+            name_of_syscall(i64::from(call)).map_or_else(|| format!("system call {call}"), str::to_string)
+        })
+    }
+
+    /// Returns the row of a recording's table.
+    pub fn row(&self) -> PauseRow {
+        PauseRow {
+            tid: self.tid,
+            born_ns: self.born_ns,
+            name: self.name.clone(),
+            role: self.role.name().to_string(),
+            state: self.state.name().to_string(),
+            call: self.call_name(),
+            in_request: self.in_request,
+            client: self.client.name().to_string(),
+            length: self.length.of_floats(),
+            period: self.period.of_floats(),
+        }
+    }
 }
 
 /// Who sent the request that the thread received last.
@@ -77,6 +102,10 @@ impl Moments {
         // Whole numbers until here: the difference of two large ones would be noise.
         let around = (count * u128::from(self.squares_us2)).saturating_sub(sum * sum);
         if self.count == 0 { 0.0 } else { (around as f64).sqrt() / self.count as f64 * 1e3 }
+    }
+
+    fn of_floats(&self) -> model::Moments {
+        model::Moments { count: self.count as f64, mean_ns: self.mean_ns(), spread_ns: self.spread_ns() }
     }
 
     fn since(&self, before: &Moments) -> Moments {
@@ -145,7 +174,7 @@ fn read(key: &[u8], value: &[u8]) -> Option<Pauses> {
         tid: int(key, 8)?,
         born_ns: long(key, 0)?,
         name: String::from_utf8_lossy(&name[..end]).into_owned(),
-        role: role::ALL.get(usize::from(*value.get(72)?)).copied().unwrap_or(Role::Other),
+        role: Role::of_number(*value.get(72)?).unwrap_or(Role::Other),
         state: State::of_number(*key.get(14)?).unwrap_or(State::Other),
         call: (call != u16::MAX).then_some(call),
         in_request: *key.get(15)? == 1,
@@ -197,7 +226,7 @@ mod tests {
             role: Role::Other,
             born_ns,
             requests: 0,
-            states: [0; crate::STATES],
+            states: [0; whyso_model::STATES],
             now: State::Cpu,
         }
     }

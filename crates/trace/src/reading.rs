@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::account::{Account, LOADS, OTHERS};
-use crate::role::Role;
-use crate::state::{STATES, State};
+use whyso_model::{Role, STATES, State};
 
 /// Reasons why something could not be counted.
 pub(crate) const LOST: usize = 5;

@@ -14,8 +14,8 @@ use std::time::Duration;
 use whyso_clock::monotonic_ns;
 
 use crate::reading::{OtherSums, Reading, Sums, ThreadSums};
-use crate::role::Role;
-use crate::state::{STATES, State, state_of_syscall};
+use crate::system_calls::state_of_syscall;
+use whyso_model::{Role, STATES, State};
 
 /// Between two looks, at first.
 const INTERVAL: Duration = Duration::from_millis(50);

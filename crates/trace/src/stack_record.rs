@@ -1,8 +1,7 @@
 //! One record of the ring buffer: a stack, and what it stands for.
 
 use crate::pauses::Client;
-use crate::role::{self, Role};
-use crate::state::State;
+use whyso_model::{Role, State};
 
 const KERNEL_FRAMES_MAX: usize = 64;
 /// Up to where the user's bytes begin: `struct stack_record` of `bpf/stack.h`.
@@ -86,7 +85,7 @@ impl<'a> StackRecord<'a> {
         Some(StackRecord {
             kind,
             state: State::of_number(header[1])?,
-            role: role::ALL.get(usize::from(header[2])).copied()?,
+            role: Role::of_number(header[2])?,
             client: client(header[3]),
             tid: int(4)?,
             pid: int(8)?,

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use libbpf_rs::skel::{OpenSkel, SkelBuilder};
 use libbpf_rs::{Link, MapCore, MapFlags, OpenObject, ProgramInput, ProgramMut};
+use whyso_model::{Role, State};
 
 use crate::account::{ACCOUNTS_MAX, Account, Accounts, LOADS, OTHERS, SIDE_LOAD, SIDE_SERVER};
 use crate::attribution::{Attribution, Generator, Seen};
@@ -19,12 +20,11 @@ use crate::files::{Paths, as_folder, path_here, path_within};
 use crate::mounts::Mounts;
 use crate::pauses::{Pauses, Told};
 use crate::reading::{FileWait, LOST, Reading, ServerSums, Sums, ThreadSums};
-use crate::role::{self, Role};
 use crate::skeleton::{BudgetSkel, BudgetSkelBuilder};
 use crate::sql::SqlTrace;
 use crate::stack_sampling::StackSampling;
 use crate::stacks::Stacks;
-use crate::state::{self, State, state_of_syscall};
+use crate::system_calls::{POLL, state_of_syscall};
 
 /// Processes whose descriptors are looked at for the paths of files, at most: those that do the same work have the same open.
 const PROCESSES_LOOKED_MAX: usize = 64;
@@ -103,7 +103,7 @@ impl Tracer {
             for (number, state) in constants.state_of_syscall.iter_mut().enumerate() {
                 *state = state_of_syscall(number as i64) as u8;
             }
-            constants.call_of_poll = call_number(state::POLL);
+            constants.call_of_poll = call_number(POLL);
             constants.call_of_ppoll = call_number(Some(libc::SYS_ppoll));
             constants.keeps_pasts = spec.stacks.takes_waits();
         }
@@ -346,7 +346,7 @@ impl Tracer {
                 path: self.paths.of(device, inode).or_else(|| walked.get(&(device, inode))).cloned(),
                 inode,
                 state: State::of_number(*state).unwrap_or(State::Other),
-                role: role::ALL.get(usize::from(*role)).copied().unwrap_or(Role::Other),
+                role: Role::of_number(*role).unwrap_or(Role::Other),
                 count,
                 ns,
             });

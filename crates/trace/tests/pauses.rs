@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use support::{Subject, alone, tracer};
-use whyso_trace::{Client, Moments, Pauses, Role, State, state};
+use whyso_model::{Role, State};
+use whyso_trace::{Client, Moments, Pauses};
 
 const THREADS: usize = 7;
 const MS: f64 = 1e6;
@@ -49,7 +50,7 @@ fn pauses_are_as_planned() {
     let of = |name: &str| -> Vec<&Pauses> {
         pauses.iter().filter(|one| tids.get(&one.tid).is_some_and(|own| own == name)).collect()
     };
-    let call = |pauses: &Pauses| pauses.call.and_then(|call| state::name_of_syscall(i64::from(call)));
+    let call = |pauses: &Pauses| pauses.call.and_then(|call| whyso_trace::name_of_syscall(i64::from(call)));
 
     for (name, state, calls) in [
         ("receive", State::NetReceive, ["recvfrom", "read"]),

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use support::{agree, alone, stolen_ns, tracer};
-use whyso_trace::State;
+use whyso_model::State;
 
 const REQUESTS: usize = 500;
 const QUERY: &[u8] = b"\x09\0\0\0\x03SELECT 1";

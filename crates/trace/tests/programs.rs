@@ -6,7 +6,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use support::{Subject, alone};
-use whyso_trace::{Error, FileWait, Program, Reading, State, TraceSpec, Tracer};
+use whyso_model::State;
+use whyso_trace::{Error, FileWait, Program, Reading, TraceSpec, Tracer};
 
 const WRITERS: usize = 8;
 /// Bound on the wait for what must be seen sooner or later.

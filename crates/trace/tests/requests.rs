@@ -10,7 +10,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use support::{Subject, agree, alone, tracer};
-use whyso_trace::{Reading, State, Tracer};
+use whyso_model::State;
+use whyso_trace::{Reading, Tracer};
 
 const REQUESTS: usize = 300;
 const COM_QUIT: &[u8] = &[1, 0, 0, 0, 1];
@@ -122,7 +123,7 @@ struct Counted {
     requests: u64,
     request_ns: u64,
     transit_ns: u64,
-    inside: [u64; whyso_trace::STATES],
+    inside: [u64; whyso_model::STATES],
     answers: u64,
     cycle_ns: u64,
     wire_ns: u64,

@@ -9,8 +9,9 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use support::{Between, Subject, agree, alone, tracer};
+use whyso_model::State;
 use whyso_stacks::{End, Frame, ModuleId, Names, Registers, Unwinding};
-use whyso_trace::{StackKind, StackRecord, State};
+use whyso_trace::{StackKind, StackRecord};
 
 const TAKEN: Duration = Duration::from_secs(3);
 const LOOK: Duration = Duration::from_millis(20);

@@ -6,7 +6,8 @@ use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use support::{Between, Subject, agree, alone, stolen_ns, thread, tracer};
-use whyso_trace::{Reading, Role, State};
+use whyso_model::{Role, State};
+use whyso_trace::Reading;
 
 /// A thread of the subject that does one known thing.
 #[derive(Debug)]

@@ -8,7 +8,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use support::{Between, Subject, alone, tracer};
-use whyso_trace::{Reading, Role, State, Tracer};
+use whyso_model::{Role, State};
+use whyso_trace::{Reading, Tracer};
 
 const COM_QUERY: &[u8] = b"\x09\0\0\0\x03SELECT 1";
 const COM_QUIT: &[u8] = &[1, 0, 0, 0, 1];

@@ -101,7 +101,7 @@ pub use connections::{Connection, connections};
 pub use digest::{digest, may_be_kept};
 pub use error::Error;
 pub use facts::{global_variables, host_facts, server_facts};
-pub use lock_waits::{LockKind, LockLook, LockWait, lock_waits};
+pub use lock_waits::{LockLook, lock_waits};
 pub use metric::{Metric, describe};
 pub use own_statements::OwnExecution;
 pub use sessions::SessionSums;

@@ -4,6 +4,7 @@ use super::{Budget, Part, SOURCE};
 use crate::level::Level;
 use crate::locks::{InstrumentWait, LockObject, SAMPLES_MIN, instruments};
 use crate::numbers;
+use whyso_model::LockKind;
 
 /// An object is named from this share of the samples of its kind on, an instrument from this share of the time that requests waited.
 const SHARE_MIN: f64 = 0.25;
@@ -16,7 +17,11 @@ const STATEMENT_MAX: usize = 80;
 /// samples)."
 pub(super) fn sentence(level: &Level, budget: &Budget) -> String {
     let mut text = String::new();
-    for (kind, words) in [("row", "row locks"), ("metadata", "metadata locks"), ("table", "table locks")] {
+    for (kind, words) in [
+        (LockKind::Row, "row locks"),
+        (LockKind::Metadata, "metadata locks"),
+        (LockKind::Table, "table locks"),
+    ] {
         if let Some((object, samples)) = main_object(level, kind) {
             text.push_str(&format!(
                 " Of the connections that were found waiting for {words}, {} waited for {} (by {} samples).",
@@ -31,7 +36,7 @@ pub(super) fn sentence(level: &Level, budget: &Budget) -> String {
 }
 
 /// The object that most samples of a kind of lock were of, and how many there are of the kind; `None` where that would be chance.
-pub(crate) fn main_object<'a>(level: &Level<'a>, kind: &str) -> Option<(&'a LockObject, u64)> {
+pub(crate) fn main_object<'a>(level: &Level<'a>, kind: LockKind) -> Option<(&'a LockObject, u64)> {
     let of_kind = || level.lock_objects.iter().filter(|object| object.kind == kind);
     let samples: u64 = of_kind().map(|object| object.samples).sum();
     let main = of_kind().max_by_key(|object| object.samples)?;
@@ -90,7 +95,7 @@ mod tests {
 
     fn object(object: &str, samples: u64, share: f64) -> LockObject {
         LockObject {
-            kind: "row".to_string(),
+            kind: LockKind::Row,
             object: object.to_string(),
             index: "PRIMARY".to_string(),
             samples,

@@ -218,8 +218,8 @@ fn unaccounted_finding(budgets: &[Budget], levels: &[Level]) -> Option<Finding> 
 
 /// The number of connections that were found waiting for a lock, where an object is named for it.
 fn waiting_evidence(level: &Level) -> Vec<Evidence> {
-    let named = level.lock_objects.iter().filter(|object| main_object(level, &object.kind).is_some());
-    let series = named.filter_map(|object| level.gauge(locks::SOURCE, locks::WAITING, &object.kind));
+    let named = level.lock_objects.iter().filter(|object| main_object(level, object.kind).is_some());
+    let series = named.filter_map(|object| level.gauge(locks::SOURCE, locks::WAITING, object.kind.name()));
     let mut series: Vec<SeriesName> = series.map(|gauge| gauge.series.clone()).collect();
     series.dedup();
     series_evidence(&series, &[level])

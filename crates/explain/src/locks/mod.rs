@@ -6,7 +6,7 @@ mod snapshots;
 mod tree;
 
 pub use instruments::{InstrumentWait, TableWait, instruments, is_lock_source, tables};
-pub use objects::{LockLook, LockObject, LockSeen, objects};
+pub use objects::{LockLook, LockObject, objects};
 pub use snapshots::{STALE_S, Snapshots};
 pub use tree::{Waiting, WaitingTree, waiting_trees};
 

@@ -3,62 +3,24 @@
 use std::collections::{BTreeMap, HashMap};
 
 use serde::{Deserialize, Serialize};
+use whyso_model::{LockKind, LockWait};
 
 /// Fewer samples name no object in a sentence.
 pub(crate) const SAMPLES_MIN: u64 = 20;
 /// A chain of connections that wait for each other is followed so far.
 const CHAIN_MAX: usize = 16;
 
-/// One connection that waited for a lock when it was looked. Text that the server did not tell is empty.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LockSeen {
-    /// "row", "metadata", "table", "user" or "other".
-    pub kind: String,
-    /// The server's number of the connection that waited.
-    pub waiting: u64,
-    /// Of the one that it waited for, where that is known.
-    pub blocking: Option<u64>,
-    /// Such as "shop.orders".
-    pub object: String,
-    pub index: String,
-    pub mode: String,
-    pub waited_s: u64,
-    /// Statements without their literals.
-    pub statement: Option<String>,
-    /// `None` where the other one was between statements, or its statement is not told.
-    pub blocking_statement: Option<String>,
-}
-
-impl LockSeen {
-    /// From a table whose columns are named as these fields are; `None` where it does not tell who waited.
-    pub fn told<'a>(cell: impl Fn(&str) -> Option<&'a str>) -> Option<LockSeen> {
-        let text = |name: &str| cell(name).unwrap_or_default().to_string();
-        Some(LockSeen {
-            kind: text("kind"),
-            waiting: cell("waiting")?.parse().ok()?,
-            blocking: cell("blocking").and_then(|id| id.parse().ok()),
-            object: text("object"),
-            index: text("index"),
-            mode: text("mode"),
-            waited_s: text("waited_s").parse().unwrap_or(0),
-            statement: cell("statement").map(str::to_string),
-            blocking_statement: cell("blocking_statement").map(str::to_string),
-        })
-    }
-}
-
 /// All that waited at one look.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LockLook {
     pub t_ns: i64,
-    pub waits: Vec<LockSeen>,
+    pub waits: Vec<LockWait>,
 }
 
 /// What connections were found waiting for.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LockObject {
-    /// "row", "metadata", "table", "user" or "other".
-    pub kind: String,
+    pub kind: LockKind,
     /// Such as "shop.orders"; empty where the server does not tell.
     pub object: String,
     pub index: String,
@@ -80,33 +42,33 @@ pub struct LockObject {
 }
 
 /// Everything that was waited for, the most samples of all first. `waited_ns` is the time that connections waited, by kind of lock.
-pub fn objects(looks: &[LockLook], waited_ns: &BTreeMap<String, f64>) -> Vec<LockObject> {
+pub fn objects(looks: &[LockLook], waited_ns: &BTreeMap<LockKind, f64>) -> Vec<LockObject> {
     type Key<'a> = (&'a str, &'a str, &'a str);
-    let mut found: BTreeMap<Key, Vec<(&LockSeen, Option<&str>)>> = BTreeMap::new();
+    let mut found: BTreeMap<Key, Vec<(&LockWait, Option<&str>)>> = BTreeMap::new();
     let mut of_kind: BTreeMap<&str, u64> = BTreeMap::new();
     for look in looks {
-        let by_connection: HashMap<u64, &LockSeen> =
+        let by_connection: HashMap<u64, &LockWait> =
             look.waits.iter().map(|wait| (wait.waiting, wait)).collect();
         for wait in &look.waits {
             let head = head_of(wait, &by_connection).blocking_statement.as_deref();
-            found.entry((&wait.kind, &wait.object, &wait.index)).or_default().push((wait, head));
-            *of_kind.entry(&wait.kind).or_default() += 1;
+            found.entry((wait.kind.name(), &wait.object, &wait.index)).or_default().push((wait, head));
+            *of_kind.entry(wait.kind.name()).or_default() += 1;
         }
     }
-    let object = |((kind, object, index), seen): (Key, Vec<(&LockSeen, Option<&str>)>)| {
+    let object = |((kind, object, index), seen): (Key, Vec<(&LockWait, Option<&str>)>)| {
         let samples = seen.len() as u64;
         let share = samples as f64 / of_kind.get(kind).copied().unwrap_or(samples) as f64;
         let (mode, _) = most(seen.iter().map(|(wait, _)| Some(wait.mode.as_str())));
         let (statement, _) = most(seen.iter().map(|(wait, _)| wait.statement.as_deref()));
         let (blocking_statement, blocking) = most(seen.iter().map(|(_, head)| *head));
         LockObject {
-            kind: kind.to_string(),
+            kind: LockKind::of_name(kind),
             object: object.to_string(),
             index: index.to_string(),
             mode: mode.unwrap_or_default().to_string(),
             samples,
             share,
-            waited_ns: waited_ns.get(kind).map(|ns| ns * share),
+            waited_ns: waited_ns.get(&LockKind::of_name(kind)).map(|ns| ns * share),
             statement: statement.map(str::to_string),
             blocking_statement: blocking_statement.map(str::to_string),
             blocking_share: blocking as f64 / samples as f64,
@@ -118,7 +80,7 @@ pub fn objects(looks: &[LockLook], waited_ns: &BTreeMap<String, f64>) -> Vec<Loc
 }
 
 /// The wait of the last in the chain that still waits: what it waits for is the head.
-fn head_of<'a>(wait: &'a LockSeen, by_connection: &HashMap<u64, &'a LockSeen>) -> &'a LockSeen {
+fn head_of<'a>(wait: &'a LockWait, by_connection: &HashMap<u64, &'a LockWait>) -> &'a LockWait {
     let mut last = wait;
     for _ in 0..CHAIN_MAX {
         match last.blocking.and_then(|id| by_connection.get(&id)) {
@@ -144,9 +106,9 @@ mod tests {
 
     use super::*;
 
-    pub(crate) fn seen(waiting: u64, blocking: u64, object: &str, head: Option<&str>) -> LockSeen {
-        LockSeen {
-            kind: "row".to_string(),
+    pub(crate) fn seen(waiting: u64, blocking: u64, object: &str, head: Option<&str>) -> LockWait {
+        LockWait {
+            kind: LockKind::Row,
             waiting,
             blocking: Some(blocking),
             object: object.to_string(),
@@ -169,7 +131,7 @@ mod tests {
             ],
         };
         let second = LockLook { t_ns: 2, waits: vec![seen(3, 1, "t.accounts", Some("COMMIT"))] };
-        let waited = BTreeMap::from([("row".to_string(), 8e9)]);
+        let waited = BTreeMap::from([(LockKind::Row, 8e9)]);
         let found = objects(&[first, second], &waited);
         let [accounts, log] = &found[..] else { panic!("{found:?}") };
         assert_eq!((accounts.object.as_str(), accounts.samples, accounts.share), ("t.accounts", 3, 0.75));
@@ -182,7 +144,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_looks_keep_every_sample_and_no_circle_hangs(pairs in prop::collection::vec((0u64..6, 0u64..6, 0u8..3), 0..30)) {
-            let waits: Vec<LockSeen> = pairs.iter().map(|(a, b, o)| seen(*a, *b, &o.to_string(), Some("S"))).collect();
+            let waits: Vec<LockWait> = pairs.iter().map(|(a, b, o)| seen(*a, *b, &o.to_string(), Some("S"))).collect();
             let found = objects(&[LockLook { t_ns: 0, waits: waits.clone() }], &BTreeMap::new());
             prop_assert_eq!(found.iter().map(|one| one.samples).sum::<u64>(), waits.len() as u64);
             prop_assert!(found.iter().all(|one| (0.0..=1.0).contains(&one.share) && one.waited_ns.is_none()));

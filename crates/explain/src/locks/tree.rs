@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::objects::LockSeen;
+use whyso_model::{LockKind, LockWait};
 
 /// A connection, and those that wait for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct WaitingTree {
 /// What a connection waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    pub kind: String,
+    pub kind: LockKind,
     pub object: String,
     pub index: String,
     pub mode: String,
@@ -34,8 +34,8 @@ impl WaitingTree {
 
 /// The trees, the one with the most waiters first. A wait of which it is not known for whom is a root of its own, and so is one of those
 /// that wait for each other in a circle.
-pub fn waiting_trees(waits: &[LockSeen]) -> Vec<WaitingTree> {
-    let mut by_blocker: BTreeMap<u64, Vec<&LockSeen>> = BTreeMap::new();
+pub fn waiting_trees(waits: &[LockWait]) -> Vec<WaitingTree> {
+    let mut by_blocker: BTreeMap<u64, Vec<&LockWait>> = BTreeMap::new();
     for wait in waits {
         if let Some(blocking) = wait.blocking {
             by_blocker.entry(blocking).or_default().push(wait);
@@ -60,12 +60,12 @@ pub fn waiting_trees(waits: &[LockSeen]) -> Vec<WaitingTree> {
     trees
 }
 
-fn of(wait: &LockSeen) -> WaitingTree {
+fn of(wait: &LockWait) -> WaitingTree {
     WaitingTree {
         connection: wait.waiting,
         statement: wait.statement.clone(),
         waits: Some(Waiting {
-            kind: wait.kind.clone(),
+            kind: wait.kind,
             object: wait.object.clone(),
             index: wait.index.clone(),
             mode: wait.mode.clone(),
@@ -78,7 +78,7 @@ fn of(wait: &LockSeen) -> WaitingTree {
 /// Each connection stands in one place only, so that this ends.
 fn grown(
     mut tree: WaitingTree,
-    by_blocker: &BTreeMap<u64, Vec<&LockSeen>>,
+    by_blocker: &BTreeMap<u64, Vec<&LockWait>>,
     placed: &mut BTreeSet<u64>,
 ) -> WaitingTree {
     for wait in by_blocker.get(&tree.connection).into_iter().flatten() {
@@ -95,9 +95,9 @@ mod tests {
 
     use super::*;
 
-    fn seen(waiting: u64, blocking: Option<u64>) -> LockSeen {
+    fn seen(waiting: u64, blocking: Option<u64>) -> LockWait {
         let blocking_statement = blocking.map(|id| format!("of {id}"));
-        LockSeen { waiting, blocking, blocking_statement, kind: "row".to_string(), ..LockSeen::default() }
+        LockWait { waiting, blocking, blocking_statement, kind: LockKind::Row, ..LockWait::default() }
     }
 
     #[test]
@@ -112,7 +112,7 @@ mod tests {
     proptest! {
         #[test]
         fn whoever_waits_stands_in_one_place(pairs in prop::collection::vec((0u64..9, prop::option::of(0u64..9)), 0..40)) {
-            let waits: Vec<LockSeen> = pairs.iter().map(|(waiting, blocking)| seen(*waiting, *blocking)).collect();
+            let waits: Vec<LockWait> = pairs.iter().map(|(waiting, blocking)| seen(*waiting, *blocking)).collect();
             let ids: BTreeSet<u64> = waits.iter().map(|wait| wait.waiting).collect();
             let trees = waiting_trees(&waits);
             let count: usize = trees.iter().map(|tree| tree.waiting() + usize::from(tree.waits.is_some())).sum();

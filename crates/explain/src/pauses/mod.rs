@@ -8,7 +8,8 @@ mod model;
 mod pattern;
 mod words;
 
-pub use model::{Kind, Moments, Pauses, Regular};
+pub use model::{Kind, Pauses, Regular};
+pub use whyso_model::Moments;
 
 pub(crate) use words::{LOST, findings};
 

@@ -1,6 +1,7 @@
 //! Long waits of one thread, and whether they are regular.
 
 use serde::{Deserialize, Serialize};
+use whyso_model::Moments;
 
 /// Waits shorter than this are not counted; `bpf/pauses.h` of `whyso_trace` has the same number.
 const LENGTH_MIN_NS: f64 = 20e6;
@@ -40,41 +41,10 @@ pub struct Pauses {
     pub period: Moments,
 }
 
-/// Count, mean and standard deviation of times, in nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Moments {
-    pub count: f64,
-    pub mean_ns: f64,
-    pub spread_ns: f64,
-}
-
-impl Moments {
-    /// Of both together.
-    #[must_use]
-    pub fn and(self, other: Moments) -> Moments {
-        let count = self.count + other.count;
-        if count <= 0.0 {
-            return Moments::default();
-        }
-        let apart_ns = other.mean_ns - self.mean_ns;
-        let mean_ns = self.mean_ns + apart_ns * other.count / count;
-        let within = self.count * self.spread_ns.powi(2) + other.count * other.spread_ns.powi(2);
-        let between = apart_ns.powi(2) * self.count * other.count / count;
-        Moments { count, mean_ns, spread_ns: ((within + between) / count).sqrt() }
-    }
-
-    pub(super) fn sum_ns(&self) -> f64 {
-        self.count * self.mean_ns
-    }
-
-    fn is_regular(&self, least_ns: f64) -> bool {
-        let above_ns = self.mean_ns - least_ns;
-        self.is_sane() && self.count >= COUNT_MIN && self.spread_ns <= SPREAD_MAX * above_ns
-    }
-
-    pub(super) fn is_sane(&self) -> bool {
-        [self.count, self.mean_ns, self.spread_ns].iter().all(|number| (0.0..1e18).contains(number))
-    }
+/// Returns whether times lie so close together that chance is not why.
+fn is_regular(times: &Moments, least_ns: f64) -> bool {
+    let above_ns = times.mean_ns - least_ns;
+    times.is_sane() && times.count >= COUNT_MIN && times.spread_ns <= SPREAD_MAX * above_ns
 }
 
 /// What is regular about a thread's waits; one of them at least.
@@ -138,8 +108,8 @@ impl Pauses {
     pub fn regular(&self) -> Option<Regular> {
         // The next wait can't begin before this one has ended: only the time between them can vary.
         let regular = Regular {
-            length: self.length.is_regular(LENGTH_MIN_NS),
-            period: self.period.is_regular(self.length.mean_ns),
+            length: is_regular(&self.length, LENGTH_MIN_NS),
+            period: is_regular(&self.period, self.length.mean_ns),
         };
         (self.length.is_sane() && (regular.length || regular.period)).then_some(regular)
     }

@@ -1,6 +1,8 @@
 //! Threads that pause alike, taken together.
 
-use super::model::{Kind, Moments, Pauses, Regular};
+use whyso_model::Moments;
+
+use super::model::{Kind, Pauses, Regular};
 use crate::level::Level;
 use crate::model::Pacing;
 

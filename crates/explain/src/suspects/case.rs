@@ -1,6 +1,7 @@
 //! The level that is asked about, with everything that was measured of it.
 
 use std::collections::BTreeMap;
+use whyso_model::LockKind;
 
 use crate::level::{Level, levels_evidence};
 use crate::model::{Budget, Counter, Evidence, FileWait, Input, Machine, Part, SeriesName, StatementWork};
@@ -137,7 +138,7 @@ impl<'a, 'b> Case<'a, 'b> {
     }
 
     /// "; 71 % of the waiting connections that were sampled waited for shop.orders (PRIMARY), held by …"; empty where none is known.
-    pub(super) fn lock_object(&self, kind: &str) -> String {
+    pub(super) fn lock_object(&self, kind: LockKind) -> String {
         budget::main_object(self.level, kind).map_or(String::new(), |(object, _)| {
             format!(
                 "; {} of the waiting connections that were sampled waited for {}",
@@ -148,15 +149,15 @@ impl<'a, 'b> Case<'a, 'b> {
     }
 
     /// The number of connections that were found waiting for a kind of lock.
-    pub(super) fn lock_samples(&self, kind: &str) -> Option<Evidence> {
+    pub(super) fn lock_samples(&self, kind: LockKind) -> Option<Evidence> {
         budget::main_object(self.level, kind)?;
-        let gauge = self.level.gauge(locks::SOURCE, locks::WAITING, kind)?;
+        let gauge = self.level.gauge(locks::SOURCE, locks::WAITING, kind.name())?;
         Some(self.series(&gauge.series))
     }
 
     /// Time of the mean transaction that connections were found waiting for locks of a kind whose mode is one of these, in ms;
     /// `None` where too few were found waiting to go by.
-    pub(super) fn lock_sampled_ms(&self, kind: &str, is_mode: impl Fn(&str) -> bool) -> Option<f64> {
+    pub(super) fn lock_sampled_ms(&self, kind: LockKind, is_mode: impl Fn(&str) -> bool) -> Option<f64> {
         let found: Vec<_> =
             self.level.lock_objects.iter().filter(|one| one.kind == kind && is_mode(&one.mode)).collect();
         if found.iter().map(|one| one.samples).sum::<u64>() < locks::SAMPLES_MIN {

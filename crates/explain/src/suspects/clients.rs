@@ -6,11 +6,12 @@ use super::model::Cause;
 use crate::locks;
 use crate::model::{Evidence, Part};
 use crate::numbers;
+use whyso_model::LockKind;
 
 /// Sampler of what clients' sessions do, by the server's own names of states.
 const SESSIONS: &str = "sessions";
 /// Kind of lock, as the sampler of lock waits names it.
-const USER_LOCK: &str = "user";
+const USER_LOCK: LockKind = LockKind::User;
 const USER_SLEEP: &str = "User sleep";
 /// Waits for a smaller share of the response time are nobody's trouble.
 const SHARE_MIN: f64 = 0.02;
@@ -45,14 +46,14 @@ fn slow_reader(case: &Case) -> Option<Claim> {
 }
 
 /// Connections that were found waiting for a kind of lock.
-fn samples(case: &Case, kind: &str) -> u64 {
+fn samples(case: &Case, kind: LockKind) -> u64 {
     case.level.lock_objects.iter().filter(|one| one.kind == kind).map(|one| one.samples).sum()
 }
 
 /// Time of the mean transaction in which connections waited for a kind of lock, in ms, by samples of who waits; `None` where those are
 /// too few to go by.
-pub(super) fn sampled_wait_ms(case: &Case, kind: &str) -> Option<f64> {
-    let waiting = case.level.gauge(locks::SOURCE, locks::WAITING, kind)?;
+pub(super) fn sampled_wait_ms(case: &Case, kind: LockKind) -> Option<f64> {
+    let waiting = case.level.gauge(locks::SOURCE, locks::WAITING, kind.name())?;
     let is_known = samples(case, kind) >= locks::SAMPLES_MIN;
     is_known.then(|| waiting.mean * case.level.seconds * 1e3 / case.transactions)
 }
@@ -60,7 +61,7 @@ pub(super) fn sampled_wait_ms(case: &Case, kind: &str) -> Option<f64> {
 /// GET_LOCK: who waits for it is in the process list.
 fn user_lock(case: &Case) -> Option<Claim> {
     let unit = case.unit();
-    let waiting = case.level.gauge(locks::SOURCE, locks::WAITING, USER_LOCK)?;
+    let waiting = case.level.gauge(locks::SOURCE, locks::WAITING, USER_LOCK.name())?;
     let ms = sampled_wait_ms(case, USER_LOCK)?.min(case.lock_ms());
     if case.share(ms) < SHARE_MIN {
         return None;

@@ -5,6 +5,7 @@ use super::claim::{Claim, Class};
 use super::model::Cause;
 use crate::model::{Evidence, Part};
 use crate::numbers;
+use whyso_model::LockKind;
 
 /// MySQL's number of the error that a deadlock's victim gets.
 const DEADLOCK: &str = "1213";
@@ -35,7 +36,7 @@ fn row_lock(case: &Case) -> Option<Claim> {
     let time = case.count(&["Innodb_row_lock_time", "lock_row_lock_time"])?;
     // InnoDB counts waits once they have ended, in whole milliseconds by a clock that ticks some hundred times a second: of short waits, and
     // of those that still last, what connections were found in is the better measure.
-    let sampled_ms = case.is_traced().then(|| super::clients::sampled_wait_ms(case, "row")).flatten();
+    let sampled_ms = case.is_traced().then(|| super::clients::sampled_wait_ms(case, LockKind::Row)).flatten();
     let counts_less = sampled_ms.is_some_and(|sampled| sampled > 1.5 * time.per_transaction);
     let all_ms = time.per_transaction.max(sampled_ms.unwrap_or(0.0));
     // What ends in a deadlock is counted there.
@@ -55,7 +56,7 @@ fn row_lock(case: &Case) -> Option<Claim> {
         "statements waited {} per {unit} for rows that other transactions had locked{often}{}{}",
         numbers::milliseconds(waited_ms),
         if counts_less { ", by InnoDB's count; more by samples of who waits" } else { "" },
-        case.lock_object("row")
+        case.lock_object(LockKind::Row)
     );
     Some(
         Claim::new(Cause::RowLock, "waits for row locks hold", why)
@@ -64,7 +65,7 @@ fn row_lock(case: &Case) -> Option<Claim> {
             .by(if counts_less { Class::Sampled } else { Class::Measured })
             .rests_on([case.series(&time.series)])
             .rests_on(waits.map(|waits| case.series(&waits.series)))
-            .rests_on(case.lock_samples("row"))
+            .rests_on(case.lock_samples(LockKind::Row))
             .rests_on(case.parts(&[Part::Lock])),
     )
 }
@@ -82,7 +83,7 @@ fn deadlock(case: &Case) -> Option<Claim> {
     let why = format!(
         "attempts that a deadlock ended took {} per {unit}, and were begun again{often}{}",
         numbers::milliseconds(lost_ms),
-        case.lock_object("row")
+        case.lock_object(LockKind::Row)
     );
     Some(
         Claim::new(Cause::Deadlock, "deadlocks hold", why)
@@ -103,13 +104,13 @@ fn counted_deadlocks(case: &Case, counted: Measure) -> Option<Claim> {
         "{} deadlocks per {} were counted, and only the clients know what they lost to them{}",
         numbers::plain(counted.per_transaction),
         case.unit(),
-        case.lock_object("row")
+        case.lock_object(LockKind::Row)
     );
     Some(
         Claim::new(Cause::Deadlock, "deadlocks hold", why)
             .may_be_in(&[Part::Lock])
             .rests_on([case.series(&counted.series)])
-            .rests_on(case.lock_samples("row")),
+            .rests_on(case.lock_samples(LockKind::Row)),
     )
 }
 
@@ -148,7 +149,8 @@ fn auto_increment(case: &Case) -> Option<Claim> {
         return None;
     }
     series.extend(of_bulk);
-    let waited_ms = case.lock_sampled_ms("row", |mode| mode.to_ascii_uppercase().contains("AUTO_INC"));
+    let waited_ms =
+        case.lock_sampled_ms(LockKind::Row, |mode| mode.to_ascii_uppercase().contains("AUTO_INC"));
     let why = format!(
         "with innodb_autoinc_lock_mode {mode} a table gives numbers to one INSERT at a time, until its end, and a {unit} sends {} of them",
         numbers::plain(single + bulk)

@@ -5,6 +5,7 @@ use super::claim::{Claim, Class};
 use super::model::Cause;
 use crate::model::Part;
 use crate::numbers;
+use whyso_model::LockKind;
 
 pub(super) fn claims(case: &Case) -> Vec<Claim> {
     [
@@ -32,7 +33,7 @@ fn table_lock(case: &Case) -> Option<Claim> {
     );
     Some(
         Claim::new(Cause::TableLock, "table locks hold", why)
-            .holds_lock(sampled_ms(case, "table"))
+            .holds_lock(sampled_ms(case, LockKind::Table))
             .by(Class::Sampled)
             .may_be_in(&[Part::Lock])
             .certain(0.9)
@@ -42,7 +43,7 @@ fn table_lock(case: &Case) -> Option<Claim> {
 }
 
 /// Sleep on locks of a kind, by connections that were found waiting for them, in ms.
-fn sampled_ms(case: &Case, kind: &str) -> f64 {
+fn sampled_ms(case: &Case, kind: LockKind) -> f64 {
     case.lock_sampled_ms(kind, |_| true).unwrap_or(0.0).min(case.lock_ms())
 }
 
@@ -63,7 +64,7 @@ fn metadata_lock(case: &Case) -> Option<Claim> {
     ];
     let found: Vec<_> = STATEMENTS.iter().filter_map(|name| Some((*name, case.count(&[name])?))).collect();
     let statements: f64 = found.iter().map(|(_, measure)| measure.per_s).sum::<f64>() * case.level.seconds;
-    let waited_ms = sampled_ms(case, "metadata");
+    let waited_ms = sampled_ms(case, LockKind::Metadata);
     if statements < 0.5 && waited_ms <= 0.0 {
         return None;
     }
@@ -81,7 +82,7 @@ fn metadata_lock(case: &Case) -> Option<Claim> {
             numbers::list(&names)
         ),
     };
-    let why = format!("{ran}{}", case.lock_object("metadata"));
+    let why = format!("{ran}{}", case.lock_object(LockKind::Metadata));
     Some(
         Claim::new(Cause::MetadataLock, "metadata locks hold", why)
             .holds_lock(waited_ms)
@@ -94,7 +95,7 @@ fn metadata_lock(case: &Case) -> Option<Claim> {
                     .filter(|(_, measure)| measure.per_s > 0.0)
                     .map(|(_, measure)| case.series(&measure.series)),
             )
-            .rests_on(case.lock_samples("metadata"))
+            .rests_on(case.lock_samples(LockKind::Metadata))
             .rests_on(case.parts(&[Part::Lock])),
     )
 }

@@ -10,6 +10,7 @@ use crate::model::{Evidence, Part};
 use crate::numbers;
 use crate::pfs::{Line, Per, Table, View};
 use crate::sessions::{Doing, SAMPLES_MIN, Sessions, Share};
+use whyso_model::LockKind;
 
 /// How sure one is of waits that the server named itself.
 const CERTAINTY: f64 = 0.95;
@@ -157,9 +158,9 @@ pub(super) fn names(share: &Share) -> String {
 /// Which object it was that sessions waited for.
 fn detail(case: &Case, doing: Doing) -> String {
     match doing {
-        Doing::RowLock => case.lock_object("row"),
-        Doing::MetadataLock => case.lock_object("metadata"),
-        Doing::TableLock => case.lock_object("table"),
+        Doing::RowLock => case.lock_object(LockKind::Row),
+        Doing::MetadataLock => case.lock_object(LockKind::Metadata),
+        Doing::TableLock => case.lock_object(LockKind::Table),
         _ => String::new(),
     }
 }
@@ -328,7 +329,7 @@ mod tests {
         let mut level =
             level(&[("Waiting for row lock", 80.0), ("User sleep", 20.0)], &[("Innodb_row_lock_time", 0.0)]);
         level.lock_objects = vec![LockObject {
-            kind: "row".to_string(),
+            kind: whyso_model::LockKind::Row,
             object: "shop.orders".to_string(),
             index: "PRIMARY".to_string(),
             samples: 80,

@@ -175,7 +175,7 @@ impl Made {
     /// Connections that were found waiting for a kind of lock, so many at a time.
     pub(crate) fn found_waiting(mut self, kind: &str, mode: &str, connections: f64) -> Made {
         self.last().lock_objects.push(LockObject {
-            kind: kind.to_string(),
+            kind: whyso_model::LockKind::of_name(kind),
             object: "shop.orders".to_string(),
             mode: mode.to_string(),
             samples: 200,

@@ -16,7 +16,7 @@ fn found_waiting(mut made: Made, kind: &str, mean: f64, samples: u64) -> Made {
     let level = made.last();
     level.gauges.push(Gauge { series, unit: "1".to_string(), mean, max: mean });
     level.lock_objects.push(whyso_explain::locks::LockObject {
-        kind: kind.to_string(),
+        kind: whyso_model::LockKind::of_name(kind),
         samples,
         share: 1.0,
         ..Default::default()

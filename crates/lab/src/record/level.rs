@@ -1,7 +1,8 @@
 //! What was seen between two edges, as a level's result.
 
+use whyso_model::{Role, State};
 use whyso_record::run::{AS_IT_CAME, Ended, Latency, Level, LevelResult, Purpose, SessionsResult, Window};
-use whyso_trace::{Reading, Role, State, ThreadSums};
+use whyso_trace::{Reading, ThreadSums};
 use whyso_watch::SessionSums;
 
 use super::edges::Edge;

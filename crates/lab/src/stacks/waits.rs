@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use whyso_model::State;
 use whyso_record::data::{PastState, StackWait};
 use whyso_stacks::{End, Frame, StackId, Table};
-use whyso_trace::{StackRecord, State};
+use whyso_trace::StackRecord;
 
 /// A thread that was woken and does not come back to user space within this has ended, or never had a user's side.
 const BACK_TIME_MAX_NS: i64 = 5_000_000_000;
@@ -145,8 +146,9 @@ fn finish(pending: &mut BTreeMap<u64, Pending>, wait: u64, user: &[Frame], end: 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use whyso_model::Role;
     use whyso_stacks::ModuleId;
-    use whyso_trace::{Registers, Role, StackKind};
+    use whyso_trace::{Registers, StackKind};
 
     fn ended(wait: u64, tid: u32, t_ns: i64) -> StackRecord<'static> {
         StackRecord {

@@ -4,16 +4,14 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use whyso_clock::{monotonic_ns, thread_cpu_ns};
+use whyso_model::{PauseRow, State, state};
 use whyso_record::Recorder;
 use whyso_record::data::{self, Kind, SeriesId, SeriesKey, Status, TextRows, Value};
-use whyso_trace::{
-    ClientSums, FileWait, Generator, OtherSums, Reading, ServerSums, State, ThreadSums, state,
-};
+use whyso_trace::{ClientSums, FileWait, Generator, OtherSums, Pauses, Reading, ServerSums, ThreadSums};
 
 use super::Asked;
 use crate::cost::{CountedTimes, program_values};
 use crate::counting::{Counting, Sight};
-use crate::pauses;
 use crate::thread_states::StatesTaking;
 
 /// Between two readings of the sums.
@@ -176,7 +174,7 @@ impl Keeper {
             self.recorder.rows(files_table(end_ns, &files));
             let pauses = self.counting.pauses(&read);
             if !pauses.is_empty() {
-                self.recorder.rows(pauses::table(end_ns, &pauses));
+                self.recorder.rows(pauses_table(end_ns, &pauses));
             }
         }
         let id = self.series("client", "trace_cost", "tracer_cpu_ns", "", Kind::Counter, "ns");
@@ -308,6 +306,13 @@ fn threads_table(t_ns: i64, threads: &[ThreadSums]) -> TextRows {
         row
     };
     TextRows { source: "threads".to_string(), t_ns, columns, rows: threads.iter().map(row).collect() }
+}
+
+/// Pauses since the table before.
+fn pauses_table(t_ns: i64, pauses: &[Pauses]) -> TextRows {
+    let row = |one: &Pauses| one.row().into_cells().map(Some).to_vec();
+    let columns = PauseRow::COLUMNS.map(str::to_string).to_vec();
+    TextRows { source: "pauses".to_string(), t_ns, columns, rows: pauses.iter().map(row).collect() }
 }
 
 /// Waits for files since the tracing began.

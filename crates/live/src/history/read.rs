@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use whyso_explain::locks::{LockLook, LockSeen, Snapshots};
+use whyso_explain::locks::{LockLook, Snapshots};
 use whyso_explain::model::{Counter, Gauge, LevelInput, Pacing, SeriesName};
+use whyso_model::LockWait;
 use whyso_record::data::{Event, Kind, SeriesKey, TextRows};
 use whyso_record::run::Window;
 
@@ -301,7 +302,7 @@ impl<'a> Cells<'a> {
 fn lock_look(rows: &TextRows) -> LockLook {
     let seen = |row: &Vec<Option<String>>| {
         let cells = Cells { columns: &rows.columns, row };
-        LockSeen::told(|name| cells.told(name))
+        LockWait::from_cells(|name| cells.told(name))
     };
     LockLook { t_ns: rows.t_ns, waits: rows.rows.iter().filter_map(seen).collect() }
 }

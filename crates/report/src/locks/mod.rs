@@ -96,7 +96,7 @@ fn objects(of: LocksOf) -> String {
             whole(object.samples),
             percent(object.share),
             object.waited_ns.map_or("–".to_string(), |ns| grouped(ns / 1e9)),
-            object.kind.clone(),
+            object.kind.name().to_string(),
             clean(&object.mode),
             place(&object.object, &object.index),
             holder(object),

@@ -1,6 +1,7 @@
 //! Who waits for whom now: trees with the connection that waits for nobody at the root.
 
 use std::fmt::Write as _;
+use whyso_model::LockKind;
 
 use serde_json::{Value, json};
 use whyso_explain::locks::{Waiting, WaitingTree};
@@ -85,7 +86,7 @@ pub fn locks_now(of: LocksNowOf) -> String {
 
 /// Connections of a tree that wait for a row.
 fn rows_in(tree: &WaitingTree) -> usize {
-    let own = usize::from(tree.waits.as_ref().is_some_and(|waits| waits.kind == "row"));
+    let own = usize::from(tree.waits.as_ref().is_some_and(|waits| waits.kind == LockKind::Row));
     own + tree.waiters.iter().map(rows_in).sum::<usize>()
 }
 
@@ -115,9 +116,9 @@ fn lines(out: &mut String, tree: &WaitingTree, depth: usize) {
 /// "12 s for row lock X on shop.orders (PRIMARY)"
 fn described(waits: &Waiting) -> String {
     let mode = clean(&waits.mode);
-    let what = match waits.kind.as_str() {
-        "row" => format!("row lock {mode}"),
-        "metadata" if !mode.contains("lock") => format!("metadata lock {mode}"),
+    let what = match waits.kind {
+        LockKind::Row => format!("row lock {mode}"),
+        LockKind::Metadata if !mode.contains("lock") => format!("metadata lock {mode}"),
         _ => mode,
     };
     match waits.object.is_empty() {

@@ -1,9 +1,10 @@
 use super::*;
 use whyso_explain::locks::{Waiting, WaitingTree};
+use whyso_model::LockKind;
 
 fn object(object: &str, samples: u64, share: f64, statement: Option<&str>) -> LockObject {
     LockObject {
-        kind: "row".to_string(),
+        kind: LockKind::Row,
         object: object.to_string(),
         index: "PRIMARY".to_string(),
         mode: "X".to_string(),
@@ -89,7 +90,7 @@ fn programs_get_seconds_and_shares() {
 
 fn tree() -> WaitingTree {
     let waits = Waiting {
-        kind: "row".to_string(),
+        kind: LockKind::Row,
         object: "t.accounts".to_string(),
         index: "PRIMARY".to_string(),
         mode: "X".to_string(),

@@ -24,7 +24,8 @@ mod wire;
 
 use std::process::ExitCode;
 
-use whyso_trace::{Reading, STATES};
+use whyso_model::STATES;
+use whyso_trace::Reading;
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;
 

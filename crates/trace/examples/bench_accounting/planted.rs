@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-use whyso_trace::{State, TraceSpec, Tracer};
+use whyso_model::State;
+use whyso_trace::{TraceSpec, Tracer};
 
 use crate::cpus::CpuTime;
 use crate::{Counted, Outcome};

@@ -6,7 +6,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard};
 
-use whyso_trace::{Error, Reading, StackSampling, State, ThreadSums, TraceSpec, Tracer};
+use whyso_model::State;
+use whyso_trace::{Error, Reading, StackSampling, ThreadSums, TraceSpec, Tracer};
 
 /// One test of a file at a time: the tracer takes threads named load-N of the whole program for the generator's.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -81,7 +82,7 @@ pub(crate) fn thread(reading: &Reading, tid: u32) -> &ThreadSums {
 
 /// Of a thread between two readings, by state.
 #[derive(Debug)]
-pub(crate) struct Between(pub(crate) [u64; whyso_trace::STATES]);
+pub(crate) struct Between(pub(crate) [u64; whyso_model::STATES]);
 
 impl Between {
     pub(crate) fn of(before: &Reading, after: &Reading, tid: u32) -> Between {

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 
 use mysql_async::Error;
 
-use super::model::{LockKind, LockWait, statement};
+use super::text::statement;
 use crate::own_statements::ControlConnection;
 use crate::sql::bounded_select;
+use whyso_model::{LockKind, LockWait};
 
 /// Waiting connections that are taken at a look, at most.
 const WAITERS_MAX: usize = 1000;

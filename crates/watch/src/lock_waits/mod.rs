@@ -7,12 +7,11 @@
 
 mod activity;
 mod metadata;
-mod model;
 mod rows;
 mod sampler;
 mod sources;
+mod text;
 
 pub(crate) use activity::{Counted, RowLockActivity, RowWaiters};
-pub use model::{LockKind, LockWait};
 pub(crate) use sampler::{LockWaits, METRICS};
 pub use sources::{LockLook, lock_waits};

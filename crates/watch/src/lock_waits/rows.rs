@@ -6,9 +6,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use mysql_async::Error;
 
-use super::model::{LockKind, LockWait, statement, unquoted};
+use super::text::{statement, unquoted};
 use crate::own_statements::ControlConnection;
 use crate::sql::bounded_select;
+use whyso_model::{LockKind, LockWait};
 
 /// The queue is told whole, each waiter with all before it, where no more wait; of longer ones only those that hold a lock.
 const WHOLE_QUEUE_MAX: usize = 64;

@@ -6,13 +6,13 @@ use whyso_clock::monotonic_ns;
 use whyso_record::data::TextRows;
 
 use super::activity::RowLockActivity;
-use super::model::{COLUMNS, LockKind, LockWait};
 use super::sources::Sources;
 use crate::metric::{Metric, gauge};
 use crate::sampler::{Failure, Sampler};
 use crate::schedule::Pace;
 use crate::sink::Batch;
 use crate::sql::Sql;
+use whyso_model::{LockKind, LockWait};
 
 pub(crate) const METRICS: [Metric; 2] = [
     gauge("waiting", "1", "connections that wait for a lock, by kind of lock"),
@@ -117,8 +117,8 @@ impl Sampler for LockWaits {
             batch.sink.rows(TextRows {
                 source: "lock_waits".to_string(),
                 t_ns,
-                columns: COLUMNS.map(str::to_string).to_vec(),
-                rows: waits.into_iter().map(LockWait::cells).collect(),
+                columns: LockWait::COLUMNS.map(str::to_string).to_vec(),
+                rows: waits.into_iter().map(|wait| wait.into_cells().to_vec()).collect(),
             });
         }
         Ok(())

@@ -3,10 +3,10 @@
 use mysql_async::{Conn, Error};
 
 use super::metadata::{self, MetadataSource};
-use super::model::{LockKind, LockWait};
 use super::rows::RowSource;
 use crate::own_statements::ControlConnection;
 use crate::sql::is_not_for_us;
+use whyso_model::{LockKind, LockWait};
 
 /// What one look found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

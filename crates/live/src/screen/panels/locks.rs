@@ -64,7 +64,7 @@ fn add(lines: &mut Vec<Line>, tree: &WaitingTree, depth: usize) {
 fn described(waits: &Waiting) -> String {
     let index = if waits.index.is_empty() { String::new() } else { format!(" ({})", waits.index) };
     let object = if waits.object.is_empty() { String::new() } else { format!(" on {}{index}", waits.object) };
-    let kind = if waits.mode.contains(waits.kind.as_str()) { "" } else { waits.kind.as_str() };
+    let kind = if waits.mode.contains(waits.kind.name()) { "" } else { waits.kind.name() };
     plain(&format!("{kind} {}{object}", waits.mode))
 }
 
@@ -94,7 +94,7 @@ fn waited_for(shown: &Shown, window: Window) -> Listing {
     let found = objects(&looks, &BTreeMap::new());
     let lines = found.iter().map(|one| {
         let index = if one.index.is_empty() { String::new() } else { format!(" ({})", one.index) };
-        let what = plain(&format!("{} {} {}{index}", one.kind, one.mode, one.object));
+        let what = plain(&format!("{} {} {}{index}", one.kind.name(), one.mode, one.object));
         let statement = one.statement.as_deref().map_or(String::new(), plain);
         Line {
             cells: vec![

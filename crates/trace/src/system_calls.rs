@@ -1,89 +1,13 @@
-//! Where a thread is, in the words of the time budget.
+//! System calls in which threads block: their names, and the states that they stand for.
 
-/// What a thread does or waits for. The numbers are those of `bpf/account.h`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u8)]
-pub enum State {
-    /// On a CPU.
-    Cpu = 0,
-    /// Ready, while another task had the CPU.
-    Runqueue,
-    /// Woken on a CPU that was idle, until it ran.
-    Wakeup,
-    /// Waiting for a futex: the locks and condition variables of user space.
-    Lock,
-    /// Waiting for a lock inside the kernel, such as an inode's.
-    KernelLock,
-    FileRead,
-    FileWrite,
-    FileSync,
-    NetSend,
-    /// Waiting for the peer to send: poll, recv and their kin.
-    NetReceive,
-    PageFault,
-    Sleep,
-    /// Waiting for asynchronous input and output to complete.
-    Aio,
-    Other,
-    /// Sleeping until there is work: on a condition, outside of any request, or for a signal.
-    Idle,
-}
+use whyso_model::State;
 
-/// How many states there are.
-pub const STATES: usize = 15;
-
-/// Every state, in the order of its number.
-pub const ALL: [State; STATES] = [
-    State::Cpu,
-    State::Runqueue,
-    State::Wakeup,
-    State::Lock,
-    State::KernelLock,
-    State::FileRead,
-    State::FileWrite,
-    State::FileSync,
-    State::NetSend,
-    State::NetReceive,
-    State::PageFault,
-    State::Sleep,
-    State::Aio,
-    State::Other,
-    State::Idle,
-];
-
-impl State {
-    /// The name as metrics and tables have it.
-    pub fn name(self) -> &'static str {
-        match self {
-            State::Cpu => "cpu",
-            State::Runqueue => "runqueue",
-            State::Wakeup => "wakeup",
-            State::Lock => "lock",
-            State::KernelLock => "kernel_lock",
-            State::FileRead => "file_read",
-            State::FileWrite => "file_write",
-            State::FileSync => "file_sync",
-            State::NetSend => "net_send",
-            State::NetReceive => "net_receive",
-            State::PageFault => "page_fault",
-            State::Sleep => "sleep",
-            State::Aio => "aio",
-            State::Other => "other",
-            State::Idle => "idle",
-        }
-    }
-
-    pub(crate) fn of_number(number: u8) -> Option<State> {
-        ALL.get(usize::from(number)).copied()
-    }
-}
-
-/// What a thread is in when it blocks inside a system call, by the call's number on this machine.
+/// Returns the state of a thread that blocks inside a system call, by the call's number on this machine.
 pub fn state_of_syscall(number: i64) -> State {
     CALLS.iter().find(|(call, _, _)| *call == number).map_or(State::Other, |(_, _, state)| *state)
 }
 
-/// The name of a system call in which threads block, by its number on this machine; `None` of all others.
+/// Returns the name of a system call in which threads block, by its number on this machine; `None` of all others.
 pub fn name_of_syscall(number: i64) -> Option<&'static str> {
     CALLS.iter().find(|(call, _, _)| *call == number).map(|(_, name, _)| name.trim_start_matches("SYS_"))
 }
@@ -150,15 +74,6 @@ const CALLS: &[(i64, &str, State)] = &[
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_number_of_a_state_is_its_place() {
-        for (place, state) in ALL.iter().enumerate() {
-            assert_eq!(*state as usize, place);
-            assert_eq!(State::of_number(place as u8), Some(*state));
-        }
-        assert_eq!(State::of_number(STATES as u8), None);
-    }
 
     #[test]
     fn no_system_call_has_two_states() {

@@ -1,4 +1,4 @@
-//! What a server's thread is there for, by the name that the server gave it.
+//! What a server's thread is for, by the name that the server gave it.
 
 /// A thread's role. Servers name their threads since MySQL 8.0.27 and MariaDB 10.5; others leave the process's name on all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -26,9 +26,9 @@ pub enum Role {
     FullText,
 }
 
-/// What stacks have in place of [`Role::Connection`] where the thread worked for the program that watches.
+/// Name in stacks, in place of [`Role::Connection`]'s, of a thread that worked for whyso itself.
 pub const OBSERVER: &str = "observer";
-/// The same of other clients than the load, where these are known.
+/// Name in stacks of a thread that worked for a client other than the load, where the load is known.
 pub const OTHER_CLIENT: &str = "other client";
 
 /// Every role, in the order of its number.
@@ -99,7 +99,7 @@ const NAMES: &[(&str, Role)] = &[
 ];
 
 impl Role {
-    /// The role in words, as tables have it.
+    /// Returns the name that tables use.
     pub fn name(self) -> &'static str {
         match self {
             Role::Other => "other",
@@ -122,7 +122,12 @@ impl Role {
         }
     }
 
-    /// The role that a thread's name tells.
+    /// Returns the role with this number; `None` if there is none.
+    pub fn of_number(number: u8) -> Option<Role> {
+        ALL.get(usize::from(number)).copied()
+    }
+
+    /// Returns the role that a thread's name stands for.
     pub fn of_name(name: &str) -> Role {
         NAMES.iter().find(|(begin, _)| name.starts_with(begin)).map_or(Role::Other, |(_, role)| *role)
     }
@@ -151,7 +156,7 @@ mod tests {
     #[test]
     fn the_number_of_a_role_is_its_place() {
         for (place, role) in ALL.iter().enumerate() {
-            assert_eq!(*role as usize, place);
+            assert_eq!(Role::of_number(place as u8), Some(*role));
         }
     }
 }

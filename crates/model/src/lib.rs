@@ -1,0 +1,25 @@
+//! The vocabulary: types that the other crates share, without I/O and without a clock.
+//!
+//! A type belongs here when two crates that do not depend on each other speak of the same thing. A type that becomes a row of a
+//! recording's text tables has its column names here, and both directions of the conversion.
+//!
+//! ```
+//! use whyso_model::{Role, State};
+//!
+//! assert_eq!(State::of_name("file_sync"), Some(State::FileSync));
+//! assert_eq!(Role::of_name("ib_log_flush"), Role::LogFlusher);
+//! ```
+
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
+mod lock_wait;
+mod moments;
+mod pause;
+pub mod role;
+pub mod state;
+
+pub use lock_wait::{LockKind, LockWait};
+pub use moments::Moments;
+pub use pause::PauseRow;
+pub use role::Role;
+pub use state::{STATES, State};
