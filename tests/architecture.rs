@@ -62,7 +62,7 @@ fn assert_absent(name: &str, forbidden: &[&str]) {
 
 #[test]
 fn data_goes_one_way() {
-    let allowed: [(&str, &[&str]); 21] = [
+    let allowed: [(&str, &[&str]); 23] = [
         ("words", &[]),
         ("model", &[]),
         ("clock", &[]),
@@ -82,14 +82,19 @@ fn data_goes_one_way() {
         ("explain", &["model", "series"]),
         ("study", &["explain"]),
         ("report", &["model", "record", "series", "explain", "study"]),
+        ("query", &["model", "clock", "workload", "record", "series", "explain", "report"]),
         (
-            "lab",
+            "tracing",
+            &["model", "clock", "connect", "server", "watch", "trace", "stacks", "record", "explain"],
+        ),
+        (
+            "control",
             &[
-                "model", "relay", "clock", "connect", "workload", "load", "server", "watch", "trace",
-                "stacks", "record", "series", "explain", "report", "study",
+                "query", "tracing", "model", "relay", "clock", "connect", "workload", "load", "server",
+                "watch", "trace", "stacks", "record", "series", "explain", "study",
             ],
         ),
-        ("serve", &["record", "series", "explain", "report", "lab"]),
+        ("serve", &["model", "record", "series", "explain", "report", "query"]),
     ];
     for (name, may_use) in allowed {
         let may_use: BTreeSet<String> = may_use.iter().map(|name| name.to_string()).collect();
@@ -118,7 +123,7 @@ fn pure_crates_use_neither_files_nor_clocks_nor_sockets() {
 
 #[test]
 fn one_crate_connects_by_the_driver() {
-    for name in ["server", "watch", "lab", "serve", "whyso"] {
+    for name in ["server", "watch", "tracing", "control", "serve", "whyso"] {
         assert_absent(name, &["Conn::new(", "Pool::new("]);
     }
 }
@@ -126,7 +131,10 @@ fn one_crate_connects_by_the_driver() {
 #[test]
 fn only_record_names_the_files_of_a_recording() {
     let names = ["run.json", "series.parquet", "collections-", "samples-", "rollup-", "frames-", "waits-"];
-    for name in ["lab", "watch", "explain", "report", "load", "server", "live", "relay", "serve"] {
+    for name in [
+        "query", "tracing", "control", "watch", "explain", "report", "load", "server", "live", "relay",
+        "serve",
+    ] {
         assert_absent(name, &names);
     }
 }

@@ -12,6 +12,8 @@ use crate::model::{Input, LevelInput, LockObject, Part, SeriesName};
 
 /// What of a recording without a tracer is not measured.
 pub const THREADS: &str = "the time of the server's threads";
+/// What of a recording without `--trace-sql` is not measured.
+pub const COMMANDS: &str = "the commands of the server's clients";
 /// What of a recording without stacks is not measured.
 pub const WITHOUT_STACKS: &str =
     "where inside the server the time goes: which function, and which lock (no stacks were taken)";
@@ -31,8 +33,7 @@ const NAMES: [(&str, Source); 4] = [
 /// Series that only the tracer records.
 const OF_TRACER: [&str; 6] = ["trace", "threads", "file_waits", "pauses", "trace_cost", "sql"];
 /// Beginnings of "not measured" lines that only a run with a tracer has.
-const LINES_OF_TRACER: [&str; 4] =
-    [THREADS, "where requests begin and end", "the commands of the server's clients", "the connections of "];
+const LINES_OF_TRACER: [&str; 4] = [THREADS, "where requests begin and end", COMMANDS, "the connections of "];
 /// The same of a run with stacks.
 const LINES_OF_STACKS: [&str; 3] =
     [WITHOUT_STACKS, WITHOUT_WAIT_STACKS, "the stacks of the server's threads"];

@@ -16,10 +16,17 @@ mod lock_wait;
 mod moments;
 mod pause;
 pub mod role;
+mod size;
 pub mod state;
+mod stop;
 
 pub use lock_wait::{LockKind, LockWait};
 pub use moments::Moments;
 pub use pause::PauseRow;
 pub use role::Role;
+pub use size::parse_size;
 pub use state::{STATES, State};
+pub use stop::Stop;
+
+/// Between two times at which the commands of a server's clients are handed to the recorder.
+pub const COMMANDS_INTERVAL: std::time::Duration = std::time::Duration::from_secs(1);

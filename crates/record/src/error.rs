@@ -39,6 +39,9 @@ pub enum Error {
     /// It is being recorded: what is asked has to wait until it has ended.
     #[error("{0} is being recorded: wait until it has ended, or end it first")]
     Live(PathBuf),
+    /// A note that belongs to no recording that is running, or lacks its time.
+    #[error("{0}")]
+    Note(String),
     #[error("{0}")]
     Backup(String),
     #[error("{0}")]
@@ -46,6 +49,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// Returns whether the command line was wrong, rather than the recording.
+    pub fn is_wrong_use(&self) -> bool {
+        matches!(self, Error::Note(_))
+    }
+
     pub(crate) fn io(path: &Path, cause: io::Error) -> Error {
         Error::Io { path: path.to_path_buf(), cause }
     }

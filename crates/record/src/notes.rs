@@ -5,11 +5,12 @@ use std::io::Write;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use whyso_clock::{Anchor, monotonic_ns};
 
 use crate::data::Event;
 use crate::error::{Error, Result};
 use crate::read::version::{newer_words, run_of};
-use crate::{layout, private};
+use crate::{Recording, layout, list_runs, private};
 
 /// A longer note is cut, in characters.
 const TEXT_MAX: usize = 2000;
@@ -64,6 +65,49 @@ pub fn notes(dir: &Path) -> Vec<Event> {
     let event =
         |line: Line| Event { t_ns: line.t_ns, host: String::new(), kind: NOTE.to_string(), text: line.text };
     lines.map(event).collect()
+}
+
+/// Adds a note to the recording that is running in `runs`, and returns its id.
+///
+/// # Errors
+/// None is running there, or its folder can't be written.
+pub fn note_now(runs: &Path, text: &str) -> Result<String> {
+    let Some(run) = list_runs(runs)?.into_iter().rfind(|run| run.live) else {
+        return Err(Error::Note(format!(
+            "no run is being recorded in {}: name the run, and say when with --at, such as --at 1:10",
+            runs.display()
+        )));
+    };
+    add_note(&run.path, monotonic_ns(), text)?;
+    Ok(run.id)
+}
+
+/// Adds a note to `recording`, at `t_ns` on its clock; now, for `None`.
+///
+/// # Errors
+/// It has ended and no time is given, was made on another boot, or its folder can't be written.
+pub fn note_on(recording: &Recording, t_ns: Option<i64>, text: &str) -> Result<()> {
+    let t_ns = match t_ns {
+        Some(t_ns) => t_ns,
+        None if !recording.live() => {
+            return Err(Error::Note(format!(
+                "the run {} has ended: say with --at when in it that was, such as --at 1:10",
+                recording.run().id
+            )));
+        }
+        None if !is_of_this_boot(recording) => {
+            return Err(Error::Note(format!(
+                "the run {} is recorded on another machine: say with --at when in it that was, such as --at 1:10",
+                recording.run().id
+            )));
+        }
+        None => monotonic_ns(),
+    };
+    add_note(recording.dir(), t_ns, text)
+}
+
+fn is_of_this_boot(recording: &Recording) -> bool {
+    recording.run().anchors.last().is_some_and(|anchor| anchor.boot_id == Anchor::now().boot_id)
 }
 
 #[cfg(test)]

@@ -124,14 +124,14 @@ impl From<whyso_record::Error> for Refused {
             whyso_record::Error::Newer(_) | whyso_record::Error::Live(_) => {
                 Refused::new(StatusCode::CONFLICT, error.to_string())
             }
-            whyso_record::Error::Backup(_) => Refused::bad(error.to_string()),
+            whyso_record::Error::Backup(_) | whyso_record::Error::Note(_) => Refused::bad(error.to_string()),
             _ => Refused::failed(error.to_string()),
         }
     }
 }
 
-impl From<whyso_lab::Error> for Refused {
-    fn from(error: whyso_lab::Error) -> Refused {
+impl From<whyso_query::Error> for Refused {
+    fn from(error: whyso_query::Error) -> Refused {
         if error.is_wrong_use() {
             Refused::bad(error.to_string())
         } else {

@@ -100,7 +100,7 @@ fn id(path: &Path) -> String {
 /// The headline, empty where there is none; `None`: it can't be read.
 fn verdict(path: &Path) -> Option<String> {
     let explained = Recording::open(path)
-        .map_err(whyso_lab::Error::from)
-        .and_then(|recording| whyso_lab::explain(&recording));
+        .map_err(whyso_query::Error::from)
+        .and_then(|recording| whyso_query::explain(&recording));
     Some(explained.ok()?.headline)
 }

@@ -17,7 +17,7 @@ use tokio::net::{TcpListener, TcpStream};
 use crate::access::{Access, Token};
 use crate::api::{self, Site};
 use crate::error::Error;
-use crate::live::LiveServer;
+use crate::live::{LiveRecorder, LiveServer};
 use heard::{Heard, Open};
 
 /// Connections at a time; a browser opens six a page. For one more, the one that was silent longest is closed.
@@ -42,6 +42,8 @@ pub struct ServePlan {
     pub verdicts: Option<PathBuf>,
     /// Servers that may be recorded from the page.
     pub servers: Vec<LiveServer>,
+    /// What records them.
+    pub recorder: Arc<dyn LiveRecorder>,
     pub listen: SocketAddr,
     pub token: Token,
     /// Further names by which the server may be asked for, as a proxy sends them: with a port where it is not the scheme's own.

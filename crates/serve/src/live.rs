@@ -9,7 +9,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
-use whyso_lab::{Listener, News, RecordPlan, Recorded, RelayWanted, StackSampling, Stop};
+use whyso_model::{Stop, parse_size};
 use whyso_record::list_runs;
 
 use crate::error::{Answer, Error, Refused};
@@ -102,27 +102,62 @@ impl LiveServer {
     }
 
     fn bytes_max(&self) -> Result<u64, String> {
-        self.disk_max.as_deref().map_or(Ok(DISK_MAX), whyso_lab::parse_size)
+        self.disk_max.as_deref().map_or(Ok(DISK_MAX), parse_size)
     }
 
-    fn plan(&self, runs: &Path) -> RecordPlan {
-        RecordPlan {
-            of: Recorded::Server(self.dsn.clone()),
-            length: None,
-            command: Vec::new(),
-            toggle: false,
+    fn request(&self, runs: &Path) -> RecordRequest {
+        RecordRequest {
+            dsn: self.dsn.clone(),
             interval: Duration::from_millis(self.interval_ms),
             trace: self.trace,
-            stacks: if self.stacks { StackSampling::Full } else { StackSampling::Off },
-            sql: None,
-            add_ons: Vec::new(),
-            relay: RelayWanted::default(),
-            pfs: None,
-            out: runs.to_path_buf(),
-            bytes_max: Some(self.bytes_max().unwrap_or(DISK_MAX)),
+            stacks: self.stacks,
+            runs: runs.to_path_buf(),
+            bytes_max: self.bytes_max().unwrap_or(DISK_MAX),
             command_line: vec!["whyso".to_string(), "serve".to_string(), self.name.clone()],
         }
     }
+}
+
+/// A recording that the page asks for.
+#[derive(Clone, Debug)]
+pub struct RecordRequest {
+    pub dsn: String,
+    pub interval: Duration,
+    /// Account for the time of the server's threads, where it runs here.
+    pub trace: bool,
+    /// Take the threads' stacks, too.
+    pub stacks: bool,
+    /// Folder that holds the recordings.
+    pub runs: PathBuf,
+    /// Size of the recording beyond which its oldest detail is removed.
+    pub bytes_max: u64,
+    /// The command line that the recording shows.
+    pub command_line: Vec<String>,
+}
+
+/// What a recording reports while it is begun and runs.
+#[derive(Clone, Copy, Debug)]
+pub enum RecordProgress<'a> {
+    /// A step that takes a moment has begun.
+    Step(&'a str),
+    /// Something that the user should know, and that does not end the recording.
+    Warning(&'a str),
+    /// The recording has begun.
+    Begun,
+}
+
+/// What records a server for the page. The program hands it in: this crate drives nothing and writes to no server.
+pub trait LiveRecorder: Send + Sync {
+    /// Records until `stop` is asked, and calls `progress` meanwhile.
+    ///
+    /// # Errors
+    /// One sentence says why nothing could be recorded, or why the recording was cut short.
+    fn record(
+        &self,
+        request: &RecordRequest,
+        progress: &(dyn Fn(RecordProgress<'_>) + Sync),
+        stop: &Stop,
+    ) -> Result<(), String>;
 }
 
 /// What goes on with one.
@@ -152,20 +187,16 @@ struct Going {
     thread: JoinHandle<()>,
 }
 
-/// Hears what a recording has to say.
-struct Heard(Arc<Mutex<Told>>);
-
-impl Listener for Heard {
-    fn hear(&self, news: News<'_>) {
-        let mut told = lock(&self.0);
-        match news {
-            News::Step(step) => told.words = step.to_string(),
-            News::Warning(warning) if told.warnings.len() < WARNINGS_MAX => {
-                told.warnings.push(warning.to_string())
-            }
-            News::Level(_) if told.phase == Phase::Starting => told.phase = Phase::Recording,
-            _ => {}
+/// Keeps what a recording reports.
+fn keep(told: &Mutex<Told>, progress: RecordProgress<'_>) {
+    let mut told = lock(told);
+    match progress {
+        RecordProgress::Step(step) => told.words = step.to_string(),
+        RecordProgress::Warning(warning) if told.warnings.len() < WARNINGS_MAX => {
+            told.warnings.push(warning.to_string());
         }
+        RecordProgress::Begun if told.phase == Phase::Starting => told.phase = Phase::Recording,
+        _ => {}
     }
 }
 
@@ -203,14 +234,15 @@ pub(crate) struct Listed {
 pub(crate) struct Live {
     runs: PathBuf,
     servers: Vec<LiveServer>,
+    recorder: Arc<dyn LiveRecorder>,
     told: BTreeMap<String, Arc<Mutex<Told>>>,
     going: Mutex<BTreeMap<String, Going>>,
 }
 
 impl Live {
-    pub(crate) fn new(runs: PathBuf, servers: Vec<LiveServer>) -> Live {
+    pub(crate) fn new(runs: PathBuf, servers: Vec<LiveServer>, recorder: Arc<dyn LiveRecorder>) -> Live {
         let told = servers.iter().map(|one| (one.name.clone(), Arc::default())).collect();
-        Live { runs, servers, told, going: Mutex::default() }
+        Live { runs, servers, recorder, told, going: Mutex::default() }
     }
 
     pub(crate) fn list(&self) -> Answer<Vec<Listed>> {
@@ -262,15 +294,12 @@ impl Live {
         }
         *lock(told) = Told { phase: Phase::Starting, ..Told::default() };
         let stop = Arc::new(Stop::new());
-        let (plan, told, stop_too) = (server.plan(&self.runs), Arc::clone(told), Arc::clone(&stop));
+        let (request, told, stop_too) = (server.request(&self.runs), Arc::clone(told), Arc::clone(&stop));
+        let recorder = Arc::clone(&self.recorder);
         let thread = thread::spawn(move || {
             let end = End { told: &told, failure: Some(PANIC.to_string()) };
-            let heard = Heard(Arc::clone(&told));
-            let outcome = whyso_lab::record(&plan, &heard, &stop_too, &|_| None);
-            end.with(match outcome {
-                Ok(outcome) => outcome.failure,
-                Err(error) => Some(error.to_string()),
-            });
+            let recorded = recorder.record(&request, &|progress| keep(&told, progress), &stop_too);
+            end.with(recorded.err());
         });
         going.insert(name.to_string(), Going { stop, thread });
         Ok(())
@@ -305,6 +334,19 @@ impl Live {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    struct Nothing;
+
+    impl LiveRecorder for Nothing {
+        fn record(
+            &self,
+            _: &RecordRequest,
+            _: &(dyn Fn(RecordProgress<'_>) + Sync),
+            _: &Stop,
+        ) -> Result<(), String> {
+            Err("nothing is recorded here".to_string())
+        }
+    }
 
     fn read(text: &str) -> Result<Vec<LiveServer>, Error> {
         let folder = tempfile::tempdir().unwrap();
@@ -368,7 +410,7 @@ mod tests {
     #[test]
     fn a_server_that_is_not_named_or_not_recorded_is_told_so() {
         let folder = tempfile::tempdir().unwrap();
-        let live = Live::new(folder.path().to_path_buf(), Vec::new());
+        let live = Live::new(folder.path().to_path_buf(), Vec::new(), Arc::new(Nothing));
         assert!(live.start("mysql://root@evil/").is_err());
         assert!(live.stop("x").is_err());
         assert_eq!(live.list().unwrap().len(), 0);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::{Duration, Instant};
 
-use whyso_lab::ForReport;
+use whyso_query::ForReport;
 use whyso_record::data::{SeriesId, SeriesKey};
 use whyso_record::run::Window;
 use whyso_record::{Recording, profile_bytes, stamp};
@@ -131,7 +131,7 @@ impl Opened {
         if let Some((_, explained)) = &*explained {
             return Ok(Arc::clone(explained));
         }
-        let explanation = whyso_lab::explain(&self.recording)?;
+        let explanation = whyso_query::explain(&self.recording)?;
         let has_profile = self.profile_bytes <= PROFILE_BYTES_MAX;
         let stacks = has_profile.then(|| Source::stacks(&self.recording)).transpose()?;
         let notes = if has_profile { Vec::new() } else { vec![self.too_large()] };

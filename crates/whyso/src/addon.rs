@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use whyso_lab::{Error, RelayWanted};
+use whyso_control::{Error, RelayWanted};
 use whyso_record::data::{Kind, Value};
 use whyso_watch::AddOn;
 

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
+use whyso_control::Error;
 use whyso_explain::profile::ComparedBy;
-use whyso_lab::Error;
 use whyso_record::Recording;
 use whyso_report::Compared;
 

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use whyso_explain::hidden::Source;
 use whyso_explain::slo::Requirement;
-use whyso_lab::SourcePath;
 use whyso_load::{EngineKind, SchedulingPolicy};
+use whyso_query::SourcePath;
 
 pub(crate) use crate::addon::{AddOnArgs, OthersArgs};
 pub(crate) use crate::export_args::{ExportArgs, ExportFormat};
@@ -188,7 +188,7 @@ pub(crate) struct ServerArgs {
     pub(crate) server_cpus: Option<String>,
 
     /// Bound on the throw-away server's memory, the page cache of its files included, such as 512M
-    #[arg(long, value_name = "SIZE", value_parser = whyso_lab::parse_size, conflicts_with = "dsn")]
+    #[arg(long, value_name = "SIZE", value_parser = whyso_model::parse_size, conflicts_with = "dsn")]
     pub(crate) server_memory: Option<u64>,
 
     /// A library that the throw-away server loads before its own, such as another allocator: libjemalloc.so.2

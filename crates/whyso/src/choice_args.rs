@@ -2,7 +2,8 @@
 
 use anyhow::{Result, bail};
 use clap::Args;
-use whyso_lab::{Error, ThreadFilter};
+use whyso_control::Error;
+use whyso_query::ThreadFilter;
 use whyso_record::Recording;
 use whyso_record::run::{Level, Window};
 

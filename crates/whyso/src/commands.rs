@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result, bail};
-use whyso_lab::{Error, ForReport, Sampled};
+use whyso_control::Error;
+use whyso_query::{ForReport, Sampled};
 use whyso_record::Recording;
 use whyso_record::private::create_file;
 use whyso_report::{ForPprof, Source, html};
@@ -59,7 +60,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<ExitCode> {
             "the page would be written into the recording, which a newer version made: name a file with --output FILE".to_string()
         ));
     }
-    let explanation = whyso_lab::explain(&recording)?;
+    let explanation = whyso_query::explain(&recording)?;
     let target = match (&args.output, args.format) {
         (Some(path), _) => Some(path.as_path()),
         (None, ReportFormat::Html) => Some(html_path.as_path()),
@@ -120,7 +121,7 @@ fn other_of(args: &ReportArgs, recording: &Recording) -> Result<Option<Recording
 
 pub(crate) fn why(args: &WhyArgs) -> Result<ExitCode> {
     let (recording, _) = open(&args.run, &args.runs)?;
-    let explanation = whyso_lab::explain_at(&recording, args.users, &args.without)?;
+    let explanation = whyso_query::explain_at(&recording, args.users, &args.without)?;
     let mut out = crate::out::stdout();
     if args.json {
         let object = whyso_report::why_json(recording.run(), &explanation);

@@ -6,8 +6,9 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Args;
+use whyso_control::Error;
 use whyso_explain::comparison::Metric;
-use whyso_lab::{CompareBy, Error, Stretch, compare_windows};
+use whyso_query::{CompareBy, Stretch, compare_windows};
 use whyso_record::Recording;
 
 use crate::choice_args::{Stretch as TypedStretch, WindowArgs, chosen};
@@ -112,7 +113,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<ExitCode> {
     let (first, second) = (Side::of(&first, &args.runs)?, Side::of(&second, &args.runs)?);
     let compared = match first.windows.iter().chain(&second.windows).any(Option::is_some) {
         true => compare_windows(&first.stretches()?, &second.stretches()?, by)?,
-        false => whyso_lab::compare(&first.recordings, &second.recordings, by)?,
+        false => whyso_query::compare(&first.recordings, &second.recordings, by)?,
     };
     let mut out = crate::out::stdout();
     if args.json {
@@ -133,14 +134,14 @@ pub(crate) fn history(args: &HistoryArgs) -> Result<ExitCode> {
         if !path.is_dir() {
             bail!("there is no run and no folder {}: `whyso runs` lists the runs", path.display());
         }
-        for summary in whyso_lab::runs_at(&path)? {
+        for summary in whyso_query::runs_at(&path)? {
             if let Some(problem) = summary.problem {
                 say!("whyso: warning: {}: {problem}", summary.path.display());
             }
             runs.push(summary.run);
         }
     }
-    let found = whyso_lab::history(&runs, args.users, args.metric, args.matters)?;
+    let found = whyso_query::history(&runs, args.users, args.metric, args.matters)?;
     let mut out = crate::out::stdout();
     if args.json {
         writeln!(out, "{}", serde_json::to_string_pretty(&found)?)?;

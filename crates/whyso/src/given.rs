@@ -7,10 +7,11 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use whyso_lab::{
-    Error, ServerPlan, Source, Stop, parse_busy_poll, parse_knob, parse_min_complete, parse_think,
+use whyso_control::{
+    Error, ServerPlan, Source, parse_busy_poll, parse_knob, parse_min_complete, parse_think,
 };
 use whyso_load::{Arrivals, Think, Tuning};
+use whyso_model::Stop;
 
 use crate::INTERRUPTED;
 use crate::args::{ArrivalsArg, DriveArgs, ServerArgs, WorkloadArgs};
@@ -121,7 +122,7 @@ static COMMAND_LINE: OnceLock<Vec<String>> = OnceLock::new();
 /// Keeps the command line as it may be recorded. An argument need not be UTF-8.
 pub(crate) fn keep_command_line(arguments: &[OsString]) {
     let arguments = arguments.iter().map(|one| one.to_string_lossy().into_owned());
-    COMMAND_LINE.get_or_init(|| whyso_lab::masked_command_line(arguments));
+    COMMAND_LINE.get_or_init(|| whyso_control::masked_command_line(arguments));
 }
 
 /// The command line as it may be recorded.

@@ -4,8 +4,8 @@ use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use whyso_lab::load::{LoadOutcome, LoadPlan, describe, load};
-use whyso_lab::{Error, Quantity, ServerPlan, Source, parse_stages};
+use whyso_control::load::{LoadOutcome, LoadPlan, describe, load};
+use whyso_control::{Error, Quantity, ServerPlan, Source, parse_stages};
 use whyso_load::{Arrivals, Placement};
 use whyso_report::load::LoadResult;
 
@@ -55,7 +55,7 @@ fn print(args: &LoadArgs, view: &LoadView, outcome: LoadOutcome) -> Result<()> {
     let cut_short =
         outcome.failure.clone().or(outcome.interrupted.then(|| "interrupted by Ctrl-C".to_string()));
     let judged = outcome.levels.into_iter().map(|level| {
-        let verdict = whyso_lab::judge_alone(&level);
+        let verdict = whyso_query::judge_alone(&level);
         (level, verdict)
     });
     let result = LoadResult {

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result};
-use whyso_lab::{IntervalNews, Listener, News, Running};
+use whyso_control::{IntervalNews, Listener, News, Running};
 use whyso_record::data::LoadInterval;
 use whyso_record::run::Level;
 use whyso_report::load::{CSV_HEADER, HdrLog, LoadResult, Row, Table, csv_rows, interval_line, summary};
@@ -208,7 +208,7 @@ impl LoadView {
             lines.gathered.clear();
             return;
         }
-        let row = self.table.row(&Row::of_level(level, &whyso_lab::judge_alone(level)));
+        let row = self.table.row(&Row::of_level(level, &whyso_query::judge_alone(level)));
         self.draw(&mut state, &row, true);
     }
 

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use whyso_lab::{Error, locks_in};
+use whyso_control::Error;
+use whyso_query::locks_in;
 use whyso_report::LocksNowOf;
 
 use crate::FAILED;
@@ -40,7 +41,7 @@ pub(crate) fn locks(args: &LocksArgs) -> Result<ExitCode> {
     let (text, object) = match (&args.run, &args.dsn) {
         (Some(run), None) => of_run(args, run)?,
         (None, Some(dsn)) => {
-            let found = whyso_lab::locks_now(dsn, &ask_password)?;
+            let found = whyso_control::locks_now(dsn, &ask_password)?;
             let of = LocksNowOf {
                 at: &found.at,
                 took_ms: found.took_ms,

@@ -148,12 +148,17 @@ fn in_words(error: &anyhow::Error) -> String {
 }
 
 fn status_of(error: &anyhow::Error) -> u8 {
-    match (error.downcast_ref::<whyso_lab::Error>(), error.downcast_ref::<whyso_serve::Error>()) {
-        (Some(whyso_lab::Error::Interrupted), _) => INTERRUPTED,
-        (Some(error), _) if error.is_wrong_use() => WRONG_USE,
-        (_, Some(error)) if error.is_wrong_use() => WRONG_USE,
-        _ => FAILED,
+    if let Some(error) = error.downcast_ref::<whyso_control::Error>() {
+        return match error {
+            whyso_control::Error::Interrupted => INTERRUPTED,
+            error if error.is_wrong_use() => WRONG_USE,
+            _ => FAILED,
+        };
     }
+    let query = error.downcast_ref::<whyso_query::Error>().is_some_and(whyso_query::Error::is_wrong_use);
+    let serve = error.downcast_ref::<whyso_serve::Error>().is_some_and(whyso_serve::Error::is_wrong_use);
+    let note = error.downcast_ref::<whyso_record::Error>().is_some_and(whyso_record::Error::is_wrong_use);
+    if query || serve || note { WRONG_USE } else { FAILED }
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use whyso_lab::Error;
+use whyso_control::Error;
 
 use crate::choice_args::time_s;
 use crate::commands::open;
@@ -35,7 +35,7 @@ pub(crate) fn note(args: &NoteArgs) -> Result<ExitCode> {
         ));
     }
     let Some(run) = &args.run else {
-        let id = whyso_lab::note_now(&args.runs, &args.text)?;
+        let id = whyso_record::note_now(&args.runs, &args.text)?;
         writeln!(crate::out::stdout(), "noted on the run {id}, now")?;
         return Ok(ExitCode::SUCCESS);
     };
@@ -48,7 +48,7 @@ pub(crate) fn note(args: &NoteArgs) -> Result<ExitCode> {
         },
     };
     let origin_ns = whyso_report::origin_ns(recording.run(), &recording.load(None)?);
-    whyso_lab::note_on(&recording, at_s.map(|seconds| origin_ns + (seconds * 1e9) as i64), &args.text)?;
+    whyso_record::note_on(&recording, at_s.map(|seconds| origin_ns + (seconds * 1e9) as i64), &args.text)?;
     writeln!(crate::out::stdout(), "noted on the run {}", recording.run().id)?;
     Ok(ExitCode::SUCCESS)
 }

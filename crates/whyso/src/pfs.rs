@@ -6,8 +6,9 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Args;
+use whyso_control::Error;
 use whyso_explain::pfs::{Column, Per, Table, VIEWS, View, differences, evenness};
-use whyso_lab::{Error, PfsOver, pfs_in};
+use whyso_query::{PfsOver, pfs_in};
 use whyso_record::Recording;
 use whyso_report::{PfsOf, PfsTimersOf};
 
@@ -94,7 +95,7 @@ pub(crate) fn pfs(args: &PfsArgs) -> Result<ExitCode> {
             let has = recording.series().iter().any(|one| one.key.source == view.source);
             writeln!(out, "{} {:<16} {}", if has { "*" } else { " " }, view.name, view.about)?;
         }
-        let has = whyso_lab::timing_is_known(&recording);
+        let has = whyso_query::timing_is_known(&recording);
         writeln!(
             out,
             "{} {TIMERS:<16} what timing cost, and what other timers would have cost",
@@ -155,7 +156,7 @@ fn timers(out: &mut impl Write, recording: &Recording, args: &PfsArgs) -> Result
         ));
     }
     let Chosen { window, words, .. } = chosen(recording, &args.part)?;
-    let timing = whyso_lab::timing_in(recording, window)?;
+    let timing = whyso_query::timing_in(recording, window)?;
     let setup = recording.run().performance_schema().unwrap_or_else(|| "not recorded".to_string());
     let of = PfsTimersOf { window: &words, timing: &timing, setup: &setup };
     print(out, args.json, &whyso_report::pfs_timers_json(of), || whyso_report::pfs_timers(of))

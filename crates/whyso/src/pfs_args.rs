@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use clap::Args;
-use whyso_lab::Error;
+use whyso_control::Error;
 use whyso_server::knobs::pfs::{Preset, Timing, Wanted, parse_object};
 
 #[derive(Args, Debug)]

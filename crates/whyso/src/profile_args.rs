@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use whyso_lab::SourcePath;
+use whyso_query::SourcePath;
 
 use crate::choice_args::{WhoseArgs, WindowArgs};
 

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use whyso_lab::{BusyFunctions, Listener, News, Running};
+use whyso_control::{BusyFunctions, Listener, News, Running};
 use whyso_record::run::{Ended, Purpose};
 
 pub(crate) struct Bars {

@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use whyso_lab::doctor::Verdict;
-use whyso_lab::{RecordPlan, ServerPlan};
+use whyso_control::doctor::Verdict;
+use whyso_control::{RecordPlan, ServerPlan};
 
 use crate::args::RecordArgs;
 use crate::given::{ask_password, take_ctrl_c};
@@ -34,12 +34,12 @@ pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
     };
     if let (Some(wanted), Some(dsn), true) = (&plan.pfs, &args.dsn, args.pfs.dry_run) {
         let server = ServerPlan::Dsn { dsn: dsn.clone(), set: Vec::new() };
-        writeln!(crate::out::stdout(), "{}", whyso_lab::pfs_dry_run(wanted, &server, &ask_password)?)?;
+        writeln!(crate::out::stdout(), "{}", whyso_control::pfs_dry_run(wanted, &server, &ask_password)?)?;
         return Ok(ExitCode::SUCCESS);
     }
     let stop = take_ctrl_c()?;
     let bars = Bars::new();
-    let outcome = whyso_lab::record(&plan, &bars, stop, &ask_password);
+    let outcome = whyso_control::record(&plan, &bars, stop, &ask_password);
     bars.clear();
     let outcome = outcome?;
 
@@ -50,7 +50,7 @@ pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
     } else {
         writeln!(out)?;
         if args.dsn.is_some() {
-            writeln!(out, "{}", whyso_report::differences(&whyso_lab::input(&recording)?))?;
+            writeln!(out, "{}", whyso_report::differences(&whyso_query::input(&recording)?))?;
         }
         writeln!(out, "{}", whyso_report::why(&explanation))?;
         print_cost_of_sql_trace(&mut out, &recording)?;
@@ -66,7 +66,7 @@ pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
 }
 
 pub(crate) fn doctor() -> Result<ExitCode> {
-    let checks = whyso_lab::doctor::doctor();
+    let checks = whyso_control::doctor::doctor();
     let mut out = crate::out::stdout();
     for check in &checks {
         let mark = match check.verdict {

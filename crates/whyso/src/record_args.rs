@@ -98,7 +98,7 @@ impl std::str::FromStr for Size {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Size, String> {
-        match whyso_lab::parse_size(text)? {
+        match whyso_model::parse_size(text)? {
             bytes if bytes < SIZE_MIN => {
                 Err(format!("{text} is too little: a recording needs 100MiB for its newest detail"))
             }

@@ -6,8 +6,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use whyso_control::{Action, Error, Plan, ServerPlan};
 use whyso_explain::model::Explanation;
-use whyso_lab::{Action, Error, ForReport, Plan, ServerPlan};
+use whyso_query::ForReport;
 use whyso_record::Recording;
 
 use crate::args::RunArgs;
@@ -24,17 +25,21 @@ const SWEEP_USERS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 pub(crate) fn run(args: RunArgs) -> Result<ExitCode> {
     let plan = plan(&args)?;
     if args.describe {
-        write!(crate::out::stdout(), "{}", whyso_lab::describe(&plan)?)?;
+        write!(crate::out::stdout(), "{}", whyso_control::describe(&plan)?)?;
         return Ok(ExitCode::SUCCESS);
     }
     if let (Some(wanted), true) = (&plan.pfs, args.pfs.dry_run) {
-        writeln!(crate::out::stdout(), "{}", whyso_lab::pfs_dry_run(wanted, &plan.server, &ask_password)?)?;
+        writeln!(
+            crate::out::stdout(),
+            "{}",
+            whyso_control::pfs_dry_run(wanted, &plan.server, &ask_password)?
+        )?;
         return Ok(ExitCode::SUCCESS);
     }
     let stop = take_ctrl_c()?;
 
     let bars = Bars::new();
-    let outcome = whyso_lab::run(&plan, &bars, stop, &ask_password);
+    let outcome = whyso_control::run(&plan, &bars, stop, &ask_password);
     bars.clear();
     let outcome = outcome?;
 
@@ -72,7 +77,7 @@ pub(crate) struct Explained {
 /// Explains what was recorded, and writes its report beside it.
 pub(crate) fn explained(path: &Path) -> Result<Explained> {
     let recording = Recording::open(path)?;
-    let explanation = whyso_lab::explain(&recording)?;
+    let explanation = whyso_query::explain(&recording)?;
     let report = path.join("report.html");
     let written = write_report(&recording, &explanation, &report);
     Ok(Explained { recording, explanation, report, written })
@@ -80,7 +85,7 @@ pub(crate) fn explained(path: &Path) -> Result<Explained> {
 
 /// Where the commands of clients were followed.
 pub(crate) fn print_cost_of_sql_trace(out: &mut impl Write, recording: &Recording) -> Result<()> {
-    if let Some(cost) = whyso_lab::sql_trace_cost(recording)? {
+    if let Some(cost) = whyso_query::sql_trace_cost(recording)? {
         writeln!(out, "{}", whyso_report::sql_trace_words(&cost))?;
     }
     Ok(())

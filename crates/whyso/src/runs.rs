@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
-use whyso_lab::Error;
+use whyso_control::Error;
 use whyso_record::RunSummary;
 use whyso_report::number::bytes;
 
@@ -37,7 +37,7 @@ enum RunsCommand {
     /// Remove the oldest detail of runs until each is within a size: roll-ups, events and results stay
     Prune {
         /// Of each run, such as 200MiB
-        #[arg(long, value_name = "SIZE", value_parser = whyso_lab::parse_size)]
+        #[arg(long, value_name = "SIZE", value_parser = whyso_model::parse_size)]
         size: u64,
         /// [default: every run that is larger]
         #[arg(value_name = "RUN")]

@@ -4,10 +4,13 @@ use std::io::Write;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use whyso_serve::{LiveServer, ServePlan, Server, Token};
+use whyso_control::{Listener, News, RecordPlan, Recorded, RelayWanted, StackSampling};
+use whyso_model::Stop;
+use whyso_serve::{LiveRecorder, LiveServer, RecordProgress, RecordRequest, ServePlan, Server, Token};
 
 /// Threads that serve sockets; recordings are read by others.
 const THREADS: usize = 2;
@@ -44,6 +47,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<ExitCode> {
         charts: args.charts.clone().unwrap_or_else(|| args.runs.join("charts")),
         verdicts: whyso_server::cache_dir().ok().map(|cache| cache.join("verdicts.json")),
         servers: args.servers.as_deref().map_or(Ok(Vec::new()), LiveServer::from_file)?,
+        recorder: Arc::new(Records),
         listen: args.listen,
         token: token.clone(),
         hosts: args.hosts.clone(),
@@ -69,6 +73,51 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<ExitCode> {
         server.run(stopped()).await?;
         Ok(ExitCode::SUCCESS)
     })
+}
+
+/// Records servers for the page.
+struct Records;
+
+impl LiveRecorder for Records {
+    fn record(
+        &self,
+        request: &RecordRequest,
+        progress: &(dyn Fn(RecordProgress<'_>) + Sync),
+        stop: &Stop,
+    ) -> Result<(), String> {
+        let plan = RecordPlan {
+            of: Recorded::Server(request.dsn.clone()),
+            length: None,
+            command: Vec::new(),
+            toggle: false,
+            interval: request.interval,
+            trace: request.trace,
+            stacks: if request.stacks { StackSampling::Full } else { StackSampling::Off },
+            sql: None,
+            add_ons: Vec::new(),
+            relay: RelayWanted::default(),
+            pfs: None,
+            out: request.runs.clone(),
+            bytes_max: Some(request.bytes_max),
+            command_line: request.command_line.clone(),
+        };
+        let outcome = whyso_control::record(&plan, &Passed(progress), stop, &|_| None);
+        outcome.map_err(|error| error.to_string())?.failure.map_or(Ok(()), Err)
+    }
+}
+
+/// Passes on what a recording reports.
+struct Passed<'a>(&'a (dyn Fn(RecordProgress<'_>) + Sync));
+
+impl Listener for Passed<'_> {
+    fn hear(&self, news: News<'_>) {
+        match news {
+            News::Step(step) => (self.0)(RecordProgress::Step(step)),
+            News::Warning(warning) => (self.0)(RecordProgress::Warning(warning)),
+            News::Level(_) => (self.0)(RecordProgress::Begun),
+            _ => {}
+        }
+    }
 }
 
 /// Ctrl-C, or being asked to end.

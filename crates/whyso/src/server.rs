@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use whyso_lab::{Error, parse_knob};
+use whyso_control::{Error, parse_knob};
 use whyso_server::builds::{self, Listed, Manifest, Progress};
 use whyso_server::throwaway::{self, Kept, Stopped};
 use whyso_server::{StartSpec, ThrowAway};
@@ -253,7 +253,7 @@ fn start(build: Option<PathBuf>, name: Option<String>, set: &[String]) -> Result
 }
 
 fn undo(dsn: String) -> Result<()> {
-    let undone = whyso_lab::undo(&dsn, &ask_password)?;
+    let undone = whyso_control::undo(&dsn, &ask_password)?;
     if undone.is_empty() {
         writeln!(crate::out::stdout(), "nothing is left to be put back on this server")?;
     }

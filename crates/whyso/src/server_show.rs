@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use whyso_lab::Error;
+use whyso_control::Error;
 use whyso_server::builds::Symbols;
 
 /// What studies ask for, and the setting that a server has which supports it.

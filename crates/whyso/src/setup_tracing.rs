@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use whyso_lab::{DEFAULT_TRACED_PROGRAM, SetupTracing, set_up_tracing, undo_tracing_setup};
+use whyso_control::{DEFAULT_TRACED_PROGRAM, SetupTracing, set_up_tracing, undo_tracing_setup};
 
 #[derive(Args, Debug)]
 pub(crate) struct SetupTracingArgs {

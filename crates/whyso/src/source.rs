@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
+use whyso_control::Error;
 use whyso_explain::profile::{FunctionName, SourceTimes, Within, functions, source_times};
-use whyso_lab::{Error, SourcePath};
+use whyso_query::SourcePath;
 use whyso_report::{Annotated, SourceText};
 
 use crate::profile::{METRICS, function_called, print_object, print_text, take};
@@ -49,7 +50,7 @@ pub(crate) fn show_source(args: &SourceArgs) -> Result<ExitCode> {
 fn texts(files: &BTreeSet<&str>, paths: &[SourcePath]) -> Result<BTreeMap<String, SourceText>> {
     let mut texts = BTreeMap::new();
     for file in files {
-        if let Some(found) = whyso_lab::source_file(file, paths)? {
+        if let Some(found) = whyso_query::source_file(file, paths)? {
             let text = SourceText { path: found.path.display().to_string(), lines: found.lines };
             texts.insert(file.to_string(), text);
         }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use whyso_lab::{Error, Recorded, stacks_now};
+use whyso_control::{Error, Recorded, stacks_now};
 
 use crate::choice_args::WhoseArgs;
 use crate::given::ask_password;

@@ -6,8 +6,9 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
+use whyso_control::{Error, Literals};
 use whyso_explain::statements::{CommandMetric, by_statement};
-use whyso_lab::{CommandFilter, Error, Literals, commands_in};
+use whyso_query::{CommandFilter, commands_in};
 use whyso_report::CommandsOf;
 
 use crate::choice_args::{Chosen, WindowArgs, chosen};

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
-use whyso_lab::Error;
+use whyso_control::Error;
 use whyso_study::{Answer, Journal, Kept, Repeats, Spec};
 
 use crate::INTERRUPTED;
@@ -99,11 +99,11 @@ pub(crate) fn study(args: &StudyArgs) -> Result<ExitCode> {
                 std::fs::read_to_string(file).with_context(|| format!("can't read {}", file.display()))?;
             let spec = Spec::parse(&text, *quick)
                 .map_err(|error| Error::Plan(format!("{}: {error}", file.display())))?;
-            if *dry_run && !whyso_lab::study_programs(&spec).is_empty() {
+            if *dry_run && !whyso_control::study_programs(&spec).is_empty() {
                 return print_unchecked(spec);
             }
             check_programs(&spec, *allow_programs)?;
-            let kept = whyso_lab::plan_study(spec, file.parent().unwrap_or(Path::new(".")))?;
+            let kept = whyso_control::plan_study(spec, file.parent().unwrap_or(Path::new(".")))?;
             if *dry_run {
                 return print_plan(&kept);
             }
@@ -124,7 +124,7 @@ pub(crate) fn study(args: &StudyArgs) -> Result<ExitCode> {
         StudyCommand::Report { dir, output } => {
             let journal = Journal::open(dir).map_err(told)?;
             let page = output.clone().unwrap_or_else(|| dir.join(PAGE));
-            write_page(&whyso_lab::study_answer(&journal)?, &page)?;
+            write_page(&whyso_control::study_answer(&journal)?, &page)?;
             if output.is_none() {
                 writeln!(crate::out::stdout(), "{}", page.display())?;
             }
@@ -140,7 +140,7 @@ fn told(error: whyso_study::Error) -> Error {
 
 /// A study's file may be somebody else's: what it runs is shown first.
 fn check_programs(spec: &Spec, are_allowed: bool) -> Result<(), Error> {
-    let programs = whyso_lab::study_programs(spec);
+    let programs = whyso_control::study_programs(spec);
     if are_allowed || programs.is_empty() {
         return Ok(());
     }
@@ -156,7 +156,7 @@ fn print_unchecked(spec: Spec) -> Result<ExitCode> {
         "Nothing was checked with its servers, for asking them runs them. The study runs or loads:"
             .to_string(),
     ];
-    notes.extend(whyso_lab::study_programs(&spec).iter().map(|program| format!("  {program}")));
+    notes.extend(whyso_control::study_programs(&spec).iter().map(|program| format!("  {program}")));
     print_plan(&Kept { spec, files: BTreeMap::new(), notes })
 }
 
@@ -213,13 +213,13 @@ fn carry_out(mut journal: Journal, form: Form) -> Result<ExitCode> {
     let stop = take_ctrl_c()?;
     let bars = Bars::new();
     let command = crate::given::command_line();
-    let done = whyso_lab::study(&mut journal, &command, &bars, stop, &ask_password);
+    let done = whyso_control::study(&mut journal, &command, &bars, stop, &ask_password);
     bars.clear();
     print_answer(&journal, form)?;
     if done.is_ok() {
         let page = journal.dir().join(PAGE);
         // The answer is out, and the page can be written at any time: a full disk is no failure of the study.
-        match write_page(&whyso_lab::study_answer(&journal)?, &page) {
+        match write_page(&whyso_control::study_answer(&journal)?, &page) {
             Ok(()) => say!("whyso: the page: {}", page.display()),
             Err(error) => say!("whyso: warning: {error:#}"),
         }
@@ -251,7 +251,7 @@ fn write_page(answer: &Answer, path: &Path) -> Result<()> {
 }
 
 fn print_answer(journal: &Journal, form: Form) -> Result<()> {
-    let answer = whyso_lab::study_answer(journal)?;
+    let answer = whyso_control::study_answer(journal)?;
     let mut out = crate::out::stdout();
     match form {
         Form::Terminal => writeln!(out, "{}", whyso_report::study(&answer))?,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use whyso_lab::{Beside, DrivenLoad};
+use whyso_control::{Beside, DrivenLoad};
 use whyso_load::{Interval, LevelOutcome};
 use whyso_record::run::Ended;
 use whyso_report::load::{LoadResult, load_json};
@@ -54,7 +54,7 @@ impl Surroundings for Whyso {
             Ended::Complete { .. } => None,
             Ended::CutShort { why, .. } => Some(why.clone()),
         };
-        let verdict = whyso_lab::judge_alone(&level);
+        let verdict = whyso_query::judge_alone(&level);
         let result =
             LoadResult { levels: vec![(level, verdict)], capacity: None, comparison: None, cut_short };
         format!("{:#}", load_json(&result))

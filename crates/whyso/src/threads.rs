@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use whyso_lab::{Error, ThreadsOver};
+use whyso_control::Error;
+use whyso_query::ThreadsOver;
 use whyso_report::ThreadsWindow;
 
 use crate::args::Length;
@@ -46,16 +47,16 @@ pub(crate) fn threads(args: &ThreadsArgs) -> Result<ExitCode> {
     let (found, origin_ns) = match (&args.run, &args.dsn) {
         (Some(run), None) => {
             let (recording, _) = open(run, &args.runs)?;
-            if let Some(words) = whyso_lab::thread_disagreement(&recording)? {
+            if let Some(words) = whyso_query::thread_disagreement(&recording)? {
                 say!("whyso: warning: not known: {words}");
             }
             let origin_ns = whyso_report::origin_ns(recording.run(), &recording.load(None)?);
             let window = chosen(&recording, &args.part)?.window;
-            (whyso_lab::threads_in(&recording, window)?, Some(origin_ns))
+            (whyso_query::threads_in(&recording, window)?, Some(origin_ns))
         }
         (None, Some(dsn)) => {
             let stop = take_ctrl_c()?;
-            (whyso_lab::threads_now(dsn, args.length.0, stop, &ask_password)?, None)
+            (whyso_control::threads_now(dsn, args.length.0, stop, &ask_password)?, None)
         }
         _ => bail!(Error::Plan("give a recorded run, or a server with --dsn".to_string())),
     };

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, ValueEnum};
-use whyso_lab::{TimelineOf, timeline_in};
+use whyso_query::{TimelineOf, timeline_in};
 use whyso_report::{TimelineRow, TimelineView};
 use whyso_series::KnownBy;
 

@@ -1,7 +1,7 @@
 //! What `run` and `record` share in how the server's threads are traced. Syntax only.
 
 use clap::{Args, ValueEnum};
-use whyso_lab::StackSampling;
+use whyso_control::StackSampling;
 
 #[derive(Args, Debug)]
 pub(crate) struct TraceArgs {

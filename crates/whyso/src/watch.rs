@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use whyso_lab::{Error, Listener, News, RecordPlan, Recorded, Show, StackSampling, Watched};
+use whyso_control::{Error, Listener, News, RecordPlan, Recorded, Show, StackSampling, Watched};
 use whyso_live::{About, Control, History};
 use whyso_record::Tap;
 
@@ -82,7 +82,7 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode> {
     };
     let stop = take_ctrl_c()?;
     let screen = Screen { history: Arc::default(), bars: Bars::new(), is_drawn: AtomicBool::new(false) };
-    let outcome = whyso_lab::watch(&plan, &screen, &screen, stop, &ask_password);
+    let outcome = whyso_control::watch(&plan, &screen, &screen, stop, &ask_password);
     screen.bars.clear();
     let Some(outcome) = outcome? else { return Ok(ExitCode::SUCCESS) };
     let Explained { report, explanation, written, .. } = explained(&outcome.path)?;

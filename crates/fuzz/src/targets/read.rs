@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use whyso_explain::model::Explanation;
-use whyso_lab::{CommandFilter, ForReport, ThreadFilter};
+use whyso_query::{CommandFilter, ForReport, ThreadFilter};
 use whyso_record::run::Window;
 use whyso_record::{Recording, backup_to, check_run, export, list_runs, sql};
 use whyso_report::html;
@@ -38,7 +38,7 @@ pub(super) fn everything(dir: &Path) {
     let _ = export::to_parquet(&recording, Counted::default(), &filter);
     let window = recording.run().levels.first().map(|level| level.window);
     views(&recording, window.or(recording.window()).unwrap_or(Window { begin_ns: 0, end_ns: 1 }));
-    let Ok(explanation) = whyso_lab::explain(&recording) else { return };
+    let Ok(explanation) = whyso_query::explain(&recording) else { return };
     report(&recording, &explanation);
 }
 
@@ -69,17 +69,17 @@ pub(super) fn tables(dir: &Path) -> Option<Recording> {
 /// The views of `whyso threads`, `timeline`, `functions`, `locks`, `statements` and `compare`.
 fn views(recording: &Recording, window: Window) {
     let any = ThreadFilter::default();
-    let _ = whyso_lab::threads_in(recording, window);
-    let _ = whyso_lab::timeline_in(recording, None, 60, &any, 5);
-    let _ = whyso_lab::timeline_in(recording, Some(window), 10, &any, 5);
-    for metric in whyso_lab::stack_metrics() {
-        let _ = whyso_lab::profile_in(recording, window, &[metric.to_string()], &any);
+    let _ = whyso_query::threads_in(recording, window);
+    let _ = whyso_query::timeline_in(recording, None, 60, &any, 5);
+    let _ = whyso_query::timeline_in(recording, Some(window), 10, &any, 5);
+    for metric in whyso_query::stack_metrics() {
+        let _ = whyso_query::profile_in(recording, window, &[metric.to_string()], &any);
     }
-    let _ = whyso_lab::states_by_role(recording, window);
-    let _ = whyso_lab::locks_in(recording, window);
-    let _ = whyso_lab::commands_in(recording, window, &CommandFilter::default());
-    let _ = whyso_lab::timing_in(recording, window);
-    let _ = whyso_lab::thread_disagreement(recording);
+    let _ = whyso_query::states_by_role(recording, window);
+    let _ = whyso_query::locks_in(recording, window);
+    let _ = whyso_query::commands_in(recording, window, &CommandFilter::default());
+    let _ = whyso_query::timing_in(recording, window);
+    let _ = whyso_query::thread_disagreement(recording);
 }
 
 /// Makes reports of all formats.

@@ -8,7 +8,7 @@ use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use whyso_explain::comparison::Metric;
-use whyso_lab::{CompareBy, Stretch, compare_windows, transactions_in};
+use whyso_query::{CompareBy, Stretch, compare_windows, transactions_in};
 use whyso_record::Recording;
 use whyso_record::run::Window;
 use whyso_report::payload::{self, FlameSide, Served};
@@ -106,7 +106,7 @@ pub(super) async fn compare(
             let open = |side: &[Named<'_>]| -> Answer<Vec<Recording>> {
                 side.iter().map(|one| Ok(Recording::open(&site.recordings.path(one.id)?)?)).collect()
             };
-            whyso_lab::compare(&open(&first)?, &open(&second)?, by)?
+            whyso_query::compare(&open(&first)?, &open(&second)?, by)?
         };
         Ok(Json(json!({ "tables": whyso_report::compare_tables(&compared), "comparison": compared })))
     })

@@ -59,7 +59,7 @@ impl Site {
     pub(crate) fn new(plan: ServePlan, access: Access) -> Site {
         Site {
             access,
-            live: Live::new(plan.runs.clone(), plan.servers),
+            live: Live::new(plan.runs.clone(), plan.servers, plan.recorder),
             recordings: Recordings::new(plan.runs),
             verdicts: Verdicts::new(plan.verdicts),
             bookmarks: Bookmarks::new(plan.charts),

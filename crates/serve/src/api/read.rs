@@ -9,7 +9,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use whyso_lab::ForReport;
+use whyso_query::ForReport;
 use whyso_record::data::SeriesKey;
 use whyso_record::server_log_path;
 use whyso_report::payload;

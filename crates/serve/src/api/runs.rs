@@ -137,7 +137,7 @@ pub(super) async fn prune(
     Path(id): Path<String>,
     Json(prune): Json<Prune>,
 ) -> Answer<Json<Value>> {
-    let bytes_max = whyso_lab::parse_size(&prune.size).map_err(Refused::bad)?;
+    let bytes_max = whyso_model::parse_size(&prune.size).map_err(Refused::bad)?;
     reading(site, move |site| {
         let path = site.recordings.path(&id)?;
         let freed = prune_run(&path, bytes_max)?;
@@ -173,7 +173,7 @@ pub(super) async fn note(
                 let at = opened.window(at_s, at_s + 1.0)?;
                 add_note(opened.recording.dir(), at.begin_ns, &note.text)?;
             }
-            None => whyso_lab::note_on(&opened.recording, None, &note.text)?,
+            None => whyso_record::note_on(&opened.recording, None, &note.text)?,
         }
         site.recordings.forget(&id);
         Ok(StatusCode::CREATED)

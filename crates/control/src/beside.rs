@@ -1,0 +1,204 @@
+//! A load that something else drives within this process, recorded as a run of one level: the server and this machine are
+//! watched beside it, on the same clock.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::runtime::Runtime;
+use whyso_load::{Address, EngineKind, Interval, LevelOutcome, Pacing, Target, Tls};
+use whyso_record::run::Level;
+use whyso_server::{Dsn, dsn};
+use whyso_trace::{Generator, StackSampling};
+use whyso_watch::Watcher;
+
+use crate::level::{Cut, only_level};
+use crate::recording::{Recording, record_event, record_interval, watch_spec};
+use crate::result::Asked;
+use crate::run::{GOODBYE_TIME_MAX, Outcome, runtime};
+use crate::{Error, facts, pacing};
+use whyso_tracing::{ToTrace, Tracing};
+
+/// Between two readings of a source.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// A load, as whoever drives it describes it.
+#[derive(Clone, Debug)]
+pub struct DrivenLoad {
+    /// What it is called in the result.
+    pub workload: String,
+    /// Where it goes; the first is the one that is watched.
+    pub targets: Vec<Target>,
+    pub users: u32,
+    pub pacing: Pacing,
+    /// Length of the measured window; `None`: until something else ends it.
+    pub measure: Option<Duration>,
+    pub warmup: Duration,
+    pub seed: u64,
+    pub engine: EngineKind,
+    /// Options, (name, value), without passwords.
+    pub options: Vec<(String, String)>,
+    /// Percentiles that are wanted beside the usual ones, above 0, at most 100.
+    pub percentiles: Vec<f64>,
+    /// The command line, without passwords.
+    pub command: Vec<String>,
+}
+
+impl DrivenLoad {
+    /// Its result as that of a run's only level. `interrupted`: somebody broke it off.
+    pub fn level(&self, outcome: &LevelOutcome, interrupted: bool) -> Level {
+        let pacing = pacing::words(&self.pacing, None);
+        let asked = Asked {
+            workload: &self.workload,
+            pacing: &pacing,
+            percentiles: &self.percentiles,
+            slo: &[],
+            rate_per_s: None,
+        };
+        only_level(outcome, &asked, &Cut::of(outcome, interrupted))
+    }
+
+    fn spec(&self, server_cpus: &[u32]) -> serde_json::Value {
+        json!({
+            "workload": self.workload,
+            "options": self.options.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>(),
+            "seed": self.seed,
+            "users": [self.users],
+            "seconds": self.measure.map(|measure| measure.as_secs_f64()),
+            "warmup_seconds_max": self.warmup.as_secs_f64(),
+            "interval_ms": INTERVAL.as_millis() as u64,
+            "engine_asked": self.engine.to_string(),
+            "pacing": pacing::words(&self.pacing, None),
+            "server_cpus": server_cpus,
+            "client_cpus": facts::allowed_cpus(),
+        })
+    }
+
+    /// What a reader of the recording must know to be missing.
+    fn not_measured(&self) -> Vec<String> {
+        let mut lines = vec![
+            "a server at rest: the load began without waiting for what the server still did".to_string(),
+        ];
+        if let [watched, _, ..] = &self.targets[..] {
+            lines.push(format!("servers other than {}: they were loaded, and not watched", watched.address));
+        }
+        lines
+    }
+}
+
+/// A recording of a load that something else drives.
+pub struct Beside {
+    load: DrivenLoad,
+    recording: Recording,
+    watcher: Watcher,
+    tracing: Option<Tracing>,
+    dsn: Dsn,
+    runtime: Runtime,
+}
+
+impl Beside {
+    /// Begins to record in a folder of its own within `folder`, and to watch; the load begins after that. It makes a few
+    /// connections to the first target.
+    ///
+    /// # Errors
+    /// The server does not let us ask it, or the folder can't be written.
+    pub fn begin(load: DrivenLoad, folder: &std::path::Path) -> Result<Beside, Error> {
+        let target = load.targets.first();
+        let target = target.ok_or_else(|| Error::Plan("a load needs a server to be watched".to_string()))?;
+        let dsn = dsn_of(target);
+        let runtime = runtime()?;
+        let server = facts::server_now(&dsn, false, None, &runtime)?;
+        let spec = load.spec(&server.cpus);
+        let mut info = facts::new_info(&load.command, spec, server, None);
+        info.not_measured.extend(load.not_measured());
+        let watch = watch_spec(&dsn, info.server.pid, None, INTERVAL);
+        let mut recording = Recording::begin(folder, info)?;
+        let watcher = Watcher::start(watch, recording.recorder.clone())?;
+        let wanted =
+            ToTrace { trace: true, stacks: StackSampling::Light, sql: None, generator: Generator::Own };
+        let tracing = Tracing::begin(&mut recording.info, &recording.recorder, wanted);
+        record_event(&recording.recorder, "level_begin", format!("{} users", load.users));
+        Ok(Beside { load, recording, watcher, tracing, dsn, runtime })
+    }
+
+    /// Records what the load did in an interval, warm-up included.
+    pub fn interval(&mut self, interval: &Interval) {
+        record_interval(&self.recording.recorder, 0, interval);
+    }
+
+    /// The measured window begins, or is about to end: the server's threads are looked at.
+    pub fn window_edge(&self) {
+        if let Some(tracing) = &self.tracing {
+            tracing.mark();
+        }
+    }
+
+    /// Ends the recording with the load's result. `interrupted`: somebody broke it off.
+    ///
+    /// # Errors
+    /// The files could not be written to their end.
+    pub fn finish(mut self, outcome: &LevelOutcome, interrupted: bool) -> Result<PathBuf, Error> {
+        record_event(&self.recording.recorder, "level_end", format!("{} users", self.load.users));
+        let level = self.load.level(outcome, interrupted);
+        let failure = match Cut::of(outcome, interrupted) {
+            Cut::Failed(why) | Cut::Silent(why) => Some(why),
+            Cut::No | Cut::Asked => None,
+        };
+        let problem = self.recording.level(level);
+        drop(self.tracing.take());
+        let variables = facts::variables_now(&self.dsn, &self.watcher, &self.runtime);
+        let finished = self.recording.finish(self.watcher, variables, failure.clone(), interrupted);
+        self.runtime.shutdown_timeout(GOODBYE_TIME_MAX);
+        let Outcome { path, failure: now } = finished?;
+        // That the load failed is told by whoever drove it.
+        match problem.or(now.filter(|now| failure.as_ref() != Some(now))) {
+            Some(problem) => Err(Error::Failed(problem)),
+            None => Ok(path),
+        }
+    }
+}
+
+/// A target of the load as control connections know it.
+fn dsn_of(target: &Target) -> Dsn {
+    let (host, port, socket) = match &target.address {
+        Address::Unix(socket) => ("localhost".to_string(), 3306, Some(socket.clone())),
+        Address::Tcp { host, port } => (host.clone(), *port, None),
+    };
+    let tls = match &target.tls {
+        Tls::Off => dsn::Tls::Disabled,
+        Tls::Verify { ca, .. } => dsn::Tls::Verify { ca: ca.clone() },
+        Tls::Insecure => dsn::Tls::Insecure,
+    };
+    Dsn {
+        user: target.user.clone(),
+        password: (!target.password.is_empty()).then(|| target.password.clone()),
+        host,
+        port,
+        socket,
+        schema: target.schema.clone(),
+        schema_given: true,
+        tls,
+        connect_timeout: dsn::DEFAULT_CONNECT_TIMEOUT,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_target_is_reached_by_control_connections_as_by_the_load() {
+        let target = Target {
+            address: Address::Tcp { host: "db1".to_string(), port: 3307 },
+            user: "bench".to_string(),
+            password: "x".to_string(),
+            schema: "sbtest".to_string(),
+            tls: Tls::Verify { ca: Some("/ca.pem".into()), host: "db1".to_string() },
+        };
+        let shown = "mysql://bench:***@db1:3307/sbtest?tls=verify&ssl-ca=/ca.pem";
+        assert_eq!(dsn_of(&target).display_masked(), shown);
+        let target =
+            Target { address: Address::Unix("/s".into()), password: String::new(), tls: Tls::Off, ..target };
+        assert_eq!(dsn_of(&target).display_masked(), "mysql://bench@localhost/sbtest?socket=/s");
+    }
+}

@@ -1,0 +1,134 @@
+//! What a recording says of the run, the server and the machine before anything is measured.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::json;
+use tokio::runtime::Runtime;
+use whyso_clock::{Anchor, wall_ns};
+use whyso_record::run::{RunInfo, ServerFacts};
+use whyso_server::answers::{answered, log_out, within};
+use whyso_server::{CpuSet, Dsn};
+use whyso_watch::{GLOBAL_VARIABLES, Watcher, global_variables, host_facts, server_facts};
+use whyso_workload::Workload;
+
+use crate::prepare::Tested;
+use crate::run::GOODBYE_TIME_MAX;
+use crate::{Error, Plan};
+
+/// Listed as not measured in every recording without stacks.
+pub(crate) use whyso_explain::hidden::WITHOUT_STACKS;
+
+/// The beginning of `run.json`.
+pub(crate) fn run_info(
+    plan: &Plan,
+    workload: &Workload,
+    client_cpus: Option<&CpuSet>,
+    tested: &Tested,
+    runtime: &Runtime,
+) -> Result<RunInfo, Error> {
+    let throw_away = tested.throw_away.is_some();
+    let server = server_now(&tested.dsn, throw_away, tested.pid, runtime)?;
+    let server_cpus = tested.cpus.clone().unwrap_or_else(|| server.cpus.clone());
+    let performance_schema = match &tested.performance_schema {
+        serde_json::Value::Null => crate::pfs_setup::as_it_is(&tested.dsn, runtime),
+        asked => asked.clone(),
+    };
+    let knob = |(name, value, why): &(String, String, String)| {
+        let value = whyso_watch::mask_variable(&name.to_ascii_lowercase(), value);
+        json!({"name": name, "value": value, "why": why})
+    };
+    let option = |(name, value): &(String, String)| whyso_server::redact::text(&format!("{name}={value}"));
+    let spec = json!({
+        "workload": plan.source.name(),
+        "options": plan.options.iter().map(option).collect::<Vec<_>>(),
+        "describe": workload.describe(),
+        "tables": plan.tables,
+        "rows": plan.rows,
+        "table_engine": plan.table_engine,
+        "cold": plan.cold,
+        "seed": plan.seed,
+        "users": plan.users,
+        "rates_per_s": plan.rates_per_s,
+        "seconds": plan.measure.as_secs_f64(),
+        "warmup_seconds_max": plan.warmup_max.as_secs_f64(),
+        "interval_ms": plan.interval.as_millis() as u64,
+        "engine_asked": plan.engine.to_string(),
+        "loops_asked": plan.loops,
+        "pacing": crate::pacing::words(&plan.level_spec(1, plan.rates_per_s.first().copied()).pacing, None),
+        "slo": plan.slo,
+        "settings": tested.settings.iter().map(knob).collect::<Vec<_>>(),
+        "server_cpus": server_cpus,
+        "server_cpus_words": tested.cpus_words,
+        "client_cpus": client_cpus.map_or_else(allowed_cpus, |cpus| cpus.cpus().to_vec()),
+        "client_cpus_words": client_cpus.map_or(String::new(), ToString::to_string),
+        "notes": tested.notes,
+        "performance_schema": performance_schema,
+    });
+    Ok(new_info(&plan.command, spec, server, tested.data_dir.as_deref()))
+}
+
+/// A recording's first facts, whatever drives the load.
+pub(crate) fn new_info(
+    command: &[String],
+    spec: serde_json::Value,
+    server: ServerFacts,
+    data_dir: Option<&Path>,
+) -> RunInfo {
+    RunInfo {
+        id: new_id(),
+        tool_version: env!("CARGO_PKG_VERSION").to_string(),
+        command: command.to_vec(),
+        spec,
+        host: host_facts(data_dir),
+        server,
+        anchors: vec![Anchor::now()],
+        not_measured: vec![WITHOUT_STACKS.to_string()],
+        ..RunInfo::default()
+    }
+}
+
+/// What the server says of itself.
+pub(crate) fn server_now(
+    dsn: &Dsn,
+    throw_away: bool,
+    pid: Option<u32>,
+    runtime: &Runtime,
+) -> Result<ServerFacts, Error> {
+    runtime.block_on(answered(dsn, "reading the server's variables", async {
+        let mut conn = dsn.connect().await?;
+        let facts = server_facts(&mut conn, &dsn.endpoint(), throw_away, pid).await?;
+        log_out(conn).await;
+        Ok::<_, Error>(facts)
+    }))
+}
+
+/// The server's variables, while it is watched; `None` where it does not answer any more.
+pub(crate) fn variables_now(
+    dsn: &Dsn,
+    watcher: &Watcher,
+    runtime: &Runtime,
+) -> Option<BTreeMap<String, String>> {
+    let _own = watcher.executes(&dsn.schema, &[GLOBAL_VARIABLES]);
+    runtime.block_on(async {
+        let asked = within(GOODBYE_TIME_MAX, dsn, "reading the server's variables", async {
+            let mut conn = dsn.connect().await?;
+            let variables = global_variables(&mut conn).await?;
+            log_out(conn).await;
+            Ok::<_, Error>(variables)
+        });
+        asked.await.ok()
+    })
+}
+
+/// CPUs that this process may run on.
+pub(crate) fn allowed_cpus() -> Vec<u32> {
+    let Ok(set) = rustix::thread::sched_getaffinity(None) else { return Vec::new() };
+    (0..rustix::thread::CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).map(|cpu| cpu as u32).collect()
+}
+
+/// A run's id: its begin in UTC and the process, such as "20260131-235959-1234".
+fn new_id() -> String {
+    let begin = jiff::Timestamp::from_nanosecond(i128::from(wall_ns())).unwrap_or_default();
+    format!("{}-{}", begin.strftime("%Y%m%d-%H%M%S"), std::process::id())
+}

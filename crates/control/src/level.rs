@@ -1,0 +1,223 @@
+//! One level, start to end: warm up until steady, measure, stop.
+
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use whyso_clock::monotonic_ns;
+use whyso_load::{Interval, LevelOutcome, LevelSpec, Live, Pacing};
+use whyso_record::run::{Ended, Level, Purpose, Window};
+
+use crate::Error;
+use crate::Stop;
+use crate::engine::Engine;
+use crate::progress::Running;
+use crate::result::{Asked, level_result, silence};
+use crate::warmup::is_steady;
+
+/// How often the running level is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+/// Length of a slot of throughput, for the warm-up and for the news.
+const SLOT: Duration = Duration::from_millis(500);
+/// A warm-up lasts at least this long, where its bound allows.
+const WARMUP_MIN: Duration = Duration::from_secs(1);
+
+/// How long the parts of a level take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timing {
+    /// Bound on the warm-up, which ends earlier when throughput is steady.
+    pub(crate) warmup_max: Duration,
+    pub(crate) measure: Duration,
+    /// Longest that what comes after this level may take.
+    pub(crate) rest: Duration,
+}
+
+/// Looks on while a level runs.
+pub(crate) trait Watch {
+    /// Something that the load did in about a second.
+    fn interval(&mut self, interval: &Interval);
+    /// Twice a second.
+    fn news(&mut self, running: Running);
+    /// The measured window begins, or has just ended.
+    fn window_edge(&mut self) {}
+    /// Often, with the time since measuring began.
+    fn measuring(&mut self, so_far: Duration) {
+        let _ = so_far;
+    }
+}
+
+/// A level to be run.
+pub(crate) struct Job<'a> {
+    pub(crate) index: u32,
+    pub(crate) purpose: Purpose,
+    pub(crate) spec: &'a LevelSpec,
+    pub(crate) timing: Timing,
+    pub(crate) asked: &'a Asked<'a>,
+}
+
+/// Why a level is not complete.
+pub(crate) enum Cut {
+    No,
+    /// Ctrl-C.
+    Asked,
+    /// The level can't go on; a sentence says why.
+    Failed(String),
+    /// The level was measured to its end, but the server had stopped answering by then; a sentence says for how long.
+    /// Others may follow: whether the server answers again, their connections show.
+    Silent(String),
+}
+
+impl Cut {
+    /// `interrupted`: the user broke the level off.
+    pub(crate) fn of(outcome: &LevelOutcome, interrupted: bool) -> Cut {
+        match &outcome.failure {
+            Some(failure) => Cut::Failed(failure.message.clone()),
+            None if interrupted => Cut::Asked,
+            None => silence(outcome).map_or(Cut::No, Cut::Silent),
+        }
+    }
+}
+
+/// Why levels are not complete: first because the server had stopped answering, then because one failed, which may follow from the first.
+pub(crate) fn silent_then_failed(silent: Option<String>, failure: Option<String>) -> Option<String> {
+    match (silent, failure) {
+        (Some(silent), Some(failure)) => Some(format!("{silent}; then {failure}")),
+        (silent, failure) => silent.or(failure),
+    }
+}
+
+/// Runs one level to its end.
+pub(crate) fn run(
+    engine: &mut Engine,
+    job: &Job<'_>,
+    stop: &Stop,
+    watch: &mut dyn Watch,
+) -> Result<(Level, Cut), Error> {
+    let mut running = engine.begin(job.spec)?;
+    let timing = &job.timing;
+    // Stages may end with nobody at work, and are measured to their end.
+    let may_end = job.spec.transactions_max.is_some();
+    let is_over = |running: &whyso_load::Running| {
+        stop.is_asked() || running.failure().is_some() || (may_end && running.is_over())
+    };
+    let warmup_begin_ns = monotonic_ns();
+    let mut phase = Phase::begin(job, false);
+    let warmup_steady = loop {
+        if timing.warmup_max.is_zero() || is_over(&running) {
+            break false;
+        }
+        sleep(LOOK);
+        drain(&running, watch);
+        phase.look(running.live(), watch);
+        let elapsed = phase.begin.elapsed();
+        let warm = elapsed >= WARMUP_MIN.min(timing.warmup_max) && is_steady(&phase.slots);
+        if warm || elapsed >= timing.warmup_max {
+            break warm;
+        }
+    };
+
+    running.begin_measuring();
+    watch.window_edge();
+    let mut phase = Phase::begin(job, true);
+    while phase.begin.elapsed() < timing.measure && !is_over(&running) {
+        let rest = timing.measure.saturating_sub(phase.begin.elapsed());
+        sleep(LOOK.min(rest));
+        drain(&running, watch);
+        phase.look(running.live(), watch);
+        watch.measuring(phase.begin.elapsed());
+    }
+    watch.window_edge();
+    let (outcome, last_intervals) = running.stop_with_intervals();
+    for interval in &last_intervals {
+        watch.interval(interval);
+    }
+    let cut = Cut::of(&outcome, stop.is_asked());
+    let level = Level {
+        index: job.index,
+        purpose: job.purpose,
+        warmup: Window { begin_ns: warmup_begin_ns, end_ns: outcome.window_begin_ns },
+        warmup_steady,
+        ..only_level(&outcome, job.asked, &cut)
+    };
+    Ok((level, cut))
+}
+
+/// The level of a run that has no other, and that was not waited for to be steady.
+pub(crate) fn only_level(outcome: &LevelOutcome, asked: &Asked<'_>, cut: &Cut) -> Level {
+    let at_ns = outcome.window_end_ns;
+    let ended = match cut {
+        Cut::No => Ended::Complete { at_ns },
+        Cut::Asked => Ended::CutShort { at_ns, why: "interrupted by Ctrl-C".to_string() },
+        Cut::Failed(why) | Cut::Silent(why) => Ended::CutShort { at_ns, why: why.clone() },
+    };
+    Level {
+        index: 0,
+        users: outcome.users,
+        purpose: Purpose::Sweep,
+        warmup: Window { begin_ns: outcome.begin_ns, end_ns: outcome.window_begin_ns },
+        warmup_steady: false,
+        window: Window { begin_ns: outcome.window_begin_ns, end_ns: outcome.window_end_ns },
+        result: level_result(outcome, asked),
+        ended,
+    }
+}
+
+fn drain(running: &whyso_load::Running, watch: &mut dyn Watch) {
+    while let Ok(interval) = running.intervals().try_recv() {
+        watch.interval(&interval);
+    }
+}
+
+/// Throughput while a phase (warm-up or measuring) goes on.
+struct Phase<'a> {
+    job: &'a Job<'a>,
+    begin: Instant,
+    news: Running,
+    slot_end: Instant,
+    counted: Option<Live>,
+    slots: Vec<u64>,
+}
+
+impl<'a> Phase<'a> {
+    fn begin(job: &'a Job<'a>, measuring: bool) -> Phase<'a> {
+        let begin = Instant::now();
+        let bound = if measuring { job.timing.measure } else { job.timing.warmup_max };
+        let news = Running {
+            index: job.index,
+            users: job.spec.users,
+            rate_per_s: None,
+            purpose: job.purpose,
+            measuring,
+            elapsed: Duration::ZERO,
+            bound,
+            transactions_per_s: 0.0,
+            queries_per_s: 0.0,
+            errors: 0,
+            rest: Duration::ZERO,
+        };
+        Phase { job, begin, news, slot_end: begin + SLOT, counted: None, slots: Vec::new() }
+    }
+
+    fn look(&mut self, live: Live, watch: &mut dyn Watch) {
+        let before = *self.counted.get_or_insert(live);
+        let now = Instant::now();
+        if now < self.slot_end {
+            return;
+        }
+        let slot_s = (now - (self.slot_end - SLOT)).as_secs_f64();
+        let in_slot = live.transactions.saturating_sub(before.transactions);
+        self.slots.push(in_slot);
+        self.counted = Some(live);
+        self.slot_end = now + SLOT;
+        let timing = &self.job.timing;
+        self.news.elapsed = now - self.begin;
+        self.news.transactions_per_s = in_slot as f64 / slot_s;
+        self.news.queries_per_s = live.queries.saturating_sub(before.queries) as f64 / slot_s;
+        self.news.errors = live.errors;
+        if let Pacing::Open { rate, .. } = &self.job.spec.pacing {
+            self.news.rate_per_s = Some(rate.at(self.news.elapsed.as_secs_f64()));
+        }
+        let to_measure = if self.news.measuring { Duration::ZERO } else { timing.measure };
+        self.news.rest = self.news.bound.saturating_sub(self.news.elapsed) + to_measure + timing.rest;
+        watch.news(self.news);
+    }
+}

@@ -1,0 +1,93 @@
+//! The order of things: server, load and watch on one clock, into one recording.
+//!
+//! [`run`] carries out a [`Plan`]: it starts or reaches the server, loads its data, opens a recording, starts the samplers, drives the
+//! load through its levels, and puts everything back. [`Beside`] records a load that something else drives.
+//!
+//! Only this crate knows in which order things happen. It reads recordings by `whyso_query`, does no arithmetic on series and judges
+//! nothing: that is for `whyso_series` and `whyso_explain`.
+//!
+//! ```no_run
+//! use whyso_control::{Listener, News, Plan, Stop};
+//!
+//! struct Quiet;
+//! impl Listener for Quiet {
+//!     fn hear(&self, _: News<'_>) {}
+//! }
+//!
+//! # fn plan() -> Plan { unimplemented!() }
+//! static STOP: Stop = Stop::new();
+//! let plan: Plan = plan();
+//! let outcome = whyso_control::run(&plan, &Quiet, &STOP, &|_| None)?;
+//! println!("recorded in {}", outcome.path.display());
+//! # Ok::<(), whyso_control::Error>(())
+//! ```
+
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
+mod actions;
+mod beside;
+pub mod doctor;
+mod engine;
+mod error;
+mod facts;
+mod held_command;
+mod leave;
+mod level;
+pub mod load;
+mod locks_now;
+mod login;
+mod own_data;
+mod pacing;
+mod pfs_setup;
+mod plan;
+mod prepare;
+mod progress;
+mod record;
+mod recording;
+mod result;
+mod run;
+mod service_level;
+mod settle;
+mod setup_tracing;
+mod source;
+mod stacks_now;
+mod statement_work;
+mod study;
+mod sweep;
+mod threads_now;
+mod tuning;
+mod warmup;
+
+pub use beside::{Beside, DrivenLoad};
+pub use error::Error;
+pub use locks_now::{LocksNow, locks_now};
+pub use pacing::{Quantity, Stages, parse_stages, parse_think};
+pub use pfs_setup::{pfs_dry_run, undo};
+pub use plan::{Action, Plan, ServerPlan, USERS_MAX, What, parse_knob};
+pub use prepare::AskPassword;
+pub use progress::{IntervalNews, Listener, News, Running};
+pub use record::{RecordPlan, Recorded, Show, Watched, record, watch};
+pub use run::{Outcome, run};
+pub use setup_tracing::{DEFAULT_TRACED_PROGRAM, SetupTracing, set_up_tracing, undo_tracing_setup};
+pub use source::Source;
+pub use stacks_now::stacks_now;
+pub use study::{plan_study, study, study_answer, study_programs};
+pub use threads_now::threads_now;
+pub use tuning::{parse_busy_poll, parse_min_complete};
+pub use whyso_model::Stop;
+pub use whyso_relay::Wanted as RelayWanted;
+pub use whyso_trace::StackSampling;
+pub use whyso_tracing::{BusyFunctions, Literals};
+
+/// What the plan's workload sends, as text for people.
+///
+/// # Errors
+/// Where the workload or one of its options is unknown, or the data set is too small for it.
+pub fn describe(plan: &Plan) -> Result<String, Error> {
+    Ok(run::workload(plan)?.describe())
+}
+
+/// A command line as it may be recorded: without passwords.
+pub fn masked_command_line(arguments: impl Iterator<Item = String>) -> Vec<String> {
+    whyso_server::redact::arguments(arguments)
+}

@@ -1,0 +1,253 @@
+//! What the Performance Schema is to count in a run: set before it, told in the recording, put back after it.
+
+use mysql_async::Conn;
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+use whyso_server::answers::{answered, log_out, within};
+use whyso_server::knobs::pfs::{ClassInForce, Found, InForce, SetupChange, State, Wanted};
+use whyso_server::knobs::{self, Undo};
+use whyso_server::{Dsn, StartSpec, ThrowAway};
+
+use crate::plan::{ServerPlan, What};
+use crate::prepare::{AskPassword, undone_words};
+use crate::run::{GOODBYE_TIME_MAX, runtime};
+use crate::{Error, Plan, login};
+
+/// What is said of a server's Performance Schema where nobody asked for anything.
+const AS_IT_WAS: &str = "as the server had it";
+const READING: &str = "reading the Performance Schema's setup";
+
+/// Changes the setup tables of a server, and gives what the recording tells of it. Where it fails, everything is put back.
+pub(crate) async fn set_up(wanted: &Wanted, conn: &mut Conn, undo: &mut Undo) -> Result<Value, Error> {
+    let found = Found::read(conn).await?;
+    let changes = wanted.changes(&found)?;
+    let sql: Vec<String> = changes.iter().flat_map(SetupChange::sql).collect();
+    if let Err(error) = undo.change_setup(conn, changes).await {
+        undo.undo_all(conn).await?;
+        return Err(error.into());
+    }
+    let found = Found::read(conn).await?;
+    // Some instruments can't be turned off, and some changes take a server's start.
+    let remaining: Vec<String> = wanted.changes(&found)?.iter().flat_map(SetupChange::sql).collect();
+    let in_force = found.in_force();
+    Ok(json!({
+        "preset": wanted.preset.to_string(),
+        "timing": wanted.timing.map(|timing| timing.to_string()),
+        "asked": wanted.words(),
+        "state": state_name(found.state()),
+        "words": format!("{}: {}", wanted.words(), state_words(found.state(), &in_force)),
+        "in_force": in_force,
+        "statements": sql,
+        "not_taken": remaining,
+    }))
+}
+
+/// The same of a server of which nothing was asked: how it is set, and nothing is changed. A server that does not tell is told to be one.
+pub(crate) fn as_it_is(dsn: &Dsn, runtime: &Runtime) -> Value {
+    let asked = runtime.block_on(async {
+        within(GOODBYE_TIME_MAX, dsn, READING, async {
+            let mut conn = dsn.connect_without_schema().await?;
+            let found = Found::read(&mut conn).await;
+            log_out(conn).await;
+            found
+        })
+        .await
+    });
+    let why = match asked {
+        Ok(found) => {
+            let in_force = found.in_force();
+            return json!({
+                "state": state_name(found.state()),
+                "words": format!("{AS_IT_WAS}: {}", state_words(found.state(), &in_force)),
+                "in_force": in_force,
+            });
+        }
+        Err(error) => error.to_string(),
+    };
+    json!({"state": "unknown", "words": format!("{AS_IT_WAS}, which is not known: {why}"), "not_read": why})
+}
+
+fn state_name(state: State) -> &'static str {
+    match state {
+        State::CompiledOut => "compiled-out",
+        State::Off => "off",
+        State::On => "on",
+    }
+}
+
+/// "on, 320 of 900 instruments, statements timed".
+fn state_words(state: State, in_force: &InForce) -> String {
+    match state {
+        State::CompiledOut => return "the server was built without it".to_string(),
+        State::Off => return "off".to_string(),
+        State::On => {}
+    }
+    let mut words = format!(
+        "on, {} of {} instruments, {}",
+        in_force.enabled,
+        in_force.instruments,
+        timed_words(in_force)
+    );
+    // MySQL 5.5 has a consumer for each summary, and none for all.
+    let counts = |name: &String| name == "global_instrumentation" || name.contains("_summary_");
+    if in_force.instruments > 0 && !in_force.consumers.iter().any(counts) {
+        words += ", and no consumer on, so that nothing is counted";
+    }
+    words
+}
+
+/// Which classes of events are timed: "waits and some stages timed".
+fn timed_words(in_force: &InForce) -> String {
+    let told = |class: &ClassInForce| {
+        let plural = match class.class.as_str() {
+            "idle" => "idle waits".to_string(),
+            name => format!("{name}s"),
+        };
+        match class.timed {
+            0 => None,
+            timed if timed < class.enabled => Some(format!("some {plural}")),
+            _ => Some(plural),
+        }
+    };
+    let names: Vec<String> = in_force.classes.iter().filter_map(told).collect();
+    match names.split_last() {
+        None => "none timed".to_string(),
+        Some((last, [])) => format!("{last} timed"),
+        Some((last, others)) => format!("{} and {last} timed", others.join(", ")),
+    }
+}
+
+/// Puts back what runs that are over have left changed on this server; a sentence each.
+pub(crate) async fn undo_pending(conn: &mut Conn) -> Result<Vec<String>, Error> {
+    let mut notes = Vec::new();
+    for mut pending in knobs::pending_undo(conn).await? {
+        for undone in pending.undo_all(conn).await? {
+            notes.push(undone_words(&undone));
+        }
+    }
+    Ok(notes)
+}
+
+/// `whyso server undo`: puts back what runs that were ended by force have left changed; a sentence each.
+///
+/// # Errors
+/// The server can't be reached, or does not take it.
+pub fn undo(dsn: &str, ask_password: &AskPassword) -> Result<Vec<String>, Error> {
+    let mut dsn = login::neutral(dsn)?;
+    runtime()?.block_on(async {
+        let mut conn = login::log_in(&mut dsn, ask_password).await?;
+        let notes = answered(&dsn, "putting settings back", undo_pending(&mut conn)).await;
+        log_out(conn).await;
+        notes
+    })
+}
+
+/// What `--pfs` would do: start options and SQL, one a line. A server of whyso's own is started to ask it, and removed.
+///
+/// # Errors
+/// The server can't be reached or started, or can't do this.
+pub fn pfs_dry_run(
+    wanted: &Wanted,
+    server: &ServerPlan,
+    ask_password: &AskPassword,
+) -> Result<String, Error> {
+    wanted.check()?;
+    runtime()?.block_on(async {
+        let (lines, changes) = match server {
+            ServerPlan::Dsn { dsn, .. } => {
+                let mut dsn = login::neutral(dsn)?;
+                let mut conn = login::log_in(&mut dsn, ask_password).await?;
+                let found = answered(&dsn, READING, Found::read(&mut conn)).await?;
+                log_out(conn).await;
+                (Vec::new(), wanted.changes(&found)?)
+            }
+            ServerPlan::ThrowAway { build, parent, set, defaults_file, .. } => {
+                let mut spec = StartSpec::new(whyso_server::find(build.as_deref())?);
+                spec.parent_dir = parent.clone();
+                spec.defaults_file = defaults_file.clone();
+                spec.set = set.clone();
+                spec.to_be_watched = wanted.start_options();
+                let options = spec.to_be_watched.iter();
+                let lines: Vec<String> =
+                    options.map(|(name, value)| format!("--loose-{name}={value}")).collect();
+                let server = ThrowAway::start(spec).await?;
+                let changes = asked(wanted, &server).await;
+                server.stop().await?;
+                (lines, changes?)
+            }
+        };
+        let sql = changes.iter().flat_map(SetupChange::sql).map(|sql| format!("{sql};"));
+        let lines: Vec<String> = lines.into_iter().chain(sql).collect();
+        Ok(match lines.is_empty() {
+            true => "-- nothing has to be changed".to_string(),
+            false => lines.join("\n"),
+        })
+    })
+}
+
+async fn asked(wanted: &Wanted, server: &ThrowAway) -> Result<Vec<SetupChange>, Error> {
+    let dsn = server.dsn();
+    let mut conn = dsn.connect_without_schema().await?;
+    let found = answered(&dsn, READING, Found::read(&mut conn)).await?;
+    log_out(conn).await;
+    Ok(wanted.changes(&found)?)
+}
+
+/// Checks a preset against the rest of a plan.
+pub(crate) fn check(plan: &Plan) -> Result<(), Error> {
+    let Some(wanted) = &plan.pfs else { return Ok(()) };
+    wanted.check()?;
+    let restarts = plan.actions.iter().any(|action| action.what == What::Restart);
+    if restarts && wanted.is_lost_at_restart() {
+        return Err(Error::Plan(format!(
+            "--pfs {} is set on the running server, which forgets it at its restart: leave --at … restart or --pfs away",
+            wanted.preset
+        )));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn in_force(classes: &[(&str, usize, usize)], consumers: &[&str]) -> InForce {
+        let class = |(class, enabled, timed): &(&str, usize, usize)| ClassInForce {
+            class: class.to_string(),
+            instruments: 100,
+            enabled: *enabled,
+            timed: *timed,
+        };
+        InForce {
+            instruments: 100 * classes.len(),
+            enabled: classes.iter().map(|(_, enabled, _)| enabled).sum(),
+            classes: classes.iter().map(class).collect(),
+            consumers: consumers.iter().map(|name| name.to_string()).collect(),
+            ..InForce::default()
+        }
+    }
+
+    #[test]
+    fn the_state_is_told_with_what_is_timed_of_it() {
+        let on = |classes: &[(&str, usize, usize)]| {
+            state_words(State::On, &in_force(classes, &["global_instrumentation"]))
+        };
+        assert_eq!(
+            on(&[("idle", 1, 1), ("stage", 9, 4), ("wait", 50, 50), ("memory", 9, 0)]),
+            "on, 69 of 400 instruments, idle waits, some stages and waits timed"
+        );
+        assert_eq!(
+            on(&[("statement", 20, 20), ("wait", 0, 0)]),
+            "on, 20 of 200 instruments, statements timed"
+        );
+        assert_eq!(
+            state_words(State::On, &in_force(&[("wait", 3, 0)], &["statements_digest"])),
+            "on, 3 of 100 instruments, none timed, and no consumer on, so that nothing is counted"
+        );
+        assert_eq!(
+            state_words(State::On, &in_force(&[("wait", 3, 3)], &["events_waits_summary_by_event_name"])),
+            "on, 3 of 100 instruments, waits timed"
+        );
+        assert_eq!(state_words(State::Off, &InForce::default()), "off");
+    }
+}

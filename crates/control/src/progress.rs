@@ -1,0 +1,68 @@
+//! What a run tells whoever waits for it, while it goes on.
+
+use std::time::Duration;
+
+use whyso_record::data::LoadInterval;
+use whyso_record::run::{Level, Purpose};
+
+use whyso_tracing::BusyFunctions;
+
+/// One piece of news.
+#[derive(Debug)]
+pub enum News<'a> {
+    /// A step that takes a moment has begun, such as "starting MariaDB 10.11".
+    Step(&'a str),
+    /// Rows of the data set that are loaded.
+    Loading { phase: &'a str, rows: u64, rows_total: u64 },
+    /// A level runs.
+    Level(Running),
+    /// What the load did in about a second; `whyso load` alone tells it.
+    Interval(&'a IntervalNews),
+    /// Which functions the server's threads were in on CPUs in the last seconds; told where stacks are taken.
+    Functions(&'a BusyFunctions),
+    /// A level has ended.
+    LevelDone(&'a Level),
+    /// Something that the user should know, but that does not end the run.
+    Warning(&'a str),
+}
+
+/// What the load did in about a second.
+#[derive(Clone, Debug)]
+pub struct IntervalNews {
+    pub users: u32,
+    /// Name of the workload.
+    pub workload: String,
+    /// Transactions that were due and not begun at its end; `None` in a closed loop.
+    pub backlog: Option<u64>,
+    /// One a kind of statement; whole transactions first.
+    pub rows: Vec<LoadInterval>,
+}
+
+/// How far a running level is.
+#[derive(Clone, Copy, Debug)]
+pub struct Running {
+    /// Position of the level, from 0.
+    pub index: u32,
+    pub users: u32,
+    /// What becomes due a second now, in an open loop.
+    pub rate_per_s: Option<f64>,
+    pub purpose: Purpose,
+    pub measuring: bool,
+    /// Time since the phase (warm-up or measuring) began.
+    pub elapsed: Duration,
+    /// Longest that the phase may take.
+    pub bound: Duration,
+    /// In the last half second.
+    pub transactions_per_s: f64,
+    /// In the last half second.
+    pub queries_per_s: f64,
+    /// Since the level began.
+    pub errors: u64,
+    /// Longest that the rest of the run may take, this level included.
+    pub rest: Duration,
+}
+
+/// Hears the news. Called from the thread that called [`crate::run`], and from loaders' threads.
+pub trait Listener: Sync {
+    fn hear(&self, news: News<'_>);
+}

@@ -1,0 +1,356 @@
+//! One run, start to end. The only place that knows in which order things happen.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use tokio::runtime::Runtime;
+use whyso_load::LoadSpec;
+use whyso_record::private;
+use whyso_record::run::{Ended, Purpose};
+use whyso_server::CpuSet;
+use whyso_server::answers::{log_out, time_max, within};
+use whyso_server::dataset::Dataset;
+use whyso_trace::Generator;
+use whyso_watch::Watcher;
+use whyso_workload::Workload;
+
+use crate::Stop;
+use crate::actions::Actions;
+use crate::engine::Engine;
+use crate::facts;
+use crate::leave::leave;
+use crate::level::{Cut, silent_then_failed};
+use crate::own_data::{fill_dictionaries, set_up};
+use crate::plan::What;
+use crate::prepare::{self, AskPassword, Tested, Wanted};
+use crate::progress::{Listener, News};
+use crate::recording::{Recording, watch_spec};
+use crate::service_level::check_kinds;
+use crate::settle::{SETTLE_TIME_MAX, wait_until_settled};
+use crate::source::Around;
+use crate::sweep::{Sweep, Todo, best, todo};
+use crate::{Error, Plan, statement_work};
+use whyso_tracing::ToFollow;
+use whyso_tracing::{ToTrace, Tracing};
+
+/// How long a lost connection is made anew, in runs that restart the server on purpose.
+pub(crate) const RECONNECT_TIME_MAX: Duration = Duration::from_secs(60);
+/// Bound on the last questions to a server that may be gone.
+pub(crate) const GOODBYE_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// Where a run was recorded, and how it ended.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    pub path: PathBuf,
+    /// Why the run was cut short by a failure, in a sentence; `None` where it was not.
+    pub failure: Option<String>,
+}
+
+/// Carries out a plan: server, data, levels, recording. What was recorded before a failure is kept.
+///
+/// # Errors
+/// Whatever keeps the first level from being run. A failure after that is told in the outcome.
+pub fn run(
+    plan: &Plan,
+    listener: &dyn Listener,
+    stop: &Stop,
+    ask_password: &AskPassword,
+) -> Result<Outcome, Error> {
+    let client_cpus = plan.client_cpus.as_deref().map(CpuSet::resolve).transpose()?;
+    let (tested, runtime, workload) = ready(plan, listener, stop, ask_password)?;
+    let lab = Lab { plan, workload, client_cpus, tested, runtime, listener, stop };
+    let outcome = lab.record();
+    lab.leave();
+    outcome
+}
+
+/// The plan's server with its data, and what is to be sent to it.
+pub(crate) fn ready(
+    plan: &Plan,
+    listener: &dyn Listener,
+    stop: &Stop,
+    ask_password: &AskPassword,
+) -> Result<(Tested, Runtime, Workload), Error> {
+    plan.check()?;
+    let mut workload = workload(plan)?;
+    check_kinds(&plan.slo, &workload)?;
+    let runtime = runtime()?;
+    let dataset =
+        Dataset { tables: plan.tables, rows: plan.rows, seed: plan.seed, engine: plan.table_engine.clone() };
+    let wanted = Wanted {
+        server: &plan.server,
+        dataset,
+        data_wanted: workload.requirements().tables > 0,
+        writes: !workload.only_reads() || workload.setup.is_some(),
+        users_max: plan.users.iter().copied().max().unwrap_or(1),
+        allow_writes: plan.allow_writes.as_deref(),
+        pfs: plan.pfs.as_ref(),
+        cold: plan.cold,
+    };
+    let tested = prepare_server(&runtime, &wanted, listener, stop, ask_password)?;
+    let brought = runtime.block_on(async {
+        set_up(&tested.dsn, &workload, tested.consented, listener).await?;
+        fill_dictionaries(&tested.dsn, &mut workload).await?;
+        match tested.data_dir.as_deref().filter(|_| plan.cold) {
+            Some(data_dir) => Ok(whyso_server::drop_page_cache(data_dir)?),
+            None => Ok(()),
+        }
+    });
+    if let Err(error) = brought {
+        runtime.block_on(leave(tested, listener));
+        return Err(error);
+    }
+    Ok((tested, runtime, workload))
+}
+
+/// The workload of a plan, checked against its data set.
+pub(crate) fn workload(plan: &Plan) -> Result<Workload, Error> {
+    plan.source.workload(&Around {
+        options: &plan.options,
+        tables: plan.tables,
+        rows: plan.rows,
+        servers: std::slice::from_ref(&plan.server),
+        allow_writes: plan.allow_writes.as_deref(),
+    })
+}
+
+/// The threads for control connections and samplers.
+pub(crate) fn runtime() -> Result<Runtime, Error> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let built = builder.worker_threads(1).enable_all().build();
+    built.map_err(|error| Error::Failed(format!("can't start a thread: {error}")))
+}
+
+/// Makes a server ready, unless the user breaks off.
+pub(crate) fn prepare_server(
+    runtime: &Runtime,
+    wanted: &Wanted<'_>,
+    listener: &dyn Listener,
+    stop: &Stop,
+    ask_password: &AskPassword,
+) -> Result<Tested, Error> {
+    let prepared = runtime.block_on(async {
+        tokio::select! {
+            tested = prepare::server(wanted, listener, ask_password) => tested,
+            () = stop_asked(stop) => Err(Error::Interrupted),
+        }
+    });
+    let tested = prepared?;
+    for note in &tested.notes {
+        listener.hear(News::Warning(note));
+    }
+    Ok(tested)
+}
+
+async fn stop_asked(stop: &Stop) {
+    while !stop.is_asked() {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+/// A run whose server is ready.
+struct Lab<'a> {
+    plan: &'a Plan,
+    workload: Workload,
+    client_cpus: Option<CpuSet>,
+    tested: Tested,
+    runtime: Runtime,
+    listener: &'a dyn Listener,
+    stop: &'a Stop,
+}
+
+impl Lab<'_> {
+    fn record(&self) -> Result<Outcome, Error> {
+        self.listener.hear(News::Step("waiting for the server to settle"));
+        let mut info = facts::run_info(
+            self.plan,
+            &self.workload,
+            self.client_cpus.as_ref(),
+            &self.tested,
+            &self.runtime,
+        )?;
+        let unsettled = self.settle()?;
+        if let Some(what) = unsettled {
+            info.not_measured.push(format!("a server at rest: when the first level began, {what}"));
+        }
+        let executions = self.execute_each_statement();
+        info.statement_work = executions.work;
+        info.not_measured.extend(executions.not_measured);
+
+        let users_max = self.plan.users.iter().copied().max().unwrap_or(1);
+        let mut spec = LoadSpec::new(self.tested.target(), users_max, self.plan.seed);
+        spec.cpus = self.client_cpus.as_ref().map(|cpus| cpus.cpus().to_vec());
+        spec.engine = self.plan.engine;
+        spec.loops = self.plan.loops;
+        spec.tuning = self.plan.tuning;
+        if self.plan.actions.iter().any(|a| matches!(a.what, What::Restart | What::Shell(_))) {
+            spec.limits.reconnect = RECONNECT_TIME_MAX;
+        }
+        let connect = || {
+            self.listener.hear(News::Step("connecting the users"));
+            Engine::open(&spec, &self.workload)
+        };
+        // Whoever follows commands has to see what they prepare.
+        let connects_first = self.plan.sql.is_none();
+        let connected = connects_first.then(connect).transpose()?;
+
+        let (pid, data_dir) = (info.server.pid, self.tested.data_dir.clone());
+        let mut recording = Recording::begin(&self.plan.out, info)?;
+        recording.relay(&self.plan.relay)?;
+        let mut watched = watch_spec(&self.tested.dsn, pid, data_dir, self.plan.interval);
+        watched.add_ons.clone_from(&self.plan.add_ons);
+        let watcher = Watcher::start(watched, recording.recorder.clone())?;
+        let wanted = ToTrace {
+            trace: self.plan.trace,
+            stacks: self.plan.stacks,
+            sql: self.plan.sql.map(|literals| ToFollow { literals, opts: self.tested.dsn.opts() }),
+            generator: Generator::Own,
+        };
+        let tracing = Tracing::begin(&mut recording.info, &recording.recorder, wanted);
+        let failure = match connected.map_or_else(connect, Ok) {
+            Ok(engine) => self.levels(engine, &mut recording, &watcher, tracing.as_ref()),
+            Err(error) => Some(error.to_string()),
+        };
+        drop(tracing);
+        self.keep_log(&recording.path);
+        let variables = facts::variables_now(&self.tested.dsn, &watcher, &self.runtime);
+        recording.finish(watcher, variables, failure, self.stop.is_asked())
+    }
+
+    /// Runs the sweep and the repeat. Gives why it was cut short by a failure.
+    fn levels(
+        &self,
+        mut engine: Engine,
+        recording: &mut Recording,
+        watcher: &Watcher,
+        tracing: Option<&Tracing>,
+    ) -> Option<String> {
+        let plan = self.plan;
+        let dsn = self.tested.dsn.clone();
+        let throw_away = self.tested.throw_away.clone();
+        let handle = self.runtime.handle().clone();
+        let swept = plan.sweep();
+        // At a fixed rate throughput is what was asked for, whatever the server has become.
+        let repeats_best = plan.repeat_best && plan.rates_per_s.len() < 2;
+        let repeats = u32::from(repeats_best && swept.len() > 1);
+        let mut todo = todo(&swept, |users| engine.loops(users).filter(|_| plan.check_loops));
+        let mut sweep = Sweep {
+            plan,
+            recorder: recording.recorder.clone(),
+            watcher,
+            tracing,
+            listener: self.listener,
+            stop: self.stop,
+            actions: Actions::new(&plan.actions, handle, dsn, self.tested.undo.clone(), throw_away),
+            levels_left: todo.len() as u32 + repeats,
+            measured_before: Duration::ZERO,
+        };
+        todo.reverse();
+        let mut repeated = false;
+        let mut failure = None;
+        let mut silent = None;
+        loop {
+            let next = match todo.pop() {
+                Some(next) => next,
+                None if repeats_best && !repeated && recording.info.levels.len() > 1 => {
+                    repeated = true;
+                    let Some(best) = best(&recording.info.levels) else { break };
+                    Todo {
+                        users: best.users,
+                        rate_per_s: best.result.rate_per_s,
+                        purpose: Purpose::Repeat,
+                        loops: None,
+                    }
+                }
+                None => break,
+            };
+            sweep.levels_left = sweep.levels_left.saturating_sub(1);
+            let (level, cut) = match sweep.level(&mut engine, recording.info.levels.len() as u32, next) {
+                Ok(done) => done,
+                Err(error) => {
+                    failure = Some(self.with_death(error.to_string()));
+                    break;
+                }
+            };
+            let problem = recording.level(level);
+            match cut {
+                Cut::No => {}
+                Cut::Asked => break,
+                Cut::Silent(why) => silent = silent.or(Some(why)),
+                Cut::Failed(why) => {
+                    let why = self.with_death(why);
+                    if let Some(Ended::CutShort { why: of_level, .. }) =
+                        recording.info.levels.last_mut().map(|level| &mut level.ended)
+                    {
+                        of_level.clone_from(&why);
+                    }
+                    failure = Some(why);
+                    break;
+                }
+            }
+            if problem.is_some() {
+                failure = problem;
+                break;
+            }
+        }
+        recording.info.actions = sweep.actions.finish(&recording.recorder);
+        silent_then_failed(silent, failure)
+    }
+
+    /// A failure's message, with how the throw-away server ended where that is why.
+    fn with_death(&self, message: String) -> String {
+        let Some(server) = &self.tested.throw_away else { return message };
+        // The kernel may take a moment to tell that a process is gone.
+        for _ in 0..20 {
+            let death = self.runtime.block_on(server.lock()).died();
+            if let Some(death) = death {
+                let log = death.last_log_lines.join("\n  ");
+                return format!(
+                    "the server died under the load ({}); its log ends with:\n  {log}",
+                    death.how
+                );
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        message
+    }
+
+    /// The throw-away server's own log becomes a part of the recording.
+    fn keep_log(&self, path: &std::path::Path) {
+        let Some(log) = &self.tested.log else { return };
+        let copied = std::fs::File::open(log).and_then(|mut log| {
+            let mut copy = private::create_file(&whyso_record::server_log_path(path))?;
+            std::io::copy(&mut log, &mut copy)
+        });
+        if let Err(error) = copied {
+            self.listener.hear(News::Warning(&format!("the server's log could not be kept: {error}")));
+        }
+    }
+
+    /// With cold caches nothing is executed: the first level is to find them cold.
+    fn execute_each_statement(&self) -> statement_work::Executions {
+        if self.plan.cold {
+            return statement_work::Executions::default();
+        }
+        self.listener.hear(News::Step("executing each statement once"));
+        self.runtime.block_on(statement_work::measure(&self.tested.dsn, &self.workload, self.plan.seed))
+    }
+
+    fn settle(&self) -> Result<Option<String>, Error> {
+        let dsn = &self.tested.dsn;
+        let bound = SETTLE_TIME_MAX + time_max(dsn);
+        self.runtime.block_on(within(bound, dsn, "waiting until it has settled", async {
+            let mut conn = dsn.connect().await?;
+            let unsettled = wait_until_settled(&mut conn, self.stop).await;
+            log_out(conn).await;
+            Ok::<_, Error>(unsettled)
+        }))
+    }
+
+    /// Puts settings back and removes the throw-away server, whatever came before.
+    fn leave(self) {
+        let Lab { tested, runtime, listener, .. } = self;
+        runtime.block_on(leave(tested, listener));
+        runtime.shutdown_timeout(GOODBYE_TIME_MAX);
+    }
+}

@@ -1,0 +1,233 @@
+//! A study: every start that is still to be done, one after the other, each from a fresh server.
+
+mod counted;
+mod endpoints;
+mod inside;
+mod machine;
+mod measured;
+mod planned;
+mod programs;
+
+use std::time::Instant;
+
+use whyso_study::{Answer, Cell, Done, Journal, Repeats, Spec, Start, answer};
+
+use crate::Stop;
+use crate::prepare::AskPassword;
+use crate::progress::{Listener, News};
+use crate::{Error, Plan};
+
+pub use planned::plan_study;
+pub use programs::study_programs;
+
+use planned::{KnownKnobs, plan_of};
+
+/// Carries out what a study still has to do. Each start that has come to its end is kept, whatever happens later. Gives why it ended early, where it did.
+///
+/// # Errors
+/// A start failed, or the user broke off: what is missing can be done later.
+pub fn study(
+    journal: &mut Journal,
+    command: &[String],
+    listener: &dyn Listener,
+    stop: &Stop,
+    ask_password: &AskPassword,
+) -> Result<Option<String>, Error> {
+    let ended = carry_out(journal, command, listener, stop, ask_password)?;
+    let begun = journal.suggested().map_err(told)?;
+    let suggested = match (begun, journal.kept().suggested(journal.done())) {
+        (Some(begun), _) => Some(begun),
+        (None, Some(Ok(kept))) if ended.is_none() => Some(journal.begin_suggested(kept).map_err(told)?),
+        (None, _) => None,
+    };
+    if let Some(mut suggested) = suggested {
+        carry_out(&mut suggested, command, listener, stop, ask_password)?;
+    }
+    Ok(ended)
+}
+
+fn carry_out(
+    journal: &mut Journal,
+    command: &[String],
+    listener: &dyn Listener,
+    stop: &Stop,
+    ask_password: &AskPassword,
+) -> Result<Option<String>, Error> {
+    journal.remove_unfinished().map_err(told)?;
+    let cells = journal.spec().cells();
+    let mut knobs = KnownKnobs::default();
+    let mut blocks = blocks_begun(journal).max(journal.spec().blocks_least());
+    loop {
+        let Some(start) = journal.todo(blocks).first().copied() else {
+            if !wants_more(journal, blocks) {
+                return Ok(None);
+            }
+            blocks += 1;
+            continue;
+        };
+        if let Some(why) = is_over(journal) {
+            return Ok(Some(why));
+        }
+        let cell = &cells[start.cell];
+        listener.hear(News::Step(&words(journal, start, cell, blocks)));
+        let done = one_start(journal, start, cell, &mut knobs, &|plan| {
+            let plan = Plan { command: command.to_vec(), ..plan };
+            begin(&plan, cell.setup.endpoints, journal.spec(), start, listener, stop, ask_password)
+        })?;
+        if stop.is_asked() {
+            return Err(Error::Interrupted);
+        }
+        check_errors(journal.spec(), cell, &done)?;
+        journal.finish(done).map_err(told)?;
+    }
+}
+
+/// What its starts say so far.
+///
+/// # Errors
+/// The study that tests a suggested limit can't be read.
+pub fn study_answer(journal: &Journal) -> Result<Answer, Error> {
+    let suggested = journal.suggested().map_err(told)?;
+    let mut answer = answer_of(journal);
+    let is_done = journal.todo(journal.spec().blocks_least()).is_empty();
+    if let (Some(Err(why)), None, true) = (journal.kept().suggested(journal.done()), &suggested, is_done) {
+        answer.notes.push(format!("No limit of concurrency is suggested: {why}."));
+    }
+    answer.suggested = suggested.as_ref().map(|journal| Box::new(answer_of(journal)));
+    Ok(answer)
+}
+
+fn answer_of(journal: &Journal) -> Answer {
+    answer(journal.spec(), journal.done(), journal.notes())
+}
+
+/// What a start came to: its recording's name, where there is one, and what was measured.
+struct Came {
+    run: String,
+    measured: measured::Measured,
+}
+
+fn begin(
+    plan: &Plan,
+    endpoints: u32,
+    spec: &Spec,
+    start: Start,
+    listener: &dyn Listener,
+    stop: &Stop,
+    ask_password: &AskPassword,
+) -> Result<Came, Error> {
+    if let Some(sweep) = &spec.inside {
+        let order = spec.seed ^ u64::from(start.block).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let measured = inside::sweep(plan, sweep, order, listener, stop, ask_password)?;
+        return Ok(Came { run: String::new(), measured });
+    }
+    // All cells of a study are measured in the same way.
+    if spec.cells().iter().any(|cell| cell.setup.endpoints > 1) {
+        let measured = endpoints::load(plan, endpoints, listener, stop, ask_password)?;
+        return Ok(Came { run: String::new(), measured });
+    }
+    let outcome = crate::run(plan, listener, stop, ask_password)?;
+    if stop.is_asked() {
+        return Err(Error::Interrupted);
+    }
+    if let Some(failure) = outcome.failure {
+        return Err(Error::Failed(failure));
+    }
+    let run = outcome.path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let run = run.ok_or_else(|| Error::Failed("a recording has no name".to_string()))?;
+    let measured = measured::measured(&outcome.path, spec, start)?;
+    Ok(Came { run, measured })
+}
+
+fn one_start(
+    journal: &Journal,
+    start: Start,
+    cell: &Cell,
+    knobs: &mut KnownKnobs,
+    begin: &dyn Fn(Plan) -> Result<Came, Error>,
+) -> Result<Done, Error> {
+    let began = Instant::now();
+    let machine = machine::machine_now();
+    let unknown_knobs = knobs.unknown(cell)?;
+    let plan = plan_of(journal.kept(), &journal.runs(), cell, &unknown_knobs)?;
+    let came = begin(plan).map_err(|error| match error {
+        Error::Failed(why) => Error::Failed(format!("{}: {why}", cell.name())),
+        other => other,
+    })?;
+    Ok(Done {
+        start,
+        run: came.run,
+        version: came.measured.version,
+        seconds: began.elapsed().as_secs_f64(),
+        measured_s: came.measured.measured_s,
+        machine,
+        levels: came.measured.levels,
+        peak: came.measured.peak,
+        points: came.measured.points,
+        unknown_knobs,
+        tops: came.measured.tops,
+        evenness: came.measured.evenness,
+        warnings: came.measured.warnings,
+    })
+}
+
+fn blocks_begun(journal: &Journal) -> u32 {
+    let begun = journal.done().iter().filter(|done| !done.start.pair).map(|done| done.start.block + 1);
+    begun.max().unwrap_or(0)
+}
+
+/// Whether its intervals are still too wide, and more blocks may narrow them.
+fn wants_more(journal: &Journal, blocks: u32) -> bool {
+    match journal.spec().repeats {
+        Repeats::Times(_) => false,
+        Repeats::Until { percent } => {
+            blocks < journal.spec().blocks_max() && !answer_of(journal).is_narrow(percent)
+        }
+    }
+}
+
+/// Why nothing more is to be started.
+fn is_over(journal: &Journal) -> Option<String> {
+    let hours = journal.spec().stop.hours?;
+    (journal.seconds() >= hours * 3600.0)
+        .then(|| format!("it has taken the {hours} h that stop.hours allows: what is missing is left out"))
+}
+
+fn check_errors(spec: &Spec, cell: &Cell, done: &Done) -> Result<(), Error> {
+    let Some(most) = spec.stop.errors_percent else { return Ok(()) };
+    let failed =
+        |level: &whyso_study::LevelDone| level.measures.get("errors_percent").copied().unwrap_or(0.0);
+    match done.levels.iter().find(|level| failed(level) > most) {
+        Some(level) => Err(Error::Failed(format!(
+            "{}: {:.2} % of the transactions of {} users failed, and stop.errors_percent is {most}",
+            cell.name(),
+            failed(level),
+            level.users
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Which start comes, and how long it goes on: at most before the first start has ended.
+fn words(journal: &Journal, start: Start, cell: &Cell, blocks: u32) -> String {
+    let spec = journal.spec();
+    let (done, todo) = (journal.done().len(), journal.todo(blocks).len());
+    let (words, seconds) = match done {
+        0 => ("at most", spec.measured_s_of_start() * todo as f64),
+        done => ("about", journal.seconds() / done as f64 * todo as f64),
+    };
+    let left = match seconds / 60.0 {
+        minutes if minutes >= 120.0 => format!("{words} {:.1} h left", minutes / 60.0),
+        minutes if minutes >= 2.0 => format!("{words} {minutes:.0} min left"),
+        _ => format!("{words} {seconds:.0} s left"),
+    };
+    let place = match start.pair {
+        true => "the machine against itself".to_string(),
+        false => format!("block {}", start.block + 1),
+    };
+    format!("start {} of {}: {} ({place}); {left}", done + 1, done + todo, cell.name())
+}
+
+fn told(error: whyso_study::Error) -> Error {
+    Error::Plan(error.to_string())
+}

@@ -1,0 +1,176 @@
+//! The levels of a run, one after the other, each recorded.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use whyso_load::{Interval, LevelSpec};
+use whyso_record::Recorder;
+use whyso_record::run::{Ended, Level, Purpose};
+use whyso_watch::Watcher;
+
+use crate::Stop;
+use crate::actions::Actions;
+use crate::engine::Engine;
+use crate::level::{self, Cut, Job, Timing, Watch};
+use crate::pacing;
+use crate::progress::{Listener, News, Running};
+use crate::recording::{record_event, record_interval};
+use crate::result::Asked;
+use crate::{Error, Plan};
+use whyso_tracing::Tracing;
+
+/// What is needed to run levels.
+pub(crate) struct Sweep<'a> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) recorder: Recorder,
+    pub(crate) watcher: &'a Watcher,
+    /// `None` where the server's time can't be accounted for.
+    pub(crate) tracing: Option<&'a Tracing>,
+    pub(crate) listener: &'a dyn Listener,
+    pub(crate) stop: &'a Stop,
+    pub(crate) actions: Actions,
+    /// Levels that are still to come, the present one not counted.
+    pub(crate) levels_left: u32,
+    /// Measured time of the levels before this one.
+    pub(crate) measured_before: Duration,
+}
+
+/// A level that is still to be run.
+#[derive(Clone, Copy)]
+pub(crate) struct Todo {
+    pub(crate) users: u32,
+    /// Of an open loop.
+    pub(crate) rate_per_s: Option<f64>,
+    pub(crate) purpose: Purpose,
+    /// Event loops, where it is not for the engine to choose.
+    pub(crate) loops: Option<u32>,
+}
+
+/// The levels of a sweep in order. Where the number of event loops falls from one to the next, the second is run with
+/// that of the first too, so that the generator's own step can be told from the server's.
+pub(crate) fn todo(sweep: &[(u32, Option<f64>)], loops: impl Fn(u32) -> Option<u32>) -> Vec<Todo> {
+    let mut todo = Vec::new();
+    for (place, &(users, rate_per_s)) in sweep.iter().enumerate() {
+        let swept = Todo { users, rate_per_s, purpose: Purpose::Sweep, loops: None };
+        todo.push(swept);
+        let before = place.checked_sub(1).and_then(|before| loops(sweep[before].0));
+        if let (Some(before), Some(here)) = (before, loops(users))
+            && here < before
+        {
+            todo.push(Todo { purpose: Purpose::Switch, loops: Some(before), ..swept });
+        }
+    }
+    todo
+}
+
+impl Sweep<'_> {
+    /// Runs one level to its end.
+    pub(crate) fn level(
+        &mut self,
+        engine: &mut Engine,
+        index: u32,
+        Todo { users, rate_per_s, purpose, loops }: Todo,
+    ) -> Result<(Level, Cut), Error> {
+        let plan = self.plan;
+        let spec = LevelSpec { loops, ..plan.level_spec(users, rate_per_s) };
+        let pacing = pacing::words(&spec.pacing, None);
+        let asked = Asked {
+            workload: plan.source.name(),
+            rate_per_s,
+            pacing: &pacing,
+            percentiles: &[],
+            slo: &plan.slo,
+        };
+        let timing = Timing {
+            warmup_max: plan.warmup_max,
+            measure: plan.measure,
+            rest: (plan.warmup_max + plan.measure) * self.levels_left,
+        };
+        let job = Job { index, purpose, spec: &spec, timing, asked: &asked };
+        let name = match rate_per_s.filter(|_| plan.rates_per_s.len() > 1) {
+            Some(rate_per_s) => format!("{rate_per_s}/s"),
+            None => format!("{users} users"),
+        };
+        record_event(&self.recorder, "level_begin", name.clone());
+        let stop = self.stop;
+        let mut looking_on = RecordedLevel { sweep: self, index, purpose, measured: Duration::ZERO };
+        let (level, cut) = level::run(engine, &job, stop, &mut looking_on)?;
+        let measured = looking_on.measured;
+        if let Some(tracing) = self.tracing {
+            tracing.between_levels();
+        }
+        self.measured_before += measured;
+        record_event(&self.recorder, "level_end", name);
+        self.listener.hear(News::LevelDone(&level));
+        Ok((level, cut))
+    }
+}
+
+/// Records a level while it runs, and starts what is due in it.
+struct RecordedLevel<'s, 'a> {
+    sweep: &'s mut Sweep<'a>,
+    index: u32,
+    purpose: Purpose,
+    measured: Duration,
+}
+
+impl Watch for RecordedLevel<'_, '_> {
+    fn interval(&mut self, interval: &Interval) {
+        record_interval(&self.sweep.recorder, self.index, interval);
+    }
+
+    fn news(&mut self, running: Running) {
+        self.sweep.listener.hear(News::Level(running));
+        if let Some(busy) = self.sweep.tracing.and_then(Tracing::busy_functions) {
+            self.sweep.listener.hear(News::Functions(&busy));
+        }
+    }
+
+    fn window_edge(&mut self) {
+        if let Some(tracing) = self.sweep.tracing {
+            tracing.mark();
+        }
+    }
+
+    fn measuring(&mut self, so_far: Duration) {
+        self.measured = so_far;
+        let sweep = &mut *self.sweep;
+        sweep.actions.start_due(sweep.measured_before + so_far, self.purpose, &sweep.recorder);
+        if let Some(pid) = sweep.actions.take_new_pid() {
+            sweep.watcher.server_pid_changed(Some(pid));
+            if let Some(tracing) = sweep.tracing {
+                tracing.server_pid_changed(pid);
+            }
+        }
+    }
+}
+
+/// The best level so far: the sweep's complete one with the highest throughput.
+pub(crate) fn best(levels: &[Level]) -> Option<&Level> {
+    let complete = levels.iter().filter(|level| matches!(level.ended, Ended::Complete { .. }));
+    complete
+        .filter(|level| level.purpose == Purpose::Sweep && level.result.transactions > 0)
+        .max_by(|a, b| a.result.transactions_per_s.total_cmp(&b.result.transactions_per_s))
+}
+
+/// Shared so that an action may restart the server while the sweep asks whether it has died.
+pub(crate) type Shared<T> = Arc<tokio::sync::Mutex<T>>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_is_run_twice_where_the_number_of_event_loops_falls() {
+        let loops = |users: u32| Some(if users <= 4 { users.min(2) } else { 1 });
+        let told: Vec<(u32, Purpose, Option<u32>)> =
+            todo(&[1, 2, 4, 8, 16].map(|users| (users, None)), loops)
+                .iter()
+                .map(|one| (one.users, one.purpose, one.loops))
+                .collect();
+        let sweep = |users| (users, Purpose::Sweep, None);
+        let switch = (8, Purpose::Switch, Some(2));
+        assert_eq!(told, [sweep(1), sweep(2), sweep(4), sweep(8), switch, sweep(16)]);
+        assert_eq!(todo(&[(4, None), (8, None)], |_| None).len(), 2);
+    }
+}

@@ -1,0 +1,302 @@
+//! From a recording to what the explanation rests on. The only bridge between files and findings.
+
+use whyso_explain::hidden::{Source, without};
+use whyso_explain::model::{
+    ActionInput, Counter, Explanation, Gauge, Input, LevelInput, LevelVerdict, Machine, Pacing, SeriesName,
+    SloInput, StatementTime, StatementWork,
+};
+use whyso_record::Recording;
+use whyso_record::data::{Kind, SeriesId, SeriesKey};
+use whyso_record::run::{ActionRecord, Ended, Level, Purpose, RunInfo, SloResult, StatementResult, Window};
+
+use crate::agreement::thread_disagreement;
+use crate::{Error, file_waits, locks, pauses, wait_classes};
+
+/// A shorter warm-up, in seconds, says nothing about steadiness: it has too few slots.
+const SHORTEST_WARMUP_S: f64 = 2.0;
+
+/// What `whyso_explain` makes of a recording.
+///
+/// # Errors
+/// Where the recording's files can't be read.
+pub fn explain(recording: &Recording) -> Result<Explanation, Error> {
+    Ok(whyso_explain::explain(&input(recording)?))
+}
+
+/// The same, with sources hidden as if they had been absent, and with the cause asked about the level of this many users; `None`: about the one
+/// where throughput stopped growing.
+///
+/// # Errors
+/// Where the recording's files can't be read, or no level of this many users was measured.
+pub fn explain_at(
+    recording: &Recording,
+    users: Option<u32>,
+    hidden: &[Source],
+) -> Result<Explanation, Error> {
+    if let Some(users) = users {
+        check_level(recording, users)?;
+    }
+    Ok(whyso_explain::explain_at(&without(input(recording)?, hidden), users))
+}
+
+/// A level of this many users was measured.
+fn check_level(recording: &Recording, users: u32) -> Result<(), Error> {
+    let measured = recording.run().levels.iter().filter(|level| level.result.transactions > 0);
+    let mut numbers: Vec<u32> = measured.map(|level| level.users).collect();
+    if numbers.contains(&users) {
+        return Ok(());
+    }
+    numbers.sort_unstable();
+    numbers.dedup();
+    let numbers: Vec<String> = numbers.iter().map(u32::to_string).collect();
+    Err(Error::WrongUse(match numbers.as_slice() {
+        [] => "this run has no level in which a transaction ended: there is nothing to explain".to_string(),
+        _ => format!("this run has no level of {users} users; it has those of {}", numbers.join(", ")),
+    }))
+}
+
+/// The evidence in a recording, level by level.
+///
+/// # Errors
+/// Where the recording's files can't be read.
+pub fn input(recording: &Recording) -> Result<Input, Error> {
+    let run = recording.run();
+    let swept = run.levels.iter().filter(|level| level.purpose != Purpose::Switch);
+    let mut levels: Vec<LevelInput> = swept.map(level_input).collect();
+    if run.sweeps_rates() {
+        name_by_rates(run, &mut levels);
+    }
+    if !levels.is_empty() {
+        add_series(recording, &mut levels)?;
+        file_waits::add(recording, &mut levels)?;
+        pauses::add(recording, &mut levels)?;
+        wait_classes::add(recording, &mut levels)?;
+        locks::add(recording, &mut levels)?;
+    }
+    let mut not_measured = run.not_measured.clone();
+    not_measured.extend(recording.problems().iter().cloned());
+    not_measured.extend(thread_disagreement(recording)?);
+    let actions = run.actions.iter().map(action_input).collect();
+    let variables = run.server.variables.clone();
+    let process = run.process().map(str::to_string);
+    let performance_schema = crate::pfs_setup::of_run(&run.spec["performance_schema"]);
+    let performance_schema_lost = crate::pfs::lost(recording)?;
+    Ok(Input {
+        levels,
+        machine: machine(run),
+        actions,
+        not_measured,
+        variables,
+        process,
+        performance_schema,
+        performance_schema_lost,
+        statement_work: run.statement_work.iter().map(statement_work).collect(),
+    })
+}
+
+fn statement_work(work: &whyso_record::run::StatementWork) -> StatementWork {
+    StatementWork {
+        kind: work.kind.clone(),
+        rows_sent: work.rows_sent as f64,
+        rows_read: work.rows_read as f64,
+        rows_sorted: work.rows_sorted as f64,
+        rows_in_temporary_tables: work.rows_in_temporary_tables as f64,
+        rows_rejected: work.rows_rejected.map(|rows| rows as f64),
+    }
+}
+
+/// What can be said of a level without anything that was watched: its throughput's interval, whether it was steady, and
+/// whether the generator was the bottleneck.
+pub fn judge_alone(level: &Level) -> LevelVerdict {
+    let input = Input { levels: vec![level_input(level)], ..Input::default() };
+    let explained = whyso_explain::explain(&input);
+    explained.levels.into_iter().next().unwrap_or_default()
+}
+
+pub fn machine(run: &RunInfo) -> Machine {
+    let cpus = |name: &str| -> Vec<u64> {
+        let list = run.spec.get(name).and_then(serde_json::Value::as_array);
+        list.map_or(Vec::new(), |list| list.iter().filter_map(serde_json::Value::as_u64).collect())
+    };
+    let client_cpus = cpus("client_cpus");
+    let server_cpus = cpus("server_cpus");
+    Machine {
+        server_cpus: server_cpus.len() as u32,
+        server_cpu_numbers: server_cpus.iter().filter_map(|cpu| u32::try_from(*cpu).ok()).collect(),
+        client_cpus: client_cpus.len() as u32,
+        shared: server_cpus.iter().any(|cpu| client_cpus.contains(cpu)),
+    }
+}
+
+fn action_input(action: &ActionRecord) -> ActionInput {
+    ActionInput {
+        text: action.text.clone(),
+        begin_ns: action.begin_ns,
+        end_ns: action.end_ns,
+        error: action.error.clone(),
+    }
+}
+
+/// The levels of a sweep over rates differ in those.
+fn name_by_rates(run: &RunInfo, levels: &mut [LevelInput]) {
+    for level in levels {
+        let recorded = run.levels.iter().find(|recorded| recorded.index == level.index);
+        let Some(result) = recorded.map(|recorded| &recorded.result) else { continue };
+        level.rate_per_s = result.rate_per_s;
+        level.rate_held = result.arrivals.is_some_and(|arrivals| arrivals.held);
+    }
+}
+
+/// Returns what the recording says of a level itself, without its series.
+pub fn level_input(level: &Level) -> LevelInput {
+    let result = &level.result;
+    LevelInput {
+        index: level.index,
+        users: level.users,
+        rate_per_s: None,
+        rate_held: false,
+        repeat: level.purpose == Purpose::Repeat,
+        begin_ns: level.window.begin_ns,
+        end_ns: level.window.end_ns,
+        transactions: result.transactions,
+        queries: result.queries,
+        errors: result.errors,
+        latency_mean_ms: result.latency_ms.mean,
+        latency_p99_ms: result.latency_ms.p99,
+        bins_100ms: result.bins_100ms.clone(),
+        client_cpu_s: result.client.cpu_s,
+        client_saturated_why: match result.client.saturated_why.as_str() {
+            "" => result.client_limit.clone(),
+            why => why.to_string(),
+        },
+        slo: result.slo.iter().map(slo_input).collect(),
+        cut_short: match &level.ended {
+            Ended::Complete { .. } => String::new(),
+            Ended::CutShort { why, .. } => why.clone(),
+        },
+        cpu: None,
+        server_cpu_s: None,
+        counters: Vec::new(),
+        gauges: Vec::new(),
+        pacing: pacing(&result.pacing),
+        service_mean_ms: result.service_ms.mean,
+        lost_ms_by_code: result.lost_ms_by_code.clone(),
+        statements: result.by_statement.iter().map(statement_time).collect(),
+        file_waits: Vec::new(),
+        pauses: Vec::new(),
+        wait_classes: Vec::new(),
+        activities: Vec::new(),
+        ended_waits: Vec::new(),
+        lock_objects: Vec::new(),
+        warmup_steady: warmup_steady(level),
+        in_flight: result.in_flight,
+        user_seconds: result.user_seconds,
+    }
+}
+
+/// Whether throughput was steady when the warm-up ended; `None` where the warm-up was too short to show it.
+fn warmup_steady(level: &Level) -> Option<bool> {
+    let could_show = level.warmup.seconds() >= SHORTEST_WARMUP_S && !level.result.is_recorded();
+    could_show.then_some(level.warmup_steady)
+}
+
+/// From the words that a level's result has for it.
+fn pacing(words: &str) -> Pacing {
+    if words.starts_with("open loop") {
+        Pacing::Open
+    } else if words.contains("think") {
+        Pacing::ClosedWithPauses
+    } else if words == whyso_record::run::AS_IT_CAME {
+        Pacing::Recorded
+    } else {
+        Pacing::Closed
+    }
+}
+
+fn statement_time(statement: &StatementResult) -> StatementTime {
+    StatementTime { kind: statement.kind.clone(), count: statement.count, mean_ms: statement.latency_ms.mean }
+}
+
+fn slo_input(slo: &SloResult) -> SloInput {
+    SloInput {
+        kind: slo.kind.clone(),
+        measure: slo.measure.clone(),
+        required_ms: slo.required_ms,
+        measured_ms: slo.measured_ms,
+        is_lower_bound: slo.is_lower_bound,
+        held: slo.held,
+    }
+}
+
+fn add_series(recording: &Recording, levels: &mut [LevelInput]) -> Result<(), Error> {
+    add_chosen(recording, levels, |_| true)?;
+    for level in levels {
+        level.cpu = whyso_explain::cpu_use(&level.counters);
+        level.server_cpu_s = whyso_explain::server_cpu_s(&level.counters);
+    }
+    Ok(())
+}
+
+/// What the series that are chosen did over each level's window.
+pub fn add_chosen(
+    recording: &Recording,
+    levels: &mut [LevelInput],
+    is_chosen: impl Fn(&SeriesKey) -> bool,
+) -> Result<(), Error> {
+    add_chosen_within(recording, None, levels, is_chosen)
+}
+
+/// The same from the readings of a window alone, which holds those of every level, and some beside; `None`: of all.
+pub(crate) fn add_chosen_within(
+    recording: &Recording,
+    within: Option<Window>,
+    levels: &mut [LevelInput],
+    is_chosen: impl Fn(&SeriesKey) -> bool,
+) -> Result<(), Error> {
+    let chosen = recording.series().iter().filter(|info| is_chosen(&info.key));
+    let ids: Vec<SeriesId> = chosen.map(|info| info.id).collect();
+    recording.samples_each(&ids, within, |id, samples| {
+        let Some(info) = recording.info(id) else { return };
+        let points = match info.key.kind {
+            Kind::Counter => samples.counter_points(),
+            Kind::Gauge => samples.points(),
+        };
+        for level in levels.iter_mut() {
+            add_one(level, &info.key, &points.t_ns, &points.value);
+        }
+    })?;
+    Ok(())
+}
+
+pub(crate) fn series_name(key: &SeriesKey) -> SeriesName {
+    SeriesName {
+        host: key.host.clone(),
+        source: key.source.clone(),
+        metric: key.metric.clone(),
+        instance: key.instance.clone(),
+    }
+}
+
+/// What one series did over a level's window.
+fn add_one(level: &mut LevelInput, key: &SeriesKey, t_ns: &[i64], value: &[f64]) {
+    let series = series_name(key);
+    let unit = key.unit.clone();
+    match key.kind {
+        Kind::Counter => {
+            let Some(grown) = whyso_series::increase(t_ns, value, level.begin_ns, level.end_ns) else {
+                return;
+            };
+            // A reading rarely falls on the window's edge: what was seen stands for the whole window.
+            let window_ns = (level.end_ns - level.begin_ns) as f64;
+            let increase = grown.amount * window_ns / grown.covered_ns as f64;
+            level.counters.push(Counter { series, unit, increase });
+        }
+        Kind::Gauge => {
+            let mean = whyso_series::mean_over(t_ns, value, level.begin_ns, level.end_ns);
+            let max = whyso_series::max_over(t_ns, value, level.begin_ns, level.end_ns);
+            if let (Some(mean), Some(max)) = (mean, max) {
+                level.gauges.push(Gauge { series, unit, mean, max });
+            }
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! Lock waits by object, over a window of a recording.
+
+use std::collections::BTreeMap;
+
+use whyso_explain::locks::{
+    InstrumentWait, LockLook, LockObject, Snapshots, TableWait, instruments, is_lock_source, objects, tables,
+};
+use whyso_explain::model::{Counter, LevelInput, SeriesName};
+use whyso_model::{LockKind, LockWait};
+use whyso_record::Recording;
+use whyso_record::data::{SeriesKey, TextRows};
+use whyso_record::run::Window;
+use whyso_report::LocksOf;
+
+use crate::Error;
+use crate::evidence::add_chosen;
+
+/// Sampler, table and gauge of connections that were found waiting.
+const SOURCE: &str = "lock_waits";
+const WAITING: &str = "waiting";
+/// InnoDB's count of connections that wait for a row now.
+const CURRENT_WAITS: &str = "Innodb_row_lock_current_waits";
+
+/// What was waited for over a window.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct LocksOver {
+    pub window: Window,
+    /// Times that it was looked who waits.
+    pub looks: u64,
+    /// How well that went.
+    pub snapshots: Snapshots,
+    pub objects: Vec<LockObject>,
+    /// What InnoDB itself counted: waits for row locks, and their time in ns; `None` where that was not read.
+    pub row_locks_counted: Option<(f64, f64)>,
+    pub instruments: Vec<InstrumentWait>,
+    pub tables: Vec<TableWait>,
+    /// Time that the load's requests waited for locks, the `lock` part of the time budget; `None` where the run was not traced.
+    pub requests_waited_ns: Option<f64>,
+    /// What of this the run lacks, and what would change that; a sentence each.
+    pub not_measured: Vec<String>,
+}
+
+impl LocksOver {
+    /// As a report takes it. `window`: what it is called, such as "the level of 16 users".
+    pub fn told<'a>(&'a self, window: &'a str) -> LocksOf<'a> {
+        LocksOf {
+            window,
+            seconds: self.window.seconds(),
+            looks: self.looks,
+            snapshots: self.snapshots,
+            objects: &self.objects,
+            row_locks_counted: self.row_locks_counted,
+            instruments: &self.instruments,
+            tables: &self.tables,
+            requests_waited_ns: self.requests_waited_ns,
+            not_measured: &self.not_measured,
+        }
+    }
+}
+
+/// Adds to each level what connections were found waiting for.
+///
+/// # Errors
+/// Where the recording's files can't be read.
+pub(crate) fn add(recording: &Recording, levels: &mut [LevelInput]) -> Result<(), Error> {
+    let looks = looks(recording)?;
+    for level in levels {
+        let window = Window { begin_ns: level.begin_ns, end_ns: level.end_ns };
+        level.lock_objects = objects(within(&looks, window), &waited_ns(level));
+    }
+    Ok(())
+}
+
+/// What a recording holds of lock waits over a window.
+///
+/// # Errors
+/// Where the recording's files can't be read, or it holds nothing of lock waits.
+pub fn locks_in(recording: &Recording, window: Window) -> Result<LocksOver, Error> {
+    let not_measured: Vec<String> =
+        recording.run().not_measured.iter().filter(|line| is_about_locks(line)).cloned().collect();
+    if !holds_locks(recording) {
+        let why = match not_measured.is_empty() {
+            true => "whyso records them of servers since version 0.1.0".to_string(),
+            false => not_measured.join("; "),
+        };
+        return Err(Error::NotRecorded(format!("this run holds no lock waits: {why}")));
+    }
+    let mut measured =
+        LevelInput { begin_ns: window.begin_ns, end_ns: window.end_ns, ..LevelInput::default() };
+    add_chosen(recording, std::slice::from_mut(&mut measured), is_needed)?;
+    let looks = looks(recording)?;
+    let counted = |names: [&str; 2], ns_each: f64| {
+        let find =
+            |name: &str| measured.counters.iter().find(|one| one.series.metric.eq_ignore_ascii_case(name));
+        names.into_iter().find_map(find).map(|counter: &Counter| counter.increase * ns_each)
+    };
+    let waits = counted(["Innodb_row_lock_waits", "lock_row_lock_waits"], 1.0);
+    let time_ns = counted(["Innodb_row_lock_time", "lock_row_lock_time"], 1e6);
+    let seen = within(&looks, window);
+    Ok(LocksOver {
+        window,
+        looks: looks_taken(recording, window)?,
+        snapshots: snapshots(recording, window, &measured, seen, time_ns)?,
+        objects: objects(seen, &waited_ns(&measured)),
+        row_locks_counted: waits.zip(time_ns),
+        instruments: instruments(&measured.counters),
+        tables: tables(&measured.counters),
+        requests_waited_ns: counted(["request_lock_ns", "request_lock_ns"], 1.0),
+        not_measured,
+    })
+}
+
+/// Whether anything of lock waits was recorded.
+pub(crate) fn holds_locks(recording: &Recording) -> bool {
+    recording.series().iter().any(|one| one.key.source == SOURCE || is_lock_source(&one.key.source))
+}
+
+/// Series that a table of lock waits rests on.
+fn is_needed(key: &SeriesKey) -> bool {
+    let is_of_innodb = ["status", "innodb_metrics"].contains(&key.source.as_str())
+        && ["innodb_row_lock_waits", "innodb_row_lock_time", "lock_row_lock_waits", "lock_row_lock_time"]
+            .iter()
+            .any(|name| key.metric.eq_ignore_ascii_case(name));
+    let is_current = key.source == "status" && key.metric.eq_ignore_ascii_case(CURRENT_WAITS);
+    let is_of_sampler = key.source == "watch" && key.instance == SOURCE;
+    let is_of_requests = key.source == "trace" && key.metric == "request_lock_ns";
+    is_of_innodb
+        || is_current
+        || is_of_sampler
+        || is_of_requests
+        || key.source == SOURCE
+        || is_lock_source(&key.source)
+}
+
+/// Lines that samplers of lock waits have for what is not there.
+fn is_about_locks(line: &str) -> bool {
+    const BEGINS: [&str; 8] = [
+        "who waits for whom",
+        "waits for metadata locks",
+        "which table a metadata lock",
+        "waits by instrument",
+        "the Performance Schema's counts",
+        "the time of waits by instrument",
+        "InnoDB's own count of waits",
+        "waits for InnoDB's locks",
+    ];
+    BEGINS.iter().any(|begin| line.starts_with(begin))
+}
+
+/// The time that connections waited by kind of lock: how many waited on the mean, times the window's length.
+fn waited_ns(level: &LevelInput) -> BTreeMap<LockKind, f64> {
+    let window_ns = level.end_ns.saturating_sub(level.begin_ns) as f64;
+    let waiting =
+        level.gauges.iter().filter(|gauge| gauge.series.source == SOURCE && gauge.series.metric == WAITING);
+    waiting.map(|gauge| (LockKind::of_name(&gauge.series.instance), gauge.mean * window_ns)).collect()
+}
+
+fn looks_taken(recording: &Recording, window: Window) -> Result<u64, Error> {
+    let mut most = 0;
+    for id in recording.find(SOURCE, WAITING, None) {
+        let points = recording.samples(id, Some(window))?.points();
+        let inside = points.t_ns.iter().filter(|t_ns| **t_ns >= window.begin_ns && **t_ns <= window.end_ns);
+        most = most.max(inside.count() as u64);
+    }
+    Ok(most)
+}
+
+/// How well the lock tables were read over a window. `row_wait_ns`: what InnoDB counted of waits for rows meanwhile.
+fn snapshots(
+    recording: &Recording,
+    window: Window,
+    measured: &LevelInput,
+    seen: &[LockLook],
+    row_wait_ns: Option<f64>,
+) -> Result<Snapshots, Error> {
+    let (mut taken, mut last_ns) = (0, None);
+    for id in recording.find(SOURCE, WAITING, Some("row")) {
+        let t_ns = recording.samples(id, None)?.points().t_ns;
+        let until = &t_ns[..t_ns.partition_point(|t_ns| *t_ns <= window.end_ns)];
+        taken += until.iter().filter(|t_ns| **t_ns >= window.begin_ns).count() as u64;
+        last_ns = last_ns.max(until.last().copied());
+    }
+    let of_sampler = |metric: &str| {
+        let found = measured.counters.iter().find(|counter| {
+            let series = &counter.series;
+            series.source == "watch" && series.metric == metric && series.instance == SOURCE
+        });
+        found.map_or(0, |counter| counter.increase.round().max(0.0) as u64)
+    };
+    let gauge = |source: &str, metric: &str| {
+        let is_named = |name: &SeriesName| name.source == source && name.metric.eq_ignore_ascii_case(metric);
+        measured.gauges.iter().find(|gauge| is_named(&gauge.series))
+    };
+    let found_rows =
+        seen.iter().flat_map(|look| &look.waits).filter(|wait| wait.kind == LockKind::Row).count();
+    Ok(Snapshots {
+        seconds: window.seconds(),
+        taken,
+        failed: of_sampler("failed") + of_sampler("missed"),
+        last_good_s: last_ns.map(|last_ns| (window.end_ns - last_ns) as f64 / 1e9),
+        last_took_ms: gauge(SOURCE, "snapshot_ns").map(|gauge| gauge.mean / 1e6),
+        found_rows: found_rows as u64,
+        row_wait_s: row_wait_ns.map(|ns| ns / 1e9),
+        row_waits_now: gauge("status", CURRENT_WAITS).map(|gauge| (gauge.mean, gauge.max)),
+    })
+}
+
+fn looks(recording: &Recording) -> Result<Vec<LockLook>, Error> {
+    if !recording.row_sources().iter().any(|source| source == SOURCE) {
+        return Ok(Vec::new());
+    }
+    let mut looks: Vec<LockLook> = recording.rows(SOURCE)?.iter().map(look).collect();
+    looks.sort_by_key(|look| look.t_ns);
+    Ok(looks)
+}
+
+fn within(looks: &[LockLook], window: Window) -> &[LockLook] {
+    let from = looks.partition_point(|look| look.t_ns < window.begin_ns);
+    let to = looks.partition_point(|look| look.t_ns <= window.end_ns);
+    &looks[from..to.max(from)]
+}
+
+fn look(table: &TextRows) -> LockLook {
+    let places: BTreeMap<&str, usize> =
+        table.columns.iter().enumerate().map(|(at, name)| (name.as_str(), at)).collect();
+    let seen =
+        |row: &Vec<Option<String>>| LockWait::from_cells(|name| row.get(*places.get(name)?)?.as_deref());
+    LockLook { t_ns: table.t_ns, waits: table.rows.iter().filter_map(seen).collect() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use whyso_explain::model::Gauge;
+    use whyso_record::data::{Kind, Reading, SeriesId, Status, Value};
+    use whyso_record::run::RunInfo;
+    use whyso_record::{Options, Recorder};
+
+    fn table(t_ns: i64, rows: &[(&str, &str)]) -> TextRows {
+        TextRows {
+            source: SOURCE.to_string(),
+            t_ns,
+            columns: ["kind", "waiting", "object"].map(str::to_string).to_vec(),
+            rows: rows
+                .iter()
+                .map(|(waiting, object)| ["row", waiting, object].map(|cell| Some(cell.to_string())).to_vec())
+                .collect(),
+        }
+    }
+
+    #[test]
+    fn a_window_has_the_looks_within_it_and_the_time_that_their_number_stands_for() {
+        let looks: Vec<LockLook> =
+            [table(5, &[("1", "t.a")]), table(10, &[("1", "t.a"), ("2", "t.b")]), table(20, &[("1", "t.b")])]
+                .iter()
+                .map(look)
+                .collect();
+        assert_eq!(within(&looks, Window { begin_ns: 6, end_ns: 20 }).len(), 2);
+        assert!(within(&looks, Window { begin_ns: 21, end_ns: 30 }).is_empty());
+        let series = SeriesName {
+            source: SOURCE.to_string(),
+            metric: WAITING.to_string(),
+            instance: "row".to_string(),
+            ..SeriesName::default()
+        };
+        let gauges = vec![Gauge { series, mean: 1.5, ..Gauge::default() }];
+        let level = LevelInput { begin_ns: 0, end_ns: 20, gauges, ..LevelInput::default() };
+        assert_eq!(waited_ns(&level), BTreeMap::from([(LockKind::Row, 30.0)]));
+    }
+
+    /// Ten seconds in which the lock tables were read once, at 2 s, and then not any more, while InnoDB counted waits.
+    #[test]
+    fn a_recording_whose_snapshots_failed_does_not_say_that_nobody_waited() {
+        const S: i64 = 1_000_000_000;
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path().join("run");
+        let recorder = Recorder::create(&dir, Options { reserve_bytes: 0, ..Options::default() }).unwrap();
+        recorder.set_run(&RunInfo::default());
+        let series = |source: &str, metric: &str, instance: &str, kind: Kind| {
+            recorder.series(&SeriesKey {
+                host: "server".to_string(),
+                source: source.to_string(),
+                metric: metric.to_string(),
+                instance: instance.to_string(),
+                kind,
+                unit: "1".to_string(),
+            })
+        };
+        let waiting = series(SOURCE, WAITING, "row", Kind::Gauge);
+        let snapshot_ns = series(SOURCE, "snapshot_ns", "", Kind::Gauge);
+        let failed = series("watch", "failed", SOURCE, Kind::Counter);
+        let time = series("status", "Innodb_row_lock_time", "", Kind::Counter);
+        let waits = series("status", "Innodb_row_lock_waits", "", Kind::Counter);
+        let current = series("status", CURRENT_WAITS, "", Kind::Gauge);
+        let read = |source: &str, at_s: i64, values: &[(SeriesId, i64)]| {
+            recorder.reading(Reading {
+                source: source.to_string(),
+                begin_ns: at_s * S - 1,
+                end_ns: at_s * S,
+                status: Status::Ok,
+                values: values.iter().map(|(id, value)| (*id, Value::Int(*value))).collect(),
+            });
+        };
+        read(SOURCE, 2, &[(waiting, 0), (snapshot_ns, 1_900_000_000)]);
+        for at_s in 0..=10 {
+            read("watch", at_s, &[(failed, at_s / 3)]);
+            read("status", at_s, &[(time, 2_000 * at_s), (waits, at_s), (current, 4)]);
+        }
+        recorder.finish().unwrap();
+        let recording = Recording::open(&dir).unwrap();
+
+        let over = locks_in(&recording, Window { begin_ns: 0, end_ns: 10 * S }).unwrap();
+        let snapshots = over.snapshots;
+        assert_eq!((snapshots.taken, snapshots.failed, snapshots.last_good_s), (1, 3, Some(8.0)));
+        assert_eq!(snapshots.last_took_ms, Some(1_900.0));
+        assert!((snapshots.row_wait_s.unwrap() - 20.0).abs() < 1e-6 && !snapshots.are_good());
+        let told = whyso_report::locks(over.told("the whole run"));
+        let line = told.split_whitespace().collect::<Vec<_>>().join(" ");
+        for words in [
+            "was taken 8 s before the end and took 1,900 ms; 3 attempts failed or came too late.",
+            "But InnoDB counted 20 s of waits for row locks",
+            "as many as 4 connections waiting for a row at a time",
+        ] {
+            assert!(line.contains(words), "{words} is missing in {told}");
+        }
+        // After the last good one nothing was read at all.
+        let later = locks_in(&recording, Window { begin_ns: 4 * S, end_ns: 10 * S }).unwrap();
+        let told = whyso_report::locks(later.told("the end"));
+        assert!(!told.contains("No connection was found"), "{told}");
+        assert!(told.contains("is not known"), "{told}");
+    }
+
+    #[test]
+    fn a_table_that_is_not_what_it_should_be_gives_nothing() {
+        let odd = TextRows { columns: vec!["kind".to_string()], ..table(1, &[("1", "t.a")]) };
+        assert!(look(&odd).waits.is_empty());
+        assert!(look(&table(1, &[("x", "t.a")])).waits.is_empty());
+    }
+}

@@ -1,0 +1,64 @@
+//! Each thread of a server: where its time went over a window of a recording.
+
+use whyso_explain::model::Pauses;
+use whyso_model::PauseRow;
+use whyso_record::Recording;
+use whyso_record::run::Window;
+use whyso_series::{ThreadTable, ThreadTime};
+
+use crate::Error;
+use crate::pauses;
+
+/// The threads of a server over a window.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ThreadsOver {
+    /// From look to look: what the times are of.
+    pub window: Window,
+    /// The states, in the order in which they are told.
+    pub states: Vec<String>,
+    pub threads: Vec<ThreadTime>,
+    /// Their long waits.
+    pub pauses: Vec<Pauses>,
+}
+
+/// The server's threads over a window of a recording. The tracer looks at threads at both ends of each measured window and
+/// every ten seconds between: what lies between the looks nearest to the window's ends is told.
+///
+/// # Errors
+/// The run was not traced, or its files can't be read.
+pub fn threads_in(recording: &Recording, window: Window) -> Result<ThreadsOver, Error> {
+    let table = recording.threads()?;
+    if table.t_ns.is_empty() {
+        let because = recording
+            .run()
+            .not_measured
+            .iter()
+            .find(|line| line.starts_with("the time of the server's threads"));
+        let why = because.map_or("whyso traces since version 0.1.0, where it may", String::as_str);
+        return Err(Error::NotRecorded(format!("this run holds no threads: {why}")));
+    }
+    match table.covering(window.begin_ns, window.end_ns) {
+        Some((from, to)) => {
+            let mut over = over(table, from, to);
+            over.pauses = pauses::of(recording, over.window, &over.threads)?;
+            Ok(over)
+        }
+        None => Err(Error::NotRecorded("the tracer looked at the threads only once in this run".to_string())),
+    }
+}
+
+fn over(table: ThreadTable, from: usize, to: usize) -> ThreadsOver {
+    let threads = table.between(from, to);
+    let window = Window { begin_ns: table.t_ns[from], end_ns: table.t_ns[to] };
+    ThreadsOver { window, states: table.states, threads, pauses: Vec::new() }
+}
+
+impl ThreadsOver {
+    /// Returns the threads between the first two looks of a table, with the pauses that were counted between them.
+    pub fn between_looks(table: ThreadTable, pauses: Vec<PauseRow>) -> ThreadsOver {
+        let mut over = over(table, 0, 1);
+        over.pauses = pauses.into_iter().map(pauses::of_row).collect();
+        pauses::learn(&mut over.pauses, &over.threads);
+        over
+    }
+}

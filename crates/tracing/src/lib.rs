@@ -1,0 +1,24 @@
+//! Records what the tracer sees: the account of the threads' time, their stacks, and the commands of the server's clients.
+//!
+//! [`Tracing::begin`] starts threads that read the tracer's sums each second, and exactly at both ends of every measured window, and
+//! write them to a recording. Where the machine does not allow the tracer, states are sampled from `/proc`, and the
+//! recording says what it lacks.
+//!
+//! This crate starts no server and no load, and does not know when a level begins: its caller says so by [`Tracing::mark`].
+
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
+mod cost;
+mod counting;
+mod keeper;
+mod processes;
+mod session;
+mod sql_trace;
+mod stacks;
+mod thread_states;
+
+pub use counting::{Counting, Sight};
+pub use processes::{ProcessNotFound, Processes};
+pub use session::{ToTrace, Tracing};
+pub use sql_trace::{Literals, ToFollow};
+pub use stacks::{BusyFunctions, kernel_frames};

@@ -1,0 +1,231 @@
+//! Records what the tracer counts: each second, and exactly at both ends of every measured window.
+
+use std::collections::BTreeMap;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use whyso_explain::hidden::{COMMANDS, THREADS, WITHOUT_STACKS, WITHOUT_WAIT_STACKS};
+use whyso_record::Recorder;
+use whyso_record::run::RunInfo;
+use whyso_trace::{Generator, Reading, StackSampling};
+
+use crate::counting::{Counting, NOT_HERE, Sight};
+use crate::keeper::Keeper;
+use crate::sql_trace::{SqlTracing, ToFollow};
+use crate::stacks::{BusyFunctions, StackTaking};
+
+/// Bound on the wait for the sums at a window's edge.
+const EDGE_TIME_MAX: Duration = Duration::from_secs(2);
+const NOT_ALLOWED: &str = "the tracer's programs are not allowed here";
+/// Requests to the tracing thread that wait, at most.
+const ASKED_MAX: usize = 16;
+
+pub(crate) enum Asked {
+    /// A window begins or ends now.
+    Mark,
+    /// The same, and somebody waits for the sums.
+    Edge(SyncSender<Reading>),
+    /// A process that loads the server, beside this one.
+    Generator(u32, SyncSender<()>),
+    /// The server was started anew.
+    Server(u32),
+}
+
+/// What of a server's threads is to be recorded.
+#[derive(Clone, Debug)]
+pub struct ToTrace {
+    /// The account of their time.
+    pub trace: bool,
+    /// Their stacks, on top of that.
+    pub stacks: StackSampling,
+    /// The commands that they work on, on top of that.
+    pub sql: Option<ToFollow>,
+    /// Where the load comes from: this program, a command that it will start, or something else.
+    pub generator: Generator,
+}
+
+/// A tracer in a thread of its own.
+pub struct Tracing {
+    // Both end before the tracer, whose accounts they look into.
+    stacks: Option<StackTaking>,
+    sql: Option<SqlTracing>,
+    asked: Option<SyncSender<Asked>>,
+    thread: Option<JoinHandle<()>>,
+    sight: Sight,
+}
+
+impl Tracing {
+    /// Begins to trace, unless it is not wanted or this machine does not allow it: then the recording says why.
+    pub fn begin(info: &mut RunInfo, recorder: &Recorder, wanted: ToTrace) -> Option<Tracing> {
+        let counting = match (wanted.trace, info.server.pid) {
+            (false, _) => Err("--no-trace was given".to_string()),
+            (true, None) if wanted.generator != Generator::Unknown => Counting::of_the_wire(),
+            (true, None) => Err(NOT_HERE.to_string()),
+            (true, Some(pid)) => {
+                let ports = client_ports(&info.server.variables);
+                Counting::of(pid, wanted.stacks, wanted.generator, ports)
+            }
+        };
+        let follows = wanted.sql.is_some();
+        let started = counting.and_then(|(counting, lost)| {
+            info.not_measured.extend(lost);
+            let servers = info.server.pid.into_iter().collect();
+            Tracing::start(counting, servers, wanted, info, recorder)
+        });
+        match started {
+            Ok(tracing) => Some(tracing),
+            Err(why) => {
+                if follows {
+                    info.not_measured.push(format!("{COMMANDS}: {why}"));
+                }
+                info.not_measured.push(format!("{THREADS}: {why}"));
+                None
+            }
+        }
+    }
+
+    /// With what counts already, and knows what it watches.
+    ///
+    /// # Errors
+    /// No thread could be started.
+    pub fn with(
+        counting: Counting,
+        info: &mut RunInfo,
+        recorder: &Recorder,
+        wanted: ToTrace,
+    ) -> Result<Tracing, String> {
+        Tracing::start(counting, Vec::new(), wanted, info, recorder)
+    }
+
+    fn start(
+        counting: Counting,
+        servers: Vec<u32>,
+        wanted: ToTrace,
+        info: &mut RunInfo,
+        recorder: &Recorder,
+    ) -> Result<Tracing, String> {
+        let stacks = match (&counting, wanted.stacks) {
+            (_, StackSampling::Off) => Ok(None),
+            (Counting::Traced(tracer), StackSampling::Light | StackSampling::Full) => {
+                let taken = tracer.stacks().map_err(|error| error.to_string());
+                let strange_is_load = tracer.strange_is_load();
+                taken
+                    .and_then(|stacks| StackTaking::start(stacks, strange_is_load, recorder.clone()))
+                    .map(Some)
+            }
+            (Counting::Wire(_), _) => Err(NOT_HERE.to_string()),
+            (Counting::Sampled(_), _) => Err(NOT_ALLOWED.to_string()),
+        };
+        let stacks = stacks.unwrap_or_else(|why| {
+            info.not_measured.push(format!("the stacks of the server's threads: {why}"));
+            None
+        });
+        let sql = wanted.sql.map(|follow| sql_tracing(&counting, follow, info, recorder)).transpose();
+        let sql = sql.unwrap_or_else(|why| {
+            info.not_measured.push(format!("{COMMANDS}: {why}"));
+            None
+        });
+        let (asked, asks) = sync_channel(ASKED_MAX);
+        let taken = if stacks.is_some() { wanted.stacks } else { StackSampling::Off };
+        note_sampling(info, taken);
+        let sight = counting.sight();
+        let mut keeper = Keeper::new(counting, servers, wanted.generator, recorder.clone());
+        let spawned = std::thread::Builder::new().name("trace".to_string()).spawn(move || keeper.run(&asks));
+        let thread = spawned.map_err(|error| format!("no thread could be started: {error}"))?;
+        Ok(Tracing { stacks, sql, asked: Some(asked), thread: Some(thread), sight })
+    }
+
+    /// What the readings hold.
+    pub fn sight(&self) -> Sight {
+        self.sight
+    }
+
+    /// A level has ended, and the next has not begun: a time for what would disturb a measurement.
+    pub fn between_levels(&self) {
+        if let Some(stacks) = &self.stacks {
+            stacks.name();
+        }
+    }
+
+    /// The functions that were busiest in the last seconds; `None` until there is something new, and where no stacks are taken.
+    pub fn busy_functions(&self) -> Option<BusyFunctions> {
+        self.stacks.as_ref()?.busy_functions()
+    }
+
+    /// A measured window begins or ends.
+    pub fn mark(&self) {
+        self.ask(Asked::Mark);
+    }
+
+    /// A measured window begins or ends: the sums up to now; `None` where the tracer does not answer.
+    pub fn edge(&self) -> Option<Reading> {
+        let (reply, answer) = sync_channel(1);
+        self.ask(Asked::Edge(reply));
+        answer.recv_timeout(EDGE_TIME_MAX).ok()
+    }
+
+    /// Another process loads the server; returns when it is watched, or the tracer does not answer.
+    pub fn generator(&self, pid: u32) {
+        let (reply, answer) = sync_channel(1);
+        self.ask(Asked::Generator(pid, reply));
+        let _ = answer.recv_timeout(EDGE_TIME_MAX);
+    }
+
+    pub fn server_pid_changed(&self, pid: u32) {
+        if let Some(sql) = &self.sql {
+            sql.server_pid_changed(pid);
+        }
+        self.ask(Asked::Server(pid));
+    }
+
+    /// Never waits: a tracer that is that far behind takes its next reading all the sooner.
+    fn ask(&self, what: Asked) {
+        if let Some(asked) = &self.asked {
+            let _ = asked.try_send(what);
+        }
+    }
+}
+
+impl Drop for Tracing {
+    fn drop(&mut self) {
+        self.stacks = None;
+        self.sql = None;
+        self.asked = None;
+        if let Some(thread) = self.thread.take() {
+            // A panic there is no reason to lose the recording.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What of the stacks is taken, and what is missing.
+fn note_sampling(info: &mut RunInfo, taken: StackSampling) {
+    info.spec["stacks"] = taken.name().into();
+    match taken {
+        StackSampling::Off => return,
+        StackSampling::Light => info.not_measured.push(WITHOUT_WAIT_STACKS.to_string()),
+        StackSampling::Full => {}
+    }
+    info.not_measured.retain(|line| line != WITHOUT_STACKS);
+}
+
+fn sql_tracing(
+    counting: &Counting,
+    follow: ToFollow,
+    info: &mut RunInfo,
+    recorder: &Recorder,
+) -> Result<SqlTracing, String> {
+    match (counting, info.server.pid) {
+        (Counting::Traced(tracer), Some(pid)) => SqlTracing::start(tracer, pid, follow, info, recorder),
+        (Counting::Sampled(_), _) => Err(NOT_ALLOWED.to_string()),
+        _ => Err(NOT_HERE.to_string()),
+    }
+}
+
+/// TCP ports at which a server takes clients, by its variables.
+fn client_ports(variables: &BTreeMap<String, String>) -> Vec<u16> {
+    let ports =
+        ["port", "extra_port", "admin_port", "mysqlx_port"].map(|name| variables.get(name)?.parse().ok());
+    ports.into_iter().flatten().filter(|port| *port != 0).collect()
+}
