@@ -42,6 +42,7 @@ timeout 240 "$CARGO_TARGET_DIR/release/whyso" server fetch mysql-sid || not_test
 step python3 scripts/setup_test.py
 step python3 scripts/rust_tests_test.py
 step python3 bench/causes/causes_test.py
+step python3 bench/tables_test.py
 step scripts/rust_tests.py --workspace --locked
 step scripts/test-openmetrics.sh
 step scripts/test-api.sh
