@@ -48,25 +48,25 @@ mod system_calls;
 mod tracer;
 
 /// Generated from `bpf/stacks.bpf.c` by the build script.
-#[allow(unreachable_pub, clippy::all, clippy::pedantic, missing_docs)]
+#[allow(unreachable_pub, clippy::all, clippy::pedantic, clippy::undocumented_unsafe_blocks, missing_docs)]
 mod stacks_skeleton {
     include!(concat!(env!("OUT_DIR"), "/stacks.skel.rs"));
 }
 
 /// Generated from `bpf/now.bpf.c` by the build script.
-#[allow(unreachable_pub, clippy::all, clippy::pedantic, missing_docs)]
+#[allow(unreachable_pub, clippy::all, clippy::pedantic, clippy::undocumented_unsafe_blocks, missing_docs)]
 mod now_skeleton {
     include!(concat!(env!("OUT_DIR"), "/now.skel.rs"));
 }
 
 /// Generated from `bpf/sql.bpf.c` by the build script.
-#[allow(unreachable_pub, clippy::all, clippy::pedantic, missing_docs)]
+#[allow(unreachable_pub, clippy::all, clippy::pedantic, clippy::undocumented_unsafe_blocks, missing_docs)]
 mod sql_skeleton {
     include!(concat!(env!("OUT_DIR"), "/sql.skel.rs"));
 }
 
 /// Generated from `bpf/budget.bpf.c` by the build script.
-#[allow(unreachable_pub, clippy::all, clippy::pedantic, missing_docs)]
+#[allow(unreachable_pub, clippy::all, clippy::pedantic, clippy::undocumented_unsafe_blocks, missing_docs)]
 mod skeleton {
     include!(concat!(env!("OUT_DIR"), "/budget.skel.rs"));
 }
