@@ -27,6 +27,7 @@ mod profile_args;
 mod progress;
 mod record;
 mod record_args;
+mod recording_args;
 mod run;
 mod runs;
 mod serve;
