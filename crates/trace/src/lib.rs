@@ -6,6 +6,9 @@
 //! reply was the last. [`Tracer::read`] gives the sums up to now, those of what has not ended yet included, so that
 //! the difference of two readings accounts for all the time between them.
 //!
+//! [`Stacks`] copies stacks of threads on CPUs and of waits, [`SqlTrace`] follows the commands of clients by probes,
+//! [`ThreadLook`] reads every thread once, and a [`Sampler`] reads `/proc` where BPF is not allowed.
+//!
 //! Nothing here writes to the server, asks it anything, or attaches to `raw_syscalls`: the system call that a thread is in
 //! is read from its registers when it leaves its CPU.
 //!
