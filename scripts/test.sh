@@ -11,6 +11,8 @@ export PATH="$PATH:$HOME/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin"
 if [[ ${CI:-} == true ]]; then
 	export PROPTEST_RNG_SEED=${PROPTEST_RNG_SEED:-20261121} BOLERO_RANDOM_SEED=${BOLERO_RANDOM_SEED:-20261121}
 	export WHYSO_MUST_TRACE=${WHYSO_MUST_TRACE:-1}
+	# A clean clone is compiled once: nothing is kept for a next compilation.
+	export CARGO_INCREMENTAL=${CARGO_INCREMENTAL:-0}
 fi
 
 # Tests and scripts add a line for whatever they could not test.
@@ -29,8 +31,10 @@ list_not_tested() {
 trap list_not_tested EXIT
 
 step() {
+	local begin=$SECONDS
 	printf '\n== %s\n' "$*"
 	"$@"
+	printf -- '-- took %s s: %s\n' $((SECONDS - begin)) "$*"
 }
 
 step make --no-print-directory web
