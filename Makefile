@@ -5,15 +5,15 @@ export PATH := $(PATH):$(HOME)/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin
 WHYSO := $(CARGO_TARGET_DIR)/release/whyso
 WEB_SOURCES := $(shell find web -type f -not -path '*/node_modules/*' -not -path '*/dist/*' 2>/dev/null)
 
-.PHONY: help demo build web test test-hard test-all fuzz matrix check clean setup-demo setup-test
+.PHONY: help demo build web test test-hard test-all fuzz matrix check clean setup-build setup-demo setup-test
 
 help: ## list the commands
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 22
+	@grep -hE '^[a-z%-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z%-]+):.*## /  make \1\t/' | expand -t 22
 
 demo: setup-demo build ## from nothing to an explained scalability report, on a server of its own
 	$(WHYSO) run oltp-read-write --users 1,2,4,8,16,32,64 --seconds 8 --warmup 3 --tables 4 --rows 25000
 
-build: web ## build the program: $(CARGO_TARGET_DIR)/release/whyso
+build: setup-build web ## build the program: $(CARGO_TARGET_DIR)/release/whyso
 	cargo build --release --locked
 
 web: web/dist/report.html ## build the page that the program embeds
@@ -42,9 +42,15 @@ fuzz: setup-test web ## look for inputs that break properties and fuzz targets, 
 matrix: setup-test web ## fetch other servers' builds, MySQL among them, and test whyso on each
 	scripts/matrix.sh
 
+bench-%: ## write the tables of bench/NAME/README.md from its results.json: make bench-NAME
+	bench/tables.py $*
+
 check: web ## formatting and lints, warnings are errors
 	cargo fmt --all --check
 	cargo clippy --release --workspace --all-targets --locked -- -D warnings
+
+setup-build:
+	@scripts/setup.sh build
 
 setup-demo:
 	@scripts/setup.sh demo

@@ -3,6 +3,8 @@
 
 usage: rust_tests.py [ARGUMENT...]     arguments of cargo test, such as --workspace or -p whyso-trace
 
+The programs that took longest are listed at the end, so that a log shows where the time goes.
+
 A test that passes the second time is a flake. Flakes are listed at the end; more than FLAKES_MAX fail the run, and so does
 a test that fails twice, and a target that ends without naming the test that failed.
 """
@@ -22,6 +24,8 @@ ONE_S = 300
 CARGO = ["cargo", "test", "--release"]
 
 TARGET_BEGINS = re.compile(r"^\s+Running .* \((.+)\)$|^\s+(Doc)-tests ")
+TARGET_TOOK = re.compile(r"^test result: .* finished in ([0-9.]+)s$")
+SLOWEST = 15
 TEST_FAILED = re.compile(r"^test (.+?)(?: - should panic)? \.\.\. FAILED\s*$")
 TARGET_FAILED = re.compile(r"^error: (?:doctest|test) failed, to rerun pass `(.+)`")
 
@@ -36,10 +40,11 @@ class Target:
 
 
 class Output:
-    """Reads the output of cargo test line by line; `failed` holds the targets that failed."""
+    """Reads the output of cargo test line by line; `failed` holds the targets that failed, `took_s` the time of each program."""
 
     def __init__(self):
         self.failed = []
+        self.took_s = []
         self.target = Target(None)
         self.listed = []
         self.in_list = False
@@ -47,6 +52,9 @@ class Output:
     def read(self, line):
         if found := TARGET_BEGINS.match(line):
             self.target, self.listed = Target(found[1]), []
+        elif found := TARGET_TOOK.match(line):
+            name = os.path.basename(self.target.program or "documentation")
+            self.took_s.append((float(found[1]), re.sub("-[0-9a-f]{16}$", "", name)))
         elif found := TEST_FAILED.match(line):
             self.target.failed.append(found[1])
         elif line == "failures:":
@@ -117,6 +125,9 @@ def passes_again(target, name, folder_of):
 def main(arguments):
     output = Output()
     status = run([*CARGO, "--no-fail-fast", *arguments], ALL_S, output.read)
+    print("\nprograms that took longest:")
+    for took_s, name in sorted(output.took_s, reverse=True)[:SLOWEST]:
+        print(f"{took_s:8.1f} s  {name}")
     if status == 0:
         print("\nno test failed")
         return 0

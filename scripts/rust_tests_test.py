@@ -57,6 +57,7 @@ class RustTests(unittest.TestCase):
     def test_all_pass(self):
         status, output = self.run_with({})
         self.assertEqual((status, "no test failed" in output), (0, True), output)
+        self.assertRegex(output, r"programs that took longest:\n +[0-9.]+ s  sample\n")
 
     def test_flakes_are_listed_and_two_are_allowed(self):
         status, output = self.run_with({"one": 1, "two": 1})

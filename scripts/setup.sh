@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# setup.sh demo|test: says which Debian packages are missing, and installs them where it may.
+# setup.sh build|demo|test: says which Debian packages are missing. For a demo or a test it installs them where it may.
 set -euo pipefail
 export PATH="$PATH:$HOME/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin"
 
@@ -11,14 +11,16 @@ need() {
 	command -v "$1" >/dev/null 2>&1 || packages+=("$2")
 }
 
-# The server itself, without the service that the package mariadb-server would start.
-command -v mariadbd >/dev/null 2>&1 || command -v mysqld >/dev/null 2>&1 || packages+=(mariadb-server-core)
-need mariadb mariadb-client
 need cc build-essential
 # The tracer's programs for the kernel.
 need clang clang
 [ -e /usr/include/gelf.h ] || packages+=(libelf-dev)
 [ -e /usr/include/zlib.h ] || packages+=(zlib1g-dev)
+if [ "$purpose" != build ]; then
+	# The server itself, without the service that the package mariadb-server would start.
+	command -v mariadbd >/dev/null 2>&1 || command -v mysqld >/dev/null 2>&1 || packages+=(mariadb-server-core)
+	need mariadb mariadb-client
+fi
 if [ "$purpose" = test ]; then
 	need chromium chromium
 	need sysbench sysbench
@@ -39,12 +41,18 @@ command -v node >/dev/null 2>&1 && command -v npm >/dev/null 2>&1 ||
 
 [ ${#packages[@]} -eq 0 ] && exit 0
 
+install="apt-get install --no-install-recommends ${packages[*]}"
+[ "$(id -u)" -eq 0 ] || install="sudo $install"
+if [ "$purpose" = build ]; then
+	fail "the build needs packages that are missing here: type '$install' (on Debian), then this again"
+fi
+
 echo "setup: these Debian packages are missing: ${packages[*]}"
 if ! command -v apt-get >/dev/null 2>&1; then
 	fail "this is no Debian: install what these packages hold with your own package manager, then type this again"
 fi
 if [ "$(id -u)" -ne 0 ]; then
-	fail "installing needs root: type 'sudo apt-get install --no-install-recommends ${packages[*]}', then this again"
+	fail "installing needs root: type '$install', then this again"
 fi
 echo "setup: installing them with apt-get"
 export DEBIAN_FRONTEND=noninteractive

@@ -11,6 +11,8 @@ export PATH="$PATH:$HOME/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin"
 if [[ ${CI:-} == true ]]; then
 	export PROPTEST_RNG_SEED=${PROPTEST_RNG_SEED:-20261121} BOLERO_RANDOM_SEED=${BOLERO_RANDOM_SEED:-20261121}
 	export WHYSO_MUST_TRACE=${WHYSO_MUST_TRACE:-1}
+	# A clean clone is compiled once: nothing is kept for a next compilation.
+	export CARGO_INCREMENTAL=${CARGO_INCREMENTAL:-0}
 fi
 
 # Tests and scripts add a line for whatever they could not test.
@@ -29,8 +31,10 @@ list_not_tested() {
 trap list_not_tested EXIT
 
 step() {
+	local begin=$SECONDS
 	printf '\n== %s\n' "$*"
 	"$@"
+	printf -- '-- took %s s: %s\n' $((SECONDS - begin)) "$*"
 }
 
 step make --no-print-directory web
@@ -39,8 +43,10 @@ step cargo clippy --release --workspace --all-targets --locked -- -D warnings
 # MySQL is quick to fetch where this machine's apt reaches Debian. tests/matrix.rs takes every build that is here.
 step cargo test --release --workspace --locked --no-run --quiet
 timeout 240 "$CARGO_TARGET_DIR/release/whyso" server fetch mysql-sid || not_tested "mysql-sid: it could not be fetched"
+step python3 scripts/setup_test.py
 step python3 scripts/rust_tests_test.py
 step python3 bench/causes/causes_test.py
+step python3 bench/tables_test.py
 step scripts/rust_tests.py --workspace --locked
 step scripts/test-openmetrics.sh
 step scripts/test-api.sh

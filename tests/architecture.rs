@@ -62,25 +62,26 @@ fn assert_absent(name: &str, forbidden: &[&str]) {
 
 #[test]
 fn data_goes_one_way() {
-    let allowed: [(&str, &[&str]); 23] = [
+    let allowed: [(&str, &[&str]); 24] = [
         ("words", &[]),
         ("model", &[]),
+        ("random", &[]),
         ("clock", &[]),
         ("connect", &[]),
         ("wire", &[]),
-        ("workload", &[]),
+        ("workload", &["random"]),
         ("series", &[]),
         ("load", &["clock", "wire", "workload"]),
         ("sysbench", &["clock", "wire", "workload", "load", "words"]),
-        ("server", &["clock", "connect", "workload"]),
+        ("server", &["clock", "connect", "random", "workload"]),
         ("record", &["clock", "series"]),
         ("watch", &["model", "clock", "connect", "record"]),
         ("relay", &["clock", "record"]),
         ("live", &["model", "clock", "record", "series", "explain", "report"]),
         ("trace", &["model", "clock"]),
         ("stacks", &[]),
-        ("explain", &["model", "series"]),
-        ("study", &["explain"]),
+        ("explain", &["model", "random", "series"]),
+        ("study", &["explain", "random"]),
         ("report", &["model", "record", "series", "explain", "study"]),
         ("query", &["model", "clock", "workload", "record", "series", "explain", "report"]),
         (
@@ -90,8 +91,8 @@ fn data_goes_one_way() {
         (
             "control",
             &[
-                "query", "tracing", "model", "relay", "clock", "connect", "workload", "load", "server",
-                "watch", "trace", "stacks", "record", "series", "explain", "study",
+                "query", "tracing", "random", "model", "relay", "clock", "connect", "workload", "load",
+                "server", "watch", "trace", "stacks", "record", "series", "explain", "study",
             ],
         ),
         ("serve", &["model", "record", "series", "explain", "report", "query"]),
@@ -115,7 +116,7 @@ fn pure_crates_use_neither_files_nor_clocks_nor_sockets() {
         "std::thread",
         "std::env",
     ];
-    for name in ["model", "wire", "series", "explain", "words"] {
+    for name in ["model", "wire", "series", "explain", "words", "random"] {
         assert_absent(name, &impure);
     }
     assert_absent("workload", &["std::net", "std::os::unix::net", "Instant", "SystemTime"]);

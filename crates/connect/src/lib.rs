@@ -1,6 +1,7 @@
 //! Connections on which whyso itself asks a server: a server that answers with anything at all costs one sentence.
 //!
-//! [`connect`] makes one. [`caught`] is what work on it runs in. Nobody calls `Conn::new` anywhere else.
+//! [`connect`] makes one, and nobody calls `Conn::new` anywhere else. Work on a connection runs in [`caught`]. A relay stands
+//! between the driver and a server that nobody verified: it looks at each frame before the driver does.
 //!
 //! ```
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {

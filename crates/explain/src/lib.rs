@@ -8,7 +8,7 @@
 //!
 //! It does no I/O and reads no clock: the same input gives the same findings on any machine. It never
 //! fails, whatever the numbers; what makes no sense is left out, and every number that comes out is
-//! finite. It never names a cause that the counters don't show.
+//! finite. It never names a cause without evidence in its input.
 //!
 //! ```
 //! use whyso_explain::model::{Input, LevelInput};

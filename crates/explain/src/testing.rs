@@ -1,22 +1,18 @@
 //! Seeded noise for the tests.
 
-/// A small generator (SplitMix64, public domain constants), so that a test gives the same numbers
-/// on every machine.
-pub(crate) struct Noise(u64);
+use whyso_random::{GOLDEN_GAMMA, SplitMix64};
+
+/// Noise that is the same on every machine.
+pub(crate) struct Noise(SplitMix64);
 
 impl Noise {
     pub(crate) fn new(seed: u64) -> Noise {
-        Noise(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0xD1B5_4A32_D192_ED03)
+        Noise(SplitMix64::new(seed.wrapping_mul(GOLDEN_GAMMA) ^ 0xD1B5_4A32_D192_ED03))
     }
 
     /// In [0, 1).
     pub(crate) fn uniform(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^= z >> 31;
-        (z >> 11) as f64 / (1_u64 << 53) as f64
+        self.0.unit_f64()
     }
 
     /// Standard normal, by Box and Muller.

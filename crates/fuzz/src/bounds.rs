@@ -38,26 +38,30 @@ static SHOWN: Mutex<([u8; SHOWN_BYTES_MAX], usize)> = Mutex::new(([0; SHOWN_BYTE
 /// What C code allocates, such as zstd's, is not counted.
 pub struct Capped;
 
-// SAFETY: each call goes to `System` with the same layout.
+// SAFETY: each call goes to `System` with what the caller gave; counting returns, or ends the process.
 unsafe impl GlobalAlloc for Capped {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         count(layout.size());
+        // SAFETY: the caller promises what `System` needs.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         count(layout.size());
+        // SAFETY: the caller promises what `System` needs.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         LIVE.fetch_sub(layout.size(), Relaxed);
+        // SAFETY: the caller promises what `System` needs.
         unsafe { System.dealloc(pointer, layout) }
     }
 
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         count(new_size);
         LIVE.fetch_sub(layout.size(), Relaxed);
+        // SAFETY: the caller promises what `System` needs.
         unsafe { System.realloc(pointer, layout, new_size) }
     }
 }

@@ -1,21 +1,26 @@
-//! How a workload is sent: blocking threads, one a connection, in a closed loop, with the time of everything taken.
+//! How a workload is sent: by an [engine](EngineKind), at a [pace](Pacing), with the time of everything taken.
+//!
+//! An engine is a blocking thread per user, or a few event loops over epoll or io_uring. All engines send the same load. In a closed loop a
+//! user begins a transaction when the one before has ended; in an open loop transactions are due by a schedule.
 //!
 //! An [`Engine`] holds the connections, with the workload's statements prepared on each. [`Engine::level`] begins a
-//! level: its users run transactions one after the other; after a warm-up [`Running::begin_measuring`] opens the
-//! measured window without a pause, and [`Running::stop`] closes it and gives the [`LevelOutcome`].
+//! level with a warm-up. [`Running::begin_measuring`] opens the measured window without a pause, and [`Running::stop`]
+//! closes it and returns the [`LevelOutcome`]. What is sent comes from a [`Driver`] per user: [`NativeWork`] makes those of a workload.
 //!
 //! * A deadlock or a lock timeout (the workload's `retry_errors`) is rolled back, counted by its number, and the same
-//!   transaction is begun again; its response time includes that. Any other error ends the level with a [`Failure`].
+//!   transaction is begun again; its response time includes that. A lost connection is made again for as long as
+//!   [`Limits::reconnect`] allows. Any other error ends the level with a [`Failure`].
 //! * Everything is counted by the time at which it was completed, against exact edges of the window.
 //! * What was due and unanswered when the window ended is given with its ages ([`LevelOutcome::in_flight`]), and the users'
 //!   time adds up: users times the window's length is the time of transactions that ended, of those in flight, and the
 //!   time between transactions ([`LevelOutcome::user_time`]).
 //! * Every wait has a bound; see [`Limits`].
 //!
-//! Once a level is warm, a statement costs one write, one read where the answer comes in one piece, one reading of
-//! the clock and five plain stores; nothing is allocated, logged or locked for it. What a connection tells goes
-//! through a ring of 40 KiB, which it or the collector drains. A connection takes 16 KiB to receive into, 40 KiB of
-//! ring, 5 bytes a statement and table, and its thread's stack; histograms are one set a level.
+//! Once a level is warm, a statement costs one write, one read where the answer comes in one piece, and five plain stores.
+//! io_uring hands over many writes and reads in one system call. Nothing is allocated, logged or locked for a statement.
+//! Events go through a ring, of 40 KiB for a thread and of 320 KiB for an event loop; its writer or the collector drains
+//! it. A thread has a buffer of 16 KiB to receive into, and an event loop has buffers that its connections share. Histograms
+//! are one set per level.
 //!
 //! This crate never answers a request for a local file, sends no clear-text password where others may see it, and
 //! logs nothing.

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
+use whyso_random::SplitMix64;
 use whyso_record::data::{StackFrame, StackSample, StackWait, StatesLook, ThreadStates};
 use whyso_record::run::{Ended, Level, Purpose, RunInfo, Window};
 use whyso_record::{Options, Recorder, Result, Summary};
@@ -63,32 +64,24 @@ fn main() -> ExitCode {
     }
 }
 
-/// A small generator with a fixed seed (splitmix64).
-struct Noise(u64);
+/// Numbers of a fixed seed.
+struct Noise(SplitMix64);
 
 impl Noise {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
     fn below(&mut self, most: u32) -> u32 {
-        (self.next() % u64::from(most.max(1))) as u32
+        self.0.below(u64::from(most.max(1))) as u32
     }
 
     /// In [0, 1).
     fn share(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+        self.0.unit_f64()
     }
 }
 
 fn record(dir: &Path, threads: u32, seconds: u32, stacks: bool) -> Result<Summary> {
     let options = Options { own_cost: false, reserve_bytes: 0, segment_s: 3600, ..Options::default() };
     let recorder = Recorder::create(dir, options)?;
-    let mut noise = Noise(7);
+    let mut noise = Noise(SplitMix64::new(7));
     for second in 0..seconds {
         let t_ns = BEGIN_NS + i64::from(second) * S;
         let working = threads * (second * LEVELS / seconds + 1) / LEVELS;
@@ -188,11 +181,11 @@ fn waits(begin_ns: i64, working: u32, noise: &mut Noise) -> Vec<StackWait> {
 }
 
 fn frames() -> Vec<StackFrame> {
-    let mut noise = Noise(9);
+    let mut noise = Noise(SplitMix64::new(9));
     let frame = |stack: u32, depth: u32, noise: &mut Noise| StackFrame {
         stack,
         depth,
-        function: format!("made_function_{:03}(THD*, unsigned long)", noise.next() % FUNCTIONS),
+        function: format!("made_function_{:03}(THD*, unsigned long)", noise.0.below(FUNCTIONS)),
         module: "mariadbd".to_string(),
         build_id: None,
         address: 0,

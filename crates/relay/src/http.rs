@@ -1,52 +1,76 @@
 //! One page over HTTP/1.1: `/metrics`. Every wait has a bound, and so has what a client may send.
 
-use std::io::{ErrorKind, Read, Result as IoResult, Write};
-use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_TYPE, HOST, HeaderMap, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Method, Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::AbortHandle;
 
 use crate::Error;
 use crate::latest::Latest;
 use crate::openmetrics;
 
+/// The least that hyper allows.
 const REQUEST_BYTES_MAX: usize = 8 << 10;
-/// A client that is slower is left.
+/// From connecting to the end of the answer. A client that is slower is left.
 const CLIENT_TIME_MAX: Duration = Duration::from_secs(5);
 /// Clients at a time. For one more, the oldest is left.
 const CLIENTS_MAX: usize = 16;
-/// Between two looks whether there is something to do.
-const LOOK: Duration = Duration::from_millis(20);
+/// Pause after a client could not be accepted, as where descriptors have run out.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 
 pub(crate) struct Endpoint {
     pub(crate) address: SocketAddr,
-    stop: Arc<AtomicBool>,
+    /// Dropping it ends the thread.
+    running: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Endpoint {
     pub(crate) fn start(address: &str, latest: Arc<Latest>) -> Result<Endpoint, Error> {
         let refused = |cause| Error::Listen { address: address.to_string(), cause };
-        let listener = TcpListener::bind(address).map_err(refused)?;
+        let listener = std::net::TcpListener::bind(address).map_err(refused)?;
         listener.set_nonblocking(true).map_err(refused)?;
         let bound = listener.local_addr().map_err(refused)?;
-        let hosts = Hosts::new(address, bound);
-        let stop = Arc::new(AtomicBool::new(false));
-        let stopped = stop.clone();
+        let hosts = Arc::new(Hosts::new(address, bound));
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Error::Thread)?;
+        let listener = {
+            let _entered = runtime.enter();
+            TcpListener::from_std(listener).map_err(refused)?
+        };
+        let (running, stopped) = oneshot::channel();
         let thread = std::thread::Builder::new()
             .name("openmetrics".to_string())
-            .spawn(move || serve(&listener, &latest, &hosts, &stopped))
+            .spawn(move || {
+                runtime.block_on(async {
+                    tokio::select! {
+                        () = serve(listener, latest, hosts) => {}
+                        _ = stopped => {}
+                    }
+                });
+            })
             .map_err(Error::Thread)?;
-        Ok(Endpoint { address: bound, stop, thread: Some(thread) })
+        Ok(Endpoint { address: bound, running: Some(running), thread: Some(thread) })
     }
 }
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
-        self.stop.store(true, Ordering::Relaxed);
+        drop(self.running.take());
         if let Some(thread) = self.thread.take() {
-            // It has nothing to tell.
+            // It returns nothing.
             let _ = thread.join();
         }
     }
@@ -74,11 +98,9 @@ impl Hosts {
         Hosts { names, is_any_address: bound.ip().is_unspecified() }
     }
 
-    fn is_known(&self, head: &str) -> bool {
-        let named = head.lines().filter_map(|line| line.split_once(':'));
-        let mut hosts =
-            named.filter(|(name, _)| name.eq_ignore_ascii_case("host")).map(|(_, value)| value.trim());
-        let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
+    fn is_known(&self, headers: &HeaderMap) -> bool {
+        let mut hosts = headers.get_all(HOST).iter().map(HeaderValue::to_str);
+        let (Some(Ok(host)), None) = (hosts.next(), hosts.next()) else { return false };
         let host = without_port(host).to_ascii_lowercase();
         let is_own_address = self.is_any_address && host.parse::<IpAddr>().is_ok();
         !host.is_empty() && (is_own_address || self.names.contains(&host))
@@ -93,105 +115,69 @@ fn without_port(host: &str) -> String {
     }
 }
 
-/// One who asks: first what came is read, then what is to be answered is written.
-struct Client {
-    stream: TcpStream,
-    until: Instant,
-    asked: Vec<u8>,
-    /// What is left to be written; `None` while it asks.
-    answer: Option<Vec<u8>>,
-}
-
-fn serve(listener: &TcpListener, latest: &Latest, hosts: &Hosts, stop: &AtomicBool) {
-    let mut clients: Vec<Client> = Vec::new();
-    while !stop.load(Ordering::Relaxed) {
-        while let Ok((stream, _)) = listener.accept() {
-            if stream.set_nonblocking(true).is_err() {
-                continue;
-            }
-            if clients.len() >= CLIENTS_MAX {
-                clients.remove(0);
-            }
-            let until = Instant::now() + CLIENT_TIME_MAX;
-            clients.push(Client { stream, until, asked: Vec::new(), answer: None });
+async fn serve(listener: TcpListener, latest: Arc<Latest>, hosts: Arc<Hosts>) {
+    let mut clients: VecDeque<AbortHandle> = VecDeque::new();
+    loop {
+        let Ok((stream, _)) = listener.accept().await else {
+            tokio::time::sleep(ACCEPT_PAUSE).await;
+            continue;
+        };
+        clients.retain(|client| !client.is_finished());
+        if clients.len() >= CLIENTS_MAX
+            && let Some(oldest) = clients.pop_front()
+        {
+            oldest.abort();
         }
-        // A client that goes away in mid-answer is its own affair.
-        clients.retain_mut(|client| {
-            client.until > Instant::now() && client.go_on(latest, hosts).unwrap_or(false)
+        let (latest, hosts) = (latest.clone(), hosts.clone());
+        let service = service_fn(move |request: Request<Incoming>| {
+            let answer = answer(&request, &latest, &hosts);
+            async { Ok::<_, Infallible>(answer) }
         });
-        std::thread::sleep(LOOK);
+        let connection = http1::Builder::new()
+            .keep_alive(false)
+            .max_buf_size(REQUEST_BYTES_MAX)
+            // The bound below holds for the whole connection.
+            .header_read_timeout(None)
+            .serve_connection(TokioIo::new(stream), service);
+        let client = tokio::spawn(async {
+            // A client that goes away in mid-answer is its own affair.
+            let _ = tokio::time::timeout(CLIENT_TIME_MAX, connection).await;
+        });
+        clients.push_back(client.abort_handle());
     }
 }
 
-impl Client {
-    /// Reads and writes what is possible now; whether there is more to do.
-    fn go_on(&mut self, latest: &Latest, hosts: &Hosts) -> IoResult<bool> {
-        let mut buffer = [0_u8; 1024];
-        while self.answer.is_none() {
-            if let Some(head) = self.head() {
-                self.answer = Some(answer(&head, latest, hosts));
-                break;
-            }
-            if self.asked.len() > REQUEST_BYTES_MAX {
-                return Ok(false);
-            }
-            match self.stream.read(&mut buffer) {
-                Ok(0) => return Ok(false),
-                Ok(count) => self.asked.extend_from_slice(&buffer[..count]),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(true),
-                Err(error) => return Err(error),
-            }
-        }
-        let Some(left) = &mut self.answer else { return Ok(true) };
-        while !left.is_empty() {
-            match self.stream.write(left) {
-                Ok(0) => return Ok(false),
-                Ok(count) => drop(left.drain(..count)),
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(true),
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(false)
-    }
-
-    /// What it asks, once that is whole.
-    fn head(&self) -> Option<String> {
-        let is_whole = self.asked.windows(4).any(|four| four == b"\r\n\r\n");
-        is_whole.then(|| String::from_utf8_lossy(&self.asked).into_owned())
-    }
-}
-
-fn answer(head: &str, latest: &Latest, hosts: &Hosts) -> Vec<u8> {
-    let mut words = head.lines().next().unwrap_or_default().split(' ');
-    let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
-    let path = path.split('?').next().unwrap_or_default();
-    let (status, kind, body) = match (method, path) {
-        _ if !hosts.is_known(head) => (
-            "403 Forbidden",
-            "text/plain",
+fn answer<B>(request: &Request<B>, latest: &Latest, hosts: &Hosts) -> Response<String> {
+    const TEXT: &str = "text/plain";
+    let (status, kind, body) = match (request.method(), request.uri().path()) {
+        _ if !hosts.is_known(request.headers()) => (
+            StatusCode::FORBIDDEN,
+            TEXT,
             "ask by this machine's address or name, or name another one with --openmetrics NAME:PORT\n"
                 .to_string(),
         ),
-        ("GET" | "HEAD", "/metrics") => (
-            "200 OK",
+        (&Method::GET | &Method::HEAD, "/metrics") => (
+            StatusCode::OK,
             "application/openmetrics-text; version=1.0.0; charset=utf-8",
             openmetrics::text(&latest.all()),
         ),
-        ("GET" | "HEAD", _) => ("404 Not Found", "text/plain", "there is /metrics here\n".to_string()),
-        _ => ("405 Method Not Allowed", "text/plain", "ask with GET\n".to_string()),
+        (&Method::GET | &Method::HEAD, _) => {
+            (StatusCode::NOT_FOUND, TEXT, "there is /metrics here\n".to_string())
+        }
+        _ => (StatusCode::METHOD_NOT_ALLOWED, TEXT, "ask with GET\n".to_string()),
     };
-    let length = body.len();
-    let mut answer = format!(
-        "HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
-    );
-    if method != "HEAD" {
-        answer.push_str(&body);
-    }
-    answer.into_bytes()
+    let mut answer = Response::new(body);
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    answer
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io::{ErrorKind, Read, Write};
+    use std::net::TcpStream;
+    use std::time::Instant;
+
     use super::*;
 
     fn ask(endpoint: &Endpoint, request: &str) -> String {
@@ -232,6 +218,35 @@ mod tests {
     }
 
     #[test]
+    fn what_is_asked_has_a_bound_and_no_request_is_answered_twice() {
+        let endpoint = Endpoint::start("127.0.0.1:0", Arc::default()).unwrap();
+        let asked = |method: &str, path: &str, more: &str| {
+            let request = format!("{method} {path} HTTP/1.1\r\nHost: localhost\r\n{more}\r\n");
+            let answer = ask(&endpoint, &request);
+            answer.split(' ').nth(1).unwrap_or("none").to_string()
+        };
+        for (method, path, status) in [
+            ("GET", "/metrics?since=1", "200"),
+            ("HEAD", "/metrics", "200"),
+            ("GET", "/", "404"),
+            ("POST", "/metrics", "405"),
+        ] {
+            assert_eq!(asked(method, path, ""), status, "{method} {path}");
+        }
+        let long = format!("X: {}\r\n", "a".repeat(REQUEST_BYTES_MAX));
+        assert_eq!(asked("GET", "/metrics", &long), "431");
+        let begin = Instant::now();
+        let twice = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(2);
+        assert_eq!(ask(&endpoint, &twice).matches("HTTP/1.1 200").count(), 1);
+        // A client that sends a byte now and then is left, too.
+        let mut slow = TcpStream::connect(endpoint.address).unwrap();
+        while slow.write_all(b"G").is_ok() && begin.elapsed() < 3 * CLIENT_TIME_MAX {
+            std::thread::sleep(Duration::from_millis(200));
+        }
+        assert!(begin.elapsed() < 2 * CLIENT_TIME_MAX, "{:?}", begin.elapsed());
+    }
+
+    #[test]
     fn only_who_asks_by_a_name_of_this_machine_is_answered() {
         let endpoint = Endpoint::start("127.0.0.1:0", Arc::default()).unwrap();
         let port = endpoint.address.port();
@@ -253,7 +268,7 @@ mod tests {
         }
         assert_eq!(status(&format!("Host: localhost.evil.example:{port}")), "403");
         let any = Hosts::new("db1.example:9104", "0.0.0.0:9104".parse().unwrap());
-        let is_known = |host: &str| any.is_known(&format!("GET / HTTP/1.1\r\nHost: {host}\r\n"));
+        let is_known = |host| any.is_known(&HeaderMap::from_iter([(HOST, HeaderValue::from_static(host))]));
         assert!(is_known("10.0.0.1:9104") && is_known("db1.example") && is_known("[fe80::1]:9104"));
         assert!(!is_known("db1.evil.example"));
     }

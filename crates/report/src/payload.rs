@@ -486,21 +486,16 @@ mod tests {
     #[test]
     fn a_thousand_threads_for_ten_minutes_take_few_bytes_of_the_page() {
         use whyso_series::{Look, Seen, ThreadTable};
-        // splitmix64: shares that wander, of ten states a thread.
-        let mut seed = 1u64;
-        let mut random = move |most: u64| {
-            seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mixed = (seed ^ (seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            (mixed ^ (mixed >> 31)) % most
-        };
+        // Shares that wander, of ten states a thread.
+        let mut random = whyso_random::SplitMix64::new(1);
         let mut seen: Vec<Seen> =
             (0..1_000).map(|tid| Seen { tid, states_ns: vec![0; 14], ..Seen::default() }).collect();
         let mut look = |t_ns: i64| {
             for thread in &mut seen {
-                thread.requests += 5_000 + random(500);
+                thread.requests += 5_000 + random.below(500);
                 for (state, ns) in thread.states_ns.iter_mut().enumerate().take(10) {
                     *ns += 2_000_000_000 >> state;
-                    *ns += random(200_000_000 >> state);
+                    *ns += random.below(200_000_000 >> state);
                 }
             }
             Look { t_ns, threads: seen.clone() }

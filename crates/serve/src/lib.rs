@@ -5,7 +5,7 @@
 //!
 //! Nothing that a browser sends is run as a command, a path or SQL: a run is named by one of the names that its folder has, a
 //! series by its number, a window by two numbers. Every request but those for the page itself needs the token, and none is answered that came by
-//! another host's name or from another site's page. This crate judges nothing and computes nothing: it calls `query`,
+//! another host's name or from another site's page. This crate judges nothing: it calls `query`, `explain`,
 //! `series` and `report`. It drives nothing either: what records a server is handed in as a [`LiveRecorder`].
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]

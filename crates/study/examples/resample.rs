@@ -5,7 +5,8 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use whyso_explain::study::{Random, power, smallest_seen, tested};
+use whyso_explain::study::{power, smallest_seen, tested};
+use whyso_random::SplitMix64;
 use whyso_study::Journal;
 
 const COMPARISONS: usize = 10_000;
@@ -59,12 +60,12 @@ fn main() -> ExitCode {
 
 /// Of studies whose blocks are drawn from the pairs, the share in which a difference is found.
 fn share_found(pairs: &[(f64, f64)], factor: f64) -> f64 {
-    let mut random = Random::new(1);
+    let mut random = SplitMix64::new(1);
     let mut found = 0;
     for _ in 0..COMPARISONS {
         let blocks: Vec<(f64, f64)> = (0..BLOCKS)
             .map(|_| {
-                let (one, other) = pairs[random.below(pairs.len())];
+                let (one, other) = pairs[random.below(pairs.len() as u64) as usize];
                 let (baseline, variant) = if random.below(2) == 0 { (one, other) } else { (other, one) };
                 (baseline, variant * factor)
             })

@@ -1,7 +1,7 @@
 //! What is compared, and in which order it is started.
 
 use serde::{Deserialize, Serialize};
-use whyso_explain::study::Random;
+use whyso_random::SplitMix64;
 
 use crate::setup::{Part, Setup};
 use crate::spec::{Grid, Repeats, Spec};
@@ -144,12 +144,10 @@ impl Spec {
 
     /// The starts of one block: every cell once, in an order of its own that the seed decides.
     pub fn block(&self, block: u32) -> Vec<Start> {
-        let mut random = Random::new(self.seed ^ (u64::from(block) + 1).wrapping_mul(0x2545_f491_4f6c_dd1d));
+        let mut random =
+            SplitMix64::new(self.seed ^ (u64::from(block) + 1).wrapping_mul(0x2545_f491_4f6c_dd1d));
         let mut order: Vec<usize> = (0..self.cell_count()).collect();
-        // R. A. Fisher and F. Yates' shuffle, as R. Durstenfeld wrote it (1964).
-        for last in (1..order.len()).rev() {
-            order.swap(last, random.below(last + 1));
-        }
+        random.shuffle(&mut order);
         order.into_iter().map(|cell| Start { block, cell, pair: false }).collect()
     }
 

@@ -2,10 +2,13 @@
 //! directly.
 //!
 //! Every one is called on the loop's own thread, inside [`Driver::next`](whyso_load::Driver::next), with the turnstile
-//! that the loop's state holds; its user is the one whose turn it is, or null in the global state.
+//! that the loop's state holds. Only `lua/sql.lua` and `lua/runtime.lua` hold these functions, and they uphold what the
+//! functions need: the turnstile is `native.loop`, a text is a Lua string with its length, and a parameter is a
+//! `struct whyso_param` that `bind_create` made.
 
 use std::ffi::c_char;
 use std::io::Write;
+use std::ptr::NonNull;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -14,7 +17,7 @@ use whyso_wire::{ExecuteTemplate, QueryTemplate, encode};
 use crate::errand::Errand;
 use crate::random;
 use crate::say::{Priority, log};
-use crate::user::{Form, PARAM_INTEGER, PARAM_REAL, Param, Statement, Turnstile, User};
+use crate::user::{Form, Param, ParamValue, Statement, Turnstile};
 
 /// Whether a script has asked for the database driver: only then are there SQL statistics.
 pub(crate) static USES_SQL: AtomicBool = AtomicBool::new(false);
@@ -76,41 +79,33 @@ pub(crate) fn functions() -> Vec<(&'static str, &'static str, usize)> {
 /// Bytes of a script's text.
 ///
 /// # Safety
-/// `text` points to `length` bytes.
+/// `text` points to `length` bytes, which stay as they are for `'a`.
 unsafe fn bytes<'a>(text: *const c_char, length: usize) -> &'a [u8] {
+    // SAFETY: the caller's promise.
     unsafe { std::slice::from_raw_parts(text.cast(), length) }
 }
 
-/// The user whose turn it is.
-///
 /// # Safety
-/// The turnstile is the loop's own; its user, where there is one, lives as long as its turn.
-unsafe fn user<'a>(turnstile: *mut Turnstile) -> Option<&'a mut User> {
-    unsafe { (*turnstile).user.as_mut() }
-}
-
-/// The user and the buffer for its next command; what tells the server to close statements may stand in it already.
-unsafe fn user_and_out<'a>(turnstile: *mut Turnstile) -> Option<(&'a mut User, &'a mut Vec<u8>)> {
-    let user = unsafe { user(turnstile) }?;
-    let out = unsafe { user.out.as_mut() }?;
-    Some((user, out))
-}
-
-extern "C" fn query(turnstile: *mut Turnstile, text: *const c_char, length: usize) {
-    if let Some((_, out)) = unsafe { user_and_out(turnstile) } {
+/// `text` points to `length` bytes.
+unsafe extern "C" fn query(turnstile: &mut Turnstile, text: *const c_char, length: usize) {
+    if let Some((_, out)) = turnstile.user_and_out() {
+        // SAFETY: the caller's promise.
         encode::query(out, unsafe { bytes(text, length) });
     }
 }
 
-extern "C" fn prepare(turnstile: *mut Turnstile, text: *const c_char, length: usize) {
-    if let Some((_, out)) = unsafe { user_and_out(turnstile) } {
+/// # Safety
+/// `text` points to `length` bytes.
+unsafe extern "C" fn prepare(turnstile: &mut Turnstile, text: *const c_char, length: usize) {
+    if let Some((_, out)) = turnstile.user_and_out() {
+        // SAFETY: the caller's promise.
         encode::prepare(out, unsafe { bytes(text, length) });
     }
 }
 
 /// Frees the current result; 1: there is none.
-extern "C" fn free_result(turnstile: *mut Turnstile) -> i32 {
-    let Some(user) = (unsafe { user(turnstile) }) else { return 1 };
+extern "C" fn free_result(turnstile: &mut Turnstile) -> i32 {
+    let Some(user) = turnstile.user() else { return 1 };
     if user.view.has_rows == 0 {
         return 1;
     }
@@ -118,29 +113,29 @@ extern "C" fn free_result(turnstile: *mut Turnstile) -> i32 {
     0
 }
 
-extern "C" fn is_text_only(turnstile: *mut Turnstile) -> i32 {
-    unsafe { user(turnstile) }.map_or(0, |user| i32::from(user.facts.text_only))
+extern "C" fn is_text_only(turnstile: &mut Turnstile) -> i32 {
+    turnstile.user().map_or(0, |user| i32::from(user.facts.text_only))
 }
 
-extern "C" fn more_results(turnstile: *mut Turnstile) -> i32 {
-    unsafe { user(turnstile) }.map_or(0, |user| i32::from(user.more_results()))
+extern "C" fn more_results(turnstile: &mut Turnstile) -> i32 {
+    turnstile.user().map_or(0, |user| i32::from(user.more_results()))
 }
 
-extern "C" fn next_result(turnstile: *mut Turnstile) -> i32 {
-    unsafe { user(turnstile) }.map_or(0, |user| i32::from(user.next_result()))
+extern "C" fn next_result(turnstile: &mut Turnstile) -> i32 {
+    turnstile.user().map_or(0, |user| i32::from(user.next_result()))
 }
 
-extern "C" fn next_row(turnstile: *mut Turnstile) -> i32 {
-    let columns = unsafe { user(turnstile) }.and_then(|user| user.next_row());
+extern "C" fn next_row(turnstile: &mut Turnstile) -> i32 {
+    let columns = turnstile.user().and_then(|user| user.next_row());
     columns.and_then(|columns| i32::try_from(columns).ok()).unwrap_or(-1)
 }
 
-extern "C" fn field(turnstile: *mut Turnstile, place: u32) -> i32 {
-    unsafe { user(turnstile) }.map_or(0, |user| i32::from(user.leave_field(place as usize)))
+extern "C" fn field(turnstile: &mut Turnstile, place: u32) -> i32 {
+    turnstile.user().map_or(0, |user| i32::from(user.leave_field(place as usize)))
 }
 
-extern "C" fn sql_state(turnstile: *mut Turnstile) -> i32 {
-    let Some(user) = (unsafe { user(turnstile) }) else { return 0 };
+extern "C" fn sql_state(turnstile: &mut Turnstile) -> i32 {
+    let Some(user) = turnstile.user() else { return 0 };
     let state = user.sqlstate;
     user.scratch.clear();
     user.scratch.extend_from_slice(&state);
@@ -148,21 +143,24 @@ extern "C" fn sql_state(turnstile: *mut Turnstile) -> i32 {
     1
 }
 
-extern "C" fn sql_message(turnstile: *mut Turnstile) -> i32 {
-    let Some(user) = (unsafe { user(turnstile) }) else { return 0 };
+extern "C" fn sql_message(turnstile: &mut Turnstile) -> i32 {
+    let Some(user) = turnstile.user() else { return 0 };
     user.scratch.clone_from(&user.message);
     user.leave_scratch();
     1
 }
 
 /// The place of a statement that was just prepared, or is to be sent as text.
-extern "C" fn new_statement(
-    turnstile: *mut Turnstile,
+///
+/// # Safety
+/// `text` points to `length` bytes.
+unsafe extern "C" fn new_statement(
+    turnstile: &mut Turnstile,
     text: *const c_char,
     length: usize,
     as_text: i32,
 ) -> i32 {
-    let Some(user) = (unsafe { user(turnstile) }) else { return -1 };
+    let Some(user) = turnstile.user() else { return -1 };
     let (form, params_wanted) = if as_text == 0 {
         let form = Form::Prepared {
             id: user.view.statement_id,
@@ -171,6 +169,7 @@ extern "C" fn new_statement(
         };
         (form, user.view.params as usize)
     } else {
+        // SAFETY: the caller's promise.
         let template = QueryTemplate::new(&String::from_utf8_lossy(unsafe { bytes(text, length) }));
         let params = template.params();
         (Form::Text(template), params)
@@ -192,26 +191,28 @@ extern "C" fn new_statement(
     }
 }
 
-extern "C" fn statement_params(turnstile: *mut Turnstile, place: u32) -> i32 {
-    let Some(user) = (unsafe { user(turnstile) }) else { return -1 };
+extern "C" fn statement_params(turnstile: &mut Turnstile, place: u32) -> i32 {
+    let Some(user) = turnstile.user() else { return -1 };
     user.statements.get(place as usize).map_or(-1, |statement| statement.params_wanted as i32)
 }
 
-extern "C" fn bind(turnstile: *mut Turnstile, place: u32, param_place: u32, param: *const Param) {
-    let Some(user) = (unsafe { user(turnstile) }) else { return };
+/// Binds a parameter, which the script's statement keeps alive until it is bound again or closed.
+extern "C" fn bind(turnstile: &mut Turnstile, place: u32, param_place: u32, param: *const Param) {
+    let Some(user) = turnstile.user() else { return };
     let Some(statement) = user.statements.get_mut(place as usize) else { return };
     if param_place == 0 {
         statement.params.clear();
     }
-    statement.params.push(param);
+    // A script can make a null pointer to a parameter: the statement then counts as not bound.
+    statement.params.extend(NonNull::new(param.cast_mut()));
     if statement.params.len() == statement.params_wanted {
         statement.make_template();
     }
 }
 
 /// Encodes an execution: 0 as a prepared statement's, 1 as text; 2: it can't be executed.
-extern "C" fn execute(turnstile: *mut Turnstile, place: u32) -> i32 {
-    let Some((user, out)) = (unsafe { user_and_out(turnstile) }) else { return 2 };
+extern "C" fn execute(turnstile: &mut Turnstile, place: u32) -> i32 {
+    let Some((user, out)) = turnstile.user_and_out() else { return 2 };
     user.executes(place as usize);
     let generation = user.generation;
     let Some(statement) = user.statements.get_mut(place as usize) else { return 2 };
@@ -223,16 +224,12 @@ extern "C" fn execute(turnstile: *mut Turnstile, place: u32) -> i32 {
         Form::Prepared { id, template, types_known } => {
             let mut writer = template.begin(out, *id, std::mem::replace(types_known, true));
             for (at, param) in statement.params.iter().enumerate() {
-                // The script's statement keeps its parameters alive.
-                let (kind, is_null) = unsafe { ((**param).kind, (**param).is_null) };
-                if is_null != 0 {
-                    writer.null(at);
-                } else if kind == PARAM_INTEGER {
-                    writer.int64(unsafe { (**param).integer });
-                } else if kind == PARAM_REAL {
-                    writer.double(unsafe { (**param).real });
-                } else {
-                    writer.text(unsafe { Param::bytes(*param) });
+                // SAFETY: the script's statement keeps its parameters alive, and the script does not run meanwhile.
+                match unsafe { Param::value(*param) } {
+                    ParamValue::Null => writer.null(at),
+                    ParamValue::Integer(integer) => writer.int64(integer),
+                    ParamValue::Real(real) => writer.double(real),
+                    ParamValue::Text(text) => writer.text(text),
                 }
             }
             writer.finish();
@@ -242,19 +239,20 @@ extern "C" fn execute(turnstile: *mut Turnstile, place: u32) -> i32 {
             let mut writer = template.begin(out);
             let mut digits = Vec::new();
             for param in &statement.params {
-                let (kind, is_null) = unsafe { ((**param).kind, (**param).is_null) };
                 digits.clear();
-                if is_null != 0 {
-                    writer.literal(b"NULL");
-                } else if kind == PARAM_INTEGER {
-                    // Writing to memory can't fail.
-                    let _ = write!(digits, "{}", unsafe { (**param).integer });
-                    writer.literal(&digits);
-                } else if kind == PARAM_REAL {
-                    let _ = write!(digits, "{:?}", unsafe { (**param).real });
-                    writer.literal(&digits);
-                } else {
-                    writer.text(unsafe { Param::bytes(*param) });
+                // SAFETY: as above.
+                match unsafe { Param::value(*param) } {
+                    ParamValue::Null => writer.literal(b"NULL"),
+                    ParamValue::Integer(integer) => {
+                        // Writing to memory can't fail.
+                        let _ = write!(digits, "{integer}");
+                        writer.literal(&digits);
+                    }
+                    ParamValue::Real(real) => {
+                        let _ = write!(digits, "{real:?}");
+                        writer.literal(&digits);
+                    }
+                    ParamValue::Text(text) => writer.text(text),
                 }
             }
             writer.finish();
@@ -264,8 +262,8 @@ extern "C" fn execute(turnstile: *mut Turnstile, place: u32) -> i32 {
 }
 
 /// Closes a statement; whether the server is to be told.
-extern "C" fn close(turnstile: *mut Turnstile, place: u32) -> i32 {
-    let Some((user, out)) = (unsafe { user_and_out(turnstile) }) else { return 0 };
+extern "C" fn close(turnstile: &mut Turnstile, place: u32) -> i32 {
+    let Some((user, out)) = turnstile.user_and_out() else { return 0 };
     let generation = user.generation;
     let Some(statement) = user.statements.get_mut(place as usize) else { return 0 };
     let was_open = std::mem::replace(&mut statement.is_open, false);
@@ -280,100 +278,122 @@ extern "C" fn close(turnstile: *mut Turnstile, place: u32) -> i32 {
     }
 }
 
-extern "C" fn random_text(turnstile: *mut Turnstile, format: *const c_char, length: usize) {
-    let Some(user) = (unsafe { user(turnstile) }) else { return };
+/// # Safety
+/// `format` points to `length` bytes.
+unsafe extern "C" fn random_text(turnstile: &mut Turnstile, format: *const c_char, length: usize) {
+    let Some(user) = turnstile.user() else { return };
     let scratch = &mut user.scratch;
     scratch.clear();
+    // SAFETY: the caller's promise.
     random::write_text(unsafe { bytes(format, length) }, &mut user.rng, |byte| scratch.push(byte));
     user.leave_scratch();
 }
 
-extern "C" fn random_text_into(
-    turnstile: *mut Turnstile,
+/// # Safety
+/// `param` is one that `bind_create` made, and `format` points to `length` bytes.
+unsafe extern "C" fn random_text_into(
+    turnstile: &mut Turnstile,
     param: *mut Param,
     format: *const c_char,
     length: usize,
 ) {
-    let Some(user) = (unsafe { user(turnstile) }) else { return };
+    let Some(user) = turnstile.user() else { return };
+    // SAFETY: the parameter is alive while the script's call runs, and so in all blocks below.
     let room = unsafe { (*param).length_max } as usize;
     let length = length.min(room);
+    // SAFETY: as above; no reference is made, so the pointer reaches what follows the head.
     let text: *mut u8 = unsafe { (&raw mut (*param).text).cast() };
     let mut at = 0;
+    // SAFETY: `format` has at least the shortened length.
     random::write_text(unsafe { bytes(format, length) }, &mut user.rng, |byte| {
-        // One byte is written for each of the format, which was cut to what fits.
+        // SAFETY: one byte is written for each of the format, which was cut to what fits.
         unsafe { text.add(at).write(byte) };
         at += 1;
     });
+    // SAFETY: as above.
     unsafe { (*param).length = at as u32 };
 }
 
-extern "C" fn draw(turnstile: *mut Turnstile, number: i32, a: i64, b: i64) -> f64 {
-    let Some(user) = (unsafe { user(turnstile) }) else { return a as f64 };
+extern "C" fn draw(turnstile: &mut Turnstile, number: i32, a: i64, b: i64) -> f64 {
+    let Some(user) = turnstile.user() else { return a as f64 };
     user.samplers.borrow_mut().draw(number, a, b, &mut user.rng) as f64
 }
 
-extern "C" fn uniform(turnstile: *mut Turnstile, a: i64, b: i64) -> f64 {
-    unsafe { user(turnstile) }.map_or(a as f64, |user| random::uniform(a, b, &mut user.rng) as f64)
+extern "C" fn uniform(turnstile: &mut Turnstile, a: i64, b: i64) -> f64 {
+    turnstile.user().map_or(a as f64, |user| random::uniform(a, b, &mut user.rng) as f64)
 }
 
-extern "C" fn unique(turnstile: *mut Turnstile) -> f64 {
-    unsafe { user(turnstile) }.map_or(0.0, |user| f64::from(user.facts.next_unique()))
+extern "C" fn unique(turnstile: &mut Turnstile) -> f64 {
+    turnstile.user().map_or(0.0, |user| f64::from(user.facts.next_unique()))
 }
 
-extern "C" fn uniform_double(turnstile: *mut Turnstile) -> f64 {
-    unsafe { user(turnstile) }.map_or(0.0, |user| user.rng.unit_f64())
+extern "C" fn uniform_double(turnstile: &mut Turnstile) -> f64 {
+    turnstile.user().map_or(0.0, |user| user.rng.unit_f64())
 }
 
-extern "C" fn uniform_uint64(turnstile: *mut Turnstile) -> u64 {
-    unsafe { user(turnstile) }.map_or(0, |user| user.rng.next_u64())
+extern "C" fn uniform_uint64(turnstile: &mut Turnstile) -> u64 {
+    turnstile.user().map_or(0, |user| user.rng.next_u64())
 }
 
-extern "C" fn count(turnstile: *mut Turnstile, counter: i32) {
-    let Some(user) = (unsafe { user(turnstile) }) else { return };
+extern "C" fn count(turnstile: &mut Turnstile, counter: i32) {
+    let Some(user) = turnstile.user() else { return };
     if let Ok(counter) = usize::try_from(counter) {
         user.facts.count(user.number, counter);
     }
 }
 
 /// Starts a shell command; its status is left once it has ended.
-extern "C" fn start_errand(turnstile: *mut Turnstile, text: *const c_char, length: usize) {
-    let Some(user) = (unsafe { user(turnstile) }) else { return };
+///
+/// # Safety
+/// `text` points to `length` bytes.
+unsafe extern "C" fn start_errand(turnstile: &mut Turnstile, text: *const c_char, length: usize) {
+    let Some(user) = turnstile.user() else { return };
+    // SAFETY: the caller's promise.
     let command = String::from_utf8_lossy(unsafe { bytes(text, length) }).into_owned();
     user.errand = Some(Errand::start(&command));
 }
 
-extern "C" fn errand_status(turnstile: *mut Turnstile) -> i32 {
-    unsafe { user(turnstile) }.map_or(-1, |user| user.errand_status)
+extern "C" fn errand_status(turnstile: &mut Turnstile) -> i32 {
+    turnstile.user().map_or(-1, |user| user.errand_status)
 }
 
 /// Prints a line of the log; `priority` as `--verbosity` counts.
-extern "C" fn log_line(_turnstile: *mut Turnstile, text: *const c_char, length: usize, priority: i32) -> i32 {
+///
+/// # Safety
+/// `text` points to `length` bytes.
+unsafe extern "C" fn log_line(
+    _turnstile: &mut Turnstile,
+    text: *const c_char,
+    length: usize,
+    priority: i32,
+) -> i32 {
     let priority = match priority {
         0 => Priority::Fatal,
         1 => Priority::Alert,
         2 => Priority::Warning,
         _ => Priority::Notice,
     };
+    // SAFETY: the caller's promise.
     log(priority, &String::from_utf8_lossy(unsafe { bytes(text, length) }));
     0
 }
 
 /// Notes that the script has asked for the database driver.
-extern "C" fn use_sql(_turnstile: *mut Turnstile) -> i32 {
+extern "C" fn use_sql(_turnstile: &mut Turnstile) -> i32 {
     USES_SQL.store(true, Relaxed);
     0
 }
 
 /// Something failed at the end of a user, whose events count all the same.
-extern "C" fn fail_late(turnstile: *mut Turnstile) -> i32 {
-    if let Some(user) = unsafe { user(turnstile) } {
+extern "C" fn fail_late(turnstile: &mut Turnstile) -> i32 {
+    if let Some(user) = turnstile.user() {
         user.facts.has_failed_late.store(true, Relaxed);
     }
     0
 }
 
 /// Counts the primes from 3 to below `limit` by dividing by everything up to the root: the work of the test `cpu`.
-extern "C" fn count_primes(_turnstile: *mut Turnstile, limit: u32) -> i32 {
+extern "C" fn count_primes(_turnstile: &mut Turnstile, limit: u32) -> i32 {
     let mut primes = 0;
     for candidate in 3..u64::from(limit) {
         let root = (candidate as f64).sqrt();

@@ -1,6 +1,7 @@
 //! A user of a run: its coroutine, asked by the engine what comes next.
 
 use std::os::raw::c_int;
+use std::ptr::NonNull;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -72,7 +73,8 @@ enum Stands {
 pub(crate) struct ScriptDriver {
     state: Rc<State>,
     watch: Rc<Watch>,
-    user: Box<User>,
+    /// One of the state's; no other driver reaches it.
+    user: NonNull<User>,
     number: u32,
     /// Keeps the coroutine alive.
     _thread: Thread,
@@ -112,8 +114,8 @@ impl ScriptDriver {
         body: Body,
     ) -> Result<ScriptDriver, String> {
         let rng = Rng::for_transaction(state.facts.seed, u64::from(number), u64::MAX);
-        let mut user = Box::new(User::new(state.facts.clone(), state.samplers.clone(), rng, number));
-        let thread = state.coroutine(&raw mut *user, number, body)?;
+        let user = User::new(state.facts.clone(), state.samplers.clone(), rng, number);
+        let (user, thread) = state.add_user(user, number, body)?;
         let coroutine = thread.to_pointer().cast_mut().cast();
         Ok(ScriptDriver {
             state,
@@ -132,22 +134,29 @@ impl ScriptDriver {
         })
     }
 
+    fn user(&mut self) -> &mut User {
+        // SAFETY: it lives as long as the state, which this driver holds. Scripts reach it only within `resume`, which
+        // holds no reference to it meanwhile.
+        unsafe { self.user.as_mut() }
+    }
+
     /// Runs the coroutine until it wants something: that, and the number that came with it.
     fn resume(&mut self, out: *mut Vec<u8>, told: Told) -> (Want, f64) {
-        let user: *mut User = &raw mut *self.user;
-        self.user.out = out;
-        self.state.turn_to(user);
-        self.watch.begin_turn(self.coroutine);
+        self.user().out = out;
+        // SAFETY: nothing below refers to the user before the turn has ended.
+        unsafe { self.state.begin_turn(self.user) };
+        self.watch.begin_turn();
         let mut results: c_int = 0;
-        // The coroutine is the state's own, alive, and not running; what it calls reaches `user` alone.
+        // SAFETY: the coroutine is the state's own, kept alive by `_thread`, and not running. Between two turns its stack
+        // has room for a number. Errors end in the status.
         let status = unsafe {
             ffi::lua_pushnumber(self.coroutine, f64::from(told as i32));
             ffi::lua_resume(self.coroutine, std::ptr::null_mut(), 1, &raw mut results)
         };
         let was_struck = self.watch.was_struck();
         self.watch.end_turn();
-        self.state.turn_to(std::ptr::null_mut());
-        self.user.out = std::ptr::null_mut();
+        self.state.end_turn();
+        self.user().out = std::ptr::null_mut();
         if status != ffi::LUA_OK && status != ffi::LUA_YIELD {
             let message = if was_struck {
                 format!("{}, and it caught the error that was to end it", TOO_LONG.to_string_lossy())
@@ -158,7 +167,8 @@ impl ScriptDriver {
             self.state.facts.fail(ScriptFailure { function: "thread_run".to_string(), message, trace });
             return (Want::Failed, 0.0);
         }
-        // What was given lies on the coroutine's stack.
+        // SAFETY: the coroutine yielded or returned, and what it gave is on top of its stack. None of these calls raises
+        // an error.
         let (want, number) = unsafe {
             let first = ffi::lua_gettop(self.coroutine) - results + 1;
             let want = if results > 0 { ffi::lua_tonumber(self.coroutine, first) } else { 0.0 };
@@ -190,6 +200,7 @@ impl ScriptDriver {
 
     /// Where a coroutine stands that Lua has ended: its frames are still there.
     fn traceback(&self) -> String {
+        // SAFETY: the coroutine is alive and not running. The text is on its stack, and so stays until it is copied.
         unsafe {
             ffi::luaL_traceback(self.coroutine, self.coroutine, std::ptr::null(), 0);
             let text = ffi::lua_tostring(self.coroutine, -1);
@@ -202,22 +213,22 @@ impl ScriptDriver {
 
     /// What the coroutine is to be told of what became of what it asked for.
     fn take_reply(&mut self, reply: &Reply<'_>) -> Told {
-        let view: &mut View = &mut self.user.view;
+        let view: &mut View = &mut self.user().view;
         view.status = STATUS_NONE;
         view.errno = 0;
         match reply {
             Reply::Nothing => {}
             Reply::Fine(fine) => {
-                self.user.show_results(fine.captured);
-                if self.user.view.has_rows != 0 {
+                self.user().show_results(fine.captured);
+                if self.user().view.has_rows != 0 {
                     return Told::WithRows;
                 }
             }
             Reply::Prepared { statement_id, params, columns } => {
                 view.statement_id = *statement_id;
                 view.params = u32::from(*params);
-                self.user.prepared_columns.clear();
-                self.user.prepared_columns.extend_from_slice(columns);
+                self.user().prepared_columns.clear();
+                self.user().prepared_columns.extend_from_slice(columns);
             }
             Reply::Error { code, message, .. } => {
                 self.take_error(*code, message, false);
@@ -230,8 +241,8 @@ impl ScriptDriver {
             }
             Reply::Connected { .. } => {
                 self.is_connected = true;
-                self.user.generation += 1;
-                self.user.forget_results();
+                self.user().generation += 1;
+                self.user().forget_results();
             }
         }
         Told::GoOn
@@ -239,14 +250,14 @@ impl ScriptDriver {
 
     fn take_error(&mut self, code: ErrorCode, message: &str, is_lost: bool) {
         let is_ignored = self.state.facts.ignore_errors.contains(code.errno);
-        self.user.forget_results();
-        let view = &mut self.user.view;
+        self.user().forget_results();
+        let view = &mut self.user().view;
         view.status = if is_ignored { STATUS_IGNORABLE } else { STATUS_FATAL };
         view.errno = i32::from(code.errno);
         view.is_lost = u32::from(is_lost);
-        self.user.sqlstate = code.sqlstate;
-        self.user.message.clear();
-        self.user.message.extend_from_slice(message.as_bytes());
+        self.user().sqlstate = code.sqlstate;
+        self.user().message.clear();
+        self.user().message.extend_from_slice(message.as_bytes());
         self.last_error = Some(code);
     }
 
@@ -254,7 +265,7 @@ impl ScriptDriver {
     /// told of the loss.
     fn lost_in_rollback(&mut self, code: ErrorCode, lost: ErrorCode, message: &str) -> Next {
         self.take_error(lost, message, true);
-        if self.user.view.status == STATUS_FATAL {
+        if self.user().view.status == STATUS_FATAL {
             return self.fail_without_connection(lost, message);
         }
         self.stands = Stands::Reconnecting(code);
@@ -322,10 +333,10 @@ impl ScriptDriver {
 
     /// Looks whether the shell command has ended.
     fn await_errand(&mut self, since_ns: i64, now_ns: i64) -> Option<Next> {
-        let ended = self.user.errand.as_ref().and_then(Errand::status);
+        let ended = self.user().errand.as_ref().and_then(Errand::status);
         if let Some(status) = ended.or(was_interrupted().then_some(-1)) {
-            self.user.errand_status = status;
-            self.user.errand = None;
+            self.user().errand_status = status;
+            self.user().errand = None;
             self.awaits = Awaits::Nothing;
             return None;
         }
@@ -350,12 +361,12 @@ impl ScriptDriver {
                     return Next::Send(Command { kind, expects: Expects::Prepared, captures: true });
                 }
                 Want::Nothing => {
-                    self.user.keep_results();
+                    self.user().keep_results();
                     let kind = Kind::ByAnswer(0);
                     return Next::Send(Command { kind, expects: Expects::Nothing, captures: false });
                 }
                 Want::Pause => {
-                    self.user.keep_results();
+                    self.user().keep_results();
                     return Next::Pause(Duration::from_nanos((number.max(0.0) * 1e3) as u64));
                 }
                 Want::Again => {
@@ -385,13 +396,15 @@ impl ScriptDriver {
                     return Next::Reconnect;
                 }
                 Want::Errand => {
-                    self.user.keep_results();
+                    self.user().keep_results();
                     match self.await_errand(now_ns, now_ns) {
                         Some(pause) => return pause,
                         None => told = Told::GoOn,
                     }
                 }
                 Want::Ready => {
+                    // `thread_init` may leave results for the first event.
+                    self.user().keep_results();
                     self.state.facts.ready.fetch_add(1, Relaxed);
                     if !self.by_arrival {
                         self.stands = Stands::Ready;
@@ -426,7 +439,7 @@ impl Driver for ScriptDriver {
         // What an event draws depends on the seed and its place alone, not on what was drawn before.
         let user = if by_arrival { u64::MAX } else { u64::from(self.number) };
         if self.state.facts.job == Job::Events {
-            self.user.rng = Rng::for_transaction(self.state.facts.seed, user, number);
+            self.user().rng = Rng::for_transaction(self.state.facts.seed, user, number);
         }
     }
 
@@ -467,7 +480,7 @@ impl Driver for ScriptDriver {
                 if let Reply::Lost { code: lost, message } = turn.reply {
                     return self.fail_without_connection(lost, message);
                 }
-                self.user.generation += 1;
+                self.user().generation += 1;
                 self.stands = Stands::ToBeginAgain;
                 return Next::Again(code);
             }
@@ -479,7 +492,7 @@ impl Driver for ScriptDriver {
         let next = self.go_on(turn.out, told, turn.now_ns);
         if !matches!(next, Next::Pause(_) | Next::Send(Command { expects: Expects::Nothing, .. })) {
             // What was captured is the engine's again.
-            self.user.captured = std::ptr::null();
+            self.user().captured = std::ptr::null();
         }
         next
     }
@@ -494,7 +507,7 @@ impl Drop for ScriptDriver {
     /// is not there any more.
     fn drop(&mut self) {
         if self.stands == Stands::BeforeEvent && self.state.facts.failure().is_none() {
-            self.user.forget_results();
+            self.user().forget_results();
             let mut out = Vec::new();
             // What it wants can't be had; a script that asks once is not asked again.
             let _ = self.resume(&raw mut out, Told::IsOver);

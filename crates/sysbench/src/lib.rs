@@ -1,11 +1,12 @@
 //! sysbench, served: its command line, its Lua interface and its reports, on the load engine.
 //!
 //! [`main`] takes sysbench's arguments and gives an exit status. Scripts run unmodified: each user is a coroutine that
-//! yields for every query, many of them on one event loop, with one Lua state a loop; the script's code is compiled once
-//! a loop and run under an environment a user. What a script may call is in `lua/runtime.lua` and `lua/sql.lua`; what they
+//! yields for every query. Users share an event loop, or each has a thread. Each loop or thread has one Lua state, in which the script's
+//! code is compiled once, and runs in an environment per user. What a script may call is in `lua/runtime.lua` and `lua/sql.lua`; what they
 //! call in turn is in `bridge.rs`.
 //!
-//! Nothing of sysbench's own is in here. Its bundled scripts are found where distributions put them.
+//! None of sysbench's code is in here. Its bundled scripts are found where distributions put them; the test `cpu` is
+//! a script of this crate (`cpu_test.rs`).
 //!
 //! ```no_run
 //! # fn surroundings() -> Box<dyn whyso_sysbench::Surroundings> { unimplemented!() }

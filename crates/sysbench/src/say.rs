@@ -125,6 +125,6 @@ pub(crate) fn flush_lines() {
     unsafe extern "C" {
         static mut stdout: *mut libc::FILE;
     }
-    // Nothing was written yet.
+    // SAFETY: C has opened the stream before `main`, and this is called before anything is written or another thread uses it.
     unsafe { libc::setvbuf(stdout, std::ptr::null_mut(), libc::_IOLBF, 0) };
 }

@@ -89,7 +89,7 @@ impl GlobalState {
         let make = || -> mlua::Result<Table> { state.runtime().get::<Function>("global_state")?.call(()) };
         let env = make().map_err(|error| message_of(&error))?;
         let watchdog = Watchdog::new(state.facts.turn_max, || Stage::Prepares)?;
-        let caller = ScriptDriver::new(state.clone(), watchdog.watch(1), u32::MAX, Body::Caller)?;
+        let caller = ScriptDriver::new(state.clone(), watchdog.watch(&state, 1), u32::MAX, Body::Caller)?;
         let connection = Alone::new(&spec);
         let mut script = GlobalState { state, env, connection, caller, _watchdog: watchdog };
         let load = script.state.runtime().get("load_global_state");

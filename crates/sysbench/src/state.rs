@@ -1,6 +1,7 @@
 //! One Lua state for each loop, with the script's code compiled once for all its users.
 
 use std::cell::RefCell;
+use std::ptr::NonNull;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -74,9 +75,24 @@ pub(crate) struct State {
     pub(crate) lua: Lua,
     pub(crate) facts: Arc<Facts>,
     /// At an address that scripts' functions know.
-    turnstile: Box<RefCell<Turnstile>>,
+    turnstile: Rc<RefCell<Turnstile>>,
     pub(crate) samplers: Rc<RefCell<Samplers>>,
     runtime: Table,
+    /// Scripts hold their addresses. So this stands after `lua`: fields are dropped in order.
+    users: Users,
+}
+
+/// The users of a state.
+#[derive(Default)]
+struct Users(RefCell<Vec<NonNull<User>>>);
+
+impl Drop for Users {
+    fn drop(&mut self) {
+        for user in self.0.get_mut().drain(..) {
+            // SAFETY: it came from a box, is in the list once, and drivers, which hold the state, are gone.
+            drop(unsafe { Box::from_raw(user.as_ptr()) });
+        }
+    }
 }
 
 impl State {
@@ -89,9 +105,10 @@ impl State {
     }
 
     fn build(facts: Arc<Facts>) -> mlua::Result<State> {
-        // Scripts use `ffi` and `debug`, which mlua counts as unsafe: a script may do what a program may.
+        // SAFETY: scripts use `ffi` and `debug`, so they can do what any C program can. Whoever runs a script trusts it
+        // as far; sysbench demands no less.
         let lua = unsafe { Lua::unsafe_new() };
-        let turnstile = Box::new(RefCell::new(Turnstile { user: std::ptr::null_mut() }));
+        let turnstile = Rc::new(RefCell::new(Turnstile::new()));
         let ffi: Table = lua.globals().get::<Function>("require")?.call("ffi")?;
         ffi.get::<Function>("cdef")?.call::<()>(DECLARATIONS)?;
         let cast: Function = ffi.get("cast")?;
@@ -111,19 +128,38 @@ impl State {
         let told = facts_table(&lua, &facts)?;
         let runtime: Table = lua.load(RUNTIME).set_name("=whyso").call((native, wants, sql, told))?;
         let samplers = Rc::new(RefCell::new(Samplers::new(facts.random)));
-        Ok(State { lua, facts, turnstile, samplers, runtime })
+        Ok(State { lua, facts, turnstile, samplers, runtime, users: Users::default() })
     }
 
-    /// Says whose turn it is; null at its end.
-    pub(crate) fn turn_to(&self, user: *mut User) {
-        self.turnstile.borrow_mut().user = user;
+    /// Begins the turn of one of this state's users.
+    ///
+    /// # Safety
+    /// Until the turn ends, the caller holds no reference to the user.
+    pub(crate) unsafe fn begin_turn(&self, user: NonNull<User>) {
+        // SAFETY: it lives as long as this state, and the caller holds no reference to it.
+        unsafe { self.turnstile.borrow_mut().begin_turn(user) };
     }
 
-    /// The coroutine of a user. `user` must outlive it.
+    pub(crate) fn end_turn(&self) {
+        self.turnstile.borrow_mut().end_turn();
+    }
+
+    /// Adds a user, which lives as long as this state, and its coroutine.
     ///
     /// # Errors
     /// Lua's: no memory.
-    pub(crate) fn coroutine(&self, user: *mut User, number: u32, body: Body) -> Result<Thread, String> {
+    pub(crate) fn add_user(
+        &self,
+        user: User,
+        number: u32,
+        body: Body,
+    ) -> Result<(NonNull<User>, Thread), String> {
+        let user = NonNull::from(Box::leak(Box::new(user)));
+        self.users.0.borrow_mut().push(user);
+        self.coroutine(user, number, body).map(|thread| (user, thread))
+    }
+
+    fn coroutine(&self, user: NonNull<User>, number: u32, body: Body) -> Result<Thread, String> {
         let body = match body {
             Body::Worker => "worker",
             Body::Command => "command",
@@ -131,7 +167,7 @@ impl State {
         };
         let make = || -> mlua::Result<Thread> {
             let start: Function = self.runtime.get("start")?;
-            start.call((body, LightUserData(user.cast()), number))
+            start.call((body, LightUserData(user.as_ptr().cast()), number))
         };
         make().map_err(|error| format!("user {number}'s coroutine can't be made: {error}"))
     }

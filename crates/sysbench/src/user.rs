@@ -1,6 +1,7 @@
 //! What one user's coroutine and its driver share: seen by scripts through C declarations (`lua/declarations.h`), so the
 //! layouts of both must stay the same.
 
+use std::ptr::NonNull;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -52,7 +53,43 @@ pub(crate) struct View {
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Turnstile {
-    pub(crate) user: *mut User,
+    user: *mut User,
+}
+
+impl Turnstile {
+    /// A turnstile at which it is nobody's turn.
+    pub(crate) const fn new() -> Turnstile {
+        Turnstile { user: std::ptr::null_mut() }
+    }
+
+    /// Begins a user's turn.
+    ///
+    /// # Safety
+    /// Until the turn ends, the user lives and is reached only by this turnstile and by the script whose turn it is.
+    pub(crate) unsafe fn begin_turn(&mut self, user: NonNull<User>) {
+        self.user = user.as_ptr();
+    }
+
+    pub(crate) fn end_turn(&mut self) {
+        self.user = std::ptr::null_mut();
+    }
+
+    /// The user whose turn it is.
+    pub(crate) fn user(&mut self) -> Option<&mut User> {
+        // SAFETY: it is null, or the caller of `begin_turn` promised that it lives and that nothing else refers to it.
+        // The script waits meanwhile, and the borrow of the turnstile allows no second reference.
+        unsafe { self.user.as_mut() }
+    }
+
+    /// The user whose turn it is, and the buffer for its next command. Commands that close statements may already be
+    /// in it.
+    pub(crate) fn user_and_out(&mut self) -> Option<(&mut User, &mut Vec<u8>)> {
+        let user = self.user()?;
+        // SAFETY: it is null, or the buffer of this turn, which whoever runs the script has borrowed for the turn. It is
+        // no part of the user, and the borrow of the turnstile allows no second reference.
+        let out = unsafe { user.out.as_mut() }?;
+        Some((user, out))
+    }
 }
 
 /// `struct whyso_param`: `text` goes on for `length_max` bytes.
@@ -68,18 +105,36 @@ pub(crate) struct Param {
     pub(crate) text: [u8; 0],
 }
 
-pub(crate) const PARAM_INTEGER: i32 = 1;
-pub(crate) const PARAM_REAL: i32 = 2;
+const PARAM_INTEGER: i32 = 1;
+const PARAM_REAL: i32 = 2;
+
+/// What a parameter is set to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum ParamValue<'a> {
+    Null,
+    Integer(i64),
+    Real(f64),
+    Text(&'a [u8]),
+}
 
 impl Param {
-    /// The bytes of a text parameter.
+    /// What a parameter is set to.
     ///
     /// # Safety
-    /// `param` was made by the script side with room for `length_max` bytes, and lives.
-    pub(crate) unsafe fn bytes<'a>(param: *const Param) -> &'a [u8] {
+    /// `param` was made by `bind_create`, so with room for `length_max` bytes. It lives, and stays as it is for `'a`.
+    pub(crate) unsafe fn value<'a>(param: NonNull<Param>) -> ParamValue<'a> {
+        let param = param.as_ptr();
+        // SAFETY: the caller's promise. No reference to the head is made, so the pointer reaches the text after it.
         unsafe {
-            let length = (*param).length.min((*param).length_max) as usize;
-            std::slice::from_raw_parts((&raw const (*param).text).cast(), length)
+            match (*param).kind {
+                _ if (*param).is_null != 0 => ParamValue::Null,
+                PARAM_INTEGER => ParamValue::Integer((*param).integer),
+                PARAM_REAL => ParamValue::Real((*param).real),
+                _ => {
+                    let length = (*param).length.min((*param).length_max) as usize;
+                    ParamValue::Text(std::slice::from_raw_parts((&raw const (*param).text).cast(), length))
+                }
+            }
         }
     }
 }
@@ -94,7 +149,7 @@ pub(crate) struct Statement {
     /// Of its rows, as the server told them last: it need not tell them again at every execution.
     pub(crate) columns: Rc<[ColumnType]>,
     /// In order; kept alive by the script's statement.
-    pub(crate) params: Vec<*const Param>,
+    pub(crate) params: Vec<NonNull<Param>>,
     pub(crate) is_open: bool,
 }
 
@@ -115,9 +170,10 @@ impl Statement {
         let types: Vec<ParamType> = self
             .params
             .iter()
-            .map(|param| match unsafe { param.as_ref() }.map(|param| param.kind) {
-                Some(PARAM_INTEGER) => ParamType::Int64,
-                Some(PARAM_REAL) => ParamType::Double,
+            // SAFETY: the script's statement keeps its parameters alive, and `bind_create` has set the kind.
+            .map(|param| match unsafe { param.as_ref() }.kind {
+                PARAM_INTEGER => ParamType::Int64,
+                PARAM_REAL => ParamType::Double,
                 _ => ParamType::Text,
             })
             .collect();
@@ -136,9 +192,10 @@ pub(crate) struct User {
     pub(crate) facts: Arc<Facts>,
     pub(crate) samplers: Rc<std::cell::RefCell<Samplers>>,
     pub(crate) rng: Rng,
-    /// Where commands are encoded to; null outside a turn.
+    /// Where commands are encoded to: a buffer that whoever runs the script has borrowed for the turn; null outside one.
     pub(crate) out: *mut Vec<u8>,
-    /// The last command's results; null where there are none.
+    /// The last command's results: the engine's, valid until the turn ends, or our own copy in `kept`; null where there
+    /// are none.
     pub(crate) captured: *const Captured,
     /// Results that had to be kept beyond the turn in which they came.
     kept: Box<Captured>,
@@ -228,7 +285,7 @@ impl User {
 
     /// Takes a copy of results that a script may still read after the turn.
     pub(crate) fn keep_results(&mut self) {
-        // Valid until the turn ends, or our own copy.
+        // SAFETY: valid, as the field's comment says.
         let Some(captured) = (unsafe { self.captured.as_ref() }) else { return };
         let has_unread_rows = self.view.has_rows != 0 && self.row_place < self.view.result.nrows as usize;
         let has_more = self.result_place + 1 < captured.len();
@@ -245,7 +302,7 @@ impl User {
 
     fn show_result(&mut self) {
         self.row_place = 0;
-        // Valid until the turn ends, or our own copy.
+        // SAFETY: valid, as the field's comment says.
         let captured = unsafe { self.captured.as_ref() };
         let set = match captured.and_then(|captured| captured.get(self.result_place)) {
             Some(CapturedResult::Rows(set)) => set,
@@ -268,6 +325,7 @@ impl User {
     }
 
     pub(crate) fn more_results(&self) -> bool {
+        // SAFETY: valid, as the field's comment says.
         let captured = unsafe { self.captured.as_ref() };
         captured.is_some_and(|captured| self.result_place + 1 < captured.len())
     }
@@ -286,7 +344,7 @@ impl User {
 
     /// Goes on to the next row: its number of columns.
     pub(crate) fn next_row(&mut self) -> Option<usize> {
-        // Valid until the turn ends, or our own copy.
+        // SAFETY: valid, as the field's comment says.
         let captured = unsafe { self.captured.as_ref() }?;
         let CapturedResult::Rows(set) = captured.get(self.result_place)? else { return None };
         let row = set.row(self.row_place)?;
@@ -314,7 +372,8 @@ impl User {
             .collect();
         let base = self.scratch.as_ptr();
         self.fields.extend(fields.into_iter().map(|field| {
-            // Within the scratch buffer, which stays as it is until the next row.
+            // SAFETY: within the scratch buffer, to which nothing is added any more. It stays as it is until the script has
+            // read the row's fields, which it does at once.
             field.map(|(begin, length)| (unsafe { base.add(begin) }, length as u32))
         }));
         Some(self.fields.len())

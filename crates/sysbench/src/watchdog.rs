@@ -11,16 +11,18 @@
 //! `.cargo/config.toml` asks for.
 
 use std::cell::Cell;
+use std::ptr::NonNull;
 use std::rc::Rc;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicPtr, AtomicU32, AtomicU64};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use mlua::ffi::{self, lua_Debug, lua_State};
 use whyso_clock::monotonic_ns;
 
 use crate::say::note;
+use crate::state::State;
 
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// What a script gets to end after it was struck.
@@ -103,19 +105,39 @@ fn judge(turn: Turn, end: End, turn_max_ns: i64, now_ns: i64) -> Verdict {
 struct Seen {
     /// Turns that have begun or ended: odd within one.
     edges: AtomicU64,
-    coroutine: AtomicPtr<lua_State>,
+    /// `None` once the loop's Lua state may be closed.
+    lua: Mutex<Option<OpenState>>,
     /// How often the turn was struck.
     strikes: AtomicU32,
     /// Users that have not left.
     users: AtomicU32,
-    is_gone: AtomicBool,
 }
+
+/// The main coroutine of a Lua state that is not closed.
+#[derive(Debug)]
+struct OpenState(NonNull<lua_State>);
+
+// SAFETY: the pointer is used only to set a hook, which LuaJIT allows from elsewhere while the state runs.
+unsafe impl Send for OpenState {}
 
 impl Seen {
     #[inline]
     fn pass_edge(&self) {
         // The loop's thread alone writes to it.
         self.edges.store(self.edges.load(Relaxed) + 1, Release);
+    }
+
+    fn lua(&self) -> MutexGuard<'_, Option<OpenState>> {
+        self.lua.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sets the hook that raises an error in the script.
+    fn strike(&self) {
+        let lua = self.lua();
+        let Some(OpenState(lua)) = &*lua else { return };
+        // SAFETY: the state is open, and stays so while the lock is held. LuaJIT lets a hook be set at any time, to
+        // interrupt what runs: it stores single words that hold for all coroutines of the state.
+        unsafe { ffi::lua_sethook(lua.as_ptr(), Some(hook), ffi::LUA_MASKCOUNT, 1) };
     }
 }
 
@@ -131,9 +153,10 @@ struct Watched {
 }
 
 /// A loop's side of the watchdog.
-#[derive(Debug)]
 pub(crate) struct Watch {
     seen: Arc<Seen>,
+    /// Keeps the Lua state open for as long as it may be struck.
+    _state: Rc<State>,
 }
 
 thread_local! {
@@ -143,8 +166,7 @@ thread_local! {
 
 impl Watch {
     #[inline]
-    pub(crate) fn begin_turn(&self, coroutine: *mut lua_State) {
-        self.seen.coroutine.store(coroutine, Relaxed);
+    pub(crate) fn begin_turn(&self) {
         self.seen.pass_edge();
     }
 
@@ -170,7 +192,7 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        self.seen.is_gone.store(true, Release);
+        *self.seen.lua() = None;
         HERE.set(std::ptr::null());
     }
 }
@@ -207,10 +229,13 @@ impl Watchdog {
         Ok(Watchdog { loops, is_over })
     }
 
-    /// Watches the loop of this thread, which has so many users.
-    pub(crate) fn watch(&self, users: usize) -> Rc<Watch> {
+    /// Watches the loop of this thread: its Lua state, which runs nothing yet, and its number of users.
+    pub(crate) fn watch(&self, state: &Rc<State>, users: usize) -> Rc<Watch> {
         let users = AtomicU32::new(u32::try_from(users).unwrap_or(u32::MAX));
-        let seen = Arc::new(Seen { users, ..Seen::default() });
+        // Outside of a coroutine, the current one is the main one, which lives as long as the state.
+        let main = state.lua.current_thread().to_pointer();
+        let lua = Mutex::new(NonNull::new(main.cast_mut().cast()).map(OpenState));
+        let seen = Arc::new(Seen { users, lua, ..Seen::default() });
         HERE.set(Arc::as_ptr(&seen));
         self.loops.lock().unwrap_or_else(PoisonError::into_inner).push(Watched {
             seen: seen.clone(),
@@ -219,7 +244,7 @@ impl Watchdog {
             longest_ns: 0,
             was_warned_of: false,
         });
-        Rc::new(Watch { seen })
+        Rc::new(Watch { seen, _state: state.clone() })
     }
 }
 
@@ -231,7 +256,7 @@ impl Drop for Watchdog {
 
 /// A turn's time counts from the first look that found it, so that turns need read no clock.
 fn look(loops: &mut Vec<Watched>, turn_max_ns: i64, stage: Stage) {
-    loops.retain(|watched| !watched.seen.is_gone.load(Acquire));
+    loops.retain(|watched| !watched.seen.lua().is_some());
     let now_ns = monotonic_ns();
     let end = End { ends_ns: ENDS_NS.load(Relaxed), given_up_ns: GIVEN_UP_NS.load(Relaxed) };
     for watched in loops.iter_mut() {
@@ -263,9 +288,7 @@ fn look(loops: &mut Vec<Watched>, turn_max_ns: i64, stage: Stage) {
             }
             Verdict::Strike => {
                 seen.strikes.store(strikes + 1, Relaxed);
-                let coroutine = seen.coroutine.load(Acquire);
-                // LuaJIT lets another thread set a hook, to interrupt one that runs.
-                unsafe { ffi::lua_sethook(coroutine, Some(hook), ffi::LUA_MASKCOUNT, 1) };
+                seen.strike();
             }
         }
     }
@@ -273,8 +296,10 @@ fn look(loops: &mut Vec<Watched>, turn_max_ns: i64, stage: Stage) {
 
 /// Raises an error in a script whose turn takes too long.
 unsafe extern "C-unwind" fn hook(state: *mut lua_State, _activation: *mut lua_Debug) {
-    // The loop's watch lives as long as its state.
+    // SAFETY: it is null, or of a watch of this thread that was not dropped, which holds it.
     let strikes = unsafe { HERE.get().as_ref() }.map_or(0, |seen| seen.strikes.load(Relaxed));
+    // SAFETY: LuaJIT calls this with the coroutine that runs, whose stack has the room that every C function gets. Nothing in
+    // this frame needs to be dropped, so that the error may unwind through it.
     unsafe {
         // The first error has to be told, which takes instructions too.
         if strikes <= 1 {

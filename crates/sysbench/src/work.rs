@@ -39,7 +39,7 @@ impl Work for ScriptWork {
 
     fn drivers(&self, _loop_number: u32, users: &[u32]) -> Result<Vec<Box<dyn Driver>>, String> {
         let state = Rc::new(State::new(self.facts.clone())?);
-        let watch = self.watchdog.watch(users.len());
+        let watch = self.watchdog.watch(&state, users.len());
         let body = match self.facts.job {
             Job::Events => Body::Worker,
             Job::Command(_) => Body::Command,

@@ -6,6 +6,9 @@
 //! reply was the last. [`Tracer::read`] gives the sums up to now, those of what has not ended yet included, so that
 //! the difference of two readings accounts for all the time between them.
 //!
+//! [`Stacks`] copies stacks of threads on CPUs and of waits, [`SqlTrace`] follows the commands of clients by probes,
+//! [`ThreadLook`] reads every thread once, and a [`Sampler`] reads `/proc` where BPF is not allowed.
+//!
 //! Nothing here writes to the server, asks it anything, or attaches to `raw_syscalls`: the system call that a thread is in
 //! is read from its registers when it leaves its CPU.
 //!
@@ -48,25 +51,25 @@ mod system_calls;
 mod tracer;
 
 /// Generated from `bpf/stacks.bpf.c` by the build script.
-#[allow(unreachable_pub, clippy::all, clippy::pedantic, missing_docs)]
+#[allow(unreachable_pub, clippy::all, clippy::pedantic, clippy::undocumented_unsafe_blocks, missing_docs)]
 mod stacks_skeleton {
     include!(concat!(env!("OUT_DIR"), "/stacks.skel.rs"));
 }
 
 /// Generated from `bpf/now.bpf.c` by the build script.
-#[allow(unreachable_pub, clippy::all, clippy::pedantic, missing_docs)]
+#[allow(unreachable_pub, clippy::all, clippy::pedantic, clippy::undocumented_unsafe_blocks, missing_docs)]
 mod now_skeleton {
     include!(concat!(env!("OUT_DIR"), "/now.skel.rs"));
 }
 
 /// Generated from `bpf/sql.bpf.c` by the build script.
-#[allow(unreachable_pub, clippy::all, clippy::pedantic, missing_docs)]
+#[allow(unreachable_pub, clippy::all, clippy::pedantic, clippy::undocumented_unsafe_blocks, missing_docs)]
 mod sql_skeleton {
     include!(concat!(env!("OUT_DIR"), "/sql.skel.rs"));
 }
 
 /// Generated from `bpf/budget.bpf.c` by the build script.
-#[allow(unreachable_pub, clippy::all, clippy::pedantic, missing_docs)]
+#[allow(unreachable_pub, clippy::all, clippy::pedantic, clippy::undocumented_unsafe_blocks, missing_docs)]
 mod skeleton {
     include!(concat!(env!("OUT_DIR"), "/budget.skel.rs"));
 }

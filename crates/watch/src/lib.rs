@@ -33,8 +33,8 @@
 //! to keep to its budget; `variable` when a global variable changed; `restart`, `ddl` and `server_error` as the server's status tells;
 //! `replication` when a replica's thread started, stopped or met an error.
 //!
-//! This crate never writes to the server under test: it sends SHOW and SELECT, nothing else. It
-//! never infers from a version number what a server has, and computes no rates: counters are
+//! This crate never writes to the server under test: it sends SHOW and SELECT, and SET SESSION for bounds
+//! on its own connections. It never infers from a version number what a server has, and computes no rates: counters are
 //! recorded raw, as the source gives them.
 //!
 //! ```no_run

@@ -16,9 +16,9 @@ pub(crate) use crate::profile_args::{
     ClassesArgs, FunctionsArgs, ProfileArgs, RelativesArgs, SourceArgs, WakersArgs,
 };
 pub(crate) use crate::record_args::{Length, RecordArgs};
+pub(crate) use crate::recording_args::{RecordingArgs, RecordingOutputArgs};
 pub(crate) use crate::server::BuildsArgs;
-pub(crate) use crate::statements::{SqlTraceArgs, StatementsArgs};
-use crate::trace_args::TraceArgs;
+pub(crate) use crate::statements::StatementsArgs;
 
 #[derive(Parser, Debug)]
 #[command(
@@ -148,13 +148,8 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) pfs: PfsSetupArgs,
 
-    /// Folder that holds the recordings
-    #[arg(long, value_name = "DIR", default_value = "runs", help_heading = "Output")]
-    pub(crate) out: PathBuf,
-
-    /// Print one JSON object on standard output, and nothing else there
-    #[arg(long, help_heading = "Output")]
-    pub(crate) json: bool,
+    #[command(flatten, next_help_heading = "Output")]
+    pub(crate) output: RecordingOutputArgs,
 }
 
 #[derive(Args, Debug)]
@@ -231,15 +226,8 @@ pub(crate) struct LevelArgs {
     #[arg(long, num_args = 2, value_names = ["TIME", "ACTION"])]
     pub(crate) at: Vec<String>,
 
-    /// Time between two readings of each sampler, in milliseconds, from 100
-    #[arg(long, value_name = "MS", default_value_t = 1000)]
-    pub(crate) interval_ms: u64,
-
     #[command(flatten)]
-    pub(crate) trace: TraceArgs,
-
-    #[command(flatten)]
-    pub(crate) sql: SqlTraceArgs,
+    pub(crate) recording: RecordingArgs,
 
     /// Begin with an empty buffer pool and none of the data in the page cache
     #[arg(long)]

@@ -1,4 +1,7 @@
-//! The command line of whyso: parse, call, print. Whatever decides something lives in a library.
+//! The command line of whyso: it turns what was typed into a plan, calls a library, and prints what that returns.
+//!
+//! Here are defaults, options that exclude each other, and the layout of what is printed. Nothing here measures, or judges
+//! what was measured.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
@@ -27,6 +30,7 @@ mod profile_args;
 mod progress;
 mod record;
 mod record_args;
+mod recording_args;
 mod run;
 mod runs;
 mod serve;

@@ -2,7 +2,6 @@
 
 use std::io::Write;
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::{Result, bail};
 use whyso_control::doctor::Verdict;
@@ -21,15 +20,15 @@ pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
         length: args.length.map(|length| length.0),
         command: args.command.clone(),
         toggle: args.toggle,
-        interval: Duration::from_millis(args.interval_ms),
-        trace: args.trace.is_wanted(),
-        stacks: args.trace.stacks(),
-        sql: args.sql.wanted(),
+        interval: args.recording.interval(),
+        trace: args.recording.trace.is_wanted(),
+        stacks: args.recording.trace.stacks(),
+        sql: args.recording.sql.wanted(),
         bytes_max: args.disk_max.map(|size| size.0),
         add_ons: args.others.add_ons()?,
         relay: args.others.relay(),
         pfs: args.pfs.wanted()?,
-        out: args.out.clone(),
+        out: args.output.out.clone(),
         command_line: crate::given::command_line(),
     };
     if let (Some(wanted), Some(dsn), true) = (&plan.pfs, &args.dsn, args.pfs.dry_run) {
@@ -45,7 +44,7 @@ pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
 
     let Explained { recording, explanation, report, written } = explained(&outcome.path)?;
     let mut out = crate::out::stdout();
-    if args.json {
+    if args.output.json {
         print_json(&mut out, &outcome.path, &recording, &explanation)?;
     } else {
         writeln!(out)?;

@@ -1,13 +1,10 @@
 //! What was typed after `whyso record`. Syntax only.
 
-use std::path::PathBuf;
-
 use clap::Args;
 
 use crate::addon::OthersArgs;
 use crate::pfs_args::PfsSetupArgs;
-use crate::statements::SqlTraceArgs;
-use crate::trace_args::TraceArgs;
+use crate::recording_args::{RecordingArgs, RecordingOutputArgs};
 
 #[derive(Args, Debug)]
 pub(crate) struct RecordArgs {
@@ -28,15 +25,8 @@ pub(crate) struct RecordArgs {
     #[arg(long)]
     pub(crate) toggle: bool,
 
-    /// Time between two readings of each sampler, in milliseconds, from 100
-    #[arg(long, value_name = "MS", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(100..=60_000))]
-    pub(crate) interval_ms: u64,
-
     #[command(flatten)]
-    pub(crate) trace: TraceArgs,
-
-    #[command(flatten)]
-    pub(crate) sql: SqlTraceArgs,
+    pub(crate) recording: RecordingArgs,
 
     #[command(flatten)]
     pub(crate) others: OthersArgs,
@@ -48,13 +38,8 @@ pub(crate) struct RecordArgs {
     #[arg(long, value_name = "SIZE")]
     pub(crate) disk_max: Option<Size>,
 
-    /// Folder that holds the recordings
-    #[arg(long, value_name = "DIR", default_value = "runs")]
-    pub(crate) out: PathBuf,
-
-    /// Print one JSON object on standard output, and nothing else there
-    #[arg(long)]
-    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) output: RecordingOutputArgs,
 
     /// A command that loads the server, with all that it starts: its time is what is recorded
     #[arg(last = true, value_name = "COMMAND")]

@@ -3,7 +3,6 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use whyso_control::{Action, Error, Plan, ServerPlan};
@@ -45,7 +44,7 @@ pub(crate) fn run(args: RunArgs) -> Result<ExitCode> {
 
     let Explained { recording, explanation, report, written } = explained(&outcome.path)?;
     let mut out = crate::out::stdout();
-    if args.json {
+    if args.output.json {
         print_json(&mut out, &outcome.path, &recording, &explanation)?;
     } else {
         writeln!(out, "\n{}", whyso_report::terminal(recording.run(), &explanation))?;
@@ -144,10 +143,10 @@ fn plan(args: &RunArgs) -> Result<Plan> {
         measure: seconds("--seconds", args.levels.seconds)?,
         warmup_max: seconds("--warmup", args.levels.warmup)?,
         cold: args.levels.cold,
-        interval: Duration::from_millis(args.levels.interval_ms),
-        trace: args.levels.trace.is_wanted(),
-        stacks: args.levels.trace.stacks(),
-        sql: args.levels.sql.wanted(),
+        interval: args.levels.recording.interval(),
+        trace: args.levels.recording.trace.is_wanted(),
+        stacks: args.levels.recording.trace.stacks(),
+        sql: args.levels.recording.sql.wanted(),
         engine: args.drive.engine,
         loops: args.drive.loops,
         tuning: tuning(&args.drive)?,
@@ -164,7 +163,7 @@ fn plan(args: &RunArgs) -> Result<Plan> {
         allow_writes: args.server.allow_writes.clone(),
         add_ons: args.others.add_ons()?,
         relay: args.others.relay(),
-        out: args.out.clone(),
+        out: args.output.out.clone(),
         command: crate::given::command_line(),
     };
     plan.check()?;

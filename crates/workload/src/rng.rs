@@ -1,5 +1,7 @@
 //! Pseudo-random numbers that can be had for any transaction without drawing those before it.
 
+use whyso_random::{GOLDEN_GAMMA, SplitMix64, mix};
+
 /// A xoshiro256++ generator (Blackman and Vigna, "Scrambled linear pseudorandom number
 /// generators", 2021), seeded from a key and a position.
 ///
@@ -10,19 +12,13 @@ pub struct Rng {
     state: [u64; 4],
 }
 
-const GOLDEN_GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
-
 impl Rng {
     /// The generator for transaction `k` of user `user` under `seed`.
     #[inline]
     pub fn for_transaction(seed: u64, user: u64, k: u64) -> Rng {
         let user_key = mix(mix(seed.wrapping_add(GOLDEN_GAMMA)) ^ user.wrapping_mul(0xd1b5_4a32_d192_ed03));
-        let mut word = mix(user_key ^ k.wrapping_mul(GOLDEN_GAMMA));
-        let mut state = [0; 4];
-        for slot in &mut state {
-            word = word.wrapping_add(GOLDEN_GAMMA);
-            *slot = mix(word);
-        }
+        let mut seeds = SplitMix64::new(mix(user_key ^ k.wrapping_mul(GOLDEN_GAMMA)));
+        let state = std::array::from_fn(|_| seeds.next_u64());
         // xoshiro's one forbidden state is all zeros; SplitMix64 never gives four zeros in a row.
         Rng { state }
     }
@@ -57,14 +53,6 @@ impl Rng {
     }
 }
 
-/// SplitMix64's finaliser (Steele, Lea and Flood, 2014).
-#[inline]
-fn mix(mut word: u64) -> u64 {
-    word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    word ^ (word >> 31)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,6 +69,13 @@ mod tests {
             assert_ne!(*other, draw(1, 2, 3));
             assert!(!others[..i].contains(other));
         }
+    }
+
+    #[test]
+    fn a_seed_draws_the_same_numbers_in_every_version() {
+        let mut rng = Rng::for_transaction(1, 2, 3);
+        let drawn = [rng.next_u64(), rng.next_u64(), rng.next_u64()];
+        assert_eq!(drawn, [15_367_573_629_369_181_687, 2_141_791_452_605_139_207, 1_125_250_003_742_503_354]);
     }
 
     #[test]

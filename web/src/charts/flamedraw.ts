@@ -1,10 +1,10 @@
 /** Draws a flame graph on a canvas: frames with their labels, and nothing else. */
 
 import { label, type CallTree, type Layout } from '../lib/flame.ts';
+import { chartFont, sized } from './style.ts';
 
 export const ROW = 17;
 const GAP = 1;
-const FONT_PX = 11;
 /** Narrower frames carry no label. */
 const LABEL_MIN = 26;
 const PAD = 4;
@@ -33,16 +33,13 @@ export interface View {
 }
 
 export function draw(canvas: HTMLCanvasElement, drawing: Drawing, view: View): void {
-  const ratio = devicePixelRatio || 1;
-  const [wide, high] = [Math.round(view.width * ratio), Math.round(view.height * ratio)];
-  if (canvas.width !== wide) canvas.width = wide;
-  if (canvas.height !== high) canvas.height = high;
-  const context = canvas.getContext('2d');
-  if (!context) return;
+  const made = sized(canvas, view.width, view.height);
+  if (!made) return;
+  const { context, ratio } = made;
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.fillStyle = drawing.paper;
   context.fillRect(0, 0, view.width, view.height);
-  context.font = `${FONT_PX}px ${getComputedStyle(document.body).fontFamily}`;
+  context.font = chartFont();
   context.textBaseline = 'middle';
   const perCharacter = context.measureText('handle_one_connection').width / 21;
 

@@ -5,6 +5,7 @@ import type { Column } from '../data/model.ts';
 import { envelope, gapLength, lowerBound, type Bucket } from '../lib/envelope.ts';
 import { clock, num, short } from '../lib/format.ts';
 import { suffixesOf, valueRange } from '../lib/valueaxis.ts';
+import { chartFont } from './style.ts';
 
 export interface Line {
   label: string;
@@ -54,7 +55,6 @@ export interface Handlers {
   pointed: (t: number | null) => void;
 }
 
-const FONT = '11px system-ui, sans-serif';
 const BAND_LABELS = 18;
 /** More samples than this in a pixel column, and a line becomes an envelope. */
 const DENSE = 1.5;
@@ -114,7 +114,7 @@ export class TimeChart {
 
   #options(size: { width: number; height: number }, handlers: Handlers): uPlot.Options {
     const palette = readPalette(this.#element);
-    const axis = { stroke: palette.muted, font: FONT, ticks: { show: false }, border: { show: false } };
+    const axis = { stroke: palette.muted, font: chartFont(), ticks: { show: false }, border: { show: false } };
     const valueAxis = (scale: string, side: 1 | 3): uPlot.Axis => ({
       ...axis,
       scale,
@@ -202,7 +202,7 @@ export class TimeChart {
     ctx.beginPath();
     ctx.rect(bbox.left, 0, bbox.width, bbox.top + bbox.height);
     ctx.clip();
-    ctx.font = `${11 * ratio}px system-ui, sans-serif`;
+    ctx.font = chartFont(ratio);
     ctx.textAlign = 'center';
     ctx.textBaseline = 'middle';
     for (const band of this.#drawing.bands) {
@@ -255,7 +255,7 @@ export class TimeChart {
   #drawUnits(plot: uPlot, palette: Palette): void {
     const { ctx, bbox } = plot;
     const ratio = uPlot.pxRatio;
-    ctx.font = `${11 * ratio}px system-ui, sans-serif`;
+    ctx.font = chartFont(ratio);
     ctx.fillStyle = palette.muted;
     ctx.textBaseline = 'top';
     const write = (text: string, x: number, align: CanvasTextAlign) => {
@@ -299,7 +299,7 @@ export class TimeChart {
     const { from, to } = this.#drawing.view;
     const told = this.#drawing.marks.filter((mark) => mark.label !== '' && from <= mark.t && mark.t <= to);
     const x = (mark: Mark) => plot.valToPos(mark.t, 'x', true);
-    ctx.font = `${11 * ratio}px system-ui, sans-serif`;
+    ctx.font = chartFont(ratio);
     ctx.textAlign = 'left';
     ctx.textBaseline = 'bottom';
     ctx.lineJoin = 'round';

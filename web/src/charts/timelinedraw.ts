@@ -3,6 +3,7 @@
 import { clock } from '../lib/format.ts';
 import { ticks } from '../lib/scale.ts';
 import { between, bucketAt, singlesIn, stacked, type Lines, type Row, type Running, type Singles, type Span } from '../lib/timeline.ts';
+import { chartFont, sized } from './style.ts';
 
 /** Room for names on the left, and for times and levels above the rows. */
 export const LEFT = 168;
@@ -10,7 +11,6 @@ export const HEAD = 34;
 const GAP = 1;
 /** The highest row. */
 export const ROW_MAX = 64;
-const FONT_PX = 11;
 /** Rows of threads carry names from this height on. */
 const NAMED = 11;
 /** Single waits and samples are drawn where a pixel is at most so many seconds. */
@@ -59,18 +59,15 @@ export function showsSingles(span: Span, width: number): boolean {
 }
 
 export function draw(canvas: HTMLCanvasElement, drawing: Drawing, view: View): void {
-  const ratio = devicePixelRatio || 1;
-  const [wide, high] = [Math.round(view.width * ratio), Math.round(view.height * ratio)];
-  if (canvas.width !== wide) canvas.width = wide;
-  if (canvas.height !== high) canvas.height = high;
-  const context = canvas.getContext('2d');
-  if (!context || wide === 0 || high === 0) return;
+  const made = sized(canvas, view.width, view.height);
+  if (!made) return;
+  const { context, ratio, wide, high } = made;
   context.setTransform(1, 0, 0, 1, 0, 0);
   context.fillStyle = css(drawing.paper);
   context.fillRect(0, 0, wide, high);
   states(context, drawing, view, ratio);
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
-  context.font = `${FONT_PX}px ${getComputedStyle(document.body).fontFamily}`;
+  context.font = chartFont();
   context.textBaseline = 'middle';
   if (drawing.singles && showsSingles(drawing.span, view.width)) singles(context, drawing, drawing.singles, view);
   above(context, drawing, view);

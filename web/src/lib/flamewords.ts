@@ -30,10 +30,13 @@ export const THREADS_WORDS: Record<string, string> = { connection: "connections'
 /** The kind of threads, and the role, whose time is whyso's own. */
 export const OBSERVER = 'observer';
 
-/** Places of the kinds of threads that are summed. `kind`: the chosen one, −1 for all; the observer's time is added only where it is asked for. */
-export function kindsOf(threads: string[], kind: number, withObserver: boolean): number[] {
+/** Threads that are summed: the place of one kind of them, or all kinds. */
+export type ThreadChoice = number | 'all';
+
+/** Places of the kinds of threads that are summed. The observer's time is added only where it is asked for. */
+export function kindsOf(threads: string[], kind: ThreadChoice, withObserver: boolean): number[] {
   const observer = threads.indexOf(OBSERVER);
-  const places = kind < 0 ? threads.map((_, at) => at).filter((at) => at !== observer) : [kind];
+  const places = kind === 'all' ? threads.map((_, at) => at).filter((at) => at !== observer) : [kind];
   return withObserver && observer >= 0 ? [...places, observer] : places;
 }
 

@@ -114,7 +114,7 @@ test('a label is cut to its room: first the parameters, then the name', () => {
 test("the observer's time is added only where it is asked for", () => {
   const threads = ['connection', 'background', 'observer'];
   expect(kindsOf(threads, 0, false)).toEqual([0]);
-  expect(kindsOf(threads, -1, false)).toEqual([0, 1]);
+  expect(kindsOf(threads, 'all', false)).toEqual([0, 1]);
   expect(kindsOf(threads, 0, true)).toEqual([0, 2]);
-  expect(kindsOf(threads, -1, true)).toEqual([0, 1, 2]);
+  expect(kindsOf(threads, 'all', true)).toEqual([0, 1, 2]);
 });

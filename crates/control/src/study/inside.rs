@@ -138,10 +138,7 @@ fn refused(error: mysql_async::Error) -> Error {
 
 /// In an order that the number alone decides.
 fn shuffled(mut values: Vec<i64>, order: u64) -> Vec<i64> {
-    let mut random = whyso_explain::study::Random::new(order);
-    for last in (1..values.len()).rev() {
-        values.swap(last, random.below(last + 1));
-    }
+    whyso_random::SplitMix64::new(order).shuffle(&mut values);
     values
 }
 

@@ -117,7 +117,7 @@ fn begin(
     ask_password: &AskPassword,
 ) -> Result<Came, Error> {
     if let Some(sweep) = &spec.inside {
-        let order = spec.seed ^ u64::from(start.block).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        let order = spec.seed ^ u64::from(start.block).wrapping_mul(whyso_random::GOLDEN_GAMMA);
         let measured = inside::sweep(plan, sweep, order, listener, stop, ask_password)?;
         return Ok(Came { run: String::new(), measured });
     }

@@ -12,7 +12,6 @@ mod equivalence;
 mod holm;
 pub mod measures;
 mod power;
-mod random;
 mod student;
 mod verdict;
 
@@ -22,5 +21,4 @@ pub use dip::{Dip, dip};
 pub use effect::{Effect, effect, tested};
 pub use holm::holm;
 pub use power::{power, smallest_seen};
-pub use random::Random;
 pub use verdict::{Compared, Spread, Verdict, compare, spread};

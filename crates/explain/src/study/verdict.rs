@@ -150,18 +150,18 @@ pub fn spread(values: &[f64]) -> Option<Spread> {
 
 #[cfg(test)]
 mod tests {
+    use whyso_random::SplitMix64;
+
     use super::super::effect::tested;
-    use super::super::random::Random;
     use super::*;
 
     /// A normal number, by G. E. P. Box and M. E. Muller (1958).
-    fn normal(random: &mut Random) -> f64 {
-        let mut uniform = || (random.next() >> 11) as f64 / (1_u64 << 53) as f64;
-        let (one, other) = (1.0 - uniform(), uniform());
+    fn normal(random: &mut SplitMix64) -> f64 {
+        let (one, other) = (1.0 - random.unit_f64(), random.unit_f64());
         (-2.0 * one.ln()).sqrt() * (std::f64::consts::TAU * other).cos()
     }
 
-    fn blocks(count: usize, effect_log: f64, sd_log: f64, random: &mut Random) -> Vec<(f64, f64)> {
+    fn blocks(count: usize, effect_log: f64, sd_log: f64, random: &mut SplitMix64) -> Vec<(f64, f64)> {
         (0..count)
             .map(|_| {
                 // Whatever drifts meets both.
@@ -175,7 +175,7 @@ mod tests {
 
     fn found_share(effect_log: f64) -> f64 {
         const STUDIES: u32 = 20_000;
-        let mut random = Random(42);
+        let mut random = SplitMix64::new(42);
         let found = (0..STUDIES).filter(|_| {
             let effect = tested(&blocks(6, effect_log, 0.02, &mut random)).unwrap();
             effect.p.unwrap() < ALPHA
@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn twenty_comparisons_without_a_difference_rarely_find_one() {
-        let mut random = Random(7);
+        let mut random = SplitMix64::new(7);
         let studies: u32 = 100;
         let wrong = (0..studies).filter(|_| {
             let all: Vec<_> = (0..20).map(|_| blocks(5, 0.0, 0.02, &mut random)).collect();
@@ -212,7 +212,7 @@ mod tests {
 
     /// Share of comparisons, and of studies of 20 of them, that call a true difference of this ratio none.
     fn called_none(ratio: f64, sd_log: f64, seed: u64) -> (f64, f64) {
-        let mut random = Random(seed);
+        let mut random = SplitMix64::new(seed);
         let (studies, comparisons) = (500, 20);
         let (mut wrong, mut wrong_studies) = (0, 0);
         for _ in 0..studies {
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn what_is_equivalent_is_called_so_where_blocks_spread_little() {
-        let mut random = Random(14);
+        let mut random = SplitMix64::new(14);
         let all: Vec<_> = (0..20).map(|_| blocks(6, 0.0, 0.004, &mut random)).collect();
         let found = compare(&all, 1.03);
         let is_none = |one: &&Compared| one.verdict == Verdict::NoDifferenceFound;

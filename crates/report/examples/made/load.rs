@@ -37,7 +37,7 @@ fn latency(mean_ms: f64, users: u32) -> Latency {
 }
 
 pub(super) fn result(index: u32, users: u32, window: Window) -> LevelResult {
-    let mut noise = Noise(u64::from(index) + 17);
+    let mut noise = Noise::new(u64::from(index) + 17);
     let expected = throughput(users) / 10.0;
     let mut drifting = 0.0;
     let bins: Vec<u32> = (0..(window.seconds() * 10.0) as usize)
@@ -99,7 +99,7 @@ pub(super) fn result(index: u32, users: u32, window: Window) -> LevelResult {
 pub(super) fn intervals(levels: &[Level]) -> Vec<LoadInterval> {
     let mut intervals = Vec::new();
     for level in levels {
-        let mut noise = Noise(u64::from(level.index) * 31 + 5);
+        let mut noise = Noise::new(u64::from(level.index) * 31 + 5);
         let seconds = (level.window.end_ns - level.warmup.begin_ns) / S;
         for second in 0..seconds {
             let begin_ns = level.warmup.begin_ns + second * S;

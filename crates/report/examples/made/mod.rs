@@ -10,6 +10,7 @@ mod timeline;
 use std::collections::BTreeMap;
 
 use whyso_clock::Anchor;
+use whyso_random::SplitMix64;
 use whyso_record::StateLooks;
 use whyso_record::data::{Event, Kind, LoadInterval, SeriesKey};
 use whyso_record::run::{Ended, HostFacts, Level, Purpose, RunInfo, ServerFacts, Window};
@@ -40,17 +41,17 @@ pub(crate) struct Made {
     t_ns: Vec<i64>,
 }
 
-/// A small generator with a fixed seed (splitmix64).
-pub(crate) struct Noise(pub(crate) u64);
+/// Numbers of a fixed seed.
+pub(crate) struct Noise(SplitMix64);
 
 impl Noise {
+    pub(crate) fn new(seed: u64) -> Noise {
+        Noise(SplitMix64::new(seed))
+    }
+
     /// Evenly from 0 to 1.
     pub(crate) fn next(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+        self.0.unit_f64()
     }
 
     /// About normal, mean 0, deviation 1.
@@ -92,7 +93,7 @@ impl Made {
 
     fn column(&self, series: usize) -> Column {
         let key = &self.keys[series];
-        let mut noise = Noise(series as u64 * 7919 + 1);
+        let mut noise = Noise::new(series as u64 * 7919 + 1);
         let per_transaction = 10f64.powf(noise.next() * 4.0 - 2.0);
         let is_constant = noise.next() < 0.35 && !is_charted(key);
         let mut value = Vec::with_capacity(self.t_ns.len());

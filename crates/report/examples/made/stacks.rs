@@ -44,7 +44,7 @@ const RELEASE: u32 = PATHS.len() as u32 + 1;
 const PER_LEVEL: usize = 400;
 
 pub(crate) fn stacks(levels: &[Level], hostile: bool) -> Stacks {
-    let mut noise = Noise(13);
+    let mut noise = Noise::new(13);
     let mut stacks = Stacks::default();
     for (stack, (_, path)) in PATHS.iter().enumerate() {
         stacks.frames.extend(frames(stack as u32, &format!("{OUTER};{path}"), hostile));

@@ -39,7 +39,7 @@ pub(crate) const FIRST_TID: u32 = 4_000;
 
 /// Looked at at both ends of every measured window; a thread for each user joins when the first level needs it.
 pub(crate) fn table(levels: &[Level], hostile: bool) -> ThreadTable {
-    let mut noise = Noise(11);
+    let mut noise = Noise::new(11);
     let mut seen: Vec<Seen> =
         BACKGROUND.iter().enumerate().map(|(number, (name, role, _))| one(number, name, role)).collect();
     let (mut looks, mut told) = (Vec::new(), Vec::new());

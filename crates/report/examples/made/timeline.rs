@@ -19,7 +19,7 @@ pub(crate) fn looks(levels: &[Level]) -> StateLooks {
 
 pub(crate) fn timeline(levels: &[Level], edges_ns: &[i64], hostile: bool) -> Timeline {
     let mut timeline = Timeline::new(STATES.map(str::to_string).to_vec(), edges_ns.to_vec());
-    let mut noise = Noise(17);
+    let mut noise = Noise::new(17);
     let mut connections = 0;
     for pair in looks(levels).t_ns.windows(2) {
         let (begin_ns, end_ns) = (pair[0], pair[1]);

@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value, json};
 use whyso_explain::profile::{ClassTime, Profile};
-use whyso_series::KnownBy;
 
+use super::json::with_head;
 use super::{SampledIn, about, in_seconds, percent, table, words};
 
 /// What stacks without a class are called; on a CPU that is work.
@@ -31,18 +31,11 @@ pub fn classes_json(sampled: SampledIn<'_>, profile: &Profile, classes: &[ClassT
         profile.metrics.iter().cloned().zip(ns.iter().map(|ns| json!(ns))).collect::<Map<_, _>>()
     };
     let row = |one: &ClassTime| json!({"class": one.class, "ns": times(&one.ns)});
-    json!({
-        "window": sampled.window,
-        "seconds": sampled.seconds,
-        "role": sampled.role,
-        "whose": sampled.whose,
-        "known_share": sampled.known_share,
-        "known_by": sampled.known_by.map(KnownBy::name),
-        "hidden_share": sampled.hidden_share,
-        "metrics": profile.metrics,
+    let view = json!({
         "total_ns": times(&total(profile, classes)),
         "classes": classes.iter().map(row).collect::<Vec<_>>(),
-    })
+    });
+    with_head(sampled, profile, view)
 }
 
 fn total(profile: &Profile, classes: &[ClassTime]) -> Vec<f64> {

@@ -15,15 +15,7 @@ pub fn functions_json(
 ) -> Value {
     let half_ns = profile.half_intervals_ns();
     let half = profile.metrics.iter().zip(half_ns).map(|(metric, ns)| (metric.clone(), json!(ns)));
-    json!({
-        "window": sampled.window,
-        "seconds": sampled.seconds,
-        "role": sampled.role,
-        "whose": sampled.whose,
-        "known_share": sampled.known_share,
-        "known_by": sampled.known_by.map(KnownBy::name),
-        "hidden_share": sampled.hidden_share,
-        "metrics": profile.metrics,
+    let view = json!({
         "samples": sampled.samples,
         "waits": sampled.waits,
         "rootless": sampled.rootless,
@@ -31,7 +23,8 @@ pub fn functions_json(
         "total": times(profile, &functions.total),
         "total_half_interval_ns": half.collect::<Map<_, _>>(),
         "functions": functions.functions.iter().take(limit).map(|time| function(profile, time)).collect::<Vec<_>>(),
-    })
+    });
+    with_head(sampled, profile, view)
 }
 
 /// What `whyso callers --json` and `whyso callees --json` print. Times are in nanoseconds.
@@ -52,6 +45,24 @@ pub fn relatives_json(profile: &Profile, relatives: &Relatives, relation: Relati
         "function": function(profile, &relatives.function),
         name: others.iter().take(limit).map(other).collect::<Vec<_>>(),
     })
+}
+
+/// Puts what every view of a profile begins with before the view's own fields: whose stacks they are, of when, and in which metrics.
+pub(super) fn with_head(sampled: SampledIn<'_>, profile: &Profile, view: Value) -> Value {
+    let mut head = json!({
+        "window": sampled.window,
+        "seconds": sampled.seconds,
+        "role": sampled.role,
+        "whose": sampled.whose,
+        "known_share": sampled.known_share,
+        "known_by": sampled.known_by.map(KnownBy::name),
+        "hidden_share": sampled.hidden_share,
+        "metrics": profile.metrics,
+    });
+    if let (Some(head), Value::Object(view)) = (head.as_object_mut(), view) {
+        head.extend(view);
+    }
+    head
 }
 
 fn function(profile: &Profile, time: &FunctionTime) -> Value {

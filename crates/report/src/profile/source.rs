@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 use whyso_explain::profile::{LineTime, Profile, SourcePlace, SourceTimes, TOTAL};
-use whyso_series::KnownBy;
 
+use super::json::with_head;
 use super::{SampledIn, about, aligned, clean, in_seconds, words};
 
 /// Lines that are shown around those that have time.
@@ -106,20 +106,13 @@ pub fn annotated_json(sampled: SampledIn<'_>, profile: &Profile, of: Annotated<'
         object["text"] = json!(text);
         object
     };
-    json!({
-        "window": sampled.window,
-        "seconds": sampled.seconds,
-        "role": sampled.role,
-        "whose": sampled.whose,
-        "known_share": sampled.known_share,
-        "known_by": sampled.known_by.map(KnownBy::name),
-        "hidden_share": sampled.hidden_share,
-        "metrics": profile.metrics,
+    let view = json!({
         "name": of.name,
         "total": times(&of.times.total),
         "no_line": times(&of.times.unknown),
         "lines": of.times.lines.iter().map(line).collect::<Vec<_>>(),
-    })
+    });
+    with_head(sampled, profile, view)
 }
 
 /// The largest exclusive and inclusive time of any line, metric by metric.

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use whyso_explain::profile::{Deed, FunctionName, Meanwhile, Profile, WakerTime};
-use whyso_series::KnownBy;
 
+use super::json::with_head;
 use super::{SampledIn, about, clean, in_seconds, percent, words};
 use crate::terminal::aligned_with_words;
 
@@ -107,18 +107,11 @@ pub fn wakers_json(
         .iter()
         .map(|(role, states)| (role.clone(), json!(states.iter().cloned().collect::<BTreeMap<_, _>>())))
         .collect();
-    json!({
-        "window": sampled.window,
-        "seconds": sampled.seconds,
-        "role": sampled.role,
-        "whose": sampled.whose,
-        "known_share": sampled.known_share,
-        "known_by": sampled.known_by.map(KnownBy::name),
-        "hidden_share": sampled.hidden_share,
-        "metrics": profile.metrics,
+    let view = json!({
         "wakers": wakers.iter().take(limit).map(row).collect::<Vec<_>>(),
         "state_shares": states,
-    })
+    });
+    with_head(sampled, profile, view)
 }
 
 /// What those that ended waits did while they lasted, for the lines with the most time.

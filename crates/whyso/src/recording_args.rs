@@ -1,0 +1,41 @@
+//! What `run` and `record` share in what is recorded, and where it goes. Syntax only.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::statements::SqlTraceArgs;
+use crate::trace_args::TraceArgs;
+
+/// What is recorded of the server.
+#[derive(Args, Debug)]
+pub(crate) struct RecordingArgs {
+    /// Time between two readings of each sampler, in milliseconds, from 100
+    #[arg(long, value_name = "MS", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(100..=60_000))]
+    interval_ms: u64,
+
+    #[command(flatten)]
+    pub(crate) trace: TraceArgs,
+
+    #[command(flatten)]
+    pub(crate) sql: SqlTraceArgs,
+}
+
+impl RecordingArgs {
+    pub(crate) fn interval(&self) -> Duration {
+        Duration::from_millis(self.interval_ms)
+    }
+}
+
+/// Where the recording goes, and what is printed of it.
+#[derive(Args, Debug)]
+pub(crate) struct RecordingOutputArgs {
+    /// Folder that holds the recordings
+    #[arg(long, value_name = "DIR", default_value = "runs")]
+    pub(crate) out: PathBuf,
+
+    /// Print one JSON object on standard output, and nothing else there
+    #[arg(long)]
+    pub(crate) json: bool,
+}
