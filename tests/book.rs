@@ -14,12 +14,16 @@ fn book() -> PathBuf {
 }
 
 fn pages_in(folder: &Path) -> BTreeSet<PathBuf> {
+    files_in(folder, "md")
+}
+
+fn files_in(folder: &Path, extension: &str) -> BTreeSet<PathBuf> {
     let mut found = BTreeSet::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            found.extend(pages_in(&path));
-        } else if path.extension().is_some_and(|extension| extension == "md") {
+            found.extend(files_in(&path, extension));
+        } else if path.extension().is_some_and(|one| one == extension) {
             found.insert(path);
         }
     }
@@ -200,6 +204,36 @@ fn every_path_that_a_page_names_exists() {
     assert!(found.is_empty(), "{found}");
 }
 
+/// Paths of pages in a text, such as "docs/how-to/run.md".
+fn named_pages(text: &str) -> Vec<&str> {
+    let is_of_path = |letter: char| letter.is_ascii_alphanumeric() || "/-_.".contains(letter);
+    let begins = text.match_indices("docs/").map(|(at, _)| &text[at..]);
+    let paths =
+        begins.map(|rest| rest.split(|letter| !is_of_path(letter)).next().unwrap().trim_end_matches('.'));
+    paths.filter(|path| path.ends_with(".md")).collect()
+}
+
+/// Help texts, messages and comments name pages. One that has moved misleads a reader.
+#[test]
+fn every_page_that_the_code_names_exists() {
+    let mut files: Vec<PathBuf> =
+        ["ARCHITECTURE.md", "CONTRIBUTING.md"].iter().map(|page| root().join(page)).collect();
+    for entry in fs::read_dir(root().join("crates")).unwrap() {
+        files.extend(files_in(&entry.unwrap().path().join("src"), "rs"));
+    }
+    let (mut found, mut count) = (String::new(), 0);
+    for file in files {
+        for path in named_pages(&fs::read_to_string(&file).unwrap()) {
+            count += 1;
+            if !root().join(path).exists() {
+                writeln!(found, "{}: there is no {path}", file.display()).unwrap();
+            }
+        }
+    }
+    assert!(found.is_empty(), "{found}");
+    assert!(count > 20, "only {count} pages are named: are they found?");
+}
+
 #[test]
 fn what_is_wrong_in_a_made_page_is_found() {
     let page = book().join("how-to/made.md");
@@ -212,4 +246,5 @@ fn what_is_wrong_in_a_made_page_is_found() {
     assert!(wrong(&page, text, "../../README.md", true).unwrap().contains("out of the book"));
     assert_eq!(wrong(&page, text, "#one-two", true), None);
     assert_eq!(wrong(&page, text, "run.md", true), None);
+    assert_eq!(named_pages("see docs/a/b.md. Or (docs/c.md), docs/studies/"), ["docs/a/b.md", "docs/c.md"]);
 }
