@@ -119,6 +119,9 @@ fn wrong(page: &Path, text: &str, link: &str, is_in_book: bool) -> Option<String
     if is_in_book && !target.starts_with(book()) {
         return Some("leads out of the book: name the path as code instead".to_string());
     }
+    if is_in_book && target.ends_with("SUMMARY.md") {
+        return Some("leads to the contents, of which mdBook makes no page".to_string());
+    }
     if !path.is_empty() && !target.exists() {
         return Some("leads nowhere".to_string());
     }
@@ -244,6 +247,7 @@ fn what_is_wrong_in_a_made_page_is_found() {
     assert!(wrong(&page, text, "d.md", true).unwrap().contains("nowhere"));
     assert!(wrong(&page, text, "run.md#nowhere", true).unwrap().contains("no heading"));
     assert!(wrong(&page, text, "../../README.md", true).unwrap().contains("out of the book"));
+    assert!(wrong(&page, text, "../SUMMARY.md", true).unwrap().contains("no page"));
     assert_eq!(wrong(&page, text, "#one-two", true), None);
     assert_eq!(wrong(&page, text, "run.md", true), None);
     assert_eq!(named_pages("see docs/a/b.md. Or (docs/c.md), docs/studies/"), ["docs/a/b.md", "docs/c.md"]);
