@@ -5,7 +5,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin:/usr/local/sbin:/usr/sbin:/sbin
 WHYSO := $(CARGO_TARGET_DIR)/release/whyso
 WEB_SOURCES := $(shell find web -type f -not -path '*/node_modules/*' -not -path '*/dist/*' 2>/dev/null)
 
-.PHONY: help demo build web test test-hard test-all fuzz matrix check clean setup-build setup-demo setup-test
+.PHONY: help demo build web test test-hard test-all fuzz matrix book check clean setup-build setup-demo setup-test
 
 help: ## list the commands
 	@grep -hE '^[a-z%-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z%-]+):.*## /  make \1\t/' | expand -t 22
@@ -44,6 +44,11 @@ matrix: setup-test web ## fetch other servers' builds, MySQL among them, and tes
 
 bench-%: ## write the tables of bench/NAME/README.md from its results.json: make bench-NAME
 	bench/tables.py $*
+
+book: ## build the book (docs/) as HTML, with mdbook: target/book/index.html
+	@command -v mdbook >/dev/null || { echo "mdbook is not installed: cargo install mdbook --locked"; exit 1; }
+	mdbook build docs
+	@echo "open target/book/index.html"
 
 check: web ## formatting and lints, warnings are errors
 	cargo fmt --all --check

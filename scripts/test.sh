@@ -45,6 +45,7 @@ step cargo test --release --workspace --locked --no-run --quiet
 timeout 240 "$CARGO_TARGET_DIR/release/whyso" server fetch mysql-sid || not_tested "mysql-sid: it could not be fetched"
 step python3 scripts/setup_test.py
 step python3 scripts/rust_tests_test.py
+step python3 scripts/guide_test.py
 step python3 bench/causes/causes_test.py
 step python3 bench/tables_test.py
 step scripts/rust_tests.py --workspace --locked

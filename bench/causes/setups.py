@@ -21,7 +21,7 @@ class Run:
     """One run of `whyso run`: everything that decides what it measures."""
 
     sql: str
-    """The file that is sent, as docs/sql-files.md describes it."""
+    """The file that is sent, as docs/reference/sql-files.md describes it."""
     users: int = 8
     """Users of the second level, which the cause is looked for at. The first level has one user."""
     tables: int = 2

@@ -1,4 +1,4 @@
--- The transactions a second and the server's busiest counters of every run below runs/, from the files alone.
+-- The transactions per second and the server's busiest counters of every run below runs/, from the files alone.
 -- Run it in the folder that holds runs/:   duckdb < duckdb.sql
 -- (whyso sql opens DuckDB with views over all of this ready made.)
 
@@ -14,7 +14,7 @@ CREATE OR REPLACE VIEW samples AS
   SELECT parse_path(filename)[-2] AS run, * EXCLUDE (filename)
   FROM read_parquet('runs/*/samples-*.parquet', filename = true);
 
--- One row a reading, with its time of day: the last anchor before it ties the monotonic clock to the wall's.
+-- One row per reading, with its time of day: the last anchor before it ties the monotonic clock to the wall's.
 CREATE OR REPLACE VIEW anchors AS
   SELECT parse_path(filename)[-2] AS run, anchor.monotonic_ns, anchor.wall_ns
   FROM (SELECT filename, unnest(anchors) AS anchor

@@ -63,7 +63,7 @@ pub fn remove_run(dir: &Path) -> Result<u64> {
 }
 
 /// Removes the oldest detail of a recording that has ended, until it is within `bytes_max` or only its newest segment has detail left: see
-/// `docs/recording.md`. Gives the bytes that were freed.
+/// `docs/reference/recording.md`. Gives the bytes that were freed.
 ///
 /// # Errors
 /// The folder is no recording, is being recorded, or can't be written.

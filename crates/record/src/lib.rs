@@ -2,7 +2,7 @@
 //!
 //! [`Recorder`] takes readings, text tables, events and the load's intervals, and never holds its caller up; [`Recording`] opens what
 //! it wrote, also while it writes and after it was killed. This crate alone knows the names and columns of the files,
-//! which `docs/recording.md` gives in full for other tools. It never judges what it records, never computes a rate but for
+//! which `docs/reference/recording.md` gives in full for other tools. It never judges what it records, never computes a rate but for
 //! roll-ups and envelopes, and never changes a recording that it opened for reading.
 //!
 //! | file | one row is | sorted by |

@@ -1,7 +1,7 @@
 //! The web API over a folder of recordings, and the page that draws them.
 //!
 //! [`Server::bind`] listens, [`Server::run`] answers until it is told to stop. The page is embedded when this crate is built;
-//! everything that it shows comes from the API under `/api/v1`, which `docs/serve.md` gives in full.
+//! everything that it shows comes from the API under `/api/v1`, which `docs/reference/web-api.md` gives in full.
 //!
 //! Nothing that a browser sends is run as a command, a path or SQL: a run is named by one of the names that its folder has, a
 //! series by its number, a window by two numbers. Every request but those for the page itself needs the token, and none is answered that came by

@@ -13,7 +13,7 @@ use whyso_watch::AddOn;
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Beside the recording")]
 pub(crate) struct OthersArgs {
-    /// A source of your own: a TOML file (docs/add-ons.md), or the name of one of `whyso add-on list`; may be given more than once
+    /// A source of your own: a TOML file (docs/reference/add-on-file.md), or the name of one of `whyso add-on list`; may be given more than once
     #[arg(long, value_name = "FILE.toml|NAME")]
     pub(crate) add_on: Vec<String>,
 

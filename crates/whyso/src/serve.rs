@@ -32,7 +32,7 @@ pub(crate) struct ServeArgs {
     /// Folder that holds your own sets of charts [default: charts in the folder of recordings]
     #[arg(long, value_name = "DIR")]
     charts: Option<PathBuf>,
-    /// File that names servers that may be recorded from the page, readable by you alone (see docs/serve.md)
+    /// File that names servers that may be recorded from the page, readable by you alone (see docs/how-to/serve.md)
     #[arg(long, value_name = "FILE")]
     servers: Option<PathBuf>,
 }
@@ -62,7 +62,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<ExitCode> {
         if !server.address().ip().is_loopback() {
             say!(
                 "whyso: warning: {} can be reached from other machines, and nothing is encrypted: anyone who reads the traffic has the token. \
-                 Listen on 127.0.0.1 behind a proxy that speaks TLS (see docs/serve.md)",
+                 Listen on 127.0.0.1 behind a proxy that speaks TLS (see docs/how-to/serve-proxy.md)",
                 server.address()
             );
         }

@@ -25,7 +25,7 @@ pub(crate) struct StudyArgs {
 enum StudyCommand {
     /// Carry a study out: fresh starts of every server and variant, in random order, compared within blocks
     Run {
-        /// Its file (docs/studies.md has every key)
+        /// Its file (docs/reference/study-file.md has every key)
         file: PathBuf,
         /// Its short form
         #[arg(long)]

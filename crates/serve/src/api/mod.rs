@@ -159,7 +159,7 @@ async fn page(request: Request) -> Response {
 }
 
 async fn no_such_address() -> Refused {
-    Refused::not_found("there is nothing at this address: docs/serve.md lists those of the API")
+    Refused::not_found("there is nothing at this address: docs/reference/web-api.md lists those of the API")
 }
 
 /// The token begins a session, which the page's cookie holds.

@@ -492,7 +492,10 @@ fn series() -> Operation {
                 json!({ "type": "integer", "minimum": 0, "maximum": TOP_MAX, "default": 0 }),
             ),
             flag("sum", "One line, of the sum of all."),
-            flag("json", "As JSON; else the head with binary columns behind it, see docs/serve.md."),
+            flag(
+                "json",
+                "As JSON; else the head with binary columns behind it, see docs/reference/web-api.md.",
+            ),
         ])
         .answers(
             200,

@@ -1,4 +1,4 @@
-//! Add-ons: any program that prints numbers, or any statement that reads, as the source `addon.NAME`. `docs/add-ons.md`
+//! Add-ons: any program that prints numbers, or any statement that reads, as the source `addon.NAME`. `docs/reference/add-on-file.md`
 //! describes their files; those that ship lie in `addons/`.
 
 mod program;
