@@ -13,7 +13,7 @@ The first word after ``` says what a block is, the words after it how its comman
     ```sql file=NAME      the block is written to this file of the folder; likewise for every other language
 
 Options in the text, such as `whyso run --users`, must exist too. A command runs as it stands in the page, with two exceptions: `addressed`
-replaces addresses and the names of runs, and the program on the PATH is one that `shortened` gives shorter times and less data.
+replaces addresses and the names of runs, and the program on the PATH is one that `shortened` gives shorter times, less data and, outside of the lessons, a server that runs already.
 """
 
 import argparse
@@ -109,8 +109,13 @@ def whyso_commands(line):
     return calls
 
 
-def shortened(words):
-    """The words of a call of whyso, with shorter times and less data: what is tested is that they work, not what they measure."""
+# Options with which whyso starts a throw-away server of its own, or with which the server is another one already.
+STARTS_A_SERVER = ("--dsn", "--server", "--set", "--pfs", "--cold", "--at", "--defaults-file")
+
+
+def shortened(words, dsn=""):
+    """The words of a call of whyso, with shorter times and less data: what is tested is that they work, not what they measure. Where they would start
+    a throw-away server and `dsn` is not empty, they load this server: starting one takes longer than the rest."""
     words = list(words)
     command = words[0] if words else ""
     if command not in ("run", "load", "record", "threads", "pfs", "timeline", "functions", "locks", "plot"):
@@ -155,6 +160,8 @@ def shortened(words):
             added += ["--no-repeat"]
         if command == "load" and "--rounds" not in words:
             added += ["--rounds", "2"]
+        if dsn and not any(word.startswith(STARTS_A_SERVER) for word in words):
+            added += ["--dsn", dsn]
         added += [] if "--rows" in words else ["--rows", "1000"]
         added += [] if "--tables" in words else ["--tables", "2"]
     return words + added
@@ -168,7 +175,7 @@ STAND_IN = """#!{python}
 import os, sys
 sys.path.insert(0, {scripts!r})
 from guide import shortened
-os.execv({whyso!r}, [{whyso!r}, *shortened(sys.argv[1:])])
+os.execv({whyso!r}, [{whyso!r}, *shortened(sys.argv[1:], os.environ["GUIDE_DSN"])])
 """
 
 
@@ -289,6 +296,9 @@ class Walk:
         for old in self.runs()[KEPT:]:
             shutil.rmtree(old)
         text = page.read_text()
+        # The lessons are followed to the letter.
+        is_lesson = page.parent.name == "tutorial"
+        os.environ["GUIDE_DSN"] = "" if is_lesson else f"mysql://root@localhost/?socket={self.socket}"
         name = str(page.relative_to(book))
         for indent, language, info, block in BLOCK.findall(text):
             block = re.sub(rf"^{indent}", "", block, flags=re.M)

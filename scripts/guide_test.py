@@ -112,6 +112,10 @@ class GuideTest(unittest.TestCase):
         self.assertIn("--no-repeat", short)
         self.assertEqual(short[short.index("--seconds") + 1], "1")
         self.assertEqual(short[short.index("--rows") + 1], "1000")
+        self.assertNotIn("--dsn", short)
+        self.assertEqual(guide.shortened(["run", "x"], "D")[-6:-4], ["--dsn", "D"])
+        self.assertNotIn("--dsn", guide.shortened(["run", "x", "--set", "a=1"], "D"))
+        self.assertNotIn("--dsn", guide.shortened(["record", "--dsn", "E"], "D")[3:])
 
 
 if __name__ == "__main__":
