@@ -116,7 +116,7 @@ impl ScriptDriver {
         let rng = Rng::for_transaction(state.facts.seed, u64::from(number), u64::MAX);
         let user = User::new(state.facts.clone(), state.samplers.clone(), rng, number);
         let (user, thread) = state.add_user(user, number, body)?;
-        let coroutine = thread.to_pointer().cast_mut().cast();
+        let coroutine = thread.state();
         Ok(ScriptDriver {
             state,
             watch,

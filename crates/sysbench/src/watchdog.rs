@@ -233,8 +233,8 @@ impl Watchdog {
     pub(crate) fn watch(&self, state: &Rc<State>, users: usize) -> Rc<Watch> {
         let users = AtomicU32::new(u32::try_from(users).unwrap_or(u32::MAX));
         // Outside of a coroutine, the current one is the main one, which lives as long as the state.
-        let main = state.lua.current_thread().to_pointer();
-        let lua = Mutex::new(NonNull::new(main.cast_mut().cast()).map(OpenState));
+        let main = state.lua.current_thread().state();
+        let lua = Mutex::new(NonNull::new(main).map(OpenState));
         let seen = Arc::new(Seen { users, lua, ..Seen::default() });
         HERE.set(Arc::as_ptr(&seen));
         self.loops.lock().unwrap_or_else(PoisonError::into_inner).push(Watched {
@@ -256,7 +256,7 @@ impl Drop for Watchdog {
 
 /// A turn's time counts from the first look that found it, so that turns need read no clock.
 fn look(loops: &mut Vec<Watched>, turn_max_ns: i64, stage: Stage) {
-    loops.retain(|watched| !watched.seen.lua().is_some());
+    loops.retain(|watched| watched.seen.lua().is_some());
     let now_ns = monotonic_ns();
     let end = End { ends_ns: ENDS_NS.load(Relaxed), given_up_ns: GIVEN_UP_NS.load(Relaxed) };
     for watched in loops.iter_mut() {
