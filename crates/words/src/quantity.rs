@@ -123,6 +123,7 @@ pub fn amount(value: f64, unit: &str) -> String {
         "ms" => milliseconds(value),
         "s" => seconds(value),
         "bytes" | "B" => bytes(value),
+        "KiB" => bytes(value * 1024.0),
         "1" | "" => number(value),
         other => format!("{} {other}", number(value)),
     };

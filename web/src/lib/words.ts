@@ -30,8 +30,7 @@ export function number(value: Maybe): string {
   if (!isNumber(value)) return NOTHING;
   const size = Math.abs(value);
   if (size === 0) return '0';
-  const significant = size < 1 ? 2 : 3;
-  return signed(value, isPlain(size) ? significantDigits(size, significant, true) : withPowerOfTen(size, significant - 1));
+  return signed(value, isPlain(size) ? significantDigits(size, size < 1 ? 2 : 3, true) : withPowerOfTen(size, size < 1 ? 1 : 2));
 }
 
 /** A whole number in groups of three digits. */
@@ -154,6 +153,8 @@ function quantity(value: number, unit: string): string {
     case 'bytes':
     case 'B':
       return bytes(value);
+    case 'KiB':
+      return bytes(value * 1024);
     case '1':
     case '':
       return number(value);
