@@ -78,7 +78,7 @@ fn data_goes_one_way() {
         ("live", &["clock", "record", "series", "explain", "report"]),
         ("trace", &["clock"]),
         ("stacks", &[]),
-        ("explain", &["series"]),
+        ("explain", &["series", "words"]),
         ("study", &["explain"]),
         ("report", &["record", "series", "explain", "study"]),
         (
