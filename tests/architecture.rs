@@ -80,7 +80,7 @@ fn data_goes_one_way() {
         ("live", &["model", "clock", "record", "series", "explain", "report"]),
         ("trace", &["model", "clock"]),
         ("stacks", &[]),
-        ("explain", &["model", "random", "series"]),
+        ("explain", &["model", "random", "series", "words"]),
         ("study", &["explain", "random"]),
         ("report", &["model", "record", "series", "explain", "study"]),
         ("query", &["model", "clock", "workload", "record", "series", "explain", "report"]),

@@ -76,7 +76,6 @@ impl Answer {
 
     /// The answer in a sentence.
     pub fn sentence(&self) -> String {
-        let plain = crate::numbers::plain;
         let sure = match self.bounds.settled {
             true => format!("; both ends were tried {REPEATS} times"),
             false => ", as far as the search got".to_string(),
@@ -84,16 +83,16 @@ impl Answer {
         match (self.bounds.holds_per_s, self.bounds.fails_per_s) {
             (Some(low), Some(high)) => format!(
                 "The service level holds up to {} transactions per second, and fails from {} on{sure}.",
-                plain(low),
-                plain(high)
+                whyso_words::number(low),
+                whyso_words::number(high)
             ),
             (Some(low), None) => format!(
                 "The service level holds at {} transactions per second; no rate was found at which it fails.",
-                plain(low)
+                whyso_words::number(low)
             ),
             (None, Some(high)) => format!(
                 "The service level fails already at {} transactions per second; no rate was found that holds it.",
-                plain(high)
+                whyso_words::number(high)
             ),
             (None, None) => {
                 "No rate was tried to its end, so nothing can be said of the capacity.".to_string()

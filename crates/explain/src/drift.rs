@@ -2,7 +2,6 @@
 
 use crate::level::{Level, levels_evidence};
 use crate::model::{Drift, Finding};
-use crate::numbers;
 
 /// Below this a difference is no drift to anyone, however narrow the intervals.
 const DRIFT_MIN: f64 = 0.03;
@@ -52,11 +51,11 @@ pub(crate) fn in_short(drift: &Drift) -> String {
     let change = drift.ratio - 1.0;
     format!(
         "the server drifted: {} did {}/s and at the end {}/s ({}{})",
-        numbers::users(drift.users),
-        numbers::plain(drift.first_per_s),
-        numbers::plain(drift.repeat_per_s),
+        whyso_words::users(drift.users),
+        whyso_words::number(drift.first_per_s),
+        whyso_words::number(drift.repeat_per_s),
         if change < 0.0 { "−" } else { "+" },
-        numbers::percent(change.abs()),
+        whyso_words::percent(change.abs()),
     )
 }
 
@@ -65,28 +64,28 @@ pub(crate) fn finding(drift: &Drift, levels: &[Level]) -> Option<Finding> {
     let change = drift.ratio - 1.0;
     let numbers = format!(
         "{} then {} transactions/s",
-        numbers::plain(drift.first_per_s),
-        numbers::plain(drift.repeat_per_s)
+        whyso_words::number(drift.first_per_s),
+        whyso_words::number(drift.repeat_per_s)
     );
-    let users = numbers::users(drift.users);
+    let users = whyso_words::users(drift.users);
     let text = if drift.significant && change.abs() >= DRIFT_MIN {
         let direction = if change < 0.0 { "slower" } else { "faster" };
         format!(
             "The server drifted: the level of {users}, repeated at the end, was {} {direction} ({numbers}). \
              Differences between levels of about that size may be drift rather than an effect of the users.",
-            numbers::percent(change.abs()),
+            whyso_words::percent(change.abs()),
         )
     } else if change.abs() >= DRIFT_MIN {
         format!(
             "The level of {users}, repeated at the end, gave {numbers} ({}{}); within the noise of the two, so drift can't be told from chance.",
             if change < 0.0 { "−" } else { "+" },
-            numbers::percent(change.abs()),
+            whyso_words::percent(change.abs()),
         )
     } else {
         format!(
             "No drift to speak of: the level of {users}, repeated at the end, gave {numbers} ({}{}).",
             if change < 0.0 { "−" } else { "+" },
-            numbers::percent(change.abs()),
+            whyso_words::percent(change.abs()),
         )
     };
     Some(Finding {

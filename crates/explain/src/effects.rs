@@ -3,8 +3,8 @@
 use crate::interval::{half_width_per_s, independent_values};
 use crate::level::Level;
 use crate::model::{ActionEffect, ActionInput, Estimate, Evidence, Finding};
-use crate::numbers::plain;
 use crate::steady::{self, BINS_PER_S, Warmup, mean_of, median};
+use whyso_words::number;
 
 const BIN_NS: f64 = 1e9 / BINS_PER_S;
 /// "During" ends when a second's mean lies this close to the median of what follows, as a fraction, or within two
@@ -105,17 +105,18 @@ fn sentence(action: &ActionInput, effect: &ActionEffect, level: Option<&Level>) 
         return format!("\"{}\" was done in mid-run, but while no level was measured.", action.text);
     };
     let part = |estimate: &Option<Estimate>| match estimate {
-        Some(part) => format!("{} ({} to {})", plain(part.value), plain(part.low95), plain(part.high95)),
+        Some(part) => format!("{} ({} to {})", number(part.value), number(part.low95), number(part.high95)),
         None => "too short or not steady enough to say".to_string(),
     };
     let at_s = action.begin_ns.saturating_sub(level.begin_ns) as f64 / 1e9;
     let mut text = format!(
-        "In mid-run, {at_s:.1} s into the level of {}, \"{}\": transactions/s before {}, during the {:.1} s until steady {}, \
+        "In mid-run, {} into the level of {}, \"{}\": transactions/s before {}, during the {} until steady {}, \
          after {}",
+        whyso_words::seconds(at_s),
         level.name(),
         action.text,
         part(&effect.before),
-        effect.during_s,
+        whyso_words::seconds(effect.during_s),
         part(&effect.during),
         part(&effect.after),
     );

@@ -2,7 +2,6 @@
 
 use crate::level::{Level, levels_evidence, names};
 use crate::model::{Finding, Machine};
-use crate::numbers;
 
 /// Share of its own CPUs from which a generator is held to be the limit.
 pub(crate) const SATURATED_SHARE: f64 = 0.9;
@@ -30,7 +29,7 @@ pub(crate) fn saturated_why(level: &Level, machine: &Machine) -> Option<String> 
         let share = level.client_cpu_share(machine).filter(|&share| share >= SATURATED_SHARE)?;
         return Some(format!(
             "the load generator was the limit: it used {} of its {}",
-            numbers::percent(share),
+            whyso_words::percent(share),
             cpus(machine.client_cpus),
         ));
     }
@@ -39,8 +38,8 @@ pub(crate) fn saturated_why(level: &Level, machine: &Machine) -> Option<String> 
     if is_full && level.client_cpu_s > server_cpu_s {
         return Some(format!(
             "the load generator was the limit: on a full machine it used {} CPU seconds and the server {}",
-            numbers::plain(level.client_cpu_s),
-            numbers::plain(server_cpu_s),
+            whyso_words::number(level.client_cpu_s),
+            whyso_words::number(server_cpu_s),
         ));
     }
     None
@@ -71,6 +70,6 @@ pub(crate) fn finding(levels: &[Level], machine: &Machine) -> Option<Finding> {
 fn cpus(number: u32) -> String {
     match number {
         1 => "1 CPU".to_string(),
-        _ => format!("{} CPUs", numbers::count(u64::from(number))),
+        _ => format!("{} CPUs", whyso_words::whole(u64::from(number))),
     }
 }

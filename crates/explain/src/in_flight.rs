@@ -4,7 +4,6 @@ use whyso_series::{InFlight, UserSeconds};
 
 use crate::level::{Level, levels_evidence};
 use crate::model::{Finding, LevelInput, Pacing};
-use crate::numbers;
 
 /// Where throughput × (mean response time + think time) / users is below this, a warning says so.
 const EXPLAINED_SHARE_MIN: f64 = 0.95;
@@ -45,17 +44,17 @@ pub(crate) fn stuck(input: &LevelInput, seconds: f64) -> String {
     let InFlight { transactions, oldest_ms, older_than_ended, .. } = *in_flight;
     let subject = match transactions {
         1 => "1 transaction was".to_string(),
-        _ => format!("{} transactions were", numbers::count(transactions)),
+        _ => format!("{} transactions were", whyso_words::whole(transactions)),
     };
     let older = match older_than_ended {
         0 => String::new(),
-        _ => format!(", {} of them longer than any that ended took", numbers::count(older_than_ended)),
+        _ => format!(", {} of them longer than any that ended took", whyso_words::whole(older_than_ended)),
     };
     format!(
         "{subject} in flight when the window ended{older}: the oldest for {}. Transactions in flight took {} of the \
          users' time, which is in no mean response time.",
         age(oldest_ms),
-        numbers::percent(time.in_flight / (f64::from(input.users) * seconds)),
+        whyso_words::percent(time.in_flight / (f64::from(input.users) * seconds)),
     )
 }
 
@@ -68,7 +67,7 @@ pub(crate) fn at_ends_ms(input: &LevelInput) -> f64 {
 }
 
 fn age(ms: f64) -> String {
-    if ms >= 1e3 { format!("{} s", numbers::plain(ms / 1e3)) } else { numbers::with_unit(ms, "ms") }
+    if ms >= 1e3 { format!("{} s", whyso_words::number(ms / 1e3)) } else { whyso_words::amount(ms, "ms") }
 }
 
 /// What is said of the levels with stuck users.

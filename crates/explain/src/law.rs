@@ -2,7 +2,6 @@
 
 use crate::level::{Level, levels_evidence, levels_of};
 use crate::model::{Finding, UslFit};
-use crate::numbers;
 use crate::regime::{Point, Shape};
 use crate::usl::{self, UslPoint};
 use crate::wake;
@@ -46,7 +45,7 @@ fn describes(fit: &UslFit) -> bool {
 }
 
 pub(crate) fn finding(fit: &UslFit, shape: &Shape, levels: &[Level]) -> Finding {
-    let explains = numbers::percent(fit.r_squared.max(0.0));
+    let explains = whyso_words::percent(fit.r_squared.max(0.0));
     let mut text = if !describes(fit) {
         format!(
             "The Universal Scalability Law does not describe these levels: it explains {explains} of the differences between \
@@ -54,14 +53,14 @@ pub(crate) fn finding(fit: &UslFit, shape: &Shape, levels: &[Level]) -> Finding 
         )
     } else {
         format!(
-            "The Universal Scalability Law fits with {} % serial work (95 % interval {} to {}) and a crosstalk of {} ({} to {}); \
+            "The Universal Scalability Law fits with {} serial work (95 % interval {} to {}) and a crosstalk of {} ({} to {}); \
              {}. It explains {explains} of the differences between levels.",
-            numbers::plain(fit.sigma.value * 100.0),
-            numbers::plain(fit.sigma.low95 * 100.0),
-            numbers::plain(fit.sigma.high95 * 100.0),
-            numbers::plain(fit.kappa.value),
-            numbers::plain(fit.kappa.low95),
-            numbers::plain(fit.kappa.high95),
+            whyso_words::percent(fit.sigma.value),
+            whyso_words::percent(fit.sigma.low95),
+            whyso_words::percent(fit.sigma.high95),
+            whyso_words::number(fit.kappa.value),
+            whyso_words::number(fit.kappa.low95),
+            whyso_words::number(fit.kappa.high95),
             fitted_peak(fit, shape),
         )
     };
@@ -82,15 +81,19 @@ fn fitted_peak(fit: &UslFit, shape: &Shape) -> String {
     let users_max = shape.points.last().map_or(0, |point| point.users);
     let interval = match fit.peak_users_ci95 {
         Some((low, Some(high))) => {
-            format!(" (95 % interval {} to {})", numbers::plain(low.round()), numbers::plain(high.round()))
+            format!(
+                " (95 % interval {} to {})",
+                whyso_words::number(low.round()),
+                whyso_words::number(high.round())
+            )
         }
-        Some((low, None)) => format!(" (95 % interval: {} or more)", numbers::plain(low.round())),
+        Some((low, None)) => format!(" (95 % interval: {} or more)", whyso_words::number(low.round())),
         None => String::new(),
     };
     match fit.peak_users {
         Some(users) if users < 1.5 => format!("its peak lies at 1 user{interval}"),
         Some(users) if users <= 2.0 * f64::from(users_max) => {
-            format!("its peak lies at about {} users{interval}", numbers::plain(users.round()))
+            format!("its peak lies at about {} users{interval}", whyso_words::number(users.round()))
         }
         Some(_) => format!("its peak lies far beyond the users that were tried{interval}"),
         None => "it needs no peak, because crosstalk may be 0".to_string(),

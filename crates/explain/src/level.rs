@@ -9,7 +9,6 @@ use crate::model::{
     Counter, CpuUse, EndedWaits, Evidence, FileWait, Gauge, LevelInput, LevelVerdict, LockObject, Machine,
     Pacing, Pauses, Regime, SampledClass, StatementTime,
 };
-use crate::numbers;
 use crate::sessions::Sessions;
 use crate::steady::{self, BINS_PER_S, Change, Warmup};
 
@@ -19,22 +18,22 @@ pub(crate) const CONNECT: &str = "connect";
 /// "8 users", or "1,000/s" in a sweep over rates.
 pub(crate) fn name(users: u32, rate_per_s: Option<f64>) -> String {
     match rate_per_s {
-        Some(rate_per_s) => format!("{}/s", numbers::plain(rate_per_s)),
-        None => numbers::users(users),
+        Some(rate_per_s) => format!("{}/s", whyso_words::number(rate_per_s)),
+        None => whyso_words::users(users),
     }
 }
 
 /// "1, 2 and 4 users", or "500/s and 1,000/s".
 pub(crate) fn names(levels: &[&Level]) -> String {
     if levels.iter().any(|level| level.rate_per_s.is_some()) {
-        return numbers::list(&levels.iter().map(|level| level.name()).collect::<Vec<_>>());
+        return whyso_words::list(&levels.iter().map(|level| level.name()).collect::<Vec<_>>());
     }
     match levels {
         [only] => only.name(),
         _ => {
             let users: Vec<String> =
-                levels.iter().map(|level| numbers::count(u64::from(level.users))).collect();
-            format!("{} users", numbers::list(&users))
+                levels.iter().map(|level| whyso_words::whole(u64::from(level.users))).collect();
+            format!("{} users", whyso_words::list(&users))
         }
     }
 }
@@ -228,7 +227,7 @@ impl<'a> Level<'a> {
         match clients_mean.map_or(self.users, |mean| mean.round() as u32) {
             0 => "an unknown number of clients".to_string(),
             1 => "1 connected client".to_string(),
-            clients => format!("{} connected clients", numbers::count(u64::from(clients))),
+            clients => format!("{} connected clients", whyso_words::whole(u64::from(clients))),
         }
     }
 
@@ -237,8 +236,8 @@ impl<'a> Level<'a> {
         let active = self.sessions.as_ref().map_or(String::new(), |sessions| {
             format!(
                 "; {} of them were in a statement, on average of {} snapshots of the process list",
-                numbers::plain(sessions.active_mean()),
-                numbers::count(sessions.looks.round() as u64)
+                whyso_words::number(sessions.active_mean()),
+                whyso_words::whole(sessions.looks.round() as u64)
             )
         });
         let name = self.name();

@@ -56,7 +56,6 @@ pub mod locks;
 mod meanings;
 pub mod model;
 mod neighbours;
-mod numbers;
 mod other_clients;
 mod others;
 mod pauses;

@@ -5,7 +5,6 @@ use crate::growth::{Grown, Span, as_ms};
 use crate::level::{Level, levels_evidence};
 use crate::meanings::Kind;
 use crate::model::{Evidence, Finding, Machine};
-use crate::numbers;
 use crate::others;
 use crate::regime::{Shape, ratio};
 
@@ -94,7 +93,7 @@ pub(crate) fn finding(
                         best.unit(),
                         span.best.users,
                         span.last.users,
-                        numbers::list(&names),
+                        whyso_words::list(&names),
                     )
                 }
                 _ => "No counter that was recorded grows enough to say what is.".to_string(),
@@ -136,24 +135,24 @@ pub(crate) fn growth_finding(span: Span, counters: &[Grown]) -> Finding {
         let verb = if last_ms >= best_ms { "grew" } else { "went" };
         text.push_str(&format!(
             "a {unit}'s response time {verb} from {} while ",
-            numbers::pair(best_ms, last_ms, "ms", " to "),
+            whyso_words::change(best_ms, last_ms, "ms", " to "),
         ));
     }
     let rise = ratio(mean_per_s(last), mean_per_s(best)) - 1.0;
     text.push_str(&if rise.abs() < 0.005 {
         "throughput stayed the same".to_string()
     } else if rise < 0.0 {
-        format!("throughput fell by {}", numbers::percent(-rise))
+        format!("throughput fell by {}", whyso_words::percent(-rise))
     } else {
-        format!("throughput rose by {}", numbers::percent(rise))
+        format!("throughput rose by {}", whyso_words::percent(rise))
     });
     if let (Some(best_cpu), Some(last_cpu)) = (best.cpu, last.cpu)
         && (last_cpu.idle - best_cpu.idle).abs() >= 0.05
     {
         text.push_str(&format!(
             " and the machine's idle CPU time went from {} to {}",
-            numbers::percent(best_cpu.idle.max(0.0)),
-            numbers::percent(last_cpu.idle.max(0.0)),
+            whyso_words::percent(best_cpu.idle.max(0.0)),
+            whyso_words::percent(last_cpu.idle.max(0.0)),
         ));
     }
     let named = named(counters);
@@ -163,7 +162,7 @@ pub(crate) fn growth_finding(span: Span, counters: &[Grown]) -> Finding {
         text.push_str(&format!("; no counter grew per {unit} in a way that stands out."));
     } else {
         let parts: Vec<String> = named.iter().map(|counter| change(counter, span)).collect();
-        text.push_str(&format!("; per {unit}, {}.", numbers::list(&parts)));
+        text.push_str(&format!("; per {unit}, {}.", whyso_words::list(&parts)));
         text.push_str(" These counters go with the change; they don't prove its cause.");
     }
     text.push_str(&waiting_for_a_turn(span).unwrap_or_default());
@@ -192,9 +191,9 @@ fn waiting_for_a_turn(span: Span) -> Option<String> {
     }
     Some(format!(
         " The response time is the users over the throughput ({} ÷ {}/s = {}): more users only wait longer for their turn.",
-        numbers::count(u64::from(last.users)),
-        numbers::plain(per_s),
-        numbers::milliseconds(little_ms),
+        whyso_words::whole(u64::from(last.users)),
+        whyso_words::number(per_s),
+        whyso_words::milliseconds(little_ms),
     ))
 }
 
@@ -209,12 +208,12 @@ fn change(counter: &Grown, span: Span) -> String {
     let name = name(counter);
     let covered = share_covered(counter, span);
     let pair = |between| {
-        numbers::pair(growth.best_per_transaction, growth.last_per_transaction, &growth.unit, between)
+        whyso_words::change(growth.best_per_transaction, growth.last_per_transaction, &growth.unit, between)
     };
     match growth.ratio {
         Some(ratio) if ratio < RATIO_AS_FOLD_MAX => {
             let covered = covered.map_or(String::new(), |covered| format!("; {covered}"));
-            format!("{name} grew {} ({}{covered})", numbers::growth(ratio), pair(" → "))
+            format!("{name} grew {} ({}{covered})", whyso_words::growth(ratio), pair(" → "))
         }
         _ => {
             let covered = covered.map_or(String::new(), |covered| format!(" ({covered})"));
@@ -234,7 +233,7 @@ fn share_covered(counter: &Grown, span: Span) -> Option<String> {
     // Past all of it the waiting is not the transactions' own alone.
     (0.1..=1.05)
         .contains(&share)
-        .then(|| format!("as much as {} of the growth in response time", numbers::percent(share)))
+        .then(|| format!("as much as {} of the growth in response time", whyso_words::percent(share)))
 }
 
 /// Beyond this a pair of numbers says more than the ratio.
@@ -307,11 +306,11 @@ fn cpu_per_transaction(span: Span) -> Option<String> {
     Some(format!(
         " One {} took {} of the server's CPU time at {} and {} at {} ({sign}{}).",
         span.last.unit(),
-        numbers::milliseconds(best_ms),
-        numbers::users(span.best.users),
-        numbers::milliseconds(last_ms),
-        numbers::users(span.last.users),
-        numbers::percent(rise.abs()),
+        whyso_words::milliseconds(best_ms),
+        whyso_words::users(span.best.users),
+        whyso_words::milliseconds(last_ms),
+        whyso_words::users(span.last.users),
+        whyso_words::percent(rise.abs()),
     ))
 }
 
@@ -321,15 +320,15 @@ fn shares(level: &Level, machine: &Machine) -> String {
     if let Some(cpu) = level.cpu {
         let mut text = format!(
             "{} of the machine's CPU time was idle, {} user, {} system",
-            numbers::percent(cpu.idle.max(0.0)),
-            numbers::percent(cpu.user.max(0.0)),
-            numbers::percent(cpu.system.max(0.0)),
+            whyso_words::percent(cpu.idle.max(0.0)),
+            whyso_words::percent(cpu.user.max(0.0)),
+            whyso_words::percent(cpu.system.max(0.0)),
         );
         if cpu.iowait >= IOWAIT_MIN {
-            text.push_str(&format!(", {} waiting for reads and writes", numbers::percent(cpu.iowait)));
+            text.push_str(&format!(", {} waiting for reads and writes", whyso_words::percent(cpu.iowait)));
         }
         if cpu.steal >= others::STOLEN_MIN {
-            text.push_str(&format!(", {} taken by the hypervisor", numbers::percent(cpu.steal)));
+            text.push_str(&format!(", {} taken by the hypervisor", whyso_words::percent(cpu.steal)));
         }
         parts.push(text);
     }
@@ -341,16 +340,15 @@ fn shares(level: &Level, machine: &Machine) -> String {
             parts.push(format!("the generator {}", of_cpus(client, machine.client_cpus)));
         }
         if let Some(others) = others::disturbing_cpus(level, machine) {
-            parts.push(format!("other programs {}", numbers::plain(others)));
+            parts.push(format!("other programs {}", whyso_words::number(others)));
         }
     }
-    numbers::list(&parts)
+    whyso_words::list(&parts)
 }
 
 fn of_cpus(used: f64, cpus: u32) -> String {
     match cpus {
-        0 => format!("{} CPUs", numbers::plain(used)),
-        1 => format!("{} of 1 CPU", numbers::plain(used)),
-        _ => format!("{} of {} CPUs", numbers::plain(used), numbers::count(u64::from(cpus))),
+        0 => format!("{} CPUs", whyso_words::number(used)),
+        _ => format!("{} of {}", whyso_words::number(used), whyso_words::count(u64::from(cpus), "CPU")),
     }
 }

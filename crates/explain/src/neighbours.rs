@@ -2,7 +2,6 @@
 
 use crate::level::Level;
 use crate::model::{Counter, Machine, SeriesName};
-use crate::numbers;
 
 /// Sampler of other programs.
 const SOURCE: &str = "neighbours";
@@ -85,13 +84,16 @@ impl<'a> Neighbours<'a> {
     pub(crate) fn in_words(&self, machine: &Machine) -> String {
         let all = f64::from(machine.server_cpus.max(1));
         let words = |one: &Neighbour| {
-            let mut text = format!("{} {} of the CPUs", one.name, numbers::percent(one.cpus / all));
+            let mut text = format!("{} {} of the CPUs", one.name, whyso_words::percent(one.cpus / all));
             if one.disk_bytes_per_s >= DISK_MIN {
-                let per_s = numbers::with_unit(one.disk_bytes_per_s, "bytes");
+                let per_s = whyso_words::amount(one.disk_bytes_per_s, "bytes");
                 text.push_str(&format!(" and {per_s}/s of disk traffic"));
             }
             if one.resident_bytes >= MEMORY_MIN {
-                text.push_str(&format!(" and {} of memory", numbers::with_unit(one.resident_bytes, "bytes")));
+                text.push_str(&format!(
+                    " and {} of memory",
+                    whyso_words::amount(one.resident_bytes, "bytes")
+                ));
             }
             text
         };

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 use crate::budget::{SOURCE, is_relayed};
 use crate::level::{Level, levels_evidence};
 use crate::model::Finding;
-use crate::numbers;
 
 /// Source of the times of the server's threads by role.
 const THREADS: &str = "threads";
@@ -75,10 +74,10 @@ pub(crate) fn finding(levels: &[Level], about: Option<usize>) -> Option<Finding>
         "Other clients were at work: at {} they had {} connection{}, sent {} requests per second and used {} of the server's CPU \
          time. The budget contains nothing of their time, but they may have held what the load waited for.",
         quoted.name(),
-        numbers::count(connections),
+        whyso_words::whole(connections),
         if connections == 1 { "" } else { "s" },
-        numbers::plain(requests_per_s),
-        numbers::percent(cpu_share),
+        whyso_words::number(requests_per_s),
+        whyso_words::percent(cpu_share),
     );
     let evidence = vec![levels_evidence("other_clients", &disturbed)];
     Some(Finding { id: "other-clients".to_string(), text, evidence })

@@ -4,7 +4,6 @@
 use crate::level::{Level, levels_evidence, levels_of};
 use crate::model::{Evidence, Finding, Machine, SeriesName};
 use crate::neighbours::Neighbours;
-use crate::numbers;
 
 /// CPUs' worth of other programs, as a share of the CPUs that the server and the generator may use,
 /// from which a level counts as disturbed. Below lie interrupts and the kernel's own threads.
@@ -35,7 +34,7 @@ pub(crate) fn programs_finding(levels: &[Level], machine: &Machine) -> Option<Fi
     let text = format!(
         "Other programs used the machine's CPUs meanwhile, neither the server nor the generator: up to {} CPUs, at {}{}. \
          That disturbed {}; measure again on a quiet machine.",
-        numbers::plain(disturbed.most),
+        whyso_words::number(disturbed.most),
         disturbed.worst,
         named.unwrap_or_default(),
         disturbed.which,
@@ -46,7 +45,11 @@ pub(crate) fn programs_finding(levels: &[Level], machine: &Machine) -> Option<Fi
 /// "other programs used up to 2.1 CPUs, at 4 users".
 pub(crate) fn programs_in_short(levels: &[Level], machine: &Machine) -> Option<String> {
     let disturbed = disturbed(levels, |level| disturbing_cpus(level, machine))?;
-    Some(format!("other programs used up to {} CPUs, at {}", numbers::plain(disturbed.most), disturbed.worst))
+    Some(format!(
+        "other programs used up to {} CPUs, at {}",
+        whyso_words::number(disturbed.most),
+        disturbed.worst
+    ))
 }
 
 /// Share of the CPUs' time that the hypervisor took at this level, where it is enough to disturb it.
@@ -59,7 +62,7 @@ pub(crate) fn steal_in_short(levels: &[Level]) -> Option<String> {
     let disturbed = disturbed(levels, stolen)?;
     Some(format!(
         "the hypervisor took up to {} of the CPUs' time, at {}",
-        numbers::percent(disturbed.most),
+        whyso_words::percent(disturbed.most),
         disturbed.worst
     ))
 }
@@ -71,7 +74,7 @@ pub(crate) fn steal_finding(levels: &[Level]) -> Option<Finding> {
         "The hypervisor ran other machines on this machine's CPUs (steal): it took up to {} of their time, at {}, and \
          what ran then took that much longer. That disturbed {}; measure again when the host is quiet, or on CPUs \
          that are not shared.",
-        numbers::percent(disturbed.most),
+        whyso_words::percent(disturbed.most),
         disturbed.worst,
         disturbed.which,
     );

@@ -2,7 +2,6 @@
 
 use crate::level::{Level, levels_evidence};
 use crate::model::{Counter, Evidence, Finding, Input};
-use crate::numbers;
 use crate::timer::timing_costs;
 
 /// Where nobody asked for it, it is told from this share of the server's CPU on.
@@ -30,15 +29,20 @@ pub(crate) fn in_force(input: &Input, levels: &[Level]) -> Option<Finding> {
         let parts: Vec<String> = costs
             .iter()
             .map(|cost| {
-                format!("{} {}s by {}", numbers::plain(cost.events), cost.what, cost.timer.to_lowercase())
+                format!(
+                    "{} {}s by {}",
+                    whyso_words::number(cost.events),
+                    cost.what,
+                    cost.timer.to_lowercase()
+                )
             })
             .collect();
         let of_server =
-            share.map_or(String::new(), |share| format!(", {} of the server's", numbers::percent(share)));
+            share.map_or(String::new(), |share| format!(", {} of the server's", whyso_words::percent(share)));
         text += &format!(
             " At {} timing took about {} s of CPU{of_server}, as the server reckons its timers: {}.",
             level.name(),
-            numbers::plain(cost_s(level)),
+            whyso_words::number(cost_s(level)),
             parts.join(", ")
         );
         evidence.push(levels_evidence("server_cpu_s", &[level]));
@@ -56,7 +60,7 @@ pub(crate) fn lost(input: &Input, levels: &[Level]) -> Option<Finding> {
         if !in_all.is_finite() || *in_all < 1.0 {
             continue;
         }
-        let mut part = format!("{metric} {}", numbers::plain(*in_all));
+        let mut part = format!("{metric} {}", whyso_words::number(*in_all));
         for level in levels {
             let rose = |counter: &&Counter| {
                 counter.series.source == "status"
@@ -64,14 +68,15 @@ pub(crate) fn lost(input: &Input, levels: &[Level]) -> Option<Finding> {
                     && counter.increase >= 1.0
             };
             let Some(counter) = level.counters.iter().find(rose) else { continue };
-            part += &format!(", {} of them at {}", numbers::plain(counter.increase), level.name());
+            part += &format!(", {} of them at {}", whyso_words::number(counter.increase), level.name());
             evidence.push(Evidence::Series {
                 series: counter.series.clone(),
                 begin_ns: level.begin_ns,
                 end_ns: level.end_ns,
             });
         }
-        evidence.push(Evidence::Fact { path: format!("status.{metric}"), value: numbers::plain(*in_all) });
+        evidence
+            .push(Evidence::Fact { path: format!("status.{metric}"), value: whyso_words::number(*in_all) });
         parts.push(part);
         settings.extend(setting_of(metric));
     }

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::model::{Evidence, FileWait, Finding, LevelInput, SeriesName};
-use crate::numbers;
 
 /// Sampler of the threads' states; the instance is their role.
 const SOURCE: &str = "threads";
@@ -128,24 +127,26 @@ pub(crate) fn findings(name: &str, levels: &[LevelInput], times: &[ProcessTime])
 
 fn sentence(name: &str, time: &ProcessTime) -> String {
     let threads = match time.threads {
-        Some(threads) => format!("{} threads in the mean, ", numbers::plain(threads)),
+        Some(threads) => format!("{} threads in the mean, ", whyso_words::number(threads)),
         None => String::new(),
     };
     let thread_s = time.thread_s();
     let watched = format!(
         "{name} was watched for {} s: {threads}{} s of their time. What a request is to it is not known, so that there is no budget per \
          transaction",
-        numbers::plain(time.seconds),
-        numbers::plain(thread_s),
+        whyso_words::number(time.seconds),
+        whyso_words::number(thread_s),
     );
     let told = time.states.iter().filter(|state| share(state.s, thread_s) >= STATE_SHARE_MIN);
     let told: Vec<String> = told
         .take(STATES_TOLD_MAX)
-        .map(|state| format!("{} {}", numbers::percent(share(state.s, thread_s)), state_words(&state.state)))
+        .map(|state| {
+            format!("{} {}", whyso_words::percent(share(state.s, thread_s)), state_words(&state.state))
+        })
         .collect();
     match told.is_empty() {
         true => format!("{watched}; none of its threads was seen."),
-        false => format!("{watched}; its threads were {}.", numbers::list(&told)),
+        false => format!("{watched}; its threads were {}.", whyso_words::list(&told)),
     }
 }
 
@@ -187,9 +188,9 @@ fn file_sentence(wait: &FileWait, thread_s: f64) -> String {
     let path = if wait.path.is_empty() { "a file" } else { &wait.path };
     format!(
         "{path}: {} of the threads' time was spent {what} ({} waits of {} in the mean).",
-        numbers::percent(share(wait.ns / 1e9, thread_s)),
-        numbers::count(wait.count.round() as u64),
-        numbers::milliseconds(wait.ns / 1e6 / wait.count.max(1.0)),
+        whyso_words::percent(share(wait.ns / 1e9, thread_s)),
+        whyso_words::whole(wait.count.round() as u64),
+        whyso_words::milliseconds(wait.ns / 1e6 / wait.count.max(1.0)),
     )
 }
 
@@ -265,11 +266,11 @@ mod tests {
             texts[..3],
             [
                 "apache2 was watched for 10 s: 8 threads in the mean, 80 s of their time. What a request is to it is not known, so \
-                 that there is no budget per transaction; its threads were 62 % waiting for a lock inside the kernel, 31 % on a CPU \
-                 and 6.2 % asleep.",
+                 that there is no budget per transaction; its threads were 63 % waiting for a lock inside the kernel, 31 % on a CPU \
+                 and 6.3 % asleep.",
                 "/var/log/access.log: 50 % of the threads' time was spent waiting for the lock of this file's inode: one thread at a \
                  time writes to it (2,000 waits of 20 ms in the mean).",
-                "/tmp/: 12 % of the threads' time was spent waiting for the lock of this folder's inode: one thread at a time makes, \
+                "/tmp/: 13 % of the threads' time was spent waiting for the lock of this folder's inode: one thread at a time makes, \
                  renames and removes what is in it (100 waits of 100 ms in the mean).",
             ]
         );

@@ -2,7 +2,6 @@
 
 use crate::level::{Level, levels_evidence, names};
 use crate::model::Finding;
-use crate::numbers;
 
 /// "The server kept up with 500/s and 1,000/s, and not with 2,000/s", without a full stop.
 pub(crate) fn in_short(levels: &[Level]) -> String {
@@ -39,10 +38,10 @@ pub(crate) fn finding(levels: &[Level]) -> Finding {
         ) {
             (Some(first), Some(last)) if held.len() > 1 => format!(
                 "; the mean response time was {} at the lowest of them and {} at the highest",
-                numbers::with_unit(first, "ms"),
-                numbers::with_unit(last, "ms")
+                whyso_words::amount(first, "ms"),
+                whyso_words::amount(last, "ms")
             ),
-            (Some(only), _) => format!("; the mean response time was {}", numbers::with_unit(only, "ms")),
+            (Some(only), _) => format!("; the mean response time was {}", whyso_words::amount(only, "ms")),
             _ => String::new(),
         };
         sentences.push(format!("The server kept up with {}{times}.", names(&held)));
@@ -51,8 +50,8 @@ pub(crate) fn finding(levels: &[Level]) -> Finding {
         sentences.push(format!(
             "With {} due it did not keep up: it did {}/s, with at most {} at a time, and the backlog grew.",
             level.name(),
-            numbers::plain(level.per_s()),
-            numbers::count(u64::from(level.users)),
+            whyso_words::number(level.per_s()),
+            whyso_words::whole(u64::from(level.users)),
         ));
     }
     Finding {

@@ -3,7 +3,6 @@
 
 use crate::level::{Level, levels_evidence};
 use crate::model::{Finding, Pacing, Peak, Regime, UsersInterval, users_words};
-use crate::numbers;
 use crate::steady::BINS_PER_S;
 
 /// Levels this close to the best are the same for any purpose, however narrow the intervals.
@@ -110,11 +109,11 @@ impl Shape {
         let top = self.best_point();
         let top_level = top.positions.first().and_then(|&position| levels.get(position));
         if let Some(level) = top_level.filter(|level| level.is_untraced && self.points.len() == 1) {
-            return level.untraced_result(&numbers::plain(top.per_s)).trim_end_matches('.').to_string();
+            return level.untraced_result(&whyso_words::number(top.per_s)).trim_end_matches('.').to_string();
         }
         let unit = top_level.map_or("transaction", Level::unit);
-        let users = numbers::users(top.users);
-        let per_s = format!("{} {unit}s/s{interval}", numbers::plain(top.per_s));
+        let users = whyso_words::users(top.users);
+        let per_s = format!("{} {unit}s/s{interval}", whyso_words::number(top.per_s));
         if self.points.len() == 1 {
             return format!("{users} did {per_s}");
         }
@@ -129,7 +128,7 @@ impl Shape {
                 } else {
                     format!(
                         "and {}, the most that could be judged, did hardly less",
-                        numbers::users(last.users)
+                        whyso_words::users(last.users)
                     )
                 };
                 format!("Throughput is highest at {users}, {most}, so the peak may lie beyond: {per_s}")
@@ -156,9 +155,9 @@ impl Shape {
             };
             witnesses.push(format!(
                 "{}: {}/s, {} less than the best, {verdict}",
-                numbers::users(point.users),
-                numbers::plain(point.per_s),
-                numbers::percent(1.0 - ratio(point.per_s, top.per_s)),
+                whyso_words::users(point.users),
+                whyso_words::number(point.per_s),
+                whyso_words::percent(1.0 - ratio(point.per_s, top.per_s)),
             ));
         }
         if self.best + 1 == self.points.len() {
@@ -183,8 +182,8 @@ pub(crate) fn peak_finding(shape: &Shape, levels: &[Level], is_usable: bool) -> 
     let interval = if top.has_interval {
         format!(
             " (95 % interval {} to {}, within this one start of the server)",
-            numbers::plain((top.per_s - top.half_width).max(0.0)),
-            numbers::plain(top.per_s + top.half_width),
+            whyso_words::number((top.per_s - top.half_width).max(0.0)),
+            whyso_words::number(top.per_s + top.half_width),
         )
     } else if top_level.is_some_and(|level| level.pacing == Pacing::Recorded) {
         String::new()
@@ -202,8 +201,8 @@ pub(crate) fn peak_finding(shape: &Shape, levels: &[Level], is_usable: bool) -> 
         let before = &shape.points[shape.best - 1];
         text.push_str(&format!(
             ", {} more than at {}. The peak lies at {}.",
-            numbers::percent(ratio(top.per_s, before.per_s) - 1.0),
-            numbers::users(before.users),
+            whyso_words::percent(ratio(top.per_s, before.per_s) - 1.0),
+            whyso_words::users(before.users),
             users_words(shape.users_interval()),
         ));
     } else {
@@ -237,9 +236,9 @@ fn did_more_before(top: &Point, levels: &[Level]) -> String {
     };
     format!(
         " But {} did more, {}/s, until throughput changed at {} s; where the peak is depends on whether that lasts.",
-        numbers::users(level.users),
-        numbers::plain(change.before_per_s),
-        numbers::plain(change.at_bin as f64 / BINS_PER_S),
+        whyso_words::users(level.users),
+        whyso_words::number(change.before_per_s),
+        whyso_words::number(change.at_bin as f64 / BINS_PER_S),
     )
 }
 
@@ -264,17 +263,17 @@ pub(crate) fn regimes_finding(shape: &Shape, levels: &[Level]) -> Option<Finding
             continue;
         };
         let range = match members.len() {
-            1 => format!("at {}", numbers::users(first.users)),
+            1 => format!("at {}", whyso_words::users(first.users)),
             2 => format!("at {} and {} users", first.users, last.users),
             _ if regime == Regime::Unknown => {
                 let users: Vec<String> = members.iter().map(|point| point.users.to_string()).collect();
-                format!("at {} users", numbers::list(&users))
+                format!("at {} users", whyso_words::list(&users))
             }
             _ => format!("from {} to {} users", first.users, last.users),
         };
         let fall = if regime == Regime::Degrading {
             let at_last = if members.len() > 1 { " at the last" } else { "" };
-            format!(" (down {}{at_last})", numbers::percent(1.0 - ratio(last.per_s, top.per_s)))
+            format!(" (down {}{at_last})", whyso_words::percent(1.0 - ratio(last.per_s, top.per_s)))
         } else {
             String::new()
         };

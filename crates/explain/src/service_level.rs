@@ -2,7 +2,6 @@
 
 use crate::level;
 use crate::model::{Evidence, Finding, LevelInput};
-use crate::numbers;
 use crate::slo::required_time;
 
 /// One sentence a requirement: where it holds, and where it does not. `None` where nothing was required.
@@ -20,7 +19,7 @@ pub(crate) fn finding(levels: &[LevelInput]) -> Option<Finding> {
                 (true, _) => holds.push(users),
                 (false, Some(measured_ms)) => {
                     let at_least = if slo.is_lower_bound { "≥ " } else { "" };
-                    fails.push(format!("{users} ({at_least}{})", numbers::with_unit(measured_ms, "ms")));
+                    fails.push(format!("{users} ({at_least}{})", whyso_words::amount(measured_ms, "ms")));
                 }
                 (false, None) => fails.push(format!("{users} (nothing was measured)")),
             }
@@ -29,12 +28,12 @@ pub(crate) fn finding(levels: &[LevelInput]) -> Option<Finding> {
             if required.kind == "transaction" { String::new() } else { format!(" of {}", required.kind) };
         let name = format!("{}{of} ≤ {}", required.measure, required_time(required.required_ms));
         sentences.push(match (holds.is_empty(), fails.is_empty()) {
-            (false, true) => format!("The service level {name} holds at {}.", numbers::list(&holds)),
-            (true, _) => format!("The service level {name} does not hold at {}.", numbers::list(&fails)),
+            (false, true) => format!("The service level {name} holds at {}.", whyso_words::list(&holds)),
+            (true, _) => format!("The service level {name} does not hold at {}.", whyso_words::list(&fails)),
             (false, false) => format!(
                 "The service level {name} holds at {}, and does not at {}.",
-                numbers::list(&holds),
-                numbers::list(&fails)
+                whyso_words::list(&holds),
+                whyso_words::list(&fails)
             ),
         });
     }
@@ -79,7 +78,7 @@ mod tests {
         );
         let mut hung = level(4, Some(2_900.0));
         hung.slo[0].is_lower_bound = true;
-        assert_eq!(text(&[hung]), "The service level p99 ≤ 20 ms does not hold at 4 users (≥ 2,900 ms).");
+        assert_eq!(text(&[hung]), "The service level p99 ≤ 20 ms does not hold at 4 users (≥ 2.9 s).");
         assert_eq!(
             text(&[level(8, Some(31.2))]),
             "The service level p99 ≤ 20 ms does not hold at 8 users (31.2 ms)."

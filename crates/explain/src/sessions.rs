@@ -6,7 +6,6 @@
 //! share therefore counts looks, and not sessions.
 
 use crate::model::{Counter, Gauge, SeriesName};
-use crate::numbers;
 
 /// Sampler of the process list.
 const SOURCE: &str = "sessions";
@@ -186,10 +185,10 @@ impl Share<'_> {
     pub(crate) fn in_words(&self) -> String {
         format!(
             "{} of the sampled time of statements (95 % interval {} to {} if snapshots are independent, {} samples)",
-            numbers::percent(self.value),
-            numbers::percent(self.low),
-            numbers::percent(self.high),
-            numbers::count(self.samples.round() as u64),
+            whyso_words::percent(self.value),
+            whyso_words::percent(self.low),
+            whyso_words::percent(self.high),
+            whyso_words::whole(self.samples.round() as u64),
         )
     }
 
@@ -198,9 +197,9 @@ impl Share<'_> {
         let of_all = |state: &InState| state.samples * self.value / self.samples.max(1e-9);
         let named: Vec<String> = self.states[..self.states.len().min(count)]
             .iter()
-            .map(|state| format!("'{}' {}", state.name, numbers::percent(of_all(state))))
+            .map(|state| format!("'{}' {}", state.name, whyso_words::percent(of_all(state))))
             .collect();
-        numbers::list(&named)
+        whyso_words::list(&named)
     }
 }
 

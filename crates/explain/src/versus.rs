@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::interval::t_quantile_975;
-use crate::numbers::plain;
+use whyso_words::number;
 
 /// How much one is of the other.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -112,20 +112,20 @@ impl Comparison {
             return format!(
                 "{} did {} times the transactions of {}, in a single round: how sure that is can't be said.",
                 self.b,
-                plain(ratio.ratio),
+                number(ratio.ratio),
                 self.a
             );
         };
-        let interval = format!("95 % interval {} to {}, {} rounds", plain(low), plain(high), ratio.rounds);
+        let interval = format!("95 % interval {} to {}, {} rounds", number(low), number(high), ratio.rounds);
         if !ratio.is_significant() {
             return format!(
                 "{} and {} can't be told apart by their throughput: ratio {} ({interval}).",
                 self.a,
                 self.b,
-                plain(ratio.ratio)
+                number(ratio.ratio)
             );
         }
-        format!("{} does {} times the transactions of {} ({interval}).", self.b, plain(ratio.ratio), self.a)
+        format!("{} does {} times the transactions of {} ({interval}).", self.b, number(ratio.ratio), self.a)
     }
 }
 

@@ -6,7 +6,6 @@
 
 use crate::level::{Level, levels_evidence};
 use crate::model::Finding;
-use crate::numbers;
 use crate::regime::Shape;
 
 /// The next level must do this many times the work of the lowest, a user.
@@ -40,19 +39,19 @@ pub(crate) fn finding(shape: &Shape, levels: &[Level]) -> Option<Finding> {
         .flat_map(|point| point.positions.iter().map(|&position| &levels[position]))
         .collect();
     let idle = match shown.first().and_then(|level| level.cpu) {
-        Some(cpu) => format!(" ({} of the CPU time was idle)", numbers::percent(cpu.idle.max(0.0))),
+        Some(cpu) => format!(" ({} of the CPU time was idle)", whyso_words::percent(cpu.idle.max(0.0))),
         None => String::new(),
     };
-    let first_users = numbers::users(first.users);
+    let first_users = whyso_words::users(first.users);
     let text = format!(
         "{} did {} times the work of {} ({}/s against {}/s), more than their number explains. The likely reason is the price \
          of waking idle CPUs, which is high on virtual machines: {} alone{idle} pays it at every statement, more users keep \
          the CPUs awake. So this is no scaling better than linear, and the level of {first_users} is left out of the scalability law's fit.",
-        numbers::users(next.users),
-        numbers::plain(next.per_s / first.per_s),
-        numbers::users(first.users),
-        numbers::plain(next.per_s),
-        numbers::plain(first.per_s),
+        whyso_words::users(next.users),
+        whyso_words::number(next.per_s / first.per_s),
+        whyso_words::users(first.users),
+        whyso_words::number(next.per_s),
+        whyso_words::number(first.per_s),
         if first.users == 1 { "one user".to_string() } else { first_users.clone() },
     );
     Some(Finding {

@@ -3,7 +3,6 @@
 
 use crate::level::{Level, levels_evidence, levels_of};
 use crate::model::{Evidence, Finding, Input, Pacing, Steadiness};
-use crate::numbers;
 use crate::steady::{self, BINS_PER_S};
 
 /// Levels that can't be judged at all, where none can.
@@ -55,12 +54,12 @@ pub(crate) fn unstable(levels: &[Level]) -> Option<Finding> {
 
 /// "throughput climbed from 10,376/s to 42,072/s".
 pub(crate) fn how_unstable(level: &Level) -> String {
-    let per_s = numbers::plain;
+    let per_s = whyso_words::number;
     match level.verdict.steadiness {
         Steadiness::UnstableFrom { s } => {
             let (before, after) =
                 level.change.map_or((0.0, 0.0), |change| (change.before_per_s, change.after_per_s));
-            let s = numbers::plain(s);
+            let s = whyso_words::number(s);
             format!("unstable from {s} s: {}/s before, {}/s after", per_s(before), per_s(after))
         }
         Steadiness::Trend { from_per_s, to_per_s } => {
@@ -85,8 +84,8 @@ pub(crate) fn stalls(levels: &[Level]) -> Option<Finding> {
         parts.push(format!(
             "{} almost nothing was done for {} s, from {} s on",
             name(level),
-            numbers::plain(length as f64 / BINS_PER_S),
-            numbers::plain(begin as f64 / BINS_PER_S),
+            whyso_words::number(length as f64 / BINS_PER_S),
+            whyso_words::number(begin as f64 / BINS_PER_S),
         ));
         shown.push(level);
     }
@@ -121,13 +120,13 @@ pub(crate) fn errors(levels: &[Level]) -> Option<Finding> {
         "{} met an error, most often at {}: {} {} for {} transactions that succeeded ({} of all attempts).{}",
         match total {
             1.0 => "One attempt".to_string(),
-            _ => format!("{} attempts", numbers::plain(total)),
+            _ => format!("{} attempts", whyso_words::number(total)),
         },
         worst.name(),
-        numbers::count(worst.errors),
+        whyso_words::whole(worst.errors),
         if worst.errors == 1 { "error" } else { "errors" },
-        numbers::count(worst.transactions),
-        numbers::percent(share(worst)),
+        whyso_words::whole(worst.transactions),
+        whyso_words::percent(share(worst)),
         if worst.transactions > 0 {
             " Deadlocks and lock wait timeouts are rolled back and tried again; their time counts in the response time."
         } else {
@@ -142,7 +141,7 @@ pub(crate) fn cut_short(levels: &[Level]) -> Option<Finding> {
     let parts: Vec<String> = shown
         .iter()
         .map(|level| {
-            format!("{} after {} s: {}", name(level), numbers::plain(level.seconds), level.cut_short)
+            format!("{} after {} s: {}", name(level), whyso_words::number(level.seconds), level.cut_short)
         })
         .collect();
     finding("cut-short", &shown, "seconds", format!("Ended early: {}.", parts.join("; ")))

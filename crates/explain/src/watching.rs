@@ -5,7 +5,6 @@ use std::cmp::Ordering;
 
 use crate::level::{Level, levels_evidence};
 use crate::model::{Counter, Evidence, Finding, SeriesName};
-use crate::numbers;
 use crate::others::is_busy_time;
 
 /// Parts below this share of the CPU time that was used are not told one by one.
@@ -148,9 +147,9 @@ pub(crate) fn finding(levels: &[Level]) -> Option<Finding> {
     let mut told: Vec<_> = cost.parts.iter().map(|(part, ns)| (part, ns / cost.used_ns)).collect();
     told.retain(|(_, share)| *share >= TOLD_MIN);
     told.sort_by(|one, other| other.1.total_cmp(&one.1));
-    let told = told.iter().map(|(part, share)| format!("{} {}", numbers::percent(*share), part.words()));
+    let told = told.iter().map(|(part, share)| format!("{} {}", whyso_words::percent(*share), part.words()));
     let told = told.collect::<Vec<_>>();
-    let parts = if told.len() > 1 { format!(": {}", numbers::list(&told)) } else { String::new() };
+    let parts = if told.len() > 1 { format!(": {}", whyso_words::list(&told)) } else { String::new() };
     let most = if costs.len() > 1 { "at most " } else { "" };
     let without = if cost.programs_counted {
         ""
@@ -159,7 +158,7 @@ pub(crate) fn finding(levels: &[Level]) -> Option<Finding> {
     };
     let text = format!(
         "Watching took {most}{} of the CPU time that was used, at {}{without}{parts}.",
-        numbers::percent(cost.share()),
+        whyso_words::percent(cost.share()),
         level.name(),
     );
     let mut evidence: Vec<Evidence> = vec![levels_evidence("cpu", &[level])];

@@ -3,9 +3,9 @@
 import uPlot from 'uplot';
 import type { Column } from '../data/model.ts';
 import { envelope, gapLength, lowerBound, type Bucket } from '../lib/envelope.ts';
-import { clock, num, short } from '../lib/format.ts';
 import { suffixesOf, valueRange } from '../lib/valueaxis.ts';
 import { chartFont } from './style.ts';
+import { clock, number, short } from '../lib/words.ts';
 
 export interface Line {
   label: string;
@@ -183,7 +183,7 @@ export class TimeChart {
   /** Short where that tells the ticks apart, in full where it does not. */
   #valueLabels(splits: number[]): string[] {
     const shown = splits.filter((split) => this.#isLabelled(split));
-    const write = new Set(shown.map(short)).size === shown.length ? short : num;
+    const write = new Set(shown.map(short)).size === shown.length ? short : number;
     return splits.map((split) => (this.#isLabelled(split) ? write(split) : ''));
   }
 

@@ -1,9 +1,9 @@
 /** Draws threads over time on a canvas: rows of stacked states, single waits and samples, times, levels and names. */
 
-import { clock } from '../lib/format.ts';
 import { ticks } from '../lib/scale.ts';
 import { between, bucketAt, singlesIn, stacked, type Lines, type Row, type Running, type Singles, type Span } from '../lib/timeline.ts';
 import { chartFont, sized } from './style.ts';
+import { clock } from '../lib/words.ts';
 
 /** Room for names on the left, and for times and levels above the rows. */
 export const LEFT = 168;

@@ -1,7 +1,7 @@
 /** What the levels of a sweep differ in, and so what charts and tables are against. Pure. */
 
 import type { Level, RunInfo } from '../data/model.ts';
-import { num, users } from './format.ts';
+import { number, rate, users } from './words.ts';
 
 export interface Axis {
   /** A level's place on it. */
@@ -27,11 +27,11 @@ const USERS: Axis = {
   title: 'users (concurrent connections',
 };
 
-const rate = (level: Level) => level.result.rate_per_s ?? level.users;
+const dueRate = (level: Level) => level.result.rate_per_s ?? level.users;
 const RATES: Axis = {
-  at: rate,
-  short: (level) => num(rate(level)),
-  name: (level) => `${num(rate(level))}/s`,
+  at: dueRate,
+  short: (level) => number(dueRate(level)),
+  name: (level) => rate(dueRate(level)),
   head: 'due/s',
   against: 'the rate that is due',
   title: 'transactions due per second (open loop',

@@ -5,8 +5,8 @@ import type { Column } from '../data/model.ts';
 import { axisOf } from './axis.ts';
 import type { Desk, Span } from './desk.svelte.ts';
 import { lowerBound, nearest } from './envelope.ts';
-import { withUnit } from './format.ts';
 import { cssColor, REGIME_COLOR } from './palette.ts';
+import { withUnit } from './units.ts';
 
 export function bandsOf(desk: Desk): Band[] {
   const { run } = desk.source.head;
@@ -46,7 +46,7 @@ export function readingOf(line: Line, pointed: number | null, view: Span): strin
   const isNear = index >= 0 && Math.abs((line.column.t[index] as number) - pointed) < Math.max(2, (view.to - view.from) / 100);
   const { v, band } = line.column;
   if (!isNear) return 'gap';
-  if (band) return `${withUnit(v[index] as number, line.suffix)} (${withUnit(band.min[index] as number, '')} … ${withUnit(band.max[index] as number, '')})`;
+  if (band) return `${withUnit(v[index] as number, line.suffix)} (${withUnit(band.min[index] as number, line.suffix)} … ${withUnit(band.max[index] as number, line.suffix)})`;
   return withUnit(v[index] as number, line.suffix);
 }
 

@@ -5,7 +5,7 @@ import type { Kind, SeriesHead } from '../data/model.ts';
 import type { DataSource, Wanted } from '../data/source.ts';
 import { moved, type Mode } from './derive.ts';
 import type { Desk, Pick as Picked, Span } from './desk.svelte.ts';
-import { unitOf } from './format.ts';
+import { unitOf } from './units.ts';
 
 /** What of a desk a chart over time needs. */
 export type TimeDesk = Pick<Desk, 'view' | 'marked' | 'dark' | 'look' | 'lookAtAll'>;

@@ -2,8 +2,8 @@
 
 import type { Evidence, Head, Level, SeriesName, Window } from '../data/model.ts';
 import { type Axis, axisOf } from './axis.ts';
-import { clock } from './format.ts';
 import { isRecorded, processOf } from './recorded.ts';
+import { clock } from './words.ts';
 
 export interface Link {
   text: string;

@@ -5,9 +5,9 @@ import type { Column } from '../data/model.ts';
 import type { Span } from './desk.svelte.ts';
 import { quoted } from './drawing.ts';
 import { envelope, gapLength, lowerBound } from './envelope.ts';
-import { clock, num, short } from './format.ts';
 import { linear, log10, logTicks, type Scale } from './scale.ts';
 import { suffixesOf, valueRange } from './valueaxis.ts';
+import { clock, number, short } from './words.ts';
 
 /** Values as they were read, one line a value; of an envelope its five numbers. */
 export function csvOf(lines: Line[], view: Span): string {
@@ -144,7 +144,7 @@ export function pngOf(title: string, lines: Line[], plot: HTMLCanvasElement, rea
   ctx.font = `${11 * ratio}px system-ui, sans-serif`;
   let left = 52 * ratio;
   lines.forEach((line, index) => {
-    const words = `${line.label} ${readings[index] ?? num(NaN)}`;
+    const words = `${line.label} ${readings[index] ?? number(NaN)}`;
     ctx.fillStyle = line.color;
     ctx.fillRect(left, canvas.height - 14 * ratio, 10 * ratio, 4 * ratio);
     ctx.fillStyle = style.getPropertyValue('--ink');

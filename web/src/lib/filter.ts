@@ -1,6 +1,6 @@
 /** Which threads' time is shown, wherever threads are: all that meet every condition, as the terminal's views have it. Pure. */
 
-import { clock } from './format.ts';
+import { clock } from './words.ts';
 
 export interface Wanted {
   /** Empty: of any role. */

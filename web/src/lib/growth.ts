@@ -1,7 +1,6 @@
 /** The growth table's rows: counters that say the same stand in one. Pure. */
 
 import type { Growth } from '../data/model.ts';
-import { bytes, ms, num } from './format.ts';
 
 /** Values this near are the same count, read at another place at another moment. */
 const SAME = 0.03;
@@ -24,19 +23,4 @@ function saysTheSame(a: Growth, b: Growth): boolean {
 
 function isNear(a: number, b: number): boolean {
   return Math.abs(a - b) <= SAME * Math.max(Math.abs(a), Math.abs(b));
-}
-
-/** An amount per transaction, times and bytes in the unit that suits them. */
-export function amountOf(value: number, unit: string): string {
-  if (!Number.isFinite(value)) return '–';
-  if (value === 0) return '0';
-  if (unit === 'ns') return ms(value / 1e6);
-  if (unit === 'us') return ms(value / 1e3);
-  if (unit === 'ms') return ms(value);
-  if (unit === 's') return ms(value * 1e3);
-  if (unit === 'bytes' || unit === 'KiB') {
-    const size = unit === 'KiB' ? value * 1024 : value;
-    return size < 100 ? `${num(size)} B` : bytes(size);
-  }
-  return unit === '1' || unit === '' ? num(value) : `${num(value)} ${unit}`;
 }

@@ -1,7 +1,7 @@
 /** The Performance Schema's views as tables, and what differs between two levels, as `whyso pfs` has them. Pure. */
 
 import type { PfsColumn, PfsLevel, PfsLines, PfsRow, PfsTiming, PfsView } from '../data/pfs.ts';
-import { bytes, ms, num, percent, whole } from './format.ts';
+import { bytes, nanoseconds, number, percent, whole } from './words.ts';
 
 export const PERS = ['second', 'statement', 'transaction'] as const;
 export type Per = (typeof PERS)[number];
@@ -29,15 +29,15 @@ function eventColumns(level: PfsLevel, total: PfsRow): ShownColumn[] {
   const known = PERS.filter((per) => divisorOf(level, per) !== null);
   const divided = (at: number, per: Per, factor: number) => (row: PfsRow) => over(row[at], divisorOf(level, per), factor);
   const suffix = (per: Per) => (per === 'second' ? 's' : per);
-  const counts = known.map((per): ShownColumn => ({ name: per === 'second' ? 'count/s' : `/${per}`, title: `how often, a ${per}`, of: divided(0, per, 1), words: num }));
+  const counts = known.map((per): ShownColumn => ({ name: per === 'second' ? 'count/s' : `/${per}`, title: `how often, a ${per}`, of: divided(0, per, 1), words: number }));
   const times = known.map((per): ShownColumn => {
     const [unit, factor] = per === 'second' ? ['ms', 1e-6] : ['µs', 1e-3];
-    return { name: `${unit}/${suffix(per)}`, title: `time of all threads together, a ${per}`, of: divided(1, per, factor), words: num };
+    return { name: `${unit}/${suffix(per)}`, title: `time of all threads together, a ${per}`, of: divided(1, per, factor), words: number };
   });
   return [
     ...counts,
     ...times,
-    { name: 'mean µs', title: 'time of one', of: (row) => over(row[1], row[0] ?? null, 1e-3), words: num },
+    { name: 'mean µs', title: 'time of one', of: (row) => over(row[1], row[0] ?? null, 1e-3), words: number },
     { name: 'of time', title: 'share of the time of all lines that are not idle', of: (row) => over(row[1], total[1] ?? null, 1), words: percent },
   ];
 }
@@ -60,10 +60,9 @@ export function dividedIn(column: PfsColumn, value: number | null | undefined, l
   return column.is_level ? (value ?? null) : over(value, divisorOf(level, per), 1);
 }
 
-/** A number of a column with its unit; differences have a sign. */
+/** A number of a column with its unit. */
 export function wordsOf(column: PfsColumn): (value: number) => string {
-  const words = { count: num, time: (ns: number) => (ns === 0 ? '0' : ms(ns / 1e6)), bytes: (size: number) => (size >= 1024 ? bytes(size) : `${num(size)} B`), share: percent }[column.quantity];
-  return (value) => (value < 0 ? `−${words(-value)}` : words(value));
+  return { count: number, time: nanoseconds, bytes, share: percent }[column.quantity];
 }
 
 export interface PfsLine {

@@ -2,8 +2,9 @@
 
 import type { Head, RunInfo, Verdict } from '../data/model.ts';
 import { axisOf } from './axis.ts';
-import { howUnsteady, num, users } from './format.ts';
 import { processOf } from './recorded.ts';
+import { howUnsteady } from './steadiness.ts';
+import { count, number, rate, users } from './words.ts';
 
 export interface Badge {
   text: string;
@@ -59,15 +60,15 @@ export function badgesOf(head: Head): Badge[] {
   }
   const unstable = explanation.levels.filter((level) => howUnsteady(level.steadiness) !== '');
   if (unstable.length > 0) {
-    badges.push({ text: `${unstable.length} ${unstable.length === 1 ? 'level' : 'levels'} unstable`, tone: 'bad', why: unstable.map((level) => `${named(level)}: ${howUnsteady(level.steadiness)}`).join('\n') });
+    badges.push({ text: `${count(unstable.length, 'level')} unstable`, tone: 'bad', why: unstable.map((level) => `${named(level)}: ${howUnsteady(level.steadiness)}`).join('\n') });
   }
   if (explanation.drift?.significant) {
     const { drift } = explanation;
-    const text = `drifted: ${num(drift.first_per_s)} → ${num(drift.repeat_per_s)}/s at ${users(drift.users)}`;
+    const text = `drifted: ${number(drift.first_per_s)} → ${rate(drift.repeat_per_s)} at ${users(drift.users)}`;
     badges.push({ text, tone: 'bad', why: 'The best level, repeated at the end, gave another throughput.' });
   }
   if (problems.length > 0) {
-    badges.push({ text: `${problems.length} ${problems.length === 1 ? 'problem' : 'problems'} of the recording`, tone: 'bad', why: problems.join('\n') });
+    badges.push({ text: `${count(problems.length, 'problem')} of the recording`, tone: 'bad', why: problems.join('\n') });
   }
   return badges;
 }

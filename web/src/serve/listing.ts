@@ -1,5 +1,6 @@
 /** The list of runs: searched and sorted. Pure. */
 
+import { roughTime } from '../lib/words.ts';
 import type { Listed } from './api.ts';
 
 export type SortBy = 'began' | 'workload' | 'server' | 'best' | 'bytes';
@@ -33,10 +34,7 @@ export function sorted(runs: Listed[], { by, down }: Sorting): Listed[] {
   return down ? order.reverse() : order;
 }
 
-/** "3 min", "1.5 h". */
+/** How long a run took; "–" for one that has not ended. */
 export function lengthWords(seconds: number | null): string {
-  if (seconds === null || !(seconds > 0)) return '–';
-  if (seconds < 90) return `${Math.round(seconds)} s`;
-  if (seconds < 5400) return `${Math.round(seconds / 60)} min`;
-  return `${(seconds / 3600).toFixed(1)} h`;
+  return seconds !== null && seconds > 0 ? roughTime(seconds) : '–';
 }

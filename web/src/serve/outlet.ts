@@ -2,7 +2,7 @@
 
 import type { Outlet } from '../lib/drawn.ts';
 import type { Span } from '../lib/desk.svelte.ts';
-import { clock } from '../lib/format.ts';
+import { clock } from '../lib/words.ts';
 import { draft } from './draft.svelte.ts';
 
 /** `of`: which run or runs, in words; `address`: what shows the chart alone, over the window. */

@@ -1,7 +1,7 @@
 /** Runs and windows of them, as addresses hold them and as readers type them. Pure. */
 
 import type { Span } from '../lib/desk.svelte.ts';
-import { clock } from '../lib/format.ts';
+import { clock } from '../lib/words.ts';
 
 export interface Stretch {
   id: string;

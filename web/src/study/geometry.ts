@@ -1,7 +1,7 @@
 /** Geometry of a study's charts. Pure. */
 
-import { bytes, short, whole } from '../lib/format.ts';
 import { linear, log10, logTicks, ticks, type Scale } from '../lib/scale.ts';
+import { bytes, percentChange, short, whole } from '../lib/words.ts';
 
 export interface Axis {
   scale: Scale;
@@ -68,7 +68,7 @@ export function isBytes(knob: string, values: number[]): boolean {
 /** Values of a knob; of a size in bytes with powers of two as ticks. */
 export function knobAxis(knob: string, values: number[], left: number, right: number): Axis {
   const inBytes = isBytes(knob, values);
-  const text = inBytes ? (value: number) => bytes(value).replace(/\.0+ /, ' ') : short;
+  const text = inBytes ? bytes : short;
   const [least, most] = [Math.min(...values), Math.max(...values)];
   if (!spansMuch(values)) {
     const pad = (most - least || 1) * 0.03;
@@ -96,7 +96,7 @@ export function ratioAxis(from: number, to: number, left: number, right: number)
     const first = Math.ceil((100 * (from - 1)) / step);
     const last = Math.floor((100 * (to - 1)) / step);
     const steps = Array.from({ length: last - first + 1 }, (_, index) => (first + index) * step);
-    const text = (percent: number) => (percent === 0 ? '0' : `${percent > 0 ? '+' : '−'}${Number(Math.abs(percent).toFixed(2))} %`);
+    const text = (percent: number) => (percent === 0 ? '0' : percentChange(percent / 100));
     return { scale, ticks: thinned(steps.map((percent) => ({ at: 1 + percent / 100, text: text(percent) })), scale, 40), isLog: true };
   }
   const factors = [2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 10_000];

@@ -1,6 +1,7 @@
 /** Lines of a study's charts, made from what the page is given. Pure. */
 
 import { LINE_COLORS } from '../lib/palette.ts';
+import { count } from '../lib/words.ts';
 import type { Course, Curve, Place } from './model.ts';
 
 export interface ChartPoint {
@@ -60,7 +61,7 @@ export function placeLines(place: Place, variants: string[]): ChartLine[] {
     points: place.points
       .filter((one) => one.variant === name)
       .map((one): ChartPoint => {
-        const note = [one.tuning, one.unstable ? 'its starts differ by more than 15 %' : '', one.starts === 1 ? 'one start' : `${one.starts} starts`];
+        const note = [one.tuning, one.unstable ? 'its starts differ by more than 15 %' : '', count(one.starts, 'start')];
         return { x: one.users, y: one.mean, ...bounds(one.mean95), note: note.filter((text) => text !== '').join('; ') };
       }),
   }));

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Evidence, Growth, Head, Level, SeriesName, Verdict } from '../../src/data/model.ts';
 import { axisOf } from '../../src/lib/axis.ts';
 import { evidenceOf } from '../../src/lib/evidence.ts';
-import { amountOf, growthRows } from '../../src/lib/growth.ts';
+import { growthRows } from '../../src/lib/growth.ts';
 import { machineKind, verdictOf } from '../../src/lib/summary.ts';
 
 const window = (index: number) => ({ begin_ns: index * 10e9 + 2e9, end_ns: index * 10e9 + 10e9 });
@@ -39,11 +39,6 @@ test('counters that say the same with the same values share a row, others do not
   const rows = growthRows([one('a', 'waits', 5), one('b', 'reads', 5), one('c', 'waits', 5.05), one('d', 'waits', 9), one('e', '', 5), one('f', '', 5)]);
   expect(rows.map((row) => row.map((growth) => growth.series.metric))).toEqual([['a', 'c'], ['b'], ['d'], ['e'], ['f']]);
 });
-
-test.each([
-  [4_497_387, 'ns', '4.50 ms'], [0.00306, 'ms', '3.06 µs'], [0.013, 's', '13.0 ms'], [14.2, 'bytes', '14.2 B'], [0.0139, 'KiB', '14.2 B'],
-  [3e6, 'bytes', '2.86 MiB'], [0.049, '1', '0.049'], [0.0031, 'pages', '0.0031 pages'], [0, 'ns', '0'], [NaN, 'ns', '–'],
-])('%f %s per transaction is written %s', (value, unit, expected) => expect(amountOf(value, unit)).toBe(expected));
 
 test('a guessed machine is not told twice that it is virtual', () => {
   expect(['', 'none', 'kvm', 'a virtual machine'].map(machineKind)).toEqual(['', '', 'a kvm virtual machine', 'a virtual machine']);

@@ -17,8 +17,8 @@ test('waits are told by second, statement and transaction, with mean and share, 
   const columns = columnsOf(waits, level(10, 20_000, 1000), [5000, 20e6], 'second');
   const cells = (row: PfsRow) => columns.map((one) => { const value = one.of(row); return value === null ? '–' : one.words(value); });
   expect(columns.map((one) => one.name)).toEqual(['count/s', '/statement', '/transaction', 'ms/s', 'µs/statement', 'µs/transaction', 'mean µs', 'of time']);
-  expect(cells([1000, 20e6])).toEqual(['100', '0.050', '1.00', '2.00', '1.00', '20.0', '20.0', '100 %']);
-  expect(cells([4000, null])).toEqual(['400', '0.20', '4.00', '–', '–', '–', '–', '–']);
+  expect(cells([1000, 20e6])).toEqual(['100', '0.05', '1', '2', '1', '20', '20', '100 %']);
+  expect(cells([4000, null])).toEqual(['400', '0.2', '4', '–', '–', '–', '–', '–']);
   expect(linesOf(lines, 0, columns[3], '').map((one) => one.name)).toEqual(['log_sys', 'LOCK_plugin']);
   expect(linesOf(lines, 0, columns[0], '').map((one) => one.name)).toEqual(['LOCK_plugin', 'log_sys']);
   expect(linesOf(lines, 0, columns[0], 'lock_').map((one) => one.name)).toEqual(['LOCK_plugin']);
@@ -32,7 +32,7 @@ test('other views show the columns that counted, a level undivided, and a digest
   expect(columns[0]?.words(1 << 27)).toBe('128 MiB');
   const digests = { ...linesWith(['shop:abc'], [[1, 2]]), texts: { 'shop:abc': 'SELECT ?' } };
   expect(linesOf(digests, 0, undefined, 'select')[0]?.told).toBe('SELECT ?');
-  expect([wordsOf(column('time', 'time'))(-50_000), wordsOf(column('time', 'time'))(0), wordsOf(column('even', 'share'))(0.61)]).toEqual(['−50.0 µs', '0', '61 %']);
+  expect([wordsOf(column('time', 'time'))(-50_000), wordsOf(column('time', 'time'))(0), wordsOf(column('even', 'share'))(0.61)]).toEqual(['−50 µs', '0 ms', '61 %']);
 });
 
 test("a statement of whyso's own is apart, and one that others executed, too, says how many executions were whyso's", () => {

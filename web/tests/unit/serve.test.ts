@@ -26,7 +26,7 @@ describe('the list of runs', () => {
   });
 
   it('tells lengths in words', () => {
-    expect([null, 42, 600, 7200].map(lengthWords)).toEqual(['–', '42 s', '10 min', '2.0 h']);
+    expect([null, 42, 600, 7200].map(lengthWords)).toEqual(['–', '42 s', '10 min', '2 h']);
   });
 });
 

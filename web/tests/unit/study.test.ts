@@ -83,7 +83,7 @@ test('a variant without a number has no line', () => {
   const place: Place = { title: '', compared: [], points: [{ ...point, variant: 'b' }] };
   const lines = placeLines(place, ['a', 'b']);
   expect(lines.map((line) => [line.name, line.style])).toEqual([['b', 1]]);
-  expect(lines[0]?.points[0]).toEqual({ x: 8, y: 10, low: 9, high: 11, note: 'spin=6; its starts differ by more than 15 %; one start' });
+  expect(lines[0]?.points[0]).toEqual({ x: 8, y: 10, low: 9, high: 11, note: 'spin=6; its starts differ by more than 15 %; 1 start' });
 });
 
 test('courses of one place and number of users share a chart, with each change once', () => {

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use super::part::Part;
 use crate::level::Level;
 use crate::model::EndedWaits;
-use crate::numbers;
 
 /// A class of waits is told of from this share of all waits for locks on.
 const CLASS_SHARE_MIN: f64 = 0.25;
@@ -34,8 +33,8 @@ pub(super) fn sentence(level: &Level) -> String {
     };
     format!(
         " While connections waited {what}, those that they waited for spent {} (by {} waits, chains of waits followed to their ends).",
-        numbers::list(&deeds),
-        numbers::count(one.count)
+        whyso_words::list(&deeds),
+        whyso_words::whole(one.count)
     )
 }
 
@@ -55,7 +54,7 @@ fn deeds(of: &EndedWaits, level: &Level) -> Vec<String> {
     let told = named.take(DEEDS_MAX).filter_map(|(state, (share, _, role))| {
         let part = Part::ALL.into_iter().find(|part| part.name() == state)?;
         let file = main_file(level, role, state).map_or(String::new(), |file| format!(" ({file})"));
-        Some(format!("{} {}{file}", numbers::percent(share), in_words(part)))
+        Some(format!("{} {}{file}", whyso_words::percent(share), in_words(part)))
     });
     told.collect()
 }

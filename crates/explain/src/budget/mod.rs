@@ -240,7 +240,7 @@ fn lost(level: &Level) -> Vec<String> {
         .map(|counter| {
             format!(
                 "The tracer could not count {} threads or events ({}); what they did is unaccounted.",
-                crate::numbers::count(counter.increase.round() as u64),
+                whyso_words::whole(counter.increase.round() as u64),
                 if counter.series.instance.is_empty() { "no reason given" } else { &counter.series.instance },
             )
         })

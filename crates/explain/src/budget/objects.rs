@@ -3,7 +3,6 @@
 use super::{Budget, Part, SOURCE};
 use crate::level::Level;
 use crate::locks::{InstrumentWait, LockObject, SAMPLES_MIN, instruments};
-use crate::numbers;
 use whyso_model::LockKind;
 
 /// An object is named from this share of the samples of its kind on, an instrument from this share of the time that requests waited.
@@ -25,9 +24,9 @@ pub(super) fn sentence(level: &Level, budget: &Budget) -> String {
         if let Some((object, samples)) = main_object(level, kind) {
             text.push_str(&format!(
                 " Of the connections that were found waiting for {words}, {} waited for {} (by {} samples).",
-                numbers::percent(object.share),
+                whyso_words::percent(object.share),
                 described(object),
-                numbers::count(samples)
+                whyso_words::whole(samples)
             ));
         }
     }
@@ -83,8 +82,8 @@ fn instrument_sentence(level: &Level, budget: &Budget) -> String {
     format!(
         " The instrument {} counted waits of {} in all threads, against {} that requests waited for locks.",
         largest.name,
-        numbers::with_unit(ns, "ns"),
-        numbers::with_unit(all_ns, "ns"),
+        whyso_words::amount(ns, "ns"),
+        whyso_words::amount(all_ns, "ns"),
     )
 }
 

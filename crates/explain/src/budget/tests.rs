@@ -143,7 +143,7 @@ fn growth_is_told_with_what_the_background_did() {
     let told = findings(&budgets, &levels, Some(1), Some(span));
     assert_eq!(
         told[1].text,
-        "From 8 to 64 users a transaction grew from 2.1 to 11.8 ms; 8.9 ms of that is waiting on locks and 0.8 ms work on a CPU, \
+        "From 8 to 64 users a transaction grew from 2.1 to 11.8 ms; 8.9 ms of that is waiting on locks and 800 µs work on a CPU, \
          while the log writer is in fsync 94 % of the time."
     );
     assert!(

@@ -5,7 +5,6 @@ use crate::growth::Span;
 use crate::level::{Level, levels_evidence, levels_of};
 use crate::locks;
 use crate::model::{Evidence, Finding, SeriesName};
-use crate::numbers;
 
 /// Parts from this share of what a sentence explains are named, and no more of them than this.
 const NAMED_SHARE_MIN: f64 = 0.08;
@@ -60,32 +59,32 @@ fn level_finding(budget: &Budget, level: &Level) -> Finding {
         .map(|one| {
             format!(
                 "{} {} ({})",
-                numbers::milliseconds(one.ms),
+                whyso_words::milliseconds(one.ms),
                 one.part.words(),
-                numbers::percent(one.ms / budget.response_ms)
+                whyso_words::percent(one.ms / budget.response_ms)
             )
         })
         .collect();
     let mut text = format!(
         "At {} a {} took {}",
-        numbers::users(budget.users),
+        whyso_words::users(budget.users),
         budget.unit(),
-        numbers::milliseconds(budget.response_ms),
+        whyso_words::milliseconds(budget.response_ms),
     );
     if !parts.is_empty() {
-        text.push_str(&format!(": {}", numbers::list(&parts)));
+        text.push_str(&format!(": {}", whyso_words::list(&parts)));
     }
     text.push_str(&format!(
         "; {} of it is unaccounted for.",
-        numbers::percent(budget.unaccounted_ms / budget.response_ms).replace('-', "−")
+        whyso_words::percent(budget.unaccounted_ms / budget.response_ms).replace('-', "−")
     ));
     if let Some(split) = budget.cpu_split.filter(|_| named.iter().any(|one| one.part == Part::Cpu)) {
         text.push_str(&format!(
             " Of the time on a CPU {} was in the server's own code (95 % interval {} to {}) and the rest in the kernel, by {} samples.",
-            numbers::percent(split.user.value),
-            numbers::percent(split.user.low95),
-            numbers::percent(split.user.high95),
-            numbers::count(split.samples),
+            whyso_words::percent(split.user.value),
+            whyso_words::percent(split.user.low95),
+            whyso_words::percent(split.user.high95),
+            whyso_words::whole(split.samples),
         ));
     }
     for one in &named {
@@ -115,7 +114,7 @@ fn class_sentence(budget: &Budget, of: &PartTime) -> String {
         .take(NAMED_MAX)
         .map(|one| {
             let class = one.words().unwrap_or_else(|| "in functions that no rule names".to_string());
-            format!("{} {class}", numbers::percent(one.ms / of.ms))
+            format!("{} {class}", whyso_words::percent(one.ms / of.ms))
         })
         .collect();
     if named.is_empty() {
@@ -129,8 +128,8 @@ fn class_sentence(budget: &Budget, of: &PartTime) -> String {
     format!(
         " Of the time {}, {spins}{} (by the stacks of {} {of_what}).",
         of.part.words(),
-        numbers::list(&named),
-        numbers::count(count)
+        whyso_words::list(&named),
+        whyso_words::whole(count)
     )
 }
 
@@ -147,23 +146,23 @@ fn growth_finding(from: &Budget, to: &Budget, best: &Level, last: &Level) -> Opt
     grown.truncate(NAMED_MAX);
     let mut text = format!(
         "From {} to {} users a {} grew from {}; ",
-        numbers::count(u64::from(from.users)),
-        numbers::count(u64::from(to.users)),
+        whyso_words::whole(u64::from(from.users)),
+        whyso_words::whole(u64::from(to.users)),
         to.unit(),
-        numbers::pair(from.response_ms, to.response_ms, "ms", " to "),
+        whyso_words::change(from.response_ms, to.response_ms, "ms", " to "),
     );
     let parts: Vec<String> = grown
         .iter()
         .enumerate()
         .map(|(at, (one, ms))| {
             let of_that = if at == 0 { " of that is" } else { "" };
-            format!("{}{of_that} {}", numbers::milliseconds(*ms), one.part.words())
+            format!("{}{of_that} {}", whyso_words::milliseconds(*ms), one.part.words())
         })
         .collect();
     text.push_str(&if parts.is_empty() {
         "no part of the budget holds that growth".to_string()
     } else {
-        numbers::list(&parts)
+        whyso_words::list(&parts)
     });
     let mut evidence = vec![levels_evidence("latency_mean_ms", &[best, last])];
     for (one, _) in &grown {
@@ -175,7 +174,7 @@ fn growth_finding(from: &Budget, to: &Budget, best: &Level, last: &Level) -> Opt
             ", while the {} is {} {} of the time",
             busy.role,
             busy.state,
-            numbers::percent(busy.share)
+            whyso_words::percent(busy.share)
         ));
         evidence.extend(series_evidence(&[busy.series], &[last]));
     }
@@ -196,9 +195,9 @@ fn unaccounted_finding(budgets: &[Budget], levels: &[Level]) -> Option<Finding> 
     };
     let mut text = format!(
         "The parts of the time budget {verb} up to {} of it, at {}; beyond {} at {}. Shares there are to be read with that in mind.",
-        numbers::percent(size),
-        numbers::users(worst.users),
-        numbers::percent(UNACCOUNTED_MAX),
+        whyso_words::percent(size),
+        whyso_words::users(worst.users),
+        whyso_words::percent(UNACCOUNTED_MAX),
         levels_of(&shown),
     );
     let at_ends_ms =
@@ -206,7 +205,7 @@ fn unaccounted_finding(budgets: &[Budget], levels: &[Level]) -> Option<Finding> 
     if at_ends_ms > UNACCOUNTED_MAX * worst.response_ms {
         text.push_str(&format!(
             " Transactions in flight at the window's end took {} of it, which the parts have and the response time does not.",
-            numbers::percent(at_ends_ms / worst.response_ms),
+            whyso_words::percent(at_ends_ms / worst.response_ms),
         ));
     }
     Some(Finding {

@@ -342,7 +342,7 @@ fn notes(first: &[&Run], second: &[&Run]) -> Vec<String> {
         }
     }
     if !left.is_empty() {
-        notes.push(format!("Only one side has a level of {}: left out.", crate::numbers::list(&left)));
+        notes.push(format!("Only one side has a level of {}: left out.", whyso_words::list(&left)));
     }
     notes
 }

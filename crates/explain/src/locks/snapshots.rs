@@ -1,7 +1,5 @@
 //! How well the lock tables were read over a window: without that, "nobody waits" may only mean that nobody could look.
 
-use crate::numbers;
-
 /// A snapshot that is older than this at a window's end says nothing of its end.
 pub const STALE_S: f64 = 2.5;
 /// Snapshots at even intervals that should have found as many waiting connections as this, and found none, have missed them: by chance that
@@ -43,17 +41,17 @@ impl Snapshots {
             Some(age_s) => {
                 let took = self
                     .last_took_ms
-                    .map_or(String::new(), |ms| format!(" and took {}", numbers::milliseconds(ms)));
+                    .map_or(String::new(), |ms| format!(" and took {}", whyso_words::milliseconds(ms)));
                 format!(
                     "The last good snapshot of the lock tables was taken {} s before the end{took}",
-                    numbers::plain(age_s.max(0.0))
+                    whyso_words::number(age_s.max(0.0))
                 )
             }
         };
         if self.failed > 0 {
             let failed = match self.failed {
                 1 => "1 attempt".to_string(),
-                several => format!("{} attempts", numbers::count(several)),
+                several => format!("{} attempts", whyso_words::whole(several)),
             };
             text.push_str(&format!("; {failed} failed or came too late"));
         }
@@ -76,15 +74,20 @@ impl Snapshots {
         }
         let mut parts = Vec::new();
         if ended_s > 0.0 {
-            parts.push(format!("{} s of waits for row locks that ended meanwhile", numbers::plain(ended_s)));
+            parts.push(format!(
+                "{} s of waits for row locks that ended meanwhile",
+                whyso_words::number(ended_s)
+            ));
         }
         if most > 0.0 {
-            parts
-                .push(format!("as many as {} connections waiting for a row at a time", numbers::plain(most)));
+            parts.push(format!(
+                "as many as {} connections waiting for a row at a time",
+                whyso_words::number(most)
+            ));
         }
         Some(format!(
             "But InnoDB counted {}: connections did wait, and the snapshots do not show which.",
-            numbers::list(&parts)
+            whyso_words::list(&parts)
         ))
     }
 }

@@ -129,9 +129,9 @@ pub type UsersInterval = (u32, Option<u32>);
 /// "8 users", "3 to 7 users", "3 users or more".
 pub fn users_words((low, high): UsersInterval) -> String {
     match high {
-        Some(high) if high == low => crate::numbers::users(low),
-        Some(high) => format!("{} to {}", crate::numbers::count(u64::from(low)), crate::numbers::users(high)),
-        None => format!("{} or more", crate::numbers::users(low)),
+        Some(high) if high == low => whyso_words::users(low),
+        Some(high) => format!("{} to {}", whyso_words::whole(u64::from(low)), whyso_words::users(high)),
+        None => format!("{} or more", whyso_words::users(low)),
     }
 }
 

@@ -146,7 +146,7 @@ fn a_stall_once_a_second_is_found_with_the_timer_that_has_its_period() {
     assert!(
         text.starts_with(
             "At 64 users 3 of 64 connection threads wait 50 ms on average for a file to be synced, within a request \
-             (in fdatasync), once every 1,000 ms (± 4 ms): 5 % of their time."
+             (in fdatasync), once every 1 s (± 4 ms): 5 % of their time."
         ),
         "{text}"
     );
@@ -161,7 +161,7 @@ fn a_request_that_comes_in_pieces_is_found_however_the_load_is_paced() {
     let pieces = Pauses { in_request: true, length: moments(20.0, 41.0, 0.8), requests: 20.5, ..waiting(1) };
     let text = only(LevelInput { pacing: Pacing::Open, ..level(vec![pieces]) });
     let told =
-        "1 of 64 connection threads waits 41 ms (± 0.8 ms) for the rest of a request (in poll), each time";
+        "1 of 64 connection threads waits 41 ms (± 800 µs) for the rest of a request (in poll), each time";
     assert!(text.contains(told) && text.ends_with("TCP_NODELAY ends)."), "{text}");
 }
 
@@ -202,7 +202,7 @@ fn threads_that_pause_differently_are_told_apart() {
     let told = found(vec![level(vec![waiting(1), waiting(2), short])]);
     assert_eq!(told.len(), 2, "{told:?}");
     assert!(told[0].text.contains("2 of 64 connection threads wait 400 ms"), "{}", told[0].text);
-    assert!(told[1].text.contains("waits 40 ms (± 0.5 ms)"), "{}", told[1].text);
+    assert!(told[1].text.contains("waits 40 ms (± 500 µs)"), "{}", told[1].text);
     assert!(told[1].text.contains("before 10 % of the commands"), "{}", told[1].text);
 }
 

@@ -5,7 +5,6 @@ use super::pattern::{Pattern, is_alike, patterns, unmeant, waits_for_commands_ns
 use crate::budget::{SOURCE, series_evidence};
 use crate::level::{Level, levels_evidence, names};
 use crate::model::{Evidence, Finding, Pacing, SeriesName};
-use crate::numbers;
 
 /// No more patterns than this are told.
 const TOLD_MAX: usize = 3;
@@ -53,7 +52,7 @@ fn lost(levels: &[Level]) -> Option<Finding> {
     let all: f64 = shown.iter().filter_map(|level| count(level)).sum();
     let text = format!(
         "The tracer had no place for {} long waits at {}: threads that pause periodically may be among them.",
-        numbers::plain(all.round()),
+        whyso_words::number(all.round()),
         names(&shown)
     );
     let series = shown.first().and_then(|level| level.counter(SOURCE, "lost", LOST))?.series.clone();
@@ -85,8 +84,8 @@ fn sentence(pattern: &Pattern, level: &Level) -> String {
         1 => "the only connection thread".to_string(),
         all => format!(
             "{} of {} connection threads",
-            numbers::count(u64::from(pattern.threads)),
-            numbers::count(u64::from(all))
+            whyso_words::whole(u64::from(pattern.threads)),
+            whyso_words::whole(u64::from(all))
         ),
     };
     let (verb, purpose) = words(pattern);
@@ -99,7 +98,7 @@ fn sentence(pattern: &Pattern, level: &Level) -> String {
         "{of} {verb} {}{purpose}{call}{}: {} of {} time.",
         time(pattern.length.mean_ns, pattern.regular.length.then_some(pattern.length.spread_ns)),
         how_often(pattern),
-        numbers::percent(pattern.share(level)),
+        whyso_words::percent(pattern.share(level)),
         if pattern.threads == 1 { "its" } else { "their" },
     )
 }
@@ -128,9 +127,9 @@ fn words(pattern: &Pattern) -> (&'static str, &'static str) {
 
 /// "400 ms (± 3 ms)", or "250 ms on average".
 fn time(mean_ns: f64, spread_ns: Option<f64>) -> String {
-    let mean = numbers::with_unit(mean_ns, "ns");
+    let mean = whyso_words::amount(mean_ns, "ns");
     match spread_ns {
-        Some(spread_ns) => format!("{mean} (± {})", numbers::with_unit(spread_ns, "ns")),
+        Some(spread_ns) => format!("{mean} (± {})", whyso_words::amount(spread_ns, "ns")),
         None => format!("{mean} on average"),
     }
 }
@@ -146,10 +145,10 @@ fn how_often(pattern: &Pattern) -> String {
     }
     match pattern.kind {
         Kind::NextCommand if of_commands.is_finite() => {
-            format!(", before {} of the commands", numbers::percent(of_commands))
+            format!(", before {} of the commands", whyso_words::percent(of_commands))
         }
         Kind::RestOfRequest if of_commands.is_finite() => {
-            format!(", in {} of them", numbers::percent(of_commands))
+            format!(", in {} of them", whyso_words::percent(of_commands))
         }
         _ => String::new(),
     }
@@ -178,8 +177,8 @@ fn advice(pattern: &Pattern, beside: &[Pattern], level: &Level) -> (String, Vec<
     let evidence = series_evidence(std::slice::from_ref(&held.series), &[level]);
     let of_them = format!(
         "{} of the {} that these waits come to",
-        numbers::with_unit(held.increase.min(waits_ns), "ns"),
-        numbers::with_unit(waits_ns, "ns")
+        whyso_words::amount(held.increase.min(waits_ns), "ns"),
+        whyso_words::amount(waits_ns, "ns")
     );
     let advice = if held.increase >= waits_ns / 2.0 {
         format!(
@@ -211,7 +210,7 @@ fn same_period(pattern: &Pattern, level: &Level) -> String {
             .to_string(),
         _ => format!(
             "Something with that period holds them up; of the server's own background threads it is that of: {}.",
-            numbers::list(&roles)
+            whyso_words::list(&roles)
         ),
     }
 }

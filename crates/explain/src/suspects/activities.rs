@@ -7,7 +7,6 @@ use super::plans;
 use super::statement_work;
 use crate::activities::Activity;
 use crate::model::Part;
-use crate::numbers;
 
 /// How sure one is of work whose stacks were seen.
 const CERTAINTY: f64 = 0.95;
@@ -56,9 +55,9 @@ pub(super) fn settle(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
         let share = activities.share(&[activity]);
         let why = format!(
             "{} of the server's CPU time is {}, by {} sampled stacks",
-            numbers::percent(share),
+            whyso_words::percent(share),
             activity.text(),
-            numbers::count(activities.samples())
+            whyso_words::whole(activities.samples())
         );
         give(case, &mut claims, cause, what, share, why);
     }
@@ -109,10 +108,10 @@ pub(super) fn ordinary_work(case: &Case) -> String {
     let ordinary = activities.largest(NAMED_SHARE_MIN).into_iter().filter(|(one, _)| one.is_ordinary());
     let named: Vec<String> = ordinary
         .take(NAMED_MAX)
-        .map(|(activity, share)| format!("{} {}", activity.text(), numbers::percent(share)))
+        .map(|(activity, share)| format!("{} {}", activity.text(), whyso_words::percent(share)))
         .collect();
     match named.is_empty() {
         true => String::new(),
-        false => format!("; of the server's CPU time {} (sampled)", numbers::list(&named)),
+        false => format!("; of the server's CPU time {} (sampled)", whyso_words::list(&named)),
     }
 }

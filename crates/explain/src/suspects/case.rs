@@ -8,7 +8,7 @@ use crate::model::{Budget, Counter, Evidence, FileWait, Input, Machine, Part, Se
 use crate::others;
 use crate::regime::Shape;
 use crate::sessions::Sessions;
-use crate::{budget, locks, numbers};
+use crate::{budget, locks};
 
 /// CPUs are held to be the limit from here on.
 pub(super) const FULL: f64 = 0.85;
@@ -142,7 +142,7 @@ impl<'a, 'b> Case<'a, 'b> {
         budget::main_object(self.level, kind).map_or(String::new(), |(object, _)| {
             format!(
                 "; {} of the waiting connections that were sampled waited for {}",
-                numbers::percent(object.share),
+                whyso_words::percent(object.share),
                 budget::described(object)
             )
         })

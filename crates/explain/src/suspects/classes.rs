@@ -8,7 +8,6 @@ use super::model::Cause;
 use crate::budget::COUNT_MIN;
 use crate::level::Level;
 use crate::model::Part;
-use crate::numbers;
 
 /// How sure one is of waits whose stacks were seen.
 const CERTAINTY: f64 = 0.95;
@@ -179,9 +178,9 @@ fn preempted_holder(case: &Case, ms: f64, waits: u64) -> Claim {
     let why = format!(
         "for {} per {} those that connections waited for were ready to run and had no CPU, by {} waits whose chains were \
          followed to their ends",
-        numbers::milliseconds(ms),
+        whyso_words::milliseconds(ms),
         case.unit(),
-        numbers::count(waits)
+        whyso_words::whole(waits)
     );
     Claim::new(Cause::PreemptedHolder, "locks whose holders were put off their CPU hold", why)
         .holds_lock(ms)
@@ -193,10 +192,10 @@ fn preempted_holder(case: &Case, ms: f64, waits: u64) -> Claim {
 fn told(case: &Case, sum: &Seen) -> String {
     format!(
         "{} per {} were waits of the class {}, by the stacks of {} waits",
-        numbers::milliseconds(sum.ms),
+        whyso_words::milliseconds(sum.ms),
         case.unit(),
         sum.class,
-        numbers::count(sum.waits)
+        whyso_words::whole(sum.waits)
     )
 }
 

@@ -5,7 +5,6 @@ use super::claim::{Claim, Class};
 use super::model::Cause;
 use crate::locks;
 use crate::model::{Evidence, Part};
-use crate::numbers;
 use whyso_model::LockKind;
 
 /// Sampler of what clients' sessions do, by the server's own names of states.
@@ -29,12 +28,12 @@ fn slow_reader(case: &Case) -> Option<Claim> {
     }
     let sent = case.count(&["Bytes_sent"]).filter(|sent| sent.per_transaction > 0.0);
     let answers = sent.as_ref().map_or(String::new(), |sent| {
-        format!(" of {} per {unit}", numbers::with_unit(sent.per_transaction, "bytes"))
+        format!(" of {} per {unit}", whyso_words::amount(sent.per_transaction, "bytes"))
     });
     let why = format!(
         "for {} per {unit} the server had more to send than the socket took: the client, or the network to it, takes answers{answers} more \
          slowly than the server sends them",
-        numbers::milliseconds(ms)
+        whyso_words::milliseconds(ms)
     );
     Some(
         Claim::new(Cause::SlowReader, "clients that read slowly hold", why)
@@ -68,8 +67,8 @@ fn user_lock(case: &Case) -> Option<Claim> {
     }
     let why = format!(
         "connections waited in GET_LOCK for locks that others held: {} per {unit}, by {} samples of the process list",
-        numbers::milliseconds(ms),
-        numbers::count(samples(case, USER_LOCK))
+        whyso_words::milliseconds(ms),
+        whyso_words::whole(samples(case, USER_LOCK))
     );
     Some(
         Claim::new(Cause::UserLock, "locks that statements ask for by name hold", why)
@@ -93,8 +92,8 @@ fn sleep(case: &Case) -> Option<Claim> {
     }
     let why = format!(
         "statements slept for {} per {unit} because they asked to (SLEEP), by {} samples of the process list",
-        numbers::milliseconds(ms),
-        numbers::plain(found.increase)
+        whyso_words::milliseconds(ms),
+        whyso_words::number(found.increase)
     );
     let evidence: Vec<Evidence> = vec![case.series(&found.series)];
     Some(

@@ -7,7 +7,6 @@ use super::model::Cause;
 use super::{logs, untraced};
 use crate::locks::SAMPLES_MIN;
 use crate::model::Evidence;
-use crate::numbers;
 use crate::sessions::{Doing, InState, Sessions};
 
 /// MariaDB (10.6 and later) ends a statement that commits before its log is on disk, and keeps only the answer back: this is the state of a session
@@ -47,7 +46,7 @@ pub(super) fn settle(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
         if share.states.len() > 1 { "s" } else { "" },
         untraced::names(&share),
         share.in_words(),
-        numbers::milliseconds(slept_ms),
+        whyso_words::milliseconds(slept_ms),
         case.unit()
     );
     let evidence: Vec<Evidence> = share.states.iter().map(|state| case.series(&state.series)).collect();

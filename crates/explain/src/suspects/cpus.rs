@@ -5,7 +5,6 @@ use super::claim::{Claim, Class};
 use super::model::Cause;
 use crate::model::Part;
 use crate::neighbours::Neighbours;
-use crate::numbers;
 use crate::watching::Watching;
 
 /// Below this share of the response time a queue is not worth a word.
@@ -51,13 +50,13 @@ fn cpu(case: &Case) -> Option<Claim> {
     let only = if case.are_cpus_full() { "" } else { "only " };
     let needs = match case.cpu_ms() {
         ms if ms > 0.0 => {
-            format!(", and a {unit} needs {} of the server's CPU time", numbers::milliseconds(ms))
+            format!(", and a {unit} needs {} of the server's CPU time", whyso_words::milliseconds(ms))
         }
         _ => String::new(),
     };
     let why = format!(
         "{only}{} of the CPUs that the server may use were busy{needs}{}{}",
-        numbers::percent(used),
+        whyso_words::percent(used),
         super::activities::ordinary_work(case),
         super::statements::busiest(case)
     );
@@ -91,7 +90,7 @@ fn runqueue(case: &Case) -> Option<Claim> {
     let used = case.cpus_used().map_or(String::new(), |used| {
         format!(
             " although only {} of the CPUs that they may use were busy on average",
-            numbers::percent(used)
+            whyso_words::percent(used)
         )
     });
     let why = format!("the server's threads were ready to run and waited{used}");
@@ -122,11 +121,14 @@ fn spin(case: &Case) -> Option<Claim> {
         return None;
     }
     let why = if rounds > 0.0 {
-        format!("{} rounds of spinning on InnoDB's locks per {unit} use CPU time", numbers::plain(rounds))
+        format!(
+            "{} rounds of spinning on InnoDB's locks per {unit} use CPU time",
+            whyso_words::number(rounds)
+        )
     } else {
         format!(
             "a {unit} takes {} times the CPU time that it takes with few users, for the same work: spinning, or caches that threads take from each other",
-            numbers::plain(grown)
+            whyso_words::number(grown)
         )
     };
     let evidence = if series.is_empty() { case.parts(&[Part::Cpu]) } else { case.all_series(&series) };
@@ -138,10 +140,10 @@ fn seen_spinning(case: &Case, spun_ms: f64, samples: u64, classes: &[String]) ->
     let share_of_cpu = Some(spun_ms / case.cpu_ms()).filter(|share| *share >= SPUN_MIN)?;
     let why = format!(
         "{} of a {}'s time on a CPU was spinning for locks of the class {}, by {} samples of stacks",
-        numbers::percent(share_of_cpu),
+        whyso_words::percent(share_of_cpu),
         case.unit(),
-        numbers::list(classes),
-        numbers::count(samples)
+        whyso_words::list(classes),
+        whyso_words::whole(samples)
     );
     Some(
         Claim::new(Cause::Spin, "spinning for locks holds", why)
@@ -182,7 +184,7 @@ fn preempted_holder(case: &Case) -> Option<Claim> {
     }
     let why = format!(
         "{} users per CPU take turns on full CPUs, so a thread that holds a lock is put off its CPU while others wait for that lock",
-        numbers::plain(threads_a_cpu)
+        whyso_words::number(threads_a_cpu)
     );
     Some(
         Claim::new(Cause::PreemptedHolder, "locks whose holders were put off their CPU hold", why)
@@ -201,7 +203,7 @@ fn noisy_neighbour(case: &Case) -> Option<Claim> {
     let neighbours = Neighbours::of(case.level);
     let named = neighbours.as_ref().map(|neighbours| neighbours.in_words(case.machine));
     let named = named.filter(|words| !words.is_empty()).map_or(String::new(), |words| format!(" ({words})"));
-    let why = format!("{who} used {} of the CPUs meanwhile{named}", numbers::percent(others));
+    let why = format!("{who} used {} of the CPUs meanwhile{named}", whyso_words::percent(others));
     // Whoever is served in turn with others waits for as long as they run: their share of the busy time, twice where they
     // are served first half of the time.
     let strength = 2.0 * others / case.cpus_used().unwrap_or(1.0).max(others).max(0.01);
@@ -224,7 +226,7 @@ fn observer(case: &Case) -> Option<Claim> {
     }
     let why = format!(
         "whyso's own samplers and tracer used {} of the CPU time that was used",
-        numbers::percent(share)
+        whyso_words::percent(share)
     );
     Some(
         Claim::new(Cause::Observer, "the observer holds", why)

@@ -15,7 +15,6 @@ use super::model::{Cause, Gain, Suspect};
 use super::plans;
 use crate::level::Level;
 use crate::model::{Pacing, Part};
-use crate::numbers;
 
 /// No estimate goes beyond this.
 const GAIN_MAX: f64 = 1_000.0;
@@ -102,9 +101,9 @@ pub(super) fn left_with_enough_cpus(case: &Case, all: &[Held]) -> Option<String>
         "with a CPU for each user a {} would still take an estimated {}: {} of work on CPUs, the load generator's included, and {} of waits that \
          no CPU shortens",
         case.unit(),
-        numbers::milliseconds(work_ms + waits_ms),
-        numbers::milliseconds(work_ms),
-        numbers::milliseconds(waits_ms)
+        whyso_words::milliseconds(work_ms + waits_ms),
+        whyso_words::milliseconds(work_ms),
+        whyso_words::milliseconds(waits_ms)
     ))
 }
 
@@ -352,7 +351,7 @@ pub(super) fn sentence(suspect: &Suspect) -> String {
                 " Estimate: more CPUs would change nothing, for next to nothing queues for them.".to_string()
             }
             false => {
-                let (low, high) = (numbers::plain(low), numbers::plain(high));
+                let (low, high) = (whyso_words::number(low), whyso_words::number(high));
                 let each = if low == high { "no more".to_string() } else { format!("{high} times") };
                 format!(
                     " Estimate: throughput would be {low} times what it is with twice the CPUs, and {each} with one for each user."
@@ -362,10 +361,14 @@ pub(super) fn sentence(suspect: &Suspect) -> String {
     }
     let bounds = if high < GAIN_MIN {
         "throughput would be the same".to_string()
-    } else if numbers::plain(low) == numbers::plain(high) {
-        format!("throughput would be {} times what it is", numbers::plain(high))
+    } else if whyso_words::number(low) == whyso_words::number(high) {
+        format!("throughput would be {} times what it is", whyso_words::number(high))
     } else {
-        format!("throughput would be {} to {} times what it is", numbers::plain(low), numbers::plain(high))
+        format!(
+            "throughput would be {} to {} times what it is",
+            whyso_words::number(low),
+            whyso_words::number(high)
+        )
     };
     let when = if suspect.id == Cause::Unsaturated { "with more users" } else { "without it" };
     format!(" Estimate: {when}, {bounds}.")

@@ -6,7 +6,6 @@ use super::claim::Claim;
 use super::model::Cause;
 use super::tables::{is_busy_with_locks, is_older_than};
 use crate::model::Part;
-use crate::numbers;
 
 /// Waits that the operating system had a part in, all kinds of InnoDB's read-write latches.
 const OS_WAITS: [&str; 7] = [
@@ -34,7 +33,7 @@ fn index_latch(case: &Case) -> Option<Claim> {
     }
     let why = format!(
         "{} index pages split per {unit}, and a split latches the index's upper pages",
-        numbers::plain(splits.per_transaction)
+        whyso_words::number(splits.per_transaction)
     );
     Some(
         Claim::new(Cause::IndexLatch, "latches on index trees hold", why)
@@ -50,7 +49,7 @@ fn page_latch(case: &Case) -> Option<Claim> {
     if waits < 0.02 || !is_busy_with_locks(case) {
         return None;
     }
-    let why = format!("threads slept for InnoDB's latches {} times per {unit}", numbers::plain(waits));
+    let why = format!("threads slept for InnoDB's latches {} times per {unit}", whyso_words::number(waits));
     Some(
         Claim::new(Cause::PageLatch, "latches on pages hold", why)
             .may_be_in(&[Part::Lock])
@@ -71,8 +70,8 @@ fn adaptive_hash(case: &Case) -> Option<Claim> {
     let parts = case.number("innodb_adaptive_hash_index_parts").unwrap_or(1.0);
     let why = format!(
         "the adaptive hash index is on, in {} parts with a latch each, and a {unit} looks it up {} times",
-        numbers::plain(parts),
-        numbers::plain(found.per_transaction)
+        whyso_words::number(parts),
+        whyso_words::number(found.per_transaction)
     );
     Some(
         Claim::new(Cause::AdaptiveHash, "latches of the adaptive hash index hold", why)
@@ -105,8 +104,8 @@ fn thread_concurrency(case: &Case) -> Option<Claim> {
     if let Some(limit) = limit {
         let why = format!(
             "innodb_thread_concurrency lets {} threads into InnoDB at a time, of {} users",
-            numbers::plain(limit),
-            numbers::plain(users)
+            whyso_words::number(limit),
+            whyso_words::number(users)
         );
         return Some(
             Claim::new(Cause::ThreadConcurrency, "the wait to get into InnoDB holds", why)
@@ -125,7 +124,7 @@ fn thread_concurrency(case: &Case) -> Option<Claim> {
     let threads = case.gauge("Threadpool_threads");
     let at_work = threads
         .as_ref()
-        .map_or(String::new(), |threads| format!(" with {} threads", numbers::plain(threads.0)));
+        .map_or(String::new(), |threads| format!(" with {} threads", whyso_words::number(threads.0)));
     let why = format!("requests wait in their sockets for a thread of the pool{at_work} while CPUs are idle");
     let claim = Claim::new(Cause::ThreadConcurrency, "the wait for a thread of the pool holds", why)
         .certain(0.85)

@@ -9,7 +9,6 @@ use super::case::Case;
 use super::model::Cause;
 use super::{Accused, capitalised};
 use crate::model::Part;
-use crate::numbers;
 
 /// What bounds throughput at a level.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -144,7 +143,7 @@ pub(super) fn limit(case: &Case, accused: &[Accused]) -> Option<Limit> {
 
 fn described(case: &Case, id: Resource, share: f64) -> Limit {
     let (level, unit) = (case.level.name(), case.unit());
-    let held = numbers::percent(share);
+    let held = whyso_words::percent(share);
     let text = match id {
         Resource::Cpu => format!(
             "the CPUs are the limit at {level}: work on them and waits for them take {held} of the response time"

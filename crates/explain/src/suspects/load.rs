@@ -5,7 +5,6 @@ use super::claim::Claim;
 use super::model::Cause;
 use crate::generator;
 use crate::model::{Pacing, Part};
-use crate::numbers;
 
 /// Requests of a recording from which anything can be told.
 const REQUESTS_MIN: u64 = 30;
@@ -37,9 +36,9 @@ pub(super) fn hardly_asked(case: &Case) -> Option<Claim> {
         "there were {} in {} s, which is too few to judge a server under load: record it while something loads it",
         match level.transactions {
             1 => "1 request".to_string(),
-            several => format!("{} requests", numbers::count(several)),
+            several => format!("{} requests", whyso_words::whole(several)),
         },
-        numbers::plain(level.seconds),
+        whyso_words::number(level.seconds),
     );
     let claim = Claim::new(Cause::Unsaturated, "the requests' own work holds", why).certain(1.0).first();
     Some(claim.rests_on([case.level_quantity("transactions_per_s")]))
@@ -53,8 +52,8 @@ fn hardly_at_work(case: &Case) -> Option<Claim> {
     }
     let why = format!(
         "in {} snapshots of the process list {} sessions were found in a statement: clients hardly wait for this server",
-        numbers::count(sessions.looks.round() as u64),
-        numbers::count(sessions.samples().round() as u64),
+        whyso_words::whole(sessions.looks.round() as u64),
+        whyso_words::whole(sessions.samples().round() as u64),
     );
     let claim = Claim::new(Cause::Unsaturated, "the requests' own work holds", why).certain(1.0).first();
     Some(claim.rests_on([case.level_quantity("transactions_per_s")]))
@@ -73,8 +72,8 @@ fn wakeup_latency(case: &Case) -> Option<Claim> {
         }
         let why = format!(
             "{} of the CPU time was idle, and from a thread's being woken on an idle CPU until it ran took {} per {unit}",
-            numbers::percent(idle),
-            numbers::milliseconds(ms),
+            whyso_words::percent(idle),
+            whyso_words::milliseconds(ms),
         );
         let claim = Claim::new(Cause::WakeupLatency, "waking idle CPUs holds", why).holds(ms).certain(1.0);
         return Some(claim.rests_on(case.parts(&[Part::Wakeup, Part::ClientDelay])));
@@ -87,8 +86,8 @@ fn wakeup_latency(case: &Case) -> Option<Claim> {
     let why = format!(
         "a lone user has nobody to wait for, {} of the CPU time was idle, and neither server nor generator worked for {} of a {unit}: \
          most likely the wake-up of idle CPUs, at every statement",
-        numbers::percent(idle),
-        numbers::milliseconds(rest_ms),
+        whyso_words::percent(idle),
+        whyso_words::milliseconds(rest_ms),
     );
     let claim = Claim::new(Cause::WakeupLatency, "waking idle CPUs holds", why);
     let evidence = [case.level_quantity("cpu"), case.level_quantity("latency_mean_ms")];
@@ -133,14 +132,14 @@ fn unsaturated(case: &Case) -> Option<Claim> {
         _ => "nothing says that more users would not give more",
     };
     let of_pauses = if paused {
-        format!("users were out of {unit}s {} of the time, ", numbers::percent(pauses.clamp(0.0, 1.0)))
+        format!("users were out of {unit}s {} of the time, ", whyso_words::percent(pauses.clamp(0.0, 1.0)))
     } else {
         String::new()
     };
     let why = format!(
         "{of_pauses}{} of the CPU time was idle, users waited for each other {} of a {unit}, and {rises}: give it more users",
-        numbers::percent(1.0 - used),
-        numbers::percent(queueing),
+        whyso_words::percent(1.0 - used),
+        whyso_words::percent(queueing),
     );
     let certainty = match (case.still_rising, case.is_traced()) {
         _ if paused => 1.0,
@@ -211,11 +210,11 @@ fn network(case: &Case) -> Option<Claim> {
     let retransmitted =
         case.measure("net", "retransmitted_segments", "").filter(|measure| measure.per_s > 1.0);
     let again = retransmitted.as_ref().map_or(String::new(), |measure| {
-        format!("; {} segments per second had to be sent again", numbers::plain(measure.per_s))
+        format!("; {} segments per second had to be sent again", whyso_words::number(measure.per_s))
     });
     let why = format!(
         "{} per {unit} passed between sending and the other side's picking up, while CPUs were available{again}",
-        numbers::milliseconds(ms)
+        whyso_words::milliseconds(ms)
     );
     let evidence = case.parts(&parts);
     let claim =
@@ -232,19 +231,19 @@ fn connection_churn(case: &Case) -> Option<Claim> {
     }
     let waited_ms = case.level.connect_ms();
     let waited = match waited_ms > 0.0 {
-        true => format!(", and clients waited {} per {unit} for them", numbers::milliseconds(waited_ms)),
+        true => format!(", and clients waited {} per {unit} for them", whyso_words::milliseconds(waited_ms)),
         false => String::new(),
     };
     let made = case.count(&["Threads_created"]).filter(|made| made.per_transaction > 0.05);
     let threads = made.as_ref().map_or(String::new(), |made| {
         format!(
             ", {} of them with a new thread",
-            numbers::percent((made.per_transaction / connections.per_transaction).min(1.0))
+            whyso_words::percent((made.per_transaction / connections.per_transaction).min(1.0))
         )
     });
     let why = format!(
         "{} connections are made per {unit}{threads}{waited}",
-        numbers::plain(connections.per_transaction)
+        whyso_words::number(connections.per_transaction)
     );
     Some(
         // Only a load generator measures how long a connection takes to make.

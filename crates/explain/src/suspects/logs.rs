@@ -4,7 +4,6 @@ use super::case::{Case, FileTime};
 use super::claim::Claim;
 use super::model::Cause;
 use crate::model::Part;
-use crate::numbers;
 
 /// A log in whose one file threads are in writes from this share of the time on may be what commits wait for.
 const BUSY: f64 = 0.5;
@@ -73,7 +72,7 @@ fn redo_flush(case: &Case) -> Option<Claim> {
     let setting = at_commit.map_or("", |_| ", and innodb_flush_log_at_trx_commit is 1");
     let why = format!(
         "{what} {} of the time{setting}: each commit waits for the log to be on disk",
-        numbers::percent(busy.min(1.0))
+        whyso_words::percent(busy.min(1.0))
     );
     Some(
         Claim::new(Cause::RedoFlush, "flushes of the redo log hold", why)
@@ -101,16 +100,17 @@ fn redo_write(case: &Case) -> Option<Claim> {
     }
     let mut parts = Vec::new();
     if waited >= 1e-3 {
-        parts.push(format!("the redo log's buffer was full {} times per {unit}", numbers::plain(waited)));
+        parts
+            .push(format!("the redo log's buffer was full {} times per {unit}", whyso_words::number(waited)));
     }
     if written.busy > 0.0 {
         parts.push(format!(
             "threads were in writes to the redo log {} of the time",
-            numbers::percent(written.busy.min(1.0))
+            whyso_words::percent(written.busy.min(1.0))
         ));
     }
     Some(
-        Claim::new(Cause::RedoWrite, "writes of the redo log hold", numbers::list(&parts))
+        Claim::new(Cause::RedoWrite, "writes of the redo log hold", whyso_words::list(&parts))
             .holds(written.connection_ms.min(case.ms(Part::FileWrite)))
             .may_be_in(&[Part::Lock])
             .rests_on(case.parts(&[Part::FileWrite, Part::Lock]))
@@ -138,7 +138,7 @@ fn binlog(case: &Case) -> Option<Claim> {
     let why = if case.has_file_waits() {
         format!(
             "threads were in writes and syncs of the binary log {} of the time{setting}",
-            numbers::percent(busy.min(1.0))
+            whyso_words::percent(busy.min(1.0))
         )
     } else {
         format!("the binary log is on{setting}: commits wait for it, one group after the other")
@@ -166,7 +166,7 @@ fn checkpoint(case: &Case) -> Option<Claim> {
     }
     let why = format!(
         "the redo log was {} full of changes that no checkpoint covers, so transactions wait until pages are flushed",
-        numbers::percent(share.min(1.0))
+        whyso_words::percent(share.min(1.0))
     );
     Some(
         Claim::new(Cause::Checkpoint, "waits for the checkpoint hold", why)

@@ -39,7 +39,6 @@ pub use model::{Cause, Class, Gain, Possible, Suspect};
 
 use crate::level::Level;
 use crate::model::{Budget, Evidence, Finding, Input, Part};
-use crate::numbers;
 use crate::regime::Shape;
 use case::Case;
 use claim::Claim;
@@ -344,7 +343,7 @@ fn unaccounted(case: &Case) -> Option<Accused> {
     if !share.is_finite() || share.abs() <= UNACCOUNTED_MAX {
         return None;
     }
-    let held = numbers::percent((1.0 - share).min(100.0));
+    let held = whyso_words::percent((1.0 - share).min(100.0));
     let why = format!(
         "the parts of the time budget hold {held} of it, and an account with such a gap names no cause; measure again, and see \
          whether events were lost or other clients' requests were counted"
@@ -360,7 +359,7 @@ fn overclaimed_finding(case: &Case, claimed_ms: f64) -> Finding {
     let text = format!(
         "The suspects' times add up to {} of the response time at {}: some of it was measured twice, or belongs to {}s that \
          ended outside of the window. Each share is shown as it was measured.",
-        numbers::percent(share.min(100.0)),
+        whyso_words::percent(share.min(100.0)),
         case.level.name(),
         case.unit(),
     );
@@ -395,7 +394,7 @@ fn unknown(case: &Case, lock_ms: f64, instead: &[Cause]) -> Claim {
     } else if case.ms(largest) >= SHARE_MIN * case.response_ms {
         format!(
             "{} per {unit} went into {}, and no counter shows why; record the stacks of these waits next",
-            numbers::milliseconds(case.ms(largest)),
+            whyso_words::milliseconds(case.ms(largest)),
             largest.words()
         )
     } else {
@@ -413,8 +412,8 @@ fn unknown_work(case: &Case, used: f64, instead: &[Cause]) -> String {
     format!(
         "{} of the CPUs that the server may use were busy, and without sampled stacks it is not known whether that is the statements' ordinary work, \
          or the work of {}{}; sample stacks next",
-        numbers::percent(used),
-        numbers::list(&causes),
+        whyso_words::percent(used),
+        whyso_words::list(&causes),
         statements::busiest(case)
     )
 }
@@ -438,7 +437,7 @@ impl Accused {
         let mut text = format!(
             "{} {} of the response time at {}: {}",
             capitalised(self.claim.what),
-            numbers::percent(self.share),
+            whyso_words::percent(self.share),
             case.level.name(),
             self.claim.why
         );

@@ -5,7 +5,6 @@ use super::claim::{Claim, Class};
 use super::model::Cause;
 use crate::budget::busiest;
 use crate::model::Part;
-use crate::numbers;
 
 /// Pages read from or written to swap a second that are worth a word.
 const SWAPPED_PER_S_MIN: f64 = 10.0;
@@ -51,12 +50,12 @@ fn buffer_pool_miss(case: &Case) -> Option<Claim> {
     let of_all = asked.filter(|asked| asked.per_transaction > 0.0).map_or(String::new(), |asked| {
         format!(
             ", {} of those that it asks for",
-            numbers::percent(reads.per_transaction / asked.per_transaction)
+            whyso_words::percent(reads.per_transaction / asked.per_transaction)
         )
     });
     let why = format!(
         "{} pages per {unit} are not in the buffer pool{of_all}",
-        numbers::plain(reads.per_transaction)
+        whyso_words::number(reads.per_transaction)
     );
     let claim = Claim::new(Cause::BufferPoolMiss, "reads of pages from disk hold", why)
         .certain(if case.is_traced() { 0.95 } else { 0.6 })
@@ -88,12 +87,12 @@ fn page_flush(case: &Case) -> Option<Claim> {
                 ", while the {} is {} {} of the time",
                 busy.role,
                 busy.state,
-                numbers::percent(busy.share)
+                whyso_words::percent(busy.share)
             )
         });
     let why = format!(
         "a free page was waited for {} times per {unit}{flusher}",
-        numbers::plain(waits.per_transaction)
+        whyso_words::number(waits.per_transaction)
     );
     Some(
         Claim::new(Cause::PageFlush, "waits for changed pages to be written hold", why)
@@ -121,7 +120,7 @@ fn doublewrite(case: &Case) -> Option<Claim> {
     }
     let why = format!(
         "threads were in writes and syncs of the doublewrite buffer {} of the time{}",
-        numbers::percent(busy.min(1.0)),
+        whyso_words::percent(busy.min(1.0)),
         if is_waited_for { " while transactions wait for free pages" } else { "" }
     );
     Some(
@@ -143,7 +142,7 @@ fn swap(case: &Case) -> Option<Claim> {
     if per_s < SWAPPED_PER_S_MIN {
         return None;
     }
-    let why = format!("{} pages per second moved between memory and swap", numbers::plain(per_s));
+    let why = format!("{} pages per second moved between memory and swap", whyso_words::number(per_s));
     let claim = Claim::new(Cause::Swap, "memory that was swapped out holds", why)
         .rests_on(moved.iter().map(|measure| case.series(&measure.series)))
         .rests_on(case.parts(&[Part::PageFault]));

@@ -6,7 +6,6 @@ use super::model::Cause;
 use super::statement_work::{self, ReadFor};
 use crate::activities::{Activities, Activity};
 use crate::model::{Part, SeriesName};
-use crate::numbers;
 
 /// Rows that SHOW STATUS and the like scan, each time that the counters are read.
 const ROWS_OF_A_READING: f64 = 1_500.0;
@@ -56,7 +55,7 @@ pub(super) fn rows_sent_and_read(case: &Case) -> Option<(f64, f64)> {
 
 /// "; 98 % of the statements scan a table"
 fn of_statements(share: Option<f64>, verb: &str) -> String {
-    share.map_or(String::new(), |share| format!("; {} of the statements {verb}", numbers::percent(share)))
+    share.map_or(String::new(), |share| format!("; {} of the statements {verb}", whyso_words::percent(share)))
 }
 
 /// Rows that a transaction reads one after the other, and what becomes of them, by the server's counters.
@@ -89,7 +88,7 @@ pub(super) fn sampled(case: &Case, activities: &Activities) -> Vec<(Cause, &'sta
     if let Some(read_for) = statement_work::read_for(case) {
         return sampled_with_work(activities, read_for);
     }
-    let samples = numbers::count(activities.samples());
+    let samples = whyso_words::whole(activities.samples());
     let reads = activities.share(&READS);
     let rows = RowsRead::of(case).filter(|rows| rows.read >= ROWS_MIN);
     let of_read = |count: f64| rows.as_ref().map_or(0.0, |rows| (count / rows.read).clamp(0.0, 1.0));
@@ -98,8 +97,8 @@ pub(super) fn sampled(case: &Case, activities: &Activities) -> Vec<(Cause, &'sta
     let sort = activities.share(&[Activity::Sort]);
     let sort_why = format!(
         "{} of the server's CPU time is sorting and temporary tables, and {} reading the rows for them, by {samples} sampled stacks",
-        numbers::percent(sort),
-        numbers::percent(for_sort * reads)
+        whyso_words::percent(sort),
+        whyso_words::percent(for_sort * reads)
     );
     let sort_share = if sort > 0.0 { sort + for_sort * reads } else { 0.0 };
     let mut shares = vec![(
@@ -113,10 +112,10 @@ pub(super) fn sampled(case: &Case, activities: &Activities) -> Vec<(Cause, &'sta
         let used = of_read(rows.used).max(added_up.min(1.0)).max(for_sort);
         let why = format!(
             "{} of the server's CPU time is reading rows, by {samples} sampled stacks, and of {} rows that a {} reads {} are used",
-            numbers::percent(reads),
-            numbers::plain(rows.read),
+            whyso_words::percent(reads),
+            whyso_words::number(rows.read),
             case.unit(),
-            if added_up >= 1.0 { "all".to_string() } else { numbers::percent(used) }
+            if added_up >= 1.0 { "all".to_string() } else { whyso_words::percent(used) }
         );
         shares.push((Cause::FullScan, "rows that statements read in vain hold", reads * (1.0 - used), why));
     } else {
@@ -127,18 +126,18 @@ pub(super) fn sampled(case: &Case, activities: &Activities) -> Vec<(Cause, &'sta
 
 /// The same where it is known what the statements read rows for.
 fn sampled_with_work(activities: &Activities, read_for: ReadFor) -> Vec<(Cause, &'static str, f64, String)> {
-    let samples = numbers::count(activities.samples());
+    let samples = whyso_words::whole(activities.samples());
     let (sort, reads) = (activities.share(&[Activity::Sort]), activities.share(&READS));
     let for_sorts = reads * read_for.sorts;
     let sort_why = format!(
         "{} of the server's CPU time is sorting and temporary tables, and {} reading the rows for them, by {samples} sampled stacks",
-        numbers::percent(sort),
-        numbers::percent(for_sorts)
+        whyso_words::percent(sort),
+        whyso_words::percent(for_sorts)
     );
     let in_vain_why = format!(
         "{} of the server's CPU time is reading rows, by {samples} sampled stacks, and {} of that work is for rows that meet no condition",
-        numbers::percent(reads),
-        numbers::percent(read_for.nothing)
+        whyso_words::percent(reads),
+        whyso_words::percent(read_for.nothing)
     );
     let sorts = if sort > 0.0 { sort + for_sorts } else { 0.0 };
     vec![
@@ -164,7 +163,7 @@ fn full_scan(case: &Case) -> Option<Claim> {
     let share = case.share_of_statements(&["Select_scan", "Select_full_join"]);
     let why = format!(
         "{} rows per {unit} are read by scanning tables{join}{}",
-        numbers::plain(rows),
+        whyso_words::number(rows),
         of_statements(share, "scan one")
     );
     let is_for_sort = case.counts(&["Sort_rows"]).0 >= SORTED_OF_SCANNED_MIN * rows;
@@ -192,14 +191,14 @@ fn tmp_table_sort(case: &Case) -> Option<Claim> {
         return None;
     }
     let disk = if on_disk >= 0.5 {
-        format!(", and {} temporary tables or sorts went to disk", numbers::plain(on_disk))
+        format!(", and {} temporary tables or sorts went to disk", whyso_words::number(on_disk))
     } else {
         String::new()
     };
     let share = case.share_of_statements(&["Sort_range", "Sort_scan"]).filter(|_| sorted >= SORTED_ROWS_MIN);
     let why = format!(
         "{} rows per {unit} are sorted{disk}{}",
-        numbers::plain(sorted),
+        whyso_words::number(sorted),
         of_statements(share, "sort rows")
     );
     let is_what_scans_are_for =

@@ -4,7 +4,6 @@ use super::case::{Case, Measure};
 use super::claim::Claim;
 use super::model::Cause;
 use crate::model::Part;
-use crate::numbers;
 
 const SOURCE: &str = "cgroup";
 /// The sampler's name for the server's group.
@@ -54,13 +53,13 @@ fn held_ms(case: &Case, stops: &Stops) -> f64 {
 pub(super) fn claim(case: &Case) -> Option<Claim> {
     let stops = stops(case)?;
     let limit = case.level.gauge(SOURCE, "cpu_limit", INSTANCE);
-    let of = limit.map_or(String::new(), |limit| format!(" of {} CPUs", numbers::plain(limit.mean)));
-    let periods = stops
-        .of_periods
-        .map_or(String::new(), |share| format!(", in {} of the limit's periods", numbers::percent(share)));
+    let of = limit.map_or(String::new(), |limit| format!(" of {} CPUs", whyso_words::number(limit.mean)));
+    let periods = stops.of_periods.map_or(String::new(), |share| {
+        format!(", in {} of the limit's periods", whyso_words::percent(share))
+    });
     let why = format!(
         "the limit{of} that the server's control group has stopped its threads for {} s in each second, added up over CPUs{periods}",
-        numbers::plain(stops.measure.per_s / 1e9)
+        whyso_words::number(stops.measure.per_s / 1e9)
     );
     Some(
         Claim::new(Cause::CpuQuota, "the CPU quota of the server's control group holds", why)

@@ -4,7 +4,6 @@ use super::case::{Case, Measure};
 use super::claim::{Claim, Class};
 use super::model::Cause;
 use crate::model::{Evidence, Part};
-use crate::numbers;
 use whyso_model::LockKind;
 
 /// MySQL's number of the error that a deadlock's victim gets.
@@ -48,13 +47,13 @@ fn row_lock(case: &Case) -> Option<Claim> {
     let often = waits.as_ref().filter(|waits| waits.per_transaction > 0.0).map_or(String::new(), |waits| {
         format!(
             ", {} waits of {} each",
-            numbers::plain(waits.per_transaction),
-            numbers::milliseconds(time.per_transaction / waits.per_transaction)
+            whyso_words::number(waits.per_transaction),
+            whyso_words::milliseconds(time.per_transaction / waits.per_transaction)
         )
     });
     let why = format!(
         "statements waited {} per {unit} for rows that other transactions had locked{often}{}{}",
-        numbers::milliseconds(waited_ms),
+        whyso_words::milliseconds(waited_ms),
         if counts_less { ", by InnoDB's count; more by samples of who waits" } else { "" },
         case.lock_object(LockKind::Row)
     );
@@ -78,11 +77,11 @@ fn deadlock(case: &Case) -> Option<Claim> {
         return counted.filter(|_| lost_ms == 0.0).and_then(|counted| counted_deadlocks(case, counted));
     }
     let often = counted.as_ref().map_or(String::new(), |counted| {
-        format!(", {} deadlocks per {unit}", numbers::plain(counted.per_transaction))
+        format!(", {} deadlocks per {unit}", whyso_words::number(counted.per_transaction))
     });
     let why = format!(
         "attempts that a deadlock ended took {} per {unit}, and were begun again{often}{}",
-        numbers::milliseconds(lost_ms),
+        whyso_words::milliseconds(lost_ms),
         case.lock_object(LockKind::Row)
     );
     Some(
@@ -102,7 +101,7 @@ fn counted_deadlocks(case: &Case, counted: Measure) -> Option<Claim> {
     }
     let why = format!(
         "{} deadlocks per {} were counted, and only the clients know what they lost to them{}",
-        numbers::plain(counted.per_transaction),
+        whyso_words::number(counted.per_transaction),
         case.unit(),
         case.lock_object(LockKind::Row)
     );
@@ -123,8 +122,8 @@ fn lock_sys(case: &Case) -> Option<Claim> {
     }
     let why = format!(
         "{} users wait for row locks {} times per {unit}, and each wait makes InnoDB search the waiting transactions for a deadlock",
-        numbers::count(u64::from(case.level.users)),
-        numbers::plain(waits.per_transaction)
+        whyso_words::whole(u64::from(case.level.users)),
+        whyso_words::number(waits.per_transaction)
     );
     Some(
         Claim::new(Cause::LockSys, "InnoDB's lock system holds", why)
@@ -153,7 +152,7 @@ fn auto_increment(case: &Case) -> Option<Claim> {
         case.lock_sampled_ms(LockKind::Row, |mode| mode.to_ascii_uppercase().contains("AUTO_INC"));
     let why = format!(
         "with innodb_autoinc_lock_mode {mode} a table gives numbers to one INSERT at a time, until its end, and a {unit} sends {} of them",
-        numbers::plain(single + bulk)
+        whyso_words::number(single + bulk)
     );
     Some(
         Claim::new(Cause::AutoIncrement, "locks on AUTO_INCREMENT columns hold", why)
@@ -176,8 +175,8 @@ fn purge_lag(case: &Case) -> Option<Claim> {
     if let Some(limit) = limit.filter(|limit| history.1 > *limit) {
         let why = format!(
             "{} old row versions wait for purge, more than innodb_max_purge_lag ({}), and InnoDB puts off every change for it",
-            numbers::plain(history.0),
-            numbers::plain(limit)
+            whyso_words::number(history.0),
+            whyso_words::number(limit)
         );
         let claim = Claim::new(Cause::PurgeLag, "purge that lags behind holds", why).rests_on(evidence);
         let claim = claim.rests_on(case.fact("innodb_max_purge_lag")).rests_on(case.parts(&[Part::Sleep]));
@@ -189,7 +188,7 @@ fn purge_lag(case: &Case) -> Option<Claim> {
     }
     let why = format!(
         "{} old row versions wait for purge, which readers may have to step over",
-        numbers::plain(history.0)
+        whyso_words::number(history.0)
     );
     Some(
         Claim::new(Cause::PurgeLag, "purge that lags behind holds", why)

@@ -9,7 +9,6 @@ use super::claim::{Claim, Class};
 use super::model::Cause;
 use super::statements::{self, KindTime};
 use crate::model::StatementWork;
-use crate::numbers;
 
 /// A statement that reads or sorts fewer rows has no work on rows worth a word.
 const ROWS_MIN: f64 = 50.0;
@@ -198,8 +197,8 @@ pub(super) fn settle(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
         };
         let why = format!(
             "the work on such rows takes as long as {} of the server's CPU time, most of it ({}) that of {}, which {}",
-            numbers::percent(share.value),
-            numbers::percent(of_main),
+            whyso_words::percent(share.value),
+            whyso_words::percent(of_main),
             work.kind,
             describe(work)
         );
@@ -223,17 +222,17 @@ pub(super) fn settle(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
 fn rejected_by(work: &StatementWork) -> String {
     format!(
         "reads {} rows, of which {} meet no condition",
-        numbers::plain(work.rows_read),
-        numbers::plain(work.rows_rejected.unwrap_or(0.0))
+        whyso_words::number(work.rows_read),
+        whyso_words::number(work.rows_rejected.unwrap_or(0.0))
     )
 }
 
 fn sorted_by(work: &StatementWork) -> String {
     format!(
         "reads {} rows, sorts {} and enters {} into temporary tables",
-        numbers::plain(work.rows_read),
-        numbers::plain(work.rows_sorted),
-        numbers::plain(work.rows_in_temporary_tables)
+        whyso_words::number(work.rows_read),
+        whyso_words::number(work.rows_sorted),
+        whyso_words::number(work.rows_in_temporary_tables)
     )
 }
 

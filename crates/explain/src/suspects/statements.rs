@@ -3,7 +3,6 @@
 use super::case::Case;
 use super::untraced;
 use crate::level::{CONNECT, Level};
-use crate::numbers;
 
 /// A kind of statement with a smaller share of the statements' time does not stand out.
 const SHARE_MIN: f64 = 0.25;
@@ -46,7 +45,7 @@ fn by_load(case: &Case) -> Option<String> {
     let (kind, share) = by_time(case).filter(|_| case.level.statements.len() > 1)?;
     (share >= SHARE_MIN).then(|| {
         let level = unqueued(case).name();
-        format!("at {level} {} of the statements' time is that of {kind}", numbers::percent(share))
+        format!("at {level} {} of the statements' time is that of {kind}", whyso_words::percent(share))
     })
 }
 

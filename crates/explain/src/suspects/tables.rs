@@ -4,7 +4,6 @@ use super::case::Case;
 use super::claim::{Claim, Class};
 use super::model::Cause;
 use crate::model::Part;
-use crate::numbers;
 use whyso_model::LockKind;
 
 pub(super) fn claims(case: &Case) -> Vec<Claim> {
@@ -29,7 +28,7 @@ fn table_lock(case: &Case) -> Option<Claim> {
     }
     let why = format!(
         "a lock on a whole table was waited for {} times per {unit}",
-        numbers::plain(waits.per_transaction)
+        whyso_words::number(waits.per_transaction)
     );
     Some(
         Claim::new(Cause::TableLock, "table locks hold", why)
@@ -78,8 +77,8 @@ fn metadata_lock(case: &Case) -> Option<Claim> {
         count if count < 0.5 => "no statement that changes tables ended meanwhile".to_string(),
         count => format!(
             "{} statements that lock the definitions of tables ran meanwhile ({})",
-            numbers::plain(count.round()),
-            numbers::list(&names)
+            whyso_words::number(count.round()),
+            whyso_words::list(&names)
         ),
     };
     let why = format!("{ran}{}", case.lock_object(LockKind::Metadata));
@@ -151,7 +150,7 @@ fn grant_lock(case: &Case) -> Option<Claim> {
     }
     let why = format!(
         "{} statements that change users and rights ran meanwhile",
-        numbers::plain(statements.round())
+        whyso_words::number(statements.round())
     );
     Some(
         Claim::new(Cause::GrantLock, "the lock on users' rights holds", why)
@@ -169,7 +168,7 @@ fn table_cache(case: &Case) -> Option<Claim> {
     }
     let why = format!(
         "{} tables per {unit} had to be opened again, because the table cache had none free",
-        numbers::plain(opened.per_transaction)
+        whyso_words::number(opened.per_transaction)
     );
     Some(
         Claim::new(Cause::TableCache, "opening tables holds", why)
@@ -193,7 +192,7 @@ fn query_cache(case: &Case) -> Option<Claim> {
     }
     let why = format!(
         "the query cache is on, one lock guards it, and a {unit} takes it {} times or more",
-        numbers::plain(used)
+        whyso_words::number(used)
     );
     Some(
         Claim::new(Cause::QueryCache, "the query cache's lock holds", why)

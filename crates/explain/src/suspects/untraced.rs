@@ -7,7 +7,6 @@ use super::case::Case;
 use super::claim::{Claim, Class};
 use super::model::Cause;
 use crate::model::{Evidence, Part};
-use crate::numbers;
 use crate::pfs::{Line, Per, Table, View};
 use crate::sessions::{Doing, SAMPLES_MIN, Sessions, Share};
 use whyso_model::LockKind;
@@ -152,7 +151,7 @@ fn described(doing: Doing, share: &Share) -> String {
 /// "'Waiting for table metadata lock'"
 pub(super) fn names(share: &Share) -> String {
     let states = share.states.iter().take(STATES_MAX);
-    numbers::list(&states.map(|state| format!("'{}'", state.name)).collect::<Vec<_>>())
+    whyso_words::list(&states.map(|state| format!("'{}'", state.name)).collect::<Vec<_>>())
 }
 
 /// Which object it was that sessions waited for.
@@ -204,7 +203,7 @@ fn data_file_reads(case: &Case, executing_ms: f64) -> Option<Claim> {
     }
     let why = format!(
         "reads of InnoDB's data files took {} per {} by the Performance Schema's clock",
-        numbers::milliseconds(read_ms),
+        whyso_words::milliseconds(read_ms),
         case.unit()
     );
     let claim = Claim::new(Cause::BufferPoolMiss, "reads of pages hold", why);
@@ -227,7 +226,7 @@ pub(super) fn main_statement(case: &Case) -> Option<String> {
     (share >= STATEMENT_SHARE_MIN && is_text).then(|| {
         format!(
             "by the Performance Schema {} of the statements' time was that of {text}",
-            numbers::percent(share)
+            whyso_words::percent(share)
         )
     })
 }
@@ -242,7 +241,7 @@ pub(super) fn unknown(case: &Case) -> Option<String> {
         parts.push(format!(
             "sessions executed statements for {} of the sampled time ({}), which the process list does not divide further: on a CPU, or \
              waiting for one, for a page or for a latch",
-            numbers::percent(executing.value),
+            whyso_words::percent(executing.value),
             executing.names(STATES_MAX)
         ));
         parts.extend(main_statement(case));
@@ -250,7 +249,7 @@ pub(super) fn unknown(case: &Case) -> Option<String> {
     if named.value >= 0.05 {
         parts.push(format!(
             "they waited for {} of it in states that whyso has no cause for ({})",
-            numbers::percent(named.value),
+            whyso_words::percent(named.value),
             named.names(STATES_MAX)
         ));
     }

@@ -1,30 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { clock, ms, num, percent, short, unitOf, withUnit } from '../../src/lib/format.ts';
 import { levelScale, linear, logTicks, spread, ticks, zones } from '../../src/lib/scale.ts';
+import { unitOf, withUnit } from '../../src/lib/units.ts';
 import type { Verdict } from '../../src/data/model.ts';
 
-test.each([
-  [0, '0'], [1234567.8, '1,234,568'], [99.96, '100'], [12.34, '12.3'], [9.996, '10.0'], [1.005, '1.00'], [0.01234, '0.012'],
-  [0.000012, '1.2·10⁻⁵'], [-1234, '−1,234'], [NaN, '–'], [Infinity, '–'],
-])('%f is written %s', (value, expected) => expect(num(value)).toBe(expected));
-
-test.each([[0, '0'], [1500, '1.5k'], [20e6, '20M'], [0.25, '0.25'], [-3000, '−3k']])('%f is short for an axis: %s', (value, expected) =>
-  expect(short(value)).toBe(expected),
-);
-
-test('times are minutes and seconds of the run', () => {
-  expect([clock(0), clock(75), clock(3675), clock(1.25, 0.1), clock(-2)]).toEqual(['0:00', '1:15', '1:01:15', '0:01.3', '−0:02']);
-});
-
-test('shares and latencies have the unit that suits them', () => {
-  expect([percent(0.004), percent(0.97), percent(null)]).toEqual(['0.4 %', '97 %', '–']);
-  expect([ms(0.05), ms(12.3), ms(12_300)]).toEqual(['50.0 µs', '12.3 ms', '12.3 s']);
-});
-
-test('CPU time a second is CPUs, other time is not', () => {
+test('CPU time per second is CPUs, other time is not', () => {
   expect(unitOf('counter', 'ns', 'rate', 'user_ns').suffix).toBe('CPUs');
   expect(unitOf('counter', 'ns', 'rate', 'write_ns').suffix).toBe('s/s');
-  expect(withUnit(2_500_000, 'B/s')).toBe('2.50 MB/s');
+  expect(withUnit(2_500_000, 'B/s')).toBe('2.38 MiB/s');
   expect(withUnit(NaN, '/s')).toBe('gap');
 });
 
