@@ -37,7 +37,7 @@ class MakeBuild(unittest.TestCase):
     def test_a_missing_compiler_is_one_sentence_with_the_command_and_cargo_does_not_start(self) -> None:
         ended, has_cargo_started = self.build("clang")
         self.assertNotEqual(ended.returncode, 0)
-        said = [line for line in ended.stderr.splitlines() if not line.startswith("make:")]
+        said = [line for line in ended.stderr.splitlines() if not line.startswith("make")]
         self.assertEqual(len(said), 1, ended.stderr)
         self.assertIn("apt-get install --no-install-recommends clang'", said[0])
         self.assertFalse(has_cargo_started)

@@ -317,7 +317,7 @@ mod tests {
         let told = whyso_report::locks(over.told("the whole run"));
         let line = told.split_whitespace().collect::<Vec<_>>().join(" ");
         for words in [
-            "was taken 8 s before the end and took 1,900 ms; 3 attempts failed or came too late.",
+            "was taken 8 s before the end and took 1.9 s; 3 attempts failed or came too late.",
             "But InnoDB counted 20 s of waits for row locks",
             "as many as 4 connections waiting for a row at a time",
         ] {
