@@ -31,7 +31,7 @@ fn clients_that_read_slowly() {
     let made = Made::new().level(2, 400.0, 0.9).traced(&shares).status(&[("Bytes_sent", 4e6)]);
     let explanation = made.pacing(Pacing::Recorded, 50).is(Cause::SlowReader);
     assert!((explanation.suspects[0].share - 0.93).abs() < 0.01, "{:?}", explanation.suspects[0]);
-    assert!(explanation.suspects[0].text.contains("answers of 3.91 KiB"), "{}", explanation.suspects[0].text);
+    assert!(explanation.suspects[0].text.contains("answers of 3.81 MiB"), "{}", explanation.suspects[0].text);
     let network = explanation.suspects.iter().find(|suspect| suspect.id == Cause::Network);
     assert!(network.is_none(), "the same time would count twice: {network:#?}");
 }
