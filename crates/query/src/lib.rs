@@ -11,7 +11,7 @@
 //!
 //! let recording = Recording::open("runs/20260131-235959-1234".as_ref())?;
 //! let explanation = whyso_query::explain(&recording)?;
-//! println!("{}", explanation.headline.text);
+//! println!("{} levels were judged", explanation.levels.len());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

@@ -255,7 +255,7 @@ test('several kinds of transactions have a table of their own', async () => {
   const { page, complaints } = await open(browser, changed.url);
   const table = page.locator('section', { has: page.getByRole('heading', { name: 'Transactions by kind' }) });
   await table.getByRole('button', { name: 'mix' }).click();
-  expect(await table.locator('tbody tr').first().locator('td').allTextContents()).toEqual(['new_order', ...sweep.map(() => '75.0')]);
+  expect(await table.locator('tbody tr').first().locator('td').allTextContents()).toEqual(['new_order', ...sweep.map(() => '75')]);
   expect(await table.locator('tbody tr').count()).toBe(2);
   const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
   expect(overflow).toBeLessThanOrEqual(0);
