@@ -205,9 +205,9 @@ test('zoomed in, a single wait tells its functions and who woke it, and a sample
     return tip.textContent();
   }).toContain('row lock');
   const told = (await tip.textContent()) ?? '';
-  expect(told).toContain('lock, 40.0 ms');
+  expect(told).toContain('lock, 40 ms');
   expect(told).toMatch(/lock_wait\(que_thr_t\*\).*row_search_mvcc.*woken by thread 2000, purge.*lock_release\(trx_t\*\)/s);
-  expect(told).toContain('It stands for 80.0 ms');
+  expect(told).toContain('It stands for 80 ms');
   await page.mouse.move(x(middle + 0.02), box.y + TOP + THREAD / 2);
   await expect.poll(() => tip.textContent()).toContain('found on a CPU');
   expect(complaints).toEqual([]);
