@@ -4,7 +4,19 @@ import type { Column, Kind } from '../data/model.ts';
 
 export type Mode = 'rate' | 'raw' | 'per_transaction';
 
-/** Growth a second between neighbouring readings, each at the later one. A fall is a reset: what counts is the value after it. */
+/** A counter that falls to this part of its value or less was reset. */
+const RESET_MAX = 0.5;
+
+/**
+ * What a counter grew by between two readings. After a reset it is the new value; a smaller fall is a reading in the middle of a
+ * change, and no growth. `growth` of the crate series has the same rule, and both read crates/series/fixtures/growth.json in their tests.
+ */
+export function growth(then: number, now: number): number {
+  if (now >= then) return now - then;
+  return now <= RESET_MAX * then ? Math.max(now, 0) : 0;
+}
+
+/** Growth per second between neighbouring readings, each at the later one. */
 export function rates(column: Column): Column {
   return steps(column, (amount, seconds) => (seconds > 0 ? amount / seconds : NaN));
 }
@@ -31,7 +43,7 @@ function steps(column: Column, value: (amount: number, seconds: number, from: nu
       continue;
     }
     if (!Number.isNaN(before)) {
-      const amount = now >= before ? now - before : now;
+      const amount = growth(before, now);
       t.push(nowT);
       v.push(value(amount, nowT - beforeT, beforeT, nowT));
     }
@@ -121,7 +133,7 @@ export function weight(column: Column, kind: Kind): number {
   for (const value of column.v) {
     if (Number.isNaN(value)) continue;
     if (kind === 'gauge') total += Math.abs(value);
-    else if (!Number.isNaN(before)) total += value >= before ? value - before : value;
+    else if (!Number.isNaN(before)) total += growth(before, value);
     before = value;
     count++;
   }

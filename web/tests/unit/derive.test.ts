@@ -1,8 +1,10 @@
+import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import type { Column, SeriesHead } from '../../src/data/model.ts';
-import { Cumulative, inMode, rates, weight } from '../../src/lib/derive.ts';
+import { Cumulative, growth, inMode, rates, weight } from '../../src/lib/derive.ts';
 import { groupsOf, search } from '../../src/lib/picker.ts';
 
+const fixtures = JSON.parse(readFileSync(new URL('../../../crates/series/fixtures/growth.json', import.meta.url), 'utf8')) as [number, number, number][];
 const column = (t: number[], v: number[]): Column => ({ t: Float64Array.from(t), v: Float64Array.from(v) });
 
 describe('rates', () => {
@@ -13,6 +15,11 @@ describe('rates', () => {
 
   test('count the value after a reset', () => {
     expect(Array.from(rates(column([0, 1, 2], [100, 150, 30])).v)).toEqual([50, 30]);
+  });
+
+  test('grow as the fixtures say, which the crate series reads, too', () => {
+    expect(fixtures.length).toBeGreaterThan(7);
+    for (const [then, now, grown] of fixtures) expect(growth(then, now)).toBe(grown);
   });
 
   test('keep a failed reading as a gap, and then are the mean over it', () => {

@@ -56,14 +56,12 @@ impl Points {
     }
 }
 
-/// What a counter grew by, exactly where it counts in whole numbers. One that fell began anew.
+/// Returns what a counter grew by, exactly where it counts in whole numbers.
 fn grown(before: Value, now: Value) -> f64 {
     match (before, now) {
         (Value::Int(before), Value::Int(now)) if now >= before => now.abs_diff(before) as f64,
-        (Value::Int(_), Value::Int(now)) => now.max(0) as f64,
         (before, now) => {
-            let (before, now) = (before.as_f64(), now.as_f64());
-            let grown = if now >= before { now - before } else { now.max(0.0) };
+            let grown = whyso_series::growth(before.as_f64(), now.as_f64());
             if grown.is_finite() { grown } else { 0.0 }
         }
     }
