@@ -20,7 +20,10 @@ pub(crate) fn program_for_nobody(place: &Place, has_capabilities: bool) -> Optio
         return None;
     }
     let program = place.path().join(if has_capabilities { "whyso-capable" } else { "whyso-plain" });
-    fs::copy(env!("CARGO_BIN_EXE_whyso"), &program).unwrap();
+    // A program of its own copies it: what another test starts meanwhile would inherit our descriptor, and a file that anybody
+    // can still write can't be executed.
+    let copied = Command::new("cp").arg(env!("CARGO_BIN_EXE_whyso")).arg(&program).status().unwrap();
+    assert!(copied.success(), "{copied}");
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).unwrap();
     chown(home(place), Some(USER), Some(USER)).unwrap();
