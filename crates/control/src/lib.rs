@@ -1,7 +1,7 @@
 //! The order of things: server, load and watch on one clock, into one recording.
 //!
 //! [`run`] carries out a [`Plan`]: it starts or reaches the server, loads its data, opens a recording, starts the samplers, drives the
-//! load through its levels, and puts everything back. [`Beside`] records a load that something else drives.
+//! load through its levels, and puts everything back. [`LoadRecording`] records a load that something else drives.
 //!
 //! Only this crate knows in which order things happen. It reads recordings by `whyso_query`, does no arithmetic on series and judges
 //! nothing: that is for `whyso_series` and `whyso_explain`.
@@ -25,8 +25,8 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod actions;
-mod beside;
 pub mod doctor;
+mod driven_load;
 mod engine;
 mod error;
 mod facts;
@@ -58,7 +58,7 @@ mod threads_now;
 mod tuning;
 mod warmup;
 
-pub use beside::{Beside, DrivenLoad};
+pub use driven_load::{DrivenLoad, LoadRecording};
 pub use error::Error;
 pub use locks_now::{LocksNow, locks_now};
 pub use pacing::{Quantity, Stages, parse_stages, parse_think};

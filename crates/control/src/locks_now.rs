@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use whyso_connect::caught;
 use whyso_explain::locks::{WaitingTree, waiting_trees};
+use whyso_model::LockWait;
 use whyso_server::answers::log_out;
 use whyso_watch::lock_waits;
 
@@ -11,8 +12,6 @@ use crate::prepare::AskPassword;
 use crate::run::{GOODBYE_TIME_MAX, runtime};
 use crate::{Error, login};
 
-/// InnoDB's count of connections that wait for a row now.
-const CURRENT_WAITS: &str = "Innodb_row_lock_current_waits";
 /// How long a server may take to answer who waits.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);
 
@@ -25,17 +24,17 @@ pub struct LocksNow {
     pub took_ms: f64,
     /// Why it failed; then no trees are known.
     pub failed: Option<String>,
-    /// Connections that InnoDB's status counts as waiting for a row; `None` where it does not tell.
+    /// Connections that InnoDB's status counts as waiting for a row; `None` if the server does not count them.
     pub row_waits_counted: Option<u64>,
     pub trees: Vec<WaitingTree>,
-    /// What the server does not tell, and what would change that; a sentence each.
+    /// What the server does not report, and what would change that; one sentence each.
     pub not_told: Vec<String>,
 }
 
 /// Who waits for whom on a server, wherever it is, now.
 ///
 /// # Errors
-/// The server can't be reached. Where it does not say who waits within ten seconds, that is told in what is given.
+/// The server can't be reached. A server that does not answer within ten seconds is no error: [`LocksNow::failed`] has the reason.
 pub fn locks_now(dsn: &str, ask_password: &AskPassword) -> Result<LocksNow, Error> {
     let runtime = runtime()?;
     let mut dsn = login::neutral(dsn)?;
@@ -73,7 +72,7 @@ pub fn locks_now(dsn: &str, ask_password: &AskPassword) -> Result<LocksNow, Erro
 /// Connections that InnoDB counts as waiting for a row now; `None` where the server does not tell in time.
 async fn row_waits_counted(conn: &mut mysql_async::Conn) -> Option<u64> {
     use mysql_async::prelude::Queryable;
-    let question = format!("SHOW GLOBAL STATUS LIKE '{CURRENT_WAITS}'");
+    let question = format!("SHOW GLOBAL STATUS LIKE '{}'", LockWait::ROW_WAITS_NOW);
     let asked = conn.query_first::<(String, u64), _>(question);
     let row = tokio::time::timeout(GOODBYE_TIME_MAX, caught(asked)).await.ok()?.ok()?.ok()??;
     Some(row.1)

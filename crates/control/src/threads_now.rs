@@ -42,11 +42,11 @@ pub fn threads_now(
     }
     let last = counting.read();
     let waited = counting.pauses(&last);
-    let told = runtime.block_on(connections_now(&dsn));
+    let connections = runtime.block_on(connections_now(&dsn));
     runtime.shutdown_timeout(GOODBYE_TIME_MAX);
     let looks = vec![look(&first), look(&last)];
     let states = state::ALL.map(|state| state.name().to_string()).to_vec();
-    let table = ThreadTable::new(states, looks, &[told]);
+    let table = ThreadTable::new(states, looks, &[connections]);
     Ok(ThreadsOver::between_looks(table, waited.iter().map(Pauses::row).collect()))
 }
 
@@ -89,11 +89,11 @@ pub(crate) async fn connections_now(dsn: &Dsn) -> Told {
     let asked = within(GOODBYE_TIME_MAX, dsn, "asking for its connections", async {
         let mut conn = dsn.connect().await?;
         // Without a right to ask, there is nothing to tell.
-        let told = connections(&mut conn).await.ok().flatten();
+        let found = connections(&mut conn).await.ok().flatten();
         log_out(conn).await;
-        Ok::<_, Error>(told)
+        Ok::<_, Error>(found)
     });
-    let told = asked.await.ok().flatten().unwrap_or_default();
-    let by_tid = told.into_iter().map(|one| (one.tid, (one.id, one.statement))).collect();
+    let found = asked.await.ok().flatten().unwrap_or_default();
+    let by_tid = found.into_iter().map(|one| (one.tid, (one.id, one.statement))).collect();
     Told { t_ns: monotonic_ns(), by_tid }
 }

@@ -63,6 +63,13 @@ pub struct LockWait {
 }
 
 impl LockWait {
+    /// Source of the text table, and of the gauge [`LockWait::WAITING`].
+    pub const SOURCE: &'static str = "lock_waits";
+    /// Gauge of the connections that wait, one instance per kind of lock.
+    pub const WAITING: &'static str = "waiting";
+    /// The server's status variable that counts the connections that wait for a row now.
+    pub const ROW_WAITS_NOW: &'static str = "Innodb_row_lock_current_waits";
+
     /// Columns of the text table, in the order of [`LockWait::into_cells`].
     pub const COLUMNS: [&'static str; 9] = [
         "kind",

@@ -26,6 +26,9 @@ pub struct PauseRow {
 }
 
 impl PauseRow {
+    /// Source of the text table.
+    pub const SOURCE: &'static str = "pauses";
+
     /// Columns of the text table, in the order of [`PauseRow::into_cells`].
     pub const COLUMNS: [&'static str; 14] = [
         "tid",

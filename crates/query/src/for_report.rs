@@ -4,7 +4,7 @@
 use whyso_explain::statements::{CommandMetric, by_statement};
 use whyso_record::Recording;
 use whyso_record::run::{Purpose, Window};
-use whyso_report::{Beside, LevelLocks, LevelStatements, RunPfs, RunStatements, Source, SourceText};
+use whyso_report::{Extras, LevelLocks, LevelStatements, RunPfs, RunStatements, Source, SourceText};
 
 use crate::Error;
 use crate::locks::{LocksOver, holds_locks, locks_in};
@@ -12,7 +12,7 @@ use crate::pfs::every_view;
 use crate::source_files::{SourcePath, source_file};
 use crate::statements::{CommandFilter, commands_in, sql_trace_cost};
 
-/// What [`ForReport::beside`] lends to a report.
+/// What [`ForReport::lend`] lends to a report.
 #[derive(Clone, Debug, Default)]
 pub struct ForReport {
     statements: Option<RunStatements>,
@@ -55,7 +55,7 @@ impl ForReport {
     }
 
     /// Calls `make` with what a report takes. `against`: another run to compare with.
-    pub fn lend<T>(&self, against: Option<&dyn Source>, make: impl FnOnce(&Beside<'_>) -> T) -> T {
+    pub fn lend<T>(&self, against: Option<&dyn Source>, make: impl FnOnce(&Extras<'_>) -> T) -> T {
         let locks: Vec<LevelLocks<'_>> = self
             .locks
             .iter()
@@ -66,7 +66,7 @@ impl ForReport {
             let found = source_file(file, &self.source_paths).ok().flatten()?;
             Some(SourceText { path: found.path.display().to_string(), lines: found.lines })
         };
-        make(&Beside {
+        make(&Extras {
             against,
             source_text: Some(&source_text),
             statements: self.statements.as_ref(),

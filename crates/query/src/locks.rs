@@ -15,12 +15,6 @@ use whyso_report::LocksOf;
 use crate::Error;
 use crate::evidence::add_chosen;
 
-/// Sampler, table and gauge of connections that were found waiting.
-const SOURCE: &str = "lock_waits";
-const WAITING: &str = "waiting";
-/// InnoDB's count of connections that wait for a row now.
-const CURRENT_WAITS: &str = "Innodb_row_lock_current_waits";
-
 /// What was waited for over a window.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LocksOver {
@@ -112,7 +106,7 @@ pub fn locks_in(recording: &Recording, window: Window) -> Result<LocksOver, Erro
 
 /// Whether anything of lock waits was recorded.
 pub(crate) fn holds_locks(recording: &Recording) -> bool {
-    recording.series().iter().any(|one| one.key.source == SOURCE || is_lock_source(&one.key.source))
+    recording.series().iter().any(|one| one.key.source == LockWait::SOURCE || is_lock_source(&one.key.source))
 }
 
 /// Series that a table of lock waits rests on.
@@ -121,14 +115,14 @@ fn is_needed(key: &SeriesKey) -> bool {
         && ["innodb_row_lock_waits", "innodb_row_lock_time", "lock_row_lock_waits", "lock_row_lock_time"]
             .iter()
             .any(|name| key.metric.eq_ignore_ascii_case(name));
-    let is_current = key.source == "status" && key.metric.eq_ignore_ascii_case(CURRENT_WAITS);
-    let is_of_sampler = key.source == "watch" && key.instance == SOURCE;
+    let is_current = key.source == "status" && key.metric.eq_ignore_ascii_case(LockWait::ROW_WAITS_NOW);
+    let is_of_sampler = key.source == "watch" && key.instance == LockWait::SOURCE;
     let is_of_requests = key.source == "trace" && key.metric == "request_lock_ns";
     is_of_innodb
         || is_current
         || is_of_sampler
         || is_of_requests
-        || key.source == SOURCE
+        || key.source == LockWait::SOURCE
         || is_lock_source(&key.source)
 }
 
@@ -150,14 +144,16 @@ fn is_about_locks(line: &str) -> bool {
 /// The time that connections waited by kind of lock: how many waited on the mean, times the window's length.
 fn waited_ns(level: &LevelInput) -> BTreeMap<LockKind, f64> {
     let window_ns = level.end_ns.saturating_sub(level.begin_ns) as f64;
-    let waiting =
-        level.gauges.iter().filter(|gauge| gauge.series.source == SOURCE && gauge.series.metric == WAITING);
+    let waiting = level
+        .gauges
+        .iter()
+        .filter(|gauge| gauge.series.source == LockWait::SOURCE && gauge.series.metric == LockWait::WAITING);
     waiting.map(|gauge| (LockKind::of_name(&gauge.series.instance), gauge.mean * window_ns)).collect()
 }
 
 fn looks_taken(recording: &Recording, window: Window) -> Result<u64, Error> {
     let mut most = 0;
-    for id in recording.find(SOURCE, WAITING, None) {
+    for id in recording.find(LockWait::SOURCE, LockWait::WAITING, None) {
         let points = recording.samples(id, Some(window))?.points();
         let inside = points.t_ns.iter().filter(|t_ns| **t_ns >= window.begin_ns && **t_ns <= window.end_ns);
         most = most.max(inside.count() as u64);
@@ -174,7 +170,7 @@ fn snapshots(
     row_wait_ns: Option<f64>,
 ) -> Result<Snapshots, Error> {
     let (mut taken, mut last_ns) = (0, None);
-    for id in recording.find(SOURCE, WAITING, Some("row")) {
+    for id in recording.find(LockWait::SOURCE, LockWait::WAITING, Some("row")) {
         let t_ns = recording.samples(id, None)?.points().t_ns;
         let until = &t_ns[..t_ns.partition_point(|t_ns| *t_ns <= window.end_ns)];
         taken += until.iter().filter(|t_ns| **t_ns >= window.begin_ns).count() as u64;
@@ -183,7 +179,7 @@ fn snapshots(
     let of_sampler = |metric: &str| {
         let found = measured.counters.iter().find(|counter| {
             let series = &counter.series;
-            series.source == "watch" && series.metric == metric && series.instance == SOURCE
+            series.source == "watch" && series.metric == metric && series.instance == LockWait::SOURCE
         });
         found.map_or(0, |counter| counter.increase.round().max(0.0) as u64)
     };
@@ -198,18 +194,18 @@ fn snapshots(
         taken,
         failed: of_sampler("failed") + of_sampler("missed"),
         last_good_s: last_ns.map(|last_ns| (window.end_ns - last_ns) as f64 / 1e9),
-        last_took_ms: gauge(SOURCE, "snapshot_ns").map(|gauge| gauge.mean / 1e6),
+        last_took_ms: gauge(LockWait::SOURCE, "snapshot_ns").map(|gauge| gauge.mean / 1e6),
         found_rows: found_rows as u64,
         row_wait_s: row_wait_ns.map(|ns| ns / 1e9),
-        row_waits_now: gauge("status", CURRENT_WAITS).map(|gauge| (gauge.mean, gauge.max)),
+        row_waits_now: gauge("status", LockWait::ROW_WAITS_NOW).map(|gauge| (gauge.mean, gauge.max)),
     })
 }
 
 fn looks(recording: &Recording) -> Result<Vec<LockLook>, Error> {
-    if !recording.row_sources().iter().any(|source| source == SOURCE) {
+    if !recording.row_sources().iter().any(|source| source == LockWait::SOURCE) {
         return Ok(Vec::new());
     }
-    let mut looks: Vec<LockLook> = recording.rows(SOURCE)?.iter().map(look).collect();
+    let mut looks: Vec<LockLook> = recording.rows(LockWait::SOURCE)?.iter().map(look).collect();
     looks.sort_by_key(|look| look.t_ns);
     Ok(looks)
 }
@@ -238,7 +234,7 @@ mod tests {
 
     fn table(t_ns: i64, rows: &[(&str, &str)]) -> TextRows {
         TextRows {
-            source: SOURCE.to_string(),
+            source: LockWait::SOURCE.to_string(),
             t_ns,
             columns: ["kind", "waiting", "object"].map(str::to_string).to_vec(),
             rows: rows
@@ -258,8 +254,8 @@ mod tests {
         assert_eq!(within(&looks, Window { begin_ns: 6, end_ns: 20 }).len(), 2);
         assert!(within(&looks, Window { begin_ns: 21, end_ns: 30 }).is_empty());
         let series = SeriesName {
-            source: SOURCE.to_string(),
-            metric: WAITING.to_string(),
+            source: LockWait::SOURCE.to_string(),
+            metric: LockWait::WAITING.to_string(),
             instance: "row".to_string(),
             ..SeriesName::default()
         };
@@ -286,12 +282,12 @@ mod tests {
                 unit: "1".to_string(),
             })
         };
-        let waiting = series(SOURCE, WAITING, "row", Kind::Gauge);
-        let snapshot_ns = series(SOURCE, "snapshot_ns", "", Kind::Gauge);
-        let failed = series("watch", "failed", SOURCE, Kind::Counter);
+        let waiting = series(LockWait::SOURCE, LockWait::WAITING, "row", Kind::Gauge);
+        let snapshot_ns = series(LockWait::SOURCE, "snapshot_ns", "", Kind::Gauge);
+        let failed = series("watch", "failed", LockWait::SOURCE, Kind::Counter);
         let time = series("status", "Innodb_row_lock_time", "", Kind::Counter);
         let waits = series("status", "Innodb_row_lock_waits", "", Kind::Counter);
-        let current = series("status", CURRENT_WAITS, "", Kind::Gauge);
+        let current = series("status", LockWait::ROW_WAITS_NOW, "", Kind::Gauge);
         let read = |source: &str, at_s: i64, values: &[(SeriesId, i64)]| {
             recorder.reading(Reading {
                 source: source.to_string(),
@@ -301,7 +297,7 @@ mod tests {
                 values: values.iter().map(|(id, value)| (*id, Value::Int(*value))).collect(),
             });
         };
-        read(SOURCE, 2, &[(waiting, 0), (snapshot_ns, 1_900_000_000)]);
+        read(LockWait::SOURCE, 2, &[(waiting, 0), (snapshot_ns, 1_900_000_000)]);
         for at_s in 0..=10 {
             read("watch", at_s, &[(failed, at_s / 3)]);
             read("status", at_s, &[(time, 2_000 * at_s), (waits, at_s), (current, 4)]);

@@ -12,8 +12,6 @@ use whyso_series::{ThreadTable, ThreadTime};
 
 use crate::Error;
 
-const SOURCE: &str = "pauses";
-
 /// Pauses of a row of the table, of which neither the requests nor the connection are known yet.
 pub(crate) fn of_row(row: PauseRow) -> Pauses {
     let PauseRow { tid, born_ns: _, name, role, state, call, in_request, client, length, period } = row;
@@ -59,8 +57,8 @@ pub(crate) fn learn(pauses: &mut [Pauses], threads: &[ThreadTime]) {
 }
 
 fn tables(recording: &Recording) -> Result<Vec<TextRows>, Error> {
-    let is_there = recording.row_sources().iter().any(|source| source == SOURCE);
-    Ok(if is_there { recording.rows(SOURCE)? } else { Vec::new() })
+    let is_there = recording.row_sources().iter().any(|source| source == PauseRow::SOURCE);
+    Ok(if is_there { recording.rows(PauseRow::SOURCE)? } else { Vec::new() })
 }
 
 /// Between the looks at the threads nearest to a window's ends: both tables are written at a look, this one only where there
@@ -133,7 +131,7 @@ mod tests {
 
     fn table(t_ns: i64, rows: &[Vec<Option<String>>]) -> TextRows {
         let columns = PauseRow::COLUMNS.map(str::to_string).to_vec();
-        TextRows { source: SOURCE.to_string(), t_ns, columns, rows: rows.to_vec() }
+        TextRows { source: PauseRow::SOURCE.to_string(), t_ns, columns, rows: rows.to_vec() }
     }
 
     fn looks(requests: &[(i64, u64)]) -> ThreadTable {

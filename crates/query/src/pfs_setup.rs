@@ -6,10 +6,10 @@ use whyso_explain::model::{Instruments, PfsSetup, Timer};
 /// What is said of a setup that nobody asked for and of which the recording says nothing else.
 const AS_IT_WAS: &str = "as the server had it";
 
-/// What the recording tells of the setup; `None` where it tells nothing.
-pub(crate) fn of_run(told: &Value) -> Option<PfsSetup> {
-    let in_force = &told["in_force"];
-    let asked = told["asked"].as_str();
+/// Reads how the Performance Schema was set; `None` if the recording has nothing of it.
+pub(crate) fn of_run(recorded: &Value) -> Option<PfsSetup> {
+    let in_force = &recorded["in_force"];
+    let asked = recorded["asked"].as_str();
     if asked.is_none() && in_force.is_null() {
         return None;
     }
@@ -24,8 +24,10 @@ pub(crate) fn of_run(told: &Value) -> Option<PfsSetup> {
     let timed = &in_force["timed_instruments"];
     Some(PfsSetup {
         words: match asked {
-            Some(asked) => asked_words(told, asked),
-            None => format!("The Performance Schema was {}.", told["words"].as_str().unwrap_or(AS_IT_WAS)),
+            Some(asked) => asked_words(recorded, asked),
+            None => {
+                format!("The Performance Schema was {}.", recorded["words"].as_str().unwrap_or(AS_IT_WAS))
+            }
         },
         asked: asked.is_some(),
         timers: timers.collect(),
@@ -42,8 +44,8 @@ fn list(value: &Value) -> Vec<String> {
 }
 
 /// What was asked for and what became of it, as the finding tells it.
-fn asked_words(told: &Value, asked: &str) -> String {
-    let in_force = &told["in_force"];
+fn asked_words(recorded: &Value, asked: &str) -> String {
+    let in_force = &recorded["in_force"];
     let number = |name: &str| in_force[name].as_u64().unwrap_or(0);
     let consumers = list(&in_force["consumers"]);
     let mut words = format!("The Performance Schema was asked for {asked}");
@@ -56,7 +58,7 @@ fn asked_words(told: &Value, asked: &str) -> String {
             if consumers.is_empty() { "none".to_string() } else { consumers.join(", ") }
         ),
     };
-    let not_taken = list(&told["not_taken"]).len();
+    let not_taken = list(&recorded["not_taken"]).len();
     if not_taken > 0 {
         words += &format!(" {not_taken} of the changes were not taken in full by the server.");
     }
@@ -70,7 +72,7 @@ mod tests {
 
     #[test]
     fn what_was_not_asked_for_is_a_setup_too_and_an_old_recording_tells_of_none() {
-        let told = json!({
+        let recorded = json!({
             "state": "on",
             "words": "as the server had it: on",
             "in_force": {
@@ -79,7 +81,7 @@ mod tests {
                 "timed_instruments": {"beginnings": ["wait/"], "names": ["idle"]},
             },
         });
-        let setup = of_run(&told).unwrap();
+        let setup = of_run(&recorded).unwrap();
         assert_eq!(
             (setup.asked, setup.words.as_str()),
             (false, "The Performance Schema was as the server had it: on.")

@@ -14,7 +14,7 @@ use crate::pauses;
 pub struct ThreadsOver {
     /// From look to look: what the times are of.
     pub window: Window,
-    /// The states, in the order in which they are told.
+    /// The states, in the order of each thread's times.
     pub states: Vec<String>,
     pub threads: Vec<ThreadTime>,
     /// Their long waits.

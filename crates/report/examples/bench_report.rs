@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use whyso_explain::model::Explanation;
 use whyso_record::Recording;
-use whyso_report::Beside;
+use whyso_report::Extras;
 
 const SIZE_MAX_BYTES: f64 = 25e6;
 const SECONDS_MAX: f64 = 5.0;
@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let cpu_began_ns = whyso_clock::process_cpu_ns();
         let recording = Recording::open(Path::new(recording_dir))?;
         let mut out = BufWriter::new(File::create(out_path)?);
-        whyso_report::html::write(&recording, &Explanation::default(), &Beside::default(), &mut out)?;
+        whyso_report::html::write(&recording, &Explanation::default(), &Extras::default(), &mut out)?;
         best_s = best_s.min(began.elapsed().as_secs_f64());
         best_cpu_s = best_cpu_s.min((whyso_clock::process_cpu_ns() - cpu_began_ns) as f64 / 1e9);
     }

@@ -18,6 +18,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let made = made::Made::new(hostile);
     let explanation = made::explanation(&made);
     let mut out = BufWriter::new(File::create(path)?);
-    whyso_report::html::write(&made, &explanation, &whyso_report::Beside::default(), &mut out)?;
+    whyso_report::html::write(&made, &explanation, &whyso_report::Extras::default(), &mut out)?;
     Ok(())
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use whyso_explain::model::Explanation;
 
 use crate::payload;
-use crate::{Beside, Error, Source};
+use crate::{Error, Extras, Source};
 
 /// The page as `web/` builds it.
 const PAGE: &str = include_str!(env!("WHYSO_REPORT_PAGE"));
@@ -19,10 +19,10 @@ const BLOCKS_MARK: &str = "<!--whyso:blocks-->";
 pub fn write(
     source: &dyn Source,
     explanation: &Explanation,
-    beside: &Beside<'_>,
+    extras: &Extras<'_>,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
-    let payload = payload::build(source, explanation, beside)?;
+    let payload = payload::build(source, explanation, extras)?;
     write_page("whyso-head", &payload.head_json, &payload.blocks_base64, out)
 }
 

@@ -13,18 +13,18 @@
 //! use whyso_record::run::RunInfo;
 //!
 //! let run = RunInfo { id: "20260101-120000".to_string(), ..RunInfo::default() };
-//! let text = whyso_report::markdown(&run, &Explanation::default(), &whyso_report::Beside::default());
+//! let text = whyso_report::markdown(&run, &Explanation::default(), &whyso_report::Extras::default());
 //! assert!(text.starts_with("# "));
 //! ```
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod axis;
-mod beside;
 pub mod codec;
 mod compare;
 mod derived;
 mod differences;
+mod extras;
 mod flame;
 mod history;
 pub mod html;
@@ -52,9 +52,9 @@ mod timeline;
 mod unit;
 mod why;
 
-pub use beside::Beside;
 pub use compare::{CompareTable, compare, compare_markdown, compare_tables};
 pub use differences::differences;
+pub use extras::Extras;
 pub use history::history;
 pub use json::json;
 pub use locks::{LevelLocks, LocksNowOf, LocksOf, locks, locks_json, locks_now, locks_now_json};

@@ -7,7 +7,7 @@ mod text;
 use whyso_explain::model::{Budget, Estimate, Explanation, LevelVerdict, Regime, Steadiness, users_words};
 use whyso_record::run::{Ended, Level, Purpose, RunInfo};
 
-use crate::Beside;
+use crate::Extras;
 use crate::axis::Axis;
 use crate::load::{engines, transactions};
 use crate::number::{amount, at_least, bytes, grouped, whole};
@@ -20,7 +20,7 @@ use statements::statements_of;
 use text::{Markdown, escaped};
 
 /// The whole report but its time series: headline, findings, levels, growth, statements, facts.
-pub fn markdown(run: &RunInfo, explanation: &Explanation, beside: &Beside<'_>) -> String {
+pub fn markdown(run: &RunInfo, explanation: &Explanation, extras: &Extras<'_>) -> String {
     let mut out = Markdown::default();
     headline(&mut out, run, explanation);
     findings(&mut out, explanation);
@@ -30,8 +30,8 @@ pub fn markdown(run: &RunInfo, explanation: &Explanation, beside: &Beside<'_>) -
     files(&mut out, explanation);
     growth(&mut out, run, explanation);
     statements(&mut out, run);
-    statements_of(&mut out, run, explanation.about, beside.statements);
-    pfs::counted(&mut out, run, beside.pfs);
+    statements_of(&mut out, run, explanation.about, extras.statements);
+    pfs::counted(&mut out, run, extras.pfs);
     facts(&mut out, run);
     out.text
 }
@@ -410,8 +410,8 @@ mod tests {
                 server: whyso_record::run::ServerFacts { endpoint: text.clone(), ..Default::default() },
                 ..RunInfo::default()
             };
-            let told = markdown(&run, &Explanation::default(), &Beside::default());
-            let plain = markdown(&RunInfo::default(), &Explanation::default(), &Beside::default());
+            let told = markdown(&run, &Explanation::default(), &Extras::default());
+            let plain = markdown(&RunInfo::default(), &Explanation::default(), &Extras::default());
             let lines = |text: &str| text.lines().count();
             prop_assert!(lines(&told) <= lines(&plain) + 1);
             let cell = escaped(&text);
@@ -424,7 +424,7 @@ mod tests {
         let headline =
             "Not usable: the server drifted. As measured, throughput peaks at 8 users: 846 transactions/s.";
         let explanation = Explanation { headline: headline.to_string(), ..Explanation::default() };
-        let text = markdown(&RunInfo::default(), &explanation, &Beside::default());
+        let text = markdown(&RunInfo::default(), &explanation, &Extras::default());
         assert_eq!(text.lines().nth(2), Some(format!("**{headline}**").as_str()));
     }
 

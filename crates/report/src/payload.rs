@@ -21,7 +21,7 @@ use crate::source::{Source, Stacks};
 use crate::statements::{StatementsHead, statements_head};
 use crate::threads::{self, ThreadsHead};
 use crate::timeline::page::{self, TimelineHead};
-use crate::{Beside, Error, codec, derived, over_time, thin};
+use crate::{Error, Extras, codec, derived, over_time, thin};
 
 mod served;
 
@@ -111,7 +111,7 @@ struct SeriesHead {
 }
 
 /// Gathers a report's data. Reads the source group by group: never more than some thirty series are in memory raw.
-pub fn build(source: &dyn Source, explanation: &Explanation, beside: &Beside<'_>) -> Result<Payload, Error> {
+pub fn build(source: &dyn Source, explanation: &Explanation, extras: &Extras<'_>) -> Result<Payload, Error> {
     let mut blocks = Blocks::default();
     let load = source.load()?;
     let run = source.run();
@@ -147,8 +147,8 @@ pub fn build(source: &dyn Source, explanation: &Explanation, beside: &Beside<'_>
     }
 
     let axis_places = axes.write(&mut blocks)?;
-    let profile = add_profile(&mut blocks, source, stacks, beside, origin_ns)?;
-    let tables = add_tables(&mut blocks, beside)?;
+    let profile = add_profile(&mut blocks, source, stacks, extras, origin_ns)?;
+    let tables = add_tables(&mut blocks, extras)?;
     let head = Head {
         format: FORMAT,
         run,
@@ -173,22 +173,22 @@ fn add_profile(
     blocks: &mut Blocks,
     source: &dyn Source,
     stacks: Stacks,
-    beside: &Beside<'_>,
+    extras: &Extras<'_>,
     origin_ns: i64,
 ) -> Result<ProfileHead, Error> {
     let run = source.run();
     Ok(ProfileHead {
         threads: add_threads(blocks, run, source)?,
         timeline: add_timeline(blocks, run, source, &stacks, origin_ns)?,
-        flame: add_flame(blocks, source, stacks, beside, origin_ns)?,
+        flame: add_flame(blocks, source, stacks, extras, origin_ns)?,
     })
 }
 
-fn add_tables<'b>(blocks: &mut Blocks, beside: &Beside<'b>) -> Result<TablesHead<'b>, Error> {
+fn add_tables<'b>(blocks: &mut Blocks, extras: &Extras<'b>) -> Result<TablesHead<'b>, Error> {
     Ok(TablesHead {
-        statements: statements_head(beside.statements),
-        locks: locks_heads(beside.locks),
-        pfs: add_pfs(blocks, beside)?,
+        statements: statements_head(extras.statements),
+        locks: locks_heads(extras.locks),
+        pfs: add_pfs(blocks, extras)?,
     })
 }
 
@@ -258,8 +258,8 @@ fn add_timeline(
 }
 
 /// Each view in a block of its own, which the page reads when it shows it.
-fn add_pfs<'b>(blocks: &mut Blocks, beside: &Beside<'b>) -> Result<Option<PfsHead<'b>>, Error> {
-    let Some(run) = beside.pfs else { return Ok(None) };
+fn add_pfs<'b>(blocks: &mut Blocks, extras: &Extras<'b>) -> Result<Option<PfsHead<'b>>, Error> {
+    let Some(run) = extras.pfs else { return Ok(None) };
     let mut head = PfsHead::new(run);
     for (view, lines) in head.views.iter_mut().zip(pfs_view_blocks(run)) {
         view.block = blocks.add_json(&lines)?;
@@ -279,12 +279,12 @@ fn add_flame(
     blocks: &mut Blocks,
     source: &dyn Source,
     stacks: Stacks,
-    beside: &Beside<'_>,
+    extras: &Extras<'_>,
     origin_ns: i64,
 ) -> Result<Option<FlameHead>, Error> {
     let parts = flame::parts(source.run(), &stacks);
     let mut runs = vec![(stacks, parts)];
-    if let Some(other) = beside.against {
+    if let Some(other) = extras.against {
         let stacks = other.stacks()?;
         let parts = flame::parts_of_other(source.run(), other.run(), &stacks);
         runs.push((stacks, parts));
@@ -302,7 +302,7 @@ fn add_flame(
     }
     if let Some(lines) = lines.filter(|_| head.samples.as_ref().is_some_and(|samples| samples.lines)) {
         let block = blocks.add(&lines.columns())?;
-        let texts_block = blocks.add_json(&flame::texts(&lines, beside.source_text))?;
+        let texts_block = blocks.add_json(&flame::texts(&lines, extras.source_text))?;
         head.lines = Some(lines.head(block, texts_block));
     }
     Ok(Some(head))

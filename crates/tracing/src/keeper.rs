@@ -312,7 +312,7 @@ fn threads_table(t_ns: i64, threads: &[ThreadSums]) -> TextRows {
 fn pauses_table(t_ns: i64, pauses: &[Pauses]) -> TextRows {
     let row = |one: &Pauses| one.row().into_cells().map(Some).to_vec();
     let columns = PauseRow::COLUMNS.map(str::to_string).to_vec();
-    TextRows { source: "pauses".to_string(), t_ns, columns, rows: pauses.iter().map(row).collect() }
+    TextRows { source: PauseRow::SOURCE.to_string(), t_ns, columns, rows: pauses.iter().map(row).collect() }
 }
 
 /// Waits for files since the tracing began.

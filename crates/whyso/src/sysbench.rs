@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use whyso_control::{Beside, DrivenLoad};
+use whyso_control::{DrivenLoad, LoadRecording};
 use whyso_load::{Interval, LevelOutcome};
 use whyso_record::run::Ended;
 use whyso_report::load::{LoadResult, load_json};
@@ -43,7 +43,7 @@ struct Whyso {
 
 impl Surroundings for Whyso {
     fn record(&self, run: &Run, folder: &Path) -> Result<Box<dyn Recording>, String> {
-        let begun = Beside::begin(self.driven(run), folder);
+        let begun = LoadRecording::begin(self.driven(run), folder);
         let beside = begun.map_err(|error| format!("the run can't be recorded: {error}"))?;
         Ok(Box::new(Recorded(beside)))
     }
@@ -79,7 +79,7 @@ impl Whyso {
     }
 }
 
-struct Recorded(Beside);
+struct Recorded(LoadRecording);
 
 impl Recording for Recorded {
     fn interval(&mut self, interval: &Interval) {

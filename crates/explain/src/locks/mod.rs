@@ -13,6 +13,6 @@ pub use tree::{Waiting, WaitingTree, waiting_trees};
 pub(crate) use objects::SAMPLES_MIN;
 
 /// Sampler of who waits for whom.
-pub(crate) const SOURCE: &str = "lock_waits";
+pub(crate) const SOURCE: &str = whyso_model::LockWait::SOURCE;
 /// Its gauge of waiting connections, an instance a kind of lock.
-pub(crate) const WAITING: &str = "waiting";
+pub(crate) const WAITING: &str = whyso_model::LockWait::WAITING;

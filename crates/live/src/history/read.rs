@@ -170,7 +170,7 @@ impl History {
     /// Who waited for whom when it was looked, the oldest look first.
     pub(crate) fn lock_looks(&self, window: Window) -> Vec<LockLook> {
         let inner = self.lock();
-        let Some(tables) = inner.tables.get("lock_waits") else { return Vec::new() };
+        let Some(tables) = inner.tables.get(LockWait::SOURCE) else { return Vec::new() };
         tables.within(window.begin_ns, window.end_ns).map(|(_, rows)| lock_look(rows)).collect()
     }
 
@@ -186,9 +186,9 @@ impl History {
             let found = inner.named(named).into_iter().filter_map(|points| points.last_until(window.end_ns));
             found.max_by_key(|(t_ns, _)| *t_ns)
         };
-        let last = last_of(("lock_waits", "waiting"));
+        let last = last_of((LockWait::SOURCE, LockWait::WAITING));
         let is_within = last.is_some_and(|(t_ns, _)| t_ns >= window.begin_ns);
-        let now = last_of(("status", "Innodb_row_lock_current_waits"));
+        let now = last_of(("status", LockWait::ROW_WAITS_NOW));
         let now =
             now.filter(|(t_ns, _)| window.end_ns - t_ns <= LOCK_LOOK_NS).map(|(_, count)| (count, count));
         Snapshots {

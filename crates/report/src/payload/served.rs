@@ -10,7 +10,7 @@ use super::{
 };
 use crate::flame::{Flame, FlamePart};
 use crate::source::{Column, Source, Stacks};
-use crate::{Beside, Error, derived, over_time, thin};
+use crate::{Error, Extras, derived, over_time, thin};
 
 /// The block of a series that has none.
 const NO_BLOCK: u32 = u32::MAX;
@@ -95,7 +95,7 @@ pub fn outline(
 pub fn explained(
     source: &dyn Source,
     explanation: &Explanation,
-    beside: &Beside<'_>,
+    extras: &Extras<'_>,
     series: &[ServedSeries],
     stacks: Option<Stacks>,
     notes: Vec<String>,
@@ -103,10 +103,10 @@ pub fn explained(
 ) -> Result<Served, Error> {
     let mut blocks = Blocks::default();
     let profile = match stacks {
-        Some(stacks) => add_profile(&mut blocks, source, stacks, beside, origin_ns)?,
+        Some(stacks) => add_profile(&mut blocks, source, stacks, extras, origin_ns)?,
         None => ProfileHead::default(),
     };
-    let tables = add_tables(&mut blocks, beside)?;
+    let tables = add_tables(&mut blocks, extras)?;
     let parts = Parts { profile, tables, notes };
     head(source, explanation, series, Axis { origin_ns, end_ns }, parts, blocks)
 }
@@ -115,9 +115,9 @@ pub fn explained(
 ///
 /// # Errors
 /// They can't be written as JSON.
-pub fn tables(beside: &Beside<'_>) -> Result<Served, Error> {
+pub fn tables(extras: &Extras<'_>) -> Result<Served, Error> {
     let mut blocks = Blocks::default();
-    let tables = add_tables(&mut blocks, beside)?;
+    let tables = add_tables(&mut blocks, extras)?;
     Ok(Served { head_json: json(&tables)?, blocks: blocks.done })
 }
 

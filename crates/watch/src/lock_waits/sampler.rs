@@ -87,7 +87,7 @@ impl LockWaits {
 
 impl Sampler for LockWaits {
     fn source(&self) -> &'static str {
-        "lock_waits"
+        LockWait::SOURCE
     }
 
     fn read(&mut self, batch: &mut Batch<'_>) -> Result<(), Failure> {
@@ -115,7 +115,7 @@ impl Sampler for LockWaits {
         let waits: Vec<LockWait> = rows.into_iter().chain(others).flatten().collect();
         if !waits.is_empty() {
             batch.sink.rows(TextRows {
-                source: "lock_waits".to_string(),
+                source: LockWait::SOURCE.to_string(),
                 t_ns,
                 columns: LockWait::COLUMNS.map(str::to_string).to_vec(),
                 rows: waits.into_iter().map(|wait| wait.into_cells().to_vec()).collect(),

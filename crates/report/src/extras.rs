@@ -1,4 +1,4 @@
-//! What a report is given beside a recording and what was found in it.
+//! What a report takes in addition to a recording and its findings.
 
 use crate::locks::LevelLocks;
 use crate::pfs::RunPfs;
@@ -6,9 +6,9 @@ use crate::profile::ReadSource;
 use crate::source::Source;
 use crate::statements::RunStatements;
 
-/// What of a run only who opened it can add up or read. Nothing of it has to be there.
+/// What only the reader of a recording can add up or find. Each part is optional.
 #[derive(Clone, Copy, Default)]
-pub struct Beside<'a> {
+pub struct Extras<'a> {
     /// Another run, whose stacks the page's flame graphs can be compared with.
     pub against: Option<&'a dyn Source>,
     /// For the text around lines that have time.

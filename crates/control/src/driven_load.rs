@@ -1,5 +1,5 @@
 //! A load that something else drives within this process, recorded as a run of one level: the server and this machine are
-//! watched beside it, on the same clock.
+//! watched meanwhile, on the same clock.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -38,7 +38,7 @@ pub struct DrivenLoad {
     pub engine: EngineKind,
     /// Options, (name, value), without passwords.
     pub options: Vec<(String, String)>,
-    /// Percentiles that are wanted beside the usual ones, above 0, at most 100.
+    /// Percentiles that are wanted in addition to the usual ones, above 0, at most 100.
     pub percentiles: Vec<f64>,
     /// The command line, without passwords.
     pub command: Vec<String>,
@@ -87,7 +87,7 @@ impl DrivenLoad {
 }
 
 /// A recording of a load that something else drives.
-pub struct Beside {
+pub struct LoadRecording {
     load: DrivenLoad,
     recording: Recording,
     watcher: Watcher,
@@ -96,13 +96,13 @@ pub struct Beside {
     runtime: Runtime,
 }
 
-impl Beside {
+impl LoadRecording {
     /// Begins to record in a folder of its own within `folder`, and to watch; the load begins after that. It makes a few
     /// connections to the first target.
     ///
     /// # Errors
     /// The server does not let us ask it, or the folder can't be written.
-    pub fn begin(load: DrivenLoad, folder: &std::path::Path) -> Result<Beside, Error> {
+    pub fn begin(load: DrivenLoad, folder: &std::path::Path) -> Result<LoadRecording, Error> {
         let target = load.targets.first();
         let target = target.ok_or_else(|| Error::Plan("a load needs a server to be watched".to_string()))?;
         let dsn = dsn_of(target);
@@ -118,7 +118,7 @@ impl Beside {
             ToTrace { trace: true, stacks: StackSampling::Light, sql: None, generator: Generator::Own };
         let tracing = Tracing::begin(&mut recording.info, &recording.recorder, wanted);
         record_event(&recording.recorder, "level_begin", format!("{} users", load.users));
-        Ok(Beside { load, recording, watcher, tracing, dsn, runtime })
+        Ok(LoadRecording { load, recording, watcher, tracing, dsn, runtime })
     }
 
     /// Records what the load did in an interval, warm-up included.
