@@ -3,10 +3,13 @@
 
 usage: rust_tests.py [ARGUMENT...]     arguments of cargo test, such as --workspace or -p whyso-trace
 
+Two test programs run at a time. A program whose tests judge times, rates or the whole machine runs alone, after the others: its source
+has a line that begins with "// Runs alone: " and gives the reason. The documentation's tests are one program.
+
 The programs that took longest are listed at the end, so that a log shows where the time goes.
 
 A test that passes the second time is a flake. Flakes are listed at the end; more than FLAKES_MAX fail the run, and so does
-a test that fails twice, and a target that ends without naming the test that failed.
+a test that fails twice, and a program that ends without naming the test that failed.
 """
 
 import json
@@ -15,66 +18,72 @@ import re
 import subprocess
 import sys
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 FLAKES_MAX = 2
-# Bounds, in seconds: on all tests, and on one that is run once more.
+AT_ONCE = 2
+# Bounds, in seconds: on all tests, on one program, and on one test that is run once more.
 ALL_S = 3000
+PROGRAM_S = 900
 ONE_S = 300
 
 CARGO = ["cargo", "test", "--release"]
 
-TARGET_BEGINS = re.compile(r"^\s+Running .* \((.+)\)$|^\s+(Doc)-tests ")
-TARGET_TOOK = re.compile(r"^test result: .* finished in ([0-9.]+)s$")
+RUNS_ALONE = "// Runs alone: "
 SLOWEST = 15
 TEST_FAILED = re.compile(r"^test (.+?)(?: - should panic)? \.\.\. FAILED\s*$")
-TARGET_FAILED = re.compile(r"^error: (?:doctest|test) failed, to rerun pass `(.+)`")
+NAME_OF_ARTIFACT = re.compile("-[0-9a-f]{16}$")
 
 
-class Target:
-    """A test program, or the documentation's tests of a crate, and its tests that failed."""
+class Program:
+    """A test program, or all of the documentation's tests where `path` is None."""
 
-    def __init__(self, program):
+    def __init__(self, path, folder, arguments, runs_alone):
+        self.path = path
+        self.folder = folder
+        self.arguments = arguments
+        self.runs_alone = runs_alone
+        self.name = NAME_OF_ARTIFACT.sub("", os.path.basename(path)) if path else "documentation"
+
+    def options(self):
+        """The working folder and the environment that cargo gives to a test program."""
+        if self.path is None:
+            return {}
+        return {"cwd": self.folder, "env": {**os.environ, "CARGO_MANIFEST_DIR": self.folder}}
+
+    def command(self, more):
+        return [self.path] if self.path else [*CARGO, "--doc", "--no-fail-fast", *more]
+
+
+class Outcome:
+    """How a program ended: its exit status (None where it took too long), its time, and the names of the tests that failed."""
+
+    def __init__(self, program, status, took_s, lines):
         self.program = program
-        self.arguments = ""
-        self.failed = []
+        self.status = status
+        self.took_s = took_s
+        self.failed = failed_tests(lines)
 
 
-class Output:
-    """Reads the output of cargo test line by line; `failed` holds the targets that failed, `took_s` the time of each program."""
-
-    def __init__(self):
-        self.failed = []
-        self.took_s = []
-        self.target = Target(None)
-        self.listed = []
-        self.in_list = False
-
-    def read(self, line):
-        if found := TARGET_BEGINS.match(line):
-            self.target, self.listed = Target(found[1]), []
-        elif found := TARGET_TOOK.match(line):
-            name = os.path.basename(self.target.program or "documentation")
-            self.took_s.append((float(found[1]), re.sub("-[0-9a-f]{16}$", "", name)))
-        elif found := TEST_FAILED.match(line):
-            self.target.failed.append(found[1])
-        elif line == "failures:":
+def failed_tests(lines):
+    """The names of the tests that failed. What a test prints may part its name from its result: the list of failures has it in any case."""
+    failed, listed, in_list = [], [], False
+    for line in lines:
+        if found := TEST_FAILED.match(line):
+            failed.append(found[1])
+        if line == "failures:":
             # The last of these lines begins the list; before it, tests may print anything.
-            self.listed, self.in_list = [], True
-            return
-        elif self.in_list and line.startswith("    "):
-            self.listed.append(line.strip())
-            return
-        elif found := TARGET_FAILED.match(line):
-            self.target.arguments = found[1]
-            # What a test prints may part its name from its result. The list has it in any case.
-            self.target.failed = list(dict.fromkeys(self.target.failed + self.listed))
-            self.failed.append(self.target)
-            self.target, self.listed = Target(None), []
-        self.in_list = False
+            listed, in_list = [], True
+        elif in_list and line.startswith("    "):
+            listed.append(line.strip())
+        else:
+            in_list = False
+    return list(dict.fromkeys(failed + listed))
 
 
-def run(command, most_s, read=lambda line: None, **options):
-    """Runs a command, prints what it prints, and returns its exit status; None where it took too long."""
+def run(command, most_s, **options):
+    """Runs a command; returns its exit status, None where it took too long, and the lines that it printed."""
     process = subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **options
     )
@@ -87,65 +96,110 @@ def run(command, most_s, read=lambda line: None, **options):
     timer = threading.Timer(most_s, stop)
     timer.start()
     try:
-        for raw in process.stdout:
-            sys.stdout.buffer.write(raw)
-            sys.stdout.buffer.flush()
-            read(raw.decode(errors="replace").rstrip("\n"))
+        text = process.stdout.read().decode(errors="replace")
         status = process.wait()
     finally:
         timer.cancel()
-    return None if is_late.is_set() else status
+    return None if is_late.is_set() else status, text.splitlines()
 
 
-def folders():
-    """The folder of each package, by its name."""
-    command = ["cargo", "metadata", "--no-deps", "--format-version", "1"]
-    packages = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)["packages"]
-    return {package["name"]: os.path.dirname(package["manifest_path"]) for package in packages}
+def build(arguments):
+    """Builds the test programs; returns the exit status and the programs."""
+    command = [*CARGO, "--no-run", "--message-format=json-render-diagnostics", *arguments]
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+    programs = []
+    for raw in process.stdout:
+        message = json.loads(raw) if raw.startswith(b"{") else {}
+        if message.get("executable") and message["profile"]["test"]:
+            programs.append(program_of(message))
+    return process.wait(), programs
 
 
-def passes_again(target, name, folder_of):
-    """Whether a test passes when it is run alone."""
-    passed = []
+def program_of(artifact):
+    folder = os.path.dirname(artifact["manifest_path"])
+    target = artifact["target"]
+    kind = target["kind"][0]
+    of_target = f"--{kind} {target['name']}" if kind in ("test", "bin", "example", "bench") else "--lib"
+    with open(target["src_path"], encoding="utf-8") as source:
+        runs_alone = any(line.startswith(RUNS_ALONE) for line in source)
+    return Program(artifact["executable"], folder, f"-p {package_of(artifact)} {of_target}", runs_alone)
 
-    def read(line):
-        # A name that no test has would pass by running nothing.
-        passed.extend(re.findall(r"^test result: ok\. 1 passed", line))
 
-    print(f"\nonce more: {name} ({target.arguments})", flush=True)
-    if target.program is None:
-        return run([*CARGO, "--workspace", "--doc", "--", "--exact", name], ONE_S, read) == 0 and bool(passed)
-    # The program itself: cargo would build the dependencies again, with the features that one package needs.
-    package = re.search(r"-p (\S+)", target.arguments)
-    folder = folder_of[package[1]] if package else os.getcwd()
-    environment = {**os.environ, "CARGO_MANIFEST_DIR": folder}
-    return run([target.program, "--exact", name], ONE_S, read, cwd=folder, env=environment) == 0 and bool(passed)
+def package_of(artifact):
+    """The package's name: the part of its id between `#` and `@`, or the folder's name where the id has only a version there."""
+    place, _, version = artifact["package_id"].partition("#")
+    return version.split("@")[0] if "@" in version else os.path.basename(place)
+
+
+class Runs:
+    """Runs programs and keeps how they ended."""
+
+    def __init__(self, more):
+        self.more = more
+        self.ends_at = time.monotonic() + ALL_S
+        self.printing = threading.Lock()
+        self.outcomes = []
+
+    def run(self, program):
+        begin = time.monotonic()
+        most_s = max(1, min(PROGRAM_S, self.ends_at - begin))
+        status, lines = run(program.command(self.more), most_s, **program.options())
+        outcome = Outcome(program, status, time.monotonic() - begin, lines)
+        with self.printing:
+            print(f"\n-- {program.name} ({program.arguments or 'documentation'})", *lines, sep="\n", flush=True)
+            if status is None:
+                print(f"stopped: it took longer than {most_s:.0f} s", flush=True)
+            self.outcomes.append(outcome)
+
+    def run_all(self, programs):
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            list(pool.map(self.run, [program for program in programs if not program.runs_alone]))
+        for program in programs:
+            if program.runs_alone:
+                self.run(program)
+
+
+def passes_again(program, name):
+    """Whether a test passes when it is run once more."""
+    print(f"\nonce more: {name} ({program.arguments or '--doc'})", flush=True)
+    # rustdoc takes no name with spaces, as its tests have: all of them run again.
+    only = ["--exact", name] if program.path else []
+    status, lines = run([*program.command(["--workspace"]), *only], ONE_S, **program.options())
+    print(*lines, sep="\n", flush=True)
+    # A name that no test has would pass by running nothing.
+    if program.path:
+        return status == 0 and any(line.startswith("test result: ok. 1 passed") for line in lines)
+    return f"test {name} ... ok" in lines
 
 
 def main(arguments):
-    output = Output()
-    status = run([*CARGO, "--no-fail-fast", *arguments], ALL_S, output.read)
+    status, programs = build(arguments)
+    if status != 0:
+        return status  # it was no test that failed
+    has_library = not any(argument in ("--tests", "--test", "--bin", "--lib") for argument in arguments)
+    documentation = [Program(None, None, "", False)] if has_library else []
+    runs = Runs(arguments)
+    runs.run_all(documentation + programs)
     print("\nprograms that took longest:")
-    for took_s, name in sorted(output.took_s, reverse=True)[:SLOWEST]:
-        print(f"{took_s:8.1f} s  {name}")
-    if status == 0:
+    for outcome in sorted(runs.outcomes, key=lambda outcome: -outcome.took_s)[:SLOWEST]:
+        print(f"{outcome.took_s:8.1f} s  {outcome.program.name}{' (alone)' if outcome.program.runs_alone else ''}")
+    return judge([outcome for outcome in runs.outcomes if outcome.status != 0])
+
+
+def judge(ended_badly):
+    """Runs the tests that failed once more; returns the exit status."""
+    if not ended_badly:
         print("\nno test failed")
         return 0
-    if status is None:
-        print(f"\nthe tests took longer than {ALL_S} s")
-        return 1
-    if not output.failed:
-        return status  # it was no test that failed
-    unnamed = [target.arguments for target in output.failed if not target.failed]
+    unnamed = [outcome.program for outcome in ended_badly if not outcome.failed or outcome.status is None]
     flakes, failed = [], []
-    folder_of = folders()
-    for target in output.failed:
-        for name in target.failed:
-            result = flakes if passes_again(target, name, folder_of) else failed
-            result.append(f"{name} ({target.arguments})")
+    for outcome in ended_badly:
+        for name in outcome.failed:
+            result = flakes if passes_again(outcome.program, name) else failed
+            result.append(f"{name} ({outcome.program.arguments or '--doc'})")
     print()
     for one in unnamed:
-        print(f"ended without naming the test that failed: {one}")
+        print(f"ended without naming the test that failed: {one.arguments or '--doc'}")
     for one in failed:
         print(f"failed twice: {one}")
     print(f"flakes, which failed and passed when run once more: {len(flakes)}; {FLAKES_MAX} are allowed")

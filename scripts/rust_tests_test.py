@@ -12,6 +12,12 @@ SCRIPT = pathlib.Path(__file__).with_name("rust_tests.py")
 
 # A test fails as often as the file FAILURES/NAME says.
 LIBRARY = """
+/// ```
+/// let file = std::path::Path::new(&std::env::var("FAILURES").unwrap()).join("example");
+/// if file.exists() { std::fs::remove_file(file).unwrap(); panic!() }
+/// ```
+pub fn example() {}
+
 #[cfg(test)]
 fn fails(name: &str) {
     let file = std::path::Path::new(&std::env::var("FAILURES").unwrap()).join(name);
@@ -31,6 +37,18 @@ mod tests {
 }
 """
 
+# Writes when it begins and when it ends into the file FAILURES/times.
+TIMED = """
+#[test] fn NAME() {
+    use std::io::Write;
+    let path = std::path::Path::new(&std::env::var("FAILURES").unwrap()).join("times");
+    let mut file = std::fs::File::options().create(true).append(true).open(path).unwrap();
+    writeln!(file, "NAME begins").unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    writeln!(file, "NAME ends").unwrap();
+}
+"""
+
 
 class RustTests(unittest.TestCase):
     @classmethod
@@ -39,25 +57,42 @@ class RustTests(unittest.TestCase):
         cls.folder = pathlib.Path(cls.place.name)
         (cls.folder / "src").mkdir()
         (cls.folder / "src/lib.rs").write_text(LIBRARY)
+        (cls.folder / "tests").mkdir()
+        (cls.folder / "tests/a_quiet.rs").write_text("// Runs alone: a test.\n" + TIMED.replace("NAME", "quiet"))
+        for name in ("b_first", "c_second"):
+            (cls.folder / f"tests/{name}.rs").write_text(TIMED.replace("NAME", name[2:]))
         (cls.folder / "Cargo.toml").write_text('[package]\nname = "sample"\nedition = "2024"\n[workspace]\n')
 
     @classmethod
     def tearDownClass(cls):
         cls.place.cleanup()
 
-    def run_with(self, failures, **more):
+    def run_with(self, failures, *arguments, **more):
         with tempfile.TemporaryDirectory() as folder:
             for name, count in failures.items():
                 pathlib.Path(folder, name).write_text(str(count))
             environment = {**os.environ, "FAILURES": folder, "CARGO_TARGET_DIR": str(self.folder / "target"), **more}
-            command = [sys.executable, str(SCRIPT), "-p", "sample"]
+            command = [sys.executable, str(SCRIPT), "-p", "sample", *arguments]
             done = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=300)
+            times = pathlib.Path(folder, "times")
+            self.times = times.read_text().splitlines() if times.exists() else []
             return done.returncode, done.stdout
 
     def test_all_pass(self):
         status, output = self.run_with({})
         self.assertEqual((status, "no test failed" in output), (0, True), output)
-        self.assertRegex(output, r"programs that took longest:\n +[0-9.]+ s  sample\n")
+        self.assertRegex(output, r"programs that took longest:\n +[0-9.]+ s  ")
+        self.assertRegex(output, r" +[0-9.]+ s  a_quiet \(alone\)\n")
+
+    def test_two_programs_run_at_a_time_and_what_asks_for_it_runs_alone_afterwards(self):
+        self.run_with({}, "--tests")
+        self.assertEqual(self.times[-2:], ["quiet begins", "quiet ends"])
+        self.assertEqual({line.split()[1] for line in self.times[:2]}, {"begins"}, self.times)
+
+    def test_an_example_of_the_documentation_is_run_once_more(self):
+        status, output = self.run_with({"example": 1})
+        self.assertEqual(status, 0, output)
+        self.assertRegex(output, r"run once more: 1; 2 are allowed\n  src/lib.rs - example")
 
     def test_flakes_are_listed_and_two_are_allowed(self):
         status, output = self.run_with({"one": 1, "two": 1})

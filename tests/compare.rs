@@ -1,5 +1,7 @@
 //! `whyso compare` and `whyso history` on real recordings.
 
+// Runs alone: it judges differences of throughput.
+
 mod common;
 
 use std::fs;

@@ -1,5 +1,7 @@
 //! Deadlocks on the parent row of a foreign key: the row is named however the server is watched.
 
+// Runs alone: it judges shares of waits.
+
 mod common;
 
 use std::fs;

@@ -1,5 +1,7 @@
 //! Group commit on a real server whose disk is slow: one user syncs a log for all, and the wait of the others is a commit's, too.
 
+// Runs alone: it judges shares of waits.
+
 mod common;
 
 use std::fs;

@@ -1,5 +1,7 @@
 //! What has not ended when a level does: users that are stuck, and servers that stop answering.
 
+// Runs alone: it judges when servers that stand still are noticed.
+
 mod common;
 
 use std::fs;

@@ -1,5 +1,7 @@
 //! `whyso load`: the load alone, over real servers.
 
+// Runs alone: it judges rates and response times.
+
 mod common;
 
 use std::fs;

@@ -1,5 +1,7 @@
 //! Which object: row locks by table, index and holder, of a run with a planted hot row, and of a server now.
 
+// Runs alone: it judges shares of waits.
+
 mod common;
 
 use std::fs;

@@ -1,5 +1,7 @@
 //! Threads that pause periodically, from a load that pauses to the sentence that says so.
 
+// Runs alone: it judges periods of pauses.
+
 mod common;
 
 use std::fs;

@@ -1,6 +1,8 @@
 //! A server that something else loads: the cause is named. Without the tracer (by a user of the machine without rights, over TCP, with
 //! nothing but PROCESS) by what the server itself tells; next to other programs, by who they are.
 
+// Runs alone: it judges which cause comes first.
+
 mod common;
 
 use std::process::{Child, Command, Stdio};

@@ -1,5 +1,7 @@
 //! `whyso run`, from nothing to a report, and everything that may come in between.
 
+// Runs alone: it judges rates and shares of CPU time.
+
 mod common;
 
 use std::fs;

@@ -1,5 +1,7 @@
 //! Stacks of a real MariaDB under load: what each level of `whyso run --stacks=LEVEL` records, and the views over it.
 
+// Runs alone: it judges shares of sampled time.
+
 mod common;
 
 use std::path::Path;

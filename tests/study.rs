@@ -1,5 +1,7 @@
 //! `whyso study` on real servers: carried out, broken off at a bad moment, gone on with, and answered.
 
+// Runs alone: it judges differences of throughput.
+
 mod common;
 
 use std::fs;

@@ -1,6 +1,8 @@
 //! Real servers in every shape, traced: each query that the load sent is a request that the tracer saw, and the parts of the
 //! time budget add up, whatever the sockets, the threads and the protocol are.
 
+// Runs alone: it judges shares of the response time.
+
 mod common;
 
 use std::fs;

@@ -1,6 +1,8 @@
 //! Waits by name, each planted on a real server: locks that statements ask for by name, clients that read slowly, a quota of CPU
 //! time. And threads that sleep by design are idle, not waiting for locks.
 
+// Runs alone: it judges shares of waits.
+
 mod common;
 
 use std::fs;

@@ -1,5 +1,7 @@
 //! Once a level is warm, a statement allocates nothing.
 
+// Runs alone: it judges what a warm level allocates.
+
 mod support;
 
 use std::alloc::{GlobalAlloc, Layout, System};

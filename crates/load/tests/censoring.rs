@@ -1,6 +1,8 @@
 //! A server that freezes at any moment: everything that was due is counted, as ended or as in flight with its age, and no percentile is below what the
 //! server's own log says.
 
+// Runs alone: it judges response times.
+
 mod support;
 
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::SeqCst};

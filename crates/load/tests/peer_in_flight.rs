@@ -1,5 +1,7 @@
 //! What has not ended when the window does, and the users' time: the same on every engine.
 
+// Runs alone: it judges response times.
+
 mod support;
 
 use std::sync::Arc;

@@ -1,5 +1,7 @@
 //! When transactions begin and what they are: open loops that hide nothing, and loads that repeat from their seed.
 
+// Runs alone: it judges when transactions begin.
+
 mod support;
 
 use std::collections::BTreeMap;

@@ -1,5 +1,7 @@
 //! Long waits are counted by thread, state and system call, with the times between them.
 
+// Runs alone: it judges times.
+
 mod support;
 
 use std::collections::HashMap;

@@ -1,5 +1,7 @@
 //! What a server spent by its own clocks is what the tracer counts: the short version of bench/accounting.
 
+// Runs alone: it judges CPU time and waits.
+
 mod support;
 
 use std::io::{BufRead, BufReader, Read, Write};

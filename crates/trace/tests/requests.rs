@@ -1,6 +1,8 @@
 //! Requests as the tracer counts them agree with what client and server measured themselves, whatever a socket is,
 //! however many parts a request or an answer has, and whoever serves it.
 
+// Runs alone: it judges times.
+
 mod support;
 
 use std::io::{Read, Write};

@@ -1,5 +1,7 @@
 //! The time that sampled stacks stand for is the time that the accounts hold, and lies in the functions that spent it.
 
+// Runs alone: it judges shares of sampled time.
+
 mod support;
 
 use std::collections::{BTreeMap, HashMap};

@@ -1,5 +1,7 @@
 //! The accounts of threads agree with the kernel's own, and with what the threads themselves measured.
 
+// Runs alone: it judges times.
+
 mod support;
 
 use std::collections::HashMap;

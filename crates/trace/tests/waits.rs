@@ -1,5 +1,7 @@
 //! What a thread waits for where one system call has several reasons: a lock, work to come, or a client that does not read.
 
+// Runs alone: it judges times.
+
 mod support;
 
 use std::io::{Read, Write};
