@@ -221,7 +221,7 @@ test('the keyboard alone walks and zooms, and what it stands on is told', async 
   await section.locator('canvas').waitFor();
   await section.getByRole('searchbox').focus();
   await page.keyboard.press('Tab');
-  const told = () => section.locator('.told').textContent();
+  const told = () => section.locator('.visually-hidden').textContent();
   await expect.poll(told).toContain('all time on CPUs');
   await page.keyboard.press('ArrowUp');
   await expect.poll(told).toMatch(/^main/);
@@ -352,7 +352,7 @@ test('deep stacks are scrolled: the foot is seen first, and the keyboard brings 
   expect(await hover(section, 3, 0.5)).toMatch(/^function_3 *mariadbd/);
   await section.getByRole('application').focus();
   for (let row = 0; row < 119; row++) await page.keyboard.press('ArrowUp');
-  await expect.poll(() => section.locator('.told').textContent()).toMatch(/^function_119/);
+  await expect.poll(() => section.locator('.visually-hidden').textContent()).toMatch(/^function_119/);
   const [mark, graphBox] = await Promise.all([section.locator('.focus').boundingBox(), section.getByRole('application').boundingBox()]);
   expect(Math.round((mark?.y ?? 0) - (graphBox?.y ?? 0))).toBe(0);
   const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);

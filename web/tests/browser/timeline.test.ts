@@ -224,7 +224,7 @@ test('roles open and shut by mouse and by keyboard, and the filter is that of th
   await expect.poll(height).toBeGreaterThan(shut + 28 * THREAD);
   await section.getByRole('application').focus();
   await page.keyboard.press('ArrowDown');
-  await expect.poll(() => section.locator('.told').textContent()).toContain('30 threads');
+  await expect.poll(() => section.locator('.visually-hidden').textContent()).toContain('30 threads');
   await page.keyboard.press('Enter');
   await expect.poll(height).toBe(shut);
   await page.locator('#filters').getByLabel('name', { exact: true }).fill('conn_7');
