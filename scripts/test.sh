@@ -28,35 +28,13 @@ list_not_tested() {
 	printf '\nnot tested here: %s\n' "$(grep -c . <<<"$lines" || true)"
 	sed 's/^./  &/' <<<"$lines"
 }
-
-pid=
-end() {
-	[[ -z $pid ]] || kill "$pid" 2>/dev/null || true
-	list_not_tested
-}
-trap end EXIT
+trap list_not_tested EXIT
 
 step() {
 	local begin=$SECONDS
 	printf '\n== %s\n' "$*"
 	"$@"
 	printf -- '-- took %s s: %s\n' $((SECONDS - begin)) "$*"
-}
-
-# Runs a script in the background; `finish` prints what it printed, and fails where it failed. Scripts that judge no times run next to others.
-begin() {
-	log=$(mktemp) begun=$SECONDS script=$1
-	"$@" >"$log" 2>&1 &
-	pid=$!
-}
-
-finish() {
-	local status=0
-	wait "$pid" || status=$?
-	printf '\n== %s, next to the others\n' "$script"
-	cat "$log"
-	printf -- '-- took %s s: %s\n' $((SECONDS - begun)) "$script"
-	return $status
 }
 
 step make --no-print-directory web
@@ -66,14 +44,12 @@ step cargo clippy --release --workspace --all-targets --locked -- -D warnings
 step cargo test --release --workspace --locked --no-run --quiet
 timeout 240 "$CARGO_TARGET_DIR/release/whyso" server fetch mysql-sid || not_tested "mysql-sid: it could not be fetched"
 step python3 scripts/setup_test.py
-step python3 scripts/rust_tests_test.py
+step python3 scripts/run_tests_test.py
 step python3 scripts/guide_test.py
 step python3 bench/causes/causes_test.py
 step python3 bench/tables_test.py
-step scripts/rust_tests.py --workspace --locked
-begin scripts/test-guide.sh
-step scripts/test-openmetrics.sh
-step scripts/test-api.sh
+# The book is walked in two halves.
+step scripts/run_tests.py --script "scripts/test-guide.sh --part 1/2" --script "scripts/test-guide.sh --part 2/2" \
+	--script scripts/test-api.sh --script scripts/test-openmetrics.sh --workspace --locked
 step scripts/test-page.sh
-finish
 echo "all tests passed"

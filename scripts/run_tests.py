@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Runs the Rust tests, and once more each test that failed.
+"""Runs the Rust tests, and once more each test that failed; and scripts next to them.
 
-usage: rust_tests.py [ARGUMENT...]     arguments of cargo test, such as --workspace or -p whyso-trace
+usage: run_tests.py [--script COMMAND]... [ARGUMENT...]
+    ARGUMENT   arguments of cargo test, such as --workspace or -p whyso-trace
+    COMMAND    a script that runs next to the test programs, in one word of the shell; where it fails, the run fails
 
-Two test programs run at a time. A program whose tests judge times, rates or the whole machine runs alone, after the others: its source
+AT_ONCE programs run at a time. A program whose tests judge times, rates or the whole machine runs alone, after the others: its source
 has a line that begins with "// Runs alone: " and gives the reason. The documentation's tests are one program.
 
 The programs that took longest are listed at the end, so that a log shows where the time goes.
@@ -15,6 +17,7 @@ a test that fails twice, and a program that ends without naming the test that fa
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import threading
@@ -22,7 +25,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 FLAKES_MAX = 2
-AT_ONCE = 2
+AT_ONCE = 3
 # Bounds, in seconds: on all tests, on one program, and on one test that is run once more.
 ALL_S = 3000
 PROGRAM_S = 900
@@ -37,33 +40,59 @@ NAME_OF_ARTIFACT = re.compile("-[0-9a-f]{16}$")
 
 
 class Program:
-    """A test program, or all of the documentation's tests where `path` is None."""
+    """A test program, as cargo built it."""
 
     def __init__(self, path, folder, arguments, runs_alone):
-        self.path = path
-        self.folder = folder
+        self.command = [path]
         self.arguments = arguments
         self.runs_alone = runs_alone
-        self.name = NAME_OF_ARTIFACT.sub("", os.path.basename(path)) if path else "documentation"
+        self.name = NAME_OF_ARTIFACT.sub("", os.path.basename(path))
+        # The working folder and the environment that cargo gives to a test program.
+        self.options = {"cwd": folder, "env": {**os.environ, "CARGO_MANIFEST_DIR": folder}}
 
-    def options(self):
-        """The working folder and the environment that cargo gives to a test program."""
-        if self.path is None:
-            return {}
-        return {"cwd": self.folder, "env": {**os.environ, "CARGO_MANIFEST_DIR": self.folder}}
+    def passes_again(self, name):
+        status, lines = run([*self.command, "--exact", name], ONE_S, **self.options)
+        # A name that no test has would pass by running nothing.
+        return status == 0 and any(line.startswith("test result: ok. 1 passed") for line in lines), lines
 
-    def command(self, more):
-        return [self.path] if self.path else [*CARGO, "--doc", "--no-fail-fast", *more]
+
+class Documentation:
+    """The tests in the documentation, as one program."""
+
+    name = "documentation"
+    arguments = "--doc"
+    runs_alone = False
+    options = {}
+
+    def __init__(self, arguments):
+        self.command = [*CARGO, "--doc", "--no-fail-fast", *arguments]
+
+    def passes_again(self, name):
+        # rustdoc takes no name with spaces, as its tests have: all of them run again.
+        _, lines = run(self.command, ONE_S)
+        return f"test {name} ... ok" in lines, lines
+
+
+class Script:
+    """A script that tests something else."""
+
+    arguments = "script"
+    runs_alone = False
+    options = {}
+
+    def __init__(self, command):
+        self.name = command
+        self.command = shlex.split(command)
 
 
 class Outcome:
-    """How a program ended: its exit status (None where it took too long), its time, and the names of the tests that failed."""
+    """How a program ended: its exit status (None where it took too long), its time in seconds, and the names of the tests that failed."""
 
     def __init__(self, program, status, took_s, lines):
         self.program = program
         self.status = status
         self.took_s = took_s
-        self.failed = failed_tests(lines)
+        self.failed = [] if isinstance(program, Script) else failed_tests(lines)
 
 
 def failed_tests(lines):
@@ -134,8 +163,7 @@ def package_of(artifact):
 class Runs:
     """Runs programs and keeps how they ended."""
 
-    def __init__(self, more):
-        self.more = more
+    def __init__(self):
         self.ends_at = time.monotonic() + ALL_S
         self.printing = threading.Lock()
         self.outcomes = []
@@ -143,10 +171,10 @@ class Runs:
     def run(self, program):
         begin = time.monotonic()
         most_s = max(1, min(PROGRAM_S, self.ends_at - begin))
-        status, lines = run(program.command(self.more), most_s, **program.options())
+        status, lines = run(program.command, most_s, **program.options)
         outcome = Outcome(program, status, time.monotonic() - begin, lines)
         with self.printing:
-            print(f"\n-- {program.name} ({program.arguments or 'documentation'})", *lines, sep="\n", flush=True)
+            print(f"\n-- {program.name} ({program.arguments}): {outcome.took_s:.1f} s", *lines, sep="\n", flush=True)
             if status is None:
                 print(f"stopped: it took longer than {most_s:.0f} s", flush=True)
             self.outcomes.append(outcome)
@@ -161,25 +189,24 @@ class Runs:
 
 def passes_again(program, name):
     """Whether a test passes when it is run once more."""
-    print(f"\nonce more: {name} ({program.arguments or '--doc'})", flush=True)
-    # rustdoc takes no name with spaces, as its tests have: all of them run again.
-    only = ["--exact", name] if program.path else []
-    status, lines = run([*program.command(["--workspace"]), *only], ONE_S, **program.options())
+    print(f"\nonce more: {name} ({program.arguments})", flush=True)
+    passes, lines = program.passes_again(name)
     print(*lines, sep="\n", flush=True)
-    # A name that no test has would pass by running nothing.
-    if program.path:
-        return status == 0 and any(line.startswith("test result: ok. 1 passed") for line in lines)
-    return f"test {name} ... ok" in lines
+    return passes
 
 
 def main(arguments):
+    scripts = []
+    while arguments[:1] == ["--script"]:
+        scripts.append(Script(arguments[1]))
+        arguments = arguments[2:]
     status, programs = build(arguments)
     if status != 0:
         return status  # it was no test that failed
     has_library = not any(argument in ("--tests", "--test", "--bin", "--lib") for argument in arguments)
-    documentation = [Program(None, None, "", False)] if has_library else []
-    runs = Runs(arguments)
-    runs.run_all(documentation + programs)
+    documentation = [Documentation(arguments)] if has_library else []
+    runs = Runs()
+    runs.run_all(scripts + documentation + programs)
     print("\nprograms that took longest:")
     for outcome in sorted(runs.outcomes, key=lambda outcome: -outcome.took_s)[:SLOWEST]:
         print(f"{outcome.took_s:8.1f} s  {outcome.program.name}{' (alone)' if outcome.program.runs_alone else ''}")
@@ -196,10 +223,11 @@ def judge(ended_badly):
     for outcome in ended_badly:
         for name in outcome.failed:
             result = flakes if passes_again(outcome.program, name) else failed
-            result.append(f"{name} ({outcome.program.arguments or '--doc'})")
+            result.append(f"{name} ({outcome.program.arguments})")
     print()
     for one in unnamed:
-        print(f"ended without naming the test that failed: {one.arguments or '--doc'}")
+        what = f"failed: {one.name}" if isinstance(one, Script) else f"ended without naming the test that failed: {one.arguments}"
+        print(what)
     for one in failed:
         print(f"failed twice: {one}")
     print(f"flakes, which failed and passed when run once more: {len(flakes)}; {FLAKES_MAX} are allowed")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests rust_tests.py on a small package of its own, whose tests fail as they are told to."""
+"""Tests run_tests.py on a small package of its own, whose tests fail as they are told to."""
 
 import os
 import pathlib
@@ -8,7 +8,7 @@ import sys
 import tempfile
 import unittest
 
-SCRIPT = pathlib.Path(__file__).with_name("rust_tests.py")
+SCRIPT = pathlib.Path(__file__).with_name("run_tests.py")
 
 # A test fails as often as the file FAILURES/NAME says.
 LIBRARY = """
@@ -68,15 +68,19 @@ class RustTests(unittest.TestCase):
         cls.place.cleanup()
 
     def run_with(self, failures, *arguments, **more):
+        done = self.call(failures, ["-p", "sample", *arguments], **more)
+        return done.returncode, done.stdout
+
+    def call(self, failures, arguments, **more):
         with tempfile.TemporaryDirectory() as folder:
             for name, count in failures.items():
                 pathlib.Path(folder, name).write_text(str(count))
             environment = {**os.environ, "FAILURES": folder, "CARGO_TARGET_DIR": str(self.folder / "target"), **more}
-            command = [sys.executable, str(SCRIPT), "-p", "sample", *arguments]
+            command = [sys.executable, str(SCRIPT), *arguments]
             done = subprocess.run(command, cwd=self.folder, env=environment, capture_output=True, text=True, timeout=300)
             times = pathlib.Path(folder, "times")
             self.times = times.read_text().splitlines() if times.exists() else []
-            return done.returncode, done.stdout
+            return done
 
     def test_all_pass(self):
         status, output = self.run_with({})
@@ -84,7 +88,17 @@ class RustTests(unittest.TestCase):
         self.assertRegex(output, r"programs that took longest:\n +[0-9.]+ s  ")
         self.assertRegex(output, r" +[0-9.]+ s  a_quiet \(alone\)\n")
 
-    def test_two_programs_run_at_a_time_and_what_asks_for_it_runs_alone_afterwards(self):
+    def test_a_script_runs_next_to_the_programs_and_fails_the_run_where_it_fails(self):
+        with tempfile.TemporaryDirectory() as folder:
+            script = pathlib.Path(folder, "script")
+            script.write_text('echo "asked for $1"; exit $1\n')
+            for wanted in (0, 3):
+                done = self.call({}, ["--script", f"sh {script} {wanted}", "-p", "sample", "--lib"])
+                self.assertIn(f"\nasked for {wanted}\n", done.stdout)
+                self.assertEqual(done.returncode, 0 if wanted == 0 else 1, done.stdout)
+            self.assertIn(f"failed: sh {script} 3\n", done.stdout)
+
+    def test_programs_run_next_to_each_other_and_what_asks_for_it_runs_alone_afterwards(self):
         self.run_with({}, "--tests")
         self.assertEqual(self.times[-2:], ["quiet begins", "quiet ends"])
         self.assertEqual({line.split()[1] for line in self.times[:2]}, {"begins"}, self.times)
