@@ -62,7 +62,7 @@ fn assert_absent(name: &str, forbidden: &[&str]) {
 
 #[test]
 fn data_goes_one_way() {
-    let allowed: [(&str, &[&str]); 24] = [
+    let allowed: [(&str, &[&str]); 26] = [
         ("words", &[]),
         ("model", &[]),
         ("random", &[]),
@@ -80,10 +80,12 @@ fn data_goes_one_way() {
         ("live", &["model", "clock", "record", "series", "explain", "report"]),
         ("trace", &["model", "clock"]),
         ("stacks", &[]),
-        ("explain", &["model", "random", "series", "words"]),
-        ("study", &["explain", "random"]),
-        ("report", &["model", "record", "series", "explain", "study"]),
-        ("query", &["model", "clock", "workload", "record", "series", "explain", "report"]),
+        ("inference", &[]),
+        ("profile", &[]),
+        ("explain", &["model", "series", "words", "inference", "profile"]),
+        ("study", &["model", "random", "inference"]),
+        ("report", &["model", "record", "series", "inference", "profile", "explain", "study"]),
+        ("query", &["model", "clock", "workload", "record", "series", "profile", "explain", "report"]),
         (
             "tracing",
             &["model", "clock", "connect", "server", "watch", "trace", "stacks", "record", "explain"],
@@ -92,7 +94,7 @@ fn data_goes_one_way() {
             "control",
             &[
                 "query", "tracing", "random", "model", "relay", "clock", "connect", "workload", "load",
-                "server", "watch", "trace", "stacks", "record", "series", "explain", "study",
+                "server", "watch", "trace", "stacks", "record", "series", "profile", "explain", "study",
             ],
         ),
         ("serve", &["model", "record", "series", "explain", "report", "query"]),
@@ -116,7 +118,7 @@ fn pure_crates_use_neither_files_nor_clocks_nor_sockets() {
         "std::thread",
         "std::env",
     ];
-    for name in ["model", "wire", "series", "explain", "words", "random"] {
+    for name in ["model", "wire", "series", "inference", "profile", "explain", "words", "random"] {
         assert_absent(name, &impure);
     }
     assert_absent("workload", &["std::net", "std::os::unix::net", "Instant", "SystemTime"]);

@@ -14,7 +14,7 @@ SEALED_LOG = HERE / "sealed.log"
 
 # What decides which causes are named in a recording: the rules, and what reads the recording for them.
 READERS = ("evidence", "file_waits", "locks", "pauses", "wait_classes")
-PATHS = [":/crates/explain", *(f":/crates/query/src/{name}.rs" for name in READERS)]
+PATHS = [":/crates/explain", ":/crates/inference", ":/crates/profile", *(f":/crates/query/src/{name}.rs" for name in READERS)]
 
 
 def git(*typed: str) -> str:

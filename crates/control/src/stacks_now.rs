@@ -4,8 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use whyso_explain::stacks::{FunctionNow, StackNow};
 use whyso_model::{Role, State};
+use whyso_profile::{FunctionNow, StackNow};
 use whyso_series::ThreadTime;
 use whyso_server::Dsn;
 use whyso_stacks::{End, Frame, Names, Registers, Unwinding};

@@ -199,7 +199,7 @@ fn rounded(rate: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Noise;
+    use whyso_random::noise::Noise;
 
     /// Searches a server whose probes hold below `capacity`, with a limit that differs from probe to probe by `spread`.
     fn search(start: f64, capacity: f64, spread: f64, seed: u64) -> Search {

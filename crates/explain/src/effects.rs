@@ -1,9 +1,10 @@
 //! What was done in mid-run, and what it did to throughput: before, during, after.
 
-use crate::interval::{half_width_per_s, independent_values};
 use crate::level::Level;
 use crate::model::{ActionEffect, ActionInput, Estimate, Evidence, Finding};
-use crate::steady::{self, BINS_PER_S, Warmup, mean_of, median};
+use whyso_inference::bins::{BINS_PER_S, mean_of, median};
+use whyso_inference::interval::{half_width_per_s, independent_values};
+use whyso_inference::steady::{self, Warmup};
 use whyso_words::number;
 
 const BIN_NS: f64 = 1e9 / BINS_PER_S;

@@ -3,8 +3,8 @@
 use crate::level::{Level, levels_evidence, levels_of};
 use crate::model::{Finding, UslFit};
 use crate::regime::{Point, Shape};
-use crate::usl::{self, UslPoint};
 use crate::wake;
+use whyso_inference::usl::{self, UslPoint};
 
 /// The law is a simple one: it is assumed to miss every level by this share of the best throughput,
 /// on top of the level's own noise. Keeps one very quiet level from ruling the fit.

@@ -4,13 +4,14 @@
 use std::collections::BTreeMap;
 
 use crate::activities::Activities;
-use crate::interval;
 use crate::model::{
     Counter, CpuUse, EndedWaits, Evidence, FileWait, Gauge, LevelInput, LevelVerdict, LockObject, Machine,
     Pacing, Pauses, Regime, SampledClass, StatementTime,
 };
 use crate::sessions::Sessions;
-use crate::steady::{self, BINS_PER_S, Change, Warmup};
+use whyso_inference::bins::BINS_PER_S;
+use whyso_inference::interval;
+use whyso_inference::steady::{self, Change, Warmup};
 
 /// What the load generator calls the making of a new connection, among the kinds of statements.
 pub(crate) const CONNECT: &str = "connect";

@@ -3,7 +3,7 @@
 
 use crate::level::{Level, levels_evidence};
 use crate::model::{Finding, Pacing, Peak, Regime, UsersInterval, users_words};
-use crate::steady::BINS_PER_S;
+use whyso_inference::bins::BINS_PER_S;
 
 /// Levels this close to the best are the same for any purpose, however narrow the intervals.
 const SAME_SHARE: f64 = 0.03;
@@ -358,7 +358,7 @@ pub(crate) fn ratio(part: f64, whole: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::model::{LevelInput, Machine};
-    use crate::testing::Noise;
+    use whyso_random::noise::Noise;
 
     /// Ten seconds at each number of users of a server with this law, every tenth of a second with 5 % noise.
     fn sweep(users: &[u32], per_s: impl Fn(f64) -> f64, noise: &mut Noise) -> Vec<LevelInput> {

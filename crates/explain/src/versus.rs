@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::interval::t_quantile_975;
+use whyso_inference::interval::t_quantile_975;
 use whyso_words::number;
 
 /// How much one is of the other.
@@ -132,7 +132,7 @@ impl Comparison {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Noise;
+    use whyso_random::noise::Noise;
 
     #[test]
     fn the_interval_holds_the_true_ratio_in_about_ninety_five_of_a_hundred() {

@@ -3,7 +3,8 @@
 
 use crate::level::{Level, levels_evidence, levels_of};
 use crate::model::{Evidence, Finding, Input, Pacing, Steadiness};
-use crate::steady::{self, BINS_PER_S};
+use whyso_inference::bins::BINS_PER_S;
+use whyso_inference::steady;
 
 /// Levels that can't be judged at all, where none can.
 pub(crate) fn no_result(levels: &[Level]) -> Finding {

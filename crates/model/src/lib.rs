@@ -13,6 +13,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod lock_wait;
+pub mod measures;
 mod moments;
 mod pause;
 pub mod role;

@@ -4,10 +4,10 @@ mod choice;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use whyso_explain::profile::{
+use whyso_model::{State, state};
+use whyso_profile::{
     FunctionName, METRICS, ObserverStacks, Profile, ProfileSample, SourcePlace, Wake, is_own_metric,
 };
-use whyso_model::{State, state};
 use whyso_record::Recording;
 use whyso_record::data::{StackFrame, StackWait};
 use whyso_record::run::Window;
@@ -377,7 +377,7 @@ mod tests {
 
     #[test]
     fn the_tracer_and_the_explanation_give_the_observers_threads_the_same_role() {
-        assert_eq!(whyso_model::role::OBSERVER, whyso_explain::profile::OBSERVER_ROLE);
+        assert_eq!(whyso_model::role::OBSERVER, whyso_profile::OBSERVER_ROLE);
     }
 
     #[test]

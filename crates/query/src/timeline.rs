@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use whyso_explain::profile::{FunctionName, Rules, SingleWait, place};
 use whyso_model::Role;
+use whyso_profile::{FunctionName, Rules, SingleWait, place};
 use whyso_record::Recording;
 use whyso_record::data::StackWait;
 use whyso_record::run::{Level, RunInfo, Window};

@@ -7,8 +7,8 @@ use whyso_explain::activity_of;
 use whyso_explain::model::{
     Activity, DeedShare, EndedWaits, LevelInput, Part, SampledActivity, SampledClass,
 };
-use whyso_explain::profile::{FunctionName, ObserverStacks, Profile, Rules, wakers};
 use whyso_model::{Role, State};
+use whyso_profile::{FunctionName, ObserverStacks, Profile, Rules, wakers};
 use whyso_record::Recording;
 use whyso_record::data::{StackFrame, StackSample, StackWait};
 

@@ -12,6 +12,8 @@
 //! assert!((1..=6).contains(&die));
 //! ```
 
+pub mod noise;
+
 /// What the state grows by at every step: 2⁶⁴ divided by the golden ratio, made odd.
 pub const GOLDEN_GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use whyso_explain::comparison::{At, Comparison, Differences, Differing, FactOf, MetricLine, Of, Row};
-use whyso_explain::study::{Method, Spread, Verdict};
+use whyso_inference::{Method, Spread, Verdict};
 
 use crate::number::{amount, grouped, whole};
 use crate::terminal::{TEXT_WIDTH, aligned_with_words, wrapped};

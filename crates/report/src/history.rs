@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use whyso_explain::comparison::{Changed, Group, History, Metric, Step};
-use whyso_explain::study::{PART_MIN, spread};
+use whyso_inference::{PART_MIN, spread};
 
 use crate::compare::{of_words, shortened};
 use crate::number::grouped;

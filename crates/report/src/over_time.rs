@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use whyso_explain::profile::{Bins, FunctionName, TimedSample, over_time};
+use whyso_profile::{Bins, FunctionName, TimedSample, over_time};
 use whyso_record::data::{Kind, SeriesKey};
 
 use crate::source::{Column, Stacks};

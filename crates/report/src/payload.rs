@@ -9,7 +9,7 @@ use flate2::Compression;
 use flate2::write::DeflateEncoder;
 use serde::Serialize;
 use whyso_explain::model::Explanation;
-use whyso_explain::profile::CallTree;
+use whyso_profile::CallTree;
 use whyso_record::data::{Event, LoadInterval, SeriesKey};
 use whyso_record::run::RunInfo;
 use whyso_series::merged_edges;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use whyso_explain::profile::ObserverStacks;
+use whyso_profile::ObserverStacks;
 use whyso_record::data::{Event, LoadInterval, SeriesId, SeriesKey, StackFrame, StackSample, StackWait};
 use whyso_record::run::{RunInfo, Window};
 use whyso_record::{Recording, StateLooks};

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
-use whyso_explain::stacks::{StackNow, stack_groups};
+use whyso_profile::{StackNow, stack_groups};
 
 /// Statements are cut to so many characters in the terminal.
 const STATEMENT_MAX: usize = 100;
@@ -120,7 +120,7 @@ pub fn stacks_json(stacks: &[StackNow]) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use whyso_explain::stacks::FunctionNow;
+    use whyso_profile::FunctionNow;
 
     fn example() -> Vec<StackNow> {
         let function = |name: &str, source| FunctionNow {

@@ -5,7 +5,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use whyso_explain::study::{power, smallest_seen, tested};
+use whyso_inference::{power, smallest_seen, tested};
 use whyso_random::SplitMix64;
 use whyso_study::Journal;
 

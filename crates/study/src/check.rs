@@ -1,6 +1,6 @@
 //! What of a file can be checked without a server.
 
-use whyso_explain::study::measures;
+use whyso_model::measures;
 
 use crate::setup::{At, Part};
 use crate::spec::{Before, Repeats, Spec};

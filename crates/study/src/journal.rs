@@ -110,7 +110,7 @@ pub struct Machine {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LevelDone {
     pub users: u32,
-    /// By their names, as [`whyso_explain::study::measures`] has them.
+    /// By their names, as [`whyso_model::measures`] has them.
     pub measures: BTreeMap<String, f64>,
     /// Half the width of the throughput's 95 % interval within this start, in per cent of it.
     #[serde(default)]

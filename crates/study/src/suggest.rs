@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use whyso_explain::study::spread;
+use whyso_inference::spread;
 
 use crate::cells::Cell;
 use crate::journal::{Done, Kept};

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use whyso_control::Error;
-use whyso_explain::profile::ComparedBy;
+use whyso_profile::ComparedBy;
 use whyso_record::Recording;
 use whyso_report::Compared;
 

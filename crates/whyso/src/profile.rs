@@ -7,9 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use whyso_control::Error;
-use whyso_explain::profile::{
-    FunctionName, Functions, Rules, classes, differences, functions, relatives, wakers,
-};
+use whyso_profile::{FunctionName, Functions, Rules, classes, differences, functions, relatives, wakers};
 use whyso_query::{MainFiles, Sampled, ThreadFilter, main_files, profile_in, states_by_role};
 use whyso_record::Recording;
 use whyso_report::{OfRoles, Relation, SampledIn, StatesByRole};

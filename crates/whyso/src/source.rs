@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use whyso_control::Error;
-use whyso_explain::profile::{FunctionName, SourceTimes, Within, functions, source_times};
+use whyso_profile::{FunctionName, SourceTimes, Within, functions, source_times};
 use whyso_query::SourcePath;
 use whyso_report::{Annotated, SourceText};
 

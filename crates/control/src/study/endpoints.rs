@@ -1,6 +1,6 @@
 //! A load that is spread over several servers of its own. Nothing is watched: what the load itself saw is the result.
 
-use whyso_explain::study::measures;
+use whyso_explain::measures;
 use whyso_study::LevelDone;
 
 use super::measured::Measured;

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use whyso_explain::measures;
 use whyso_explain::model::{Input, LevelInput, Regime};
-use whyso_explain::study::measures;
 use whyso_record::Recording;
 use whyso_study::{Even, LevelDone, Moment, PeakDone, PointDone, Spec, Start, Top};
 

@@ -3,10 +3,7 @@
 use serde::{Deserialize, Serialize};
 use whyso_explain::model::LevelInput;
 
-#[path = "../../src/testing.rs"]
-mod testing;
-
-pub(crate) use testing::{Noise, ar1};
+pub(crate) use whyso_random::noise::{Noise, ar1};
 
 /// Correlation of neighbouring values of an autoregressive series of order 1.
 pub(crate) const PHIS: [f64; 5] = [0.0, 0.3, 0.6, 0.8, 0.9];

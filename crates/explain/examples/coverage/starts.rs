@@ -1,8 +1,8 @@
 //! Fresh starts of a server: comparisons, studies, and a history of recordings.
 
 use whyso_explain::comparison::{At, Measured, Metric, Run, history};
-use whyso_explain::study::{Sides, contrast, spread, tested};
 use whyso_explain::versus::ratio_of_rounds;
+use whyso_inference::{Sides, contrast, spread, tested};
 
 use crate::simulate::{Noise, Seeds, Tally, ar1};
 

@@ -1,7 +1,7 @@
 //! Two windows of recordings against each other.
 
 use whyso_explain::comparison::{Parts, judge_parts, parts_of_window};
-use whyso_explain::study::{Sides, contrast};
+use whyso_inference::{Sides, contrast};
 
 use crate::simulate::{Seeds, Tally, ar1};
 

@@ -1,4 +1,4 @@
-//! What the server's threads do on a CPU: their sampled stacks by activity, as [`crate::profile::Rules`] divides their waits by class.
+//! What the server's threads do on a CPU: their sampled stacks by activity, as [`whyso_profile::Rules`] divides their waits by class.
 //!
 //! A stack's activity is that of the innermost function that `rules.txt` names. Memory allocation is an activity of its own only where
 //! what asks for the memory is ordinary work of a statement: memory of a connection, of a table that is opened, of a sort or of the query cache
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::ActivityTime;
 use crate::model::SampledActivity;
-use crate::profile::{FunctionName, Rules};
+use whyso_profile::{FunctionName, Rules};
 
 const RULES: &str = include_str!("rules.txt");
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{At, FactOf, Facts, Metric, Run, facts};
-use crate::study::{PART_MIN, Sides, Wanted, change_points, contrast};
+use whyso_inference::{PART_MIN, Sides, Wanted, change_points, contrast};
 
 /// Recordings that are comparable, at one number of users or at one rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

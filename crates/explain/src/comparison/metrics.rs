@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::At;
 use crate::model::SeriesName;
-use crate::study::{Sides, contrast, spread};
+use whyso_inference::{Sides, contrast, spread};
 
 /// Metrics that are told.
 const SHOWN_MAX: usize = 10;

@@ -10,7 +10,7 @@ mod windows;
 use serde::{Deserialize, Serialize};
 
 use crate::level;
-use crate::study::{Contrast, Method, Sides, Spread, blocks_in_time, contrast, judge, spread};
+use whyso_inference::{Contrast, Method, Sides, Spread, blocks_in_time, contrast, judge, spread};
 
 pub use facts::{Differing, FactOf, Facts, differing, incomparable};
 pub use history::{Changed, Group, History, Point, Step, history};

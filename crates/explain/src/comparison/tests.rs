@@ -1,7 +1,7 @@
 use super::*;
 use crate::model::SeriesName;
-use crate::study::Verdict;
-use crate::testing::Noise;
+use whyso_inference::Verdict;
+use whyso_random::noise::Noise;
 
 const SECOND_NS: i64 = 1_000_000_000;
 

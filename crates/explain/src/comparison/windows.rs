@@ -5,8 +5,8 @@
 //! seconds are is therefore estimated, and intervals are widened by what an autoregressive series of order 1 needs. Where that
 //! is too much to be corrected, or a window is not steady, there is no interval.
 
-use crate::study::Method;
-use crate::trend;
+use whyso_inference::Method;
+use whyso_inference::trend;
 
 use super::{Comparison, Metric, Of, Run, compare, compare_widened};
 
@@ -74,7 +74,7 @@ pub fn judge_parts(first: &[(Vec<f64>, usize)], second: &[(Vec<f64>, usize)]) ->
 fn correlation(windows: &[&(Vec<f64>, usize)]) -> f64 {
     let (mut products, mut squares, mut count) = (0.0, 0.0, 0.0);
     for (readings, _) in windows {
-        let mean = crate::steady::mean_of(readings);
+        let mean = whyso_inference::bins::mean_of(readings);
         squares += readings.iter().map(|one| (one - mean).powi(2)).sum::<f64>();
         products += readings.windows(2).map(|two| (two[0] - mean) * (two[1] - mean)).sum::<f64>();
         count += readings.len() as f64;
@@ -156,9 +156,9 @@ fn why(of: Of, parts: Parts, method: Method, first: usize, second: usize, of_sta
 mod tests {
     use super::*;
     use crate::comparison::{At, Measured};
-    use crate::steady::mean_of;
-    use crate::study::{Sides, Verdict, contrast};
-    use crate::testing::{Noise, ar1};
+    use whyso_inference::bins::mean_of;
+    use whyso_inference::{Sides, Verdict, contrast};
+    use whyso_random::noise::{Noise, ar1};
 
     /// A window of one value per second, as the runs of its parts.
     fn runs(id: &str, begin_s: i64, seconds: &[f64], count: usize) -> Vec<Run> {

@@ -3,6 +3,7 @@
 mod input;
 mod output;
 
+pub use whyso_inference::{Estimate, Steadiness, UslFit};
 pub use whyso_series::{InFlight, UserSeconds};
 
 pub use self::input::{
@@ -11,8 +12,8 @@ pub use self::input::{
     StatementWork, Timer,
 };
 pub use self::output::{
-    ActionEffect, Doubt, Drift, Estimate, Evidence, Explanation, Finding, Growth, LevelVerdict, Peak, Regime,
-    Steadiness, UsersInterval, UslFit, users_words,
+    ActionEffect, Doubt, Drift, Evidence, Explanation, Finding, Growth, LevelVerdict, Peak, Regime,
+    UsersInterval, users_words,
 };
 pub use crate::activities::Activity;
 pub use crate::budget::{ActivityTime, Budget, ClassTime, CpuSplit, Part, PartTime};

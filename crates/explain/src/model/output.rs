@@ -1,6 +1,7 @@
 //! What comes out of an explanation.
 
 use serde::{Deserialize, Serialize};
+use whyso_inference::{Estimate, Steadiness, UslFit};
 
 use super::{CpuUse, SeriesName};
 use crate::budget::Budget;
@@ -80,38 +81,6 @@ pub struct LevelVerdict {
     pub other_clients: Option<OtherClients>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "is", rename_all = "snake_case")]
-pub enum Steadiness {
-    Steady,
-    /// From this moment on, in seconds from the window's begin, throughput was another.
-    UnstableFrom {
-        s: f64,
-    },
-    /// Throughput climbed or fell throughout: means of the first and of the last tenth of the window.
-    Trend {
-        from_per_s: f64,
-        to_per_s: f64,
-    },
-    /// Too short to say, and the warm-up before it reached its bound before throughput was steady.
-    StillWarming,
-    #[default]
-    TooShort,
-}
-
-impl Steadiness {
-    /// `None` where the window is too short to say.
-    pub fn is_steady(self) -> Option<bool> {
-        match self {
-            Steadiness::Steady => Some(true),
-            Steadiness::UnstableFrom { .. } | Steadiness::Trend { .. } | Steadiness::StillWarming => {
-                Some(false)
-            }
-            Steadiness::TooShort => None,
-        }
-    }
-}
-
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Regime {
@@ -155,34 +124,6 @@ pub struct Peak {
     pub transactions_per_s: f64,
     /// Why the interval is what it is, in words.
     pub witnesses: Vec<String>,
-}
-
-/// Universal Scalability Law: X(N) = λN / (1 + σ(N−1) + κN(N−1)).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct UslFit {
-    /// Transactions per second of one user.
-    pub lambda: Estimate,
-    /// Contention: the share that is serial.
-    pub sigma: Estimate,
-    /// Crosstalk (coherency).
-    pub kappa: Estimate,
-    /// Users at the fitted peak, √((1−σ)/κ); `None` where κ's interval contains 0: then the law needs no peak.
-    pub peak_users: Option<f64>,
-    /// Its 95 % interval; no upper end where the law needs no peak, or hardly one. `None` where nothing can be said.
-    #[serde(default)]
-    pub peak_users_ci95: Option<(f64, Option<f64>)>,
-    pub r_squared: f64,
-    /// Level indexes that the fit leaves outside its 95 % prediction band.
-    pub outside: Vec<u32>,
-    /// (users, transactions per second) for drawing.
-    pub curve: Vec<[f64; 2]>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Estimate {
-    pub value: f64,
-    pub low95: f64,
-    pub high95: f64,
 }
 
 /// One quantity per transaction at the best level and at the last.

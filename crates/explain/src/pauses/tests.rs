@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::explain;
 use crate::model::{Counter, Finding, Input, LevelInput, Pacing, SeriesName};
-use crate::testing::Noise;
+use whyso_random::noise::Noise;
 
 const MS: f64 = 1e6;
 

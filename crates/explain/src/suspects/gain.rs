@@ -10,11 +10,11 @@
 //! one), and of a server whose CPU time is not known.
 
 use super::case::{Case, FULL};
-use super::closed::{Closed, Station};
 use super::model::{Cause, Gain, Suspect};
 use super::plans;
 use crate::level::Level;
 use crate::model::{Pacing, Part};
+use whyso_inference::closed::{Closed, Station};
 
 /// No estimate goes beyond this.
 const GAIN_MAX: f64 = 1_000.0;

@@ -15,7 +15,6 @@ mod case;
 mod claim;
 mod classes;
 mod clients;
-mod closed;
 mod commits;
 mod cpus;
 mod gain;

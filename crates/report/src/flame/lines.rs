@@ -5,7 +5,7 @@ mod text;
 use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
-use whyso_explain::profile::{CallTree, SourcePlace};
+use whyso_profile::{CallTree, SourcePlace};
 
 use super::{Flame, Numbered};
 
@@ -228,7 +228,7 @@ impl LineTree {
 /// By node, the one that called it; the first one stands for all.
 fn callers(tree: &CallTree<'_>) -> Vec<usize> {
     let mut path: Vec<usize> = Vec::new();
-    let caller = |(place, node): (usize, &whyso_explain::profile::CallNode<'_>)| {
+    let caller = |(place, node): (usize, &whyso_profile::CallNode<'_>)| {
         path.truncate(node.depth as usize);
         let caller = path.last().copied().unwrap_or(0);
         path.push(place);

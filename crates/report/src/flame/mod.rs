@@ -11,8 +11,8 @@ pub(crate) use samples::{Places, SamplesHead};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::Serialize;
-use whyso_explain::profile::{
-    self, CallTree, FunctionName, OBSERVER_ROLE, Profile, ProfileSample, SourcePlace, call_tree_with_places,
+use whyso_profile::{
+    CallTree, FunctionName, OBSERVER_ROLE, Profile, ProfileSample, SourcePlace, call_tree_with_places,
     metric_of,
 };
 
@@ -25,7 +25,7 @@ mod tests;
 /// The metric of all states that have none of their own.
 const OTHER: &str = "other";
 /// How many metrics there are, [`OTHER`] the last.
-const METRICS: usize = profile::METRICS.len() + 1;
+const METRICS: usize = whyso_profile::METRICS.len() + 1;
 /// Whose time it is: connections' threads, all other threads, and the observer. The page hides the observer's time unless it is asked for.
 const THREADS: [&str; 3] = ["connection", "background", OBSERVER_ROLE];
 /// A node that holds less than this of every column is folded into its caller.
@@ -252,7 +252,7 @@ fn threads_of(role: &str) -> usize {
 
 /// By the places that [`metric_of`] gives.
 fn metric_names() -> Vec<&'static str> {
-    profile::METRICS.iter().map(|(name, _)| *name).chain([OTHER]).collect()
+    whyso_profile::METRICS.iter().map(|(name, _)| *name).chain([OTHER]).collect()
 }
 
 /// Distinct things in the order in which they were met.

@@ -1,7 +1,7 @@
 //! Time by wait class.
 
 use serde_json::{Map, Value, json};
-use whyso_explain::profile::{ClassTime, Profile};
+use whyso_profile::{ClassTime, Profile};
 
 use super::json::with_head;
 use super::{SampledIn, about, in_seconds, percent, table, words};

@@ -1,9 +1,7 @@
 //! What differs between two profiles: as a table, as an object, and as folded stacks for differential flame graphs.
 
 use serde_json::{Map, Value, json};
-use whyso_explain::profile::{
-    ComparedBy, Difference, Differences, FunctionDifference, Profile, folded_differences,
-};
+use whyso_profile::{ComparedBy, Difference, Differences, FunctionDifference, Profile, folded_differences};
 use whyso_series::KnownBy;
 
 use super::{SampledIn, clean, known_words, named, table, words};
@@ -200,7 +198,7 @@ pub fn folded_against(here: &Profile, there: &Profile, metric: usize, by: Compar
 mod tests {
     use super::super::tests::SAMPLED;
     use super::*;
-    use whyso_explain::profile::{FunctionName, ProfileSample};
+    use whyso_profile::{FunctionName, ProfileSample};
 
     /// Stacks outermost first, each with how many samples of 10 ms there were.
     fn sampled(stacks: &[(&str, u32)]) -> Profile {
@@ -223,7 +221,7 @@ mod tests {
         let here = sampled(&[("main;walk", 400), ("main;hash\u{1b}", 10)]);
         let there = sampled(&[("main;walk", 100), ("main;hash\u{1b}", 2)]);
         let by = ComparedBy::Transactions { here: 2_000.0, there: 1_000.0 };
-        let found = whyso_explain::profile::differences(&here, &there, by);
+        let found = whyso_profile::differences(&here, &there, by);
         let compared = Compared { here: SAMPLED, there: THERE, by, unit: "transaction", inclusive: false };
         let table = function_differences(compared, &here.metrics, &found, 2);
         assert_eq!(
@@ -252,7 +250,7 @@ threads of role connection: exclusive time per transaction; ± is the 95 % inter
     fn without_transactions_shares_are_compared() {
         let (here, there) =
             (sampled(&[("main;walk", 300), ("main;read", 100)]), sampled(&[("main;walk", 100)]));
-        let found = whyso_explain::profile::differences(&here, &there, ComparedBy::Share);
+        let found = whyso_profile::differences(&here, &there, ComparedBy::Share);
         let by = ComparedBy::Share;
         let compared = Compared { here: SAMPLED, there: THERE, by, unit: "transaction", inclusive: false };
         let table = function_differences(compared, &here.metrics, &found, 1);

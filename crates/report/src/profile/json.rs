@@ -1,7 +1,7 @@
 //! Functions as JSON objects. The names are fixed: other programs rely on them.
 
 use serde_json::{Map, Value, json};
-use whyso_explain::profile::{Attributed, FunctionTime, Functions, Profile, Relatives};
+use whyso_profile::{Attributed, FunctionTime, Functions, Profile, Relatives};
 use whyso_series::KnownBy;
 
 use super::{Relation, SampledIn};

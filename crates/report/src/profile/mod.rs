@@ -16,7 +16,7 @@ pub use pprof::{ForPprof, pprof};
 pub use source::{Annotated, ReadSource, SourceText, annotated, annotated_json};
 pub use wakers::{FilesByRole, OfRoles, StatesByRole, wakers, wakers_json};
 
-use whyso_explain::profile::{Attributed, FunctionName, FunctionTime, Functions, Profile, Relatives};
+use whyso_profile::{Attributed, FunctionName, FunctionTime, Functions, Profile, Relatives};
 use whyso_series::KnownBy;
 
 use crate::number::{grouped, whole};

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
-use whyso_explain::profile::{LineTime, Profile, SourcePlace, SourceTimes, TOTAL};
+use whyso_profile::{LineTime, Profile, SourcePlace, SourceTimes, TOTAL};
 
 use super::json::with_head;
 use super::{SampledIn, about, aligned, clean, in_seconds, words};
@@ -190,7 +190,7 @@ fn row(metrics: usize, time: Option<&LineTime>, is_hot: bool, line: String, text
 mod tests {
     use super::super::tests::SAMPLED;
     use super::*;
-    use whyso_explain::profile::{FunctionName, ProfileSample, Within, source_times};
+    use whyso_profile::{FunctionName, ProfileSample, Within, source_times};
 
     /// `walk` at lines 12 and 14 of `walk.c`, and once where no line is known.
     fn made() -> (Profile, SourceTimes) {

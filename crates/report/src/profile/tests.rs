@@ -1,4 +1,4 @@
-use whyso_explain::profile::{ClassTime, FunctionName, ProfileSample};
+use whyso_profile::{ClassTime, FunctionName, ProfileSample};
 
 use super::*;
 
@@ -33,7 +33,7 @@ pub(super) const SAMPLED: SampledIn<'_> = SampledIn {
 #[test]
 fn functions_stand_under_their_total() {
     let profile = profile();
-    let table = functions(SAMPLED, &profile, &whyso_explain::profile::functions(&profile), 2);
+    let table = functions(SAMPLED, &profile, &whyso_profile::functions(&profile), 2);
     assert_eq!(
         table,
         "\
@@ -53,7 +53,7 @@ and 2 more: --limit N shows N
 fn where_a_connection_was_asked_for_it_is_said_of_how_much_it_is_known() {
     let profile = profile();
     let sampled = SampledIn { whose: "all threads, connection 40", known_share: Some(0.9312), ..SAMPLED };
-    let told = functions(sampled, &profile, &whyso_explain::profile::functions(&profile), 1);
+    let told = functions(sampled, &profile, &whyso_profile::functions(&profile), 1);
     let lines: Vec<&str> = told.lines().take(2).collect();
     assert!(lines[0].contains(", 10.0 s, all threads, connection 40: 2 samples"), "{told}");
     assert_eq!(
@@ -67,33 +67,31 @@ fn where_a_connection_was_asked_for_it_is_said_of_how_much_it_is_known() {
 fn a_light_sampling_is_said_with_what_takes_more() {
     let profile = profile();
     let sampled = SampledIn { is_light: true, ..SAMPLED };
-    let text = functions(sampled, &profile, &whyso_explain::profile::functions(&profile), 1);
+    let text = functions(sampled, &profile, &whyso_profile::functions(&profile), 1);
     let light = "light sampling: fewer stacks, named by symbols only, and none of waits; `--stacks` when recording takes them all";
     assert_eq!(text.lines().nth(1), Some(light));
-    assert!(!functions(SAMPLED, &profile, &whyso_explain::profile::functions(&profile), 1).contains(light));
+    assert!(!functions(SAMPLED, &profile, &whyso_profile::functions(&profile), 1).contains(light));
 }
 
 #[test]
 fn what_is_hidden_of_the_observers_is_said_with_its_share() {
     let profile = profile();
     let sampled = SampledIn { hidden_share: 0.231, ..SAMPLED };
-    let text = functions(sampled, &profile, &whyso_explain::profile::functions(&profile), 1);
+    let text = functions(sampled, &profile, &whyso_profile::functions(&profile), 1);
     assert_eq!(
         text.lines().nth(1),
         Some(
             "hidden: 23.1 % of these threads' time, which whyso's own probes and questions took (--observer shows it)"
         )
     );
-    assert!(
-        !functions(SAMPLED, &profile, &whyso_explain::profile::functions(&profile), 1).contains("hidden")
-    );
+    assert!(!functions(SAMPLED, &profile, &whyso_profile::functions(&profile), 1).contains("hidden"));
 }
 
 #[test]
 fn a_function_stands_between_its_relatives() {
     let profile = profile();
     let name = FunctionName { name: "log_write\u{1b}[2J".to_string(), module: "server".to_string() };
-    let found = whyso_explain::profile::relatives(&profile, &name).unwrap();
+    let found = whyso_profile::relatives(&profile, &name).unwrap();
     let callers = relatives(&profile, &found, Relation::Callers, 10);
     let lines: Vec<&str> = callers.lines().collect();
     assert!(lines[1].ends_with(" main") && lines[2].ends_with(" *log_write?[2J"), "{callers}");
@@ -114,7 +112,7 @@ fn folded_stacks_are_what_flame_graphs_read() {
 #[test]
 fn the_object_has_every_time() {
     let profile = profile();
-    let object = functions_json(SAMPLED, &profile, &whyso_explain::profile::functions(&profile), 10);
+    let object = functions_json(SAMPLED, &profile, &whyso_profile::functions(&profile), 10);
     assert_eq!(object["total"]["cpu"]["exclusive_ns"], 1_000_004_000.0);
     assert_eq!(object["functions"][0]["name"], "operator;()");
     assert_eq!(object["total_half_interval_ns"]["file_sync"], 0.0);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use whyso_explain::profile::{Deed, FunctionName, Meanwhile, Profile, WakerTime};
+use whyso_profile::{Deed, FunctionName, Meanwhile, Profile, WakerTime};
 
 use super::json::with_head;
 use super::{SampledIn, about, clean, in_seconds, percent, words};

@@ -1,7 +1,7 @@
 //! A study's answer in a few sentences: the largest differences that were found, and how much was not.
 
-use whyso_explain::study::measures::{self, Better};
-use whyso_explain::study::{Compared, Verdict};
+use whyso_inference::{Compared, Verdict};
+use whyso_model::measures::{self, Better};
 use whyso_study::{Answer, Curve, Line, Pair};
 
 use super::sheets::words;

@@ -3,8 +3,8 @@
 use std::io::Write;
 
 use serde::Serialize;
-use whyso_explain::study::measures::{self, Better};
-use whyso_explain::study::{Compared, Verdict};
+use whyso_inference::{Compared, Verdict};
+use whyso_model::measures::{self, Better};
 use whyso_study::{Answer, Course, Curve, Line, StartDone};
 
 use super::answer::against_itself;

@@ -6,7 +6,8 @@ mod over_time;
 
 use serde::Serialize;
 use whyso_explain::model::users_words;
-use whyso_explain::study::{Compared, Spread, measures};
+use whyso_inference::{Compared, Spread};
+use whyso_model::measures;
 use whyso_study::{Answer, Before, Line};
 
 use crate::number::{grouped, whole};

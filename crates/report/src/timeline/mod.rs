@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 pub use terminal::{timeline, timeline_columns};
 
 use serde_json::{Map, Value, json};
-use whyso_explain::profile::{FunctionName, SingleWait};
+use whyso_profile::{FunctionName, SingleWait};
 use whyso_record::run::{Level, RunInfo};
 use whyso_series::Timeline;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use whyso_explain::profile::{FunctionName, Rules, is_own, place};
+use whyso_profile::{FunctionName, Rules, is_own, place};
 use whyso_record::data::StackFrame;
 use whyso_series::{Timeline, is_idle};
 

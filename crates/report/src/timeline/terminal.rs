@@ -1,6 +1,6 @@
 //! Threads over time in the terminal: a line a thread, or a few lines a role, and a column a stretch of time.
 
-use whyso_explain::profile::{FunctionName, SingleWait};
+use whyso_profile::{FunctionName, SingleWait};
 use whyso_series::is_idle;
 
 use super::letters::{letter, painted};

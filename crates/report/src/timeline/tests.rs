@@ -1,4 +1,4 @@
-use whyso_explain::profile::{FunctionName, SingleWait};
+use whyso_profile::{FunctionName, SingleWait};
 use whyso_record::data::{StackFrame, StackSample, StackWait};
 use whyso_record::run::{Ended, Level, Purpose, RunInfo, Window};
 use whyso_series::{Stretch, Timeline, even_edges};

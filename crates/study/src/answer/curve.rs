@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use whyso_explain::study::{ChangePoint, Effect, Wanted, change_points, effect};
+use whyso_inference::{ChangePoint, Effect, Wanted, change_points, effect};
 
 use crate::cells::Cell;
 use crate::journal::{Done, PointDone};

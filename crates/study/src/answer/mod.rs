@@ -9,8 +9,8 @@ mod starts;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use whyso_explain::study::measures::{self, Better};
-use whyso_explain::study::{Compared, Spread, compare, spread};
+use whyso_inference::{Compared, Spread, compare, spread};
+use whyso_model::measures::{self, Better};
 
 use crate::cells::{Cell, Start};
 use crate::journal::{Done, LevelDone};

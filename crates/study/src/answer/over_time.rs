@@ -1,7 +1,7 @@
 //! Cells second by second: how a server warms up, and what a change under load does to it.
 
 use serde::Serialize;
-use whyso_explain::study::{Dip, dip};
+use whyso_inference::{Dip, dip};
 
 use super::Measured;
 use crate::cells::{Cell, Start};

@@ -1,4 +1,4 @@
-use whyso_explain::study::Verdict;
+use whyso_inference::Verdict;
 
 use super::*;
 

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use whyso_explain::profile::{FunctionName, Within, functions, source_times};
+use whyso_profile::{FunctionName, Within, functions, source_times};
 use whyso_record::data::StackFrame;
 
 use super::super::tests::{level, sample};

@@ -8,7 +8,7 @@ use std::io::Write;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use prost::Message;
-use whyso_explain::profile::Profile;
+use whyso_profile::Profile;
 use whyso_record::data::StackFrame;
 use whyso_record::run::{RunInfo, Window};
 
@@ -208,7 +208,7 @@ mod tests {
 
     use super::*;
     use whyso_clock::Anchor;
-    use whyso_explain::profile::{FunctionName, ProfileSample, functions};
+    use whyso_profile::{FunctionName, ProfileSample, functions};
 
     fn frame(stack: u32, depth: u32, function: &str, module: &str) -> StackFrame {
         StackFrame {

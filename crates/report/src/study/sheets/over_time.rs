@@ -46,7 +46,7 @@ pub(super) fn resized(answer: &Answer) -> Sheet {
     let mut rows = Vec::new();
     for course in &answer.courses {
         for change in &course.resized {
-            let number = |of: fn(&whyso_explain::study::Dip) -> f64| {
+            let number = |of: fn(&whyso_inference::Dip) -> f64| {
                 change.dip.as_ref().map_or_else(untold, |dip| shown(of(dip)))
             };
             let each: Vec<String> =
