@@ -1,76 +1,25 @@
 //! The server under test, made ready: started or reached, its settings set, its data loaded.
 
-use std::path::PathBuf;
-use std::sync::Arc;
-
 use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
-use whyso_load::{Address, Target, Tls};
 use whyso_server::answers::{FILL_TIME_MAX, answered, log_out, within};
 use whyso_server::dataset::{self, Dataset, Phase};
-use whyso_server::knobs::{Undo, Undone, pfs};
+use whyso_server::knobs::{Undo, pfs};
 use whyso_server::snapshot::{Provision, Store};
 use whyso_server::{CpuSet, Dsn, StartSpec, ThrowAway, dsn, schema, throwaway};
 
-use crate::leave::put_back_on;
-use crate::plan::ServerPlan;
+use crate::login::AskPassword;
 use crate::progress::{Listener, News};
-use crate::sweep::Shared;
+use crate::put_back::put_settings_back;
+use crate::server_plan::ServerPlan;
+use crate::server_under_test::{ServerUnderTest, shared};
 use crate::{Error, login, pfs_setup};
 
-/// Asks the user for a password; the text says for whom. `None` where nobody can be asked.
-pub type AskPassword = dyn Fn(&str) -> Option<String> + Sync;
-
-/// Connections that a run makes besides its users': control, samplers, actions.
+/// Connections that a run makes in addition to its users': control, samplers, actions.
 const CONNECTIONS_OF_OUR_OWN: u32 = 10;
 
-/// A server that is ready to be loaded.
-pub(crate) struct Tested {
-    pub(crate) dsn: Dsn,
-    pub(crate) throw_away: Option<Shared<ThrowAway>>,
-    /// The schema is the user's, who named it with `--allow-writes`: it is used as it is.
-    pub(crate) consented: bool,
-    /// What was changed on the running server, to be put back.
-    pub(crate) undo: Shared<Undo>,
-    pub(crate) pid: Option<u32>,
-    pub(crate) log: Option<PathBuf>,
-    pub(crate) data_dir: Option<PathBuf>,
-    /// CPUs that the server was bound to, in words for the report; empty where it was not.
-    pub(crate) cpus_words: String,
-    pub(crate) cpus: Option<Vec<u32>>,
-    /// What the user should know of it.
-    pub(crate) notes: Vec<String>,
-    /// Settings that it was started with, or that were set, and why.
-    pub(crate) settings: Vec<(String, String, String)>,
-    /// What the Performance Schema was set to; null where nothing was asked for.
-    pub(crate) performance_schema: serde_json::Value,
-}
-
-impl Tested {
-    /// Where the load goes.
-    pub(crate) fn target(&self) -> Target {
-        let dsn = &self.dsn;
-        let address = match &dsn.socket {
-            Some(socket) => Address::Unix(socket.clone()),
-            None => Address::Tcp { host: dsn.host.clone(), port: dsn.port },
-        };
-        let tls = match &dsn.tls {
-            dsn::Tls::Disabled => Tls::Off,
-            dsn::Tls::Verify { ca } => Tls::Verify { ca: ca.clone(), host: dsn.host.clone() },
-            dsn::Tls::Insecure => Tls::Insecure,
-        };
-        Target {
-            address,
-            user: dsn.user.clone(),
-            password: dsn.password.clone().unwrap_or_default(),
-            schema: dsn.schema.clone(),
-            tls,
-        }
-    }
-}
-
-/// What a server is to have before it is loaded.
-pub(crate) struct Wanted<'a> {
+/// What a server needs before it is loaded.
+pub(crate) struct ServerNeeds<'a> {
     pub(crate) server: &'a ServerPlan,
     pub(crate) dataset: Dataset,
     /// Whether the data set belongs on a server that runs already; a throw-away one always gets it.
@@ -85,12 +34,12 @@ pub(crate) struct Wanted<'a> {
     pub(crate) cold: bool,
 }
 
-/// Starts or reaches the server and sees to its data.
-pub(crate) async fn server(
-    wanted: &Wanted<'_>,
+/// Starts or reaches the server, and loads its data.
+pub(crate) async fn set_up_server(
+    wanted: &ServerNeeds<'_>,
     listener: &dyn Listener,
     ask_password: &AskPassword,
-) -> Result<Tested, Error> {
+) -> Result<ServerUnderTest, Error> {
     match wanted.server {
         ServerPlan::ThrowAway { build, parent, set, defaults_file, cpus, memory_bytes, preload } => {
             listener.hear(News::Step("looking for a server"));
@@ -111,7 +60,11 @@ pub(crate) async fn server(
     }
 }
 
-async fn throw_away(spec: StartSpec, wanted: &Wanted<'_>, listener: &dyn Listener) -> Result<Tested, Error> {
+async fn throw_away(
+    spec: StartSpec,
+    wanted: &ServerNeeds<'_>,
+    listener: &dyn Listener,
+) -> Result<ServerUnderTest, Error> {
     let parent = match &spec.parent_dir {
         Some(parent) => parent.clone(),
         None => throwaway::default_parent_dir()?,
@@ -129,7 +82,7 @@ async fn throw_away(spec: StartSpec, wanted: &Wanted<'_>, listener: &dyn Listene
         hear_loading(listener, progress)
     })
     .await?;
-    listener.hear(News::Step(&provision_words(&provision)));
+    listener.hear(News::Step(&describe_provision(&provision)));
     if let Provision::Loaded { not_kept: Some(why), .. } = &provision {
         notes.push(format!("the loaded data could not be kept as a snapshot: {why}"));
     }
@@ -156,7 +109,7 @@ async fn throw_away(spec: StartSpec, wanted: &Wanted<'_>, listener: &dyn Listene
     }
     let cpus = server.cpus().map(|(cpus, _)| cpus.cpus().to_vec());
     let cpus_words = server.cpus().map_or(String::new(), |(cpus, means)| format!("{cpus}, by {means}"));
-    Ok(Tested {
+    Ok(ServerUnderTest {
         dsn: server.dsn(),
         pid: server.pid(),
         log: Some(server.log_path()),
@@ -172,11 +125,7 @@ async fn throw_away(spec: StartSpec, wanted: &Wanted<'_>, listener: &dyn Listene
     })
 }
 
-fn shared<T>(value: T) -> Shared<T> {
-    Arc::new(tokio::sync::Mutex::new(value))
-}
-
-fn provision_words(provision: &Provision) -> String {
+fn describe_provision(provision: &Provision) -> String {
     match provision {
         Provision::Restored { seconds } => format!("data set restored from a snapshot in {seconds:.1} s"),
         Provision::Loaded { loaded, .. } => {
@@ -189,12 +138,12 @@ fn provision_words(provision: &Provision) -> String {
 }
 
 async fn remote(
-    wanted: &Wanted<'_>,
+    wanted: &ServerNeeds<'_>,
     text: &str,
     set: &[(String, String)],
     listener: &dyn Listener,
     ask_password: &AskPassword,
-) -> Result<Tested, Error> {
+) -> Result<ServerUnderTest, Error> {
     let mut dsn = Dsn::resolve(text)?;
     let mut notes = Vec::new();
     if dsn.tls == dsn::Tls::Insecure {
@@ -215,7 +164,7 @@ async fn remote(
     for (name, value) in set {
         let change = answered(&dsn, "changing settings", undo.set_global(&mut conn, name, value)).await;
         if let Err(error) = change {
-            put_back_on(&dsn, &mut undo, listener).await;
+            put_settings_back(&dsn, &mut undo, listener).await;
             return Err(error.into());
         }
         settings.push((name.clone(), value.clone(), "asked for; put back at the end".to_string()));
@@ -226,13 +175,13 @@ async fn remote(
         match answered(&dsn, "setting up the Performance Schema", work).await {
             Ok(in_force) => performance_schema = in_force,
             Err(error) => {
-                put_back_on(&dsn, &mut undo, listener).await;
+                put_settings_back(&dsn, &mut undo, listener).await;
                 return Err(error);
             }
         }
     }
     log_out(conn).await;
-    Ok(Tested {
+    Ok(ServerUnderTest {
         dsn,
         performance_schema,
         undo: shared(undo),
@@ -248,9 +197,9 @@ async fn remote(
     })
 }
 
-/// Sees to it that what is loaded may be, and that its data are there. Gives whether the schema is the user's, used as it is.
+/// Checks that the schema may be loaded, and loads its data. Returns whether the schema is the user's, used as it is.
 async fn make_schema_ready(
-    wanted: &Wanted<'_>,
+    wanted: &ServerNeeds<'_>,
     dsn: &Dsn,
     conn: &mut Conn,
     listener: &dyn Listener,
@@ -280,32 +229,6 @@ async fn make_schema_ready(
         }
     }
     Ok(consented)
-}
-
-/// What became of a change, in words.
-pub(crate) fn undone_words(undone: &Undone) -> String {
-    match undone {
-        Undone::PutBack(change) => format!("{} is {} again", change.name, change.before),
-        Undone::HandedOver(change) => format!(
-            "{} stays: another run of whyso has set it meanwhile, and puts {} back when it ends",
-            change.name, change.before
-        ),
-        Undone::LeftAlone { change, now } => {
-            format!("{} was left at {now}, which somebody else set since", change.name)
-        }
-        Undone::Forgotten(change) => {
-            format!("the server was restarted since and has forgotten {}", change.name)
-        }
-        Undone::SetupPutBack { table, left_alone: 0 } => {
-            format!("performance_schema.{table} is as it was")
-        }
-        Undone::SetupPutBack { table, left_alone } => format!(
-            "performance_schema.{table} is as it was but for {left_alone} rows, which somebody else set since"
-        ),
-        Undone::SetupForgotten { table } => {
-            format!("the server was restarted since and has forgotten what performance_schema.{table} was")
-        }
-    }
 }
 
 /// With the user's consent a schema that is not ours is used as it is: it must hold the tables already.

@@ -13,15 +13,15 @@ use whyso_trace::StackSampling;
 use whyso_watch::AddOn;
 
 use crate::source::Source;
-use crate::{Action, Error, Literals, Plan, ServerPlan, What};
+use crate::{Action, ActionKind, Error, Literals, Plan, ServerPlan};
 use whyso_model::parse_size;
 
 /// How often counters are read where a study shows them over time.
 const INTERVAL_OVER_TIME: Duration = Duration::from_millis(500);
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Reads what a study's file names, leaves out what is not at hand and may be, and checks every cell. `folder`: the file's, which paths of
-/// workloads are relative to.
+/// Reads what a study's file names, leaves out servers that are optional and not available, and checks every cell.
+/// `folder`: the file's, which paths of workloads are relative to.
 ///
 /// # Errors
 /// One sentence for the first thing that is wrong, with the cell that it is wrong with.
@@ -66,7 +66,7 @@ pub fn plan_study(mut spec: Spec, folder: &Path) -> Result<Kept, Error> {
         )));
     }
     let mut knobs = KnownKnobs::default();
-    limited(&mut spec, &mut knobs, &mut notes)?;
+    resolve_suggestion(&mut spec, &mut knobs, &mut notes)?;
     let mut kept = Kept { spec, files: BTreeMap::new(), notes };
     for cell in &cells {
         read_workload(&mut kept.files, &cell.setup.workload, folder)?;
@@ -81,8 +81,8 @@ pub fn plan_study(mut spec: Spec, folder: &Path) -> Result<Kept, Error> {
     Ok(kept)
 }
 
-/// The server for which a limit of concurrency is to be suggested: one that has it. Where none has, none is, and a note says so.
-fn limited(spec: &mut Spec, knobs: &mut KnownKnobs, notes: &mut Vec<String>) -> Result<(), Error> {
+/// Chooses the server for which a limit of concurrency is suggested: one that has the knob. Where none has it, adds a note.
+fn resolve_suggestion(spec: &mut Spec, knobs: &mut KnownKnobs, notes: &mut Vec<String>) -> Result<(), Error> {
     let Some(Suggest { knob, server }) = spec.suggest.clone() else { return Ok(()) };
     for cell in spec.cells().iter().filter(|cell| cell.variant == spec.baseline) {
         if server.as_ref().is_some_and(|server| *server != cell.server) || !knobs.has(cell, &knob)? {
@@ -196,7 +196,7 @@ pub(super) fn plan_of(
     for At { after, set } in &setup.at {
         actions.extend(set.iter().map(|(name, value)| Action {
             after: Duration::from_secs_f64(*after),
-            what: What::Set { name: name.clone(), value: value.to_string() },
+            what: ActionKind::Set { name: name.clone(), value: value.to_string() },
         }));
     }
     let over_time = !spec.over_time.is_empty();

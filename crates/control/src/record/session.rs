@@ -1,4 +1,4 @@
-//! A recording that goes on: its windows, and its end.
+//! A recording that is running: its windows, and its end.
 
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,27 +10,27 @@ use whyso_record::run::{Ended, Level};
 use whyso_server::Dsn;
 use whyso_watch::Watcher;
 
-use super::RecordPlan;
 use super::edges::{Edge, Edges};
-use super::level::{Seen, level};
+use super::level::{LevelContext, level};
+use super::plan::RecordPlan;
 use super::successor::Successor;
 use super::toggles::Toggles;
-use super::watched::Windows;
+use super::windows::Windows;
 use crate::Stop;
 use crate::held_command::spawn_held;
 use crate::progress::{Listener, News};
-use crate::recording::{Recording, record_event};
-use crate::run::{GOODBYE_TIME_MAX, Outcome};
+use crate::recording::{Outcome, Recording, record_event};
+use crate::runtime::GOODBYE_TIME_MAX;
 use crate::{Error, facts};
 use whyso_tracing::Tracing;
 
-/// How often it is looked whether a window is to begin or to end.
-const LOOK: Duration = Duration::from_millis(20);
-/// A command that was told to end is ended by force after this.
+/// Between two checks whether a window is to begin or to end.
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
+/// Bound on the end of a command after SIGTERM. Then SIGKILL ends it.
 const COMMAND_END_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// A recording that goes on.
-pub(super) struct Attended<'a> {
+/// A recording that is running.
+pub(super) struct RecordingSession<'a> {
     pub(super) plan: &'a RecordPlan,
     pub(super) listener: &'a dyn Listener,
     pub(super) stop: &'a Stop,
@@ -42,9 +42,13 @@ pub(super) struct Attended<'a> {
     pub(super) successor: Successor,
 }
 
-impl Attended<'_> {
-    pub(super) fn go(mut self, mut recording: Recording) -> Result<Outcome, Error> {
-        let outcome = if self.plan.toggle { self.toggled(&mut recording) } else { self.once(&mut recording) };
+impl RecordingSession<'_> {
+    pub(super) fn run(mut self, mut recording: Recording) -> Result<Outcome, Error> {
+        let outcome = if self.plan.toggle {
+            self.record_toggled(&mut recording)
+        } else {
+            self.record_once(&mut recording)
+        };
         let failure = outcome.err().map(|error| error.to_string());
         self.tracing = None;
         let variables =
@@ -58,7 +62,7 @@ impl Attended<'_> {
     }
 
     /// One window: the command's time, or the time that was asked for.
-    fn once(&self, recording: &mut Recording) -> Result<(), Error> {
+    fn record_once(&self, recording: &mut Recording) -> Result<(), Error> {
         let begin = self.edges().take()?;
         record_event(&recording.recorder, "level_begin", "recording".to_string());
         let began = Instant::now();
@@ -70,7 +74,7 @@ impl Attended<'_> {
             };
             self.listener.hear(News::Step(&what));
             while !self.stop.is_asked() && self.plan.length.is_none_or(|length| began.elapsed() < length) {
-                self.wait_a_look();
+                self.wait_and_check();
             }
         } else {
             failed = self.command(began)?;
@@ -115,26 +119,26 @@ impl Attended<'_> {
                 end_command(&mut child);
                 return Ok((!over).then(|| "interrupted by Ctrl-C".to_string()));
             }
-            self.wait_a_look();
+            self.wait_and_check();
         }
     }
 
-    fn wait_a_look(&self) {
-        std::thread::sleep(LOOK);
-        self.look();
+    fn wait_and_check(&self) {
+        std::thread::sleep(CHECK_INTERVAL);
+        self.check();
     }
 
-    fn look(&self) {
+    fn check(&self) {
         if let Some(dsn) = &self.dsn {
-            self.successor.look(dsn, &self.runtime, &self.watcher, self.tracing.as_ref());
+            self.successor.check(dsn, &self.runtime, &self.watcher, self.tracing.as_ref());
         }
         if let Some(busy) = self.tracing.as_ref().and_then(Tracing::busy_functions) {
             self.listener.hear(News::Functions(&busy));
         }
     }
 
-    /// A window each time that the user says so.
-    fn toggled(&self, recording: &mut Recording) -> Result<(), Error> {
+    /// Records a window each time that the user asks for one.
+    fn record_toggled(&self, recording: &mut Recording) -> Result<(), Error> {
         let toggles = Toggles::listen(&self.runtime);
         self.listener.hear(News::Step(&format!(
             "press Enter, or send SIGUSR1 to process {}, to begin and to end a window; Ctrl-C ends the recording",
@@ -145,8 +149,8 @@ impl Attended<'_> {
         self.until_over(recording, toggles, is_over, None)
     }
 
-    /// Windows begin and end as `toggles` says. Their edges are taken in a thread of its own, at once: what has to be written at
-    /// a window's end takes its time. `windows`: is told of them, and of what goes wrong, which then ends nothing.
+    /// Records windows that begin and end by `toggles`. A thread of its own takes their edges at once, because writing at a window's
+    /// end takes time. With `windows`, their state and what goes wrong are set there, and a failure ends nothing.
     pub(super) fn until_over(
         &self,
         recording: &mut Recording,
@@ -162,13 +166,13 @@ impl Attended<'_> {
             scope.spawn(move || {
                 while !has_failed.load(Ordering::Relaxed) {
                     let over = is_over();
-                    if over || toggles.asked() {
+                    if over || toggles.is_pressed() {
                         let sent = take.send((edges.take(), over));
                         if over || sent.is_err() {
                             return;
                         }
                     }
-                    std::thread::sleep(LOOK);
+                    std::thread::sleep(CHECK_INTERVAL);
                 }
             });
             let recorded = self.windows(recording, taken, windows);
@@ -186,10 +190,10 @@ impl Attended<'_> {
     ) -> Result<(), Error> {
         let mut begin: Option<Edge> = None;
         loop {
-            let (edge, over) = match edges.recv_timeout(LOOK) {
+            let (edge, over) = match edges.recv_timeout(CHECK_INTERVAL) {
                 Ok(taken) => taken,
                 Err(RecvTimeoutError::Timeout) => {
-                    self.look();
+                    self.check();
                     continue;
                 }
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
@@ -206,7 +210,7 @@ impl Attended<'_> {
             });
             match (windows, done) {
                 (None, Err(error)) => return Err(error),
-                (Some(windows), done) => windows.tell(begin.as_ref().map(|edge| edge.at_ns), done.err()),
+                (Some(windows), done) => windows.set(begin.as_ref().map(|edge| edge.at_ns), done.err()),
                 (None, Ok(())) => {}
             }
         }
@@ -238,7 +242,7 @@ impl Attended<'_> {
 
     fn level(&self, index: u32, begin: &Edge, end: &Edge, ended: Ended) -> Level {
         let (of_server, requests) = (self.dsn.is_some(), self.edges().sees_requests());
-        level(Seen { workload: self.plan.workload(), of_server, requests }, index, begin, end, ended)
+        level(LevelContext { workload: self.plan.workload(), of_server, requests }, index, begin, end, ended)
     }
 }
 
@@ -252,7 +256,7 @@ fn end_command(child: &mut Child) {
         if !matches!(child.try_wait(), Ok(None)) {
             return;
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(CHECK_INTERVAL);
     }
     let _ = child.kill();
     let _ = child.wait();

@@ -2,9 +2,9 @@
 //! where the user wanted one.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use whyso_clock::monotonic_ns;
 use whyso_explain::model::Machine;
@@ -12,34 +12,33 @@ use whyso_record::run::RunInfo;
 use whyso_record::{Recorder, Tap};
 use whyso_watch::Watcher;
 
-use super::attended::Attended;
+use super::plan::{RecordPlan, RecordTarget};
+use super::server::with_server;
+use super::session::RecordingSession;
 use super::toggles::Toggles;
-use super::{RecordPlan, Recorded, on_server};
+use super::windows::Windows;
 use crate::Stop;
-use crate::prepare::AskPassword;
+use crate::login::AskPassword;
 use crate::progress::Listener;
-use crate::recording::Recording;
-use crate::run::Outcome;
+use crate::recording::{Outcome, Recording};
+use crate::runtime::GOODBYE_TIME_MAX;
 use crate::{Error, facts};
 use whyso_query::machine;
 
-/// No window is under way.
-const NONE: i64 = 0;
-
 /// What shows a server while it is watched.
 pub trait Show: Sync {
-    /// Is told all that is read, from before the first reading on.
+    /// Returns the tap that receives all readings, from before the first one on.
     fn tap(&self) -> Arc<dyn Tap>;
 
-    /// Shows it until the user has seen enough, or [`Watched::is_over`].
+    /// Shows it until the user has seen enough, or [`WatchedServer::is_over`].
     ///
     /// # Errors
     /// Why it can't be shown.
-    fn show(&self, watched: &Watched<'_>) -> Result<(), Error>;
+    fn show(&self, watched: &WatchedServer<'_>) -> Result<(), Error>;
 }
 
 /// A server that is watched.
-pub struct Watched<'a> {
+pub struct WatchedServer<'a> {
     run: &'a RunInfo,
     path: &'a Path,
     recorder: Recorder,
@@ -49,7 +48,7 @@ pub struct Watched<'a> {
     windows: &'a Windows,
 }
 
-impl Watched<'_> {
+impl WatchedServer<'_> {
     /// What is known of the server and of this machine.
     pub fn run(&self) -> &RunInfo {
         self.run
@@ -72,7 +71,7 @@ impl Watched<'_> {
 
     /// Since when, in monotonic nanoseconds, a window is under way.
     pub fn recording_since_ns(&self) -> Option<i64> {
-        Some(self.windows.since_ns.load(Ordering::Relaxed)).filter(|since_ns| *since_ns != NONE)
+        self.windows.since_ns()
     }
 
     /// Adds a note to the recording, now.
@@ -90,8 +89,7 @@ impl Watched<'_> {
 
     /// Why nothing can be recorded at present.
     pub fn trouble(&self) -> Option<String> {
-        let told = self.windows.trouble.lock().unwrap_or_else(PoisonError::into_inner);
-        self.recorder.failed().or_else(|| told.clone())
+        self.recorder.failed().or_else(|| self.windows.trouble())
     }
 
     /// What is not measured and why, in plain words.
@@ -101,25 +99,6 @@ impl Watched<'_> {
             self.watcher.not_measured().into_iter().filter(|line| !self.run.not_measured.contains(line)),
         );
         lines
-    }
-}
-
-/// The windows of a recording that is shown.
-#[derive(Debug)]
-pub(super) struct Windows {
-    since_ns: AtomicI64,
-    trouble: Mutex<Option<String>>,
-}
-
-impl Windows {
-    fn new() -> Windows {
-        Windows { since_ns: AtomicI64::new(NONE), trouble: Mutex::default() }
-    }
-
-    /// `since_ns`: of the window that is under way; `trouble`: why the last one could not begin or end.
-    pub(super) fn tell(&self, since_ns: Option<i64>, trouble: Option<Error>) {
-        self.since_ns.store(since_ns.unwrap_or(NONE), Ordering::Relaxed);
-        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble.map(|error| error.to_string());
     }
 }
 
@@ -135,20 +114,20 @@ pub fn watch(
     ask_password: &AskPassword,
 ) -> Result<Option<Outcome>, Error> {
     plan.check()?;
-    let Recorded::Server(dsn) = &plan.of else {
+    let RecordTarget::Server(dsn) = &plan.target else {
         return Err(Error::Plan("watch is for a server: give its --dsn".to_string()));
     };
-    on_server(plan, dsn, listener, stop, ask_password, |attended, recording| attended.shown(recording, show))
+    with_server(plan, dsn, listener, stop, ask_password, |session, recording| session.show(recording, show))
 }
 
-impl Attended<'_> {
-    fn shown(mut self, mut recording: Recording, show: &dyn Show) -> Result<Option<Outcome>, Error> {
+impl RecordingSession<'_> {
+    fn show(mut self, mut recording: Recording, show: &dyn Show) -> Result<Option<Outcome>, Error> {
         recording.recorder.tap(show.tap());
         let windows = Windows::new();
-        let (toggles, said) = channel();
+        let (toggles, presses) = channel();
         // As it was when the watching began: what comes later is for the end of the recording.
         let (run, path) = (recording.info.clone(), recording.path.clone());
-        let watched = Watched {
+        let watched = WatchedServer {
             run: &run,
             path: &path,
             recorder: recording.recorder.clone(),
@@ -158,7 +137,7 @@ impl Attended<'_> {
             windows: &windows,
         };
         let is_over = AtomicBool::new(false);
-        let toggles = Toggles::told(said);
+        let toggles = Toggles::from_channel(presses);
         let (shown, recorded) = std::thread::scope(|scope| {
             let shower = scope.spawn(|| {
                 let shown = show.show(&watched);
@@ -183,7 +162,7 @@ impl Attended<'_> {
             self.dsn.as_ref().and_then(|dsn| facts::variables_now(dsn, &self.watcher, &self.runtime));
         let failure = recorded.err().map(|error| error.to_string());
         let outcome = recording.finish(self.watcher, variables, failure, false)?;
-        self.runtime.shutdown_timeout(crate::run::GOODBYE_TIME_MAX);
+        self.runtime.shutdown_timeout(GOODBYE_TIME_MAX);
         shown.map(|()| Some(outcome))
     }
 }

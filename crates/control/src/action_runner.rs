@@ -1,9 +1,10 @@
-//! What `--at` does in mid-run: started when due, recorded, put back at the end.
+//! Carries out the actions of `--at` during a run: starts them when due, and records them.
 
-use std::process::Stdio;
+use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use mysql_async::prelude::Queryable;
+use thiserror::Error;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -16,17 +17,17 @@ use whyso_server::answers::log_out;
 use whyso_server::knobs::Undo;
 use whyso_server::{Dsn, ThrowAway};
 
-use crate::plan::{Action, What};
-use crate::sweep::Shared;
+use crate::action::{Action, ActionKind};
+use crate::server_under_test::Shared;
 
 /// Bound on a statement or a command; a restart has the bounds of the server's own start and stop.
 const ACTION_TIME_MAX: Duration = Duration::from_secs(120);
 
-/// The actions of a run, and the hands to carry them out.
-pub(crate) struct Actions {
+/// Carries out the actions of a run.
+pub(crate) struct ActionRunner {
     /// Latest first, so that the next one is at the end.
     pending: Vec<Action>,
-    under_way: Vec<(ActionRecord, JoinHandle<Result<Done, String>>)>,
+    under_way: Vec<(ActionRecord, JoinHandle<Result<ActionOutcome, ActionError>>)>,
     done: Vec<ActionRecord>,
     runtime: Handle,
     dsn: Dsn,
@@ -36,23 +37,44 @@ pub(crate) struct Actions {
     new_pid: Option<u32>,
 }
 
-/// What came of an action.
+/// Why an action failed.
+#[derive(Debug, Error)]
+enum ActionError {
+    #[error(transparent)]
+    Server(#[from] whyso_server::Error),
+    #[error(transparent)]
+    Statement(#[from] mysql_async::Error),
+    #[error("can't run /bin/sh: {0}")]
+    Shell(std::io::Error),
+    #[error("the command ended with {status}: {last_line}")]
+    Command { status: ExitStatus, last_line: String },
+    #[error("the server cannot be understood: {0}")]
+    Answer(String),
+    #[error("it did not end within {} s", ACTION_TIME_MAX.as_secs())]
+    TimeOut,
+    #[error("only a throw-away server can be restarted")]
+    NotThrowAway,
+    #[error(transparent)]
+    Task(#[from] tokio::task::JoinError),
+}
+
+/// What an action changed.
 #[derive(Default)]
-struct Done {
+struct ActionOutcome {
     new_pid: Option<u32>,
 }
 
-impl Actions {
+impl ActionRunner {
     pub(crate) fn new(
         actions: &[Action],
         runtime: Handle,
         dsn: Dsn,
         undo: Shared<Undo>,
         throw_away: Option<Shared<ThrowAway>>,
-    ) -> Actions {
+    ) -> ActionRunner {
         let mut pending = actions.to_vec();
         pending.sort_by_key(|action| std::cmp::Reverse(action.after));
-        Actions {
+        ActionRunner {
             pending,
             under_way: Vec::new(),
             done: Vec::new(),
@@ -90,12 +112,12 @@ impl Actions {
             }
             let (mut record, task) = self.under_way.swap_remove(index);
             record.end_ns = monotonic_ns();
-            let outcome = self.runtime.block_on(task).unwrap_or_else(|error| Err(error.to_string()));
+            let outcome = self.runtime.block_on(task).unwrap_or_else(|error| Err(error.into()));
             match outcome {
                 Ok(done) => self.new_pid = done.new_pid.or(self.new_pid),
                 Err(error) => {
                     // It may quote the statement.
-                    let error = whyso_server::redact::text(&error);
+                    let error = whyso_server::redact::text(&error.to_string());
                     event(recorder, "error", format!("{}: {error}", record.text));
                     record.error = error;
                 }
@@ -132,45 +154,48 @@ fn event(recorder: &Recorder, kind: &str, text: String) {
 }
 
 async fn carry_out(
-    what: What,
+    what: ActionKind,
     dsn: Dsn,
     undo: Shared<Undo>,
     throw_away: Option<Shared<ThrowAway>>,
-) -> Result<Done, String> {
+) -> Result<ActionOutcome, ActionError> {
     match what {
-        What::Set { name, value } => bounded(set(&dsn, &undo, &name, &value)).await,
-        What::Sql(sql) => bounded(send(&dsn, &sql)).await,
-        What::Shell(command) => bounded(shell(&command)).await,
-        What::Restart => match throw_away {
+        ActionKind::Set { name, value } => bounded(set(&dsn, &undo, &name, &value)).await,
+        ActionKind::Sql(sql) => bounded(send(&dsn, &sql)).await,
+        ActionKind::Shell(command) => bounded(shell(&command)).await,
+        ActionKind::Restart => match throw_away {
             Some(server) => restart(&server).await,
-            None => Err("only a throw-away server can be restarted".to_string()),
+            None => Err(ActionError::NotThrowAway),
         },
     }
 }
 
-async fn bounded(action: impl Future<Output = Result<(), String>>) -> Result<Done, String> {
+async fn bounded(
+    action: impl Future<Output = Result<(), ActionError>>,
+) -> Result<ActionOutcome, ActionError> {
     match timeout(ACTION_TIME_MAX, caught(action)).await {
-        Ok(Ok(done)) => done.map(|()| Done::default()),
-        Ok(Err(panic)) => Err(format!("the server cannot be understood: {panic}")),
-        Err(_) => Err(format!("it did not end within {} s", ACTION_TIME_MAX.as_secs())),
+        Ok(Ok(done)) => done.map(|()| ActionOutcome::default()),
+        Ok(Err(panic)) => Err(ActionError::Answer(panic.to_string())),
+        Err(_) => Err(ActionError::TimeOut),
     }
 }
 
-async fn set(dsn: &Dsn, undo: &Shared<Undo>, name: &str, value: &str) -> Result<(), String> {
-    let mut conn = dsn.connect_without_schema().await.map_err(|error| error.to_string())?;
+async fn set(dsn: &Dsn, undo: &Shared<Undo>, name: &str, value: &str) -> Result<(), ActionError> {
+    let mut conn = dsn.connect_without_schema().await?;
     let set = undo.lock().await.set_global(&mut conn, name, value).await;
     log_out(conn).await;
-    set.map(|_| ()).map_err(|error| error.to_string())
+    set?;
+    Ok(())
 }
 
-async fn send(dsn: &Dsn, sql: &str) -> Result<(), String> {
-    let mut conn = dsn.connect().await.map_err(|error| error.to_string())?;
-    conn.query_drop(sql).await.map_err(|error| error.to_string())?;
+async fn send(dsn: &Dsn, sql: &str) -> Result<(), ActionError> {
+    let mut conn = dsn.connect().await?;
+    conn.query_drop(sql).await?;
     log_out(conn).await;
     Ok(())
 }
 
-async fn shell(command: &str) -> Result<(), String> {
+async fn shell(command: &str) -> Result<(), ActionError> {
     let output = tokio::process::Command::new("/bin/sh")
         .args(["-c", command])
         .env_remove("MYSQL_PWD")
@@ -180,18 +205,18 @@ async fn shell(command: &str) -> Result<(), String> {
         .kill_on_drop(true)
         .output()
         .await
-        .map_err(|error| format!("can't run /bin/sh: {error}"))?;
+        .map_err(ActionError::Shell)?;
     if output.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let last_line = said.lines().last().unwrap_or("").to_string();
-    Err(format!("the command ended with {}: {last_line}", output.status))
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let last_line = stderr.lines().last().unwrap_or("").to_string();
+    Err(ActionError::Command { status: output.status, last_line })
 }
 
-async fn restart(server: &Shared<ThrowAway>) -> Result<Done, String> {
+async fn restart(server: &Shared<ThrowAway>) -> Result<ActionOutcome, ActionError> {
     let mut server = server.lock().await;
-    server.stop_server().await.map_err(|error| error.to_string())?;
-    server.start_server().await.map_err(|error| error.to_string())?;
-    Ok(Done { new_pid: server.pid() })
+    server.stop_server().await?;
+    server.start_server().await?;
+    Ok(ActionOutcome { new_pid: server.pid() })
 }

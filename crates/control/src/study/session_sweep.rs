@@ -9,12 +9,13 @@ use whyso_connect::caught;
 use whyso_server::answers::log_out;
 use whyso_study::{Inside, PointDone};
 
-use super::measured::Measured;
+use super::measurement::Measurement;
 use crate::Stop;
-use crate::leave::leave;
-use crate::prepare::AskPassword;
+use crate::login::AskPassword;
 use crate::progress::{Listener, News};
-use crate::run::{GOODBYE_TIME_MAX, ready};
+use crate::put_back::put_everything_back;
+use crate::run::set_up_run;
+use crate::runtime::GOODBYE_TIME_MAX;
 use crate::{Error, Plan};
 
 /// Bound on one execution.
@@ -31,9 +32,9 @@ pub(super) fn sweep(
     listener: &dyn Listener,
     stop: &Stop,
     ask_password: &AskPassword,
-) -> Result<Measured, Error> {
+) -> Result<Measurement, Error> {
     let values = sweep.points().map_err(Error::Plan)?;
-    let (tested, runtime, _) = ready(plan, listener, stop, ask_password)?;
+    let (tested, runtime, _) = set_up_run(plan, listener, stop, ask_password)?;
     let done = runtime.block_on(async {
         let mut conn = tested.dsn.connect().await?;
         let work = points(&mut conn, sweep, shuffled(values, order), listener, stop);
@@ -46,7 +47,7 @@ pub(super) fn sweep(
         log_out(conn).await;
         swept
     });
-    runtime.block_on(leave(tested, listener));
+    runtime.block_on(put_everything_back(tested, listener));
     runtime.shutdown_timeout(GOODBYE_TIME_MAX);
     done
 }
@@ -57,7 +58,7 @@ async fn points(
     values: Vec<i64>,
     listener: &dyn Listener,
     stop: &Stop,
-) -> Result<Measured, Error> {
+) -> Result<Measurement, Error> {
     let version: Option<String> = bounded(conn.query_first("SELECT VERSION()")).await?;
     for _ in 0..WARM_UP {
         execute(conn, &sweep.statement).await?;
@@ -76,11 +77,11 @@ async fn points(
         points.push(point(conn, sweep, value).await?);
     }
     points.sort_by_key(|point| point.value);
-    Ok(Measured {
+    Ok(Measurement {
         version: version.unwrap_or_default(),
         measured_s: began.elapsed().as_secs_f64(),
         points,
-        ..Measured::default()
+        ..Measurement::default()
     })
 }
 

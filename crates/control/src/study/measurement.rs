@@ -1,4 +1,4 @@
-//! What a start's recording says, in a study's words.
+//! Reads what a study keeps of a start from its recording.
 
 use std::path::Path;
 
@@ -7,19 +7,19 @@ use whyso_explain::study::measures;
 use whyso_record::Recording;
 use whyso_study::{Even, LevelDone, Moment, PeakDone, PointDone, Spec, Start, Top};
 
-use super::counted;
+use super::pfs_counts;
 use crate::Error;
 use whyso_query::{add_chosen, input};
 
-/// Sources that the measures rest on which are shown over time.
+/// Sources of the measures that are shown over time.
 const SOURCES: [&str; 3] = ["status", "cpu", "server_process"];
-/// A level is cut into so many moments at most.
+/// Most moments that a level is cut into.
 const MOMENTS_MAX: f64 = 240.0;
-/// Of at least so many tenths of a second: several readings of each counter lie in one.
+/// Shortest moment in tenths of a second, so that several readings of each counter lie in one.
 const MOMENT_TENTHS_MIN: f64 = 20.0;
 
 #[derive(Default)]
-pub(super) struct Measured {
+pub(super) struct Measurement {
     pub(super) version: String,
     /// Warm-ups and measured windows.
     pub(super) measured_s: f64,
@@ -31,7 +31,7 @@ pub(super) struct Measured {
     pub(super) warnings: Vec<String>,
 }
 
-pub(super) fn measured(path: &Path, spec: &Spec, start: Start) -> Result<Measured, Error> {
+pub(super) fn read_measurement(path: &Path, spec: &Spec, start: Start) -> Result<Measurement, Error> {
     let recording = Recording::open(path)?;
     let input = input(&recording)?;
     let explained = whyso_explain::explain(&input);
@@ -58,16 +58,16 @@ pub(super) fn measured(path: &Path, spec: &Spec, start: Start) -> Result<Measure
     let run = recording.run();
     let measured_s = run.levels.iter().map(|level| level.warmup.seconds() + level.window.seconds()).sum();
     // What is counted most hardly differs from block to block, and takes a while to add up.
-    let tops = if start.block == 0 && !start.pair { counted::tops(&recording)? } else { Vec::new() };
-    Ok(Measured {
+    let tops = if start.block == 0 && !start.pair { pfs_counts::tops(&recording)? } else { Vec::new() };
+    Ok(Measurement {
         version: run.server.version.clone(),
         measured_s,
         levels,
         peak,
         points: Vec::new(),
         tops,
-        evenness: counted::evenness(&recording, &spec.instances)?,
-        warnings: counted::warnings(&recording, &input),
+        evenness: pfs_counts::evenness(&recording, &spec.instances)?,
+        warnings: pfs_counts::warnings(&recording, &input),
     })
 }
 
