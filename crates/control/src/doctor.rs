@@ -192,7 +192,7 @@ fn faster_clock(source: &str, there: &str) -> String {
     }
 }
 
-/// A read of the processor's own cycle counter beside it, where there is one.
+/// Returns the cost of reading the processor's own cycle counter, for comparison. Empty where there is none.
 fn cycle_counter() -> String {
     #[cfg(target_arch = "x86_64")]
     {

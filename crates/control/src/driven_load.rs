@@ -13,16 +13,16 @@ use whyso_trace::{Generator, StackSampling};
 use whyso_watch::Watcher;
 
 use crate::level::{Cut, only_level};
-use crate::recording::{Recording, record_event, record_interval, watch_spec};
-use crate::result::Asked;
-use crate::run::{GOODBYE_TIME_MAX, Outcome, runtime};
+use crate::recording::{Outcome, Recording, record_event, record_interval, watch_spec};
+use crate::result::LevelRequest;
+use crate::runtime::{GOODBYE_TIME_MAX, runtime};
 use crate::{Error, facts, pacing};
 use whyso_tracing::{ToTrace, Tracing};
 
 /// Between two readings of a source.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// A load, as whoever drives it describes it.
+/// A load, as its driver describes it.
 #[derive(Clone, Debug)]
 pub struct DrivenLoad {
     /// What it is called in the result.
@@ -48,7 +48,7 @@ impl DrivenLoad {
     /// Its result as that of a run's only level. `interrupted`: somebody broke it off.
     pub fn level(&self, outcome: &LevelOutcome, interrupted: bool) -> Level {
         let pacing = pacing::words(&self.pacing, None);
-        let asked = Asked {
+        let asked = LevelRequest {
             workload: &self.workload,
             pacing: &pacing,
             percentiles: &self.percentiles,
@@ -142,7 +142,7 @@ impl LoadRecording {
         let level = self.load.level(outcome, interrupted);
         let failure = match Cut::of(outcome, interrupted) {
             Cut::Failed(why) | Cut::Silent(why) => Some(why),
-            Cut::No | Cut::Asked => None,
+            Cut::No | Cut::ByUser => None,
         };
         let problem = self.recording.level(level);
         drop(self.tracing.take());

@@ -19,7 +19,7 @@ impl Engine {
         Ok(Engine { engine: whyso_load::Engine::open(spec, work)? })
     }
 
-    /// Event loops that a level of so many users has where it does not say.
+    /// Returns the number of event loops that a level of this many users has by default. `None`: the engine has none.
     pub(crate) fn loops(&self, users: u32) -> Option<u32> {
         let has_loops = self.engine.engine() != whyso_load::EngineKind::Threads;
         has_loops.then(|| self.engine.loops(users))

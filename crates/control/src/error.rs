@@ -21,6 +21,8 @@ pub enum Error {
     #[error(transparent)]
     Process(#[from] whyso_tracing::ProcessNotFound),
     #[error(transparent)]
+    AddOn(#[from] whyso_watch::AddOnError),
+    #[error(transparent)]
     Watch(#[from] whyso_watch::Error),
     #[error("{0}")]
     Failed(String),
@@ -35,6 +37,7 @@ impl Error {
         match self {
             Error::Plan(_) | Error::Workload(_) | Error::Process(_) => true,
             Error::Server(error) => error.is_wrong_use(),
+            Error::AddOn(error) => error.is_wrong_use(),
             Error::Query(error) => error.is_wrong_use(),
             _ => false,
         }

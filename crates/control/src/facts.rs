@@ -12,8 +12,8 @@ use whyso_server::{CpuSet, Dsn};
 use whyso_watch::{GLOBAL_VARIABLES, Watcher, global_variables, host_facts, server_facts};
 use whyso_workload::Workload;
 
-use crate::prepare::Tested;
-use crate::run::GOODBYE_TIME_MAX;
+use crate::runtime::GOODBYE_TIME_MAX;
+use crate::server_under_test::ServerUnderTest;
 use crate::{Error, Plan};
 
 /// Listed as not measured in every recording without stacks.
@@ -24,7 +24,7 @@ pub(crate) fn run_info(
     plan: &Plan,
     workload: &Workload,
     client_cpus: Option<&CpuSet>,
-    tested: &Tested,
+    tested: &ServerUnderTest,
     runtime: &Runtime,
 ) -> Result<RunInfo, Error> {
     let throw_away = tested.throw_away.is_some();

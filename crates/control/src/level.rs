@@ -11,7 +11,7 @@ use crate::Error;
 use crate::Stop;
 use crate::engine::Engine;
 use crate::progress::Running;
-use crate::result::{Asked, level_result, silence};
+use crate::result::{LevelRequest, describe_silence, level_result};
 use crate::warmup::is_steady;
 
 /// How often the running level is looked at.
@@ -31,11 +31,11 @@ pub(crate) struct Timing {
     pub(crate) rest: Duration,
 }
 
-/// Looks on while a level runs.
+/// Observes a level while it runs.
 pub(crate) trait Watch {
     /// Something that the load did in about a second.
     fn interval(&mut self, interval: &Interval);
-    /// Twice a second.
+    /// Called every half second.
     fn news(&mut self, running: Running);
     /// The measured window begins, or has just ended.
     fn window_edge(&mut self) {}
@@ -51,15 +51,15 @@ pub(crate) struct Job<'a> {
     pub(crate) purpose: Purpose,
     pub(crate) spec: &'a LevelSpec,
     pub(crate) timing: Timing,
-    pub(crate) asked: &'a Asked<'a>,
+    pub(crate) request: &'a LevelRequest<'a>,
 }
 
 /// Why a level is not complete.
 pub(crate) enum Cut {
     No,
     /// Ctrl-C.
-    Asked,
-    /// The level can't go on; a sentence says why.
+    ByUser,
+    /// The level can't continue, for this reason.
     Failed(String),
     /// The level was measured to its end, but the server had stopped answering by then; a sentence says for how long.
     /// Others may follow: whether the server answers again, their connections show.
@@ -71,8 +71,8 @@ impl Cut {
     pub(crate) fn of(outcome: &LevelOutcome, interrupted: bool) -> Cut {
         match &outcome.failure {
             Some(failure) => Cut::Failed(failure.message.clone()),
-            None if interrupted => Cut::Asked,
-            None => silence(outcome).map_or(Cut::No, Cut::Silent),
+            None if interrupted => Cut::ByUser,
+            None => describe_silence(outcome).map_or(Cut::No, Cut::Silent),
         }
     }
 }
@@ -107,7 +107,7 @@ pub(crate) fn run(
         }
         sleep(LOOK);
         drain(&running, watch);
-        phase.look(running.live(), watch);
+        phase.observe(running.live(), watch);
         let elapsed = phase.begin.elapsed();
         let warm = elapsed >= WARMUP_MIN.min(timing.warmup_max) && is_steady(&phase.slots);
         if warm || elapsed >= timing.warmup_max {
@@ -122,7 +122,7 @@ pub(crate) fn run(
         let rest = timing.measure.saturating_sub(phase.begin.elapsed());
         sleep(LOOK.min(rest));
         drain(&running, watch);
-        phase.look(running.live(), watch);
+        phase.observe(running.live(), watch);
         watch.measuring(phase.begin.elapsed());
     }
     watch.window_edge();
@@ -136,17 +136,17 @@ pub(crate) fn run(
         purpose: job.purpose,
         warmup: Window { begin_ns: warmup_begin_ns, end_ns: outcome.window_begin_ns },
         warmup_steady,
-        ..only_level(&outcome, job.asked, &cut)
+        ..only_level(&outcome, job.request, &cut)
     };
     Ok((level, cut))
 }
 
 /// The level of a run that has no other, and that was not waited for to be steady.
-pub(crate) fn only_level(outcome: &LevelOutcome, asked: &Asked<'_>, cut: &Cut) -> Level {
+pub(crate) fn only_level(outcome: &LevelOutcome, request: &LevelRequest<'_>, cut: &Cut) -> Level {
     let at_ns = outcome.window_end_ns;
     let ended = match cut {
         Cut::No => Ended::Complete { at_ns },
-        Cut::Asked => Ended::CutShort { at_ns, why: "interrupted by Ctrl-C".to_string() },
+        Cut::ByUser => Ended::CutShort { at_ns, why: "interrupted by Ctrl-C".to_string() },
         Cut::Failed(why) | Cut::Silent(why) => Ended::CutShort { at_ns, why: why.clone() },
     };
     Level {
@@ -156,7 +156,7 @@ pub(crate) fn only_level(outcome: &LevelOutcome, asked: &Asked<'_>, cut: &Cut) -
         warmup: Window { begin_ns: outcome.begin_ns, end_ns: outcome.window_begin_ns },
         warmup_steady: false,
         window: Window { begin_ns: outcome.window_begin_ns, end_ns: outcome.window_end_ns },
-        result: level_result(outcome, asked),
+        result: level_result(outcome, request),
         ended,
     }
 }
@@ -167,7 +167,7 @@ fn drain(running: &whyso_load::Running, watch: &mut dyn Watch) {
     }
 }
 
-/// Throughput while a phase (warm-up or measuring) goes on.
+/// Throughput during a phase (warm-up or measuring).
 struct Phase<'a> {
     job: &'a Job<'a>,
     begin: Instant,
@@ -197,7 +197,7 @@ impl<'a> Phase<'a> {
         Phase { job, begin, news, slot_end: begin + SLOT, counted: None, slots: Vec::new() }
     }
 
-    fn look(&mut self, live: Live, watch: &mut dyn Watch) {
+    fn observe(&mut self, live: Live, watch: &mut dyn Watch) {
         let before = *self.counted.get_or_insert(live);
         let now = Instant::now();
         if now < self.slot_end {

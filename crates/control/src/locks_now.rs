@@ -8,8 +8,8 @@ use whyso_model::LockWait;
 use whyso_server::answers::log_out;
 use whyso_watch::lock_waits;
 
-use crate::prepare::AskPassword;
-use crate::run::{GOODBYE_TIME_MAX, runtime};
+use crate::login::AskPassword;
+use crate::runtime::{GOODBYE_TIME_MAX, runtime};
 use crate::{Error, login};
 
 /// How long a server may take to answer who waits.

@@ -3,7 +3,9 @@
 use whyso_server::Dsn;
 
 use crate::Error;
-use crate::prepare::AskPassword;
+
+/// Asks the user for a password. The text names the account. Returns `None` where nobody can be asked.
+pub type AskPassword = dyn Fn(&str) -> Option<String> + Sync;
 
 /// A schema that every server has, and in which nothing is ever written.
 pub(crate) const NEUTRAL_SCHEMA: &str = "information_schema";
@@ -29,7 +31,7 @@ pub(crate) async fn log_in(
     dsn.log_in(&mut prompt).await
 }
 
-/// What is said where a schema that a DSN names is needed and not there. `why`: why none is made.
+/// Returns the error for a schema that a DSN names and that does not exist. `why`: why none is created.
 pub(crate) fn no_such_schema(dsn: &Dsn, why: &str) -> Error {
     Error::Plan(format!(
         "there is no schema {} on {} that this user may see, and {why}: name another in the DSN, or none",

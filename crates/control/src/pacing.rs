@@ -2,16 +2,17 @@
 
 use std::time::Duration;
 
+use thiserror::Error;
 use whyso_load::{Arrivals, Pacing, Profile, Think};
 
 use crate::Error;
-use crate::plan::parse_duration;
+use crate::duration::parse_duration;
 
-/// Most users or arrivals a second that a stage may name.
+/// Most users, or arrivals per second, that a stage may name.
 const VALUE_MAX: f64 = 1e7;
 const STAGES_MAX: usize = 1000;
 
-/// A quantity that changes over the time of a level, as `--stages` says it.
+/// A quantity that changes over the time of a level, from `--stages`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stages {
     pub profile: Profile,
@@ -27,11 +28,11 @@ pub struct Stages {
 pub enum Quantity {
     /// Users at work, in a closed loop.
     Users,
-    /// Arrivals a second, in an open loop.
+    /// Arrivals per second, in an open loop.
     PerSecond,
 }
 
-/// Reads `--think`: "10ms" is the same pause each time, "exp:10ms" has this mean.
+/// Parses `--think`. "10ms" is the same pause each time; "exp:10ms" is exponential with this mean.
 ///
 /// # Errors
 /// One sentence that says what it could be.
@@ -56,7 +57,7 @@ pub fn parse_think(text: &str) -> Result<Think, Error> {
 /// * `hold TIME`: what it was, for so long;
 /// * `spike B TIME`: B for so long, then at once what it was before.
 ///
-/// Numbers are users at work in a closed loop, or, written as "500/s", arrivals a second in an open one.
+/// Numbers are users at work in a closed loop, or, written as "500/s", arrivals per second in an open one.
 ///
 /// # Errors
 /// One sentence on the first stage that can't be read.
@@ -85,6 +86,27 @@ pub fn parse_stages(text: &str) -> Result<Stages, Error> {
     Ok(Stages { profile, quantity, length: reader.now, text: text.trim().to_string() })
 }
 
+/// Why a stage can't be read.
+#[derive(Debug, Error)]
+enum StageError {
+    #[error("it continues from the stage before, and there is none: begin with a ramp A..B or a step")]
+    NothingBefore,
+    #[error(
+        "it is none of \"ramp A..B TIME\", \"ramp B TIME\", \"step B TIME\", \"hold TIME\" and \"spike B TIME\""
+    )]
+    Unknown,
+    #[error("all stages together are longer than a day: make them shorter")]
+    TooLong,
+    #[error("users and arrivals per second don't mix: write every number with /s, or none")]
+    MixedQuantities,
+    #[error("{0} users can't be: give a whole number, or {0}/s for a rate")]
+    FractionOfUser(String),
+    #[error("'{0}' is no number from 0 to {VALUE_MAX}")]
+    Number(String),
+    #[error("'{0}' is no length of time: give one such as 30s or 2m")]
+    Length(String),
+}
+
 struct StageReader {
     points: Vec<(Duration, f64)>,
     now: Duration,
@@ -94,13 +116,9 @@ struct StageReader {
 }
 
 impl StageReader {
-    fn read(&mut self, stage: &str) -> Result<(), String> {
+    fn read(&mut self, stage: &str) -> Result<(), StageError> {
         let words: Vec<&str> = stage.split_whitespace().collect();
-        let before = || {
-            self.value.ok_or(
-                "it continues from the stage before, and there is none: begin with a ramp A..B or a step",
-            )
-        };
+        let before = || self.value.ok_or(StageError::NothingBefore);
         match words[..] {
             ["ramp", values, time] => {
                 let (from, to) = match values.split_once("..") {
@@ -110,82 +128,76 @@ impl StageReader {
                     }
                     None => (before()?, self.number(values)?),
                 };
-                self.line(from, to, length(time)?)
+                self.line(from, to, parse_length(time)?)
             }
             ["step", value, time] => {
                 let value = self.number(value)?;
-                self.line(value, value, length(time)?)
+                self.line(value, value, parse_length(time)?)
             }
             ["hold", time] => {
                 let value = before()?;
-                self.line(value, value, length(time)?)
+                self.line(value, value, parse_length(time)?)
             }
             ["spike", value, time] => {
                 let back = before()?;
                 let value = self.number(value)?;
-                self.line(value, value, length(time)?)?;
+                self.line(value, value, parse_length(time)?)?;
                 self.points.push((self.now, back));
                 self.value = Some(back);
                 Ok(())
             }
-            _ => {
-                Err("it is none of \"ramp A..B TIME\", \"ramp B TIME\", \"step B TIME\", \"hold TIME\" and \
-                      \"spike B TIME\""
-                    .to_string())
-            }
+            _ => Err(StageError::Unknown),
         }
     }
 
-    fn line(&mut self, from: f64, to: f64, length: Duration) -> Result<(), String> {
+    fn line(&mut self, from: f64, to: f64, length: Duration) -> Result<(), StageError> {
         self.points.push((self.now, from));
         self.now += length;
         self.points.push((self.now, to));
         self.value = Some(to);
         if self.now > Duration::from_secs(86_400) {
-            return Err("all stages together are longer than a day: make them shorter".to_string());
+            return Err(StageError::TooLong);
         }
         Ok(())
     }
 
     /// "64" or "500/s"; all of a profile must be of one kind.
-    fn number(&mut self, text: &str) -> Result<f64, String> {
+    fn number(&mut self, text: &str) -> Result<f64, StageError> {
         let (digits, quantity) = match text.strip_suffix("/s") {
             Some(digits) => (digits, Quantity::PerSecond),
             None => (text, Quantity::Users),
         };
         if *self.quantity.get_or_insert(quantity) != quantity {
-            return Err(
-                "users and arrivals a second don't mix: write every number with /s, or none".to_string()
-            );
+            return Err(StageError::MixedQuantities);
         }
-        let value = value_of(digits)?;
+        let value = parse_value(digits)?;
         if quantity == Quantity::Users && value.fract() != 0.0 {
-            return Err(format!("{digits} users can't be: give a whole number, or {digits}/s for a rate"));
+            return Err(StageError::FractionOfUser(digits.to_string()));
         }
         Ok(value)
     }
 
     /// The left side of "0..500/s": its unit is that of the right side.
-    fn bare_number(&mut self, text: &str) -> Result<f64, String> {
-        value_of(text.strip_suffix("/s").unwrap_or(text))
+    fn bare_number(&mut self, text: &str) -> Result<f64, StageError> {
+        parse_value(text.strip_suffix("/s").unwrap_or(text))
     }
 }
 
-fn value_of(digits: &str) -> Result<f64, String> {
+fn parse_value(digits: &str) -> Result<f64, StageError> {
     match digits.parse::<f64>() {
         Ok(value) if (0.0..=VALUE_MAX).contains(&value) => Ok(value),
-        _ => Err(format!("'{digits}' is no number from 0 to {VALUE_MAX}")),
+        _ => Err(StageError::Number(digits.to_string())),
     }
 }
 
-fn length(text: &str) -> Result<Duration, String> {
+fn parse_length(text: &str) -> Result<Duration, StageError> {
     match parse_duration(text) {
         Some(length) if !length.is_zero() => Ok(length),
-        _ => Err(format!("'{text}' is no length of time: give one such as 30s or 2m")),
+        _ => Err(StageError::Length(text.to_string())),
     }
 }
 
-/// Transactions due a second, where that is the same all the time of an open loop.
+/// Returns the transactions due per second, if an open loop has a constant rate.
 pub(crate) fn rate_per_s(pacing: &Pacing) -> Option<f64> {
     match pacing {
         Pacing::Open { rate, .. } if rate.is_constant() => Some(rate.max()),
@@ -193,7 +205,7 @@ pub(crate) fn rate_per_s(pacing: &Pacing) -> Option<f64> {
     }
 }
 
-/// A level's pacing in words, such as "open loop, 1000/s, poisson"; `stages` as they were typed.
+/// Describes a level's pacing, such as "open loop, 1000/s, poisson"; `stages` as they were typed.
 pub(crate) fn words(pacing: &Pacing, stages: Option<&Stages>) -> String {
     match pacing {
         Pacing::Closed { think, .. } => {

@@ -1,4 +1,4 @@
-//! What the Performance Schema is to count in a run: set before it, told in the recording, put back after it.
+//! What the Performance Schema is to count in a run: set before it, recorded, put back after it.
 
 use mysql_async::Conn;
 use serde_json::{Value, json};
@@ -8,16 +8,18 @@ use whyso_server::knobs::pfs::{ClassInForce, Found, InForce, SetupChange, State,
 use whyso_server::knobs::{self, Undo};
 use whyso_server::{Dsn, StartSpec, ThrowAway};
 
-use crate::plan::{ServerPlan, What};
-use crate::prepare::{AskPassword, undone_words};
-use crate::run::{GOODBYE_TIME_MAX, runtime};
-use crate::{Error, Plan, login};
+use crate::Error;
+use crate::action::{Action, ActionKind};
+use crate::login::{self, AskPassword};
+use crate::put_back::describe_undone;
+use crate::runtime::{GOODBYE_TIME_MAX, runtime};
+use crate::server_plan::ServerPlan;
 
-/// What is said of a server's Performance Schema where nobody asked for anything.
+/// How a recording describes the Performance Schema where nobody asked for anything.
 const AS_IT_WAS: &str = "as the server had it";
 const READING: &str = "reading the Performance Schema's setup";
 
-/// Changes the setup tables of a server, and gives what the recording tells of it. Where it fails, everything is put back.
+/// Changes the setup tables of a server, and returns what the recording keeps of it. Where it fails, everything is put back.
 pub(crate) async fn set_up(wanted: &Wanted, conn: &mut Conn, undo: &mut Undo) -> Result<Value, Error> {
     let found = Found::read(conn).await?;
     let changes = wanted.changes(&found)?;
@@ -35,14 +37,14 @@ pub(crate) async fn set_up(wanted: &Wanted, conn: &mut Conn, undo: &mut Undo) ->
         "timing": wanted.timing.map(|timing| timing.to_string()),
         "asked": wanted.words(),
         "state": state_name(found.state()),
-        "words": format!("{}: {}", wanted.words(), state_words(found.state(), &in_force)),
+        "words": format!("{}: {}", wanted.words(), describe_state(found.state(), &in_force)),
         "in_force": in_force,
         "statements": sql,
         "not_taken": remaining,
     }))
 }
 
-/// The same of a server of which nothing was asked: how it is set, and nothing is changed. A server that does not tell is told to be one.
+/// Returns the same for a server of which nobody asked anything. Nothing is changed. A server that does not answer is recorded as unknown.
 pub(crate) fn as_it_is(dsn: &Dsn, runtime: &Runtime) -> Value {
     let asked = runtime.block_on(async {
         within(GOODBYE_TIME_MAX, dsn, READING, async {
@@ -58,7 +60,7 @@ pub(crate) fn as_it_is(dsn: &Dsn, runtime: &Runtime) -> Value {
             let in_force = found.in_force();
             return json!({
                 "state": state_name(found.state()),
-                "words": format!("{AS_IT_WAS}: {}", state_words(found.state(), &in_force)),
+                "words": format!("{AS_IT_WAS}: {}", describe_state(found.state(), &in_force)),
                 "in_force": in_force,
             });
         }
@@ -76,7 +78,7 @@ fn state_name(state: State) -> &'static str {
 }
 
 /// "on, 320 of 900 instruments, statements timed".
-fn state_words(state: State, in_force: &InForce) -> String {
+fn describe_state(state: State, in_force: &InForce) -> String {
     match state {
         State::CompiledOut => return "the server was built without it".to_string(),
         State::Off => return "off".to_string(),
@@ -86,7 +88,7 @@ fn state_words(state: State, in_force: &InForce) -> String {
         "on, {} of {} instruments, {}",
         in_force.enabled,
         in_force.instruments,
-        timed_words(in_force)
+        describe_timed(in_force)
     );
     // MySQL 5.5 has a consumer for each summary, and none for all.
     let counts = |name: &String| name == "global_instrumentation" || name.contains("_summary_");
@@ -97,8 +99,8 @@ fn state_words(state: State, in_force: &InForce) -> String {
 }
 
 /// Which classes of events are timed: "waits and some stages timed".
-fn timed_words(in_force: &InForce) -> String {
-    let told = |class: &ClassInForce| {
+fn describe_timed(in_force: &InForce) -> String {
+    let describe_class = |class: &ClassInForce| {
         let plural = match class.class.as_str() {
             "idle" => "idle waits".to_string(),
             name => format!("{name}s"),
@@ -109,7 +111,7 @@ fn timed_words(in_force: &InForce) -> String {
             _ => Some(plural),
         }
     };
-    let names: Vec<String> = in_force.classes.iter().filter_map(told).collect();
+    let names: Vec<String> = in_force.classes.iter().filter_map(describe_class).collect();
     match names.split_last() {
         None => "none timed".to_string(),
         Some((last, [])) => format!("{last} timed"),
@@ -117,18 +119,18 @@ fn timed_words(in_force: &InForce) -> String {
     }
 }
 
-/// Puts back what runs that are over have left changed on this server; a sentence each.
+/// Puts back what runs that are over have left changed on this server. Returns one sentence per change.
 pub(crate) async fn undo_pending(conn: &mut Conn) -> Result<Vec<String>, Error> {
     let mut notes = Vec::new();
     for mut pending in knobs::pending_undo(conn).await? {
         for undone in pending.undo_all(conn).await? {
-            notes.push(undone_words(&undone));
+            notes.push(describe_undone(&undone));
         }
     }
     Ok(notes)
 }
 
-/// `whyso server undo`: puts back what runs that were ended by force have left changed; a sentence each.
+/// Puts back what runs that were ended by force have left changed, for `whyso server undo`. Returns one sentence per change.
 ///
 /// # Errors
 /// The server can't be reached, or does not take it.
@@ -142,7 +144,7 @@ pub fn undo(dsn: &str, ask_password: &AskPassword) -> Result<Vec<String>, Error>
     })
 }
 
-/// What `--pfs` would do: start options and SQL, one a line. A server of whyso's own is started to ask it, and removed.
+/// Returns what `--pfs` would do: start options and SQL, one per line. A throw-away server is started for it, and removed.
 ///
 /// # Errors
 /// The server can't be reached or started, or can't do this.
@@ -171,7 +173,7 @@ pub fn pfs_dry_run(
                 let lines: Vec<String> =
                     options.map(|(name, value)| format!("--loose-{name}={value}")).collect();
                 let server = ThrowAway::start(spec).await?;
-                let changes = asked(wanted, &server).await;
+                let changes = changes_on(wanted, &server).await;
                 server.stop().await?;
                 (lines, changes?)
             }
@@ -185,7 +187,7 @@ pub fn pfs_dry_run(
     })
 }
 
-async fn asked(wanted: &Wanted, server: &ThrowAway) -> Result<Vec<SetupChange>, Error> {
+async fn changes_on(wanted: &Wanted, server: &ThrowAway) -> Result<Vec<SetupChange>, Error> {
     let dsn = server.dsn();
     let mut conn = dsn.connect_without_schema().await?;
     let found = answered(&dsn, READING, Found::read(&mut conn)).await?;
@@ -193,11 +195,14 @@ async fn asked(wanted: &Wanted, server: &ThrowAway) -> Result<Vec<SetupChange>, 
     Ok(wanted.changes(&found)?)
 }
 
-/// Checks a preset against the rest of a plan.
-pub(crate) fn check(plan: &Plan) -> Result<(), Error> {
-    let Some(wanted) = &plan.pfs else { return Ok(()) };
+/// Checks a preset against the actions of a run.
+///
+/// # Errors
+/// The preset is not possible, or a restart among the actions would lose it.
+pub(crate) fn check(preset: Option<&Wanted>, actions: &[Action]) -> Result<(), Error> {
+    let Some(wanted) = preset else { return Ok(()) };
     wanted.check()?;
-    let restarts = plan.actions.iter().any(|action| action.what == What::Restart);
+    let restarts = actions.iter().any(|action| action.what == ActionKind::Restart);
     if restarts && wanted.is_lost_at_restart() {
         return Err(Error::Plan(format!(
             "--pfs {} is set on the running server, which forgets it at its restart: leave --at … restart or --pfs away",
@@ -230,7 +235,7 @@ mod tests {
     #[test]
     fn the_state_is_told_with_what_is_timed_of_it() {
         let on = |classes: &[(&str, usize, usize)]| {
-            state_words(State::On, &in_force(classes, &["global_instrumentation"]))
+            describe_state(State::On, &in_force(classes, &["global_instrumentation"]))
         };
         assert_eq!(
             on(&[("idle", 1, 1), ("stage", 9, 4), ("wait", 50, 50), ("memory", 9, 0)]),
@@ -241,13 +246,13 @@ mod tests {
             "on, 20 of 200 instruments, statements timed"
         );
         assert_eq!(
-            state_words(State::On, &in_force(&[("wait", 3, 0)], &["statements_digest"])),
+            describe_state(State::On, &in_force(&[("wait", 3, 0)], &["statements_digest"])),
             "on, 3 of 100 instruments, none timed, and no consumer on, so that nothing is counted"
         );
         assert_eq!(
-            state_words(State::On, &in_force(&[("wait", 3, 3)], &["events_waits_summary_by_event_name"])),
+            describe_state(State::On, &in_force(&[("wait", 3, 3)], &["events_waits_summary_by_event_name"])),
             "on, 3 of 100 instruments, waits timed"
         );
-        assert_eq!(state_words(State::Off, &InForce::default()), "off");
+        assert_eq!(describe_state(State::Off, &InForce::default()), "off");
     }
 }

@@ -8,6 +8,8 @@ use whyso_load::{Arrivals, EngineKind, LevelSpec, Pacing, Profile, Think, Tuning
 use whyso_trace::StackSampling;
 
 use crate::Error;
+use crate::action::{Action, ActionKind};
+use crate::server_plan::ServerPlan;
 use crate::source::Source;
 use whyso_tracing::Literals;
 
@@ -46,15 +48,15 @@ pub struct Plan {
     pub tuning: Tuning,
     /// Pause between a user's transactions, in a closed loop.
     pub think: Think,
-    /// Transactions due a second: of every level where it is one, of a level each where they are several (and `users` is
-    /// one number); empty: a closed loop.
+    /// Transactions due per second. One number is for every level. Several are one per level, and `users` is one number then.
+    /// Empty: a closed loop.
     pub rates_per_s: Vec<f64>,
     pub arrivals: Arrivals,
     /// Response times that are required at each level.
     pub slo: Vec<Requirement>,
     /// Repeat the best level at the end, to look for drift.
     pub repeat_best: bool,
-    /// Run a level twice where the number of event loops changes before it, so that the generator's own step can be told from the server's.
+    /// Run a level twice where the number of event loops changes before it. This separates the generator's own step from the server's.
     pub check_loops: bool,
     pub actions: Vec<Action>,
     pub server: ServerPlan,
@@ -65,53 +67,12 @@ pub struct Plan {
     pub allow_writes: Option<String>,
     /// Sources of the user's own.
     pub add_ons: Vec<whyso_watch::AddOn>,
-    /// Where samples go beside the recording.
+    /// Where samples go in addition to the recording.
     pub relay: whyso_relay::Wanted,
     /// Folder that holds the recordings.
     pub out: PathBuf,
     /// The command line, secrets masked, as it goes into the recording.
     pub command: Vec<String>,
-}
-
-/// The server that is loaded.
-#[derive(Clone, Debug)]
-pub enum ServerPlan {
-    /// One that runs already.
-    Dsn { dsn: String, set: Vec<(String, String)> },
-    /// One that is started for this run alone, and removed after it.
-    ThrowAway {
-        /// Folder of the build; `None` for the one on the PATH.
-        build: Option<PathBuf>,
-        /// Folder in which the server's own folder is made.
-        parent: Option<PathBuf>,
-        set: Vec<(String, String)>,
-        defaults_file: Option<PathBuf>,
-        cpus: Option<String>,
-        /// Bound on its memory, the page cache of its files included.
-        memory_bytes: Option<u64>,
-        /// A library that it loads before its own.
-        preload: Option<PathBuf>,
-    },
-}
-
-/// Something that is done in mid-run.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Action {
-    /// Since the first measured window began, counting measured time alone.
-    pub after: Duration,
-    pub what: What,
-}
-
-#[derive(Clone, Debug, PartialEq)]
-pub enum What {
-    /// SET GLOBAL of one variable, put back at the end of the run.
-    Set { name: String, value: String },
-    /// Any other statement, sent as it is.
-    Sql(String),
-    /// Restart the throw-away server under the load.
-    Restart,
-    /// A command for `/bin/sh -c`.
-    Shell(String),
 }
 
 impl Plan {
@@ -127,7 +88,7 @@ impl Plan {
         }
     }
 
-    /// The level of so many users, at a rate where it is one of an open loop.
+    /// Returns the level of this many users, in an open loop if there is a rate.
     pub(crate) fn level_spec(&self, users: u32, rate_per_s: Option<f64>) -> LevelSpec {
         let pacing = match rate_per_s {
             Some(rate_per_s) => Pacing::Open { arrivals: self.arrivals, rate: Profile::constant(rate_per_s) },
@@ -157,7 +118,7 @@ impl Plan {
             )));
         }
         check_data_set(self.tables, self.rows)?;
-        crate::pfs_setup::check(self)?;
+        crate::pfs_setup::check(self.pfs.as_ref(), &self.actions)?;
         self.tuning.check(self.engine).map_err(Error::Plan)?;
         if self.cold && matches!(self.server, ServerPlan::Dsn { .. }) {
             return Err(Error::Plan(
@@ -175,7 +136,7 @@ impl Plan {
                 )));
             }
             let remote = matches!(self.server, ServerPlan::Dsn { .. });
-            if action.what == What::Restart && remote {
+            if action.what == ActionKind::Restart && remote {
                 return Err(Error::Plan(
                     "--at … restart works on a throw-away server only: for a server of your own give the command \
                      that restarts it, such as --at 60 '!systemctl restart mariadb'"
@@ -247,85 +208,6 @@ pub(crate) fn check_data_set(tables: u32, rows: u64) -> Result<(), Error> {
     Ok(())
 }
 
-impl Action {
-    /// Reads the two words of `--at TIME ACTION`.
-    ///
-    /// # Errors
-    /// One sentence that says which word can't be read.
-    pub fn parse(time: &str, action: &str) -> Result<Action, Error> {
-        let after = parse_duration(time).ok_or_else(|| {
-            Error::Plan(format!("--at {time}: can't read the time: give seconds such as 60 or 60s, or 2m"))
-        })?;
-        let action = action.trim().trim_end_matches(';').trim();
-        if action.is_empty() {
-            return Err(Error::Plan(format!(
-                "--at {time}: the action is empty: give SQL, restart, or a command after a !"
-            )));
-        }
-        let what = if action.eq_ignore_ascii_case("restart") {
-            What::Restart
-        } else if let Some(command) = action.strip_prefix('!') {
-            What::Shell(command.trim().to_string())
-        } else if let Some((name, value)) = parse_set_global(action) {
-            What::Set { name, value }
-        } else {
-            What::Sql(action.to_string())
-        };
-        Ok(Action { after, what })
-    }
-}
-
-impl std::fmt::Display for What {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            What::Set { name, value } => write!(out, "SET GLOBAL {name} = {value}"),
-            What::Sql(sql) => out.write_str(sql),
-            What::Restart => out.write_str("restart of the server"),
-            What::Shell(command) => write!(out, "! {command}"),
-        }
-    }
-}
-
-/// "60", "60s", "1.5m", "200ms", "50us" or "1h".
-pub(crate) fn parse_duration(text: &str) -> Option<Duration> {
-    let text = text.trim();
-    let number_end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-    let number: f64 = text[..number_end].parse().ok()?;
-    let scale = match text[number_end..].trim() {
-        "" | "s" => 1.0,
-        "us" | "µs" => 1e-6,
-        "ms" => 0.001,
-        "m" | "min" => 60.0,
-        "h" => 3600.0,
-        _ => return None,
-    };
-    let seconds = number * scale;
-    (seconds.is_finite() && seconds <= 86_400.0 * 30.0).then(|| Duration::from_secs_f64(seconds))
-}
-
-/// The one assignment of a `SET GLOBAL name = value`; `None` for everything else, several at once included.
-fn parse_set_global(sql: &str) -> Option<(String, String)> {
-    let mut words = sql.splitn(3, char::is_whitespace);
-    if !words.next()?.eq_ignore_ascii_case("set") {
-        return None;
-    }
-    let scope = words.next()?;
-    let rest = words.next().map(str::trim);
-    let assignment = if scope.eq_ignore_ascii_case("global") {
-        rest?.to_string()
-    } else if scope.len() > 9 && scope[..9].eq_ignore_ascii_case("@@global.") {
-        format!("{} {}", &scope[9..], rest.unwrap_or(""))
-    } else {
-        return None;
-    };
-    let (name, value) = assignment.split_once('=')?;
-    let name = name.trim().trim_end_matches(':').trim();
-    let value = value.trim().trim_matches(|c| c == '\'' || c == '"');
-    let is_name = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '.');
-    let is_one_value = !value.is_empty() && !value.contains([',', '(', '@', ';', '\'', '"', '\\']);
-    (is_name && is_one_value).then(|| (name.to_string(), value.to_string()))
-}
-
 /// Splits `knob=value`.
 ///
 /// # Errors
@@ -345,34 +227,6 @@ pub fn parse_knob(text: &str) -> Result<(String, String), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn what(action: &str) -> What {
-        Action::parse("60s", action).unwrap().what
-    }
-
-    #[test]
-    fn an_action_is_a_setting_sql_a_restart_or_a_command() {
-        let set = |name: &str, value: &str| What::Set { name: name.into(), value: value.into() };
-        assert_eq!(what("SET GLOBAL innodb_io_capacity = 2000;"), set("innodb_io_capacity", "2000"));
-        assert_eq!(what("set @@global.sync_binlog=1"), set("sync_binlog", "1"));
-        assert_eq!(what("SET GLOBAL a='ON'"), set("a", "ON"));
-        assert_eq!(what("restart"), What::Restart);
-        assert_eq!(what("!sync"), What::Shell("sync".into()));
-        assert_eq!(what("FLUSH TABLES"), What::Sql("FLUSH TABLES".into()));
-        assert_eq!(what("SET GLOBAL a=1, GLOBAL b=2"), What::Sql("SET GLOBAL a=1, GLOBAL b=2".into()));
-        assert_eq!(what("SET GLOBAL a=@@b"), What::Sql("SET GLOBAL a=@@b".into()));
-        assert_eq!(what("SET SESSION a=1"), What::Sql("SET SESSION a=1".into()));
-    }
-
-    #[test]
-    fn times_have_units() {
-        assert_eq!(parse_duration("60"), Some(Duration::from_secs(60)));
-        assert_eq!(parse_duration("200ms"), Some(Duration::from_millis(200)));
-        assert_eq!(parse_duration("1.5m"), Some(Duration::from_secs(90)));
-        for bad in ["", "x", "5 parsecs", "-1", "1e300h", "9999999h", "1..2"] {
-            assert_eq!(parse_duration(bad), None, "{bad}");
-        }
-    }
 
     #[test]
     fn a_knob_is_a_name_and_a_value() {

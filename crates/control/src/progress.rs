@@ -1,4 +1,4 @@
-//! What a run tells whoever waits for it, while it goes on.
+//! The progress of a run, for its listener.
 
 use std::time::Duration;
 
@@ -16,9 +16,9 @@ pub enum News<'a> {
     Loading { phase: &'a str, rows: u64, rows_total: u64 },
     /// A level runs.
     Level(Running),
-    /// What the load did in about a second; `whyso load` alone tells it.
+    /// What the load did in about a second. Only `whyso load` sends it.
     Interval(&'a IntervalNews),
-    /// Which functions the server's threads were in on CPUs in the last seconds; told where stacks are taken.
+    /// The functions that the server's threads ran in the last seconds, if stacks are taken.
     Functions(&'a BusyFunctions),
     /// A level has ended.
     LevelDone(&'a Level),

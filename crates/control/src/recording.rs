@@ -15,12 +15,19 @@ use whyso_watch::{WatchSpec, Watcher};
 
 use crate::Error;
 use crate::result::load_intervals;
-use crate::run::Outcome;
 
 /// Between two anchors of the clock to wall time.
 const ANCHOR_INTERVAL_NS: i64 = 60_000_000_000;
 /// Between two readings of what rarely changes.
 pub(crate) const SLOW_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Where a run was recorded, and how it ended.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    pub path: PathBuf,
+    /// Why the run was cut short by a failure. `None`: it was not.
+    pub failure: Option<String>,
+}
 
 pub(crate) struct Recording {
     pub(crate) recorder: Recorder,
@@ -80,7 +87,7 @@ impl Recording {
     /// `failure`: why the run was cut short.
     ///
     /// # Errors
-    /// Nothing was measured. What goes wrong with files alone is told in the outcome.
+    /// Nothing was measured. A failure that concerns only files is in the outcome.
     pub(crate) fn finish(
         mut self,
         watcher: Watcher,
@@ -132,7 +139,7 @@ impl Recording {
     }
 }
 
-/// What is watched beside a load of this process on a server.
+/// Returns what is watched while this process loads a server.
 pub(crate) fn watch_spec(
     dsn: &Dsn,
     server_pid: Option<u32>,

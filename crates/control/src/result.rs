@@ -14,27 +14,27 @@ use whyso_record::run::{
 const NS_PER_MS: f64 = 1e6;
 const NS_PER_S: f64 = 1e9;
 
-/// What a level's result is to tell beside the numbers themselves.
-pub(crate) struct Asked<'a> {
+/// What a level's result has in addition to the measured numbers.
+pub(crate) struct LevelRequest<'a> {
     pub(crate) workload: &'a str,
-    /// Transactions due a second, where that is the same all the time.
+    /// Transactions due per second, if the rate is constant.
     pub(crate) rate_per_s: Option<f64>,
-    /// When transactions began, in words.
+    /// Description of when transactions began.
     pub(crate) pacing: &'a str,
     /// Percentiles, above 0, at most 100.
     pub(crate) percentiles: &'a [f64],
     pub(crate) slo: &'a [Requirement],
 }
 
-/// The result of one level, of its measured window alone.
-pub(crate) fn level_result(outcome: &LevelOutcome, asked: &Asked<'_>) -> LevelResult {
+/// Returns the result of one level, only of its measured window.
+pub(crate) fn level_result(outcome: &LevelOutcome, request: &LevelRequest<'_>) -> LevelResult {
     let seconds = (outcome.window_end_ns - outcome.window_begin_ns) as f64 / NS_PER_S;
     let per_second = |count: u64| if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
     let errors_by_code =
         outcome.errors_by_code.iter().map(|(code, count)| (code.to_string(), *count)).collect();
     let lost = outcome.lost_ns_by_code.iter();
     let response = Times { ended: &outcome.response, in_flight: &outcome.in_flight.ages };
-    let percentiles = asked.percentiles.iter().map(|&percentile| {
+    let percentiles = request.percentiles.iter().map(|&percentile| {
         let latency = response.quantile(percentile / 100.0);
         PercentileResult {
             percentile,
@@ -62,14 +62,14 @@ pub(crate) fn level_result(outcome: &LevelOutcome, asked: &Asked<'_>) -> LevelRe
         by_statement: outcome.kinds.iter().map(statement_result).collect(),
         client: client(outcome),
         bins_100ms: outcome.bins_100ms.clone(),
-        workload: asked.workload.to_string(),
-        pacing: asked.pacing.to_string(),
+        workload: request.workload.to_string(),
+        pacing: request.pacing.to_string(),
         percentiles: percentiles.collect(),
         retried_ms: latency_ms(&outcome.retried),
         lost_ms_by_code: lost.map(|(code, ns)| (code.to_string(), *ns as f64 / NS_PER_MS)).collect(),
         reconnects: outcome.reconnects,
         engine: engine_result(&outcome.engine),
-        rate_per_s: asked.rate_per_s,
+        rate_per_s: request.rate_per_s,
         arrivals: outcome.arrivals.as_ref().map(|arrivals| ArrivalsResult {
             due: arrivals.due,
             due_per_s: per_second(arrivals.due),
@@ -81,7 +81,7 @@ pub(crate) fn level_result(outcome: &LevelOutcome, asked: &Asked<'_>) -> LevelRe
         }),
         endpoints: outcome.endpoints.iter().map(|endpoint| endpoint_result(endpoint, &per_second)).collect(),
         client_limit: outcome.client_limit.clone().unwrap_or_default(),
-        slo: asked.slo.iter().map(|required| slo_result(outcome, required)).collect(),
+        slo: request.slo.iter().map(|required| slo_result(outcome, required)).collect(),
         intervals_lost: outcome.intervals_lost,
         sessions: None,
         in_flight: Some(InFlight {
@@ -107,7 +107,7 @@ fn user_seconds(time: &UserTime) -> UserSeconds {
 
 /// For how long the server had answered nothing when the window ended, in a sentence's end; `None` where it answered, or had
 /// nothing to answer.
-pub(crate) fn silence(outcome: &LevelOutcome) -> Option<String> {
+pub(crate) fn describe_silence(outcome: &LevelOutcome) -> Option<String> {
     let seconds = |ns: i64| ns as f64 / NS_PER_S;
     let since_ns = outcome.last_answer_ns.unwrap_or(outcome.begin_ns);
     let (ages, longest_ns) = (&outcome.in_flight.ages, outcome.response.max_ns());
@@ -267,7 +267,7 @@ fn latency_ms(histogram: &Histogram) -> Latency {
     }
 }
 
-/// What the load did in an interval, a row a statement kind.
+/// Returns what the load did in an interval, one row per statement kind.
 pub(crate) fn load_intervals(level: u32, interval: &Interval) -> Vec<LoadInterval> {
     interval.rows.iter().map(|row| load_interval(level, interval, row)).collect()
 }

@@ -1,6 +1,5 @@
 //! One run, start to end. The only place that knows in which order things happen.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use tokio::runtime::Runtime;
@@ -15,41 +14,31 @@ use whyso_watch::Watcher;
 use whyso_workload::Workload;
 
 use crate::Stop;
-use crate::actions::Actions;
+use crate::action::ActionKind;
+use crate::action_runner::ActionRunner;
 use crate::engine::Engine;
 use crate::facts;
-use crate::leave::leave;
 use crate::level::{Cut, silent_then_failed};
+use crate::login::AskPassword;
 use crate::own_data::{fill_dictionaries, set_up};
-use crate::plan::What;
-use crate::prepare::{self, AskPassword, Tested, Wanted};
 use crate::progress::{Listener, News};
-use crate::recording::{Recording, watch_spec};
+use crate::put_back::put_everything_back;
+use crate::recording::{Outcome, Recording, watch_spec};
+use crate::runtime::{GOODBYE_TIME_MAX, RECONNECT_TIME_MAX, runtime};
+use crate::server_setup::{ServerNeeds, set_up_server};
+use crate::server_under_test::ServerUnderTest;
 use crate::service_level::check_kinds;
 use crate::settle::{SETTLE_TIME_MAX, wait_until_settled};
-use crate::source::Around;
-use crate::sweep::{Sweep, Todo, best, todo};
+use crate::source::WorkloadContext;
+use crate::sweep::{PendingLevel, Sweep, find_best, list_levels};
 use crate::{Error, Plan, statement_work};
 use whyso_tracing::ToFollow;
 use whyso_tracing::{ToTrace, Tracing};
 
-/// How long a lost connection is made anew, in runs that restart the server on purpose.
-pub(crate) const RECONNECT_TIME_MAX: Duration = Duration::from_secs(60);
-/// Bound on the last questions to a server that may be gone.
-pub(crate) const GOODBYE_TIME_MAX: Duration = Duration::from_secs(10);
-
-/// Where a run was recorded, and how it ended.
-#[derive(Clone, Debug)]
-pub struct Outcome {
-    pub path: PathBuf,
-    /// Why the run was cut short by a failure, in a sentence; `None` where it was not.
-    pub failure: Option<String>,
-}
-
 /// Carries out a plan: server, data, levels, recording. What was recorded before a failure is kept.
 ///
 /// # Errors
-/// Whatever keeps the first level from being run. A failure after that is told in the outcome.
+/// Whatever keeps the first level from being run. A later failure is in the outcome.
 pub fn run(
     plan: &Plan,
     listener: &dyn Listener,
@@ -57,27 +46,27 @@ pub fn run(
     ask_password: &AskPassword,
 ) -> Result<Outcome, Error> {
     let client_cpus = plan.client_cpus.as_deref().map(CpuSet::resolve).transpose()?;
-    let (tested, runtime, workload) = ready(plan, listener, stop, ask_password)?;
-    let lab = Lab { plan, workload, client_cpus, tested, runtime, listener, stop };
-    let outcome = lab.record();
-    lab.leave();
+    let (tested, runtime, workload) = set_up_run(plan, listener, stop, ask_password)?;
+    let prepared = PreparedRun { plan, workload, client_cpus, tested, runtime, listener, stop };
+    let outcome = prepared.record();
+    prepared.put_everything_back();
     outcome
 }
 
 /// The plan's server with its data, and what is to be sent to it.
-pub(crate) fn ready(
+pub(crate) fn set_up_run(
     plan: &Plan,
     listener: &dyn Listener,
     stop: &Stop,
     ask_password: &AskPassword,
-) -> Result<(Tested, Runtime, Workload), Error> {
+) -> Result<(ServerUnderTest, Runtime, Workload), Error> {
     plan.check()?;
     let mut workload = workload(plan)?;
     check_kinds(&plan.slo, &workload)?;
     let runtime = runtime()?;
     let dataset =
         Dataset { tables: plan.tables, rows: plan.rows, seed: plan.seed, engine: plan.table_engine.clone() };
-    let wanted = Wanted {
+    let needs = ServerNeeds {
         server: &plan.server,
         dataset,
         data_wanted: workload.requirements().tables > 0,
@@ -87,7 +76,7 @@ pub(crate) fn ready(
         pfs: plan.pfs.as_ref(),
         cold: plan.cold,
     };
-    let tested = prepare_server(&runtime, &wanted, listener, stop, ask_password)?;
+    let tested = prepare_server(&runtime, &needs, listener, stop, ask_password)?;
     let brought = runtime.block_on(async {
         set_up(&tested.dsn, &workload, tested.consented, listener).await?;
         fill_dictionaries(&tested.dsn, &mut workload).await?;
@@ -97,7 +86,7 @@ pub(crate) fn ready(
         }
     });
     if let Err(error) = brought {
-        runtime.block_on(leave(tested, listener));
+        runtime.block_on(put_everything_back(tested, listener));
         return Err(error);
     }
     Ok((tested, runtime, workload))
@@ -105,7 +94,7 @@ pub(crate) fn ready(
 
 /// The workload of a plan, checked against its data set.
 pub(crate) fn workload(plan: &Plan) -> Result<Workload, Error> {
-    plan.source.workload(&Around {
+    plan.source.workload(&WorkloadContext {
         options: &plan.options,
         tables: plan.tables,
         rows: plan.rows,
@@ -114,25 +103,18 @@ pub(crate) fn workload(plan: &Plan) -> Result<Workload, Error> {
     })
 }
 
-/// The threads for control connections and samplers.
-pub(crate) fn runtime() -> Result<Runtime, Error> {
-    let mut builder = tokio::runtime::Builder::new_multi_thread();
-    let built = builder.worker_threads(1).enable_all().build();
-    built.map_err(|error| Error::Failed(format!("can't start a thread: {error}")))
-}
-
 /// Makes a server ready, unless the user breaks off.
 pub(crate) fn prepare_server(
     runtime: &Runtime,
-    wanted: &Wanted<'_>,
+    needs: &ServerNeeds<'_>,
     listener: &dyn Listener,
     stop: &Stop,
     ask_password: &AskPassword,
-) -> Result<Tested, Error> {
+) -> Result<ServerUnderTest, Error> {
     let prepared = runtime.block_on(async {
         tokio::select! {
-            tested = prepare::server(wanted, listener, ask_password) => tested,
-            () = stop_asked(stop) => Err(Error::Interrupted),
+            tested = set_up_server(needs, listener, ask_password) => tested,
+            () = wait_for_stop(stop) => Err(Error::Interrupted),
         }
     });
     let tested = prepared?;
@@ -142,24 +124,24 @@ pub(crate) fn prepare_server(
     Ok(tested)
 }
 
-async fn stop_asked(stop: &Stop) {
+async fn wait_for_stop(stop: &Stop) {
     while !stop.is_asked() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
 }
 
 /// A run whose server is ready.
-struct Lab<'a> {
+struct PreparedRun<'a> {
     plan: &'a Plan,
     workload: Workload,
     client_cpus: Option<CpuSet>,
-    tested: Tested,
+    tested: ServerUnderTest,
     runtime: Runtime,
     listener: &'a dyn Listener,
     stop: &'a Stop,
 }
 
-impl Lab<'_> {
+impl PreparedRun<'_> {
     fn record(&self) -> Result<Outcome, Error> {
         self.listener.hear(News::Step("waiting for the server to settle"));
         let mut info = facts::run_info(
@@ -183,7 +165,7 @@ impl Lab<'_> {
         spec.engine = self.plan.engine;
         spec.loops = self.plan.loops;
         spec.tuning = self.plan.tuning;
-        if self.plan.actions.iter().any(|a| matches!(a.what, What::Restart | What::Shell(_))) {
+        if self.plan.actions.iter().any(|a| matches!(a.what, ActionKind::Restart | ActionKind::Shell(_))) {
             spec.limits.reconnect = RECONNECT_TIME_MAX;
         }
         let connect = || {
@@ -233,7 +215,7 @@ impl Lab<'_> {
         // At a fixed rate throughput is what was asked for, whatever the server has become.
         let repeats_best = plan.repeat_best && plan.rates_per_s.len() < 2;
         let repeats = u32::from(repeats_best && swept.len() > 1);
-        let mut todo = todo(&swept, |users| engine.loops(users).filter(|_| plan.check_loops));
+        let mut todo = list_levels(&swept, |users| engine.loops(users).filter(|_| plan.check_loops));
         let mut sweep = Sweep {
             plan,
             recorder: recording.recorder.clone(),
@@ -241,7 +223,7 @@ impl Lab<'_> {
             tracing,
             listener: self.listener,
             stop: self.stop,
-            actions: Actions::new(&plan.actions, handle, dsn, self.tested.undo.clone(), throw_away),
+            actions: ActionRunner::new(&plan.actions, handle, dsn, self.tested.undo.clone(), throw_away),
             levels_left: todo.len() as u32 + repeats,
             measured_before: Duration::ZERO,
         };
@@ -254,8 +236,8 @@ impl Lab<'_> {
                 Some(next) => next,
                 None if repeats_best && !repeated && recording.info.levels.len() > 1 => {
                     repeated = true;
-                    let Some(best) = best(&recording.info.levels) else { break };
-                    Todo {
+                    let Some(best) = find_best(&recording.info.levels) else { break };
+                    PendingLevel {
                         users: best.users,
                         rate_per_s: best.result.rate_per_s,
                         purpose: Purpose::Repeat,
@@ -275,7 +257,7 @@ impl Lab<'_> {
             let problem = recording.level(level);
             match cut {
                 Cut::No => {}
-                Cut::Asked => break,
+                Cut::ByUser => break,
                 Cut::Silent(why) => silent = silent.or(Some(why)),
                 Cut::Failed(why) => {
                     let why = self.with_death(why);
@@ -348,9 +330,9 @@ impl Lab<'_> {
     }
 
     /// Puts settings back and removes the throw-away server, whatever came before.
-    fn leave(self) {
-        let Lab { tested, runtime, listener, .. } = self;
-        runtime.block_on(leave(tested, listener));
+    fn put_everything_back(self) {
+        let PreparedRun { tested, runtime, listener, .. } = self;
+        runtime.block_on(put_everything_back(tested, listener));
         runtime.shutdown_timeout(GOODBYE_TIME_MAX);
     }
 }

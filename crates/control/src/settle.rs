@@ -7,14 +7,14 @@ use whyso_watch::{Settling, dirty_and_purge};
 
 use crate::Stop;
 
-/// Longest wait; a server that has not settled by then is loaded as it is, and the report says so.
+/// Bound on the wait. A server that has not settled by then is loaded as it is, and the report shows it.
 pub(crate) const SETTLE_TIME_MAX: Duration = Duration::from_secs(15);
 const LOOK: Duration = Duration::from_millis(500);
 /// A history list this short is what an idle server keeps.
 const HISTORY_MAX: u64 = 50;
 
-/// Waits until purge has caught up and dirty pages no longer fall. Gives `None` when the server has settled, else
-/// what was still going on.
+/// Waits until purge has caught up and dirty pages no longer fall. Returns `None` when the server has settled, else
+/// what it was still doing.
 pub(crate) async fn wait_until_settled(conn: &mut Conn, stop: &Stop) -> Option<String> {
     let begin = Instant::now();
     let mut before: Option<Settling> = None;

@@ -1,9 +1,9 @@
-//! Where a workload comes from: whyso's own, or SQL of the user's.
+//! Where a workload comes from: whyso's own, or the user's SQL.
 
 use whyso_workload::{SqlOptions, Workload};
 
 use crate::Error;
-use crate::plan::ServerPlan;
+use crate::server_plan::ServerPlan;
 
 /// Run once on every connection of a load that only reads.
 pub(crate) const READ_ONLY: &str = "SET SESSION TRANSACTION READ ONLY";
@@ -19,9 +19,9 @@ pub enum Source {
     Query { name: String, sql: String },
 }
 
-/// What a plan says beside the source of its workload.
-pub(crate) struct Around<'p> {
-    /// Options of the workload, (name, value); in SQL of the user's own each is a variable of every transaction.
+/// The parts of a plan that a workload depends on, in addition to its source.
+pub(crate) struct WorkloadContext<'p> {
+    /// Options of the workload, (name, value). In the user's SQL, each is a variable of every transaction.
     pub(crate) options: &'p [(String, String)],
     pub(crate) tables: u32,
     pub(crate) rows: u64,
@@ -38,7 +38,7 @@ impl Source {
     }
 
     /// The workload, checked against the data set.
-    pub(crate) fn workload(&self, around: &Around<'_>) -> Result<Workload, Error> {
+    pub(crate) fn workload(&self, around: &WorkloadContext<'_>) -> Result<Workload, Error> {
         let sql_options = SqlOptions { defines: around.options.to_vec(), ..SqlOptions::default() };
         let mut workload = match self {
             Source::Builtin(name) => {
@@ -63,8 +63,8 @@ impl Source {
         Ok(workload)
     }
 
-    /// SQL of the user's own that only reads, as far as its text tells, is kept to that on a server that runs already.
-    fn is_read_only(&self, workload: &Workload, around: &Around<'_>) -> bool {
+    /// Returns whether sessions are restricted to reading: the user's SQL only reads by its text, and the server runs already.
+    fn is_read_only(&self, workload: &Workload, around: &WorkloadContext<'_>) -> bool {
         let is_own = !matches!(self, Source::Builtin(_));
         let is_remote = around.servers.iter().any(|server| matches!(server, ServerPlan::Dsn { .. }));
         is_own && is_remote && around.allow_writes.is_none() && workload.only_reads()

@@ -11,9 +11,9 @@ use whyso_server::Dsn;
 use whyso_stacks::{End, Frame, Names, Registers, Unwinding};
 use whyso_trace::{ThreadLook, ThreadNow};
 
-use crate::prepare::AskPassword;
-use crate::record::Recorded;
-use crate::run::{GOODBYE_TIME_MAX, runtime};
+use crate::login::AskPassword;
+use crate::record::RecordTarget;
+use crate::runtime::{GOODBYE_TIME_MAX, runtime};
 use crate::threads_now::{connections_now, server_here};
 use whyso_query::ThreadFilter;
 use whyso_tracing::Processes;
@@ -33,16 +33,16 @@ const THREADS_MAX: usize = 20_000;
 /// # Errors
 /// There is no such server or process here, it may not be looked at, or no thread is left of those that are asked for.
 pub fn stacks_now(
-    of: &Recorded,
+    of: &RecordTarget,
     filter: &ThreadFilter,
     ask_password: &AskPassword,
 ) -> Result<Vec<StackNow>, Error> {
     match of {
-        Recorded::Processes(asked) => {
+        RecordTarget::Processes(asked) => {
             let pids = Processes::find(asked)?.pids;
             looked_at(&pids, &HashMap::new(), filter)
         }
-        Recorded::Server(dsn) => {
+        RecordTarget::Server(dsn) => {
             let runtime = runtime()?;
             let (dsn, pid): (Dsn, u32) = server_here(dsn, &runtime, ask_password)?;
             let told = runtime.block_on(connections_now(&dsn)).by_tid;

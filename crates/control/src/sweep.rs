@@ -1,6 +1,5 @@
 //! The levels of a run, one after the other, each recorded.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use whyso_load::{Interval, LevelSpec};
@@ -9,13 +8,13 @@ use whyso_record::run::{Ended, Level, Purpose};
 use whyso_watch::Watcher;
 
 use crate::Stop;
-use crate::actions::Actions;
+use crate::action_runner::ActionRunner;
 use crate::engine::Engine;
 use crate::level::{self, Cut, Job, Timing, Watch};
 use crate::pacing;
 use crate::progress::{Listener, News, Running};
 use crate::recording::{record_event, record_interval};
-use crate::result::Asked;
+use crate::result::LevelRequest;
 use crate::{Error, Plan};
 use whyso_tracing::Tracing;
 
@@ -28,16 +27,16 @@ pub(crate) struct Sweep<'a> {
     pub(crate) tracing: Option<&'a Tracing>,
     pub(crate) listener: &'a dyn Listener,
     pub(crate) stop: &'a Stop,
-    pub(crate) actions: Actions,
+    pub(crate) actions: ActionRunner,
     /// Levels that are still to come, the present one not counted.
     pub(crate) levels_left: u32,
-    /// Measured time of the levels before this one.
+    /// Measurement time of the levels before this one.
     pub(crate) measured_before: Duration,
 }
 
 /// A level that is still to be run.
 #[derive(Clone, Copy)]
-pub(crate) struct Todo {
+pub(crate) struct PendingLevel {
     pub(crate) users: u32,
     /// Of an open loop.
     pub(crate) rate_per_s: Option<f64>,
@@ -46,18 +45,21 @@ pub(crate) struct Todo {
     pub(crate) loops: Option<u32>,
 }
 
-/// The levels of a sweep in order. Where the number of event loops falls from one to the next, the second is run with
-/// that of the first too, so that the generator's own step can be told from the server's.
-pub(crate) fn todo(sweep: &[(u32, Option<f64>)], loops: impl Fn(u32) -> Option<u32>) -> Vec<Todo> {
+/// Returns the levels of a sweep in order. Where the number of event loops falls from one to the next, the second is run
+/// with that of the first too. This separates the generator's own step from the server's.
+pub(crate) fn list_levels(
+    sweep: &[(u32, Option<f64>)],
+    loops: impl Fn(u32) -> Option<u32>,
+) -> Vec<PendingLevel> {
     let mut todo = Vec::new();
     for (place, &(users, rate_per_s)) in sweep.iter().enumerate() {
-        let swept = Todo { users, rate_per_s, purpose: Purpose::Sweep, loops: None };
+        let swept = PendingLevel { users, rate_per_s, purpose: Purpose::Sweep, loops: None };
         todo.push(swept);
         let before = place.checked_sub(1).and_then(|before| loops(sweep[before].0));
         if let (Some(before), Some(here)) = (before, loops(users))
             && here < before
         {
-            todo.push(Todo { purpose: Purpose::Switch, loops: Some(before), ..swept });
+            todo.push(PendingLevel { purpose: Purpose::Switch, loops: Some(before), ..swept });
         }
     }
     todo
@@ -69,12 +71,12 @@ impl Sweep<'_> {
         &mut self,
         engine: &mut Engine,
         index: u32,
-        Todo { users, rate_per_s, purpose, loops }: Todo,
+        PendingLevel { users, rate_per_s, purpose, loops }: PendingLevel,
     ) -> Result<(Level, Cut), Error> {
         let plan = self.plan;
         let spec = LevelSpec { loops, ..plan.level_spec(users, rate_per_s) };
         let pacing = pacing::words(&spec.pacing, None);
-        let asked = Asked {
+        let request = LevelRequest {
             workload: plan.source.name(),
             rate_per_s,
             pacing: &pacing,
@@ -86,7 +88,7 @@ impl Sweep<'_> {
             measure: plan.measure,
             rest: (plan.warmup_max + plan.measure) * self.levels_left,
         };
-        let job = Job { index, purpose, spec: &spec, timing, asked: &asked };
+        let job = Job { index, purpose, spec: &spec, timing, request: &request };
         let name = match rate_per_s.filter(|_| plan.rates_per_s.len() > 1) {
             Some(rate_per_s) => format!("{rate_per_s}/s"),
             None => format!("{users} users"),
@@ -146,15 +148,12 @@ impl Watch for RecordedLevel<'_, '_> {
 }
 
 /// The best level so far: the sweep's complete one with the highest throughput.
-pub(crate) fn best(levels: &[Level]) -> Option<&Level> {
+pub(crate) fn find_best(levels: &[Level]) -> Option<&Level> {
     let complete = levels.iter().filter(|level| matches!(level.ended, Ended::Complete { .. }));
     complete
         .filter(|level| level.purpose == Purpose::Sweep && level.result.transactions > 0)
         .max_by(|a, b| a.result.transactions_per_s.total_cmp(&b.result.transactions_per_s))
 }
-
-/// Shared so that an action may restart the server while the sweep asks whether it has died.
-pub(crate) type Shared<T> = Arc<tokio::sync::Mutex<T>>;
 
 #[cfg(test)]
 mod tests {
@@ -164,13 +163,13 @@ mod tests {
     fn a_level_is_run_twice_where_the_number_of_event_loops_falls() {
         let loops = |users: u32| Some(if users <= 4 { users.min(2) } else { 1 });
         let told: Vec<(u32, Purpose, Option<u32>)> =
-            todo(&[1, 2, 4, 8, 16].map(|users| (users, None)), loops)
+            list_levels(&[1, 2, 4, 8, 16].map(|users| (users, None)), loops)
                 .iter()
                 .map(|one| (one.users, one.purpose, one.loops))
                 .collect();
         let sweep = |users| (users, Purpose::Sweep, None);
         let switch = (8, Purpose::Switch, Some(2));
         assert_eq!(told, [sweep(1), sweep(2), sweep(4), sweep(8), switch, sweep(16)]);
-        assert_eq!(todo(&[(4, None), (8, None)], |_| None).len(), 2);
+        assert_eq!(list_levels(&[(4, None), (8, None)], |_| None).len(), 2);
     }
 }

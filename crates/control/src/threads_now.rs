@@ -13,8 +13,8 @@ use whyso_trace::{Generator, Pauses, Reading, StackSampling, ThreadSums};
 use whyso_tracing::Counting;
 use whyso_watch::connections;
 
-use crate::prepare::AskPassword;
-use crate::run::{GOODBYE_TIME_MAX, runtime};
+use crate::login::AskPassword;
+use crate::runtime::{GOODBYE_TIME_MAX, runtime};
 use crate::{Error, facts, login};
 
 /// Between two checks whether the user wants to end.

@@ -1,11 +1,11 @@
-//! What the load's threads do beside the default, from text.
+//! Parses settings of the load's threads.
 
 use std::time::Duration;
 
 use whyso_load::MinComplete;
 
 use crate::Error;
-use crate::plan::parse_duration;
+use crate::duration::parse_duration;
 
 /// How long several completions are waited for, where it is not said.
 const AT_MOST: Duration = Duration::from_micros(100);

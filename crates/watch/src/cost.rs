@@ -1,27 +1,6 @@
-//! What the watching itself costs: series of the source `watch`, one instance a sampler.
-//!
-//! `cpu_ns` is what the sampler's thread used here, with the programs of an add-on. What it costs the server is not in it; a server
-//! that finds a sampler's query expensive shows it in `duration_ns`.
+//! What reading a source costs, in running sums.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use crate::metric::{Metric, counter, gauge};
-use crate::sampler::{Failure, Sampler};
-use crate::sink::Batch;
-
-pub(crate) const METRICS: [Metric; 6] = [
-    counter("cpu_ns", "ns", "CPU time that the sampler's own thread used, and the programs that it runs"),
-    counter("duration_ns", "ns", "time that the sampler's readings took, waiting included"),
-    gauge("last_duration_ns", "ns", "time that the sampler's last reading took"),
-    counter("readings", "1", "readings that the sampler completed"),
-    counter(
-        "missed",
-        "1",
-        "readings that were due and not taken: the one before was still going on, or what reading may take was used up",
-    ),
-    counter("failed", "1", "attempts to read that failed"),
-];
+use std::sync::atomic::AtomicU64;
 
 /// Running sums of one sampler, written by its thread and read by the `watch` sampler.
 #[derive(Default)]
@@ -32,31 +11,4 @@ pub(crate) struct Cost {
     pub(crate) readings: AtomicU64,
     pub(crate) missed: AtomicU64,
     pub(crate) failed: AtomicU64,
-}
-
-pub(crate) struct CostSampler {
-    pub(crate) costs: Vec<(&'static str, Arc<Cost>)>,
-}
-
-impl Sampler for CostSampler {
-    fn source(&self) -> &'static str {
-        "watch"
-    }
-
-    fn read(&mut self, batch: &mut Batch<'_>) -> Result<(), Failure> {
-        for (sampler, cost) in &self.costs {
-            let sums = [
-                &cost.cpu_ns,
-                &cost.duration_ns,
-                &cost.last_duration_ns,
-                &cost.readings,
-                &cost.missed,
-                &cost.failed,
-            ];
-            for (metric, sum) in METRICS.iter().zip(sums) {
-                batch.put(metric, sampler, sum.load(Ordering::Relaxed));
-            }
-        }
-        Ok(())
-    }
 }

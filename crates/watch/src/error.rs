@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::samplers::addon::AddOnError;
+
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -11,8 +13,8 @@ pub enum Error {
         "the samplers cannot be started: {0}; raise the limits of threads and open files (ulimit -u, -n)"
     )]
     Resources(std::io::Error),
-    #[error("{0}")]
-    AddOn(String),
+    #[error(transparent)]
+    AddOn(#[from] AddOnError),
     #[error("the server cannot be asked: {0}")]
     Server(String),
     #[error("the server did not answer within {0} s: see its log, and try again")]

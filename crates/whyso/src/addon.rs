@@ -34,7 +34,7 @@ impl OthersArgs {
     pub(crate) fn add_ons(&self) -> Result<Vec<AddOn>> {
         let mut found: Vec<AddOn> = Vec::new();
         for asked in &self.add_on {
-            let addon = AddOn::find(asked).map_err(Error::Plan)?;
+            let addon = AddOn::find(asked).map_err(Error::AddOn)?;
             if found.iter().any(|before| before.name == addon.name) {
                 return Err(Error::Plan(format!("two add-ons are named {}: rename one", addon.name)).into());
             }
@@ -86,9 +86,9 @@ pub(crate) fn run(args: &AddOnArgs) -> Result<ExitCode> {
             }
         }
         AddOnCommand::Check { add_on, dsn } => {
-            let addon = AddOn::find(add_on).map_err(Error::Plan)?;
+            let addon = AddOn::find(add_on).map_err(Error::AddOn)?;
             let server = dsn.as_deref().map(whyso_server::Dsn::resolve).transpose()?.map(|dsn| dsn.opts());
-            let (values, said) = whyso_watch::check_add_on(&addon, server).map_err(Error::Failed)?;
+            let (values, not_measured) = whyso_watch::check_add_on(&addon, server).map_err(Error::AddOn)?;
             writeln!(out, "{}: {}", addon.source(), addon.title)?;
             for checked in values {
                 let kind = if checked.kind == Kind::Counter { "counter" } else { "gauge" };
@@ -99,7 +99,7 @@ pub(crate) fn run(args: &AddOnArgs) -> Result<ExitCode> {
                 let (metric, instance, unit) = (checked.metric, checked.instance, checked.unit);
                 writeln!(out, "{metric:24} {instance:20} {value:>20} {unit:10} {kind}")?;
             }
-            for line in said {
+            for line in not_measured {
                 writeln!(out, "not measured: {line}")?;
             }
         }

@@ -16,7 +16,7 @@ use crate::{FAILED, INTERRUPTED};
 
 pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
     let plan = RecordPlan {
-        of: named(args.dsn.as_ref(), args.process.as_ref())?,
+        target: named(args.dsn.as_ref(), args.process.as_ref())?,
         length: args.length.map(|length| length.0),
         command: args.command.clone(),
         toggle: args.toggle,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use whyso_control::{Listener, News, RecordPlan, Recorded, RelayWanted, StackSampling};
+use whyso_control::{Listener, News, RecordPlan, RecordTarget, RelayWanted, StackSampling};
 use whyso_model::Stop;
 use whyso_serve::{LiveRecorder, LiveServer, RecordProgress, RecordRequest, ServePlan, Server, Token};
 
@@ -86,7 +86,7 @@ impl LiveRecorder for Records {
         stop: &Stop,
     ) -> Result<(), String> {
         let plan = RecordPlan {
-            of: Recorded::Server(request.dsn.clone()),
+            target: RecordTarget::Server(request.dsn.clone()),
             length: None,
             command: Vec::new(),
             toggle: false,

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use whyso_control::{Error, Recorded, stacks_now};
+use whyso_control::{Error, RecordTarget, stacks_now};
 
 use crate::choice_args::WhoseArgs;
 use crate::given::ask_password;
@@ -33,10 +33,10 @@ pub(crate) struct StacksArgs {
 }
 
 /// What `--dsn` or `--process` names.
-pub(crate) fn named(dsn: Option<&String>, process: Option<&String>) -> Result<Recorded> {
+pub(crate) fn named(dsn: Option<&String>, process: Option<&String>) -> Result<RecordTarget> {
     match (dsn, process) {
-        (Some(dsn), None) => Ok(Recorded::Server(dsn.clone())),
-        (None, Some(process)) => Ok(Recorded::Processes(process.clone())),
+        (Some(dsn), None) => Ok(RecordTarget::Server(dsn.clone())),
+        (None, Some(process)) => Ok(RecordTarget::Processes(process.clone())),
         _ => bail!(Error::Plan("give a server with --dsn, or processes with --process".to_string())),
     }
 }

@@ -45,7 +45,7 @@ impl Surroundings for Whyso {
     fn record(&self, run: &Run, folder: &Path) -> Result<Box<dyn Recording>, String> {
         let begun = LoadRecording::begin(self.driven(run), folder);
         let beside = begun.map_err(|error| format!("the run can't be recorded: {error}"))?;
-        Ok(Box::new(Recorded(beside)))
+        Ok(Box::new(RecordedLoad(beside)))
     }
 
     fn json(&self, run: &Run, outcome: &LevelOutcome) -> String {
@@ -79,9 +79,9 @@ impl Whyso {
     }
 }
 
-struct Recorded(LoadRecording);
+struct RecordedLoad(LoadRecording);
 
-impl Recording for Recorded {
+impl Recording for RecordedLoad {
     fn interval(&mut self, interval: &Interval) {
         self.0.interval(interval);
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::Args;
-use whyso_control::{Error, Listener, News, RecordPlan, Recorded, Show, StackSampling, Watched};
+use whyso_control::{Error, Listener, News, RecordPlan, RecordTarget, Show, StackSampling, WatchedServer};
 use whyso_live::{About, Control, History};
 use whyso_record::Tap;
 
@@ -65,7 +65,7 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode> {
         ));
     }
     let plan = RecordPlan {
-        of: Recorded::Server(args.dsn.clone()),
+        target: RecordTarget::Server(args.dsn.clone()),
         length: None,
         command: Vec::new(),
         toggle: true,
@@ -116,7 +116,7 @@ impl Show for Screen {
         self.history.clone()
     }
 
-    fn show(&self, watched: &Watched<'_>) -> Result<(), Error> {
+    fn show(&self, watched: &WatchedServer<'_>) -> Result<(), Error> {
         self.bars.clear();
         let run = watched.run();
         // MariaDB's version says that it is one.
@@ -139,7 +139,7 @@ impl Show for Screen {
 
 /// What the keys do.
 struct Keys<'a> {
-    watched: &'a Watched<'a>,
+    watched: &'a WatchedServer<'a>,
     history: &'a History,
 }
 

@@ -1,16 +1,16 @@
-//! The weight of an endpoint, a parameter of its DSN that is the load's alone, and where connections go by it.
+//! The weight of an endpoint, a parameter of its DSN that only the load reads, and where connections go by it.
 
 use whyso_load::Placement;
 
 use crate::Error;
-use crate::plan::ServerPlan;
+use crate::server_plan::ServerPlan;
 
 const WEIGHT_MAX: u32 = 1000;
 
-/// Where connections go: what was asked for, else by weight where a server has one, else in turn.
+/// Returns where connections go: as the plan has it, else by weight where a server has one, else in turn.
 ///
 /// # Errors
-/// A weight is none, or stands beside a placement that would not heed it.
+/// A weight is not a number in range, or the placement ignores weights.
 pub(super) fn placement(asked: Option<Placement>, servers: &[ServerPlan]) -> Result<Placement, Error> {
     let mut is_weighted = false;
     for server in servers {

@@ -3,55 +3,34 @@
 
 mod capacity;
 mod endpoint;
+mod outcome;
 mod plan;
 mod session;
 mod versus;
 
 use mysql_async::prelude::Queryable;
-use whyso_explain::capacity::Answer;
-use whyso_explain::versus::Comparison;
-use whyso_record::run::Level;
 use whyso_server::answers::{answered, log_out};
 use whyso_server::dataset::Dataset;
 use whyso_server::{CpuSet, Dsn};
 use whyso_workload::Workload;
 
+pub use outcome::LoadOutcome;
 pub use plan::LoadPlan;
 
 use crate::Error;
 use crate::Stop;
-use crate::leave::leave;
+use crate::login::AskPassword;
 use crate::own_data::{fill_dictionaries, set_up};
-use crate::plan::ServerPlan;
-use crate::prepare::{AskPassword, Tested, Wanted};
 use crate::progress::Listener;
-use crate::run::{GOODBYE_TIME_MAX, prepare_server, runtime};
+use crate::put_back::put_everything_back;
+use crate::run::prepare_server;
+use crate::runtime::{GOODBYE_TIME_MAX, runtime};
+use crate::server_plan::ServerPlan;
+use crate::server_setup::ServerNeeds;
+use crate::server_under_test::ServerUnderTest;
 use crate::service_level::check_kinds;
 use crate::source::READ_ONLY;
 use session::Session;
-
-/// What a load came to.
-#[derive(Clone, Debug, Default)]
-pub struct LoadOutcome {
-    /// Every level in the order in which they ran; probes and rounds too.
-    pub levels: Vec<Level>,
-    pub capacity: Option<Answer>,
-    pub comparison: Option<Comparison>,
-    /// Why the load was cut short by a failure, in a sentence; `None` where it was not.
-    pub failure: Option<String>,
-    /// Ended by Ctrl-C.
-    pub interrupted: bool,
-}
-
-impl LoadOutcome {
-    /// Whether every level held what was required of it. Of a search for capacity, whether a rate was found that did.
-    pub fn holds_slo(&self) -> bool {
-        match &self.capacity {
-            Some(answer) => answer.bounds.holds_per_s.is_some(),
-            None => self.levels.iter().flat_map(|level| &level.result.slo).all(|slo| slo.held),
-        }
-    }
-}
 
 /// What the plan's workloads send, as text for people.
 ///
@@ -65,7 +44,7 @@ pub fn describe(plan: &LoadPlan) -> Result<String, Error> {
 /// Carries out a plan: server, data, levels.
 ///
 /// # Errors
-/// Whatever keeps the first level from being run. A failure after that is told in the outcome.
+/// Whatever keeps the first level from being run. A later failure is in the outcome.
 pub fn load(
     plan: &LoadPlan,
     listener: &dyn Listener,
@@ -80,7 +59,7 @@ pub fn load(
     let client_cpus = plan.client_cpus.as_deref().map(CpuSet::resolve).transpose()?;
     let placement = endpoint::placement(plan.placement, &plan.servers)?;
     let runtime = runtime()?;
-    let mut tested: Vec<Tested> = Vec::new();
+    let mut tested: Vec<ServerUnderTest> = Vec::new();
     let mut weights = Vec::new();
     let mut refused = None;
     for server in &plan.servers {
@@ -102,13 +81,13 @@ pub fn load(
         Some(error) => Err(error),
         None => {
             let cpus = client_cpus.map(|cpus| cpus.cpus().to_vec());
-            let targets = tested.iter().map(Tested::target).collect();
+            let targets = tested.iter().map(ServerUnderTest::target).collect();
             let load_spec = plan.load_spec(targets, &weights, placement, cpus);
             Session::new(plan, listener, stop).run(&workloads, &load_spec)
         }
     };
     for one in tested {
-        runtime.block_on(leave(one, listener));
+        runtime.block_on(put_everything_back(one, listener));
     }
     runtime.shutdown_timeout(GOODBYE_TIME_MAX);
     done
@@ -132,7 +111,7 @@ async fn check_read_only(dsn: &Dsn) -> Result<(), Error> {
 
 /// The data that the workloads bring along, on every server, and what they take from the first one.
 async fn bring_data(
-    tested: &[Tested],
+    tested: &[ServerUnderTest],
     workloads: &mut [Workload],
     listener: &dyn Listener,
 ) -> Result<(), Error> {
@@ -161,9 +140,9 @@ fn prepare_one(
     listener: &dyn Listener,
     stop: &Stop,
     ask_password: &AskPassword,
-) -> Result<(Tested, u32), Error> {
+) -> Result<(ServerUnderTest, u32), Error> {
     let (server, weight) = endpoint::split_weight(server)?;
-    let wanted = Wanted {
+    let needs = ServerNeeds {
         server: &server,
         dataset: Dataset {
             tables: plan.tables,
@@ -178,5 +157,5 @@ fn prepare_one(
         pfs: None,
         cold: false,
     };
-    Ok((prepare_server(runtime, &wanted, listener, stop, ask_password)?, weight.unwrap_or(1)))
+    Ok((prepare_server(runtime, &needs, listener, stop, ask_password)?, weight.unwrap_or(1)))
 }

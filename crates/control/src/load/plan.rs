@@ -12,11 +12,10 @@ use whyso_workload::Workload;
 use super::endpoint;
 use crate::Error;
 use crate::pacing::{Quantity, Stages};
-use crate::plan::{
-    ServerPlan, THINK_IN_OPEN_LOOP, USERS_MAX, check_data_set, check_rate, check_times, check_users,
-};
-use crate::run::RECONNECT_TIME_MAX;
-use crate::source::{Around, Source};
+use crate::plan::{THINK_IN_OPEN_LOOP, USERS_MAX, check_data_set, check_rate, check_times, check_users};
+use crate::runtime::RECONNECT_TIME_MAX;
+use crate::server_plan::ServerPlan;
+use crate::source::{Source, WorkloadContext};
 
 /// One load, as the user asked for it.
 #[derive(Clone, Debug)]
@@ -36,7 +35,7 @@ pub struct LoadPlan {
     pub placement: Option<Placement>,
     /// Users at each level of a closed loop; in an open one a single number, the most transactions under way at once.
     pub users: Vec<u32>,
-    /// Transactions due a second at each level; empty: a closed loop.
+    /// Transactions due per second at each level; empty: a closed loop.
     pub rates_per_s: Vec<f64>,
     pub arrivals: Arrivals,
     pub think: Think,
@@ -44,9 +43,9 @@ pub struct LoadPlan {
     pub stages: Option<Stages>,
     pub measure: Duration,
     pub warmup_max: Duration,
-    /// A level ends after so many transactions, all of which are measured.
+    /// A level ends after this many transactions, all of which are measured.
     pub transactions_max: Option<u64>,
-    /// Each connection is made anew after so many transactions.
+    /// Each connection is opened again after this many transactions.
     pub reconnect_every: Option<u32>,
     pub engine: EngineKind,
     pub loops: Option<u32>,
@@ -205,7 +204,7 @@ impl LoadPlan {
 
     /// The workloads, checked against the data set.
     pub(super) fn workloads(&self) -> Result<Vec<Workload>, Error> {
-        let around = Around {
+        let around = WorkloadContext {
             options: &self.options,
             tables: self.tables,
             rows: self.rows,

@@ -6,7 +6,7 @@ use whyso_load::{Interval, LoadSpec};
 use whyso_record::run::{Level, Purpose};
 use whyso_workload::Workload;
 
-use super::LoadOutcome;
+use super::outcome::LoadOutcome;
 use super::plan::{LevelPlan, LoadPlan};
 use crate::Error;
 use crate::Stop;
@@ -14,7 +14,7 @@ use crate::engine::Engine;
 use crate::level::{self, Cut, Job, Timing, Watch, silent_then_failed};
 use crate::pacing;
 use crate::progress::{IntervalNews, Listener, News, Running};
-use crate::result::{Asked, load_intervals};
+use crate::result::{LevelRequest, load_intervals};
 
 /// A load whose servers are ready.
 pub(super) struct Session<'a> {
@@ -72,7 +72,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Runs a level and keeps its result; `rest`: longest that what comes after it may take. Gives whether to go on.
+    /// Runs a level and keeps its result; `rest`: longest that what comes after it may take. Returns whether the next level may begin.
     pub(super) fn level(
         &mut self,
         (engine, workload): &mut (Engine, &str),
@@ -86,17 +86,23 @@ impl<'a> Session<'a> {
         let pacing = pacing::words(&level.spec.pacing, self.plan.stages.as_ref());
         let plan = self.plan;
         let rate_per_s = pacing::rate_per_s(&level.spec.pacing);
-        let asked =
-            Asked { workload, rate_per_s, pacing: &pacing, percentiles: &plan.percentiles, slo: &plan.slo };
+        let request = LevelRequest {
+            workload,
+            rate_per_s,
+            pacing: &pacing,
+            percentiles: &plan.percentiles,
+            slo: &plan.slo,
+        };
         let timing = Timing { warmup_max: level.warmup_max, measure: level.measure, rest };
-        let job = Job { index, purpose: Purpose::Sweep, spec: &level.spec, timing, asked: &asked };
-        let mut looking_on = Told { listener: self.listener, index, users: level.spec.users, workload };
+        let job = Job { index, purpose: Purpose::Sweep, spec: &level.spec, timing, request: &request };
+        let mut looking_on =
+            NewsForwarder { listener: self.listener, index, users: level.spec.users, workload };
         let (done, cut) = level::run(engine, &job, self.stop, &mut looking_on)?;
         self.listener.hear(News::LevelDone(&done));
         self.outcome.levels.push(done);
         match cut {
             Cut::No => Ok(true),
-            Cut::Asked => Ok(false),
+            Cut::ByUser => Ok(false),
             Cut::Silent(why) => {
                 self.silent.get_or_insert(why);
                 Ok(true)
@@ -115,14 +121,14 @@ impl<'a> Session<'a> {
 }
 
 /// Passes on what a level does while it runs.
-struct Told<'a> {
+struct NewsForwarder<'a> {
     listener: &'a dyn Listener,
     index: u32,
     users: u32,
     workload: &'a str,
 }
 
-impl Watch for Told<'_> {
+impl Watch for NewsForwarder<'_> {
     fn interval(&mut self, interval: &Interval) {
         self.listener.hear(News::Interval(&IntervalNews {
             users: self.users,

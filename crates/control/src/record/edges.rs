@@ -7,9 +7,8 @@ use whyso_server::answers::{log_out, within};
 use whyso_trace::Reading;
 use whyso_watch::{SessionSums, Watcher};
 
-use super::gone;
 use crate::Error;
-use crate::run::GOODBYE_TIME_MAX;
+use crate::runtime::GOODBYE_TIME_MAX;
 use whyso_tracing::Sight;
 use whyso_tracing::Tracing;
 
@@ -57,4 +56,8 @@ impl Edges<'_> {
             Ok(row.map_or(0, |(_, value)| value))
         }))
     }
+}
+
+fn gone(error: mysql_async::Error) -> Error {
+    Error::Failed(format!("the server closed the connection: {error}"))
 }

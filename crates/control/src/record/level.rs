@@ -9,10 +9,10 @@ use super::edges::Edge;
 
 const NS_PER_MS: f64 = 1e6;
 
-/// What edges are of.
+/// What the edges of a level belong to.
 #[derive(Clone, Copy)]
-pub(super) struct Seen<'a> {
-    /// What the load is called.
+pub(super) struct LevelContext<'a> {
+    /// Name of the load.
     pub(super) workload: &'a str,
     /// A server is watched: of other processes nobody knows what a request is.
     pub(super) of_server: bool,
@@ -21,31 +21,31 @@ pub(super) struct Seen<'a> {
 }
 
 /// What the kernel saw of the requests between two edges, as a level's result: a request stands for a transaction.
-pub(super) fn level(seen: Seen<'_>, index: u32, begin: &Edge, end: &Edge, ended: Ended) -> Level {
+pub(super) fn level(context: LevelContext<'_>, index: u32, begin: &Edge, end: &Edge, ended: Ended) -> Level {
     let window = Window { begin_ns: begin.at_ns, end_ns: end.at_ns };
     let seconds = window.seconds().max(1e-9);
     let mut result = LevelResult {
         seconds,
-        workload: seen.workload.to_string(),
+        workload: context.workload.to_string(),
         pacing: AS_IT_CAME.to_string(),
         ..LevelResult::default()
     };
     let mut users = 0;
     match (&begin.read, &end.read) {
-        _ if !seen.of_server => {}
-        (Some(from), Some(to)) if seen.requests => {
+        _ if !context.of_server => {}
+        (Some(from), Some(to)) if context.requests => {
             result.transactions = to.server.requests - from.server.requests;
             result.latency_ms = mean_of(from, to);
-            users = at_work(&from.threads, &to.threads);
+            users = count_at_work(&from.threads, &to.threads);
         }
         (Some(from), Some(to)) => {
             let asked = end.questions.saturating_sub(begin.questions);
             (result.transactions, result.latency_ms) = mean_without_requests(from, to, asked);
-            users = ran(&from.threads, &to.threads);
+            users = count_running(&from.threads, &to.threads);
         }
         _ => result.transactions = end.questions.saturating_sub(begin.questions),
     }
-    result.sessions = sessions(begin.sessions, end.sessions).filter(|_| seen.of_server);
+    result.sessions = sessions(begin.sessions, end.sessions).filter(|_| context.of_server);
     if let (0, Some(sessions)) = (users, result.sessions) {
         // Nothing saw which connections were at work: those that there were stand for them.
         users = sessions.clients_mean.round() as u32;
@@ -109,7 +109,7 @@ fn mean_without_requests(from: &Reading, to: &Reading, asked: u64) -> (u64, Late
 }
 
 /// Threads of connections that ran between two readings.
-fn ran(from: &[ThreadSums], to: &[ThreadSums]) -> u32 {
+fn count_running(from: &[ThreadSums], to: &[ThreadSums]) -> u32 {
     let cpu_ns = |thread: &ThreadSums| thread.states[State::Cpu as usize];
     let before = |thread: &ThreadSums| from.iter().find(|one| one.tid == thread.tid).map_or(0, cpu_ns);
     let of_connections = to.iter().filter(|thread| thread.role == Role::Connection);
@@ -117,12 +117,12 @@ fn ran(from: &[ThreadSums], to: &[ThreadSums]) -> u32 {
 }
 
 /// Threads that answered a request between two readings: as many connections were at work, where each has a thread.
-fn at_work(from: &[ThreadSums], to: &[ThreadSums]) -> u32 {
+fn count_at_work(from: &[ThreadSums], to: &[ThreadSums]) -> u32 {
     let before = |thread: &ThreadSums| {
         from.iter()
             .find(|one| one.tid == thread.tid && one.born_ns == thread.born_ns)
             .map_or(0, |one| one.requests)
     };
-    // One request alone is a login, of our own samplers too.
+    // A single request is a login, of our own samplers too.
     to.iter().filter(|thread| thread.requests > before(thread) + 1).count() as u32
 }

@@ -11,23 +11,23 @@ use whyso_watch::{Watcher, server_facts};
 
 use whyso_tracing::Tracing;
 
-/// Between two looks whether the process is still there.
-const LOOK_INTERVAL: Duration = Duration::from_secs(1);
+/// Between two checks whether the process still exists.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Bound on asking the server which process it is.
 const ANSWER_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// Knows the server's process, and finds the next one where that has ended.
+/// Has the server's process, and finds the next one where that has ended.
 pub(super) struct Successor {
-    inner: RefCell<Inner>,
+    state: RefCell<SuccessorState>,
 }
 
-struct Inner {
+struct SuccessorState {
     process: Option<Process>,
-    looked: Instant,
+    checked: Instant,
     answer: Option<Receiver<Option<u32>>>,
 }
 
-/// A number may be another process's later: when it began tells them apart.
+/// Another process may have the number later: the time of its start distinguishes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Process {
     pid: u32,
@@ -51,40 +51,40 @@ impl Successor {
     /// `pid`: the server's, where it runs on this machine; of another one nothing is looked for.
     pub(super) fn of(pid: Option<u32>) -> Successor {
         let process = pid.and_then(Process::now);
-        Successor { inner: RefCell::new(Inner { process, looked: Instant::now(), answer: None }) }
+        Successor { state: RefCell::new(SuccessorState { process, checked: Instant::now(), answer: None }) }
     }
 
-    /// Looks now and then, and never waits.
-    pub(super) fn look(&self, dsn: &Dsn, runtime: &Runtime, watcher: &Watcher, tracing: Option<&Tracing>) {
-        let mut inner = self.inner.borrow_mut();
-        let Some(process) = inner.process else { return };
-        if inner.looked.elapsed() < LOOK_INTERVAL {
+    /// Checks at most once per second. Never waits.
+    pub(super) fn check(&self, dsn: &Dsn, runtime: &Runtime, watcher: &Watcher, tracing: Option<&Tracing>) {
+        let mut state = self.state.borrow_mut();
+        let Some(process) = state.process else { return };
+        if state.checked.elapsed() < CHECK_INTERVAL {
             return;
         }
-        inner.looked = Instant::now();
-        match inner.answer.as_ref().map(Receiver::try_recv) {
+        state.checked = Instant::now();
+        match state.answer.as_ref().map(Receiver::try_recv) {
             Some(Err(TryRecvError::Empty)) => return,
             Some(Ok(Some(pid))) => {
-                inner.answer = None;
+                state.answer = None;
                 let Some(next) = Process::now(pid).filter(|next| *next != process) else { return };
-                inner.process = Some(next);
+                state.process = Some(next);
                 watcher.server_pid_changed(Some(pid));
                 if let Some(tracing) = tracing {
                     tracing.server_pid_changed(pid);
                 }
                 return;
             }
-            Some(Ok(None) | Err(TryRecvError::Disconnected)) => inner.answer = None,
+            Some(Ok(None) | Err(TryRecvError::Disconnected)) => state.answer = None,
             None => {}
         }
         if Process::now(process.pid) != Some(process) {
-            inner.answer = Some(ask(dsn.clone(), runtime));
+            state.answer = Some(find_pid(dsn.clone(), runtime));
         }
     }
 }
 
 /// Which process the server is now; `None` where it does not answer yet.
-fn ask(dsn: Dsn, runtime: &Runtime) -> Receiver<Option<u32>> {
+fn find_pid(dsn: Dsn, runtime: &Runtime) -> Receiver<Option<u32>> {
     let (reply, answer) = channel();
     runtime.spawn(async move {
         let asked = within(ANSWER_TIME_MAX, &dsn, "finding its process", async {

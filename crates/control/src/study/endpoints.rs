@@ -3,10 +3,10 @@
 use whyso_explain::measures;
 use whyso_study::LevelDone;
 
-use super::measured::Measured;
+use super::measurement::Measurement;
 use crate::Stop;
 use crate::load::LoadPlan;
-use crate::prepare::AskPassword;
+use crate::login::AskPassword;
 use crate::progress::Listener;
 use crate::{Error, Plan, ServerPlan};
 use whyso_query::{judge_alone, level_input};
@@ -20,7 +20,7 @@ pub(super) fn load(
     listener: &dyn Listener,
     stop: &Stop,
     ask_password: &AskPassword,
-) -> Result<Measured, Error> {
+) -> Result<Measurement, Error> {
     let servers = vec![plan.server.clone(); endpoints.max(1) as usize];
     let load = LoadPlan {
         sources: vec![plan.source.clone()],
@@ -53,11 +53,11 @@ pub(super) fn load(
         rounds: 1,
         percentiles: PERCENTILES.to_vec(),
     };
-    let came = crate::load::load(&load, listener, stop, ask_password)?;
-    if came.interrupted {
+    let outcome = crate::load::load(&load, listener, stop, ask_password)?;
+    if outcome.interrupted {
         return Err(Error::Interrupted);
     }
-    if let Some(failure) = came.failure {
+    if let Some(failure) = outcome.failure {
         return Err(Error::Failed(failure));
     }
     let level = |level: &whyso_record::run::Level| {
@@ -73,12 +73,12 @@ pub(super) fn load(
             ..LevelDone::default()
         }
     };
-    let measured_s = came.levels.iter().map(|level| level.warmup.seconds() + level.window.seconds()).sum();
-    Ok(Measured {
+    let measured_s = outcome.levels.iter().map(|level| level.warmup.seconds() + level.window.seconds()).sum();
+    Ok(Measurement {
         version: version(&plan.server),
         measured_s,
-        levels: came.levels.iter().map(level).collect(),
-        ..Measured::default()
+        levels: outcome.levels.iter().map(level).collect(),
+        ..Measurement::default()
     })
 }
 

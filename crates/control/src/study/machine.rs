@@ -1,4 +1,4 @@
-//! What tells a machine from itself at another time.
+//! Numbers by which a machine differs from itself at another time.
 
 use std::time::Instant;
 

@@ -1,26 +1,27 @@
 //! A study: every start that is still to be done, one after the other, each from a fresh server.
 
-mod counted;
 mod endpoints;
-mod inside;
 mod machine;
-mod measured;
-mod planned;
+mod measurement;
+mod pfs_counts;
+mod plan;
 mod programs;
+mod session_sweep;
 
 use std::time::Instant;
 
 use whyso_study::{Answer, Cell, Done, Journal, Repeats, Spec, Start, answer};
 
 use crate::Stop;
-use crate::prepare::AskPassword;
+use crate::login::AskPassword;
 use crate::progress::{Listener, News};
 use crate::{Error, Plan};
 
-pub use planned::plan_study;
+pub use plan::plan_study;
 pub use programs::study_programs;
 
-use planned::{KnownKnobs, plan_of};
+use measurement::{Measurement, read_measurement};
+use plan::{KnownKnobs, plan_of};
 
 /// Carries out what a study still has to do. Each start that has come to its end is kept, whatever happens later. Gives why it ended early, where it did.
 ///
@@ -34,10 +35,12 @@ pub fn study(
     ask_password: &AskPassword,
 ) -> Result<Option<String>, Error> {
     let ended = carry_out(journal, command, listener, stop, ask_password)?;
-    let begun = journal.suggested().map_err(told)?;
+    let begun = journal.suggested().map_err(wrong_study)?;
     let suggested = match (begun, journal.kept().suggested(journal.done())) {
         (Some(begun), _) => Some(begun),
-        (None, Some(Ok(kept))) if ended.is_none() => Some(journal.begin_suggested(kept).map_err(told)?),
+        (None, Some(Ok(kept))) if ended.is_none() => {
+            Some(journal.begin_suggested(kept).map_err(wrong_study)?)
+        }
         (None, _) => None,
     };
     if let Some(mut suggested) = suggested {
@@ -53,10 +56,10 @@ fn carry_out(
     stop: &Stop,
     ask_password: &AskPassword,
 ) -> Result<Option<String>, Error> {
-    journal.remove_unfinished().map_err(told)?;
+    journal.remove_unfinished().map_err(wrong_study)?;
     let cells = journal.spec().cells();
     let mut knobs = KnownKnobs::default();
-    let mut blocks = blocks_begun(journal).max(journal.spec().blocks_least());
+    let mut blocks = count_begun_blocks(journal).max(journal.spec().blocks_least());
     loop {
         let Some(start) = journal.todo(blocks).first().copied() else {
             if !wants_more(journal, blocks) {
@@ -69,7 +72,7 @@ fn carry_out(
             return Ok(Some(why));
         }
         let cell = &cells[start.cell];
-        listener.hear(News::Step(&words(journal, start, cell, blocks)));
+        listener.hear(News::Step(&describe_start(journal, start, cell, blocks)));
         let done = one_start(journal, start, cell, &mut knobs, &|plan| {
             let plan = Plan { command: command.to_vec(), ..plan };
             begin(&plan, cell.setup.endpoints, journal.spec(), start, listener, stop, ask_password)
@@ -78,16 +81,16 @@ fn carry_out(
             return Err(Error::Interrupted);
         }
         check_errors(journal.spec(), cell, &done)?;
-        journal.finish(done).map_err(told)?;
+        journal.finish(done).map_err(wrong_study)?;
     }
 }
 
-/// What its starts say so far.
+/// Returns the answer from the starts that have ended.
 ///
 /// # Errors
 /// The study that tests a suggested limit can't be read.
 pub fn study_answer(journal: &Journal) -> Result<Answer, Error> {
-    let suggested = journal.suggested().map_err(told)?;
+    let suggested = journal.suggested().map_err(wrong_study)?;
     let mut answer = answer_of(journal);
     let is_done = journal.todo(journal.spec().blocks_least()).is_empty();
     if let (Some(Err(why)), None, true) = (journal.kept().suggested(journal.done()), &suggested, is_done) {
@@ -101,10 +104,10 @@ fn answer_of(journal: &Journal) -> Answer {
     answer(journal.spec(), journal.done(), journal.notes())
 }
 
-/// What a start came to: its recording's name, where there is one, and what was measured.
-struct Came {
+/// The result of a start: its recording's name, if there is one, and what was measured.
+struct StartOutcome {
     run: String,
-    measured: measured::Measured,
+    measurement: Measurement,
 }
 
 fn begin(
@@ -115,16 +118,16 @@ fn begin(
     listener: &dyn Listener,
     stop: &Stop,
     ask_password: &AskPassword,
-) -> Result<Came, Error> {
+) -> Result<StartOutcome, Error> {
     if let Some(sweep) = &spec.inside {
         let order = spec.seed ^ u64::from(start.block).wrapping_mul(whyso_random::GOLDEN_GAMMA);
-        let measured = inside::sweep(plan, sweep, order, listener, stop, ask_password)?;
-        return Ok(Came { run: String::new(), measured });
+        let measurement = session_sweep::sweep(plan, sweep, order, listener, stop, ask_password)?;
+        return Ok(StartOutcome { run: String::new(), measurement });
     }
     // All cells of a study are measured in the same way.
     if spec.cells().iter().any(|cell| cell.setup.endpoints > 1) {
-        let measured = endpoints::load(plan, endpoints, listener, stop, ask_password)?;
-        return Ok(Came { run: String::new(), measured });
+        let measurement = endpoints::load(plan, endpoints, listener, stop, ask_password)?;
+        return Ok(StartOutcome { run: String::new(), measurement });
     }
     let outcome = crate::run(plan, listener, stop, ask_password)?;
     if stop.is_asked() {
@@ -135,8 +138,8 @@ fn begin(
     }
     let run = outcome.path.file_name().map(|name| name.to_string_lossy().into_owned());
     let run = run.ok_or_else(|| Error::Failed("a recording has no name".to_string()))?;
-    let measured = measured::measured(&outcome.path, spec, start)?;
-    Ok(Came { run, measured })
+    let measurement = read_measurement(&outcome.path, spec, start)?;
+    Ok(StartOutcome { run, measurement })
 }
 
 fn one_start(
@@ -144,34 +147,34 @@ fn one_start(
     start: Start,
     cell: &Cell,
     knobs: &mut KnownKnobs,
-    begin: &dyn Fn(Plan) -> Result<Came, Error>,
+    begin: &dyn Fn(Plan) -> Result<StartOutcome, Error>,
 ) -> Result<Done, Error> {
     let began = Instant::now();
     let machine = machine::machine_now();
     let unknown_knobs = knobs.unknown(cell)?;
     let plan = plan_of(journal.kept(), &journal.runs(), cell, &unknown_knobs)?;
-    let came = begin(plan).map_err(|error| match error {
+    let outcome = begin(plan).map_err(|error| match error {
         Error::Failed(why) => Error::Failed(format!("{}: {why}", cell.name())),
         other => other,
     })?;
     Ok(Done {
         start,
-        run: came.run,
-        version: came.measured.version,
+        run: outcome.run,
+        version: outcome.measurement.version,
         seconds: began.elapsed().as_secs_f64(),
-        measured_s: came.measured.measured_s,
+        measured_s: outcome.measurement.measured_s,
         machine,
-        levels: came.measured.levels,
-        peak: came.measured.peak,
-        points: came.measured.points,
+        levels: outcome.measurement.levels,
+        peak: outcome.measurement.peak,
+        points: outcome.measurement.points,
         unknown_knobs,
-        tops: came.measured.tops,
-        evenness: came.measured.evenness,
-        warnings: came.measured.warnings,
+        tops: outcome.measurement.tops,
+        evenness: outcome.measurement.evenness,
+        warnings: outcome.measurement.warnings,
     })
 }
 
-fn blocks_begun(journal: &Journal) -> u32 {
+fn count_begun_blocks(journal: &Journal) -> u32 {
     let begun = journal.done().iter().filter(|done| !done.start.pair).map(|done| done.start.block + 1);
     begun.max().unwrap_or(0)
 }
@@ -208,18 +211,18 @@ fn check_errors(spec: &Spec, cell: &Cell, done: &Done) -> Result<(), Error> {
     }
 }
 
-/// Which start comes, and how long it goes on: at most before the first start has ended.
-fn words(journal: &Journal, start: Start, cell: &Cell, blocks: u32) -> String {
+/// Describes which start comes, and how long the study still takes: at most, before the first start has ended.
+fn describe_start(journal: &Journal, start: Start, cell: &Cell, blocks: u32) -> String {
     let spec = journal.spec();
     let (done, todo) = (journal.done().len(), journal.todo(blocks).len());
-    let (words, seconds) = match done {
+    let (bound, seconds) = match done {
         0 => ("at most", spec.measured_s_of_start() * todo as f64),
         done => ("about", journal.seconds() / done as f64 * todo as f64),
     };
     let left = match seconds / 60.0 {
-        minutes if minutes >= 120.0 => format!("{words} {:.1} h left", minutes / 60.0),
-        minutes if minutes >= 2.0 => format!("{words} {minutes:.0} min left"),
-        _ => format!("{words} {seconds:.0} s left"),
+        minutes if minutes >= 120.0 => format!("{bound} {:.1} h left", minutes / 60.0),
+        minutes if minutes >= 2.0 => format!("{bound} {minutes:.0} min left"),
+        _ => format!("{bound} {seconds:.0} s left"),
     };
     let place = match start.pair {
         true => "the machine against itself".to_string(),
@@ -228,6 +231,6 @@ fn words(journal: &Journal, start: Start, cell: &Cell, blocks: u32) -> String {
     format!("start {} of {}: {} ({place}); {left}", done + 1, done + todo, cell.name())
 }
 
-fn told(error: whyso_study::Error) -> Error {
+fn wrong_study(error: whyso_study::Error) -> Error {
     Error::Plan(error.to_string())
 }

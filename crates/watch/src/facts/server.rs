@@ -11,8 +11,8 @@ use whyso_record::run::ServerFacts;
 
 use crate::Error;
 use crate::own_statements::ControlConnection;
+use crate::samplers::variables::read_variables;
 use crate::text::cpu_list;
-use crate::variables::read_variables;
 
 /// Longest wait for an answer to one of the questions here.
 pub(crate) const ANSWER_TIME_MAX: Duration = Duration::from_secs(10);

@@ -1,0 +1,98 @@
+//! What is recorded, and for how long.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde_json::json;
+use whyso_server::Dsn;
+use whyso_trace::{Generator, StackSampling};
+use whyso_tracing::{Literals, ToFollow, ToTrace};
+
+use crate::{Error, facts};
+
+/// What is recorded.
+#[derive(Clone, Debug)]
+pub enum RecordTarget {
+    /// A server, by its DSN.
+    Server(String),
+    /// Processes of any kind, by a number, a name, or a part of one.
+    Processes(String),
+}
+
+/// What is recorded, and for how long.
+#[derive(Clone, Debug)]
+pub struct RecordPlan {
+    pub target: RecordTarget,
+    /// Length of the window; `None`: until the command ends, or until Ctrl-C.
+    pub length: Option<Duration>,
+    /// A command that loads the server, with its arguments; empty: something else does.
+    pub command: Vec<String>,
+    /// The user begins and ends windows, by Enter or by SIGUSR1.
+    pub toggle: bool,
+    pub interval: Duration,
+    pub trace: bool,
+    /// What of the stacks of the server's threads is taken.
+    pub stacks: StackSampling,
+    /// Follow the commands of the server's clients.
+    pub sql: Option<Literals>,
+    /// Sources of the user's own.
+    pub add_ons: Vec<whyso_watch::AddOn>,
+    /// Where samples go in addition to the recording.
+    pub relay: whyso_relay::Wanted,
+    /// What the Performance Schema is to count; `None`: as the server has it, and nothing is changed.
+    pub pfs: Option<whyso_server::knobs::pfs::Wanted>,
+    /// Folder that holds the recordings.
+    pub out: PathBuf,
+    /// Size of the recording beyond which its oldest detail is removed.
+    pub bytes_max: Option<u64>,
+    /// The command line, secrets masked.
+    pub command_line: Vec<String>,
+}
+
+impl RecordPlan {
+    pub(super) fn check(&self) -> Result<(), Error> {
+        if self.toggle && !self.command.is_empty() {
+            return Err(Error::Plan(
+                "--toggle can't be given with a command: the command's own time is the window".to_string(),
+            ));
+        }
+        if self.length.is_some_and(|length| length < Duration::from_secs(1)) {
+            return Err(Error::Plan("--for must be at least one second".to_string()));
+        }
+        if let Some(wanted) = &self.pfs {
+            wanted.check()?;
+            if matches!(self.target, RecordTarget::Processes(_)) {
+                return Err(Error::Plan("--pfs is for a server: give its --dsn".to_string()));
+            }
+        }
+        if !self.trace && matches!(self.target, RecordTarget::Processes(_)) {
+            return Err(Error::Plan(
+                "of a process all is told by the tracer: leave --no-trace away".to_string(),
+            ));
+        }
+        Ok(())
+    }
+
+    /// What the load is called: something else drives it.
+    pub(super) fn workload(&self) -> &str {
+        self.command.first().map_or("recorded", String::as_str)
+    }
+
+    pub(super) fn spec(&self, server_cpus: &[u32]) -> serde_json::Value {
+        json!({
+            "workload": self.workload(),
+            "seconds": self.length.map(|length| length.as_secs_f64()),
+            "interval_ms": self.interval.as_millis() as u64,
+            "server_cpus": server_cpus,
+            "client_cpus": facts::allowed_cpus(),
+            "recorded": true,
+        })
+    }
+
+    /// `dsn`: the server's; of processes there is none.
+    pub(super) fn to_trace(&self, dsn: Option<&Dsn>) -> ToTrace {
+        let generator = if self.command.is_empty() { Generator::Unknown } else { Generator::Command };
+        let sql = self.sql.zip(dsn).map(|(literals, dsn)| ToFollow { literals, opts: dsn.opts() });
+        ToTrace { trace: self.trace, stacks: self.stacks, sql, generator }
+    }
+}

@@ -1,0 +1,56 @@
+//! Records processes of any kind.
+
+use serde_json::json;
+use whyso_record::run::ServerFacts;
+use whyso_tracing::{Counting, Processes, Tracing};
+use whyso_watch::{WatchSpec, Watcher};
+
+use super::plan::RecordPlan;
+use super::session::RecordingSession;
+use super::successor::Successor;
+use crate::progress::Listener;
+use crate::recording::{Outcome, Recording, SLOW_INTERVAL};
+use crate::runtime::runtime;
+use crate::{Error, Stop, facts};
+
+/// Processes of any kind: there are no requests, and there is nobody to ask.
+pub(super) fn record_processes(
+    plan: &RecordPlan,
+    asked: &str,
+    listener: &dyn Listener,
+    stop: &Stop,
+) -> Result<Outcome, Error> {
+    let processes = Processes::find(asked)?;
+    let (counting, lost) = Counting::of_processes(&processes, plan.stacks).map_err(Error::Failed)?;
+    let runtime = runtime()?;
+    let pid = processes.pids.first().copied();
+    let server = ServerFacts { endpoint: processes.words.clone(), pid, ..ServerFacts::default() };
+    let mut spec = plan.spec(&facts::allowed_cpus());
+    spec["process"] = json!(processes.words);
+    let mut info = facts::new_info(&plan.command_line, spec, server, None);
+    info.not_measured = vec![facts::WITHOUT_STACKS.to_string()];
+    info.not_measured.extend(lost);
+    if processes.pids.len() > 1 {
+        info.not_measured.push(format!(
+            "memory, page faults and open files of the other {} processes: the kernel's own counters were read only for process {}",
+            processes.pids.len() - 1,
+            processes.pids[0]
+        ));
+    }
+    let watched = WatchSpec {
+        interval: plan.interval,
+        slow_interval: SLOW_INTERVAL.max(plan.interval),
+        server_pid: pid,
+        server_host: "server".to_string(),
+        generator_pid: std::process::id(),
+        add_ons: plan.add_ons.clone(),
+        ..WatchSpec::default()
+    };
+    let mut recording = Recording::begin_within(&plan.out, info, plan.bytes_max)?;
+    recording.relay(&plan.relay)?;
+    let watcher = Watcher::start(watched, recording.recorder.clone())?;
+    let tracing = Tracing::with(counting, &mut recording.info, &recording.recorder, plan.to_trace(None))
+        .map_err(Error::Failed)?;
+    let (tracing, successor) = (Some(tracing), Successor::of(None));
+    RecordingSession { plan, listener, stop, dsn: None, runtime, watcher, tracing, successor }.run(recording)
+}

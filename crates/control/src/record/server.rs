@@ -1,0 +1,114 @@
+//! Begins to record a server, and puts back what was changed for it.
+
+use tokio::runtime::Runtime;
+use whyso_server::answers::{answered, log_out};
+use whyso_server::knobs::Undo;
+use whyso_server::{Dsn, schema};
+use whyso_tracing::Tracing;
+use whyso_watch::Watcher;
+
+use super::plan::RecordPlan;
+use super::session::RecordingSession;
+use super::successor::Successor;
+use crate::login::AskPassword;
+use crate::progress::{Listener, News};
+use crate::put_back::put_settings_back;
+use crate::recording::{Recording, watch_spec};
+use crate::runtime::runtime;
+use crate::{Error, Stop, facts, login, pfs_setup};
+
+/// Reaches a server, begins to record it, runs `attend`, and puts back what was changed for it.
+pub(super) fn with_server<T>(
+    plan: &RecordPlan,
+    dsn: &str,
+    listener: &dyn Listener,
+    stop: &Stop,
+    ask_password: &AskPassword,
+    attend: impl FnOnce(RecordingSession<'_>, Recording) -> Result<T, Error>,
+) -> Result<T, Error> {
+    let threads = runtime()?;
+    let mut dsn = login::neutral(dsn)?;
+    listener.hear(News::Step(&format!("connecting to {}", dsn.endpoint())));
+    let (mut undo, performance_schema) = threads.block_on(set_up(plan, &mut dsn, listener, ask_password))?;
+    let begun = begin(plan, &dsn, performance_schema, &threads);
+    let recorded = begun.and_then(|(recording, watcher, tracing)| {
+        let successor = Successor::of(recording.info.server.pid);
+        let dsn = Some(dsn.clone());
+        attend(
+            RecordingSession { plan, listener, stop, dsn, runtime: threads, watcher, tracing, successor },
+            recording,
+        )
+    });
+    if let Some(undo) = &mut undo {
+        listener.hear(News::Step("putting everything back"));
+        runtime()?.block_on(put_settings_back(&dsn, undo, listener));
+    }
+    recorded
+}
+
+/// Logs in, and sets what the Performance Schema is to count where that was asked for.
+async fn set_up(
+    plan: &RecordPlan,
+    dsn: &mut Dsn,
+    listener: &dyn Listener,
+    ask_password: &AskPassword,
+) -> Result<(Option<Undo>, serde_json::Value), Error> {
+    let mut conn = login::log_in(dsn, ask_password).await?;
+    let exists = answered(dsn, "looking for the schema", schema::exists(&mut conn, &dsn.schema)).await?;
+    if dsn.schema_given && !exists {
+        // What `whyso server start` prints names the schema that a load makes, which may come later.
+        if dsn.schema != whyso_server::dsn::DEFAULT_SCHEMA {
+            return Err(login::no_such_schema(dsn, "a recording makes none"));
+        }
+        dsn.schema = login::NEUTRAL_SCHEMA.to_string();
+    }
+    let doing = "putting back settings that an earlier run left";
+    for undone in answered(dsn, doing, pfs_setup::undo_pending(&mut conn)).await? {
+        listener
+            .hear(News::Warning(&format!("an earlier run ended without putting a setting back; {undone}")));
+    }
+    let (mut undo, mut told) = (None, serde_json::Value::Null);
+    if let Some(wanted) = &plan.pfs {
+        let mut journal = answered(dsn, "preparing to change settings", Undo::open(&mut conn)).await?;
+        let work = pfs_setup::set_up(wanted, &mut conn, &mut journal);
+        match answered(dsn, "setting up the Performance Schema", work).await {
+            Ok(in_force) => told = in_force,
+            Err(error) => {
+                put_settings_back(dsn, &mut journal, listener).await;
+                return Err(error);
+            }
+        }
+        undo = Some(journal);
+    }
+    log_out(conn).await;
+    Ok((undo, told))
+}
+
+/// Begins to record a server that is set up.
+fn begin(
+    plan: &RecordPlan,
+    dsn: &Dsn,
+    performance_schema: serde_json::Value,
+    runtime: &Runtime,
+) -> Result<(Recording, Watcher, Option<Tracing>), Error> {
+    let server = facts::server_now(dsn, false, None, runtime)?;
+    let mut spec = plan.spec(&server.cpus);
+    spec["performance_schema"] = match performance_schema {
+        serde_json::Value::Null => pfs_setup::as_it_is(dsn, runtime),
+        asked => asked,
+    };
+    let mut info = facts::new_info(&plan.command_line, spec, server, None);
+    info.not_measured.push(
+        "response times as clients see them: the load is not whyso's own, so that only what the kernel saw of its \
+         requests is known, and no percentiles"
+            .to_string(),
+    );
+    let pid = info.server.pid;
+    let mut recording = Recording::begin_within(&plan.out, info, plan.bytes_max)?;
+    recording.relay(&plan.relay)?;
+    let mut watched = watch_spec(dsn, pid, None, plan.interval);
+    watched.add_ons.clone_from(&plan.add_ons);
+    let watcher = Watcher::start(watched, recording.recorder.clone())?;
+    let tracing = Tracing::begin(&mut recording.info, &recording.recorder, plan.to_trace(Some(dsn)));
+    Ok((recording, watcher, tracing))
+}

@@ -1,0 +1,38 @@
+//! Who waits for whom: connections that wait for a lock at the moment of a look, into the text table `lock_waits`, and their number
+//! by kind of lock, as gauges.
+//!
+//! A look at row locks is taken only while InnoDB says that rows are waited for (see [`activity`]), because the tables that tell of them
+//! are dear where many wait: each waiter is listed with everyone before it in the queue. Of these the one that holds the lock is told.
+//! A look that was dear is not repeated soon.
+
+mod activity;
+mod metadata;
+mod rows;
+mod sampler;
+mod sources;
+mod text;
+
+pub(crate) use activity::{Counted, RowLockActivity, RowWaiters};
+use sampler::{LockWaits, METRICS};
+pub use sources::{LockSnapshot, lock_waits};
+
+use std::time::Duration;
+
+use crate::sampler_entry::{SamplerEntry, Scheduled, StartContext};
+
+pub(crate) const SAMPLER: SamplerEntry = SamplerEntry {
+    sources: &["lock_waits"],
+    counts: "who waits for whom in locks, as a table, while anybody does",
+    origin: "InnoDB's and the Performance Schema's tables, the process list",
+    metrics: &[&METRICS],
+    start,
+};
+
+/// Snapshots are this frequent, or more frequent where the interval is shorter.
+const SNAPSHOT_INTERVAL: Duration = Duration::from_millis(500);
+
+fn start(context: &StartContext<'_>) -> Vec<Scheduled> {
+    let Some(sql) = context.sql() else { return Vec::new() };
+    let sampler = LockWaits::new(sql, context.row_lock_activity.clone());
+    vec![Scheduled::of_server(sampler).at_most_every(SNAPSHOT_INTERVAL)]
+}

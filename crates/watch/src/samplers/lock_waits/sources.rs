@@ -1,0 +1,156 @@
+//! Which of its tables a server tells of lock waits in: found by asking, and remembered.
+
+use mysql_async::{Conn, Error};
+
+use super::metadata::{self, MetadataSource};
+use super::rows::RowSource;
+use crate::own_statements::ControlConnection;
+use crate::sql::is_not_for_us;
+use whyso_model::{LockKind, LockWait};
+
+/// What one look found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LockSnapshot {
+    pub waits: Vec<LockWait>,
+    /// What the server does not tell, or not to this user, and what would change that; a sentence each.
+    pub absent: Vec<String>,
+}
+
+/// Every connection that waits for a lock now.
+///
+/// # Errors
+/// The server closed the connection, or the like; that it does not have a table is none.
+pub async fn lock_waits(conn: &mut Conn) -> Result<LockSnapshot, Error> {
+    let conn = &mut ControlConnection::uncounted(conn);
+    let mut sources = Sources::default();
+    let mut waits = sources.rows(conn).await?;
+    waits.extend(sources.others(conn).await?);
+    Ok(LockSnapshot { waits, absent: sources.absent })
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+enum Probed<T> {
+    #[default]
+    Not,
+    Found(T),
+    Absent,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Sources {
+    rows: Probed<RowSource>,
+    metadata: Probed<MetadataSource>,
+    others_are_absent: bool,
+    holders_of_user_locks_are_absent: bool,
+    /// What was found not to be there, each told once.
+    pub(super) absent: Vec<String>,
+}
+
+impl Sources {
+    /// Waits for InnoDB's locks.
+    pub(super) async fn rows(&mut self, conn: &mut ControlConnection<'_>) -> Result<Vec<LockWait>, Error> {
+        let candidates: &[RowSource] = match &self.rows {
+            Probed::Not => &RowSource::ALL,
+            Probed::Found(RowSource::DataLocks) => &[RowSource::DataLocks],
+            Probed::Found(RowSource::InnodbLocks) => &[RowSource::InnodbLocks],
+            Probed::Absent => return Ok(Vec::new()),
+        };
+        let mut refused = None;
+        for source in candidates {
+            match source.read(conn).await {
+                Ok(waits) => {
+                    self.rows = Probed::Found(*source);
+                    return Ok(waits);
+                }
+                // What the last one lacks is told, unless one before it is there and refused.
+                Err(Error::Server(error)) if is_not_for_us(error.code) => {
+                    let is_refused = matches!(error.code, 1142 | 1143 | 1227);
+                    if is_refused || refused.is_none() {
+                        refused = Some(error);
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        self.rows = Probed::Absent;
+        let why =
+            refused.map_or(String::new(), |error| format!(": {} (error {})", error.message, error.code));
+        self.absent.push(format!(
+            "who waits for whom in row locks{why}; grant PROCESS, and SELECT on performance_schema.*"
+        ));
+        Ok(Vec::new())
+    }
+
+    /// Waits for locks of the SQL layer.
+    pub(super) async fn others(&mut self, conn: &mut ControlConnection<'_>) -> Result<Vec<LockWait>, Error> {
+        if self.others_are_absent {
+            return Ok(Vec::new());
+        }
+        let mut waits = match metadata::waiters(conn).await {
+            Ok(waits) => waits,
+            Err(Error::Server(error)) if is_not_for_us(error.code) => {
+                self.others_are_absent = true;
+                self.absent
+                    .push(format!("waits for metadata locks: {} (error {})", error.message, error.code));
+                return Ok(Vec::new());
+            }
+            Err(error) => return Err(error),
+        };
+        if waits.iter().any(|wait| wait.kind == LockKind::Metadata) {
+            self.learn_metadata(&mut waits, conn).await?;
+        } else if waits.iter().any(|wait| wait.kind == LockKind::User)
+            && !self.holders_of_user_locks_are_absent
+        {
+            self.learn_holders_of_user_locks(&mut waits, conn).await?;
+        }
+        Ok(waits)
+    }
+
+    /// Where the Performance Schema does not tell, they stay unknown.
+    async fn learn_holders_of_user_locks(
+        &mut self,
+        waits: &mut [LockWait],
+        conn: &mut ControlConnection<'_>,
+    ) -> Result<(), Error> {
+        match metadata::learn(waits, MetadataSource::PerformanceSchema, conn).await {
+            Ok(()) => {}
+            Err(Error::Server(error)) if is_not_for_us(error.code) => {
+                self.holders_of_user_locks_are_absent = true;
+            }
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    async fn learn_metadata(
+        &mut self,
+        waits: &mut [LockWait],
+        conn: &mut ControlConnection<'_>,
+    ) -> Result<(), Error> {
+        let candidates: &[MetadataSource] = match &self.metadata {
+            Probed::Not => &MetadataSource::ALL,
+            Probed::Found(MetadataSource::PerformanceSchema) => &[MetadataSource::PerformanceSchema],
+            Probed::Found(MetadataSource::Plugin) => &[MetadataSource::Plugin],
+            Probed::Absent => return Ok(()),
+        };
+        for source in candidates {
+            match metadata::learn(waits, *source, conn).await {
+                // A table that is there and empty is that of an instrument that is off.
+                Ok(()) if waits.iter().any(|wait| !wait.object.is_empty()) => {
+                    self.metadata = Probed::Found(*source);
+                    return Ok(());
+                }
+                Ok(()) => {}
+                Err(Error::Server(error)) if is_not_for_us(error.code) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        self.metadata = Probed::Absent;
+        self.absent.push(
+            "which table a metadata lock is on, and who holds it: turn on the Performance Schema's instrument \
+             wait/lock/metadata/sql/mdl, or in MariaDB INSTALL SONAME 'metadata_lock_info'"
+                .to_string(),
+        );
+        Ok(())
+    }
+}
