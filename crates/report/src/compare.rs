@@ -14,6 +14,7 @@ const VALUE_MAX: usize = 40;
 const SETTINGS_MAX: usize = 30;
 
 /// A table of a comparison, as every form draws it.
+#[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[derive(Clone, Debug, Serialize)]
 pub struct CompareTable {
     pub title: String,

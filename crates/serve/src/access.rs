@@ -1,4 +1,4 @@
-//! Who may ask: the token, the host's name, the page that a request comes from.
+//! Which requests are answered: by their token, their host's name, and the page that they come from.
 
 use std::fs::File;
 use std::io::Read;
@@ -10,23 +10,23 @@ use axum::http::{HeaderMap, StatusCode, Uri};
 use base64::Engine;
 use sha2::{Digest, Sha256};
 
-use crate::error::{Answer, Error, Refused};
+use crate::error::{Answer, Error, Refusal};
 use crate::session::{Session, Sessions};
 
-/// Random bytes of a token that is made.
+/// Random bytes of a new token.
 const TOKEN_BYTES: usize = 32;
 /// Longest file of a token that is read.
 const TOKEN_FILE_BYTES_MAX: u64 = 1024;
 
-/// What whoever asks has to know.
+/// What a client has to know.
 #[derive(Clone)]
 pub struct Token(String);
 
 impl Token {
-    /// A new one, from the kernel's random numbers.
+    /// Makes a new token from the kernel's random numbers.
     ///
     /// # Errors
-    /// They can't be read.
+    /// The random numbers can't be read.
     pub fn random() -> Result<Token, Error> {
         let mut bytes = [0; TOKEN_BYTES];
         let read = File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
@@ -34,10 +34,10 @@ impl Token {
         Ok(Token(base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(bytes)))
     }
 
-    /// The one in a file of this user's that nobody else may read.
+    /// Reads the token in a file of this user. Nobody else may be able to read it.
     ///
     /// # Errors
-    /// It can't be read, it is another user's, others can read it, or it holds no token.
+    /// The file can't be read, belongs to another user, is readable by others, or holds no token.
     pub fn from_file(path: &Path) -> Result<Token, Error> {
         let io = |cause| Error::Io { path: path.to_path_buf(), cause };
         let file = File::open(path).map_err(io)?;
@@ -70,7 +70,7 @@ pub(crate) struct Access {
     sessions: Sessions,
     /// Names by which this server may be asked for, with their ports, in lower case.
     hosts: Vec<String>,
-    /// Of the cookie: browsers keep the cookies of all ports of a host together.
+    /// Name of the cookie. It contains the port: browsers share the cookies of all ports of a host.
     cookie: String,
 }
 
@@ -91,8 +91,11 @@ impl Access {
         }
     }
 
-    /// The name that a request asked for, and the site whose page sent it, are this server's own: else a name that somebody points here, or
-    /// another site's page, could ask in the user's name.
+    /// Checks that the host's name, and the site whose page sent the request, are this server's own. Otherwise a foreign name that points here, or
+    /// another site's page, could send requests as the user.
+    ///
+    /// # Errors
+    /// 403 if one of them is foreign.
     pub(crate) fn check_sender(&self, headers: &HeaderMap, uri: &Uri) -> Answer<()> {
         let by_header = headers.get(HOST).and_then(|host| host.to_str().ok());
         let hosts = [by_header, uri.authority().map(|authority| authority.as_str())];
@@ -119,7 +122,10 @@ impl Access {
         }
     }
 
-    /// The token as a header of a program, or a session as the page's cookie. Gives the session, where it is that.
+    /// Checks the token of a program, or the session of the page's cookie. Returns the session if there is one.
+    ///
+    /// # Errors
+    /// 401 if there is neither.
     pub(crate) fn check(&self, headers: &HeaderMap) -> Answer<Option<Session>> {
         if self.bears_token(headers) {
             return Ok(None);
@@ -128,7 +134,7 @@ impl Access {
         if let Some(session) = own.find_map(|(_, value)| self.sessions.find(value)) {
             return Ok(Some(session));
         }
-        Err(Refused::new(
+        Err(Refusal::new(
             StatusCode::UNAUTHORIZED,
             "this needs the token: open the address that `whyso serve` printed, or send it as `Authorization: Bearer TOKEN`",
         ))
@@ -141,18 +147,18 @@ impl Access {
             .is_some_and(|token| self.is_token(token.trim()))
     }
 
-    /// What the cookie is called.
+    /// Returns the name of the cookie.
     pub(crate) fn cookie(&self) -> &str {
         &self.cookie
     }
 
-    /// The cookie of a new session: scripts can't read it, other sites' pages don't send it.
+    /// Returns the cookie of a new session. Scripts can't read it, and other sites' pages don't send it.
     pub(crate) fn set_cookie(&self) -> String {
-        let (value, seconds) = self.sessions.make();
+        let (value, seconds) = self.sessions.start();
         format!("{}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age={seconds}", self.cookie)
     }
 
-    /// Digests are compared, so that the time it takes tells nothing of the token.
+    /// Compares digests, so that the duration shows nothing of the token.
     fn is_token(&self, text: &str) -> bool {
         digest(text) == self.token_digest
     }
@@ -172,8 +178,8 @@ fn cookies(headers: &HeaderMap) -> impl Iterator<Item = (&str, &str)> {
     texts.flat_map(|text| text.split(';')).filter_map(|one| one.trim().split_once('='))
 }
 
-fn forbidden(why: &str) -> Refused {
-    Refused::new(StatusCode::FORBIDDEN, why)
+fn forbidden(why: &str) -> Refusal {
+    Refusal::new(StatusCode::FORBIDDEN, why)
 }
 
 #[cfg(test)]

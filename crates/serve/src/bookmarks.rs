@@ -1,4 +1,4 @@
-//! Sets of charts, saved by name and applied to any run: those that ship, and the user's own, a TOML file each.
+//! Sets of charts, saved by name and applied to any run: those that ship, and the user's own, one TOML file each.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use base64::Engine;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use utoipa::ToSchema;
 
-use crate::error::{Answer, Refused};
+use crate::error::{Answer, Refusal};
 use crate::series::Mode;
 
-/// Those that ship, from the folder `charts`.
+/// The sets that ship, from the folder `charts`.
 const SHIPPED: [&str; 9] = [
     include_str!("../../../charts/innodb-redo.toml"),
     include_str!("../../../charts/buffer-pool.toml"),
@@ -25,37 +26,52 @@ const SHIPPED: [&str; 9] = [
 
 const NAME_CHARACTERS_MAX: usize = 80;
 const ABOUT_CHARACTERS_MAX: usize = 500;
+/// Charts of a set.
 const CHARTS_MAX: usize = 60;
+/// Series of a chart.
 const SERIES_MAX: usize = 40;
-/// Of the user's own.
+/// Sets of the user's own.
 const SETS_MAX: usize = 500;
 const FILE_BYTES_MAX: u64 = 256 << 10;
 const ENDING: &str = "toml";
 
 /// A set of charts.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Bookmark {
+    /// No control characters, and more than blanks.
+    #[schema(
+        min_length = 1,
+        max_length = 80,
+        pattern = "^[^\\s\\x00-\\x1f\\x7f-\\x9f]([^\\x00-\\x1f\\x7f-\\x9f]*[^\\s\\x00-\\x1f\\x7f-\\x9f])?$"
+    )]
     pub(crate) name: String,
     #[serde(default)]
+    #[schema(max_length = 500, default = "")]
     about: String,
+    #[schema(inline, min_items = 1, max_items = 60)]
     chart: Vec<Chart>,
 }
 
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct Chart {
     title: String,
-    series: Vec<Drawn>,
-    /// Of counters.
+    #[schema(inline, min_items = 1, max_items = 40)]
+    series: Vec<MetricName>,
+    /// What counters are drawn as.
     #[serde(default)]
+    #[schema(inline)]
     mode: Mode,
-    /// Of many instances, so many.
+    /// Instances that are drawn, if a metric has more; 0: all.
     #[serde(default = "Chart::top")]
+    #[schema(minimum = 0, maximum = 100, default = Chart::top)]
     top: usize,
     #[serde(default)]
+    #[schema(default = false)]
     log: bool,
     #[serde(default)]
+    #[schema(default = false)]
     sum: bool,
 }
 
@@ -65,57 +81,66 @@ impl Chart {
     }
 }
 
-/// A metric; without an instance: all that there are.
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+/// The name of a metric.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-struct Drawn {
-    #[serde(default = "Drawn::host")]
+struct MetricName {
+    #[serde(default = "MetricName::host")]
+    #[schema(default = MetricName::host)]
     host: String,
     source: String,
     metric: String,
+    /// One instance; null: all of them.
     #[serde(default)]
     instance: Option<String>,
 }
 
-impl Drawn {
+impl MetricName {
     fn host() -> String {
         "server".to_string()
     }
 }
 
 impl Bookmark {
+    /// Parses a set.
+    ///
     /// # Errors
-    /// The text is no such set, or too large a one.
+    /// 400 if the text is no set, or too large a set.
     pub(crate) fn from_toml(text: &str) -> Answer<Bookmark> {
         let read = toml::from_str::<Bookmark>(text);
         let bookmark =
-            read.map_err(|error| Refused::bad(format!("this is no set of charts: {}", error.message())))?;
+            read.map_err(|error| Refusal::bad(format!("this is no set of charts: {}", error.message())))?;
         bookmark.checked()
     }
 
+    /// Checks the bounds of a set, and trims its name.
+    ///
+    /// # Errors
+    /// 400 if a bound is broken.
     pub(crate) fn checked(self) -> Answer<Bookmark> {
         let name = self.name.trim();
         if name.is_empty() || name.chars().count() > NAME_CHARACTERS_MAX || name.chars().any(char::is_control)
         {
-            return Err(Refused::bad(format!(
+            return Err(Refusal::bad(format!(
                 "a set of charts needs a name of at most {NAME_CHARACTERS_MAX} characters"
             )));
         }
         let is_sound =
             |chart: &Chart| !chart.series.is_empty() && chart.series.len() <= SERIES_MAX && chart.top <= 100;
         if self.chart.is_empty() || self.chart.len() > CHARTS_MAX || !self.chart.iter().all(is_sound) {
-            return Err(Refused::bad(format!(
+            return Err(Refusal::bad(format!(
                 "a set has 1 to {CHARTS_MAX} charts, each of 1 to {SERIES_MAX} series, of at most 100 instances"
             )));
         }
         if self.about.chars().count() > ABOUT_CHARACTERS_MAX {
-            return Err(Refused::bad(format!(
-                "say what the set is about in at most {ABOUT_CHARACTERS_MAX} characters"
+            return Err(Refusal::bad(format!(
+                "describe the set in at most {ABOUT_CHARACTERS_MAX} characters"
             )));
         }
         Ok(Bookmark { name: name.to_string(), ..self })
     }
 
+    /// Writes the set as TOML, without values that are the default.
     pub(crate) fn to_toml(&self) -> String {
         let mut out = format!("name = {}\n", quoted(&self.name));
         if !self.about.is_empty() {
@@ -139,7 +164,7 @@ impl Bookmark {
             out.push_str("series = [\n");
             for one in &chart.series {
                 let mut fields = vec![("source", &one.source), ("metric", &one.metric)];
-                if one.host != Drawn::host() {
+                if one.host != MetricName::host() {
                     fields.insert(0, ("host", &one.host));
                 }
                 fields.extend(one.instance.as_ref().map(|instance| ("instance", instance)));
@@ -152,22 +177,23 @@ impl Bookmark {
         out
     }
 
-    /// The name of its file: made of the name's digest, so that no name can lead anywhere else.
+    /// Returns the name of the set's file: a digest of its name, so that no name leads to another folder.
     fn key(&self) -> String {
         let digest = Sha256::digest(self.name.as_bytes());
         base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(&digest[..12])
     }
 }
 
-/// A JSON string is one of TOML's, too, but for DEL, which TOML wants escaped.
+/// Quotes a string. A JSON string is a TOML string, except that TOML escapes DEL.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
 
 /// A set with its key, as the page lists it.
-#[derive(Serialize)]
-pub(crate) struct Listed {
+#[derive(Serialize, ToSchema)]
+pub(crate) struct ListedSet {
     key: String,
+    /// Whether it is the user's own.
     own: bool,
     #[serde(flatten)]
     bookmark: Bookmark,
@@ -183,19 +209,19 @@ impl Bookmarks {
         Bookmarks { folder }
     }
 
-    /// The user's own by name, then those that ship. A file that is none is left out, and told.
-    pub(crate) fn list(&self) -> (Vec<Listed>, Vec<String>) {
+    /// Lists the user's own sets by name, then those that ship. The second list has the files that hold no set, with the reason.
+    pub(crate) fn list(&self) -> (Vec<ListedSet>, Vec<String>) {
         let mut problems = Vec::new();
         let mut own = Vec::new();
         for path in self.files() {
             match read(&path) {
-                Ok(bookmark) => own.push(Listed { key: bookmark.key(), own: true, bookmark }),
+                Ok(bookmark) => own.push(ListedSet { key: bookmark.key(), own: true, bookmark }),
                 Err(why) => problems.push(format!("{}: {}", path.display(), why.why())),
             }
         }
         own.sort_by(|a, b| a.bookmark.name.cmp(&b.bookmark.name));
         let shipped = SHIPPED.iter().filter_map(|text| Bookmark::from_toml(text).ok());
-        own.extend(shipped.map(|bookmark| Listed { key: bookmark.key(), own: false, bookmark }));
+        own.extend(shipped.map(|bookmark| ListedSet { key: bookmark.key(), own: false, bookmark }));
         (own, problems)
     }
 
@@ -212,16 +238,16 @@ impl Bookmarks {
     pub(crate) fn save(&self, bookmark: &Bookmark) -> Answer<()> {
         let io = |path: &Path| {
             let path = path.to_path_buf();
-            move |cause| Refused::from(whyso_record::Error::Io { path, cause })
+            move |cause| Refusal::from(whyso_record::Error::Io { path, cause })
         };
         let text = bookmark.to_toml();
         if text.len() as u64 > FILE_BYTES_MAX {
-            return Err(Refused::bad(format!("a set of charts has at most {} KiB", FILE_BYTES_MAX >> 10)));
+            return Err(Refusal::bad(format!("a set of charts has at most {} KiB", FILE_BYTES_MAX >> 10)));
         }
         fs::create_dir_all(&self.folder).map_err(io(&self.folder))?;
         let others = self.with_key(&bookmark.key());
         if others.is_empty() && self.files().len() >= SETS_MAX {
-            return Err(Refused::bad(format!("there are {SETS_MAX} sets of charts already: delete one")));
+            return Err(Refusal::bad(format!("there are {SETS_MAX} sets of charts already: delete one")));
         }
         let path = self.folder.join(format!("{}.{ENDING}", bookmark.key()));
         let whole = path.with_extension("new");
@@ -234,10 +260,14 @@ impl Bookmarks {
         Ok(())
     }
 
+    /// Removes a set of the user's own.
+    ///
+    /// # Errors
+    /// 404 if the user has no such set.
     pub(crate) fn remove(&self, key: &str) -> Answer<()> {
         let files = self.with_key(key);
         if files.is_empty() {
-            return Err(Refused::not_found("there is no such set of your own: those that ship stay"));
+            return Err(Refusal::not_found("there is no such set of your own: those that ship stay"));
         }
         for path in files {
             fs::remove_file(&path).map_err(|cause| whyso_record::Error::Io { path, cause })?;
@@ -245,12 +275,16 @@ impl Bookmarks {
         Ok(())
     }
 
+    /// Finds a set by its key.
+    ///
+    /// # Errors
+    /// 404 if there is no such set.
     pub(crate) fn find(&self, key: &str) -> Answer<Bookmark> {
         let found = self.list().0.into_iter().find(|one| one.key == key).map(|one| one.bookmark);
-        found.ok_or_else(|| Refused::not_found("there is no such set of charts"))
+        found.ok_or_else(|| Refusal::not_found("there is no such set of charts"))
     }
 
-    /// The files that hold the set of a key, whatever they are called.
+    /// Returns the files that hold the set of a key. Their names can differ from it.
     fn with_key(&self, key: &str) -> Vec<PathBuf> {
         let holds = |path: &PathBuf| read(path).is_ok_and(|bookmark| bookmark.key() == key);
         self.files().into_iter().filter(holds).collect()
@@ -258,9 +292,9 @@ impl Bookmarks {
 }
 
 fn read(path: &Path) -> Answer<Bookmark> {
-    let io = |cause| Refused::from(whyso_record::Error::Io { path: path.to_path_buf(), cause });
+    let io = |cause| Refusal::from(whyso_record::Error::Io { path: path.to_path_buf(), cause });
     if fs::metadata(path).map_err(io)?.len() > FILE_BYTES_MAX {
-        return Err(Refused::bad("this file is too large for a set of charts"));
+        return Err(Refusal::bad("this file is too large for a set of charts"));
     }
     Bookmark::from_toml(&fs::read_to_string(path).map_err(io)?)
 }
@@ -282,10 +316,10 @@ mod tests {
     }
 
     #[test]
-    fn a_set_of_any_name_is_kept_in_its_own_folder() {
+    fn a_set_of_any_name_is_saved_in_the_folder_of_sets() {
         let folder = tempfile::tempdir().unwrap();
         let bookmarks = Bookmarks::new(folder.path().join("charts"));
-        let drawn = Drawn {
+        let drawn = MetricName {
             host: "h\"\u{7f}".into(),
             source: "s".into(),
             metric: "m\n".into(),
@@ -309,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_set_is_told_so() {
+    fn what_is_no_set_is_refused() {
         for text in [
             "",
             "name = \"a\"",

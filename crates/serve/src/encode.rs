@@ -1,4 +1,4 @@
-//! Columns as a page takes them: a JSON head, then the numbers as they lie in memory.
+//! Columns as the page reads them: a JSON head, then the numbers as they lie in memory.
 //!
 //! Four bytes, little-endian, say how long the head is; blanks after it bring what follows to a multiple of eight. Then come the columns in the
 //! head's order, each number in eight bytes, little-endian; `NaN` is a gap.

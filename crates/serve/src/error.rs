@@ -1,4 +1,4 @@
-//! What can go wrong: at the start as an [`Error`], in a request as a [`Refused`], each one sentence.
+//! Errors: of the server as an [`Error`], of a request as a [`Refusal`], each one sentence.
 
 use std::io;
 use std::net::SocketAddr;
@@ -7,7 +7,33 @@ use std::path::PathBuf;
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use serde_json::json;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+/// Servers that a file can name.
+pub(crate) const SERVERS_MAX: usize = 50;
+/// Characters of a server's name.
+pub(crate) const NAME_CHARACTERS_MAX: usize = 60;
+
+/// What is wrong in a file of servers.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ServersFileError {
+    #[error("it is too large")]
+    TooLarge,
+    #[error("{}", .0.message())]
+    Syntax(#[from] toml::de::Error),
+    #[error("it names more than {SERVERS_MAX} servers")]
+    TooMany,
+    #[error("a server needs a name of at most {NAME_CHARACTERS_MAX} characters")]
+    Name,
+    #[error("two servers are called {0}")]
+    SameName(String),
+    #[error("interval_ms of {0} must be 100 to 600000")]
+    Interval(String),
+    #[error("disk_max of {server}: {why}")]
+    DiskMax { server: String, why: String },
+}
 
 /// Why the server could not start, or stopped.
 #[derive(Debug, thiserror::Error)]
@@ -32,7 +58,7 @@ pub enum Error {
     #[error("others can read {0}, and so the servers' passwords: take that away with `chmod 600 {0}`")]
     ServersFileOpen(PathBuf),
     #[error("{0} can't be read as a file of servers: {1}")]
-    Config(PathBuf, String),
+    Servers(PathBuf, ServersFileError),
     /// What can't be drawn.
     #[error("{0}")]
     Plot(String),
@@ -52,7 +78,7 @@ impl Error {
             | Error::TokenFileOpen(_)
             | Error::TokenFileOwner(_)
             | Error::ServersFileOpen(_)
-            | Error::Config(..)
+            | Error::Servers(..)
             | Error::Plot(_) => true,
             Error::InUse(_) | Error::Listen(..) | Error::Token(_) | Error::Read(_) | Error::Io { .. } => {
                 false
@@ -61,8 +87,8 @@ impl Error {
     }
 }
 
-impl From<Refused> for Error {
-    fn from(refused: Refused) -> Error {
+impl From<Refusal> for Error {
+    fn from(refused: Refusal) -> Error {
         match refused.status.is_client_error() {
             true => Error::Plot(refused.why),
             false => Error::Read(refused.why),
@@ -70,90 +96,99 @@ impl From<Refused> for Error {
     }
 }
 
-/// Why a request is not answered as it was meant.
+/// Why a request is refused.
 #[derive(Debug)]
-pub(crate) struct Refused {
+pub(crate) struct Refusal {
     status: StatusCode,
     why: String,
 }
 
-pub(crate) type Answer<T> = Result<T, Refused>;
+pub(crate) type Answer<T> = Result<T, Refusal>;
 
-impl Refused {
-    pub(crate) fn new(status: StatusCode, why: impl Into<String>) -> Refused {
-        Refused { status, why: why.into() }
+impl Refusal {
+    pub(crate) fn new(status: StatusCode, why: impl Into<String>) -> Refusal {
+        Refusal { status, why: why.into() }
     }
 
     pub(crate) fn why(&self) -> &str {
         &self.why
     }
 
-    /// What was asked makes no sense.
-    pub(crate) fn bad(why: impl Into<String>) -> Refused {
-        Refused::new(StatusCode::BAD_REQUEST, why)
+    /// The request makes no sense.
+    pub(crate) fn bad(why: impl Into<String>) -> Refusal {
+        Refusal::new(StatusCode::BAD_REQUEST, why)
     }
 
-    pub(crate) fn not_found(why: impl Into<String>) -> Refused {
-        Refused::new(StatusCode::NOT_FOUND, why)
+    pub(crate) fn not_found(why: impl Into<String>) -> Refusal {
+        Refusal::new(StatusCode::NOT_FOUND, why)
     }
 
     /// Not now.
-    pub(crate) fn conflict(why: impl Into<String>) -> Refused {
-        Refused::new(StatusCode::CONFLICT, why)
+    pub(crate) fn conflict(why: impl Into<String>) -> Refusal {
+        Refusal::new(StatusCode::CONFLICT, why)
     }
 
-    pub(crate) fn damaged() -> Refused {
-        Refused::failed("this could not be read: the recording may be damaged")
+    pub(crate) fn damaged() -> Refusal {
+        Refusal::failed("this could not be read: the recording may be damaged")
     }
 
-    pub(crate) fn busy() -> Refused {
-        Refused::new(StatusCode::SERVICE_UNAVAILABLE, "too much is asked at once: ask again in a moment")
+    pub(crate) fn busy() -> Refusal {
+        Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "the server is busy: ask again in a moment")
     }
 
-    fn failed(why: impl Into<String>) -> Refused {
-        Refused::new(StatusCode::INTERNAL_SERVER_ERROR, why)
+    fn failed(why: impl Into<String>) -> Refusal {
+        Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, why)
     }
 }
 
-impl From<whyso_record::Error> for Refused {
-    fn from(error: whyso_record::Error) -> Refused {
+impl From<whyso_record::Error> for Refusal {
+    fn from(error: whyso_record::Error) -> Refusal {
         match error {
             whyso_record::Error::NoSuchSeries(_) | whyso_record::Error::NotARecording(_) => {
-                Refused::not_found(error.to_string())
+                Refusal::not_found(error.to_string())
             }
             whyso_record::Error::Newer(_) | whyso_record::Error::Live(_) => {
-                Refused::new(StatusCode::CONFLICT, error.to_string())
+                Refusal::new(StatusCode::CONFLICT, error.to_string())
             }
-            whyso_record::Error::Backup(_) | whyso_record::Error::Note(_) => Refused::bad(error.to_string()),
-            _ => Refused::failed(error.to_string()),
+            whyso_record::Error::Backup(_) | whyso_record::Error::Note(_) => Refusal::bad(error.to_string()),
+            _ => Refusal::failed(error.to_string()),
         }
     }
 }
 
-impl From<whyso_query::Error> for Refused {
-    fn from(error: whyso_query::Error) -> Refused {
+impl From<whyso_query::Error> for Refusal {
+    fn from(error: whyso_query::Error) -> Refusal {
         if error.is_wrong_use() {
-            Refused::bad(error.to_string())
+            Refusal::bad(error.to_string())
         } else {
-            Refused::failed(error.to_string())
+            Refusal::failed(error.to_string())
         }
     }
 }
 
-impl From<whyso_report::Error> for Refused {
-    fn from(error: whyso_report::Error) -> Refused {
-        Refused::failed(error.to_string())
+impl From<whyso_report::Error> for Refusal {
+    fn from(error: whyso_report::Error) -> Refusal {
+        Refusal::failed(error.to_string())
     }
 }
 
-impl From<serde_json::Error> for Refused {
-    fn from(error: serde_json::Error) -> Refused {
-        Refused::failed(error.to_string())
+impl From<serde_json::Error> for Refusal {
+    fn from(error: serde_json::Error) -> Refusal {
+        Refusal::failed(error.to_string())
     }
 }
 
-impl IntoResponse for Refused {
+/// The body of a refusal.
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Error)]
+pub(crate) struct RefusalBody {
+    #[schema(min_length = 1)]
+    error: String,
+}
+
+impl IntoResponse for Refusal {
     fn into_response(self) -> Response {
-        (self.status, Json(json!({ "error": self.why }))).into_response()
+        (self.status, Json(RefusalBody { error: self.why })).into_response()
     }
 }

@@ -1,34 +1,38 @@
 //! The web API over a folder of recordings, and the page that draws them.
 //!
-//! [`Server::bind`] listens, [`Server::run`] answers until it is told to stop. The page is embedded when this crate is built;
-//! everything that it shows comes from the API under `/api/v1`, which `docs/reference/web-api.md` gives in full.
+//! [`Server::bind`] listens, and [`Server::run`] answers until it is stopped. The page is embedded when this crate is built. Everything that it
+//! shows comes from the API under `/api/v1`: `docs/reference/web-api.md` lists its addresses.
 //!
-//! Nothing that a browser sends is run as a command, a path or SQL: a run is named by one of the names that its folder has, a
-//! series by its number, a window by two numbers. Every request but those for the page itself needs the token, and none is answered that came by
-//! another host's name or from another site's page. This crate judges nothing: it calls `query`, `explain`,
-//! `series` and `report`. It drives nothing either: what records a server is handed in as a [`LiveRecorder`].
+//! Nothing that a browser sends is run as a command, a path or SQL. A run is named by one of the names that its folder has, a series by its
+//! number, a window by two numbers. Every request needs the token, except those for the page itself. Requests by another host's name, or from
+//! another site's page, are refused. This crate judges nothing: it calls `query`, `explain`, `series` and `report`. It drives nothing either: a
+//! [`LiveRecorder`] of the caller records servers.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod access;
 mod api;
+mod archive;
 mod bookmarks;
+mod connections;
 mod encode;
 mod error;
-mod found;
-mod kept;
-mod listen;
 mod live;
-mod moving;
-mod open;
 mod page;
+mod plan;
 mod plot;
+mod recordings;
 mod series;
+mod server;
 mod session;
+mod site;
+mod verdict_file;
+mod verdicts;
 
 pub use access::Token;
-pub use error::Error;
-pub use listen::{ServePlan, Server};
-pub use live::{LiveRecorder, LiveServer, RecordProgress, RecordRequest};
+pub use error::{Error, ServersFileError};
+pub use live::{LiveRecorder, LiveServer, RecordProgress, RecordRequest, RecorderError};
+pub use plan::ServePlan;
 pub use plot::{PlotPlan, plot};
 pub use series::Mode;
+pub use server::Server;

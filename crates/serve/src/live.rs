@@ -1,4 +1,4 @@
-//! Servers that a file names: recordings of them are begun and ended from the page, and shown like any other while they go on.
+//! Servers that a file names. The page begins and ends recordings of them, and shows these like any other.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,34 +9,33 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 use whyso_model::{Stop, parse_size};
 use whyso_record::list_runs;
 
-use crate::error::{Answer, Error, Refused};
-use crate::open::lock;
+use crate::error::{Answer, Error, NAME_CHARACTERS_MAX, Refusal, SERVERS_MAX, ServersFileError};
+use crate::recordings::lock;
 
-const SERVERS_MAX: usize = 50;
-const NAME_CHARACTERS_MAX: usize = 60;
 const FILE_BYTES_MAX: u64 = 256 << 10;
 const WARNINGS_MAX: usize = 20;
-/// A recording keeps to this size where the file says nothing: its oldest detail goes.
+/// Default size of a recording, beyond which its oldest detail is removed.
 const DISK_MAX: u64 = 4 << 30;
-/// Recordings that are still being ended when the program ends have so long.
+/// Longest time for recordings to end when the program ends.
 const END_WITHIN: Duration = Duration::from_secs(20);
-const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// What is said where the thread that records ends in a panic.
-const PANIC: &str = "the recording ended by a mistake of whyso's own; please report it";
+const CHECK_EVERY: Duration = Duration::from_millis(50);
+/// The failure of a recording whose thread panicked.
+const PANIC: &str = "the recording ended because of a mistake in whyso: please report it";
 
 /// A server that may be recorded.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LiveServer {
-    /// As the page calls it.
+    /// Name on the page.
     pub name: String,
     pub dsn: String,
     #[serde(default = "LiveServer::interval_ms")]
     pub interval_ms: u64,
-    /// Account for the time of its threads, where it runs here.
+    /// Whether to account for the time of its threads, if it runs here.
     #[serde(default = "LiveServer::trace")]
     pub trace: bool,
     #[serde(default)]
@@ -62,47 +61,51 @@ impl LiveServer {
         true
     }
 
-    /// Those that a file names. It may hold passwords: nobody else may read it.
+    /// Reads the servers that a file names. It can hold passwords, so nobody else may be able to read it.
     ///
     /// # Errors
-    /// It can't be read, others can read it, or it says something else.
+    /// The file can't be read, others can read it, or it is no file of servers.
     pub fn from_file(path: &Path) -> Result<Vec<LiveServer>, Error> {
         let io = |cause| Error::Io { path: path.to_path_buf(), cause };
         let about = fs::metadata(path).map_err(io)?;
         if about.permissions().mode() & 0o077 != 0 {
             return Err(Error::ServersFileOpen(path.to_path_buf()));
         }
-        let wrong = |why: String| Error::Config(path.to_path_buf(), why);
+        let in_file = |error| Error::Servers(path.to_path_buf(), error);
         if about.len() > FILE_BYTES_MAX {
-            return Err(wrong("it is too large".to_string()));
+            return Err(in_file(ServersFileError::TooLarge));
         }
         let text = fs::read_to_string(path).map_err(io)?;
-        let File { server } = toml::from_str(&text).map_err(|error| wrong(error.message().to_string()))?;
+        LiveServer::parse_file(&text).map_err(in_file)
+    }
+
+    fn parse_file(text: &str) -> Result<Vec<LiveServer>, ServersFileError> {
+        let File { server } = toml::from_str(text)?;
         if server.len() > SERVERS_MAX {
-            return Err(wrong(format!("it names more than {SERVERS_MAX} servers")));
+            return Err(ServersFileError::TooMany);
         }
         for (place, one) in server.iter().enumerate() {
             let is_sound = !one.name.trim().is_empty()
                 && one.name.chars().count() <= NAME_CHARACTERS_MAX
                 && !one.name.chars().any(char::is_control);
             if !is_sound {
-                return Err(wrong(format!(
-                    "a server needs a name of at most {NAME_CHARACTERS_MAX} characters"
-                )));
+                return Err(ServersFileError::Name);
             }
             if server[..place].iter().any(|other| other.name == one.name) {
-                return Err(wrong(format!("two servers are called {}", one.name)));
+                return Err(ServersFileError::SameName(one.name.clone()));
             }
             if !(100..=600_000).contains(&one.interval_ms) {
-                return Err(wrong(format!("interval_ms of {} must be 100 to 600000", one.name)));
+                return Err(ServersFileError::Interval(one.name.clone()));
             }
-            one.bytes_max().map_err(|why| wrong(format!("disk_max of {}: {why}", one.name)))?;
+            one.bytes_max()?;
         }
         Ok(server)
     }
 
-    fn bytes_max(&self) -> Result<u64, String> {
-        self.disk_max.as_deref().map_or(Ok(DISK_MAX), parse_size)
+    fn bytes_max(&self) -> Result<u64, ServersFileError> {
+        let Some(size) = &self.disk_max else { return Ok(DISK_MAX) };
+        parse_size(size)
+            .map_err(|why| ServersFileError::DiskMax { server: self.name.clone(), why: why.to_string() })
     }
 
     fn request(&self, runs: &Path) -> RecordRequest {
@@ -146,27 +149,30 @@ pub enum RecordProgress<'a> {
     Begun,
 }
 
-/// What records a server for the page. The program hands it in: this crate drives nothing and writes to no server.
+/// Why a recorder could not record, in one sentence.
+pub type RecorderError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Records a server for the page. The program passes it in: this crate drives nothing and writes to no server.
 pub trait LiveRecorder: Send + Sync {
     /// Records until `stop` is asked, and calls `progress` meanwhile.
     ///
     /// # Errors
-    /// One sentence says why nothing could be recorded, or why the recording was cut short.
+    /// Why nothing could be recorded, or why the recording was cut short, in one sentence.
     fn record(
         &self,
         request: &RecordRequest,
         progress: &(dyn Fn(RecordProgress<'_>) + Sync),
         stop: &Stop,
-    ) -> Result<(), String>;
+    ) -> Result<(), RecorderError>;
 }
 
-/// What goes on with one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+/// The state of a server's recording.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 enum Phase {
     #[default]
     Idle,
-    /// Being reached, and the recording begun.
+    /// The server is being reached, and the recording begun.
     Starting,
     Recording,
     Ending,
@@ -174,159 +180,166 @@ enum Phase {
 }
 
 #[derive(Clone, Debug, Default)]
-struct Told {
+struct RecordingState {
     phase: Phase,
     run: Option<String>,
-    /// The step that goes on, or why it failed.
+    /// The current step, or why it failed.
     words: String,
     warnings: Vec<String>,
 }
 
-struct Going {
+struct RunningRecording {
     stop: Arc<Stop>,
     thread: JoinHandle<()>,
 }
 
-/// Keeps what a recording reports.
-fn keep(told: &Mutex<Told>, progress: RecordProgress<'_>) {
-    let mut told = lock(told);
+/// Enters what a recording reports.
+fn enter(state: &Mutex<RecordingState>, progress: RecordProgress<'_>) {
+    let mut state = lock(state);
     match progress {
-        RecordProgress::Step(step) => told.words = step.to_string(),
-        RecordProgress::Warning(warning) if told.warnings.len() < WARNINGS_MAX => {
-            told.warnings.push(warning.to_string());
+        RecordProgress::Step(step) => state.words = step.to_string(),
+        RecordProgress::Warning(warning) if state.warnings.len() < WARNINGS_MAX => {
+            state.warnings.push(warning.to_string());
         }
-        RecordProgress::Begun if told.phase == Phase::Starting => told.phase = Phase::Recording,
+        RecordProgress::Begun if state.phase == Phase::Starting => state.phase = Phase::Recording,
         _ => {}
     }
 }
 
-/// Tells how a recording ended, however it did: no server stays in the phase that it was in.
-struct End<'a> {
-    told: &'a Mutex<Told>,
+/// Enters the end of a recording when it is dropped, also after a panic: no server stays in its last phase.
+struct RecordingEnd<'a> {
+    state: &'a Mutex<RecordingState>,
     failure: Option<String>,
 }
 
-impl End<'_> {
+impl RecordingEnd<'_> {
     fn with(mut self, failure: Option<String>) {
         self.failure = failure;
     }
 }
 
-impl Drop for End<'_> {
+impl Drop for RecordingEnd<'_> {
     fn drop(&mut self) {
-        let mut told = lock(self.told);
-        told.phase = if self.failure.is_some() { Phase::Failed } else { Phase::Idle };
-        told.words = self.failure.take().unwrap_or_default();
+        let mut state = lock(self.state);
+        state.phase = if self.failure.is_some() { Phase::Failed } else { Phase::Idle };
+        state.words = self.failure.take().unwrap_or_default();
     }
 }
 
-/// As the page lists them: never with their DSN.
-#[derive(Serialize)]
-pub(crate) struct Listed {
+/// A server as the page lists it, never with its DSN.
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ListedServer {
     name: String,
+    #[schema(inline)]
     phase: Phase,
+    /// The run that is being recorded.
+    #[schema(required)]
     run: Option<String>,
+    /// The current step, or why the recording failed.
     words: String,
     warnings: Vec<String>,
 }
 
-/// The servers, and the recordings of them that go on.
+/// The servers, and the recordings of them that are running.
 pub(crate) struct Live {
     runs: PathBuf,
     servers: Vec<LiveServer>,
     recorder: Arc<dyn LiveRecorder>,
-    told: BTreeMap<String, Arc<Mutex<Told>>>,
-    going: Mutex<BTreeMap<String, Going>>,
+    states: BTreeMap<String, Arc<Mutex<RecordingState>>>,
+    running: Mutex<BTreeMap<String, RunningRecording>>,
 }
 
 impl Live {
     pub(crate) fn new(runs: PathBuf, servers: Vec<LiveServer>, recorder: Arc<dyn LiveRecorder>) -> Live {
-        let told = servers.iter().map(|one| (one.name.clone(), Arc::default())).collect();
-        Live { runs, servers, recorder, told, going: Mutex::default() }
+        let states = servers.iter().map(|one| (one.name.clone(), Arc::default())).collect();
+        Live { runs, servers, recorder, states, running: Mutex::default() }
     }
 
-    pub(crate) fn list(&self) -> Answer<Vec<Listed>> {
+    pub(crate) fn list(&self) -> Answer<Vec<ListedServer>> {
         self.find_runs()?;
         let listed = self.servers.iter().map(|one| {
-            let Told { phase, run, words, warnings } = self.told_of(&one.name);
-            Listed { name: one.name.clone(), phase, run, words, warnings }
+            let RecordingState { phase, run, words, warnings } = self.state_of(&one.name);
+            ListedServer { name: one.name.clone(), phase, run, words, warnings }
         });
         Ok(listed.collect())
     }
 
-    fn told_of(&self, name: &str) -> Told {
-        self.told.get(name).map(|told| lock(told).clone()).unwrap_or_default()
+    fn state_of(&self, name: &str) -> RecordingState {
+        self.states.get(name).map(|state| lock(state).clone()).unwrap_or_default()
     }
 
-    /// A recording that has begun is told by the number of this program in its name: one that nobody has yet is of the server that is being started.
+    /// Finds the run of a recording that has begun. Its name ends with this process's number; a run that no server has yet belongs to the server that
+    /// is starting.
     fn find_runs(&self) -> Answer<()> {
-        let waits =
-            |told: &Told| matches!(told.phase, Phase::Starting | Phase::Recording) && told.run.is_none();
-        let waiting = self.told.values().find(|told| waits(&lock(told)));
+        let waits = |state: &RecordingState| {
+            matches!(state.phase, Phase::Starting | Phase::Recording) && state.run.is_none()
+        };
+        let waiting = self.states.values().find(|state| waits(&lock(state)));
         let Some(waiting) = waiting else { return Ok(()) };
-        let known: Vec<String> = self.told.values().filter_map(|told| lock(told).run.clone()).collect();
+        let known: Vec<String> = self.states.values().filter_map(|state| lock(state).run.clone()).collect();
         let own = format!("-{}", std::process::id());
         let mut runs = list_runs(&self.runs)?.into_iter().rev();
         let begun = runs.find(|run| run.live && run.id.ends_with(&own) && !known.contains(&run.id));
         if let Some(run) = begun {
-            let mut told = lock(waiting);
-            told.run = Some(run.id);
-            told.phase = Phase::Recording;
+            let mut state = lock(waiting);
+            state.run = Some(run.id);
+            state.phase = Phase::Recording;
         }
         Ok(())
     }
 
-    /// Begins to record a server; what comes of it is told by [`Live::list`].
+    /// Begins to record a server. [`Live::list`] shows its state.
     pub(crate) fn start(&self, name: &str) -> Answer<()> {
         let server = self.servers.iter().find(|one| one.name == name);
-        let told = self.told.get(name);
-        let (Some(server), Some(told)) = (server, told) else {
-            return Err(Refused::not_found("the file of servers names none that is called so"));
+        let state = self.states.get(name);
+        let (Some(server), Some(state)) = (server, state) else {
+            return Err(Refusal::not_found("the file of servers has no server of this name"));
         };
         self.find_runs()?;
-        let mut going = lock(&self.going);
-        going.retain(|_, one| !one.thread.is_finished());
-        if going.contains_key(name) {
-            return Err(Refused::conflict("this server is being recorded already"));
+        let mut running = lock(&self.running);
+        running.retain(|_, one| !one.thread.is_finished());
+        if running.contains_key(name) {
+            return Err(Refusal::conflict("this server is being recorded already"));
         }
-        if self.told.values().any(|told| lock(told).phase == Phase::Starting) {
-            return Err(Refused::conflict("another recording is just being begun: try again in a moment"));
+        if self.states.values().any(|state| lock(state).phase == Phase::Starting) {
+            return Err(Refusal::conflict("another recording is starting: try again in a moment"));
         }
-        *lock(told) = Told { phase: Phase::Starting, ..Told::default() };
+        *lock(state) = RecordingState { phase: Phase::Starting, ..RecordingState::default() };
         let stop = Arc::new(Stop::new());
-        let (request, told, stop_too) = (server.request(&self.runs), Arc::clone(told), Arc::clone(&stop));
+        let (request, state, stop_too) = (server.request(&self.runs), Arc::clone(state), Arc::clone(&stop));
         let recorder = Arc::clone(&self.recorder);
         let thread = thread::spawn(move || {
-            let end = End { told: &told, failure: Some(PANIC.to_string()) };
-            let recorded = recorder.record(&request, &|progress| keep(&told, progress), &stop_too);
-            end.with(recorded.err());
+            let end = RecordingEnd { state: &state, failure: Some(PANIC.to_string()) };
+            let recorded = recorder.record(&request, &|progress| enter(&state, progress), &stop_too);
+            end.with(recorded.err().map(|error| error.to_string()));
         });
-        going.insert(name.to_string(), Going { stop, thread });
+        running.insert(name.to_string(), RunningRecording { stop, thread });
         Ok(())
     }
 
     /// Ends the recording of a server.
     pub(crate) fn stop(&self, name: &str) -> Answer<()> {
-        let going = lock(&self.going);
-        let Some(one) = going.get(name).filter(|one| !one.thread.is_finished()) else {
-            return Err(Refused::conflict("this server is not being recorded"));
+        let running = lock(&self.running);
+        let Some(one) = running.get(name).filter(|one| !one.thread.is_finished()) else {
+            return Err(Refusal::conflict("this server is not being recorded"));
         };
         one.stop.ask();
-        if let Some(told) = self.told.get(name) {
-            lock(told).phase = Phase::Ending;
+        if let Some(state) = self.states.get(name) {
+            lock(state).phase = Phase::Ending;
         }
         Ok(())
     }
 
     /// Ends every recording, and waits for them.
     pub(crate) fn end(&self) {
-        let going = lock(&self.going);
-        for one in going.values() {
+        let running = lock(&self.running);
+        for one in running.values() {
             one.stop.ask();
         }
         let by = Instant::now() + END_WITHIN;
-        while going.values().any(|one| !one.thread.is_finished()) && Instant::now() < by {
-            thread::sleep(LOOK_EVERY);
+        while running.values().any(|one| !one.thread.is_finished()) && Instant::now() < by {
+            thread::sleep(CHECK_EVERY);
         }
     }
 }
@@ -343,8 +356,8 @@ mod tests {
             _: &RecordRequest,
             _: &(dyn Fn(RecordProgress<'_>) + Sync),
             _: &Stop,
-        ) -> Result<(), String> {
-            Err("nothing is recorded here".to_string())
+        ) -> Result<(), RecorderError> {
+            Err("nothing is recorded here".into())
         }
     }
 
@@ -372,8 +385,8 @@ mod tests {
             (format!("{one}password = \"x\"\n"), "unknown field"),
             ("[[server]]\nname = \"\"\ndsn = \"\"\n".to_string(), "needs a name"),
         ] {
-            let told = read(&text).unwrap_err().to_string();
-            assert!(told.contains(word), "{told}");
+            let message = read(&text).unwrap_err().to_string();
+            assert!(message.contains(word), "{message}");
         }
     }
 
@@ -386,25 +399,24 @@ mod tests {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
             let refused = LiveServer::from_file(&path).unwrap_err();
             assert!(matches!(refused, Error::ServersFileOpen(_)), "{refused}");
-            let told = refused.to_string();
-            assert!(
-                told.contains("passwords") && !told.contains("token") && told.contains("chmod 600"),
-                "{told}"
-            );
+            let message = refused.to_string();
+            assert!(message.contains("passwords") && message.contains("chmod 600"), "{message}");
+            assert!(!message.contains("token"), "{message}");
         }
     }
 
     #[test]
     fn a_recording_that_panics_leaves_its_server_failed() {
-        let told = Arc::new(Mutex::new(Told { phase: Phase::Starting, ..Told::default() }));
-        let of_thread = Arc::clone(&told);
+        let state =
+            Arc::new(Mutex::new(RecordingState { phase: Phase::Starting, ..RecordingState::default() }));
+        let of_thread = Arc::clone(&state);
         let thread = thread::spawn(move || {
-            let _end = End { told: &of_thread, failure: Some(PANIC.to_string()) };
+            let _end = RecordingEnd { state: &of_thread, failure: Some(PANIC.to_string()) };
             panic!("this text is expected");
         });
         assert!(thread.join().is_err());
-        let told = lock(&told);
-        assert!(told.phase == Phase::Failed && told.words == PANIC, "{told:?}");
+        let state = lock(&state);
+        assert!(state.phase == Phase::Failed && state.words == PANIC, "{state:?}");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The same charts without a browser: a picture of some series over some windows.
+//! The same charts without a browser: an SVG picture of series over windows.
 
 use std::path::Path;
 
@@ -7,23 +7,24 @@ use whyso_report::payload::ServedSeries;
 use whyso_report::{PlotLine, PlotPanel, PlotRow};
 
 use crate::error::Error;
-use crate::open::Opened;
-use crate::series::{self, Line, Lines, Mode, Wanted};
+use crate::recordings::OpenRecording;
+use crate::series::{self, Line, Lines, LinesRequest, Mode};
 
 const WINDOWS_MAX: usize = 12;
 const INSTANCES_MAX: usize = 380;
 
-/// What is drawn.
+/// Which series are drawn, and over which windows.
 #[derive(Clone, Debug)]
 pub struct PlotPlan {
-    /// Each METRIC, SOURCE/METRIC or SOURCE/METRIC/INSTANCE.
+    /// Names of metrics: METRIC, SOURCE/METRIC or SOURCE/METRIC/INSTANCE.
     pub metrics: Vec<String>,
-    /// In seconds of the run; none: all of it.
+    /// Windows in seconds of the run. None: the whole run.
     pub windows: Vec<(f64, f64)>,
+    /// What counters are drawn as.
     pub mode: Mode,
-    /// Of a metric with more instances, those with the most to say.
+    /// Instances that are drawn, if a metric has more.
     pub top: usize,
-    /// One line a metric, of the sum of its instances.
+    /// One line per metric, of the sum of its instances.
     pub sum: bool,
 }
 
@@ -33,19 +34,19 @@ struct Group<'s> {
     numbers: Vec<u32>,
 }
 
-/// An SVG picture of the recording in `dir`: a row of panels a unit, the windows side by side on one scale.
+/// Draws the recording in `dir` as SVG: a row of panels per unit, the windows next to each other on one scale.
 ///
 /// # Errors
 /// A metric is not recorded, a window makes no sense or lies outside of the run, or the recording can't be read.
 pub fn plot(dir: &Path, plan: &PlotPlan) -> Result<String, Error> {
-    let opened = Opened::open(dir)?;
+    let opened = OpenRecording::open(dir)?;
     let windows = windows(&opened, &plan.windows)?;
     let series = opened.series();
     let mut groups = groups(&series, &plan.metrics)?;
     let pixels = whyso_report::plot_panel_width(windows.len()) as usize;
-    let wanted = |numbers: &[u32], (from_s, to_s): (f64, f64), top| -> Result<Wanted, Error> {
+    let request = |numbers: &[u32], (from_s, to_s): (f64, f64), top| -> Result<LinesRequest, Error> {
         let (window, mode) = (opened.window(from_s, to_s)?, plan.mode);
-        Ok(Wanted {
+        Ok(LinesRequest {
             numbers: numbers.to_vec(),
             window,
             pixels,
@@ -59,7 +60,7 @@ pub fn plot(dir: &Path, plan: &PlotPlan) -> Result<String, Error> {
         .iter()
         .fold((f64::INFINITY, f64::NEG_INFINITY), |(from, to), one| (one.0.min(from), one.1.max(to)));
     for group in groups.iter_mut().filter(|group| !plan.sum && group.numbers.len() > plan.top) {
-        let chosen = series::lines(&opened, &wanted(&group.numbers, around, plan.top)?)?;
+        let chosen = series::lines(&opened, &request(&group.numbers, around, plan.top)?)?;
         group.numbers = chosen.lines.iter().filter_map(|line| line.number).collect();
     }
     let mut units: Vec<String> = Vec::new();
@@ -76,11 +77,11 @@ pub fn plot(dir: &Path, plan: &PlotPlan) -> Result<String, Error> {
         for window in &windows {
             let mut panel = PlotPanel { from_s: window.0, to_s: window.1, lines: Vec::new() };
             for group in &of_row {
-                let Lines { lines, .. } = series::lines(&opened, &wanted(&group.numbers, *window, 0)?)?;
+                let Lines { lines, .. } = series::lines(&opened, &request(&group.numbers, *window, 0)?)?;
                 let factor = factor(group.key, plan.mode);
                 let drawn = lines.into_iter().map(|line| {
                     let name = name(&line, group, &groups, &series);
-                    drawn(&opened, line, name, factor)
+                    plot_line(&opened, line, name, factor)
                 });
                 panel.lines.extend(drawn);
             }
@@ -92,18 +93,18 @@ pub fn plot(dir: &Path, plan: &PlotPlan) -> Result<String, Error> {
     Ok(whyso_report::plot(&plan.metrics.join(", "), &opened.recording.run().id, &rows))
 }
 
-/// All of the run where none is named.
-fn windows(opened: &Opened, asked: &[(f64, f64)]) -> Result<Vec<(f64, f64)>, Error> {
+/// Returns the windows to draw: the whole run if none is named.
+fn windows(opened: &OpenRecording, requested: &[(f64, f64)]) -> Result<Vec<(f64, f64)>, Error> {
     let end_s = opened.seconds(opened.end_ns).max(1.0);
-    if asked.is_empty() {
+    if requested.is_empty() {
         return Ok(vec![(0.0, end_s)]);
     }
-    if asked.len() > WINDOWS_MAX {
+    if requested.len() > WINDOWS_MAX {
         return Err(Error::Plot(format!("at most {WINDOWS_MAX} windows fit next to each other")));
     }
-    let outside = asked.iter().find(|(from_s, _)| *from_s >= end_s);
+    let outside = requested.iter().find(|(from_s, _)| *from_s >= end_s);
     match outside {
-        None => Ok(asked.to_vec()),
+        None => Ok(requested.to_vec()),
         Some((from_s, to_s)) => Err(Error::Plot(format!(
             "the window from {from_s} to {to_s} s lies behind the end of the run, which lasts {end_s:.1} s: windows are given in time of the run, \
              such as 1:10-1:25"
@@ -111,7 +112,7 @@ fn windows(opened: &Opened, asked: &[(f64, f64)]) -> Result<Vec<(f64, f64)>, Err
     }
 }
 
-/// What is named, each metric of each source by itself: another source's may have another unit.
+/// Groups the named series by source and metric: another source's metric may have another unit.
 fn groups<'s>(series: &'s [ServedSeries], metrics: &[String]) -> Result<Vec<Group<'s>>, Error> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for metric in metrics {
@@ -139,7 +140,7 @@ fn is_of_one_metric(one: &SeriesKey, other: &SeriesKey) -> bool {
     metric(one) == metric(other)
 }
 
-/// As short as it can be among the others that are drawn.
+/// Returns the shortest name that differs from the other names of the picture.
 fn name(line: &Line, group: &Group<'_>, groups: &[Group<'_>], series: &[ServedSeries]) -> String {
     let SeriesKey { host, source, metric, .. } = group.key;
     let is_alone = groups.iter().filter(|other| other.key.metric == *metric).count() == 1;
@@ -159,8 +160,8 @@ fn name(line: &Line, group: &Group<'_>, groups: &[Group<'_>], series: &[ServedSe
     }
 }
 
-fn is_meant(key: &SeriesKey, asked: &str) -> bool {
-    let mut parts = asked.splitn(3, '/');
+fn is_meant(key: &SeriesKey, requested: &str) -> bool {
+    let mut parts = requested.splitn(3, '/');
     match (parts.next(), parts.next(), parts.next()) {
         (Some(metric), None, _) => key.metric == metric,
         (Some(source), Some(metric), None) => key.source == source && key.metric == metric,
@@ -171,10 +172,10 @@ fn is_meant(key: &SeriesKey, asked: &str) -> bool {
     }
 }
 
-/// Metrics that have the asked one's letters in them.
-fn suggestion<'k>(asked: &str, keys: impl Iterator<Item = &'k SeriesKey>) -> String {
+/// Returns recorded metrics whose names contain the requested one.
+fn suggestion<'k>(requested: &str, keys: impl Iterator<Item = &'k SeriesKey>) -> String {
     const MAX: usize = 4;
-    let wanted = asked.rsplit('/').next().unwrap_or(asked).to_lowercase();
+    let wanted = requested.rsplit('/').next().unwrap_or(requested).to_lowercase();
     let mut alike: Vec<&str> = keys
         .map(|key| key.metric.as_str())
         .filter(|metric| metric.to_lowercase().contains(&wanted))
@@ -184,7 +185,7 @@ fn suggestion<'k>(asked: &str, keys: impl Iterator<Item = &'k SeriesKey>) -> Str
     if alike.is_empty() { String::new() } else { format!("; it has {}", alike.join(", ")) }
 }
 
-fn drawn(opened: &Opened, line: Line, name: String, factor: f64) -> PlotLine {
+fn plot_line(opened: &OpenRecording, line: Line, name: String, factor: f64) -> PlotLine {
     let times = |values: Vec<f64>| values.into_iter().map(|value| value * factor).collect();
     let band = line.band.unwrap_or_default();
     PlotLine {
@@ -205,7 +206,7 @@ fn factor(key: &SeriesKey, mode: Mode) -> f64 {
     }
 }
 
-/// As an axis is called.
+/// Returns the label of an axis.
 fn unit(key: &SeriesKey, mode: Mode) -> String {
     let counted = if key.unit == "1" { "" } else { key.unit.as_str() };
     match (key.kind, mode, counted) {

@@ -1,8 +1,9 @@
-//! Series over a window, as a chart of so many pixels draws them: single readings where there is room, else an envelope of every pixel.
+//! Series over a window, as a chart of a given width draws them: single readings if there is room, otherwise an envelope per pixel.
 
 use std::thread;
 
 use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
 use whyso_record::data::{Kind, SeriesId};
 use whyso_record::run::Window;
 use whyso_report::Column;
@@ -10,44 +11,48 @@ use whyso_series::{
     Envelope, Grid, Points, envelope, gauge_on_grid, per_transaction, rate_on_grid, rates, sum,
 };
 
-use crate::error::{Answer, Refused};
-use crate::open::{Found, Opened};
+use crate::error::{Answer, Refusal};
+use crate::recordings::{OpenRecording, SeriesSource};
 
-/// Series of one request.
-const SERIES_MAX: usize = 400;
-/// A request reads with so many threads at most, each of at least so many series.
+/// Series that one request can name.
+pub(crate) const SERIES_MAX: usize = 400;
+/// Threads with which a request reads.
 const THREADS_MAX: usize = 4;
-const SERIES_A_THREAD_MIN: usize = 4;
-const PIXELS_MIN: usize = 16;
-const PIXELS_MAX: usize = 4096;
-/// Readings a pixel, up to which each is drawn by itself.
-const READINGS_A_PIXEL: f64 = 1.5;
-/// By so many buckets series are ranked.
-const RANKED_BY: usize = 24;
-/// A window is read with so many readings more on either side, so that lines go on to the edges.
-const READINGS_BESIDE: f64 = 3.0;
+/// Series for which a further thread starts.
+const SERIES_PER_THREAD_MIN: usize = 4;
+/// Smallest width of a chart.
+pub(crate) const PIXELS_MIN: usize = 16;
+/// Largest width of a chart.
+pub(crate) const PIXELS_MAX: usize = 4096;
+/// Readings per pixel up to which each is drawn by itself.
+const READINGS_PER_PIXEL: f64 = 1.5;
+/// Buckets by which series are ranked.
+const RANK_BUCKETS: usize = 24;
+/// Further readings on either side of a window, so that lines reach its edges.
+const READINGS_OUTSIDE: f64 = 3.0;
 
 /// What a counter is shown as.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
+#[schema(default = Mode::default)]
 pub enum Mode {
-    /// Growth a second.
+    /// Growth per second.
     #[default]
     Rate,
-    /// As the source gives it.
+    /// The source's own value.
     Raw,
-    /// Growth over the transactions that ended in the meantime.
+    /// Growth per transaction that ended meanwhile.
     PerTransaction,
 }
 
-/// What is drawn.
+/// Which series are drawn, and how.
 #[derive(Clone, Debug)]
-pub(crate) struct Wanted {
+pub(crate) struct LinesRequest {
     pub(crate) numbers: Vec<u32>,
     pub(crate) window: Window,
     pub(crate) pixels: usize,
     pub(crate) mode: Mode,
-    /// Of more series, those with the most to say; 0: all.
+    /// Of more series, the ones with the largest values; 0: all.
     pub(crate) top: usize,
     /// One line, of the sum of all.
     pub(crate) is_sum: bool,
@@ -58,9 +63,9 @@ pub(crate) struct Wanted {
 pub(crate) struct Line {
     /// `None`: a sum.
     pub(crate) number: Option<u32>,
-    /// When each value counts.
+    /// The moment of each value.
     pub(crate) t_ns: Vec<i64>,
-    /// Of an envelope, the median.
+    /// Values; of an envelope, the medians.
     pub(crate) value: Vec<f64>,
     pub(crate) band: Option<Band>,
 }
@@ -77,123 +82,133 @@ pub(crate) struct Band {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Lines {
     pub(crate) lines: Vec<Line>,
-    /// How many series had less to say and are left out.
+    /// Series that are left out, because others have larger values.
     pub(crate) left: usize,
 }
 
-/// A line's head, see [`crate::encode`]: its columns are times in seconds, values and, with a band, its four columns.
-#[derive(Serialize)]
+/// A line's head, see [`crate::encode`]. Its columns are times in seconds, values, and the four columns of a band.
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct LineHead {
+    /// `None`: a sum.
+    #[schema(required)]
     pub(crate) number: Option<u32>,
     pub(crate) count: usize,
     pub(crate) band: bool,
 }
 
-impl Wanted {
+impl LinesRequest {
     fn check(&self) -> Answer<()> {
         if self.numbers.is_empty() || self.numbers.len() > SERIES_MAX {
-            return Err(Refused::bad(format!("name 1 to {SERIES_MAX} series by their numbers")));
+            return Err(Refusal::bad(format!("name 1 to {SERIES_MAX} series by their numbers")));
         }
         if !(PIXELS_MIN..=PIXELS_MAX).contains(&self.pixels) {
-            return Err(Refused::bad(format!("px must be {PIXELS_MIN} to {PIXELS_MAX}")));
+            return Err(Refusal::bad(format!("px must be {PIXELS_MIN} to {PIXELS_MAX}")));
         }
         Ok(())
     }
 }
 
-/// What a chart draws.
+/// Returns the lines that a chart draws.
 ///
 /// # Errors
 /// A series is not known, too many are named, or the files can't be read.
-pub(crate) fn lines(opened: &Opened, wanted: &Wanted) -> Answer<Lines> {
-    wanted.check()?;
-    let mut found = Vec::new();
-    for number in &wanted.numbers {
-        found.push((*number, opened.find(*number)?));
+pub(crate) fn lines(opened: &OpenRecording, request: &LinesRequest) -> Answer<Lines> {
+    request.check()?;
+    let mut series = Vec::new();
+    for number in &request.numbers {
+        series.push((*number, opened.find(*number)?));
     }
-    let all = found.len();
-    if wanted.top > 0 && all > wanted.top && !wanted.is_sum {
-        found = heaviest(opened, found, wanted)?;
+    let all = series.len();
+    if request.top > 0 && all > request.top && !request.is_sum {
+        series = heaviest(opened, series, request)?;
     }
-    let left = all - found.len();
-    let lines =
-        if wanted.is_sum { vec![summed(opened, &found, wanted)?] } else { each(opened, &found, wanted)? };
+    let left = all - series.len();
+    let lines = if request.is_sum {
+        vec![summed(opened, &series, request)?]
+    } else {
+        each(opened, &series, request)?
+    };
     Ok(Lines { lines, left })
 }
 
-/// Each by itself, by several threads where there are many: a day of twenty series would else take one of them too long.
-fn each(opened: &Opened, found: &[(u32, Found<'_>)], wanted: &Wanted) -> Answer<Vec<Line>> {
+/// Returns a line per series. Several threads read many series: one would take too long for a day of twenty series.
+fn each(
+    opened: &OpenRecording,
+    series: &[(u32, SeriesSource<'_>)],
+    request: &LinesRequest,
+) -> Answer<Vec<Line>> {
     let cpus = thread::available_parallelism().map_or(1, usize::from);
-    let threads = found.len().div_ceil(SERIES_A_THREAD_MIN).min(cpus).clamp(1, THREADS_MAX);
-    let of = &|part: &[(u32, Found<'_>)]| -> Answer<Vec<Line>> {
+    let threads = series.len().div_ceil(SERIES_PER_THREAD_MIN).min(cpus).clamp(1, THREADS_MAX);
+    let of = &|part: &[(u32, SeriesSource<'_>)]| -> Answer<Vec<Line>> {
         part.iter()
-            .map(|(number, one)| Ok(Line { number: Some(*number), ..line(opened, one, wanted)? }))
+            .map(|(number, one)| Ok(Line { number: Some(*number), ..line(opened, one, request)? }))
             .collect()
     };
     if threads == 1 {
-        return of(found);
+        return of(series);
     }
     thread::scope(|scope| {
         let parts: Vec<_> =
-            found.chunks(found.len().div_ceil(threads)).map(|part| scope.spawn(move || of(part))).collect();
+            series.chunks(series.len().div_ceil(threads)).map(|part| scope.spawn(move || of(part))).collect();
         let mut lines = Vec::new();
         for part in parts {
-            lines.extend(part.join().unwrap_or_else(|_| Err(Refused::damaged()))?);
+            lines.extend(part.join().unwrap_or_else(|_| Err(Refusal::damaged()))?);
         }
         Ok(lines)
     })
 }
 
-/// Those with the most to say: by the mean of what is drawn, without its sign.
+/// Returns the series with the largest values, by the mean of their absolute values.
 fn heaviest<'o>(
-    opened: &Opened,
-    found: Vec<(u32, Found<'o>)>,
-    wanted: &Wanted,
-) -> Answer<Vec<(u32, Found<'o>)>> {
-    let rough = Wanted { pixels: RANKED_BY, ..wanted.clone() };
+    opened: &OpenRecording,
+    series: Vec<(u32, SeriesSource<'o>)>,
+    request: &LinesRequest,
+) -> Answer<Vec<(u32, SeriesSource<'o>)>> {
+    let rough = LinesRequest { pixels: RANK_BUCKETS, ..request.clone() };
     let mut ranked = Vec::new();
-    let drawn = each(opened, &found, &Wanted { mode: Mode::Rate, ..rough })?;
-    for ((number, one), drawn) in found.into_iter().zip(drawn) {
-        let seen = drawn.value.iter().filter(|value| value.is_finite());
+    let drawn = each(opened, &series, &LinesRequest { mode: Mode::Rate, ..rough })?;
+    for ((number, one), drawn) in series.into_iter().zip(drawn) {
+        let finite = drawn.value.iter().filter(|value| value.is_finite());
         let (total, count) =
-            seen.fold((0.0, 0.0), |(total, count), value| (total + value.abs(), count + 1.0));
+            finite.fold((0.0, 0.0), |(total, count), value| (total + value.abs(), count + 1.0));
         ranked.push((if count > 0.0 { total / count } else { -1.0 }, number, one));
     }
     ranked.sort_by(|a, b| b.0.total_cmp(&a.0));
-    Ok(ranked.into_iter().take(wanted.top).map(|(_, number, one)| (number, one)).collect())
+    Ok(ranked.into_iter().take(request.top).map(|(_, number, one)| (number, one)).collect())
 }
 
-fn line(opened: &Opened, found: &Found<'_>, wanted: &Wanted) -> Answer<Line> {
-    let is_counter = found.key().kind == Kind::Counter;
-    if is_counter && wanted.mode == Mode::PerTransaction {
-        let grid = grid(wanted);
-        let value = each_transaction(opened, &on_grid(opened, found, &grid, wanted.mode)?, &grid)?;
+fn line(opened: &OpenRecording, series: &SeriesSource<'_>, request: &LinesRequest) -> Answer<Line> {
+    let is_counter = series.key().kind == Kind::Counter;
+    if is_counter && request.mode == Mode::PerTransaction {
+        let grid = grid(request);
+        let value = each_transaction(opened, &on_grid(opened, series, &grid, request.mode)?, &grid)?;
         return Ok(Line { t_ns: grid.t_ns(), value, ..Line::default() });
     }
-    match found {
-        Found::Recorded(id, _) => recorded(opened, *id, is_counter, wanted),
-        Found::Made(_, column) => Ok(made(column, wanted)),
+    match series {
+        SeriesSource::Recorded(id, _) => recorded(opened, *id, is_counter, request),
+        SeriesSource::Computed(_, column) => Ok(computed(column, request)),
     }
 }
 
-fn recorded(opened: &Opened, id: SeriesId, is_counter: bool, wanted: &Wanted) -> Answer<Line> {
+fn recorded(opened: &OpenRecording, id: SeriesId, is_counter: bool, request: &LinesRequest) -> Answer<Line> {
     let recording = &opened.recording;
     let Some(info) = recording.info(id) else { return Ok(Line::default()) };
-    let Window { begin_ns, end_ns } = wanted.window;
+    let Window { begin_ns, end_ns } = request.window;
     let length_ns = (info.last_ns - info.first_ns).max(1) as f64;
     let step_ns = length_ns / info.samples.max(2).saturating_sub(1) as f64;
     let readings = (end_ns.min(info.last_ns) - begin_ns.max(info.first_ns)) as f64 / step_ns;
-    let is_raw = wanted.mode == Mode::Raw;
-    if readings > wanted.pixels as f64 * READINGS_A_PIXEL {
+    let is_raw = request.mode == Mode::Raw;
+    if readings > request.pixels as f64 * READINGS_PER_PIXEL {
         let envelope = match is_raw {
-            true => recording.envelope_of_values(id, wanted.window, wanted.pixels)?,
-            false => recording.envelope(id, wanted.window, wanted.pixels)?,
+            true => recording.envelope_of_values(id, request.window, request.pixels)?,
+            false => recording.envelope(id, request.window, request.pixels)?,
         };
-        return Ok(of_envelope(envelope, wanted.window));
+        return Ok(from_envelope(envelope, request.window));
     }
-    let beside_ns = (step_ns * READINGS_BESIDE) as i64;
+    let margin_ns = (step_ns * READINGS_OUTSIDE) as i64;
     let wider =
-        Window { begin_ns: begin_ns.saturating_sub(beside_ns), end_ns: end_ns.saturating_add(beside_ns) };
+        Window { begin_ns: begin_ns.saturating_sub(margin_ns), end_ns: end_ns.saturating_add(margin_ns) };
     let samples = recording.samples(id, Some(wider))?;
     let points = match is_counter && !is_raw {
         true => {
@@ -205,21 +220,21 @@ fn recorded(opened: &Opened, id: SeriesId, is_counter: bool, wanted: &Wanted) ->
     Ok(Line { t_ns: points.t_ns, value: points.value, ..Line::default() })
 }
 
-fn made(column: &Column, wanted: &Wanted) -> Line {
-    let Window { begin_ns, end_ns } = wanted.window;
+fn computed(column: &Column, request: &LinesRequest) -> Line {
+    let Window { begin_ns, end_ns } = request.window;
     let first = column.t_ns.partition_point(|t_ns| *t_ns < begin_ns);
     let last = column.t_ns.partition_point(|t_ns| *t_ns <= end_ns).max(first);
-    if (last - first) as f64 > wanted.pixels as f64 * READINGS_A_PIXEL {
-        let drawn = envelope(&column.t_ns, &column.value, begin_ns, end_ns, wanted.pixels);
-        return of_envelope(drawn, wanted.window);
+    if (last - first) as f64 > request.pixels as f64 * READINGS_PER_PIXEL {
+        let drawn = envelope(&column.t_ns, &column.value, begin_ns, end_ns, request.pixels);
+        return from_envelope(drawn, request.window);
     }
-    let beside = READINGS_BESIDE as usize;
-    let range = first.saturating_sub(beside)..(last + beside).min(column.t_ns.len());
+    let margin = READINGS_OUTSIDE as usize;
+    let range = first.saturating_sub(margin)..(last + margin).min(column.t_ns.len());
     Line { t_ns: column.t_ns[range.clone()].to_vec(), value: column.value[range].to_vec(), ..Line::default() }
 }
 
 /// Each bucket at its middle.
-fn of_envelope(envelope: Envelope, window: Window) -> Line {
+fn from_envelope(envelope: Envelope, window: Window) -> Line {
     let buckets = envelope.len().max(1) as i64;
     let half_ns = (window.end_ns - window.begin_ns) / buckets / 2;
     Line {
@@ -230,17 +245,21 @@ fn of_envelope(envelope: Envelope, window: Window) -> Line {
     }
 }
 
-/// All on one grid and added up; a moment at which one is missing is a gap.
-fn summed(opened: &Opened, found: &[(u32, Found<'_>)], wanted: &Wanted) -> Answer<Line> {
-    let grid = grid(wanted);
+/// Returns the sum of all series on one grid. A moment at which one has no value is a gap.
+fn summed(
+    opened: &OpenRecording,
+    series: &[(u32, SeriesSource<'_>)],
+    request: &LinesRequest,
+) -> Answer<Line> {
+    let grid = grid(request);
     let mut columns = Vec::new();
-    for (_, one) in found {
-        columns.push(on_grid(opened, one, &grid, wanted.mode)?);
+    for (_, one) in series {
+        columns.push(on_grid(opened, one, &grid, request.mode)?);
     }
     let columns: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
     let total = sum(&columns);
-    let are_counters = found.iter().all(|(_, one)| one.key().kind == Kind::Counter);
-    let value = match wanted.mode == Mode::PerTransaction && are_counters {
+    let are_counters = series.iter().all(|(_, one)| one.key().kind == Kind::Counter);
+    let value = match request.mode == Mode::PerTransaction && are_counters {
         true => each_transaction(opened, &total, &grid)?,
         false => total,
     };
@@ -248,20 +267,20 @@ fn summed(opened: &Opened, found: &[(u32, Found<'_>)], wanted: &Wanted) -> Answe
 }
 
 /// A cell two pixels wide, and no shorter than the second that most sources are read at.
-fn grid(wanted: &Wanted) -> Grid {
+fn grid(request: &LinesRequest) -> Grid {
     const SECOND_NS: i64 = 1_000_000_000;
-    let Window { begin_ns, end_ns } = wanted.window;
-    let step_ns = ((end_ns - begin_ns) / (wanted.pixels as i64 / 2).max(1)).max(SECOND_NS);
+    let Window { begin_ns, end_ns } = request.window;
+    let step_ns = ((end_ns - begin_ns) / (request.pixels as i64 / 2).max(1)).max(SECOND_NS);
     Grid::covering(begin_ns, end_ns, step_ns)
 }
 
-/// Of a counter the rate, of a gauge the mean, in each cell; of raw values the mean, whatever they are.
-fn on_grid(opened: &Opened, found: &Found<'_>, grid: &Grid, mode: Mode) -> Answer<Vec<f64>> {
-    let is_rate = found.key().kind == Kind::Counter && mode != Mode::Raw;
+/// Returns the rate of a counter, or the mean of a gauge or of raw values, in each cell of a grid.
+fn on_grid(opened: &OpenRecording, series: &SeriesSource<'_>, grid: &Grid, mode: Mode) -> Answer<Vec<f64>> {
+    let is_rate = series.key().kind == Kind::Counter && mode != Mode::Raw;
     let cells = grid.cells;
     let window = Window { begin_ns: grid.begin_ns, end_ns: grid.begin_ns + cells as i64 * grid.step_ns };
-    let points = match found {
-        Found::Recorded(id, key) => {
+    let points = match series {
+        SeriesSource::Recorded(id, key) => {
             // Roll-ups of a counter are of its rates.
             let is_rolled_up = is_rate || key.kind == Kind::Gauge;
             let means =
@@ -269,12 +288,14 @@ fn on_grid(opened: &Opened, found: &Found<'_>, grid: &Grid, mode: Mode) -> Answe
             if let Some(means) = means {
                 return Ok(means);
             }
-            let beside_ns = (READINGS_BESIDE * 2e9) as i64;
-            let wider = Window { begin_ns: window.begin_ns - beside_ns, end_ns: window.end_ns + beside_ns };
+            let margin_ns = (READINGS_OUTSIDE * 2e9) as i64;
+            let wider = Window { begin_ns: window.begin_ns - margin_ns, end_ns: window.end_ns + margin_ns };
             let samples = opened.recording.samples(*id, Some(wider))?;
             if is_rate { samples.counter_points() } else { samples.points() }
         }
-        Found::Made(_, column) => Points { t_ns: column.t_ns.clone(), value: column.value.clone() },
+        SeriesSource::Computed(_, column) => {
+            Points { t_ns: column.t_ns.clone(), value: column.value.clone() }
+        }
     };
     Ok(match is_rate {
         true => rate_on_grid(&points.t_ns, &points.value, grid),
@@ -282,9 +303,9 @@ fn on_grid(opened: &Opened, found: &Found<'_>, grid: &Grid, mode: Mode) -> Answe
     })
 }
 
-fn each_transaction(opened: &Opened, rate: &[f64], grid: &Grid) -> Answer<Vec<f64>> {
+fn each_transaction(opened: &OpenRecording, rate: &[f64], grid: &Grid) -> Answer<Vec<f64>> {
     let Some(column) = opened.transactions() else {
-        return Err(Refused::bad("the load was not recorded in this run: nothing is known per transaction"));
+        return Err(Refusal::bad("the load was not recorded in this run: nothing is known per transaction"));
     };
     let transactions = gauge_on_grid(&column.t_ns, &column.value, grid);
     Ok(per_transaction(rate, &transactions))

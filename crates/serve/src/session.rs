@@ -40,8 +40,8 @@ impl Sessions {
     }
 
     /// Returns what a new session's cookie holds, and the seconds that the browser may keep it.
-    pub(crate) fn make(&self) -> (String, u64) {
-        (self.make_at(now_s()), SECONDS)
+    pub(crate) fn start(&self) -> (String, u64) {
+        (self.start_at(now_s()), SECONDS)
     }
 
     /// Returns the session that a cookie holds; `None` where it is over, or not this server's.
@@ -49,7 +49,7 @@ impl Sessions {
         self.find_at(value, now_s())
     }
 
-    fn make_at(&self, now_s: u64) -> String {
+    fn start_at(&self, now_s: u64) -> String {
         let end_s = now_s + SECONDS;
         format!("{end_s}.{}", self.code_of(end_s))
     }
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn a_session_ends_after_some_hours_and_is_of_one_port_and_one_token() {
         let sessions = Sessions::new("token", 7979);
-        let value = sessions.make_at(1_000);
+        let value = sessions.start_at(1_000);
         assert_eq!(sessions.find_at(&value, 1_000), Some(Session { seconds_left: SECONDS }));
         assert!(!sessions.find_at(&value, 1_000).unwrap().is_old());
         assert!(sessions.find_at(&value, 1_000 + SECONDS - 60).unwrap().is_old());

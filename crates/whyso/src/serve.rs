@@ -10,7 +10,9 @@ use anyhow::{Context, Result};
 use clap::Args;
 use whyso_control::{Listener, News, RecordPlan, RecordTarget, RelayWanted, StackSampling};
 use whyso_model::Stop;
-use whyso_serve::{LiveRecorder, LiveServer, RecordProgress, RecordRequest, ServePlan, Server, Token};
+use whyso_serve::{
+    LiveRecorder, LiveServer, RecordProgress, RecordRequest, RecorderError, ServePlan, Server, Token,
+};
 
 /// Threads that serve sockets; recordings are read by others.
 const THREADS: usize = 2;
@@ -84,7 +86,7 @@ impl LiveRecorder for Records {
         request: &RecordRequest,
         progress: &(dyn Fn(RecordProgress<'_>) + Sync),
         stop: &Stop,
-    ) -> Result<(), String> {
+    ) -> Result<(), RecorderError> {
         let plan = RecordPlan {
             target: RecordTarget::Server(request.dsn.clone()),
             length: None,
@@ -102,7 +104,7 @@ impl LiveRecorder for Records {
             command_line: request.command_line.clone(),
         };
         let outcome = whyso_control::record(&plan, &Passed(progress), stop, &|_| None);
-        outcome.map_err(|error| error.to_string())?.failure.map_or(Ok(()), Err)
+        outcome?.failure.map_or(Ok(()), |why| Err(why.into()))
     }
 }
 

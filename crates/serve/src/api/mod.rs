@@ -1,18 +1,18 @@
-//! The API: which address gives what. Each handler parses, calls one function, and answers.
+//! The API: which address answers what. Each handler parses, calls one function, and answers.
 
+mod archive;
 mod bookmarks;
 mod compare;
 mod live;
-mod moving;
 mod openapi;
+mod parameters;
 mod read;
 mod refusals;
+mod responses;
 mod runs;
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, SET_COOKIE,
@@ -21,122 +21,53 @@ use axum::http::header::{
 use axum::http::{HeaderName, HeaderValue, Method, StatusCode};
 use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{MethodRouter, delete, get, post};
-use base64::Engine;
-use tokio::sync::Semaphore;
-use whyso_report::payload::Served;
+use axum::{Extension, Router};
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
 
-use crate::access::Access;
-use crate::bookmarks::Bookmarks;
-use crate::error::{Answer, Refused};
-use crate::found::Verdicts;
-use crate::listen::ServePlan;
-use crate::live::Live;
-use crate::open::Recordings;
+use self::openapi::Checked;
+use crate::error::Refusal;
 use crate::page;
 use crate::session::Session;
+use crate::site::Site;
 
-/// Requests that read recordings at a time: each may hold some thirty series in memory.
-const READERS_MAX: usize = 3;
-/// A request waits so long for its turn.
-const TURN_WITHIN: Duration = Duration::from_secs(30);
-/// Of what a browser sends.
+/// Bytes of a request's body, except an import's.
 const BODY_BYTES_MAX: usize = 1 << 20;
 
-/// Everything that requests share.
-pub(crate) struct Site {
-    access: Access,
-    pub(crate) recordings: Recordings,
-    pub(crate) verdicts: Verdicts,
-    pub(crate) bookmarks: Bookmarks,
-    pub(crate) live: Live,
-    /// A backup or an import, one at a time.
-    moving: Arc<Semaphore>,
-    readers: Arc<Semaphore>,
-}
-
-impl Site {
-    pub(crate) fn new(plan: ServePlan, access: Access) -> Site {
-        Site {
-            access,
-            live: Live::new(plan.runs.clone(), plan.servers, plan.recorder),
-            recordings: Recordings::new(plan.runs),
-            verdicts: Verdicts::new(plan.verdicts),
-            bookmarks: Bookmarks::new(plan.charts),
-            moving: Arc::new(Semaphore::new(1)),
-            readers: Arc::new(Semaphore::new(READERS_MAX)),
-        }
-    }
-
-    /// When nothing is being read.
-    pub(crate) async fn until_idle(&self) {
-        let _ = self.readers.acquire_many(READERS_MAX as u32).await;
-    }
-}
-
-/// Does what reads or writes files away from the threads that serve sockets, a few at a time.
-pub(crate) async fn reading<T: Send + 'static>(
-    site: Arc<Site>,
-    read: impl FnOnce(&Site) -> Answer<T> + Send + 'static,
-) -> Answer<T> {
-    let turn = tokio::time::timeout(TURN_WITHIN, Arc::clone(&site.readers).acquire_owned()).await;
-    let Ok(Ok(turn)) = turn else { return Err(Refused::busy()) };
-    let done = tokio::task::spawn_blocking(move || {
-        let answer = read(&site);
-        drop(turn);
-        answer
-    });
-    done.await.unwrap_or_else(|_| Err(Refused::damaged()))
-}
-
-fn json_text(text: String) -> Response {
-    ([(CONTENT_TYPE, "application/json")], text).into_response()
-}
-
-/// A part of a head under its name, with its blocks.
-fn blocks_response(name: &str, made: &Served) -> Answer<Response> {
-    let base64 = |block: &Vec<u8>| base64::engine::general_purpose::STANDARD.encode(block);
-    let blocks: Vec<String> = made.blocks.iter().map(base64).collect();
-    let blocks = serde_json::to_string(&blocks)?;
-    Ok(json_text(format!("{{\"{name}\":{},\"blocks\":{blocks}}}", made.head_json)))
-}
-
-/// Every address, from `/api/v1` on; [`openapi`] describes each.
-fn routes() -> Vec<(&'static str, MethodRouter<Arc<Site>>)> {
-    vec![
-        ("/openapi.json", get(openapi::openapi)),
-        ("/session", post(session)),
-        ("/runs", get(runs::list)),
-        ("/runs/backup", get(moving::backup)),
-        ("/runs/import", post(moving::import)),
-        ("/runs/{id}", get(read::outline).delete(runs::remove)),
-        ("/runs/{id}/explained", get(read::explained)),
-        ("/runs/{id}/blocks/{number}", get(read::block)),
-        ("/runs/{id}/catalogue", get(read::catalogue)),
-        ("/runs/{id}/series", get(read::series)),
-        ("/runs/{id}/tables", get(read::tables)),
-        ("/runs/{id}/events", get(read::events)),
-        ("/runs/{id}/log", get(read::log)),
-        ("/runs/{id}/notes", post(runs::note)),
-        ("/runs/{id}/prune", post(runs::prune)),
-        ("/bookmarks", get(bookmarks::list).put(bookmarks::save)),
-        ("/bookmarks/import", post(bookmarks::import)),
-        ("/bookmarks/{key}", delete(bookmarks::remove)),
-        ("/bookmarks/{key}/toml", get(bookmarks::export)),
-        ("/live", get(live::list)),
-        ("/live/{name}/start", post(live::start)),
-        ("/live/{name}/stop", post(live::stop)),
-        ("/compare", get(compare::compare)),
-        ("/compare/flame", get(compare::flame)),
-    ]
+/// Returns every address from `/api/v1` on, each with its description.
+fn operations(cookie: &str) -> OpenApiRouter<Arc<Site>> {
+    OpenApiRouter::with_openapi(openapi::head(cookie))
+        .routes(routes!(openapi::openapi))
+        .routes(routes!(session))
+        .routes(routes!(runs::list))
+        .routes(routes!(archive::backup))
+        .routes(routes!(archive::import))
+        .routes(routes!(read::outline, runs::remove))
+        .routes(routes!(read::explained))
+        .routes(routes!(read::block))
+        .routes(routes!(read::catalogue))
+        .routes(routes!(read::series))
+        .routes(routes!(read::tables))
+        .routes(routes!(read::events))
+        .routes(routes!(read::log))
+        .routes(routes!(runs::note))
+        .routes(routes!(runs::prune))
+        .routes(routes!(bookmarks::list, bookmarks::save))
+        .routes(routes!(bookmarks::import))
+        .routes(routes!(bookmarks::remove))
+        .routes(routes!(bookmarks::export))
+        .routes(routes!(live::list))
+        .routes(routes!(live::start))
+        .routes(routes!(live::stop))
+        .routes(routes!(compare::compare))
+        .routes(routes!(compare::flame))
 }
 
 pub(crate) fn router(site: Arc<Site>) -> Router {
-    let routed = |router: Router<Arc<Site>>, (path, methods)| router.route(path, methods);
-    let api = routes()
-        .into_iter()
-        .fold(Router::new(), routed)
+    let (api, description) = operations(site.access.cookie()).split_for_parts();
+    let api = api
         .fallback(no_such_address)
+        .layer(Extension(description))
         .layer(from_fn(refusals::in_one_form))
         .layer(from_fn_with_state(Arc::clone(&site), with_token));
     Router::new()
@@ -147,10 +78,10 @@ pub(crate) fn router(site: Arc<Site>) -> Router {
         .with_state(site)
 }
 
-/// The page: one document at every address that is not the API's, since the address says what it shows.
+/// Answers every address that is not the API's with the page, which reads from the address what to show.
 async fn page(request: Request) -> Response {
     if request.method() != Method::GET && request.method() != Method::HEAD {
-        return Refused::new(StatusCode::METHOD_NOT_ALLOWED, "the page is only read").into_response();
+        return Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "the page can only be read").into_response();
     }
     if request.uri().path().starts_with("/api") {
         return no_such_address().await.into_response();
@@ -158,11 +89,17 @@ async fn page(request: Request) -> Response {
     ([(CONTENT_TYPE, "text/html; charset=utf-8")], page::html()).into_response()
 }
 
-async fn no_such_address() -> Refused {
-    Refused::not_found("there is nothing at this address: docs/reference/web-api.md lists those of the API")
+async fn no_such_address() -> Refusal {
+    Refusal::not_found("there is nothing at this address: docs/reference/web-api.md lists those of the API")
 }
 
-/// The token begins a session, which the page's cookie holds.
+/// Begins a session, which the page's cookie holds.
+#[utoipa::path(
+    post,
+    path = "/session",
+    operation_id = "signIn",
+    responses((status = 204, description = "The cookie is set."), Checked)
+)]
 async fn session(State(site): State<Arc<Site>>) -> Response {
     let mut response = StatusCode::NO_CONTENT.into_response();
     set_cookie(&site, &mut response);
@@ -209,5 +146,69 @@ async fn with_token(State(site): State<Arc<Site>>, request: Request, next: Next)
             response
         }
         Err(refused) => refused.into_response(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::Value;
+
+    use super::*;
+
+    fn description() -> Value {
+        serde_json::to_value(operations("whyso_7979").into_openapi()).unwrap()
+    }
+
+    fn operation_ids(description: &Value) -> Vec<&str> {
+        let paths = description["paths"].as_object().unwrap();
+        let operations = paths.values().flat_map(|methods| methods.as_object().unwrap().values());
+        operations.map(|one| one["operationId"].as_str().unwrap()).collect()
+    }
+
+    /// A route enters the router with its operation. So only a route that goes around [`operations`] could lack one.
+    #[test]
+    fn every_route_has_an_operation() {
+        let source = include_str!("mod.rs");
+        let code = source.split("#[cfg(test)]").next().unwrap();
+        assert!(!code.contains(".route(") && code.matches(".nest(").count() == 1);
+        let handlers: usize = code
+            .lines()
+            .filter_map(|line| line.trim().strip_prefix(".routes(routes!("))
+            .map(|line| line.split(',').count())
+            .sum();
+        let description = description();
+        let ids = operation_ids(&description);
+        assert_eq!(ids.len(), handlers);
+        assert_eq!(ids.len(), ids.iter().collect::<BTreeSet<_>>().len(), "{ids:?}");
+    }
+
+    #[test]
+    fn what_the_description_refers_to_exists() {
+        let description = description();
+        let text = description.to_string();
+        for reference in text.split("\"#/components/schemas/").skip(1) {
+            let name = reference.split('"').next().unwrap();
+            assert!(description["components"]["schemas"][name].is_object(), "{name}");
+        }
+        let ids = operation_ids(&description);
+        for link in text.split("{\"operationId\":\"").skip(1) {
+            assert!(ids.contains(&link.split('"').next().unwrap()));
+        }
+    }
+
+    #[test]
+    fn every_operation_lists_its_refusals_and_the_bounds_of_its_body() {
+        let description = description();
+        for methods in description["paths"].as_object().unwrap().values() {
+            for operation in methods.as_object().unwrap().values() {
+                for status in ["401", "403"] {
+                    assert!(operation["responses"][status].is_object(), "{operation}");
+                }
+            }
+        }
+        let note = &description["components"]["schemas"]["Note"]["properties"]["text"]["description"];
+        assert!(note.as_str().unwrap().contains(&format!("{} KiB", BODY_BYTES_MAX >> 10)), "{note}");
     }
 }

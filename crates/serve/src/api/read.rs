@@ -1,4 +1,4 @@
-//! What is read of one run.
+//! What a run's recording holds.
 
 use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
@@ -8,127 +8,325 @@ use axum::extract::{Path, Query, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use utoipa::openapi::schema::ArrayBuilder;
+use utoipa::openapi::{RefOr, Schema};
+use utoipa::{IntoParams, ToSchema};
 use whyso_query::ForReport;
-use whyso_record::data::SeriesKey;
+use whyso_record::data::{Event, Kind, SeriesKey};
 use whyso_record::server_log_path;
 use whyso_report::payload;
 
-use super::{Site, blocks_response, json_text, reading};
+use super::openapi::{Reading, Refuses};
+use super::parameters::{RunId, integer};
+use super::responses::{Object, blocks_response, json_text};
 use crate::encode;
-use crate::error::{Answer, Refused};
-use crate::series::{self, LineHead, Lines, Mode, Wanted};
+use crate::error::{Answer, Refusal};
+use crate::series::{self, LineHead, Lines, LinesRequest, Mode, PIXELS_MAX, PIXELS_MIN, SERIES_MAX};
+use crate::site::{Site, reading};
 
-pub(super) const CATALOGUE_MAX: usize = 500;
-/// Of the series with the most to say.
-pub(super) const TOP_MAX: usize = 400;
-/// Of a server's log: its end.
+/// Series of one answer of the catalogue.
+const CATALOGUE_MAX: usize = 500;
+/// Largest `top` of a chart.
+const TOP_MAX: usize = 400;
+/// Bytes of the end of a server's log.
 const LOG_BYTES_MAX: u64 = 512 << 10;
 
 type Shared = State<Arc<Site>>;
 
-/// The head of a run, at once.
-pub(super) async fn outline(State(site): Shared, Path(id): Path<String>) -> Answer<Response> {
+/// The head of a run, which `report` writes as text.
+#[derive(ToSchema)]
+#[schema(as = Head)]
+#[expect(dead_code, reason = "describes text that another crate writes")]
+struct RunHead {
+    format: u32,
+    run: Object,
+    explanation: Object,
+    events: Vec<Event>,
+    problems: Vec<String>,
+    origin_ns: i64,
+    end_ns: i64,
+    series: Vec<SeriesHead>,
+}
+
+/// A series of a head, with the number that addresses name it by.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "describes text that another crate writes")]
+struct SeriesHead {
+    #[serde(flatten)]
+    key: SeriesKey,
+    slot: u32,
+}
+
+/// Returns what was run, its levels and events, and every series with its number.
+#[utoipa::path(
+    get,
+    path = "/runs/{id}",
+    operation_id = "run",
+    params(RunId),
+    responses(
+        (
+            status = 200,
+            description = "The head of the run",
+            body = RunHead,
+            links(("series" = (operation_id = "series", parameters(
+                ("id" = "$request.path.id"),
+                ("numbers" = "$response.body#/series/0/slot"),
+            )))),
+        ),
+        Reading,
+        Refuses<400>,
+        Refuses<404>,
+        Refuses<409>,
+    )
+)]
+pub(super) async fn outline(State(site): Shared, Path(RunId { id }): Path<RunId>) -> Answer<Response> {
     reading(site, move |site| Ok(json_text(site.recordings.open(&id)?.outline()?.head_json.clone()))).await
 }
 
-/// The same with everything that has to be worked out.
-pub(super) async fn explained(State(site): Shared, Path(id): Path<String>) -> Answer<Response> {
+/// Returns the head with findings, and with budget, threads and tables by level.
+#[utoipa::path(
+    get,
+    path = "/runs/{id}/explained",
+    operation_id = "explained",
+    params(RunId),
+    responses(
+        (status = 200, description = "The head of the run", body = RunHead),
+        Reading,
+        Refuses<400>,
+        Refuses<404>,
+        Refuses<409>,
+    )
+)]
+pub(super) async fn explained(State(site): Shared, Path(RunId { id }): Path<RunId>) -> Answer<Response> {
     reading(site, move |site| Ok(json_text(site.recordings.open(&id)?.explained()?.head_json.clone()))).await
 }
 
-/// A block that the head refers to, deflated.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Path)]
+pub(super) struct BlockPlace {
+    /// The id of a run, as `GET /runs` lists it.
+    #[param(min_length = 1)]
+    id: String,
+    /// The number of a block of the explained head.
+    #[param(schema_with = block_number)]
+    number: usize,
+}
+
+fn block_number() -> RefOr<Schema> {
+    integer(0, u32::MAX as usize).into()
+}
+
+/// Returns a block that the explained head refers to.
+#[utoipa::path(
+    get,
+    path = "/runs/{id}/blocks/{number}",
+    operation_id = "block",
+    params(BlockPlace),
+    responses(
+        (status = 200, description = "Raw-deflated", content(("application/octet-stream"))),
+        Reading,
+        Refuses<400>,
+        Refuses<404>,
+        Refuses<409>,
+    )
+)]
 pub(super) async fn block(
     State(site): Shared,
-    Path((id, number)): Path<(String, usize)>,
+    Path(BlockPlace { id, number }): Path<BlockPlace>,
 ) -> Answer<Response> {
     reading(site, move |site| {
         let explained = site.recordings.open(&id)?.explained()?;
         let block = explained.blocks.get(number).cloned();
-        let block = block.ok_or_else(|| Refused::not_found(format!("this run has no block {number}")))?;
+        let block = block.ok_or_else(|| Refusal::not_found(format!("this run has no block {number}")))?;
         Ok(([(CONTENT_TYPE, "application/octet-stream")], block).into_response())
     })
     .await
 }
 
-#[derive(Deserialize)]
-pub(super) struct Catalogued {
-    /// Words that have to occur in a series' names.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct CatalogueQuery {
+    /// Text that a series' names have to contain, word by word.
     #[serde(default)]
     find: String,
-    #[serde(default)]
-    limit: Option<usize>,
+    /// Series of the answer.
+    #[serde(default = "catalogue_max")]
+    #[param(schema_with = catalogue_limit)]
+    limit: usize,
 }
 
-#[derive(Serialize)]
+fn catalogue_max() -> usize {
+    CATALOGUE_MAX
+}
+
+fn catalogue_limit() -> RefOr<Schema> {
+    integer(0, CATALOGUE_MAX).default(Some(CATALOGUE_MAX.into())).into()
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Catalogue {
+    /// All series that match; the answer may hold fewer.
+    found: usize,
+    series: Vec<CatalogueLine>,
+}
+
+/// A series, with the number that addresses name it by.
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 struct CatalogueLine {
     number: u32,
-    #[serde(flatten)]
-    key: SeriesKey,
+    host: String,
+    source: String,
+    metric: String,
+    instance: String,
+    #[schema(inline)]
+    kind: Kind,
+    unit: String,
 }
 
-/// Series by their names.
+/// Finds series by text of their names.
+#[utoipa::path(
+    get,
+    path = "/runs/{id}/catalogue",
+    operation_id = "catalogue",
+    params(RunId, CatalogueQuery),
+    responses(
+        (status = 200, description = "The series", body = Catalogue),
+        Reading,
+        Refuses<400>,
+        Refuses<404>,
+        Refuses<409>,
+    )
+)]
 pub(super) async fn catalogue(
     State(site): Shared,
-    Path(id): Path<String>,
-    Query(asked): Query<Catalogued>,
-) -> Answer<Json<Value>> {
-    let limit = asked.limit.unwrap_or(CATALOGUE_MAX);
-    if limit > CATALOGUE_MAX {
-        return Err(Refused::bad(format!("limit must be 0 to {CATALOGUE_MAX}")));
+    Path(RunId { id }): Path<RunId>,
+    Query(query): Query<CatalogueQuery>,
+) -> Answer<Json<Catalogue>> {
+    if query.limit > CATALOGUE_MAX {
+        return Err(Refusal::bad(format!("limit must be 0 to {CATALOGUE_MAX}")));
     }
     reading(site, move |site| {
         let opened = site.recordings.open(&id)?;
-        let words: Vec<String> = asked.find.to_lowercase().split_whitespace().map(str::to_string).collect();
+        let words: Vec<String> = query.find.to_lowercase().split_whitespace().map(str::to_string).collect();
         let has_all = |key: &SeriesKey| {
             let name = format!("{} {} {} {}", key.host, key.source, key.metric, key.instance).to_lowercase();
             words.iter().all(|word| name.contains(word))
         };
-        let all = opened.series();
-        let found = all.into_iter().filter(|one| has_all(&one.key));
-        let found: Vec<CatalogueLine> =
-            found.map(|one| CatalogueLine { number: one.number, key: one.key }).collect();
-        Ok(Json(json!({ "found": found.len(), "series": &found[..found.len().min(limit)] })))
+        let mut series = opened.series();
+        series.retain(|one| has_all(&one.key));
+        let found = series.len();
+        series.truncate(query.limit);
+        let lines = series.into_iter().map(|one| {
+            let SeriesKey { host, source, metric, instance, kind, unit } = one.key;
+            CatalogueLine { number: one.number, host, source, metric, instance, kind, unit }
+        });
+        Ok(Json(Catalogue { found, series: lines.collect() }))
     })
     .await
 }
 
-#[derive(Deserialize)]
-pub(super) struct Drawn {
-    /// Numbers between commas.
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct SeriesQuery {
+    /// Numbers of series between commas: `slot` of a run's head, `number` of its catalogue.
+    #[param(style = Form, explode = false, schema_with = series_numbers)]
     numbers: String,
+    /// Begin of the window, below `to_s`.
+    #[param(exclusive_minimum = -1e9, exclusive_maximum = 1e9)]
     from_s: f64,
+    /// End of the window.
+    #[param(exclusive_minimum = -1e9, exclusive_maximum = 1e9)]
     to_s: f64,
+    /// Width of the chart in pixels.
+    #[param(schema_with = pixels)]
     px: usize,
+    /// What counters are drawn as. `per_transaction` needs a run whose load was recorded.
     #[serde(default)]
+    #[param(inline)]
     mode: Mode,
+    /// Of more series, the ones with the largest values; 0: all.
     #[serde(default)]
+    #[param(schema_with = top)]
     top: usize,
+    /// One line, of the sum of all.
     #[serde(default)]
+    #[param(default = false)]
     sum: bool,
-    /// As JSON, for people and small programs.
+    /// As JSON. Otherwise the answer is a head with binary columns after it: see docs/reference/web-api.md.
     #[serde(default)]
+    #[param(default = false)]
     json: bool,
 }
 
-/// The lines of a chart.
+fn series_numbers() -> RefOr<Schema> {
+    let number = integer(0, u32::MAX as usize);
+    ArrayBuilder::new().items(number).min_items(Some(1)).max_items(Some(SERIES_MAX)).into()
+}
+
+fn pixels() -> RefOr<Schema> {
+    integer(PIXELS_MIN, PIXELS_MAX).into()
+}
+
+fn top() -> RefOr<Schema> {
+    integer(0, TOP_MAX).default(Some(0.into())).into()
+}
+
+/// The lines of a chart, as JSON.
+#[derive(Serialize, ToSchema)]
+#[schema(as = Lines)]
+struct LineColumns<'c> {
+    lines: &'c [LineHead],
+    /// Series that are left out, because others have larger values.
+    left: usize,
+    /// Columns of all lines; null is a gap.
+    #[schema(value_type = Vec<Vec<Option<f64>>>)]
+    columns: &'c [&'c [f64]],
+}
+
+/// What comes before the binary columns of a chart's lines.
+#[derive(Serialize)]
+struct LinesHead<'c> {
+    lines: &'c [LineHead],
+    left: usize,
+}
+
+/// Returns series over a window, as a chart of a given width draws them.
+#[utoipa::path(
+    get,
+    path = "/runs/{id}/series",
+    operation_id = "series",
+    params(RunId, SeriesQuery),
+    responses(
+        (
+            status = 200,
+            description = "The lines",
+            content((LineColumns = "application/json"), ("application/octet-stream")),
+        ),
+        Reading,
+        Refuses<400>,
+        Refuses<404>,
+        Refuses<409>,
+    )
+)]
 pub(super) async fn series(
     State(site): Shared,
-    Path(id): Path<String>,
-    Query(asked): Query<Drawn>,
+    Path(RunId { id }): Path<RunId>,
+    Query(query): Query<SeriesQuery>,
 ) -> Answer<Response> {
-    let numbers = asked.numbers.split(',').map(str::parse).collect::<Result<Vec<u32>, _>>();
+    let numbers = query.numbers.split(',').map(str::parse).collect::<Result<Vec<u32>, _>>();
     let numbers =
-        numbers.map_err(|_| Refused::bad("numbers must be whole numbers of series between commas"))?;
-    if asked.top > TOP_MAX {
-        return Err(Refused::bad(format!("top must be 0 to {TOP_MAX}")));
+        numbers.map_err(|_| Refusal::bad("numbers must be whole numbers of series between commas"))?;
+    if query.top > TOP_MAX {
+        return Err(Refusal::bad(format!("top must be 0 to {TOP_MAX}")));
     }
     reading(site, move |site| {
         let opened = site.recordings.open(&id)?;
-        let window = opened.window(asked.from_s, asked.to_s)?;
-        let (pixels, mode) = (asked.px, asked.mode);
-        let wanted = Wanted { numbers, window, pixels, mode, top: asked.top, is_sum: asked.sum };
-        let Lines { lines, left } = series::lines(&opened, &wanted)?;
+        let window = opened.window(query.from_s, query.to_s)?;
+        let (pixels, mode) = (query.px, query.mode);
+        let request = LinesRequest { numbers, window, pixels, mode, top: query.top, is_sum: query.sum };
+        let Lines { lines, left } = series::lines(&opened, &request)?;
         let times: Vec<Vec<f64>> =
             lines.iter().map(|line| line.t_ns.iter().map(|t_ns| opened.seconds(*t_ns)).collect()).collect();
         let mut columns: Vec<&[f64]> = Vec::new();
@@ -142,64 +340,135 @@ pub(super) async fn series(
             .iter()
             .map(|line| LineHead { number: line.number, count: line.value.len(), band: line.band.is_some() })
             .collect();
-        let mut head = json!({ "lines": heads, "left": left });
-        if asked.json {
-            // A gap is null.
-            head["columns"] = json!(columns);
-            return Ok(Json(head).into_response());
+        if query.json {
+            return Ok(Json(LineColumns { lines: &heads, left, columns: &columns }).into_response());
         }
-        encode::columns(&head, &columns)
+        encode::columns(&LinesHead { lines: &heads, left }, &columns)
     })
     .await
 }
 
-#[derive(Deserialize)]
-pub(super) struct Over {
+#[derive(Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct WindowQuery {
+    /// Begin of the window, below `to_s`.
+    #[param(exclusive_minimum = -1e9, exclusive_maximum = 1e9)]
     from_s: f64,
+    /// End of the window.
+    #[param(exclusive_minimum = -1e9, exclusive_maximum = 1e9)]
     to_s: f64,
 }
 
-/// Statements, lock waits and the Performance Schema's views over any window, with their blocks.
+/// Tables over a window, which `report` writes as text.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Tables)]
+#[expect(dead_code, reason = "describes text that another crate writes")]
+struct WindowTables {
+    tables: Object,
+    /// What the tables refer to: deflated, as base64.
+    blocks: Vec<String>,
+}
+
+/// Returns statements, lock waits and the Performance Schema's views over a window.
+#[utoipa::path(
+    get,
+    path = "/runs/{id}/tables",
+    operation_id = "tables",
+    params(RunId, WindowQuery),
+    responses(
+        (status = 200, description = "The tables with their blocks", body = WindowTables),
+        Reading,
+        Refuses<400>,
+        Refuses<404>,
+        Refuses<409>,
+    )
+)]
 pub(super) async fn tables(
     State(site): Shared,
-    Path(id): Path<String>,
-    Query(over): Query<Over>,
+    Path(RunId { id }): Path<RunId>,
+    Query(query): Query<WindowQuery>,
 ) -> Answer<Response> {
     reading(site, move |site| {
         let opened = site.recordings.open(&id)?;
-        let window = opened.window(over.from_s, over.to_s)?;
-        let made = ForReport::over(&opened.recording, window)?.lend(None, payload::tables)?;
-        blocks_response("tables", &made)
+        let window = opened.window(query.from_s, query.to_s)?;
+        let tables = ForReport::over(&opened.recording, window)?.lend(None, payload::tables)?;
+        blocks_response("tables", &tables)
     })
     .await
 }
 
-/// What happened, notes among it.
-pub(super) async fn events(State(site): Shared, Path(id): Path<String>) -> Answer<Json<Value>> {
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Events)]
+pub(super) struct EventList {
+    events: Vec<Event>,
+    end_ns: i64,
+    live: bool,
+}
+
+/// Returns what happened in a run, with its notes.
+#[utoipa::path(
+    get,
+    path = "/runs/{id}/events",
+    operation_id = "events",
+    params(RunId),
+    responses(
+        (status = 200, description = "The events", body = EventList),
+        Reading,
+        Refuses<400>,
+        Refuses<404>,
+        Refuses<409>,
+    )
+)]
+pub(super) async fn events(State(site): Shared, Path(RunId { id }): Path<RunId>) -> Answer<Json<EventList>> {
     reading(site, move |site| {
         let opened = site.recordings.open(&id)?;
-        Ok(Json(json!({ "events": opened.recording.events()?, "end_ns": opened.end_ns, "live": opened.recording.live() })))
+        let events = opened.recording.events()?;
+        Ok(Json(EventList { events, end_ns: opened.end_ns, live: opened.recording.live() }))
     })
     .await
 }
 
-/// The end of the tested server's own log, without what a terminal would obey.
-pub(super) async fn log(State(site): Shared, Path(id): Path<String>) -> Answer<Json<Value>> {
+#[derive(Default, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Log)]
+pub(super) struct LogEnd {
+    there: bool,
+    /// Without control characters.
+    text: String,
+    left_out_bytes: u64,
+}
+
+/// Returns the end of the tested server's own log.
+#[utoipa::path(
+    get,
+    path = "/runs/{id}/log",
+    operation_id = "log",
+    params(RunId),
+    responses(
+        (status = 200, description = "The text, if there is one", body = LogEnd),
+        Reading,
+        Refuses<400>,
+        Refuses<404>,
+    )
+)]
+pub(super) async fn log(State(site): Shared, Path(RunId { id }): Path<RunId>) -> Answer<Json<LogEnd>> {
     reading(site, move |site| {
         let path = server_log_path(&site.recordings.path(&id)?);
         let Ok(mut file) = whyso_record::private::open_file(&path) else {
-            return Ok(Json(json!({ "there": false, "text": "", "left_out_bytes": 0 })));
+            return Ok(Json(LogEnd::default()));
         };
-        let io = |cause| Refused::from(whyso_record::Error::Io { path: path.clone(), cause });
+        let io = |cause| Refusal::from(whyso_record::Error::Io { path: path.clone(), cause });
         let length = file.metadata().map_err(io)?.len();
-        let left_out = length.saturating_sub(LOG_BYTES_MAX);
-        file.seek(SeekFrom::Start(left_out)).map_err(io)?;
+        let left_out_bytes = length.saturating_sub(LOG_BYTES_MAX);
+        file.seek(SeekFrom::Start(left_out_bytes)).map_err(io)?;
         let mut bytes = Vec::new();
         file.take(LOG_BYTES_MAX).read_to_end(&mut bytes).map_err(io)?;
         let text = String::from_utf8_lossy(&bytes);
         let is_plain = |one: &char| !one.is_control() || matches!(one, '\n' | '\t');
         let text: String = text.chars().filter(is_plain).collect();
-        Ok(Json(json!({ "there": true, "text": text, "left_out_bytes": left_out })))
+        Ok(Json(LogEnd { there: true, text, left_out_bytes }))
     })
     .await
 }

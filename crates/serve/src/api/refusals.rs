@@ -1,4 +1,4 @@
-//! Every refusal in one form, whoever refuses: `{"error": "one sentence"}`.
+//! Gives every refusal one form: `{"error": "one sentence"}`.
 
 use axum::body::to_bytes;
 use axum::extract::Request;
@@ -7,11 +7,12 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use crate::error::Refused;
+use crate::error::Refusal;
 
-const WORDS_BYTES_MAX: usize = 4096;
+/// Bytes of a reason that are read.
+const REASON_BYTES_MAX: usize = 4096;
 
-/// What reads paths, queries and bodies refuses in plain text, and an address without a method in none.
+/// Rewrites refusals of the router and its extractors, which are plain text or empty.
 pub(super) async fn in_one_form(request: Request, next: Next) -> Response {
     let method = request.method().clone();
     let response = next.run(request).await;
@@ -22,19 +23,19 @@ pub(super) async fn in_one_form(request: Request, next: Next) -> Response {
     }
     let (head, body) = response.into_parts();
     if status == StatusCode::METHOD_NOT_ALLOWED {
-        let mut refused = Refused::new(status, no_method(method.as_str(), &head.headers)).into_response();
+        let mut refused = Refusal::new(status, no_method(method.as_str(), &head.headers)).into_response();
         refused.headers_mut().extend(head.headers.get(ALLOW).map(|allowed| (ALLOW, allowed.clone())));
         return refused;
     }
-    let words = to_bytes(body, WORDS_BYTES_MAX).await.unwrap_or_default();
-    let words = String::from_utf8_lossy(&words);
-    // That a body makes no sense is told as of anything else that is sent.
+    let reason = to_bytes(body, REASON_BYTES_MAX).await.unwrap_or_default();
+    let reason = String::from_utf8_lossy(&reason);
+    // A body that makes no sense is refused like a query that makes none.
     let status = if status == StatusCode::UNPROCESSABLE_ENTITY { StatusCode::BAD_REQUEST } else { status };
-    let words = match words.trim() {
+    let reason = match reason.trim() {
         "" => status.canonical_reason().unwrap_or("this is not answered"),
-        words => words,
+        reason => reason,
     };
-    Refused::new(status, words).into_response()
+    Refusal::new(status, reason).into_response()
 }
 
 fn no_method(method: &str, headers: &HeaderMap) -> String {

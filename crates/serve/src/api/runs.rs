@@ -6,29 +6,49 @@ use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use utoipa::ToSchema;
 use whyso_record::run::{Ended, Purpose, RunInfo};
 use whyso_record::{RunSummary, add_note, list_runs, notes_of, prune_run, remove_run};
 
-use super::{Site, reading};
-use crate::error::{Answer, Refused};
+use super::openapi::{Reading, Refuses};
+use super::parameters::RunId;
+use crate::error::{Answer, Refusal};
+use crate::site::{Site, reading};
 
+/// Notes of a run that the list shows.
 const NOTES_MAX: usize = 20;
 
-#[derive(Serialize)]
-struct Listed {
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Runs)]
+pub(super) struct RunList {
+    /// The folder that holds the runs.
+    folder: String,
+    runs: Vec<ListedRun>,
+    /// Whether verdicts are still being worked out.
+    verdicts_coming: bool,
+}
+
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Run)]
+struct ListedRun {
     id: String,
-    /// Of the load; the recorded process or "recorded" where something else made it.
+    /// The load's workload. If another program made the load: the recorded process, or "recorded".
     workload: String,
     server: String,
     host: String,
-    /// Wall time in milliseconds; null where it was not recorded.
+    /// Wall time in milliseconds; null if it was not recorded.
+    #[schema(required)]
     began_ms: Option<i64>,
+    #[schema(required)]
     seconds: Option<f64>,
     levels: usize,
-    /// The level with the most transactions a second.
-    best: Option<Best>,
-    /// The first finding; null until it is worked out, empty where there is none.
+    /// The level with the most transactions per second.
+    #[schema(required)]
+    best: Option<BestLevel>,
+    /// The first finding; null until it is worked out, empty if there is none.
+    #[schema(required)]
     verdict: Option<String>,
     notes: Vec<String>,
     bytes: u64,
@@ -37,39 +57,63 @@ struct Listed {
     ended: String,
 }
 
-#[derive(Serialize)]
-struct Best {
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct BestLevel {
     users: u32,
+    #[schema(required)]
     rate_per_s: Option<f64>,
     transactions_per_s: f64,
     latency_p95_ms: f64,
 }
 
-/// Every run, the newest first.
-pub(super) async fn list(State(site): State<Arc<Site>>) -> Answer<Json<Value>> {
+/// Lists every run, the newest first.
+#[utoipa::path(
+    get,
+    path = "/runs",
+    operation_id = "runs",
+    responses(
+        (
+            status = 200,
+            description = "The runs",
+            body = RunList,
+            links(
+                ("run" = (operation_id = "run", parameters(("id" = "$response.body#/runs/0/id")))),
+                ("explained" = (operation_id = "explained", parameters(("id" = "$response.body#/runs/0/id")))),
+                ("events" = (operation_id = "events", parameters(("id" = "$response.body#/runs/0/id")))),
+                ("compare" = (operation_id = "compare", parameters(
+                    ("first" = "$response.body#/runs/0/id"),
+                    ("second" = "$response.body#/runs/1/id"),
+                ))),
+            ),
+        ),
+        Reading,
+    )
+)]
+pub(super) async fn list(State(site): State<Arc<Site>>) -> Answer<Json<RunList>> {
     reading(site, |site| {
-        let mut listed: Vec<Listed> = Vec::new();
+        let mut runs: Vec<ListedRun> = Vec::new();
         for run in list_runs(site.recordings.folder())?.into_iter().rev() {
             let verdict = if run.live { None } else { site.verdicts.of(&run.path, run.bytes) };
-            listed.push(Listed { verdict, ..listed_run(run) });
+            runs.push(ListedRun { verdict, ..listed_run(run) });
         }
-        Ok(Json(json!({
-            "folder": site.recordings.folder().display().to_string(),
-            "runs": listed,
-            "verdicts_coming": site.verdicts.are_coming(),
-        })))
+        Ok(Json(RunList {
+            folder: site.recordings.folder().display().to_string(),
+            runs,
+            verdicts_coming: site.verdicts.are_coming(),
+        }))
     })
     .await
 }
 
-fn listed_run(summary: RunSummary) -> Listed {
+fn listed_run(summary: RunSummary) -> ListedRun {
     let RunSummary { id, path, run, bytes, live, problem } = summary;
     let ended = match (&run.ended, live) {
         (_, true) => "going on".to_string(),
         (Some(Ended::CutShort { why, .. }), _) => format!("cut short: {why}"),
         _ => problem.unwrap_or_else(|| "complete".to_string()),
     };
-    Listed {
+    ListedRun {
         workload: workload(&run),
         server: server(&run),
         host: run.host.hostname.clone(),
@@ -104,9 +148,9 @@ fn server(run: &RunInfo) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-fn best(run: &RunInfo) -> Option<Best> {
+fn best(run: &RunInfo) -> Option<BestLevel> {
     let best = run.best_level().filter(|level| level.result.transactions > 0)?;
-    Some(Best {
+    Some(BestLevel {
         users: best.users,
         rate_per_s: best.result.rate_per_s,
         transactions_per_s: best.result.transactions_per_s,
@@ -114,58 +158,125 @@ fn best(run: &RunInfo) -> Option<Best> {
     })
 }
 
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Freed)]
+pub(super) struct RemoveResult {
+    freed_bytes: u64,
+}
+
 /// Removes a run with everything in its folder.
-pub(super) async fn remove(State(site): State<Arc<Site>>, Path(id): Path<String>) -> Answer<Json<Value>> {
+#[utoipa::path(
+    delete,
+    path = "/runs/{id}",
+    operation_id = "remove",
+    params(RunId),
+    responses(
+        (status = 200, description = "It is removed", body = RemoveResult),
+        Reading,
+        Refuses<400>,
+        Refuses<404>,
+        Refuses<409>,
+    )
+)]
+pub(super) async fn remove(
+    State(site): State<Arc<Site>>,
+    Path(RunId { id }): Path<RunId>,
+) -> Answer<Json<RemoveResult>> {
     reading(site, move |site| {
         let path = site.recordings.path(&id)?;
         site.recordings.forget(&id);
-        Ok(Json(json!({ "freed_bytes": remove_run(&path)? })))
+        Ok(Json(RemoveResult { freed_bytes: remove_run(&path)? }))
     })
     .await
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Prune {
-    /// As it is typed: 200MiB.
+    /// The size to keep, such as 200MiB.
+    #[schema(pattern = "^([0-9]{1,5}(\\.[0-9]{1,3})?[kKmMgG]|[0-9]{1,2}(\\.[0-9]{1,3})?[tT])[iI]?[bB]?$")]
     size: String,
 }
 
-/// Removes the oldest detail of a run until it is within a size.
+#[derive(Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = Pruned)]
+pub(super) struct PruneResult {
+    freed_bytes: u64,
+    bytes: u64,
+}
+
+/// Removes the oldest detail of a run until it is within a size, or only the newest is left. Roll-ups, events and results stay.
+#[utoipa::path(
+    post,
+    path = "/runs/{id}/prune",
+    operation_id = "prune",
+    params(RunId),
+    request_body = Prune,
+    responses(
+        (status = 200, description = "What was freed", body = PruneResult),
+        Reading,
+        Refuses<400>,
+        Refuses<404>,
+        Refuses<409>,
+        Refuses<413>,
+        Refuses<415>,
+    )
+)]
 pub(super) async fn prune(
     State(site): State<Arc<Site>>,
-    Path(id): Path<String>,
+    Path(RunId { id }): Path<RunId>,
     Json(prune): Json<Prune>,
-) -> Answer<Json<Value>> {
-    let bytes_max = whyso_model::parse_size(&prune.size).map_err(Refused::bad)?;
+) -> Answer<Json<PruneResult>> {
+    let bytes_max = whyso_model::parse_size(&prune.size).map_err(Refusal::bad)?;
     reading(site, move |site| {
         let path = site.recordings.path(&id)?;
-        let freed = prune_run(&path, bytes_max)?;
+        let freed_bytes = prune_run(&path, bytes_max)?;
         site.recordings.forget(&id);
         let left = list_runs(site.recordings.folder())?.into_iter().find(|run| run.id == id);
-        Ok(Json(json!({ "freed_bytes": freed, "bytes": left.map_or(0, |run| run.bytes) })))
+        Ok(Json(PruneResult { freed_bytes, bytes: left.map_or(0, |run| run.bytes) }))
     })
     .await
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Note {
-    /// In seconds of the run; null: now, in a run that goes on.
+    /// Seconds of the run; null: now, in a run that is being recorded.
+    #[schema(exclusive_minimum = -1e9, exclusive_maximum = 999999999.0)]
     at_s: Option<f64>,
+    /// The first 2000 characters are kept. At most 1024 KiB can be sent.
+    #[schema(min_length = 1, pattern = "[^\\s\\x00-\\x1f\\x7f-\\x9f]")]
     text: String,
 }
 
-/// Adds a note.
+/// Adds a note. Without `at_s` it is of now, in a run that is being recorded.
+#[utoipa::path(
+    post,
+    path = "/runs/{id}/notes",
+    operation_id = "note",
+    params(RunId),
+    request_body = Note,
+    responses(
+        (status = 201, description = "It is saved."),
+        Reading,
+        Refuses<400>,
+        Refuses<404>,
+        Refuses<409>,
+        Refuses<413>,
+        Refuses<415>,
+    )
+)]
 pub(super) async fn note(
     State(site): State<Arc<Site>>,
-    Path(id): Path<String>,
+    Path(RunId { id }): Path<RunId>,
     Json(note): Json<Note>,
 ) -> Answer<StatusCode> {
     reading(site, move |site| {
-        // Control characters are kept as blanks.
+        // Control characters become blanks.
         if note.text.chars().all(|one| one.is_whitespace() || one.is_control()) {
-            return Err(Refused::bad("a note needs some text"));
+            return Err(Refusal::bad("a note needs some text"));
         }
         let opened = site.recordings.open(&id)?;
         match note.at_s {

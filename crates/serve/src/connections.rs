@@ -1,4 +1,4 @@
-//! Connections, and when each was last heard of.
+//! Open connections, and when each was last active.
 
 use std::io::{IoSlice, Result};
 use std::pin::Pin;
@@ -13,13 +13,13 @@ use tokio::task::AbortHandle;
 
 /// When bytes last went through a connection.
 #[derive(Clone)]
-pub(super) struct Clock {
+pub(crate) struct Activity {
     begin: Instant,
     last_ms: Arc<AtomicU64>,
 }
 
-impl Clock {
-    fn tick(&self) {
+impl Activity {
+    fn record(&self) {
         self.last_ms.store(self.begin.elapsed().as_millis() as u64, Ordering::Relaxed);
     }
 
@@ -28,23 +28,23 @@ impl Clock {
     }
 }
 
-/// A connection that notes when bytes go through it.
-pub(super) struct Heard {
+/// A connection that records when bytes go through it.
+pub(crate) struct TimedStream {
     stream: TcpStream,
-    clock: Clock,
+    activity: Activity,
 }
 
-impl Heard {
-    pub(super) fn new(stream: TcpStream) -> Heard {
-        Heard { stream, clock: Clock { begin: Instant::now(), last_ms: Arc::default() } }
+impl TimedStream {
+    pub(crate) fn new(stream: TcpStream) -> TimedStream {
+        TimedStream { stream, activity: Activity { begin: Instant::now(), last_ms: Arc::default() } }
     }
 
-    pub(super) fn clock(&self) -> Clock {
-        self.clock.clone()
+    pub(crate) fn activity(&self) -> Activity {
+        self.activity.clone()
     }
 }
 
-impl AsyncRead for Heard {
+impl AsyncRead for TimedStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -52,17 +52,17 @@ impl AsyncRead for Heard {
     ) -> Poll<Result<()>> {
         let polled = Pin::new(&mut self.stream).poll_read(context, buffer);
         if polled.is_ready() {
-            self.clock.tick();
+            self.activity.record();
         }
         polled
     }
 }
 
-impl AsyncWrite for Heard {
+impl AsyncWrite for TimedStream {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write(context, bytes);
         if polled.is_ready() {
-            self.clock.tick();
+            self.activity.record();
         }
         polled
     }
@@ -74,7 +74,7 @@ impl AsyncWrite for Heard {
     ) -> Poll<Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write_vectored(context, bytes);
         if polled.is_ready() {
-            self.clock.tick();
+            self.activity.record();
         }
         polled
     }
@@ -92,28 +92,29 @@ impl AsyncWrite for Heard {
     }
 }
 
-/// The connections that are open, at most so many.
-pub(super) struct Open {
+/// A bounded number of open connections.
+pub(crate) struct OpenConnections {
     most: usize,
-    connections: Vec<(AbortHandle, Clock)>,
+    connections: Vec<(AbortHandle, Activity)>,
 }
 
-impl Open {
-    pub(super) fn new(most: usize) -> Open {
-        Open { most, connections: Vec::new() }
+impl OpenConnections {
+    pub(crate) fn new(most: usize) -> OpenConnections {
+        OpenConnections { most, connections: Vec::new() }
     }
 
-    /// Adds one; where there are too many then, ends the one that was silent longest.
-    pub(super) fn add(&mut self, task: AbortHandle, clock: Clock) {
+    /// Adds a connection. If there are too many then, it ends the one that was silent longest.
+    pub(crate) fn add(&mut self, task: AbortHandle, activity: Activity) {
         if self.connections.len() >= self.most {
             self.connections.retain(|(task, _)| !task.is_finished());
         }
         if self.connections.len() >= self.most {
-            let silent = self.connections.iter().enumerate().max_by_key(|(_, (_, clock))| clock.silent_ms());
+            let silent =
+                self.connections.iter().enumerate().max_by_key(|(_, (_, activity))| activity.silent_ms());
             if let Some(place) = silent.map(|(place, _)| place) {
                 self.connections.swap_remove(place).0.abort();
             }
         }
-        self.connections.push((task, clock));
+        self.connections.push((task, activity));
     }
 }

@@ -1,4 +1,4 @@
-//! Recordings that are open: a few at a time, each opened again once it has changed.
+//! The recordings that are open. A recording that has changed is opened again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,72 +12,72 @@ use whyso_record::{Recording, profile_bytes, stamp};
 use whyso_report::payload::{self, Served, ServedSeries};
 use whyso_report::{Column, Source};
 
-use crate::error::{Answer, Refused};
+use crate::error::{Answer, Refusal};
 
-/// Recordings that are open at a time: those of a comparison, and a few more.
+/// Recordings that are open at one time: those of a comparison, and a few more.
 const OPEN_MAX: usize = 6;
-/// A recording that is looked at more often than this is not looked at again.
-const LOOK_EVERY: Duration = Duration::from_millis(200);
-/// What was found in a recording that goes on is not worked out again for so long.
+/// Shortest time between two checks whether a recording has changed.
+const CHECK_EVERY: Duration = Duration::from_millis(200);
+/// Shortest time between two explanations of a recording that is still written.
 const EXPLAIN_EVERY: Duration = Duration::from_secs(60);
-/// Numbers of series that no source gave begin here; a recording's own are far below.
-const MADE_FROM: u32 = 1 << 31;
-/// Those of functions, which are made when the run is explained.
+/// First number of computed series. The numbers of recorded series are far below.
+const COMPUTED_FROM: u32 = 1 << 31;
+/// First number of the series of functions, which are computed when the run is explained.
 const FUNCTIONS_FROM: u32 = 3 << 30;
-/// A recording with more of threads and stacks on disk is shown without its profile: all of them would have to be in memory at once.
+/// Bytes of threads and stacks on disk beyond which a recording is shown without its profile. A profile needs all of them in memory.
 const PROFILE_BYTES_MAX: u64 = 96 << 20;
 
-/// A recording that is open, and what was made of it once.
-pub(crate) struct Opened {
+/// A recording that is open, with what was computed from it.
+pub(crate) struct OpenRecording {
     pub(crate) recording: Recording,
-    /// Zero of the page's axes.
+    /// The moment that the page's axes count from.
     pub(crate) origin_ns: i64,
     pub(crate) end_ns: i64,
-    /// Series that no source gave: what the load did.
-    made: Vec<(SeriesKey, Column)>,
-    /// Which functions were busy when.
+    /// Series of what the load did.
+    computed: Vec<(SeriesKey, Column)>,
+    /// Series of when each function was busy.
     functions: OnceLock<Vec<(SeriesKey, Column)>>,
     outline: OnceLock<Arc<Served>>,
     explained: Mutex<Option<(Instant, Arc<Served>)>>,
-    /// On disk.
+    /// Bytes of threads and stacks on disk.
     profile_bytes: u64,
 }
 
-/// One series, wherever it comes from.
-pub(crate) enum Found<'o> {
+/// Where a series comes from.
+pub(crate) enum SeriesSource<'o> {
     Recorded(SeriesId, &'o SeriesKey),
-    Made(&'o SeriesKey, &'o Column),
+    Computed(&'o SeriesKey, &'o Column),
 }
 
-impl Found<'_> {
+impl SeriesSource<'_> {
     pub(crate) fn key(&self) -> &SeriesKey {
         match self {
-            Found::Recorded(_, key) | Found::Made(key, _) => key,
+            SeriesSource::Recorded(_, key) | SeriesSource::Computed(key, _) => key,
         }
     }
 }
 
-impl Opened {
-    pub(crate) fn open(dir: &Path) -> Answer<Opened> {
-        Opened::of(Recording::open(dir)?)
+impl OpenRecording {
+    pub(crate) fn open(dir: &Path) -> Answer<OpenRecording> {
+        OpenRecording::of(Recording::open(dir)?)
     }
 
-    fn of(recording: Recording) -> Answer<Opened> {
+    fn of(recording: Recording) -> Answer<OpenRecording> {
         let load = recording.load(None)?;
         let origin_ns = match whyso_report::origin_ns(recording.run(), &load) {
             0 => recording.window().map_or(0, |window| window.begin_ns),
             origin_ns => origin_ns,
         };
         let profile_bytes = profile_bytes(recording.dir())?;
-        let made = payload::load_series(&recording, &load);
-        let last_made_ns = made.iter().filter_map(|(_, column)| column.t_ns.last()).max();
+        let computed = payload::load_series(&recording, &load);
+        let last_computed_ns = computed.iter().filter_map(|(_, column)| column.t_ns.last()).max();
         let last_read_ns = recording.window().map(|window| window.end_ns);
-        let end_ns = last_made_ns.copied().max(last_read_ns).unwrap_or(origin_ns).max(origin_ns);
-        Ok(Opened {
+        let end_ns = last_computed_ns.copied().max(last_read_ns).unwrap_or(origin_ns).max(origin_ns);
+        Ok(OpenRecording {
             recording,
             origin_ns,
             end_ns,
-            made,
+            computed,
             functions: OnceLock::new(),
             outline: OnceLock::new(),
             explained: Mutex::default(),
@@ -85,47 +85,53 @@ impl Opened {
         })
     }
 
-    /// Every series with samples, and its number.
+    /// Returns every series with samples, and its number.
     pub(crate) fn series(&self) -> Vec<ServedSeries> {
         let functions = self.functions.get().into_iter().flatten().zip(FUNCTIONS_FROM..);
-        let made = self.made.iter().zip(MADE_FROM..).chain(functions);
-        let made = made.map(|((key, _), number)| ServedSeries { number, key: key.clone() });
+        let computed = self.computed.iter().zip(COMPUTED_FROM..).chain(functions);
+        let computed = computed.map(|((key, _), number)| ServedSeries { number, key: key.clone() });
         let recorded = self.recording.series().iter().filter(|info| info.samples > 0);
         let recorded = recorded.map(|info| ServedSeries { number: info.id.0, key: info.key.clone() });
-        made.chain(recorded).collect()
+        computed.chain(recorded).collect()
     }
 
-    pub(crate) fn find(&self, number: u32) -> Answer<Found<'_>> {
-        let made = match (number.checked_sub(FUNCTIONS_FROM), number.checked_sub(MADE_FROM)) {
-            (Some(place), _) => Some(self.functions.get().and_then(|made| made.get(place as usize))),
-            (None, Some(place)) => Some(self.made.get(place as usize)),
+    /// Finds a series by its number.
+    ///
+    /// # Errors
+    /// 404 if the run has no such series.
+    pub(crate) fn find(&self, number: u32) -> Answer<SeriesSource<'_>> {
+        let computed = match (number.checked_sub(FUNCTIONS_FROM), number.checked_sub(COMPUTED_FROM)) {
+            (Some(place), _) => Some(self.functions.get().and_then(|all| all.get(place as usize))),
+            (None, Some(place)) => Some(self.computed.get(place as usize)),
             (None, None) => None,
         };
-        if let Some(made) = made {
-            let made = made.map(|(key, column)| Found::Made(key, column));
-            return made.ok_or_else(|| Refused::not_found(format!("this run has no series {number}")));
+        if let Some(computed) = computed {
+            let source = computed.map(|(key, column)| SeriesSource::Computed(key, column));
+            return source.ok_or_else(|| Refusal::not_found(format!("this run has no series {number}")));
         }
         let info = self.recording.info(SeriesId(number));
-        let info = info.ok_or_else(|| Refused::not_found(format!("this run has no series {number}")))?;
-        Ok(Found::Recorded(info.id, &info.key))
+        let info = info.ok_or_else(|| Refusal::not_found(format!("this run has no series {number}")))?;
+        Ok(SeriesSource::Recorded(info.id, &info.key))
     }
 
-    /// Transactions a second, each at the end of its interval; `None` where the load was not recorded.
+    /// Returns the transactions per second, each at the end of its interval. `None`: the load was not recorded.
     pub(crate) fn transactions(&self) -> Option<&Column> {
         let is_it =
             |key: &SeriesKey| key.source == "load" && key.metric == "per_s" && key.instance == "transaction";
-        self.made.iter().find(|(key, _)| is_it(key)).map(|(_, column)| column)
+        self.computed.iter().find(|(key, _)| is_it(key)).map(|(_, column)| column)
     }
 
+    /// Returns the head of the run before it is explained.
     pub(crate) fn outline(&self) -> Answer<Arc<Served>> {
         if let Some(outline) = self.outline.get() {
             return Ok(Arc::clone(outline));
         }
-        let made = Arc::new(payload::outline(&self.recording, &self.series(), self.origin_ns, self.end_ns)?);
-        Ok(Arc::clone(self.outline.get_or_init(|| made)))
+        let outline =
+            Arc::new(payload::outline(&self.recording, &self.series(), self.origin_ns, self.end_ns)?);
+        Ok(Arc::clone(self.outline.get_or_init(|| outline)))
     }
 
-    /// Everything but samples. Made once: who asks meanwhile waits for it.
+    /// Returns everything except samples. It is computed once; other requests wait for it.
     pub(crate) fn explained(&self) -> Answer<Arc<Served>> {
         let mut explained = lock(&self.explained);
         if let Some((_, explained)) = &*explained {
@@ -138,12 +144,12 @@ impl Opened {
         if let Some(stacks) = &stacks {
             self.functions.get_or_init(|| payload::function_series(stacks, self.origin_ns));
         }
-        let served = ForReport::new(&self.recording, &[])?.lend(None, |beside| {
+        let served = ForReport::new(&self.recording, &[])?.lend(None, |extras| {
             let series = self.series();
             payload::explained(
                 &self.recording,
                 &explanation,
-                beside,
+                extras,
                 &series,
                 stacks,
                 notes,
@@ -163,22 +169,25 @@ impl Opened {
         )
     }
 
-    /// Of a recording that has gone on meanwhile: blocks that a page asks for belong to the head that it got.
-    fn take_explained(&self, before: &Opened) {
-        let found = lock(&before.explained).clone();
-        *lock(&self.explained) = found.filter(|(at, _)| at.elapsed() < EXPLAIN_EVERY);
+    /// Takes over the explanation of an earlier state of the recording: a page asks for blocks of the head that it got.
+    fn take_explained(&self, before: &OpenRecording) {
+        let explained = lock(&before.explained).clone();
+        *lock(&self.explained) = explained.filter(|(at, _)| at.elapsed() < EXPLAIN_EVERY);
         if let Some(functions) = before.functions.get() {
             self.functions.get_or_init(|| functions.clone());
         }
     }
 
-    /// From seconds on the page's axes; a window that ends before it begins makes no sense.
+    /// Returns the window between two moments, in seconds on the page's axes.
+    ///
+    /// # Errors
+    /// 400 if `from_s` is not below `to_s`, or if one of them is out of range.
     pub(crate) fn window(&self, from_s: f64, to_s: f64) -> Answer<Window> {
         const LONGEST_S: f64 = 1e9;
         let is_sound =
             from_s.is_finite() && to_s.is_finite() && from_s.abs() < LONGEST_S && to_s.abs() < LONGEST_S;
         if !is_sound || from_s >= to_s {
-            return Err(Refused::bad(
+            return Err(Refusal::bad(
                 "give from_s and to_s in seconds of the run, the first below the second",
             ));
         }
@@ -186,95 +195,108 @@ impl Opened {
         Ok(Window { begin_ns: ns(from_s), end_ns: ns(to_s) })
     }
 
-    /// From its first reading to its last.
+    /// Returns the window from the first reading to the last.
     pub(crate) fn whole(&self) -> Window {
         let begin_ns = self.recording.window().map_or(self.origin_ns, |window| window.begin_ns);
         Window { begin_ns: begin_ns.min(self.origin_ns), end_ns: self.end_ns.max(begin_ns + 1) }
     }
 
+    /// Converts a monotonic time to seconds on the page's axes.
     pub(crate) fn seconds(&self, ns: i64) -> f64 {
         (ns - self.origin_ns) as f64 / 1e9
     }
 }
 
-struct Kept {
+/// A recording that is open, and when it was last checked for changes.
+struct CachedRecording {
     id: String,
     stamp: u64,
-    looked_at: Instant,
-    opened: Arc<Opened>,
+    checked_at: Instant,
+    recording: Arc<OpenRecording>,
 }
 
 /// The folder of recordings.
 pub(crate) struct Recordings {
     runs: PathBuf,
-    /// The one that was asked for last comes last.
-    kept: Mutex<Vec<Kept>>,
+    /// The most recently used one comes last.
+    cache: Mutex<Vec<CachedRecording>>,
 }
 
 impl Recordings {
     pub(crate) fn new(runs: PathBuf) -> Recordings {
-        Recordings { runs, kept: Mutex::default() }
+        Recordings { runs, cache: Mutex::default() }
     }
 
     pub(crate) fn folder(&self) -> &Path {
         &self.runs
     }
 
-    /// The folder of a run. What was sent is compared with the names that are there: it is never made a path.
+    /// Returns the folder of a run. The id is compared with the names in the folder, and never becomes part of a path.
+    ///
+    /// # Errors
+    /// 404 if there is no such run.
     pub(crate) fn path(&self, id: &str) -> Answer<PathBuf> {
         let entries = fs::read_dir(&self.runs).into_iter().flatten().flatten();
         let mut named =
             entries.filter(|entry| entry.file_name().to_str() == Some(id) && !id.starts_with('.'));
         let found = named.next().map(|entry| entry.path()).filter(|path| path.is_dir());
-        found.ok_or_else(|| Refused::not_found("there is no such run: it may have been removed"))
+        found.ok_or_else(|| Refusal::not_found("there is no such run: it may have been removed"))
     }
 
-    /// Opens a run, or gives it as it is open already.
-    pub(crate) fn open(&self, id: &str) -> Answer<Arc<Opened>> {
+    /// Opens a run, or returns the recording that is open.
+    ///
+    /// # Errors
+    /// There is no such run, or it can't be read.
+    pub(crate) fn open(&self, id: &str) -> Answer<Arc<OpenRecording>> {
         let path = self.path(id)?;
         let mut before = None;
         let stamp = {
-            let mut kept = lock(&self.kept);
-            let mut one = kept.iter().position(|one| one.id == id).map(|place| kept.remove(place));
-            let is_looked_at = one.as_ref().is_some_and(|one| one.looked_at.elapsed() < LOOK_EVERY);
-            let stamp = if is_looked_at { None } else { Some(stamp(&path)) };
+            let mut cache = lock(&self.cache);
+            let mut one = cache.iter().position(|one| one.id == id).map(|place| cache.remove(place));
+            let is_current = one.as_ref().is_some_and(|one| one.checked_at.elapsed() < CHECK_EVERY);
+            let stamp = if is_current { None } else { Some(stamp(&path)) };
             if let Some(one) = &mut one {
-                before = Some(Arc::clone(&one.opened));
+                before = Some(Arc::clone(&one.recording));
                 if stamp.is_some() {
-                    one.looked_at = Instant::now();
+                    one.checked_at = Instant::now();
                 }
             }
             let is_fresh = one.as_ref().is_some_and(|one| stamp.is_none_or(|stamp| stamp == one.stamp));
-            // While one request opens it again, the others are given it as it was.
-            kept.extend(one);
+            // While one request opens it again, the others get it as it was.
+            cache.extend(one);
             match (is_fresh, &before) {
                 (true, Some(opened)) => return Ok(Arc::clone(opened)),
                 _ => stamp.unwrap_or_default(),
             }
         };
         let opened = Arc::new(match &before {
-            // What was read of a recording that goes on is not read again.
-            Some(before) if before.recording.live() => Opened::of(before.recording.reopen()?)?,
-            _ => Opened::open(&path)?,
+            // What was read of a live recording is not read again.
+            Some(before) if before.recording.live() => OpenRecording::of(before.recording.reopen()?)?,
+            _ => OpenRecording::open(&path)?,
         });
         if let Some(before) = before.filter(|_| opened.recording.live()) {
             opened.take_explained(&before);
         }
-        let mut kept = lock(&self.kept);
-        kept.retain(|one| one.id != id);
-        kept.push(Kept { id: id.to_string(), stamp, looked_at: Instant::now(), opened: Arc::clone(&opened) });
-        let excess = kept.len().saturating_sub(OPEN_MAX);
-        kept.drain(..excess);
+        let mut cache = lock(&self.cache);
+        cache.retain(|one| one.id != id);
+        cache.push(CachedRecording {
+            id: id.to_string(),
+            stamp,
+            checked_at: Instant::now(),
+            recording: Arc::clone(&opened),
+        });
+        let excess = cache.len().saturating_sub(OPEN_MAX);
+        cache.drain(..excess);
         Ok(opened)
     }
 
-    /// Lets go of a run that is about to change.
+    /// Closes a run that is about to change.
     pub(crate) fn forget(&self, id: &str) {
-        lock(&self.kept).retain(|one| one.id != id);
+        lock(&self.cache).retain(|one| one.id != id);
     }
 }
 
-/// Nothing that holds one of these locks leaves a change half done.
+/// Locks a mutex, even if a thread panicked while it held the lock. No holder leaves a change half done.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }

@@ -1,4 +1,4 @@
-//! What was found in runs, kept from one start of the server to the next: a small file in the user's cache, which may go at any time.
+//! The file that keeps verdicts from one start of the server to the next. It lies in the user's cache, and can vanish at any time.
 
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -9,60 +9,60 @@ use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 
-/// More are not kept: the oldest go.
-const KEPT_MAX: usize = 4_000;
+/// Verdicts of the file. The oldest ones are dropped.
+const VERDICTS_MAX: usize = 4_000;
 const CHARACTERS_MAX: usize = 600;
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
 #[derive(Default, Deserialize, Serialize)]
 struct Content {
-    /// Another version may find something else.
+    /// The program that found them: another version may find something else.
     program: String,
-    verdicts: VecDeque<Kept>,
+    verdicts: VecDeque<StoredVerdict>,
 }
 
-/// One run's, with the stamp of its files.
+/// The verdict of one run, with the stamp of its files.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub(crate) struct Kept {
+pub(crate) struct StoredVerdict {
     pub(crate) id: String,
     pub(crate) stamp: u64,
     pub(crate) verdict: String,
 }
 
-/// The file.
-pub(crate) struct KeptVerdicts {
+/// The file of verdicts.
+pub(crate) struct VerdictFile {
     path: Option<PathBuf>,
     program: String,
 }
 
-impl KeptVerdicts {
-    /// `None`: nothing is kept.
-    pub(crate) fn new(path: Option<PathBuf>) -> KeptVerdicts {
-        KeptVerdicts { path, program: program() }
+impl VerdictFile {
+    /// `None`: nothing is read or written.
+    pub(crate) fn new(path: Option<PathBuf>) -> VerdictFile {
+        VerdictFile { path, program: program() }
     }
 
-    /// Those that this program found. What can't be read counts as not there.
-    pub(crate) fn read(&self) -> Vec<Kept> {
+    /// Reads the verdicts that this program found. A file that can't be read counts as missing.
+    pub(crate) fn read(&self) -> Vec<StoredVerdict> {
         let content = self.path.as_deref().and_then(content).unwrap_or_default();
         if content.program == self.program { content.verdicts.into() } else { Vec::new() }
     }
 
-    /// Adds some to those that the file has meanwhile, be it by another server. That it can't be written costs time, no more.
-    pub(crate) fn add(&self, new: &[Kept]) {
+    /// Adds verdicts to the file, which another server may have changed. A file that can't be written only costs time.
+    pub(crate) fn add(&self, new: &[StoredVerdict]) {
         let Some(path) = &self.path else { return };
         let mut verdicts = VecDeque::from(self.read());
         for one in new {
             verdicts.retain(|other| (&other.id, other.stamp) != (&one.id, one.stamp));
             let verdict = one.verdict.chars().take(CHARACTERS_MAX).collect();
-            verdicts.push_back(Kept { verdict, ..one.clone() });
+            verdicts.push_back(StoredVerdict { verdict, ..one.clone() });
         }
-        let excess = verdicts.len().saturating_sub(KEPT_MAX);
+        let excess = verdicts.len().saturating_sub(VERDICTS_MAX);
         verdicts.drain(..excess);
         let _ = write(path, &Content { program: self.program.clone(), verdicts });
     }
 }
 
-/// The version, and which build of it: two of one version may differ.
+/// Returns the version and the time of the build: two builds of one version can differ.
 fn program() -> String {
     let built = std::env::current_exe().and_then(fs::metadata).and_then(|about| about.modified());
     let built = built.ok().and_then(|at| at.duration_since(UNIX_EPOCH).ok());
@@ -78,7 +78,7 @@ fn content(path: &Path) -> Option<Content> {
     serde_json::from_slice(&json).ok()
 }
 
-/// Whole or not at all, and for the user alone.
+/// Writes the whole file or nothing. Only the user can read it.
 fn write(path: &Path, content: &Content) -> std::io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
@@ -93,40 +93,40 @@ fn write(path: &Path, content: &Content) -> std::io::Result<()> {
 mod tests {
     use super::*;
 
-    fn kept(id: usize) -> Kept {
-        Kept { id: id.to_string(), stamp: id as u64, verdict: "v".repeat(CHARACTERS_MAX + 1) }
+    fn stored(id: usize) -> StoredVerdict {
+        StoredVerdict { id: id.to_string(), stamp: id as u64, verdict: "v".repeat(CHARACTERS_MAX + 1) }
     }
 
     #[test]
-    fn verdicts_are_kept_bounded_and_those_of_another_program_are_not() {
+    fn the_number_of_verdicts_is_bounded_and_those_of_another_program_are_dropped() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("cache/verdicts.json");
-        let file = KeptVerdicts::new(Some(path.clone()));
+        let file = VerdictFile::new(Some(path.clone()));
         assert!(file.read().is_empty());
-        file.add(&[kept(1)]);
-        KeptVerdicts::new(Some(path.clone())).add(&[kept(2), kept(1)]);
+        file.add(&[stored(1)]);
+        VerdictFile::new(Some(path.clone())).add(&[stored(2), stored(1)]);
         let read = file.read();
         assert_eq!(read.iter().map(|one| one.stamp).collect::<Vec<_>>(), [2, 1]);
         assert_eq!(read[0].verdict.len(), CHARACTERS_MAX);
-        file.add(&(0..KEPT_MAX + 10).map(kept).collect::<Vec<_>>());
-        assert_eq!((file.read().len(), file.read()[0].stamp), (KEPT_MAX, 10));
+        file.add(&(0..VERDICTS_MAX + 10).map(stored).collect::<Vec<_>>());
+        assert_eq!((file.read().len(), file.read()[0].stamp), (VERDICTS_MAX, 10));
         assert!(fs::metadata(&path).unwrap().len() < FILE_BYTES_MAX);
-        let other = KeptVerdicts { path: Some(path), program: "another".into() };
+        let other = VerdictFile { path: Some(path), program: "another".into() };
         assert!(other.read().is_empty());
     }
 
     #[test]
-    fn a_damaged_file_is_ignored_and_written_anew() {
+    fn a_damaged_file_is_ignored_and_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("verdicts.json");
         for damaged in ["", "{", "[]", "{\"program\":1}", "\u{0}"] {
             fs::write(&path, damaged).unwrap();
-            let file = KeptVerdicts::new(Some(path.clone()));
+            let file = VerdictFile::new(Some(path.clone()));
             assert!(file.read().is_empty(), "{damaged}");
-            file.add(&[kept(3)]);
+            file.add(&[stored(3)]);
             assert_eq!(file.read().len(), 1, "{damaged}");
         }
-        KeptVerdicts::new(None).add(&[kept(1)]);
-        KeptVerdicts::new(Some("/proc/nowhere/verdicts.json".into())).add(&[kept(1)]);
+        VerdictFile::new(None).add(&[stored(1)]);
+        VerdictFile::new(Some("/proc/nowhere/verdicts.json".into())).add(&[stored(1)]);
     }
 }

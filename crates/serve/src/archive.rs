@@ -1,4 +1,4 @@
-//! Recordings on their way out of the folder or into it: a piece at a time, so that none is ever whole in memory.
+//! Backups and imports of recordings, streamed in pieces: no archive is ever whole in memory.
 
 use std::future::poll_fn;
 use std::io::{self, ErrorKind, Read, Write};
@@ -16,33 +16,32 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
-use crate::error::{Answer, Refused};
+use crate::error::{Answer, Refusal};
 
-/// Of what is taken in at once.
+/// Bytes of one import.
 pub(crate) const IMPORT_BYTES_MAX: u64 = 32 << 30;
 const PIECE_BYTES: usize = 64 << 10;
-/// That wait for the slower side.
+/// Pieces that wait for the slower side.
 const PIECES_MAX: usize = 8;
-/// After so long without a byte taken or sent, the other side counts as gone.
+/// Time without a byte after which the other side counts as gone.
 const SILENT_AT_MOST: Duration = Duration::from_secs(60);
-/// What is sent after it was refused is read for so long: else a browser would tell of a broken connection, not of the reason.
+/// Time for which a refused body is read on. Otherwise a browser would report a broken connection instead of the reason.
 const DRAIN_WITHIN: Duration = Duration::from_secs(10);
 
 type Piece = io::Result<Bytes>;
 
-/// Recordings as one archive. What can't be backed up is told before the first byte; what fails later breaks the answer off, so that it is never
-/// taken for whole.
+/// Streams recordings as one archive. An error after the first byte breaks the answer off, so that it never counts as whole.
 ///
 /// # Errors
-/// One is being recorded, or can't be read.
+/// A recording is still being written, or can't be read.
 pub(crate) async fn backup(runs: Vec<PathBuf>, turn: OwnedSemaphorePermit) -> Answer<Body> {
     let (to, mut from) = channel(PIECES_MAX);
     let runtime = Handle::current();
     let written = spawn_blocking(move || {
-        let out = Outgoing { to: to.clone(), piece: Vec::with_capacity(PIECE_BYTES), runtime };
+        let out = PieceWriter { to: to.clone(), piece: Vec::with_capacity(PIECE_BYTES), runtime };
         let written = whyso_record::backup_to(&runs, out);
         if let Err(error) = &written {
-            // Whoever asked may be gone.
+            // The client may be gone.
             let _ = to.blocking_send(Err(io::Error::other(error.to_string())));
         }
         drop(turn);
@@ -50,18 +49,18 @@ pub(crate) async fn backup(runs: Vec<PathBuf>, turn: OwnedSemaphorePermit) -> An
     });
     match from.recv().await {
         Some(Ok(first)) => Ok(Body::new(Pieces { first: Some(first), rest: from })),
-        // Nothing was sent yet: the reason can still be told.
+        // Nothing was sent yet, so the answer can still be the reason.
         _ => match written.await {
             Ok(Err(error)) => Err(error.into()),
-            _ => Err(Refused::damaged()),
+            _ => Err(Refusal::damaged()),
         },
     }
 }
 
-/// Takes an archive's recordings into a folder: those that were taken in, and those that were there already.
+/// Imports an archive's recordings into a folder. Returns the imported ones, and those that were there already.
 ///
 /// # Errors
-/// It is too large, does not arrive whole, or is no backup: nothing of it is kept.
+/// The archive is too large, does not arrive whole, or is no backup. Then nothing is imported.
 pub(crate) async fn import(
     body: Body,
     runs: &Path,
@@ -70,21 +69,21 @@ pub(crate) async fn import(
 ) -> Answer<(Vec<String>, Vec<String>)> {
     let (to, from) = channel(PIECES_MAX);
     let runs = runs.to_path_buf();
-    let taken = spawn_blocking(move || {
-        let coming = Incoming { from, piece: Bytes::new(), is_whole: false };
-        let taken = whyso_record::import_from(coming, "what was sent", &runs);
+    let imported = spawn_blocking(move || {
+        let reader = PieceReader { from, piece: Bytes::new(), is_whole: false };
+        let imported = whyso_record::import_from(reader, "what was sent", &runs);
         drop(turn);
-        taken
+        imported
     });
     let passed = pass_on(body, to, bytes_max).await;
-    match (passed, taken.await) {
+    match (passed, imported.await) {
         (Err(refused), _) => Err(refused),
-        (Ok(()), Ok(taken)) => Ok(taken?),
-        (Ok(()), Err(_)) => Err(Refused::damaged()),
+        (Ok(()), Ok(imported)) => Ok(imported?),
+        (Ok(()), Err(_)) => Err(Refusal::damaged()),
     }
 }
 
-/// From the connection to whoever unpacks. An empty piece is the end: that no more comes may also mean that the connection broke.
+/// Passes a body on to the thread that unpacks it. An empty piece marks the end: a broken connection ends without one.
 async fn pass_on(body: Body, to: Sender<Bytes>, bytes_max: u64) -> Answer<()> {
     let mut body = pin!(body);
     let mut bytes = 0;
@@ -93,7 +92,7 @@ async fn pass_on(body: Body, to: Sender<Bytes>, bytes_max: u64) -> Answer<()> {
         let piece = match next {
             Ok(None) => break,
             Ok(Some(Ok(frame))) => frame.into_data().unwrap_or_default(),
-            _ => return Err(Refused::bad("what was sent did not arrive whole: nothing was taken in")),
+            _ => return Err(Refusal::bad("what was sent did not arrive whole: nothing was imported")),
         };
         bytes += piece.len() as u64;
         if bytes > bytes_max {
@@ -101,7 +100,7 @@ async fn pass_on(body: Body, to: Sender<Bytes>, bytes_max: u64) -> Answer<()> {
             drain(body).await;
             return Err(too_large(bytes_max));
         }
-        // It has seen enough where it takes no more: why is told by what it gives.
+        // The thread that unpacks has stopped: its result has the reason.
         if !piece.is_empty() && to.send(piece).await.is_err() {
             drain(body).await;
             return Ok(());
@@ -116,24 +115,24 @@ async fn drain(mut body: Pin<&mut Body>) {
     let _ = timeout(DRAIN_WITHIN, all).await;
 }
 
-pub(crate) fn too_large(bytes_max: u64) -> Refused {
-    Refused::new(
+pub(crate) fn too_large(bytes_max: u64) -> Refusal {
+    Refusal::new(
         StatusCode::PAYLOAD_TOO_LARGE,
         format!(
-            "more than {} GiB are not taken in at once: use `whyso runs import` on the machine itself",
+            "one import has at most {} GiB: use `whyso runs import` on the machine itself",
             bytes_max >> 30
         ),
     )
 }
 
-/// Gives what is written to whoever asked.
-struct Outgoing {
+/// Sends what is written to the client.
+struct PieceWriter {
     to: Sender<Piece>,
     piece: Vec<u8>,
     runtime: Handle,
 }
 
-impl Write for Outgoing {
+impl Write for PieceWriter {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.piece.extend_from_slice(bytes);
         if self.piece.len() >= PIECE_BYTES {
@@ -156,7 +155,7 @@ impl Write for Outgoing {
     }
 }
 
-/// The same as an answer's body.
+/// The pieces of an archive, as the body of an answer.
 struct Pieces {
     first: Option<Bytes>,
     rest: Receiver<Piece>,
@@ -177,14 +176,14 @@ impl HttpBody for Pieces {
     }
 }
 
-/// What is sent, read like a file.
-struct Incoming {
+/// The body of a request, read like a file.
+struct PieceReader {
     from: Receiver<Bytes>,
     piece: Bytes,
     is_whole: bool,
 }
 
-impl Read for Incoming {
+impl Read for PieceReader {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         if self.piece.is_empty() && !self.is_whole {
             match self.from.blocking_recv() {
@@ -231,14 +230,14 @@ mod tests {
         let left = || std::fs::read_dir(&to).map_or(0, Iterator::count);
 
         let refused = import_into(&to, sent.clone(), sent.len() as u64 - 1).await.unwrap_err();
-        assert!(refused.why().contains("not taken in at once") && left() == 0, "{refused:?}");
+        assert!(refused.why().contains("one import has at most") && left() == 0, "{refused:?}");
         assert!(import_into(&to, sent[..1536].to_vec(), u64::MAX).await.is_err());
         assert!(import_into(&to, b"no archive".to_vec(), u64::MAX).await.is_err());
         assert_eq!(left(), 0);
-        let (taken, there) = import_into(&to, sent.clone(), sent.len() as u64).await.unwrap();
-        assert_eq!((taken.len(), there.len(), left()), (2, 0, 2));
-        let (taken, there) = import_into(&to, sent, u64::MAX).await.unwrap();
-        assert_eq!((taken.len(), there.len(), left()), (0, 2, 2));
+        let (imported, there) = import_into(&to, sent.clone(), sent.len() as u64).await.unwrap();
+        assert_eq!((imported.len(), there.len(), left()), (2, 0, 2));
+        let (imported, there) = import_into(&to, sent, u64::MAX).await.unwrap();
+        assert_eq!((imported.len(), there.len(), left()), (0, 2, 2));
 
         let going = whyso_record::Recorder::create(&from.join("live"), Default::default()).unwrap();
         let refused = backup(vec![from.join("one"), from.join("live")], turn().await).await.unwrap_err();
