@@ -77,12 +77,12 @@ fn data_goes_one_way() {
         ("record", &["clock", "series"]),
         ("watch", &["model", "clock", "connect", "record"]),
         ("relay", &["clock", "record"]),
-        ("live", &["model", "clock", "record", "series", "explain", "report"]),
+        ("live", &["model", "clock", "record", "series", "explain", "report", "words"]),
         ("trace", &["model", "clock"]),
         ("stacks", &[]),
         ("explain", &["model", "random", "series", "words"]),
-        ("study", &["explain", "random"]),
-        ("report", &["model", "record", "series", "explain", "study"]),
+        ("study", &["explain", "random", "words"]),
+        ("report", &["model", "record", "series", "explain", "study", "words"]),
         ("query", &["model", "clock", "workload", "record", "series", "explain", "report"]),
         (
             "tracing",
@@ -92,10 +92,10 @@ fn data_goes_one_way() {
             "control",
             &[
                 "query", "tracing", "random", "model", "relay", "clock", "connect", "workload", "load",
-                "server", "watch", "trace", "stacks", "record", "series", "explain", "study",
+                "server", "watch", "trace", "stacks", "record", "series", "explain", "study", "words",
             ],
         ),
-        ("serve", &["model", "record", "series", "explain", "report", "query"]),
+        ("serve", &["model", "record", "series", "explain", "report", "query", "words"]),
     ];
     for (name, may_use) in allowed {
         let may_use: BTreeSet<String> = may_use.iter().map(|name| name.to_string()).collect();
