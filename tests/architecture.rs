@@ -77,14 +77,14 @@ fn data_goes_one_way() {
         ("record", &["clock", "series"]),
         ("watch", &["model", "clock", "connect", "record"]),
         ("relay", &["clock", "record"]),
-        ("live", &["model", "clock", "record", "series", "explain", "report"]),
+        ("live", &["model", "clock", "record", "series", "explain", "report", "words"]),
         ("trace", &["model", "clock"]),
         ("stacks", &[]),
         ("inference", &[]),
         ("profile", &[]),
         ("explain", &["model", "series", "words", "inference", "profile"]),
-        ("study", &["model", "random", "inference"]),
-        ("report", &["model", "record", "series", "inference", "profile", "explain", "study"]),
+        ("study", &["model", "random", "inference", "words"]),
+        ("report", &["model", "record", "series", "inference", "profile", "explain", "study", "words"]),
         ("query", &["model", "clock", "workload", "record", "series", "profile", "explain", "report"]),
         (
             "tracing",
@@ -95,9 +95,10 @@ fn data_goes_one_way() {
             &[
                 "query", "tracing", "random", "model", "relay", "clock", "connect", "workload", "load",
                 "server", "watch", "trace", "stacks", "record", "series", "profile", "explain", "study",
+                "words",
             ],
         ),
-        ("serve", &["model", "record", "series", "explain", "report", "query"]),
+        ("serve", &["model", "record", "series", "explain", "report", "query", "words"]),
     ];
     for (name, may_use) in allowed {
         let may_use: BTreeSet<String> = may_use.iter().map(|name| name.to_string()).collect();

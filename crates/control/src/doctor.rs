@@ -57,10 +57,10 @@ pub fn doctor() -> Vec<Check> {
             what: "machine",
             verdict: Verdict::Good,
             text: format!(
-                "{}, {} CPUs, {:.1} GiB, {}, kernel {}{}",
+                "{}, {}, {}, {}, kernel {}{}",
                 facts.cpu_model,
-                facts.logical_cpus,
-                facts.memory_bytes as f64 / f64::from(1 << 30),
+                whyso_words::count(u64::from(facts.logical_cpus), "CPU"),
+                whyso_words::bytes(facts.memory_bytes as f64),
                 if facts.virtualization == "none" {
                     "bare metal".to_string()
                 } else {
@@ -108,14 +108,14 @@ fn tracer() -> Check {
             let each = if runs == 0 {
                 String::new()
             } else {
-                format!("; {:.0} ns a run of a program", ns as f64 / runs as f64)
+                format!("; {} a run of a program", whyso_words::nanoseconds(ns as f64 / runs as f64))
             };
             check(
                 "time budget",
                 Verdict::Good,
                 format!(
-                    "thread states and requests can be traced (loaded in {:.1} s{each})",
-                    began.elapsed().as_secs_f64()
+                    "thread states and requests can be traced (loaded in {}{each})",
+                    whyso_words::seconds(began.elapsed().as_secs_f64())
                 ),
             )
         }
@@ -140,8 +140,8 @@ fn stacks() -> Check {
     match tracer.and_then(|tracer| tracer.stacks().map(drop)) {
         Ok(()) => {
             let text = format!(
-                "stacks of threads and of waits can be taken (loaded in {:.1} s)",
-                began.elapsed().as_secs_f64()
+                "stacks of threads and of waits can be taken (loaded in {})",
+                whyso_words::seconds(began.elapsed().as_secs_f64())
             );
             check("stacks", Verdict::Good, text)
         }
@@ -166,7 +166,7 @@ fn clock(source: &str) -> Check {
     let each_ns = median_ns(|| {
         std::hint::black_box(monotonic_ns());
     });
-    let text = format!("{source}, {each_ns:.0} ns a read{}", cycle_counter());
+    let text = format!("{source}, {} a read{}", whyso_words::nanoseconds(each_ns), cycle_counter());
     if each_ns > CLOCK_SLOW_NS {
         let others = std::fs::read_to_string(CLOCKS_THERE).unwrap_or_default();
         check("clock", Verdict::Warning, format!("{text}: slow; {}", faster_clock(source, &others)))
@@ -202,7 +202,7 @@ fn cycle_counter() -> String {
             let cycles = unsafe { std::arch::x86_64::_rdtsc() };
             std::hint::black_box(cycles);
         });
-        format!(" (the processor's cycle counter: {each_ns:.0} ns)")
+        format!(" (the processor's cycle counter: {})", whyso_words::nanoseconds(each_ns))
     }
     #[cfg(not(target_arch = "x86_64"))]
     String::new()
@@ -241,8 +241,8 @@ fn quiet() -> Check {
     };
     let all = (after.all - before.all).max(1.0);
     let (busy, steal) = ((after.busy - before.busy) / all, (after.steal - before.steal) / all);
-    let text =
-        format!("{:.1} % of the CPUs busy, {:.1} % stolen by the hypervisor", busy * 100.0, steal * 100.0);
+    let percent = whyso_words::percent;
+    let text = format!("{} of the CPUs busy, {} stolen by the hypervisor", percent(busy), percent(steal));
     if busy > OTHERS_MAX || steal > OTHERS_MAX / 5.0 {
         check(
             "quiet",
@@ -286,13 +286,16 @@ fn disk() -> Check {
             "disk",
             Verdict::Warning,
             format!(
-                "a sync in {} takes {us:.0} µs: as good as none; findings about the disk would not hold elsewhere",
-                folder.display()
+                "a sync in {} takes {}: as good as none; findings about the disk would not hold elsewhere",
+                folder.display(),
+                whyso_words::nanoseconds(us * 1e3)
             ),
         ),
-        Ok(us) => {
-            check("disk", Verdict::Good, format!("a sync in {} takes {:.2} ms", folder.display(), us / 1e3))
-        }
+        Ok(us) => check(
+            "disk",
+            Verdict::Good,
+            format!("a sync in {} takes {}", folder.display(), whyso_words::nanoseconds(us * 1e3)),
+        ),
         Err(error) => check(
             "disk",
             Verdict::Missing,
@@ -327,18 +330,15 @@ fn memory() -> Check {
         line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok()).unwrap_or(0.0)
     };
     let swapped = kib("SwapTotal:") - kib("SwapFree:");
-    let text = format!(
-        "{:.1} of {:.1} GiB available",
-        kib("MemAvailable:") / 1048576.0,
-        kib("MemTotal:") / 1048576.0
-    );
+    let text =
+        format!("{} available", whyso_words::change(kib("MemAvailable:"), kib("MemTotal:"), "KiB", " of "));
     if swapped > 65_536.0 {
         check(
             "memory",
             Verdict::Warning,
             format!(
-                "{text}, {:.1} GiB swapped out: what is swapped in will be measured",
-                swapped / 1048576.0
+                "{text}, {} swapped out: what is swapped in will be measured",
+                whyso_words::amount(swapped, "KiB")
             ),
         )
     } else {

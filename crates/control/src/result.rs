@@ -118,10 +118,11 @@ pub(crate) fn describe_silence(outcome: &LevelOutcome) -> Option<String> {
     )?;
     let due = match ages.count() {
         1 => "1 transaction was".to_string(),
-        count => format!("{count} transactions were"),
+        count => format!("{} were", whyso_words::count(count, "transaction")),
     };
     Some(format!(
-        "the server answered nothing in the last {silent_s:.1} s of the window, and {due} due and unanswered when it ended"
+        "the server answered nothing in the last {} of the window, and {due} due and unanswered when it ended",
+        whyso_words::seconds(silent_s)
     ))
 }
 

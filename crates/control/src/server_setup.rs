@@ -127,11 +127,15 @@ async fn throw_away(
 
 fn describe_provision(provision: &Provision) -> String {
     match provision {
-        Provision::Restored { seconds } => format!("data set restored from a snapshot in {seconds:.1} s"),
+        Provision::Restored { seconds } => {
+            format!("data set restored from a snapshot in {}", whyso_words::seconds(*seconds))
+        }
         Provision::Loaded { loaded, .. } => {
             format!(
-                "{} rows loaded in {:.1} s ({:.0} rows/s)",
-                loaded.rows, loaded.seconds, loaded.rows_per_s
+                "{} loaded in {} ({})",
+                whyso_words::count(loaded.rows, "row"),
+                whyso_words::seconds(loaded.seconds),
+                whyso_words::amount(loaded.rows_per_s, "rows/s")
             )
         }
     }

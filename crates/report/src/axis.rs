@@ -1,8 +1,7 @@
 //! What the levels of a sweep differ in, and so what charts and tables are against.
 
 use whyso_record::run::{Level, RunInfo};
-
-use crate::number::{grouped, whole};
+use whyso_words::{number, whole};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Axis {
@@ -28,7 +27,7 @@ impl Axis {
     pub(crate) fn number(self, level: &Level) -> String {
         match self {
             Axis::Users => whole(u64::from(level.users)),
-            Axis::Rates => grouped(self.at(level)),
+            Axis::Rates => number(self.at(level)),
         }
     }
 

@@ -1,15 +1,14 @@
 //! Two sides of recordings against each other, as tables and as Markdown.
 
 use serde::Serialize;
-use whyso_explain::comparison::{At, Comparison, Differences, Differing, FactOf, MetricLine, Of, Row};
+use whyso_explain::comparison::{At, Comparison, Differences, Differing, MetricLine, Of, Row};
 use whyso_inference::{Method, Spread, Verdict};
+use whyso_words::{amount, number, p_value, percent, ratio, whole};
 
-use crate::number::{amount, grouped, whole};
-use crate::terminal::{TEXT_WIDTH, aligned_with_words, wrapped};
-use crate::threads::clean;
+use crate::text::comparison::{fact_group, value_text};
+use crate::text::layout::{TEXT_WIDTH, aligned_with_words, wrapped};
+use crate::text::{clean, dash};
 
-/// Of a value of a setting, so many characters are shown.
-const VALUE_MAX: usize = 40;
 /// Settings that are shown; the rest is counted.
 const SETTINGS_MAX: usize = 30;
 
@@ -138,11 +137,10 @@ fn levels(comparison: &Comparison) -> CompareTable {
 }
 
 fn level(row: &Row, comparison: &Comparison) -> Vec<String> {
-    let untold = || "–".to_string();
     let At { users, rate_per_s } = row.at;
     let range = |spread: &Spread| match spread.starts {
-        1 => untold(),
-        _ => format!("{} to {}", grouped(spread.lowest), grouped(spread.highest)),
+        1 => dash(),
+        _ => format!("{} to {}", number(spread.lowest), number(spread.highest)),
     };
     let contrast = &row.contrast;
     let mut verdict = match contrast.verdict {
@@ -158,29 +156,26 @@ fn level(row: &Row, comparison: &Comparison) -> Vec<String> {
         verdict.push_str(", INVALID");
     }
     vec![
-        rate_per_s.map_or_else(|| users.to_string(), grouped),
-        grouped(row.first.mean),
+        rate_per_s.map_or_else(|| whole(u64::from(users)), number),
+        number(row.first.mean),
         range(&row.first),
-        grouped(row.second.mean),
+        number(row.second.mean),
         range(&row.second),
-        format!("{:.3}", contrast.ratio),
-        contrast.ci95.map_or_else(untold, interval),
-        contrast
-            .p_corrected
-            .map_or_else(untold, |p| if p < 0.001 { "<0.001".to_string() } else { format!("{p:.3}") }),
-        contrast.smallest_seen.map_or_else(untold, seen_words),
+        ratio(contrast.ratio),
+        contrast.ci95.map_or_else(dash, interval),
+        contrast.p_corrected.map_or_else(dash, p_value),
+        contrast.smallest_seen.map_or_else(dash, detectable),
         verdict,
     ]
 }
 
 /// As per cent; two blocks that disagree detect hardly anything.
-fn seen_words(ratio: f64) -> String {
-    let percent = (ratio - 1.0) * 100.0;
-    if percent > 1000.0 { "over 1,000 %".to_string() } else { format!("{percent:.1} %") }
+fn detectable(ratio: f64) -> String {
+    if ratio > 11.0 { "over 1,000 %".to_string() } else { percent(ratio - 1.0) }
 }
 
 fn interval([low, high]: [f64; 2]) -> String {
-    format!("{low:.3} to {high:.3}")
+    format!("{} to {}", ratio(low), ratio(high))
 }
 
 fn level_notes(comparison: &Comparison) -> Vec<String> {
@@ -216,7 +211,7 @@ fn level_notes(comparison: &Comparison) -> Vec<String> {
 
 fn settings(differing: &[Differing]) -> CompareTable {
     let row = |fact: &Differing| {
-        vec![of_words(fact.of).to_string(), clean(&fact.name), values(&fact.first), values(&fact.second)]
+        vec![fact_group(fact.of).to_string(), clean(&fact.name), values(&fact.first), values(&fact.second)]
     };
     let mut notes = Vec::new();
     if differing.iter().any(Differing::is_within_a_side) {
@@ -237,28 +232,8 @@ fn settings(differing: &[Differing]) -> CompareTable {
     }
 }
 
-pub(crate) fn of_words(of: FactOf) -> &'static str {
-    match of {
-        FactOf::Work => "work",
-        FactOf::Plan => "plan",
-        FactOf::Server => "server",
-        FactOf::Host => "host",
-        FactOf::Variable => "variable",
-    }
-}
-
 fn values(values: &[String]) -> String {
-    values.iter().map(|value| shortened(value)).collect::<Vec<_>>().join(" / ")
-}
-
-/// One value in one line; "–" for one that was not recorded.
-pub(crate) fn shortened(value: &str) -> String {
-    let line = clean(value).split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.chars().count() {
-        0 => "–".to_string(),
-        count if count > VALUE_MAX => format!("{}…", line.chars().take(VALUE_MAX - 1).collect::<String>()),
-        _ => line,
-    }
+    values.iter().map(|value| value_text(value)).collect::<Vec<_>>().join(" / ")
 }
 
 fn differences(metrics: &Differences, comparison: &Comparison) -> CompareTable {
@@ -277,7 +252,7 @@ fn differences(metrics: &Differences, comparison: &Comparison) -> CompareTable {
         vec![
             value(line.first),
             value(line.second),
-            if line.ratio < 10.0 { format!("{:.3}", line.ratio) } else { grouped(line.ratio) },
+            ratio(line.ratio),
             line.ci95.map_or("–".to_string(), interval),
             format!("{}: {}{instance}", clean(&series.source), clean(&series.metric)),
         ]
@@ -312,7 +287,7 @@ fn differences(metrics: &Differences, comparison: &Comparison) -> CompareTable {
 #[cfg(test)]
 mod tests {
     use whyso_explain::comparison::{
-        Measured, Metric, MetricValue, Run, Values, compare as compared, metrics_that_differ,
+        FactOf, Measured, Metric, MetricValue, Run, Values, compare as compared, metrics_that_differ,
     };
     use whyso_explain::model::SeriesName;
 
@@ -350,7 +325,7 @@ mod tests {
             "faster",
             "3 blocks",
             "sync_binlog",
-            "3.00/transaction",
+            "3/transaction",
             "detectable",
         ] {
             assert!(shown.contains(part), "no {part:?} in\n{shown}");
@@ -366,7 +341,7 @@ mod tests {
     fn one_start_each_is_told_without_a_verdict() {
         let found = compared(&[run("a", 0, 1000.0)], &[run("b", 1, 1100.0)], Metric::LatencyP99Ms, 3.0);
         let shown = compare(&found);
-        assert!(shown.contains("1.100") && shown.contains("one start: can't say"), "{shown}");
+        assert!(shown.contains("1.1") && shown.contains("one start: can't say"), "{shown}");
         assert!(shown.contains("One start each says nothing of how starts differ"), "{shown}");
         assert!(!shown.contains("Holm") && !shown.contains("slower"), "{shown}");
     }

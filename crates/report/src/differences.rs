@@ -1,9 +1,9 @@
 //! What the server's own counters grew by over a recorded window, a second and a statement.
 
 use whyso_explain::model::{Counter, Input};
+use whyso_words::{count, number, rate, seconds};
 
-use crate::number::grouped;
-use crate::terminal::aligned_with_words;
+use crate::text::layout::aligned_with_words;
 
 /// Counters of a window that are shown, the fastest first.
 const SHOWN_MAX: usize = 40;
@@ -12,7 +12,7 @@ const SHOWN_MAX: usize = 40;
 pub fn differences(input: &Input) -> String {
     let mut out = String::new();
     for level in &input.levels {
-        let seconds = (level.end_ns - level.begin_ns) as f64 / 1e9;
+        let window_s = (level.end_ns - level.begin_ns) as f64 / 1e9;
         let of_status = |counter: &&Counter| counter.series.source == "status" && counter.increase >= 0.5;
         let mut moved: Vec<&Counter> = level.counters.iter().filter(of_status).collect();
         moved.sort_by(|a, b| b.increase.total_cmp(&a.increase));
@@ -22,20 +22,21 @@ pub fn differences(input: &Input) -> String {
         for counter in moved.iter().take(SHOWN_MAX) {
             table.push(vec![
                 counter.series.metric.clone(),
-                grouped(counter.increase.round()),
-                grouped(counter.increase / seconds),
-                if statements > 0.0 { grouped(counter.increase / statements) } else { "–".to_string() },
+                number(counter.increase.round()),
+                number(counter.increase / window_s),
+                if statements > 0.0 { number(counter.increase / statements) } else { "–".to_string() },
             ]);
         }
         let left = moved.len().saturating_sub(SHOWN_MAX);
         out.push_str(&format!(
-            "{} statements in {seconds:.2} s, {}/s{}\n",
-            grouped(statements),
-            grouped(statements / seconds),
+            "{} in {}, {}{}\n",
+            count(level.queries, "statement"),
+            seconds(window_s),
+            rate(statements / window_s),
             level.server_cpu_s.map_or(String::new(), |cpu_s| format!(
-                "; the server used {} s of CPU, {} µs per statement",
-                grouped(cpu_s),
-                grouped(cpu_s * 1e6 / statements.max(1.0))
+                "; the server used {} of CPU, {} per statement",
+                seconds(cpu_s),
+                seconds(cpu_s / statements.max(1.0))
             ))
         ));
         out.push_str(&aligned_with_words(&table, &[0]));
@@ -52,7 +53,7 @@ mod tests {
     use whyso_explain::model::{LevelInput, SeriesName};
 
     #[test]
-    fn counters_that_moved_are_told_a_second_and_a_statement() {
+    fn counters_that_moved_have_a_rate_per_second_and_per_statement() {
         let counter = |metric: &str, increase| Counter {
             series: SeriesName { source: "status".into(), metric: metric.into(), ..SeriesName::default() },
             unit: "1".into(),
@@ -70,9 +71,9 @@ mod tests {
         };
         let text = differences(&Input { levels: vec![level], ..Input::default() });
         let lines: Vec<&str> = text.lines().collect();
-        assert_eq!(lines[0], "100 statements in 2.00 s, 50.0/s");
-        assert!(lines[2].starts_with("Handler_read_key") && lines[2].ends_with("4.00"), "{text}");
-        assert!(lines[3].starts_with("Com_select") && lines[3].ends_with("1.00"), "{text}");
+        assert_eq!(lines[0], "100 statements in 2 s, 50/s");
+        assert!(lines[2].starts_with("Handler_read_key") && lines[2].ends_with(" 4"), "{text}");
+        assert!(lines[3].starts_with("Com_select") && lines[3].ends_with(" 1"), "{text}");
         assert_eq!(lines.len(), 4);
     }
 }

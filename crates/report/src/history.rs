@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use whyso_explain::comparison::{Changed, Group, History, Metric, Step};
 use whyso_inference::{PART_MIN, spread};
+use whyso_words::{count, number, p_value, percent, percent_change};
 
-use crate::compare::{of_words, shortened};
-use crate::number::grouped;
-use crate::terminal::{TEXT_WIDTH, wrapped};
-use crate::threads::clean;
+use crate::text::clean;
+use crate::text::comparison::{fact_group, value_text};
+use crate::text::layout::{TEXT_WIDTH, wrapped};
 
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 /// Of many runs, the last are drawn.
@@ -32,15 +32,19 @@ pub fn history(history: &History) -> String {
     }
     let left = small.len().saturating_sub(SMALL_MAX);
     if left > 0 {
-        let _ = writeln!(out, "\nand {left} more groups of one or two runs: --json has them all");
+        let _ = writeln!(
+            out,
+            "\nand {} of one or two runs: --json has them all",
+            count(left as u64, "more group")
+        );
     }
     out.push('\n');
     out.push_str(&wrapped(
         &format!(
-            "Each group holds runs that are comparable: the same workload, data set and machine. A change is one of {} % or more that runs before and after it \
+            "Each group holds runs that are comparable: the same workload, data set and machine. A change is one of {} or more that runs before and after it \
              bear out (E-divisive, Student's t test, p below 0.001 with and without any single run); its interval is Welch's. As many places as there are runs \
              were looked at.",
-            history.matters_percent
+            percent(history.matters_percent / 100.0)
         ),
         "  ",
         TEXT_WIDTH,
@@ -55,7 +59,7 @@ fn paragraph(group: &Group, metric: Metric) -> String {
         .filter(|(name, _)| name != "workload text")
         .map(
             |(name, value)| {
-                if name == "workload" { clean(value) } else { format!("{name} {}", shortened(value)) }
+                if name == "workload" { clean(value) } else { format!("{name} {}", value_text(value)) }
             },
         )
         .collect();
@@ -64,16 +68,16 @@ fn paragraph(group: &Group, metric: Metric) -> String {
     if let (Some(spread), Some(first), Some(last)) =
         (spread(&values), group.points.first(), group.points.last())
     {
-        let runs = if values.len() == 1 { "1 run".to_string() } else { format!("{} runs", values.len()) };
+        let runs = count(values.len() as u64, "run");
         let _ = writeln!(
             out,
             "  {runs}, {} to {}; {} {} ({} to {})",
             clean(&first.run),
             clean(&last.run),
             metric.words(),
-            grouped(spread.mean),
-            grouped(spread.lowest),
-            grouped(spread.highest)
+            number(spread.mean),
+            number(spread.lowest),
+            number(spread.highest)
         );
         let _ = writeln!(out, "  {}", bars(&values[values.len().saturating_sub(BARS_MAX)..]));
     }
@@ -96,21 +100,21 @@ fn paragraph(group: &Group, metric: Metric) -> String {
 }
 
 fn sentence(step: &Step, metric: Metric) -> String {
-    let interval = step
-        .percent_ci95
-        .map_or(String::new(), |[low, high]| format!(" (95 % interval {low:+.1} to {high:+.1} %)"));
+    let interval = step.percent_ci95.map_or(String::new(), |[low, high]| {
+        format!(" (95 % interval {} to {})", percent_change(low / 100.0), percent_change(high / 100.0))
+    });
     let is_faster = (step.percent > 0.0) == metric.more_is_faster();
-    let p = if step.p < 0.0001 { "p below 0.0001".to_string() } else { format!("p {:.4}", step.p) };
     format!(
-        "Between {} and {} it became {}: {} from {} to {}, {:+.1} %{interval}, {p}, {} runs before and {} after. {}",
+        "Between {} and {} it became {}: {} from {} to {}, {}{interval}, p {}, {} before and {} after. {}",
         clean(&step.last_before),
         clean(&step.first_after),
         if is_faster { "faster" } else { "slower" },
         metric.words(),
-        grouped(step.before),
-        grouped(step.after),
-        step.percent,
-        step.runs_before,
+        number(step.before),
+        number(step.after),
+        percent_change(step.percent / 100.0),
+        p_value(step.p),
+        count(step.runs_before as u64, "run"),
         step.runs_after,
         changed(&step.changed)
     )
@@ -123,10 +127,10 @@ fn changed(changed: &[Changed]) -> String {
     let told = changed.iter().take(CHANGED_MAX).map(|one| {
         format!(
             "{} {}: {} → {}",
-            of_words(one.of),
+            fact_group(one.of),
             clean(&one.name),
-            shortened(&one.from),
-            shortened(&one.to)
+            value_text(&one.from),
+            value_text(&one.to)
         )
     });
     let left = changed.len().saturating_sub(CHANGED_MAX);
@@ -171,7 +175,7 @@ mod tests {
         for part in [
             "8 users: point",
             "Between run-11 and run-12 it became slower",
-            "-10.0 %",
+            "−10 %",
             "server version: 10 → 11",
             "20 runs",
         ] {

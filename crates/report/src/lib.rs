@@ -32,7 +32,6 @@ mod json;
 pub mod load;
 mod locks;
 mod markdown;
-pub mod number;
 mod over_time;
 mod pauses;
 pub mod payload;
@@ -42,14 +41,13 @@ mod profile;
 pub mod source;
 mod stacks_now;
 mod statements;
-mod steadiness;
 mod study;
 mod svg;
 mod terminal;
+mod text;
 mod thin;
 mod threads;
 mod timeline;
-mod unit;
 mod why;
 
 pub use compare::{CompareTable, compare, compare_markdown, compare_tables};
@@ -74,8 +72,7 @@ pub use profile::{
 pub use source::{Column, Source, Stacks};
 pub use stacks_now::{grouped_stacks, stacks, stacks_json};
 pub use statements::{
-    CommandsOf, LevelStatements, RunStatements, commands, commands_json, sql_trace_words, statements,
-    statements_json,
+    CommandsOf, LevelStatements, RunStatements, commands, commands_json, statements, statements_json,
 };
 pub use study::{
     Row, Sheet, study, study_doubt, study_found, study_html, study_markdown, study_notes, study_sheets,
@@ -83,6 +80,7 @@ pub use study::{
 pub use svg::plot::{PlotLine, PlotPanel, PlotRow, plot, plot_panel_width};
 pub use svg::svg;
 pub use terminal::{run_line, terminal};
+pub use text::statements::sql_trace_words;
 pub use threads::{ThreadsWindow, threads, threads_json};
 pub use timeline::{TimelineRow, TimelineView, timeline, timeline_columns, timeline_json};
 pub use why::{why, why_json};

@@ -2,22 +2,21 @@
 
 mod pfs;
 mod statements;
-mod text;
+mod writer;
 
-use whyso_explain::model::{Budget, Estimate, Explanation, LevelVerdict, Regime, Steadiness, users_words};
+use whyso_explain::model::{Budget, Estimate, Explanation, LevelVerdict};
 use whyso_record::run::{Ended, Level, Purpose, RunInfo};
+use whyso_words::{amount, at_least, bytes, count, milliseconds, number, percent_number, users, whole};
 
 use crate::Extras;
 use crate::axis::Axis;
-use crate::load::{engines, transactions};
-use crate::number::{amount, at_least, bytes, grouped, whole};
-use crate::processes::{FILES_SHOWN_MAX, file_cells};
-use crate::steadiness::how_unsteady;
-use crate::terminal::switches;
-use crate::unit::{is_recorded, unit};
-use crate::why::parts_shown;
+use crate::text::budget::parts_shown;
+use crate::text::engine::{engines, switches};
+use crate::text::files::{FILES_SHOWN_MAX, file_cells};
+use crate::text::level::{is_recorded, regime_name, unit, validity, workload};
+use crate::text::{dash, transactions};
 use statements::statements_of;
-use text::{Markdown, escaped};
+use writer::{Markdown, escaped};
 
 /// The whole report but its time series: headline, findings, levels, growth, statements, facts.
 pub fn markdown(run: &RunInfo, explanation: &Explanation, extras: &Extras<'_>) -> String {
@@ -31,29 +30,9 @@ pub fn markdown(run: &RunInfo, explanation: &Explanation, extras: &Extras<'_>) -
     growth(&mut out, run, explanation);
     statements(&mut out, run);
     statements_of(&mut out, run, explanation.about, extras.statements);
-    pfs::counted(&mut out, run, extras.pfs);
+    pfs::pfs_views(&mut out, run, extras.pfs);
     facts(&mut out, run);
     out.text
-}
-
-/// The workload as the plan names it, else the run's name.
-pub(crate) fn workload(run: &RunInfo) -> &str {
-    let workload = run.spec.get("workload");
-    let name = workload.and_then(|workload| workload.as_str().or_else(|| workload.get("name")?.as_str()));
-    name.or(run.command.get(2).map(String::as_str)).unwrap_or(&run.id)
-}
-
-pub(crate) fn regime_name(regime: Regime) -> &'static str {
-    match regime {
-        Regime::RampingUp => "ramping up",
-        Regime::Peak => "peak",
-        Regime::Degrading => "degrading",
-        Regime::Unknown => "not judged",
-    }
-}
-
-fn users(count: u32) -> String {
-    users_words((count, Some(count)))
 }
 
 fn headline(out: &mut Markdown, run: &RunInfo, explanation: &Explanation) {
@@ -145,21 +124,20 @@ fn recorded_levels(out: &mut Markdown, run: &RunInfo, explanation: &Explanation)
     ]);
     for level in &run.levels {
         let result = &level.result;
-        let known = |value: f64| if value > 0.0 { grouped(value) } else { "–".to_string() };
+        let known = |value: f64| if value > 0.0 { number(value) } else { dash() };
         let verdict = explanation.levels.iter().find(|verdict| verdict.index == level.index);
         let cpu = verdict.and_then(|verdict| verdict.cpu);
-        let percent =
-            |share: Option<f64>| share.map_or("–".to_string(), |share| format!("{:.0}", share * 100.0));
+        let percent = |share: Option<f64>| share.map_or_else(dash, percent_number);
         out.row(&[
-            if level.users > 0 { whole(u64::from(level.users)) } else { "–".to_string() },
-            grouped(result.seconds),
+            if level.users > 0 { whole(u64::from(level.users)) } else { dash() },
+            number(result.seconds),
             whole(result.transactions),
-            grouped(result.transactions_per_s),
+            number(result.transactions_per_s),
             known(result.latency_ms.mean),
             percent(cpu.map(|cpu| cpu.user)),
             percent(cpu.map(|cpu| cpu.system)),
             percent(cpu.map(|cpu| cpu.idle)),
-            verdict.and_then(|verdict| verdict.server_cpus).map_or("–".to_string(), grouped),
+            verdict.and_then(|verdict| verdict.server_cpus).map_or(dash(), number),
         ]);
     }
     out.line("\nUsers are connections that were at work. Requests are what the kernel saw of them; their mean time is known, how it was spread is not.");
@@ -203,7 +181,7 @@ fn service_levels(out: &mut Markdown, run: &RunInfo) {
     let axis = Axis::of(run);
     out.table(&[axis.head(), "kind", "average", "max", "90th", "required", "measured", "verdict"]);
     for (level, slo) in told {
-        let ms = |value: f64| if slo.measured_ms.is_some() { amount(value, "ms") } else { "–".to_string() };
+        let ms = |value: f64| if slo.measured_ms.is_some() { milliseconds(value) } else { dash() };
         let [required, measured, verdict] = transactions::requirement(slo);
         out.row(&[
             axis.number(level),
@@ -233,35 +211,18 @@ fn level_cells(axis: Axis, level: &Level, verdict: Option<&LevelVerdict>) -> Vec
     };
     vec![
         axis.number(level),
-        grouped(verdict.map_or(result.transactions_per_s, |verdict| verdict.transactions_per_s)),
-        interval.map_or("–".to_string(), |[low, high]| format!("{} … {}", grouped(low), grouped(high))),
-        grouped(result.queries_per_s),
-        grouped(result.latency_ms.mean),
-        at_least(grouped(result.latency_ms.p95), result.latency_ms.is_lower_bound(95.0)),
-        at_least(grouped(result.latency_ms.p99), result.latency_ms.is_lower_bound(99.0)),
-        at_least(grouped(result.latency_ms.max), result.latency_ms.is_lower_bound(100.0)),
-        grouped(result.client.cpu_us_per_query),
+        number(verdict.map_or(result.transactions_per_s, |verdict| verdict.transactions_per_s)),
+        interval.map_or(dash(), |[low, high]| format!("{} … {}", number(low), number(high))),
+        number(result.queries_per_s),
+        number(result.latency_ms.mean),
+        at_least(number(result.latency_ms.p95), result.latency_ms.is_lower_bound(95.0)),
+        at_least(number(result.latency_ms.p99), result.latency_ms.is_lower_bound(99.0)),
+        at_least(number(result.latency_ms.max), result.latency_ms.is_lower_bound(100.0)),
+        number(result.client.cpu_us_per_query),
         whole(result.errors),
         regime.to_string(),
         escaped(&validity(level, verdict)),
     ]
-}
-
-/// One word, or why the level does not count.
-pub(crate) fn validity(level: &Level, verdict: Option<&LevelVerdict>) -> String {
-    if let Some(verdict) = verdict.filter(|verdict| !verdict.valid) {
-        return format!("invalid: {}", verdict.invalid_why);
-    }
-    if let Ended::CutShort { why, .. } = &level.ended {
-        return format!("cut short: {why}");
-    }
-    if verdict.is_some_and(|verdict| !verdict.stuck.is_empty()) {
-        return "stuck users".to_string();
-    }
-    match verdict.map(|verdict| verdict.steadiness) {
-        Some(Steadiness::TooShort) => "too short to tell".to_string(),
-        steadiness => steadiness.and_then(how_unsteady).unwrap_or_else(|| "valid".to_string()),
-    }
 }
 
 fn actions(out: &mut Markdown, explanation: &Explanation) {
@@ -271,15 +232,15 @@ fn actions(out: &mut Markdown, explanation: &Explanation) {
     out.heading("What was changed in mid-run");
     out.table(&["action", "TPS before", "during", "seconds", "after"]);
     let estimate = |estimate: &Option<Estimate>| match estimate {
-        Some(one) => format!("{} ({} … {})", grouped(one.value), grouped(one.low95), grouped(one.high95)),
-        None => "–".to_string(),
+        Some(one) => format!("{} ({} … {})", number(one.value), number(one.low95), number(one.high95)),
+        None => dash(),
     };
     for effect in &explanation.actions {
         out.row(&[
             escaped(&effect.text),
             estimate(&effect.before),
             estimate(&effect.during),
-            grouped(effect.during_s),
+            number(effect.during_s),
             estimate(&effect.after),
         ]);
     }
@@ -292,13 +253,13 @@ fn budget(out: &mut Markdown, run: &RunInfo, explanation: &Explanation) {
         return;
     }
     out.heading(&format!("Time budget: ms per {}, by users", unit(run)));
-    let users: Vec<String> = budgets.iter().map(|budget| budget.users.to_string()).collect();
+    let users: Vec<String> = budgets.iter().map(|budget| whole(u64::from(budget.users))).collect();
     let mut head = vec!["what it is"];
     head.extend(users.iter().map(String::as_str));
     out.table(&head);
     let mut row = |name: &str, ms: &dyn Fn(&Budget) -> f64| {
         let mut cells = vec![name.to_string()];
-        cells.extend(budgets.iter().map(|budget| grouped(ms(budget))));
+        cells.extend(budgets.iter().map(|budget| number(ms(budget))));
         out.row(&cells);
     };
     for part in parts_shown(&budgets) {
@@ -327,7 +288,7 @@ fn growth(out: &mut Markdown, run: &RunInfo, explanation: &Explanation) {
             escaped(name.trim()),
             escaped(&amount(growth.best_per_transaction, &growth.unit)),
             escaped(&amount(growth.last_per_transaction, &growth.unit)),
-            growth.ratio.map_or("from none".to_string(), |ratio| format!("× {}", grouped(ratio))),
+            growth.ratio.map_or("from none".to_string(), |ratio| format!("× {}", number(ratio))),
         ]);
     }
 }
@@ -353,7 +314,7 @@ fn statements(out: &mut Markdown, run: &RunInfo) {
         let mut cells = vec![escaped(kind)];
         for level in &sweep {
             let statement = level.result.by_statement.iter().find(|statement| statement.kind == kind);
-            cells.push(statement.map_or("–".to_string(), |statement| grouped(statement.latency_ms.mean)));
+            cells.push(statement.map_or(dash(), |statement| number(statement.latency_ms.mean)));
         }
         out.row(&cells);
     }
@@ -370,7 +331,15 @@ fn facts(out: &mut Markdown, run: &RunInfo) {
     let facts = [
         ("server", format!("{} {} {}", run.server.flavor, run.server.version, run.server.version_comment)),
         ("reached at", endpoint),
-        ("machine", format!("{} CPUs, {}, {}", host.logical_cpus, host.cpu_model, bytes(host.memory_bytes))),
+        (
+            "machine",
+            format!(
+                "{}, {}, {}",
+                count(u64::from(host.logical_cpus), "CPU"),
+                host.cpu_model,
+                bytes(host.memory_bytes as f64)
+            ),
+        ),
         ("system", format!("{}, kernel {}", host.os, host.kernel)),
         ("virtualization", host.virtualization.clone()),
         ("server's data on", host.data_filesystem.clone()),
@@ -426,21 +395,5 @@ mod tests {
         let explanation = Explanation { headline: headline.to_string(), ..Explanation::default() };
         let text = markdown(&RunInfo::default(), &explanation, &Extras::default());
         assert_eq!(text.lines().nth(2), Some(format!("**{headline}**").as_str()));
-    }
-
-    #[test]
-    fn a_level_says_why_it_does_not_count() {
-        let verdict = LevelVerdict {
-            users: 4,
-            transactions_per_s: 100.0,
-            steadiness: Steadiness::UnstableFrom { s: 8.25 },
-            valid: true,
-            ..LevelVerdict::default()
-        };
-        let level = crate::svg::tests::level(0, 4, 100.0);
-        assert_eq!(validity(&level, Some(&verdict)), "unstable from 8.25 s");
-        let invalid =
-            LevelVerdict { valid: false, invalid_why: "the generator was full".to_string(), ..verdict };
-        assert_eq!(validity(&level, Some(&invalid)), "invalid: the generator was full");
     }
 }

@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 use whyso_explain::model::{Moments, Pauses};
+use whyso_words::{number, percent_number, whole};
 
-use crate::terminal::aligned_with_words;
-use crate::threads::clean;
+use crate::text::clean;
+use crate::text::layout::aligned_with_words;
 
 /// Each thread's regular pauses, those that hold most of its time first; empty where there are none. `window_ns` is the length
 /// of the window that they were counted in.
@@ -35,12 +36,12 @@ pub fn pauses(pauses: &[Pauses], window_ns: u64) -> String {
             one.kind().name().to_string(),
             clean(&one.state).replace('_', " "),
             clean(&one.call),
-            format!("{:.0}", one.length.count),
+            whole(one.length.count.round() as u64),
             each,
             each_spread,
             every,
             every_spread,
-            format!("{:.1}", (time_ns(one) / window_ns.max(1) as f64 * 100.0).min(100.0)),
+            percent_number((time_ns(one) / window_ns.max(1) as f64).min(1.0)),
         ]);
     }
     format!("Pauses\n{}", aligned_with_words(&table, &[1, 2, 4, 5, 6]))
@@ -69,7 +70,7 @@ pub(crate) fn pauses_json(pauses: &[Pauses]) -> Value {
 
 /// Mean and standard deviation, in milliseconds.
 fn cells(moments: &Moments) -> [String; 2] {
-    [moments.mean_ns, moments.spread_ns].map(|ns| format!("{:.1}", ns / 1e6))
+    [moments.mean_ns, moments.spread_ns].map(|ns| number(ns / 1e6))
 }
 
 #[cfg(test)]
@@ -107,9 +108,9 @@ mod tests {
         assert_eq!(lines[0], "Pauses");
         assert!(lines[2].contains("4711") && lines[2].contains("next command"), "{table}");
         let last = |line: &str, cells: &[&str]| line.split_whitespace().collect::<Vec<_>>().ends_with(cells);
-        assert!(last(lines[2], &["20", "400.0", "3.0", "80.0"]), "{table}");
+        assert!(last(lines[2], &["20", "400", "3", "80"]), "{table}");
         assert!(lines[3].contains("4712"), "{table}");
-        assert!(last(lines[3], &["10", "990.0", "400.0", "2000.0", "0.5", "99.0"]), "{table}");
+        assert!(last(lines[3], &["10", "990", "400", "2,000", "0.5", "99"]), "{table}");
         assert!(!table.contains("4713") && !table.contains('\u{1b}'), "{table}");
         assert_eq!(pauses(&[irregular], 10_000_000_000), "");
     }

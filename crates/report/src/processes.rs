@@ -4,12 +4,10 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 use whyso_explain::model::{Explanation, FileWait, ProcessTime};
+use whyso_words::{number, percent, seconds};
 
-use crate::number::{grouped, whole};
-use crate::terminal::{TEXT_WIDTH, aligned_with_words, wrapped};
-
-/// Files that are shown, the ones that were waited for longest; the JSON has some more.
-pub(crate) const FILES_SHOWN_MAX: usize = 15;
+use crate::text::files::{FILES_SHOWN_MAX, file_cells};
+use crate::text::layout::{TEXT_WIDTH, aligned_with_words, wrapped};
 
 /// The sentences, and a table of states and one of files for each window.
 pub(crate) fn processes(explanation: &Explanation) -> String {
@@ -19,7 +17,7 @@ pub(crate) fn processes(explanation: &Explanation) -> String {
     }
     for time in &explanation.processes {
         if explanation.processes.len() > 1 {
-            let _ = write!(out, "\nWindow {} of {} s", time.level + 1, grouped(time.seconds));
+            let _ = write!(out, "\nWindow {} of {}", time.level + 1, seconds(time.seconds));
         }
         let _ = write!(out, "\n{}", states(time));
         if !time.files.is_empty() {
@@ -33,8 +31,8 @@ fn states(time: &ProcessTime) -> String {
     let mut rows = vec![["state", "seconds", "share"].map(str::to_string).to_vec()];
     let all = time.thread_s();
     for state in &time.states {
-        let share = if all > 0.0 { state.s / all * 100.0 } else { 0.0 };
-        rows.push(vec![state.state.clone(), grouped(state.s), format!("{share:.1} %")]);
+        let share = if all > 0.0 { state.s / all } else { 0.0 };
+        rows.push(vec![state.state.clone(), number(state.s), percent(share)]);
     }
     rows.iter_mut().for_each(|row| row.push(String::new()));
     aligned_with_words(&rows, &[0])
@@ -49,17 +47,6 @@ fn files(waits: &[FileWait]) -> String {
         let _ = writeln!(out, "and {left} more: --json has them");
     }
     out
-}
-
-/// Waits, seconds, mean milliseconds, state and path.
-pub(crate) fn file_cells(wait: &FileWait) -> [String; 5] {
-    [
-        whole(wait.count.round() as u64),
-        grouped(wait.ns / 1e9),
-        grouped(wait.ns / 1e6 / wait.count.max(1.0)),
-        wait.state.clone(),
-        wait.path.clone(),
-    ]
 }
 
 /// An object a window; empty where a server was watched.
@@ -110,8 +97,8 @@ mod tests {
         let text = processes(&explanation());
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines[0], "• apache2 was watched.");
-        assert_eq!(lines[3], "kernel_lock     30.0  75.0 %");
-        assert_eq!(lines[7], "1,000     2.00     2.00  kernel_lock  /log/access.log");
+        assert_eq!(lines[3], "kernel_lock       30   75 %");
+        assert_eq!(lines[7], "1,000        2        2  kernel_lock  /log/access.log");
         assert!(lines[8].ends_with("/tmp/") && !text.contains("NaN"), "{text}");
     }
 

@@ -4,6 +4,9 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 use whyso_profile::{StackNow, stack_groups};
+use whyso_words::count;
+
+use crate::text::shortened;
 
 /// Statements are cut to so many characters in the terminal.
 const STATEMENT_MAX: usize = 100;
@@ -18,7 +21,7 @@ pub fn stacks(stacks: &[StackNow]) -> String {
     for stack in sorted {
         let _ = writeln!(out, "Thread {} {}", stack.tid, about(stack));
         if let Some(statement) = &stack.statement {
-            let _ = writeln!(out, "   executes {}", shortened(statement));
+            let _ = writeln!(out, "   executes {}", one_line(statement));
         }
         frames(&mut out, stack);
         out.push('\n');
@@ -33,12 +36,12 @@ pub fn grouped_stacks(stacks: &[StackNow]) -> String {
         let Some(first) = group.threads.first() else { continue };
         let roles: Vec<String> =
             group.roles().into_iter().map(|(role, count)| format!("{count} {role}")).collect();
-        let count = group.threads.len();
-        let threads = if count == 1 { "thread" } else { "threads" };
-        let _ = writeln!(out, "{count} {threads} ({}), {}", roles.join(", "), first.state.replace('_', " "));
+        let threads = group.threads.len();
+        let head = count(threads as u64, "thread");
+        let _ = writeln!(out, "{head} ({}), {}", roles.join(", "), first.state.replace('_', " "));
         let named: Vec<String> =
             group.threads.iter().take(THREADS_NAMED_MAX).map(|one| one.tid.to_string()).collect();
-        let left = count.saturating_sub(THREADS_NAMED_MAX);
+        let left = threads.saturating_sub(THREADS_NAMED_MAX);
         let more = if left > 0 { format!(" and {left} more") } else { String::new() };
         let _ = writeln!(out, "   {}{more}", named.join(", "));
         frames(&mut out, first);
@@ -81,12 +84,9 @@ fn frames(out: &mut String, stack: &StackNow) {
     }
 }
 
-fn shortened(statement: &str) -> String {
+fn one_line(statement: &str) -> String {
     let line = statement.split_whitespace().collect::<Vec<_>>().join(" ");
-    if line.chars().count() <= STATEMENT_MAX {
-        return line;
-    }
-    line.chars().take(STATEMENT_MAX - 1).chain(['…']).collect()
+    shortened(&line, STATEMENT_MAX)
 }
 
 /// The same as one object, thread by thread, and the groups by the threads' numbers.

@@ -11,11 +11,12 @@ use std::fmt::Write;
 
 use whyso_explain::model::{Explanation, LevelVerdict, Regime, users_words};
 use whyso_record::run::{Ended, Level, Purpose, RunInfo};
+use whyso_words::{count, short};
 
 use crate::axis::Axis;
-use crate::markdown::{regime_name, workload};
-use crate::steadiness::how_unsteady;
-use scale::{LevelScale, LogScale, Scale, log_ticks, short, spread, ticks};
+use crate::text::level::{how_unsteady, regime_name, workload};
+use crate::text::shortened;
+use scale::{LevelScale, LogScale, Scale, log_ticks, spread, ticks};
 
 const WIDTH: f64 = 820.0;
 const HEIGHT: f64 = 600.0;
@@ -76,14 +77,6 @@ impl Point<'_> {
 
     fn per_s(&self) -> f64 {
         self.verdict.transactions_per_s
-    }
-}
-
-/// What fits in a line of the drawing.
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(LINE_CHARS_MAX) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_string(),
     }
 }
 
@@ -382,13 +375,13 @@ impl Drawing {
             r#"<title>{0}</title><text x="{LEFT}" y="22" fill="{INK}" font-size="15" font-weight="600">{0}</text>"#,
             escaped(&title)
         );
-        let machine = format!("{} CPUs, {}", run.host.logical_cpus, run.host.cpu_model);
+        let machine = format!("{}, {}", count(u64::from(run.host.logical_cpus), "CPU"), run.host.cpu_model);
         let (color, line) = match explanation.headline.as_str() {
             "" => (MUTED, machine),
             headline if explanation.unusable.is_empty() => {
                 (MUTED, format!("{} · {machine}", headline.trim_end_matches('.')))
             }
-            headline => (RED, shortened(headline)),
+            headline => (RED, shortened(headline, LINE_CHARS_MAX)),
         };
         self.text(LEFT, 42.0, color, "start", &line);
     }

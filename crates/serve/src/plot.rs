@@ -5,6 +5,7 @@ use std::path::Path;
 use whyso_record::data::{Kind, SeriesKey};
 use whyso_report::payload::ServedSeries;
 use whyso_report::{PlotLine, PlotPanel, PlotRow};
+use whyso_words::seconds;
 
 use crate::error::Error;
 use crate::recordings::OpenRecording;
@@ -106,8 +107,11 @@ fn windows(opened: &OpenRecording, requested: &[(f64, f64)]) -> Result<Vec<(f64,
     match outside {
         None => Ok(requested.to_vec()),
         Some((from_s, to_s)) => Err(Error::Plot(format!(
-            "the window from {from_s} to {to_s} s lies behind the end of the run, which lasts {end_s:.1} s: windows are given in time of the run, \
-             such as 1:10-1:25"
+            "the window from {} to {} lies behind the end of the run, which lasts {}: windows are given in time of the run, \
+             such as 1:10-1:25",
+            seconds(*from_s),
+            seconds(*to_s),
+            seconds(end_s)
         ))),
     }
 }

@@ -122,6 +122,10 @@ pub struct Spec {
     pub before: Vec<Before>,
 }
 
+fn first_column() -> Vec<usize> {
+    vec![0]
+}
+
 /// A table of what was found before, elsewhere. Nothing is computed from it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -130,6 +134,9 @@ pub struct Before {
     pub source: String,
     pub head: Vec<String>,
     pub rows: Vec<Vec<String>>,
+    /// Columns of words, by their places; the others hold numbers.
+    #[serde(default = "first_column")]
+    pub words: Vec<usize>,
     /// What the reader has to know to read it.
     #[serde(default)]
     pub note: String,

@@ -233,11 +233,11 @@ pub(crate) fn snapshots(args: SnapshotsArgs) -> Result<ExitCode> {
             for snapshot in snapshots {
                 writeln!(
                     crate::out::stdout(),
-                    "{}  {:>9}  {} tables of {} rows, {}",
+                    "{}  {:>9}  {} of {}, {}",
                     snapshot.key,
-                    whyso_report::number::bytes(snapshot.bytes),
-                    snapshot.dataset.tables,
-                    whyso_report::number::whole(snapshot.dataset.rows),
+                    whyso_words::bytes(snapshot.bytes as f64),
+                    whyso_words::count(u64::from(snapshot.dataset.tables), "table"),
+                    whyso_words::count(snapshot.dataset.rows, "row"),
                     snapshot.server_version
                 )?;
             }

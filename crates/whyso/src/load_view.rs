@@ -168,7 +168,8 @@ impl LoadView {
         self.bars.clear();
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let left = running.bound.saturating_sub(running.elapsed).as_secs();
-        let remark = if running.measuring { format!("{left} s") } else { "warm-up".to_string() };
+        let remark =
+            if running.measuring { whyso_words::seconds(left as f64) } else { "warm-up".to_string() };
         let times = state.last.as_ref().filter(|last| last.count > 0);
         let row = Row {
             users: running.users,

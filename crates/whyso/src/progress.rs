@@ -77,11 +77,11 @@ impl Bars {
         self.style("  {msg:36} {bar:30} {prefix}");
         self.bar.set_length(level.bound.as_millis().max(1) as u64);
         self.bar.set_position(level.elapsed.min(level.bound).as_millis() as u64);
-        self.bar.set_message(format!("{}{again}: {phase}", users(level.users)));
+        self.bar.set_message(format!("{}{again}: {phase}", whyso_words::users(level.users)));
         self.bar.set_prefix(format!(
             "{:>9} transactions/s   at most {} left",
-            whyso_report::number::grouped(level.transactions_per_s),
-            minutes(level.rest)
+            whyso_words::number(level.transactions_per_s),
+            whyso_words::rough_time(level.rest.as_secs_f64())
         ));
     }
 }
@@ -109,8 +109,7 @@ impl Listener for Bars {
                 self.style("  {msg:36} {bar:30} {human_pos} of {human_len} rows, {prefix}, {eta} left");
                 self.bar.set_length(rows_total);
                 self.bar.set_position(rows);
-                self.bar
-                    .set_prefix(format!("{} rows/s", whyso_report::number::whole(self.bar.per_sec() as u64)));
+                self.bar.set_prefix(whyso_words::amount(self.bar.per_sec().floor(), "rows/s"));
                 self.bar.set_message(whyso_words::terminal::escape(phase));
             }
             News::Level(level) => {
@@ -131,8 +130,8 @@ impl Listener for Bars {
                 let cut = if matches!(level.ended, Ended::CutShort { .. }) { ", cut short" } else { "" };
                 let line = format!(
                     "whyso: {}{again}: {} transactions/s{cut}",
-                    users(level.users),
-                    whyso_report::number::grouped(level.result.transactions_per_s)
+                    whyso_words::users(level.users),
+                    whyso_words::number(level.result.transactions_per_s)
                 );
                 if self.on_terminal {
                     self.bar.suspend(|| say!("{line}"));
@@ -147,26 +146,21 @@ impl Listener for Bars {
 
 /// Such as `on CPUs in the last 10 s: page_cur_search_with_match 12 %, memcpy 8 %, send 6 %, others 74 % (1.8 CPUs)`.
 fn in_words(busy: &BusyFunctions) -> String {
-    let percent = |share: f64| format!("{:.0} %", share * 100.0);
     let named = busy.functions.iter().map(|(name, share)| {
         // Without its parameters; `(anonymous namespace)::f` begins with a bracket.
         let bare = name.get(1..).and_then(|rest| rest.find('(')).map_or(name.as_str(), |at| &name[..at + 1]);
         let name: String = bare.chars().filter(|letter| !letter.is_control()).collect();
         let is_long = name.chars().count() > NAME_MAX;
         let cut: String = name.chars().take(if is_long { NAME_MAX - 1 } else { NAME_MAX }).collect();
-        format!("{cut}{} {}", if is_long { "…" } else { "" }, percent(*share))
+        format!("{cut}{} {}", if is_long { "…" } else { "" }, whyso_words::percent(*share))
     });
     let others = 1.0 - busy.functions.iter().map(|(_, share)| share).sum::<f64>();
-    let others = (others > 0.005).then(|| format!("others {}", percent(others)));
+    let others = (others > 0.005).then(|| format!("others {}", whyso_words::percent(others)));
     let list: Vec<String> = named.chain(others).collect();
-    format!("on CPUs in the last {:.0} s: {} ({:.1} CPUs)", busy.seconds, list.join(", "), busy.cpus)
-}
-
-fn users(number: u32) -> String {
-    if number == 1 { "1 user".to_string() } else { format!("{number} users") }
-}
-
-fn minutes(time: Duration) -> String {
-    let seconds = time.as_secs();
-    if seconds >= 60 { format!("{} min {:02} s", seconds / 60, seconds % 60) } else { format!("{seconds} s") }
+    format!(
+        "on CPUs in the last {}: {} ({})",
+        whyso_words::seconds(busy.seconds.round()),
+        list.join(", "),
+        whyso_words::amount(busy.cpus, "CPUs")
+    )
 }

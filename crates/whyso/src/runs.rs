@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
 use whyso_control::Error;
 use whyso_record::RunSummary;
-use whyso_report::number::bytes;
+use whyso_words::{bytes, count};
 
 #[derive(Args, Debug)]
 pub(crate) struct RunsArgs {
@@ -134,7 +134,7 @@ fn remove(args: &RunsArgs, names: &[String], yes: bool) -> Result<ExitCode> {
         for run in &runs {
             say!("{}", whyso_report::run_line(run));
         }
-        say_part!("Remove {} of {} for good? [y/N] ", counted(runs.len()), bytes(all));
+        say_part!("Remove {} of {} for good? [y/N] ", count(runs.len() as u64, "run"), bytes(all as f64));
         let mut answer = String::new();
         std::io::stdin().lock().read_line(&mut answer)?;
         if !matches!(answer.trim(), "y" | "Y" | "yes") {
@@ -147,7 +147,7 @@ fn remove(args: &RunsArgs, names: &[String], yes: bool) -> Result<ExitCode> {
     }
     let ids: Vec<&str> = runs.iter().map(|run| run.id.as_str()).collect();
     tell(args, serde_json::json!({ "removed": ids, "freed_bytes": freed }), || {
-        format!("removed {}, {} freed", counted(ids.len()), bytes(freed))
+        format!("removed {}, {} freed", count(ids.len() as u64, "run"), bytes(freed as f64))
     })
 }
 
@@ -165,7 +165,11 @@ fn prune(args: &RunsArgs, size: u64, names: &[String]) -> Result<ExitCode> {
         freed += of_run;
     }
     tell(args, serde_json::json!({ "pruned": pruned, "freed_bytes": freed }), || {
-        format!("{} lost their oldest detail, {} freed", counted(pruned.len()), bytes(freed))
+        format!(
+            "{} lost their oldest detail, {} freed",
+            count(pruned.len() as u64, "run"),
+            bytes(freed as f64)
+        )
     })
 }
 
@@ -181,7 +185,11 @@ fn check(args: &RunsArgs, names: &[String]) -> Result<ExitCode> {
         problems.extend(checked.problems);
     }
     tell(args, serde_json::json!({ "runs": runs.len(), "files": files, "problems": problems }), || {
-        let all_well = format!("{} files of {} are as they were recorded", files, counted(runs.len()));
+        let all_well = format!(
+            "{} of {} are as they were recorded",
+            count(files as u64, "file"),
+            count(runs.len() as u64, "run")
+        );
         problems.iter().cloned().chain([all_well]).collect::<Vec<_>>().join("\n")
     })?;
     Ok(ExitCode::from(u8::from(!problems.is_empty())))
@@ -199,16 +207,16 @@ fn backup(args: &RunsArgs, names: &[String], output: &Path) -> Result<ExitCode> 
     let written = whyso_record::backup_runs(&paths, output)?;
     let ids: Vec<&str> = runs.iter().map(|run| run.id.as_str()).collect();
     tell(args, serde_json::json!({ "file": output, "runs": ids, "bytes": written }), || {
-        format!("{}: {}, {}", output.display(), counted(ids.len()), bytes(written))
+        format!("{}: {}, {}", output.display(), count(ids.len() as u64, "run"), bytes(written as f64))
     })
 }
 
 fn import(args: &RunsArgs, file: &Path) -> Result<ExitCode> {
     let (imported, there) = whyso_record::import_runs(file, &args.runs)?;
     tell(args, serde_json::json!({ "imported": imported, "there_already": there }), || {
-        let mut words = format!("took in {}", counted(imported.len()));
+        let mut words = format!("took in {}", count(imported.len() as u64, "run"));
         if !there.is_empty() {
-            words.push_str(&format!(", already there: {}", counted(there.len())));
+            words.push_str(&format!(", already there: {}", count(there.len() as u64, "run")));
         }
         words
     })
@@ -221,8 +229,4 @@ fn tell(args: &RunsArgs, object: serde_json::Value, words: impl FnOnce() -> Stri
         false => writeln!(out, "{}", words())?,
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn counted(runs: usize) -> String {
-    if runs == 1 { "1 run".to_string() } else { format!("{runs} runs") }
 }

@@ -10,6 +10,7 @@ use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use whyso_control::Error;
 use whyso_study::{Answer, Journal, Kept, Repeats, Spec};
+use whyso_words::rough_time;
 
 use crate::INTERRUPTED;
 use crate::given::{ask_password, take_ctrl_c};
@@ -193,20 +194,13 @@ fn print_plan(kept: &Kept) -> Result<ExitCode> {
         None => writeln!(
             out,
             "at most {} of measuring and warming up, plus the time that servers take to start and data to be restored",
-            length(spec.measured_s_max())
+            rough_time(spec.measured_s_max())
         )?,
     }
     for note in &kept.notes {
         writeln!(out, "{note}")?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn length(seconds: f64) -> String {
-    match seconds / 3600.0 {
-        hours if hours >= 3.0 => format!("{hours:.1} h"),
-        _ => format!("{:.0} min", (seconds / 60.0).ceil()),
-    }
 }
 
 fn carry_out(mut journal: Journal, form: Form) -> Result<ExitCode> {

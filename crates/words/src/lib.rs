@@ -21,6 +21,8 @@ mod phrase;
 mod quantity;
 pub mod terminal;
 
-pub use number::{NOTHING, number, p_value, percent, percent_change, percent_number, ratio, short, whole};
+pub use number::{
+    NOTHING, number, p_value, percent, percent_change, percent_number, ratio, short, signed_number, whole,
+};
 pub use phrase::{at_least, count, growth, list, times, users};
 pub use quantity::{amount, bytes, change, clock, milliseconds, nanoseconds, rate, rough_time, seconds};

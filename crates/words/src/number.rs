@@ -36,6 +36,17 @@ pub fn number(value: f64) -> String {
     signed(value, with_power_of_ten(size, significant - 1))
 }
 
+/// Returns a difference: a number with its sign, also where that is a plus.
+///
+/// ```
+/// use whyso_words::signed_number;
+/// assert_eq!([signed_number(1_250.4), signed_number(-0.5), signed_number(0.0)], ["+1,250", "−0.5", "0"]);
+/// ```
+pub fn signed_number(value: f64) -> String {
+    let plus = if value.is_finite() && value > 0.0 { "+" } else { "" };
+    format!("{plus}{}", number(value))
+}
+
 /// Returns a whole number in groups of three digits.
 ///
 /// ```

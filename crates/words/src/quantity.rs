@@ -65,6 +65,7 @@ pub fn clock(s: f64, step_s: f64) -> String {
         return NOTHING.to_string();
     }
     let (decimals, scale) = match step_s {
+        step_s if step_s < 0.01 => (3, 1_000),
         step_s if step_s < 0.1 => (2, 100),
         step_s if step_s < 1.0 => (1, 10),
         _ => (0, 1),

@@ -15,6 +15,7 @@ fn write(name: &str, arguments: &[Value]) -> String {
     let first = || float(&arguments[0]);
     match name {
         "number" => whyso_words::number(first()),
+        "signed_number" => whyso_words::signed_number(first()),
         "whole" => whyso_words::whole(integer(0)),
         "short" => whyso_words::short(first()),
         "ratio" => whyso_words::ratio(first()),

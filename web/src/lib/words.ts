@@ -33,6 +33,11 @@ export function number(value: Maybe): string {
   return signed(value, isPlain(size) ? significantDigits(size, size < 1 ? 2 : 3, true) : withPowerOfTen(size, size < 1 ? 1 : 2));
 }
 
+/** A difference: a number with its sign, also where that is a plus. */
+export function signedNumber(value: Maybe): string {
+  return `${isNumber(value) && value > 0 ? '+' : ''}${number(value)}`;
+}
+
 /** A whole number in groups of three digits. */
 export function whole(value: Maybe): string {
   return isNumber(value) ? signed(value, grouped(String(Math.abs(Math.round(value))))) : NOTHING;
@@ -108,7 +113,7 @@ export function roughTime(s: Maybe): string {
 /** A time of the run as minutes and seconds, with hours where there are some; with decimals where the step between two such times needs them. */
 export function clock(s: number, step_s = 1): string {
   if (!isNumber(s)) return NOTHING;
-  const decimals = step_s < 0.1 ? 2 : step_s < 1 ? 1 : 0;
+  const decimals = step_s < 0.01 ? 3 : step_s < 0.1 ? 2 : step_s < 1 ? 1 : 0;
   const scale = POWERS[decimals];
   const scaled = Math.round(Math.abs(s) * scale);
   const whole_s = Math.floor(scaled / scale);

@@ -66,8 +66,11 @@ fn why_not_held(level: &Level) -> String {
             Some(measured) => {
                 let was = if slo.is_lower_bound { "was at least" } else { "was" };
                 format!(
-                    "{} of {} {was} {measured:.3} ms, {} ms required",
-                    slo.measure, slo.kind, slo.required_ms
+                    "{} of {} {was} {}, {} required",
+                    slo.measure,
+                    slo.kind,
+                    whyso_words::milliseconds(measured),
+                    whyso_words::milliseconds(slo.required_ms)
                 )
             }
             None => format!("nothing was measured of {}", slo.kind),

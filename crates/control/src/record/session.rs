@@ -221,9 +221,13 @@ impl RecordingSession<'_> {
         let index = recording.info.levels.len() as u32;
         let level = self.level(index, first, last, Ended::Complete { at_ns: last.at_ns });
         self.listener.hear(News::Step(&format!(
-            "the window ends: {:.1} s{}",
-            level.result.seconds,
-            if self.dsn.is_some() { format!(", {} requests", level.result.queries) } else { String::new() }
+            "the window ends: {}{}",
+            whyso_words::seconds(level.result.seconds),
+            if self.dsn.is_some() {
+                format!(", {}", whyso_words::count(level.result.queries, "request"))
+            } else {
+                String::new()
+            }
         )));
         match recording.level(level) {
             Some(problem) => Err(Error::Failed(problem)),

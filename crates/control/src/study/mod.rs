@@ -202,10 +202,10 @@ fn check_errors(spec: &Spec, cell: &Cell, done: &Done) -> Result<(), Error> {
         |level: &whyso_study::LevelDone| level.measures.get("errors_percent").copied().unwrap_or(0.0);
     match done.levels.iter().find(|level| failed(level) > most) {
         Some(level) => Err(Error::Failed(format!(
-            "{}: {:.2} % of the transactions of {} users failed, and stop.errors_percent is {most}",
+            "{}: {} of the transactions of {} failed, and stop.errors_percent is {most}",
             cell.name(),
-            failed(level),
-            level.users
+            whyso_words::percent(failed(level) / 100.0),
+            whyso_words::users(level.users)
         ))),
         None => Ok(()),
     }
@@ -219,11 +219,7 @@ fn describe_start(journal: &Journal, start: Start, cell: &Cell, blocks: u32) -> 
         0 => ("at most", spec.measured_s_of_start() * todo as f64),
         done => ("about", journal.seconds() / done as f64 * todo as f64),
     };
-    let left = match seconds / 60.0 {
-        minutes if minutes >= 120.0 => format!("{bound} {:.1} h left", minutes / 60.0),
-        minutes if minutes >= 2.0 => format!("{bound} {minutes:.0} min left"),
-        _ => format!("{bound} {seconds:.0} s left"),
-    };
+    let left = format!("{bound} {} left", whyso_words::rough_time(seconds));
     let place = match start.pair {
         true => "the machine against itself".to_string(),
         false => format!("block {}", start.block + 1),

@@ -93,7 +93,8 @@ pub(super) fn warnings(recording: &Recording, input: &Input) -> Vec<String> {
     let least = input.levels.iter().filter_map(idle).reduce(f64::min);
     if let Some(least) = least.filter(|least| *least > IDLE_PERCENT) {
         warnings.push(format!(
-            "the machine's CPUs were idle for {least:.0} % of the time or more at every level: so small a load hardly shows what instruments cost; give it more users"
+            "the machine's CPUs were idle for {} of the time or more at every level: so small a load hardly shows what instruments cost; give it more users",
+            whyso_words::percent(least / 100.0)
         ));
     }
     warnings

@@ -5,7 +5,7 @@ use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span, Text};
 use whyso_explain::model::{Budget, Part};
-use whyso_report::number::{amount, percent};
+use whyso_words::{amount, percent};
 
 /// A head, the bar, and two lines of legend.
 pub(super) const HEIGHT: u16 = 4;

@@ -5,7 +5,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Sparkline, SparklineBar, Wrap};
-use whyso_report::number::{amount, grouped, percent};
+use whyso_words::{NOTHING, nanoseconds, number, percent};
 
 use crate::history::{Buckets, History};
 
@@ -37,12 +37,12 @@ struct Chart {
 }
 
 /// How many fit side by side.
-pub(super) fn beside(width: u16) -> usize {
+pub(super) fn chart_count(width: u16) -> usize {
     usize::from(width / WIDTH_MIN).clamp(1, 5)
 }
 
 pub(super) fn draw(frame: &mut Frame, area: Rect, history: &History, end_ns: i64, color: bool) {
-    let count = beside(area.width);
+    let count = chart_count(area.width);
     let areas = Layout::horizontal(vec![Constraint::Ratio(1, count as u32); count]).spacing(2).split(area);
     let width = areas.iter().map(|area| area.width).min().unwrap_or(0);
     let buckets = Buckets { end_ns, step_ns: STEP_NS, count: usize::from(width) };
@@ -80,15 +80,18 @@ fn draw_one(frame: &mut Frame, area: Rect, chart: &Chart, color: bool) {
         .absent_value_style(dim)
         .style(style);
     frame.render_widget(line, bars);
-    let seconds = chart.values.len() as i64 * STEP_NS / 1_000_000_000;
-    let foot_text = format!("−{seconds} s, highest {}", (chart.highest)(highest));
+    let span_ns = chart.values.len() as i64 * STEP_NS;
+    let foot_text = format!("−{}, highest {}", nanoseconds(span_ns as f64), (chart.highest)(highest));
     frame.render_widget(Line::styled(foot_text, dim), foot);
 }
 
-fn newest(values: &[Option<f64>], shown: impl Fn(f64) -> String) -> String {
+fn newest(values: &[Option<f64>]) -> Option<f64> {
     // The last bucket is still being filled by sources that are read a little later.
-    let newest = values.iter().rev().take(3).flatten().next();
-    newest.map_or("–".to_string(), |value| shown(*value))
+    values.iter().rev().take(3).flatten().next().copied()
+}
+
+fn newest_text(values: &[Option<f64>], write: impl Fn(f64) -> String) -> String {
+    newest(values).map_or(NOTHING.to_string(), write)
 }
 
 /// One by one: `None` where either is not known.
@@ -101,10 +104,10 @@ fn statements(history: &History, buckets: Buckets) -> Chart {
     let values = history.rates(&[("status", "Questions")], buckets);
     Chart {
         title: "Statements/s",
-        now: newest(&values, grouped),
+        now: newest_text(&values, number),
         values,
         full: None,
-        highest: grouped,
+        highest: number,
         color: Color::Green,
         nothing: "the server does not answer",
     }
@@ -112,25 +115,24 @@ fn statements(history: &History, buckets: Buckets) -> Chart {
 
 /// Mean response time of requests as the kernel saw them, else of statements as the server counted them.
 fn response_time(history: &History, buckets: Buckets) -> Chart {
-    let counted = |time: &[(&str, &str)], count: (&str, &str)| {
+    let mean_time = |time: &[(&str, &str)], count: (&str, &str)| {
         let (time, count) = (history.rates(time, buckets), history.rates(&[count], buckets));
         // Where nothing was asked there is no response time, rather than a short one.
         both(&time, &count, |time, count| if count > 0.5 { time / count } else { f64::NAN })
     };
     let traced = [("trace", "request_ns"), ("trace", "transit_in_ns")];
     let (title, values) = if history.has_source("trace") {
-        ("Response time", counted(&traced, ("trace", "requests")))
+        ("Response time", mean_time(&traced, ("trace", "requests")))
     } else {
         let digested = [("pfs_statements", "time_ns")];
-        ("Statement time", counted(&digested, ("pfs_statements", "count")))
+        ("Statement time", mean_time(&digested, ("pfs_statements", "count")))
     };
-    let shown = |ns: f64| amount(ns, "ns");
     Chart {
         title,
-        now: newest(&values, shown),
+        now: newest_text(&values, nanoseconds),
         values,
         full: None,
-        highest: shown,
+        highest: nanoseconds,
         color: Color::Cyan,
         nothing: "needs the tracer, or the statements of the Performance Schema",
     }
@@ -141,10 +143,10 @@ fn running(history: &History, buckets: Buckets) -> Chart {
     let connected = history.levels(("status", "Threads_connected"), buckets);
     Chart {
         title: "Threads running",
-        now: format!("{} of {}", newest(&values, grouped), newest(&connected, grouped)),
+        now: format!("{} of {}", newest_text(&values, number), newest_text(&connected, number)),
         values,
         full: None,
-        highest: grouped,
+        highest: number,
         color: Color::Yellow,
         nothing: "the server does not answer",
     }
@@ -159,12 +161,11 @@ fn cpu(history: &History, buckets: Buckets) -> Chart {
     let share = |busy: f64, not_busy: f64| busy / (busy + not_busy);
     let values = both(&busy, &not_busy, share);
     let all = both(&busy, &not_busy, |busy, not_busy| busy + not_busy);
-    let stolen = newest(&both(&steal, &all, |steal, all| steal / all), percent);
-    let steal_words =
-        if stolen == "0 %" || stolen == "–" { String::new() } else { format!(", steal {stolen}") };
+    let stolen = newest(&both(&steal, &all, |steal, all| steal / all)).filter(|share| *share > 0.0);
+    let steal_text = stolen.map_or(String::new(), |share| format!(", steal {}", percent(share)));
     Chart {
         title: "CPU busy",
-        now: format!("{}{steal_words}", newest(&values, percent)),
+        now: format!("{}{steal_text}", newest_text(&values, percent)),
         values,
         full: Some(1.0),
         highest: percent,
@@ -177,10 +178,10 @@ fn row_locks(history: &History, buckets: Buckets) -> Chart {
     let values = history.levels(("lock_waits", "waiting"), buckets);
     Chart {
         title: "Waiting for locks",
-        now: newest(&values, grouped),
+        now: newest_text(&values, number),
         values,
         full: None,
-        highest: grouped,
+        highest: number,
         color: Color::Red,
         nothing: "this server does not report who waits",
     }

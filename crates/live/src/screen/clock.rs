@@ -9,11 +9,7 @@ pub(super) fn time_of_day(t_ns: i64) -> String {
 
 /// "1:02:03" or "2:03".
 pub(super) fn length(ns: i64) -> String {
-    let seconds = ns.max(0) / 1_000_000_000;
-    match seconds / 3600 {
-        0 => format!("{}:{:02}", seconds / 60, seconds % 60),
-        hours => format!("{hours}:{:02}:{:02}", seconds / 60 % 60, seconds % 60),
-    }
+    whyso_words::clock((ns.max(0) / 1_000_000_000) as f64, 1.0)
 }
 
 #[cfg(test)]
@@ -21,7 +17,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lengths_are_told_as_clocks_do() {
+    fn lengths_read_as_clocks_do() {
         assert_eq!([0, 65_900_000_000, 3_725_000_000_000].map(length), ["0:00", "1:05", "1:02:05"]);
         assert_eq!(time_of_day(whyso_clock::monotonic_ns()).len(), 8);
     }

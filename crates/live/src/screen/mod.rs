@@ -299,9 +299,7 @@ impl<'a> Screen<'a> {
                 .every_series(window, |key| key.source == "generator_process" && key.metric == "run_ns");
             series.iter().map(|one| one.value).fold(0.0, f64::max)
         });
-        own.map_or(String::new(), |ns| {
-            format!("  whyso takes {} of a CPU", whyso_report::number::percent(ns / 1e9))
-        })
+        own.map_or(String::new(), |ns| format!("  whyso takes {} of a CPU", whyso_words::percent(ns / 1e9)))
     }
 }
 

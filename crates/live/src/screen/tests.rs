@@ -116,12 +116,12 @@ fn rates_the_budget_and_the_waits_are_those_of_the_window() {
     let text = drawn(&mut screen, 150, 40);
     for expected in [
         "Statements/s 1,000",
-        "Response time 1.00 ms",
-        "Threads running 7.00 of 12.0",
-        "Time of a request 1.00 ms",
-        "L lock 0.74 ms 74 %",
-        "c cpu 0.25 ms 25 %",
-        "2.00 ms   100 %",
+        "Response time 1 ms",
+        "Threads running 7 of 12",
+        "Time of a request 1 ms",
+        "L lock 740 µs 74 %",
+        "c cpu 250 µs 25 %",
+        "2 ms   100 %",
         "wait/synch/mutex/innodb/log_sys_mutex",
         "this machine's CPUs can't be",
     ] {

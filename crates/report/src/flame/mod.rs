@@ -5,7 +5,7 @@ mod parts;
 mod samples;
 
 pub(crate) use lines::{LinesHead, texts};
-pub(crate) use parts::{FlamePart, level_name, parts, parts_of_other};
+pub(crate) use parts::{FlamePart, parts, parts_of_other};
 pub(crate) use samples::{Places, SamplesHead};
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};

@@ -3,8 +3,8 @@
 use whyso_record::run::{Level, Purpose, RunInfo, Window};
 
 use super::{ColumnHead, FlameLevel};
-use crate::number::grouped;
 use crate::source::Stacks;
+use crate::text::level::level_name;
 
 /// A part of a run.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,15 +60,6 @@ pub(crate) fn parts_of_other(run: &RunInfo, other: &RunInfo, stacks: &Stacks) ->
         FlamePart { level: None, ..part }
     };
     parts(other, stacks).into_iter().map(named).collect()
-}
-
-/// As the page calls the levels of its own run.
-pub(crate) fn level_name(run: &RunInfo, level: &Level) -> String {
-    match level.result.rate_per_s.filter(|_| run.sweeps_rates()) {
-        Some(rate) => format!("{}/s", grouped(rate)),
-        None if level.users == 1 => "1 user".to_string(),
-        None => format!("{} users", level.users),
-    }
 }
 
 /// From the first stack to the last.

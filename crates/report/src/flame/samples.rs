@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use serde::Serialize;
+use whyso_words::{seconds, whole};
 
 use super::{COLUMNS_PER_LEVEL, Flame, METRICS, NAME_MAX, NS_PER_US, Numbered};
-use crate::number::whole;
 
 /// The most rows that the page is given: about six bytes each.
 const ROWS_MAX: usize = 300_000;
@@ -242,8 +242,8 @@ fn note(fineness: Fineness, lacks_lines: bool, others: bool) -> String {
     let mut notes = Vec::new();
     if fineness.step_s > FINENESS[0].step_s {
         notes.push(format!(
-            "To keep this page small, windows of its stacks are in steps of {} s.",
-            fineness.step_s
+            "To keep this page small, windows of its stacks are in steps of {}.",
+            seconds(fineness.step_s as f64)
         ));
     }
     if !fineness.threads {

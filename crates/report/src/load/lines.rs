@@ -3,8 +3,7 @@
 use std::fmt::Write;
 
 use whyso_record::data::LoadInterval;
-
-use crate::number::{grouped, whole};
+use whyso_words::{NOTHING, count, nanoseconds, number, whole};
 
 /// What was done over some intervals of whole transactions, in a line. Times count from `origin_ns`.
 ///
@@ -27,7 +26,7 @@ use crate::number::{grouped, whole};
 ///     service: Vec::new(),
 /// };
 /// let line = whyso_report::load::interval_line(&[second], "4 users", None, 0, &[95.0]);
-/// assert_eq!(line, "[     1 s] 4 users         2.00 TPS  mean 1.50 ms  p95 2.00 ms  max 2.00 ms  0 errors");
+/// assert_eq!(line, "[     1 s] 4 users            2 TPS  mean 1.5 ms  p95 2 ms  max 2 ms  0 errors");
 /// ```
 pub fn interval_line(
     intervals: &[LoadInterval],
@@ -38,24 +37,25 @@ pub fn interval_line(
 ) -> String {
     let (Some(first), Some(last)) = (intervals.first(), intervals.last()) else { return String::new() };
     let seconds = ((last.end_ns - first.begin_ns) as f64 / 1e9).max(1e-9);
-    let count: u64 = intervals.iter().map(|one| one.count).sum();
+    let transactions: u64 = intervals.iter().map(|one| one.count).sum();
     let errors: u64 = intervals.iter().flat_map(|one| &one.errors).map(|(_, count)| count).sum();
     let max_ns = intervals.iter().map(|one| one.response_max_ns).max().unwrap_or(0);
     let sum_ns: u64 = intervals.iter().map(|one| one.response_sum_ns).sum();
     let buckets =
         intervals.iter().fold(Vec::new(), |all, one| whyso_series::merge_buckets(&all, &one.response));
-    let ms = |ns: f64| if count > 0 { format!("{} ms", grouped(ns / 1e6)) } else { "–".to_string() };
+    let ms = |ns: f64| if transactions > 0 { nanoseconds(ns) } else { NOTHING.to_string() };
     let at_s = (last.end_ns - origin_ns) as f64 / 1e9;
     let mut line = format!(
-        "[{at_s:>6.0} s] {level}  {:>11} TPS  mean {}",
-        grouped(count as f64 / seconds),
-        ms(sum_ns as f64 / count.max(1) as f64)
+        "[{:>6} s] {level}  {:>11} TPS  mean {}",
+        number(at_s.round()),
+        number(transactions as f64 / seconds),
+        ms(sum_ns as f64 / transactions.max(1) as f64)
     );
     for percentile in percentiles {
         let upper_ns = whyso_series::quantile_of_buckets(&buckets, percentile / 100.0).unwrap_or(0);
         let _ = write!(line, "  p{percentile} {}", ms(upper_ns.min(max_ns) as f64));
     }
-    let _ = write!(line, "  max {}  {} errors", ms(max_ns as f64), whole(errors));
+    let _ = write!(line, "  max {}  {}", ms(max_ns as f64), count(errors, "error"));
     if let Some(backlog) = backlog {
         let _ = write!(line, "  backlog {}", whole(backlog));
     }

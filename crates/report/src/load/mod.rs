@@ -1,21 +1,17 @@
 //! The result of a load alone: a table for people, one JSON object, CSV and HdrHistogram logs for programs.
 
 mod csv;
-mod engine;
 mod hdr_log;
 mod json;
 mod lines;
 mod summary;
 mod table;
-pub(crate) mod transactions;
 
 pub use csv::{CSV_HEADER, csv_rows};
-pub(crate) use engine::engines;
 pub use hdr_log::HdrLog;
 pub use json::load_json;
 pub use lines::interval_line;
 pub use summary::summary;
-pub(crate) use summary::{kinds_of_transactions, service_levels};
 pub use table::{Row, Table};
 
 use whyso_explain::capacity::Answer;

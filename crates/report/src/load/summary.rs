@@ -6,12 +6,18 @@ use std::fmt::Write;
 use whyso_explain::capacity::Answer;
 use whyso_explain::model::LevelVerdict;
 use whyso_explain::versus::Comparison;
-use whyso_record::run::{Level, SloResult};
+use whyso_record::run::Level;
+use whyso_words::{count, milliseconds, number, ratio, seconds, times, whole};
 
-use super::transactions::{self, is_of_transaction, requirement};
-use super::{LoadResult, engines, invalid_why};
-use crate::number::{amount, grouped, whole};
-use crate::terminal::{aligned_with_words, wrapped};
+use super::{LoadResult, invalid_why};
+use crate::text::engine::engines;
+use crate::text::layout::{aligned_with_words, wrapped};
+use crate::text::level::due_name;
+use crate::text::requirements::{kinds_of_transactions, service_levels};
+use crate::text::shortened;
+
+/// Longest name of a side of a comparison, in characters.
+const SIDE_MAX: usize = 20;
 
 /// The text under the table, for a terminal of so many characters; empty where there is nothing to say.
 pub fn summary(result: &LoadResult, width: usize) -> String {
@@ -44,48 +50,6 @@ fn is_end_of_search(result: &LoadResult, level: &Level) -> bool {
     answer.probes.iter().any(|probe| probe.level == level.index && ends.contains(&Some(probe.rate_per_s)))
 }
 
-/// As Faban prints it: average, maximum, 90th, what is required, and the verdict.
-pub(crate) fn service_levels<'l>(levels: impl Iterator<Item = &'l Level>) -> String {
-    let head = ["level", "kind", "average", "max", "90th", "required", "measured", "verdict"];
-    let mut rows = vec![head.map(str::to_string).to_vec()];
-    for level in levels {
-        // Those of one kind of transaction stand in that kind's line.
-        for slo in level.result.slo.iter().filter(|slo| !is_of_transaction(level, slo)) {
-            rows.push(slo_row(level, slo));
-        }
-    }
-    if rows.len() == 1 { String::new() } else { format!("\n{}", aligned_with_words(&rows, &[0, 1])) }
-}
-
-/// The kinds of transactions, where there are several: how often, how long, and what is required of each.
-pub(crate) fn kinds_of_transactions<'l>(levels: impl Iterator<Item = &'l Level>) -> String {
-    let lines = transactions::lines(levels);
-    if lines.is_empty() {
-        return String::new();
-    }
-    let head = transactions::head(&lines);
-    let mut rows = vec![std::iter::once("level").chain(head.iter().copied()).map(str::to_string).collect()];
-    for line in &lines {
-        rows.push(std::iter::once(level_name(line.level)).chain(line.cells(&head)).collect());
-    }
-    format!("\n{}", aligned_with_words(&rows, &[0, 1]))
-}
-
-fn slo_row(level: &Level, slo: &SloResult) -> Vec<String> {
-    let ms = |value: f64| if slo.measured_ms.is_some() { amount(value, "ms") } else { "–".to_string() };
-    let times = [ms(slo.mean_ms), ms(slo.max_ms), ms(slo.p90_ms)];
-    [level_name(level), slo.kind.clone()].into_iter().chain(times).chain(requirement(slo)).collect()
-}
-
-/// "16 users", or the rate of an open loop.
-fn level_name(level: &Level) -> String {
-    match &level.result.arrivals {
-        Some(arrivals) => format!("{}/s", grouped(arrivals.due_per_s)),
-        None if level.users == 1 => "1 user".to_string(),
-        None => format!("{} users", whole(u64::from(level.users))),
-    }
-}
-
 fn endpoints(out: &mut String, levels: &[(Level, LevelVerdict)]) {
     if levels.iter().all(|(level, _)| level.result.endpoints.len() < 2) {
         return;
@@ -98,19 +62,19 @@ fn endpoints(out: &mut String, levels: &[(Level, LevelVerdict)]) {
                 .outages
                 .iter()
                 .map(|outage| match outage.seconds {
-                    Some(seconds) => format!("{} s", grouped(seconds)),
+                    Some(s) => seconds(s),
                     None => "not recovered".to_string(),
                 })
                 .collect();
             let ms = &endpoint.latency_ms;
             rows.push(vec![
-                level_name(level),
+                due_name(level),
                 endpoint.address.clone(),
-                grouped(endpoint.transactions_per_s),
-                grouped(ms.mean),
-                grouped(ms.p95),
-                grouped(ms.p99),
-                grouped(ms.max),
+                number(endpoint.transactions_per_s),
+                number(ms.mean),
+                number(ms.p95),
+                number(ms.p99),
+                number(ms.max),
                 whole(endpoint.errors),
                 if outages.is_empty() { "none".to_string() } else { outages.join(", ") },
             ]);
@@ -131,8 +95,8 @@ fn capacity(out: &mut String, answer: &Answer, width: usize) {
 fn versus(out: &mut String, comparison: &Comparison, width: usize) {
     let mut rows = vec![vec![
         String::new(),
-        format!("a: {}", shortened(&comparison.a)),
-        format!("b: {}", shortened(&comparison.b)),
+        format!("a: {}", shortened(&comparison.a, SIDE_MAX)),
+        format!("b: {}", shortened(&comparison.b, SIDE_MAX)),
         "b ÷ a".to_string(),
         "95 % interval".to_string(),
     ]];
@@ -147,26 +111,16 @@ fn versus(out: &mut String, comparison: &Comparison, width: usize) {
         let interval = quantity.ratio.and_then(|ratio| ratio.ci95);
         rows.push(vec![
             name.to_string(),
-            grouped(quantity.a),
-            grouped(quantity.b),
-            quantity.ratio.map_or("–".to_string(), |ratio| format!("{:.3}", ratio.ratio)),
-            interval.map_or("–".to_string(), |[low, high]| format!("{low:.3} – {high:.3}")),
+            number(quantity.a),
+            number(quantity.b),
+            quantity.ratio.map_or("–".to_string(), |of_b| ratio(of_b.ratio)),
+            interval.map_or("–".to_string(), |[low, high]| format!("{} – {}", ratio(low), ratio(high))),
         ]);
     }
     out.push('\n');
     out.push_str(&aligned_with_words(&rows, &[0]));
     out.push('\n');
     out.push_str(&wrapped(&comparison.sentence(), "  ", width));
-}
-
-fn shortened(name: &str) -> String {
-    const MOST: usize = 20;
-    if name.chars().count() <= MOST {
-        return name.to_string();
-    }
-    let mut short: String = name.chars().take(MOST - 1).collect();
-    short.push('…');
-    short
 }
 
 /// What makes a number doubtful, and what driving the load took.
@@ -177,7 +131,7 @@ fn notes(result: &LoadResult) -> Vec<String> {
     }
     for (level, verdict) in &result.levels {
         let of = &level.result;
-        let name = level_name(level);
+        let name = due_name(level);
         let invalid_why = invalid_why(level, verdict);
         if !invalid_why.is_empty() {
             notes.push(format!("INVALID at {name}: {invalid_why}."));
@@ -190,21 +144,21 @@ fn notes(result: &LoadResult) -> Vec<String> {
             let oldest_ms = of.in_flight.map_or(0.0, |in_flight| in_flight.oldest_ms);
             let oldest = match oldest_ms > 0.0 {
                 true => {
-                    format!(" The oldest that was due and unanswered had waited {}.", amount(oldest_ms, "ms"))
+                    format!(" The oldest that was due and unanswered had waited {}.", milliseconds(oldest_ms))
                 }
                 false => String::new(),
             };
             notes.push(format!(
-                "At {name} the rate could not be held: the backlog grew from {} to {} transactions.{oldest}",
+                "At {name} the rate could not be held: the backlog grew from {} to {}.{oldest}",
                 whole(arrivals.backlog_begin),
-                whole(arrivals.backlog_end)
+                count(arrivals.backlog_end, "transaction")
             ));
         }
         if of.errors > 0 {
             notes.push(format!("Errors at {name}: {}.", errors(level)));
         }
         if of.intervals_lost > 0 {
-            notes.push(format!("At {name} {} intervals were lost.", whole(of.intervals_lost)));
+            notes.push(format!("At {name}, lost: {}.", count(of.intervals_lost, "interval")));
         }
     }
     notes.extend(engines(result.levels.iter().map(|(level, _)| level)));
@@ -215,25 +169,18 @@ fn notes(result: &LoadResult) -> Vec<String> {
 fn errors(level: &Level) -> String {
     let result = &level.result;
     let mut parts = Vec::new();
-    for (code, count) in &result.errors_by_code {
-        let mut part = format!(
-            "{code} {}",
-            if *count == 1 { "once".to_string() } else { format!("{} times", whole(*count)) }
-        );
+    for (code, errors) in &result.errors_by_code {
+        let mut part = format!("{code} {}", times(*errors));
         if let Some(lost_ms) = result.lost_ms_by_code.get(code).filter(|lost_ms| **lost_ms > 0.0) {
-            let _ = write!(part, ", {} lost", amount(*lost_ms, "ms"));
+            let _ = write!(part, ", {} lost", milliseconds(*lost_ms));
         }
         parts.push(part);
     }
     if result.retries > 0 {
-        parts.push(counted(result.retries, "retry", "retries"));
+        parts.push(count(result.retries, "retry"));
     }
     if result.reconnects > 0 {
-        parts.push(counted(result.reconnects, "reconnect", "reconnects"));
+        parts.push(count(result.reconnects, "reconnect"));
     }
     parts.join("; ")
-}
-
-fn counted(count: u64, one: &str, many: &str) -> String {
-    if count == 1 { format!("1 {one}") } else { format!("{} {many}", whole(count)) }
 }

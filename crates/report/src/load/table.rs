@@ -3,8 +3,7 @@
 
 use whyso_explain::model::LevelVerdict;
 use whyso_record::run::{Ended, Level};
-
-use crate::number::{at_least, grouped, whole};
+use whyso_words::{at_least, number, whole};
 
 /// Narrowest terminal in which the wide table is drawn, in characters.
 const WIDE: usize = 110;
@@ -161,17 +160,17 @@ impl Row {
     }
 
     fn cell(&self, field: Field) -> String {
-        let known = |value: Option<f64>| value.map_or("–".to_string(), grouped);
+        let known = |value: Option<f64>| value.map_or("–".to_string(), number);
         match field {
             Field::Workload => self.workload.chars().take(24).collect(),
             Field::Users => whole(u64::from(self.users)),
             Field::Rate => known(self.rate_per_s),
-            Field::TransactionsPerS => grouped(self.transactions_per_s),
+            Field::TransactionsPerS => number(self.transactions_per_s),
             Field::Interval95 => match self.ci95 {
-                Some([low, high]) => format!("{} – {}", grouped(low), grouped(high)),
+                Some([low, high]) => format!("{} – {}", number(low), number(high)),
                 None => "–".to_string(),
             },
-            Field::QueriesPerS => grouped(self.queries_per_s),
+            Field::QueriesPerS => number(self.queries_per_s),
             Field::Mean => known(self.mean_ms),
             Field::Percentile(percentile) => {
                 let found = self.percentiles_ms.iter().find(|(one, _)| *one == percentile);
@@ -236,7 +235,7 @@ mod tests {
         let table = Table::new(80, false, &[95.0, 99.0], None);
         let expected = [
             " users       TPS       QPS  mean ms     p95     p99     max  errors",
-            "    16       999    19,974     0.81    1.25    2.50    12.3       2  PASS",
+            "    16       999    19,974     0.81    1.25     2.5    12.3       2  PASS",
         ];
         assert_eq!([table.header(), table.row(&row())], expected);
     }
@@ -246,7 +245,7 @@ mod tests {
         let table = Table::new(80, true, &[95.0, 99.0], None);
         let expected = [
             "  due/s      TPS  mean ms     p95     p99     max  backlog  errors",
-            "  1,000      999     0.81    1.25    2.50    12.3        3       2  PASS",
+            "  1,000      999     0.81    1.25     2.5    12.3        3       2  PASS",
         ];
         assert_eq!([table.header(), table.row(&row())], expected);
         assert!(expected[0].chars().count() + "  cut short".len() <= 80);
@@ -257,7 +256,7 @@ mod tests {
         let table = Table::new(120, false, &[95.0, 99.0], None);
         let expected = [
             " users       TPS      95 % interval       QPS  mean ms      p95      p99      max  errors  client µs/q",
-            "    16       999        990 – 1,007    19,974     0.81     1.25     2.50     12.3       2         7.25  PASS",
+            "    16       999        990 – 1,007    19,974     0.81     1.25      2.5     12.3       2         7.25  PASS",
         ];
         assert_eq!([table.header(), table.row(&row())], expected);
     }

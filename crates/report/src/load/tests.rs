@@ -35,10 +35,10 @@ fn a_service_level_reads_as_average_max_90th_required_and_verdict() {
     let nothing = SloResult { kind: "rollback".to_string(), measured_ms: None, held: false, ..slo.clone() };
     level.result.slo = vec![slo, missed, nothing];
     let expected = "
-level     kind         average      max     90th      required  measured  verdict
-16 users  transaction  3.25 ms  41.0 ms  8.00 ms   p99 ≤ 20 ms   12.5 ms  PASS
-16 users  commit       3.25 ms  41.0 ms  8.00 ms  p99 ≤ 500 µs   12.5 ms  FAIL
-16 users  rollback           –        –        –   p99 ≤ 20 ms   nothing  FAIL
+level     kind         average    max  90th      required  measured  verdict
+16 users  transaction  3.25 ms  41 ms  8 ms   p99 ≤ 20 ms   12.5 ms  PASS
+16 users  commit       3.25 ms  41 ms  8 ms  p99 ≤ 500 µs   12.5 ms  FAIL
+16 users  rollback           –      –     –   p99 ≤ 20 ms   nothing  FAIL
 ";
     assert_eq!(summary(&judged(level), 80), expected);
 }
@@ -57,10 +57,10 @@ fn kinds_of_transactions_stand_with_their_mix_and_what_is_required_of_each() {
     };
     level.result.by_transaction = vec![kind("new_order", 900), kind("pay", 100), kind("never_drawn", 0)];
     let expected = "
-level     transaction   TPS     mix  average      max  90th
-16 users  new_order    90.0  90.0 %  2.00 ms  40.0 ms  8.00 ms
-16 users  pay          10.0  10.0 %  2.00 ms  40.0 ms  8.00 ms
-16 users  never_drawn     0   0.0 %        –        –  –
+level     transaction  TPS   mix  average    max  90th
+16 users  new_order     90  90 %     2 ms  40 ms  8 ms
+16 users  pay           10  10 %     2 ms  40 ms  8 ms
+16 users  never_drawn    0   0 %        –      –  –
 ";
     assert_eq!(summary(&judged(level.clone()), 80), expected);
 
@@ -77,13 +77,13 @@ level     transaction   TPS     mix  average      max  90th
     };
     level.result.slo = vec![slo("transaction", true), slo("new_order", true), slo("transaction:pay", false)];
     let expected = "
-level     transaction   TPS     mix  average      max     90th     required  measured  verdict
-16 users  new_order    90.0  90.0 %  2.00 ms  40.0 ms  8.00 ms  p90 ≤ 10 ms   8.00 ms  PASS
-16 users  pay          10.0  10.0 %  2.00 ms  40.0 ms  8.00 ms  p90 ≤ 10 ms   8.00 ms  FAIL
-16 users  never_drawn     0   0.0 %        –        –        –            –         –  –
+level     transaction  TPS   mix  average    max  90th     required  measured  verdict
+16 users  new_order     90  90 %     2 ms  40 ms  8 ms  p90 ≤ 10 ms      8 ms  PASS
+16 users  pay           10  10 %     2 ms  40 ms  8 ms  p90 ≤ 10 ms      8 ms  FAIL
+16 users  never_drawn    0   0 %        –      –     –            –         –  –
 
-level     kind         average      max     90th     required  measured  verdict
-16 users  transaction  2.00 ms  40.0 ms  8.00 ms  p90 ≤ 10 ms   8.00 ms  PASS
+level     kind         average    max  90th     required  measured  verdict
+16 users  transaction     2 ms  40 ms  8 ms  p90 ≤ 10 ms      8 ms  PASS
 ";
     assert_eq!(summary(&judged(level.clone()), 80), expected);
     assert_eq!(load_json(&judged(level))["levels"][0]["kinds"][1]["kind"], "pay");
@@ -134,7 +134,7 @@ fn what_was_in_flight_fails_a_service_level_by_its_age_and_is_noted_by_its_level
         LoadResult { levels: vec![(level, LevelVerdict { stuck, ..verdict() })], ..LoadResult::default() };
     let expected = "
 level    kind         average     max    90th      required  measured  verdict
-8 users  transaction  0.17 ms  5.94 s  0.2 ms  max ≤ 500 ms   ≥5.94 s  FAIL
+8 users  transaction   170 µs  5.94 s  200 µs  max ≤ 500 ms   ≥5.94 s  FAIL
 
 • At 8 users 4 transactions were in flight when the window ended.
 ";
@@ -161,9 +161,9 @@ fn endpoints_are_given_with_their_outages() {
         EndpointResult { address: "db2:3306".to_string(), errors: 0, outages: vec![], ..endpoint.clone() };
     level.result.endpoints = vec![endpoint, other];
     let expected = "
-level    endpoint   TPS  mean ms   p95   p99   max  errors  outages
-4 users  db1:3306  50.0     1.00  2.00  3.00  4.00       2  2.50 s, not recovered
-4 users  db2:3306  50.0     1.00  2.00  3.00  4.00       0  none
+level    endpoint  TPS  mean ms  p95  p99  max  errors  outages
+4 users  db1:3306   50        1    2    3    4       2  2.5 s, not recovered
+4 users  db2:3306   50        1    2    3    4       0  none
 ";
     assert_eq!(summary(&judged(level), 80), expected);
 }
@@ -207,8 +207,8 @@ fn two_workloads_are_compared_by_their_ratios() {
          a: a.sql  b: b.sql  b ÷ a  95 % interval
 TPS           100       201  2.007  1.992 – 2.021
 mean ms      10.1      5.02  0.498  0.495 – 0.502
-p95 ms       20.1      10.0  0.498  0.495 – 0.502
-p99 ms       30.2      15.0  0.498  0.495 – 0.502
+p95 ms       20.1        10  0.498  0.495 – 0.502
+p99 ms       30.2        15  0.498  0.495 – 0.502
 
 • b.sql does 2.01 times the transactions of a.sql (95 % interval 1.99 to 2.02, 3 rounds).
 ";

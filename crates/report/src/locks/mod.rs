@@ -11,10 +11,10 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 use whyso_explain::locks::{InstrumentWait, LockObject, Snapshots, TableWait};
+use whyso_words::{count, nanoseconds, number, percent, seconds, whole};
 
-use crate::number::{grouped, percent, whole};
-use crate::terminal::{TEXT_WIDTH, aligned_with_words, wrapped};
-use crate::threads::clean;
+use crate::text::layout::{TEXT_WIDTH, aligned_with_words, wrapped};
+use crate::text::{clean, dash, shortened};
 
 /// Lines of a table that are shown; the JSON has all.
 const SHOWN_MAX: usize = 20;
@@ -43,7 +43,7 @@ pub struct LocksOf<'a> {
 
 /// The tables, each with a line that says what its numbers are of.
 pub fn locks(of: LocksOf) -> String {
-    let mut out = format!("Lock waits in {}, {} s.\n\n", of.window, grouped(of.seconds));
+    let mut out = format!("Lock waits in {}, {}.\n\n", of.window, seconds(of.seconds));
     out.push_str(&objects(of));
     if !of.instruments.is_empty() {
         let _ = write!(out, "\n{}", instruments(of));
@@ -63,9 +63,9 @@ pub fn locks(of: LocksOf) -> String {
 fn objects(of: LocksOf) -> String {
     let counted = of.row_locks_counted.map_or(String::new(), |(waits, ns)| {
         format!(
-            " InnoDB counted {} waits for row locks, of {} s in all.",
-            whole(waits as u64),
-            grouped(ns / 1e9)
+            " InnoDB counted {} for row locks, of {} in all.",
+            count(waits as u64, "wait"),
+            nanoseconds(ns)
         )
     });
     let snapshots = snapshots(of.snapshots);
@@ -73,7 +73,7 @@ fn objects(of: LocksOf) -> String {
         let found = match of.snapshots.taken {
             0 => "Whether connections waited for locks is not known: the lock tables could not be read in this window."
                 .to_string(),
-            _ => format!("No connection was found waiting for a lock in {} snapshots of the server.", whole(of.looks)),
+            _ => format!("No connection was found waiting for a lock in {} of the server.", count(of.looks, "snapshot")),
         };
         return match snapshots.is_empty() {
             true => format!("{found}{counted}\n"),
@@ -82,9 +82,9 @@ fn objects(of: LocksOf) -> String {
     }
     let samples: u64 = of.objects.iter().map(|object| object.samples).sum();
     let mut out = format!(
-        "By table and index: {} connections found waiting in {} snapshots.{counted}\n",
-        whole(samples),
-        whole(of.looks)
+        "By table and index: {} found waiting in {}.{counted}\n",
+        count(samples, "connection"),
+        count(of.looks, "snapshot")
     );
     if !snapshots.is_empty() {
         out.push_str(&wrapped_plain(snapshots.trim_start()));
@@ -95,7 +95,7 @@ fn objects(of: LocksOf) -> String {
         rows.push(vec![
             whole(object.samples),
             percent(object.share),
-            object.waited_ns.map_or("–".to_string(), |ns| grouped(ns / 1e9)),
+            object.waited_ns.map_or_else(dash, |ns| number(ns / 1e9)),
             object.kind.name().to_string(),
             clean(&object.mode),
             place(&object.object, &object.index),
@@ -136,17 +136,14 @@ fn place(object: &str, index: &str) -> String {
 fn holder(object: &LockObject) -> String {
     let share = percent(object.blocking_share);
     match &object.blocking_statement {
-        Some(statement) => format!("{share} {}", shortened(statement)),
+        Some(statement) => format!("{share} {}", one_line(statement)),
         None => format!("{share} between statements, or not known"),
     }
 }
 
-fn shortened(statement: &str) -> String {
+fn one_line(statement: &str) -> String {
     let line = clean(&statement.split_whitespace().collect::<Vec<_>>().join(" "));
-    match line.chars().count() > STATEMENT_MAX {
-        true => line.chars().take(STATEMENT_MAX - 1).chain(['…']).collect(),
-        false => line,
-    }
+    shortened(&line, STATEMENT_MAX)
 }
 
 fn more(count: usize) -> String {
@@ -161,20 +158,19 @@ fn instruments(of: LocksOf) -> String {
     if let Some(ns) = of.requests_waited_ns {
         let _ = write!(
             out,
-            "; requests waited {} s for locks, which the last column is a share of",
-            grouped(ns / 1e9)
+            "; requests waited {} for locks, which the last column is a share of",
+            nanoseconds(ns)
         );
     }
     out.push_str(".\n");
     let head = ["count", "seconds", "mean µs", "of lock", "instrument"];
     let mut rows = vec![head.map(str::to_string).to_vec()];
     for one in of.instruments.iter().take(SHOWN_MAX) {
-        let untold = || "–".to_string();
         rows.push(vec![
             whole(one.count as u64),
-            one.ns.map_or_else(untold, |ns| grouped(ns / 1e9)),
-            one.ns.map_or_else(untold, |ns| grouped(ns / 1e3 / one.count.max(1.0))),
-            share_of_lock(one, of.requests_waited_ns).map_or_else(untold, percent),
+            one.ns.map_or_else(dash, |ns| number(ns / 1e9)),
+            one.ns.map_or_else(dash, |ns| number(ns / 1e3 / one.count.max(1.0))),
+            share_of_lock(one, of.requests_waited_ns).map_or_else(dash, percent),
             clean(&one.name),
         ]);
     }
@@ -201,9 +197,9 @@ fn tables(tables: &[TableWait]) -> String {
     for one in tables.iter().take(SHOWN_MAX) {
         rows.push(vec![
             whole(one.lock_count as u64),
-            grouped(one.lock_ns / 1e9),
+            number(one.lock_ns / 1e9),
             whole(one.io_count as u64),
-            grouped(one.io_ns / 1e9),
+            number(one.io_ns / 1e9),
             clean(&one.name),
         ]);
     }

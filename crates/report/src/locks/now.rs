@@ -5,11 +5,11 @@ use whyso_model::LockKind;
 
 use serde_json::{Value, json};
 use whyso_explain::locks::{Waiting, WaitingTree};
+use whyso_words::{milliseconds, seconds, whole};
 
-use super::{place, shortened};
-use crate::number::{grouped, whole};
-use crate::terminal::{TEXT_WIDTH, wrapped};
-use crate::threads::clean;
+use super::{one_line, place};
+use crate::text::clean;
+use crate::text::layout::{TEXT_WIDTH, wrapped};
 
 /// What is known of who waits for whom now.
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,7 +47,7 @@ impl LocksNowOf<'_> {
     }
 
     fn headline(&self) -> String {
-        let took = format!("The snapshot was taken at {} and took {} ms.", self.at, grouped(self.took_ms));
+        let took = format!("The snapshot was taken at {} and took {}.", self.at, milliseconds(self.took_ms));
         match (self.failed, self.waiting()) {
             (Some(why), _) => {
                 format!("Who waits for locks is not known: {why}. It was asked at {}.", self.at)
@@ -97,7 +97,7 @@ fn waiting_in(tree: &WaitingTree) -> usize {
 fn lines(out: &mut String, tree: &WaitingTree, depth: usize) {
     let indent = "   ".repeat(depth);
     let statement =
-        tree.statement.as_deref().map_or("between statements, or not known".to_string(), shortened);
+        tree.statement.as_deref().map_or("between statements, or not known".to_string(), one_line);
     let _ = match &tree.waits {
         None => {
             let others = match tree.waiting() {
@@ -121,9 +121,10 @@ fn described(waits: &Waiting) -> String {
         LockKind::Metadata if !mode.contains("lock") => format!("metadata lock {mode}"),
         _ => mode,
     };
+    let waited = seconds(waits.waited_s as f64);
     match waits.object.is_empty() {
-        true => format!("{} s for {what}", waits.waited_s),
-        false => format!("{} s for {what} on {}", waits.waited_s, place(&waits.object, &waits.index)),
+        true => format!("{waited} for {what}"),
+        false => format!("{waited} for {what} on {}", place(&waits.object, &waits.index)),
     }
 }
 

@@ -51,16 +51,16 @@ fn objects_and_instruments_stand_in_tables_with_what_they_are_of() {
         timed("wait/synch/cond/sql/COND_queue_state", 10.0, Some(100e9)),
     ];
     let expected = "\
-Lock waits in the level of 8 users, 10.0 s.
+Lock waits in the level of 8 users, 10 s.
 
 By table and index: 100 connections found waiting in 20 snapshots. InnoDB counted 4,512 waits for row locks, of 55.1 s in all.
 samples  share  seconds  lock  mode  table (index)         held by
-     90   90 %     45.0  row   X     t.accounts (PRIMARY)  90 % UPDATE accounts SET v=? WHERE id=?
-     10   10 %     5.00  row   X     t.log?[2J (PRIMARY)   90 % between statements, or not known
+     90   90 %       45  row   X     t.accounts (PRIMARY)  90 % UPDATE accounts SET v=? WHERE id=?
+     10   10 %        5  row   X     t.log?[2J (PRIMARY)   90 % between statements, or not known
 
-By instrument, in all threads of the server; requests waited 50.0 s for locks, which the last column is a share of.
+By instrument, in all threads of the server; requests waited 50 s for locks, which the last column is a share of.
 count  seconds     mean µs  of lock  instrument
-2,000     5.00       2,500     10 %  wait/synch/mutex/innodb/log_sys_mutex
+2,000        5       2,500     10 %  wait/synch/mutex/innodb/log_sys_mutex
     7        –           –        –  log0log.c:832
    10      100  10,000,000        –  wait/synch/cond/sql/COND_queue_state
 Conditions (cond) are mostly waited on by threads that have nothing to do.
@@ -112,7 +112,7 @@ fn now(trees: &[WaitingTree]) -> LocksNowOf<'_> {
 
 #[test]
 fn that_nobody_waits_is_said_with_the_time_of_the_snapshot_and_only_where_it_is_known() {
-    let took = "The snapshot was taken at 12:00:00 and took 4.20 ms.";
+    let took = "The snapshot was taken at 12:00:00 and took 4.2 ms.";
     assert_eq!(locks_now(now(&[])), format!("No connection waits for a lock now. {took}\n"));
 
     let failed = LocksNowOf { failed: Some("the server did not say within 10 s who waits"), ..now(&[]) };
@@ -163,7 +163,7 @@ fn a_window_whose_snapshots_failed_does_not_say_that_nobody_waited() {
 #[test]
 fn whoever_waits_stands_under_the_one_that_it_waits_for() {
     let expected = "\
-2 connections wait for locks now. The snapshot was taken at 12:00:00 and took 4.20 ms.
+2 connections wait for locks now. The snapshot was taken at 12:00:00 and took 4.2 ms.
 
 5 (2 wait for it): between statements, or not known
    6 waits 12 s for row lock X on t.accounts (PRIMARY): UPDATE accounts SET v=?

@@ -3,19 +3,19 @@
 use whyso_explain::pfs::{Per, Table};
 use whyso_explain::timer::Timing;
 use whyso_record::run::RunInfo;
+use whyso_words::count;
 
-use super::text::{Markdown, escaped};
-use crate::flame::level_name;
-use crate::number::whole;
-use crate::pfs::{
-    DOCUMENTED, PfsOf, RECKONED, RunPfs, capital, events_head, events_line, is_documented, observer_words,
-    timing_head, timing_rows,
-};
+use super::writer::{Markdown, escaped};
+use crate::pfs::RunPfs;
+use crate::text::capital;
+use crate::text::level::level_name;
+use crate::text::pfs::{PfsOf, events_head, events_line, observer_words};
+use crate::text::timers::{DOCUMENTED, RECKONED, is_documented, timing_head, timing_rows};
 
 /// So many first lines of each view.
 const LINES_MAX: usize = 10;
 
-pub(super) fn counted(out: &mut Markdown, info: &RunInfo, run: Option<&RunPfs>) {
+pub(super) fn pfs_views(out: &mut Markdown, info: &RunInfo, run: Option<&RunPfs>) {
     let Some((run, level)) = run.and_then(|run| Some((run, run.levels.last()?))) else { return };
     let view =
         |name: &str| level.tables.iter().find(|table| table.view.name == name && !table.lines.is_empty());
@@ -34,7 +34,11 @@ pub(super) fn counted(out: &mut Markdown, info: &RunInfo, run: Option<&RunPfs>) 
         if order > 0 {
             out.line("");
         }
-        out.line(&format!("{}; {} in all.\n", escaped(&capital(table.view.about)), lines_of(table)));
+        out.line(&format!(
+            "{}; {} in all.\n",
+            escaped(&capital(table.view.about)),
+            count(table.lines.len() as u64, table.view.line)
+        ));
         let of = PfsOf { window: "", table, texts: &run.texts, per: Per::Second, limit: LINES_MAX };
         let head = events_head(table);
         out.table(&head.iter().map(String::as_str).collect::<Vec<_>>());
@@ -65,13 +69,6 @@ fn timed(out: &mut Markdown, timing: Option<&Timing>) {
 fn tells_most(digests: &Table, statements: &Table) -> bool {
     let count = |table: &Table| table.total().values.first().copied().flatten().unwrap_or(0.0);
     count(digests) >= count(statements) / 2.0
-}
-
-fn lines_of(table: &Table) -> String {
-    match table.lines.len() {
-        1 => format!("1 {}", table.view.line),
-        many => format!("{} {}s", whole(many as u64), table.view.line),
-    }
 }
 
 #[cfg(test)]
@@ -120,11 +117,11 @@ mod tests {
             texts: HashMap::from([("shop:abc".to_string(), "SELECT a | b <i>".to_string())]),
         };
         let mut out = Markdown::default();
-        counted(&mut out, &RunInfo::default(), Some(&run));
+        pfs_views(&mut out, &RunInfo::default(), Some(&run));
         assert!(out.text.contains("## What the Performance Schema counted\n"), "{}", out.text);
-        assert!(out.text.contains("| 100 | 0.5 | 2.00 | 10.0 | 20.0 | 100 % | wait/a |\n"), "{}", out.text);
+        assert!(out.text.contains("| 100 | 0.5 | 2 | 10 | 20 | 100 % | wait/a |\n"), "{}", out.text);
         assert!(out.text.contains("| SELECT a \\| b &lt;i&gt; |\n"), "{}", out.text);
-        let total = "| &lt;Total&gt; |  | 0 | – | 50.0 | 10.0 % | – | – |\n";
+        let total = "| &lt;Total&gt; |  | 0 | – | 50 | 10 % | – | – |\n";
         assert!(out.text.contains(total), "{}", out.text);
         assert!(!out.text.contains("statement/sql/select") && !out.text.contains("| idle |"), "{}", out.text);
         assert!(!tells_most(
@@ -132,8 +129,8 @@ mod tests {
             &table("statements", &[("count", "statement/com/Execute", 7.0)])
         ));
         let before = out.text.clone();
-        counted(&mut out, &RunInfo::default(), None);
-        counted(&mut out, &RunInfo::default(), Some(&RunPfs::default()));
+        pfs_views(&mut out, &RunInfo::default(), None);
+        pfs_views(&mut out, &RunInfo::default(), Some(&RunPfs::default()));
         assert_eq!(out.text, before);
     }
 }

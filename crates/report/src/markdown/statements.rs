@@ -2,11 +2,12 @@
 
 use whyso_explain::statements::{COMMAND_METRICS, CommandMetric, StatementTime};
 use whyso_record::run::RunInfo;
+use whyso_words::{count, number, seconds, whole};
 
-use super::text::{Markdown, escaped};
-use crate::flame::level_name;
-use crate::number::{grouped, whole};
-use crate::statements::{RunStatements, sql_trace_words, total};
+use super::writer::{Markdown, escaped};
+use crate::statements::{RunStatements, total};
+use crate::text::level::level_name;
+use crate::text::statements::sql_trace_words;
 
 /// Those with the most response time are told.
 const LINES_MAX: usize = 15;
@@ -38,12 +39,12 @@ pub(super) fn statements_of(
     }
     let more = match level.statements.len().saturating_sub(LINES_MAX) {
         0 => String::new(),
-        left => format!(", and {} more statements", whole(left as u64)),
+        left => format!(", and {}", count(left as u64, "more statement")),
     };
     let cost = sql_trace_words(&run.trace).trim_end().replace('\n', " ");
     out.line(&format!(
-        "\nIn {} s{more}. A dash: there is no such count, or it is not known of these commands.",
-        grouped(level.seconds)
+        "\nIn {}{more}. A dash: there is no such count, or it is not known of these commands.",
+        seconds(level.seconds)
     ));
     out.line(&format!("\n{}", escaped(&cost)));
 }
@@ -57,10 +58,10 @@ fn cells(one: &StatementTime, all: &StatementTime, statement: &str, command: &st
     let sum = |metric: &CommandMetric| match (one.sum(*metric), all.sum(*metric)) {
         (_, None) => "not known".to_string(),
         (None, _) => "–".to_string(),
-        (Some(sum), _) if metric.is_time() => format!("{:.3}", sum as f64 / NS_PER_S),
+        (Some(sum), _) if metric.is_time() => number(sum as f64 / NS_PER_S),
         (Some(sum), _) => whole(sum),
     };
-    let mean = format!("{:.3}", one.mean_ns() / NS_PER_MS);
+    let mean = number(one.mean_ns() / NS_PER_MS);
     let mut cells = vec![escaped(statement), escaped(command), whole(one.count), mean];
     cells.extend(COMMAND_METRICS.iter().map(sum));
     cells
@@ -97,7 +98,7 @@ mod tests {
         let line = out.text.lines().find(|line| line.starts_with("| SELECT")).unwrap();
         assert_eq!(
             line,
-            "| SELECT a \\| b &lt;i&gt; | QUERY | 4 | 2.000 | 0.008 | not known | not known | not known | not known | 12 | not known | \
+            "| SELECT a \\| b &lt;i&gt; | QUERY | 4 | 2 | 0.008 | not known | not known | not known | not known | 12 | not known | \
              not known | 1 |"
         );
         let before = out.text.clone();

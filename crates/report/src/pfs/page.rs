@@ -6,7 +6,7 @@ use serde::{Serialize, Serializer};
 use whyso_explain::pfs::{Line, Quantity, Table, View, evenness};
 use whyso_explain::timer::Timing;
 
-use crate::threads::clean;
+use crate::text::{clean, shortened};
 
 /// The page has so many first lines of a view at each level, by what the view is sorted by, and so many by every other column.
 const LINES_MAX: usize = 100;
@@ -124,11 +124,28 @@ struct Number(f64);
 
 impl Serialize for Number {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let rounded: f64 = format!("{:.8e}", self.0).parse().unwrap_or(self.0);
+        let rounded = rounded(self.0);
         match rounded.fract() == 0.0 && rounded.abs() < 9e15 {
             true => serializer.serialize_i64(rounded as i64),
             false => serializer.serialize_f64(rounded),
         }
+    }
+}
+
+/// Returns the nearest number of nine digits. One whose power of ten is not exact stays as it is.
+fn rounded(value: f64) -> f64 {
+    const DIGITS: i32 = 9;
+    /// Powers of ten up to this one are exact.
+    const EXACT_MAX: i32 = 22;
+    if value == 0.0 || !value.is_finite() {
+        return value;
+    }
+    let decimals = DIGITS - 1 - value.abs().log10().floor() as i32;
+    let power = 10f64.powi(decimals.abs());
+    match decimals {
+        _ if decimals.abs() > EXACT_MAX => value,
+        0.. => (value * power).round() / power,
+        _ => (value / power).round() * power,
     }
 }
 
@@ -259,7 +276,7 @@ fn view_lines(tables: &[&Table], texts: &HashMap<String, String>, most: usize) -
             own: own.filter(|(name, _)| names.contains(name.as_str())).collect(),
         }
     };
-    let text = |name: &&str| Some((name.to_string(), shortened(texts.get(*name)?)));
+    let text = |name: &&str| Some((name.to_string(), clean(&shortened(texts.get(*name)?, TEXT_MAX))));
     ViewLines {
         texts: names.iter().chain(&observer_names).filter_map(text).collect(),
         drawn: drawn(tables, main),
@@ -327,10 +344,6 @@ fn drawn(tables: &[&Table], main: usize) -> Vec<String> {
     let sums = sums.into_iter().map(line);
     let lines: Vec<Line> = sums.collect();
     firsts(&lines, 0, DRAWN_MAX).into_iter().map(str::to_string).collect()
-}
-
-fn shortened(text: &str) -> String {
-    clean(&super::cut(text, TEXT_MAX))
 }
 
 #[cfg(test)]

@@ -41,16 +41,16 @@ fn waits_stand_beside_what_caused_them_and_idle_ones_beneath() {
     let texts = HashMap::new();
     let expected = "\
 Waits by event: mutexes, read-write locks, conditions, files, tables, sockets.
-The level of 16 users: 10.0 s, 20,000 statements, 1,000 transactions.
+The level of 16 users: 10 s, 20,000 statements, 1,000 transactions.
 
 count/s  /statement  /transaction  ms/s  µs/statement  µs/transaction  mean µs  of time  event
-    500        0.25          5.00  2.00          1.00            20.0     4.00    100 %  <Total>
-    100        0.05          1.00  2.00          1.00            20.0     20.0    100 %  wait/synch/mutex/innodb/log_sys_mutex
-    400         0.2          4.00     –             –               –        –        –  wait/synch/mutex/sql/LOCK_plugin
+    500        0.25             5     2             1              20        4    100 %  <Total>
+    100        0.05             1     2             1              20       20    100 %  wait/synch/mutex/innodb/log_sys_mutex
+    400         0.2             4     –             –               –        –        –  wait/synch/mutex/sql/LOCK_plugin
 
 Waits of threads that had nothing to do, or waited for their client; not in the total:
 count/s  /statement  /transaction   ms/s  µs/statement  µs/transaction    mean µs  of time  event
-    0.2      1.0e-4         0.002  1,000           500          10,000  5,000,000        –  wait/synch/cond/sql/COND_manager
+    0.2      0.0001         0.002  1,000           500          10,000  5,000,000        –  wait/synch/cond/sql/COND_manager
 ";
     assert_eq!(pfs(of(&table, &texts)), expected);
     let object = pfs_json(of(&table, &texts));
@@ -150,5 +150,5 @@ fn a_difference_says_what_it_is_of() {
     let found = differences(&here, &there, &column, Per::Transaction);
     let [a, b] = [&here, &there].map(|table| PfsOf { per: Per::Transaction, ..of(table, &texts) });
     let text = pfs_differences(a, b, &column, &found);
-    assert!(text.contains("10.0   25.0       -15.0  a\n"), "{text}");
+    assert!(text.contains("10     25         −15  a\n"), "{text}");
 }

@@ -1,18 +1,12 @@
 //! What timing a load cost, by the server's own word of its timers: for the terminal, as Markdown's rows, and as one object.
 
 use serde_json::{Value, json};
-use whyso_explain::timer::{ClassTiming, TimerChoice, Timing};
+use whyso_explain::timer::{TimerChoice, Timing};
+use whyso_words::{count, seconds, whole};
 
-use super::{capital, untold};
-use crate::number::{grouped, percent, whole};
-use crate::terminal::{TEXT_WIDTH, aligned_with_words, wrapped};
-use crate::threads::clean;
-
-/// Said beneath every table of it.
-pub(crate) const RECKONED: &str = "An event is timed by two readings of a timer: events × 2 × TIMER_OVERHEAD ÷ the frequency of CYCLE. The server's \
-     TIMER_OVERHEAD is the least that it saw at its start, so that these are lower bounds.";
-/// Said where the server has no table that tells which timer serves what.
-pub(crate) const DOCUMENTED: &str = "This server has no table setup_timers: which timer serves a class is as MySQL's manual has it, and was not read.";
+use crate::text::layout::{TEXT_WIDTH, aligned_with_words, wrapped};
+use crate::text::timers::{DOCUMENTED, RECKONED, cost, is_documented, timing_head, timing_rows};
+use crate::text::{capital, clean, dash};
 
 /// What timing cost over a part of a run.
 #[derive(Clone, Copy, Debug)]
@@ -28,23 +22,23 @@ pub struct PfsTimersOf<'a> {
 pub fn pfs_timers(of: PfsTimersOf) -> String {
     let timing = of.timing;
     let mut out = "What timing cost, as the server reckons its timers.\n".to_string();
-    let mut known = format!("{} s", grouped(timing.seconds));
+    let mut window = seconds(timing.seconds);
     if let Some(statements) = timing.statements {
-        known += &format!(", {} statements", whole(statements.round() as u64));
+        window += &format!(", {}", count(statements.round() as u64, "statement"));
     }
     if let Some(cpu_s) = timing.server_cpu_s {
-        known += &format!(", {} s of the server's CPU", grouped(cpu_s));
+        window += &format!(", {} of the server's CPU", seconds(cpu_s));
     }
-    out += &format!("{}: {known}.\nPerformance Schema: {}.\n\n", capital(of.window), clean(of.setup));
+    out += &format!("{}: {window}.\nPerformance Schema: {}.\n\n", capital(of.window), clean(of.setup));
 
     let mut rows = vec![words(&["timer", "frequency/s", "resolution", "overhead in cycles"])];
-    let number = |value: Option<f64>| value.map_or_else(untold, |value| whole(value.max(0.0).round() as u64));
+    let cell = |value: Option<f64>| value.map_or_else(dash, |value| whole(value.max(0.0).round() as u64));
     for TimerChoice { timer, .. } in &timing.timers {
         rows.push(vec![
             clean(&timer.name),
-            number(timer.frequency),
-            number(timer.resolution),
-            number(timer.overhead_cycles),
+            cell(timer.frequency),
+            cell(timer.resolution),
+            cell(timer.overhead_cycles),
         ]);
     }
     out += &aligned_with_words(&rows, &[0]);
@@ -82,60 +76,6 @@ fn notes(timing: &Timing) -> Vec<&'static str> {
     notes
 }
 
-/// No class has a timer that the server named.
-pub(crate) fn is_documented(timing: &Timing) -> bool {
-    !timing.classes.iter().any(|class| class.timer_read)
-}
-
-/// The table by class: its head.
-pub(crate) fn timing_head(timing: &Timing) -> Vec<&'static str> {
-    let mut head = vec!["events", "timer", "events/s"];
-    head.extend(timing.statements.filter(|count| *count > 0.0).map(|_| "/statement"));
-    head.extend(["timed", "CPU ms/s", "of server's CPU", "all timed: ms/s", "of server's CPU"]);
-    head
-}
-
-/// The table by class: a row each, and the total.
-pub(crate) fn timing_rows(timing: &Timing) -> Vec<Vec<String>> {
-    let events = timing.classes.iter().map(|class| class.events).sum();
-    let timed_events = timing.classes.iter().map(|class| class.timed_events).sum();
-    let total = ClassTiming {
-        class: "<Total>".to_string(),
-        events,
-        timed_events,
-        cpu_s: timing.cpu_s,
-        cpu_s_if_all: timing.cpu_s_if_all,
-        ..ClassTiming::default()
-    };
-    timing.classes.iter().chain([&total]).map(|class| class_row(timing, class)).collect()
-}
-
-fn class_row(timing: &Timing, class: &ClassTiming) -> Vec<String> {
-    let mut cells = vec![
-        class.class.clone(),
-        clean(&class.timer),
-        if timing.seconds > 0.0 { grouped(class.events / timing.seconds) } else { untold() },
-    ];
-    if let Some(statements) = timing.statements.filter(|count| *count > 0.0) {
-        cells.push(grouped(class.events / statements));
-    }
-    cells.push(if class.events > 0.0 { percent(class.timed_events / class.events) } else { untold() });
-    cells.extend(cost(timing, class.cpu_s));
-    cells.extend(cost(timing, class.cpu_s_if_all));
-    cells
-}
-
-/// A CPU time as milliseconds a second, and as a share of what the server used.
-fn cost(timing: &Timing, cpu_s: Option<f64>) -> [String; 2] {
-    let per_s = cpu_s.filter(|_| timing.seconds > 0.0).map(|cpu_s| cpu_s * 1e3 / timing.seconds);
-    [per_s.map_or_else(untold, grouped), timing.share(cpu_s).map_or_else(untold, share)]
-}
-
-/// Per cent in three digits: what timing takes is a small part, and told apart by its digits.
-fn share(fraction: f64) -> String {
-    format!("{} %", grouped(fraction * 100.0))
-}
-
 fn words(head: &[&str]) -> Vec<String> {
     head.iter().map(ToString::to_string).collect()
 }
@@ -154,6 +94,7 @@ pub fn pfs_timers_json(of: PfsTimersOf) -> Value {
 #[cfg(test)]
 mod tests {
     use whyso_explain::model::Timer;
+    use whyso_explain::timer::ClassTiming;
 
     use super::*;
 
@@ -204,7 +145,7 @@ mod tests {
         let line = |begin: &str| told.lines().find(|line| line.starts_with(begin)).unwrap().to_string();
         let cells = |begin: &str| line(begin).split_whitespace().map(str::to_string).collect::<Vec<_>>();
         assert_eq!(cells("stage")[1..5], ["NANOSECOND", "813,845", "13.1", "100"], "{told}");
-        assert!(line("stage").contains("766") && line("stage").contains("10.6 %"), "{told}");
+        assert!(line("stage").contains("766") && line("stage").contains("11 %"), "{told}");
         assert!(line("transaction").contains("–"), "{told}");
         assert!(line("<Total>").ends_with('–'), "{told}");
         assert!(!told.contains("setup_timers"), "{told}");

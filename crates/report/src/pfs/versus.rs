@@ -2,24 +2,24 @@
 
 use serde_json::{Value, json};
 use whyso_explain::pfs::{Column, Difference, Per};
+use whyso_words::whole;
 
-use super::{PfsOf, known, number};
-use crate::number::whole;
-use crate::terminal::aligned_with_words;
-use crate::threads::clean;
+use crate::text::layout::aligned_with_words;
+use crate::text::pfs::{DIGEST_TEXT_MAX, PfsOf, value_text, window_text};
+use crate::text::{capital, clean, shortened};
 
 /// What differs in `column`, the greatest difference first.
 pub fn pfs_differences(here: PfsOf, there: PfsOf, column: &Column, differences: &[Difference]) -> String {
     let view = here.table.view;
     let mut out = format!(
         "{} by {}, per {}.\n  here: {}: {}\n  there: {}: {}\n\n",
-        super::capital(view.about),
+        capital(view.about),
         column.name,
         here.per.name(),
         here.window,
-        known(here.table),
+        window_text(here.table),
         there.window,
-        known(there.table),
+        window_text(there.table),
     );
     if differences.is_empty() {
         out.push_str("Nothing was counted on either side.\n");
@@ -33,10 +33,10 @@ pub fn pfs_differences(here: PfsOf, there: PfsOf, column: &Column, differences: 
         let sign = if difference.is_some_and(|difference| difference > 0.0) { "+" } else { "" };
         let name = here.texts.get(&one.name).or_else(|| there.texts.get(&one.name));
         rows.push(vec![
-            number(a, column),
-            number(b, column),
-            format!("{sign}{}", number(difference, column)),
-            name.map_or_else(|| clean(&one.name), |text| clean(&super::cut(text, super::TEXT_MAX))),
+            value_text(a, column),
+            value_text(b, column),
+            format!("{sign}{}", value_text(difference, column)),
+            name.map_or_else(|| clean(&one.name), |text| clean(&shortened(text, DIGEST_TEXT_MAX))),
         ]);
     }
     out.push_str(&aligned_with_words(&rows, &[3]));

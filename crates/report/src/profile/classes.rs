@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use whyso_profile::{ClassTime, Profile};
 
 use super::json::with_head;
-use super::{SampledIn, about, in_seconds, percent, table, words};
+use super::{SampledIn, about, in_seconds, share_number, table, words};
 
 /// What stacks without a class are called; on a CPU that is work.
 const UNKNOWN: &str = "<no class>";
@@ -15,7 +15,8 @@ pub fn classes(sampled: SampledIn<'_>, profile: &Profile, classes: &[ClassTime])
     let head = profile.metrics.iter().flat_map(|metric| [format!("{} s", words(metric)), "%".to_string()]);
     let mut rows = vec![head.chain(["class".to_string()]).collect::<Vec<String>>()];
     let mut row = |ns: &[f64], class: &str| {
-        let cells = ns.iter().zip(&total_ns).flat_map(|(ns, total)| [in_seconds(*ns), percent(*ns, *total)]);
+        let cells =
+            ns.iter().zip(&total_ns).flat_map(|(ns, total)| [in_seconds(*ns), share_number(*ns, *total)]);
         rows.push(cells.chain([words(class)]).collect());
     };
     row(&total_ns, "<Total>");

@@ -3,9 +3,9 @@
 use serde_json::{Map, Value, json};
 use whyso_profile::{ComparedBy, Difference, Differences, FunctionDifference, Profile, folded_differences};
 use whyso_series::KnownBy;
+use whyso_words::{count, number, seconds, signed_number, whole};
 
 use super::{SampledIn, clean, known_words, named, table, words};
-use crate::number::{grouped, whole};
 
 const NS_PER_US: f64 = 1e3;
 const PER_CENT: f64 = 1e2;
@@ -76,14 +76,14 @@ pub fn function_differences(
 
 fn about(compared: Compared<'_>) -> String {
     let side = |sampled: SampledIn<'_>, transactions: Option<f64>| {
-        let counted = transactions.map(|count| format!(", {} {}s", whole(count as u64), compared.unit));
+        let counted = transactions.map(|times| format!(", {}", count(times as u64, compared.unit)));
         format!(
-            "{}, {} s{}: {} samples on CPUs, {} waits",
+            "{}, {}{}: {} on CPUs, {}",
             clean(sampled.window),
-            grouped(sampled.seconds),
+            seconds(sampled.seconds),
             counted.unwrap_or_default(),
-            whole(sampled.samples),
-            whole(sampled.waits)
+            count(sampled.samples, "sample"),
+            count(sampled.waits, "wait")
         )
     };
     let (here, there, per) = match compared.by {
@@ -112,13 +112,12 @@ fn known_of_both(compared: Compared<'_>) -> String {
 
 fn cells(difference: &Difference, scale: f64) -> [String; 4] {
     let Difference { here, there, half } = *difference;
-    let number = |value: f64| if value == 0.0 { "0".to_string() } else { format!("{:.2}", value * scale) };
     if here == 0.0 && there == 0.0 {
         return ["0".to_string(), "0".to_string(), String::new(), String::new()];
     }
     let mark = if difference.is_told_apart() { "" } else { WITHIN };
-    let value = format!("{mark}{:+.2}", difference.value() * scale);
-    [number(here), number(there), value, number(half)]
+    let value = format!("{mark}{}", signed_number(difference.value() * scale));
+    [number(here * scale), number(there * scale), value, number(half * scale)]
 }
 
 /// What `whyso functions --against --json` prints. Times are in nanoseconds a transaction, or shares from 0 to 1.
@@ -226,20 +225,19 @@ mod tests {
         let table = function_differences(compared, &here.metrics, &found, 2);
         assert_eq!(
             table,
-            "        the level of 16 users, 10.0 s, 2,000 transactions: 2 samples on CPUs, 1,234 waits
-against the level of 4 users, 10.0 s, 1,000 transactions: 102 samples on CPUs, 0 waits
-threads of role connection: exclusive time per transaction; ± is the 95 % interval of the samples alone, not of what differs from one start \
-             of a server to the next; ~ is within it
+            "        the level of 16 users, 10 s, 2,000 transactions: 2 samples on CPUs, 1,234 waits
+against the level of 4 users, 10 s, 1,000 transactions: 102 samples on CPUs, 0 waits
+threads of role connection: exclusive time per transaction; ± is the 95 % interval of the samples alone, not of what differs from one start of a server to the next; ~ is within it
 
- cpu µs  against  differs by       ±  function
-2050.00  1020.00    +1030.00  280.29  <Total>
-2000.00  1000.00    +1000.00  277.19  walk
-  50.00    20.00     ~+30.00   41.58  hash?
+cpu µs  against  differs by     ±  function
+ 2,050    1,020      +1,030   280  <Total>
+ 2,000    1,000      +1,000   277  walk
+    50       20        ~+30  41.6  hash?
 "
         );
         let inclusive =
             function_differences(Compared { inclusive: true, ..compared }, &here.metrics, &found, 9);
-        assert!(inclusive.lines().last().unwrap().ends_with("280.29  main"), "{inclusive}");
+        assert!(inclusive.lines().last().unwrap().ends_with("280  main"), "{inclusive}");
         let object = function_differences_json(compared, &here.metrics, &found, 1);
         assert_eq!(object["functions"][0]["cpu"]["exclusive"]["difference"], 1e6);
         assert_eq!(object["functions"][0]["name"], "walk");
@@ -258,9 +256,9 @@ threads of role connection: exclusive time per transaction; ± is the 95 % inter
         assert_eq!(
             rows,
             [
-                " cpu %  against  differs by     ±  function",
-                "100.00   100.00      ~+0.00     0  <Total>",
-                " 25.00        0      +25.00  4.24  read"
+                "cpu %  against  differs by     ±  function",
+                "  100      100          ~0     0  <Total>",
+                "   25        0         +25  4.24  read"
             ]
         );
         assert!(table.contains("exclusive share of each one's time;"), "{table}");

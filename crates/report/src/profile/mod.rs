@@ -18,9 +18,10 @@ pub use wakers::{FilesByRole, OfRoles, StatesByRole, wakers, wakers_json};
 
 use whyso_profile::{Attributed, FunctionName, FunctionTime, Functions, Profile, Relatives};
 use whyso_series::KnownBy;
+use whyso_words::{count, nanoseconds, number, percent, percent_number, seconds, whole};
 
-use crate::number::{grouped, whole};
-use crate::terminal::aligned_with_words as aligned;
+use crate::text::clean;
+use crate::text::layout::aligned_with_words as aligned;
 
 const NS_PER_S: f64 = 1e9;
 const NS_PER_US: f64 = 1e3;
@@ -126,14 +127,14 @@ fn path(stack: &[&str]) -> String {
 /// work it was, where a connection or a statement was asked for; and how much was left out as whyso's own.
 pub fn known_words(sampled: SampledIn<'_>) -> String {
     let line = |share: f64| {
-        let share = share * 100.0;
+        let share = percent(share);
         match sampled.known_by {
             Some(KnownBy::SqlTrace) => format!(
-                "whose work it was is told by the SQL trace, command by command: {share:.1} % of these threads' time; of the rest \
+                "whose work it was is told by the SQL trace, command by command: {share} of these threads' time; of the rest \
                  nothing is shown\n"
             ),
             _ => format!(
-                "whose work it was is known from looks every few seconds of {share:.1} % of these threads' time; of the rest \
+                "whose work it was is known from looks every few seconds of {share} of these threads' time; of the rest \
                  nothing is shown (a run with --trace-sql tells it exactly)\n"
             ),
         }
@@ -141,32 +142,32 @@ pub fn known_words(sampled: SampledIn<'_>) -> String {
     let mut words = if sampled.is_light { LIGHT.to_string() } else { String::new() };
     words.push_str(&sampled.known_share.map(line).unwrap_or_default());
     if sampled.hidden_share >= HIDDEN_SHARE_MIN {
-        let share = sampled.hidden_share * 100.0;
+        let share = percent(sampled.hidden_share);
         words.push_str(&format!(
-            "hidden: {share:.1} % of these threads' time, which whyso's own probes and questions took (--observer shows it)\n"
+            "hidden: {share} of these threads' time, which whyso's own probes and questions took (--observer shows it)\n"
         ));
     }
     words
 }
 
 fn about(sampled: SampledIn<'_>, profile: &Profile, total_ns: &[f64]) -> String {
-    let SampledIn { window, seconds, whose, samples, waits, rootless, .. } = sampled;
+    let SampledIn { window, whose, samples, waits, rootless, .. } = sampled;
     let mut out = format!(
-        "{window}, {} s, {}: {} samples on CPUs, {} waits",
-        grouped(seconds),
+        "{window}, {}, {}: {} on CPUs, {}",
+        seconds(sampled.seconds),
         clean(whose),
-        whole(samples),
-        whole(waits)
+        count(samples, "sample"),
+        count(waits, "wait")
     );
     if samples + waits > 0 {
-        let share = 100.0 - rootless as f64 * 100.0 / (samples + waits) as f64;
-        out.push_str(&format!("; {share:.1} % of their stacks are whole"));
+        let share = percent(1.0 - rootless as f64 / (samples + waits) as f64);
+        out.push_str(&format!("; {share} of their stacks are whole"));
     }
     out.push('\n');
     out.push_str(&known_words(sampled));
     let total = total_ns.iter().zip(profile.half_intervals_ns());
     let total = profile.metrics.iter().zip(total).map(|(metric, (ns, half_ns))| {
-        format!("{} {} s ± {}", words(metric), grouped(ns / NS_PER_S), grouped(half_ns / NS_PER_S))
+        format!("{} {} ± {}", words(metric), nanoseconds(*ns), nanoseconds(half_ns))
     });
     out.push_str(&format!("{} (95 %)\n", total.collect::<Vec<_>>().join(", ")));
     out
@@ -186,15 +187,12 @@ fn row(profile: &Profile, times: &[&[f64]], name: &str) -> Vec<String> {
 }
 
 fn in_seconds(ns: f64) -> String {
-    match ns / NS_PER_S {
-        0.0 => "0".to_string(),
-        seconds => format!("{seconds:.3}"),
-    }
+    number(ns / NS_PER_S)
 }
 
-/// A share; empty where there is nothing.
-fn percent(ns: f64, total_ns: f64) -> String {
-    if ns == 0.0 || total_ns == 0.0 { String::new() } else { format!("{:.1}", ns * 100.0 / total_ns) }
+/// Returns a share in per cent; empty where there is nothing.
+fn share_number(ns: f64, total_ns: f64) -> String {
+    if ns == 0.0 || total_ns == 0.0 { String::new() } else { percent_number(ns / total_ns) }
 }
 
 fn table(rows: &[Vec<String>]) -> String {
@@ -211,9 +209,4 @@ fn named(function: &FunctionName) -> String {
 
 fn words(metric: &str) -> String {
     metric.replace('_', " ")
-}
-
-/// What a build calls its functions never reaches the terminal as more than text.
-fn clean(text: &str) -> String {
-    text.chars().map(|one| if one.is_control() { '?' } else { one }).collect()
 }

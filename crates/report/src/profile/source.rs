@@ -231,17 +231,17 @@ mod tests {
             [
                 "",
                 "    excl. cpu s  incl. cpu s  excl. lock s  incl. lock s",
-                "          2.600        2.600         7.000         7.000       <Total>",
-                "          2.500        2.600             0         7.000       walk",
-                "          0.500        0.500             0             0       <no line>",
+                "            2.6          2.6             7             7       <Total>",
+                "            2.5          2.6             0             7       walk",
+                "            0.5          0.5             0             0       <no line>",
                 "                                                               ./walk.c, read from /src/walk.c",
                 "                                                           8.      line 8",
                 "                                                           9.      line 9",
                 "                                                          10.      line 10",
                 "                                                          11.      line 11",
-                "##        2.000        2.000             0             0  12.      line 12",
+                "##            2            2             0             0  12.      line 12",
                 "                                                          13.      line 13",
-                "##            0        0.100             0         7.000  14.      pthread_mutex_lock(?[2J);",
+                "##            0          0.1             0             7  14.      pthread_mutex_lock(?[2J);",
                 "                                                          15.      line 15",
                 "                                                          16.      line 16",
                 "                                                          17.      line 17",
@@ -267,8 +267,8 @@ mod tests {
             rows,
             [
                 "                                                               ./walk.c: its source is not read",
-                "##        2.000        2.000             0             0  12.",
-                "##            0        0.100             0         7.000  14.",
+                "##            2            2             0             0  12.",
+                "##            0          0.1             0             7  14.",
             ]
         );
     }

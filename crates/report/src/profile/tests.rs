@@ -37,13 +37,13 @@ fn functions_stand_under_their_total() {
     assert_eq!(
         table,
         "\
-the level of 16 users, 10.0 s, threads of role connection: 2 samples on CPUs, 1,234 waits; 100.0 % of their stacks are whole
-cpu 1.00 s ± 1.96, file sync 2.50 s ± 0 (95 %)
+the level of 16 users, 10 s, threads of role connection: 2 samples on CPUs, 1,234 waits; 100 % of their stacks are whole
+cpu 1 s ± 1.96 s, file sync 2.5 s ± 0 ms (95 %)
 
 excl. cpu s  incl. cpu s  excl. file sync s  incl. file sync s  function
-      1.000        1.000              2.500              2.500  <Total>
-      1.000        1.000                  0                  0  operator;()
-          0        1.000                  0              2.500  main
+          1            1                2.5                2.5  <Total>
+          1            1                  0                  0  operator;()
+          0            1                  0                2.5  main
 and 2 more: --limit N shows N
 "
     );
@@ -55,10 +55,10 @@ fn where_a_connection_was_asked_for_it_is_said_of_how_much_it_is_known() {
     let sampled = SampledIn { whose: "all threads, connection 40", known_share: Some(0.9312), ..SAMPLED };
     let told = functions(sampled, &profile, &whyso_profile::functions(&profile), 1);
     let lines: Vec<&str> = told.lines().take(2).collect();
-    assert!(lines[0].contains(", 10.0 s, all threads, connection 40: 2 samples"), "{told}");
+    assert!(lines[0].contains(", 10 s, all threads, connection 40: 2 samples"), "{told}");
     assert_eq!(
         lines[1],
-        "whose work it was is known from looks every few seconds of 93.1 % of these threads' time; of the rest nothing is \
+        "whose work it was is known from looks every few seconds of 93 % of these threads' time; of the rest nothing is \
          shown (a run with --trace-sql tells it exactly)"
     );
 }
@@ -81,7 +81,7 @@ fn what_is_hidden_of_the_observers_is_said_with_its_share() {
     assert_eq!(
         text.lines().nth(1),
         Some(
-            "hidden: 23.1 % of these threads' time, which whyso's own probes and questions took (--observer shows it)"
+            "hidden: 23 % of these threads' time, which whyso's own probes and questions took (--observer shows it)"
         )
     );
     assert!(!functions(SAMPLED, &profile, &whyso_profile::functions(&profile), 1).contains("hidden"));
@@ -96,7 +96,7 @@ fn a_function_stands_between_its_relatives() {
     let lines: Vec<&str> = callers.lines().collect();
     assert!(lines[1].ends_with(" main") && lines[2].ends_with(" *log_write?[2J"), "{callers}");
     let callees = relatives(&profile, &found, Relation::Callees, 10);
-    assert!(callees.ends_with("2.500   __schedule [kernel]\n"), "{callees}");
+    assert!(callees.ends_with("2.5   __schedule [kernel]\n"), "{callees}");
     let object = relatives_json(&profile, &found, Relation::Callers, 10);
     assert_eq!(object["callers"][0]["file_sync"]["attributed_ns"], 2.5e9);
     assert_eq!(object["function"]["name"], "log_write\u{1b}[2J");
@@ -131,10 +131,10 @@ fn classes_stand_with_their_shares_and_what_has_none_last() {
     assert_eq!(
         rows,
         [
-            "file sync s      %  class",
-            "      2.500  100.0  <Total>",
-            "      1.500   60.0  redo flush",
-            "      1.000   40.0  <no class>"
+            "file sync s    %  class",
+            "        2.5  100  <Total>",
+            "        1.5   60  redo flush",
+            "          1   40  <no class>"
         ]
     );
     let object = classes_json(SAMPLED, &profile, &told);

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 use whyso_profile::{Deed, FunctionName, Meanwhile, Profile, WakerTime};
+use whyso_words::{list, percent};
 
 use super::json::with_head;
-use super::{SampledIn, about, clean, in_seconds, percent, words};
-use crate::terminal::aligned_with_words;
+use super::{SampledIn, about, clean, in_seconds, share_number, words};
+use crate::text::layout::aligned_with_words;
 
 /// Shares of the states of each role's threads, the largest first.
 pub type StatesByRole = BTreeMap<String, Vec<(String, f64)>>;
@@ -47,7 +48,7 @@ pub fn wakers(
     let mut rows = vec![head.chain(names).collect::<Vec<String>>()];
     for one in wakers.iter().take(limit) {
         let times = one.ns.iter().zip(&total_ns);
-        let cells = times.flat_map(|(ns, total)| [in_seconds(*ns), percent(*ns, *total)]);
+        let cells = times.flat_map(|(ns, total)| [in_seconds(*ns), share_number(*ns, *total)]);
         let role = if one.role.is_empty() { "no thread of the server" } else { &one.role };
         let names = [
             one.class.as_deref().map_or("<no class>".to_string(), words),
@@ -148,7 +149,7 @@ fn deeds(shares: &[(Deed, f64)], of: &str, files: &FilesByRole) -> String {
         left -= share;
         let state =
             if deed.state.is_empty() { "not kept so far back".to_string() } else { words(&deed.state) };
-        let mut text = format!("{:.0} % {state}", share * 100.0);
+        let mut text = format!("{} {state}", percent(*share));
         let file = files.get(&(deed.role.clone(), deed.state.clone()));
         let file =
             file.filter(|(_, share)| *share >= FILE_SHARE_MIN).and_then(|(path, _)| path.rsplit('/').next());
@@ -163,7 +164,7 @@ fn deeds(shares: &[(Deed, f64)], of: &str, files: &FilesByRole) -> String {
         told.push(text);
     }
     if left >= 0.005 {
-        told.push(format!("{:.0} % other", left * 100.0));
+        told.push(format!("{} other", percent(left)));
     }
     told.join(", ")
 }
@@ -187,9 +188,9 @@ fn total(profile: &Profile, wakers: &[WakerTime]) -> Vec<f64> {
 /// "94 % in file sync and 5 % in cpu"
 fn spent(states: &[(String, f64)]) -> String {
     let named = states.iter().filter(|(_, share)| *share >= STATE_SHARE_MIN).take(STATES_MAX);
-    let told: Vec<String> =
-        named.map(|(state, share)| format!("{:.0} % in {}", share * 100.0, words(state))).collect();
-    told.join(" and ")
+    let parts: Vec<String> =
+        named.map(|(state, share)| format!("{} in {}", percent(*share), words(state))).collect();
+    list(&parts)
 }
 
 fn function(function: Option<&FunctionName>) -> String {

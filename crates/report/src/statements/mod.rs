@@ -1,12 +1,10 @@
 //! What clients asked of the server: as a table of statements and as a log, for people and for programs.
 
-mod cost;
 mod json;
 mod page;
 #[cfg(test)]
 mod tests;
 
-pub use cost::words as sql_trace_words;
 pub use json::{commands_json, statements_json};
 pub use page::{LevelStatements, RunStatements};
 pub(crate) use page::{StatementsHead, head as statements_head};
@@ -16,16 +14,15 @@ use std::io::Write;
 
 use whyso_explain::statements::{CommandMetric, SqlTraceCost, StatementTime};
 use whyso_record::data::ClientCommand;
+use whyso_words::{count, number, percent_number, seconds, whole};
 
 use crate::Error;
-use crate::number::{grouped, whole};
-use crate::terminal::aligned_with_words;
+use crate::text::layout::aligned_with_words;
+use crate::text::shortened;
+use crate::text::statements::{STATEMENT_MAX, placeholder, plain, sql_trace_words};
 
 const NS_PER_S: f64 = 1e9;
 const NS_PER_MS: f64 = 1e6;
-/// A statement that is longer is cut in the table, in characters; the log and JSON have the whole of what was recorded.
-const STATEMENT_WIDTH: usize = 120;
-
 /// Which commands are told, and what following them cost.
 #[derive(Clone, Copy, Debug)]
 pub struct CommandsOf<'a> {
@@ -47,8 +44,8 @@ impl CommandsOf<'_> {
         self.texts.get(&statement?).map(String::as_str)
     }
 
-    fn heading(&self, count: u64) -> String {
-        let mut out = format!("{} commands of {}, {} s", whole(count), self.window, grouped(self.seconds));
+    fn heading(&self, commands: u64) -> String {
+        let mut out = format!("{} of {}, {}", count(commands, "command"), self.window, seconds(self.seconds));
         if self.own_left_out > 0 {
             out.push_str(&format!("; {} of whyso's own are left out (--own)", whole(self.own_left_out)));
         }
@@ -69,8 +66,8 @@ pub fn statements(
     rows.push(row(&total, &total, by, "<Total>", String::new()));
     for time in statements.iter().take(limit) {
         let text = match about.text(time.statement) {
-            Some(text) => cut(text),
-            None => unknown(&time.command).to_string(),
+            Some(text) => shortened(&plain(text), STATEMENT_MAX),
+            None => placeholder(&time.command).to_string(),
         };
         rows.push(row(time, &total, by, &time.command, text));
     }
@@ -120,11 +117,11 @@ pub fn commands(
         "command"
     )?;
     for one in commands.iter().take(limit) {
-        let ms = |ns: Option<u64>| ns.map_or_else(String::new, |ns| format!("{:.3}", ns as f64 / NS_PER_MS));
+        let ms = |ns: Option<u64>| ns.map_or_else(String::new, |ns| number(ns as f64 / NS_PER_MS));
         let count = |count: Option<u64>| count.map_or_else(String::new, |count| count.to_string());
         let length = count(one.length.map(u64::from));
         let error = count(one.error.filter(|error| *error != 0).map(u64::from));
-        let text = one.text.as_deref().or(about.text(one.statement)).unwrap_or(unknown(&one.command));
+        let text = one.text.as_deref().or(about.text(one.statement)).unwrap_or(placeholder(&one.command));
         let line = format!(
             "{:>11.6}  {:>8}  {:>10}  {:>11}  {:>10}  {:>10}  {:>8}  {:>8}  {:>8}  {error:>5}  {length:>7}  {:<16}  {}",
             (one.t_ns - about.origin_ns) as f64 / NS_PER_S,
@@ -137,7 +134,7 @@ pub fn commands(
             count(one.rows_examined),
             count(one.rows_affected),
             one.command,
-            clean(text),
+            plain(text),
         );
         writeln!(out, "{}", line.trim_end())?;
     }
@@ -167,10 +164,10 @@ fn row(
         // Nothing is told of what has no such count, or where it is not known.
         let Some(sum) = time.sum(*metric) else { return [String::new(), String::new()] };
         let all = total.sums[*metric as usize];
-        let share = if sum == 0 { String::new() } else { format!("{:.1}", sum as f64 * 100.0 / all as f64) };
-        [if metric.is_time() { format!("{:.3}", sum as f64 / NS_PER_S) } else { whole(sum) }, share]
+        let share = if sum == 0 { String::new() } else { percent_number(sum as f64 / all as f64) };
+        [if metric.is_time() { number(sum as f64 / NS_PER_S) } else { whole(sum) }, share]
     });
-    let ms = |ns: f64| format!("{:.3}", ns / NS_PER_MS);
+    let ms = |ns: f64| number(ns / NS_PER_MS);
     let is_total = std::ptr::eq(time, total);
     let p95 = if is_total { String::new() } else { ms(time.p95_ns as f64) };
     let rest =
@@ -188,31 +185,4 @@ pub(crate) fn total(statements: &[StatementTime]) -> StatementTime {
         total.known.iter_mut().zip(one.known).for_each(|(known, one)| *known += one);
     }
     total
-}
-
-/// What stands for the text of a command without one.
-fn unknown(command: &str) -> &'static str {
-    match command {
-        "STMT_EXECUTE"
-        | "STMT_BULK_EXECUTE"
-        | "STMT_FETCH"
-        | "STMT_CLOSE"
-        | "STMT_RESET"
-        | "STMT_SEND_LONG_DATA" => "<not known: prepared where it was not seen>",
-        "QUERY" | "STMT_PREPARE" => "<not recorded>",
-        _ => "",
-    }
-}
-
-fn cut(text: &str) -> String {
-    let mut short: String = clean(text).chars().take(STATEMENT_WIDTH).collect();
-    if text.chars().count() > STATEMENT_WIDTH {
-        short.push('…');
-    }
-    short
-}
-
-/// What a client sent never reaches the terminal as more than text.
-fn clean(text: &str) -> String {
-    text.chars().map(|one| if one.is_control() { ' ' } else { one }).collect()
 }

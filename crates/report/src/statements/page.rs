@@ -5,7 +5,9 @@ use std::collections::{BTreeSet, HashMap};
 use serde::Serialize;
 use whyso_explain::statements::{COMMAND_METRICS, SqlTraceCost, StatementTime};
 
-use super::{cut, sql_trace_words, total, unknown};
+use super::total;
+use crate::text::shortened;
+use crate::text::statements::{STATEMENT_MAX, placeholder, plain, sql_trace_words};
 
 /// The page has the statements that are among so many first ones by count or by any metric.
 const SHOWN_MAX: usize = 20;
@@ -37,7 +39,10 @@ impl RunStatements {
     /// What commands say; what stands for it where that is not known, and empty where they say nothing.
     pub(crate) fn text(&self, one: &StatementTime) -> String {
         let text = one.statement.and_then(|number| self.texts.get(&number));
-        text.map_or_else(|| unknown(&one.command).to_string(), |text| cut(text))
+        text.map_or_else(
+            || placeholder(&one.command).to_string(),
+            |text| shortened(&plain(text), STATEMENT_MAX),
+        )
     }
 }
 

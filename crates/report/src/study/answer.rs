@@ -3,12 +3,14 @@
 use whyso_inference::{Compared, Verdict};
 use whyso_model::measures::{self, Better};
 use whyso_study::{Answer, Curve, Line, Pair};
+use whyso_words::{count, milliseconds, number, percent, seconds, users};
 
 use super::sheets::words;
-use crate::number::{grouped, whole};
 
 /// Curves and changes in mid-run that are told; the tables have all.
 const TOLD: usize = 3;
+/// An interval narrower than this, as a share, is written with three significant digits.
+const FINE_MAX: f64 = 0.02;
 
 /// Its sentences, in reading order. What its baseline's own starts say little of is counted, and not told.
 pub fn study_found(answer: &Answer) -> Vec<String> {
@@ -18,7 +20,7 @@ pub fn study_found(answer: &Answer) -> Vec<String> {
     if told.is_empty() {
         let (done, all) = (answer.starts_done, answer.starts);
         told.push(match done < all {
-            true => format!("Nothing can be said yet: {done} of {all} starts are done."),
+            true => format!("Nothing can be said yet: {done} of {} are done.", count(all as u64, "start")),
             false => "Nothing is compared here: the study has one variant. What was measured stands below."
                 .to_string(),
         });
@@ -30,13 +32,16 @@ pub fn study_found(answer: &Answer) -> Vec<String> {
 pub fn study_doubt(answer: &Answer) -> Option<String> {
     let levels = answer.pair.iter().flat_map(|pair| &pair.levels).filter(|level| level.differs);
     let worst = levels.clone().max_by(|one, other| size(one.ratio).total_cmp(&size(other.ratio)))?;
-    let off = 100.0 * (size(worst.ratio).exp() - 1.0);
-    let count = levels.count();
-    let elsewhere =
-        if count > 1 { format!(", and at {} more numbers of users", count - 1) } else { String::new() };
+    let off = size(worst.ratio).exp() - 1.0;
+    let places = levels.count();
+    let elsewhere = if places > 1 {
+        format!(", and at {} of users", count(places as u64 - 1, "more number"))
+    } else {
+        String::new()
+    };
     Some(format!(
-        "The machine differs from itself: two starts of the same are {} % apart at {}{elsewhere}. Differences of that size may be the machine's.",
-        figure(off),
+        "The machine differs from itself: two starts of the same are {} apart at {}{elsewhere}. Differences of that size may be the machine's.",
+        percent(off),
         users(worst.users)
     ))
 }
@@ -47,12 +52,13 @@ pub(super) fn against_itself(pair: &Pair, matters_percent: f64) -> String {
     let widest = within.into_iter().fold(0.0, f64::max);
     if widest > matters_percent {
         return format!(
-            "Before anything was compared, the baseline was started twice. The two do not differ measurably, but varied so much by themselves that a difference of up to {} % may have been missed.",
-            figure(widest)
+            "Before anything was compared, the baseline was started twice. The two do not differ measurably, but varied so much by themselves that a difference of up to {} may have been missed.",
+            percent(widest / 100.0)
         );
     }
     format!(
-        "Before anything was compared, the baseline was started twice: the two differ by less than the {matters_percent} % that matter, or than they varied by themselves."
+        "Before anything was compared, the baseline was started twice: the two differ by less than the {} that matter, or than they varied by themselves.",
+        percent(matters_percent / 100.0)
     )
 }
 
@@ -82,37 +88,42 @@ fn compared(answer: &Answer, told: &mut Vec<String>) {
         ));
     }
     if found.len() > sides.len() {
-        told.push(format!("A difference was found in {} of {} comparisons.", found.len(), all.len()));
+        told.push(format!("A difference was found in {} of {}.", found.len(), comparisons(all.len())));
     }
     let same = of(&[Verdict::NoDifferenceFound]);
     if !same.is_empty() {
         told.push(format!(
-            "No difference was found in {}: {} within ±{} % (equivalence test).",
-            part(same.len(), all.len()),
+            "No difference was found in {}: {} within ±{} (equivalence test).",
+            any_of(same.len(), all.len()),
             if same.len() == 1 { "it is" } else { "they are" },
-            figure(answer.matters_percent),
+            percent(answer.matters_percent / 100.0),
         ));
     }
     let noisy = of(&[Verdict::TooNoisyToSay]);
     if !noisy.is_empty() {
         let is = if noisy.len() == 1 { "is" } else { "are" };
-        let part = part(noisy.len(), all.len()).replace("any of the", "all");
-        let part = if part.starts_with("the") { "The one comparison".to_string() } else { capital(&part) };
+        let part = match (noisy.len(), all.len()) {
+            (_, 1) => "The one comparison".to_string(),
+            (some, all) if some == all => format!("All {}", comparisons(all)),
+            (some, all) => format!("{some} of {}", comparisons(all)),
+        };
         told.push(format!(
             "{part} {is} too noisy to say{}.",
-            seen(&noisy, "; the smallest difference that would have been seen is ")
+            smallest_difference(&noisy, "; the smallest difference that would have been seen is ")
         ));
     }
     if all.len() > stable.len() {
         told.push(format!(
             "Nothing can be said of {}: the baseline's own starts differ too much there.",
-            some(all.len() - stable.len(), "comparison", "comparisons")
+            comparisons(all.len() - stable.len())
         ));
     }
-    if lines.len() > all.len() && !all.is_empty() {
+    let left = lines.len() - all.len();
+    if left > 0 && !all.is_empty() {
         told.push(format!(
-            "{} not measured yet.",
-            some(lines.len() - all.len(), "comparison is", "comparisons are")
+            "{} {} not measured yet.",
+            comparisons(left),
+            if left == 1 { "is" } else { "are" }
         ));
     }
     steps(answer, told);
@@ -141,24 +152,24 @@ fn steps(answer: &Answer, told: &mut Vec<String>) {
 fn sentence(metric: &str, own: &str, other: &str, compared: &Compared) -> String {
     let ratio = compared.effect.ratio;
     let is_times = ratio >= 2.0;
-    // Ends of an interval that round to the same say nothing.
-    let is_fine = compared.effect.t95.is_some_and(|[low, high]| 100.0 * (high - low) < 2.0);
-    let amount = |ratio: f64| match 100.0 * (ratio - 1.0).abs() {
-        _ if is_times => factor(ratio),
-        percent if is_fine => format!("{percent:.1}"),
-        percent => figure(percent),
+    // Ends of an interval that round to the same whole per cent say nothing.
+    let is_fine = compared.effect.t95.is_some_and(|[low, high]| high - low < FINE_MAX);
+    let amount = |ratio: f64| match (ratio - 1.0).abs() {
+        _ if is_times => number(ratio),
+        share if is_fine => format!("{} %", number(100.0 * share)),
+        share => percent(share),
     };
     let between = compared.effect.t95.map_or_else(String::new, |[low, high]| {
         // The smaller difference first.
         let (first, second) = if ratio < 1.0 { (high, low) } else { (low, high) };
-        format!(" ({} to {}{})", amount(first), amount(second), if is_times { "" } else { " %" })
+        format!(" ({} to {})", amount(first), amount(second))
     });
     let amount = amount(ratio);
     if matches!(metric, "transactions_per_s" | "queries_per_s") {
         return match ratio {
             _ if is_times => format!("{own} is {amount} times as fast as {other}{between}"),
-            ratio if ratio > 1.0 => format!("{own} is {amount} % faster than {other}{between}"),
-            _ => format!("{own} is {amount} % slower than {other}{between}"),
+            ratio if ratio > 1.0 => format!("{own} is {amount} faster than {other}{between}"),
+            _ => format!("{own} is {amount} slower than {other}{between}"),
         };
     }
     let better = measures::find(metric).map_or(Better::Neither, |measure| measure.better);
@@ -171,9 +182,9 @@ fn sentence(metric: &str, own: &str, other: &str, compared: &Compared) -> String
     match ratio {
         _ if is_times => format!("{what} with {own} is {amount} times that with {other}{between}{meant}"),
         ratio if ratio > 1.0 => {
-            format!("{what} with {own} is {amount} % higher than with {other}{between}{meant}")
+            format!("{what} with {own} is {amount} higher than with {other}{between}{meant}")
         }
-        _ => format!("{what} with {own} is {amount} % lower than with {other}{between}{meant}"),
+        _ => format!("{what} with {own} is {amount} lower than with {other}{between}{meant}"),
     }
 }
 
@@ -187,17 +198,14 @@ fn plain(metric: &str) -> String {
 }
 
 /// The smallest differences that these would have shown: the least and the most of them.
-fn seen(of: &[(&Line, &Compared)], before: &str) -> String {
-    let seen: Vec<f64> =
-        of.iter().filter_map(|(_, one)| one.effect.smallest_seen).map(|seen| 100.0 * (seen - 1.0)).collect();
-    let (Some(least), Some(most)) =
-        (seen.iter().copied().reduce(f64::min), seen.iter().copied().reduce(f64::max))
-    else {
+fn smallest_difference(of: &[(&Line, &Compared)], before: &str) -> String {
+    let ratios = || of.iter().filter_map(|(_, one)| one.effect.smallest_seen);
+    let (Some(least), Some(most)) = (ratios().reduce(f64::min), ratios().reduce(f64::max)) else {
         return String::new();
     };
-    match (figure(least), figure(most)) {
-        (least, most) if least == most => format!("{before}{least} %"),
-        (least, most) => format!("{before}{least} to {most} %"),
+    match (percent(least - 1.0), percent(most - 1.0)) {
+        (least, most) if least == most => format!("{before}{least}"),
+        (least, most) => format!("{before}{least} to {most}"),
     }
 }
 
@@ -216,12 +224,12 @@ fn fastest(answer: &Answer, curve: &Curve) -> Option<String> {
         _ => "; one start says nothing of chance",
     };
     Some(format!(
-        "An execution{of} is fastest at {knob} = {} ({} ms) and slowest at {} ({} ms): {} times as long{apart}.",
-        grouped(low.value as f64),
-        grouped(low.ms),
-        grouped(high.value as f64),
-        grouped(high.ms),
-        factor(high.ms / low.ms),
+        "An execution{of} is fastest at {knob} = {} ({}) and slowest at {} ({}): {} times as long{apart}.",
+        number(low.value as f64),
+        milliseconds(low.ms),
+        number(high.value as f64),
+        milliseconds(high.ms),
+        number(high.ms / low.ms),
         knob = curve.knob
     ))
 }
@@ -234,10 +242,10 @@ fn changes(answer: &Answer, told: &mut Vec<String>) {
         courses.filter_map(|(course, change)| Some((course, change, change.dip.as_ref()?))).collect();
     found.sort_by(|(.., one), (.., other)| other.percent().total_cmp(&one.percent()));
     for (course, change, dip) in found.into_iter().take(TOLD) {
-        let fell = format!("fell by {} %", figure(dip.percent()));
+        let fell = format!("fell by {}", percent(dip.percent() / 100.0));
         let did = match dip.recovery_s() {
             _ if dip.percent() < 5.0 => "did not fall".to_string(),
-            Some(seconds) => format!("{fell} and was back after {} s", figure(seconds)),
+            Some(s) => format!("{fell} and was back after {}", seconds(s)),
             None => format!("{fell} and was not back before the level's end"),
         };
         told.push(format!(
@@ -246,8 +254,8 @@ fn changes(answer: &Answer, told: &mut Vec<String>) {
             users(course.users),
             course.name,
             plain(&answer.metric),
-            figure(dip.before),
-            figure(dip.later),
+            number(dip.before),
+            number(dip.later),
         ));
     }
 }
@@ -271,37 +279,16 @@ fn size(ratio: f64) -> f64 {
     ratio.ln().abs()
 }
 
-fn users(count: u32) -> String {
-    format!("{} {}", whole(u64::from(count)), if count == 1 { "user" } else { "users" })
-}
-
-fn part(count: usize, all: usize) -> String {
-    match (count, all) {
+fn any_of(some: usize, all: usize) -> String {
+    match (some, all) {
         (_, 1) => "the one comparison".to_string(),
-        (count, all) if count == all => format!("any of the {all} comparisons"),
-        (count, all) => format!("{count} of {all} comparisons"),
+        (some, all) if some == all => format!("any of the {}", comparisons(all)),
+        (some, all) => format!("{some} of {}", comparisons(all)),
     }
 }
 
-fn some(count: usize, one: &str, more: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { more })
-}
-
-fn capital(text: &str) -> String {
-    let mut rest = text.chars();
-    rest.next().map_or_else(String::new, |first| first.to_uppercase().chain(rest).collect())
-}
-
-/// A difference in per cent, or seconds: a digit behind the point where it is small, or all but everything.
-fn figure(value: f64) -> String {
-    if value < 9.95 || (99.0..100.0).contains(&value) {
-        return format!("{value:.1}");
-    }
-    whole(value.round() as u64)
-}
-
-fn factor(ratio: f64) -> String {
-    if ratio < 10.0 { format!("{ratio:.2}") } else { grouped(ratio) }
+fn comparisons(things: usize) -> String {
+    count(things as u64, "comparison")
 }
 
 #[cfg(test)]

@@ -5,9 +5,9 @@ mod page;
 mod sheets;
 
 use whyso_study::Answer;
+use whyso_words::{count, percent, users};
 
-use crate::number::grouped;
-use crate::terminal::{TEXT_WIDTH, aligned_with_words, wrapped};
+use crate::text::layout::{TEXT_WIDTH, aligned_with_words, wrapped};
 
 pub use answer::{study_doubt, study_found};
 pub use page::study_html;
@@ -76,20 +76,22 @@ pub fn study_markdown(answer: &Answer) -> String {
 /// How the tables are to be read, and what the reader has to know besides.
 pub fn study_notes(answer: &Answer) -> Vec<String> {
     let mut notes = vec![format!(
-        "{} of {} starts are done. A start is a fresh server with its data restored, and one sweep; each block has every cell once, in random order.",
-        answer.starts_done, answer.starts
+        "{} of {} are done. A start is a fresh server with its data restored, and one sweep; each block has every cell once, in random order.",
+        answer.starts_done,
+        count(answer.starts as u64, "start")
     )];
-    if let Some(percent) = answer.overhead_percent {
+    if let Some(overhead_percent) = answer.overhead_percent {
         notes.push(format!(
-            "{percent:.0} % of the time went into starting servers, restoring data and reading recordings; the rest was warming up and measuring."
+            "{} of the time went into starting servers, restoring data and reading recordings; the rest was warming up and measuring.",
+            percent(overhead_percent / 100.0)
         ));
     }
     if answer.curves.is_empty() {
         notes.push(format!(
             "Differences are of the geometric mean of ratios to the baseline in the same block, with Student's 95 % interval. p is corrected for all \
              comparisons of the study (Holm). \"Detectable\" is the smallest difference that would be found in four of five repetitions. \"No difference found\" \
-             needs an equivalence test, corrected likewise: the difference is within ±{} %.",
-            grouped(answer.matters_percent)
+             needs an equivalence test, corrected likewise: the difference is within ±{}.",
+            percent(answer.matters_percent / 100.0)
         ));
     } else {
         notes.push(
@@ -106,12 +108,12 @@ pub fn study_notes(answer: &Answer) -> Vec<String> {
     }
     let mut invalid: Vec<String> = Vec::new();
     for line in answer.lines.iter().filter(|line| !line.invalid.is_empty()) {
-        invalid.push(format!("{} at {} users, {}", line.name, line.users, line.invalid[0]));
+        invalid.push(format!("{} at {}, {}", line.name, users(line.users), line.invalid[0]));
     }
     if let Some(first) = invalid.first() {
         notes.push(format!(
-            "Starts that say nothing of the server: {} lines; the first: {first}.",
-            invalid.len()
+            "Starts that say nothing of the server: {}; the first: {first}.",
+            count(invalid.len() as u64, "line")
         ));
     }
     notes.extend(answer.notes.iter().cloned());
@@ -149,12 +151,12 @@ pub(crate) mod tests {
             "baseline",
             "faster",
             "not measured yet",
-            "×3.00",
+            "×3",
             "8 of 11 starts",
             "flush → none",
             "41.5",
             "the same",
-            "At 8 users, none is 3.00 times as fast as flush",
+            "At 8 users, none is 3 times as fast as flush",
             "15 % of the time",
             "a note",
             "Found before: a paper, 2010",
@@ -168,6 +170,6 @@ pub(crate) mod tests {
     #[test]
     fn differences_are_in_per_cent_until_they_are_factors() {
         let told: Vec<String> = [1.0, 0.873, 1.5, 2.0, 84.3, 0.5, 0.01].map(sheets::difference).to_vec();
-        assert_eq!(told, ["+0.0 %", "−12.7 %", "+50.0 %", "×2.00", "×84", "÷2.00", "÷100"]);
+        assert_eq!(told, ["0 %", "−13 %", "+50 %", "×2", "×84.3", "÷2", "÷100"]);
     }
 }

@@ -230,7 +230,7 @@ mod tests {
         let place = &head["places"][0];
         assert_eq!(place["points"].as_array().unwrap().len(), 2, "of what was measured");
         assert_eq!(place["compared"][0]["verdict"], "faster");
-        assert_eq!(place["compared"][0]["difference"], "×3.00");
+        assert_eq!(place["compared"][0]["difference"], "×3");
         assert_eq!(head["steps"][0]["label"], "flush → none");
         assert_eq!(head["pair"]["differs"], false);
         assert!(

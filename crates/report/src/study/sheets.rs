@@ -1,7 +1,7 @@
 //! What a study found, as tables that the terminal, Markdown and the page all show.
 
-mod counted;
 mod curves;
+mod events;
 mod over_time;
 
 use serde::Serialize;
@@ -9,8 +9,9 @@ use whyso_explain::model::users_words;
 use whyso_inference::{Compared, Spread};
 use whyso_model::measures;
 use whyso_study::{Answer, Before, Line};
+use whyso_words::{number, p_value, percent, percent_change, whole};
 
-use crate::number::{grouped, whole};
+use crate::text::dash;
 
 /// A table with its head.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -38,7 +39,7 @@ pub(super) fn sheets(answer: &Answer) -> Vec<Sheet> {
     let mut sheets = vec![pair(answer)];
     for place in places(answer) {
         sheets.push(compared(answer, &place));
-        sheets.push(beside(answer, &place));
+        sheets.push(other_measures(answer, &place));
     }
     sheets.extend(answer.before.iter().map(before));
     sheets.extend([steps(answer), peaks(answer)]);
@@ -48,9 +49,9 @@ pub(super) fn sheets(answer: &Answer) -> Vec<Sheet> {
         );
     }
     sheets.push(over_time::resized(answer));
-    sheets.push(counted::evenness(answer));
+    sheets.push(events::evenness(answer));
     for top in answer.tops.iter().flat_map(|tops| &tops.tops) {
-        sheets.push(counted::most(answer, top));
+        sheets.push(events::most(answer, top));
     }
     for one in &answer.curves {
         sheets.extend([curves::steps(one), curves::curve(one)]);
@@ -61,21 +62,13 @@ pub(super) fn sheets(answer: &Answer) -> Vec<Sheet> {
 
 /// What others found: words and numbers as the study's file has them.
 fn before(before: &Before) -> Sheet {
-    let has_figures = |row: &Vec<String>, column: usize| {
-        row[column].contains(|letter: char| letter.is_ascii_digit()) || row[column] == untold()
-    };
-    let is_words = |column: &usize| !before.rows.iter().all(|row| has_figures(row, *column));
     Sheet {
         title: format!("Found before: {}", before.source),
         head: before.head.clone(),
-        words: (0..before.head.len()).filter(|column| *column == 0 || is_words(column)).collect(),
+        words: before.words.clone(),
         rows: before.rows.iter().map(|row| Row { cells: row.clone(), muted: false }).collect(),
         note: before.note.clone(),
     }
-}
-
-fn untold() -> String {
-    "–".to_string()
 }
 
 pub(super) fn words(measure: &str) -> String {
@@ -107,11 +100,11 @@ fn pair(answer: &Answer) -> Sheet {
     let Some(pair) = &answer.pair else { return Sheet::default() };
     let rows = pair.levels.iter().map(|level| Row {
         cells: vec![
-            level.users.to_string(),
-            grouped(level.first),
-            grouped(level.second),
+            whole(u64::from(level.users)),
+            number(level.first),
+            number(level.second),
             difference(level.ratio),
-            level.within_percent.map_or_else(untold, |percent| format!("±{percent:.1} %")),
+            level.within_percent.map_or_else(dash, |within| format!("±{}", percent(within / 100.0))),
             match (level.differs, level.within_percent) {
                 (true, _) => "differs from itself",
                 (false, Some(percent)) if percent > answer.matters_percent => "too noisy to say",
@@ -123,7 +116,7 @@ fn pair(answer: &Answer) -> Sheet {
     });
     let note = match pair.looks_like.as_slice() {
         [] => String::new(),
-        told => format!("What it looks like: {}.", told.join("; ")),
+        causes => format!("What it looks like: {}.", causes.join("; ")),
     };
     Sheet {
         title: "The machine against itself: two starts of the baseline".to_string(),
@@ -147,20 +140,20 @@ fn compared(answer: &Answer, place: &(String, String)) -> Sheet {
     head.push(words(&answer.metric));
     head.extend(["of its starts", "difference", "95 %", "p", "detectable", "verdict"].map(str::to_string));
     let row = |line: &&Line| {
-        let spread = |of: fn(&Spread) -> String| line.spread.as_ref().map_or_else(untold, of);
+        let spread = |of: fn(&Spread) -> String| line.spread.as_ref().map_or_else(dash, of);
         let compared =
-            |of: fn(&Compared) -> Option<String>| line.compared.as_ref().and_then(of).unwrap_or_else(untold);
-        let mut cells = vec![line.users.to_string(), line.variant.clone()];
+            |of: fn(&Compared) -> Option<String>| line.compared.as_ref().and_then(of).unwrap_or_else(dash);
+        let mut cells = vec![whole(u64::from(line.users)), line.variant.clone()];
         if tuned {
             cells.push(line.tuning.clone());
         }
         cells.extend([
-            spread(|spread| grouped(spread.mean)),
-            spread(|spread| format!("{} to {}", grouped(spread.lowest), grouped(spread.highest))),
+            spread(|spread| number(spread.mean)),
+            spread(|spread| format!("{} to {}", number(spread.lowest), number(spread.highest))),
             compared(|one| Some(difference(one.effect.ratio))),
             compared(|one| one.effect.t95.map(|[low, high]| interval(one.effect.ratio, low, high))),
-            compared(|one| one.p_corrected.map(probability)),
-            compared(|one| one.effect.smallest_seen.map(seen)),
+            compared(|one| one.p_corrected.map(p_value)),
+            compared(|one| one.effect.smallest_seen.map(detectable)),
             verdict(line),
         ]);
         Row { cells, muted: line.meaningless }
@@ -184,9 +177,8 @@ pub(super) fn verdict(line: &Line) -> String {
         (_, true) if line.baseline_unstable => "baseline, unstable *".to_string(),
         (_, true) => "baseline".to_string(),
         (Some(_), _) if line.meaningless => {
-            let range = line
-                .baseline_range
-                .map_or(String::new(), |range| format!(" by {:.0} %", 100.0 * (range - 1.0)));
+            let range =
+                line.baseline_range.map_or(String::new(), |range| format!(" by {}", percent(range - 1.0)));
             format!("meaningless: the baseline's starts differ{range} *")
         }
         (Some(compared), _) => {
@@ -195,7 +187,10 @@ pub(super) fn verdict(line: &Line) -> String {
         (None, _) => "not measured yet".to_string(),
     };
     if !line.invalid.is_empty() {
-        text.push_str(&format!("; {} of its starts say nothing of the server", line.invalid.len()));
+        text.push_str(&format!(
+            "; {} of its starts say nothing of the server",
+            whole(line.invalid.len() as u64)
+        ));
     }
     text
 }
@@ -205,15 +200,12 @@ pub(super) fn difference(ratio: f64) -> String {
     match ratio {
         ratio if ratio >= 2.0 => format!("×{}", figures(ratio)),
         ratio if ratio > 0.0 && ratio <= 0.5 => format!("÷{}", figures(1.0 / ratio)),
-        ratio => format!("{:+.1} %", 100.0 * (ratio - 1.0)).replace('-', "−"),
+        ratio => percent_change(ratio - 1.0),
     }
 }
 
 fn figures(factor: f64) -> String {
-    if factor > TELLING {
-        return format!(">{}", grouped(TELLING));
-    }
-    if factor < 20.0 { format!("{factor:.2}") } else { whole(factor.round() as u64) }
+    if factor > TELLING { format!(">{}", number(TELLING)) } else { number(factor) }
 }
 
 /// The ends of an interval in the form that its middle has.
@@ -221,26 +213,22 @@ pub(super) fn interval(middle: f64, low: f64, high: f64) -> String {
     let form = |ratio: f64| match middle {
         middle if middle >= 2.0 => format!("×{}", figures(ratio)),
         middle if middle <= 0.5 => format!("÷{}", figures(1.0 / ratio)),
-        _ if 100.0 * (ratio - 1.0) > TELLING => format!(">{}", grouped(TELLING)),
-        _ => format!("{:+.1}", 100.0 * (ratio - 1.0)).replace('-', "−"),
+        _ if 100.0 * (ratio - 1.0) > TELLING => format!(">{} %", number(TELLING)),
+        _ => percent_change(ratio - 1.0),
     };
     // Divided by, the greater end comes first.
     let (first, second) = if middle <= 0.5 { (high, low) } else { (low, high) };
     format!("{} to {}", form(first), form(second))
 }
 
-fn probability(p: f64) -> String {
-    if p < 0.001 { "<0.001".to_string() } else { format!("{p:.3}") }
-}
-
-fn seen(ratio: f64) -> String {
-    match 100.0 * (ratio - 1.0) {
-        percent if percent > TELLING => format!(">{} %", grouped(TELLING)),
-        percent => format!("{percent:.1} %"),
+fn detectable(ratio: f64) -> String {
+    if 100.0 * (ratio - 1.0) > TELLING {
+        return format!(">{} %", number(TELLING));
     }
+    percent(ratio - 1.0)
 }
 
-fn beside(answer: &Answer, place: &(String, String)) -> Sheet {
+fn other_measures(answer: &Answer, place: &(String, String)) -> Sheet {
     if answer.show.is_empty() {
         return Sheet::default();
     }
@@ -252,11 +240,11 @@ fn beside(answer: &Answer, place: &(String, String)) -> Sheet {
     head.extend(answer.show.iter().map(|name| words(name)));
     let lines = of_place(answer, place).filter(|line| !line.beside.is_empty());
     let row = |line: &Line| {
-        let mut cells = vec![line.users.to_string(), line.variant.clone()];
+        let mut cells = vec![whole(u64::from(line.users)), line.variant.clone()];
         if with_regimes {
             cells.push(frequent(&line.regimes));
         }
-        let value = |name: &String| line.beside.get(name).map_or_else(untold, |value| shown(*value));
+        let value = |name: &String| line.beside.get(name).map_or_else(dash, |value| number(*value));
         cells.extend(answer.show.iter().map(value));
         Row { cells, muted: false }
     };
@@ -280,7 +268,7 @@ fn frequent(words: &[String]) -> String {
     }
     counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     match counts.as_slice() {
-        [] => untold(),
+        [] => dash(),
         [(word, _)] => (*word).clone(),
         several => {
             several.iter().map(|(word, count)| format!("{word} ({count})")).collect::<Vec<_>>().join(", ")
@@ -288,28 +276,19 @@ fn frequent(words: &[String]) -> String {
     }
 }
 
-/// Whole numbers from a hundred on, and a digit or two behind the point below.
-fn shown(value: f64) -> String {
-    match value.abs() {
-        size if size >= 100.0 || value == 0.0 => grouped(value.round()),
-        size if size >= 10.0 => format!("{value:.1}"),
-        _ => format!("{value:.2}"),
-    }
-}
-
 fn steps(answer: &Answer) -> Sheet {
     let row = |step: &whyso_study::Step| {
         let compared =
-            |of: fn(&Compared) -> Option<String>| step.compared.as_ref().and_then(of).unwrap_or_else(untold);
+            |of: fn(&Compared) -> Option<String>| step.compared.as_ref().and_then(of).unwrap_or_else(dash);
         Row {
             cells: vec![
-                step.users.to_string(),
+                whole(u64::from(step.users)),
                 step.place.clone(),
                 format!("{} → {}", step.from, step.to),
                 compared(|one| Some(difference(one.effect.ratio))),
                 compared(|one| one.effect.t95.map(|[low, high]| interval(one.effect.ratio, low, high))),
-                compared(|one| one.p_corrected.map(probability)),
-                compared(|one| one.effect.smallest_seen.map(seen)),
+                compared(|one| one.p_corrected.map(p_value)),
+                compared(|one| one.effect.smallest_seen.map(detectable)),
                 compared(|one| Some(one.verdict.words().to_string())),
             ],
             muted: false,
@@ -342,9 +321,14 @@ fn peaks(answer: &Answer) -> Sheet {
             .iter()
             .map(|(suspect, starts)| format!("{suspect} ({starts} of {})", peak.users.len()))
             .collect();
-        let told = if suspects.is_empty() { untold() } else { suspects.join(", ") };
+        let first_suspects = if suspects.is_empty() { dash() } else { suspects.join(", ") };
         Row {
-            cells: vec![peak.name.clone(), users.join(", "), users_words(peak.users_interval), told],
+            cells: vec![
+                peak.name.clone(),
+                users.join(", "),
+                users_words(peak.users_interval),
+                first_suspects,
+            ],
             muted: false,
         }
     };

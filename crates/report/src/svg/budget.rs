@@ -3,10 +3,11 @@
 use std::fmt::Write;
 
 use whyso_explain::model::{Budget, Part};
+use whyso_words::short;
 
-use super::scale::{Scale, short, ticks};
+use super::scale::{Scale, ticks};
 use super::{Drawing, GRID, HEIGHT, INK, LEFT, MUTED, RIGHT};
-use crate::why::parts_shown;
+use crate::text::budget::parts_shown;
 
 const CHART_HEIGHT: f64 = 230.0;
 const TOP: f64 = HEIGHT + 44.0;

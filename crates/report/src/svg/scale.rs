@@ -82,21 +82,6 @@ pub(super) fn log_ticks(from: f64, to: f64) -> Vec<f64> {
     if fine.len() > 7 { make(&[1.0]) } else { fine }
 }
 
-/// Short, for axes: 1.5k, 20M.
-pub(super) fn short(value: f64) -> String {
-    for (factor, letter) in [(1e9, "G"), (1e6, "M"), (1e3, "k")] {
-        if value.abs() >= factor {
-            return format!("{}{letter}", trimmed(value / factor));
-        }
-    }
-    trimmed(value)
-}
-
-fn trimmed(value: f64) -> String {
-    let text = format!("{value:.4}");
-    text.trim_end_matches('0').trim_end_matches('.').to_string()
-}
-
 /// Moves labels apart, keeping their order, so that none is nearer to its neighbour than `apart`.
 pub(super) fn spread(wanted: &[f64], apart: f64) -> Vec<f64> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();

@@ -61,7 +61,7 @@ fn a_level_that_does_not_count_is_hollow_and_says_why() {
     let (run, mut explanation) = made();
     explanation.levels[1].steadiness = Steadiness::UnstableFrom { s: 3.2 };
     let chart = svg(&run, &explanation);
-    assert!(chart.contains("unstable from 3.20 s"));
+    assert!(chart.contains("unstable from 3.2 s"));
     assert!(chart.contains(r##"r="3.8" fill="#ffffff""##));
 }
 

@@ -7,10 +7,11 @@ pub(crate) use columns::{ThreadsHead, columns};
 use serde_json::{Value, json};
 use whyso_explain::model::Pauses;
 use whyso_series::ThreadTime;
+use whyso_words::{percent_number, seconds, whole};
 
-use crate::number::whole;
 use crate::pauses::pauses_json;
-use crate::terminal::aligned_with_words;
+use crate::text::clean;
+use crate::text::layout::aligned_with_words;
 
 /// Statements are cut to so many characters in the terminal.
 const STATEMENT_MAX: usize = 60;
@@ -87,21 +88,22 @@ pub fn threads_json(
 
 fn heading(window: ThreadsWindow, shown: usize) -> String {
     let count = match shown {
-        shown if shown == window.of => format!("all {shown}"),
-        shown => format!("{shown} of {}", whole(window.of as u64)),
+        shown if shown == window.of => format!("all {}", whole(shown as u64)),
+        shown => format!("{} of {}", whole(shown as u64), whole(window.of as u64)),
     };
     let when = match window.begin_s {
         Some(begin_s) => {
-            format!("from {begin_s:.1} to {:.1} s of the run, from look to look", begin_s + window.seconds)
+            let (begin, end) = (seconds(begin_s), seconds(begin_s + window.seconds));
+            format!("from {begin} to {end} of the run, from look to look")
         }
-        None => format!("over {:.1} s", window.seconds),
+        None => format!("over {}", seconds(window.seconds)),
     };
     format!("Per cent of each thread's time, {when}: {count} threads.")
 }
 
 fn cells(row: &ThreadTime, shown: &[usize]) -> Vec<String> {
     let mut cells = vec![row.tid.to_string(), clean(&row.name), row.role.clone()];
-    cells.extend(shown.iter().map(|&at| percent(share(row, at))));
+    cells.extend(shown.iter().map(|&at| share_cell(share(row, at))));
     cells.push(whole(row.requests));
     cells.push(row.connection.map_or(String::new(), |id| id.to_string()));
     let statement = row.statement.as_deref().unwrap_or_default();
@@ -132,17 +134,11 @@ fn ms(ns: u64) -> f64 {
     ns as f64 / 1e6
 }
 
-fn percent(share: f64) -> String {
+fn share_cell(share: f64) -> String {
     match share {
         0.0 => String::new(),
-        share if share < 0.0005 => "0.0".to_string(),
-        share => format!("{:.1}", share * 100.0),
+        share => percent_number(share),
     }
-}
-
-/// What a server says never reaches the terminal as more than text.
-pub(crate) fn clean(text: &str) -> String {
-    text.chars().map(|one| if one.is_control() { '?' } else { one }).collect()
 }
 
 #[cfg(test)]
@@ -174,11 +170,11 @@ mod tests {
         (purge.connection, purge.statement, purge.requests) = (None, None, 0);
         let told = threads(window, &[&row(4, &[100, 900, 0]), &purge], &states());
         let expected = "\
-Per cent of each thread's time, from 4.2 to 12.2 s of the run, from look to look: 2 of 40 threads.
+Per cent of each thread's time, from 4.25 s to 12.3 s of the run, from look to look: 2 of 40 threads.
 thread  name      role        cpu %  file sync %  requests  conn  statement
-    31  ib_purge  purge        75.0         25.0         0
-     4  one?[2J   connection   10.0         90.0     1,234     5  SELECT ?
-   all                         42.5         57.5     1,234
+    31  ib_purge  purge          75           25         0
+     4  one?[2J   connection     10           90     1,234     5  SELECT ?
+   all                           43           57     1,234
 ";
         assert_eq!(told, expected);
     }
@@ -187,7 +183,7 @@ thread  name      role        cpu %  file sync %  requests  conn  statement
     fn a_thread_without_a_window_has_no_shares() {
         let window = ThreadsWindow { begin_s: None, seconds: 5.0, of: 1 };
         let told = threads(window, &[&ThreadTime { window_ns: 0, ..row(1, &[5, 0, 0]) }], &states());
-        assert!(told.starts_with("Per cent of each thread's time, over 5.0 s: all 1 threads."), "{told}");
+        assert!(told.starts_with("Per cent of each thread's time, over 5 s: all 1 threads."), "{told}");
         assert!(!told.contains('%'), "{told}");
     }
 

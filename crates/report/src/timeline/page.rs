@@ -6,9 +6,9 @@ use serde::Serialize;
 use whyso_profile::{FunctionName, Rules, is_own, place};
 use whyso_record::data::StackFrame;
 use whyso_series::{Timeline, is_idle};
+use whyso_words::{count, seconds, whole};
 
 use crate::flame::Numbered;
-use crate::number::whole;
 use crate::source::Stacks;
 
 /// So many cells (a thread in a bucket) come through as they were looked at, 1,000 threads for ten minutes; of more, buckets are merged.
@@ -94,12 +94,14 @@ pub(crate) fn columns(timeline: &Timeline, looks: usize, block: u32) -> (Timelin
             as f64
             / 1e9
             / timeline.buckets().max(1) as f64;
-        notes.push(format!("What lies between looks is added up to {mean_s:.1} s in the mean."));
+        notes.push(format!("What lies between looks is added up to {} in the mean.", seconds(mean_s)));
     }
     if threads.len() < timeline.threads.len() {
         let all = timeline.threads.len();
         notes.push(format!(
-            "Of {all} threads, the {THREADS_MAX} that worked and waited most are in this page."
+            "Of {}, the {} that worked and waited most are in this page.",
+            count(all as u64, "thread"),
+            whole(THREADS_MAX as u64)
         ));
     }
     let line = |thread: &usize| {

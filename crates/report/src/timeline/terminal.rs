@@ -2,13 +2,13 @@
 
 use whyso_profile::{FunctionName, SingleWait};
 use whyso_series::is_idle;
+use whyso_words::{count, number, percent, seconds, whole};
 
 use super::letters::{letter, painted};
 use super::{TimelineRow, TimelineView};
 use crate::axis::Axis;
-use crate::number::whole;
-use crate::terminal::aligned_with_words;
-use crate::threads::clean;
+use crate::text::clean;
+use crate::text::layout::aligned_with_words;
 
 /// Characters before the columns.
 const LABEL: usize = 26;
@@ -37,8 +37,7 @@ pub fn timeline(view: &TimelineView<'_>, colors: bool) -> String {
     for row in view.rows {
         if row.tid.is_some() && role != Some(&row.role) {
             let threads = view.rows.iter().filter(|other| other.role == row.role).count();
-            let plural = if threads == 1 { "" } else { "s" };
-            out.push_str(&format!("{}, {} thread{plural}\n", row.role, whole(threads as u64)));
+            out.push_str(&format!("{}, {}\n", row.role, count(threads as u64, "thread")));
             role = Some(&row.role);
         }
         let cells = view.timeline.summed(&row.threads);
@@ -46,8 +45,8 @@ pub fn timeline(view: &TimelineView<'_>, colors: bool) -> String {
             sums.iter_mut().zip(cell).for_each(|(sum, ms)| *sum += ms);
         }
         let lines = if row.threads.len() > 1 { stacked(view, &cells) } else { vec![most(view, &cells)] };
-        for (number, line) in lines.iter().enumerate() {
-            let label = if number == 0 { label(row) } else { String::new() };
+        for (at, line) in lines.iter().enumerate() {
+            let label = if at == 0 { label(row) } else { String::new() };
             let line = format!("{label:<LABEL$}{}", drawn(view, line, colors));
             out.push_str(line.trim_end());
             out.push('\n');
@@ -188,31 +187,9 @@ fn times(view: &TimelineView<'_>) -> String {
     format!("{}\n", line.trim_end())
 }
 
-/// Minutes and seconds since the load began; with fractions where a column is short.
+/// Returns minutes and seconds since the load began, with decimals where a column is short.
 fn clock(view: &TimelineView<'_>, t_ns: i64, column_s: f64) -> String {
-    let total_s = (t_ns - view.origin_ns) as f64 / 1e9;
-    let decimals = if column_s < 0.01 {
-        3
-    } else if column_s < 1.0 {
-        1
-    } else {
-        0
-    };
-    let factor = 10f64.powi(decimals);
-    let total_s = (total_s * factor).round() / factor;
-    let sign = if total_s < 0.0 { "-" } else { "" };
-    let total_s = total_s.abs();
-    let minutes = (total_s / 60.0).floor();
-    let width = if decimals > 0 { decimals as usize + 3 } else { 2 };
-    format!("{sign}{minutes}:{:0width$.*}", decimals as usize, total_s - minutes * 60.0)
-}
-
-fn seconds(s: f64) -> String {
-    match s {
-        s if s < 0.1 => format!("{:.1} ms", s * 1e3),
-        s if s < 10.0 => format!("{s:.1} s"),
-        s => format!("{s:.0} s"),
-    }
+    whyso_words::clock((t_ns - view.origin_ns) as f64 / 1e9, column_s)
 }
 
 fn legend(view: &TimelineView<'_>, sums: &[f64], colors: bool) -> String {
@@ -226,7 +203,7 @@ fn legend(view: &TimelineView<'_>, sums: &[f64], colors: bool) -> String {
     for (place, share) in entries {
         let state = &view.timeline.states[place];
         let sign = letter(state, 1.0).to_string();
-        let text = format!(" {} {:.1} %", state.replace('_', " "), share * 100.0);
+        let text = format!(" {} {}", state.replace('_', " "), percent(share));
         let length = sign.len() + text.chars().count();
         if used > 0 && used + 3 + length > width {
             out.push('\n');
@@ -262,7 +239,7 @@ fn waits(view: &TimelineView<'_>) -> String {
             clock(view, wait.end_ns, 0.0),
             wait.tid.to_string(),
             wait.state.replace('_', " "),
-            format!("{:.3}", wait.length_ns as f64 / 1e6),
+            number(wait.length_ns as f64 / 1e6),
             wait.class.as_deref().map_or("<no class>".to_string(), |class| class.replace('_', " ")),
             function(&wait.waited_in),
             by,

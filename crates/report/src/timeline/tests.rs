@@ -89,7 +89,7 @@ fn drawn(rows: &[TimelineRow], waits: &[SingleWait], look_s: f64, colors: bool) 
 fn a_line_a_thread_has_the_state_with_most_time_and_the_waits_stand_beneath() {
     let told = drawn(&TimelineRow::of_threads(&made(), &[0, 2, 1]), &waits(), 1.0, false);
     let expected = "\
-Threads of the server over time, from 0:00 to 0:40 of the run, 2.0 s a column. A line is a thread, a letter the state that took most of its time, small where that is less than half.
+Threads of the server over time, from 0:00 to 0:40 of the run, 2 s a column. A line is a thread, a letter the state that took most of its time, small where that is less than half.
 
 users from                 |1        |2
 connection, 2 threads
@@ -99,13 +99,13 @@ purge, 1 thread
       31 ib_purge         ....................
                           '0:00         '0:28
 
-. net receive 42.0 %   L lock 31.0 %
-C cpu 18.0 %   S file sync 9.0 %
+. net receive 42 %   L lock 31 %   C cpu 18 %
+S file sync 9 %
 
 The 2 longest waits of these threads among those that were chosen, and who ended them:
-ended at  thread  state           ms  waited for  in                     ended by                    in
-0:25.250       7  lock       912.346  row lock    lock_wait(que_thr_t*)  8 connection                lock_release(trx_t*)
-0:26.000       7  file sync    5.000  <no class>  ?                      an interrupt, or not known  ?
+ended at  thread  state       ms  waited for  in                     ended by                    in
+0:25.250       7  lock       912  row lock    lock_wait(que_thr_t*)  8 connection                lock_release(trx_t*)
+0:26.000       7  file sync    5  <no class>  ?                      an interrupt, or not known  ?
 ";
     assert_eq!(told, expected);
 }
@@ -114,7 +114,7 @@ ended at  thread  state           ms  waited for  in                     ended b
 fn a_role_stacks_its_threads_time_by_state_and_a_timeline_says_how_seldom_they_were_looked_at() {
     let told = drawn(&TimelineRow::of_roles(&made(), &[0, 1, 2]), &[], 10.0, false);
     let expected = "\
-Threads of the server over time, from 0:00 to 0:40 of the run, 2.0 s a column. A role's lines are its threads' time by state, from the foot up; one thread alone has one line, of the state that took most. They were looked at every 10 s: within that, nothing is known of when.
+Threads of the server over time, from 0:00 to 0:40 of the run, 2 s a column. A role's lines are its threads' time by state, from the foot up; one thread alone has one line, of the state that took most. They were looked at every 10 s: within that, nothing is known of when.
 
 users from                 |1        |2
 connection × 2            LLLLLLLLLLSSSSSSSSSS
@@ -125,8 +125,8 @@ connection × 2            LLLLLLLLLLSSSSSSSSSS
 purge × 1                 ....................
                           '0:00         '0:28
 
-. net receive 42.0 %   L lock 31.0 %
-C cpu 18.0 %   S file sync 9.0 %
+. net receive 42 %   L lock 31 %   C cpu 18 %
+S file sync 9 %
 ";
     assert_eq!(told, expected);
 }
@@ -189,7 +189,7 @@ fn merged_buckets_are_told_and_lose_nothing() {
     let mut made = made();
     made.edges_ns.truncate(2);
     let (head, _) = page::columns(&made, 21, 0);
-    assert_eq!(head.note, "What lies between looks is added up to 2.0 s in the mean.");
+    assert_eq!(head.note, "What lies between looks is added up to 2 s in the mean.");
 }
 
 #[test]

@@ -4,13 +4,13 @@ mod json;
 mod table;
 
 pub use json::why_json;
-pub(crate) use table::parts_shown;
 
 use std::fmt::Write as _;
 
 use whyso_explain::model::{Cause, Evidence, Explanation, Finding, Gain, Possible, Suspect};
+use whyso_words::{number, percent};
 
-use crate::terminal::{TEXT_WIDTH, wrapped};
+use crate::text::layout::{TEXT_WIDTH, wrapped};
 
 /// The explanation for people, in as many columns as a terminal has: the budget level by level, the budget of the level
 /// that the cause is asked about as bars, and the sentences.
@@ -54,7 +54,7 @@ fn suspects(suspects: &[Suspect]) -> String {
     }
     let mut out = String::from("\nSuspects\n");
     for (at, suspect) in suspects.iter().enumerate() {
-        let (name, share) = (suspect.id.name(), suspect.share * 100.0);
+        let (name, share) = (suspect.id.name(), percent(suspect.share));
         let then = match (suspect.predicted_gain, suspect.id) {
             (None, _) => String::new(),
             (Some(gain), Cause::Unsaturated) => format!("; {} with more users", estimate(gain)),
@@ -62,7 +62,7 @@ fn suspects(suspects: &[Suspect]) -> String {
             (Some(gain), _) => format!("; {} without it", estimate(gain)),
         };
         let class = suspect.class.name();
-        let _ = writeln!(out, "{}. {name}: {share:.0} % of the response time, {class}{then}", at + 1);
+        let _ = writeln!(out, "{}. {name}: {share} of the response time, {class}{then}", at + 1);
         out.push_str(&indented(&suspect.text));
         let rests_on = evidence(&suspect.evidence);
         if !rests_on.is_empty() {
@@ -74,7 +74,7 @@ fn suspects(suspects: &[Suspect]) -> String {
 
 /// "an estimated 1.9 to 3.7 times the throughput"
 fn estimate(gain: Gain) -> String {
-    let (low, high) = (format!("{:.2}", gain.low), format!("{:.2}", gain.high));
+    let (low, high) = (number(gain.low), number(gain.high));
     let bounds = if low == high { high } else { format!("{low} to {high}") };
     format!("an estimated {bounds} times the throughput")
 }

@@ -1,20 +1,21 @@
 //! The time budget for a terminal: a column a level, and one level as bars.
 
 use whyso_explain::model::{Budget, ClassTime, Explanation, Part};
+use whyso_words::{count, number, percent, users, whole};
 
-use crate::number::grouped;
-use crate::terminal::aligned_with_words;
+use crate::text::budget::parts_shown;
+use crate::text::layout::aligned_with_words;
 
 /// Length of a bar that is the whole response time, in characters.
 const BAR_WIDTH: f64 = 40.0;
 
-/// Parts below this share of the response time at every level are left out of the tables; the JSON has them all.
-const SHOWN_SHARE_MIN: f64 = 0.001;
+/// A smaller part is shown as 0, in milliseconds: its digits are below what is measured.
+const MS_MIN: f64 = 0.0005;
 
-/// The same for lines of wait classes.
+/// Wait classes below this share of the response time are left out of the bars.
 const CLASS_SHARE_MIN: f64 = 0.005;
 
-/// The same for activities, of the server's CPU time.
+/// Activities below this share of the server's CPU time are left out.
 const ACTIVITY_SHARE_MIN: f64 = 0.02;
 
 /// Of the level that the cause is asked about.
@@ -27,20 +28,19 @@ pub(super) fn about(explanation: &Explanation) -> Option<&Budget> {
 pub(super) fn levels(budgets: &[Budget]) -> String {
     let shown: Vec<&Budget> = budgets.iter().filter(|budget| !budget.repeat).collect();
     let unit = shown.first().map_or("transaction", |budget| budget.unit());
-    let mut rows = vec![line(&format!("ms per {unit}"), &shown, |budget| budget.users.to_string())];
+    let mut rows = vec![line(&format!("ms per {unit}"), &shown, |budget| whole(u64::from(budget.users)))];
     for part in parts_shown(&shown) {
         rows.push(line(part.words(), &shown, |budget| milliseconds(budget.ms(part))));
     }
     rows.push(line("unaccounted", &shown, |budget| milliseconds(budget.unaccounted_ms)));
-    rows.push(line("response time", &shown, |budget| grouped(budget.response_ms)));
+    rows.push(line("response time", &shown, |budget| number(budget.response_ms)));
     // The first column holds words, the last is flush right by a blank column after it.
     rows.iter_mut().for_each(|row| row.push(String::new()));
     format!("Time budget by users\n{}", aligned_with_words(&rows, &[0]))
 }
 
-/// A part: less than half a microsecond is none that a table should show the digits of.
 fn milliseconds(ms: f64) -> String {
-    if ms.abs() < 0.0005 { "0.000".to_string() } else { grouped(ms) }
+    if ms.abs() < MS_MIN { "0".to_string() } else { number(ms) }
 }
 
 /// One level: each part with its share as a bar.
@@ -48,12 +48,7 @@ pub(super) fn bars(budget: &Budget) -> String {
     let mut rows = Vec::new();
     let mut push = |words: &str, ms: f64| {
         let share = ms / budget.response_ms;
-        rows.push(vec![
-            words.to_string(),
-            milliseconds(ms),
-            format!("{:.1} %", share * 100.0).replace('-', "−"),
-            bar(share),
-        ]);
+        rows.push(vec![words.to_string(), milliseconds(ms), percent(share), bar(share)]);
     };
     for part in parts_shown(&[budget]) {
         push(part.words(), budget.ms(part));
@@ -64,11 +59,11 @@ pub(super) fn bars(budget: &Budget) -> String {
         }
     }
     push("unaccounted", budget.unaccounted_ms);
-    let users = if budget.users == 1 { "1 user".to_string() } else { format!("{} users", budget.users) };
     format!(
-        "At {users} a {} took {} ms\n{}",
+        "At {} a {} took {}\n{}",
+        users(budget.users),
         budget.unit(),
-        grouped(budget.response_ms),
+        whyso_words::milliseconds(budget.response_ms),
         aligned_with_words(&rows, &[0])
     )
 }
@@ -78,16 +73,15 @@ pub(super) fn activities(budget: &Budget) -> Option<String> {
     let shown = budget.activities.iter().filter(|one| one.share >= ACTIVITY_SHARE_MIN);
     let rows: Vec<Vec<String>> = shown
         .map(|one| {
-            let share = format!("{:.1} %", one.share * 100.0);
-            vec![one.activity.text().to_string(), milliseconds(one.ms), share, bar(one.share)]
+            vec![one.activity.text().to_string(), milliseconds(one.ms), percent(one.share), bar(one.share)]
         })
         .collect();
     let samples: u64 = budget.activities.iter().map(|one| one.samples).sum();
     (!rows.is_empty()).then(|| {
         format!(
-            "The server's CPU time by activity, ms per {} ({} sampled stacks)\n{}",
+            "The server's CPU time by activity, ms per {} ({})\n{}",
             budget.unit(),
-            grouped(samples as f64),
+            count(samples, "sampled stack"),
             aligned_with_words(&rows, &[0])
         )
     })
@@ -95,16 +89,6 @@ pub(super) fn activities(budget: &Budget) -> Option<String> {
 
 fn line(name: &str, budgets: &[&Budget], cell: impl Fn(&Budget) -> String) -> Vec<String> {
     std::iter::once(name.to_string()).chain(budgets.iter().map(|budget| cell(budget))).collect()
-}
-
-/// Parts that hold a share worth a line at some level.
-pub(crate) fn parts_shown(budgets: &[&Budget]) -> Vec<Part> {
-    let is_shown = |part: &Part| {
-        budgets
-            .iter()
-            .any(|budget| budget.ms(*part) >= SHOWN_SHARE_MIN * budget.response_ms && budget.ms(*part) > 0.0)
-    };
-    Part::ALL.into_iter().filter(is_shown).collect()
 }
 
 /// Wait classes of a part that hold a share worth a line.

@@ -1,6 +1,7 @@
 //! The machine against itself: two starts of the baseline, before anything is compared.
 
 use serde::Serialize;
+use whyso_words::{amount, milliseconds, number, percent, times};
 
 use crate::journal::{Done, LevelDone};
 use crate::spec::Spec;
@@ -81,54 +82,71 @@ fn looks_like(first: (&Done, &LevelDone), second: (&Done, &LevelDone)) -> Vec<St
         let value = |level: &LevelDone| level.measures.get(name).copied();
         value(first.1).zip(value(second.1))
     };
-    let mut told = Vec::new();
+    let mut causes = Vec::new();
     if let Some((one, other)) =
         both("cpu_steal_percent").filter(|(one, other)| (one - other).abs() >= STEAL_PERCENT)
     {
-        told.push(format!("the hypervisor took {one:.1} % of the CPUs' time in the first and {other:.1} % in the second (steal)"));
+        causes.push(format!(
+            "the hypervisor took {} of the CPUs' time in the first and {} in the second (steal)",
+            percent(one / 100.0),
+            percent(other / 100.0)
+        ));
     }
     if let Some((one, other)) = both("other_cpus").filter(|(one, other)| (one - other).abs() >= OTHER_CPUS) {
-        told.push(format!(
-            "other programs kept {one:.2} CPUs busy in the first and {other:.2} in the second"
+        causes.push(format!(
+            "other programs kept {} CPUs busy in the first and {} in the second",
+            number(one),
+            number(other)
         ));
     }
     let (before, after) = (first.0.machine, second.0.machine);
     if let Some((one, other)) =
         before.mhz.zip(after.mhz).filter(|(one, other)| (one / other).ln().abs() >= CLOCK)
     {
-        told.push(format!(
-            "the CPUs ran at {one:.0} MHz before the first and at {other:.0} MHz before the second"
+        causes.push(format!(
+            "the CPUs ran at {} before the first and at {} before the second",
+            amount(one.round(), "MHz"),
+            amount(other.round(), "MHz")
         ));
     }
     if let Some(more) =
         before.throttled.zip(after.throttled).map(|(one, other)| other - one).filter(|more| *more > 0.0)
     {
-        told.push(format!("the CPUs were slowed down for their heat {more:.0} times between both"));
+        causes.push(format!(
+            "the CPUs were slowed down for their heat {} between both",
+            times(more.round() as u64)
+        ));
     }
     let (one, other) = (before.arithmetic_ms, after.arithmetic_ms);
     if one > 0.0 && other > 0.0 && (one / other).ln().abs() >= ARITHMETIC {
-        told.push(format!(
-            "the same arithmetic took {one:.2} ms before the first and {other:.2} ms before the second: clock frequency, heat, or a neighbour on the same core"
+        causes.push(format!(
+            "the same arithmetic took {} before the first and {} before the second: clock frequency, heat, or a neighbour on the same core",
+            milliseconds(one),
+            milliseconds(other)
         ));
     }
     if let Some((one, other)) = both("buffer_pool_reads_per_s")
         .filter(|(one, other)| one.max(*other) >= PAGES_PER_S && one.max(*other) > PAGES * one.min(*other))
     {
-        told.push(format!(
-            "the server read {one:.0} pages per second in the first and {other:.0} in the second: its buffer pool or the page cache did not hold the same"
+        causes.push(format!(
+            "the server read {} pages per second in the first and {} in the second: its buffer pool or the page cache did not hold the same",
+            number(one.round()),
+            number(other.round())
         ));
     }
     if let Some((one, other)) =
         both("cpu_iowait_percent").filter(|(one, other)| (one - other).abs() >= IOWAIT_PERCENT)
     {
-        told.push(format!(
-            "CPUs waited for the disk {one:.1} % of the time in the first and {other:.1} % in the second"
+        causes.push(format!(
+            "CPUs waited for the disk {} of the time in the first and {} in the second",
+            percent(one / 100.0),
+            percent(other / 100.0)
         ));
     }
-    if told.is_empty() {
-        told.push("nothing that was watched explains it: not the hypervisor, other programs, the CPUs' speed, or the disk".to_string());
+    if causes.is_empty() {
+        causes.push("nothing that was watched explains it: not the hypervisor, other programs, the CPUs' speed, or the disk".to_string());
     }
-    told
+    causes
 }
 
 #[cfg(test)]
@@ -159,7 +177,7 @@ mod tests {
         let pair = pair(&spec, &found).unwrap();
         assert!(pair.differs() && (pair.levels[0].ratio - 0.9).abs() < 1e-9);
         assert_eq!(pair.looks_like.len(), 2, "{pair:?}");
-        assert!(pair.looks_like[0].contains("0.2 %") && pair.looks_like[0].contains("9.0 %"));
+        assert!(pair.looks_like[0].contains("0.2 %") && pair.looks_like[0].contains("9 %"));
         let (spec, found) = two(900.0);
         assert!(super::pair(&spec, &found).unwrap().looks_like[0].contains("nothing that was watched"));
     }

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use whyso_record::run::Window;
-use whyso_report::number::{amount, percent};
 use whyso_series::is_idle;
+use whyso_words::{nanoseconds, percent};
 
 use super::{Shown, hidden_words, is_observers, over, plain};
 use crate::history::read::{Cells, ThreadDid};
@@ -49,17 +49,17 @@ pub(super) fn listing(shown: &Shown, window: Window, with_observer: bool) -> Lis
         sort: Some(0),
         about: format!(
             "{}, as they were {} before",
-            count(&rows, &threads),
-            amount((window.end_ns - look.t_ns).max(0) as f64, "ns")
+            connection_count(&rows, &threads),
+            nanoseconds((window.end_ns - look.t_ns).max(0) as f64)
         ) + &format!("; states of their threads {}", over(window))
             + &hidden_words(hidden, "connection"),
         empty: "the server has no connections but whyso's own".to_string(),
     }
 }
 
-fn count<T>(rows: &[T], threads: &HashMap<u32, ThreadDid>) -> String {
-    let told = if threads.is_empty() { "" } else { ", the server has others for its own work" };
-    format!("{} connections{told}", rows.len())
+fn connection_count<T>(rows: &[T], threads: &HashMap<u32, ThreadDid>) -> String {
+    let others = if threads.is_empty() { "" } else { ", the server has others for its own work" };
+    format!("{}{}", whyso_words::count(rows.len() as u64, "connection"), others)
 }
 
 fn line(cells: Cells, looked_ns: i64, window: Window, states: &[String], did: Option<&ThreadDid>) -> Line {
@@ -76,7 +76,7 @@ fn line(cells: Cells, looked_ns: i64, window: Window, states: &[String], did: Op
     Line {
         cells: vec![
             Cell::number(busy, percent),
-            Cell::number(since_ns.filter(|_| statement.is_some()), |ns| amount(ns, "ns")),
+            Cell::number(since_ns.filter(|_| statement.is_some()), nanoseconds),
             number("connection"),
             number("tid"),
             Cell::Text(was_in.clone()),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use whyso_explain::locks::{Snapshots, Waiting, WaitingTree, objects, waiting_trees};
 use whyso_record::run::Window;
-use whyso_report::number::{grouped, percent};
+use whyso_words::{milliseconds, number, percent, seconds, whole};
 
 use super::{Shown, over, plain};
 use crate::screen::listing::{Cell, Column, Line, Listing, REST};
@@ -37,7 +37,10 @@ fn trees(trees: &[WaitingTree]) -> Listing {
         sort: None,
         about: match waiting {
             1 => "1 connection waits; the one that holds the lock is above it".to_string(),
-            _ => format!("{waiting} connections wait; the one that holds the lock is above them"),
+            _ => format!(
+                "{} connections wait; the one that holds the lock is above them",
+                whole(waiting as u64)
+            ),
         },
         empty: "nobody waits for a lock".to_string(),
     }
@@ -46,8 +49,8 @@ fn trees(trees: &[WaitingTree]) -> Listing {
 fn add(lines: &mut Vec<Line>, tree: &WaitingTree, depth: usize) {
     let statement = tree.statement.as_deref().map_or("between statements, or not known".to_string(), plain);
     let (waits, what) = match &tree.waits {
-        None => ("–".to_string(), format!("holds up {}", tree.waiting())),
-        Some(waits) => (format!("{} s", waits.waited_s), described(waits)),
+        None => ("–".to_string(), format!("holds up {}", whole(tree.waiting() as u64))),
+        Some(waits) => (seconds(waits.waited_s as f64), described(waits)),
     };
     lines.push(Line {
         whole: format!("connection {}, {what}, {waits}: {statement}", tree.connection),
@@ -71,10 +74,10 @@ fn described(waits: &Waiting) -> String {
 /// That nobody waits at this time, with when that was read; or why it is not known.
 fn nobody_waits(snapshots: Snapshots) -> String {
     if snapshots.are_good() {
-        let took = snapshots.last_took_ms.map_or(String::new(), |ms| format!(", in {}", grouped_ms(ms)));
+        let took = snapshots.last_took_ms.map_or(String::new(), |ms| format!(", in {}", milliseconds(ms)));
         return format!(
-            "nobody waits at this time (read {} s before{took})",
-            grouped(snapshots.last_good_s.unwrap_or(0.0))
+            "nobody waits at this time (read {} before{took})",
+            seconds(snapshots.last_good_s.unwrap_or(0.0))
         );
     }
     let mut text = format!("who waits at this time is not known. {}", snapshots.in_words());
@@ -82,10 +85,6 @@ fn nobody_waits(snapshots: Snapshots) -> String {
         text.push_str(&format!(" {contradiction}"));
     }
     text
-}
-
-fn grouped_ms(ms: f64) -> String {
-    format!("{} ms", grouped(ms))
 }
 
 /// Nobody was found waiting at this time: what was waited for before.
@@ -98,7 +97,7 @@ fn waited_for(shown: &Shown, window: Window) -> Listing {
         let statement = one.statement.as_deref().map_or(String::new(), plain);
         Line {
             cells: vec![
-                Cell::number(Some(one.samples as f64), grouped),
+                Cell::number(Some(one.samples as f64), number),
                 Cell::number(Some(one.share), percent),
                 Cell::Text(what.clone()),
                 Cell::Text(statement.clone()),
@@ -143,7 +142,7 @@ mod tests {
             row_waits_now: Some((0.0, 0.0)),
             ..Snapshots::default()
         };
-        assert_eq!(nobody_waits(good), "nobody waits at this time (read 0.4 s before, in 3.00 ms)");
+        assert_eq!(nobody_waits(good), "nobody waits at this time (read 400 ms before, in 3 ms)");
         let slow = Snapshots { taken: 0, last_good_s: Some(9.0), last_took_ms: Some(4_000.0), ..good };
         let told = nobody_waits(slow);
         assert!(told.starts_with("who waits at this time is not known. The last good snapshot"), "{told}");

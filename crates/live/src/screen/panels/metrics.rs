@@ -2,7 +2,7 @@
 
 use whyso_record::data::Kind;
 use whyso_record::run::Window;
-use whyso_report::number::{amount, bytes};
+use whyso_words::amount;
 
 use super::{Shown, over, plain};
 use crate::screen::listing::{Cell, Column, Line, Listing, REST};
@@ -11,14 +11,10 @@ pub(super) fn listing(shown: &Shown, window: Window) -> Listing {
     let series = shown.history.every_series(window, |key| !key.source.starts_with("pfs_"));
     let lines = series.into_iter().map(|one| {
         let key = &one.key;
-        let number = match key.unit.as_str() {
-            "bytes" if one.value >= 0.0 => bytes(one.value as u64),
-            unit => amount(one.value, unit),
-        };
         let per = if key.kind == Kind::Counter { "/s" } else { "" };
         Line {
             cells: vec![
-                Cell::number(Some(one.value), |_| format!("{number}{per}")),
+                Cell::number(Some(one.value), |value| format!("{}{per}", amount(value, &key.unit))),
                 Cell::Text(key.source.clone()),
                 Cell::Text(plain(&key.metric)),
                 Cell::Text(plain(&key.instance)),

@@ -11,6 +11,7 @@ mod why;
 use whyso_explain::model::Explanation;
 use whyso_explain::pfs::View;
 use whyso_record::run::Window;
+use whyso_words::{count, seconds};
 
 use super::app::{App, Tab};
 use super::listing::Listing;
@@ -61,18 +62,17 @@ fn is_observers(cells: Cells) -> bool {
 }
 
 /// What a listing says of a number of lines that are hidden; empty where there are none.
-fn hidden_words(count: usize, what: &str) -> String {
-    match count {
+fn hidden_words(lines: usize, what: &str) -> String {
+    match lines {
         0 => String::new(),
         1 => format!("; 1 {what} of whyso's own is hidden, O shows it"),
-        many => format!("; {many} {what}s of whyso's own are hidden, O shows them"),
+        many => format!("; {} of whyso's own are hidden, O shows them", count(many as u64, what)),
     }
 }
 
 /// "over 5 s"
 fn over(window: Window) -> String {
-    let seconds = (window.seconds() * 10.0).round() / 10.0;
-    format!("over {seconds} s")
+    format!("over {}", seconds((window.seconds() * 10.0).round() / 10.0))
 }
 
 /// One line of a text that came from a server.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use whyso_record::run::Window;
-use whyso_report::number::{amount, grouped, percent};
+use whyso_words::{count, nanoseconds, number, percent};
 
 use super::{Shown, hidden_words, is_observers, over, plain};
 use crate::history::read::Cells;
@@ -27,8 +27,8 @@ pub(super) fn states(shown: &Shown, window: Window) -> Listing {
         let state = one.key.metric.trim_end_matches(SUFFIX).to_string();
         Line {
             cells: vec![
-                Cell::number(Some(one.value), |ns| amount(ns, "ns")),
-                Cell::number(Some(one.value / 1e9), grouped),
+                Cell::number(Some(one.value), nanoseconds),
+                Cell::number(Some(one.value / 1e9), number),
                 Cell::Text(one.key.instance.clone()),
                 Cell::Text(state.clone()),
             ],
@@ -91,9 +91,9 @@ pub(super) fn statements(shown: &Shown, window: Window, with_observer: bool) -> 
     }
     let lines = found.into_iter().map(|(text, one)| Line {
         cells: vec![
-            Cell::number(Some(one.times as f64 / looks.len() as f64), grouped),
+            Cell::number(Some(one.times as f64 / looks.len() as f64), number),
             Cell::number(Some(one.times as f64 / f64::from(all)), percent),
-            Cell::number(Some(one.longest_ns as f64), |ns| amount(ns, "ns")),
+            Cell::number(Some(one.longest_ns as f64), nanoseconds),
             Cell::Text(text.clone()),
         ],
         whole: text,
@@ -108,8 +108,8 @@ pub(super) fn statements(shown: &Shown, window: Window, with_observer: bool) -> 
         lines: lines.collect(),
         sort: Some(0),
         about: format!(
-            "what connections were found executing, {} snapshots {}; the Performance Schema counts no statements here{}",
-            looks.len(),
+            "what connections were found executing, {} {}; the Performance Schema counts no statements here{}",
+            count(looks.len() as u64, "snapshot"),
             over(window),
             hidden_words(hidden.len(), "statement")
         ),

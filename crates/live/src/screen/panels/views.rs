@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use whyso_explain::pfs::{Per, Quantity, Table, View};
-use whyso_report::number::{amount, bytes, grouped, percent};
 use whyso_report::{observer_words, own_label};
+use whyso_words::{bytes, nanoseconds, number, percent};
 
 use super::{Shown, over, plain};
 use crate::history::{Buckets, History};
@@ -101,11 +101,11 @@ fn events(table: &Table) -> Listing {
         let each = whole_ns.zip(per(count, Per::Window)).filter(|(_, count)| *count > 0.0);
         Line {
             cells: vec![
-                Cell::number(per(time, Per::Second), |ns| amount(ns, "ns")),
+                Cell::number(per(time, Per::Second), nanoseconds),
                 Cell::number(whole_ns.filter(|_| total > 0.0).map(|ns| ns / total), percent),
-                Cell::number(each.map(|(ns, count)| ns / count), |ns| amount(ns, "ns")),
-                Cell::number(per(count, Per::Second), grouped),
-                Cell::number(per(count, Per::Statement), grouped),
+                Cell::number(each.map(|(ns, count)| ns / count), nanoseconds),
+                Cell::number(per(count, Per::Second), number),
+                Cell::number(per(count, Per::Statement), number),
                 Cell::Text(plain(&line.name)),
             ],
             whole: line.name.clone(),
@@ -140,9 +140,9 @@ fn wide(table: &Table) -> Listing {
     let line = |line: &whyso_explain::pfs::Line| {
         let numbers = chosen.iter().map(|column| {
             Cell::number(table.value(line, column, Per::Second), |value| match column.quantity {
-                Quantity::Count => grouped(value),
-                Quantity::Time => amount(value, "ns"),
-                Quantity::Bytes => bytes(value.max(0.0) as u64),
+                Quantity::Count => number(value),
+                Quantity::Time => nanoseconds(value),
+                Quantity::Bytes => bytes(value.max(0.0)),
             })
         });
         let name = Cell::Text(plain(&line.name));

@@ -1,7 +1,9 @@
 //! A knob that was swept within each start.
 
-use super::{Row, Sheet, difference, shown, untold};
-use crate::number::grouped;
+use whyso_words::{count, number};
+
+use super::{Row, Sheet, difference};
+use crate::text::dash;
 
 /// Points of a curve that a table shows.
 const POINTS: usize = 40;
@@ -9,9 +11,9 @@ const POINTS: usize = 40;
 pub(super) fn steps(curve: &whyso_study::Curve) -> Sheet {
     let row = |step: &whyso_study::CurveStep| Row {
         cells: vec![
-            format!("{} and {}", grouped(step.between[0] as f64), grouped(step.between[1] as f64)),
-            format!("{:.2}", step.before_ms),
-            format!("{:.2}", step.after_ms),
+            format!("{} and {}", number(step.between[0] as f64), number(step.between[1] as f64)),
+            number(step.before_ms),
+            number(step.after_ms),
             difference(step.after_ms / step.before_ms),
         ],
         muted: false,
@@ -32,23 +34,23 @@ pub(super) fn curve(curve: &whyso_study::Curve) -> Sheet {
     let every = curve.points.len().div_ceil(POINTS).max(1);
     let row = |point: &whyso_study::CurvePoint| {
         let mut cells = vec![
-            grouped(point.value as f64),
-            format!("{:.2}", point.ms),
-            point.ms95.map_or_else(untold, |[low, high]| format!("{low:.2} to {high:.2}")),
+            number(point.value as f64),
+            number(point.ms),
+            point.ms95.map_or_else(dash, |[low, high]| format!("{} to {}", number(low), number(high))),
         ];
         cells.extend(
-            names.iter().map(|name| point.status.get(*name).map_or_else(untold, |count| shown(*count))),
+            names.iter().map(|name| point.status.get(*name).map_or_else(dash, |times| number(*times))),
         );
         Row { cells, muted: false }
     };
     Sheet {
-        title: format!("{}: {} starts", curve.name, curve.starts),
+        title: format!("{}: {}", curve.name, count(u64::from(curve.starts), "start")),
         head,
         words: Vec::new(),
         rows: curve.points.iter().step_by(every).map(row).collect(),
         note: match every {
             1 => String::new(),
-            every => format!("One in {every} of {} values.", curve.points.len()),
+            every => format!("One in {every} of {}.", count(curve.points.len() as u64, "value")),
         },
     }
 }

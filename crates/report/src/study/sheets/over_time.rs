@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 
 use whyso_study::{Answer, Course};
+use whyso_words::{number, percent_change, seconds, users as users_text, whole};
 
-use super::{Row, Sheet, shown, untold, words};
+use super::{Row, Sheet, words};
+use crate::text::dash;
 
 /// Times of a course that a table shows.
 const TIMES: usize = 12;
@@ -17,17 +19,19 @@ pub(super) fn course(answer: &Answer, users: u32, measure: &str) -> Sheet {
     let every = longest.div_ceil(TIMES).max(1);
     let row = |at: usize| {
         let moments = courses.iter().map(|course| course.moments.get(at));
-        let at_s =
-            moments.clone().flatten().next().map_or_else(untold, |moment| format!("{:.0}", moment.at_s));
+        let at_s = moments.clone().flatten().next().map_or_else(dash, |moment| number(moment.at_s.round()));
         let values = moments.map(|moment| {
             let value = moment.and_then(|moment| moment.measures.get(measure));
-            value.map_or_else(untold, |value| shown(*value))
+            value.map_or_else(dash, |value| number(*value))
         });
         Row { cells: std::iter::once(at_s).chain(values).collect(), muted: false }
     };
-    let users = format!("{users} {}", if users == 1 { "user" } else { "users" });
     Sheet {
-        title: format!("Over time, {users}: {}, the start with the middle throughput", words(measure)),
+        title: format!(
+            "Over time, {}: {}, the start with the middle throughput",
+            users_text(users),
+            words(measure)
+        ),
         head: head.collect(),
         words: Vec::new(),
         rows: (0..longest).step_by(every).map(row).collect(),
@@ -46,19 +50,19 @@ pub(super) fn resized(answer: &Answer) -> Sheet {
     let mut rows = Vec::new();
     for course in &answer.courses {
         for change in &course.resized {
-            let number = |of: fn(&whyso_inference::Dip) -> f64| {
-                change.dip.as_ref().map_or_else(untold, |dip| shown(of(dip)))
+            let of_dip = |of: fn(&whyso_inference::Dip) -> f64| {
+                change.dip.as_ref().map_or_else(dash, |dip| number(of(dip)))
             };
             let each: Vec<String> =
                 change.starts.iter().map(|(percent, back)| fell(*percent, *back)).collect();
             rows.push(Row {
                 cells: vec![
-                    course.users.to_string(),
+                    whole(u64::from(course.users)),
                     course.name.clone(),
                     change.what.clone(),
-                    number(|dip| dip.before),
-                    number(|dip| dip.lowest),
-                    number(|dip| dip.later),
+                    of_dip(|dip| dip.before),
+                    of_dip(|dip| dip.lowest),
+                    of_dip(|dip| dip.later),
                     each.join("; "),
                 ],
                 muted: false,
@@ -89,7 +93,7 @@ pub(super) fn resized(answer: &Answer) -> Sheet {
 fn fell(percent: f64, back_s: Option<f64>) -> String {
     match back_s {
         Some(s) if s <= 0.0 => "hardly fell".to_string(),
-        Some(s) => format!("−{percent:.0} %, {s:.0} s"),
-        None => format!("−{percent:.0} %, not back"),
+        Some(s) => format!("{}, {}", percent_change(-percent / 100.0), seconds(s)),
+        None => format!("{}, not back", percent_change(-percent / 100.0)),
     }
 }

@@ -1,5 +1,7 @@
 //! The axes of a plot: what they span, where their marks are, and the text at these.
 
+use whyso_words::{clock, short};
+
 use super::{PlotLine, PlotRow};
 
 /// Neighbours that are this many times as far apart as most are not joined.
@@ -66,8 +68,15 @@ pub(super) fn value_ticks(low: f64, high: f64, count: usize) -> Vec<f64> {
     (first..=last).map(|at| at as f64 * step).collect()
 }
 
-/// A value at an axis, as short as the other ticks allow: 1.5k, 20M, 0.002.
-pub(super) fn number(tick: f64, ticks: &[f64]) -> String {
+/// Returns the text at each tick: as short as [`whyso_words::short`] writes it, with more digits where two ticks would read the same.
+pub(super) fn tick_texts(ticks: &[f64]) -> Vec<String> {
+    let texts: Vec<String> = ticks.iter().map(|tick| short(*tick)).collect();
+    let differ = texts.windows(2).all(|pair| pair[0] != pair[1]);
+    if differ { texts } else { ticks.iter().map(|tick| precise(*tick, ticks)).collect() }
+}
+
+/// Returns a tick with as many digits as the step between ticks has.
+fn precise(tick: f64, ticks: &[f64]) -> String {
     const DIGITS_MAX: usize = 12;
     let step = ticks.windows(2).map(|pair| pair[1] - pair[0]).next().unwrap_or(tick.abs());
     let most = ticks.iter().fold(0.0f64, |most, tick| most.max(tick.abs()));
@@ -82,10 +91,8 @@ pub(super) fn number(tick: f64, ticks: &[f64]) -> String {
             (scaled - scaled.round()).abs() < 1e-6 && scaled.round() > 0.0
         })
         .unwrap_or(DIGITS_MAX);
-    if tick == 0.0 {
-        return "0".to_string();
-    }
-    format!("{:.digits$}{letter}", tick / factor)
+    let sign = if tick < 0.0 { "−" } else { "" };
+    format!("{sign}{:.digits$}{letter}", tick.abs() / factor)
 }
 
 /// Readings further apart than this, in seconds, are not joined.
@@ -108,16 +115,8 @@ pub(super) fn time_ticks(from_s: f64, to_s: f64, count: f64) -> Vec<f64> {
     (0..count).map(|at| (first + at as f64) * step).collect()
 }
 
-/// As the page has it: minutes and seconds, with hours from one on.
-pub(super) fn clock(seconds: f64) -> String {
-    let whole = seconds.abs().floor();
-    let tenths = ((seconds.abs() - whole) * 10.0).round() as u64;
-    let whole = whole as u64;
-    let sign = if seconds < 0.0 { "−" } else { "" };
-    let (hours, minutes, rest) = (whole / 3600, whole / 60 % 60, whole % 60);
-    let fraction = if tenths > 0 { format!(".{tenths}") } else { String::new() };
-    match hours {
-        0 => format!("{sign}{minutes}:{rest:02}{fraction}"),
-        _ => format!("{sign}{hours}:{minutes:02}:{rest:02}{fraction}"),
-    }
+/// Returns times of the run as minutes and seconds, with decimals only where one of the times has some.
+pub(super) fn clocks(times_s: &[f64]) -> Vec<String> {
+    let is_whole = times_s.iter().all(|s| s.fract() == 0.0);
+    times_s.iter().map(|s| clock(*s, if is_whole { 1.0 } else { 0.1 })).collect()
 }

@@ -4,7 +4,7 @@ mod axes;
 #[cfg(test)]
 mod tests;
 
-use self::axes::{clock, extent, gap_length, number, time_ticks, value_ticks};
+use self::axes::{clocks, extent, gap_length, tick_texts, time_ticks, value_ticks};
 use super::escaped;
 
 /// A single window is as wide as all this; several share it, down to a width that can still be read.
@@ -84,11 +84,10 @@ pub fn plot(title: &str, subtitle: &str, rows: &[PlotRow]) -> String {
     if windows.len() > 1 {
         for (place, window) in windows.iter().enumerate() {
             out.push_str(&format!(
-                "<text x=\"{:.1}\" y=\"{:.1}\" font-weight=\"600\" fill=\"#1b2127\">{} – {}</text>\n",
+                "<text x=\"{:.1}\" y=\"{:.1}\" font-weight=\"600\" fill=\"#1b2127\">{}</text>\n",
                 LEFT + place as f64 * (panel_width + GAP),
                 top + 12.0,
-                clock(window.from_s),
-                clock(window.to_s)
+                clocks(&[window.from_s, window.to_s]).join(" – ")
             ));
         }
         top += WINDOW_LINE;
@@ -211,33 +210,32 @@ fn draw_panel(
         area.width,
         area.height + 4.0
     ));
-    for tick in marks.values {
+    for (tick, text) in marks.values.iter().zip(tick_texts(marks.values)) {
         let y = area.y(*tick);
         out.push_str(&format!(
             "<line x1=\"{left:.1}\" x2=\"{right:.1}\" y1=\"{y:.1}\" y2=\"{y:.1}\" stroke=\"#e4e8ea\"/>\n"
         ));
         if marks.has_values {
             out.push_str(&format!(
-                "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>\n",
+                "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{text}</text>\n",
                 left - 8.0,
                 y + 4.0,
-                number(*tick, marks.values)
             ));
         }
     }
-    for tick in time_ticks(panel.from_s, panel.to_s, area.width / TIME_TICK_APART) {
-        let x = area.x(tick);
+    let times = time_ticks(panel.from_s, panel.to_s, area.width / TIME_TICK_APART);
+    for (tick, text) in times.iter().zip(clocks(&times)) {
+        let x = area.x(*tick);
         out.push_str(&format!(
             "<line x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{:.1}\" y2=\"{foot:.1}\" stroke=\"#eff1f2\"/>\n",
             area.top
         ));
         if marks.has_times {
-            let words = clock(tick);
             // Next to another panel it may stand out of its own by less than the gap.
-            let inside = (words.len() as f64 * LETTER - GAP) / 2.0 + 5.0;
+            let half_width = (text.len() as f64 * LETTER - GAP) / 2.0 + 5.0;
             out.push_str(&format!(
-                "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{words}</text>\n",
-                x.clamp(left + inside, (right - inside).max(left + inside)),
+                "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{text}</text>\n",
+                x.clamp(left + half_width, (right - half_width).max(left + half_width)),
                 foot + 18.0
             ));
         }

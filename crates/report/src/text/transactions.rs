@@ -3,8 +3,7 @@
 
 use whyso_explain::slo::{is_kind_of_transaction, required_time};
 use whyso_record::run::{Level, SloResult, TransactionResult};
-
-use crate::number::{amount, at_least, grouped};
+use whyso_words::{at_least, milliseconds, number, percent};
 
 /// One line of the table: a kind of transaction at a level, once for each of its requirements, or once without any.
 pub(crate) struct Line<'l> {
@@ -47,13 +46,13 @@ impl Line<'_> {
         let one = self.transaction;
         // Where none ended, ages of those in flight are known, and no mean.
         let any = one.transactions > 0 || one.latency_ms.lower_bounds_above.is_some();
-        let ms = |value: f64| if any && value > 0.0 { amount(value, "ms") } else { "–".to_string() };
+        let ms = |value: f64| if any && value > 0.0 { milliseconds(value) } else { "–".to_string() };
         let all = self.level.result.transactions;
-        let mix = if all > 0 { one.transactions as f64 / all as f64 * 100.0 } else { 0.0 };
+        let mix = if all > 0 { one.transactions as f64 / all as f64 } else { 0.0 };
         let mut cells = vec![
             one.kind.clone(),
-            grouped(one.transactions_per_s),
-            format!("{mix:.1} %"),
+            number(one.transactions_per_s),
+            percent(mix),
             ms(one.latency_ms.mean),
             at_least(ms(one.latency_ms.max), one.latency_ms.is_lower_bound(100.0)),
             at_least(ms(one.p90_ms), one.latency_ms.is_lower_bound(90.0)),
@@ -73,7 +72,7 @@ pub(crate) fn requirement(slo: &SloResult) -> [String; 3] {
     [
         format!("{} ≤ {}", slo.measure, required_time(slo.required_ms)),
         slo.measured_ms
-            .map_or("nothing".to_string(), |measured| at_least(amount(measured, "ms"), slo.is_lower_bound)),
+            .map_or("nothing".to_string(), |measured| at_least(milliseconds(measured), slo.is_lower_bound)),
         if slo.held { "PASS" } else { "FAIL" }.to_string(),
     ]
 }

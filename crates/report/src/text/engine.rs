@@ -1,6 +1,7 @@
 //! What drove a load, in sentences.
 
-use whyso_record::run::{EngineResult, Level, Purpose};
+use whyso_record::run::{EngineResult, Level, Purpose, RunInfo};
+use whyso_words::{count, nanoseconds, percent_change, users};
 
 /// What drove the levels and why: a sentence each engine, and one on what was asked for beside. Levels whose engine was not
 /// recorded are left out, as are those of the load generator's own step.
@@ -15,6 +16,25 @@ pub(crate) fn engines<'l>(levels: impl Iterator<Item = &'l Level>) -> Vec<String
         }
     }
     driven.iter().map(|levels| sentence(levels)).collect()
+}
+
+/// Returns the load generator's own step, one sentence for each place where the number of its event loops falls.
+pub(crate) fn switches(run: &RunInfo) -> Vec<String> {
+    let event_loops = |level: &Level| count(u64::from(level.result.engine.loops), "event loop");
+    let sentence = |switch: &Level| {
+        let same = |level: &&Level| level.purpose == Purpose::Sweep && level.users == switch.users;
+        let swept = run.levels.iter().find(same)?;
+        let change = swept.result.transactions_per_s / switch.result.transactions_per_s - 1.0;
+        Some(format!(
+            "From {} on the load has {} in place of {}. There this changed throughput by {}: that is the \
+             generator's own step, and not the server's.",
+            users(switch.users),
+            event_loops(swept),
+            event_loops(switch),
+            percent_change(change),
+        ))
+    };
+    run.levels.iter().filter(|level| level.purpose == Purpose::Switch).filter_map(sentence).collect()
 }
 
 /// Whether they differ in the number of loops at most.
@@ -51,38 +71,39 @@ fn loops(levels: &[&Level]) -> String {
             _ => stretches.push((loops, vec![users])),
         }
     }
-    let counted = |loops: u32| if loops == 1 { "1 loop".to_string() } else { format!("{loops} loops") };
+    let loop_count = |loops: u32| count(u64::from(loops), "loop");
     if let [(loops, _)] = stretches[..] {
-        return counted(loops);
+        return loop_count(loops);
     }
-    let told = |(loops, users): &(u32, Vec<u32>)| format!("{} at {}", counted(*loops), users_of(users));
-    stretches.iter().map(told).collect::<Vec<_>>().join(", ")
+    let stretch = |(loops, users): &(u32, Vec<u32>)| format!("{} at {}", loop_count(*loops), users_of(users));
+    stretches.iter().map(stretch).collect::<Vec<_>>().join(", ")
 }
 
-/// "1 user", "2 and 4 users", "8 to 64 users" of three or more; ascending.
-fn users_of(users: &[u32]) -> String {
-    match users {
-        [1] => "1 user".to_string(),
-        [one] => format!("{one} users"),
-        [one, other] => format!("{one} and {other} users"),
-        [first, .., last] => format!("{first} to {last} users"),
+/// Returns "1 user", "2 and 4 users", or "8 to 64 users" for three or more. `levels` are ascending.
+fn users_of(levels: &[u32]) -> String {
+    match levels {
         [] => "no users".to_string(),
+        [only] => users(*only),
+        [one, other] => format!("{one} and {}", users(*other)),
+        [first, .., last] => format!("{first} to {}", users(*last)),
     }
 }
 
 /// What was asked for beside the engine, in words.
 fn tuning(engine: &EngineResult) -> Vec<String> {
-    let us = |ns: u64| format!("{} µs", ns as f64 / 1e3);
     let mut tuned = Vec::new();
     if engine.min_complete > 0 {
         tuned.push(format!(
-            "it waits for {} completions at a time, for up to {}",
-            engine.min_complete,
-            us(engine.min_complete_at_most_ns)
+            "it waits for {} at a time, for up to {}",
+            count(u64::from(engine.min_complete), "completion"),
+            nanoseconds(engine.min_complete_at_most_ns as f64)
         ));
     }
     if engine.busy_poll_ns > 0 {
-        tuned.push(format!("it looks for news for {} before it sleeps", us(engine.busy_poll_ns)));
+        tuned.push(format!(
+            "it looks for news for {} before it sleeps",
+            nanoseconds(engine.busy_poll_ns as f64)
+        ));
     }
     if !engine.scheduling_policy.is_empty() {
         tuned.push(format!("its threads have the scheduling policy {}", engine.scheduling_policy));

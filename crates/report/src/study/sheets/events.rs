@@ -1,22 +1,24 @@
 //! What the Performance Schema counted: most of all, and by the instances of a lock.
 
 use whyso_study::Answer;
+use whyso_words::{number, percent, users, whole};
 
-use super::{Row, Sheet, shown, untold};
+use super::{Row, Sheet};
+use crate::text::dash;
 
 pub(super) fn evenness(answer: &Answer) -> Sheet {
     let row = |one: &whyso_study::Evenness| {
         let even = &one.even;
         Row {
             cells: vec![
-                even.users.to_string(),
+                whole(u64::from(even.users)),
                 even.lock.clone(),
                 one.name.clone(),
-                even.instances.to_string(),
-                shown(even.per_s),
-                even.ms_per_s.map_or_else(untold, shown),
-                format!("{:.1} %", even.busiest_percent),
-                format!("{:.2}", even.even),
+                whole(even.instances as u64),
+                number(even.per_s),
+                even.ms_per_s.map_or_else(dash, number),
+                percent(even.busiest_percent / 100.0),
+                number(even.even),
             ],
             muted: false,
         }
@@ -46,15 +48,15 @@ pub(super) fn most(answer: &Answer, top: &whyso_study::Top) -> Sheet {
     let row = |line: &whyso_study::TopLine| Row {
         cells: vec![
             line.name.clone(),
-            shown(line.per_s),
-            line.per_statement.map_or_else(untold, shown),
-            line.ms_per_s.map_or_else(untold, shown),
+            number(line.per_s),
+            line.per_statement.map_or_else(dash, number),
+            line.ms_per_s.map_or_else(dash, number),
         ],
         muted: false,
     };
     let cell = answer.tops.as_ref().map_or("", |tops| tops.name.as_str());
     Sheet {
-        title: format!("Most {} by {}: {cell}, {} users", top.view, top.by, top.users),
+        title: format!("Most {} by {}: {cell}, {}", top.view, top.by, users(top.users)),
         head: ["event", "count/s", "count/statement", "ms/s"].map(str::to_string).to_vec(),
         words: vec![0],
         rows: top.lines.iter().map(row).collect(),
