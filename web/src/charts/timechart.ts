@@ -306,7 +306,7 @@ export class TimeChart {
     told.forEach((mark, number) => {
       const next = told[number + 1];
       const end = next ? x(next) : bbox.left + bbox.width;
-      const text = fitted(ctx, mark.label, end - x(mark) - 12 * ratio);
+      const text = fitText(ctx, mark.label, end - x(mark) - 12 * ratio);
       const [left, base] = [x(mark) + 6 * ratio, bbox.top + bbox.height - 4 * ratio];
       ctx.globalAlpha = 0.9;
       ctx.strokeStyle = palette.paper;
@@ -439,7 +439,7 @@ export class TimeChart {
 }
 
 /** As much of a text as has room, with an ellipsis; nothing where not even a few letters have. */
-function fitted(ctx: CanvasRenderingContext2D, text: string, room: number): string {
+function fitText(ctx: CanvasRenderingContext2D, text: string, room: number): string {
   if (ctx.measureText(text).width <= room) return text;
   const letters = Math.floor((text.length * room) / ctx.measureText(text).width) - 1;
   return letters < 4 ? '' : `${text.slice(0, letters).trimEnd()}…`;

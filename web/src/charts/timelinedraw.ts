@@ -1,8 +1,8 @@
 /** Draws threads over time on a canvas: rows of stacked states, single waits and samples, times, levels and names. */
 
 import { ticks } from '../lib/scale.ts';
-import { between, bucketAt, singlesIn, stacked, type Lines, type Row, type Running, type Singles, type Span } from '../lib/timeline.ts';
-import { chartFont, sized } from './style.ts';
+import { between, bucketAt, singlesIn, stackStates, type Lines, type Row, type RunningSums, type Singles, type Span } from '../lib/timeline.ts';
+import { chartFont, sizeCanvas } from './style.ts';
 import { clock } from '../lib/words.ts';
 
 /** Room for names on the left, and for times and levels above the rows. */
@@ -26,7 +26,7 @@ export interface LevelMark {
 export interface Drawing {
   lines: Lines;
   rows: Row[];
-  running: (row: Row) => Running;
+  running: (row: Row) => RunningSums;
   /** Read where they are needed. */
   singles: Singles | null;
   span: Span;
@@ -59,7 +59,7 @@ export function showsSingles(span: Span, width: number): boolean {
 }
 
 export function draw(canvas: HTMLCanvasElement, drawing: Drawing, view: View): void {
-  const made = sized(canvas, view.width, view.height);
+  const made = sizeCanvas(canvas, view.width, view.height);
   if (!made) return;
   const { context, ratio, wide, high } = made;
   context.setTransform(1, 0, 0, 1, 0, 0);
@@ -94,7 +94,7 @@ function states(context: CanvasRenderingContext2D, drawing: Drawing, view: View,
   const pixels = new Uint32Array(image.data.buffer).fill(packed(...drawing.paper));
   const isFaint = drawing.singles !== null && showsSingles(span, view.width);
   /** Red, green and blue of each state. */
-  const colors = Float32Array.from(drawing.colors.flatMap((color) => (isFaint ? mixed(color, drawing.paper, BENEATH) : color)));
+  const colors = Float32Array.from(drawing.colors.flatMap((color) => (isFaint ? mixColors(color, drawing.paper, BENEATH) : color)));
   const at = new Float64Array(wide + 1);
   for (let x = 0; x <= wide; x++) at[x] = bucketAt(lines.edges, span.from + ((span.to - span.from) * x) / wide);
   const ms = new Float64Array(order.length);
@@ -125,7 +125,7 @@ function states(context: CanvasRenderingContext2D, drawing: Drawing, view: View,
       ms.fill(0);
       between(running, order.length, begin, end, ms);
       column.fill(0, 0, 3 * (foot - head));
-      if (!stacked(ms, order, foot - head, cover)) continue;
+      if (!stackStates(ms, order, foot - head, cover)) continue;
       for (let line = first; line < last; line++) {
         const from = 3 * (foot - 1 - line);
         pixels[line * wide + x] = packed(column[from] as number, column[from + 1] as number, column[from + 2] as number);
@@ -267,7 +267,7 @@ function css([r, g, b]: Rgb): string {
   return `rgb(${r} ${g} ${b})`;
 }
 
-function mixed(color: Rgb, other: Rgb, part: number): Rgb {
+function mixColors(color: Rgb, other: Rgb, part: number): Rgb {
   return color.map((one, at) => Math.round(one * part + (other[at] as number) * (1 - part))) as Rgb;
 }
 

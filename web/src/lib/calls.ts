@@ -31,7 +31,7 @@ export function functionTimes(tree: CallTree, times: NodeTimes, names: number): 
 }
 
 /** By place of the name: the time of a function that is attributed to each that called it, or that it called. */
-export interface Attributed {
+export interface Relatives {
   /** They add up to its inclusive time; place 0 called it where it is the outermost. */
   callers: Map<number, number>;
   /** With its exclusive time they add up to its inclusive time. */
@@ -39,8 +39,8 @@ export interface Attributed {
 }
 
 /** Where a function called itself, its callers are those of the outermost call, and its callees those of the innermost. */
-export function relativesOf(tree: CallTree, inclusive: Float64Array, name: number): Attributed {
-  const made: Attributed = { callers: new Map(), callees: new Map() };
+export function relativesOf(tree: CallTree, inclusive: Float64Array, name: number): Relatives {
+  const made: Relatives = { callers: new Map(), callees: new Map() };
   const count = tree.depth.length;
   /** By node: the time within it of further calls of the function, the outermost of them. */
   const within = new Float64Array(count);

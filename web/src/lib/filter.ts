@@ -2,7 +2,7 @@
 
 import { clock } from './words.ts';
 
-export interface Wanted {
+export interface Filter {
   /** Empty: of any role. */
   role: string;
   /** A part of a name, in any case; empty: any. */
@@ -15,7 +15,7 @@ export interface Wanted {
   statement: string;
 }
 
-export interface Known {
+export interface ThreadWork {
   tid: number;
   name: string;
   role: string;
@@ -24,11 +24,11 @@ export interface Known {
   statement: string;
 }
 
-export const EVERYTHING: Wanted = { role: '', name: '', tids: new Set(), connections: new Set(), statement: '' };
+export const EVERYTHING: Filter = { role: '', name: '', tids: new Set(), connections: new Set(), statement: '' };
 
 const holds = (text: string, part: string) => text.toLowerCase().includes(part.toLowerCase());
 
-export function hasThread(wanted: Wanted, thread: Pick<Known, 'tid' | 'name' | 'role'>): boolean {
+export function hasThread(wanted: Filter, thread: Pick<ThreadWork, 'tid' | 'name' | 'role'>): boolean {
   return (
     (wanted.role === '' || wanted.role === thread.role) &&
     (wanted.tids.size === 0 || wanted.tids.has(thread.tid)) &&
@@ -37,18 +37,18 @@ export function hasThread(wanted: Wanted, thread: Pick<Known, 'tid' | 'name' | '
 }
 
 /** Of what is not known to be of a connection or a statement that is asked for, nothing is. */
-export function hasWork(wanted: Wanted, work: Pick<Known, 'connection' | 'statement'>): boolean {
+export function hasWork(wanted: Filter, work: Pick<ThreadWork, 'connection' | 'statement'>): boolean {
   return (
     (wanted.connections.size === 0 || (work.connection !== null && wanted.connections.has(work.connection))) &&
     (wanted.statement === '' || (work.statement !== '' && holds(work.statement, wanted.statement)))
   );
 }
 
-export function asksForWork(wanted: Wanted): boolean {
+export function asksForWork(wanted: Filter): boolean {
   return wanted.connections.size > 0 || wanted.statement !== '';
 }
 
-export function isFiltered(wanted: Wanted): boolean {
+export function isFiltered(wanted: Filter): boolean {
   return wanted.role !== '' || wanted.name !== '' || wanted.tids.size > 0 || asksForWork(wanted);
 }
 
@@ -56,7 +56,7 @@ export function isFiltered(wanted: Wanted): boolean {
 const SAID_MAX = 6;
 
 /** Such as `threads of role purge, named "ib"`. */
-export function inWords(wanted: Wanted): string {
+export function inWords(wanted: Filter): string {
   const numbers = (of: ReadonlySet<number>) => {
     const said = [...of].sort((a, b) => a - b).slice(0, SAID_MAX);
     const rest = of.size - said.length;

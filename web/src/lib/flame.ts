@@ -27,7 +27,7 @@ export function callTree(depths: Float64Array, names: Float64Array): CallTree {
 }
 
 /** The columns added up, node by node. */
-export function summed(columns: Float64Array[], count: number): Float64Array {
+export function sumColumns(columns: Float64Array[], count: number): Float64Array {
   const sum = new Float64Array(count);
   for (const column of columns) {
     for (let node = 0; node < count; node++) sum[node] = (sum[node] as number) + (column[node] as number);
@@ -151,7 +151,7 @@ export function shareOf(tree: CallTree, inclusive: Float64Array, matches: Uint8A
 }
 
 /** Which names hold a text, in any case; none where there is no text. */
-export function matching(names: string[], text: string): Uint8Array {
+export function matchNames(names: string[], text: string): Uint8Array {
   const wanted = text.trim().toLowerCase();
   if (wanted === '') return new Uint8Array(names.length);
   return Uint8Array.from(names, (name) => (name.toLowerCase().includes(wanted) ? 1 : 0));
@@ -188,7 +188,7 @@ function scaled({ times, total, by, half }: Side): { time: (node: number) => num
 }
 
 /** A difference that its interval tells from none; else 0. */
-export function toldApart({ value, half }: Difference, node: number): number {
+export function significantDifference({ value, half }: Difference, node: number): number {
   const one = value[node] ?? 0;
   return Math.abs(one) > (half[node] ?? 0) ? one : 0;
 }

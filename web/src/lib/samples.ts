@@ -1,7 +1,7 @@
 /** Samples of stacks by thread, stretch of time and statement: what of them a filter leaves. Pure. */
 
 import type { SamplesHead } from '../data/model.ts';
-import { asksForWork, hasThread, hasWork, type Wanted } from './filter.ts';
+import { asksForWork, hasThread, hasWork, type Filter } from './filter.ts';
 import { OBSERVER } from './flamewords.ts';
 
 export interface Samples {
@@ -51,7 +51,7 @@ export function samplesOf(head: SamplesHead, columns: Float64Array[], nodeOf: Fl
  * By whom: 0 what the filter does not leave, 1 what is of its threads, 2 also known to be of some connection and statement where those are asked for, 3 what it leaves.
  * The observer's samples are left only where they are asked for, or their role is.
  */
-export function marksOf(samples: Samples, wanted: Wanted, withObserver = false): Uint8Array {
+export function marksOf(samples: Samples, wanted: Filter, withObserver = false): Uint8Array {
   const { roles, threads, statements } = samples.head;
   return Uint8Array.from(samples.role, (role, whose) => {
     const [tid = -1, name = ''] = threads[samples.thread[whose] as number] ?? [];
@@ -71,7 +71,7 @@ export function marksOf(samples: Samples, wanted: Wanted, withObserver = false):
 }
 
 /** What a filter leaves of one metric in some stretches. */
-export interface Left {
+export interface FilteredTime {
   /** By node, in microseconds. */
   exclusive: Float64Array;
   half_us: number;
@@ -92,7 +92,7 @@ export function left(
   marks: Uint8Array,
   asksWork: boolean,
   nodeOf: Uint32Array = samples.node,
-): Left {
+): FilteredTime {
   const exclusive = new Float64Array(nodes);
   let [variance, count, all, known] = [0, 0, 0, 0];
   const [begin, end] = rowsOf(samples, metric);

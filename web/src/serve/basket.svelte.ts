@@ -1,13 +1,13 @@
 /** What is to be compared with something that is still to be chosen. Kept in this browser, so that it can be chosen in another run or tab. */
 
-import { packedStretch, unpackedStretch, type Stretch } from './stretches.ts';
+import { packStretch, unpackStretch, type Stretch } from './stretches.ts';
 
 const KEPT = 'whyso-compare';
 
 function kept(): Stretch | null {
   try {
     const text = localStorage.getItem(KEPT);
-    return text === null ? null : unpackedStretch(text);
+    return text === null ? null : unpackStretch(text);
   } catch {
     return null;
   }
@@ -25,7 +25,7 @@ class Basket {
   put(stretch: Stretch | null): void {
     this.first = stretch;
     try {
-      if (stretch) localStorage.setItem(KEPT, packedStretch(stretch));
+      if (stretch) localStorage.setItem(KEPT, packStretch(stretch));
       else localStorage.removeItem(KEPT);
     } catch {
       // A browser that keeps nothing keeps it in this tab.

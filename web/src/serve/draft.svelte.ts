@@ -1,6 +1,6 @@
 /** A report that is being written: text and charts in order, kept in this browser until it is cleared. */
 
-import { escaped } from '../lib/exports.ts';
+import { escapeHtml } from '../lib/exports.ts';
 import { markdownHtml } from './markdown.ts';
 
 export type Part =
@@ -9,7 +9,7 @@ export type Part =
 
 const KEPT = 'whyso-report';
 
-interface Kept {
+interface StoredReport {
   title: string;
   parts: Part[];
 }
@@ -30,7 +30,7 @@ class Draft {
 
   #read(): void {
     try {
-      const kept = JSON.parse(localStorage.getItem(KEPT) ?? 'null') as Kept | null;
+      const kept = JSON.parse(localStorage.getItem(KEPT) ?? 'null') as StoredReport | null;
       this.title = kept?.title ?? '';
       this.parts = kept?.parts ?? [];
       this.#nextId = Math.max(0, ...this.parts.map((part) => part.id)) + 1;
@@ -85,9 +85,9 @@ export function htmlOf(title: string, parts: Part[]): string {
   const body = parts.map((part) =>
     part.is === 'text'
       ? `<section>${markdownHtml(part.text)}</section>`
-      : `<figure>${part.svg}<figcaption>${escaped(part.title)}: ${escaped(part.about)}</figcaption></figure>`,
+      : `<figure>${part.svg}<figcaption>${escapeHtml(part.title)}: ${escapeHtml(part.about)}</figcaption></figure>`,
   );
-  const name = escaped(title || 'Report');
+  const name = escapeHtml(title || 'Report');
   return (
     '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">' +
     `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">` +

@@ -60,7 +60,7 @@ function blockElement(number: number, columns: number[][]): string {
 }
 
 /** Threads of a server: of each, its states' seconds from look to look, `[look][state]`; one fewer than looks. */
-export interface MadeThread {
+export interface TestThread {
   name: string;
   role: string;
   seconds: number[][];
@@ -73,7 +73,7 @@ export interface MadeThread {
  */
 export function variant(
   change: (head: Head) => void,
-  made?: { looks_ns: number[]; states: string[]; threads: MadeThread[] },
+  made?: { looks_ns: number[]; states: string[]; threads: TestThread[] },
   blocks: Record<number, number[][]> = {},
 ): { url: string; remove: () => void } {
   const head = headOf(reportHtml);
@@ -85,7 +85,7 @@ export function variant(
       let sum = 0;
       return threads.flatMap((thread) => [sum, ...thread.seconds.map((look) => (sum += Math.round((look[state] ?? 0) * 1e5)))]);
     });
-    const cells = (of: (thread: MadeThread, place: number) => number) => threads.flatMap((thread, place) => looks_ns.map(() => of(thread, place)));
+    const cells = (of: (thread: TestThread, place: number) => number) => threads.flatMap((thread, place) => looks_ns.map(() => of(thread, place)));
     const statements = [...new Set(threads.flatMap((thread) => thread.statement ?? []))];
     let requests = 0;
     const answered = threads.flatMap((thread, place) => [requests, ...thread.seconds.map(() => (requests += place))]);
@@ -112,14 +112,14 @@ export function launch(): Promise<Browser> {
   });
 }
 
-export interface Opened {
+export interface TestPage {
   page: Page;
   /** Errors on the console, uncaught exceptions, and requests for anything but the file itself. */
   complaints: string[];
 }
 
 /** A page of any kind, as soon as it is there. */
-export async function openPage(browser: Browser, url: string, width = 1280, colorScheme: 'light' | 'dark' = 'light'): Promise<Opened> {
+export async function openPage(browser: Browser, url: string, width = 1280, colorScheme: 'light' | 'dark' = 'light'): Promise<TestPage> {
   const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
   const complaints: string[] = [];
   page.on('console', (message) => {
@@ -135,7 +135,7 @@ export async function openPage(browser: Browser, url: string, width = 1280, colo
 }
 
 /** A run's report, once it has drawn its charts. */
-export async function open(browser: Browser, url: string, width = 1280, colorScheme: 'light' | 'dark' = 'light'): Promise<Opened> {
+export async function open(browser: Browser, url: string, width = 1280, colorScheme: 'light' | 'dark' = 'light'): Promise<TestPage> {
   const { page, complaints } = await openPage(browser, url, width, colorScheme);
   await page.locator('.chart canvas').first().waitFor();
   await page.waitForFunction(() => document.querySelectorAll('.chart .legend b').length > 0);

@@ -1,7 +1,7 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { HOSTILE, launch, openPage } from './report.ts';
-import { cellsOf, CURVE, DURABILITY, LATENCY, pageOf, RESIZED, type MadeStudy } from './study.ts';
+import { cellsOf, CURVE, DURABILITY, LATENCY, pageOf, RESIZED, type TestStudy } from './study.ts';
 
 let browser: Browser;
 let durability: { url: string; remove: () => void };
@@ -117,7 +117,7 @@ test('with one number of users values stand in rows, and what is unfinished is c
 test('what a study says of itself is text, whatever it holds', async () => {
   const [first, ...rest] = DURABILITY.spec.variant;
   const spec = { ...DURABILITY.spec, title: HOSTILE, question: HOSTILE, baseline: HOSTILE, steps: [], repeats: 2, variant: [{ ...first, name: HOSTILE }, ...rest] };
-  const hostile: MadeStudy = { ...DURABILITY, spec, notes: [HOSTILE], suspect: () => HOSTILE };
+  const hostile: TestStudy = { ...DURABILITY, spec, notes: [HOSTILE], suspect: () => HOSTILE };
   const made = pageOf(hostile);
   const { page, complaints } = await openPage(browser, made.url);
   expect(await page.locator('h1').textContent()).toBe(HOSTILE);

@@ -12,7 +12,7 @@ export interface Cell {
   variant: string;
 }
 
-export interface MadeStudy {
+export interface TestStudy {
   /** As a study's file has them. */
   spec: {
     title: string;
@@ -52,14 +52,14 @@ function normal(seed: number): () => number {
   return () => Math.sqrt(-2 * Math.log(1 - uniform())) * Math.cos(2 * Math.PI * uniform());
 }
 
-export function cellsOf(spec: MadeStudy['spec']): Cell[] {
+export function cellsOf(spec: TestStudy['spec']): Cell[] {
   const conditions = spec.condition ?? [{ name: '' }];
   return (spec.servers ?? ['']).flatMap((server) =>
     conditions.flatMap((condition) => spec.variant.map((variant) => ({ server, condition: condition.name, variant: variant.name }))),
   );
 }
 
-function startsOf(made: MadeStudy): object[] {
+function startsOf(made: TestStudy): object[] {
   const { spec, value, beside, overTime, points, suspect } = made;
   const random = normal(7);
   const cells = cellsOf(spec);
@@ -87,14 +87,14 @@ function startsOf(made: MadeStudy): object[] {
 }
 
 /** Writes a study's folder. */
-export function writeStudy(folder: string, made: MadeStudy): void {
+export function writeStudy(folder: string, made: TestStudy): void {
   mkdirSync(join(folder, 'runs'), { recursive: true });
   writeFileSync(join(folder, 'study.json'), JSON.stringify({ spec: made.spec, files: {}, notes: made.notes ?? [] }));
   writeFileSync(join(folder, 'starts.jsonl'), startsOf(made).map((one) => `${JSON.stringify(one)}\n`).join(''));
 }
 
 /** The page that the program named by WHYSO makes of it. */
-export function pageOf(made: MadeStudy): { url: string; remove: () => void } {
+export function pageOf(made: TestStudy): { url: string; remove: () => void } {
   const whyso = process.env['WHYSO'];
   if (!whyso) throw new Error('WHYSO must name the program: WHYSO=…/release/whyso npm run test:browser');
   const folder = mkdtempSync(join(tmpdir(), 'whyso-study-'));
@@ -107,7 +107,7 @@ export function pageOf(made: MadeStudy): { url: string; remove: () => void } {
 const saturating = (users: number, most: number) => (most * users) / (users + 12);
 
 /** Knobs of durability on two servers: gains, losses, noise, an unstable baseline. */
-export const DURABILITY: MadeStudy = {
+export const DURABILITY: TestStudy = {
   spec: {
     title: 'Durability: what a flush at every commit costs',
     question: "How much throughput do the redo log's flush at each commit and the doublewrite buffer cost on this machine?",
@@ -129,7 +129,7 @@ export const DURABILITY: MadeStudy = {
 };
 
 /** A buffer pool made smaller, then larger, under load. */
-export const RESIZED: MadeStudy = {
+export const RESIZED: TestStudy = {
   spec: {
     title: 'A buffer pool resized under load', question: 'How deep does throughput fall while the buffer pool changes its size, and for how long?',
     users: [16, 64], seconds: 60, repeats: 3, baseline: 'as it is', over_time: ['transactions_per_s', 'buffer_pool_hit_percent', 'threads_running'],
@@ -148,7 +148,7 @@ export const RESIZED: MadeStudy = {
 };
 
 /** A knob in bytes swept within each start. */
-export const CURVE: MadeStudy = {
+export const CURVE: TestStudy = {
   spec: {
     title: 'Sorting in memory', question: 'From which sort_buffer_size on does a sort stay in memory, and is more any better?', users: [1], repeats: 4, baseline: 'few rows', pair: false,
     inside: { knob: 'sort_buffer_size', values: Array.from({ length: 14 }, (_, power) => 32_768 * 2 ** power), statement: 'SELECT c FROM sbtest1 ORDER BY c', status: ['Sort_merge_passes', 'Sort_rows'] },
@@ -165,7 +165,7 @@ export const CURVE: MadeStudy = {
 };
 
 /** Lower is better; one number of users; more variants than colours. */
-export const LATENCY: MadeStudy = {
+export const LATENCY: TestStudy = {
   spec: {
     title: 'What the Performance Schema costs in response time', question: 'How much longer do transactions take?', users: [16], repeats: 4, baseline: 'off', metric: 'latency_mean_ms',
     variant: ['off', 'nothing on', 'default', 'global, not timed', 'global, timed', 'thread, timed', 'thread, by cycles', 'history', 'all consumers', 'all, by cycles'].map((name) => ({ name })),

@@ -1,6 +1,6 @@
 import type { Browser, Locator } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { headOf, HOSTILE, launch, open, reportHtml, reportUrl, variant, type MadeThread } from './report.ts';
+import { headOf, HOSTILE, launch, open, reportHtml, reportUrl, variant, type TestThread } from './report.ts';
 
 let browser: Browser;
 const head = headOf(reportHtml);
@@ -21,8 +21,8 @@ const STATES = ['cpu', 'lock', 'net_receive'];
 const LOOKS = [first.window.begin_ns, first.window.end_ns, second.window.begin_ns, second.window.end_ns];
 
 /** In the first window the first thread works and the others wait; in the last the last works. */
-function made(count: number): { looks_ns: number[]; states: string[]; threads: MadeThread[] } {
-  const threads = Array.from({ length: count }, (_, place): MadeThread => {
+function made(count: number): { looks_ns: number[]; states: string[]; threads: TestThread[] } {
+  const threads = Array.from({ length: count }, (_, place): TestThread => {
     const isFirst = place === 0;
     const isLast = place === count - 1;
     return {

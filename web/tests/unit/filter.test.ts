@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import type { SamplesHead } from '../../src/data/model.ts';
-import { EVERYTHING, hasThread, hasWork, inWords, numbersIn, stretchIn, type Wanted } from '../../src/lib/filter.ts';
+import { EVERYTHING, hasThread, hasWork, inWords, numbersIn, stretchIn, type Filter } from '../../src/lib/filter.ts';
 import { left, marksOf, overTime, samplesOf, stretchesAround } from '../../src/lib/samples.ts';
 
-const wanted = (part: Partial<Wanted>): Wanted => ({ ...EVERYTHING, ...part });
+const wanted = (part: Partial<Filter>): Filter => ({ ...EVERYTHING, ...part });
 
 test('a thread is shown that meets every condition', () => {
   const thread = { tid: 7, name: 'ib_Purge', role: 'purge' };
@@ -57,7 +57,7 @@ const samples = samplesOf(
 );
 
 test('a filter leaves the samples of its threads, stretches and work, and says of how much it is known', () => {
-  const of = (part: Partial<Wanted>, metric = 0, stretches: [number, number] = [0, 3]) =>
+  const of = (part: Partial<Filter>, metric = 0, stretches: [number, number] = [0, 3]) =>
     left(samples, 3, metric, stretches, marksOf(samples, wanted(part)), part.connections !== undefined || part.statement !== undefined);
   expect([...of({}).exclusive]).toEqual([0, 30, 40]);
   expect(of({}).samples).toBe(4);
@@ -75,7 +75,7 @@ test('a filter leaves the samples of its threads, stretches and work, and says o
 
 test("the observer's samples are left only where they, or their role, are asked for", () => {
   const traced = { ...samples, head: { ...head, roles: ['connection', 'observer'] } };
-  const of = (part: Partial<Wanted>, withObserver: boolean) => [...marksOf(traced, wanted(part), withObserver)];
+  const of = (part: Partial<Filter>, withObserver: boolean) => [...marksOf(traced, wanted(part), withObserver)];
   expect(of({}, false)).toEqual([3, 3, 3, 0]);
   expect(of({}, true)).toEqual([3, 3, 3, 3]);
   expect(of({ role: 'connection' }, false)).toEqual([3, 3, 3, 0]);
@@ -92,7 +92,7 @@ test('a window is that of the stretches around it', () => {
 
 test('functions over time are those with the most of the time that a filter leaves, and all others together', () => {
   const names = Uint32Array.from([0, 4, 9]);
-  const over = (part: Partial<Wanted>, most: number) => overTime(samples, names, 0, marksOf(samples, wanted(part)), 0, most);
+  const over = (part: Partial<Filter>, most: number) => overTime(samples, names, 0, marksOf(samples, wanted(part)), 0, most);
   const all = over({}, 1);
   expect([...all.t]).toEqual([0.5, 1.5]);
   expect(all.functions.map(({ name, v }) => [name, ...v.map((cpus) => Math.round(cpus * 1e6))])).toEqual([[9, 0, 40], [-1, 10, 20]]);

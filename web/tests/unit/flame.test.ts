@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { kindsOf } from '../../src/lib/flamewords.ts';
-import { callTree, difference, frameAt, frameOf, inclusiveOf, kindOf, label, layout, matching, pathTo, shade, shareOf, step, summed, toldApart, WIDTH_MIN } from '../../src/lib/flame.ts';
+import { callTree, difference, frameAt, frameOf, inclusiveOf, kindOf, label, layout, matchNames, pathTo, shade, shareOf, step, sumColumns, significantDifference, WIDTH_MIN } from '../../src/lib/flame.ts';
 
 /** all → main → (read → copy, walk → walk); all → other. Names by place: 0 all, 1 main, 2 read, 3 copy, 4 walk, 5 other. */
 const tree = callTree(Float64Array.of(0, 1, 2, 3, 2, 3, 1), Float64Array.of(0, 1, 2, 3, 4, 4, 5));
@@ -15,7 +15,7 @@ test('a preorder with depths tells callers, and where what a node called ends', 
 
 test('inclusive time is that of a node and of all that it called', () => {
   expect([...inclusive]).toEqual([100, 80, 30, 30, 40, 25, 20]);
-  expect([...summed([exclusive, exclusive], 7)]).toEqual([...exclusive].map((one) => 2 * one));
+  expect([...sumColumns([exclusive, exclusive], 7)]).toEqual([...exclusive].map((one) => 2 * one));
 });
 
 test('widths are parts of the whole, and a function stands above the one that called it', () => {
@@ -80,9 +80,9 @@ test('a place leads to its frame, and keys to the caller, the widest callee and 
 
 test('functions that match are counted once, also where they call themselves', () => {
   const names = ['all', 'main', 'read', 'copy', 'Walk', 'other'];
-  expect(shareOf(tree, inclusive, matching(names, 'walk'))).toBeCloseTo(0.4);
-  expect(shareOf(tree, inclusive, matching(names, 'O'))).toBeCloseTo(0.5);
-  expect(shareOf(tree, inclusive, matching(names, ''))).toBe(0);
+  expect(shareOf(tree, inclusive, matchNames(names, 'walk'))).toBeCloseTo(0.4);
+  expect(shareOf(tree, inclusive, matchNames(names, 'O'))).toBeCloseTo(0.5);
+  expect(shareOf(tree, inclusive, matchNames(names, ''))).toBe(0);
 });
 
 test('a difference is of time by what it is divided by', () => {
@@ -93,7 +93,7 @@ test('a difference is of time by what it is divided by', () => {
   // 25 of 100 here with an interval of 60 in all: half of that here, and nothing there.
   const wide = difference(side(exclusive, 10, 60), side(there, 10));
   expect(wide.half[5]).toBeCloseTo(3);
-  expect([toldApart(wide, 5), toldApart(difference(side(exclusive, 10, 40), side(there, 10)), 5)]).toEqual([0, 2.5]);
+  expect([significantDifference(wide, 5), significantDifference(difference(side(exclusive, 10, 40), side(there, 10)), 5)]).toEqual([0, 2.5]);
   expect([shade(4, 4), shade(-1, 4), shade(0, 0), shade(9, 4)]).toEqual([1, -0.5, 0, 1]);
 });
 

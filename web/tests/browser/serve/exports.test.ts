@@ -1,17 +1,17 @@
 /** What charts of `whyso serve` are exported as. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { ID, Served, bytesOf, exportAs, shown } from './served.ts';
+import { ID, ServeSession, bytesOf, exportAs, shown } from './session.ts';
 
-let served: Served;
+let session: ServeSession;
 
 beforeAll(async () => {
-  served = await Served.start([ID, `${ID}-again`]);
+  session = await ServeSession.start([ID, `${ID}-again`]);
 });
 
-afterAll(() => served?.stop());
+afterAll(() => session?.stop());
 
-afterEach(() => served.closePages());
+afterEach(() => session.closePages());
 
 interface Head {
   series: { slot: number; source: string; metric: string; instance: string }[];
@@ -26,7 +26,7 @@ const windowOf = (charts: string) => `?${new URLSearchParams({ from: String(FROM
 
 describe('an exported chart', () => {
   it('is a PNG of the chart, its title and its legend', async () => {
-    const { page, complaints } = await served.runPage();
+    const { page, complaints } = await session.runPage();
     const coming = page.waitForEvent('download');
     await exportAs(page, 'PNG');
     const png = await bytesOf(coming);
@@ -46,7 +46,7 @@ describe('an exported chart', () => {
   });
 
   it('may be one of those that are drawn by level', async () => {
-    const { page, complaints } = await served.runPage();
+    const { page, complaints } = await session.runPage();
     for (const [id, column, row] of [['scale-title', 'transactions_per_s', '"sweep"'], ['budget-title', 'share', '"cpu"'], ['functions-title', 'cpus', '"']] as const) {
       const chart = page.locator(`section[aria-labelledby=${id}]`);
       const title = (await chart.locator('h2').textContent()) ?? '';
@@ -87,7 +87,7 @@ describe('an exported chart', () => {
 
   it('has the values as CSV that the API gives', async () => {
     for (const mode of ['rate', 'raw']) {
-      const { page } = await served.runPage(windowOf(chartOf('status', 'Questions', mode)));
+      const { page } = await session.runPage(windowOf(chartOf('status', 'Questions', mode)));
       const coming = page.waitForEvent('download');
       await exportAs(page, 'CSV');
       const rows = (await bytesOf(coming)).toString().trimEnd().split('\n').slice(1).map((row) => row.split(','));
@@ -105,16 +105,16 @@ describe('an exported chart', () => {
   });
 
   it('has a link that opens this chart alone, over the same window', async () => {
-    const { page, complaints } = await served.runPage(windowOf(chartOf('status', 'Questions')));
+    const { page, complaints } = await session.runPage(windowOf(chartOf('status', 'Questions')));
     const chart = page.locator('.chart').first();
     await chart.getByRole('button', { name: 'per transaction' }).click();
     await chart.getByRole('button', { name: 'log', exact: true }).click();
     await exportAs(page, 'copy link');
     await chart.locator('.export summary', { hasText: 'link copied' }).waitFor();
     const link = new URL(await page.evaluate(() => navigator.clipboard.readText()));
-    expect(link.origin).toBe(served.origin);
+    expect(link.origin).toBe(session.origin);
     const said = await shown(page);
-    const again = await served.runPage(link.search);
+    const again = await session.runPage(link.search);
     expect(await again.page.locator('.chart').count()).toBe(1);
     expect(await shown(again.page)).toBe(said);
     const other = again.page.locator('.chart');
@@ -125,7 +125,7 @@ describe('an exported chart', () => {
   });
 
   it('shows its link where the page may not write to the clipboard', async () => {
-    const { page } = await served.runPage();
+    const { page } = await session.runPage();
     await page.evaluate(() => Object.defineProperty(navigator, 'clipboard', { value: undefined }));
     await exportAs(page, 'copy link');
     const field = page.getByLabel('link to this chart');
@@ -134,7 +134,7 @@ describe('an exported chart', () => {
   });
 
   it('of a comparison has all of that, too', async () => {
-    const { page } = await served.at(`/compare?first=${ID}&second=${ID}-again&anyway=true`);
+    const { page } = await session.at(`/compare?first=${ID}&second=${ID}-again&anyway=true`);
     const chart = page.locator('.chart').first();
     await chart.locator('.legend b').nth(1).waitFor();
     for (const [kind, begin] of [['CSV', 'seconds,series'], ['SVG', '<svg xmlns'], ['PNG', '\u0089PNG']] as const) {

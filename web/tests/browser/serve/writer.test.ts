@@ -2,20 +2,20 @@
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { HOSTILE } from '../report.ts';
-import { ID, Served, bytesOf, exportAs } from './served.ts';
+import { ID, ServeSession, bytesOf, exportAs } from './session.ts';
 
-let served: Served;
+let session: ServeSession;
 
 beforeAll(async () => {
-  served = await Served.start([ID]);
+  session = await ServeSession.start([ID]);
 });
 
-afterAll(() => served?.stop());
+afterAll(() => session?.stop());
 
-afterEach(() => served.closePages());
+afterEach(() => session.closePages());
 
 async function written() {
-  const seen = await served.runPage();
+  const seen = await session.runPage();
   const { page } = seen;
   for (const chart of [0, 1]) await exportAs(page, 'to the report', page.locator('.chart').nth(chart));
   await page.getByRole('link', { name: 'report (2)' }).click();

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Column, Head, SeriesHead } from '../../src/data/model.ts';
-import { BlockSource, type Wanted } from '../../src/data/source.ts';
+import { BlockSource, type LinesRequest } from '../../src/data/source.ts';
 import { moved, summed } from '../../src/lib/derive.ts';
-import { instancesOf, labelOf, modesOf, ofMetrics, ofRuns, pixelsOf } from '../../src/lib/drawn.ts';
+import { instancesOf, labelOf, modesOf, ofMetrics, ofRuns, pixelsOf } from '../../src/lib/plot.ts';
 
 const column = (v: number[], t = v.map((_, at) => at)): Column => ({ t: Float64Array.from(t), v: Float64Array.from(v) });
 const series = (metric: string, instance = '', kind: 'counter' | 'gauge' = 'gauge'): SeriesHead => ({
@@ -24,7 +24,7 @@ class Made extends BlockSource {
     return Promise.resolve(this.#columns[at] as Column);
   }
 
-  protected inflated(): Promise<Uint8Array> {
+  protected inflateBlock(): Promise<Uint8Array> {
     throw new Error('no blocks');
   }
 }
@@ -75,7 +75,7 @@ describe('lines of metrics', () => {
 
 it('a metric of several runs is on one axis, and a run without it is named', async () => {
   const one = new Made([series('m')], [column([1, 2], [100, 101])]);
-  const asked: Wanted[] = [];
+  const asked: LinesRequest[] = [];
   one.lines = (numbers, wanted) => {
     asked.push(wanted);
     return BlockSource.prototype.lines.call(one, numbers, wanted);
