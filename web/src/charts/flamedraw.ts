@@ -33,9 +33,9 @@ export interface View {
 }
 
 export function draw(canvas: HTMLCanvasElement, drawing: Drawing, view: View): void {
-  const made = sizeCanvas(canvas, view.width, view.height);
-  if (!made) return;
-  const { context, ratio } = made;
+  const surface = sizeCanvas(canvas, view.width, view.height);
+  if (!surface) return;
+  const { context, ratio } = surface;
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.fillStyle = drawing.paper;
   context.fillRect(0, 0, view.width, view.height);

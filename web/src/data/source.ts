@@ -28,7 +28,7 @@ export interface DataSource {
   /** Lines hold all samples, whichever window is wanted: they are at hand, and not asked for again as the view moves. */
   readonly isWhole: boolean;
   /** The series at these positions in `head.series`, as a chart draws them. */
-  lines(series: number[], wanted: LinesRequest, signal?: AbortSignal): Promise<Lines>;
+  lines(series: number[], request: LinesRequest, signal?: AbortSignal): Promise<Lines>;
   /** Samples of the series at this position in `head.series`. */
   column(series: number): Promise<Column>;
   /** The columns of the head's threads: one a state, then requests, connections, statements. */
@@ -75,7 +75,7 @@ export abstract class BlockSource implements DataSource {
   protected abstract inflateBlock(number: number): Promise<Uint8Array>;
 
   async lines(series: number[], { mode, top, sum }: LinesRequest): Promise<Lines> {
-    const transactions = mode === 'per_transaction' ? await this.#ended() : null;
+    const transactions = mode === 'per_transaction' ? await this.#endedTransactions() : null;
     const read = await Promise.all(
       series.map(async (number) => {
         const [column, kind] = [await this.column(number), this.head.series[number]?.kind ?? 'gauge'];
@@ -88,7 +88,7 @@ export abstract class BlockSource implements DataSource {
   }
 
   /** Transactions that have ended by any moment; null where the load was not recorded. */
-  #ended(): Promise<Cumulative | null> {
+  #endedTransactions(): Promise<Cumulative | null> {
     const number = this.head.series.findIndex((one) => one.source === 'load' && one.metric === 'per_s' && one.instance === 'transaction');
     this.#transactions ??= number < 0 ? Promise.resolve(null) : this.column(number).then((column) => new Cumulative(column, 5));
     return this.#transactions;

@@ -44,7 +44,7 @@ export class ThreadFilter {
   /** Numbers of threads that are ticked in their table; empty: all. */
   readonly picked = new SvelteSet<number>();
 
-  readonly wanted: Filter = $derived.by(() => {
+  readonly conditions: Filter = $derived.by(() => {
     const typed = numbersIn(this.thread).numbers;
     // Both are conditions: of the ticked threads those that are typed, where both are there.
     const tids = typed.size === 0 ? new Set(this.picked) : this.picked.size === 0 ? typed : new Set([...typed].filter((tid) => this.picked.has(tid)));
@@ -58,7 +58,7 @@ export class ThreadFilter {
     };
   });
   /** Without the ticks: what the table of threads has rows for. */
-  readonly typed: Filter = $derived({ ...this.wanted, tids: numbersIn(this.thread).numbers });
+  readonly typedConditions: Filter = $derived({ ...this.conditions, tids: numbersIn(this.thread).numbers });
 
   clear(): void {
     [this.role, this.name, this.thread, this.connection, this.statement] = ['', '', '', '', ''];
@@ -249,9 +249,9 @@ export class Desk {
 
   #chartOf(quantity: string): number {
     const word = quantity.toLowerCase();
-    const wanted = word.includes('latency') || word.includes('ms') || word.includes('service') ? 'Latency'
+    const title = word.includes('latency') || word.includes('ms') || word.includes('service') ? 'Latency'
       : word.includes('cpu') || word.includes('idle') ? 'CPU' : 'Throughput';
-    const chart = this.charts.find((one) => one.title.startsWith(wanted)) ?? this.charts[0];
+    const chart = this.charts.find((one) => one.title.startsWith(title)) ?? this.charts[0];
     return chart?.id ?? -1;
   }
 
@@ -308,7 +308,7 @@ function defaultCharts(series: MetricInstance[]): Omit<ChartSpec, 'id'>[] {
   const find = (source: string, metrics: string[], instance: string | null): MetricPick[] =>
     metrics.flatMap((metric) => {
       const one = series.find(
-        (known) => known.source === source && known.metric === metric && (instance === null || known.instance === instance),
+        (recorded) => recorded.source === source && recorded.metric === metric && (instance === null || recorded.instance === instance),
       );
       return one ? [{ host: one.host, source, metric, instance }] : [];
     });
@@ -330,7 +330,7 @@ function defaultCharts(series: MetricInstance[]): Omit<ChartSpec, 'id'>[] {
   if (charts.length > 0) return charts;
 
   // None of those were recorded: whatever moves is better than nothing.
-  const moving = new Map(series.filter((known) => !known.flat).map((known) => [`${known.host} ${known.source} ${known.metric}`, known]));
+  const moving = new Map(series.filter((one) => !one.flat).map((one) => [`${one.host} ${one.source} ${one.metric}`, one]));
   for (const { host, source, metric } of [...moving.values()].slice(0, 4)) {
     add(metric, [{ host, source, metric, instance: null }]);
   }

@@ -27,8 +27,8 @@ async function ask(path: string, init?: RequestInit): Promise<Response> {
     throw new RequestError(0, 'The server does not answer: is `whyso serve` still running?');
   }
   if (response.ok) return response;
-  const said = (await response.json().catch(() => null)) as { error?: string } | null;
-  throw new RequestError(response.status, said?.error ?? `The server answered ${response.status}.`);
+  const answer = (await response.json().catch(() => null)) as { error?: string } | null;
+  throw new RequestError(response.status, answer?.error ?? `The server answered ${response.status}.`);
 }
 
 export async function getJson<T>(path: string, signal?: AbortSignal): Promise<T> {

@@ -2,11 +2,11 @@
 
 import { packStretch, unpackStretch, type Stretch } from './stretches.ts';
 
-const KEPT = 'whyso-compare';
+const STORAGE_KEY = 'whyso-compare';
 
-function kept(): Stretch | null {
+function readStored(): Stretch | null {
   try {
-    const text = localStorage.getItem(KEPT);
+    const text = localStorage.getItem(STORAGE_KEY);
     return text === null ? null : unpackStretch(text);
   } catch {
     return null;
@@ -14,19 +14,19 @@ function kept(): Stretch | null {
 }
 
 class Basket {
-  first: Stretch | null = $state.raw(kept());
+  first: Stretch | null = $state.raw(readStored());
 
   constructor() {
     addEventListener('storage', (event) => {
-      if (event.key === KEPT) this.first = kept();
+      if (event.key === STORAGE_KEY) this.first = readStored();
     });
   }
 
   put(stretch: Stretch | null): void {
     this.first = stretch;
     try {
-      if (stretch) localStorage.setItem(KEPT, packStretch(stretch));
-      else localStorage.removeItem(KEPT);
+      if (stretch) localStorage.setItem(STORAGE_KEY, packStretch(stretch));
+      else localStorage.removeItem(STORAGE_KEY);
     } catch {
       // A browser that keeps nothing keeps it in this tab.
     }

@@ -75,13 +75,13 @@ export class CompareDesk {
 
 /** What is drawn before the reader chooses: those of them that a run has. */
 export function firstPicks(source: ServedSource): MetricPick[] {
-  const wanted: [string, string, string | null][] = [
+  const choices: [string, string, string | null][] = [
     ['load', 'per_s', 'transaction'],
     ['load', 'latency_p95_ms', 'transaction'],
     ['status', 'Questions', null],
     ['status', 'Threads_running', null],
   ];
-  const found = wanted.flatMap(([from, metric, instance]): MetricPick[] => {
+  const found = choices.flatMap(([from, metric, instance]): MetricPick[] => {
     const one = source.head.series.find((series) => series.source === from && series.metric === metric && (instance === null || series.instance === instance));
     return one ? [{ host: one.host, source: from, metric, instance }] : [];
   });

@@ -7,7 +7,7 @@ export type Part =
   | { id: number; is: 'text'; text: string }
   | { id: number; is: 'chart'; title: string; about: string; svg: string; link: string };
 
-const KEPT = 'whyso-report';
+const STORAGE_KEY = 'whyso-report';
 
 interface StoredReport {
   title: string;
@@ -24,15 +24,15 @@ class Draft {
     this.#read();
     // Another tab may add a chart.
     addEventListener('storage', (event) => {
-      if (event.key === KEPT) this.#read();
+      if (event.key === STORAGE_KEY) this.#read();
     });
   }
 
   #read(): void {
     try {
-      const kept = JSON.parse(localStorage.getItem(KEPT) ?? 'null') as StoredReport | null;
-      this.title = kept?.title ?? '';
-      this.parts = kept?.parts ?? [];
+      const stored = JSON.parse(localStorage.getItem(STORAGE_KEY) ?? 'null') as StoredReport | null;
+      this.title = stored?.title ?? '';
+      this.parts = stored?.parts ?? [];
       this.#nextId = Math.max(0, ...this.parts.map((part) => part.id)) + 1;
     } catch {
       this.parts = [];
@@ -41,10 +41,10 @@ class Draft {
 
   keep(): void {
     try {
-      localStorage.setItem(KEPT, JSON.stringify({ title: this.title, parts: this.parts }));
+      localStorage.setItem(STORAGE_KEY, JSON.stringify({ title: this.title, parts: this.parts }));
       this.failure = '';
     } catch {
-      this.failure = 'This report is too large to be kept in the browser: export it now, and take some charts out.';
+      this.failure = 'This report is too large to be stored in the browser: export it now, and take some charts out.';
     }
   }
 

@@ -15,8 +15,8 @@ export function searchRuns(runs: RunRow[], text: string): RunRow[] {
   const words = text.toLowerCase().split(/\s+/).filter((word) => word !== '');
   if (words.length === 0) return runs;
   return runs.filter((run) => {
-    const said = [run.id, run.workload, run.server, run.host, run.verdict ?? '', run.ended, ...run.notes].join(' ').toLowerCase();
-    return words.every((word) => said.includes(word));
+    const searched = [run.id, run.workload, run.server, run.host, run.verdict ?? '', run.ended, ...run.notes].join(' ').toLowerCase();
+    return words.every((word) => searched.includes(word));
   });
 }
 

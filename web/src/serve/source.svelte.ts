@@ -80,19 +80,19 @@ export class ServedSource extends BlockSource {
     this.tables++;
   }
 
-  override async lines(series: number[], wanted: LinesRequest, signal?: AbortSignal): Promise<Lines> {
+  override async lines(series: number[], request: LinesRequest, signal?: AbortSignal): Promise<Lines> {
     const ranked = series.slice(0, RANKED_MAX);
     const bySlot = new Map(ranked.map((number) => [this.head.series[number]?.slot ?? -1, number]));
-    const asked = new URLSearchParams({
+    const query = new URLSearchParams({
       numbers: [...bySlot.keys()].join(','),
-      from_s: String(wanted.from),
-      to_s: String(wanted.to),
-      px: String(wanted.px),
-      mode: wanted.mode,
-      top: String(wanted.top),
-      sum: String(wanted.sum),
+      from_s: String(request.from),
+      to_s: String(request.to),
+      px: String(request.px),
+      mode: request.mode,
+      top: String(request.top),
+      sum: String(request.sum),
     });
-    const { lines, left } = linesIn(await getBytes(`${runPath(this.id)}/series?${asked.toString()}`, signal));
+    const { lines, left } = linesIn(await getBytes(`${runPath(this.id)}/series?${query.toString()}`, signal));
     return {
       lines: lines.map(({ number, column }) => ({ series: number === null ? null : (bySlot.get(number) ?? null), column })),
       left: left + series.length - ranked.length,

@@ -46,7 +46,7 @@ export function unpackCharts(text: string | null): Chart[] | null {
       {
         title: typeof title === 'string' ? title : (read[0]?.metric ?? ''),
         picks: read,
-        mode: MODES.find((known) => known === mode) ?? 'rate',
+        mode: MODES.find((name) => name === mode) ?? 'rate',
         top: typeof top === 'number' && top >= 1 && top <= 100 ? Math.round(top) : 5,
         log: log === 1,
         sum: sum === 1,

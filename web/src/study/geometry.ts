@@ -132,12 +132,12 @@ function labelTicks(values: number[], text: (value: number) => string): { at: nu
 
 /** Without those that are nearer than so many pixels to the one before. */
 function thinTicks(all: { at: number; text: string }[], scale: Scale, apart: number): { at: number; text: string }[] {
-  const kept: { at: number; text: string }[] = [];
+  const shown: { at: number; text: string }[] = [];
   for (const tick of all) {
-    const before = kept.at(-1);
-    if (!before || Math.abs(scale(tick.at) - scale(before.at)) >= apart) kept.push(tick);
+    const before = shown.at(-1);
+    if (!before || Math.abs(scale(tick.at) - scale(before.at)) >= apart) shown.push(tick);
   }
-  return kept;
+  return shown;
 }
 
 /** Rows for labels over vertical lines, so that none lies on another: of each, in the order of `at`, its row and to which side it goes. */
