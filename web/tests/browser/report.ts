@@ -73,14 +73,14 @@ export interface TestThread {
  */
 export function variant(
   change: (head: Head) => void,
-  made?: { looks_ns: number[]; states: string[]; threads: TestThread[] },
+  threadData?: { looks_ns: number[]; states: string[]; threads: TestThread[] },
   blocks: Record<number, number[][]> = {},
 ): { url: string; remove: () => void } {
   const head = headOf(reportHtml);
   const extra = Object.entries(blocks).map(([number, columns]) => blockElement(Number(number), columns));
-  if (made) {
+  if (threadData) {
     const block = 100_000;
-    const { looks_ns, states, threads } = made;
+    const { looks_ns, states, threads } = threadData;
     const running = states.map((_, state) => {
       let sum = 0;
       return threads.flatMap((thread) => [sum, ...thread.seconds.map((look) => (sum += Math.round((look[state] ?? 0) * 1e5)))]);
@@ -127,8 +127,8 @@ export async function openPage(browser: Browser, url: string, width = 1280, colo
   });
   page.on('pageerror', (error) => complaints.push(String(error)));
   page.on('request', (request) => {
-    const asked = request.url();
-    if (asked !== url && !asked.startsWith('data:') && !asked.startsWith('blob:')) complaints.push(`asked for ${asked}`);
+    const address = request.url();
+    if (address !== url && !address.startsWith('data:') && !address.startsWith('blob:')) complaints.push(`asked for ${address}`);
   });
   await page.goto(url);
   return { page, complaints };
@@ -144,9 +144,9 @@ export async function open(browser: Browser, url: string, width = 1280, colorSch
 
 /** How many colours a chart's canvas shows: bands and axes alone have few, a drawn line brings its own. */
 export function linePixels(page: Page, chart: number, color: string): Promise<number> {
-  return page.locator('.chart canvas').nth(chart).evaluate((canvas, wanted) => {
+  return page.locator('.chart canvas').nth(chart).evaluate((canvas, rgb) => {
     const probe = document.createElement('canvas').getContext('2d') as CanvasRenderingContext2D;
-    probe.fillStyle = wanted;
+    probe.fillStyle = rgb;
     probe.fillRect(0, 0, 1, 1);
     const [r, g, b] = probe.getImageData(0, 0, 1, 1).data as unknown as [number, number, number];
     const drawn = canvas as HTMLCanvasElement;

@@ -28,7 +28,7 @@ export interface TestStudy {
   /** The metric of a cell in a block; `random` is normal. */
   value: (cell: Cell, users: number, block: number, random: () => number) => number;
   /** Further measures of a level. */
-  beside?: (cell: Cell, users: number, value: number) => Record<string, number>;
+  moreMeasures?: (cell: Cell, users: number, value: number) => Record<string, number>;
   /** Measures second by second. */
   overTime?: (cell: Cell, users: number, at_s: number, value: number, random: () => number) => Record<string, number>;
   points?: (cell: Cell, random: () => number) => { value: number; ms: number; status: Record<string, number> }[];
@@ -59,8 +59,8 @@ export function cellsOf(spec: TestStudy['spec']): Cell[] {
   );
 }
 
-function startsOf(made: TestStudy): object[] {
-  const { spec, value, beside, overTime, points, suspect } = made;
+function startsOf(study: TestStudy): object[] {
+  const { spec, value, moreMeasures, overTime, points, suspect } = study;
   const random = normal(7);
   const cells = cellsOf(spec);
   const metric = String(spec['metric'] ?? 'transactions_per_s');
@@ -71,7 +71,7 @@ function startsOf(made: TestStudy): object[] {
     const levels = points ? [] : spec.users.map((users) => {
       const own = value(cell, users, block, random) * times;
       const moments = overTime ? Array.from({ length: seconds }, (_, second) => ({ at_s: second + 0.5, measures: overTime(cell, users, second + 0.5, own, random) })) : [];
-      return { users, measures: { [metric]: own, ...beside?.(cell, users, own) }, half_width_percent: 1.5, over_time: moments };
+      return { users, measures: { [metric]: own, ...moreMeasures?.(cell, users, own) }, half_width_percent: 1.5, over_time: moments };
     });
     const peak = suspect ? { users: Math.max(...spec.users), users_interval: [Math.max(...spec.users), Math.max(...spec.users)], suspect: suspect(cell) } : null;
     starts.push({
@@ -80,25 +80,25 @@ function startsOf(made: TestStudy): object[] {
     });
   };
   const baseline = cells.findIndex((cell) => cell.variant === spec.baseline);
-  const pair = made.pair ?? [1, 1.004];
+  const pair = study.pair ?? [1, 1.004];
   if (spec['pair'] !== false) pair.forEach((times, block) => start(block, baseline, true, times));
   for (let block = 0; block < spec.repeats; block++) cells.forEach((_, at) => start(block, at, false, 1));
-  return starts.slice(0, starts.length - (made.undone ?? 0));
+  return starts.slice(0, starts.length - (study.undone ?? 0));
 }
 
 /** Writes a study's folder. */
-export function writeStudy(folder: string, made: TestStudy): void {
+export function writeStudy(folder: string, study: TestStudy): void {
   mkdirSync(join(folder, 'runs'), { recursive: true });
-  writeFileSync(join(folder, 'study.json'), JSON.stringify({ spec: made.spec, files: {}, notes: made.notes ?? [] }));
-  writeFileSync(join(folder, 'starts.jsonl'), startsOf(made).map((one) => `${JSON.stringify(one)}\n`).join(''));
+  writeFileSync(join(folder, 'study.json'), JSON.stringify({ spec: study.spec, files: {}, notes: study.notes ?? [] }));
+  writeFileSync(join(folder, 'starts.jsonl'), startsOf(study).map((one) => `${JSON.stringify(one)}\n`).join(''));
 }
 
 /** The page that the program named by WHYSO makes of it. */
-export function pageOf(made: TestStudy): { url: string; remove: () => void } {
+export function pageOf(study: TestStudy): { url: string; remove: () => void } {
   const whyso = process.env['WHYSO'];
   if (!whyso) throw new Error('WHYSO must name the program: WHYSO=…/release/whyso npm run test:browser');
   const folder = mkdtempSync(join(tmpdir(), 'whyso-study-'));
-  writeStudy(folder, made);
+  writeStudy(folder, study);
   execFileSync(whyso, ['study', 'report', folder]);
   return { url: pathToFileURL(join(folder, 'report.html')).href, remove: () => rmSync(folder, { recursive: true }) };
 }
@@ -122,7 +122,7 @@ export const DURABILITY: TestStudy = {
     const noise = cell.server === 'mysql-sid' && users === 1 ? 0.22 : users === 8 ? 0.06 : 0.012;
     return saturating(users, cell.server === 'mysql-sid' ? 5200 : 6100) * flush * double * isWorse * Math.exp(noise * random());
   },
-  beside: (_cell, users, value) => ({ cpu_user_percent: Math.min(96, 4 + users / 3), log_fsyncs_per_s: value / 3, latency_p99_ms: (2000 * users) / value }),
+  moreMeasures: (_cell, users, value) => ({ cpu_user_percent: Math.min(96, 4 + users / 3), log_fsyncs_per_s: value / 3, latency_p99_ms: (2000 * users) / value }),
   suspect: (cell) => (cell.variant.startsWith('flush 1') ? 'log-flush' : 'cpu-bound'),
   pair: [1, 0.88],
   notes: ['Nothing was left out.'],

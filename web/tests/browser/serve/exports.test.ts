@@ -32,7 +32,7 @@ describe('an exported chart', () => {
     const png = await bytesOf(coming);
     expect([...png.subarray(0, 8)]).toEqual([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
     const canvas = await page.locator('.chart canvas').first().evaluate((one) => [(one as HTMLCanvasElement).width, (one as HTMLCanvasElement).height]);
-    const seen = await page.evaluate(async (base64) => {
+    const colors = await page.evaluate(async (base64) => {
       const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
       const image = await createImageBitmap(new Blob([bytes], { type: 'image/png' }));
       const drawn = new OffscreenCanvas(image.width, image.height).getContext('2d', { willReadFrequently: true }) as OffscreenCanvasRenderingContext2D;
@@ -40,8 +40,8 @@ describe('an exported chart', () => {
       const colors = (top: number, height: number) => new Set(new Uint32Array(drawn.getImageData(0, top, image.width, height).data.buffer)).size;
       return { width: image.width, height: image.height, title: colors(0, 26), plot: colors(26, image.height - 52), legend: colors(image.height - 26, 26) };
     }, png.toString('base64'));
-    expect([seen.width, seen.height - (canvas[1] as number)]).toEqual([canvas[0], 52]);
-    for (const part of [seen.title, seen.plot, seen.legend]) expect(part).toBeGreaterThan(4);
+    expect([colors.width, colors.height - (canvas[1] as number)]).toEqual([canvas[0], 52]);
+    for (const part of [colors.title, colors.plot, colors.legend]) expect(part).toBeGreaterThan(4);
     expect(complaints).toEqual([]);
   });
 
@@ -94,8 +94,8 @@ describe('an exported chart', () => {
       const expected = await page.evaluate(async ([id, from, to, how]) => {
         const head = (await (await fetch(`/api/v1/runs/${id}`)).json()) as Head;
         const one = head.series.find((series) => series.source === 'status' && series.metric === 'Questions');
-        const asked = `numbers=${one?.slot}&from_s=${from}&to_s=${to}&px=2000&mode=${how}&json=true`;
-        return (await (await fetch(`/api/v1/runs/${id}/series?${asked}`)).json()) as Lines;
+        const query = `numbers=${one?.slot}&from_s=${from}&to_s=${to}&px=2000&mode=${how}&json=true`;
+        return (await (await fetch(`/api/v1/runs/${id}/series?${query}`)).json()) as Lines;
       }, [ID, FROM, TO, mode] as const);
       const [times = [], values = []] = expected.columns;
       const within = times.flatMap((t, at) => (t !== null && FROM <= t && t < TO ? [[t, values[at]]] : []));
@@ -113,10 +113,10 @@ describe('an exported chart', () => {
     await chart.locator('.export summary', { hasText: 'link copied' }).waitFor();
     const link = new URL(await page.evaluate(() => navigator.clipboard.readText()));
     expect(link.origin).toBe(session.origin);
-    const said = await shown(page);
+    const window_ = await shown(page);
     const again = await session.runPage(link.search);
     expect(await again.page.locator('.chart').count()).toBe(1);
-    expect(await shown(again.page)).toBe(said);
+    expect(await shown(again.page)).toBe(window_);
     const other = again.page.locator('.chart');
     expect(await other.locator('h3').textContent()).toBe('Questions');
     expect(await other.locator('[aria-pressed=true]').allTextContents()).toEqual(['per transaction', 'log']);

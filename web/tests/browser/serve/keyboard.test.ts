@@ -18,17 +18,17 @@ afterEach(() => session.closePages());
 const TABS_MAX = 40;
 
 /** Goes on by Tab until what has the focus says so. */
-async function tabTo(page: Page, wanted: { name?: string; tag?: string }): Promise<void> {
+async function tabTo(page: Page, target: { name?: string; tag?: string }): Promise<void> {
   for (let step = 0; step < TABS_MAX; step++) {
     await page.keyboard.press('Tab');
     const at = await page.evaluate(() => {
       const { activeElement: one } = document;
       return { name: one?.getAttribute('aria-label') ?? one?.textContent?.trim() ?? '', tag: one?.className ?? '' };
     });
-    if (wanted.name !== undefined && at.name.startsWith(wanted.name)) return;
-    if (wanted.tag !== undefined && at.tag.split(' ').includes(wanted.tag)) return;
+    if (target.name !== undefined && at.name.startsWith(target.name)) return;
+    if (target.tag !== undefined && at.tag.split(' ').includes(target.tag)) return;
   }
-  throw new Error(`no Tab leads to ${JSON.stringify(wanted)}`);
+  throw new Error(`no Tab leads to ${JSON.stringify(target)}`);
 }
 
 describe('by the keyboard alone', () => {

@@ -39,9 +39,9 @@ describe('a run', () => {
     expect((await tables).status()).toBe(200);
     expect(await shown(page)).toMatch(/^\d+:\d\d\.\d to \d+:\d\d\.\d$/);
     await page.waitForURL(/from=.*to=/);
-    const said = await shown(page);
+    const window_ = await shown(page);
     const again = await session.runPage(new URL(page.url()).search);
-    expect(await shown(again.page)).toBe(said);
+    expect(await shown(again.page)).toBe(window_);
     await page.locator('.window button', { hasText: 'all' }).click();
     expect(await shown(page)).toBe('the whole run');
     expect(complaints).toEqual([]);

@@ -85,12 +85,12 @@ export class ServeSession {
 
   /** The run's own page, its charts drawn. */
   async runPage(query = '', width = 1280, colorScheme: Scheme = 'light', id = ID): Promise<TestPage> {
-    const seen = await this.at(`/runs/${id}${query}`, width, colorScheme);
-    await seen.page.locator('#settings').waitFor({ state: 'attached' });
+    const opened = await this.at(`/runs/${id}${query}`, width, colorScheme);
+    await opened.page.locator('#settings').waitFor({ state: 'attached' });
     // Charts that are not in sight are not read.
-    await seen.page.locator('.chart').first().scrollIntoViewIfNeeded();
-    await seen.page.locator('.chart .legend b').first().waitFor();
-    return seen;
+    await opened.page.locator('.chart').first().scrollIntoViewIfNeeded();
+    await opened.page.locator('.chart .legend b').first().waitFor();
+    return opened;
   }
 }
 
