@@ -1,7 +1,7 @@
 /** Draws a flame graph on a canvas: frames with their labels, and nothing else. */
 
 import { label, type CallTree, type Layout } from '../lib/flame.ts';
-import { chartFont, sized } from './style.ts';
+import { chartFont, sizeCanvas } from './style.ts';
 
 export const ROW = 17;
 const GAP = 1;
@@ -33,9 +33,9 @@ export interface View {
 }
 
 export function draw(canvas: HTMLCanvasElement, drawing: Drawing, view: View): void {
-  const made = sized(canvas, view.width, view.height);
-  if (!made) return;
-  const { context, ratio } = made;
+  const surface = sizeCanvas(canvas, view.width, view.height);
+  if (!surface) return;
+  const { context, ratio } = surface;
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.fillStyle = drawing.paper;
   context.fillRect(0, 0, view.width, view.height);

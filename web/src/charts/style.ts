@@ -12,7 +12,7 @@ export function chartFont(ratio = 1): string {
 }
 
 /** A canvas's context, and its size in pixels of the screen; null where it has no size. */
-export interface Sized {
+export interface SizedCanvas {
   context: CanvasRenderingContext2D;
   /** Pixels of the screen per CSS pixel. */
   ratio: number;
@@ -21,7 +21,7 @@ export interface Sized {
 }
 
 /** Gives a canvas as many pixels as the screen has for this size in CSS pixels. */
-export function sized(canvas: HTMLCanvasElement, width: number, height: number): Sized | null {
+export function sizeCanvas(canvas: HTMLCanvasElement, width: number, height: number): SizedCanvas | null {
   const ratio = devicePixelRatio || 1;
   const [wide, high] = [Math.round(width * ratio), Math.round(height * ratio)];
   if (canvas.width !== wide) canvas.width = wide;

@@ -50,9 +50,9 @@ export interface Palette {
 }
 
 export interface Handlers {
-  zoomed: (from: number, to: number) => void;
-  reset: () => void;
-  pointed: (t: number | null) => void;
+  onzoom: (from: number, to: number) => void;
+  onreset: () => void;
+  onpoint: (t: number | null) => void;
 }
 
 const BAND_LABELS = 18;
@@ -78,8 +78,8 @@ export class TimeChart {
     this.#drawing = drawing;
     this.#suffixes = suffixesOf(drawing.lines);
     this.#plot = new uPlot(this.#options(size, handlers), this.#axisData(), element);
-    this.#plot.over.addEventListener('dblclick', () => handlers.reset());
-    this.#plot.over.addEventListener('mouseleave', () => handlers.pointed(null));
+    this.#plot.over.addEventListener('dblclick', () => handlers.onreset());
+    this.#plot.over.addEventListener('mouseleave', () => handlers.onpoint(null));
   }
 
   resize(width: number, height: number): void {
@@ -166,14 +166,14 @@ export class TimeChart {
             const from = plot.posToVal(plot.select.left, 'x');
             const to = plot.posToVal(plot.select.left + plot.select.width, 'x');
             plot.setSelect({ left: 0, top: 0, width: 0, height: 0 }, false);
-            handlers.zoomed(from, to);
+            handlers.onzoom(from, to);
           },
         ],
         setCursor: [
           (plot) => {
             const { left = -1, event } = plot.cursor;
             // The others follow the one that the pointer is over: it alone tells.
-            if (event && left >= 0) handlers.pointed(plot.posToVal(left, 'x'));
+            if (event && left >= 0) handlers.onpoint(plot.posToVal(left, 'x'));
           },
         ],
       },
@@ -297,16 +297,16 @@ export class TimeChart {
     const { ctx, bbox } = plot;
     const ratio = uPlot.pxRatio;
     const { from, to } = this.#drawing.view;
-    const told = this.#drawing.marks.filter((mark) => mark.label !== '' && from <= mark.t && mark.t <= to);
+    const labelledMarks = this.#drawing.marks.filter((mark) => mark.label !== '' && from <= mark.t && mark.t <= to);
     const x = (mark: Mark) => plot.valToPos(mark.t, 'x', true);
     ctx.font = chartFont(ratio);
     ctx.textAlign = 'left';
     ctx.textBaseline = 'bottom';
     ctx.lineJoin = 'round';
-    told.forEach((mark, number) => {
-      const next = told[number + 1];
+    labelledMarks.forEach((mark, number) => {
+      const next = labelledMarks[number + 1];
       const end = next ? x(next) : bbox.left + bbox.width;
-      const text = fitted(ctx, mark.label, end - x(mark) - 12 * ratio);
+      const text = fitText(ctx, mark.label, end - x(mark) - 12 * ratio);
       const [left, base] = [x(mark) + 6 * ratio, bbox.top + bbox.height - 4 * ratio];
       ctx.globalAlpha = 0.9;
       ctx.strokeStyle = palette.paper;
@@ -439,7 +439,7 @@ export class TimeChart {
 }
 
 /** As much of a text as has room, with an ellipsis; nothing where not even a few letters have. */
-function fitted(ctx: CanvasRenderingContext2D, text: string, room: number): string {
+function fitText(ctx: CanvasRenderingContext2D, text: string, room: number): string {
   if (ctx.measureText(text).width <= room) return text;
   const letters = Math.floor((text.length * room) / ctx.measureText(text).width) - 1;
   return letters < 4 ? '' : `${text.slice(0, letters).trimEnd()}…`;

@@ -1,8 +1,8 @@
 /** Draws threads over time on a canvas: rows of stacked states, single waits and samples, times, levels and names. */
 
 import { ticks } from '../lib/scale.ts';
-import { between, bucketAt, singlesIn, stacked, type Lines, type Row, type Running, type Singles, type Span } from '../lib/timeline.ts';
-import { chartFont, sized } from './style.ts';
+import { between, bucketAt, singlesIn, stackStates, type Lines, type Row, type RunningSums, type Singles, type Span } from '../lib/timeline.ts';
+import { chartFont, sizeCanvas } from './style.ts';
 import { clock } from '../lib/words.ts';
 
 /** Room for names on the left, and for times and levels above the rows. */
@@ -26,7 +26,7 @@ export interface LevelMark {
 export interface Drawing {
   lines: Lines;
   rows: Row[];
-  running: (row: Row) => Running;
+  running: (row: Row) => RunningSums;
   /** Read where they are needed. */
   singles: Singles | null;
   span: Span;
@@ -59,9 +59,9 @@ export function showsSingles(span: Span, width: number): boolean {
 }
 
 export function draw(canvas: HTMLCanvasElement, drawing: Drawing, view: View): void {
-  const made = sized(canvas, view.width, view.height);
-  if (!made) return;
-  const { context, ratio, wide, high } = made;
+  const surface = sizeCanvas(canvas, view.width, view.height);
+  if (!surface) return;
+  const { context, ratio, wide, high } = surface;
   context.setTransform(1, 0, 0, 1, 0, 0);
   context.fillStyle = css(drawing.paper);
   context.fillRect(0, 0, wide, high);
@@ -75,7 +75,7 @@ export function draw(canvas: HTMLCanvasElement, drawing: Drawing, view: View): v
 }
 
 /** The rows that are seen, with their positions. */
-function* seen(drawing: Drawing, view: View): Generator<[Row, number, number]> {
+function* visibleRows(drawing: Drawing, view: View): Generator<[Row, number, number]> {
   for (const [position, row] of drawing.rows.entries()) {
     const y = HEAD + row.top - view.top;
     if (y + row.height > HEAD && y < view.height) yield [row, y, position];
@@ -94,7 +94,7 @@ function states(context: CanvasRenderingContext2D, drawing: Drawing, view: View,
   const pixels = new Uint32Array(image.data.buffer).fill(packed(...drawing.paper));
   const isFaint = drawing.singles !== null && showsSingles(span, view.width);
   /** Red, green and blue of each state. */
-  const colors = Float32Array.from(drawing.colors.flatMap((color) => (isFaint ? mixed(color, drawing.paper, BENEATH) : color)));
+  const colors = Float32Array.from(drawing.colors.flatMap((color) => (isFaint ? mixColors(color, drawing.paper, BENEATH) : color)));
   const at = new Float64Array(wide + 1);
   for (let x = 0; x <= wide; x++) at[x] = bucketAt(lines.edges, span.from + ((span.to - span.from) * x) / wide);
   const ms = new Float64Array(order.length);
@@ -107,7 +107,7 @@ function states(context: CanvasRenderingContext2D, drawing: Drawing, view: View,
     column[to + 1] = (column[to + 1] as number) + part * (colors[from + 1] as number);
     column[to + 2] = (column[to + 2] as number) + part * (colors[from + 2] as number);
   };
-  for (const [row, y] of seen(drawing, view)) {
+  for (const [row, y] of visibleRows(drawing, view)) {
     const head = Math.round((y - HEAD) * ratio);
     const foot = Math.round((y - HEAD + row.height - GAP) * ratio);
     const running = drawing.running(row);
@@ -125,7 +125,7 @@ function states(context: CanvasRenderingContext2D, drawing: Drawing, view: View,
       ms.fill(0);
       between(running, order.length, begin, end, ms);
       column.fill(0, 0, 3 * (foot - head));
-      if (!stacked(ms, order, foot - head, cover)) continue;
+      if (!stackStates(ms, order, foot - head, cover)) continue;
       for (let line = first; line < last; line++) {
         const from = 3 * (foot - 1 - line);
         pixels[line * wide + x] = packed(column[from] as number, column[from + 1] as number, column[from + 2] as number);
@@ -143,7 +143,7 @@ function singles(context: CanvasRenderingContext2D, drawing: Drawing, found: Sin
   context.beginPath();
   context.rect(LEFT, HEAD, view.width - LEFT, view.height - HEAD);
   context.clip();
-  for (const [row, y] of seen(drawing, view)) {
+  for (const [row, y] of visibleRows(drawing, view)) {
     if (row.isRole) continue;
     const place = row.places[0] as number;
     const high = row.height - GAP;
@@ -206,7 +206,7 @@ function names(context: CanvasRenderingContext2D, drawing: Drawing, view: View):
   context.rect(0, HEAD, LEFT - 6, view.height - HEAD);
   context.clip();
   const font = context.font;
-  for (const [row, y, position] of seen(drawing, view)) {
+  for (const [row, y, position] of visibleRows(drawing, view)) {
     if (position === drawing.focused) {
       context.fillStyle = drawing.grid;
       context.fillRect(0, y, LEFT - 6, row.height - GAP);
@@ -245,12 +245,12 @@ function triangle(context: CanvasRenderingContext2D, x: number, y: number, isOpe
 
 export type Rgb = [number, number, number];
 
-const known = new Map<string, Rgb>();
+const colorCache = new Map<string, Rgb>();
 
 /** Of any colour that CSS knows. */
 export function rgb(color: string): Rgb {
-  const found = known.get(color) ?? read(color);
-  known.set(color, found);
+  const found = colorCache.get(color) ?? read(color);
+  colorCache.set(color, found);
   return found;
 }
 
@@ -267,7 +267,7 @@ function css([r, g, b]: Rgb): string {
   return `rgb(${r} ${g} ${b})`;
 }
 
-function mixed(color: Rgb, other: Rgb, part: number): Rgb {
+function mixColors(color: Rgb, other: Rgb, part: number): Rgb {
   return color.map((one, at) => Math.round(one * part + (other[at] as number) * (1 - part))) as Rgb;
 }
 

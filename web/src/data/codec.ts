@@ -111,9 +111,9 @@ class Reader {
   take(length: number): Uint8Array {
     const end = this.#at + length;
     if (end > this.#bytes.length) throw new Error('the samples end in the middle of a series');
-    const taken = this.#bytes.subarray(this.#at, end);
+    const part = this.#bytes.subarray(this.#at, end);
     this.#at = end;
-    return taken;
+    return part;
   }
 
   /** Exact up to 2^53: by multiplication, since shifts work on 32 bits only. */

@@ -4,7 +4,7 @@ import type { PfsLines } from './pfs.ts';
 import { Cumulative, inMode, summed, weight, type Mode } from '../lib/derive.ts';
 
 /** What is drawn of the instances of a metric: over these seconds of the run, for so many pixels. */
-export interface Wanted {
+export interface LinesRequest {
   from: number;
   to: number;
   px: number;
@@ -28,7 +28,7 @@ export interface DataSource {
   /** Lines hold all samples, whichever window is wanted: they are at hand, and not asked for again as the view moves. */
   readonly isWhole: boolean;
   /** The series at these positions in `head.series`, as a chart draws them. */
-  lines(series: number[], wanted: Wanted, signal?: AbortSignal): Promise<Lines>;
+  lines(series: number[], request: LinesRequest, signal?: AbortSignal): Promise<Lines>;
   /** Samples of the series at this position in `head.series`. */
   column(series: number): Promise<Column>;
   /** The columns of the head's threads: one a state, then requests, connections, statements. */
@@ -72,10 +72,10 @@ export abstract class BlockSource implements DataSource {
   #transactions: Promise<Cumulative | null> | undefined;
 
   /** The inflated bytes of a block. */
-  protected abstract inflated(number: number): Promise<Uint8Array>;
+  protected abstract inflateBlock(number: number): Promise<Uint8Array>;
 
-  async lines(series: number[], { mode, top, sum }: Wanted): Promise<Lines> {
-    const transactions = mode === 'per_transaction' ? await this.#ended() : null;
+  async lines(series: number[], { mode, top, sum }: LinesRequest): Promise<Lines> {
+    const transactions = mode === 'per_transaction' ? await this.#endedTransactions() : null;
     const read = await Promise.all(
       series.map(async (number) => {
         const [column, kind] = [await this.column(number), this.head.series[number]?.kind ?? 'gauge'];
@@ -88,7 +88,7 @@ export abstract class BlockSource implements DataSource {
   }
 
   /** Transactions that have ended by any moment; null where the load was not recorded. */
-  #ended(): Promise<Cumulative | null> {
+  #endedTransactions(): Promise<Cumulative | null> {
     const number = this.head.series.findIndex((one) => one.source === 'load' && one.metric === 'per_s' && one.instance === 'transaction');
     this.#transactions ??= number < 0 ? Promise.resolve(null) : this.column(number).then((column) => new Cumulative(column, 5));
     return this.#transactions;
@@ -201,7 +201,7 @@ export abstract class BlockSource implements DataSource {
   #block(number: number): Promise<Block> {
     let block = this.#blocks.get(number);
     if (!block) {
-      block = this.inflated(number).then((bytes) => new Block(bytes));
+      block = this.inflateBlock(number).then((bytes) => new Block(bytes));
       this.#blocks.set(number, block);
     }
     return block;
@@ -209,7 +209,7 @@ export abstract class BlockSource implements DataSource {
 
   /** A block that holds an object in place of columns. */
   async #object(number: number): Promise<unknown> {
-    return JSON.parse(new TextDecoder().decode(await this.inflated(number)));
+    return JSON.parse(new TextDecoder().decode(await this.inflateBlock(number)));
   }
 }
 
@@ -228,11 +228,11 @@ export class InlinedSource extends BlockSource {
     return new InlinedSource(headOf(text));
   }
 
-  protected async inflated(number: number): Promise<Uint8Array> {
+  protected async inflateBlock(number: number): Promise<Uint8Array> {
     await documentParsed();
     const element = document.getElementById(`whyso-block-${number}`);
     if (!element) throw new Error(`The block ${number} of samples is missing: is the file complete?`);
-    return inflate(unpacked((element.textContent ?? '').trim()));
+    return inflate(decodeBase64((element.textContent ?? '').trim()));
   }
 }
 
@@ -249,7 +249,7 @@ export async function inflate(bytes: Uint8Array<ArrayBuffer>): Promise<Uint8Arra
 }
 
 /** Newer browsers read base64 themselves, in a tenth of the time. */
-export function unpacked(base64: string): Uint8Array<ArrayBuffer> {
+export function decodeBase64(base64: string): Uint8Array<ArrayBuffer> {
   const own = (Uint8Array as { fromBase64?: (text: string) => Uint8Array<ArrayBuffer> }).fromBase64;
   if (own) return own.call(Uint8Array, base64);
   const text = atob(base64);

@@ -14,24 +14,24 @@ export function nodeTimes(tree: CallTree, exclusive: Float64Array): NodeTimes {
 
 /** One metric: by place of the name, exclusive and inclusive; place 0 is all. Where a function called itself, its time counts once. */
 export function functionTimes(tree: CallTree, times: NodeTimes, names: number): NodeTimes {
-  const made = { exclusive: new Float64Array(names), inclusive: new Float64Array(names) };
+  const sums = { exclusive: new Float64Array(names), inclusive: new Float64Array(names) };
   /** How often a name stands on the way from node 0 to the one that is looked at. */
   const open = new Uint32Array(names);
   const path: number[] = [];
   for (let node = 0; node < tree.depth.length; node++) {
     while (path.length > (tree.depth[node] as number)) add(open, tree.name[path.pop() as number] as number, -1);
     const name = tree.name[node] as number;
-    add(made.exclusive, name, times.exclusive[node] as number);
-    if (open[name] === 0) add(made.inclusive, name, times.inclusive[node] as number);
+    add(sums.exclusive, name, times.exclusive[node] as number);
+    if (open[name] === 0) add(sums.inclusive, name, times.inclusive[node] as number);
     add(open, name, 1);
     path.push(node);
   }
-  made.exclusive[0] = made.inclusive[0] as number;
-  return made;
+  sums.exclusive[0] = sums.inclusive[0] as number;
+  return sums;
 }
 
 /** By place of the name: the time of a function that is attributed to each that called it, or that it called. */
-export interface Attributed {
+export interface Relatives {
   /** They add up to its inclusive time; place 0 called it where it is the outermost. */
   callers: Map<number, number>;
   /** With its exclusive time they add up to its inclusive time. */
@@ -39,8 +39,8 @@ export interface Attributed {
 }
 
 /** Where a function called itself, its callers are those of the outermost call, and its callees those of the innermost. */
-export function relativesOf(tree: CallTree, inclusive: Float64Array, name: number): Attributed {
-  const made: Attributed = { callers: new Map(), callees: new Map() };
+export function relativesOf(tree: CallTree, inclusive: Float64Array, name: number): Relatives {
+  const relatives: Relatives = { callers: new Map(), callees: new Map() };
   const count = tree.depth.length;
   /** By node: the time within it of further calls of the function, the outermost of them. */
   const within = new Float64Array(count);
@@ -50,14 +50,14 @@ export function relativesOf(tree: CallTree, inclusive: Float64Array, name: numbe
   }
   for (let node = 1; node < count; node++) {
     const parent = tree.parent[node] as number;
-    if (tree.name[parent] === name) addTo(made.callees, tree.name[node] as number, (inclusive[node] as number) - (within[node] as number));
+    if (tree.name[parent] === name) addTo(relatives.callees, tree.name[node] as number, (inclusive[node] as number) - (within[node] as number));
   }
   for (let node = 1; node < count; ) {
     const isOutermost = tree.name[node] === name;
-    if (isOutermost) addTo(made.callers, tree.name[tree.parent[node] as number] as number, inclusive[node] as number);
+    if (isOutermost) addTo(relatives.callers, tree.name[tree.parent[node] as number] as number, inclusive[node] as number);
     node = isOutermost ? (tree.end[node] as number) : node + 1;
   }
-  return made;
+  return relatives;
 }
 
 function add(times: Float64Array | Uint32Array, at: number, time: number) {

@@ -4,7 +4,7 @@ import { SvelteSet } from 'svelte/reactivity';
 import type { DataSource } from '../data/source.ts';
 import type { Evidence, Level, SeriesName, Verdict } from '../data/model.ts';
 import type { Mode } from './derive.ts';
-import { numbersIn, type Wanted } from './filter.ts';
+import { numbersIn, type Filter } from './filter.ts';
 import { samplesOf, type Samples } from './samples.ts';
 
 export interface Span {
@@ -13,7 +13,7 @@ export interface Span {
 }
 
 /** One metric on a chart: all its instances, or the one named. */
-export interface Pick {
+export interface MetricPick {
   host: string;
   source: string;
   metric: string;
@@ -23,7 +23,7 @@ export interface Pick {
 export interface ChartSpec {
   id: number;
   title: string;
-  picks: Pick[];
+  picks: MetricPick[];
   mode: Mode;
   log: boolean;
   /** Instances drawn of each metric, the busiest first. */
@@ -44,7 +44,7 @@ export class ThreadFilter {
   /** Numbers of threads that are ticked in their table; empty: all. */
   readonly picked = new SvelteSet<number>();
 
-  readonly wanted: Wanted = $derived.by(() => {
+  readonly conditions: Filter = $derived.by(() => {
     const typed = numbersIn(this.thread).numbers;
     // Both are conditions: of the ticked threads those that are typed, where both are there.
     const tids = typed.size === 0 ? new Set(this.picked) : this.picked.size === 0 ? typed : new Set([...typed].filter((tid) => this.picked.has(tid)));
@@ -58,7 +58,7 @@ export class ThreadFilter {
     };
   });
   /** Without the ticks: what the table of threads has rows for. */
-  readonly typed: Wanted = $derived({ ...this.wanted, tids: numbersIn(this.thread).numbers });
+  readonly typedConditions: Filter = $derived({ ...this.conditions, tids: numbersIn(this.thread).numbers });
 
   clear(): void {
     [this.role, this.name, this.thread, this.connection, this.statement] = ['', '', '', '', ''];
@@ -190,7 +190,7 @@ export class Desk {
     this.#fitted = { from: measured, to };
   }
 
-  add(pick: Pick): number {
+  add(pick: MetricPick): number {
     const id = this.#nextId++;
     this.charts.unshift({ id, title: pick.metric, picks: [pick], mode: 'rate', log: false, top: 5 });
     return id;
@@ -249,9 +249,9 @@ export class Desk {
 
   #chartOf(quantity: string): number {
     const word = quantity.toLowerCase();
-    const wanted = word.includes('latency') || word.includes('ms') || word.includes('service') ? 'Latency'
+    const title = word.includes('latency') || word.includes('ms') || word.includes('service') ? 'Latency'
       : word.includes('cpu') || word.includes('idle') ? 'CPU' : 'Throughput';
-    const chart = this.charts.find((one) => one.title.startsWith(wanted)) ?? this.charts[0];
+    const chart = this.charts.find((one) => one.title.startsWith(title)) ?? this.charts[0];
     return chart?.id ?? -1;
   }
 
@@ -297,22 +297,22 @@ function stayAt(element: HTMLElement): void {
   setTimeout(() => observer.disconnect(), SETTLES_MS);
 }
 
-type Known = { source: string; metric: string; instance: string; host: string; flat: boolean };
+type MetricInstance = { source: string; metric: string; instance: string; host: string; flat: boolean };
 
 /** The charts that a run opens with: those of them whose metrics were recorded. */
-function defaultCharts(series: Known[]): Omit<ChartSpec, 'id'>[] {
+function defaultCharts(series: MetricInstance[]): Omit<ChartSpec, 'id'>[] {
   const charts: Omit<ChartSpec, 'id'>[] = [];
-  const add = (title: string, picks: Pick[], more: Partial<ChartSpec> = {}) => {
+  const add = (title: string, picks: MetricPick[], more: Partial<ChartSpec> = {}) => {
     if (picks.length > 0) charts.push({ title, picks, mode: 'rate', log: false, top: 5, ...more });
   };
-  const find = (source: string, metrics: string[], instance: string | null): Pick[] =>
+  const find = (source: string, metrics: string[], instance: string | null): MetricPick[] =>
     metrics.flatMap((metric) => {
       const one = series.find(
-        (known) => known.source === source && known.metric === metric && (instance === null || known.instance === instance),
+        (recorded) => recorded.source === source && recorded.metric === metric && (instance === null || recorded.instance === instance),
       );
       return one ? [{ host: one.host, source, metric, instance }] : [];
     });
-  const first = (...choices: Pick[][]): Pick[] => choices.find((picks) => picks.length > 0) ?? [];
+  const first = (...choices: MetricPick[][]): MetricPick[] => choices.find((picks) => picks.length > 0) ?? [];
 
   add(
     'Throughput',
@@ -330,7 +330,7 @@ function defaultCharts(series: Known[]): Omit<ChartSpec, 'id'>[] {
   if (charts.length > 0) return charts;
 
   // None of those were recorded: whatever moves is better than nothing.
-  const moving = new Map(series.filter((known) => !known.flat).map((known) => [`${known.host} ${known.source} ${known.metric}`, known]));
+  const moving = new Map(series.filter((one) => !one.flat).map((one) => [`${one.host} ${one.source} ${one.metric}`, one]));
   for (const { host, source, metric } of [...moving.values()].slice(0, 4)) {
     add(metric, [{ host, source, metric, instance: null }]);
   }

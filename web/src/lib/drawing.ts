@@ -8,7 +8,7 @@ const LOOK = [
 ] as const;
 
 /** The drawing with its title, in the colours that the page has now. */
-export function standalone(drawn: SVGSVGElement, title: string): string {
+export function standaloneSvg(drawn: SVGSVGElement, title: string): string {
   const [width, height] = [drawn.clientWidth, drawn.clientHeight];
   const copy = drawn.cloneNode(true) as SVGSVGElement;
   const [from, to] = [[drawn, ...drawn.querySelectorAll('*')], [copy, ...copy.querySelectorAll('*')]];
@@ -40,7 +40,7 @@ export function standalone(drawn: SVGSVGElement, title: string): string {
 }
 
 /** The same in pixels, as many as the screen has for it; null where the browser can't. */
-export async function rasterised(svg: string): Promise<Blob | null> {
+export async function rasterise(svg: string): Promise<Blob | null> {
   const image = new Image();
   image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
   await image.decode();
@@ -54,13 +54,13 @@ export async function rasterised(svg: string): Promise<Blob | null> {
 export function tableCsv(head: string[], rows: (number | string | null | undefined)[][]): string {
   const cell = (value: number | string | null | undefined) => {
     if (typeof value === 'number') return Number.isFinite(value) ? String(value) : '';
-    return value === null || value === undefined ? '' : quoted(value);
+    return value === null || value === undefined ? '' : quoteCsv(value);
   };
   return `${[head, ...rows.map((row) => row.map(cell))].map((row) => row.join(',')).join('\n')}\n`;
 }
 
 /** A name may hold anything; one that begins like a formula is no formula. */
-export function quoted(text: string): string {
+export function quoteCsv(text: string): string {
   const safe = /^[=+\-@\t]/.test(text) ? `'${text}` : text;
   return `"${safe.replaceAll('"', '""')}"`;
 }

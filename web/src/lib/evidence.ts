@@ -2,7 +2,7 @@
 
 import type { Evidence, Head, Level, SeriesName, Window } from '../data/model.ts';
 import { type Axis, axisOf } from './axis.ts';
-import { isRecorded, processOf } from './recorded.ts';
+import { isRecorded, processOf } from './runkind.ts';
 import { clock } from './words.ts';
 
 export interface Link {

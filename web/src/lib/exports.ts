@@ -3,7 +3,7 @@
 import type { Line } from '../charts/timechart.ts';
 import type { Column } from '../data/model.ts';
 import type { Span } from './desk.svelte.ts';
-import { quoted } from './drawing.ts';
+import { quoteCsv } from './drawing.ts';
 import { envelope, gapLength, lowerBound } from './envelope.ts';
 import { linear, log10, logTicks, type Scale } from './scale.ts';
 import { suffixesOf, valueRange } from './valueaxis.ts';
@@ -18,7 +18,7 @@ export function csvOf(lines: Line[], view: Span): string {
     for (let at = lowerBound(column.t, view.from); at < end; at++) {
       const { band } = column;
       const more = band ? [band.min[at], band.q1[at], band.q3[at], band.max[at]] : [undefined, undefined, undefined, undefined];
-      rows.push([cell(column.t[at]), quoted(label), quoted(suffix), cell(column.v[at]), ...more.map(cell)].join(','));
+      rows.push([cell(column.t[at]), quoteCsv(label), quoteCsv(suffix), cell(column.v[at]), ...more.map(cell)].join(','));
     }
   }
   return `${rows.join('\n')}\n`;
@@ -45,24 +45,24 @@ export function svgOf(title: string, lines: Line[], view: Span, log: boolean): s
     for (const tick of log ? logTicks(low, high) : steps(low, high, 5)) {
       const [edge, anchor] = onRight ? [right + 6, 'start'] : [LEFT - 6, 'end'];
       if (!onRight) parts.push(`<line x1="${LEFT}" x2="${right}" y1="${at(y(tick))}" y2="${at(y(tick))}" stroke="#e9ecee"/>`);
-      parts.push(`<text x="${edge}" y="${at(y(tick) + 4)}" text-anchor="${anchor}">${escaped(short(tick))}</text>`);
+      parts.push(`<text x="${edge}" y="${at(y(tick) + 4)}" text-anchor="${anchor}">${escapeHtml(short(tick))}</text>`);
     }
     return y;
   });
   for (const tick of steps(view.from, view.to, 8, CLOCK_STEPS)) {
-    parts.push(`<text x="${at(x(tick))}" y="${HEIGHT - BOTTOM + 18}" text-anchor="middle">${escaped(clock(tick))}</text>`);
+    parts.push(`<text x="${at(x(tick))}" y="${HEIGHT - BOTTOM + 18}" text-anchor="middle">${escapeHtml(clock(tick))}</text>`);
   }
   let legend = LEFT;
   for (const line of lines) {
     parts.push(shape(line, view, x, axes[isRight(line) ? 1 : 0] as Scale, right - LEFT));
     const words = `${line.label}${line.suffix === '' ? '' : ` (${line.suffix}${isRight(line) ? ', right' : ''})`}`;
-    parts.push(`<rect x="${legend}" y="28" width="12" height="4" fill="${line.color}"/><text x="${legend + 16}" y="34">${escaped(words)}</text>`);
+    parts.push(`<rect x="${legend}" y="28" width="12" height="4" fill="${line.color}"/><text x="${legend + 16}" y="34">${escapeHtml(words)}</text>`);
     legend += 30 + words.length * 6.6;
   }
   const foot = HEIGHT - BOTTOM;
   return (
     `<svg xmlns="http://www.w3.org/2000/svg" width="${WIDTH}" height="${HEIGHT}" viewBox="0 0 ${WIDTH} ${HEIGHT}" font-family="system-ui, sans-serif" font-size="12" fill="#5d6873">` +
-    `<rect width="100%" height="100%" fill="#fdfdfc"/><text x="${LEFT}" y="18" font-size="14" font-weight="600" fill="#1b2127">${escaped(title)}</text>` +
+    `<rect width="100%" height="100%" fill="#fdfdfc"/><text x="${LEFT}" y="18" font-size="14" font-weight="600" fill="#1b2127">${escapeHtml(title)}</text>` +
     `<clipPath id="plot"><rect x="${LEFT}" y="${TOP - 2}" width="${right - LEFT}" height="${foot - TOP + 4}"/></clipPath>` +
     `${parts.join('')}<line x1="${LEFT}" x2="${right}" y1="${foot}" y2="${foot}" stroke="#5d6873"/></svg>\n`
   );
@@ -122,7 +122,7 @@ function steps(from: number, to: number, count: number, round?: number[]): numbe
 
 const at = (value: number) => String(Math.round(value * 100) / 100);
 
-export function escaped(text: string): string {
+export function escapeHtml(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 }
 

@@ -2,7 +2,7 @@
 
 import { clock } from './words.ts';
 
-export interface Wanted {
+export interface Filter {
   /** Empty: of any role. */
   role: string;
   /** A part of a name, in any case; empty: any. */
@@ -15,7 +15,7 @@ export interface Wanted {
   statement: string;
 }
 
-export interface Known {
+export interface ThreadWork {
   tid: number;
   name: string;
   role: string;
@@ -24,49 +24,49 @@ export interface Known {
   statement: string;
 }
 
-export const EVERYTHING: Wanted = { role: '', name: '', tids: new Set(), connections: new Set(), statement: '' };
+export const EVERYTHING: Filter = { role: '', name: '', tids: new Set(), connections: new Set(), statement: '' };
 
 const holds = (text: string, part: string) => text.toLowerCase().includes(part.toLowerCase());
 
-export function hasThread(wanted: Wanted, thread: Pick<Known, 'tid' | 'name' | 'role'>): boolean {
+export function hasThread(filter: Filter, thread: Pick<ThreadWork, 'tid' | 'name' | 'role'>): boolean {
   return (
-    (wanted.role === '' || wanted.role === thread.role) &&
-    (wanted.tids.size === 0 || wanted.tids.has(thread.tid)) &&
-    (wanted.name === '' || holds(thread.name, wanted.name))
+    (filter.role === '' || filter.role === thread.role) &&
+    (filter.tids.size === 0 || filter.tids.has(thread.tid)) &&
+    (filter.name === '' || holds(thread.name, filter.name))
   );
 }
 
 /** Of what is not known to be of a connection or a statement that is asked for, nothing is. */
-export function hasWork(wanted: Wanted, work: Pick<Known, 'connection' | 'statement'>): boolean {
+export function hasWork(filter: Filter, work: Pick<ThreadWork, 'connection' | 'statement'>): boolean {
   return (
-    (wanted.connections.size === 0 || (work.connection !== null && wanted.connections.has(work.connection))) &&
-    (wanted.statement === '' || (work.statement !== '' && holds(work.statement, wanted.statement)))
+    (filter.connections.size === 0 || (work.connection !== null && filter.connections.has(work.connection))) &&
+    (filter.statement === '' || (work.statement !== '' && holds(work.statement, filter.statement)))
   );
 }
 
-export function asksForWork(wanted: Wanted): boolean {
-  return wanted.connections.size > 0 || wanted.statement !== '';
+export function asksForWork(filter: Filter): boolean {
+  return filter.connections.size > 0 || filter.statement !== '';
 }
 
-export function isFiltered(wanted: Wanted): boolean {
-  return wanted.role !== '' || wanted.name !== '' || wanted.tids.size > 0 || asksForWork(wanted);
+export function isFiltered(filter: Filter): boolean {
+  return filter.role !== '' || filter.name !== '' || filter.tids.size > 0 || asksForWork(filter);
 }
 
 /** So many numbers are said one by one. */
-const SAID_MAX = 6;
+const NUMBERS_MAX = 6;
 
 /** Such as `threads of role purge, named "ib"`. */
-export function inWords(wanted: Wanted): string {
+export function inWords(filter: Filter): string {
   const numbers = (of: ReadonlySet<number>) => {
-    const said = [...of].sort((a, b) => a - b).slice(0, SAID_MAX);
-    const rest = of.size - said.length;
-    return `${said.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
+    const first = [...of].sort((a, b) => a - b).slice(0, NUMBERS_MAX);
+    const rest = of.size - first.length;
+    return `${first.join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
   };
-  const words = [wanted.role === '' ? 'all threads' : `threads of role ${wanted.role}`];
-  if (wanted.name !== '') words.push(`named “${wanted.name}”`);
-  if (wanted.tids.size > 0) words.push(`${wanted.tids.size === 1 ? 'thread' : 'threads'} ${numbers(wanted.tids)}`);
-  if (wanted.connections.size > 0) words.push(`at work for ${wanted.connections.size === 1 ? 'connection' : 'connections'} ${numbers(wanted.connections)}`);
-  if (wanted.statement !== '') words.push(`executing a statement with “${wanted.statement}”`);
+  const words = [filter.role === '' ? 'all threads' : `threads of role ${filter.role}`];
+  if (filter.name !== '') words.push(`named “${filter.name}”`);
+  if (filter.tids.size > 0) words.push(`${filter.tids.size === 1 ? 'thread' : 'threads'} ${numbers(filter.tids)}`);
+  if (filter.connections.size > 0) words.push(`at work for ${filter.connections.size === 1 ? 'connection' : 'connections'} ${numbers(filter.connections)}`);
+  if (filter.statement !== '') words.push(`executing a statement with “${filter.statement}”`);
   return words.join(', ');
 }
 

@@ -27,7 +27,7 @@ export function callTree(depths: Float64Array, names: Float64Array): CallTree {
 }
 
 /** The columns added up, node by node. */
-export function summed(columns: Float64Array[], count: number): Float64Array {
+export function sumColumns(columns: Float64Array[], count: number): Float64Array {
   const sum = new Float64Array(count);
   for (const column of columns) {
     for (let node = 0; node < count; node++) sum[node] = (sum[node] as number) + (column[node] as number);
@@ -60,15 +60,15 @@ export interface Layout {
 /** A node over the whole width, with those above it as wide, and what it called by its share of the time. */
 export function layout(tree: CallTree, inclusive: Float64Array, zoomed: number, width: number): Layout {
   const size = tree.depth.length;
-  const made: Layout = { count: 0, node: new Uint32Array(size), left: new Float32Array(size), width: new Float32Array(size), rows: 0 };
+  const frames: Layout = { count: 0, node: new Uint32Array(size), left: new Float32Array(size), width: new Float32Array(size), rows: 0 };
   const total = inclusive[zoomed] ?? 0;
-  if (total <= 0) return made;
+  if (total <= 0) return frames;
   const add = (node: number, left: number, wide: number) => {
-    made.node[made.count] = node;
-    made.left[made.count] = left;
-    made.width[made.count] = wide;
-    made.count++;
-    made.rows = Math.max(made.rows, (tree.depth[node] as number) + 1);
+    frames.node[frames.count] = node;
+    frames.left[frames.count] = left;
+    frames.width[frames.count] = wide;
+    frames.count++;
+    frames.rows = Math.max(frames.rows, (tree.depth[node] as number) + 1);
   };
   for (const node of pathTo(tree, zoomed).slice(0, -1)) add(node, 0, width);
   /** By depth: where the next node begins. */
@@ -88,7 +88,7 @@ export function layout(tree: CallTree, inclusive: Float64Array, zoomed: number, 
     add(node, left, wide);
     node++;
   }
-  return made;
+  return frames;
 }
 
 /** From node 0 to a node. */
@@ -99,40 +99,40 @@ export function pathTo(tree: CallTree, node: number): number[] {
 }
 
 /** The frame at a place: its position in the layout, −1 where there is none. */
-export function frameAt(made: Layout, tree: CallTree, row: number, x: number): number {
-  for (let frame = 0; frame < made.count; frame++) {
-    const left = made.left[frame] as number;
-    if (tree.depth[made.node[frame] as number] === row && x >= left && x < left + (made.width[frame] as number)) return frame;
+export function frameAt(frames: Layout, tree: CallTree, row: number, x: number): number {
+  for (let frame = 0; frame < frames.count; frame++) {
+    const left = frames.left[frame] as number;
+    if (tree.depth[frames.node[frame] as number] === row && x >= left && x < left + (frames.width[frame] as number)) return frame;
   }
   return -1;
 }
 
-export function frameOf(made: Layout, node: number): number {
-  for (let frame = 0; frame < made.count; frame++) if (made.node[frame] === node) return frame;
+export function frameOf(frames: Layout, node: number): number {
+  for (let frame = 0; frame < frames.count; frame++) if (frames.node[frame] === node) return frame;
   return -1;
 }
 
 export type Move = 'caller' | 'callee' | 'left' | 'right';
 
 /** The drawn node that a step leads to: its caller, the widest that it called, or its neighbour in the row; itself where there is none. */
-export function step(made: Layout, tree: CallTree, node: number, move: Move): number {
+export function step(frames: Layout, tree: CallTree, node: number, move: Move): number {
   if (move === 'caller') return Math.max(tree.parent[node] ?? 0, 0);
   let best = node;
   let widest = 0;
-  let wasSeen = false;
-  for (let frame = 0; frame < made.count; frame++) {
-    const other = made.node[frame] as number;
+  let isPast = false;
+  for (let frame = 0; frame < frames.count; frame++) {
+    const other = frames.node[frame] as number;
     if (move === 'callee') {
-      if (tree.parent[other] === node && (made.width[frame] as number) > widest) {
+      if (tree.parent[other] === node && (frames.width[frame] as number) > widest) {
         best = other;
-        widest = made.width[frame] as number;
+        widest = frames.width[frame] as number;
       }
       continue;
     }
     if (tree.depth[other] !== tree.depth[node]) continue;
-    if (other === node) wasSeen = true;
-    else if (move === 'left' && !wasSeen) best = other;
-    else if (move === 'right' && wasSeen) return other;
+    if (other === node) isPast = true;
+    else if (move === 'left' && !isPast) best = other;
+    else if (move === 'right' && isPast) return other;
   }
   return best;
 }
@@ -151,10 +151,10 @@ export function shareOf(tree: CallTree, inclusive: Float64Array, matches: Uint8A
 }
 
 /** Which names hold a text, in any case; none where there is no text. */
-export function matching(names: string[], text: string): Uint8Array {
-  const wanted = text.trim().toLowerCase();
-  if (wanted === '') return new Uint8Array(names.length);
-  return Uint8Array.from(names, (name) => (name.toLowerCase().includes(wanted) ? 1 : 0));
+export function matchNames(names: string[], text: string): Uint8Array {
+  const part = text.trim().toLowerCase();
+  if (part === '') return new Uint8Array(names.length);
+  return Uint8Array.from(names, (name) => (name.toLowerCase().includes(part) ? 1 : 0));
 }
 
 /** One side of a comparison. */
@@ -188,7 +188,7 @@ function scaled({ times, total, by, half }: Side): { time: (node: number) => num
 }
 
 /** A difference that its interval tells from none; else 0. */
-export function toldApart({ value, half }: Difference, node: number): number {
+export function significantDifference({ value, half }: Difference, node: number): number {
   const one = value[node] ?? 0;
   return Math.abs(one) > (half[node] ?? 0) ? one : 0;
 }

@@ -67,11 +67,11 @@ export const KIND_COLOR: Record<ModuleKind, string> = {
 export function shadeOf(name: string, color: string, paper: string): string {
   let hash = 0;
   for (let at = 0; at < name.length; at++) hash = (hash * 31 + name.charCodeAt(at)) | 0;
-  return mixed(color, paper, 0.4 + ((hash >>> 0) % 5) * 0.05);
+  return mixColors(color, paper, 0.4 + ((hash >>> 0) % 5) * 0.05);
 }
 
 /** A part of one colour and the rest of another, as `#rrggbb`. */
-export function mixed(one: string, other: string, part: number): string {
+export function mixColors(one: string, other: string, part: number): string {
   const channel = (color: string, at: number) => parseInt(color.slice(1 + 2 * at, 3 + 2 * at), 16);
   const of = (at: number) => Math.round(channel(one, at) * part + channel(other, at) * (1 - part));
   return `#${[0, 1, 2].map((at) => of(at).toString(16).padStart(2, '0')).join('')}`;

@@ -51,7 +51,7 @@ export function sharesIn(columns: Column[], window: Span): number[] {
 }
 
 /** Where each function's area ends, bin by bin, when each stands on the ones before it. */
-export function stacked(columns: Column[]): Float64Array[] {
+export function stackColumns(columns: Column[]): Float64Array[] {
   let below: Float64Array | null = null;
   return columns.map((column) => {
     const foot: Float64Array | null = below;

@@ -3,6 +3,6 @@
 /** Its place: that of the level that is shown alone, else of the one that the explanation is about, else the last. */
 export function placeOfLevel(tables: { level: number | null }[], shown: number | null, about: number | null | undefined): number {
   const place = (index: number | null | undefined) => (index == null ? -1 : tables.findIndex((one) => one.level === index));
-  const [wanted, explained] = [place(shown), place(about)];
-  return wanted >= 0 ? wanted : explained >= 0 ? explained : tables.length - 1;
+  const [shownPlace, aboutPlace] = [place(shown), place(about)];
+  return shownPlace >= 0 ? shownPlace : aboutPlace >= 0 ? aboutPlace : tables.length - 1;
 }

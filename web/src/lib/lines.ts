@@ -42,22 +42,22 @@ export function sourceOf(lines: Lines, exclusive: Float64Array[], name: number):
   const metrics = exclusive.length;
   const times = exclusive.map((one) => functionTimes(lines.tree, nodeTimes(lines.tree, one), lines.name.length));
   const none = (): LineTimes => ({ exclusive: new Array<number>(metrics).fill(0), inclusive: new Array<number>(metrics).fill(0) });
-  const made: Source = { files: new Map(), notKnown: none(), leftOut: none() };
+  const source: Source = { files: new Map(), notKnown: none(), leftOut: none() };
   const found: [number, number, LineTimes][] = [];
   for (let place = 1; place < lines.name.length; place++) {
     if (lines.name[place] !== name || !times.some((one) => (one.inclusive[place] as number) > 0)) continue;
     const of = { exclusive: times.map((one) => one.exclusive[place] as number), inclusive: times.map((one) => one.inclusive[place] as number) };
     const file = lines.file[place] as number;
-    if (file === NOT_KNOWN) made.notKnown = of;
-    else if (file === LEFT_OUT) made.leftOut = of;
+    if (file === NOT_KNOWN) source.notKnown = of;
+    else if (file === LEFT_OUT) source.leftOut = of;
     else found.push([file, lines.line[place] as number, of]);
   }
   found.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
   for (const [file, line, of] of found) {
-    const known = made.files.get(file) ?? new Map<number, LineTimes>();
-    made.files.set(file, known.set(line, of));
+    const byLine = source.files.get(file) ?? new Map<number, LineTimes>();
+    source.files.set(file, byLine.set(line, of));
   }
-  return made;
+  return source;
 }
 
 /** A line that is shown; `follows`: the one before it in the file is shown, too. */

@@ -2,7 +2,7 @@
 
 import type { LockObject } from '../data/model.ts';
 
-export interface KindOfLock {
+export interface LockKind {
   kind: string;
   samples: number;
   /** Null where it is known of none. */
@@ -10,8 +10,8 @@ export interface KindOfLock {
 }
 
 /** The kinds that connections were found waiting for, the most samples first. */
-export function kindsOf(objects: LockObject[]): KindOfLock[] {
-  const kinds = new Map<string, KindOfLock>();
+export function kindsOf(objects: LockObject[]): LockKind[] {
+  const kinds = new Map<string, LockKind>();
   for (const one of objects) {
     const kind = kinds.get(one.lock) ?? { kind: one.lock, samples: 0, waited_s: null };
     kind.samples += one.samples;

@@ -26,11 +26,11 @@ export function columnsOf(view: PfsView, level: PfsLevel, total: PfsRow, per: Pe
 
 /** Count and time side by side by all that they can be divided by. */
 function eventColumns(level: PfsLevel, total: PfsRow): ShownColumn[] {
-  const known = PERS.filter((per) => divisorOf(level, per) !== null);
+  const pers = PERS.filter((per) => divisorOf(level, per) !== null);
   const divided = (at: number, per: Per, factor: number) => (row: PfsRow) => over(row[at], divisorOf(level, per), factor);
   const suffix = (per: Per) => (per === 'second' ? 's' : per);
-  const counts = known.map((per): ShownColumn => ({ name: per === 'second' ? 'count/s' : `/${per}`, title: `how often, a ${per}`, of: divided(0, per, 1), words: number }));
-  const times = known.map((per): ShownColumn => {
+  const counts = pers.map((per): ShownColumn => ({ name: per === 'second' ? 'count/s' : `/${per}`, title: `how often, a ${per}`, of: divided(0, per, 1), words: number }));
+  const times = pers.map((per): ShownColumn => {
     const [unit, factor] = per === 'second' ? ['ms', 1e-6] : ['µs', 1e-3];
     return { name: `${unit}/${suffix(per)}`, title: `time of all threads together, a ${per}`, of: divided(1, per, factor), words: number };
   });
@@ -68,7 +68,7 @@ export function wordsOf(column: PfsColumn): (value: number) => string {
 export interface PfsLine {
   name: string;
   /** Of a digest its text, else the name. */
-  told: string;
+  label: string;
   row: PfsRow;
 }
 
@@ -79,7 +79,7 @@ export function linesOf(lines: PfsLines, place: number, column: ShownColumn | un
   const rows = level?.[which] ?? [];
   const found = names.flatMap((name, at): PfsLine[] => {
     const row = rows[at];
-    const line = row && { name, told: ownLabel(row, level?.own?.[name]) + (lines.texts[name] ?? name), row };
+    const line = row && { name, label: ownLabel(row, level?.own?.[name]) + (lines.texts[name] ?? name), row };
     return line && isLike(line, text) ? [line] : [];
   });
   const value = (line: PfsLine) => column?.of(line.row) ?? -Infinity;
@@ -91,9 +91,9 @@ function ownLabel(row: PfsRow, own: number | undefined): string {
   return own === undefined ? '' : `[whyso: ${whole(Math.floor(own))} of ${whole(Math.ceil(row[0] ?? 0))}] `;
 }
 
-function isLike({ name, told }: { name: string; told: string }, text: string): boolean {
+function isLike({ name, label }: { name: string; label: string }, text: string): boolean {
   const part = text.toLowerCase();
-  return part === '' || told.toLowerCase().includes(part) || name.toLowerCase().includes(part);
+  return part === '' || label.toLowerCase().includes(part) || name.toLowerCase().includes(part);
 }
 
 function byMost(a: number, b: number): number {
@@ -102,7 +102,7 @@ function byMost(a: number, b: number): number {
 
 export interface PfsDifference {
   name: string;
-  told: string;
+  label: string;
   here: number | null;
   there: number | null;
   /** Null where a side does not count it. */
@@ -119,7 +119,7 @@ export function differencesOf(view: PfsView, lines: PfsLines, levels: PfsLevel[]
   if (!column || sides.some(({ level, rows }) => !rows || !level || divisorOf(level, per) === null)) return [];
   const found = lines.names.flatMap((name, order): PfsDifference[] => {
     const rows = sides.map(({ rows }) => rows?.[order] ?? null);
-    const line = { name, told: lines.texts[name] ?? name };
+    const line = { name, label: lines.texts[name] ?? name };
     if (rows.every((row) => row === null) || !isLike(line, text)) return [];
     const [a, b] = rows.map((row, side) => (row === null ? 0 : dividedIn(column, row[at], sides[side]?.level as PfsLevel, per))) as [number | null, number | null];
     return [{ ...line, here: a, there: b, difference: a === null || b === null ? null : a - b }];

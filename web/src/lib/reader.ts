@@ -38,8 +38,8 @@ export class Reader<T> {
     [this.#read, this.#timer, this.#isStale] = [null, undefined, false];
   }
 
-  #giveUp(kept: number): void {
-    for (const one of this.#begun.splice(kept)) one.abort();
+  #giveUp(count: number): void {
+    for (const one of this.#begun.splice(count)) one.abort();
   }
 
   #begin(): void {

@@ -1,7 +1,7 @@
 /** Samples of stacks by thread, stretch of time and statement: what of them a filter leaves. Pure. */
 
 import type { SamplesHead } from '../data/model.ts';
-import { asksForWork, hasThread, hasWork, type Wanted } from './filter.ts';
+import { asksForWork, hasThread, hasWork, type Filter } from './filter.ts';
 import { OBSERVER } from './flamewords.ts';
 
 export interface Samples {
@@ -51,40 +51,40 @@ export function samplesOf(head: SamplesHead, columns: Float64Array[], nodeOf: Fl
  * By whom: 0 what the filter does not leave, 1 what is of its threads, 2 also known to be of some connection and statement where those are asked for, 3 what it leaves.
  * The observer's samples are left only where they are asked for, or their role is.
  */
-export function marksOf(samples: Samples, wanted: Wanted, withObserver = false): Uint8Array {
+export function marksOf(samples: Samples, filter: Filter, withObserver = false): Uint8Array {
   const { roles, threads, statements } = samples.head;
   return Uint8Array.from(samples.role, (role, whose) => {
     const [tid = -1, name = ''] = threads[samples.thread[whose] as number] ?? [];
     const isObserver = roles[role] === OBSERVER;
-    if (isObserver && !withObserver && wanted.role !== OBSERVER) return 0;
+    if (isObserver && !withObserver && filter.role !== OBSERVER) return 0;
     // Whose role is asked for does not matter to the observer's time: it was taken from all of them.
-    const asked = isObserver && withObserver ? { ...wanted, role: '' } : wanted;
-    if (!hasThread(asked, { tid, name, role: roles[role] ?? '' })) return 0;
-    if (!asksForWork(wanted)) return 3;
-    const said = samples.connection[whose] as number;
-    const connection = Number.isNaN(said) ? null : said;
+    const threadFilter = isObserver && withObserver ? { ...filter, role: '' } : filter;
+    if (!hasThread(threadFilter, { tid, name, role: roles[role] ?? '' })) return 0;
+    if (!asksForWork(filter)) return 3;
+    const number = samples.connection[whose] as number;
+    const connection = Number.isNaN(number) ? null : number;
     const statement = statements[samples.statement[whose] as number] ?? '';
-    if (hasWork(wanted, { connection, statement })) return 3;
-    const isKnown = (wanted.connections.size === 0 || connection !== null) && (wanted.statement === '' || statement !== '');
+    if (hasWork(filter, { connection, statement })) return 3;
+    const isKnown = (filter.connections.size === 0 || connection !== null) && (filter.statement === '' || statement !== '');
     return isKnown ? 2 : 1;
   });
 }
 
 /** What a filter leaves of one metric in some stretches. */
-export interface Left {
+export interface FilteredTime {
   /** By node, in microseconds. */
   exclusive: Float64Array;
   half_us: number;
   samples: number;
   /** Of the time that meets the other conditions, the part of which connection and statement are known; null where they are not asked for. */
-  known: number | null;
+  knownShare: number | null;
 }
 
 /** Two standard errors to each side hold 95 %. */
 const STANDARD_ERRORS = 1.96;
 
 /** `nodeOf`: by row its node, of either tree. */
-export function left(
+export function filteredTime(
   samples: Samples,
   nodes: number,
   metric: number,
@@ -92,7 +92,7 @@ export function left(
   marks: Uint8Array,
   asksWork: boolean,
   nodeOf: Uint32Array = samples.node,
-): Left {
+): FilteredTime {
   const exclusive = new Float64Array(nodes);
   let [variance, count, all, known] = [0, 0, 0, 0];
   const [begin, end] = rowsOf(samples, metric);
@@ -110,7 +110,7 @@ export function left(
     variance += (samples.spread[row] as number) ** 2;
     count += samples.count[row] as number;
   }
-  return { exclusive, half_us: STANDARD_ERRORS * Math.sqrt(variance), samples: count, known: asksWork ? (all > 0 ? known / all : 0) : null };
+  return { exclusive, half_us: STANDARD_ERRORS * Math.sqrt(variance), samples: count, knownShare: asksWork ? (all > 0 ? known / all : 0) : null };
 }
 
 /** The rows of a metric: from the first one on, before the second. */

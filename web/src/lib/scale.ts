@@ -68,9 +68,9 @@ export function zones(verdicts: Verdict[], x: Scale, left: number, right: number
 }
 
 /** Moves labels apart, keeping their order, so that none is nearer to its neighbour than `apart`. */
-export function spread(wanted: number[], apart: number): number[] {
-  const order = wanted.map((_, index) => index).sort((a, b) => (wanted[a] as number) - (wanted[b] as number));
-  const placed = [...wanted];
+export function spread(positions: number[], apart: number): number[] {
+  const order = positions.map((_, index) => index).sort((a, b) => (positions[a] as number) - (positions[b] as number));
+  const placed = [...positions];
   for (let step = 1; step < order.length; step++) {
     const before = placed[order[step - 1] as number] as number;
     const here = order[step] as number;

@@ -10,7 +10,7 @@ export interface StatementColumn {
   /** Times in nanoseconds; null where it is known of no command, or there is no such count. */
   of: (row: StatementRow) => number | null;
   /** Of how many of the row's commands it is known. */
-  known: (row: StatementRow) => number;
+  coverage: (row: StatementRow) => number;
   /** Rows add up to the total. */
   isSum: boolean;
 }
@@ -30,14 +30,14 @@ const METRICS: Record<string, [name: string, title: string]> = {
 export function columnsOf(head: StatementsHead): StatementColumn[] {
   const all = (row: StatementRow) => row.count;
   const plain: StatementColumn[] = [
-    { name: 'count', title: 'commands', isTime: false, of: all, known: all, isSum: true },
-    { name: 'mean', title: 'mean response time', isTime: true, of: (row) => row.mean_ns, known: all, isSum: false },
-    { name: 'p95', title: 'response time that 95 of 100 did not exceed', isTime: true, of: (row) => row.p95_ns, known: all, isSum: false },
-    { name: 'max', title: 'longest response time', isTime: true, of: (row) => row.max_ns, known: all, isSum: false },
+    { name: 'count', title: 'commands', isTime: false, of: all, coverage: all, isSum: true },
+    { name: 'mean', title: 'mean response time', isTime: true, of: (row) => row.mean_ns, coverage: all, isSum: false },
+    { name: 'p95', title: 'response time that 95 of 100 did not exceed', isTime: true, of: (row) => row.p95_ns, coverage: all, isSum: false },
+    { name: 'max', title: 'longest response time', isTime: true, of: (row) => row.max_ns, coverage: all, isSum: false },
   ];
   const sums = head.metrics.map((metric, at): StatementColumn => {
     const [name, title] = METRICS[metric] ?? [metric, metric];
-    return { name, title, isTime: at < head.times, of: (row) => row.sums[at] ?? null, known: (row) => row.known[at] ?? 0, isSum: true };
+    return { name, title, isTime: at < head.times, of: (row) => row.sums[at] ?? null, coverage: (row) => row.known[at] ?? 0, isSum: true };
   });
   return [...plain, ...sums];
 }

@@ -2,7 +2,7 @@
 
 import type { Head, RunInfo, Verdict } from '../data/model.ts';
 import { axisOf } from './axis.ts';
-import { processOf } from './recorded.ts';
+import { processOf } from './runkind.ts';
 import { howUnsteady } from './steadiness.ts';
 import { count, number, rate, users } from './words.ts';
 

@@ -86,7 +86,7 @@ export function between(threads: Threads, from: number, to: number): ThreadTime[
 }
 
 /** Whom the first of these threads that was there worked for at a time, and what it was then last found executing. */
-export function saidAt(threads: Threads, places: number[], t: number): { connection: number | null; statement: string } {
+export function workAt(threads: Threads, places: number[], t: number): { connection: number | null; statement: string } {
   const looks = threads.t.length;
   const after = threads.t.findIndex((one) => one >= t);
   const look = after < 0 ? looks - 1 : after;

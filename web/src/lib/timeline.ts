@@ -3,7 +3,7 @@
 import type { LineHead, SinglesHead, TimelineHead } from '../data/model.ts';
 
 /** Time by state that runs on from bucket to bucket, so that the time between two edges is a difference. */
-export interface Running {
+export interface RunningSums {
   /** The first bucket, and how many there are from it on. */
   first: number;
   buckets: number;
@@ -17,7 +17,7 @@ export interface Lines {
   states: number[];
   /** Where buckets begin and end, in seconds since the page's zero. */
   edges: Float64Array;
-  list: (LineHead & { running: Running })[];
+  list: (LineHead & { running: RunningSums })[];
 }
 
 export function linesOf(head: TimelineHead, originNs: number, columns: Float64Array[]): Lines {
@@ -27,7 +27,7 @@ export function linesOf(head: TimelineHead, originNs: number, columns: Float64Ar
   const edges = Float64Array.from(head.edges_ns, (ns) => (ns - originNs) / 1e9);
   let cells = 0;
   const list = head.list.map((line, place) => {
-    const running: Running = { first: line.first, buckets: line.buckets, ms, offset: (cells + place) * states.length };
+    const running: RunningSums = { first: line.first, buckets: line.buckets, ms, offset: (cells + place) * states.length };
     cells += line.buckets;
     return { ...line, running };
   });
@@ -50,7 +50,7 @@ export function linesOf(head: TimelineHead, originNs: number, columns: Float64Ar
 }
 
 /** Several threads together. */
-export function together(lines: Lines, places: number[]): Running {
+export function together(lines: Lines, places: number[]): RunningSums {
   const states = lines.states.length;
   const buckets = lines.edges.length - 1;
   const ms = new Float64Array((buckets + 1) * states);
@@ -84,7 +84,7 @@ export function bucketAt(edges: Float64Array, t: number): number {
 }
 
 /** Adds milliseconds by state between two places of buckets to `into`; a bucket's time lies evenly in it. */
-export function between(running: Running, states: number, from: number, to: number, into: Float64Array): void {
+export function between(running: RunningSums, states: number, from: number, to: number, into: Float64Array): void {
   const begin = Math.min(Math.max(from - running.first, 0), running.buckets);
   const end = Math.min(Math.max(to - running.first, 0), running.buckets);
   if (end <= begin) return;
@@ -103,7 +103,7 @@ export function between(running: Running, states: number, from: number, to: numb
 }
 
 /** Time by state between two times, in milliseconds. */
-export function timeBetween(lines: Lines, running: Running, from: number, to: number): Float64Array {
+export function timeBetween(lines: Lines, running: RunningSums, from: number, to: number): Float64Array {
   const sum = new Float64Array(lines.states.length);
   between(running, lines.states.length, bucketAt(lines.edges, from), bucketAt(lines.edges, to), sum);
   return sum;
@@ -113,7 +113,7 @@ export function timeBetween(lines: Lines, running: Running, from: number, to: nu
  * Stacks a column's states from its foot over `high` pixels, and tells how much of which pixel each covers: together all of every one. So the
  * thinnest state colours its part of a pixel. False where there is no time to tell of.
  */
-export function stacked(ms: Float64Array, order: number[], high: number, cover: (state: number, pixel: number, part: number) => void): boolean {
+export function stackStates(ms: Float64Array, order: number[], high: number, cover: (state: number, pixel: number, part: number) => void): boolean {
   let total = 0;
   for (const one of ms) total += one;
   if (total <= 0) return false;
@@ -261,14 +261,14 @@ export interface Span {
 }
 
 /** A span that is `factor` as long, in which `at` stays where it is; within `whole`, and not shorter than `least`. */
-export function zoomed(span: Span, at: number, factor: number, whole: Span, least: number): Span {
+export function zoomSpan(span: Span, at: number, factor: number, whole: Span, least: number): Span {
   const length = Math.min(whole.to - whole.from, Math.max(least, (span.to - span.from) * factor));
   const part = (at - span.from) / (span.to - span.from);
-  return moved({ from: at - part * length, to: at + (1 - part) * length }, 0, whole);
+  return moveSpan({ from: at - part * length, to: at + (1 - part) * length }, 0, whole);
 }
 
 /** A span that lies so much later, as far as `whole` goes. */
-export function moved(span: Span, by: number, whole: Span): Span {
+export function moveSpan(span: Span, by: number, whole: Span): Span {
   const length = Math.min(span.to - span.from, whole.to - whole.from);
   const from = Math.max(whole.from, Math.min(whole.to - length, span.from + by));
   return { from, to: from + length };

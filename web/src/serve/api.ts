@@ -5,7 +5,7 @@ import type { RunEvent } from '../data/model.ts';
 const ROOT = '/api/v1';
 
 /** An answer that is none: one sentence for the reader. */
-export class Refused extends Error {
+export class RequestError extends Error {
   readonly status: number;
 
   constructor(status: number, message: string) {
@@ -24,11 +24,11 @@ async function ask(path: string, init?: RequestInit): Promise<Response> {
     response = await fetch(ROOT + path, init);
   } catch (error) {
     if (error instanceof DOMException && error.name === 'AbortError') throw error;
-    throw new Refused(0, 'The server does not answer: is `whyso serve` still running?');
+    throw new RequestError(0, 'The server does not answer: is `whyso serve` still running?');
   }
   if (response.ok) return response;
-  const said = (await response.json().catch(() => null)) as { error?: string } | null;
-  throw new Refused(response.status, said?.error ?? `The server answered ${response.status}.`);
+  const answer = (await response.json().catch(() => null)) as { error?: string } | null;
+  throw new RequestError(response.status, answer?.error ?? `The server answered ${response.status}.`);
 }
 
 export async function getJson<T>(path: string, signal?: AbortSignal): Promise<T> {
@@ -77,7 +77,7 @@ export function runPath(id: string): string {
   return `/runs/${encodeURIComponent(id)}`;
 }
 
-export interface Listed {
+export interface RunRow {
   id: string;
   workload: string;
   server: string;
@@ -96,7 +96,7 @@ export interface Listed {
 
 export interface RunList {
   folder: string;
-  runs: Listed[];
+  runs: RunRow[];
   verdicts_coming: boolean;
 }
 

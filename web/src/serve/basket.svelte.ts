@@ -1,32 +1,32 @@
 /** What is to be compared with something that is still to be chosen. Kept in this browser, so that it can be chosen in another run or tab. */
 
-import { packedStretch, unpackedStretch, type Stretch } from './stretches.ts';
+import { packStretch, unpackStretch, type Stretch } from './stretches.ts';
 
-const KEPT = 'whyso-compare';
+const STORAGE_KEY = 'whyso-compare';
 
-function kept(): Stretch | null {
+function readStored(): Stretch | null {
   try {
-    const text = localStorage.getItem(KEPT);
-    return text === null ? null : unpackedStretch(text);
+    const text = localStorage.getItem(STORAGE_KEY);
+    return text === null ? null : unpackStretch(text);
   } catch {
     return null;
   }
 }
 
 class Basket {
-  first: Stretch | null = $state.raw(kept());
+  first: Stretch | null = $state.raw(readStored());
 
   constructor() {
     addEventListener('storage', (event) => {
-      if (event.key === KEPT) this.first = kept();
+      if (event.key === STORAGE_KEY) this.first = readStored();
     });
   }
 
   put(stretch: Stretch | null): void {
     this.first = stretch;
     try {
-      if (stretch) localStorage.setItem(KEPT, packedStretch(stretch));
-      else localStorage.removeItem(KEPT);
+      if (stretch) localStorage.setItem(STORAGE_KEY, packStretch(stretch));
+      else localStorage.removeItem(STORAGE_KEY);
     } catch {
       // A browser that keeps nothing keeps it in this tab.
     }

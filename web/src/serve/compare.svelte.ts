@@ -2,10 +2,10 @@
 
 import type { Level } from '../data/model.ts';
 import { axisOf } from '../lib/axis.ts';
-import type { Pick, Span } from '../lib/desk.svelte.ts';
+import type { MetricPick, Span } from '../lib/desk.svelte.ts';
 import type { ServedSource } from './source.svelte.ts';
 
-export interface Compared {
+export interface ComparedRun {
   id: string;
   name: string;
   side: 'first' | 'second';
@@ -17,14 +17,14 @@ export interface Compared {
 const seconds = (source: ServedSource, ns: number) => (ns - source.head.origin_ns) / 1e9;
 
 export class CompareDesk {
-  readonly runs: Compared[];
+  readonly runs: ComparedRun[];
   view: Span = $state({ from: 0, to: 1 });
   readonly marked = null;
   dark: boolean = $state(false);
   /** Place on the axis of levels; null: all of each run. */
   at: number | null = $state(null);
 
-  constructor(runs: Compared[]) {
+  constructor(runs: ComparedRun[]) {
     this.runs = runs;
     this.lookAtAll();
   }
@@ -40,13 +40,13 @@ export class CompareDesk {
     return [...(first ?? [])].filter(([at]) => others.every((other) => other.has(at))).map(([at, name]) => ({ at, name }));
   }
 
-  #levelOf(run: Compared): Level | undefined {
+  #levelOf(run: ComparedRun): Level | undefined {
     const axis = axisOf(run.source.head.run);
     return run.source.head.run.levels.find((level) => level.purpose === 'sweep' && axis.at(level) === this.at);
   }
 
   /** What of a run is shown, in its own seconds. */
-  windowOf(run: Compared): Span {
+  windowOf(run: ComparedRun): Span {
     const level = this.#levelOf(run);
     if (run.window) return run.window;
     if (level) return { from: seconds(run.source, level.window.begin_ns), to: seconds(run.source, level.window.end_ns) };
@@ -54,7 +54,7 @@ export class CompareDesk {
   }
 
   /** Where in a run the axis begins. */
-  beginOf(run: Compared): number {
+  beginOf(run: ComparedRun): number {
     return this.windowOf(run).from;
   }
 
@@ -74,14 +74,14 @@ export class CompareDesk {
 }
 
 /** What is drawn before the reader chooses: those of them that a run has. */
-export function firstPicks(source: ServedSource): Pick[] {
-  const wanted: [string, string, string | null][] = [
+export function firstPicks(source: ServedSource): MetricPick[] {
+  const choices: [string, string, string | null][] = [
     ['load', 'per_s', 'transaction'],
     ['load', 'latency_p95_ms', 'transaction'],
     ['status', 'Questions', null],
     ['status', 'Threads_running', null],
   ];
-  const found = wanted.flatMap(([from, metric, instance]): Pick[] => {
+  const found = choices.flatMap(([from, metric, instance]): MetricPick[] => {
     const one = source.head.series.find((series) => series.source === from && series.metric === metric && (instance === null || series.instance === instance));
     return one ? [{ host: one.host, source: from, metric, instance }] : [];
   });

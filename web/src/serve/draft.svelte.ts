@@ -1,15 +1,15 @@
 /** A report that is being written: text and charts in order, kept in this browser until it is cleared. */
 
-import { escaped } from '../lib/exports.ts';
+import { escapeHtml } from '../lib/exports.ts';
 import { markdownHtml } from './markdown.ts';
 
 export type Part =
   | { id: number; is: 'text'; text: string }
   | { id: number; is: 'chart'; title: string; about: string; svg: string; link: string };
 
-const KEPT = 'whyso-report';
+const STORAGE_KEY = 'whyso-report';
 
-interface Kept {
+interface StoredReport {
   title: string;
   parts: Part[];
 }
@@ -24,15 +24,15 @@ class Draft {
     this.#read();
     // Another tab may add a chart.
     addEventListener('storage', (event) => {
-      if (event.key === KEPT) this.#read();
+      if (event.key === STORAGE_KEY) this.#read();
     });
   }
 
   #read(): void {
     try {
-      const kept = JSON.parse(localStorage.getItem(KEPT) ?? 'null') as Kept | null;
-      this.title = kept?.title ?? '';
-      this.parts = kept?.parts ?? [];
+      const stored = JSON.parse(localStorage.getItem(STORAGE_KEY) ?? 'null') as StoredReport | null;
+      this.title = stored?.title ?? '';
+      this.parts = stored?.parts ?? [];
       this.#nextId = Math.max(0, ...this.parts.map((part) => part.id)) + 1;
     } catch {
       this.parts = [];
@@ -41,10 +41,10 @@ class Draft {
 
   keep(): void {
     try {
-      localStorage.setItem(KEPT, JSON.stringify({ title: this.title, parts: this.parts }));
+      localStorage.setItem(STORAGE_KEY, JSON.stringify({ title: this.title, parts: this.parts }));
       this.failure = '';
     } catch {
-      this.failure = 'This report is too large to be kept in the browser: export it now, and take some charts out.';
+      this.failure = 'This report is too large to be stored in the browser: export it now, and take some charts out.';
     }
   }
 
@@ -85,9 +85,9 @@ export function htmlOf(title: string, parts: Part[]): string {
   const body = parts.map((part) =>
     part.is === 'text'
       ? `<section>${markdownHtml(part.text)}</section>`
-      : `<figure>${part.svg}<figcaption>${escaped(part.title)}: ${escaped(part.about)}</figcaption></figure>`,
+      : `<figure>${part.svg}<figcaption>${escapeHtml(part.title)}: ${escapeHtml(part.about)}</figcaption></figure>`,
   );
-  const name = escaped(title || 'Report');
+  const name = escapeHtml(title || 'Report');
   return (
     '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">' +
     `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">` +

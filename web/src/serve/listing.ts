@@ -1,27 +1,27 @@
 /** The list of runs: searched and sorted. Pure. */
 
 import { roughTime } from '../lib/words.ts';
-import type { Listed } from './api.ts';
+import type { RunRow } from './api.ts';
 
 export type SortBy = 'began' | 'workload' | 'server' | 'best' | 'bytes';
 
-export interface Sorting {
+export interface SortOrder {
   by: SortBy;
   down: boolean;
 }
 
 /** Runs in which every typed word occurs somewhere. */
-export function found(runs: Listed[], text: string): Listed[] {
+export function searchRuns(runs: RunRow[], text: string): RunRow[] {
   const words = text.toLowerCase().split(/\s+/).filter((word) => word !== '');
   if (words.length === 0) return runs;
   return runs.filter((run) => {
-    const said = [run.id, run.workload, run.server, run.host, run.verdict ?? '', run.ended, ...run.notes].join(' ').toLowerCase();
-    return words.every((word) => said.includes(word));
+    const searched = [run.id, run.workload, run.server, run.host, run.verdict ?? '', run.ended, ...run.notes].join(' ').toLowerCase();
+    return words.every((word) => searched.includes(word));
   });
 }
 
-export function sorted(runs: Listed[], { by, down }: Sorting): Listed[] {
-  const of: Record<SortBy, (run: Listed) => string | number> = {
+export function sortRuns(runs: RunRow[], { by, down }: SortOrder): RunRow[] {
+  const of: Record<SortBy, (run: RunRow) => string | number> = {
     began: (run) => run.began_ms ?? 0,
     workload: (run) => run.workload,
     server: (run) => run.server,

@@ -1,6 +1,6 @@
 /** A little Markdown as HTML: headings, paragraphs, lists, emphasis, code. Everything else is text. Pure. */
 
-import { escaped } from '../lib/exports.ts';
+import { escapeHtml } from '../lib/exports.ts';
 
 export function markdownHtml(text: string): string {
   const out: string[] = [];
@@ -37,8 +37,8 @@ function inline(text: string): string {
   return text
     .split(/(`[^`]+`)/)
     .map((part) => {
-      if (part.length > 2 && part.startsWith('`') && part.endsWith('`')) return `<code>${escaped(part.slice(1, -1))}</code>`;
-      return escaped(part)
+      if (part.length > 2 && part.startsWith('`') && part.endsWith('`')) return `<code>${escapeHtml(part.slice(1, -1))}</code>`;
+      return escapeHtml(part)
         .replace(/\*\*([^*]+)\*\*/g, '<strong>$1</strong>')
         .replace(/\*([^*]+)\*/g, '<em>$1</em>');
     })

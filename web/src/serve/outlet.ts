@@ -1,6 +1,6 @@
 /** Where a chart of the served page goes beside a file. */
 
-import type { Outlet } from '../lib/drawn.ts';
+import type { Outlet } from '../lib/plot.ts';
 import type { Span } from '../lib/desk.svelte.ts';
 import { clock } from '../lib/words.ts';
 import { draft } from './draft.svelte.ts';

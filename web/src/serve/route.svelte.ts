@@ -12,12 +12,12 @@ function here(): Place {
   const query = new URLSearchParams(location.search);
   if (path === '/' || path === '/index.html') return { page: 'runs', id: '', query };
   const id = /^\/runs\/([^/]+)\/?$/.exec(path)?.[1];
-  if (id !== undefined) return { page: 'run', id: decoded(id), query };
+  if (id !== undefined) return { page: 'run', id: decodeId(id), query };
   if (path === '/compare') return { page: 'compare', id: '', query };
   return { page: path === '/report' ? 'writer' : 'none', id: '', query };
 }
 
-function decoded(text: string): string {
+function decodeId(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {

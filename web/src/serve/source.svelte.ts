@@ -1,7 +1,7 @@
 /** A run's data as the server has them: the head at once, what has to be worked out a moment later, samples as charts ask for them. */
 
 import type { Column, Head } from '../data/model.ts';
-import { BlockSource, headOf, inflate, unpacked, type Lines, type Wanted } from '../data/source.ts';
+import { BlockSource, headOf, inflate, decodeBase64, type Lines, type LinesRequest } from '../data/source.ts';
 import type { Span } from '../lib/desk.svelte.ts';
 import { getBytes, getJson, getText, runPath } from './api.ts';
 import { linesIn } from './columns.ts';
@@ -80,19 +80,19 @@ export class ServedSource extends BlockSource {
     this.tables++;
   }
 
-  override async lines(series: number[], wanted: Wanted, signal?: AbortSignal): Promise<Lines> {
+  override async lines(series: number[], request: LinesRequest, signal?: AbortSignal): Promise<Lines> {
     const ranked = series.slice(0, RANKED_MAX);
     const bySlot = new Map(ranked.map((number) => [this.head.series[number]?.slot ?? -1, number]));
-    const asked = new URLSearchParams({
+    const query = new URLSearchParams({
       numbers: [...bySlot.keys()].join(','),
-      from_s: String(wanted.from),
-      to_s: String(wanted.to),
-      px: String(wanted.px),
-      mode: wanted.mode,
-      top: String(wanted.top),
-      sum: String(wanted.sum),
+      from_s: String(request.from),
+      to_s: String(request.to),
+      px: String(request.px),
+      mode: request.mode,
+      top: String(request.top),
+      sum: String(request.sum),
     });
-    const { lines, left } = linesIn(await getBytes(`${runPath(this.id)}/series?${asked.toString()}`, signal));
+    const { lines, left } = linesIn(await getBytes(`${runPath(this.id)}/series?${query.toString()}`, signal));
     return {
       lines: lines.map(({ number, column }) => ({ series: number === null ? null : (bySlot.get(number) ?? null), column })),
       left: left + series.length - ranked.length,
@@ -105,11 +105,11 @@ export class ServedSource extends BlockSource {
     return lines[0]?.column ?? { t: new Float64Array(), v: new Float64Array() };
   }
 
-  protected async inflated(number: number): Promise<Uint8Array> {
+  protected async inflateBlock(number: number): Promise<Uint8Array> {
     if (number >= WINDOW_BLOCKS) {
       const block = this.#windowBlocks[number - this.#windowFrom];
       if (block === undefined) throw new Error('These tables were replaced by those of another window.');
-      return inflate(unpacked(block));
+      return inflate(decodeBase64(block));
     }
     return inflate(new Uint8Array(await getBytes(`${runPath(this.id)}/blocks/${number}`)));
   }

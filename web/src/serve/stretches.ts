@@ -12,20 +12,20 @@ export interface Stretch {
 const tenth = (s: number) => String(Math.round(s * 10) / 10);
 
 /** "ID", or "ID@10.5-20". */
-export function packedStretch({ id, window }: Stretch): string {
+export function packStretch({ id, window }: Stretch): string {
   return window ? `${id}@${tenth(window.from)}-${tenth(window.to)}` : id;
 }
 
 /** An id may hold an @ of its own: what stands after the last one is a window if it reads like one. */
-export function unpackedStretch(text: string): Stretch {
+export function unpackStretch(text: string): Stretch {
   const found = /^(.+)@(-?\d+(?:\.\d+)?)-(-?\d+(?:\.\d+)?)$/.exec(text);
   const [id, from, to] = [found?.[1] ?? text, Number(found?.[2]), Number(found?.[3])];
   return found && from < to ? { id, window: { from, to } } : { id: text, window: null };
 }
 
 /** All of a side of the address. */
-export function unpackedSide(text: string | null): Stretch[] {
-  return (text ?? '').split(',').filter((one) => one !== '').map(unpackedStretch);
+export function unpackSide(text: string | null): Stretch[] {
+  return (text ?? '').split(',').filter((one) => one !== '').map(unpackStretch);
 }
 
 /** "10:05–10:20". */

@@ -2,20 +2,20 @@
 
 class Theme {
   dark: boolean = $state(false);
-  #kept = 'whyso-theme';
+  #key = 'whyso-theme';
 
   constructor() {
     const system = matchMedia('(prefers-color-scheme: dark)');
-    const kept = localStorage.getItem(this.#kept);
-    this.#set(kept === null ? system.matches : kept === 'dark');
+    const stored = localStorage.getItem(this.#key);
+    this.#set(stored === null ? system.matches : stored === 'dark');
     system.addEventListener('change', (event) => {
-      if (localStorage.getItem(this.#kept) === null) this.#set(event.matches);
+      if (localStorage.getItem(this.#key) === null) this.#set(event.matches);
     });
   }
 
   toggle(): void {
     this.#set(!this.dark);
-    localStorage.setItem(this.#kept, this.dark ? 'dark' : 'light');
+    localStorage.setItem(this.#key, this.dark ? 'dark' : 'light');
   }
 
   #set(dark: boolean): void {

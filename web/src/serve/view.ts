@@ -1,17 +1,17 @@
 /** What of a run is shown, as the address holds it. Pure. */
 
 import type { Mode } from '../lib/derive.ts';
-import type { ChartSpec, Pick, Span } from '../lib/desk.svelte.ts';
+import type { ChartSpec, MetricPick, Span } from '../lib/desk.svelte.ts';
 
 const MODES: Mode[] = ['rate', 'per_transaction', 'raw'];
 
 /** A chart without its number. */
 export type Chart = Omit<ChartSpec, 'id'>;
 
-type Packed = [title: string, picks: [string, string, string, string | null][], mode: Mode, top: number, log: 0 | 1, sum: 0 | 1];
+type ChartTuple = [title: string, picks: [string, string, string, string | null][], mode: Mode, top: number, log: 0 | 1, sum: 0 | 1];
 
-export function packedCharts(charts: Chart[]): string {
-  const packed = charts.map((chart): Packed => [
+export function packCharts(charts: Chart[]): string {
+  const packed = charts.map((chart): ChartTuple => [
     chart.title,
     chart.picks.map((pick) => [pick.host, pick.source, pick.metric, pick.instance]),
     chart.mode,
@@ -23,7 +23,7 @@ export function packedCharts(charts: Chart[]): string {
 }
 
 /** What can't be read of it is left out; null where nothing is there. */
-export function unpackedCharts(text: string | null): Chart[] | null {
+export function unpackCharts(text: string | null): Chart[] | null {
   if (text === null) return null;
   let packed: unknown;
   try {
@@ -35,7 +35,7 @@ export function unpackedCharts(text: string | null): Chart[] | null {
   return packed.slice(0, 60).flatMap((one: unknown): Chart[] => {
     if (!Array.isArray(one)) return [];
     const [title, picks, mode, top, log, sum] = one as unknown[];
-    const read = (Array.isArray(picks) ? picks : []).flatMap((pick: unknown): Pick[] => {
+    const read = (Array.isArray(picks) ? picks : []).flatMap((pick: unknown): MetricPick[] => {
       if (!Array.isArray(pick)) return [];
       const [host, source, metric, instance] = pick as unknown[];
       if (typeof host !== 'string' || typeof source !== 'string' || typeof metric !== 'string') return [];
@@ -46,7 +46,7 @@ export function unpackedCharts(text: string | null): Chart[] | null {
       {
         title: typeof title === 'string' ? title : (read[0]?.metric ?? ''),
         picks: read,
-        mode: MODES.find((known) => known === mode) ?? 'rate',
+        mode: MODES.find((name) => name === mode) ?? 'rate',
         top: typeof top === 'number' && top >= 1 && top <= 100 ? Math.round(top) : 5,
         log: log === 1,
         sum: sum === 1,
@@ -56,11 +56,11 @@ export function unpackedCharts(text: string | null): Chart[] | null {
 }
 
 /** Seconds with as many digits as a view needs. */
-export function packedSeconds(s: number): string {
+export function packSeconds(s: number): string {
   return String(Math.round(s * 1000) / 1000);
 }
 
-export function unpackedSeconds(text: string | null): number | null {
+export function unpackSeconds(text: string | null): number | null {
   if (text === null || text.trim() === '') return null;
   const value = Number(text);
   return Number.isFinite(value) ? value : null;
@@ -71,20 +71,20 @@ export function runAddress(id: string, window: Span, charts: Chart[]): string {
   return `/runs/${encodeURIComponent(id)}?${shownQuery('', window, charts)}#explorer`;
 }
 
-export function comparedAddress(search: string, window: Span, chart: Chart): string {
+export function compareAddress(search: string, window: Span, chart: Chart): string {
   return `/compare?${shownQuery(search, window, [chart])}`;
 }
 
 function shownQuery(search: string, { from, to }: Span, charts: Chart[]): string {
   const query = new URLSearchParams(search);
-  query.set('from', packedSeconds(from));
-  query.set('to', packedSeconds(to));
-  query.set('charts', packedCharts(charts));
+  query.set('from', packSeconds(from));
+  query.set('to', packSeconds(to));
+  query.set('charts', packCharts(charts));
   return query.toString();
 }
 
 /** The window and the charts that an address says, each null where it does not. */
 export function shownOf(query: URLSearchParams): { window: Span | null; charts: Chart[] | null } {
-  const [from, to] = [unpackedSeconds(query.get('from')), unpackedSeconds(query.get('to'))];
-  return { window: from !== null && to !== null && from < to ? { from, to } : null, charts: unpackedCharts(query.get('charts')) };
+  const [from, to] = [unpackSeconds(query.get('from')), unpackSeconds(query.get('to'))];
+  return { window: from !== null && to !== null && from < to ? { from, to } : null, charts: unpackCharts(query.get('charts')) };
 }

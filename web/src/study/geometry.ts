@@ -20,7 +20,7 @@ export function spansMuch(values: number[]): boolean {
 }
 
 /** What an interval's end adds to an axis: few starts have intervals that go on for ever, and would leave the values no room. */
-export function bounded(end: number, values: number[]): number {
+export function boundEnd(end: number, values: number[]): number {
   return Math.min(Math.max(end, Math.min(...values) / 2), 1.6 * Math.max(...values));
 }
 
@@ -29,7 +29,7 @@ export function valueAxis(values: number[], bottom: number, top: number, mayBeCu
   const most = Math.max(...values, 0);
   if (spansMuch(values)) {
     const [from, to] = [Math.min(...values) * 0.85, most * 1.15];
-    return { scale: log10(from, to, bottom, top), ticks: labelled(logTicks(from, to), short), isLog: true };
+    return { scale: log10(from, to, bottom, top), ticks: labelTicks(logTicks(from, to), short), isLog: true };
   }
   const count = Math.max(2, Math.round((bottom - top) / 48));
   const least = Math.min(...values);
@@ -37,10 +37,10 @@ export function valueAxis(values: number[], bottom: number, top: number, mayBeCu
     const step = ticks(most - least, count)[1] ?? 1;
     const [first, last] = [Math.floor(least / step + 1e-9), Math.ceil(most / step - 1e-9)];
     const steps = Array.from({ length: last - first + 1 }, (_, index) => Number(((first + index) * step).toPrecision(10)));
-    return { scale: linear(first * step, last * step, bottom, top), ticks: labelled(steps, (value) => String(value)), isLog: false, isCut: first > 0 };
+    return { scale: linear(first * step, last * step, bottom, top), ticks: labelTicks(steps, (value) => String(value)), isLog: false, isCut: first > 0 };
   }
   const steps = ticks(most > 0 ? most : 1, count);
-  return { scale: linear(0, steps.at(-1) ?? 1, bottom, top), ticks: labelled(steps, short), isLog: false };
+  return { scale: linear(0, steps.at(-1) ?? 1, bottom, top), ticks: labelTicks(steps, short), isLog: false };
 }
 
 /** Numbers of users, on a logarithmic axis that has a tick at each. */
@@ -51,13 +51,13 @@ export function usersAxis(users: number[], left: number, right: number): Axis {
   const pad = Math.max(0.35, 0.12 * (high - low));
   const scale = linear(low - pad, high + pad, left, right);
   const at = (count: number) => scale(Math.log2(count));
-  return { scale: at, ticks: thinned(labelled([...new Set(users)].sort((a, b) => a - b), whole), at, 30), isLog: true };
+  return { scale: at, ticks: thinTicks(labelTicks([...new Set(users)].sort((a, b) => a - b), whole), at, 30), isLog: true };
 }
 
 export function secondsAxis(values: number[], left: number, right: number): Axis {
   const steps = ticks(Math.max(...values, 1), Math.max(2, Math.round((right - left) / 90)));
   const most = Math.max(...values, 1);
-  return { scale: linear(0, most, left, right), ticks: labelled(steps.filter((step) => step <= most * 1.001), short), isLog: false };
+  return { scale: linear(0, most, left, right), ticks: labelTicks(steps.filter((step) => step <= most * 1.001), short), isLog: false };
 }
 
 /** By its name and its values: what the page is given does not say. */
@@ -75,11 +75,11 @@ export function knobAxis(knob: string, values: number[], left: number, right: nu
     const scale = linear(least - pad, most + pad, left, right);
     const step = niceStep((most - least) / 6, inBytes);
     const steps = Array.from({ length: 40 }, (_, index) => (Math.ceil(least / step) + index) * step).filter((value) => value <= most);
-    return { scale, ticks: thinned(labelled(steps, text), scale, 56), isLog: false };
+    return { scale, ticks: thinTicks(labelTicks(steps, text), scale, 56), isLog: false };
   }
   const scale = log10(least * 0.8, most * 1.25, left, right);
   const powers = Array.from({ length: 64 }, (_, power) => 2 ** power).filter((value) => value >= least * 0.8 && value <= most * 1.25);
-  return { scale, ticks: thinned(labelled(inBytes ? powers : logTicks(least, most), text), scale, 62), isLog: true };
+  return { scale, ticks: thinTicks(labelTicks(inBytes ? powers : logTicks(least, most), text), scale, 62), isLog: true };
 }
 
 function niceStep(rough: number, inBytes: boolean): number {
@@ -97,15 +97,15 @@ export function ratioAxis(from: number, to: number, left: number, right: number)
     const last = Math.floor((100 * (to - 1)) / step);
     const steps = Array.from({ length: last - first + 1 }, (_, index) => (first + index) * step);
     const text = (percent: number) => (percent === 0 ? '0' : percentChange(percent / 100));
-    return { scale, ticks: thinned(steps.map((percent) => ({ at: 1 + percent / 100, text: text(percent) })), scale, 40), isLog: true };
+    return { scale, ticks: thinTicks(steps.map((percent) => ({ at: 1 + percent / 100, text: text(percent) })), scale, 40), isLog: true };
   }
   const factors = [2, 3, 5, 10, 20, 50, 100, 200, 500, 1000, 10_000];
   const above = [...[10, 25, 50].map((percent) => ({ at: 1 + percent / 100, text: `+${percent} %` })), ...factors.map((at) => ({ at, text: `×${at}` }))];
   const below = [...[10, 25].map((percent) => ({ at: 1 - percent / 100, text: `−${percent} %` })), ...factors.map((factor) => ({ at: 1 / factor, text: `÷${factor}` }))];
   // From the middle outwards: no difference keeps its tick.
   const same = { at: 1, text: 'same' };
-  const upwards = thinned([same, ...above.filter((tick) => tick.at <= to)], scale, 46);
-  const downwards = thinned([same, ...below.filter((tick) => tick.at >= from)], scale, 46);
+  const upwards = thinTicks([same, ...above.filter((tick) => tick.at <= to)], scale, 46);
+  const downwards = thinTicks([same, ...below.filter((tick) => tick.at >= from)], scale, 46);
   return { scale, ticks: [...downwards.slice(1).reverse(), ...upwards], isLog: true };
 }
 
@@ -126,18 +126,18 @@ export function ratioEnds(rows: { ratio: number; t95: [number, number] | null; s
   return [Math.exp(low - pad), Math.exp(high + pad)];
 }
 
-function labelled(values: number[], text: (value: number) => string): { at: number; text: string }[] {
+function labelTicks(values: number[], text: (value: number) => string): { at: number; text: string }[] {
   return values.map((at) => ({ at, text: text(at) }));
 }
 
 /** Without those that are nearer than so many pixels to the one before. */
-function thinned(all: { at: number; text: string }[], scale: Scale, apart: number): { at: number; text: string }[] {
-  const kept: { at: number; text: string }[] = [];
+function thinTicks(all: { at: number; text: string }[], scale: Scale, apart: number): { at: number; text: string }[] {
+  const shown: { at: number; text: string }[] = [];
   for (const tick of all) {
-    const before = kept.at(-1);
-    if (!before || Math.abs(scale(tick.at) - scale(before.at)) >= apart) kept.push(tick);
+    const before = shown.at(-1);
+    if (!before || Math.abs(scale(tick.at) - scale(before.at)) >= apart) shown.push(tick);
   }
-  return kept;
+  return shown;
 }
 
 /** Rows for labels over vertical lines, so that none lies on another: of each, in the order of `at`, its row and to which side it goes. */

@@ -24,7 +24,7 @@ export interface Point {
   unstable: boolean;
 }
 
-export interface Compared {
+export interface Comparison {
   users: number;
   place: string;
   label: string;
@@ -45,7 +45,7 @@ export interface Place {
   /** Server and condition; empty where the study has one of each. */
   title: string;
   points: Point[];
-  compared: Compared[];
+  compared: Comparison[];
 }
 
 export interface Course {
@@ -82,7 +82,7 @@ export interface StudyHead {
   variants: string[];
   baselines: string[];
   places: Place[];
-  steps: Compared[];
+  steps: Comparison[];
   courses: Course[];
   words: Record<string, string>;
   curves: Curve[];

@@ -17,11 +17,11 @@ afterAll(async () => {
 });
 
 const bar = (page: Page) => page.locator('#filters');
-const said = (page: Page) => bar(page).locator('.said').textContent();
+const filterText = (page: Page) => bar(page).locator('.said').textContent();
 const graph = (page: Page) => page.locator('#flame');
 
 /** A flame graph of one function at two levels, with samples of three threads: microseconds by thread and second. */
-function made(note = '') {
+function reportOf(note = '') {
   const [tree, first, second, samples] = [700_000, 700_001, 700_002, 700_003];
   const origin = head.origin_ns;
   const [a, b] = levels;
@@ -86,12 +86,12 @@ function made(note = '') {
 const total = (page: Page) => graph(page).locator('.axis').textContent();
 
 test('every filter leaves its own part of the time, holds for all views, and is said in words', async () => {
-  const changed = made();
+  const changed = reportOf();
   const { page, complaints } = await open(browser, changed.url);
   await expect.poll(() => total(page)).toContain('7 ms');
   await bar(page).getByLabel('connection', { exact: true }).fill('5');
   await expect.poll(() => total(page)).toContain('3 ms');
-  expect(await said(page)).toContain('all threads, at work for connection 5, over the whole run');
+  expect(await filterText(page)).toContain('all threads, at work for connection 5, over the whole run');
   await bar(page).getByLabel('statement', { exact: true }).fill('commit');
   await expect.poll(() => total(page)).toContain('1 ms');
   expect(await graph(page).textContent()).toContain('of 43 % of the other conditions');
@@ -115,7 +115,7 @@ test('every filter leaves its own part of the time, holds for all views, and is 
 });
 
 test('a window that is typed is that of the whole page, and reset leaves it', async () => {
-  const changed = made();
+  const changed = reportOf();
   const { page, complaints } = await open(browser, changed.url);
   await expect.poll(() => total(page)).toContain('7 ms');
   const window = bar(page).getByLabel('window');
@@ -123,24 +123,24 @@ test('a window that is typed is that of the whole page, and reset leaves it', as
   await window.press('Enter');
   // 2 ms of second 1 and 16 ms of second 2, of connections.
   await expect.poll(() => total(page)).toContain('18 ms');
-  expect(await said(page)).toContain('from 0:01.0 to 0:03.0');
+  expect(await filterText(page)).toContain('from 0:01.0 to 0:03.0');
   expect(await graph(page).locator('h2').textContent()).toContain('0:01.0 to 0:03.0');
   await window.fill('3-1');
   await window.press('Enter');
-  await expect.poll(() => said(page)).toContain('“3-1” is no window: give two times');
+  await expect.poll(() => filterText(page)).toContain('“3-1” is no window: give two times');
   await bar(page).getByRole('button', { name: 'reset' }).click();
   await expect.poll(() => total(page)).toContain('7 ms');
-  expect(await said(page)).toContain('over the whole run');
+  expect(await filterText(page)).toContain('over the whole run');
   expect(complaints).toEqual([]);
   await page.close();
   changed.remove();
 });
 
 test('what is no number is told, and a note says what a page that would be too large leaves out', async () => {
-  const changed = made('To keep this page small, windows of its stacks are in steps of 10 s.');
+  const changed = reportOf('To keep this page small, windows of its stacks are in steps of 10 s.');
   const { page } = await open(browser, changed.url);
   await bar(page).getByLabel('thread', { exact: true }).fill('12, ab');
-  await expect.poll(() => said(page)).toContain('“ab” is no number');
+  await expect.poll(() => filterText(page)).toContain('“ab” is no number');
   expect(await graph(page).textContent()).toContain('in steps of 10 s');
   await page.close();
   changed.remove();
@@ -156,7 +156,7 @@ describe.runIf(whyso)('the terminal says the same', () => {
   const tid = String(samples?.threads[0]?.[0] ?? '');
 
   /** Milliseconds on CPUs. */
-  function told(args: string[]): number {
+  function samplesOf(args: string[]): number {
     const out = execFileSync(whyso as string, ['functions', run, '--by', 'cpu', '--json', ...args], { encoding: 'utf8' });
     const { total } = JSON.parse(out) as { total: { cpu: { exclusive_ns: number } } };
     return total.cpu.exclusive_ns / 1e6;
@@ -178,7 +178,7 @@ describe.runIf(whyso)('the terminal says the same', () => {
     await graph(page).getByRole('button', { name: 'CPU' }).click();
     await graph(page).getByLabel('level of the flame graph').selectOption({ label: level.users === 1 ? '1 user' : `${level.users} users` });
     await choose(page);
-    const expected = told(['--users', String(level.users), ...args]);
+    const expected = samplesOf(['--users', String(level.users), ...args]);
     await expect.poll(async () => Math.abs((await shown(page)) / expected - 1), { timeout: 20_000 }).toBeLessThan(0.006);
     expect(complaints).toEqual([]);
     await page.close();
@@ -189,7 +189,7 @@ describe.runIf(whyso)('the terminal says the same', () => {
     await graph(page).getByRole('button', { name: 'CPU' }).click();
     await bar(page).getByLabel('window').fill('3s-6s');
     await bar(page).getByLabel('window').press('Enter');
-    const expected = told(['--window', '3s-6s']);
+    const expected = samplesOf(['--window', '3s-6s']);
     await expect.poll(async () => Math.abs((await shown(page)) / expected - 1), { timeout: 20_000 }).toBeLessThan(0.006);
     await page.close();
   });

@@ -31,7 +31,7 @@ const CALLS: Call[] = [
 ];
 
 /** The report with these calls; the background's columns hold a tenth of the connections', the observer's CPU time is by call in milliseconds. */
-function made(calls: Call[], change: (flame: FlameHead) => void = () => {}, observer: number[] = []): { url: string; remove: () => void } {
+function reportOf(calls: Call[], change: (flame: FlameHead) => void = () => {}, observer: number[] = []): { url: string; remove: () => void } {
   const [tree, ...times] = [600_000, 600_001, 600_002];
   const modules = [...new Set(calls.map(([, , module]) => module))];
   const keys = [...new Set(calls.map(([, name, module]) => JSON.stringify([name, modules.indexOf(module)])))];
@@ -123,7 +123,7 @@ test('the run was sampled, and its stacks are drawn', async () => {
 });
 
 test('hovering says the function, its module, both times and their parts', async () => {
-  const changed = made(CALLS);
+  const changed = reportOf(CALLS);
   const { page, complaints } = await open(browser, changed.url);
   const section = graph(page);
   await expect.poll(() => section.locator('h2').textContent()).toContain('time on CPUs, at');
@@ -140,7 +140,7 @@ test('hovering says the function, its module, both times and their parts', async
 });
 
 test('metric, level and threads choose what is drawn', async () => {
-  const changed = made(CALLS);
+  const changed = reportOf(CALLS);
   const { page } = await open(browser, changed.url);
   const section = graph(page);
   await section.getByRole('button', { name: 'lock' }).click();
@@ -158,7 +158,7 @@ test('metric, level and threads choose what is drawn', async () => {
 
 test("whyso's own probes and questions are hidden, with their share, until they are asked for", async () => {
   const calls: Call[] = [...CALLS, [1, 'asm_exc_int3', '[kernel]', 0, 0, 0, 0]];
-  const changed = made(calls, (flame) => (flame.observer_share = 0.7), [...CALLS.map(() => 0), 2333]);
+  const changed = reportOf(calls, (flame) => (flame.observer_share = 0.7), [...CALLS.map(() => 0), 2333]);
   const { page, complaints } = await open(browser, changed.url);
   const section = graph(page);
   await expect.poll(() => section.locator('.axis').textContent()).toContain('1 s');
@@ -181,7 +181,7 @@ test("whyso's own probes and questions are hidden, with their share, until they 
 });
 
 test('where whyso took no time of the stacks, there is nothing to show', async () => {
-  const changed = made(CALLS);
+  const changed = reportOf(CALLS);
   const { page } = await open(browser, changed.url);
   const section = graph(page);
   await section.locator('canvas').waitFor();
@@ -192,7 +192,7 @@ test('where whyso took no time of the stacks, there is nothing to show', async (
 });
 
 test('a click zooms, and a click beneath, the button and Escape zoom out', async () => {
-  const changed = made(CALLS);
+  const changed = reportOf(CALLS);
   const { page } = await open(browser, changed.url);
   const section = graph(page);
   const canvas = section.locator('canvas');
@@ -215,26 +215,26 @@ test('a click zooms, and a click beneath, the button and Escape zoom out', async
 });
 
 test('the keyboard alone walks and zooms, and what it stands on is told', async () => {
-  const changed = made(CALLS);
+  const changed = reportOf(CALLS);
   const { page } = await open(browser, changed.url);
   const section = graph(page);
   await section.locator('canvas').waitFor();
   await section.getByRole('searchbox').focus();
   await page.keyboard.press('Tab');
-  const told = () => section.locator('.visually-hidden').textContent();
-  await expect.poll(told).toContain('all time on CPUs');
+  const focusText = () => section.locator('.visually-hidden').textContent();
+  await expect.poll(focusText).toContain('all time on CPUs');
   await page.keyboard.press('ArrowUp');
-  await expect.poll(told).toMatch(/^main/);
+  await expect.poll(focusText).toMatch(/^main/);
   await page.keyboard.press('ArrowRight');
-  await expect.poll(told).toMatch(/^purge/);
+  await expect.poll(focusText).toMatch(/^purge/);
   await page.keyboard.press('ArrowLeft');
   await page.keyboard.press('ArrowUp');
   await page.keyboard.press('ArrowUp');
-  await expect.poll(told).toMatch(/^row_search/);
+  await expect.poll(focusText).toMatch(/^row_search/);
   await page.keyboard.press('Enter');
   await expect.poll(() => zoomedOf(section)).toBe('5');
   await page.keyboard.press('ArrowDown');
-  await expect.poll(told).toMatch(/^do_command/);
+  await expect.poll(focusText).toMatch(/^do_command/);
   await page.keyboard.press('Escape');
   await expect.poll(() => zoomedOf(section)).toBe('0');
   await page.close();
@@ -242,7 +242,7 @@ test('the keyboard alone walks and zooms, and what it stands on is told', async 
 });
 
 test('a search lights what matches, fades the rest and says what part of the time it holds', async () => {
-  const changed = made(CALLS);
+  const changed = reportOf(CALLS);
   const { page } = await open(browser, changed.url);
   const section = graph(page);
   await section.locator('canvas').waitFor();
@@ -261,7 +261,7 @@ test('a search lights what matches, fades the rest and says what part of the tim
 
 describe.each(['light', 'dark'] as const)('%s', (scheme) => {
   test('compared with another level, red is more, blue is less and grey is the same', async () => {
-    const changed = made(CALLS);
+    const changed = reportOf(CALLS);
     const { page, complaints } = await open(browser, changed.url, 1280, scheme);
     const section = graph(page);
     await section.locator('canvas').waitFor();
@@ -285,7 +285,7 @@ describe.each(['light', 'dark'] as const)('%s', (scheme) => {
 
 test('another run to compare with is compared with at once', async () => {
   const alike = first.users === 1 ? '1 user' : `${first.users} users`;
-  const changed = made(CALLS, (flame) => {
+  const changed = reportOf(CALLS, (flame) => {
     const [own, theirs] = flame.levels;
     if (!own || !theirs) throw new Error('two levels were made');
     Object.assign(theirs, { level: null, name: `${alike} of run other` });
@@ -304,7 +304,7 @@ test('another run to compare with is compared with at once', async () => {
 });
 
 test('a recording in which no level ended has one, and compares nothing', async () => {
-  const changed = made(CALLS, (flame) => {
+  const changed = reportOf(CALLS, (flame) => {
     flame.levels.length = 1;
     Object.assign(flame.levels[0] ?? {}, { level: null, transactions: 0 });
   });
@@ -320,7 +320,7 @@ test('a recording in which no level ended has one, and compares nothing', async 
 });
 
 test('what so few samples can not tell apart is grey', async () => {
-  const changed = made(CALLS, (flame) => {
+  const changed = reportOf(CALLS, (flame) => {
     for (const level of flame.levels) for (const column of level.columns) column.half_us = 1e6;
   });
   const { page } = await open(browser, changed.url);
@@ -334,7 +334,7 @@ test('what so few samples can not tell apart is grey', async () => {
 });
 
 test('a level that the page shows alone is shown here, too', async () => {
-  const changed = made(CALLS);
+  const changed = reportOf(CALLS);
   const { page } = await open(browser, changed.url);
   const section = graph(page);
   await section.locator('canvas').waitFor();
@@ -345,7 +345,7 @@ test('a level that the page shows alone is shown here, too', async () => {
 });
 
 test('deep stacks are scrolled: the foot is seen first, and the keyboard brings the rest', async () => {
-  const changed = made(Array.from({ length: 120 }, (_, depth): Call => [depth, `function_${depth}`, 'mariadbd', depth === 119 ? 50 : 0, 0, 0, 0]));
+  const changed = reportOf(Array.from({ length: 120 }, (_, depth): Call => [depth, `function_${depth}`, 'mariadbd', depth === 119 ? 50 : 0, 0, 0, 0]));
   const { page, complaints } = await open(browser, changed.url);
   const section = graph(page);
   await section.locator('canvas').waitFor();
@@ -364,7 +364,7 @@ test('deep stacks are scrolled: the foot is seen first, and the keyboard brings 
 
 test('names of functions are text, and nothing overflows', async () => {
   const calls = CALLS.map((call): Call => [call[0], `${HOSTILE.repeat(8)}${call[1]}`, HOSTILE, call[3], call[4], call[5], call[6]]);
-  const changed = made(calls);
+  const changed = reportOf(calls);
   const { page, complaints } = await open(browser, changed.url, 900);
   const section = graph(page);
   await section.locator('canvas').waitFor();
@@ -415,19 +415,19 @@ const SLACK = 3;
 test('100,000 stacks open within a second and zoom within a tenth of one', async () => {
   const calls = forest(100_000);
   expect(calls.filter((call) => call[3] > 0).length).toBeGreaterThanOrEqual(100_000);
-  const changed = made(calls);
+  const changed = reportOf(calls);
   const { page, complaints } = await open(browser, changed.url);
   const section = graph(page);
   await section.locator('canvas').waitFor();
   const opened = await page.waitForFunction(() => performance.getEntriesByName('whyso-flame-open')[0]?.duration);
   const open_ms = (await opened.jsonValue()) as number;
 
-  const taken: number[] = [];
+  const times_ms: number[] = [];
   for (let round = 0; round < 4; round++) {
     const inward = await place(section, 16, 0.2 + 0.15 * round);
     const outward = await place(section, 0, 0.5);
     for (const at of [inward, outward]) {
-      taken.push(
+      times_ms.push(
         await section.locator('canvas').evaluate(async (canvas, { x, y }) => {
           const drawn = canvas as HTMLCanvasElement;
           const box = drawn.getBoundingClientRect();
@@ -444,8 +444,8 @@ test('100,000 stacks open within a second and zoom within a tenth of one', async
       );
     }
   }
-  const median_ms = taken.sort((a, b) => a - b)[taken.length >> 1] as number;
-  console.log(`${calls.length} calls: opened in ${open_ms.toFixed(0)} ms, zoomed in ${median_ms.toFixed(0)} ms (median of ${taken.length}, worst ${taken.at(-1)?.toFixed(0)} ms)`);
+  const median_ms = times_ms.sort((a, b) => a - b)[times_ms.length >> 1] as number;
+  console.log(`${calls.length} calls: opened in ${open_ms.toFixed(0)} ms, zoomed in ${median_ms.toFixed(0)} ms (median of ${times_ms.length}, worst ${times_ms.at(-1)?.toFixed(0)} ms)`);
   expect(open_ms).toBeLessThan(SLACK * 1000);
   expect(median_ms).toBeLessThan(SLACK * 100);
   expect(complaints).toEqual([]);
@@ -454,7 +454,7 @@ test('100,000 stacks open within a second and zoom within a tenth of one', async
 });
 
 test('functions stand in a table, and a click on one tells its callers and callees', async () => {
-  const changed = made(CALLS);
+  const changed = reportOf(CALLS);
   const { page, complaints } = await open(browser, changed.url);
   const section = graph(page);
   await section.getByRole('button', { name: /functions as a table/ }).click();

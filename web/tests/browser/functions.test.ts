@@ -20,7 +20,7 @@ const part = (page: Page) => page.locator('#functions-over-time');
 const legend = async (page: Page) => (await part(page).locator('li button').allTextContents()).map((text) => text.trim());
 
 /** The report with these functions in place of its own: CPUs by second since the load began. */
-function made(functions: [string, number[]][]): { url: string; remove: () => void } {
+function reportOf(functions: [string, number[]][]): { url: string; remove: () => void } {
   const seconds = functions[0]?.[1].map((_, second) => second * 1e6 + 500_000) ?? [];
   return variant(
     (head) => {
@@ -52,7 +52,7 @@ test('the run was sampled, and its functions are drawn with shares that add up',
 test('the legend is of the level that is chosen, and colours stay', async () => {
   const seconds = Math.ceil((last.window.end_ns - headOf(reportHtml).origin_ns) / 1e9);
   const from = (last.window.begin_ns - headOf(reportHtml).origin_ns) / 1e9;
-  const changed = made([
+  const changed = reportOf([
     ['early · mariadbd', Array.from({ length: seconds }, (_, second) => (second + 1 < from ? 2 : 0))],
     ['late · mariadbd', Array.from({ length: seconds }, (_, second) => (second + 1 < from ? 0 : 1))],
     ['all others', Array.from({ length: seconds }, () => 0)],
@@ -92,13 +92,13 @@ test('keys move and zoom it with the page, and 0 shows all', async () => {
 });
 
 test('a run without stacks has no such chart, an idle window says so, and names are text', async () => {
-  const without = made([]);
+  const without = reportOf([]);
   const one = await open(browser, without.url);
   expect(await part(one.page).count()).toBe(0);
   expect(one.complaints).toEqual([]);
   await one.page.close();
   without.remove();
-  const idle = made([[`${HOSTILE} · mariadbd`, [0, 0, 0]], ['all others', [0, 0, 0]]]);
+  const idle = reportOf([[`${HOSTILE} · mariadbd`, [0, 0, 0]], ['all others', [0, 0, 0]]]);
   const two = await open(browser, idle.url);
   await expect.poll(() => part(two.page).textContent()).toContain('No thread was found on a CPU in this window.');
   expect((await legend(two.page))[0]).toContain(HOSTILE);

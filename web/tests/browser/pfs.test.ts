@@ -35,7 +35,7 @@ function withViews() {
     [LOCKS, lines(['wait/lock'], [[[1000, 0, 2, 0.9, 0.61]], [[1000, 0, 2, 0.5, 1]]], [[1000, 0, 2, null, null], [1000, 0, 2, null, null]])],
   ];
   const from = first?.window.begin_ns ?? 0;
-  const made = variant(
+  const report = variant(
     (head) => {
       head.explanation.about = first?.index ?? 0;
       const level = (index: number, factor: number) => ({ level: index, seconds: 10, statements: 10_000 * factor, transactions: 1000 * factor });
@@ -54,10 +54,10 @@ function withViews() {
     // Every second half a second more is waited.
     { [AXIS]: [Array.from({ length: 9 }, (_, at) => Math.round((from - headOf(reportHtml).origin_ns) / 1000) + at * 1_000_000)], [SERIES]: [Array.from({ length: 9 }, (_, at) => at * 5e8)] },
   );
-  const file = fileURLToPath(made.url);
+  const file = fileURLToPath(report.url);
   const elements = blocks.map(([number, object]) => `<script type="application/octet-stream;base64" id="whyso-block-${number}">${deflateRawSync(Buffer.from(JSON.stringify(object))).toString('base64')}</script>`);
   writeFileSync(file, readFileSync(file, 'utf8').replace('</body>', () => `${elements.join('')}</body>`));
-  return made;
+  return report;
 }
 
 const rows = (page: Page, table: string) => page.locator(`#pfs table.${table} tbody tr`).evaluateAll((all) => all.map((row) => [...row.querySelectorAll('td')].map((cell) => cell.textContent?.trim() ?? '')));

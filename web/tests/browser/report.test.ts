@@ -42,9 +42,9 @@ describe.each([
 });
 
 test('the time budget is drawn level by level, with its remainder, and says what a bar holds', async () => {
-  const changed = variant((made) => {
+  const changed = variant((head) => {
     const series = { host: 'server', source: 'trace', metric: 'request_lock_ns', instance: '' };
-    made.explanation.budgets = sweep.map((level, at) => ({
+    head.explanation.budgets = sweep.map((level, at) => ({
       level: level.index,
       users: level.users,
       repeat: false,
@@ -84,8 +84,8 @@ test('the time budget is drawn level by level, with its remainder, and says what
 });
 
 test('a run that was not traced has no empty chart of its budget', async () => {
-  const changed = variant((made) => {
-    made.explanation.budgets = [];
+  const changed = variant((head) => {
+    head.explanation.budgets = [];
   });
   const { page } = await open(browser, changed.url);
   expect(await page.locator('#budget').count()).toBe(0);
@@ -127,16 +127,16 @@ test('the cursor says exact values on every chart', async () => {
 
 test('a metric is found by typing and drawn with the keyboard alone', async () => {
   const counters = head.series.filter((one) => one.kind === 'counter' && !one.flat && one.instance === '');
-  const wanted = counters.find((one) => one.metric === 'Innodb_rows_read') ?? counters[0];
-  if (!wanted) throw new Error('the report has no series');
+  const counter = counters.find((one) => one.metric === 'Innodb_rows_read') ?? counters[0];
+  if (!counter) throw new Error('the report has no series');
   const { page, complaints } = await open(browser, reportUrl);
   const charts = await page.locator('.chart').count();
   await page.locator('#metric-picker').focus();
-  await page.keyboard.type(`${wanted.source} ${wanted.metric}`);
-  expect(await page.locator('#metric-picker-list [role=option] .metric').first().textContent()).toBe(wanted.metric);
+  await page.keyboard.type(`${counter.source} ${counter.metric}`);
+  expect(await page.locator('#metric-picker-list [role=option] .metric').first().textContent()).toBe(counter.metric);
   await page.keyboard.press('Enter');
   await expect.poll(() => page.locator('.chart').count()).toBe(charts + 1);
-  expect(await page.locator('.chart h3').first().textContent()).toBe(wanted.metric);
+  expect(await page.locator('.chart h3').first().textContent()).toBe(counter.metric);
   const color = await cssVariable(page, '--c1');
   await expect.poll(() => linePixels(page, 0, color)).toBeGreaterThan(30);
 
@@ -167,8 +167,8 @@ test('evidence leads to the levels, the series and the setting that a sentence r
   const level = sweep.at(-1);
   if (!series || !level) throw new Error('the report has no counter or no level');
   const { host, source, metric, instance } = series;
-  const changed = variant((made) => {
-    made.explanation.findings = [{
+  const changed = variant((head) => {
+    head.explanation.findings = [{
       id: 'made',
       text: 'A sentence.',
       evidence: [
@@ -214,17 +214,17 @@ test('a level is shown alone by its row, and everything again by the same row', 
 });
 
 test('whatever a server said is shown as text', async () => {
-  const changed = variant((made) => {
-    made.run.server.version = HOSTILE;
-    made.run.server.variables[HOSTILE] = HOSTILE;
-    made.run.not_measured.push(HOSTILE);
-    made.problems.push(HOSTILE);
-    made.events.push({ t_ns: made.origin_ns + 1e9, host: HOSTILE, kind: HOSTILE, text: HOSTILE });
-    made.explanation.findings.push({ id: HOSTILE, text: HOSTILE, evidence: [{ is: 'fact', path: HOSTILE, value: HOSTILE }] });
-    for (const level of made.run.levels) {
+  const changed = variant((head) => {
+    head.run.server.version = HOSTILE;
+    head.run.server.variables[HOSTILE] = HOSTILE;
+    head.run.not_measured.push(HOSTILE);
+    head.problems.push(HOSTILE);
+    head.events.push({ t_ns: head.origin_ns + 1e9, host: HOSTILE, kind: HOSTILE, text: HOSTILE });
+    head.explanation.findings.push({ id: HOSTILE, text: HOSTILE, evidence: [{ is: 'fact', path: HOSTILE, value: HOSTILE }] });
+    for (const level of head.run.levels) {
       for (const statement of level.result.by_statement) statement.kind = `${HOSTILE}${statement.kind}`;
     }
-    const series = made.series.find((one) => one.source !== 'load');
+    const series = head.series.find((one) => one.source !== 'load');
     if (series) series.metric = HOSTILE;
   });
   const { page, complaints } = await open(browser, changed.url);
@@ -242,8 +242,8 @@ test('whatever a server said is shown as text', async () => {
 });
 
 test('several kinds of transactions have a table of their own', async () => {
-  const changed = variant((made) => {
-    for (const level of made.run.levels) {
+  const changed = variant((head) => {
+    for (const level of head.run.levels) {
       const { latency_ms, service_ms, transactions, transactions_per_s } = level.result;
       const share = (part: number) => ({ transactions: transactions * part, transactions_per_s: transactions_per_s * part, latency_ms, service_ms, p90_ms: 3 });
       level.result.by_transaction = [
@@ -265,14 +265,14 @@ test('several kinds of transactions have a table of their own', async () => {
 });
 
 test('a sweep over rates is drawn and told against rates', async () => {
-  const changed = variant((made) => {
-    for (const [place, level] of made.run.levels.entries()) {
+  const changed = variant((head) => {
+    for (const [place, level] of head.run.levels.entries()) {
       level.users = 128;
       level.result.rate_per_s = 500 * 2 ** place;
       level.result.arrivals = { due: 1, held: place === 0 };
     }
-    made.explanation.peak = null;
-    made.explanation.headline = 'The server kept up with 500/s, and not with 1,000/s.';
+    head.explanation.peak = null;
+    head.explanation.headline = 'The server kept up with 500/s, and not with 1,000/s.';
   });
   const { page, complaints } = await open(browser, changed.url);
   expect(await page.getByRole('heading', { name: 'Throughput and latency against the rate that is due' }).count()).toBe(1);
@@ -287,11 +287,11 @@ test('a sweep over rates is drawn and told against rates', async () => {
 });
 
 test('a run without levels, findings and series is still a page', async () => {
-  const changed = variant((made) => {
-    made.run.levels = [];
-    made.run.ended = { how: 'cut_short', at_ns: made.end_ns, why: 'the server died' };
-    made.explanation = { levels: [], peak: null, usl: null, growth: [], drift: null, headline: '', unusable: [], findings: [] };
-    made.cpu_by_level = [];
+  const changed = variant((head) => {
+    head.run.levels = [];
+    head.run.ended = { how: 'cut_short', at_ns: head.end_ns, why: 'the server died' };
+    head.explanation = { levels: [], peak: null, usl: null, growth: [], drift: null, headline: '', unusable: [], findings: [] };
+    head.cpu_by_level = [];
   });
   const { page, complaints } = await open(browser, changed.url);
   expect(await page.getByText('cut short: the server died').count()).toBe(1);

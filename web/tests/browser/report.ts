@@ -60,7 +60,7 @@ function blockElement(number: number, columns: number[][]): string {
 }
 
 /** Threads of a server: of each, its states' seconds from look to look, `[look][state]`; one fewer than looks. */
-export interface MadeThread {
+export interface TestThread {
   name: string;
   role: string;
   seconds: number[][];
@@ -73,19 +73,19 @@ export interface MadeThread {
  */
 export function variant(
   change: (head: Head) => void,
-  made?: { looks_ns: number[]; states: string[]; threads: MadeThread[] },
+  threadData?: { looks_ns: number[]; states: string[]; threads: TestThread[] },
   blocks: Record<number, number[][]> = {},
 ): { url: string; remove: () => void } {
   const head = headOf(reportHtml);
   const extra = Object.entries(blocks).map(([number, columns]) => blockElement(Number(number), columns));
-  if (made) {
+  if (threadData) {
     const block = 100_000;
-    const { looks_ns, states, threads } = made;
+    const { looks_ns, states, threads } = threadData;
     const running = states.map((_, state) => {
       let sum = 0;
       return threads.flatMap((thread) => [sum, ...thread.seconds.map((look) => (sum += Math.round((look[state] ?? 0) * 1e5)))]);
     });
-    const cells = (of: (thread: MadeThread, place: number) => number) => threads.flatMap((thread, place) => looks_ns.map(() => of(thread, place)));
+    const cells = (of: (thread: TestThread, place: number) => number) => threads.flatMap((thread, place) => looks_ns.map(() => of(thread, place)));
     const statements = [...new Set(threads.flatMap((thread) => thread.statement ?? []))];
     let requests = 0;
     const answered = threads.flatMap((thread, place) => [requests, ...thread.seconds.map(() => (requests += place))]);
@@ -112,14 +112,14 @@ export function launch(): Promise<Browser> {
   });
 }
 
-export interface Opened {
+export interface TestPage {
   page: Page;
   /** Errors on the console, uncaught exceptions, and requests for anything but the file itself. */
   complaints: string[];
 }
 
 /** A page of any kind, as soon as it is there. */
-export async function openPage(browser: Browser, url: string, width = 1280, colorScheme: 'light' | 'dark' = 'light'): Promise<Opened> {
+export async function openPage(browser: Browser, url: string, width = 1280, colorScheme: 'light' | 'dark' = 'light'): Promise<TestPage> {
   const page = await browser.newPage({ viewport: { width, height: 900 }, colorScheme });
   const complaints: string[] = [];
   page.on('console', (message) => {
@@ -127,15 +127,15 @@ export async function openPage(browser: Browser, url: string, width = 1280, colo
   });
   page.on('pageerror', (error) => complaints.push(String(error)));
   page.on('request', (request) => {
-    const asked = request.url();
-    if (asked !== url && !asked.startsWith('data:') && !asked.startsWith('blob:')) complaints.push(`asked for ${asked}`);
+    const address = request.url();
+    if (address !== url && !address.startsWith('data:') && !address.startsWith('blob:')) complaints.push(`asked for ${address}`);
   });
   await page.goto(url);
   return { page, complaints };
 }
 
 /** A run's report, once it has drawn its charts. */
-export async function open(browser: Browser, url: string, width = 1280, colorScheme: 'light' | 'dark' = 'light'): Promise<Opened> {
+export async function open(browser: Browser, url: string, width = 1280, colorScheme: 'light' | 'dark' = 'light'): Promise<TestPage> {
   const { page, complaints } = await openPage(browser, url, width, colorScheme);
   await page.locator('.chart canvas').first().waitFor();
   await page.waitForFunction(() => document.querySelectorAll('.chart .legend b').length > 0);
@@ -144,9 +144,9 @@ export async function open(browser: Browser, url: string, width = 1280, colorSch
 
 /** How many colours a chart's canvas shows: bands and axes alone have few, a drawn line brings its own. */
 export function linePixels(page: Page, chart: number, color: string): Promise<number> {
-  return page.locator('.chart canvas').nth(chart).evaluate((canvas, wanted) => {
+  return page.locator('.chart canvas').nth(chart).evaluate((canvas, rgb) => {
     const probe = document.createElement('canvas').getContext('2d') as CanvasRenderingContext2D;
-    probe.fillStyle = wanted;
+    probe.fillStyle = rgb;
     probe.fillRect(0, 0, 1, 1);
     const [r, g, b] = probe.getImageData(0, 0, 1, 1).data as unknown as [number, number, number];
     const drawn = canvas as HTMLCanvasElement;

@@ -1,7 +1,7 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { HOSTILE, launch, openPage } from './report.ts';
-import { cellsOf, CURVE, DURABILITY, LATENCY, pageOf, RESIZED, type MadeStudy } from './study.ts';
+import { cellsOf, CURVE, DURABILITY, LATENCY, pageOf, RESIZED, type TestStudy } from './study.ts';
 
 let browser: Browser;
 let durability: { url: string; remove: () => void };
@@ -74,8 +74,8 @@ test('by keyboard: a chart reads its values, a name lights its line, the recordi
 });
 
 test('a course has a panel for each measure, and its changes as lines with their labels', async () => {
-  const made = pageOf(RESIZED);
-  const { page, complaints } = await openPage(browser, made.url, 1280, 'dark');
+  const report = pageOf(RESIZED);
+  const { page, complaints } = await openPage(browser, report.url, 1280, 'dark');
   const chart = page.locator('section[aria-labelledby="courses"] svg[role="img"]').first();
   await chart.waitFor();
   expect(await chart.locator('text.title').allTextContents()).toEqual(['transactions/s', 'buffer pool hits, % (does not begin at 0)', 'threads running', 'seconds from the begin of measuring']);
@@ -83,12 +83,12 @@ test('a course has a panel for each measure, and its changes as lines with their
   expect(await chart.locator('text.label').allTextContents()).toEqual(['innodb_buffer_pool_size = 128M (smaller)', 'innodb_buffer_pool_size = 2G (larger)']);
   expect(complaints).toEqual([]);
   await page.close();
-  made.remove();
+  report.remove();
 });
 
 test('a curve has a band, its counters, and a logarithmic axis in bytes', async () => {
-  const made = pageOf(CURVE);
-  const { page, complaints } = await openPage(browser, made.url);
+  const report = pageOf(CURVE);
+  const { page, complaints } = await openPage(browser, report.url);
   const chart = page.locator('section[aria-labelledby="curves"] svg[role="img"]');
   await chart.waitFor();
   const titles = await chart.locator('text.title').allTextContents();
@@ -98,12 +98,12 @@ test('a curve has a band, its counters, and a logarithmic axis in bytes', async 
   for (const { name } of CURVE.spec.variant) expect((await chart.locator(`[data-line="${name}"] .band`).first().getAttribute('d'))?.length, name).toBeGreaterThan(100);
   expect(complaints).toEqual([]);
   await page.close();
-  made.remove();
+  report.remove();
 });
 
 test('with one number of users values stand in rows, and what is unfinished is called so', async () => {
-  const made = pageOf(LATENCY);
-  const { page, complaints } = await openPage(browser, made.url);
+  const report = pageOf(LATENCY);
+  const { page, complaints } = await openPage(browser, report.url);
   const rows = page.locator('section[aria-labelledby="values"] tbody tr');
   expect(await rows.count()).toBe(LATENCY.spec.variant.length);
   expect(await page.locator('section[aria-labelledby="compared"] .sides span').allTextContents()).toEqual(['← lower, which is better', 'higher, which is worse →']);
@@ -111,15 +111,15 @@ test('with one number of users values stand in rows, and what is unfinished is c
   expect(await page.locator('.found li').first().textContent()).toContain('which is worse');
   expect(complaints).toEqual([]);
   await page.close();
-  made.remove();
+  report.remove();
 });
 
 test('what a study says of itself is text, whatever it holds', async () => {
   const [first, ...rest] = DURABILITY.spec.variant;
   const spec = { ...DURABILITY.spec, title: HOSTILE, question: HOSTILE, baseline: HOSTILE, steps: [], repeats: 2, variant: [{ ...first, name: HOSTILE }, ...rest] };
-  const hostile: MadeStudy = { ...DURABILITY, spec, notes: [HOSTILE], suspect: () => HOSTILE };
-  const made = pageOf(hostile);
-  const { page, complaints } = await openPage(browser, made.url);
+  const hostile: TestStudy = { ...DURABILITY, spec, notes: [HOSTILE], suspect: () => HOSTILE };
+  const report = pageOf(hostile);
+  const { page, complaints } = await openPage(browser, report.url);
   expect(await page.locator('h1').textContent()).toBe(HOSTILE);
   expect(await page.title()).toContain(HOSTILE);
   expect(await page.locator('section[aria-labelledby="values"] button').first().textContent()).toContain(HOSTILE);
@@ -127,5 +127,5 @@ test('what a study says of itself is text, whatever it holds', async () => {
   expect(await page.evaluate(() => (window as unknown as Record<string, unknown>)['broken'])).toBe(undefined);
   expect(complaints).toEqual([]);
   await page.close();
-  made.remove();
+  report.remove();
 });

@@ -12,7 +12,7 @@ export interface Cell {
   variant: string;
 }
 
-export interface MadeStudy {
+export interface TestStudy {
   /** As a study's file has them. */
   spec: {
     title: string;
@@ -28,7 +28,7 @@ export interface MadeStudy {
   /** The metric of a cell in a block; `random` is normal. */
   value: (cell: Cell, users: number, block: number, random: () => number) => number;
   /** Further measures of a level. */
-  beside?: (cell: Cell, users: number, value: number) => Record<string, number>;
+  moreMeasures?: (cell: Cell, users: number, value: number) => Record<string, number>;
   /** Measures second by second. */
   overTime?: (cell: Cell, users: number, at_s: number, value: number, random: () => number) => Record<string, number>;
   points?: (cell: Cell, random: () => number) => { value: number; ms: number; status: Record<string, number> }[];
@@ -52,15 +52,15 @@ function normal(seed: number): () => number {
   return () => Math.sqrt(-2 * Math.log(1 - uniform())) * Math.cos(2 * Math.PI * uniform());
 }
 
-export function cellsOf(spec: MadeStudy['spec']): Cell[] {
+export function cellsOf(spec: TestStudy['spec']): Cell[] {
   const conditions = spec.condition ?? [{ name: '' }];
   return (spec.servers ?? ['']).flatMap((server) =>
     conditions.flatMap((condition) => spec.variant.map((variant) => ({ server, condition: condition.name, variant: variant.name }))),
   );
 }
 
-function startsOf(made: MadeStudy): object[] {
-  const { spec, value, beside, overTime, points, suspect } = made;
+function startsOf(study: TestStudy): object[] {
+  const { spec, value, moreMeasures, overTime, points, suspect } = study;
   const random = normal(7);
   const cells = cellsOf(spec);
   const metric = String(spec['metric'] ?? 'transactions_per_s');
@@ -71,7 +71,7 @@ function startsOf(made: MadeStudy): object[] {
     const levels = points ? [] : spec.users.map((users) => {
       const own = value(cell, users, block, random) * times;
       const moments = overTime ? Array.from({ length: seconds }, (_, second) => ({ at_s: second + 0.5, measures: overTime(cell, users, second + 0.5, own, random) })) : [];
-      return { users, measures: { [metric]: own, ...beside?.(cell, users, own) }, half_width_percent: 1.5, over_time: moments };
+      return { users, measures: { [metric]: own, ...moreMeasures?.(cell, users, own) }, half_width_percent: 1.5, over_time: moments };
     });
     const peak = suspect ? { users: Math.max(...spec.users), users_interval: [Math.max(...spec.users), Math.max(...spec.users)], suspect: suspect(cell) } : null;
     starts.push({
@@ -80,25 +80,25 @@ function startsOf(made: MadeStudy): object[] {
     });
   };
   const baseline = cells.findIndex((cell) => cell.variant === spec.baseline);
-  const pair = made.pair ?? [1, 1.004];
+  const pair = study.pair ?? [1, 1.004];
   if (spec['pair'] !== false) pair.forEach((times, block) => start(block, baseline, true, times));
   for (let block = 0; block < spec.repeats; block++) cells.forEach((_, at) => start(block, at, false, 1));
-  return starts.slice(0, starts.length - (made.undone ?? 0));
+  return starts.slice(0, starts.length - (study.undone ?? 0));
 }
 
 /** Writes a study's folder. */
-export function writeStudy(folder: string, made: MadeStudy): void {
+export function writeStudy(folder: string, study: TestStudy): void {
   mkdirSync(join(folder, 'runs'), { recursive: true });
-  writeFileSync(join(folder, 'study.json'), JSON.stringify({ spec: made.spec, files: {}, notes: made.notes ?? [] }));
-  writeFileSync(join(folder, 'starts.jsonl'), startsOf(made).map((one) => `${JSON.stringify(one)}\n`).join(''));
+  writeFileSync(join(folder, 'study.json'), JSON.stringify({ spec: study.spec, files: {}, notes: study.notes ?? [] }));
+  writeFileSync(join(folder, 'starts.jsonl'), startsOf(study).map((one) => `${JSON.stringify(one)}\n`).join(''));
 }
 
 /** The page that the program named by WHYSO makes of it. */
-export function pageOf(made: MadeStudy): { url: string; remove: () => void } {
+export function pageOf(study: TestStudy): { url: string; remove: () => void } {
   const whyso = process.env['WHYSO'];
   if (!whyso) throw new Error('WHYSO must name the program: WHYSO=…/release/whyso npm run test:browser');
   const folder = mkdtempSync(join(tmpdir(), 'whyso-study-'));
-  writeStudy(folder, made);
+  writeStudy(folder, study);
   execFileSync(whyso, ['study', 'report', folder]);
   return { url: pathToFileURL(join(folder, 'report.html')).href, remove: () => rmSync(folder, { recursive: true }) };
 }
@@ -107,7 +107,7 @@ export function pageOf(made: MadeStudy): { url: string; remove: () => void } {
 const saturating = (users: number, most: number) => (most * users) / (users + 12);
 
 /** Knobs of durability on two servers: gains, losses, noise, an unstable baseline. */
-export const DURABILITY: MadeStudy = {
+export const DURABILITY: TestStudy = {
   spec: {
     title: 'Durability: what a flush at every commit costs',
     question: "How much throughput do the redo log's flush at each commit and the doublewrite buffer cost on this machine?",
@@ -122,14 +122,14 @@ export const DURABILITY: MadeStudy = {
     const noise = cell.server === 'mysql-sid' && users === 1 ? 0.22 : users === 8 ? 0.06 : 0.012;
     return saturating(users, cell.server === 'mysql-sid' ? 5200 : 6100) * flush * double * isWorse * Math.exp(noise * random());
   },
-  beside: (_cell, users, value) => ({ cpu_user_percent: Math.min(96, 4 + users / 3), log_fsyncs_per_s: value / 3, latency_p99_ms: (2000 * users) / value }),
+  moreMeasures: (_cell, users, value) => ({ cpu_user_percent: Math.min(96, 4 + users / 3), log_fsyncs_per_s: value / 3, latency_p99_ms: (2000 * users) / value }),
   suspect: (cell) => (cell.variant.startsWith('flush 1') ? 'log-flush' : 'cpu-bound'),
   pair: [1, 0.88],
   notes: ['Nothing was left out.'],
 };
 
 /** A buffer pool made smaller, then larger, under load. */
-export const RESIZED: MadeStudy = {
+export const RESIZED: TestStudy = {
   spec: {
     title: 'A buffer pool resized under load', question: 'How deep does throughput fall while the buffer pool changes its size, and for how long?',
     users: [16, 64], seconds: 60, repeats: 3, baseline: 'as it is', over_time: ['transactions_per_s', 'buffer_pool_hit_percent', 'threads_running'],
@@ -148,7 +148,7 @@ export const RESIZED: MadeStudy = {
 };
 
 /** A knob in bytes swept within each start. */
-export const CURVE: MadeStudy = {
+export const CURVE: TestStudy = {
   spec: {
     title: 'Sorting in memory', question: 'From which sort_buffer_size on does a sort stay in memory, and is more any better?', users: [1], repeats: 4, baseline: 'few rows', pair: false,
     inside: { knob: 'sort_buffer_size', values: Array.from({ length: 14 }, (_, power) => 32_768 * 2 ** power), statement: 'SELECT c FROM sbtest1 ORDER BY c', status: ['Sort_merge_passes', 'Sort_rows'] },
@@ -165,7 +165,7 @@ export const CURVE: MadeStudy = {
 };
 
 /** Lower is better; one number of users; more variants than colours. */
-export const LATENCY: MadeStudy = {
+export const LATENCY: TestStudy = {
   spec: {
     title: 'What the Performance Schema costs in response time', question: 'How much longer do transactions take?', users: [16], repeats: 4, baseline: 'off', metric: 'latency_mean_ms',
     variant: ['off', 'nothing on', 'default', 'global, not timed', 'global, timed', 'thread, timed', 'thread, by cycles', 'history', 'all consumers', 'all, by cycles'].map((name) => ({ name })),

@@ -90,7 +90,7 @@ test('lock waits stand by kind, table and instrument, with who held and who wait
   await locks.getByRole('button', { name: 'metadata' }).click();
   expect((await table('table.objects'))[0]).toBe('4');
   const text = (await locks.textContent()) ?? '';
-  for (const said of ['84 connections were found waiting for a lock in 20 snapshots', 'InnoDB counted 70 waits', 'And 6 more', 'wait/synch/mutex/innodb/log']) expect(text).toContain(said);
+  for (const part of ['84 connections were found waiting for a lock in 20 snapshots', 'InnoDB counted 70 waits', 'And 6 more', 'wait/synch/mutex/innodb/log']) expect(text).toContain(part);
   await showLevel(page, 'level of the lock waits', 1);
   await expect.poll(() => locks.textContent()).toContain('No connection was found waiting for a lock in 20 snapshots');
   expect(await locks.textContent()).toContain('Not measured: waits by instrument: off.');
@@ -113,7 +113,7 @@ function withLines(): { url: string; remove: () => void } {
   };
   const column = (...values: number[]) => values;
   const none = column(0, 0);
-  const made = variant(
+  const report = variant(
     (head) => {
       head.explanation.about = first?.index ?? 0;
       head.flame = flame;
@@ -129,9 +129,9 @@ function withLines(): { url: string; remove: () => void } {
   );
   const object = { files: [{ file: './walk.c', path: '/src/walk.c', length: 50, lines: [[2, 'int walk(void) {'], [3, HOSTILE], [4, '}']] }], around: 4, lines_max: 20_000, without: 1 };
   const packed = deflateRawSync(Buffer.from(JSON.stringify(object))).toString('base64');
-  const file = fileURLToPath(made.url);
+  const file = fileURLToPath(report.url);
   writeFileSync(file, readFileSync(file, 'utf8').replace('</body>', () => `<script type="application/octet-stream;base64" id="whyso-block-${texts}">${packed}</script></body>`));
-  return made;
+  return report;
 }
 
 test('a function that is chosen shows its source line by line, and what has no line or no text is said', async () => {

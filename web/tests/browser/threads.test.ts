@@ -1,6 +1,6 @@
 import type { Browser, Locator } from 'playwright-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { headOf, HOSTILE, launch, open, reportHtml, reportUrl, variant, type MadeThread } from './report.ts';
+import { headOf, HOSTILE, launch, open, reportHtml, reportUrl, variant, type TestThread } from './report.ts';
 
 let browser: Browser;
 const head = headOf(reportHtml);
@@ -21,8 +21,8 @@ const STATES = ['cpu', 'lock', 'net_receive'];
 const LOOKS = [first.window.begin_ns, first.window.end_ns, second.window.begin_ns, second.window.end_ns];
 
 /** In the first window the first thread works and the others wait; in the last the last works. */
-function made(count: number): { looks_ns: number[]; states: string[]; threads: MadeThread[] } {
-  const threads = Array.from({ length: count }, (_, place): MadeThread => {
+function threadsOf(count: number): { looks_ns: number[]; states: string[]; threads: TestThread[] } {
+  const threads = Array.from({ length: count }, (_, place): TestThread => {
     const isFirst = place === 0;
     const isLast = place === count - 1;
     return {
@@ -55,7 +55,7 @@ test('a traced run shows its own threads, and they add up', async () => {
 });
 
 test('threads are sorted by any column, by mouse and by keyboard', async () => {
-  const changed = variant(() => {}, made(5));
+  const changed = variant(() => {}, threadsOf(5));
   const { page } = await open(browser, changed.url);
   const section = page.locator('#threads');
   const order = async () => (await section.locator('tbody td:nth-child(2)').allTextContents()).map(Number);
@@ -82,7 +82,7 @@ test('threads are sorted by any column, by mouse and by keyboard', async () => {
 });
 
 test('threads are filtered by role and by what is typed, and picked ones are summed alone', async () => {
-  const changed = variant(() => {}, made(9));
+  const changed = variant(() => {}, threadsOf(9));
   const { page, complaints } = await open(browser, changed.url);
   const section = page.locator('#threads');
   const bar = page.locator('#filters');
@@ -114,7 +114,7 @@ test('threads are filtered by role and by what is typed, and picked ones are sum
 });
 
 test('the table follows the window of the page, and says which window it covers', async () => {
-  const changed = variant(() => {}, made(4));
+  const changed = variant(() => {}, threadsOf(4));
   const { page } = await open(browser, changed.url);
   const section = page.locator('#threads');
   const window = () => section.locator('.window').first().textContent();
@@ -139,7 +139,7 @@ test('the table follows the window of the page, and says which window it covers'
 });
 
 test('a thousand threads are counted all, and drawn when they are asked for', async () => {
-  const changed = variant(() => {}, made(1000));
+  const changed = variant(() => {}, threadsOf(1000));
   const { page, complaints } = await open(browser, changed.url);
   const section = page.locator('#threads');
   await expect.poll(() => rows(section).count()).toBe(50);
@@ -154,7 +154,7 @@ test('a thousand threads are counted all, and drawn when they are asked for', as
 });
 
 test('names and statements of threads are text, and nothing overflows', async () => {
-  const hostile = made(3);
+  const hostile = threadsOf(3);
   for (const thread of hostile.threads) [thread.name, thread.statement] = [HOSTILE, HOSTILE.repeat(20)];
   const changed = variant(() => {}, hostile);
   const { page, complaints } = await open(browser, changed.url);

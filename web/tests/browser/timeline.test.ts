@@ -29,7 +29,7 @@ const [THREAD, TOP] = [15, 34 + 24];
  * Forty buckets over the first two levels: connections (tids 1000, 1001, …) are on CPUs in the first half and wait for locks in the second, but for one bucket
  * of file syncs; a purge thread (2000) waits for locks. One connection waits in its middle, woken by the purge thread.
  */
-function made(connections: number, change: (timeline: TimelineHead) => void = () => {}): { url: string; remove: () => void } {
+function reportOf(connections: number, change: (timeline: TimelineHead) => void = () => {}): { url: string; remove: () => void } {
   const [begin, end] = [first!.window.begin_ns, second!.window.end_ns];
   const edges_ns = Array.from({ length: BUCKETS + 1 }, (_, edge) => begin + Math.round(((end - begin) * edge) / BUCKETS));
   const bucket_ms = (end - begin) / BUCKETS / 1e6;
@@ -81,14 +81,14 @@ async function opened(url: string, width = 1280): Promise<{ page: Page; section:
 function part(canvas: Locator, state: string, from = 0, to = 1): Promise<number> {
   const color = COLORS[state] as string;
   return canvas.evaluate(
-    (drawn, wanted) => {
+    (drawn, box) => {
       const canvas = drawn as HTMLCanvasElement;
       const ratio = devicePixelRatio;
-      const left = Math.round(wanted.left * ratio);
+      const left = Math.round(box.left * ratio);
       const wide = canvas.width - left;
-      const [x, y] = [left + Math.round(wide * wanted.from), Math.round(34 * ratio)];
-      const { data } = (canvas.getContext('2d') as CanvasRenderingContext2D).getImageData(x, y, Math.max(1, Math.round(wide * (wanted.to - wanted.from))), canvas.height - y);
-      const rgb = [1, 3, 5].map((at) => parseInt(wanted.color.slice(at, at + 2), 16)) as [number, number, number];
+      const [x, y] = [left + Math.round(wide * box.from), Math.round(34 * ratio)];
+      const { data } = (canvas.getContext('2d') as CanvasRenderingContext2D).getImageData(x, y, Math.max(1, Math.round(wide * (box.to - box.from))), canvas.height - y);
+      const rgb = [1, 3, 5].map((at) => parseInt(box.color.slice(at, at + 2), 16)) as [number, number, number];
       let count = 0;
       for (let at = 0; at < data.length; at += 4) {
         count += Number(Math.abs((data[at] ?? 0) - rgb[0]) + Math.abs((data[at + 1] ?? 0) - rgb[1]) + Math.abs((data[at + 2] ?? 0) - rgb[2]) < 12);
@@ -124,7 +124,7 @@ test('a traced run shows its own threads over time, and their shares add up', as
 });
 
 test('states are drawn where the threads were in them, and one that lasted for one bucket is seen', async () => {
-  const changed = made(3);
+  const changed = reportOf(3);
   const { page, canvas } = await opened(changed.url);
   const box = (await canvas.boundingBox())!;
   // The plot begins a little before the first level and ends with the run: the buckets' places are asked for.
@@ -143,7 +143,7 @@ test('states are drawn where the threads were in them, and one that lasted for o
 });
 
 test('a drag, the wheel and the keyboard zoom, the page follows, and Escape shows everything', async () => {
-  const changed = made(3);
+  const changed = reportOf(3);
   const { page, section, canvas } = await opened(changed.url);
   const whole = await spanOf(canvas);
   await drag(page, canvas, 0.25, 0.75);
@@ -173,7 +173,7 @@ test('a drag, the wheel and the keyboard zoom, the page follows, and Escape show
 });
 
 test('a level that is chosen elsewhere in the page is what the timeline shows', async () => {
-  const changed = made(3);
+  const changed = reportOf(3);
   const { page, canvas } = await opened(changed.url);
   await page.locator('#explorer').scrollIntoViewIfNeeded();
   await page.locator('.levels tbody tr').first().click();
@@ -184,7 +184,7 @@ test('a level that is chosen elsewhere in the page is what the timeline shows', 
 });
 
 test('zoomed in, a single wait tells its functions and who woke it, and a sample where it ran', async () => {
-  const changed = made(3);
+  const changed = reportOf(3);
   const { page, section, canvas, complaints } = await opened(changed.url);
   await section.getByRole('application').focus();
   const middle = ((first!.window.begin_ns + second!.window.end_ns) / 2 - head.origin_ns) / 1e9;
@@ -204,10 +204,10 @@ test('zoomed in, a single wait tells its functions and who woke it, and a sample
     await page.mouse.move(x(middle - 0.021), box.y + TOP + THREAD / 2);
     return tip.textContent();
   }).toContain('row lock');
-  const told = (await tip.textContent()) ?? '';
-  expect(told).toContain('lock, 40 ms');
-  expect(told).toMatch(/lock_wait\(que_thr_t\*\).*row_search_mvcc.*woken by thread 2000, purge.*lock_release\(trx_t\*\)/s);
-  expect(told).toContain('It stands for 80 ms');
+  const text = (await tip.textContent()) ?? '';
+  expect(text).toContain('lock, 40 ms');
+  expect(text).toMatch(/lock_wait\(que_thr_t\*\).*row_search_mvcc.*woken by thread 2000, purge.*lock_release\(trx_t\*\)/s);
+  expect(text).toContain('It stands for 80 ms');
   await page.mouse.move(x(middle + 0.02), box.y + TOP + THREAD / 2);
   await expect.poll(() => tip.textContent()).toContain('found on a CPU');
   expect(complaints).toEqual([]);
@@ -216,7 +216,7 @@ test('zoomed in, a single wait tells its functions and who woke it, and a sample
 });
 
 test('roles open and shut by mouse and by keyboard, and the filter is that of the table of threads', async () => {
-  const changed = made(30);
+  const changed = reportOf(30);
   const { page, section, canvas } = await opened(changed.url);
   const height = async () => (await canvas.boundingBox())!.height;
   const shut = await height();
@@ -239,7 +239,7 @@ test('roles open and shut by mouse and by keyboard, and the filter is that of th
 });
 
 test('names that are markup stay text, and the part is readable in a narrow window and in the dark', async () => {
-  const changed = made(2, (timeline) => {
+  const changed = reportOf(2, (timeline) => {
     timeline.list[0]!.name = HOSTILE;
     timeline.list[0]!.role = HOSTILE;
   });

@@ -7,9 +7,9 @@ const tree = callTree(Float64Array.of(0, 1, 2, 3, 2, 3, 4, 1), Float64Array.of(0
 const times = nodeTimes(tree, Float64Array.of(0, 10, 0, 30, 15, 25, 5, 20));
 
 test('a function has the time of all its calls, once where it called itself', () => {
-  const made = functionTimes(tree, times, 5);
-  expect([...made.exclusive]).toEqual([105, 10, 0, 55, 40]);
-  expect([...made.inclusive]).toEqual([105, 85, 30, 55, 45]);
+  const times_ = functionTimes(tree, times, 5);
+  expect([...times_.exclusive]).toEqual([105, 10, 0, 55, 40]);
+  expect([...times_.inclusive]).toEqual([105, 85, 30, 55, 45]);
 });
 
 test('what is attributed to callers is a function’s inclusive time, and to callees that without its own', () => {
@@ -39,13 +39,13 @@ test('of any tree the sums are those of er_print', () => {
       names.push(1 + Math.floor(next() * 6));
       own.push(Math.floor(next() * 100));
     }
-    const made = callTree(Float64Array.from(depths), Float64Array.from(names));
-    const of = nodeTimes(made, Float64Array.from(own));
-    const functions = functionTimes(made, of, 7);
+    const calls = callTree(Float64Array.from(depths), Float64Array.from(names));
+    const of = nodeTimes(calls, Float64Array.from(own));
+    const functions = functionTimes(calls, of, 7);
     const total = own.reduce((sum, one) => sum + one, 0);
     expect([...functions.exclusive.subarray(1)].reduce((sum, one) => sum + one, 0)).toBe(total);
     for (let name = 1; name < 7; name++) {
-      const { callers, callees } = relativesOf(made, of.inclusive, name);
+      const { callers, callees } = relativesOf(calls, of.inclusive, name);
       const sum = (parts: Map<number, number>) => [...parts.values()].reduce((all, one) => all + one, 0);
       expect(sum(callers)).toBeCloseTo(functions.inclusive[name]!, 6);
       expect(sum(callees) + functions.exclusive[name]!).toBeCloseTo(functions.inclusive[name]!, 6);

@@ -14,21 +14,21 @@ const head = {
 } as unknown as Head;
 const runqueue: SeriesName = { host: 'server', source: 'server_process', metric: 'runqueue_ns', instance: 'server' };
 const read = (series: SeriesName, index: number): Evidence => ({ is: 'series', series, ...window(index) });
-const told = (evidence: Evidence[]) => evidenceOf(evidence, head).map((group) => [group.name, group.links.map((link) => link.text).join(', ')]);
+const linksOf = (evidence: Evidence[]) => evidenceOf(evidence, head).map((group) => [group.name, group.links.map((link) => link.text).join(', ')]);
 
 test('the windows of one series stand together, each named by its level', () => {
-  expect(told([read(runqueue, 1), read(runqueue, 2)])).toEqual([['runqueue_ns of server', 'at 8, at 64 users']]);
+  expect(linksOf([read(runqueue, 1), read(runqueue, 2)])).toEqual([['runqueue_ns of server', 'at 8, at 64 users']]);
 });
 
 test('a window outside every level is named by its time', () => {
-  expect(told([{ is: 'series', series: runqueue, begin_ns: 70e9, end_ns: 75e9 }])).toEqual([['runqueue_ns of server', 'from 1:10 to 1:15']]);
+  expect(linksOf([{ is: 'series', series: runqueue, begin_ns: 70e9, end_ns: 75e9 }])).toEqual([['runqueue_ns of server', 'from 1:10 to 1:15']]);
 });
 
 test('levels are named one by one, the repeated one as such, and many of them together', () => {
   const levels = (...indexes: number[]): Evidence => ({ is: 'levels', quantity: 'transactions_per_s', levels: indexes });
-  expect(told([levels(1, 5)])).toEqual([['transactions/s', 'at 8, 8 users again']]);
-  expect(told([levels(0)])).toEqual([['transactions/s', 'at 1 user']]);
-  expect(told([levels(0, 1, 2, 3, 4)])).toEqual([['transactions/s', 'at all levels']]);
+  expect(linksOf([levels(1, 5)])).toEqual([['transactions/s', 'at 8, 8 users again']]);
+  expect(linksOf([levels(0)])).toEqual([['transactions/s', 'at 1 user']]);
+  expect(linksOf([levels(0, 1, 2, 3, 4)])).toEqual([['transactions/s', 'at all levels']]);
 });
 
 test('counters that say the same with the same values share a row, others do not', () => {

@@ -1,30 +1,30 @@
 import { expect, test } from 'vitest';
 import type { SamplesHead } from '../../src/data/model.ts';
-import { EVERYTHING, hasThread, hasWork, inWords, numbersIn, stretchIn, type Wanted } from '../../src/lib/filter.ts';
-import { left, marksOf, overTime, samplesOf, stretchesAround } from '../../src/lib/samples.ts';
+import { EVERYTHING, hasThread, hasWork, inWords, numbersIn, stretchIn, type Filter } from '../../src/lib/filter.ts';
+import { filteredTime, marksOf, overTime, samplesOf, stretchesAround } from '../../src/lib/samples.ts';
 
-const wanted = (part: Partial<Wanted>): Wanted => ({ ...EVERYTHING, ...part });
+const filterOf = (part: Partial<Filter>): Filter => ({ ...EVERYTHING, ...part });
 
 test('a thread is shown that meets every condition', () => {
   const thread = { tid: 7, name: 'ib_Purge', role: 'purge' };
-  expect(hasThread(wanted({ role: 'purge', name: 'IB_', tids: new Set([7, 8]) }), thread)).toBe(true);
-  expect(hasThread(wanted({ role: 'io' }), thread)).toBe(false);
-  expect(hasThread(wanted({ name: 'wkr' }), thread)).toBe(false);
-  expect(hasThread(wanted({ tids: new Set([8]) }), thread)).toBe(false);
+  expect(hasThread(filterOf({ role: 'purge', name: 'IB_', tids: new Set([7, 8]) }), thread)).toBe(true);
+  expect(hasThread(filterOf({ role: 'io' }), thread)).toBe(false);
+  expect(hasThread(filterOf({ name: 'wkr' }), thread)).toBe(false);
+  expect(hasThread(filterOf({ tids: new Set([8]) }), thread)).toBe(false);
 });
 
 test('of what is not known to be of a connection or statement that is asked for, nothing is shown', () => {
   const of = (connection: number | null, statement: string) => ({ connection, statement });
-  expect(hasWork(wanted({ statement: 'commit' }), of(null, 'COMMIT'))).toBe(true);
-  expect(hasWork(wanted({ statement: 'commit' }), of(1, ''))).toBe(false);
-  expect(hasWork(wanted({ connections: new Set([1]) }), of(null, 'COMMIT'))).toBe(false);
+  expect(hasWork(filterOf({ statement: 'commit' }), of(null, 'COMMIT'))).toBe(true);
+  expect(hasWork(filterOf({ statement: 'commit' }), of(1, ''))).toBe(false);
+  expect(hasWork(filterOf({ connections: new Set([1]) }), of(null, 'COMMIT'))).toBe(false);
   expect(hasWork(EVERYTHING, of(null, ''))).toBe(true);
 });
 
 test('what is chosen is said in words', () => {
   expect(inWords(EVERYTHING)).toBe('all threads');
-  expect(inWords(wanted({ role: 'purge', name: 'ib', connections: new Set([9, 4]) }))).toBe('threads of role purge, named “ib”, at work for connections 4, 9');
-  expect(inWords(wanted({ tids: new Set([1, 2, 3, 4, 5, 6, 7, 8]) }))).toBe('all threads, threads 1, 2, 3, 4, 5, 6 and 2 more');
+  expect(inWords(filterOf({ role: 'purge', name: 'ib', connections: new Set([9, 4]) }))).toBe('threads of role purge, named “ib”, at work for connections 4, 9');
+  expect(inWords(filterOf({ tids: new Set([1, 2, 3, 4, 5, 6, 7, 8]) }))).toBe('all threads, threads 1, 2, 3, 4, 5, 6 and 2 more');
 });
 
 test('a window is typed as the terminal takes it, and what is none is told', () => {
@@ -57,8 +57,8 @@ const samples = samplesOf(
 );
 
 test('a filter leaves the samples of its threads, stretches and work, and says of how much it is known', () => {
-  const of = (part: Partial<Wanted>, metric = 0, stretches: [number, number] = [0, 3]) =>
-    left(samples, 3, metric, stretches, marksOf(samples, wanted(part)), part.connections !== undefined || part.statement !== undefined);
+  const of = (part: Partial<Filter>, metric = 0, stretches: [number, number] = [0, 3]) =>
+    filteredTime(samples, 3, metric, stretches, marksOf(samples, filterOf(part)), part.connections !== undefined || part.statement !== undefined);
   expect([...of({}).exclusive]).toEqual([0, 30, 40]);
   expect(of({}).samples).toBe(4);
   expect(of({}).half_us).toBeCloseTo(1.96 * Math.sqrt(100 + 400 + 1600));
@@ -66,16 +66,16 @@ test('a filter leaves the samples of its threads, stretches and work, and says o
   expect([...of({ role: 'purge' }, 1).exclusive]).toEqual([0, 0, 80]);
   expect([...of({ role: 'purge' }).exclusive]).toEqual([0, 0, 0]);
   const connection = of({ connections: new Set([40]) });
-  expect([[...connection.exclusive], connection.known]).toEqual([[0, 30, 0], 30 / 70]);
+  expect([[...connection.exclusive], connection.knownShare]).toEqual([[0, 30, 0], 30 / 70]);
   const other = of({ connections: new Set([41]) });
-  expect([[...other.exclusive], other.known]).toEqual([[0, 0, 0], 30 / 70]);
+  expect([[...other.exclusive], other.knownShare]).toEqual([[0, 0, 0], 30 / 70]);
   const statement = of({ statement: 'commit' });
-  expect([[...statement.exclusive], statement.known]).toEqual([[0, 10, 0], 10 / 70]);
+  expect([[...statement.exclusive], statement.knownShare]).toEqual([[0, 10, 0], 10 / 70]);
 });
 
 test("the observer's samples are left only where they, or their role, are asked for", () => {
   const traced = { ...samples, head: { ...head, roles: ['connection', 'observer'] } };
-  const of = (part: Partial<Wanted>, withObserver: boolean) => [...marksOf(traced, wanted(part), withObserver)];
+  const of = (part: Partial<Filter>, withObserver: boolean) => [...marksOf(traced, filterOf(part), withObserver)];
   expect(of({}, false)).toEqual([3, 3, 3, 0]);
   expect(of({}, true)).toEqual([3, 3, 3, 3]);
   expect(of({ role: 'connection' }, false)).toEqual([3, 3, 3, 0]);
@@ -92,7 +92,7 @@ test('a window is that of the stretches around it', () => {
 
 test('functions over time are those with the most of the time that a filter leaves, and all others together', () => {
   const names = Uint32Array.from([0, 4, 9]);
-  const over = (part: Partial<Wanted>, most: number) => overTime(samples, names, 0, marksOf(samples, wanted(part)), 0, most);
+  const over = (part: Partial<Filter>, most: number) => overTime(samples, names, 0, marksOf(samples, filterOf(part)), 0, most);
   const all = over({}, 1);
   expect([...all.t]).toEqual([0.5, 1.5]);
   expect(all.functions.map(({ name, v }) => [name, ...v.map((cpus) => Math.round(cpus * 1e6))])).toEqual([[9, 0, 40], [-1, 10, 20]]);

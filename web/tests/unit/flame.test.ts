@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { kindsOf } from '../../src/lib/flamewords.ts';
-import { callTree, difference, frameAt, frameOf, inclusiveOf, kindOf, label, layout, matching, pathTo, shade, shareOf, step, summed, toldApart, WIDTH_MIN } from '../../src/lib/flame.ts';
+import { callTree, difference, frameAt, frameOf, inclusiveOf, kindOf, label, layout, matchNames, pathTo, shade, shareOf, step, sumColumns, significantDifference, WIDTH_MIN } from '../../src/lib/flame.ts';
 
 /** all → main → (read → copy, walk → walk); all → other. Names by place: 0 all, 1 main, 2 read, 3 copy, 4 walk, 5 other. */
 const tree = callTree(Float64Array.of(0, 1, 2, 3, 2, 3, 1), Float64Array.of(0, 1, 2, 3, 4, 4, 5));
@@ -15,26 +15,26 @@ test('a preorder with depths tells callers, and where what a node called ends', 
 
 test('inclusive time is that of a node and of all that it called', () => {
   expect([...inclusive]).toEqual([100, 80, 30, 30, 40, 25, 20]);
-  expect([...summed([exclusive, exclusive], 7)]).toEqual([...exclusive].map((one) => 2 * one));
+  expect([...sumColumns([exclusive, exclusive], 7)]).toEqual([...exclusive].map((one) => 2 * one));
 });
 
 test('widths are parts of the whole, and a function stands above the one that called it', () => {
-  const made = layout(tree, inclusive, 0, 1000);
-  expect([...made.node.subarray(0, made.count)]).toEqual([0, 1, 2, 3, 4, 5, 6]);
-  expect([...made.width.subarray(0, made.count)]).toEqual([1000, 800, 300, 300, 400, 250, 200]);
-  expect([...made.left.subarray(0, made.count)]).toEqual([0, 0, 0, 0, 300, 300, 800]);
-  expect(made.rows).toBe(4);
+  const frames = layout(tree, inclusive, 0, 1000);
+  expect([...frames.node.subarray(0, frames.count)]).toEqual([0, 1, 2, 3, 4, 5, 6]);
+  expect([...frames.width.subarray(0, frames.count)]).toEqual([1000, 800, 300, 300, 400, 250, 200]);
+  expect([...frames.left.subarray(0, frames.count)]).toEqual([0, 0, 0, 0, 300, 300, 800]);
+  expect(frames.rows).toBe(4);
 });
 
 test('a node that is zoomed to has the whole width, and so have those above it', () => {
-  const made = layout(tree, inclusive, 4, 1000);
-  expect([...made.node.subarray(0, made.count)]).toEqual([0, 1, 4, 5]);
-  expect([...made.width.subarray(0, made.count)]).toEqual([1000, 1000, 1000, 625]);
+  const frames = layout(tree, inclusive, 4, 1000);
+  expect([...frames.node.subarray(0, frames.count)]).toEqual([0, 1, 4, 5]);
+  expect([...frames.width.subarray(0, frames.count)]).toEqual([1000, 1000, 1000, 625]);
 });
 
 test('what is narrower than half a pixel is left out with all above it, and still takes its place', () => {
-  const made = layout(tree, inclusive, 0, (WIDTH_MIN * 100) / 28);
-  expect([...made.node.subarray(0, made.count)]).toEqual([0, 1, 2, 3, 4]);
+  const frames = layout(tree, inclusive, 0, (WIDTH_MIN * 100) / 28);
+  expect([...frames.node.subarray(0, frames.count)]).toEqual([0, 1, 2, 3, 4]);
   const only = layout(tree, inclusive, 0, (WIDTH_MIN * 100) / 35);
   expect([...only.node.subarray(0, only.count)]).toEqual([0, 1, 4]);
   expect(only.left[2]).toBeCloseTo(only.width[1]! * (30 / 80), 5);
@@ -51,38 +51,38 @@ test('children lie within their callers, side by side, whatever the tree', () =>
   while (depths.length < 3000) depths.push(1 + Math.floor(random() * (depths.at(-1)! + 1)));
   const any = callTree(Float64Array.from(depths), Float64Array.from(depths, () => 0));
   const times = inclusiveOf(any, Float64Array.from(depths, () => Math.floor(random() * 50)));
-  const made = layout(any, times, 0, 1500);
+  const frames = layout(any, times, 0, 1500);
   const ends = new Map<number, number>();
-  for (let frame = 0; frame < made.count; frame++) {
-    const node = made.node[frame]!;
+  for (let frame = 0; frame < frames.count; frame++) {
+    const node = frames.node[frame]!;
     const caller = any.parent[node]!;
-    const [left, width] = [made.left[frame]!, made.width[frame]!];
+    const [left, width] = [frames.left[frame]!, frames.width[frame]!];
     expect(width).toBeCloseTo((1500 * times[node]!) / times[0]!, 1);
     if (caller < 0) continue;
-    const of = frameOf(made, caller);
-    expect(left).toBeGreaterThanOrEqual((ends.get(caller) ?? made.left[of]!) - 0.01);
-    expect(left + width).toBeLessThanOrEqual(made.left[of]! + made.width[of]! + 0.01);
+    const of = frameOf(frames, caller);
+    expect(left).toBeGreaterThanOrEqual((ends.get(caller) ?? frames.left[of]!) - 0.01);
+    expect(left + width).toBeLessThanOrEqual(frames.left[of]! + frames.width[of]! + 0.01);
     ends.set(caller, left + width);
   }
 });
 
 test('a place leads to its frame, and keys to the caller, the widest callee and the neighbours', () => {
-  const made = layout(tree, inclusive, 0, 1000);
-  expect(made.node[frameAt(made, tree, 2, 310)]).toBe(4);
-  expect(frameAt(made, tree, 2, 990)).toBe(-1);
-  expect(step(made, tree, 1, 'callee')).toBe(4);
-  expect(step(made, tree, 4, 'caller')).toBe(1);
-  expect(step(made, tree, 4, 'left')).toBe(2);
-  expect(step(made, tree, 2, 'right')).toBe(4);
-  expect(step(made, tree, 1, 'right')).toBe(6);
-  expect([step(made, tree, 3, 'callee'), step(made, tree, 2, 'left'), step(made, tree, 0, 'caller')]).toEqual([3, 2, 0]);
+  const frames = layout(tree, inclusive, 0, 1000);
+  expect(frames.node[frameAt(frames, tree, 2, 310)]).toBe(4);
+  expect(frameAt(frames, tree, 2, 990)).toBe(-1);
+  expect(step(frames, tree, 1, 'callee')).toBe(4);
+  expect(step(frames, tree, 4, 'caller')).toBe(1);
+  expect(step(frames, tree, 4, 'left')).toBe(2);
+  expect(step(frames, tree, 2, 'right')).toBe(4);
+  expect(step(frames, tree, 1, 'right')).toBe(6);
+  expect([step(frames, tree, 3, 'callee'), step(frames, tree, 2, 'left'), step(frames, tree, 0, 'caller')]).toEqual([3, 2, 0]);
 });
 
 test('functions that match are counted once, also where they call themselves', () => {
   const names = ['all', 'main', 'read', 'copy', 'Walk', 'other'];
-  expect(shareOf(tree, inclusive, matching(names, 'walk'))).toBeCloseTo(0.4);
-  expect(shareOf(tree, inclusive, matching(names, 'O'))).toBeCloseTo(0.5);
-  expect(shareOf(tree, inclusive, matching(names, ''))).toBe(0);
+  expect(shareOf(tree, inclusive, matchNames(names, 'walk'))).toBeCloseTo(0.4);
+  expect(shareOf(tree, inclusive, matchNames(names, 'O'))).toBeCloseTo(0.5);
+  expect(shareOf(tree, inclusive, matchNames(names, ''))).toBe(0);
 });
 
 test('a difference is of time by what it is divided by', () => {
@@ -93,7 +93,7 @@ test('a difference is of time by what it is divided by', () => {
   // 25 of 100 here with an interval of 60 in all: half of that here, and nothing there.
   const wide = difference(side(exclusive, 10, 60), side(there, 10));
   expect(wide.half[5]).toBeCloseTo(3);
-  expect([toldApart(wide, 5), toldApart(difference(side(exclusive, 10, 40), side(there, 10)), 5)]).toEqual([0, 2.5]);
+  expect([significantDifference(wide, 5), significantDifference(difference(side(exclusive, 10, 40), side(there, 10)), 5)]).toEqual([0, 2.5]);
   expect([shade(4, 4), shade(-1, 4), shade(0, 0), shade(9, 4)]).toEqual([1, -0.5, 0, 1]);
 });
 

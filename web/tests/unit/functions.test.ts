@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { binLength, functionSeries, outline, sharesIn, stacked, within } from '../../src/lib/functions.ts';
+import { binLength, functionSeries, outline, sharesIn, stackColumns, within } from '../../src/lib/functions.ts';
 
 const t = Float64Array.of(0.5, 1.5, 2.5);
 const column = (...values: number[]) => ({ t, v: Float64Array.from(values) });
@@ -26,7 +26,7 @@ test('shares are of the window alone', () => {
 });
 
 test('each area stands on those before it, in steps as long as a bin', () => {
-  const tops = stacked([column(1, 2, 0), column(1, 0, 1)]);
+  const tops = stackColumns([column(1, 2, 0), column(1, 0, 1)]);
   expect(tops.map((top) => [...top])).toEqual([[1, 2, 0], [2, 2, 1]]);
   expect(binLength(t)).toBe(1);
   expect(binLength(Float64Array.of(7))).toBe(1);

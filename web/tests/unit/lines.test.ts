@@ -4,7 +4,7 @@ import { hotLines, LEFT_OUT, linesOf, NOT_KNOWN, shownLines, sourceOf } from '..
 /** Calls in preorder: depth, name, file, line, exclusive microseconds. */
 type Call = [number, number, number, number, number];
 
-function made(calls: Call[]) {
+function linesWith(calls: Call[]) {
   const keys = [...new Set(calls.map(([, name, file, line]) => `${name} ${file} ${line}`))];
   const parts = keys.map((key) => key.split(' ').map(Number) as [number, number, number]);
   const column = (of: (call: Call) => number) => Float64Array.from(calls, of);
@@ -18,12 +18,12 @@ function made(calls: Call[]) {
   return { lines, exclusive: column((call) => call[4]) };
 }
 
-const told = (source: ReturnType<typeof sourceOf>) =>
+const textOf = (source: ReturnType<typeof sourceOf>) =>
   [...source.files].flatMap(([file, lines]) => [...lines].map(([line, of]) => [file, line, of.exclusive[0], of.inclusive[0]]));
 
 test('a line has its own time and that of what it called', () => {
   // Function 1 at line 12 calls 2, works itself at line 14, and calls itself from 13; once its line is not known, once it was left out.
-  const { lines, exclusive } = made([
+  const { lines, exclusive } = linesWith([
     [0, 0, NOT_KNOWN, 0, 0],
     [1, 1, 0, 12, 0],
     [2, 2, 0, 40, 10],
@@ -35,7 +35,7 @@ test('a line has its own time and that of what it called', () => {
     [1, 1, LEFT_OUT, 0, 2],
   ]);
   const source = sourceOf(lines, [exclusive], 1);
-  expect(told(source)).toEqual([
+  expect(textOf(source)).toEqual([
     [0, 12, 0, 17],
     [0, 13, 0, 7],
     [0, 14, 3, 3],
@@ -58,7 +58,7 @@ test('exclusive times of lines add up to those of their function, whatever the c
       const file = random(4) - 2;
       calls.push([depth, 1 + random(3), file, file < 0 ? 0 : 1 + random(4), random(100)]);
     }
-    const { lines, exclusive } = made(calls);
+    const { lines, exclusive } = linesWith(calls);
     for (const name of [1, 2, 3]) {
       const source = sourceOf(lines, [exclusive, exclusive], name);
       const all = [...source.files.values()].flatMap((file) => [...file.values()]).concat(source.notKnown, source.leftOut);

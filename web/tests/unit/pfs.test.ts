@@ -31,15 +31,15 @@ test('other views show the columns that counted, a level undivided, and a digest
   expect(columns.map((one) => [one.name, one.of([1 << 27, 100, 0])])).toEqual([['in-use', 1 << 27], ['allocations', 2]]);
   expect(columns[0]?.words(1 << 27)).toBe('128 MiB');
   const digests = { ...linesWith(['shop:abc'], [[1, 2]]), texts: { 'shop:abc': 'SELECT ?' } };
-  expect(linesOf(digests, 0, undefined, 'select')[0]?.told).toBe('SELECT ?');
+  expect(linesOf(digests, 0, undefined, 'select')[0]?.label).toBe('SELECT ?');
   expect([wordsOf(column('time', 'time'))(-50_000), wordsOf(column('time', 'time'))(0), wordsOf(column('even', 'share'))(0.61)]).toEqual(['−50 µs', '0 ms', '61 %']);
 });
 
 test("a statement of whyso's own is apart, and one that others executed, too, says how many executions were whyso's", () => {
   const lines = { ...linesWith(['both'], [[51.2, 2]]), observer_names: ['own'], texts: { both: 'SELECT ?', own: 'SHOW GLOBAL STATUS' } };
   Object.assign(lines.levels[0] ?? {}, { observer: [[7, 9]], own: { both: 50.4 } });
-  expect(linesOf(lines, 0, undefined, '').map((one) => one.told)).toEqual(['[whyso: 50 of 52] SELECT ?']);
-  expect(linesOf(lines, 0, undefined, '', 'observer').map((one) => one.told)).toEqual(['SHOW GLOBAL STATUS']);
+  expect(linesOf(lines, 0, undefined, '').map((one) => one.label)).toEqual(['[whyso: 50 of 52] SELECT ?']);
+  expect(linesOf(lines, 0, undefined, '', 'observer').map((one) => one.label)).toEqual(['SHOW GLOBAL STATUS']);
 });
 
 test('what only one side has is a difference too, and nothing is divided by what is not known', () => {

@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import type { Listed } from '../../src/serve/api.ts';
+import type { RunRow } from '../../src/serve/api.ts';
 import { linesIn } from '../../src/serve/columns.ts';
-import { found, lengthWords, sorted } from '../../src/serve/listing.ts';
+import { searchRuns, lengthWords, sortRuns } from '../../src/serve/listing.ts';
 import { markdownHtml } from '../../src/serve/markdown.ts';
-import { packedStretch, typedWindow, unpackedSide, unpackedStretch, windowWords } from '../../src/serve/stretches.ts';
-import { comparedAddress, packedCharts, runAddress, shownOf, unpackedCharts, unpackedSeconds } from '../../src/serve/view.ts';
+import { packStretch, typedWindow, unpackSide, unpackStretch, windowWords } from '../../src/serve/stretches.ts';
+import { compareAddress, packCharts, runAddress, shownOf, unpackCharts, unpackSeconds } from '../../src/serve/view.ts';
 
-const run = (id: string, more: Partial<Listed> = {}): Listed => ({
+const run = (id: string, more: Partial<RunRow> = {}): RunRow => ({
   id, workload: 'oltp', server: 'MariaDB 11', host: 'h', began_ms: 0, seconds: 1, levels: 1, best: null, verdict: null, notes: [], bytes: 1, live: false, ended: 'complete', ...more,
 });
 
@@ -14,15 +14,15 @@ describe('the list of runs', () => {
   const runs = [run('a', { began_ms: 2, notes: ['RAID cache off'] }), run('b', { began_ms: 1, verdict: 'The redo log holds it' }), run('c', { began_ms: 3, server: 'MySQL 8' })];
 
   it('finds every word, anywhere', () => {
-    expect(found(runs, 'raid OFF').map((one) => one.id)).toEqual(['a']);
-    expect(found(runs, 'oltp redo').map((one) => one.id)).toEqual(['b']);
-    expect(found(runs, ' ').length).toBe(3);
-    expect(found(runs, 'redo raid')).toEqual([]);
+    expect(searchRuns(runs, 'raid OFF').map((one) => one.id)).toEqual(['a']);
+    expect(searchRuns(runs, 'oltp redo').map((one) => one.id)).toEqual(['b']);
+    expect(searchRuns(runs, ' ').length).toBe(3);
+    expect(searchRuns(runs, 'redo raid')).toEqual([]);
   });
 
   it('sorts by any column, both ways', () => {
-    expect(sorted(runs, { by: 'began', down: true }).map((one) => one.id)).toEqual(['c', 'a', 'b']);
-    expect(sorted(runs, { by: 'server', down: false }).map((one) => one.id)).toEqual(['a', 'b', 'c']);
+    expect(sortRuns(runs, { by: 'began', down: true }).map((one) => one.id)).toEqual(['c', 'a', 'b']);
+    expect(sortRuns(runs, { by: 'server', down: false }).map((one) => one.id)).toEqual(['a', 'b', 'c']);
   });
 
   it('tells lengths in words', () => {
@@ -34,7 +34,7 @@ describe('the address', () => {
   const chart = { title: 'a "b"', picks: [{ host: 'server', source: 'status', metric: 'm&=', instance: null }, { host: 'h', source: 's', metric: 'n', instance: '' }], mode: 'raw' as const, top: 3, log: true, sum: false };
 
   it('brings charts back as they were', () => {
-    expect(unpackedCharts(packedCharts([chart]))).toEqual([chart]);
+    expect(unpackCharts(packCharts([chart]))).toEqual([chart]);
   });
 
   it('of one chart says its window, and keeps what is compared', () => {
@@ -42,16 +42,16 @@ describe('the address', () => {
     const run = runAddress('a/b', { from: 1, to: 2.5 }, [chart]);
     expect(run).toMatch(/^\/runs\/a%2Fb\?.*#explorer$/);
     expect(shownOf(query(run))).toEqual({ window: { from: 1, to: 2.5 }, charts: [chart] });
-    const compared = query(comparedAddress('?first=a&second=b&charts=old', { from: 0, to: 9 }, chart));
+    const compared = query(compareAddress('?first=a&second=b&charts=old', { from: 0, to: 9 }, chart));
     expect([compared.get('first'), compared.get('second'), shownOf(compared).charts?.length]).toEqual(['a', 'b', 1]);
     expect(shownOf(query('/runs/x?from=5&to=5')).window).toBeNull();
   });
 
   it('leaves out what makes no sense', () => {
-    for (const text of ['', '{', '7', '[7,null,[]]', '[["t",[["h"]],"rate",5,0,0]]', '[["t",{},"rate"]]']) expect(unpackedCharts(text) ?? []).toEqual([]);
-    expect(unpackedCharts(null)).toBeNull();
-    expect(unpackedCharts('[["t",[["h","s","m",1]],"sql",1e99,0,0]]')?.[0]).toMatchObject({ mode: 'rate', top: 5, picks: [{ instance: null }] });
-    expect([null, '', 'x', '1.5'].map(unpackedSeconds)).toEqual([null, null, null, 1.5]);
+    for (const text of ['', '{', '7', '[7,null,[]]', '[["t",[["h"]],"rate",5,0,0]]', '[["t",{},"rate"]]']) expect(unpackCharts(text) ?? []).toEqual([]);
+    expect(unpackCharts(null)).toBeNull();
+    expect(unpackCharts('[["t",[["h","s","m",1]],"sql",1e99,0,0]]')?.[0]).toMatchObject({ mode: 'rate', top: 5, picks: [{ instance: null }] });
+    expect([null, '', 'x', '1.5'].map(unpackSeconds)).toEqual([null, null, null, 1.5]);
   });
 });
 
@@ -76,10 +76,10 @@ it('writes Markdown as HTML, and nothing else as markup', () => {
 
 describe('windows of runs', () => {
   it('are written into addresses and read from them', () => {
-    for (const text of ['20260101-1@10.5-20', 'a@b', 'a@b@-3-4.2', 'plain']) expect(packedStretch(unpackedStretch(text))).toBe(text);
-    expect(unpackedStretch('a@1-2')).toEqual({ id: 'a', window: { from: 1, to: 2 } });
-    expect(unpackedStretch('a@2-1')).toEqual({ id: 'a@2-1', window: null });
-    expect(unpackedSide('a,b@1-2,').map((one) => one.id)).toEqual(['a', 'b']);
+    for (const text of ['20260101-1@10.5-20', 'a@b', 'a@b@-3-4.2', 'plain']) expect(packStretch(unpackStretch(text))).toBe(text);
+    expect(unpackStretch('a@1-2')).toEqual({ id: 'a', window: { from: 1, to: 2 } });
+    expect(unpackStretch('a@2-1')).toEqual({ id: 'a@2-1', window: null });
+    expect(unpackSide('a,b@1-2,').map((one) => one.id)).toEqual(['a', 'b']);
   });
 
   it('are read as they are typed', () => {

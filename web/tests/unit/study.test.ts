@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { bounded, knobAxis, labelRows, ratioAxis, ratioEnds, spansMuch, usersAxis, valueAxis } from '../../src/study/geometry.ts';
+import { boundEnd, knobAxis, labelRows, ratioAxis, ratioEnds, spansMuch, usersAxis, valueAxis } from '../../src/study/geometry.ts';
 import { colorOf, courseCharts, curvePanels, dashOf, markOf, placeLines, styles } from '../../src/study/lines.ts';
 import type { Course, Place } from '../../src/study/model.ts';
 
@@ -19,9 +19,9 @@ test('values that span more than a factor 50 are on a logarithmic axis, others b
 });
 
 test('an interval that goes on for ever leaves the values their room', () => {
-  expect(bounded(1e9, [100, 200])).toBe(320);
-  expect(bounded(1e-9, [100, 200])).toBe(50);
-  expect(bounded(210, [100, 200])).toBe(210);
+  expect(boundEnd(1e9, [100, 200])).toBe(320);
+  expect(boundEnd(1e-9, [100, 200])).toBe(50);
+  expect(boundEnd(210, [100, 200])).toBe(210);
 });
 
 test('numbers of users have a tick each, as far as there is room', () => {

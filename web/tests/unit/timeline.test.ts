@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { SinglesHead, TimelineHead } from '../../src/data/model.ts';
-import { between, bucketAt, linesOf, moved, rowAt, rowsOf, singlesIn, singlesOf, stacked, timeBetween, together, zoomed } from '../../src/lib/timeline.ts';
+import { between, bucketAt, linesOf, moveSpan, rowAt, rowsOf, singlesIn, singlesOf, stackStates, timeBetween, together, zoomSpan } from '../../src/lib/timeline.ts';
 
 const S = 1e9;
 /** Two connections and a purge thread over four buckets of ten seconds; nobody is ever in the third state. */
@@ -58,7 +58,7 @@ test('states that are stacked cover every pixel once, and each as much as its ti
     const total = times.reduce((sum, one) => sum + one, 0);
     const pixels = new Float64Array(high);
     const states = new Float64Array(3);
-    const isDrawn = stacked(Float64Array.from(times), [2, 0, 1], high, (state, pixel, part) => {
+    const isDrawn = stackStates(Float64Array.from(times), [2, 0, 1], high, (state, pixel, part) => {
       expect(part).toBeGreaterThan(0);
       pixels[pixel]! += part;
       states[state]! += part;
@@ -70,7 +70,7 @@ test('states that are stacked cover every pixel once, and each as much as its ti
 });
 
 test('states without any time are not drawn', () => {
-  expect(stacked(new Float64Array(2), [0, 1], 5, () => expect.unreachable())).toBe(false);
+  expect(stackStates(new Float64Array(2), [0, 1], 5, () => expect.unreachable())).toBe(false);
 });
 
 const singlesHead: SinglesHead = { classes: ['', 'row_lock'], functions: ['f'], sites: [[1, 0]], count: 4, block: 0, note: '' };
@@ -100,16 +100,16 @@ test('rows are a role each, and the threads of those that are open; the only thr
 const whole = { from: 0, to: 100 };
 
 test('a span zooms around a time, and not past its ends', () => {
-  expect(zoomed({ from: 20, to: 60 }, 30, 0.5, whole, 0.001)).toEqual({ from: 25, to: 45 });
-  expect(zoomed({ from: 20, to: 60 }, 30, 10, whole, 0.001)).toEqual(whole);
-  const least = zoomed({ from: 20, to: 20.002 }, 20.001, 0.01, whole, 0.001);
+  expect(zoomSpan({ from: 20, to: 60 }, 30, 0.5, whole, 0.001)).toEqual({ from: 25, to: 45 });
+  expect(zoomSpan({ from: 20, to: 60 }, 30, 10, whole, 0.001)).toEqual(whole);
+  const least = zoomSpan({ from: 20, to: 20.002 }, 20.001, 0.01, whole, 0.001);
   expect(least.to - least.from).toBeCloseTo(0.001, 9);
 });
 
 test('a span moves as far as there is anything', () => {
-  expect(moved({ from: 10, to: 30 }, 15, whole)).toEqual({ from: 25, to: 45 });
-  expect(moved({ from: 10, to: 30 }, -15, whole)).toEqual({ from: 0, to: 20 });
-  expect(moved({ from: 10, to: 30 }, 500, whole)).toEqual({ from: 80, to: 100 });
+  expect(moveSpan({ from: 10, to: 30 }, 15, whole)).toEqual({ from: 25, to: 45 });
+  expect(moveSpan({ from: 10, to: 30 }, -15, whole)).toEqual({ from: 0, to: 20 });
+  expect(moveSpan({ from: 10, to: 30 }, 500, whole)).toEqual({ from: 80, to: 100 });
 });
 
 test('time between two places adds to what is there', () => {

@@ -4,23 +4,23 @@ import { cpSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { ID, Served, exportAs, shown } from './served.ts';
+import { ID, ServeSession, exportAs, shown } from './session.ts';
 
 /** Another start of the same workload, with another setting. */
 const OTHER = dirname(resolve(process.env['OTHER_REPORT_HTML'] ?? ''));
 const other = basename(OTHER);
 const copy = `${ID}-again`;
 
-let served: Served;
+let session: ServeSession;
 
 beforeAll(async () => {
   if (!process.env['OTHER_REPORT_HTML']) throw new Error('OTHER_REPORT_HTML must name the report of a second run: see scripts/test-page.sh');
-  served = await Served.start([ID, copy], (_folder, runs) => cpSync(OTHER, join(runs, other), { recursive: true }));
+  session = await ServeSession.start([ID, copy], (_folder, runs) => cpSync(OTHER, join(runs, other), { recursive: true }));
 });
 
-afterAll(() => served?.stop());
+afterAll(() => session?.stop());
 
-afterEach(() => served.closePages());
+afterEach(() => session.closePages());
 
 /** The first chart has a line of each; charts that are not in sight are not read. */
 async function drawn(page: Page): Promise<void> {
@@ -32,7 +32,7 @@ const table = (page: Page, title: string) => page.locator('section', { has: page
 describe('a comparison of two runs', () => {
   for (const [width, scheme] of [[1280, 'dark'], [2560, 'light']] as const) {
     it(`says what is faster, what was set and what differs, at ${width} pixels, ${scheme}`, async () => {
-      const { page, complaints } = await served.at(`/compare?first=${ID}&second=${other}`, width, scheme);
+      const { page, complaints } = await session.at(`/compare?first=${ID}&second=${other}`, width, scheme);
       await drawn(page);
       await page.locator('#flame canvas').waitFor();
       expect(await table(page, 'Settings and facts that differ').textContent()).toContain('innodb_flush_log_at_trx_commit');
@@ -43,7 +43,7 @@ describe('a comparison of two runs', () => {
   }
 
   it('draws what differs for both, on one scale, and one level of both alone', async () => {
-    const { page, complaints } = await served.at(`/compare?first=${ID}&second=${other}`);
+    const { page, complaints } = await session.at(`/compare?first=${ID}&second=${other}`);
     await drawn(page);
     const before = await page.locator('.chart').count();
     await table(page, 'What differs most at').getByRole('button', { name: 'draw' }).first().click();
@@ -56,14 +56,14 @@ describe('a comparison of two runs', () => {
   });
 
   it('is shown again by the link of one of its charts', async () => {
-    const { page, complaints } = await served.at(`/compare?first=${ID}&second=${other}`);
+    const { page, complaints } = await session.at(`/compare?first=${ID}&second=${other}`);
     await drawn(page);
     await page.getByRole('group', { name: 'what of each run is drawn' }).getByRole('button', { name: 'all', exact: true }).click();
     const title = (await page.locator('.chart h3').first().textContent()) ?? '';
     await exportAs(page, 'copy link');
     await page.locator('.export summary', { hasText: 'link copied' }).first().waitFor();
     const link = await page.evaluate(() => navigator.clipboard.readText());
-    const again = await served.at(link.slice(served.origin.length));
+    const again = await session.at(link.slice(session.origin.length));
     await drawn(again.page);
     expect(await again.page.locator('.chart h3').allTextContents()).toEqual([title]);
     expect(await again.page.locator('[aria-pressed=true]', { hasText: 'all' }).count()).toBe(1);
@@ -71,7 +71,7 @@ describe('a comparison of two runs', () => {
   });
 
   it('colours the functions of the second by what they have more or less of than the first', async () => {
-    const { page, complaints } = await served.at(`/compare?first=${ID}&second=${other}`);
+    const { page, complaints } = await session.at(`/compare?first=${ID}&second=${other}`);
     const flame = page.locator('#flame');
     await flame.locator('canvas').waitFor();
     // At the level at which both are compared.
@@ -87,7 +87,7 @@ describe('a comparison of two runs', () => {
   });
 
   it('says that a copy is no second start', async () => {
-    const { page, complaints } = await served.at(`/compare?first=${ID}&second=${copy}`);
+    const { page, complaints } = await session.at(`/compare?first=${ID}&second=${copy}`);
     await page.locator('[role=alert]').first().waitFor();
     expect(await page.locator('[role=alert]').first().textContent()).toContain('named twice');
     expect(complaints.filter((one) => !one.includes('status of 400'))).toEqual([]);
@@ -96,7 +96,7 @@ describe('a comparison of two runs', () => {
 
 describe('a comparison of two windows', () => {
   it('is begun from a run by two steps, and its address says it', async () => {
-    const { page, complaints } = await served.runPage();
+    const { page, complaints } = await session.runPage();
     const levels = page.locator('.window button');
     await levels.filter({ hasText: /^1$/ }).click();
     await page.getByRole('button', { name: 'compare…' }).click();
@@ -109,13 +109,13 @@ describe('a comparison of two windows', () => {
     expect(await table(page, 'What differs most between the windows').locator('tbody tr').count()).toBeGreaterThan(3);
     await page.locator('#flame canvas').waitFor();
     expect(await page.locator('#flame').textContent()).toContain(`than at ${ID} from`);
-    const again = await served.at(new URL(page.url()).pathname + new URL(page.url()).search);
+    const again = await session.at(new URL(page.url()).pathname + new URL(page.url()).search);
     await drawn(again.page);
     expect([...complaints, ...again.complaints]).toEqual([]);
   });
 
   it('takes another window that is typed, and refuses what is none', async () => {
-    const { page, complaints } = await served.at(`/compare?first=${ID}@0-3&second=${ID}@5-8`);
+    const { page, complaints } = await session.at(`/compare?first=${ID}@0-3&second=${ID}@5-8`);
     await drawn(page);
     const field = page.getByLabel(`window of ${ID}`).first();
     await field.fill('half past ten');
@@ -129,7 +129,7 @@ describe('a comparison of two windows', () => {
   });
 
   it('says that windows overlap', async () => {
-    const { page } = await served.at(`/compare?first=${ID}@0-5&second=${ID}@3-8`);
+    const { page } = await session.at(`/compare?first=${ID}@0-5&second=${ID}@3-8`);
     await page.locator('[role=alert]').first().waitFor();
     expect(await page.locator('[role=alert]').first().textContent()).toContain('overlap');
   });

@@ -1,17 +1,17 @@
 /** What charts of `whyso serve` are exported as. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { ID, Served, bytesOf, exportAs, shown } from './served.ts';
+import { ID, ServeSession, bytesOf, exportAs, shown } from './session.ts';
 
-let served: Served;
+let session: ServeSession;
 
 beforeAll(async () => {
-  served = await Served.start([ID, `${ID}-again`]);
+  session = await ServeSession.start([ID, `${ID}-again`]);
 });
 
-afterAll(() => served?.stop());
+afterAll(() => session?.stop());
 
-afterEach(() => served.closePages());
+afterEach(() => session.closePages());
 
 interface Head {
   series: { slot: number; source: string; metric: string; instance: string }[];
@@ -26,13 +26,13 @@ const windowOf = (charts: string) => `?${new URLSearchParams({ from: String(FROM
 
 describe('an exported chart', () => {
   it('is a PNG of the chart, its title and its legend', async () => {
-    const { page, complaints } = await served.runPage();
+    const { page, complaints } = await session.runPage();
     const coming = page.waitForEvent('download');
     await exportAs(page, 'PNG');
     const png = await bytesOf(coming);
     expect([...png.subarray(0, 8)]).toEqual([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
     const canvas = await page.locator('.chart canvas').first().evaluate((one) => [(one as HTMLCanvasElement).width, (one as HTMLCanvasElement).height]);
-    const seen = await page.evaluate(async (base64) => {
+    const colors = await page.evaluate(async (base64) => {
       const bytes = Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
       const image = await createImageBitmap(new Blob([bytes], { type: 'image/png' }));
       const drawn = new OffscreenCanvas(image.width, image.height).getContext('2d', { willReadFrequently: true }) as OffscreenCanvasRenderingContext2D;
@@ -40,13 +40,13 @@ describe('an exported chart', () => {
       const colors = (top: number, height: number) => new Set(new Uint32Array(drawn.getImageData(0, top, image.width, height).data.buffer)).size;
       return { width: image.width, height: image.height, title: colors(0, 26), plot: colors(26, image.height - 52), legend: colors(image.height - 26, 26) };
     }, png.toString('base64'));
-    expect([seen.width, seen.height - (canvas[1] as number)]).toEqual([canvas[0], 52]);
-    for (const part of [seen.title, seen.plot, seen.legend]) expect(part).toBeGreaterThan(4);
+    expect([colors.width, colors.height - (canvas[1] as number)]).toEqual([canvas[0], 52]);
+    for (const part of [colors.title, colors.plot, colors.legend]) expect(part).toBeGreaterThan(4);
     expect(complaints).toEqual([]);
   });
 
   it('may be one of those that are drawn by level', async () => {
-    const { page, complaints } = await served.runPage();
+    const { page, complaints } = await session.runPage();
     for (const [id, column, row] of [['scale-title', 'transactions_per_s', '"sweep"'], ['budget-title', 'share', '"cpu"'], ['functions-title', 'cpus', '"']] as const) {
       const chart = page.locator(`section[aria-labelledby=${id}]`);
       const title = (await chart.locator('h2').textContent()) ?? '';
@@ -87,15 +87,15 @@ describe('an exported chart', () => {
 
   it('has the values as CSV that the API gives', async () => {
     for (const mode of ['rate', 'raw']) {
-      const { page } = await served.runPage(windowOf(chartOf('status', 'Questions', mode)));
+      const { page } = await session.runPage(windowOf(chartOf('status', 'Questions', mode)));
       const coming = page.waitForEvent('download');
       await exportAs(page, 'CSV');
       const rows = (await bytesOf(coming)).toString().trimEnd().split('\n').slice(1).map((row) => row.split(','));
       const expected = await page.evaluate(async ([id, from, to, how]) => {
         const head = (await (await fetch(`/api/v1/runs/${id}`)).json()) as Head;
         const one = head.series.find((series) => series.source === 'status' && series.metric === 'Questions');
-        const asked = `numbers=${one?.slot}&from_s=${from}&to_s=${to}&px=2000&mode=${how}&json=true`;
-        return (await (await fetch(`/api/v1/runs/${id}/series?${asked}`)).json()) as Lines;
+        const query = `numbers=${one?.slot}&from_s=${from}&to_s=${to}&px=2000&mode=${how}&json=true`;
+        return (await (await fetch(`/api/v1/runs/${id}/series?${query}`)).json()) as Lines;
       }, [ID, FROM, TO, mode] as const);
       const [times = [], values = []] = expected.columns;
       const within = times.flatMap((t, at) => (t !== null && FROM <= t && t < TO ? [[t, values[at]]] : []));
@@ -105,18 +105,18 @@ describe('an exported chart', () => {
   });
 
   it('has a link that opens this chart alone, over the same window', async () => {
-    const { page, complaints } = await served.runPage(windowOf(chartOf('status', 'Questions')));
+    const { page, complaints } = await session.runPage(windowOf(chartOf('status', 'Questions')));
     const chart = page.locator('.chart').first();
     await chart.getByRole('button', { name: 'per transaction' }).click();
     await chart.getByRole('button', { name: 'log', exact: true }).click();
     await exportAs(page, 'copy link');
     await chart.locator('.export summary', { hasText: 'link copied' }).waitFor();
     const link = new URL(await page.evaluate(() => navigator.clipboard.readText()));
-    expect(link.origin).toBe(served.origin);
-    const said = await shown(page);
-    const again = await served.runPage(link.search);
+    expect(link.origin).toBe(session.origin);
+    const window_ = await shown(page);
+    const again = await session.runPage(link.search);
     expect(await again.page.locator('.chart').count()).toBe(1);
-    expect(await shown(again.page)).toBe(said);
+    expect(await shown(again.page)).toBe(window_);
     const other = again.page.locator('.chart');
     expect(await other.locator('h3').textContent()).toBe('Questions');
     expect(await other.locator('[aria-pressed=true]').allTextContents()).toEqual(['per transaction', 'log']);
@@ -125,7 +125,7 @@ describe('an exported chart', () => {
   });
 
   it('shows its link where the page may not write to the clipboard', async () => {
-    const { page } = await served.runPage();
+    const { page } = await session.runPage();
     await page.evaluate(() => Object.defineProperty(navigator, 'clipboard', { value: undefined }));
     await exportAs(page, 'copy link');
     const field = page.getByLabel('link to this chart');
@@ -134,7 +134,7 @@ describe('an exported chart', () => {
   });
 
   it('of a comparison has all of that, too', async () => {
-    const { page } = await served.at(`/compare?first=${ID}&second=${ID}-again&anyway=true`);
+    const { page } = await session.at(`/compare?first=${ID}&second=${ID}-again&anyway=true`);
     const chart = page.locator('.chart').first();
     await chart.locator('.legend b').nth(1).waitFor();
     for (const [kind, begin] of [['CSV', 'seconds,series'], ['SVG', '<svg xmlns'], ['PNG', '\u0089PNG']] as const) {

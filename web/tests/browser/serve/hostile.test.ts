@@ -4,31 +4,31 @@ import { appendFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { HOSTILE } from '../report.ts';
-import { ID, Served } from './served.ts';
+import { ID, ServeSession } from './session.ts';
 
 const ESCAPES = '\u001b[31mred\u001b]0;title\u0007\u0000\u202egnirts';
 const LONG = 1_000_000;
 
-let served: Served;
+let session: ServeSession;
 
 beforeAll(async () => {
-  served = await Served.start([ID], (_folder, runs) => {
+  session = await ServeSession.start([ID], (_folder, runs) => {
     const run = join(runs, ID);
     appendFileSync(join(run, 'notes.jsonl'), `${JSON.stringify({ t_ns: 0, text: HOSTILE + ESCAPES + 'x'.repeat(LONG) })}\n`);
     writeFileSync(join(run, 'server.log'), `${'y'.repeat(LONG)}\n${HOSTILE}${ESCAPES}\n`);
   });
 });
 
-afterAll(() => served?.stop());
+afterAll(() => session?.stop());
 
-afterEach(() => served.closePages());
+afterEach(() => session.closePages());
 
 const widthOver = () => document.documentElement.scrollWidth - document.documentElement.clientWidth;
 
 describe('hostile text', () => {
   for (const [width, scheme] of [[1280, 'light'], [1280, 'dark'], [2560, 'light'], [2560, 'dark']] as const) {
     it(`is text at ${width} pixels, ${scheme}`, async () => {
-      const { page, complaints } = await served.runPage('', width, scheme);
+      const { page, complaints } = await session.runPage('', width, scheme);
       await page.locator('.events summary').click();
       await page.locator('.events td', { hasText: 'onerror' }).waitFor();
       await page.locator('#log summary').click();
@@ -42,7 +42,7 @@ describe('hostile text', () => {
   }
 
   it('under the pointer does not push the charts away', async () => {
-    const { page } = await served.runPage();
+    const { page } = await session.runPage();
     const chart = page.locator('.chart').first();
     const before = (await chart.boundingBox())!;
     // The note lies at the clock's beginning, at the left edge of the run or before it.

@@ -2,38 +2,38 @@
 
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { ID, Served, bytesOf, shown } from './served.ts';
+import { ID, ServeSession, bytesOf, shown } from './session.ts';
 
-let served: Served;
+let session: ServeSession;
 
 beforeAll(async () => {
-  served = await Served.start([ID]);
+  session = await ServeSession.start([ID]);
 });
 
-afterAll(() => served?.stop());
+afterAll(() => session?.stop());
 
-afterEach(() => served.closePages());
+afterEach(() => session.closePages());
 
 /** So many steps of Tab reach anything that is near. */
 const TABS_MAX = 40;
 
 /** Goes on by Tab until what has the focus says so. */
-async function tabTo(page: Page, wanted: { name?: string; tag?: string }): Promise<void> {
+async function tabTo(page: Page, target: { name?: string; tag?: string }): Promise<void> {
   for (let step = 0; step < TABS_MAX; step++) {
     await page.keyboard.press('Tab');
     const at = await page.evaluate(() => {
       const { activeElement: one } = document;
       return { name: one?.getAttribute('aria-label') ?? one?.textContent?.trim() ?? '', tag: one?.className ?? '' };
     });
-    if (wanted.name !== undefined && at.name.startsWith(wanted.name)) return;
-    if (wanted.tag !== undefined && at.tag.split(' ').includes(wanted.tag)) return;
+    if (target.name !== undefined && at.name.startsWith(target.name)) return;
+    if (target.tag !== undefined && at.tag.split(' ').includes(target.tag)) return;
   }
-  throw new Error(`no Tab leads to ${JSON.stringify(wanted)}`);
+  throw new Error(`no Tab leads to ${JSON.stringify(target)}`);
 }
 
 describe('by the keyboard alone', () => {
   it('a series is found, shown otherwise, exported and put away', async () => {
-    const { page, complaints } = await served.runPage();
+    const { page, complaints } = await session.runPage();
     const charts = await page.locator('.chart').count();
     await page.keyboard.press('/');
     await page.keyboard.type('disk write_bytes');
@@ -80,7 +80,7 @@ describe('by the keyboard alone', () => {
   });
 
   it('a second metric joins a chart', async () => {
-    const { page } = await served.runPage();
+    const { page } = await session.runPage();
     const chart = page.locator('.chart').first();
     await page.keyboard.press('/');
     await tabTo(page, { name: 'add a metric' });
@@ -90,7 +90,7 @@ describe('by the keyboard alone', () => {
   });
 
   it('the window is moved and zoomed, a level is shown, and everything again', async () => {
-    const { page } = await served.runPage();
+    const { page } = await session.runPage();
     await tabTo(page, { name: '4' });
     await page.keyboard.press('Enter');
     expect(await shown(page)).toBe('the level of 4 users');
@@ -110,7 +110,7 @@ describe('by the keyboard alone', () => {
   });
 
   it('a note is written, and the minute around it is shown', async () => {
-    const { page } = await served.runPage();
+    const { page } = await session.runPage();
     await page.keyboard.press('n');
     await page.keyboard.type('by hand');
     await page.keyboard.press('Escape');
@@ -128,7 +128,7 @@ describe('by the keyboard alone', () => {
   });
 
   it('a set of charts is applied, saved, exported, taken in and deleted', async () => {
-    const { page, complaints } = await served.runPage();
+    const { page, complaints } = await session.runPage();
     const menu = page.locator('.bookmarks');
     await page.keyboard.press('/');
     await tabTo(page, { name: 'bookmarks' });
@@ -168,14 +168,14 @@ describe('by the keyboard alone', () => {
   });
 
   it('a file that is no set of charts is refused in words', async () => {
-    const { page } = await served.runPage();
+    const { page } = await session.runPage();
     await page.locator('.bookmarks summary').press('Enter');
     await page.locator('.bookmarks input[type=file]').setInputFiles({ name: 'no.toml', mimeType: 'text/plain', buffer: Buffer.from('<script>') });
     expect(await page.locator('.bookmarks [role=alert]').textContent()).toContain('no set of charts');
   });
 
   it('the page is dark by d, stays so, and its charts follow', async () => {
-    const { page, complaints } = await served.runPage();
+    const { page, complaints } = await session.runPage();
     const paper = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
     const color = () => page.locator('.chart .legend i').first().evaluate((one) => getComputedStyle(one).backgroundColor);
     const light = await color();

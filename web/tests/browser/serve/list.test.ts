@@ -3,34 +3,34 @@
 import { cpSync, existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { ID, RUN, Served, bytesOf, hostileNote } from './served.ts';
+import { ID, RUN, ServeSession, bytesOf, hostileNote } from './session.ts';
 
 const other = `${ID}-again`;
 
-let served: Served;
+let session: ServeSession;
 
 beforeAll(async () => {
-  served = await Served.start([ID, other], hostileNote);
+  session = await ServeSession.start([ID, other], hostileNote);
 });
 
-afterAll(() => served?.stop());
+afterAll(() => session?.stop());
 
-afterEach(() => served.closePages());
+afterEach(() => session.closePages());
 
 describe('the list of runs', () => {
   it('takes the token out of the address, and shows nothing without it', async () => {
-    const { page, complaints } = await served.at('/');
-    expect(page.url()).toBe(`${served.origin}/`);
+    const { page, complaints } = await session.at('/');
+    expect(page.url()).toBe(`${session.origin}/`);
     expect(complaints).toEqual([]);
-    const stranger = await (await served.browser.newContext()).newPage();
-    await stranger.goto(served.origin);
+    const stranger = await (await session.browser.newContext()).newPage();
+    await stranger.goto(session.origin);
     await stranger.locator('[role=alert]').waitFor();
     expect(await stranger.locator('[role=alert]').textContent()).toContain('this needs the token');
     expect(await stranger.locator('tbody tr').count()).toBe(0);
   });
 
   it('says what was found, and is searched and sorted', async () => {
-    const { page, complaints } = await served.at('/');
+    const { page, complaints } = await session.at('/');
     await page.locator('.verdict').nth(1).waitFor();
     expect(await page.locator('tbody tr').count()).toBe(2);
     await page.getByLabel('search the runs').fill('onerror');
@@ -45,7 +45,7 @@ describe('the list of runs', () => {
   });
 
   it('is used from the keyboard', async () => {
-    const { page, complaints } = await served.at('/');
+    const { page, complaints } = await session.at('/');
     await page.keyboard.press('/');
     await page.keyboard.type('oltp');
     await page.keyboard.press('ArrowDown');
@@ -67,12 +67,12 @@ describe('the list of runs', () => {
   });
 
   it('deletes a run only after it was confirmed', async () => {
-    const { page } = await served.at('/');
+    const { page } = await session.at('/');
     const doomed = page.getByLabel(`delete ${other}`, { exact: true });
     await doomed.click();
     await page.getByRole('button', { name: 'Keep' }).click();
     expect(await page.locator('tbody tr').count()).toBe(2);
-    cpSync(RUN, join(served.runs, `${ID}-doomed`), { recursive: true });
+    cpSync(RUN, join(session.runs, `${ID}-doomed`), { recursive: true });
     await page.reload();
     await page.getByLabel(`delete ${ID}-doomed`, { exact: true }).click();
     await page.getByRole('button', { name: 'Delete', exact: true }).click();
@@ -80,7 +80,7 @@ describe('the list of runs', () => {
   });
 
   it('prunes a run only after it was said what goes and what stays', async () => {
-    const { page, complaints } = await served.at('/');
+    const { page, complaints } = await session.at('/');
     await page.getByLabel(`select ${other}`, { exact: true }).check();
     await page.getByRole('button', { name: 'prune…' }).click();
     const dialog = page.locator('dialog[open]');
@@ -104,7 +104,7 @@ describe('the list of runs', () => {
   });
 
   it('backs runs up as one file, and takes them in again', async () => {
-    const { page, complaints } = await served.at('/');
+    const { page, complaints } = await session.at('/');
     await page.getByLabel(`select ${other}`, { exact: true }).check();
     const coming = page.waitForEvent('download');
     await page.getByRole('button', { name: 'back up', exact: true }).click();
@@ -132,11 +132,11 @@ describe('the list of runs', () => {
     await take(files);
     await page.getByText('1 run came in.').waitFor();
     await page.waitForFunction(() => document.querySelectorAll('tbody tr').length === 2);
-    expect(existsSync(join(served.runs, other, 'run.json'))).toBe(true);
+    expect(existsSync(join(session.runs, other, 'run.json'))).toBe(true);
     expect(complaints).toEqual([]);
     await take({ ...files, buffer: Buffer.from('no archive at all') });
     await page.locator('[role=alert]').waitFor();
     expect(await page.locator('[role=alert]').textContent()).toContain('can\'t be read as a backup');
-    expect(readdirSync(served.runs).filter((name) => name.startsWith('.'))).toEqual([]);
+    expect(readdirSync(session.runs).filter((name) => name.startsWith('.'))).toEqual([]);
   });
 });

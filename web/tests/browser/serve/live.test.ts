@@ -5,17 +5,17 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Locator, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { ID, Served, bytesOf, exportAs } from './served.ts';
+import { ID, ServeSession, bytesOf, exportAs } from './session.ts';
 
 /** For a server to start or to stop, and for a recording to begin or to be ended. */
 const LONG_MS = 45_000;
 const NAME = 'throwaway';
 
-let served: Served;
+let session: ServeSession;
 let whyso: (...words: string[]) => string;
 
 beforeAll(async () => {
-  served = await Served.start([ID], (folder) => {
+  session = await ServeSession.start([ID], (folder) => {
     const env = { ...process.env, HOME: folder, XDG_CACHE_HOME: join(folder, 'cache'), XDG_STATE_HOME: join(folder, 'state'), PATH: `${process.env['PATH']}:/usr/local/sbin:/usr/sbin:/sbin` };
     whyso = (...words) => execFileSync(process.env['WHYSO'] ?? 'whyso', words, { env, cwd: folder, timeout: LONG_MS, encoding: 'utf8' });
     whyso('server', 'start', '--as', NAME);
@@ -32,11 +32,11 @@ afterAll(async () => {
   try {
     whyso?.('server', 'stop', NAME);
   } finally {
-    await served?.stop();
+    await session?.stop();
   }
 }, LONG_MS * 2);
 
-afterEach(() => served.closePages());
+afterEach(() => session.closePages());
 
 /** Times of the values that a chart draws. */
 async function timesOf(page: Page, chart: Locator): Promise<number[]> {
@@ -47,7 +47,7 @@ async function timesOf(page: Page, chart: Locator): Promise<number[]> {
 
 describe('a server that the file names', () => {
   it('is recorded, watched, noted on and stopped from the page', { timeout: LONG_MS * 4 }, async () => {
-    const { page, complaints } = await served.at('/');
+    const { page, complaints } = await session.at('/');
     const server = page.locator('section', { has: page.getByRole('heading', { name: 'Servers' }) }).locator('li', { hasText: 'shop' });
     await server.getByRole('button', { name: 'record' }).click();
     const watch = server.getByRole('link', { name: 'watch it' });

@@ -1,22 +1,22 @@
 /** A run in `whyso serve`: windows, charts, notes, sets of charts. */
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { ID, Served, hostileNote, shown } from './served.ts';
+import { ID, ServeSession, hostileNote, shown } from './session.ts';
 
-let served: Served;
+let session: ServeSession;
 
 beforeAll(async () => {
-  served = await Served.start([ID], hostileNote);
+  session = await ServeSession.start([ID], hostileNote);
 });
 
-afterAll(() => served?.stop());
+afterAll(() => session?.stop());
 
-afterEach(() => served.closePages());
+afterEach(() => session.closePages());
 
 describe('a run', () => {
   for (const [width, scheme] of [[1280, 'light'], [1280, 'dark'], [2560, 'light'], [2560, 'dark']] as const) {
     it(`is drawn at ${width} pixels, ${scheme}, without a complaint`, async () => {
-      const { page, complaints } = await served.runPage('', width, scheme);
+      const { page, complaints } = await session.runPage('', width, scheme);
       expect(await page.locator('.chart canvas').count()).toBeGreaterThan(3);
       expect(await page.locator('h2', { hasText: 'Throughput and latency' }).count()).toBe(1);
       const wide = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
@@ -26,7 +26,7 @@ describe('a run', () => {
   }
 
   it('applies a dragged window to charts and tables, and the address says so', async () => {
-    const { page, complaints } = await served.runPage();
+    const { page, complaints } = await session.runPage();
     expect(await shown(page)).toBe('the whole run');
     const over = page.locator('.chart .u-over').first();
     await over.scrollIntoViewIfNeeded();
@@ -39,23 +39,23 @@ describe('a run', () => {
     expect((await tables).status()).toBe(200);
     expect(await shown(page)).toMatch(/^\d+:\d\d\.\d to \d+:\d\d\.\d$/);
     await page.waitForURL(/from=.*to=/);
-    const said = await shown(page);
-    const again = await served.runPage(new URL(page.url()).search);
-    expect(await shown(again.page)).toBe(said);
+    const window_ = await shown(page);
+    const again = await session.runPage(new URL(page.url()).search);
+    expect(await shown(again.page)).toBe(window_);
     await page.locator('.window button', { hasText: 'all' }).click();
     expect(await shown(page)).toBe('the whole run');
     expect(complaints).toEqual([]);
   });
 
   it('shows a level alone, by its button', async () => {
-    const { page } = await served.runPage();
+    const { page } = await session.runPage();
     await page.locator('.window button', { hasText: '4' }).first().click();
     expect(await shown(page)).toBe('the level of 4 users');
     await page.waitForURL(/level=/);
   });
 
   it('finds a series by typing, and draws it as a rate, raw and per transaction', async () => {
-    const { page, complaints } = await served.runPage();
+    const { page, complaints } = await session.runPage();
     await page.keyboard.press('/');
     await page.keyboard.type('questions');
     await page.keyboard.press('Enter');
@@ -71,7 +71,7 @@ describe('a run', () => {
   });
 
   it('keeps all charts in step, by mouse and by keyboard', async () => {
-    const { page } = await served.runPage();
+    const { page } = await session.runPage();
     const plot = page.locator('.plot').first();
     await plot.scrollIntoViewIfNeeded();
     await plot.focus();
@@ -86,7 +86,7 @@ describe('a run', () => {
   });
 
   it('applies a set of charts that ships, and keeps one of the reader’s own', async () => {
-    const { page, complaints } = await served.runPage();
+    const { page, complaints } = await session.runPage();
     await page.locator('.bookmarks summary').click();
     await page.getByRole('button', { name: 'InnoDB redo log' }).click();
     expect(await page.locator('.chart h3').first().textContent()).toBe('Redo written');
@@ -99,7 +99,7 @@ describe('a run', () => {
   });
 
   it('takes a note at the pointer', async () => {
-    const { page } = await served.runPage();
+    const { page } = await session.runPage();
     await page.locator('#explorer h2').click();
     await page.keyboard.press('n');
     await page.keyboard.type('switched <i>something</i>');
@@ -109,7 +109,7 @@ describe('a run', () => {
   });
 
   it('says that a run is not there', async () => {
-    const { page } = await served.at('/runs/..%2f..%2fetc');
+    const { page } = await session.at('/runs/..%2f..%2fetc');
     await page.locator('[role=alert]').waitFor();
     expect(await page.locator('[role=alert]').textContent()).toContain('there is no such run');
   });

@@ -2,28 +2,28 @@
 
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { HOSTILE } from '../report.ts';
-import { ID, Served, bytesOf, exportAs } from './served.ts';
+import { ID, ServeSession, bytesOf, exportAs } from './session.ts';
 
-let served: Served;
+let session: ServeSession;
 
 beforeAll(async () => {
-  served = await Served.start([ID]);
+  session = await ServeSession.start([ID]);
 });
 
-afterAll(() => served?.stop());
+afterAll(() => session?.stop());
 
-afterEach(() => served.closePages());
+afterEach(() => session.closePages());
 
 async function written() {
-  const seen = await served.runPage();
-  const { page } = seen;
+  const opened = await session.runPage();
+  const { page } = opened;
   for (const chart of [0, 1]) await exportAs(page, 'to the report', page.locator('.chart').nth(chart));
   await page.getByRole('link', { name: 'report (2)' }).click();
   await page.getByRole('button', { name: 'add text' }).click();
   await page.getByLabel('text', { exact: true }).last().fill(`# Why\n\n**Because** ${HOSTILE}`);
   await page.getByLabel('title of the report').fill('Monday <b>');
   await page.getByLabel('title of the report').blur();
-  return seen;
+  return opened;
 }
 
 describe('the report writer', () => {

@@ -18,10 +18,10 @@ export function processOf({ spec }: Pick<RunInfo, 'spec'>): string | null {
 
 /** How the Performance Schema was set, such as "as the server had it: off"; empty where that was not recorded. */
 export function performanceSchemaOf({ spec }: Pick<RunInfo, 'spec'>): string {
-  const told: unknown = spec !== null && typeof spec === 'object' && 'performance_schema' in spec ? spec.performance_schema : null;
-  if (told === null || typeof told !== 'object') return '';
-  if ('words' in told && typeof told.words === 'string') return told.words;
-  return 'asked' in told && typeof told.asked === 'string' ? told.asked : '';
+  const setting: unknown = spec !== null && typeof spec === 'object' && 'performance_schema' in spec ? spec.performance_schema : null;
+  if (setting === null || typeof setting !== 'object') return '';
+  if ('words' in setting && typeof setting.words === 'string') return setting.words;
+  return 'asked' in setting && typeof setting.asked === 'string' ? setting.asked : '';
 }
 
 /** What throughput and times are of. */

@@ -14,7 +14,7 @@ export const ID = basename(RUN);
 /** Markup and a hundred thousand characters, as a note of the run. */
 export const hostileNote = (_folder: string, runs: string) => appendFileSync(join(runs, ID, 'notes.jsonl'), `${JSON.stringify({ t_ns: 0, text: HOSTILE + 'x'.repeat(100_000) })}\n`);
 
-export interface Seen {
+export interface TestPage {
   page: Page;
   /** Errors and warnings on the console, uncaught exceptions, and requests for anything but this server. */
   complaints: string[];
@@ -23,7 +23,7 @@ export interface Seen {
 export type Scheme = 'light' | 'dark';
 
 /** One server of the page and one browser, for the tests of a file. */
-export class Served {
+export class ServeSession {
   readonly folder: string;
   readonly runs: string;
   readonly browser: Browser;
@@ -38,7 +38,7 @@ export class Served {
   }
 
   /** Serves the run that is tested under these names; `prepare` may put more into the folder, and say what else the program is given. */
-  static async start(names: string[], prepare: (folder: string, runs: string) => string[] | void = () => undefined): Promise<Served> {
+  static async start(names: string[], prepare: (folder: string, runs: string) => string[] | void = () => undefined): Promise<ServeSession> {
     const folder = mkdtempSync(join(tmpdir(), 'whyso-serve-'));
     const runs = join(folder, 'runs');
     mkdirSync(runs);
@@ -49,7 +49,7 @@ export class Served {
       server.stdout?.once('data', (data: Buffer) => done(data.toString().trim()));
       server.once('exit', (code) => failed(new Error(`whyso serve ended with ${code}`)));
     });
-    return new Served(folder, runs, await launch(), server, address);
+    return new ServeSession(folder, runs, await launch(), server, address);
   }
 
   async stop(): Promise<void> {
@@ -65,7 +65,7 @@ export class Served {
   }
 
   /** A page at a path, with the token. */
-  async at(path: string, width = 1280, colorScheme: Scheme = 'light'): Promise<Seen> {
+  async at(path: string, width = 1280, colorScheme: Scheme = 'light'): Promise<TestPage> {
     const context = await this.browser.newContext({ viewport: { width, height: 900 }, colorScheme });
     await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: this.origin });
     const page = await context.newPage();
@@ -84,13 +84,13 @@ export class Served {
   }
 
   /** The run's own page, its charts drawn. */
-  async runPage(query = '', width = 1280, colorScheme: Scheme = 'light', id = ID): Promise<Seen> {
-    const seen = await this.at(`/runs/${id}${query}`, width, colorScheme);
-    await seen.page.locator('#settings').waitFor({ state: 'attached' });
+  async runPage(query = '', width = 1280, colorScheme: Scheme = 'light', id = ID): Promise<TestPage> {
+    const opened = await this.at(`/runs/${id}${query}`, width, colorScheme);
+    await opened.page.locator('#settings').waitFor({ state: 'attached' });
     // Charts that are not in sight are not read.
-    await seen.page.locator('.chart').first().scrollIntoViewIfNeeded();
-    await seen.page.locator('.chart .legend b').first().waitFor();
-    return seen;
+    await opened.page.locator('.chart').first().scrollIntoViewIfNeeded();
+    await opened.page.locator('.chart .legend b').first().waitFor();
+    return opened;
   }
 }
 

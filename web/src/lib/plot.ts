@@ -2,25 +2,25 @@
 
 import type { Line } from '../charts/timechart.ts';
 import type { Kind, SeriesHead } from '../data/model.ts';
-import type { DataSource, Wanted } from '../data/source.ts';
+import type { DataSource, LinesRequest } from '../data/source.ts';
 import { moved, type Mode } from './derive.ts';
-import type { Desk, Pick as Picked, Span } from './desk.svelte.ts';
+import type { Desk, MetricPick, Span } from './desk.svelte.ts';
 import { unitOf } from './units.ts';
 
 /** What of a desk a chart over time needs. */
 export type TimeDesk = Pick<Desk, 'view' | 'marked' | 'dark' | 'look' | 'lookAtAll'>;
 
 /** A window, and for how many pixels it is drawn. */
-export type Stretch = Pick<Wanted, 'from' | 'to' | 'px'>;
+export type Stretch = Pick<LinesRequest, 'from' | 'to' | 'px'>;
 
-export type How = Pick<Wanted, 'mode' | 'top' | 'sum'>;
+export type LineOptions = Pick<LinesRequest, 'mode' | 'top' | 'sum'>;
 
 /** A line without its colour, which follows from its place. */
 export interface Stroke extends Omit<Line, 'color'> {
   place: number;
 }
 
-export interface Drawn {
+export interface Picture {
   strokes: Stroke[];
   /** What is not drawn, in words. */
   left: string[];
@@ -30,7 +30,7 @@ export interface Drawn {
 export interface Plot {
   /** As in `DataSource`. */
   isWhole: boolean;
-  read: (stretch: Stretch, signal: AbortSignal) => Promise<Drawn>;
+  read: (stretch: Stretch, signal: AbortSignal) => Promise<Picture>;
 }
 
 /** Where a chart goes beside a file: absent in a file, whose address can't say what of it is shown. */
@@ -48,7 +48,7 @@ export const MODES: [Mode, string, string][] = [
 ];
 
 /** Positions of a metric's instances. */
-export function instancesOf(series: SeriesHead[], pick: Picked): number[] {
+export function instancesOf(series: SeriesHead[], pick: MetricPick): number[] {
   return series.flatMap((one, number) => {
     const isNamed = one.source === pick.source && one.metric === pick.metric && one.host === pick.host;
     return isNamed && (pick.instance === null || one.instance === pick.instance) ? [number] : [];
@@ -66,7 +66,7 @@ function modeOf(mode: Mode, kind: Kind, isSum: boolean): Mode {
 }
 
 /** Metrics of one run: of each its instances. Those that are neither ranked nor added up are asked for together. */
-export async function ofMetrics(source: DataSource, groups: number[][], how: How, stretch: Stretch, signal: AbortSignal): Promise<Drawn> {
+export async function ofMetrics(source: DataSource, groups: number[][], how: LineOptions, stretch: Stretch, signal: AbortSignal): Promise<Picture> {
   const there = groups.filter((group) => group.length > 0);
   const isSummed = (group: number[]) => how.sum && group.length > 1;
   const isWhole = (group: number[]) => !isSummed(group) && group.length <= how.top;
@@ -108,7 +108,7 @@ export interface Side {
 }
 
 /** One metric, the sum of its instances, in each of several runs. */
-export async function ofRuns(sides: Side[], pick: Picked, mode: Mode, { from, to, px }: Stretch, signal: AbortSignal): Promise<Drawn> {
+export async function ofRuns(sides: Side[], pick: MetricPick, mode: Mode, { from, to, px }: Stretch, signal: AbortSignal): Promise<Picture> {
   const left: string[] = [];
   const read = await Promise.all(
     sides.map(async ({ name, source, begin }, place): Promise<Stroke[]> => {

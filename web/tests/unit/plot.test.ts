@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Column, Head, SeriesHead } from '../../src/data/model.ts';
-import { BlockSource, type Wanted } from '../../src/data/source.ts';
+import { BlockSource, type LinesRequest } from '../../src/data/source.ts';
 import { moved, summed } from '../../src/lib/derive.ts';
-import { instancesOf, labelOf, modesOf, ofMetrics, ofRuns, pixelsOf } from '../../src/lib/drawn.ts';
+import { instancesOf, labelOf, modesOf, ofMetrics, ofRuns, pixelsOf } from '../../src/lib/plot.ts';
 
 const column = (v: number[], t = v.map((_, at) => at)): Column => ({ t: Float64Array.from(t), v: Float64Array.from(v) });
 const series = (metric: string, instance = '', kind: 'counter' | 'gauge' = 'gauge'): SeriesHead => ({
@@ -24,7 +24,7 @@ class Made extends BlockSource {
     return Promise.resolve(this.#columns[at] as Column);
   }
 
-  protected inflated(): Promise<Uint8Array> {
+  protected inflateBlock(): Promise<Uint8Array> {
     throw new Error('no blocks');
   }
 }
@@ -47,16 +47,16 @@ describe('lines of metrics', () => {
   });
 
   it('are asked for together where none is ranked or added up', async () => {
-    const asked: [number[], number][] = [];
+    const requests: [number[], number][] = [];
     const counting = new Made(source.head.series, [column([0, 1]), column([0, 2]), column([3, 3])]);
-    counting.lines = (numbers, wanted) => {
-      asked.push([numbers, wanted.top]);
-      return BlockSource.prototype.lines.call(counting, numbers, wanted);
+    counting.lines = (numbers, request) => {
+      requests.push([numbers, request.top]);
+      return BlockSource.prototype.lines.call(counting, numbers, request);
     };
     const { strokes } = await ofMetrics(counting, [[2], [0, 1]], how, stretch, signal);
     expect(strokes.map((one) => one.label)).toEqual(['b', 'a x', 'a y']);
     await ofMetrics(counting, [[2], [0, 1]], { ...how, top: 1 }, stretch, signal);
-    expect(asked).toEqual([[[2, 0, 1], 0], [[2], 0], [[0, 1], 1]]);
+    expect(requests).toEqual([[[2, 0, 1], 0], [[2], 0], [[0, 1], 1]]);
   });
 
   it('are the busiest, and say how many are not', async () => {
@@ -75,14 +75,14 @@ describe('lines of metrics', () => {
 
 it('a metric of several runs is on one axis, and a run without it is named', async () => {
   const one = new Made([series('m')], [column([1, 2], [100, 101])]);
-  const asked: Wanted[] = [];
-  one.lines = (numbers, wanted) => {
-    asked.push(wanted);
-    return BlockSource.prototype.lines.call(one, numbers, wanted);
+  const requests: LinesRequest[] = [];
+  one.lines = (numbers, request) => {
+    requests.push(request);
+    return BlockSource.prototype.lines.call(one, numbers, request);
   };
   const sides = [{ name: 'other', source: new Made([], []), begin: 0 }, { name: 'one', source: one, begin: 100 }];
   const { strokes, left } = await ofRuns(sides, { host: 'server', source: 'status', metric: 'm', instance: null }, 'rate', stretch, signal);
-  expect(asked[0]).toMatchObject({ from: 100, to: 110, sum: false });
+  expect(requests[0]).toMatchObject({ from: 100, to: 110, sum: false });
   expect([...(strokes[0]?.column.t ?? [])]).toEqual([0, 1]);
   // Its colour stays that of the second run.
   expect(strokes[0]?.place).toBe(1);
@@ -97,8 +97,8 @@ it('a sum is a gap where one is missing', () => {
 
 it('a column is moved to another unit and another zero', () => {
   const band = { min: Float64Array.of(1), q1: Float64Array.of(2), q3: Float64Array.of(3), max: Float64Array.of(4) };
-  const made = moved({ t: Float64Array.of(7), v: Float64Array.of(2), band }, 10, 5);
-  expect([made.t[0], made.v[0], made.band?.max[0]]).toEqual([2, 20, 40]);
+  const column = moved({ t: Float64Array.of(7), v: Float64Array.of(2), band }, 10, 5);
+  expect([column.t[0], column.v[0], column.band?.max[0]]).toEqual([2, 20, 40]);
 });
 
 it('an instance is meant by its name, or all are', () => {
