@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use common::proxy::{Fault, Proxy, first_body, packet_like};
-use common::served::Served;
+use common::served::RunServer;
 use common::{OwnServer, Place, finish, spawn, text, wait_until};
 
 /// Time enough for six times the `connect_timeout` of a second, and to record on a busy machine.
@@ -152,7 +152,7 @@ fn serve_records_another_server_after_one_that_speaks_no_protocol() {
     fs::write(&file, servers).unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
 
-    let served = Served::start(&place, &["--servers", file.to_str().unwrap()]);
+    let served = RunServer::start(&place, &["--servers", file.to_str().unwrap()]);
     let told = |name: &str| {
         let (_, listed) = served.get("/live");
         let listed = listed.as_array().or_else(|| listed["servers"].as_array()).cloned().unwrap_or_default();

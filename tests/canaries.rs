@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use common::capable::{USER, as_nobody, home, program_for_nobody};
-use common::served::Served;
+use common::served::RunServer;
 use common::{OwnServer, Place, wait_until};
 use leaks::{ProcessList, found_in, found_in_bytes};
 
@@ -69,7 +69,7 @@ impl Case {
         let said = rest.join().unwrap();
         let status = child.wait().unwrap();
         assert!(status.success() || !must_succeed, "{name}: {status}: {said}");
-        self.found.extend(list.found());
+        self.found.extend(list.into_leaks());
         self.found.extend(found_in_bytes(
             &format!("what {name} printed"),
             printed.as_bytes(),
@@ -204,7 +204,7 @@ fn no_password_leaks_from_the_server_of_pages() {
     };
     fs::write(&names, one("right", &secrets[0]) + &one("wrong", &secrets[1])).unwrap();
     fs::set_permissions(&names, fs::Permissions::from_mode(0o600)).unwrap();
-    let served = Served::start(&place, &["--servers", names.to_str().unwrap()]);
+    let served = RunServer::start(&place, &["--servers", names.to_str().unwrap()]);
     let mut answers = String::new();
     for path in ["/live/right/start", "/live/wrong/start"] {
         answers += &format!("{:?}", served.send("POST", path, "{}"));

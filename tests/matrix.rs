@@ -86,8 +86,8 @@ fn every_server_at_hand_is_started_loaded_watched_and_stopped() {
             _ => &MARIADB,
         };
         let tree = build["tree"].as_str().unwrap();
-        Tested::start(name, tree, &[]).everything(facts);
-        Tested::start(name, tree, &["--set", "performance_schema=ON"]).views(facts);
+        LoadedServer::start(name, tree, &[]).everything(facts);
+        LoadedServer::start(name, tree, &["--set", "performance_schema=ON"]).views(facts);
         tested += 1;
         println!(
             "tested: {name} ({}), in {:.0} s",
@@ -99,21 +99,21 @@ fn every_server_at_hand_is_started_loaded_watched_and_stopped() {
 }
 
 /// A server that was started to stay; it is stopped when this is dropped.
-struct Tested {
+struct LoadedServer {
     name: String,
     place: Place,
     dsn: String,
     socket: PathBuf,
 }
 
-impl Drop for Tested {
+impl Drop for LoadedServer {
     fn drop(&mut self) {
         let _ = self.place.whyso(&["server", "stop", "tested"]).output();
     }
 }
 
-impl Tested {
-    fn start(name: &str, tree: &str, options: &[&str]) -> Tested {
+impl LoadedServer {
+    fn start(name: &str, tree: &str, options: &[&str]) -> LoadedServer {
         let place = Place::new();
         let all = [&["server", "start", tree, "--as", "tested"], options].concat();
         let started = output(&mut place.whyso(&all));
@@ -121,7 +121,7 @@ impl Tested {
         let listed = json_of(&output(&mut place.whyso(&["server", "list", "--json"])));
         let dsn = listed["started"][0]["dsn"].as_str().unwrap().to_string();
         let socket = PathBuf::from(dsn.split("socket=").nth(1).unwrap());
-        Tested { name: name.to_string(), place, dsn, socket }
+        LoadedServer { name: name.to_string(), place, dsn, socket }
     }
 
     fn everything(&self, facts: &Facts) {

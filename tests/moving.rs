@@ -6,7 +6,7 @@ use std::fs;
 use std::io::Write;
 use std::net::TcpStream;
 
-use common::served::{BOUND, Served, with_runs};
+use common::served::{BOUND, RunServer, with_runs};
 use common::{output, text, wait_until};
 use serde_json::{Value, json};
 use whyso_record::run::RunInfo;
@@ -15,7 +15,7 @@ use whyso_record::{Options, Recorder};
 #[test]
 fn runs_are_pruned_backed_up_and_taken_in_by_the_api() {
     let place = with_runs(&["one", "two"]);
-    let served = Served::start(&place, &[]);
+    let served = RunServer::start(&place, &[]);
     let bearer = served.bearer();
     let tar = "Content-Type: application/x-tar";
     let backup = |query: &str| served.ask("GET", &format!("/api/v1/runs/backup{query}"), &[&bearer], "");
@@ -86,10 +86,10 @@ fn unchunked(mut body: &[u8]) -> Vec<u8> {
 #[test]
 fn an_import_that_breaks_off_leaves_nothing() {
     let place = with_runs(&["one"]);
-    let served = Served::start(&place, &[]);
+    let served = RunServer::start(&place, &[]);
     let all = unchunked(&served.ask("GET", "/api/v1/runs/backup", &[&served.bearer()], "").2);
     let other = with_runs(&[]);
-    let served = Served::start(&other, &[]);
+    let served = RunServer::start(&other, &[]);
     let mut socket = TcpStream::connect(("127.0.0.1", served.port)).unwrap();
     let head = format!(
         "POST /api/v1/runs/import HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n{}\r\nContent-Type: application/x-tar\r\nContent-Length: {}\r\n\r\n",

@@ -13,21 +13,21 @@ use serde_json::Value;
 const ALL: Duration = Duration::from_secs(180);
 
 /// A server that was started to stay; it is stopped when this is dropped.
-struct Kept {
+struct LoadedServer {
     place: Place,
     dsn: String,
 }
 
-impl Kept {
-    fn start(build: Option<&str>) -> Kept {
+impl LoadedServer {
+    fn start(build: Option<&str>) -> LoadedServer {
         let place = Place::new();
-        let mut start = vec!["server", "start", "--as", "kept", "--set", "performance_schema=ON"];
+        let mut start = vec!["server", "start", "--as", "server", "--set", "performance_schema=ON"];
         start.extend(build);
         let started = output(&mut place.whyso(&start));
         assert!(started.status.success(), "{}", text(&started.stderr));
         let listed = json_of(&output(&mut place.whyso(&["server", "list", "--json"])));
         let dsn = listed["started"][0]["dsn"].as_str().unwrap().to_string();
-        Kept { place, dsn }
+        LoadedServer { place, dsn }
     }
 
     fn sql(&self, sql: &str) -> String {
@@ -60,7 +60,7 @@ impl Kept {
     }
 
     /// What the newest recording tells.
-    fn told(&self) -> Value {
+    fn recorded_setup(&self) -> Value {
         let runs = fs::read_dir(self.place.runs()).unwrap();
         let newest = runs.map(|entry| entry.unwrap().path()).max().unwrap();
         let told: Value = serde_json::from_slice(&fs::read(newest.join("run.json")).unwrap()).unwrap();
@@ -68,34 +68,34 @@ impl Kept {
     }
 }
 
-impl Drop for Kept {
+impl Drop for LoadedServer {
     fn drop(&mut self) {
-        output(&mut self.place.whyso(&["server", "stop", "kept"]));
+        output(&mut self.place.whyso(&["server", "stop", "server"]));
     }
 }
 
 /// Presets, put-back and `kill -9` on one server.
 fn everything(build: Option<&str>) {
-    let kept = Kept::start(build);
-    let before = kept.setup();
-    let run = output(&mut kept.run(&["--seconds", "0.5", "--pfs", "global"]));
+    let server = LoadedServer::start(build);
+    let before = server.setup();
+    let run = output(&mut server.run(&["--seconds", "0.5", "--pfs", "global"]));
     assert!(run.status.success(), "{}", text(&run.stderr));
-    assert_eq!(kept.told()["preset"], "global");
-    assert!(kept.setup() == before, "it was put back after the run");
+    assert_eq!(server.recorded_setup()["preset"], "global");
+    assert!(server.setup() == before, "it was put back after the run");
 
-    let dry = output(&mut kept.run(&["--pfs", "global", "--pfs-timing", "no", "--dry-run"]));
+    let dry = output(&mut server.run(&["--pfs", "global", "--pfs-timing", "no", "--dry-run"]));
     assert!(text(&dry.stdout).contains("UPDATE performance_schema.setup_instruments SET"), "{dry:?}");
-    assert_eq!(kept.setup(), before, "a dry run changes nothing");
+    assert_eq!(server.setup(), before, "a dry run changes nothing");
 
     for preset in ["none", "default", "tables", "statements", "synch", "global", "thread"] {
-        let done = output(&mut kept.record("1s", preset));
-        assert!(kept.setup() == before, "{preset} was put back");
+        let done = output(&mut server.record("1s", preset));
+        assert!(server.setup() == before, "{preset} was put back");
         if text(&done.stderr).contains("has no instrument that --pfs statements") {
             // MySQL 5.5
             continue;
         }
         assert!(done.status.success(), "{}", text(&done.stderr));
-        let told = kept.told();
+        let told = server.recorded_setup();
         assert_eq!(told["preset"], preset, "{told}");
         let number = |name: &str| told["in_force"][name].as_u64().unwrap();
         match preset {
@@ -107,26 +107,26 @@ fn everything(build: Option<&str>) {
     }
 
     for (preset, what) in [("not-started", "performance_schema=OFF"), ("compiled-out", "--server")] {
-        let refused = output(&mut kept.run(&["--pfs", preset]));
+        let refused = output(&mut server.run(&["--pfs", preset]));
         assert_eq!(refused.status.code(), Some(2));
         assert!(text(&refused.stderr).contains(what), "{}", text(&refused.stderr));
     }
 
     // ended by force in mid-run, it leaves what it set; the next one puts that back
     for next in ["undo", "run"] {
-        let mut child = spawn(&mut kept.record("60s", "none"));
-        assert!(wait_until(SOON, || kept.setup() != before), "the preset is set");
+        let mut child = spawn(&mut server.record("60s", "none"));
+        assert!(wait_until(SOON, || server.setup() != before), "the preset is set");
         kill(child.id() as i32, libc::SIGKILL);
         child.wait().unwrap();
-        assert!(kept.setup() != before);
+        assert!(server.setup() != before);
         let done = match next {
-            "undo" => output(&mut kept.place.whyso(&["server", "undo", "--dsn", &kept.dsn])),
-            _ => output(&mut kept.run(&["--seconds", "0.5"])),
+            "undo" => output(&mut server.place.whyso(&["server", "undo", "--dsn", &server.dsn])),
+            _ => output(&mut server.run(&["--seconds", "0.5"])),
         };
         assert!(done.status.success(), "{}", text(&done.stderr));
-        assert!(kept.setup() == before, "put back by {next}");
+        assert!(server.setup() == before, "put back by {next}");
     }
-    let nothing = output(&mut kept.place.whyso(&["server", "undo", "--dsn", &kept.dsn]));
+    let nothing = output(&mut server.place.whyso(&["server", "undo", "--dsn", &server.dsn]));
     assert_eq!(text(&nothing.stdout), "nothing is left to be put back on this server\n");
 }
 

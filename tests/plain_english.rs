@@ -316,7 +316,7 @@ fn hits_by_crate() -> BTreeMap<String, Vec<String>> {
     by_crate
 }
 
-fn left() -> BTreeMap<String, usize> {
+fn words_left() -> BTreeMap<String, usize> {
     let lines = read(LEFT);
     let lines = lines.lines().filter(|line| !line.starts_with('#'));
     lines
@@ -346,7 +346,7 @@ fn judged(name: &str, found: &[String], allowed: usize) -> Option<String> {
 #[test]
 fn doc_comments_use_no_more_of_these_words_than_before() {
     let found = hits_by_crate();
-    let mut allowed = left();
+    let mut allowed = words_left();
     if std::env::var_os("UPDATE_EXPECT").is_some() {
         let mut lines = read(LEFT)
             .lines()

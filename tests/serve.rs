@@ -7,14 +7,14 @@ use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use common::served::{BOUND, HOSTILE, Served, with_runs};
+use common::served::{BOUND, HOSTILE, RunServer, with_runs};
 use common::{output, text, wait_until};
 use serde_json::{Value, json};
 
 #[test]
 fn nothing_is_told_without_the_token_by_another_name_or_to_another_site() {
     let place = with_runs(&["one"]);
-    let served = Served::start(&place, &[]);
+    let served = RunServer::start(&place, &[]);
     let bearer = served.bearer();
     let status = |path: &str, headers: &[&str]| served.ask("GET", path, headers, "").0;
     for path in
@@ -46,7 +46,7 @@ fn nothing_is_told_without_the_token_by_another_name_or_to_another_site() {
 #[test]
 fn the_page_may_run_nothing_but_its_own_script() {
     let place = with_runs(&[]);
-    let served = Served::start(&place, &[]);
+    let served = RunServer::start(&place, &[]);
     for path in ["/", "/runs/whatever", "/compare?first=a", "/%3Cscript%3E"] {
         let (status, head, body) = served.ask("GET", path, &[], "");
         assert_eq!(status, 200, "{path}");
@@ -65,7 +65,7 @@ fn a_run_is_found_by_its_name_alone() {
     let place = with_runs(&["one"]);
     fs::write(place.path().join("secret"), "x").unwrap();
     fs::create_dir(place.runs().join(".hidden")).unwrap();
-    let served = Served::start(&place, &[]);
+    let served = RunServer::start(&place, &[]);
     for id in [
         "..",
         "%2e%2e",
@@ -89,7 +89,7 @@ fn a_run_is_found_by_its_name_alone() {
 #[test]
 fn a_window_of_a_series_is_drawn_whole_and_no_spike_is_lost() {
     let place = with_runs(&["one"]);
-    let served = Served::start(&place, &[]);
+    let served = RunServer::start(&place, &[]);
     let (_, head) = served.get("/runs/one");
     let number = |metric: &str, instance: &str| {
         let all = head["series"].as_array().unwrap();
@@ -140,7 +140,7 @@ fn a_window_of_a_series_is_drawn_whole_and_no_spike_is_lost() {
 #[test]
 fn what_makes_no_sense_is_refused_in_one_sentence() {
     let place = with_runs(&["one"]);
-    let served = Served::start(&place, &[]);
+    let served = RunServer::start(&place, &[]);
     for query in [
         "",
         "numbers=&from_s=0&to_s=1&px=100",
@@ -178,7 +178,7 @@ fn what_makes_no_sense_is_refused_in_one_sentence() {
 #[test]
 fn notes_and_sets_of_charts_are_kept_and_hostile_text_stays_text() {
     let place = with_runs(&["one"]);
-    let served = Served::start(&place, &[]);
+    let served = RunServer::start(&place, &[]);
     let (_, list) = served.get("/runs");
     assert_eq!(list["runs"][0]["workload"], HOSTILE);
     let note = json!({ "at_s": 12.5, "text": HOSTILE }).to_string();
@@ -207,7 +207,7 @@ fn notes_and_sets_of_charts_are_kept_and_hostile_text_stays_text() {
 #[test]
 fn a_run_is_removed_when_it_is_asked_for_and_the_list_says_what_was_found() {
     let place = with_runs(&["one", "two"]);
-    let served = Served::start(&place, &[]);
+    let served = RunServer::start(&place, &[]);
     assert!(wait_until(BOUND, || {
         let list = served.get("/runs").1;
         list["verdicts_coming"] == false
@@ -223,7 +223,7 @@ fn a_run_is_removed_when_it_is_asked_for_and_the_list_says_what_was_found() {
 #[test]
 fn the_description_is_of_what_is_answered() {
     let place = with_runs(&["one"]);
-    let served = Served::start(&place, &[]);
+    let served = RunServer::start(&place, &[]);
     let (status, described) = served.get("/openapi.json");
     assert_eq!((status, &described["openapi"]), (200, &json!("3.1.0")));
     for (path, methods) in described["paths"].as_object().unwrap() {
@@ -251,7 +251,7 @@ fn the_description_is_of_what_is_answered() {
 #[test]
 fn bounds_are_where_the_description_has_them() {
     let place = with_runs(&["one"]);
-    let served = Served::start(&place, &[]);
+    let served = RunServer::start(&place, &[]);
     let drawn = |more: &str| served.get(&format!("/runs/one/series?json=true&from_s=0&to_s=9&{more}")).0;
     let many = |count: usize| vec!["0"; count].join(",");
     for (asked, status) in [
@@ -275,7 +275,7 @@ fn bounds_are_where_the_description_has_them() {
 #[test]
 fn whoever_refuses_does_so_in_one_form() {
     let place = with_runs(&["one"]);
-    let served = Served::start(&place, &[]);
+    let served = RunServer::start(&place, &[]);
     let bearer = served.bearer();
     let json = "Content-Type: application/json";
     let asked: [(&str, &str, &[&str], &str, u16); 10] = [
@@ -304,18 +304,18 @@ fn whoever_refuses_does_so_in_one_form() {
 #[test]
 fn what_was_found_is_kept_for_the_next_start() {
     let place = with_runs(&["one"]);
-    let verdict = |served: &Served| served.get("/runs").1["runs"][0]["verdict"].clone();
-    let first = Served::start(&place, &[]);
+    let verdict = |served: &RunServer| served.get("/runs").1["runs"][0]["verdict"].clone();
+    let first = RunServer::start(&place, &[]);
     assert!(wait_until(BOUND, || verdict(&first).is_string()));
     let found = verdict(&first);
     let file = place.path().join("cache/whyso/verdicts.json");
     assert!(wait_until(BOUND, || file.is_file()));
     drop(first);
-    let second = Served::start(&place, &[]);
+    let second = RunServer::start(&place, &[]);
     assert_eq!(verdict(&second), found, "at once");
     drop(second);
     fs::write(&file, "{ damaged").unwrap();
-    let third = Served::start(&place, &[]);
+    let third = RunServer::start(&place, &[]);
     assert!(wait_until(BOUND, || verdict(&third) == found));
 }
 
@@ -335,7 +335,7 @@ fn a_file_of_servers_that_others_can_read_is_refused_by_its_own_sentence() {
 #[test]
 fn an_address_that_is_taken_and_a_folder_that_is_none_are_told() {
     let place = with_runs(&[]);
-    let served = Served::start(&place, &[]);
+    let served = RunServer::start(&place, &[]);
     let taken = output(&mut place.whyso(&["serve", "--listen", &format!("127.0.0.1:{}", served.port)]));
     assert!(text(&taken.stderr).contains("is in use: give another address with --listen"), "{taken:?}");
     let none = output(&mut place.whyso(&["serve", "--runs", "nowhere", "--listen", "127.0.0.1:0"]));
@@ -391,7 +391,7 @@ fn silent_connections_keep_nobody_from_an_answer() {
     /// Less than a connection may be silent for another reason.
     const SOON: Duration = Duration::from_secs(5);
     let place = with_runs(&["one"]);
-    let served = Served::start(&place, &[]);
+    let served = RunServer::start(&place, &[]);
     let open = |_| TcpStream::connect(("127.0.0.1", served.port)).unwrap();
     let talking = open(0);
     let mut silent: Vec<_> = (0..200).map(open).collect();

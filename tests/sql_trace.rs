@@ -10,10 +10,10 @@ use common::{OwnServer, Place, json_of, output, text};
 use serde_json::Value;
 
 /// What is expected of a command: name, length, and the statement as it is told.
-type Expected = (&'static str, Option<u64>, Option<String>);
+type ExpectedCommand = (&'static str, Option<u64>, Option<String>);
 
 /// Sends one of everything, and says what was sent.
-fn send_known(socket: &Path) -> Vec<Expected> {
+fn send_known(socket: &Path) -> Vec<ExpectedCommand> {
     let quoted = "SELECT 'it''s a secret', 42 /* don't */ FROM dual";
     let wrong = "SELECT nothing FROM nowhere";
     let (one, two) = ("SELECT 1, 'one' FROM dual", "SELECT User FROM user WHERE Host = 'h' LIMIT 0");

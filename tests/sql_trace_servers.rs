@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 const ALL: Duration = Duration::from_secs(420);
 
 /// A statement, and what is expected of it: rows sent, rows affected, and its error; of rows examined the least and the most.
-struct Expected {
+struct ExpectedCounts {
     sql: &'static str,
     sent: u64,
     examined: std::ops::RangeInclusive<u64>,
@@ -28,16 +28,16 @@ fn expect(
     sent: u64,
     examined: std::ops::RangeInclusive<u64>,
     affected: Option<u64>,
-) -> Expected {
-    Expected { sql, sent, examined, affected, error: 0 }
+) -> ExpectedCounts {
+    ExpectedCounts { sql, sent, examined, affected, error: 0 }
 }
 
-fn fails(sql: &'static str, error: u64) -> Expected {
-    Expected { sql, sent: 0, examined: 0..=1, affected: None, error }
+fn fails(sql: &'static str, error: u64) -> ExpectedCounts {
+    ExpectedCounts { sql, sent: 0, examined: 0..=1, affected: None, error }
 }
 
 /// In a schema of their own. What a server examines of its own accord differs from version to version: where that matters, there is room.
-fn statements() -> Vec<Expected> {
+fn statements() -> Vec<ExpectedCounts> {
     vec![
         expect("CREATE TABLE t (id INT PRIMARY KEY, a INT) ENGINE=InnoDB", 0, 0..=99, Some(0)),
         expect("INSERT INTO t VALUES (1,1),(2,2),(3,3),(4,4),(5,5),(6,6),(7,7)", 0, 0..=99, Some(7)),

@@ -38,22 +38,22 @@ impl Drop for Load {
     }
 }
 
-/// What the program has said so far, at a terminal or on standard error.
+/// What the program has printed so far, at a terminal or on standard error.
 #[derive(Clone, Default)]
-struct Said(Arc<Mutex<String>>);
+struct PrintedText(Arc<Mutex<String>>);
 
-impl Said {
+impl PrintedText {
     /// Collects what comes, until nobody can write any more.
-    fn listen(mut from: impl Read + Send + 'static) -> Said {
-        let said = Said::default();
-        let all = said.clone();
+    fn listen(mut from: impl Read + Send + 'static) -> PrintedText {
+        let printed = PrintedText::default();
+        let all = printed.clone();
         std::thread::spawn(move || {
             let mut bytes = [0; 4096];
             while let Ok(count @ 1..) = from.read(&mut bytes) {
                 all.0.lock().unwrap().push_str(&text(&bytes[..count]));
             }
         });
-        said
+        printed
     }
 
     fn all(&self) -> String {
@@ -71,14 +71,20 @@ const LISTENS: &str = "to begin and to end a window";
 
 /// Has a window of about so many milliseconds recorded. Gives what each of its edges lies between: when it was asked for,
 /// and when the program was seen to say that it is taken. `end`: what ends it, and what the program says then.
-fn window(said: &Said, ms: u64, begin: impl FnOnce(), end: impl FnOnce(), end_words: &str) -> [[i64; 2]; 2] {
-    let (after, asked_ns) = (said.all().len(), monotonic_ns());
+fn window(
+    printed: &PrintedText,
+    ms: u64,
+    begin: impl FnOnce(),
+    end: impl FnOnce(),
+    end_words: &str,
+) -> [[i64; 2]; 2] {
+    let (after, asked_ns) = (printed.all().len(), monotonic_ns());
     begin();
-    let begun = [asked_ns, said.wait_for("a window begins", after)];
+    let begun = [asked_ns, printed.wait_for("a window begins", after)];
     sleep(Duration::from_millis(ms));
-    let (after, asked_ns) = (said.all().len(), monotonic_ns());
+    let (after, asked_ns) = (printed.all().len(), monotonic_ns());
     end();
-    [begun, [asked_ns, said.wait_for(end_words, after)]]
+    [begun, [asked_ns, printed.wait_for(end_words, after)]]
 }
 
 fn assert_windows(run: &Path, wanted: &[[[i64; 2]; 2]]) {
@@ -100,16 +106,16 @@ fn a_signal_begins_and_ends_windows_after_the_warm_up_and_ctrl_c_ends_the_last()
     // Without a terminal: its input is /dev/null, which ends at once.
     let mut child =
         spawn(&mut place.whyso(&["record", "--dsn", &server.dsn("root", ""), "--toggle", "--json"]));
-    let said = Said::listen(child.stderr.take().unwrap());
-    said.wait_for(LISTENS, 0);
+    let printed = PrintedText::listen(child.stderr.take().unwrap());
+    printed.wait_for(LISTENS, 0);
     let pid = child.id() as i32;
     let toggle = || kill(pid, libc::SIGUSR1);
     let mut wanted = Vec::new();
     for ms in [1_500, 300] {
-        wanted.push(window(&said, ms, toggle, toggle, "the window ends"));
+        wanted.push(window(&printed, ms, toggle, toggle, "the window ends"));
         sleep(Duration::from_millis(300));
     }
-    wanted.push(window(&said, 600, toggle, || kill(pid, libc::SIGINT), "the window ends"));
+    wanted.push(window(&printed, 600, toggle, || kill(pid, libc::SIGINT), "the window ends"));
     let out = json_of(&finish(child, SOON));
     assert_windows(Path::new(out["path"].as_str().unwrap()), &wanted);
     for level in out["levels"].as_array().unwrap() {
@@ -147,14 +153,14 @@ fn enter_at_a_terminal_does_the_same() {
     let mut record = place.whyso(&["record", "--dsn", &server.dsn("root", ""), "--toggle"]);
     let (mut child, terminal) = spawn_at_a_terminal(&mut record);
     let keys = terminal.try_clone().unwrap();
-    let said = Said::listen(terminal);
-    said.wait_for(LISTENS, 0);
+    let printed = PrintedText::listen(terminal);
+    printed.wait_for(LISTENS, 0);
     let press = |mut keys: &fs::File, key: &[u8]| keys.write_all(key).unwrap();
     let enter = || press(&keys, b"\r");
-    let wanted = [window(&said, 1_200, enter, enter, "the window ends")];
+    let wanted = [window(&printed, 1_200, enter, enter, "the window ends")];
     press(&keys, b"\x03");
-    assert!(wait_until(SOON, || child.try_wait().unwrap().is_some()), "it did not end: {}", said.all());
-    assert!(child.wait().unwrap().success(), "{}", said.all());
+    assert!(wait_until(SOON, || child.try_wait().unwrap().is_some()), "it did not end: {}", printed.all());
+    assert!(child.wait().unwrap().success(), "{}", printed.all());
     assert_windows(&place.only_run(), &wanted);
 }
 
@@ -162,13 +168,13 @@ fn enter_at_a_terminal_does_the_same() {
 fn a_recording_in_which_no_window_began_says_so() {
     let (server, place) = (OwnServer::start(), Place::new());
     let mut child = spawn(&mut place.whyso(&["record", "--dsn", &server.dsn("root", ""), "--toggle"]));
-    let said = Said::listen(child.stderr.take().unwrap());
-    said.wait_for(LISTENS, 0);
+    let printed = PrintedText::listen(child.stderr.take().unwrap());
+    printed.wait_for(LISTENS, 0);
     kill(child.id() as i32, libc::SIGINT);
     let ended = finish(child, SOON);
     assert!(!ended.status.success());
-    said.wait_for("interrupted before anything was measured", 0);
-    assert!(!said.all().contains("panicked"), "{}", said.all());
+    printed.wait_for("interrupted before anything was measured", 0);
+    assert!(!printed.all().contains("panicked"), "{}", printed.all());
     // Together with a command it is refused.
     let refused = output(&mut place.whyso(&["record", "--dsn", "mysql://a/", "--toggle", "--", "true"]));
     assert_eq!(refused.status.code(), Some(2));

@@ -30,7 +30,7 @@ const UNACCOUNTED_MAX: f64 = 0.05;
 const UNACCOUNTED_BETWEEN_NETWORKS: f64 = 0.2;
 
 /// What was recorded of a load.
-struct Recorded {
+struct Recording {
     run: Value,
     why: Value,
     requests: f64,
@@ -38,7 +38,7 @@ struct Recorded {
     text: String,
 }
 
-impl Recorded {
+impl Recording {
     fn part(&self, name: &str) -> Option<f64> {
         self.why["levels"][0]["budget_ms"][name].as_f64()
     }
@@ -70,12 +70,12 @@ fn counted(place: &Place, run: &Path, metric: &str) -> f64 {
 }
 
 /// Records `whyso load` on a server for as long as it takes.
-fn record(dsn: &str, workload: &str, more: &[&str]) -> Recorded {
+fn record(dsn: &str, workload: &str, more: &[&str]) -> Recording {
     record_by(&[], dsn, workload, more)
 }
 
 /// The same, started by another program.
-fn record_by(starter: &[&str], dsn: &str, workload: &str, more: &[&str]) -> Recorded {
+fn record_by(starter: &[&str], dsn: &str, workload: &str, more: &[&str]) -> Recording {
     let place = Place::new();
     let program = env!("CARGO_BIN_EXE_whyso");
     let (users, transactions) = (USERS.to_string(), TRANSACTIONS.to_string());
@@ -87,7 +87,7 @@ fn record_by(starter: &[&str], dsn: &str, workload: &str, more: &[&str]) -> Reco
     let path = Path::new(out["path"].as_str().unwrap());
     let run = path.to_str().unwrap();
     let why = json_of(&output(&mut place.whyso(&["why", run, "--json"])));
-    Recorded {
+    Recording {
         run: serde_json::from_str(&fs::read_to_string(path.join("run.json")).unwrap()).unwrap(),
         requests: if is_traced(&why) { counted(&place, path, "requests") } else { 0.0 },
         unseen: if is_traced(&why) { counted(&place, path, "unseen_arrivals") } else { 0.0 },
@@ -281,7 +281,7 @@ fn next_to_a_command_that_loads_directly_other_clients_are_apart_too() {
     recorded.assert_adds_up(TRANSACTIONS, 3 * USERS);
     let others = &recorded.why["levels"][0]["other_clients"];
     assert_eq!(others["connections"], SLEEPERS, "{}", recorded.why);
-    let lock = |recorded: &Recorded| {
+    let lock = |recorded: &Recording| {
         recorded.part("lock").unwrap() / recorded.why["levels"][0]["response_ms"].as_f64().unwrap()
     };
     assert!((lock(&alone) - lock(&recorded)).abs() < 0.05, "{}\n{}", alone.text, recorded.text);

@@ -124,7 +124,7 @@ impl ProcessList {
         ProcessList { stop, reader }
     }
 
-    pub(crate) fn found(self) -> Vec<String> {
+    pub(crate) fn into_leaks(self) -> Vec<String> {
         self.stop.store(true, Ordering::Relaxed);
         self.reader.join().unwrap()
     }

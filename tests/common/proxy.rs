@@ -30,10 +30,10 @@ pub(crate) enum Fault {
 
 pub(crate) struct Proxy {
     pub(crate) port: u16,
-    shared: Arc<Shared>,
+    shared: Arc<ProxyState>,
 }
 
-struct Shared {
+struct ProxyState {
     server: PathBuf,
     /// The answer that is the first to go wrong, from 1; `usize::MAX`: none.
     nth: usize,
@@ -49,7 +49,7 @@ impl Proxy {
         let port = listener.local_addr().unwrap().port();
         let answers = AtomicUsize::new(0);
         let shared =
-            Arc::new(Shared { server: server.to_path_buf(), nth, fault, answers, is_over: false.into() });
+            Arc::new(ProxyState { server: server.to_path_buf(), nth, fault, answers, is_over: false.into() });
         let listening = Arc::clone(&shared);
         std::thread::spawn(move || {
             while !listening.is_over.load(SeqCst) {
@@ -74,7 +74,7 @@ impl Drop for Proxy {
     }
 }
 
-fn carry(shared: &Arc<Shared>, mut client: TcpStream) {
+fn carry(shared: &Arc<ProxyState>, mut client: TcpStream) {
     client.set_nonblocking(false).unwrap();
     client.set_nodelay(true).unwrap();
     let Ok(mut server) = UnixStream::connect(&shared.server) else { return };
@@ -120,7 +120,7 @@ fn carry(shared: &Arc<Shared>, mut client: TcpStream) {
     });
 }
 
-impl Shared {
+impl ProxyState {
     fn is_stalled(&self) -> bool {
         matches!(self.fault, Fault::Stall) && self.answers.load(SeqCst) >= self.nth
     }

@@ -66,14 +66,14 @@ pub(crate) fn record(dir: &Path, id: &str) {
     recorder.finish().unwrap();
 }
 
-pub(crate) struct Served {
+pub(crate) struct RunServer {
     child: Child,
     pub(crate) port: u16,
     pub(crate) token: String,
 }
 
-impl Served {
-    pub(crate) fn start(place: &Place, more: &[&str]) -> Served {
+impl RunServer {
+    pub(crate) fn start(place: &Place, more: &[&str]) -> RunServer {
         let runs = place.runs();
         let mut args = vec!["serve", "--runs", runs.to_str().unwrap(), "--listen", "127.0.0.1:0"];
         args.extend(more);
@@ -82,7 +82,7 @@ impl Served {
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
         let (address, token) = line.trim().split_once("/#token=").expect(&line);
         let port = address.strip_prefix("http://127.0.0.1:").expect(&line).parse().unwrap();
-        Served { child, port, token: token.to_string() }
+        RunServer { child, port, token: token.to_string() }
     }
 
     /// The status, the head and the body of an answer.
@@ -152,7 +152,7 @@ impl Served {
     }
 }
 
-impl Drop for Served {
+impl Drop for RunServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();

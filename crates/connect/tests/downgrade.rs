@@ -20,7 +20,7 @@ const OK: &[u8] = &[0, 0, 0, 2, 0, 0, 0];
 const CLEAR: &[u8] = b"\xfemysql_clear_password\0";
 
 /// What the server heard, TLS taken off.
-type Heard = Arc<Mutex<Vec<u8>>>;
+type ReceivedBytes = Arc<Mutex<Vec<u8>>>;
 
 fn packet(number: u8, body: &[u8]) -> Vec<u8> {
     let mut packet = (body.len() as u32).to_le_bytes()[..3].to_vec();
@@ -39,7 +39,7 @@ fn greeting(offers_tls: bool) -> Vec<u8> {
     packet(0, &body)
 }
 
-async fn read(stream: &mut (impl AsyncRead + Unpin), heard: &Heard) -> Option<(u8, Vec<u8>)> {
+async fn read(stream: &mut (impl AsyncRead + Unpin), heard: &ReceivedBytes) -> Option<(u8, Vec<u8>)> {
     let mut header = [0; 4];
     stream.read_exact(&mut header).await.ok()?;
     let mut body = vec![0; u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize];
@@ -71,7 +71,11 @@ fn acceptor() -> TlsAcceptor {
 }
 
 /// The login from the client's capabilities on, and then an answer of OK to each command.
-async fn talk(mut stream: impl AsyncRead + AsyncWrite + Unpin, asks: &[u8], heard: &Heard) -> Option<()> {
+async fn talk(
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    asks: &[u8],
+    heard: &ReceivedBytes,
+) -> Option<()> {
     let (mut number, _) = read(&mut stream, heard).await?;
     if !asks.is_empty() {
         say(&mut stream, number + 1, asks).await?;
@@ -85,10 +89,10 @@ async fn talk(mut stream: impl AsyncRead + AsyncWrite + Unpin, asks: &[u8], hear
 }
 
 /// A server that asks for more in the login; gives its port and what it hears.
-async fn server(offers_tls: bool, asks: &'static [u8]) -> (u16, Heard) {
+async fn server(offers_tls: bool, asks: &'static [u8]) -> (u16, ReceivedBytes) {
     let listener = TcpListener::bind(("127.0.0.1", 0)).await.unwrap();
     let port = listener.local_addr().unwrap().port();
-    let heard = Heard::default();
+    let heard = ReceivedBytes::default();
     let hears = Arc::clone(&heard);
     let acceptor = acceptor();
     tokio::spawn(async move {
@@ -104,7 +108,7 @@ async fn one(
     acceptor: &TlsAcceptor,
     offers_tls: bool,
     asks: &[u8],
-    heard: &Heard,
+    heard: &ReceivedBytes,
 ) -> Option<()> {
     stream.write_all(&greeting(offers_tls)).await.ok()?;
     let mut length = [0; 4];
@@ -135,7 +139,7 @@ async fn connect(port: u16, tls: bool) -> Result<mysql_async::Conn, String> {
     connected.map_err(|error| error.to_string())
 }
 
-fn is_heard(heard: &Heard) -> bool {
+fn is_heard(heard: &ReceivedBytes) -> bool {
     heard.lock().unwrap().windows(SECRET.len()).any(|part| part == SECRET.as_bytes())
 }
 

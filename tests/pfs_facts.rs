@@ -35,7 +35,7 @@ fn newest(place: &Place) -> PathBuf {
     fs::read_dir(place.runs()).unwrap().map(|entry| entry.unwrap().path()).max().unwrap()
 }
 
-fn told(place: &Place, args: &[&str]) -> String {
+fn printed(place: &Place, args: &[&str]) -> String {
     let done = output(&mut place.whyso(args));
     assert!(done.status.success(), "{args:?}: {}", text(&done.stderr));
     text(&done.stdout)
@@ -95,16 +95,16 @@ fn what_timing_costs_is_told_of_a_run_that_asked_for_nothing_and_of_one_that_tim
     assert_eq!(class(&timers, "statement")["timer_read"], true, "{timers}");
     assert!(timers["performance_schema"].as_str().unwrap().starts_with("as the server had it: on, "));
     assert!(number(class(&timers, "statement"), "events") > 100.0, "{timers}");
-    assert!(told(&place, &["runs"]).contains("; Performance Schema as the server had it: on, "));
-    assert!(told(&place, &["report", path, "--format", "md"]).contains(head));
-    assert!(told(&place, &["pfs", path, "--list"]).contains("* timers "));
+    assert!(printed(&place, &["runs"]).contains("; Performance Schema as the server had it: on, "));
+    assert!(printed(&place, &["report", path, "--format", "md"]).contains(head));
+    assert!(printed(&place, &["pfs", path, "--list"]).contains("* timers "));
     let page = fs::read_to_string(format!("{path}/report.html")).unwrap();
     assert!(page.contains("\"words\":\"as the server had it: on, "), "the page's head");
 
     // Where the server lost nothing, no finding says so.
     let lost = server.sql("SHOW GLOBAL STATUS LIKE 'Performance\\_schema\\_%\\_lost'");
     let lost = lost.lines().any(|line| !line.ends_with("\t0"));
-    let findings = told(&place, &["report", path, "--format", "json"]);
+    let findings = printed(&place, &["report", path, "--format", "json"]);
     assert_eq!(findings.contains("performance-schema-lost"), lost, "{findings}");
 
     // Counted and not timed: it costs nothing, and it is told what it would.
@@ -133,9 +133,9 @@ fn what_timing_costs_is_told_of_a_run_that_asked_for_nothing_and_of_one_that_tim
         let share = number(class, "timed_events") / number(class, "events");
         assert!(share > 0.99, "{name}: {share}: {timers:#}");
     }
-    let words = told(&place, &["pfs", path, "timers"]);
+    let words = printed(&place, &["pfs", path, "timers"]);
     assert!(words.contains("If one timer served every class") && words.contains("transaction "), "{words}");
-    let markdown = told(&place, &["report", path, "--format", "md"]);
+    let markdown = printed(&place, &["report", path, "--format", "md"]);
     assert!(markdown.contains("What timing cost:") && markdown.contains("| stage | "), "{markdown}");
     for (args, says) in [
         (vec!["pfs", "timers"], "which run?"),
@@ -340,8 +340,8 @@ fn a_recording_of_a_newer_version_is_shown_as_far_as_it_is_known_and_never_writt
             assert!(said.contains(part), "{args:?}: {part}: {said}");
         }
     }
-    assert!(told(&place, &["report", path, "--format", "md"]).contains("2 users"));
-    assert!(told(&place, &["runs"]).contains("complete; made by whyso 9.9.9, newer than this "));
+    assert!(printed(&place, &["report", path, "--format", "md"]).contains("2 users"));
+    assert!(printed(&place, &["runs"]).contains("complete; made by whyso 9.9.9, newer than this "));
     for (args, says) in [
         (vec!["report", path], "--output FILE"),
         (vec!["note", "a storm", path, "--at", "1s"], "nothing is written to it"),
