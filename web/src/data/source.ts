@@ -59,7 +59,7 @@ const FORMAT = 1;
 export function headOf(text: string): Head {
   const head = JSON.parse(text) as Head;
   if (head.format !== FORMAT) {
-    throw new Error(`This page reads reports of format ${FORMAT}, and the data are of format ${head.format}.`);
+    throw new Error(`This page reads format ${FORMAT}, but the data have format ${head.format}.`);
   }
   return head;
 }
@@ -114,7 +114,7 @@ export abstract class BlockSource implements DataSource {
 
   async threadColumns(): Promise<Float64Array[]> {
     const { threads } = this.head;
-    if (!threads) throw new Error('This report holds no threads.');
+    if (!threads) throw new Error('This report has no threads.');
     const block = await this.#block(threads.block);
     const cells = threads.list.length * threads.t_ns.length;
     return Array.from({ length: threads.states.length + 3 }, (_, slot) => {
@@ -126,7 +126,7 @@ export abstract class BlockSource implements DataSource {
 
   async timelineColumns(): Promise<Float64Array[]> {
     const { timeline } = this.head;
-    if (!timeline) throw new Error('This report holds no threads over time.');
+    if (!timeline) throw new Error('This report has no threads over time.');
     const block = await this.#block(timeline.block);
     const cells = timeline.list.reduce((sum, line) => sum + line.buckets, 0);
     if (block.series(0).length !== cells || block.length !== timeline.states.length + 1) {
@@ -137,7 +137,7 @@ export abstract class BlockSource implements DataSource {
 
   async singleColumns(): Promise<Float64Array[]> {
     const singles = this.head.timeline?.singles;
-    if (!singles) throw new Error('This report holds no single waits.');
+    if (!singles) throw new Error('This report has no single waits.');
     const block = await this.#block(singles.block);
     for (let slot = 1; slot <= 7; slot++) {
       if (block.series(slot).length !== singles.count) throw new Error('The columns of the single waits are shorter than the report says.');
@@ -147,7 +147,7 @@ export abstract class BlockSource implements DataSource {
 
   async flameTree(): Promise<[Float64Array, Float64Array]> {
     const { flame } = this.head;
-    if (!flame) throw new Error('This report holds no stacks.');
+    if (!flame) throw new Error('This report has no stacks.');
     const block = await this.#block(flame.block);
     return [whole(block, 0, flame.nodes), whole(block, 1, flame.nodes)];
   }
@@ -155,14 +155,14 @@ export abstract class BlockSource implements DataSource {
   async flameColumn(place: number, column: number): Promise<Float64Array> {
     const { flame } = this.head;
     const level = flame?.levels[place];
-    if (!flame || !level) throw new Error('This report holds no stacks of this level.');
+    if (!flame || !level) throw new Error('This report has no stacks of this level.');
     const block = await this.#block(level.block);
     return whole(block, column, flame.nodes);
   }
 
   async sampleColumns(): Promise<Float64Array[]> {
     const samples = this.head.flame?.samples;
-    if (!samples) throw new Error('This report holds no samples by thread.');
+    if (!samples) throw new Error('This report has no samples by thread.');
     const block = await this.#block(samples.block);
     for (let slot = 4; slot < 11; slot++) {
       if (block.series(slot).length !== samples.rows) throw new Error('The columns of the samples are shorter than the report says.');
@@ -188,13 +188,13 @@ export abstract class BlockSource implements DataSource {
 
   async pfsLines(place: number): Promise<PfsLines> {
     const view = this.head.pfs?.views[place];
-    if (!view) throw new Error('This report holds nothing of this view of the Performance Schema.');
+    if (!view) throw new Error('This report has nothing of this view of the Performance Schema.');
     return (await this.#object(view.block)) as PfsLines;
   }
 
   #lines(): LinesHead {
     const lines = this.head.flame?.lines;
-    if (!lines) throw new Error('This report holds no lines of sources.');
+    if (!lines) throw new Error('This report has no lines of sources.');
     return lines;
   }
 
@@ -224,14 +224,14 @@ export class InlinedSource extends BlockSource {
 
   static open(): InlinedSource {
     const text = document.getElementById('whyso-head')?.textContent;
-    if (!text) throw new Error('This page holds no run. Make a report with `whyso report RUN`.');
+    if (!text) throw new Error('This page contains no run. Make a report with `whyso report RUN`.');
     return new InlinedSource(headOf(text));
   }
 
   protected async inflateBlock(number: number): Promise<Uint8Array> {
     await documentParsed();
     const element = document.getElementById(`whyso-block-${number}`);
-    if (!element) throw new Error(`The block ${number} of samples is missing: is the file complete?`);
+    if (!element) throw new Error(`The block ${number} of samples is missing. Is the file complete?`);
     return inflate(decodeBase64((element.textContent ?? '').trim()));
   }
 }

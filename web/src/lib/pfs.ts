@@ -29,10 +29,10 @@ function eventColumns(level: PfsLevel, total: PfsRow): ShownColumn[] {
   const pers = PERS.filter((per) => divisorOf(level, per) !== null);
   const divided = (at: number, per: Per, factor: number) => (row: PfsRow) => over(row[at], divisorOf(level, per), factor);
   const suffix = (per: Per) => (per === 'second' ? 's' : per);
-  const counts = pers.map((per): ShownColumn => ({ name: per === 'second' ? 'count/s' : `/${per}`, title: `how often, a ${per}`, of: divided(0, per, 1), words: number }));
+  const counts = pers.map((per): ShownColumn => ({ name: per === 'second' ? 'count/s' : `/${per}`, title: `how often per ${per}`, of: divided(0, per, 1), words: number }));
   const times = pers.map((per): ShownColumn => {
     const [unit, factor] = per === 'second' ? ['ms', 1e-6] : ['µs', 1e-3];
-    return { name: `${unit}/${suffix(per)}`, title: `time of all threads together, a ${per}`, of: divided(1, per, factor), words: number };
+    return { name: `${unit}/${suffix(per)}`, title: `time of all threads together per ${per}`, of: divided(1, per, factor), words: number };
   });
   return [
     ...counts,
@@ -46,7 +46,7 @@ function eventColumns(level: PfsLevel, total: PfsRow): ShownColumn[] {
 function wideColumns(view: PfsView, level: PfsLevel, total: PfsRow, per: Per): ShownColumn[] {
   return view.columns.flatMap((column, at): ShownColumn[] => {
     if (at > 0 && column.quantity !== 'share' && !((total[at] ?? 0) > 0)) return [];
-    const title = column.is_level ? column.name : `${column.name}, a ${per}`;
+    const title = column.is_level ? column.name : `${column.name} per ${per}`;
     return [{ name: column.name, title, of: (row) => dividedIn(column, row[at], level, per), words: wordsOf(column) }];
   });
 }

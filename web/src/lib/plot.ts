@@ -44,7 +44,7 @@ export interface Outlet {
 export const MODES: [Mode, string, string][] = [
   ['rate', 'rate', 'Growth per second'],
   ['per_transaction', 'per transaction', 'Growth divided by the transactions that ended in the meantime'],
-  ['raw', 'raw', 'The counter as the source gives it'],
+  ['raw', 'raw', 'The counter as the source reports it'],
 ];
 
 /** Positions of a metric's instances. */
@@ -91,7 +91,7 @@ export async function ofMetrics(source: DataSource, groups: number[][], how: Lin
     }),
   );
   const hidden = read.reduce((total, one) => total + one.left, 0);
-  return { strokes: strokes.map((stroke, place) => ({ ...stroke, place })), left: hidden > 0 ? [`${hidden} less busy not drawn`] : [] };
+  return { strokes: strokes.map((stroke, place) => ({ ...stroke, place })), left: hidden > 0 ? [`${hidden} less busy are not drawn`] : [] };
 }
 
 export function labelOf(metric: string, instance: string, manyMetrics: boolean, manyInstances: boolean): string {

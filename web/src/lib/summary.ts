@@ -44,7 +44,7 @@ export function badgesOf(head: Head): Badge[] {
     return level ? axis.name(level) : users(verdict.users);
   };
   if (run.ended === null) {
-    badges.push({ text: 'not ended', tone: 'bad', why: 'The recording has no end: the run is still recorded, or it was killed.' });
+    badges.push({ text: 'not ended', tone: 'bad', why: 'The recording has no end. The run is still being recorded, or it was killed.' });
   } else if (run.ended.how === 'cut_short') {
     badges.push({ text: `cut short: ${run.ended.why}`, tone: 'bad', why: run.ended.why });
   } else {
@@ -65,7 +65,7 @@ export function badgesOf(head: Head): Badge[] {
   if (explanation.drift?.significant) {
     const { drift } = explanation;
     const text = `drifted: ${number(drift.first_per_s)} → ${rate(drift.repeat_per_s)} at ${users(drift.users)}`;
-    badges.push({ text, tone: 'bad', why: 'The best level, repeated at the end, gave another throughput.' });
+    badges.push({ text, tone: 'bad', why: 'The best level was repeated at the end and had a different throughput.' });
   }
   if (problems.length > 0) {
     badges.push({ text: `${count(problems.length, 'problem')} of the recording`, tone: 'bad', why: problems.join('\n') });

@@ -164,7 +164,7 @@ export function isIdle(state: string | undefined): boolean {
 }
 
 const OTHERS: Record<string, StateStyle> = {
-  net_receive: { name: 'net receive', meaning: 'the thread waited for its peer to send: idle, as a rule', color: 'var(--idle)' },
+  net_receive: { name: 'net receive', meaning: 'the thread waited for its peer to send: usually idle', color: 'var(--idle)' },
   idle: { name: 'idle', meaning: 'the thread slept until there was work: on a condition, outside of any request', color: 'var(--asleep)' },
   aio: { name: 'aio', meaning: 'the thread waited for asynchronous input and output to complete', color: '#b08f5a' },
 };

@@ -44,7 +44,7 @@ class Draft {
       localStorage.setItem(STORAGE_KEY, JSON.stringify({ title: this.title, parts: this.parts }));
       this.failure = '';
     } catch {
-      this.failure = 'This report is too large to be stored in the browser: export it now, and take some charts out.';
+      this.failure = "This report is too large for the browser's storage. Export it now, and remove some charts.";
     }
   }
 

@@ -103,7 +103,7 @@ test('every filter leaves its own part of the time, holds for all views, and is 
   // As in the terminal: who names threads asks for those of any role.
   await bar(page).getByLabel('name', { exact: true }).fill('PURGE');
   await expect.poll(() => total(page)).toContain('4 ms');
-  expect(await graph(page).textContent()).toContain('told by 6 samples');
+  expect(await graph(page).textContent()).toContain('from 6 samples');
   await bar(page).getByLabel('name', { exact: true }).fill('');
   await bar(page).getByLabel('role').selectOption('connection');
   await expect.poll(() => total(page)).toContain('7 ms');
@@ -127,7 +127,7 @@ test('a window that is typed is that of the whole page, and reset leaves it', as
   expect(await graph(page).locator('h2').textContent()).toContain('0:01.0 to 0:03.0');
   await window.fill('3-1');
   await window.press('Enter');
-  await expect.poll(() => filterText(page)).toContain('“3-1” is no window: give two times');
+  await expect.poll(() => filterText(page)).toContain('“3-1” is not a window. Enter two times');
   await bar(page).getByRole('button', { name: 'reset' }).click();
   await expect.poll(() => total(page)).toContain('7 ms');
   expect(await filterText(page)).toContain('over the whole run');
@@ -140,7 +140,7 @@ test('what is no number is told, and a note says what a page that would be too l
   const changed = reportOf('To keep this page small, windows of its stacks are in steps of 10 s.');
   const { page } = await open(browser, changed.url);
   await bar(page).getByLabel('thread', { exact: true }).fill('12, ab');
-  await expect.poll(() => filterText(page)).toContain('“ab” is no number');
+  await expect.poll(() => filterText(page)).toContain('“ab” is not a number');
   expect(await graph(page).textContent()).toContain('in steps of 10 s');
   await page.close();
   changed.remove();

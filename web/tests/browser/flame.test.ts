@@ -115,7 +115,7 @@ test('the run was sampled, and its stacks are drawn', async () => {
   const { page, complaints } = await open(browser, reportUrl);
   const section = graph(page);
   await section.locator('canvas').waitFor();
-  expect(await section.getByRole('application').getAttribute('aria-label')).toMatch(/Most of it in itself: \S/);
+  expect(await section.getByRole('application').getAttribute('aria-label')).toMatch(/Most time in functions themselves: \S/);
   await section.getByRole('button', { name: 'CPU' }).click();
   expect(await hover(section, 0, 0.5)).toContain('all time on CPUs');
   expect(complaints).toEqual([]);
@@ -133,7 +133,7 @@ test('hovering says the function, its module, both times and their parts', async
   expect(await hover(section, 4, 0.15)).toMatch(/^memcpy.*libc\.so\.6/);
   // The legend says the total with its interval, and what it rests on.
   expect(await section.textContent()).toContain('1 s ± 1 ms');
-  expect(await section.textContent()).toContain('told by 50 samples');
+  expect(await section.textContent()).toContain('from 50 samples');
   expect(complaints).toEqual([]);
   await page.close();
   changed.remove();
@@ -163,14 +163,14 @@ test("whyso's own probes and questions are hidden, with their share, until they 
   const section = graph(page);
   await expect.poll(() => section.locator('.axis').textContent()).toContain('1 s');
   expect(await section.getByLabel('threads of the flame graph').locator('option').allTextContents()).toEqual(["connections' threads", 'background threads', 'all threads']);
-  expect(await section.textContent()).toContain("Not shown: 70 % of the stacks' time, which whyso's own probes and questions took.");
+  expect(await section.textContent()).toContain("Not shown: 70 % of the stacks' time, used by whyso's own probes and queries.");
   expect(await hover(section, 1, 0.9)).toMatch(/^purge/);
   const own = section.getByLabel("whyso's own time");
   expect(await own.isChecked()).toBe(false);
   await own.check();
   await expect.poll(() => section.locator('.axis').textContent()).toContain('3.33 s');
   expect(await hover(section, 1, 0.9)).toMatch(/^asm_exc_int3.*2.33 s/);
-  expect(await section.textContent()).toContain('Shown as well: 70 %');
+  expect(await section.textContent()).toContain('Included: 70 %');
   await section.getByLabel('threads of the flame graph').selectOption({ label: 'all threads' });
   await expect.poll(() => section.locator('.axis').textContent()).toContain('3.43 s');
   await own.uncheck();
@@ -266,7 +266,7 @@ describe.each(['light', 'dark'] as const)('%s', (scheme) => {
     const section = graph(page);
     await section.locator('canvas').waitFor();
     await section.getByLabel('level to compare with').selectOption({ index: 1 });
-    await expect.poll(() => section.textContent()).toContain('less (blue) or more (red) than at');
+    await expect.poll(() => section.textContent()).toContain('blue is less and red is more than at');
     // A transaction took 0.4 ms in row_search and what it called at the first level, and 0.1 ms at the second.
     const [more, , moreBlue] = await color(section, 3, 0.4);
     expect(more).toBeGreaterThan(moreBlue + 30);
@@ -312,7 +312,7 @@ test('a recording in which no level ended has one, and compares nothing', async 
   const section = graph(page);
   await section.locator('canvas').waitFor();
   await expect.poll(() => section.locator('h2').textContent()).toContain('time on CPUs, at the recording');
-  expect(await section.textContent()).toContain('in 10 s, told by 50 samples');
+  expect(await section.textContent()).toContain('in 10 s, from 50 samples');
   expect(await section.getByLabel('level to compare with').count()).toBe(0);
   expect(complaints).toEqual([]);
   await page.close();

@@ -106,7 +106,7 @@ for (const scheme of ['light', 'dark'] as const) {
     // The level is the whole page's.
     expect(await page.locator('.levels tbody tr').nth(1).getAttribute('class')).toContain('chosen');
     await section.getByLabel('find lines of the Performance Schema').fill('nothing like it');
-    await expect.poll(() => section.textContent()).toContain('No line that is shown here contains that.');
+    await expect.poll(() => section.textContent()).toContain('No line shown here contains this text.');
     expect(await page.evaluate(() => 'broken' in window)).toBe(false);
     expect(complaints).toEqual([]);
     await page.close();

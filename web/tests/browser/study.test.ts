@@ -78,7 +78,7 @@ test('a course has a panel for each measure, and its changes as lines with their
   const { page, complaints } = await openPage(browser, report.url, 1280, 'dark');
   const chart = page.locator('section[aria-labelledby="courses"] svg[role="img"]').first();
   await chart.waitFor();
-  expect(await chart.locator('text.title').allTextContents()).toEqual(['transactions/s', 'buffer pool hits, % (does not begin at 0)', 'threads running', 'seconds from the begin of measuring']);
+  expect(await chart.locator('text.title').allTextContents()).toEqual(['transactions/s', 'buffer pool hits, % (does not begin at 0)', 'threads running', 'seconds since measuring began']);
   for (const { name } of RESIZED.spec.variant) expect(await chart.locator(`[data-line="${name}"] .stroke`).count(), name).toBe(3);
   expect(await chart.locator('text.label').allTextContents()).toEqual(['innodb_buffer_pool_size = 128M (smaller)', 'innodb_buffer_pool_size = 2G (larger)']);
   expect(complaints).toEqual([]);

@@ -49,7 +49,7 @@ test('statements stand by any column, follow the level and the filter, and say w
   await page.locator('#asked').getByRole('button', { name: 'errors' }).click();
   expect((await cells(page, 'asked', 1))[0]).toBe('COMMIT QUERY');
   expect(await page.locator('#asked').getByRole('button', { name: 'rows examined' }).isDisabled()).toBe(true);
-  expect(await page.locator('#asked').textContent()).toContain('4 statements more, of 40 commands');
+  expect(await page.locator('#asked').textContent()).toContain('4 more statements, with 40 commands');
   await page.locator('#filters').getByLabel('statement').fill('commit');
   await expect.poll(() => page.locator('#asked tbody tr').count()).toBe(2);
   await page.locator('#filters').getByLabel('statement').fill('');
@@ -144,7 +144,7 @@ test('a function that is chosen shows its source line by line, and what has no l
   const rows = () => source.locator('tbody tr').evaluateAll((all) => all.map((row) => [...row.querySelectorAll('td')].map((cell) => cell.textContent?.trim() ?? '')));
   // CPU, lock, line and text: metrics without time are not there.
   await expect.poll(rows).toEqual([
-    ['50 ms', '50 ms', '', '', '', 'where the build has no line'],
+    ['50 ms', '50 ms', '', '', '', 'lines that the build does not name'],
     ['./walk.c read from /src/walk.c; some lines have no text here'],
     ['', '', '', '', '2', 'int walk(void) {'],
     ['300 ms', '300 ms', '', '', '3', HOSTILE],

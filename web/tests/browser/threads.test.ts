@@ -90,7 +90,7 @@ test('threads are filtered by role and by what is typed, and picked ones are sum
   expect(await sum(section)).toBe('Time by state of all 9 threads');
   await bar.getByLabel('role').selectOption('purge');
   await expect.poll(() => rows(section).count()).toBe(1);
-  expect(await sum(section)).toBe('Time by state of the thread that the filter leaves');
+  expect(await sum(section)).toBe('Time by state of the thread that matches the filter');
   await bar.getByLabel('role').selectOption('');
   await bar.getByLabel('statement', { exact: true }).fill('commit');
   await expect.poll(() => rows(section).count()).toBe(4);

@@ -62,7 +62,7 @@ describe('lines of metrics', () => {
   it('are the busiest, and say how many are not', async () => {
     const { strokes, left } = await ofMetrics(source, [[1, 0]], { ...how, top: 1 }, stretch, signal);
     expect(strokes.map((one) => one.label)).toEqual(['x']);
-    expect(left).toEqual(['1 less busy not drawn']);
+    expect(left).toEqual(['1 less busy are not drawn']);
   });
 
   it('are one as a sum, of growth where counters are', async () => {

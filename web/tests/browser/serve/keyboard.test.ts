@@ -157,7 +157,7 @@ describe('by the keyboard alone', () => {
     await page.keyboard.press('Enter');
     await own.waitFor({ state: 'detached' });
     await menu.locator('input[type=file]').setInputFiles({ name: 'mine.toml', mimeType: 'application/toml', buffer: Buffer.from(toml) });
-    await menu.locator('[role=status]', { hasText: '“mine” was taken in' }).waitFor();
+    await menu.locator('[role=status]', { hasText: '“mine” was imported' }).waitFor();
     await page.keyboard.press('Escape');
     for (let left = titles.length; left > 0; left--) await page.getByRole('button', { name: 'remove the chart' }).first().press('Enter');
     await menu.locator('summary').press('Enter');

@@ -37,7 +37,7 @@ describe('the list of runs', () => {
     expect(await page.locator('tbody tr').count()).toBe(1);
     expect(await page.evaluate(() => (window as { broken?: number }).broken)).toBeUndefined();
     await page.getByLabel('search the runs').fill('no such thing anywhere');
-    expect(await page.locator('tbody').textContent()).toContain('No run has');
+    expect(await page.locator('tbody').textContent()).toContain('No run contains');
     await page.getByLabel('search the runs').fill('');
     await page.getByRole('button', { name: 'size' }).click();
     expect(await page.locator('th[aria-sort=descending]').textContent()).toContain('size');
@@ -99,7 +99,7 @@ describe('the list of runs', () => {
     await dialog.getByRole('textbox').fill('1KiB');
     await page.keyboard.press('Enter');
     await page.locator('[role=status]').waitFor();
-    expect(await page.locator('[role=status]').textContent()).toMatch(/The oldest detail is gone|Nothing was removed/);
+    expect(await page.locator('[role=status]').textContent()).toMatch(/The oldest detail was removed|Nothing was removed/);
     expect(complaints).toEqual([]);
   });
 
@@ -125,12 +125,12 @@ describe('the list of runs', () => {
       await (await chooser).setFiles(what);
     };
     await take(files);
-    await page.getByText('0 runs came in; 1 run kept that was there already.').waitFor();
+    await page.getByText('0 runs imported; 1 run was already there.').waitFor();
     await page.getByLabel(`delete ${other}`, { exact: true }).click();
     await page.getByRole('button', { name: 'Delete', exact: true }).click();
     await page.waitForFunction(() => document.querySelectorAll('tbody tr').length === 1);
     await take(files);
-    await page.getByText('1 run came in.').waitFor();
+    await page.getByText('1 run imported.').waitFor();
     await page.waitForFunction(() => document.querySelectorAll('tbody tr').length === 2);
     expect(existsSync(join(session.runs, other, 'run.json'))).toBe(true);
     expect(complaints).toEqual([]);

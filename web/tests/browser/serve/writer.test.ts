@@ -46,7 +46,7 @@ describe('the report writer', () => {
     expect(pdf.startsWith('%PDF-')).toBe(true);
     expect(pdf.match(/\/Type\s*\/Page\b/g)?.length).toBeGreaterThanOrEqual(1);
     await page.emulateMedia({ media: 'print' });
-    for (const name of ['export as HTML', 'print', 'add text', 'move up', 'take out']) expect(await page.getByRole('button', { name, exact: true }).first().isVisible(), name).toBe(false);
+    for (const name of ['export as HTML', 'print', 'add text', 'move up', 'remove']) expect(await page.getByRole('button', { name, exact: true }).first().isVisible(), name).toBe(false);
     expect(await page.getByRole('navigation').isVisible()).toBe(false);
     expect(await page.locator('textarea').isVisible()).toBe(false);
     expect(await page.getByRole('heading', { name: 'Monday <b>' }).isVisible()).toBe(true);
