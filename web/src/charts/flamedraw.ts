@@ -18,17 +18,17 @@ export interface Drawing {
   fill: (node: number) => string;
   ink: string;
   paper: string;
-  /** So many of the first frames are drawn faintly: the callers of the one that is zoomed, whose own widths are greater than what is shown. */
+  /** The number of first frames that are drawn faintly. They are the callers of the zoomed frame, and wider than what is shown. */
   faint: number;
 }
 
-/** What of the graph is seen: its outermost row lies at the foot. All in pixels of the page. */
+/** The visible part of the graph, in CSS pixels. The outermost row is at the foot. */
 export interface View {
   width: number;
   height: number;
   /** Of the whole graph. */
   total: number;
-  /** How far the view's top lies beneath the graph's. */
+  /** The distance from the graph's top down to the view's top. */
   top: number;
 }
 

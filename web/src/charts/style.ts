@@ -20,7 +20,7 @@ export interface SizedCanvas {
   high: number;
 }
 
-/** Gives a canvas as many pixels as the screen has for this size in CSS pixels. */
+/** Sets a canvas's pixels to those of the screen, for this size in CSS pixels. */
 export function sizeCanvas(canvas: HTMLCanvasElement, width: number, height: number): SizedCanvas | null {
   const ratio = devicePixelRatio || 1;
   const [wide, high] = [Math.round(width * ratio), Math.round(height * ratio)];

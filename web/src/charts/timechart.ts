@@ -28,7 +28,7 @@ export interface Band {
 export interface Mark {
   t: number;
   color: string;
-  /** Written beside the mark; empty for a mark without words. */
+  /** The text next to the mark; empty if it has none. */
   label: string;
 }
 
@@ -172,7 +172,7 @@ export class TimeChart {
         setCursor: [
           (plot) => {
             const { left = -1, event } = plot.cursor;
-            // The others follow the one that the pointer is over: it alone tells.
+            // The other charts follow the one under the pointer: only that one reports.
             if (event && left >= 0) handlers.onpoint(plot.posToVal(left, 'x'));
           },
         ],
@@ -180,7 +180,7 @@ export class TimeChart {
     };
   }
 
-  /** Short where that tells the ticks apart, in full where it does not. */
+  /** Returns short labels if they differ from tick to tick, else full ones. */
   #valueLabels(splits: number[]): string[] {
     const shown = splits.filter((split) => this.#isLabelled(split));
     const write = new Set(shown.map(short)).size === shown.length ? short : number;
@@ -251,7 +251,7 @@ export class TimeChart {
     ctx.restore();
   }
 
-  /** The unit of either axis, beside the top of it, inside the plot. */
+  /** Draws the unit of each axis at its top, within the plot. */
   #drawUnits(plot: uPlot, palette: Palette): void {
     const { ctx, bbox } = plot;
     const ratio = uPlot.pxRatio;
@@ -292,7 +292,7 @@ export class TimeChart {
     }
   }
 
-  /** Words right of each mark, as far as the next words or the plot's end; over the lines, with a halo. */
+  /** Draws the text to the right of each mark, up to the next text or the plot's end, over the lines with a halo. */
   #drawMarkLabels(plot: uPlot, palette: Palette): void {
     const { ctx, bbox } = plot;
     const ratio = uPlot.pxRatio;
@@ -408,7 +408,7 @@ export class TimeChart {
     ctx.stroke();
   }
 
-  /** What `valToPos` gives, reckoned once for many values. */
+  /** Does what `valToPos` does, with one calculation for many values. */
   #toX({ bbox }: uPlot): (t: number) => number {
     const { from, to } = this.#drawing.view;
     const factor = bbox.width / (to - from);
@@ -438,7 +438,7 @@ export class TimeChart {
   }
 }
 
-/** As much of a text as has room, with an ellipsis; nothing where not even a few letters have. */
+/** Returns as much of a text as fits, with an ellipsis; empty if not even a few letters fit. */
 function fitText(ctx: CanvasRenderingContext2D, text: string, room: number): string {
   if (ctx.measureText(text).width <= room) return text;
   const letters = Math.floor((text.length * room) / ctx.measureText(text).width) - 1;

@@ -13,9 +13,9 @@ const GAP = 1;
 export const ROW_MAX = 64;
 /** Rows of threads carry names from this height on. */
 const NAMED = 11;
-/** Single waits and samples are drawn where a pixel is at most so many seconds. */
+/** Single waits and samples are drawn if a pixel is at most this many seconds. */
 const SINGLES_PX_S = 0.005;
-/** How much of the states is seen beneath them. */
+/** The opacity of the states below them. */
 const BENEATH = 0.38;
 
 export interface LevelMark {
@@ -74,7 +74,7 @@ export function draw(canvas: HTMLCanvasElement, drawing: Drawing, view: View): v
   names(context, drawing, view);
 }
 
-/** The rows that are seen, with their positions. */
+/** Yields the visible rows with their tops and positions. */
 function* visibleRows(drawing: Drawing, view: View): Generator<[Row, number, number]> {
   for (const [position, row] of drawing.rows.entries()) {
     const y = HEAD + row.top - view.top;
@@ -82,7 +82,7 @@ function* visibleRows(drawing: Drawing, view: View): Generator<[Row, number, num
   }
 }
 
-/** Of each row the states' shares of its threads' time, a column a pixel of the screen: full where a thread was there. */
+/** Draws the states' shares of each row's time, one column per pixel of the screen. */
 function states(context: CanvasRenderingContext2D, drawing: Drawing, view: View, ratio: number): void {
   const { lines, span, order } = drawing;
   const left = Math.round(LEFT * ratio);
@@ -112,7 +112,7 @@ function states(context: CanvasRenderingContext2D, drawing: Drawing, view: View,
     const foot = Math.round((y - HEAD + row.height - GAP) * ratio);
     const running = drawing.running(row);
     const [first, last] = [Math.max(head, 0), Math.min(foot, high)];
-    /** The bucket that the column before lay in, where it lay in one alone: all columns in it are the same. */
+    /** The bucket of the previous column, if it was only one: all columns within a bucket are the same. */
     let before = -1;
     for (let x = 0; x < wide; x++) {
       const [begin, end] = [at[x] as number, at[x + 1] as number];

@@ -1,9 +1,9 @@
-/** Reads the blocks that `crates/report/src/codec.rs` writes; its module docs say how the bytes lie. */
+/** Reads the blocks that `crates/report/src/codec.rs` writes; its module docs describe the bytes. */
 
 const FORM_DECIMALS = 1;
 const FORM_FLOATS = 2;
 
-/** The series of an inflated block: each is decoded when it is first asked for, since a chart needs some of many. */
+/** The series of an inflated block: each is decoded on first use, since a chart needs only some of many. */
 export class Block {
   readonly length: number;
   #bytes: Uint8Array[] = [];

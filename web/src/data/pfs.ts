@@ -12,11 +12,11 @@ export interface PfsLevel {
   seconds: number;
   statements: number | null;
   transactions: number | null;
-  /** Not there where the recording does not tell what the server's timers take. */
+  /** Absent if the recording does not have the cost of the server's timers. */
   timing?: PfsTiming;
 }
 
-/** What timing cost over a level: CPU times in seconds over the whole window, null where the server does not say. */
+/** What timing cost over a level: CPU times in seconds over the whole window, null if the server does not report it. */
 export interface PfsTiming {
   seconds: number;
   statements: number | null;
@@ -25,14 +25,14 @@ export interface PfsTiming {
   classes: PfsClassTiming[];
   cpu_s: number | null;
   cpu_s_if_all: number | null;
-  /** What each would cost if it alone served every class. */
+  /** What each timer would cost if it served every class. */
   timers: { name: string; overhead_cycles: number | null; cpu_s: number | null; cpu_s_if_all: number | null }[];
 }
 
 export interface PfsClassTiming {
   class: string;
   timer: string;
-  /** The server said so; else it is what its manual documents. */
+  /** True if it was read from the server; else it is taken from the manual. */
   timer_read: boolean;
   events: number;
   /** Of instruments that are timed. */
@@ -51,7 +51,7 @@ export interface PfsView {
   /** Count and time, and nothing else. */
   of_events: boolean;
   columns: PfsColumn[];
-  /** Place of the column that it is sorted by where nothing is said. */
+  /** Place of the column that sorts the lines by default. */
   main: number;
   block: number;
 }
@@ -92,7 +92,7 @@ export interface PfsLinesOfLevel {
   left_row: PfsRow;
   idle_left: number;
   observer: (PfsRow | null)[];
-  /** The part that whyso's own connections have of what was counted, of the time where any was taken; absent where they have none. */
+  /** The share of whyso's own connections in the counted time, or in the count if there is no time; absent if none. */
   observer_share?: number;
   /** Of a statement that others executed, too: how many executions were whyso's own, by name. */
   own?: Record<string, number>;

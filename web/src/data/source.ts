@@ -3,13 +3,13 @@ import type { Column, Head, LinesHead, SourceTexts } from './model.ts';
 import type { PfsLines } from './pfs.ts';
 import { Cumulative, inMode, summed, weight, type Mode } from '../lib/derive.ts';
 
-/** What is drawn of the instances of a metric: over these seconds of the run, for so many pixels. */
+/** A request for lines: these seconds of the run, for this many pixels. */
 export interface LinesRequest {
   from: number;
   to: number;
   px: number;
   mode: Mode;
-  /** Of more instances, those with the most to say; 0: all. */
+  /** The number of instances, the busiest first; 0: all. */
   top: number;
   /** One line, of the sum of all. */
   sum: boolean;
@@ -18,20 +18,20 @@ export interface LinesRequest {
 export interface Lines {
   /** By position in `head.series`; null: a sum. */
   lines: { series: number | null; column: Column }[];
-  /** How many had less to say and are left out. */
+  /** The number of less busy instances that are left out. */
   left: number;
 }
 
-/** Where the page's data come from: the report's own file, or a server that is being watched. */
+/** The source of the page's data: the report's own file, or a server. */
 export interface DataSource {
   readonly head: Head;
-  /** Lines hold all samples, whichever window is wanted: they are at hand, and not asked for again as the view moves. */
+  /** Lines have all samples, whatever the window: they need no new request when the view moves. */
   readonly isWhole: boolean;
   /** The series at these positions in `head.series`, as a chart draws them. */
   lines(series: number[], request: LinesRequest, signal?: AbortSignal): Promise<Lines>;
   /** Samples of the series at this position in `head.series`. */
   column(series: number): Promise<Column>;
-  /** The columns of the head's threads: one a state, then requests, connections, statements. */
+  /** The columns of the head's threads: one per state, then requests, connections, statements. */
   threadColumns(): Promise<Float64Array[]>;
   /** The columns of the head's timeline: which states each cell has, then of each state its milliseconds in those cells. */
   timelineColumns(): Promise<Float64Array[]>;
@@ -55,7 +55,7 @@ export interface DataSource {
 
 const FORMAT = 1;
 
-/** A head as text, if it is one that this page can read. */
+/** Parses a head. Throws if it has a format that this page cannot read. */
 export function headOf(text: string): Head {
   const head = JSON.parse(text) as Head;
   if (head.format !== FORMAT) {
@@ -64,7 +64,7 @@ export function headOf(text: string): Head {
   return head;
 }
 
-/** Data in blocks, wherever they lie. A block is inflated when something first asks for it. */
+/** Data in blocks, from any place. A block is inflated on first use. */
 export abstract class BlockSource implements DataSource {
   abstract readonly head: Head;
   readonly isWhole: boolean = true;

@@ -5,34 +5,34 @@ import type { Budget, Evidence, Part, Window } from '../data/model.ts';
 export const UNACCOUNTED = 'unaccounted';
 
 export interface PartStyle {
-  /** As a sentence says it. */
-  words: string;
+  /** The name in a sentence. */
+  name: string;
   meaning: string;
   color: string;
 }
 
 /** In the order in which they are stacked, from the client's side through the server and back. */
 export const PARTS: Record<Part, PartStyle> = {
-  client_queue: { words: 'due, not yet sent', meaning: 'the transaction was due and no user was free to send it (open loop)', color: '#8d979f' },
-  connect: { words: 'making connections', meaning: 'a new connection was requested and not yet ready; without the time in other parts', color: '#7a5c45' },
-  client_pause: { words: 'pauses of the script', meaning: 'the user paused within a transaction, as its script asks', color: '#c3c9cd' },
-  client_cpu: { words: "generator's own time", meaning: 'the load generator had an answer and had not yet sent what came next', color: '#a88900' },
-  client_delay: { words: 'waiting for the generator', meaning: "the answer had arrived, but the load generator's thread had not come to it yet", color: '#d8bd4a' },
-  transit_in: { words: 'waiting to be picked up', meaning: 'sent, and not yet picked up by a thread of the server; without its wake-up and its wait for a CPU', color: '#7fb8e0' },
-  wakeup: { words: 'waking idle CPUs', meaning: "the server's thread was woken on a CPU that was idle, until it ran", color: '#14a3a0' },
-  runqueue: { words: 'waiting for a CPU', meaning: "the server's thread was ready to run, and another task had the CPU", color: '#e08a1e' },
-  cpu: { words: 'work on a CPU', meaning: "the server's thread ran", color: '#2f7fb8' },
-  lock: { words: 'waiting on locks', meaning: "the server's thread slept on a lock or a condition of the server (futex), row locks and group commits included", color: '#a2559c' },
-  kernel_lock: { words: 'locks inside the kernel', meaning: "the server's thread slept on a lock inside the kernel, such as a file's inode lock", color: '#6f4083' },
-  file_read: { words: 'reads of files', meaning: "the server's thread slept in a read of a file", color: '#6cae58' },
-  file_write: { words: 'writes to files', meaning: "the server's thread slept in a write to a file", color: '#2f7d4f' },
-  file_sync: { words: 'syncs of files', meaning: "the server's thread slept in fsync or a similar call", color: '#9c4331' },
-  net_send: { words: 'waiting to send', meaning: "the server's thread slept in sending: the socket's buffer was full", color: '#5a73d6' },
-  page_fault: { words: 'memory pages', meaning: "the server's thread slept in a page fault", color: '#d66a8b' },
-  sleep: { words: 'sleeping', meaning: "the server's thread slept by the clock, on purpose", color: '#66788a' },
-  other: { words: 'other waits', meaning: "the server's thread slept for another reason", color: '#9aa4ac' },
-  transit_out: { words: 'answers on their way', meaning: "replied, and not yet arrived at the load generator's machine", color: '#a9d0ec' },
-  server_and_network: { words: 'server and network', meaning: "sent, and not yet answered, measured on the load generator's machine; not divided further", color: '#2f7fb8' },
+  client_queue: { name: 'due, not yet sent', meaning: 'the transaction was due and no user was free to send it (open loop)', color: '#8d979f' },
+  connect: { name: 'making connections', meaning: 'a new connection was requested and not yet ready; without the time in other parts', color: '#7a5c45' },
+  client_pause: { name: 'pauses of the script', meaning: 'the user paused within a transaction, as its script asks', color: '#c3c9cd' },
+  client_cpu: { name: "generator's own time", meaning: 'the load generator had an answer and had not yet sent what came next', color: '#a88900' },
+  client_delay: { name: 'waiting for the generator', meaning: "the answer had arrived, but the load generator's thread had not come to it yet", color: '#d8bd4a' },
+  transit_in: { name: 'waiting to be picked up', meaning: 'sent, and not yet picked up by a thread of the server; without its wake-up and its wait for a CPU', color: '#7fb8e0' },
+  wakeup: { name: 'waking idle CPUs', meaning: "the server's thread was woken on a CPU that was idle, until it ran", color: '#14a3a0' },
+  runqueue: { name: 'waiting for a CPU', meaning: "the server's thread was ready to run, and another task had the CPU", color: '#e08a1e' },
+  cpu: { name: 'work on a CPU', meaning: "the server's thread ran", color: '#2f7fb8' },
+  lock: { name: 'waiting on locks', meaning: "the server's thread slept on a lock or a condition of the server (futex), row locks and group commits included", color: '#a2559c' },
+  kernel_lock: { name: 'locks inside the kernel', meaning: "the server's thread slept on a lock inside the kernel, such as a file's inode lock", color: '#6f4083' },
+  file_read: { name: 'reads of files', meaning: "the server's thread slept in a read of a file", color: '#6cae58' },
+  file_write: { name: 'writes to files', meaning: "the server's thread slept in a write to a file", color: '#2f7d4f' },
+  file_sync: { name: 'syncs of files', meaning: "the server's thread slept in fsync or a similar call", color: '#9c4331' },
+  net_send: { name: 'waiting to send', meaning: "the server's thread slept in sending: the socket's buffer was full", color: '#5a73d6' },
+  page_fault: { name: 'memory pages', meaning: "the server's thread slept in a page fault", color: '#d66a8b' },
+  sleep: { name: 'sleeping', meaning: "the server's thread slept by the clock, on purpose", color: '#66788a' },
+  other: { name: 'other waits', meaning: "the server's thread slept for another reason", color: '#9aa4ac' },
+  transit_out: { name: 'answers on their way', meaning: "replied, and not yet arrived at the load generator's machine", color: '#a9d0ec' },
+  server_and_network: { name: 'server and network', meaning: "sent, and not yet answered, measured on the load generator's machine; not divided further", color: '#2f7fb8' },
 };
 
 export interface Segment {
@@ -64,7 +64,7 @@ export function partsShown(budgets: Budget[]): Part[] {
   return (Object.keys(PARTS) as Part[]).filter(isShown);
 }
 
-/** The tracer's series that a segment rests on; for what the generator measured itself, the level. */
+/** Returns the tracer's series that a segment is based on, or the level if the generator measured it. */
 export function evidenceOfPart(budget: Budget, part: Segment['part'], window: Window): Evidence {
   const series = budget.parts.find((one) => one.part === part)?.series[0];
   if (series) return { is: 'series', series, begin_ns: window.begin_ns, end_ns: window.end_ns };

@@ -15,7 +15,7 @@ export function nodeTimes(tree: CallTree, exclusive: Float64Array): NodeTimes {
 /** One metric: by place of the name, exclusive and inclusive; place 0 is all. Where a function called itself, its time counts once. */
 export function functionTimes(tree: CallTree, times: NodeTimes, names: number): NodeTimes {
   const sums = { exclusive: new Float64Array(names), inclusive: new Float64Array(names) };
-  /** How often a name stands on the way from node 0 to the one that is looked at. */
+  /** How often a name occurs on the way from node 0 to the current node. */
   const open = new Uint32Array(names);
   const path: number[] = [];
   for (let node = 0; node < tree.depth.length; node++) {
@@ -30,7 +30,7 @@ export function functionTimes(tree: CallTree, times: NodeTimes, names: number): 
   return sums;
 }
 
-/** By place of the name: the time of a function that is attributed to each that called it, or that it called. */
+/** A function's time by caller and by callee, by place of the name. */
 export interface Relatives {
   /** They add up to its inclusive time; place 0 called it where it is the outermost. */
   callers: Map<number, number>;

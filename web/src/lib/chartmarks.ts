@@ -1,4 +1,4 @@
-/** What charts over time have in common: the levels behind them, the events in them, and what a line says at the cursor. */
+/** What charts over time have in common: the bands of levels, the marks of events, and the readings of lines. */
 
 import type { Band, Line, Mark } from '../charts/timechart.ts';
 import type { Column } from '../data/model.ts';
@@ -34,12 +34,12 @@ export function eventMarks(desk: Desk): Mark[] {
     .map((event) => ({
       t: desk.seconds(event.t_ns),
       color: cssColor(event.kind === 'error' ? '--bad' : event.kind.startsWith('gap') ? '--unknown' : '--mark'),
-      // What a sampler missed is listed under the charts: only what was done has room for words.
+      // Gaps are listed under the charts: only actions have room for text.
       label: event.kind.startsWith('gap') ? '' : event.text,
     }));
 }
 
-/** What a line says at the cursor, or on average over the view. */
+/** Returns a line's value at the cursor, or its mean over the view. */
 export function readingOf(line: Line, pointed: number | null, view: Span): string {
   if (pointed === null) return `mean ${withUnit(meanIn(line.column, view), line.suffix)}`;
   const index = nearest(line.column.t, pointed);

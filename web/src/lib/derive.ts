@@ -1,4 +1,4 @@
-/** What the page reckons when a toggle asks for it: rates and shares per transaction. Pure. */
+/** Calculates rates and growth per transaction from recorded counters. Pure. */
 
 import type { Column, Kind } from '../data/model.ts';
 
@@ -94,7 +94,7 @@ export class Cumulative {
   }
 }
 
-/** A column as a mode shows it. Gauges have no rate; per transaction is of counters alone. */
+/** A column as a mode shows it. Gauges have no rate; only counters can be divided by transactions. */
 export function inMode(column: Column, kind: Kind, mode: Mode, transactions: Cumulative | null): Column {
   if (kind === 'gauge' || mode === 'raw') return column;
   if (mode === 'per_transaction' && transactions) return perTransaction(column, transactions);
@@ -125,7 +125,7 @@ export function moved({ t, v, band }: Column, factor: number, begin = 0): Column
   return { t: at, v: times(v), band: { min: times(band.min), q1: times(band.q1), q3: times(band.q3), max: times(band.max) } };
 }
 
-/** How much a line has to say, for the top N of many instances: a counter's growth, a gauge's mean. */
+/** Returns the weight of a line, for the top N of many instances: a counter's growth, a gauge's mean. */
 export function weight(column: Column, kind: Kind): number {
   let total = 0;
   let count = 0;

@@ -1,4 +1,4 @@
-/** What the reader has on the desk: the view, the levels picked, the charts of the explorer. One for the whole page. */
+/** The state of the page: the view, the chosen levels, and the charts of the explorer. One for the whole page. */
 
 import { SvelteSet } from 'svelte/reactivity';
 import type { DataSource } from '../data/source.ts';
@@ -32,7 +32,7 @@ export interface ChartSpec {
   sum?: boolean;
 }
 
-/** Which of the server's threads are shown, wherever threads are: as it is typed and ticked. */
+/** The filter of threads, as the user types and ticks it. It applies to every view of threads. */
 export class ThreadFilter {
   /** Empty: of any role. */
   role: string = $state('');
@@ -57,7 +57,7 @@ export class ThreadFilter {
       statement: this.statement.trim(),
     };
   });
-  /** Without the ticks: what the table of threads has rows for. */
+  /** Without the ticked threads: these conditions choose the rows of the table of threads. */
   readonly typedConditions: Filter = $derived({ ...this.conditions, tids: numbersIn(this.thread).numbers });
 
   clear(): void {
@@ -66,7 +66,7 @@ export class ThreadFilter {
   }
 }
 
-/** Readings of different sources reach a recording so long after each other, at most. */
+/** The readings of different sources reach a recording at most this long after each other. */
 const LATE_S = 5;
 
 export class Desk {
@@ -76,9 +76,9 @@ export class Desk {
   view: Span;
   /** Levels by index. */
   chosen: number[] = $state([]);
-  /** What the view was fitted around: measured windows, or what a finding rests on; null once the reader zoomed elsewhere. */
+  /** The span that the view was fitted to: measured windows, or the evidence of a finding. Null once the user zoomed elsewhere. */
   #fitted: Span | null = $state(null);
-  /** A window that a finding rests on. */
+  /** The window that is the evidence of a finding. */
   marked: Span | null = $state(null);
   charts: ChartSpec[] = $state([]);
   /** The chart to which a finding led last; it is drawn with a ring. */
@@ -86,9 +86,9 @@ export class Desk {
   readonly threadFilter = new ThreadFilter();
   settingsFilter: string = $state('');
   dark: boolean = $state(false);
-  /** Grows when a run that goes on has more of what is in view. */
+  /** Grows when a live run has new data in the view. */
   news: number = $state(0);
-  /** The last reading that is known of. */
+  /** The time of the last reading so far. */
   #end: number;
   #nextId = 0;
   #samples: Promise<Samples | null> | undefined;
@@ -148,7 +148,7 @@ export class Desk {
     this.#fitted = { from: Math.max(span.from, this.whole.from), to: Math.min(span.to, this.whole.to) };
   }
 
-  /** The run goes on until here: whoever looks at its end goes on doing so. */
+  /** Extends the run to this time. A view at its end stays at its end. */
   extend(to: number): void {
     if (to > this.#end && this.view.to >= this.#end - LATE_S) this.news++;
     this.#end = Math.max(to, this.#end);
@@ -168,7 +168,7 @@ export class Desk {
     this.chosen = [];
   }
 
-  /** Shows a level alone, or everything again if it was shown already. */
+  /** Shows only this level, or everything if this level is shown already. */
   toggleLevel(index: number): void {
     if (this.chosen.length === 1 && this.chosen[0] === index) {
       this.lookAtAll();
@@ -210,7 +210,7 @@ export class Desk {
     this.charts = this.charts.filter((chart) => chart.id !== id);
   }
 
-  /** Brings what a sentence rests on before the reader's eyes. */
+  /** Shows the evidence of a finding. */
   show(evidence: Evidence): void {
     if (evidence.is === 'fact') {
       const variable = /^server\.variables\.(.+)$/.exec(evidence.path)?.[1];

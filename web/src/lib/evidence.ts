@@ -1,4 +1,4 @@
-/** What a finding rests on, said so that links to the same thing stand together. Pure. */
+/** The evidence of a finding as text, with links grouped by what they lead to. Pure. */
 
 import type { Evidence, Head, Level, SeriesName, Window } from '../data/model.ts';
 import { type Axis, axisOf } from './axis.ts';
@@ -74,7 +74,7 @@ function isSameSeries(one: Evidence, next: Evidence | undefined): boolean {
   return one.is === 'series' && next?.is === 'series' && isSame(one.series, next.series);
 }
 
-/** "users" is said once, by the last of neighbouring links. */
+/** Of neighbouring links, only the last has the unit "users". */
 function windowText({ begin_ns, end_ns }: Window, isFollowed: boolean, head: Head): string {
   const middle = (begin_ns + end_ns) / 2;
   const level = head.run.levels.find((one) => one.window.begin_ns <= middle && middle <= one.window.end_ns);

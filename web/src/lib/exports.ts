@@ -1,4 +1,4 @@
-/** A chart's lines as files: exact values as CSV, a drawing as SVG. Pure but for `save`. */
+/** A chart's lines as files: exact values as CSV, a drawing as SVG. Pure, except for `save`. */
 
 import type { Line } from '../charts/timechart.ts';
 import type { Column } from '../data/model.ts';
@@ -9,7 +9,7 @@ import { linear, log10, logTicks, type Scale } from './scale.ts';
 import { suffixesOf, valueRange } from './valueaxis.ts';
 import { clock, number, short } from './words.ts';
 
-/** Values as they were read, one line a value; of an envelope its five numbers. */
+/** Values as they were read, one line per value; of an envelope its five numbers. */
 export function csvOf(lines: Line[], view: Span): string {
   const rows = ['seconds,series,unit,value,min,lower_quartile,upper_quartile,max'];
   const cell = (value: number | undefined) => (value === undefined || Number.isNaN(value) ? '' : String(value));
@@ -68,7 +68,7 @@ export function svgOf(title: string, lines: Line[], view: Span, log: boolean): s
   );
 }
 
-/** No more of a column than so many pixels show. */
+/** Returns only as much of a column as this many pixels can show. */
 function drawable(column: Column, { from, to }: Span, pixels: number): Column {
   const begin = Math.max(0, lowerBound(column.t, from) - 1);
   const end = Math.min(column.t.length, lowerBound(column.t, to) + 1);

@@ -1,4 +1,4 @@
-/** Which threads' time is shown, wherever threads are: all that meet every condition, as the terminal's views have it. Pure. */
+/** The filter of threads, stacks and statements. A thread must meet every condition, as in the terminal's views. Pure. */
 
 import { clock } from './words.ts';
 
@@ -36,7 +36,7 @@ export function hasThread(filter: Filter, thread: Pick<ThreadWork, 'tid' | 'name
   );
 }
 
-/** Of what is not known to be of a connection or a statement that is asked for, nothing is. */
+/** Reports whether work meets the conditions. Work whose connection or statement is not known does not meet one on it. */
 export function hasWork(filter: Filter, work: Pick<ThreadWork, 'connection' | 'statement'>): boolean {
   return (
     (filter.connections.size === 0 || (work.connection !== null && filter.connections.has(work.connection))) &&
@@ -52,11 +52,11 @@ export function isFiltered(filter: Filter): boolean {
   return filter.role !== '' || filter.name !== '' || filter.tids.size > 0 || asksForWork(filter);
 }
 
-/** So many numbers are said one by one. */
+/** More numbers than this are not listed one by one. */
 const NUMBERS_MAX = 6;
 
 /** Such as `threads of role purge, named "ib"`. */
-export function inWords(filter: Filter): string {
+export function filterText(filter: Filter): string {
   const numbers = (of: ReadonlySet<number>) => {
     const first = [...of].sort((a, b) => a - b).slice(0, NUMBERS_MAX);
     const rest = of.size - first.length;

@@ -114,7 +114,7 @@ export function frameOf(frames: Layout, node: number): number {
 
 export type Move = 'caller' | 'callee' | 'left' | 'right';
 
-/** The drawn node that a step leads to: its caller, the widest that it called, or its neighbour in the row; itself where there is none. */
+/** Returns the node of a step: the caller, the widest callee, or the neighbour in the row; itself if there is none. */
 export function step(frames: Layout, tree: CallTree, node: number, move: Move): number {
   if (move === 'caller') return Math.max(tree.parent[node] ?? 0, 0);
   let best = node;
@@ -175,7 +175,7 @@ export interface Difference {
   half: Float64Array;
 }
 
-/** A node is taken to have as large a part of the total's variance as of the total, which it has where all samples stand for as much. */
+/** Calculates the difference. It assumes that a node's share of the variance equals its share of the total: all samples have the same weight. */
 export function difference(here: Side, there: Side): Difference {
   const [one, other] = [scaled(here), scaled(there)];
   const value = here.times.map((_, node) => one.time(node) - other.time(node));
@@ -187,7 +187,7 @@ function scaled({ times, total, by, half }: Side): { time: (node: number) => num
   return { time, variance: (node) => (by > 0 && total > 0 ? ((half / by) ** 2 * (times[node] ?? 0)) / total : 0) };
 }
 
-/** A difference that its interval tells from none; else 0. */
+/** Returns the difference of a node if it is outside its interval; else 0. */
 export function significantDifference({ value, half }: Difference, node: number): number {
   const one = value[node] ?? 0;
   return Math.abs(one) > (half[node] ?? 0) ? one : 0;
@@ -216,7 +216,7 @@ export function kindOf(module: string): ModuleKind {
   return module.includes('.so') ? 'library' : 'server';
 }
 
-/** A name in so many characters: without its parameters where they don't fit, cut where that is too long, empty where nothing fits. */
+/** Shortens a name to this many characters: without its parameters, then cut; empty if nothing fits. */
 export function label(name: string, characters: number): string {
   if (name.length <= characters) return name;
   const bracket = name.indexOf('(', 1);

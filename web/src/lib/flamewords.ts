@@ -1,9 +1,9 @@
-/** What a flame graph's metrics are called, what its totals rest on, and its colours. Pure. */
+/** The names of a flame graph's metrics, the intervals of its totals, and its colours. Pure. */
 
 import type { FlameLevel } from '../data/model.ts';
 import type { ModuleKind } from './flame.ts';
 
-export interface MetricWords {
+export interface MetricText {
   short: string;
   title: string;
   noun: string;
@@ -23,9 +23,9 @@ const METRICS = {
     width: 'the time waited for locks of the kernel, pages, sleeps, asynchronous requests, and to send',
   },
 } as const;
-export const METRIC_WORDS: Record<string, MetricWords> = METRICS;
+export const METRIC_TEXT: Record<string, MetricText> = METRICS;
 
-export const THREADS_WORDS: Record<string, string> = { connection: "connections' threads", background: 'background threads' };
+export const THREADS_TEXT: Record<string, string> = { connection: "connections' threads", background: 'background threads' };
 
 /** The kind of threads, and the role, whose time is whyso's own. */
 export const OBSERVER = 'observer';
@@ -33,14 +33,14 @@ export const OBSERVER = 'observer';
 /** Threads that are summed: the place of one kind of them, or all kinds. */
 export type ThreadChoice = number | 'all';
 
-/** Places of the kinds of threads that are summed. The observer's time is added only where it is asked for. */
+/** Places of the kinds of threads that are summed. The observer's time is added only with `withObserver`. */
 export function kindsOf(threads: string[], kind: ThreadChoice, withObserver: boolean): number[] {
   const observer = threads.indexOf(OBSERVER);
   const places = kind === 'all' ? threads.map((_, at) => at).filter((at) => at !== observer) : [kind];
   return withObserver && observer >= 0 ? [...places, observer] : places;
 }
 
-/** What the summed columns of a metric rest on: the intervals are of independent samples. */
+/** Returns the number of samples behind summed columns, and half of their interval: the samples are independent. */
 export function totalOf(level: FlameLevel | undefined, metric: number, threads: number[], metrics: number): { half_us: number; samples: number } {
   const columns = threads.flatMap((kind) => level?.columns[kind * metrics + metric] ?? []);
   return {
@@ -49,7 +49,7 @@ export function totalOf(level: FlameLevel | undefined, metric: number, threads: 
   };
 }
 
-/** So much of its colour has what a search found, and the rest of the paper's. */
+/** The part of a search match's own colour; the rest is the paper's. */
 export const FOUND = 0.6;
 /** The same of the greatest difference, so that labels stay legible on it. */
 export const CHANGED = 0.6;

@@ -1,4 +1,4 @@
-/** The growth table's rows: counters that say the same stand in one. Pure. */
+/** The growth table's rows: counters with the same meaning and values share one. Pure. */
 
 import type { Growth } from '../data/model.ts';
 

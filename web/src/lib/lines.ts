@@ -4,7 +4,7 @@ import type { SourceTexts } from '../data/model.ts';
 import { functionTimes, nodeTimes } from './calls.ts';
 import { callTree, type CallTree } from './flame.ts';
 
-/** What stands for the place of a file where there is no line: the build tells none, or it was left out to keep the page small. */
+/** Places of files without a line: the build does not have it, or it was left out to keep the page small. */
 export const NOT_KNOWN = -1;
 export const LEFT_OUT = -2;
 
@@ -31,7 +31,7 @@ export interface LineTimes {
 export interface Source {
   /** By file its lines by number, ascending. */
   files: Map<number, Map<number, LineTimes>>;
-  /** Where the build tells no line. */
+  /** Where the build has no line. */
   notKnown: LineTimes;
   /** Where lines were left out to keep the page small. */
   leftOut: LineTimes;

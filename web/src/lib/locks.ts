@@ -22,6 +22,6 @@ export function kindsOf(objects: LockObject[]): LockKind[] {
 }
 
 /** Such as "shop.orders (PRIMARY)". */
-export function placeWords({ object, index }: { object: string; index: string }): string {
+export function lockPlace({ object, index }: { object: string; index: string }): string {
   return `${object || 'not known'}${index ? ` (${index})` : ''}`;
 }

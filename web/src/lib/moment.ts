@@ -1,9 +1,9 @@
-/** What is said of a moment of a run. Pure. */
+/** The text about a moment of a run. Pure. */
 
 import type { Head } from '../data/model.ts';
 import { axisOf } from './axis.ts';
 
-/** Made once: it takes longer than all else that a move of the pointer asks for. */
+/** Created once: this takes longer than everything else at a move of the pointer. */
 const CLOCK = new Intl.DateTimeFormat([], { hour: '2-digit', minute: '2-digit', second: '2-digit', hour12: false });
 
 /** Wall time in the reader's own zone, by the anchor before it; to the millisecond where the moment is no whole second. */
@@ -17,7 +17,7 @@ export function wallTime(head: Pick<Head, 'run' | 'origin_ns'>, t: number): stri
   return CLOCK.format(date) + millis;
 }
 
-/** The level at a moment, in words; empty where the run has none. */
+/** Returns the level at a moment as text; empty if the run has no levels. */
 export function levelAt(head: Pick<Head, 'run' | 'origin_ns'>, t: number): string {
   const { run, origin_ns } = head;
   if (run.levels.length === 0) return '';

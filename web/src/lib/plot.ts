@@ -1,4 +1,4 @@
-/** What a chart over time draws: lines of one run's metrics, or of one metric in several runs. Pure but for the sources that are asked. */
+/** What a chart over time draws: lines of one run's metrics, or of one metric in several runs. Pure, except for the sources that are read. */
 
 import type { Line } from '../charts/timechart.ts';
 import type { Kind, SeriesHead } from '../data/model.ts';
@@ -22,7 +22,7 @@ export interface Stroke extends Omit<Line, 'color'> {
 
 export interface Picture {
   strokes: Stroke[];
-  /** What is not drawn, in words. */
+  /** What is not drawn, as text. */
   left: string[];
 }
 
@@ -33,7 +33,7 @@ export interface Plot {
   read: (stretch: Stretch, signal: AbortSignal) => Promise<Picture>;
 }
 
-/** Where a chart goes beside a file: absent in a file, whose address can't say what of it is shown. */
+/** Where a chart can go in addition to a file. A report file has none: its address cannot hold a view. */
 export interface Outlet {
   /** Shows this chart over this window. */
   link: () => string;
@@ -55,7 +55,7 @@ export function instancesOf(series: SeriesHead[], pick: MetricPick): number[] {
   });
 }
 
-/** Ways to show these series. Counters that began at different times say nothing as a sum: their growth does. */
+/** Ways to show these series. A sum of counters that began at different times means nothing; a sum of their growth does. */
 export function modesOf(series: (SeriesHead | undefined)[], isSum: boolean): Mode[] {
   if (!series.some((one) => one?.kind === 'counter')) return [];
   return MODES.map(([mode]) => mode).filter((mode) => !isSum || mode !== 'raw');
@@ -65,7 +65,7 @@ function modeOf(mode: Mode, kind: Kind, isSum: boolean): Mode {
   return isSum && kind === 'counter' && mode === 'raw' ? 'rate' : mode;
 }
 
-/** Metrics of one run: of each its instances. Those that are neither ranked nor added up are asked for together. */
+/** Metrics of one run: of each its instances. Those that are neither ranked nor added up are read together. */
 export async function ofMetrics(source: DataSource, groups: number[][], how: LineOptions, stretch: Stretch, signal: AbortSignal): Promise<Picture> {
   const there = groups.filter((group) => group.length > 0);
   const isSummed = (group: number[]) => how.sum && group.length > 1;
@@ -128,7 +128,7 @@ export async function ofRuns(sides: Side[], pick: MetricPick, mode: Mode, { from
   return { strokes: read.flat(), left };
 }
 
-/** So many pixels has a chart of this width for its lines. */
+/** Returns the pixels for lines in a chart of this width. */
 export function pixelsOf(width: number): number {
   return Math.max(64, Math.min(4000, Math.round(width - 74)));
 }

@@ -1,8 +1,8 @@
 type Read<T> = (signal: AbortSignal) => Promise<T>;
 
 /**
- * Reads what is wanted now. What is wanted no more is given up; but while a view moves on by itself, as that of a run that goes on does, the
- * oldest read is let end, or slow ones would never.
+ * Reads what the latest request asks for, and aborts older reads. While a live run moves the view, the oldest read may end:
+ * otherwise slow reads would never end.
  */
 export class Reader<T> {
   readonly #done: (read: T) => void;
@@ -17,7 +17,7 @@ export class Reader<T> {
     [this.#done, this.#failed] = [done, failed];
   }
 
-  /** Something else is wanted, once nothing else has been wanted for so long; `movesOn`: the same over another window. */
+  /** Requests another read, after `stillMs` without a further request. `movesOn`: the same read over another window. */
   want(read: Read<T>, stillMs: number, movesOn = false): void {
     clearTimeout(this.#timer);
     this.#giveUp(movesOn ? 1 : 0);
@@ -25,7 +25,7 @@ export class Reader<T> {
     this.#timer = setTimeout(() => this.#begin(), stillMs);
   }
 
-  /** There is more of what is wanted. */
+  /** Repeats the current read: there are new data. */
   renew(): void {
     if (this.#timer !== undefined) return;
     if (this.#begun.length > 0) this.#isStale = true;

@@ -1,4 +1,4 @@
-/** Runs of a load that something else drove: what their tables and charts can say, and in which words. Pure. */
+/** The kind of a run: whether another program drove the load, and which names its tables and charts use. Pure. */
 
 import type { RunInfo } from '../data/model.ts';
 
@@ -10,7 +10,7 @@ export function isRecorded(run: Pick<RunInfo, 'levels'>): boolean {
   return run.levels.length > 0 && run.levels.every((level) => level.result.pacing === AS_IT_CAME);
 }
 
-/** What the watched processes are called, where they are no server's: then nobody knows of requests. */
+/** Returns the name of the watched processes if they are not a server. Such a run has no requests. */
 export function processOf({ spec }: Pick<RunInfo, 'spec'>): string | null {
   const isNamed = spec !== null && typeof spec === 'object' && 'process' in spec;
   return isNamed && typeof spec.process === 'string' ? spec.process : null;

@@ -1,4 +1,4 @@
-/** Samples of stacks by thread, stretch of time and statement: what of them a filter leaves. Pure. */
+/** Samples of stacks by thread, stretch of time and statement: and what a filter selects of them. Pure. */
 
 import type { SamplesHead } from '../data/model.ts';
 import { asksForWork, hasThread, hasWork, type Filter } from './filter.ts';
@@ -6,7 +6,7 @@ import { OBSERVER } from './flamewords.ts';
 
 export interface Samples {
   head: SamplesHead;
-  /** By whom: places in the head, −1 where it is not known or not told apart. */
+  /** By whom: places in the head, −1 if it is not known or not separated. */
   role: Int32Array;
   thread: Int32Array;
   connection: Float64Array;
@@ -16,7 +16,7 @@ export interface Samples {
   whose: Uint32Array;
   stretch: Uint32Array;
   node: Uint32Array;
-  /** Its node in the tree of lines; empty where lines are not told apart. */
+  /** Its node in the tree of lines; empty if lines are not separated. */
   lineNode: Uint32Array;
   us: Float64Array;
   /** Roots of their variances. */
@@ -26,7 +26,7 @@ export interface Samples {
 
 const places = (column: Float64Array | undefined) => Int32Array.from(column ?? [], (place) => (Number.isNaN(place) ? -1 : place));
 
-/** `nodeOf`: by node of the tree of lines its node in that of calls, where rows are told apart by line. */
+/** `nodeOf`: by node of the tree of lines its node in that of calls, if rows are separated by line. */
 export function samplesOf(head: SamplesHead, columns: Float64Array[], nodeOf: Float64Array | null = null): Samples {
   const column = (slot: number) => columns[slot] ?? new Float64Array(0);
   const nodes = new Uint32Array(column(7));
@@ -48,8 +48,8 @@ export function samplesOf(head: SamplesHead, columns: Float64Array[], nodeOf: Fl
 }
 
 /**
- * By whom: 0 what the filter does not leave, 1 what is of its threads, 2 also known to be of some connection and statement where those are asked for, 3 what it leaves.
- * The observer's samples are left only where they are asked for, or their role is.
+ * Marks each owner of samples: 0 does not match, 1 is one of the filter's threads, 2 has a known connection and statement, 3 matches.
+ * The observer's samples match only with `withObserver`, or if the filter names their role.
  */
 export function marksOf(samples: Samples, filter: Filter, withObserver = false): Uint8Array {
   const { roles, threads, statements } = samples.head;
@@ -57,7 +57,7 @@ export function marksOf(samples: Samples, filter: Filter, withObserver = false):
     const [tid = -1, name = ''] = threads[samples.thread[whose] as number] ?? [];
     const isObserver = roles[role] === OBSERVER;
     if (isObserver && !withObserver && filter.role !== OBSERVER) return 0;
-    // Whose role is asked for does not matter to the observer's time: it was taken from all of them.
+    // The role does not matter for the observer's time: it was taken from threads of all roles.
     const threadFilter = isObserver && withObserver ? { ...filter, role: '' } : filter;
     if (!hasThread(threadFilter, { tid, name, role: roles[role] ?? '' })) return 0;
     if (!asksForWork(filter)) return 3;
@@ -70,13 +70,13 @@ export function marksOf(samples: Samples, filter: Filter, withObserver = false):
   });
 }
 
-/** What a filter leaves of one metric in some stretches. */
+/** The time of one metric that a filter selects in some stretches. */
 export interface FilteredTime {
   /** By node, in microseconds. */
   exclusive: Float64Array;
   half_us: number;
   samples: number;
-  /** Of the time that meets the other conditions, the part of which connection and statement are known; null where they are not asked for. */
+  /** The share of the matching time whose connection and statement are known; null if the filter has neither. */
   knownShare: number | null;
 }
 
@@ -138,7 +138,7 @@ export function stretchesAround(head: SamplesHead, originNs: number, from: numbe
   return end > begin ? { places: [begin, end], from: edges[begin] as number, to: edges[end] as number } : null;
 }
 
-/** The functions with the most time in themselves in one metric, step by step of the run, the first ones by name and all others together. */
+/** The functions with the most exclusive time in one metric, step by step. The first ones are named, all others are summed. */
 export interface OverTime {
   /** Middle of each step, in seconds since the page's zero. */
   t: Float64Array;

@@ -1,4 +1,4 @@
-/** The table of what clients asked of the server: its columns, and its rows in order. Pure. */
+/** The table of the commands that clients sent: its columns, and its rows in order. Pure. */
 
 import type { StatementRow, StatementsHead } from '../data/model.ts';
 
@@ -9,7 +9,7 @@ export interface StatementColumn {
   isTime: boolean;
   /** Times in nanoseconds; null where it is known of no command, or there is no such count. */
   of: (row: StatementRow) => number | null;
-  /** Of how many of the row's commands it is known. */
+  /** The number of the row's commands for which it is known. */
   coverage: (row: StatementRow) => number;
   /** Rows add up to the total. */
   isSum: boolean;

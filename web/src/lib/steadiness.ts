@@ -1,4 +1,4 @@
-/** How steady a level was, in words. Pure. */
+/** How steady a level was, as text. Pure. */
 
 import type { Steadiness } from '../data/model.ts';
 import { rate, seconds } from './words.ts';

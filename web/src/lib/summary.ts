@@ -1,4 +1,4 @@
-/** What the headline says: made of what was found, never judged anew. Pure. */
+/** The headline of the page: built from the findings, without a new judgement. Pure. */
 
 import type { Head, RunInfo, Verdict } from '../data/model.ts';
 import { axisOf } from './axis.ts';

@@ -3,12 +3,12 @@
 import type { ThreadHead, ThreadsHead } from '../data/model.ts';
 import { PARTS } from './budget.ts';
 
-/** Every thread's time from look to look. A cell is a thread at a look: cell `thread * looks + look`. */
+/** Every thread's time between snapshots. A cell is a thread at a snapshot: cell `thread * snapshots + snapshot`. */
 export interface Threads {
   states: string[];
   list: ThreadHead[];
   statements: string[];
-  /** When they were looked at, in seconds since the head's origin, ascending. */
+  /** The times of the snapshots, in seconds since the head's origin, ascending. */
   t: number[];
   /** By state: time summed up to each cell, in whole units, so that equal times are equal numbers. */
   running: Float64Array[];
@@ -19,7 +19,7 @@ export interface Threads {
   statement: Float64Array;
 }
 
-/** A thread's time between two looks. */
+/** A thread's time between two snapshots. */
 export interface ThreadTime extends ThreadHead {
   /** Its place in the list. */
   place: number;
@@ -48,7 +48,7 @@ export function threadsOf(head: ThreadsHead, originNs: number, columns: Float64A
   };
 }
 
-/** The looks nearest to a window's ends, the first before the second; as `ThreadTable::covering` in `crates/series` has it. */
+/** Returns the snapshots nearest to a window's ends, the first before the second; as `ThreadTable::covering` in `crates/series` has it. */
 export function covering(t: number[], from: number, to: number): [number, number] | null {
   const last = t.length - 1;
   if (last < 1) return null;
@@ -60,13 +60,13 @@ export function covering(t: number[], from: number, to: number): [number, number
   return [begin, begin + 1];
 }
 
-/** The threads that had time between two looks. */
+/** Returns the threads that had time between two snapshots. */
 export function between(threads: Threads, from: number, to: number): ThreadTime[] {
-  const looks = threads.t.length;
+  const snapshots = threads.t.length;
   const found: ThreadTime[] = [];
   for (const [place, thread] of threads.list.entries()) {
-    const begin = place * looks + from;
-    const end = place * looks + to;
+    const begin = place * snapshots + from;
+    const end = place * snapshots + to;
     const times = threads.running.map((sums) => (sums[end] as number) - (sums[begin] as number));
     const time = times.reduce((sum, one) => sum + one, 0);
     if (time <= 0) continue;
@@ -85,15 +85,15 @@ export function between(threads: Threads, from: number, to: number): ThreadTime[
   return found;
 }
 
-/** Whom the first of these threads that was there worked for at a time, and what it was then last found executing. */
+/** Returns the connection and the statement that the first present thread of these worked for at a time. */
 export function workAt(threads: Threads, places: number[], t: number): { connection: number | null; statement: string } {
-  const looks = threads.t.length;
+  const snapshots = threads.t.length;
   const after = threads.t.findIndex((one) => one >= t);
-  const look = after < 0 ? looks - 1 : after;
+  const snapshot = after < 0 ? snapshots - 1 : after;
   for (const place of places) {
-    const connection = threads.connection[place * looks + look] ?? NaN;
+    const connection = threads.connection[place * snapshots + snapshot] ?? NaN;
     if (Number.isNaN(connection)) continue;
-    const statement = threads.statement[place * looks + look] ?? NaN;
+    const statement = threads.statement[place * snapshots + snapshot] ?? NaN;
     return { connection, statement: Number.isNaN(statement) ? '' : (threads.statements[statement] ?? '') };
   }
   return { connection: null, statement: '' };
@@ -107,14 +107,14 @@ function lastKnown(column: Float64Array, first: number, last: number): number | 
   return null;
 }
 
-/** How many of these threads were in each state on average, look to look: `[look][state]`, one fewer than looks. */
+/** How many of these threads were in each state on average: `[snapshot][state]`, one fewer than snapshots. */
 export function overTime(threads: Threads, places: number[]): number[][] {
-  const looks = threads.t.length;
-  return threads.t.slice(1).map((end, look) => {
-    const length = end - (threads.t[look] as number);
+  const snapshots = threads.t.length;
+  return threads.t.slice(1).map((end, snapshot) => {
+    const length = end - (threads.t[snapshot] as number);
     return threads.running.map((sums) => {
       let units = 0;
-      for (const place of places) units += (sums[place * looks + look + 1] as number) - (sums[place * looks + look] as number);
+      for (const place of places) units += (sums[place * snapshots + snapshot + 1] as number) - (sums[place * snapshots + snapshot] as number);
       return (units * threads.unit_s) / length;
     });
   });

@@ -110,8 +110,8 @@ export function timeBetween(lines: Lines, running: RunningSums, from: number, to
 }
 
 /**
- * Stacks a column's states from its foot over `high` pixels, and tells how much of which pixel each covers: together all of every one. So the
- * thinnest state colours its part of a pixel. False where there is no time to tell of.
+ * Stacks a column's states from its foot over `high` pixels, and reports how much of each pixel each state covers. So the
+ * thinnest state colours its part of a pixel. Returns false if there is no time.
  */
 export function stackStates(ms: Float64Array, order: number[], high: number, cover: (state: number, pixel: number, part: number) => void): boolean {
   let total = 0;

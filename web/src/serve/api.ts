@@ -1,10 +1,10 @@
-/** What the page asks of its server. */
+/** Requests to the page's server. */
 
 import type { RunEvent } from '../data/model.ts';
 
 const ROOT = '/api/v1';
 
-/** An answer that is none: one sentence for the reader. */
+/** A failed request, with one sentence for the user. */
 export class RequestError extends Error {
   readonly status: number;
 
@@ -68,7 +68,7 @@ export async function remove(path: string): Promise<void> {
   await ask(path, { method: 'DELETE' });
 }
 
-/** Where one file of runs lies; of none that are named: of all that have ended. */
+/** Returns the address of one file with these runs, or with all that have ended if the list is empty. */
 export function backupAddress(ids: string[]): string {
   return `${ROOT}/runs/backup${ids.length > 0 ? `?ids=${ids.map(encodeURIComponent).join(',')}` : ''}`;
 }
@@ -86,7 +86,7 @@ export interface RunRow {
   seconds: number | null;
   levels: number;
   best: { users: number; rate_per_s: number | null; transactions_per_s: number; latency_p95_ms: number } | null;
-  /** Null until it is worked out, empty where there is none. */
+  /** Null until it is computed, empty if there is none. */
   verdict: string | null;
   notes: string[];
   bytes: number;

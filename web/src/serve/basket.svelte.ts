@@ -1,4 +1,4 @@
-/** What is to be compared with something that is still to be chosen. Kept in this browser, so that it can be chosen in another run or tab. */
+/** The first side of a comparison, stored in this browser. So the second side can be chosen in another run or tab. */
 
 import { packStretch, unpackStretch, type Stretch } from './stretches.ts';
 
@@ -28,7 +28,7 @@ class Basket {
       if (stretch) localStorage.setItem(STORAGE_KEY, packStretch(stretch));
       else localStorage.removeItem(STORAGE_KEY);
     } catch {
-      // A browser that keeps nothing keeps it in this tab.
+      // Without storage, it stays in this tab.
     }
   }
 }

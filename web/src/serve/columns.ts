@@ -11,7 +11,7 @@ export interface LineHead {
 
 export interface ServedLines {
   lines: { number: number | null; column: Column }[];
-  /** How many had less to say and are left out. */
+  /** The number of less busy lines that are left out. */
   left: number;
 }
 

@@ -1,4 +1,4 @@
-/** Runs beside each other: what of each is shown, all on one axis that begins where the shown part does. */
+/** Several runs on one time axis, which begins where the shown part of each run begins. */
 
 import type { Level } from '../data/model.ts';
 import { axisOf } from '../lib/axis.ts';

@@ -1,4 +1,4 @@
-/** A report that is being written: text and charts in order, kept in this browser until it is cleared. */
+/** A report that is being written: text and charts in order, stored in this browser until it is cleared. */
 
 import { escapeHtml } from '../lib/exports.ts';
 import { markdownHtml } from './markdown.ts';

@@ -1,4 +1,4 @@
-/** The list of runs: searched and sorted. Pure. */
+/** Searches and sorts the list of runs. Pure. */
 
 import { roughTime } from '../lib/words.ts';
 import type { RunRow } from './api.ts';
@@ -35,6 +35,6 @@ export function sortRuns(runs: RunRow[], { by, down }: SortOrder): RunRow[] {
 }
 
 /** How long a run took; "–" for one that has not ended. */
-export function lengthWords(seconds: number | null): string {
+export function lengthText(seconds: number | null): string {
   return seconds !== null && seconds > 0 ? roughTime(seconds) : '–';
 }

@@ -1,4 +1,4 @@
-/** What the address says: which page, and what of it is shown. A copied address shows the same. */
+/** The address of the page and of what it shows. A copied address shows the same. */
 
 export interface Place {
   page: 'runs' | 'run' | 'compare' | 'writer' | 'none';
@@ -38,7 +38,7 @@ class Route {
     scrollTo(0, 0);
   }
 
-  /** The same page, shown otherwise: no new step for the browser's back. */
+  /** Changes the query of the address without a new step in the browser's history. */
   note(query: Record<string, string | null>): void {
     const now = new URLSearchParams(location.search);
     for (const [name, value] of Object.entries(query)) {

@@ -1,4 +1,4 @@
-/** A run's data as the server has them: the head at once, what has to be worked out a moment later, samples as charts ask for them. */
+/** A run's data from the server: first the head, then the computed findings, and samples when charts need them. */
 
 import type { Column, Head } from '../data/model.ts';
 import { BlockSource, headOf, inflate, decodeBase64, type Lines, type LinesRequest } from '../data/source.ts';
@@ -6,7 +6,7 @@ import type { Span } from '../lib/desk.svelte.ts';
 import { getBytes, getJson, getText, runPath } from './api.ts';
 import { linesIn } from './columns.ts';
 
-/** Buckets of a series that is asked for whole. */
+/** Buckets of a series that is read as a whole. */
 const WHOLE_PIXELS = 2000;
 /** Instances of a metric that are ranked for the top of them. */
 const RANKED_MAX = 380;
@@ -71,7 +71,7 @@ export class ServedSource extends BlockSource {
     const read = await getJson<{ tables: Tables; blocks: string[] }>(path, signal);
     const { statements, locks, pfs } = this.#head;
     this.#byLevel ??= { locks, ...(statements && { statements }), ...(pfs && { pfs }) };
-    // Numbers of blocks are never used again: what was inflated is kept by its number.
+    // Numbers of blocks are never reused: inflated blocks are cached by number.
     this.#windowFrom += this.#windowBlocks.length;
     this.#windowBlocks = read.blocks;
     const views = read.tables.pfs?.views.map((view) => ({ ...view, block: view.block + this.#windowFrom }));

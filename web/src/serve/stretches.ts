@@ -29,7 +29,7 @@ export function unpackSide(text: string | null): Stretch[] {
 }
 
 /** "10:05–10:20". */
-export function windowWords(window: Span): string {
+export function windowText(window: Span): string {
   const step = window.to - window.from < 20 ? 0.1 : 1;
   return `${clock(window.from, step)}–${clock(window.to, step)}`;
 }

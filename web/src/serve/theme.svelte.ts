@@ -1,4 +1,4 @@
-/** Dark or light: as the system has it, until the reader says otherwise. */
+/** Dark or light: as in the system, until the user chooses. */
 
 class Theme {
   dark: boolean = $state(false);

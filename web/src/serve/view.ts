@@ -66,7 +66,7 @@ export function unpackSeconds(text: string | null): number | null {
   return Number.isFinite(value) ? value : null;
 }
 
-/** What shows charts alone, over a window: of a run, or of a comparison, whose address says already what is compared. */
+/** Returns the address of only these charts over a window: of a run, or of a comparison. */
 export function runAddress(id: string, window: Span, charts: Chart[]): string {
   return `/runs/${encodeURIComponent(id)}?${shownQuery('', window, charts)}#explorer`;
 }
@@ -83,7 +83,7 @@ function shownQuery(search: string, { from, to }: Span, charts: Chart[]): string
   return query.toString();
 }
 
-/** The window and the charts that an address says, each null where it does not. */
+/** Returns the window and the charts of an address, each null if absent. */
 export function shownOf(query: URLSearchParams): { window: Span | null; charts: Chart[] | null } {
   const [from, to] = [unpackSeconds(query.get('from')), unpackSeconds(query.get('to'))];
   return { window: from !== null && to !== null && from < to ? { from, to } : null, charts: unpackCharts(query.get('charts')) };

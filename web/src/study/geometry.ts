@@ -19,7 +19,7 @@ export function spansMuch(values: number[]): boolean {
   return values.length > 1 && least > 0 && Math.max(...values) > MANY_TIMES * least;
 }
 
-/** What an interval's end adds to an axis: few starts have intervals that go on for ever, and would leave the values no room. */
+/** Limits an interval's end for the axis: a very wide interval would leave no room for the values. */
 export function boundEnd(end: number, values: number[]): number {
   return Math.min(Math.max(end, Math.min(...values) / 2), 1.6 * Math.max(...values));
 }
@@ -60,7 +60,7 @@ export function secondsAxis(values: number[], left: number, right: number): Axis
   return { scale: linear(0, most, left, right), ticks: labelTicks(steps.filter((step) => step <= most * 1.001), short), isLog: false };
 }
 
-/** By its name and its values: what the page is given does not say. */
+/** Reports whether a knob is in bytes, by its name and values: the data do not have its unit. */
 export function isBytes(knob: string, values: number[]): boolean {
   return knob.endsWith('_size') && values.every((value) => value % 1024 === 0);
 }
@@ -109,7 +109,7 @@ export function ratioAxis(from: number, to: number, left: number, right: number)
   return { scale, ticks: [...downwards.slice(1).reverse(), ...upwards], isLog: true };
 }
 
-/** Ends of the axis that comparisons share: an interval that goes on far past what was found is cut there. */
+/** Returns the ends of the axis that comparisons share. An interval far beyond the ratios is cut there. */
 export function ratioEnds(rows: { ratio: number; t95: [number, number] | null; seen: number | null; muted: boolean }[], mattersPercent: number): [number, number] {
   const matters = Math.log(1 + mattersPercent / 100);
   const farthest = Math.max(...rows.map((row) => Math.abs(Math.log(row.ratio))), 0);
@@ -130,7 +130,7 @@ function labelTicks(values: number[], text: (value: number) => string): { at: nu
   return values.map((at) => ({ at, text: text(at) }));
 }
 
-/** Without those that are nearer than so many pixels to the one before. */
+/** Drops ticks that are nearer than `apart` pixels to the previous one. */
 function thinTicks(all: { at: number; text: string }[], scale: Scale, apart: number): { at: number; text: string }[] {
   const shown: { at: number; text: string }[] = [];
   for (const tick of all) {

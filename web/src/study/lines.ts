@@ -1,4 +1,4 @@
-/** Lines of a study's charts, made from what the page is given. Pure. */
+/** Lines of a study's charts, built from the data of the page. Pure. */
 
 import { LINE_COLORS } from '../lib/palette.ts';
 import { count } from '../lib/words.ts';
@@ -9,7 +9,7 @@ export interface ChartPoint {
   y: number;
   low?: number;
   high?: number;
-  /** Said beside the value where it is pointed at. */
+  /** Text next to the value under the pointer. */
   note?: string;
 }
 
@@ -36,7 +36,7 @@ export const colorOf = (style: number): string => `var(${LINE_COLORS[style % LIN
 /** The ninth line has the first one's colour again, and dashes. */
 export const dashOf = (style: number): string => ['', '7 3', '2 3', '9 3 2 3'][Math.floor(style / LINE_COLORS.length) % 4] ?? '';
 
-/** A mark around 0,0, so that no line is known by its colour alone. */
+/** A mark around 0,0, so that no line is recognized only by its colour. */
 export function markOf(style: number, size = 4): string {
   const half = size.toFixed(1);
   const wide = (size * 1.3).toFixed(1);

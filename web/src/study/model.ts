@@ -1,4 +1,4 @@
-/** What the page of a study is given: `crates/report/src/study/page.rs` writes it. */
+/** The data of the page of a study, as `crates/report/src/study/page.rs` writes them. */
 
 export type Interval = [number, number];
 
@@ -31,7 +31,7 @@ export interface Comparison {
   against: string;
   ratio: number;
   t95: Interval | null;
-  /** The smallest ratio above 1 that would have been seen. */
+  /** The smallest detectable ratio above 1. */
   seen: number | null;
   verdict: 'faster' | 'slower' | 'no_difference_found' | 'too_noisy_to_say';
   /** Its baseline is unstable: it means little. */

@@ -146,7 +146,7 @@ test('what is no number is told, and a note says what a page that would be too l
   changed.remove();
 });
 
-/** The program beside whose word the page's is held; CI gives it. */
+/** The program whose numbers the page must match; CI sets it. */
 const whyso = process.env['WHYSO'];
 
 describe.runIf(whyso)('the terminal says the same', () => {

@@ -131,7 +131,7 @@ test('hovering says the function, its module, both times and their parts', async
   // Children stand in the order of the tree: the purge thread's frame is to the right.
   expect(await hover(section, 1, 0.9)).toMatch(/^purge/);
   expect(await hover(section, 4, 0.15)).toMatch(/^memcpy.*libc\.so\.6/);
-  // The legend says the total with its interval, and what it rests on.
+  // The legend has the total with its interval, and the number of samples.
   expect(await section.textContent()).toContain('1 s ± 1 ms');
   expect(await section.textContent()).toContain('from 50 samples');
   expect(complaints).toEqual([]);

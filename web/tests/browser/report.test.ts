@@ -72,7 +72,7 @@ test('the time budget is drawn level by level, with its remainder, and says what
   await budget.locator('rect[data-part="lock"]').last().hover();
   await expect.poll(() => budget.locator('li.whole').count()).toBe(1);
   expect(await budget.textContent()).toContain('A note.');
-  // By keyboard: a part's name lights it in every bar, and leads to the series that it rests on.
+  // By keyboard: a part's name lights it in every bar, and leads to its series.
   await page.mouse.move(2, 2);
   await budget.getByRole('button', { name: 'waiting on locks' }).focus();
   await expect.poll(() => budget.locator('rect[data-part="wakeup"]').first().getAttribute('opacity')).toBe('0.25');

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { SamplesHead } from '../../src/data/model.ts';
-import { EVERYTHING, hasThread, hasWork, inWords, numbersIn, stretchIn, type Filter } from '../../src/lib/filter.ts';
+import { EVERYTHING, hasThread, hasWork, filterText, numbersIn, stretchIn, type Filter } from '../../src/lib/filter.ts';
 import { filteredTime, marksOf, overTime, samplesOf, stretchesAround } from '../../src/lib/samples.ts';
 
 const filterOf = (part: Partial<Filter>): Filter => ({ ...EVERYTHING, ...part });
@@ -22,9 +22,9 @@ test('of what is not known to be of a connection or statement that is asked for,
 });
 
 test('what is chosen is said in words', () => {
-  expect(inWords(EVERYTHING)).toBe('all threads');
-  expect(inWords(filterOf({ role: 'purge', name: 'ib', connections: new Set([9, 4]) }))).toBe('threads of role purge, named “ib”, at work for connections 4, 9');
-  expect(inWords(filterOf({ tids: new Set([1, 2, 3, 4, 5, 6, 7, 8]) }))).toBe('all threads, threads 1, 2, 3, 4, 5, 6 and 2 more');
+  expect(filterText(EVERYTHING)).toBe('all threads');
+  expect(filterText(filterOf({ role: 'purge', name: 'ib', connections: new Set([9, 4]) }))).toBe('threads of role purge, named “ib”, at work for connections 4, 9');
+  expect(filterText(filterOf({ tids: new Set([1, 2, 3, 4, 5, 6, 7, 8]) }))).toBe('all threads, threads 1, 2, 3, 4, 5, 6 and 2 more');
 });
 
 test('a window is typed as the terminal takes it, and what is none is told', () => {

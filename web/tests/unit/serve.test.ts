@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import type { RunRow } from '../../src/serve/api.ts';
 import { linesIn } from '../../src/serve/columns.ts';
-import { searchRuns, lengthWords, sortRuns } from '../../src/serve/listing.ts';
+import { searchRuns, lengthText, sortRuns } from '../../src/serve/listing.ts';
 import { markdownHtml } from '../../src/serve/markdown.ts';
-import { packStretch, typedWindow, unpackSide, unpackStretch, windowWords } from '../../src/serve/stretches.ts';
+import { packStretch, typedWindow, unpackSide, unpackStretch, windowText } from '../../src/serve/stretches.ts';
 import { compareAddress, packCharts, runAddress, shownOf, unpackCharts, unpackSeconds } from '../../src/serve/view.ts';
 
 const run = (id: string, more: Partial<RunRow> = {}): RunRow => ({
@@ -26,7 +26,7 @@ describe('the list of runs', () => {
   });
 
   it('tells lengths in words', () => {
-    expect([null, 42, 600, 7200].map(lengthWords)).toEqual(['–', '42 s', '10 min', '2 h']);
+    expect([null, 42, 600, 7200].map(lengthText)).toEqual(['–', '42 s', '10 min', '2 h']);
   });
 });
 
@@ -88,6 +88,6 @@ describe('windows of runs', () => {
     expect(typedWindow('5s..25s')).toEqual({ from: 5, to: 25 });
     expect(typedWindow(' ')).toBe(null);
     for (const wrong of ['5', '9-3', 'a-b', '1-2-3', '1:2:3:4-9']) expect(typedWindow(wrong)).toBe(undefined);
-    expect(typedWindow(windowWords({ from: 605, to: 700 }))).toEqual({ from: 605, to: 700 });
+    expect(typedWindow(windowText({ from: 605, to: 700 }))).toEqual({ from: 605, to: 700 });
   });
 });

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { LockObject, StatementRow, StatementsHead } from '../../src/data/model.ts';
 import { placeOfLevel } from '../../src/lib/levelchoice.ts';
-import { kindsOf, placeWords } from '../../src/lib/locks.ts';
+import { kindsOf, lockPlace } from '../../src/lib/locks.ts';
 import { columnsOf, rowsBy } from '../../src/lib/statements.ts';
 
 const row = (statement: string, count: number, sums: (number | null)[]): StatementRow => ({
@@ -35,5 +35,5 @@ test('lock waits add up by kind, and a time that is not known adds none', () => 
     { kind: 'row', samples: 7, waited_s: 2 },
     { kind: 'metadata', samples: 2, waited_s: null },
   ]);
-  expect([placeWords({ object: 't.a', index: 'k' }), placeWords({ object: '', index: '' })]).toEqual(['t.a (k)', 'not known']);
+  expect([lockPlace({ object: 't.a', index: 'k' }), lockPlace({ object: '', index: '' })]).toEqual(['t.a (k)', 'not known']);
 });

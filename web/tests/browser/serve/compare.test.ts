@@ -1,4 +1,4 @@
-/** Runs, and windows of them, beside each other in `whyso serve`. */
+/** Comparisons of runs and windows in `whyso serve`. */
 
 import { cpSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';

@@ -59,7 +59,7 @@ describe('the list of runs', () => {
     await page.keyboard.press('x');
     await page.keyboard.press('c');
     await page.getByRole('heading', { name: 'Comparison' }).waitFor();
-    // One is a copy of the other: that nothing is compared is said, and Chromium notes the refusal.
+    // One is a copy of the other: the page reports that it compares nothing, and Chromium notes the refusal.
     await page.locator('[role=alert]').first().waitFor();
     await page.keyboard.press('?');
     expect(await page.locator('dl.keys').textContent()).toContain('compare the selected runs');
