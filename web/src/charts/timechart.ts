@@ -97,7 +97,7 @@ export class TimeChart {
     this.#plot.destroy();
   }
 
-  /** uPlot only learns how far time goes; the samples stay with us. */
+  /** uPlot gets only the span of time; this class keeps the samples. */
   #axisData(): uPlot.AlignedData {
     const { from, to } = this.#drawing.view;
     return [[from, to], [null, null], [null, null]];

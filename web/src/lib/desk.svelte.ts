@@ -132,7 +132,7 @@ export class Desk {
     return isWhole ? 'whole' : 'window';
   }
 
-  look(span: Span): void {
+  showSpan(span: Span): void {
     this.#fitted = null;
     const from = Math.max(span.from, this.whole.from);
     const to = Math.min(span.to, this.whole.to);
@@ -144,7 +144,7 @@ export class Desk {
     const margin = (span.to - span.from) * 0.02;
     this.chosen = [];
     this.marked = null;
-    this.look({ from: span.from - margin, to: span.to + margin });
+    this.showSpan({ from: span.from - margin, to: span.to + margin });
     this.#fitted = { from: Math.max(span.from, this.whole.from), to: Math.min(span.to, this.whole.to) };
   }
 
@@ -161,7 +161,7 @@ export class Desk {
     else if (isAtEnd && !this.#fitted) this.view = { from: this.view.from + grown, to };
   }
 
-  lookAtAll(): void {
+  showAll(): void {
     this.view = { ...this.whole };
     this.#fitted = null;
     this.marked = null;
@@ -171,7 +171,7 @@ export class Desk {
   /** Shows only this level, or everything if this level is shown already. */
   toggleLevel(index: number): void {
     if (this.chosen.length === 1 && this.chosen[0] === index) {
-      this.lookAtAll();
+      this.showAll();
       return;
     }
     this.chooseLevels([index]);
@@ -186,7 +186,7 @@ export class Desk {
     const margin = (to - from) * 0.04;
     this.chosen = indexes;
     this.marked = null;
-    this.look({ from: from - margin, to: to + margin });
+    this.showSpan({ from: from - margin, to: to + margin });
     this.#fitted = { from: measured, to };
   }
 
@@ -226,7 +226,7 @@ export class Desk {
     const span = { from: this.seconds(evidence.begin_ns), to: this.seconds(evidence.end_ns) };
     const margin = Math.max(1, (span.to - span.from) * 0.35);
     this.chosen = [];
-    this.look({ from: span.from - margin, to: span.to + margin });
+    this.showSpan({ from: span.from - margin, to: span.to + margin });
     this.#fitted = span;
     this.marked = span;
     this.#focus(this.#chartWith(evidence.series));

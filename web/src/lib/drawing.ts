@@ -1,8 +1,8 @@
 /** A chart that the page draws as SVG, as files that need no page. */
 
 const HEAD = 30;
-/** What of an element's style is its look in a drawing. */
-const LOOK = [
+/** The properties of an element's style that a drawing needs. */
+const STYLE_PROPERTIES = [
   'display', 'visibility', 'opacity', 'fill', 'fill-opacity', 'stroke', 'stroke-width', 'stroke-opacity', 'stroke-dasharray', 'stroke-linecap', 'stroke-linejoin',
   'font-family', 'font-size', 'font-weight', 'text-anchor', 'dominant-baseline',
 ] as const;
@@ -17,7 +17,7 @@ export function standaloneSvg(drawn: SVGSVGElement, title: string): string {
     const target = to[at] as SVGElement;
     for (const name of target.getAttributeNames()) if (/^(class|style|tabindex|role|aria-.*)$/.test(name)) target.removeAttribute(name);
     // As attributes: a policy without inline styles refuses them as a style.
-    for (const name of LOOK) target.setAttribute(name, style.getPropertyValue(name));
+    for (const name of STYLE_PROPERTIES) target.setAttribute(name, style.getPropertyValue(name));
   });
   const name = (text: string) => getComputedStyle(document.documentElement).getPropertyValue(text).trim();
   const whole = document.createElementNS('http://www.w3.org/2000/svg', 'svg');

@@ -13,7 +13,7 @@ export interface Link {
 /** One quantity or series, and the places at which it was read. */
 export interface EvidenceGroup {
   name: string;
-  /** What the name stands for, where known. */
+  /** The meaning of the name, if known. */
   why: string;
   links: Link[];
 }

@@ -8,7 +8,7 @@ import type { Desk, MetricPick, Span } from './desk.svelte.ts';
 import { unitOf } from './units.ts';
 
 /** What of a desk a chart over time needs. */
-export type TimeDesk = Pick<Desk, 'view' | 'marked' | 'dark' | 'look' | 'lookAtAll'>;
+export type TimeDesk = Pick<Desk, 'view' | 'marked' | 'dark' | 'showSpan' | 'showAll'>;
 
 /** A window, and for how many pixels it is drawn. */
 export type Stretch = Pick<LinesRequest, 'from' | 'to' | 'px'>;

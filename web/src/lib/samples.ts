@@ -94,7 +94,7 @@ export function filteredTime(
   nodeOf: Uint32Array = samples.node,
 ): FilteredTime {
   const exclusive = new Float64Array(nodes);
-  let [variance, count, all, known] = [0, 0, 0, 0];
+  let [variance, count, all, known_us] = [0, 0, 0, 0];
   const [begin, end] = rowsOf(samples, metric);
   for (let row = begin; row < end; row++) {
     const stretch = samples.stretch[row] as number;
@@ -103,14 +103,14 @@ export function filteredTime(
     if (mark === 0) continue;
     const us = samples.us[row] as number;
     all += us;
-    if (mark > 1) known += us;
+    if (mark > 1) known_us += us;
     if (mark < 3) continue;
     const node = nodeOf[row] as number;
     exclusive[node] = (exclusive[node] as number) + us;
     variance += (samples.spread[row] as number) ** 2;
     count += samples.count[row] as number;
   }
-  return { exclusive, half_us: STANDARD_ERRORS * Math.sqrt(variance), samples: count, knownShare: asksWork ? (all > 0 ? known / all : 0) : null };
+  return { exclusive, half_us: STANDARD_ERRORS * Math.sqrt(variance), samples: count, knownShare: asksWork ? (all > 0 ? known_us / all : 0) : null };
 }
 
 /** The rows of a metric: from the first one on, before the second. */

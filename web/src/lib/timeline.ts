@@ -207,14 +207,14 @@ export interface Row {
 
 export interface Heights {
   role: number;
-  /** Of a role whose threads are shown beneath it. */
+  /** Of a role whose threads are shown below it. */
   open: number;
   /** Of the only thread of a role. */
   alone: number;
   thread: number;
 }
 
-/** Rows from top to foot: of each role one, and beneath those that are open their threads. */
+/** Rows from top to foot: of each role one, and the threads of open ones below them. */
 export function rowsOf(lines: Lines, places: number[], open: ReadonlySet<string>, heights: Heights): Row[] {
   const roles = new Map<string, number[]>();
   for (const place of places) {
@@ -267,7 +267,7 @@ export function zoomSpan(span: Span, at: number, factor: number, whole: Span, le
   return moveSpan({ from: at - part * length, to: at + (1 - part) * length }, 0, whole);
 }
 
-/** A span that lies so much later, as far as `whole` goes. */
+/** Moves a span by `by` seconds, within `whole`. */
 export function moveSpan(span: Span, by: number, whole: Span): Span {
   const length = Math.min(span.to - span.from, whole.to - whole.from);
   const from = Math.max(whole.from, Math.min(whole.to - length, span.from + by));

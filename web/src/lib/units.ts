@@ -11,7 +11,7 @@ export interface Unit {
   suffix: string;
 }
 
-/** CPU time per second is how many CPUs were kept busy; that says more than "s/s". */
+/** CPU time per second is how many CPUs were kept busy; that is clearer than "s/s". */
 const CPU_TIME = /^(user|nice|system|iowait|irq|softirq|steal|idle|guest|cpu|run|runqueue)_ns$/;
 
 /** The unit in which a series is shown in a mode. */

@@ -3,7 +3,7 @@
 import type { Desk } from './desk.svelte.ts';
 
 /** Arrow keys move the view, plus and minus zoom it, 0 and Escape show all. */
-export function viewKeys(desk: Pick<Desk, 'view' | 'look' | 'lookAtAll'>, event: KeyboardEvent): void {
+export function viewKeys(desk: Pick<Desk, 'view' | 'showSpan' | 'showAll'>, event: KeyboardEvent): void {
   const span = desk.view.to - desk.view.from;
   const step = span * 0.2;
   const moves: Record<string, [number, number]> = {
@@ -13,8 +13,8 @@ export function viewKeys(desk: Pick<Desk, 'view' | 'look' | 'lookAtAll'>, event:
     '-': [-step, step],
   };
   const move = moves[event.key];
-  if (event.key === 'Escape' || event.key === '0') desk.lookAtAll();
-  else if (move) desk.look({ from: desk.view.from + move[0], to: desk.view.to + move[1] });
+  if (event.key === 'Escape' || event.key === '0') desk.showAll();
+  else if (move) desk.showSpan({ from: desk.view.from + move[0], to: desk.view.to + move[1] });
   else return;
   event.preventDefault();
 }

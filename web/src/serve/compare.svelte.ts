@@ -26,7 +26,7 @@ export class CompareDesk {
 
   constructor(runs: ComparedRun[]) {
     this.runs = runs;
-    this.lookAtAll();
+    this.showAll();
   }
 
   /** Levels that every run has, by their place on the axis; none where windows are compared. */
@@ -60,14 +60,14 @@ export class CompareDesk {
 
   choose(at: number | null): void {
     this.at = at;
-    this.lookAtAll();
+    this.showAll();
   }
 
-  look(span: Span): void {
+  showSpan(span: Span): void {
     if (span.to - span.from > 0.05) this.view = { ...span };
   }
 
-  lookAtAll(): void {
+  showAll(): void {
     const lengths = this.runs.map((run) => this.windowOf(run)).map(({ from, to }) => to - from);
     this.view = { from: 0, to: Math.max(0.1, ...lengths) };
   }

@@ -32,7 +32,7 @@ export function markdownHtml(text: string): string {
   return out.join('\n');
 }
 
-/** Code first: what stands in it is no emphasis. */
+/** Converts code first: it contains no emphasis. */
 function inline(text: string): string {
   return text
     .split(/(`[^`]+`)/)

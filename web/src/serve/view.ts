@@ -1,4 +1,4 @@
-/** What of a run is shown, as the address holds it. Pure. */
+/** The view of a run, as the address has it. Pure. */
 
 import type { Mode } from '../lib/derive.ts';
 import type { ChartSpec, MetricPick, Span } from '../lib/desk.svelte.ts';

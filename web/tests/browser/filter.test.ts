@@ -85,7 +85,7 @@ function reportOf(note = '') {
 
 const total = (page: Page) => graph(page).locator('.axis').textContent();
 
-test('every filter leaves its own part of the time, holds for all views, and is said in words', async () => {
+test('every filter selects its own part of the time, applies to all views, and is written as text', async () => {
   const changed = reportOf();
   const { page, complaints } = await open(browser, changed.url);
   await expect.poll(() => total(page)).toContain('7 ms');
@@ -136,7 +136,7 @@ test('a window that is typed is that of the whole page, and reset leaves it', as
   changed.remove();
 });
 
-test('what is no number is told, and a note says what a page that would be too large leaves out', async () => {
+test('what is not a number is reported, and a note names what a page that would be too large leaves out', async () => {
   const changed = reportOf('To keep this page small, windows of its stacks are in steps of 10 s.');
   const { page } = await open(browser, changed.url);
   await bar(page).getByLabel('thread', { exact: true }).fill('12, ab');

@@ -156,7 +156,7 @@ test('metric, level and threads choose what is drawn', async () => {
   changed.remove();
 });
 
-test("whyso's own probes and questions are hidden, with their share, until they are asked for", async () => {
+test("whyso's own probes and queries are hidden, with their share, until they are switched on", async () => {
   const calls: Call[] = [...CALLS, [1, 'asm_exc_int3', '[kernel]', 0, 0, 0, 0]];
   const changed = reportOf(calls, (flame) => (flame.observer_share = 0.7), [...CALLS.map(() => 0), 2333]);
   const { page, complaints } = await open(browser, changed.url);
@@ -214,7 +214,7 @@ test('a click zooms, and a click beneath, the button and Escape zoom out', async
   changed.remove();
 });
 
-test('the keyboard alone walks and zooms, and what it stands on is told', async () => {
+test('the keyboard walks and zooms without a mouse, and the frame in focus is read out', async () => {
   const changed = reportOf(CALLS);
   const { page } = await open(browser, changed.url);
   const section = graph(page);
@@ -319,7 +319,7 @@ test('a recording in which no level ended has one, and compares nothing', async 
   changed.remove();
 });
 
-test('what so few samples can not tell apart is grey', async () => {
+test('what too few samples cannot distinguish is grey', async () => {
   const changed = reportOf(CALLS, (flame) => {
     for (const level of flame.levels) for (const column of level.columns) column.half_us = 1e6;
   });
@@ -333,7 +333,7 @@ test('what so few samples can not tell apart is grey', async () => {
   changed.remove();
 });
 
-test('a level that the page shows alone is shown here, too', async () => {
+test('if the page shows only a level, so does the graph', async () => {
   const changed = reportOf(CALLS);
   const { page } = await open(browser, changed.url);
   const section = graph(page);
@@ -388,7 +388,7 @@ test('a run without stacks has no empty flame graph', async () => {
   changed.remove();
 });
 
-/** A tree whose leaves are so many distinct stacks, some thirty functions deep. */
+/** A tree with this many distinct stacks, some thirty functions deep. */
 function forest(stacks: number): Call[] {
   let seed = 3;
   const random = () => (seed = (seed * 48271) % 2147483647) / 2147483647;
@@ -453,7 +453,7 @@ test('100,000 stacks open within a second and zoom within a tenth of one', async
   changed.remove();
 });
 
-test('functions stand in a table, and a click on one tells its callers and callees', async () => {
+test('functions stand in a table, and a click on one shows its callers and callees', async () => {
   const changed = reportOf(CALLS);
   const { page, complaints } = await open(browser, changed.url);
   const section = graph(page);

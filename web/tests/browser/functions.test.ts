@@ -91,7 +91,7 @@ test('keys move and zoom it with the page, and 0 shows all', async () => {
   await page.close();
 });
 
-test('a run without stacks has no such chart, an idle window says so, and names are text', async () => {
+test('a run without stacks has no such chart, an idle window has a note, and names are text', async () => {
   const without = reportOf([]);
   const one = await open(browser, without.url);
   expect(await part(one.page).count()).toBe(0);

@@ -125,7 +125,7 @@ test('the cursor says exact values on every chart', async () => {
   await page.close();
 });
 
-test('a metric is found by typing and drawn with the keyboard alone', async () => {
+test('a metric is found by typing and drawn only by keyboard', async () => {
   const counters = head.series.filter((one) => one.kind === 'counter' && !one.flat && one.instance === '');
   const counter = counters.find((one) => one.metric === 'Innodb_rows_read') ?? counters[0];
   if (!counter) throw new Error('the report has no series');
@@ -162,7 +162,7 @@ test('a second metric joins a chart, and the chart can be closed', async () => {
   await page.close();
 });
 
-test('evidence leads to the levels, the series and the setting that a sentence rests on', async () => {
+test('evidence leads to the levels, the series and the setting of a sentence', async () => {
   const series = head.series.find((one) => one.kind === 'counter' && !one.flat && one.source !== 'load');
   const level = sweep.at(-1);
   if (!series || !level) throw new Error('the report has no counter or no level');
@@ -202,7 +202,7 @@ test('evidence leads to the levels, the series and the setting that a sentence r
   changed.remove();
 });
 
-test('a level is shown alone by its row, and everything again by the same row', async () => {
+test('only a level is shown by its row, and everything again by the same row', async () => {
   const { page } = await open(browser, reportUrl);
   const whole = await viewText(page);
   const row = page.getByRole('button', { name: String(sweep[0]?.users), exact: true }).first();
@@ -213,7 +213,7 @@ test('a level is shown alone by its row, and everything again by the same row', 
   await page.close();
 });
 
-test('whatever a server said is shown as text', async () => {
+test('everything from a server is shown as text', async () => {
   const changed = variant((head) => {
     head.run.server.version = HOSTILE;
     head.run.server.variables[HOSTILE] = HOSTILE;
@@ -264,7 +264,7 @@ test('several kinds of transactions have a table of their own', async () => {
   changed.remove();
 });
 
-test('a sweep over rates is drawn and told against rates', async () => {
+test('a sweep over rates is drawn and described against rates', async () => {
   const changed = variant((head) => {
     for (const [place, level] of head.run.levels.entries()) {
       level.users = 128;
@@ -276,7 +276,7 @@ test('a sweep over rates is drawn and told against rates', async () => {
   });
   const { page, complaints } = await open(browser, changed.url);
   expect(await page.getByRole('heading', { name: 'Throughput and latency against the rate that is due' }).count()).toBe(1);
-  // The explanation decides what leads; the page says the same.
+  // The explanation decides what leads; the page shows the same.
   expect(await page.getByRole('heading', { level: 1 }).textContent()).toBe('The server kept up with 500/s, and not with 1,000/s.');
   expect(await page.locator('svg text', { hasText: 'transactions due per second (open loop' }).count()).toBe(1);
   expect(await page.getByRole('button', { name: '500', exact: true }).count()).toBeGreaterThan(0);

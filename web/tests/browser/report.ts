@@ -59,7 +59,7 @@ function blockElement(number: number, columns: number[][]): string {
   return `<script type="application/octet-stream;base64" id="whyso-block-${number}">${packed}</script>`;
 }
 
-/** Threads of a server: of each, its states' seconds from look to look, `[look][state]`; one fewer than looks. */
+/** Threads of a server: of each, its states' seconds between snapshots, `[snapshot][state]`; one fewer than snapshots. */
 export interface TestThread {
   name: string;
   role: string;
@@ -128,7 +128,7 @@ export async function openPage(browser: Browser, url: string, width = 1280, colo
   page.on('pageerror', (error) => complaints.push(String(error)));
   page.on('request', (request) => {
     const address = request.url();
-    if (address !== url && !address.startsWith('data:') && !address.startsWith('blob:')) complaints.push(`asked for ${address}`);
+    if (address !== url && !address.startsWith('data:') && !address.startsWith('blob:')) complaints.push(`requested ${address}`);
   });
   await page.goto(url);
   return { page, complaints };

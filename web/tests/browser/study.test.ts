@@ -114,7 +114,7 @@ test('with one number of users values stand in rows, and what is unfinished is c
   report.remove();
 });
 
-test('what a study says of itself is text, whatever it holds', async () => {
+test('the texts of a study are never markup', async () => {
   const [first, ...rest] = DURABILITY.spec.variant;
   const spec = { ...DURABILITY.spec, title: HOSTILE, question: HOSTILE, baseline: HOSTILE, steps: [], repeats: 2, variant: [{ ...first, name: HOSTILE }, ...rest] };
   const hostile: TestStudy = { ...DURABILITY, spec, notes: [HOSTILE], suspect: () => HOSTILE };

@@ -39,7 +39,7 @@ function withStatements(head: Head) {
   };
 }
 
-test('statements stand by any column, follow the level and the filter, and say what is not known', async () => {
+test('statements stand by any column, follow the level and the filter, and show what is not known', async () => {
   const changed = variant(withStatements);
   const { page, complaints } = await open(browser, changed.url);
   // count, mean, p95, max, response, rows sent, rows examined, errors
@@ -134,7 +134,7 @@ function withLines(): { url: string; remove: () => void } {
   return report;
 }
 
-test('a function that is chosen shows its source line by line, and what has no line or no text is said', async () => {
+test('a function that is chosen shows its source line by line, and what has no line or no text is marked', async () => {
   const changed = withLines();
   const { page, complaints } = await open(browser, changed.url);
   const section = page.locator('#flame');

@@ -81,7 +81,7 @@ test('threads are sorted by any column, by mouse and by keyboard', async () => {
   changed.remove();
 });
 
-test('threads are filtered by role and by what is typed, and picked ones are summed alone', async () => {
+test('threads are filtered by role and by what is typed, and only picked ones are summed', async () => {
   const changed = variant(() => {}, threadsOf(9));
   const { page, complaints } = await open(browser, changed.url);
   const section = page.locator('#threads');
@@ -95,7 +95,7 @@ test('threads are filtered by role and by what is typed, and picked ones are sum
   await bar.getByLabel('statement', { exact: true }).fill('commit');
   await expect.poll(() => rows(section).count()).toBe(4);
 
-  // All that the filter leaves, by keyboard; then one more by mouse.
+  // All that match the filter, by keyboard; then one more by mouse.
   await section.getByRole('checkbox', { name: 'pick all threads' }).focus();
   await page.keyboard.press('Space');
   await expect.poll(() => sum(section)).toBe('Time by state of 4 picked threads');
@@ -138,7 +138,7 @@ test('the table follows the window of the page, and says which window it covers'
   changed.remove();
 });
 
-test('a thousand threads are counted all, and drawn when they are asked for', async () => {
+test('a thousand threads are all counted, and drawn on request', async () => {
   const changed = variant(() => {}, threadsOf(1000));
   const { page, complaints } = await open(browser, changed.url);
   const section = page.locator('#threads');
@@ -177,7 +177,7 @@ test('a run that was not traced has no empty table of threads', async () => {
   changed.remove();
 });
 
-test('a load that something else drove is told in requests, without what nobody knows of it', async () => {
+test('a load that another program drove is shown in requests, without unknown columns', async () => {
   const changed = variant((one) => {
     for (const level of one.run.levels) {
       const unknown = { p50: 0, p95: 0, p99: 0, p999: 0, max: 0 };

@@ -183,7 +183,7 @@ test('a level that is chosen elsewhere in the page is what the timeline shows', 
   changed.remove();
 });
 
-test('zoomed in, a single wait tells its functions and who woke it, and a sample where it ran', async () => {
+test('zoomed in, a single wait shows its functions and its waker, and a sample where it ran', async () => {
   const changed = reportOf(3);
   const { page, section, canvas, complaints } = await opened(changed.url);
   await section.getByRole('application').focus();

@@ -36,7 +36,7 @@ test('a part that no bar shows is not in the legend', () => {
   expect(partsShown([budget(1)])).toEqual(['cpu', 'lock']);
 });
 
-test('a part rests on its series, and one that the generator measured on its level', () => {
+test('a part is based on its series, and one that the generator measured on its level', () => {
   const window = { begin_ns: 5, end_ns: 9 };
   expect(evidenceOfPart(budget(1), 'lock', window)).toEqual({ is: 'series', series, begin_ns: 5, end_ns: 9 });
   expect(evidenceOfPart(budget(1), 'unaccounted', window)).toEqual({ is: 'levels', quantity: 'latency_mean_ms', levels: [2] });

@@ -19,7 +19,7 @@ test('what is attributed to callers is a function’s inclusive time, and to cal
   expect(relativesOf(tree, times.inclusive, 3).callees.size).toBe(0);
 });
 
-/** A small generator (SplitMix's steps), so that each run looks at the same trees. */
+/** A small generator (SplitMix's steps), so that each run tests the same trees. */
 function random(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -40,7 +40,7 @@ test('counters that say the same with the same values share a row, others do not
   expect(rows.map((row) => row.map((growth) => growth.series.metric))).toEqual([['a', 'c'], ['b'], ['d'], ['e'], ['f']]);
 });
 
-test('a guessed machine is not told twice that it is virtual', () => {
+test('a guessed machine is called virtual only once', () => {
   expect(['', 'none', 'kvm', 'a virtual machine'].map(machineKind)).toEqual(['', '', 'a kvm virtual machine', 'a virtual machine']);
 });
 

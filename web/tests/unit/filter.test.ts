@@ -13,7 +13,7 @@ test('a thread is shown that meets every condition', () => {
   expect(hasThread(filterOf({ tids: new Set([8]) }), thread)).toBe(false);
 });
 
-test('of what is not known to be of a connection or statement that is asked for, nothing is shown', () => {
+test('work whose connection or statement is not known does not meet a condition on it', () => {
   const of = (connection: number | null, statement: string) => ({ connection, statement });
   expect(hasWork(filterOf({ statement: 'commit' }), of(null, 'COMMIT'))).toBe(true);
   expect(hasWork(filterOf({ statement: 'commit' }), of(1, ''))).toBe(false);
@@ -21,13 +21,13 @@ test('of what is not known to be of a connection or statement that is asked for,
   expect(hasWork(EVERYTHING, of(null, ''))).toBe(true);
 });
 
-test('what is chosen is said in words', () => {
+test('the conditions are written as text', () => {
   expect(filterText(EVERYTHING)).toBe('all threads');
   expect(filterText(filterOf({ role: 'purge', name: 'ib', connections: new Set([9, 4]) }))).toBe('threads of role purge, named “ib”, at work for connections 4, 9');
   expect(filterText(filterOf({ tids: new Set([1, 2, 3, 4, 5, 6, 7, 8]) }))).toBe('all threads, threads 1, 2, 3, 4, 5, 6 and 2 more');
 });
 
-test('a window is typed as the terminal takes it, and what is none is told', () => {
+test('a window is typed as in the terminal, and anything else is refused', () => {
   expect(stretchIn('10s-25s')).toEqual({ from: 10, to: 25 });
   expect(stretchIn('1:10-1:25.5')).toEqual({ from: 70, to: 85.5 });
   expect(stretchIn('1m..2m')).toEqual({ from: 60, to: 120 });
@@ -56,7 +56,7 @@ const samples = samplesOf(
   ),
 );
 
-test('a filter leaves the samples of its threads, stretches and work, and says of how much it is known', () => {
+test('a filter selects the samples of its threads, stretches and work, and reports the known share', () => {
   const of = (part: Partial<Filter>, metric = 0, stretches: [number, number] = [0, 3]) =>
     filteredTime(samples, 3, metric, stretches, marksOf(samples, filterOf(part)), part.connections !== undefined || part.statement !== undefined);
   expect([...of({}).exclusive]).toEqual([0, 30, 40]);
@@ -73,7 +73,7 @@ test('a filter leaves the samples of its threads, stretches and work, and says o
   expect([[...statement.exclusive], statement.knownShare]).toEqual([[0, 10, 0], 10 / 70]);
 });
 
-test("the observer's samples are left only where they, or their role, are asked for", () => {
+test("the observer's samples are selected only with them, or with their role", () => {
   const traced = { ...samples, head: { ...head, roles: ['connection', 'observer'] } };
   const of = (part: Partial<Filter>, withObserver: boolean) => [...marksOf(traced, filterOf(part), withObserver)];
   expect(of({}, false)).toEqual([3, 3, 3, 0]);
@@ -90,7 +90,7 @@ test('a window is that of the stretches around it', () => {
   expect(stretchesAround(head, 0, 0.5, 60)).toEqual({ places: [0, 3], from: 0, to: 2 });
 });
 
-test('functions over time are those with the most of the time that a filter leaves, and all others together', () => {
+test('functions over time are those with the most of the time that a filter selects, and all others together', () => {
   const names = Uint32Array.from([0, 4, 9]);
   const over = (part: Partial<Filter>, most: number) => overTime(samples, names, 0, marksOf(samples, filterOf(part)), 0, most);
   const all = over({}, 1);

@@ -7,7 +7,7 @@ const tree = callTree(Float64Array.of(0, 1, 2, 3, 2, 3, 1), Float64Array.of(0, 1
 const exclusive = Float64Array.of(0, 10, 0, 30, 15, 25, 20);
 const inclusive = inclusiveOf(tree, exclusive);
 
-test('a preorder with depths tells callers, and where what a node called ends', () => {
+test('a preorder with depths gives callers, and where the callees of a node end', () => {
   expect([...tree.parent]).toEqual([-1, 0, 1, 2, 1, 4, 0]);
   expect([...tree.end]).toEqual([7, 6, 4, 4, 6, 6, 7]);
   expect(pathTo(tree, 5)).toEqual([0, 1, 4, 5]);
@@ -97,7 +97,7 @@ test('a difference is of time by what it is divided by', () => {
   expect([shade(4, 4), shade(-1, 4), shade(0, 0), shade(9, 4)]).toEqual([1, -0.5, 0, 1]);
 });
 
-test('modules are told apart by their names', () => {
+test('modules are distinguished by their names', () => {
   expect(['mariadbd', 'libc.so.6', 'libc-2.31.so', 'ld-linux-x86-64.so.2', 'libstdc++.so.6', 'ha_rocksdb.so', '[kernel]', '[vdso]', ''].map(kindOf)).toEqual([
     'server', 'libc', 'libc', 'libc', 'library', 'library', 'kernel', 'libc', 'unknown',
   ]);
@@ -111,7 +111,7 @@ test('a label is cut to its room: first the parameters, then the name', () => {
   expect(label('do_command(THD*, bool)', 2)).toBe('');
 });
 
-test("the observer's time is added only where it is asked for", () => {
+test("the observer's time is added only on request", () => {
   const threads = ['connection', 'background', 'observer'];
   expect(kindsOf(threads, 0, false)).toEqual([0]);
   expect(kindsOf(threads, 'all', false)).toEqual([0, 1]);

@@ -17,7 +17,7 @@ test('the functions over time are found among the series, with their files', () 
   expect(functionSeries([])).toEqual([]);
 });
 
-test('shares are of the window alone', () => {
+test('shares are only of the window', () => {
   const columns = [column(1, 0, 0), column(0, 0.5, 1.5)];
   expect(sharesIn(columns, { from: 0, to: 3 })).toEqual([1 / 3, 2 / 3]);
   expect(sharesIn(columns, { from: 1, to: 3 })).toEqual([0, 1]);

@@ -11,7 +11,7 @@ const linesWith = (names: string[], ...levels: (PfsRow | null)[][]): PfsLines =>
   levels: levels.map((rows) => ({ rows, idle: [], total: sumOf(rows), left: 0, left_row: [], idle_left: 0, observer: [] })),
 });
 
-test('waits are told by second, statement and transaction, with mean and share, the most first and untimed ones last', () => {
+test('waits are shown per second, statement and transaction, with mean and share, the most first and untimed ones last', () => {
   // The same lines as the test of the terminal's table: 1,000 and 4,000 in 10 s of 20,000 statements and 1,000 transactions.
   const lines = linesWith(['LOCK_plugin', 'log_sys'], [[4000, null], [1000, 20e6]]);
   const columns = columnsOf(waits, level(10, 20_000, 1000), [5000, 20e6], 'second');
@@ -70,7 +70,7 @@ test('for any two levels: differences turn their sign with the sides, stand by t
   }
 });
 
-test('what timing cost is told a second, a statement and as a share, and a timer that is not known leaves it open', () => {
+test('the cost of timing is per second, per statement and a share, and a timer that is not known leaves it open', () => {
   const none = { timer_read: false, events: 0, timed_events: 0, cpu_s: 0, cpu_s_if_all: 0 };
   const { rows, choices } = timingRows({
     seconds: 300,

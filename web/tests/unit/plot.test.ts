@@ -39,14 +39,14 @@ describe('lines of metrics', () => {
     [column([0, 10, 20]), column([0, 1, 3]), column([5, 6, 7])],
   );
 
-  it('are named by what tells them apart', async () => {
+  it('are named by what distinguishes them', async () => {
     const { strokes } = await ofMetrics(source, [[0, 1], [2], []], how, stretch, signal);
     expect(strokes.map((one) => [one.label, one.suffix, one.place])).toEqual([['a x', '/s', 0], ['a y', '/s', 1], ['b', '', 2]]);
     expect(labelOf('lat_100ms', 'transaction', false, false)).toBe('lat');
     expect(labelOf('a', 'x', false, true)).toBe('x');
   });
 
-  it('are asked for together where none is ranked or added up', async () => {
+  it('are read together if none is ranked or added up', async () => {
     const requests: [number[], number][] = [];
     const counting = new Made(source.head.series, [column([0, 1]), column([0, 2]), column([3, 3])]);
     counting.lines = (numbers, request) => {

@@ -25,7 +25,7 @@ describe('the list of runs', () => {
     expect(sortRuns(runs, { by: 'server', down: false }).map((one) => one.id)).toEqual(['a', 'b', 'c']);
   });
 
-  it('tells lengths in words', () => {
+  it('writes lengths as text', () => {
     expect([null, 42, 600, 7200].map(lengthText)).toEqual(['–', '42 s', '10 min', '2 h']);
   });
 });

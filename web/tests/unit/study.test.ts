@@ -18,7 +18,7 @@ test('values that span more than a factor 50 are on a logarithmic axis, others b
   expect(log.scale(10) - log.scale(100)).toBeCloseTo(log.scale(1) - log.scale(10));
 });
 
-test('an interval that goes on for ever leaves the values their room', () => {
+test('an endless interval leaves room for the values', () => {
   expect(boundEnd(1e9, [100, 200])).toBe(320);
   expect(boundEnd(1e-9, [100, 200])).toBe(50);
   expect(boundEnd(210, [100, 200])).toBe(210);

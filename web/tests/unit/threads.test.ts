@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { between, covering, isIdle, overTime, sharesOf, sorted, stateStyle, threadsOf } from '../../src/lib/threads.ts';
 
-/** Two threads at three looks, one second apart; the second begins at the last. */
+/** Two threads at three snapshots, one second apart; the second begins at the last. */
 const head = {
   states: ['cpu', 'lock'],
   t_ns: [10e9, 11e9, 12e9],

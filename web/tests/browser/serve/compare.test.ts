@@ -31,7 +31,7 @@ const table = (page: Page, title: string) => page.locator('section', { has: page
 
 describe('a comparison of two runs', () => {
   for (const [width, scheme] of [[1280, 'dark'], [2560, 'light']] as const) {
-    it(`says what is faster, what was set and what differs, at ${width} pixels, ${scheme}`, async () => {
+    it(`shows what is faster, what was set and what differs, at ${width} pixels, ${scheme}`, async () => {
       const { page, complaints } = await session.at(`/compare?first=${ID}&second=${other}`, width, scheme);
       await drawn(page);
       await page.locator('#flame canvas').waitFor();
@@ -42,7 +42,7 @@ describe('a comparison of two runs', () => {
     });
   }
 
-  it('draws what differs for both, on one scale, and one level of both alone', async () => {
+  it('draws what differs for both, on one scale, and one level of both', async () => {
     const { page, complaints } = await session.at(`/compare?first=${ID}&second=${other}`);
     await drawn(page);
     const before = await page.locator('.chart').count();
@@ -95,7 +95,7 @@ describe('a comparison of two runs', () => {
 });
 
 describe('a comparison of two windows', () => {
-  it('is begun from a run by two steps, and its address says it', async () => {
+  it('is begun from a run by two steps, and its address has them', async () => {
     const { page, complaints } = await session.runPage();
     const levels = page.locator('.window button');
     await levels.filter({ hasText: /^1$/ }).click();

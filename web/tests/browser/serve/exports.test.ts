@@ -104,7 +104,7 @@ describe('an exported chart', () => {
     }
   });
 
-  it('has a link that opens this chart alone, over the same window', async () => {
+  it('has a link that opens only this chart, over the same window', async () => {
     const { page, complaints } = await session.runPage(windowOf(chartOf('status', 'Questions')));
     const chart = page.locator('.chart').first();
     await chart.getByRole('button', { name: 'per transaction' }).click();

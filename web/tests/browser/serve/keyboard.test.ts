@@ -17,7 +17,7 @@ afterEach(() => session.closePages());
 /** So many steps of Tab reach anything that is near. */
 const TABS_MAX = 40;
 
-/** Goes on by Tab until what has the focus says so. */
+/** Presses Tab until the target has the focus. */
 async function tabTo(page: Page, target: { name?: string; tag?: string }): Promise<void> {
   for (let step = 0; step < TABS_MAX; step++) {
     await page.keyboard.press('Tab');
@@ -127,7 +127,7 @@ describe('by the keyboard alone', () => {
     expect(await shown(page)).toContain(' to ');
   });
 
-  it('a set of charts is applied, saved, exported, taken in and deleted', async () => {
+  it('a set of charts is applied, saved, exported, imported and deleted', async () => {
     const { page, complaints } = await session.runPage();
     const menu = page.locator('.bookmarks');
     await page.keyboard.press('/');

@@ -29,7 +29,7 @@ describe('the list of runs', () => {
     expect(await stranger.locator('tbody tr').count()).toBe(0);
   });
 
-  it('says what was found, and is searched and sorted', async () => {
+  it('shows what was found, and is searched and sorted', async () => {
     const { page, complaints } = await session.at('/');
     await page.locator('.verdict').nth(1).waitFor();
     expect(await page.locator('tbody tr').count()).toBe(2);
@@ -79,7 +79,7 @@ describe('the list of runs', () => {
     await page.waitForFunction(() => document.querySelectorAll('tbody tr').length === 2);
   });
 
-  it('prunes a run only after it was said what goes and what stays', async () => {
+  it('prunes a run only after it shows what is removed and what is kept', async () => {
     const { page, complaints } = await session.at('/');
     await page.getByLabel(`select ${other}`, { exact: true }).check();
     await page.getByRole('button', { name: 'prune…' }).click();

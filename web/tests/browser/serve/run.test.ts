@@ -25,7 +25,7 @@ describe('a run', () => {
     });
   }
 
-  it('applies a dragged window to charts and tables, and the address says so', async () => {
+  it('applies a dragged window to charts and tables, and to the address', async () => {
     const { page, complaints } = await session.runPage();
     expect(await shown(page)).toBe('the whole run');
     const over = page.locator('.chart .u-over').first();
@@ -47,7 +47,7 @@ describe('a run', () => {
     expect(complaints).toEqual([]);
   });
 
-  it('shows a level alone, by its button', async () => {
+  it('shows only a level, by its button', async () => {
     const { page } = await session.runPage();
     await page.locator('.window button', { hasText: '4' }).first().click();
     expect(await shown(page)).toBe('the level of 4 users');

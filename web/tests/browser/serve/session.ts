@@ -37,7 +37,7 @@ export class ServeSession {
     this.origin = new URL(address).origin;
   }
 
-  /** Serves the run that is tested under these names; `prepare` may put more into the folder, and say what else the program is given. */
+  /** Serves the run that is tested under these names; `prepare` may put more into the folder, and return further arguments of the program. */
   static async start(names: string[], prepare: (folder: string, runs: string) => string[] | void = () => undefined): Promise<ServeSession> {
     const folder = mkdtempSync(join(tmpdir(), 'whyso-serve-'));
     const runs = join(folder, 'runs');
