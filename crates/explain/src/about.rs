@@ -38,7 +38,8 @@ mod tests {
                 ..LevelInput::default()
             })
             .collect();
-        let levels: Vec<Level> = inputs.iter().map(|input| Level::new(input, &Machine::default())).collect();
+        let levels: Vec<Level> =
+            inputs.iter().map(|input| crate::verdict::judge(input, &Machine::default())).collect();
         let shape = Shape::new(&levels);
         position(&levels, shape.as_ref(), users).map(|at| levels[at].users)
     }

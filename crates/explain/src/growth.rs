@@ -257,7 +257,8 @@ mod tests {
 
     fn ranked(best: &[(&str, &str, f64)], last: &[(&str, &str, f64)]) -> Vec<Grown> {
         let inputs = [level_input(8, 12_000, 6.6, best), level_input(64, 11_000, 58.0, last)];
-        let levels: Vec<Level> = inputs.iter().map(|input| Level::new(input, &Machine::default())).collect();
+        let levels: Vec<Level> =
+            inputs.iter().map(|input| crate::verdict::judge(input, &Machine::default())).collect();
         counters(&levels, Span { best: &levels[0], last: &levels[1] })
     }
 

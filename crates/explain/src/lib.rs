@@ -70,6 +70,7 @@ pub mod slo;
 pub mod statements;
 mod suspects;
 pub mod timer;
+mod verdict;
 pub mod versus;
 mod wake;
 mod warnings;
@@ -95,7 +96,8 @@ pub fn explain_at(input: &Input, users: Option<u32>) -> Explanation {
     if let Some(name) = &input.process {
         return of_processes(name, input);
     }
-    let mut levels: Vec<Level> = input.levels.iter().map(|level| Level::new(level, &input.machine)).collect();
+    let mut levels: Vec<Level> =
+        input.levels.iter().map(|level| verdict::judge(level, &input.machine)).collect();
     // Peak, regimes, growth and the law are of a sweep over users.
     let is_over_rates = levels.iter().any(|level| level.rate_per_s.is_some());
     let shape = if is_over_rates { None } else { Shape::new(&levels) };
@@ -175,7 +177,7 @@ pub fn explain_at(input: &Input, users: Option<u32>) -> Explanation {
 
 /// Where no requests are known, nothing is said of throughput either.
 fn of_processes(name: &str, input: &Input) -> Explanation {
-    let levels: Vec<Level> = input.levels.iter().map(|level| Level::new(level, &input.machine)).collect();
+    let levels: Vec<Level> = input.levels.iter().map(|level| verdict::judge(level, &input.machine)).collect();
     let processes = processes::times(&input.levels);
     let mut findings = processes::findings(name, &input.levels, &processes);
     let waits_about = levels.iter().position(|level| level.seconds > 0.0);

@@ -1,10 +1,8 @@
 //! Clients that are neither the load nor whyso itself, at work while a level was measured. The budget holds nothing of their time.
 
-use serde::{Deserialize, Serialize};
-
 use crate::budget::{SOURCE, is_relayed};
 use crate::level::{Level, levels_evidence};
-use crate::model::Finding;
+use crate::model::{Finding, OtherClients};
 
 /// Source of the times of the server's threads by role.
 const THREADS: &str = "threads";
@@ -13,17 +11,6 @@ const THREADS: &str = "threads";
 const CPU_SHARE_MIN: f64 = 0.01;
 const REQUESTS_SHARE_MIN: f64 = 0.01;
 const CONNECTIONS_SHARE_MIN: f64 = 0.25;
-
-/// What other clients did over a level's measured window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct OtherClients {
-    /// Connections that had a request under way at some time of the window.
-    pub connections: u64,
-    /// Requests that were answered, per second.
-    pub requests_per_s: f64,
-    /// CPU time within their requests, as a share of the server's, 0 to 1.
-    pub cpu_share: f64,
-}
 
 /// `None` where they can't be told from the load: nothing was traced, something else than whyso or its command loaded the server,
 /// or a relay brought the load's requests.
@@ -120,7 +107,7 @@ mod tests {
     }
 
     fn told(input: &LevelInput) -> (Option<OtherClients>, Option<String>) {
-        let level = Level::new(input, &Machine::default());
+        let level = crate::verdict::judge(input, &Machine::default());
         let others = level.verdict.other_clients;
         (others, finding(&[level], Some(0)).map(|finding| finding.text))
     }

@@ -380,7 +380,8 @@ mod tests {
     }
 
     fn shape_of(inputs: &[LevelInput]) -> Shape {
-        let levels: Vec<Level> = inputs.iter().map(|input| Level::new(input, &Machine::default())).collect();
+        let levels: Vec<Level> =
+            inputs.iter().map(|input| crate::verdict::judge(input, &Machine::default())).collect();
         Shape::new(&levels).unwrap()
     }
 

@@ -187,7 +187,7 @@ mod tests {
         let level = LevelInput { users: 8, end_ns: 10_000_000_000, counters, ..LevelInput::default() };
         let input = Input { levels: vec![level], ..Input::default() };
         let levels: Vec<Level> =
-            input.levels.iter().map(|level| Level::new(level, &Machine::default())).collect();
+            input.levels.iter().map(|level| crate::verdict::judge(level, &Machine::default())).collect();
         finding(&levels).map(|finding| finding.text)
     }
 
@@ -242,7 +242,7 @@ mod tests {
         };
         let series = counter("trace_cost", "counting_ns", "", 0.0).series;
         level.gauges = vec![Gauge { series, unit: "ns".to_string(), mean: 30.0, max: 30.0 }];
-        let told = Watching::of(&Level::new(&level, &Machine::default())).unwrap();
+        let told = Watching::of(&crate::verdict::judge(&level, &Machine::default())).unwrap();
         assert!((told.share() - 0.02).abs() < 1e-9, "{}", told.share());
     }
 

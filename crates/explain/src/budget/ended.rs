@@ -94,7 +94,7 @@ mod tests {
         };
         let file_waits = vec![file("/data/ib_logfile0", 95.0), file("/data/sbtest1.ibd", 5.0)];
         let input = LevelInput { ended_waits, file_waits, ..LevelInput::default() };
-        sentence(&Level::new(&input, &Machine::default()))
+        sentence(&crate::verdict::judge(&input, &Machine::default()))
     }
 
     #[test]

@@ -12,7 +12,7 @@ mod objects;
 mod part;
 mod words;
 
-pub use model::{ActivityTime, Budget, ClassTime, CpuSplit, PartTime};
+pub use model::{Budget, ClassTime, CpuSplit, PartTime};
 pub use part::Part;
 
 pub(crate) use background::busiest;

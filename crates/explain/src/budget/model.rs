@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::part::Part;
-use crate::activities::Activity;
+use crate::activities::ActivityTime;
 use crate::model::{Estimate, SeriesName};
 
 /// Where the time of a level's mean transaction went. `parts` and `unaccounted_ms` add up to `response_ms`.
@@ -57,17 +57,6 @@ pub struct ClassTime {
     pub ms: f64,
     /// Samples, or waits, that it rests on.
     pub count: u64,
-}
-
-/// CPU time that the server's threads spent on one activity, per transaction, by sampled stacks. Threads that work in the background count, too: the
-/// activities add up to the server's CPU time, not to the part `cpu`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ActivityTime {
-    pub activity: Activity,
-    pub ms: f64,
-    /// Share of the server's sampled CPU time, 0 to 1.
-    pub share: f64,
-    pub samples: u64,
 }
 
 impl ClassTime {

@@ -107,7 +107,7 @@ mod tests {
 
     fn told(lock_objects: Vec<LockObject>) -> String {
         let input = LevelInput { lock_objects, ..LevelInput::default() };
-        sentence(&Level::new(&input, &Machine::default()), &Budget::default())
+        sentence(&crate::verdict::judge(&input, &Machine::default()), &Budget::default())
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub(super) fn traced(users: u32, transactions: u64, response_ms: f64, sums: &[(&
 }
 
 fn of(input: &LevelInput) -> Option<Budget> {
-    budget(&Level::new(input, &Machine::default()))
+    budget(&crate::verdict::judge(input, &Machine::default()))
 }
 
 fn near(value: f64, expected: f64) -> bool {
@@ -137,7 +137,8 @@ fn growth_is_told_with_what_the_background_did() {
     });
     many.gauges.push(Gauge { series: of_log_writer("count"), unit: "1".to_string(), mean: 1.0, max: 1.0 });
     let inputs = [few, many];
-    let levels: Vec<Level> = inputs.iter().map(|input| Level::new(input, &Machine::default())).collect();
+    let levels: Vec<Level> =
+        inputs.iter().map(|input| crate::verdict::judge(input, &Machine::default())).collect();
     let budgets: Vec<Budget> = levels.iter().filter_map(budget).collect();
     let span = crate::growth::Span { best: &levels[0], last: &levels[1] };
     let told = findings(&budgets, &levels, Some(1), Some(span));
@@ -156,7 +157,8 @@ fn growth_is_told_with_what_the_background_did() {
 #[test]
 fn parts_that_do_not_add_up_are_told() {
     let inputs = [traced(2, 400, 2.0, &[("request_ns", 1.0), ("request_cpu_ns", 1.0)])];
-    let levels: Vec<Level> = inputs.iter().map(|input| Level::new(input, &Machine::default())).collect();
+    let levels: Vec<Level> =
+        inputs.iter().map(|input| crate::verdict::judge(input, &Machine::default())).collect();
     let budgets: Vec<Budget> = levels.iter().filter_map(budget).collect();
     let told = findings(&budgets, &levels, Some(0), None);
     assert_eq!(told[1].id, "budget-unaccounted");

@@ -3,10 +3,8 @@
 use serde::{Deserialize, Serialize};
 use whyso_inference::{Estimate, Steadiness, UslFit};
 
-use super::{CpuUse, SeriesName};
+use super::{CpuUse, FileWait, SeriesName};
 use crate::budget::Budget;
-use crate::other_clients::OtherClients;
-use crate::processes::ProcessTime;
 use crate::suspects::{Limit, Possible, Suspect};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -79,6 +77,46 @@ pub struct LevelVerdict {
     /// What clients did that are neither the load nor whyso; `None` where nothing separates them from the load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub other_clients: Option<OtherClients>,
+}
+
+/// What other clients did over a level's measured window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct OtherClients {
+    /// Connections that had a request under way at some time of the window.
+    pub connections: u64,
+    /// Requests that were answered, per second.
+    pub requests_per_s: f64,
+    /// CPU time within their requests, as a share of the server's, 0 to 1.
+    pub cpu_share: f64,
+}
+
+/// Where the time of all threads of the watched processes went in one window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProcessTime {
+    /// Index of the level in the recording.
+    pub level: u32,
+    /// Length of the window.
+    pub seconds: f64,
+    /// Threads that lived, in the mean; `None` where they were not counted.
+    pub threads: Option<f64>,
+    /// Seconds by state, such as "kernel_lock", the most first. Together they are the threads' time.
+    pub states: Vec<StateTime>,
+    /// Waits by file, over all threads, the longest first; a folder's path ends in a slash.
+    pub files: Vec<FileWait>,
+}
+
+/// Time in one state.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StateTime {
+    pub state: String,
+    pub s: f64,
+}
+
+impl ProcessTime {
+    /// The time of all threads, in seconds.
+    pub fn thread_s(&self) -> f64 {
+        self.states.iter().map(|state| state.s).sum()
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

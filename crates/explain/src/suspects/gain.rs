@@ -11,7 +11,7 @@
 
 use super::case::{Case, FULL};
 use super::model::{Cause, Gain, Suspect};
-use super::plans;
+use super::rows_read;
 use crate::level::Level;
 use crate::model::{Pacing, Part};
 use whyso_inference::closed::{Closed, Station};
@@ -249,7 +249,7 @@ impl System {
     /// counted the rows that were sent.
     fn work_by_index(&self, case: &Case, one: Held) -> Option<[[f64; 2]; 2]> {
         let statements = case.count(&["Questions"])?.per_transaction;
-        let (sent, read) = plans::rows_sent_and_read(case)?;
+        let (sent, read) = rows_read::rows_sent_and_read(case)?;
         let [server_ms, client_ms] = self.demand_ms;
         let kept_ms = server_ms * (1.0 - one.cpu_share) + server_ms * (sent / read).min(1.0);
         let [least_ms, most_ms] = STATEMENT_MS.map(|statement_ms| statement_ms * statements);

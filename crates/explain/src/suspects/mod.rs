@@ -25,8 +25,10 @@ mod logs;
 mod model;
 mod pages;
 mod plans;
+mod pool;
 mod quota;
 mod rows;
+mod rows_read;
 mod sampled_waits;
 mod statement_work;
 mod statements;
@@ -249,7 +251,7 @@ fn accuse(case: &Case) -> Accusation {
     // The CPUs' pool can't hold what was measured to be someone's own, such as the attempts that a deadlock ended.
     let own_ms: f64 =
         claims.iter().filter(|claim| claim.cause != Cause::Unsaturated).map(|claim| claim.ms).sum();
-    let pool_cpu_ms = cpus::pool_ms(case).min((case.response_ms - own_ms).max(0.0));
+    let pool_cpu_ms = pool::pool_ms(case).min((case.response_ms - own_ms).max(0.0));
     let mut cpu = CpuPool::new(pool_cpu_ms, case.cpu_ms(), &claims);
 
     let (mut accused, mut possible) = (Vec::new(), Vec::new());

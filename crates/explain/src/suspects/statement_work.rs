@@ -131,7 +131,7 @@ impl<'a> Division<'a> {
 
     /// Whether the executed kinds read nearly all rows that the server counted.
     fn covers(&self, case: &Case) -> bool {
-        let counted = super::plans::rows_read(case).unwrap_or(0.0);
+        let counted = super::rows_read::rows_read(case).unwrap_or(0.0);
         self.rows.read + ROWS_MIN >= COVERED_MIN * counted
     }
 

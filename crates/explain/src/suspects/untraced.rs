@@ -172,7 +172,7 @@ fn evidence(case: &Case, share: &Share) -> Vec<Evidence> {
 /// when the window ended: a server counts a wait when it ends.
 fn merge(case: &Case, claim: &mut Claim, sampled_ms: f64, why: &str, evidence: Vec<Evidence>) {
     // A state may be of a part of the work only: some servers fill temporary tables in another one than they sort in.
-    if claim.cpu_share * super::cpus::pool_ms(case) > sampled_ms {
+    if claim.cpu_share * super::pool::pool_ms(case) > sampled_ms {
         claim.evidence.extend(evidence);
         return;
     }
