@@ -47,15 +47,19 @@ impl CommandMetric {
     }
 }
 
-impl std::str::FromStr for CommandMetric {
-    type Err = String;
+/// A text that names no [`CommandMetric`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no metric of statements; give some of: {names}", names = NAMES.join(", "))]
+pub struct UnknownCommandMetric(String);
 
-    fn from_str(text: &str) -> Result<CommandMetric, String> {
+impl std::str::FromStr for CommandMetric {
+    type Err = UnknownCommandMetric;
+
+    fn from_str(text: &str) -> Result<CommandMetric, UnknownCommandMetric> {
         // What rows cost is that they are examined.
         let name = if text == "rows" { CommandMetric::RowsExamined.name() } else { text };
         let found = COMMAND_METRICS.into_iter().find(|metric| metric.name() == name);
-        found
-            .ok_or_else(|| format!("{text:?} is no metric of statements; give some of: {}", NAMES.join(", ")))
+        found.ok_or_else(|| UnknownCommandMetric(text.to_string()))
     }
 }
 
@@ -230,7 +234,7 @@ mod tests {
         }
         assert_eq!("rows".parse(), Ok(CommandMetric::RowsExamined));
         assert_eq!(
-            "reads".parse::<CommandMetric>().unwrap_err(),
+            "reads".parse::<CommandMetric>().unwrap_err().to_string(),
             "\"reads\" is no metric of statements; give some of: response, cpu, runqueue, lock, io, rows_sent, \
              rows_examined, rows_affected, errors"
         );

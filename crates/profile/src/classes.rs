@@ -33,24 +33,15 @@ pub struct Rules {
 }
 
 /// A line of a file of rules that can't be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "line {line}, '{text}', is no rule: give a class (letters, digits, _), a metric or *, and a function's name"
+)]
 pub struct RuleError {
     /// From 1.
     pub line: usize,
     pub text: String,
 }
-
-impl std::fmt::Display for RuleError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "line {}, '{}', is no rule: give a class (letters, digits, _), a metric or *, and a function's name",
-            self.line, self.text
-        )
-    }
-}
-
-impl std::error::Error for RuleError {}
 
 impl Rules {
     /// The rules for MySQL and MariaDB.

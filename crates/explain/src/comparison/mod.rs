@@ -68,13 +68,17 @@ impl Metric {
     }
 }
 
-impl std::str::FromStr for Metric {
-    type Err = String;
+/// A text that names no [`Metric`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no metric {0}: it is one of {names}", names = Metric::ALL.map(Metric::name).join(", "))]
+pub struct UnknownMetric(String);
 
-    fn from_str(text: &str) -> Result<Metric, String> {
-        Metric::ALL.into_iter().find(|metric| metric.name() == text).ok_or_else(|| {
-            format!("there is no metric {text}: it is one of {}", Metric::ALL.map(Metric::name).join(", "))
-        })
+impl std::str::FromStr for Metric {
+    type Err = UnknownMetric;
+
+    fn from_str(text: &str) -> Result<Metric, UnknownMetric> {
+        let found = Metric::ALL.into_iter().find(|metric| metric.name() == text);
+        found.ok_or_else(|| UnknownMetric(text.to_string()))
     }
 }
 

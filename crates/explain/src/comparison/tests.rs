@@ -203,5 +203,5 @@ fn metrics_are_named_as_they_are_written_and_an_unknown_one_is_refused_with_all(
         assert_eq!(metric.name().parse(), Ok(metric));
         assert_eq!(serde_json::to_value(metric).unwrap(), metric.name());
     }
-    assert!("tps".parse::<Metric>().unwrap_err().contains("latency_p99_ms"));
+    assert!("tps".parse::<Metric>().unwrap_err().to_string().contains("latency_p99_ms"));
 }

@@ -177,8 +177,12 @@ pub struct Growth {
     pub ratio: Option<f64>,
     /// Per-transaction value at every level of the sweep, same order as the levels.
     pub by_level: Vec<f64>,
-    /// What the counter stands for in plain words, where known.
+    /// What the counter stands for as text; empty where that is not known.
     pub meaning: String,
+    /// Place in [`Explanation::growth`] of a counter that says the same and stands before this one. A table shows both in one row.
+    /// `None` for the first of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub same_as: Option<usize>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -53,14 +53,19 @@ impl Per {
     }
 }
 
-impl std::str::FromStr for Per {
-    type Err = String;
+/// A text that names no [`Per`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is none of second, statement, transaction and window")]
+pub struct UnknownPer(String);
 
-    fn from_str(text: &str) -> Result<Per, String> {
+impl std::str::FromStr for Per {
+    type Err = UnknownPer;
+
+    fn from_str(text: &str) -> Result<Per, UnknownPer> {
         [Per::Second, Per::Statement, Per::Transaction, Per::Window]
             .into_iter()
             .find(|per| per.name() == text)
-            .ok_or_else(|| format!("{text:?} is none of second, statement, transaction and window"))
+            .ok_or_else(|| UnknownPer(text.to_string()))
     }
 }
 
