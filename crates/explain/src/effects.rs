@@ -1,4 +1,4 @@
-//! What was done in mid-run, and what it did to throughput: before, during, after.
+//! What was done during a run, and what it did to throughput: before, during, after.
 
 use crate::level::Level;
 use crate::model::{ActionEffect, ActionInput, Estimate, Evidence, Finding};

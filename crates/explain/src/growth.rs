@@ -41,11 +41,11 @@ pub(crate) struct Span<'a, 'b> {
 
 /// One counter between the two levels.
 #[derive(Clone, Debug)]
-pub(crate) struct Grown {
+pub(crate) struct CounterGrowth {
     pub(crate) growth: Growth,
     pub(crate) meaning: &'static Meaning,
     /// Lower end of the 95 % interval of last ÷ best; the upper one where it shrank. 1 where it
-    /// can't be told from unchanged.
+    /// can't be distinguished from unchanged.
     pub(crate) ratio_sure: f64,
     pub(crate) suspicion: f64,
     /// How much of it there is, 0 to 1.
@@ -67,7 +67,7 @@ pub(crate) fn span<'a, 'b>(levels: &'b [Level<'a>], shape: &Shape) -> Option<Spa
 }
 
 /// Every counter of the two levels, the most suspicious first.
-pub(crate) fn counters(levels: &[Level], span: Span) -> Vec<Grown> {
+pub(crate) fn counters(levels: &[Level], span: Span) -> Vec<CounterGrowth> {
     let sweep: Vec<(&Level, BTreeMap<&SeriesName, f64>)> =
         levels.iter().filter(|level| !level.repeat).map(|level| (level, increases(level))).collect();
     let best = increases(span.best);
@@ -121,7 +121,7 @@ pub(crate) fn counters(levels: &[Level], span: Span) -> Vec<Grown> {
 }
 
 /// Links counters of one meaning and one unit with the same values, such as those of `SHOW STATUS` and of InnoDB's own table.
-fn link_same(counters: &mut [Grown]) {
+fn link_same(counters: &mut [CounterGrowth]) {
     for at in 1..counters.len() {
         let (before, rest) = counters.split_at_mut(at);
         let growth = &mut rest[0].growth;
@@ -140,7 +140,7 @@ fn says_the_same(a: &Growth, b: &Growth) -> bool {
         && is_near(a.last_per_transaction, b.last_per_transaction)
 }
 
-fn judge(growth: Growth, meaning: &'static Meaning, increases: [f64; 2], span: Span) -> Grown {
+fn judge(growth: Growth, meaning: &'static Meaning, increases: [f64; 2], span: Span) -> CounterGrowth {
     let log_ratio_sure = log_ratio_sure(increases, &growth.unit, span);
     let matters = matters(&growth, span);
     let strength = log_ratio_sure.clamp(-RATIO_MAX.ln(), RATIO_MAX.ln());
@@ -157,7 +157,7 @@ fn judge(growth: Growth, meaning: &'static Meaning, increases: [f64; 2], span: S
     if meaning.kind == Kind::Bookkeeping {
         suspicion = suspicion.min(0.0);
     }
-    Grown { growth, meaning, ratio_sure: strength.exp(), suspicion, matters }
+    CounterGrowth { growth, meaning, ratio_sure: strength.exp(), suspicion, matters }
 }
 
 /// The end of the 95 % interval of ln(last ÷ best) that is nearer to 0; 0 where the interval holds 0.
@@ -280,7 +280,7 @@ mod tests {
         }
     }
 
-    fn ranked(best: &[(&str, &str, f64)], last: &[(&str, &str, f64)]) -> Vec<Grown> {
+    fn ranked(best: &[(&str, &str, f64)], last: &[(&str, &str, f64)]) -> Vec<CounterGrowth> {
         let inputs = [level_input(8, 12_000, 6.6, best), level_input(64, 11_000, 58.0, last)];
         let levels: Vec<Level> =
             inputs.iter().map(|input| crate::verdict::judge(input, &Machine::default())).collect();

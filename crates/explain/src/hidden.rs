@@ -1,7 +1,7 @@
 //! Sources that are hidden when a recording is read, as if they had been absent when it was made: one recording then shows what whyso
 //! names with and without them.
 //!
-//! Two things can't be undone: what a source cost the server while it was there, and what other samplers learnt from it. The process
+//! Two things can't be undone: what a source cost the server while it was there, and what other samplers learned from it. The process
 //! list's sampler, for one, finds waits for rows in MySQL 8's Performance Schema and counts them by state.
 
 use std::str::FromStr;

@@ -5,7 +5,7 @@ use whyso_series::{InFlight, UserSeconds};
 use crate::level::{Level, levels_evidence};
 use crate::model::{Finding, LevelInput, Pacing};
 
-/// Where throughput × (mean response time + think time) / users is below this, a warning says so.
+/// Where throughput × (mean response time + think time) / users is below this, a warning reports it.
 const EXPLAINED_SHARE_MIN: f64 = 0.95;
 /// A server that answers nothing for a shorter time at a window's end is not held to hang.
 const SILENCE_S_MIN: f64 = 1.0;
@@ -62,7 +62,7 @@ fn age(ms: f64) -> String {
     if ms >= 1e3 { format!("{} s", whyso_words::number(ms / 1e3)) } else { whyso_words::amount(ms, "ms") }
 }
 
-/// What is said of the levels with stuck users.
+/// Reports the levels with stuck users.
 pub(crate) fn finding(levels: &[Level]) -> Option<Finding> {
     let shown: Vec<&Level> = levels.iter().filter(|level| !level.verdict.stuck.is_empty()).collect();
     let parts: Vec<String> =

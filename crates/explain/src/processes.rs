@@ -1,4 +1,4 @@
-//! Processes of any kind: there are no requests to account for, so that the time of all their threads is what is told.
+//! Processes of any kind: there are no requests to account for, so that the time of all their threads is reported.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::model::{Evidence, FileWait, Finding, LevelInput, ProcessTime, SeriesN
 const SOURCE: &str = "threads";
 /// Files that are kept, those that were waited for longest.
 const FILES_MAX: usize = 50;
-/// States that are told in the sentence, each from this share of the time on.
+/// States that the sentence names, each from this share of the time on.
 const STATES_TOLD_MAX: usize = 5;
 const STATE_SHARE_MIN: f64 = 0.005;
 /// Files that have a sentence of their own, each from this share of the time on.

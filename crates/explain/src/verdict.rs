@@ -1,4 +1,4 @@
-//! The verdict of each level: whether it is valid, and what else was going on.
+//! The verdict of each level: whether it is valid, and what disturbed it.
 
 use crate::generator::saturated_why;
 use crate::in_flight;

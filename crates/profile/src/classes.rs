@@ -172,7 +172,7 @@ pub fn classes(profile: &Profile, rules: &Rules) -> Vec<ClassTime> {
     let metrics = profile.metrics.len();
     let mut known: BTreeMap<(u32, usize), Option<&str>> = BTreeMap::new();
     let mut times: BTreeMap<Option<&str>, Vec<f64>> = BTreeMap::new();
-    for (sample, stack) in profile.known() {
+    for (sample, stack) in profile.samples_with_stacks() {
         let class = *known
             .entry((sample.stack, sample.metric))
             .or_insert_with(|| rules.class(stack, &profile.metrics[sample.metric]));

@@ -44,7 +44,7 @@ pub struct Budget {
 pub struct PartTime {
     pub part: Part,
     pub ms: f64,
-    /// The series that it rests on; empty where the load generator measured it itself.
+    /// The series that it is based on; empty where the load generator measured it itself.
     pub series: Vec<SeriesName>,
 }
 
@@ -55,7 +55,7 @@ pub struct ClassTime {
     /// Such as "redo_flush"; empty for what no rule names.
     pub class: String,
     pub ms: f64,
-    /// Samples, or waits, that it rests on.
+    /// Samples, or waits, that it is based on.
     pub count: u64,
 }
 

@@ -1,7 +1,7 @@
 use super::*;
 use crate::model::{Counter, Gauge, LevelInput, Machine};
 
-/// One second of so many transactions of this mean response time, with the tracer's sums in ms a transaction.
+/// One second of this many transactions of this mean response time, with the tracer's sums in ms per transaction.
 pub(super) fn traced(users: u32, transactions: u64, response_ms: f64, sums: &[(&str, f64)]) -> LevelInput {
     let mut input = LevelInput {
         index: users,
@@ -79,7 +79,7 @@ fn a_level_that_was_not_traced_has_no_budget() {
 
 #[test]
 fn pauses_are_no_part_of_a_transaction() {
-    // Eight users for a second are 8,000 ms, 400 transactions of 2 ms are 800; a pause of 17.9 ms a transaction.
+    // Eight users for a second are 8,000 ms, 400 transactions of 2 ms are 800; a pause of 17.9 ms per transaction.
     let mut input =
         traced(8, 400, 2.0, &[("request_ns", 1.9), ("request_cpu_ns", 1.9), ("client_held_ns", 18.1)]);
     input.pacing = Pacing::ClosedWithPauses;

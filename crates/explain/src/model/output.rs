@@ -86,7 +86,7 @@ pub struct OtherClients {
     pub connections: u64,
     /// Requests that were answered, per second.
     pub requests_per_s: f64,
-    /// CPU time within their requests, as a share of the server's, 0 to 1.
+    /// CPU time within their requests, as a share of the server's CPU time, 0 to 1.
     pub cpu_share: f64,
 }
 
@@ -160,7 +160,7 @@ pub struct Peak {
     /// upper end is `None` where no level with more users is known to do less: the peak may lie beyond all that were tested.
     pub users_interval: UsersInterval,
     pub transactions_per_s: f64,
-    /// Why the interval is what it is, in words.
+    /// Why the interval is what it is, as text.
     pub witnesses: Vec<String>,
 }
 

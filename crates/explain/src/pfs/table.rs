@@ -162,7 +162,7 @@ impl Table {
         share(1).or_else(|| share(0))
     }
 
-    /// What the view is sorted by where nothing is said: time where any was taken, else the count.
+    /// What the view is sorted by unless the user chooses: time where any was taken, else the count.
     pub fn main_column(&self) -> &'static Column {
         let columns = self.view.columns;
         let has =
@@ -183,7 +183,7 @@ impl Table {
         self.observer.sort_by(order);
     }
 
-    /// Lines alone that are wanted.
+    /// Only lines that are wanted.
     pub fn keep(&mut self, is_wanted: impl Fn(&Line) -> bool) {
         self.lines.retain(&is_wanted);
         self.idle.retain(&is_wanted);

@@ -5,7 +5,7 @@ use super::claim::{Claim, Class};
 use super::model::Cause;
 use crate::model::Part;
 use crate::neighbours::Neighbours;
-use crate::watching::Watching;
+use crate::watching::WatchCost;
 
 /// Below this share of the response time a queue is not worth a word.
 const SHARE_MIN: f64 = 0.1;
@@ -152,7 +152,7 @@ fn cpu_growth(case: &Case) -> Option<f64> {
     ratio.is_finite().then_some(ratio)
 }
 
-/// Whoever holds a lock is put off its CPU, and all others sleep until it is back. With chains of waits
+/// The thread that holds a lock is put off its CPU, and all others sleep until it is back. With chains of waits
 /// ([`super::classes::settle`]) that is known, and not guessed.
 fn preempted_holder(case: &Case) -> Option<Claim> {
     if super::classes::are_chains_followed(case.level) {
@@ -202,7 +202,7 @@ fn noisy_neighbour(case: &Case) -> Option<Claim> {
 
 /// What whyso's own samplers and tracer used.
 fn observer(case: &Case) -> Option<Claim> {
-    let watching = Watching::of(case.level)?;
+    let watching = WatchCost::of(case.level)?;
     let share = watching.share();
     if share < 0.05 {
         return None;
