@@ -3,7 +3,7 @@
 use crate::level::Level;
 use crate::regime::Shape;
 
-/// Position of the level of so many users; without a number, the first above the best one, or the best one where none is.
+/// Position of the level of this many users; without a number, the first above the best one, or the best one where none is.
 /// `None` where nothing was measured (there).
 pub(crate) fn position(levels: &[Level], shape: Option<&Shape>, users: Option<u32>) -> Option<usize> {
     let mut measured: Vec<usize> = (0..levels.len()).filter(|&at| levels[at].transactions > 0).collect();
@@ -38,7 +38,8 @@ mod tests {
                 ..LevelInput::default()
             })
             .collect();
-        let levels: Vec<Level> = inputs.iter().map(|input| Level::new(input, &Machine::default())).collect();
+        let levels: Vec<Level> =
+            inputs.iter().map(|input| crate::verdict::judge(input, &Machine::default())).collect();
         let shape = Shape::new(&levels);
         position(&levels, shape.as_ref(), users).map(|at| levels[at].users)
     }

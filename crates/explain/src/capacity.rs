@@ -16,7 +16,7 @@ pub const REPEATS: usize = 3;
 pub const PRECISION: f64 = 1.05;
 /// Most probes of a search.
 pub const PROBES_MAX: usize = 40;
-/// Lowest rate that is tried, in transactions a second.
+/// Lowest rate that is tried, in transactions per second.
 pub const RATE_MIN: f64 = 0.1;
 /// Highest rate that is tried.
 pub const RATE_MAX: f64 = 1e7;
@@ -29,14 +29,14 @@ pub struct Probe {
     pub held: bool,
 }
 
-/// A search under way: nothing but the probes so far decides what comes next.
+/// A search under way: only the probes up to here decide what comes next.
 #[derive(Clone, Debug)]
 pub struct Search {
     start_per_s: f64,
     probes: Vec<Probe>,
 }
 
-/// What a search came to, in transactions a second.
+/// What a search came to, in transactions per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Bounds {
     /// Every probe at this rate and below held; `None`: no rate was found that holds.
@@ -47,7 +47,7 @@ pub struct Bounds {
     pub settled: bool,
 }
 
-/// The answer of a search, with every probe that it rests on.
+/// The answer of a search, with every probe that it is based on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Answer {
     pub bounds: Bounds,
@@ -68,7 +68,7 @@ pub struct ProbeResult {
 }
 
 impl Answer {
-    /// What bounded the search is said by the first probe at its upper end.
+    /// The first probe at the upper end shows what bounded the search.
     pub fn new(bounds: Bounds, probes: Vec<ProbeResult>) -> Answer {
         let at_end = probes.iter().find(|probe| Some(probe.rate_per_s) == bounds.fails_per_s);
         Answer { bounds, bounded_by: at_end.map_or(String::new(), |probe| probe.why.clone()), probes }
@@ -117,7 +117,7 @@ impl Search {
         &self.probes
     }
 
-    /// The rate to try next, in transactions a second; `None` once the answer stands, or the bounds of rate or number are
+    /// The rate to try next, in transactions per second; `None` once the answer stands, or the bounds of rate or number are
     /// reached.
     pub fn next_per_s(&self) -> Option<f64> {
         if self.probes.len() >= PROBES_MAX {
@@ -155,7 +155,7 @@ impl Search {
         self.probes.iter().map(|probe| probe.rate_per_s)
     }
 
-    /// The highest rate with nothing but probes that held up to it.
+    /// The highest rate up to which every probe held.
     fn low(&self) -> Option<f64> {
         let failed = self.probes.iter().filter(|probe| !probe.held).map(|probe| probe.rate_per_s);
         let least_failed = failed.fold(f64::INFINITY, f64::min);
@@ -163,7 +163,7 @@ impl Search {
         below.max_by(f64::total_cmp)
     }
 
-    /// The lowest rate with nothing but probes that failed from it on.
+    /// The lowest rate from which on every probe failed.
     fn high(&self) -> Option<f64> {
         let held = self.probes.iter().filter(|probe| probe.held).map(|probe| probe.rate_per_s);
         let most_held = held.fold(0.0, f64::max);

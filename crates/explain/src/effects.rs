@@ -1,4 +1,4 @@
-//! What was done in mid-run, and what it did to throughput: before, during, after.
+//! What was done during a run, and what it did to throughput: before, during, after.
 
 use crate::level::Level;
 use crate::model::{ActionEffect, ActionInput, Estimate, Evidence, Finding};
@@ -149,7 +149,7 @@ mod tests {
         bins.extend(vec![0; 40]);
         bins.extend(vec![90; 110]);
         let input = level_input(bins);
-        let levels = [Level::new(&input, &Machine::default())];
+        let levels = [crate::verdict::judge(&input, &Machine::default())];
         let action = ActionInput {
             text: "restart".to_string(),
             begin_ns: 10_000_000_000,
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn an_action_outside_every_window_or_that_failed_says_so() {
         let input = level_input(vec![100; 50]);
-        let levels = [Level::new(&input, &Machine::default())];
+        let levels = [crate::verdict::judge(&input, &Machine::default())];
         let outside = ActionInput { text: "x".to_string(), begin_ns: -1, ..ActionInput::default() };
         let failed =
             ActionInput { text: "y".to_string(), error: "denied".to_string(), ..ActionInput::default() };

@@ -3,7 +3,7 @@
 use crate::level::{Level, levels_evidence, names};
 use crate::model::{Finding, Machine};
 
-/// Share of its own CPUs from which a generator is held to be the limit.
+/// Share of its own CPUs from which a generator counts as the limit.
 pub(crate) const SATURATED_SHARE: f64 = 0.9;
 
 /// A machine with less idle time than this is full.

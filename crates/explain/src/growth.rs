@@ -29,6 +29,9 @@ const MATTERS_SHARE_OF_RESPONSE: f64 = 0.1;
 /// A counter that grows no faster per second than before is the background's, not the load's.
 const BACKGROUND_RATIO_MAX: f64 = 1.1;
 
+/// Values whose difference is at most this share of the larger are the same count, read at another place at another moment.
+const SAME: f64 = 0.03;
+
 /// The two levels that growth is measured between.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span<'a, 'b> {
@@ -38,11 +41,11 @@ pub(crate) struct Span<'a, 'b> {
 
 /// One counter between the two levels.
 #[derive(Clone, Debug)]
-pub(crate) struct Grown {
+pub(crate) struct CounterGrowth {
     pub(crate) growth: Growth,
     pub(crate) meaning: &'static Meaning,
     /// Lower end of the 95 % interval of last ÷ best; the upper one where it shrank. 1 where it
-    /// can't be told from unchanged.
+    /// can't be distinguished from unchanged.
     pub(crate) ratio_sure: f64,
     pub(crate) suspicion: f64,
     /// How much of it there is, 0 to 1.
@@ -64,7 +67,7 @@ pub(crate) fn span<'a, 'b>(levels: &'b [Level<'a>], shape: &Shape) -> Option<Spa
 }
 
 /// Every counter of the two levels, the most suspicious first.
-pub(crate) fn counters(levels: &[Level], span: Span) -> Vec<Grown> {
+pub(crate) fn counters(levels: &[Level], span: Span) -> Vec<CounterGrowth> {
     let sweep: Vec<(&Level, BTreeMap<&SeriesName, f64>)> =
         levels.iter().filter(|level| !level.repeat).map(|level| (level, increases(level))).collect();
     let best = increases(span.best);
@@ -103,6 +106,7 @@ pub(crate) fn counters(levels: &[Level], span: Span) -> Vec<Grown> {
                 })
                 .collect(),
             meaning: meaning.text.to_string(),
+            same_as: None,
         };
         counters.push(judge(growth, meaning, [best_increase, last_increase], span));
     }
@@ -112,10 +116,31 @@ pub(crate) fn counters(levels: &[Level], span: Span) -> Vec<Grown> {
             .then_with(|| b.meaning.kind.weight().total_cmp(&a.meaning.kind.weight()))
             .then_with(|| a.growth.series.cmp(&b.growth.series))
     });
+    link_same(&mut counters);
     counters
 }
 
-fn judge(growth: Growth, meaning: &'static Meaning, increases: [f64; 2], span: Span) -> Grown {
+/// Links counters of one meaning and one unit with the same values, such as those of `SHOW STATUS` and of InnoDB's own table.
+fn link_same(counters: &mut [CounterGrowth]) {
+    for at in 1..counters.len() {
+        let (before, rest) = counters.split_at_mut(at);
+        let growth = &mut rest[0].growth;
+        growth.same_as = before
+            .iter()
+            .position(|other| other.growth.same_as.is_none() && says_the_same(&other.growth, growth));
+    }
+}
+
+fn says_the_same(a: &Growth, b: &Growth) -> bool {
+    let is_near = |a: f64, b: f64| (a - b).abs() <= SAME * a.abs().max(b.abs());
+    !a.meaning.is_empty()
+        && a.meaning == b.meaning
+        && a.unit == b.unit
+        && is_near(a.best_per_transaction, b.best_per_transaction)
+        && is_near(a.last_per_transaction, b.last_per_transaction)
+}
+
+fn judge(growth: Growth, meaning: &'static Meaning, increases: [f64; 2], span: Span) -> CounterGrowth {
     let log_ratio_sure = log_ratio_sure(increases, &growth.unit, span);
     let matters = matters(&growth, span);
     let strength = log_ratio_sure.clamp(-RATIO_MAX.ln(), RATIO_MAX.ln());
@@ -132,7 +157,7 @@ fn judge(growth: Growth, meaning: &'static Meaning, increases: [f64; 2], span: S
     if meaning.kind == Kind::Bookkeeping {
         suspicion = suspicion.min(0.0);
     }
-    Grown { growth, meaning, ratio_sure: strength.exp(), suspicion, matters }
+    CounterGrowth { growth, meaning, ratio_sure: strength.exp(), suspicion, matters }
 }
 
 /// The end of the 95 % interval of ln(last ÷ best) that is nearer to 0; 0 where the interval holds 0.
@@ -255,9 +280,10 @@ mod tests {
         }
     }
 
-    fn ranked(best: &[(&str, &str, f64)], last: &[(&str, &str, f64)]) -> Vec<Grown> {
+    fn ranked(best: &[(&str, &str, f64)], last: &[(&str, &str, f64)]) -> Vec<CounterGrowth> {
         let inputs = [level_input(8, 12_000, 6.6, best), level_input(64, 11_000, 58.0, last)];
-        let levels: Vec<Level> = inputs.iter().map(|input| Level::new(input, &Machine::default())).collect();
+        let levels: Vec<Level> =
+            inputs.iter().map(|input| crate::verdict::judge(input, &Machine::default())).collect();
         counters(&levels, Span { best: &levels[0], last: &levels[1] })
     }
 
@@ -278,6 +304,24 @@ mod tests {
         assert_eq!(counters[0].growth.series.metric, "Innodb_row_lock_time");
         assert_eq!(counters[0].growth.unit, "ms");
         assert!(counters[0].suspicion > 50.0 * counters[1].suspicion, "{counters:#?}");
+    }
+
+    #[test]
+    fn counters_that_say_the_same_are_linked_to_the_first_of_them() {
+        let of = |status: f64, own_table: f64| {
+            [
+                ("status", "Innodb_row_lock_waits", status),
+                ("innodb_metrics", "lock_row_lock_waits", own_table),
+                ("status", "Innodb_log_waits", status),
+            ]
+        };
+        let links = |best: f64, last: f64| {
+            let counters = ranked(&of(1_000.0, 1_000.0 * best), &of(9_000.0, 9_000.0 * last));
+            counters.iter().filter_map(|counter| counter.growth.same_as).collect::<Vec<_>>()
+        };
+        assert_eq!(links(1.0, 0.98), [0], "the values of another meaning are another row");
+        assert!(links(0.9, 1.0).is_empty());
+        assert!(links(1.0, 1.05).is_empty());
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::model::{Doubt, Drift, Evidence, Finding, Input};
 use crate::regime::{Shape, as_measured};
 use crate::{others, rates, warnings};
 
-/// What makes the result unusable, the gravest first.
+/// What makes the result unusable, the most serious first.
 pub(crate) fn doubts(
     levels: &[Level],
     shape: Option<&Shape>,

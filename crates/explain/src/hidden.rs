@@ -1,7 +1,7 @@
 //! Sources that are hidden when a recording is read, as if they had been absent when it was made: one recording then shows what whyso
 //! names with and without them.
 //!
-//! Two things can't be undone: what a source cost the server while it was there, and what other samplers learnt from it. The process
+//! Two things can't be undone: what a source cost the server while it was there, and what other samplers learned from it. The process
 //! list's sampler, for one, finds waits for rows in MySQL 8's Performance Schema and counts them by state.
 
 use std::str::FromStr;
@@ -52,18 +52,21 @@ pub enum Source {
     PerformanceSchema,
 }
 
-impl FromStr for Source {
-    type Err = String;
+/// A text that names no [`Source`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("'{0}' is no source that can be hidden: give any of {names}, separated by commas", names = source_names())]
+pub struct UnknownSource(String);
 
-    fn from_str(text: &str) -> Result<Source, String> {
+fn source_names() -> String {
+    NAMES.map(|(name, _)| name).join(", ")
+}
+
+impl FromStr for Source {
+    type Err = UnknownSource;
+
+    fn from_str(text: &str) -> Result<Source, UnknownSource> {
         let found = NAMES.iter().find(|(name, _)| *name == text.trim());
-        found.map(|(_, source)| *source).ok_or_else(|| {
-            let names: Vec<&str> = NAMES.iter().map(|(name, _)| *name).collect();
-            format!(
-                "'{text}' is no source that can be hidden: give any of {}, separated by commas",
-                names.join(", ")
-            )
-        })
+        found.map(|(_, source)| *source).ok_or_else(|| UnknownSource(text.to_string()))
     }
 }
 
@@ -342,7 +345,7 @@ mod tests {
     fn a_source_is_named_by_one_word_and_another_is_refused_with_those_that_there_are() {
         assert_eq!("pfs".parse(), Ok(Source::PerformanceSchema));
         assert_eq!(" stacks".parse(), Ok(Source::Stacks));
-        let refused = "disk".parse::<Source>().unwrap_err();
+        let refused = "disk".parse::<Source>().unwrap_err().to_string();
         assert_eq!(
             refused,
             "'disk' is no source that can be hidden: give any of tracer, stacks, waits, pfs, separated by commas"

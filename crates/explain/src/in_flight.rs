@@ -5,7 +5,7 @@ use whyso_series::{InFlight, UserSeconds};
 use crate::level::{Level, levels_evidence};
 use crate::model::{Finding, LevelInput, Pacing};
 
-/// Where throughput × (mean response time + think time) / users is below this, a warning says so.
+/// Where throughput × (mean response time + think time) / users is below this, a warning reports it.
 const EXPLAINED_SHARE_MIN: f64 = 0.95;
 /// A server that answers nothing for a shorter time at a window's end is not held to hang.
 const SILENCE_S_MIN: f64 = 1.0;
@@ -58,19 +58,11 @@ pub(crate) fn stuck(input: &LevelInput, seconds: f64) -> String {
     )
 }
 
-/// Time within the window of transactions in flight at its end, less the time before it of those that ended in it; in ms per
-/// transaction that ended. 0 where it was not recorded, or no transaction ended.
-pub(crate) fn at_ends_ms(input: &LevelInput) -> f64 {
-    let at_ends_s = input.user_seconds.map_or(0.0, |time| time.in_flight - time.before);
-    let ms = at_ends_s * 1e3 / input.transactions as f64;
-    if ms.is_finite() { ms } else { 0.0 }
-}
-
 fn age(ms: f64) -> String {
     if ms >= 1e3 { format!("{} s", whyso_words::number(ms / 1e3)) } else { whyso_words::amount(ms, "ms") }
 }
 
-/// What is said of the levels with stuck users.
+/// Reports the levels with stuck users.
 pub(crate) fn finding(levels: &[Level]) -> Option<Finding> {
     let shown: Vec<&Level> = levels.iter().filter(|level| !level.verdict.stuck.is_empty()).collect();
     let parts: Vec<String> =
@@ -132,7 +124,7 @@ mod tests {
 
     #[test]
     fn what_began_before_the_window_makes_up_for_what_ends_after_it() {
-        let said = |input: LevelInput| Level::new(&input, &Machine::default()).verdict.stuck;
+        let said = |input: LevelInput| crate::verdict::judge(&input, &Machine::default()).verdict.stuck;
         // 6 of 48 user-seconds are in flight, and those that ended had begun 5 before the window.
         assert_eq!(said(level(6.0, 42.0, 5.0)), "");
         assert_ne!(said(level(6.0, 42.0, 0.0)), "");

@@ -10,7 +10,7 @@ use whyso_inference::usl::{self, UslPoint};
 /// on top of the level's own noise. Keeps one very quiet level from ruling the fit.
 const MISFIT_SHARE: f64 = 0.02;
 
-/// Below this the law is said not to describe the levels.
+/// Below this the law does not describe the levels.
 const R_SQUARED_MIN: f64 = 0.8;
 
 pub(crate) fn fit(shape: &Shape, levels: &[Level]) -> Option<UslFit> {

@@ -44,7 +44,7 @@ pub(crate) fn levels_of(levels: &[&Level]) -> String {
     format!("the {} of {}", if levels.len() == 1 { "level" } else { "levels" }, names(levels))
 }
 
-/// One level of the input with its verdict; `regime` and `valid` are filled in later.
+/// One level of the input. Its verdict has throughput and steadiness; [`crate::verdict`] adds the rest.
 #[derive(Clone, Debug)]
 pub(crate) struct Level<'a> {
     pub(crate) index: u32,
@@ -100,7 +100,7 @@ pub(crate) struct Level<'a> {
 }
 
 impl<'a> Level<'a> {
-    pub(crate) fn new(input: &'a LevelInput, machine: &Machine) -> Level<'a> {
+    pub(crate) fn new(input: &'a LevelInput) -> Level<'a> {
         let window_s = (input.end_ns as f64 - input.begin_ns as f64) / 1e9;
         let seconds = if window_s > 0.0 { window_s } else { input.bins_100ms.len() as f64 / BINS_PER_S };
         // The window's last bin is cut by its end unless it ends on a full 100 ms.
@@ -133,7 +133,7 @@ impl<'a> Level<'a> {
         let sampled_ms = sampled_ms.and_then(|sessions| {
             positive(sessions.in_statement_s(seconds) * 1e3 / input.transactions as f64)
         });
-        let mut level = Level {
+        Level {
             index: input.index,
             users: input.users,
             rate_per_s: input.rate_per_s.and_then(positive),
@@ -167,7 +167,7 @@ impl<'a> Level<'a> {
             service_mean_ms: positive(input.service_mean_ms),
             lost_ms: input.lost_ms_by_code.values().filter_map(|&ms| positive(ms)).sum(),
             lost_ms_by_code: &input.lost_ms_by_code,
-            at_ends_ms: crate::in_flight::at_ends_ms(input),
+            at_ends_ms: at_ends_ms(input),
             change,
             verdict: LevelVerdict {
                 index: input.index,
@@ -178,40 +178,14 @@ impl<'a> Level<'a> {
                 regime: Regime::Unknown,
                 valid: true,
                 invalid_why: String::new(),
-                stuck: crate::in_flight::stuck(input, seconds),
+                stuck: String::new(),
                 cpu: None,
                 server_cpus: None,
                 client_cpus: 0.0,
                 other_clients: None,
             },
             bins,
-        };
-        level.verdict.cpu = level.cpu;
-        if seconds > 0.0 {
-            level.verdict.server_cpus = level.server_cpu_s.map(|cpu_s| cpu_s / seconds);
-            level.verdict.client_cpus = level.client_cpu_s / seconds;
         }
-        level.verdict.other_clients = crate::other_clients::other_clients(&level);
-        level.verdict.invalid_why = level.invalid_why(machine).unwrap_or_default();
-        level.verdict.valid = level.verdict.invalid_why.is_empty();
-        level
-    }
-
-    fn invalid_why(&self, machine: &Machine) -> Option<String> {
-        // Of what something else loads, the number of users may not be known.
-        if self.users == 0 && self.pacing != Pacing::Recorded {
-            return Some("no users".to_string());
-        }
-        if self.seconds <= 0.0 {
-            return Some("no measured window".to_string());
-        }
-        if self.transactions == 0 {
-            return Some(match self.errors {
-                0 => format!("no {} ended within the window", self.unit()),
-                _ => "no transaction succeeded within the window".to_string(),
-            });
-        }
-        crate::generator::saturated_why(self, machine)
     }
 
     /// What throughput and times are of: a transaction, or a request where something else loaded the server.
@@ -325,6 +299,14 @@ pub(crate) fn levels_evidence(quantity: &str, levels: &[&Level]) -> Evidence {
     }
 }
 
+/// Time within the window of transactions in flight at its end, less the time before it of those that ended in it; in ms per
+/// transaction that ended. 0 where it was not recorded, or no transaction ended.
+fn at_ends_ms(input: &LevelInput) -> f64 {
+    let at_ends_s = input.user_seconds.map_or(0.0, |time| time.in_flight - time.before);
+    let ms = at_ends_s * 1e3 / input.transactions as f64;
+    if ms.is_finite() { ms } else { 0.0 }
+}
+
 /// Above 0 and below what any clock or counter could give.
 fn positive(value: f64) -> Option<f64> {
     (value > 0.0 && value < 1e18).then_some(value)
@@ -364,7 +346,7 @@ mod tests {
     #[test]
     fn the_bin_that_the_windows_end_cuts_is_left_out() {
         let input = input();
-        let level = Level::new(&input, &Machine::default());
+        let level = crate::verdict::judge(&input, &Machine::default());
         assert_eq!(level.bins.len(), 100);
         assert_eq!(level.verdict.transactions_per_s, 100.0);
         assert_eq!(level.verdict.transactions_per_s_ci95, Some([99.9, 100.1]));
@@ -377,7 +359,8 @@ mod tests {
             rate_per_s,
             ..input()
         });
-        let levels: Vec<Level> = inputs.iter().map(|input| Level::new(input, &Machine::default())).collect();
+        let levels: Vec<Level> =
+            inputs.iter().map(|input| crate::verdict::judge(input, &Machine::default())).collect();
         let [one, four, rate] = &levels[..] else { unreachable!("there are three") };
         assert_eq!((one.name(), rate.name()), ("1 user".to_string(), "1,000/s".to_string()));
         assert_eq!(levels_of(&[one]), "the level of 1 user");
@@ -398,7 +381,7 @@ mod tests {
     fn an_unstable_level_is_not_averaged() {
         let mut input = input();
         input.bins_100ms = [vec![41; 60], vec![9; 40]].concat();
-        let level = Level::new(&input, &Machine::default());
+        let level = crate::verdict::judge(&input, &Machine::default());
         assert_eq!(level.verdict.transactions_per_s, 410.0);
         assert_eq!(level.verdict.steadiness, Steadiness::UnstableFrom { s: 6.0 });
         assert_eq!(level.verdict.transactions_per_s_ci95, None);
@@ -411,7 +394,7 @@ mod tests {
         input.end_ns = 10_000_000_000;
         input.bins_100ms = (0..100).map(|bin| 1_037 + bin * 32).collect();
         input.transactions = input.bins_100ms.iter().map(|&bin| u64::from(bin)).sum();
-        let level = Level::new(&input, &Machine::default());
+        let level = crate::verdict::judge(&input, &Machine::default());
         assert_eq!(level.verdict.transactions_per_s, input.transactions as f64 / 10.0);
         assert_eq!(level.verdict.transactions_per_s_ci95, None);
         assert_eq!(level.verdict.steadiness, Steadiness::Trend { from_per_s: 11_810.0, to_per_s: 40_610.0 });
@@ -424,7 +407,7 @@ mod tests {
         input.end_ns = 1_000_000_000;
         let steadiness = |warmup_steady| {
             let input = LevelInput { warmup_steady, ..input.clone() };
-            Level::new(&input, &Machine::default()).verdict.steadiness
+            crate::verdict::judge(&input, &Machine::default()).verdict.steadiness
         };
         let found = [None, Some(true), Some(false)].map(steadiness);
         assert_eq!(found, [Steadiness::TooShort, Steadiness::TooShort, Steadiness::StillWarming]);

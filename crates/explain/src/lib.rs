@@ -1,10 +1,10 @@
-//! Says why a server stopped getting faster: the statistics of a run and its findings in words.
+//! Finds out why a server stopped getting faster: the verdicts, causes and findings of a run.
 //!
 //! [`explain`] takes what was measured at each level ([`model::Input`]) and gives, for each level,
 //! its throughput with an interval, whether it was steady, valid, and in which regime; where
 //! throughput peaks; the Universal Scalability Law's fit; what grows per transaction; where a transaction's
 //! time went, part by part; who is suspected of holding throughput back; and sentences, each with the evidence
-//! that it rests on.
+//! that it is based on.
 //!
 //! It does no I/O and reads no clock: the same input gives the same findings on any machine. It never
 //! fails, whatever the numbers; what makes no sense is left out, and every number that comes out is
@@ -70,6 +70,7 @@ pub mod slo;
 pub mod statements;
 mod suspects;
 pub mod timer;
+mod verdict;
 pub mod versus;
 mod wake;
 mod warnings;
@@ -89,13 +90,14 @@ pub fn explain(input: &Input) -> Explanation {
     explain_at(input, None)
 }
 
-/// The same, with the cause asked about the level of so many users in place of the one where throughput stopped growing.
+/// Explains a run, with the cause at the level of this many users. [`explain`] asks about the level where throughput stopped growing.
 /// Where no such level was measured, no cause is named.
 pub fn explain_at(input: &Input, users: Option<u32>) -> Explanation {
     if let Some(name) = &input.process {
         return of_processes(name, input);
     }
-    let mut levels: Vec<Level> = input.levels.iter().map(|level| Level::new(level, &input.machine)).collect();
+    let mut levels: Vec<Level> =
+        input.levels.iter().map(|level| verdict::judge(level, &input.machine)).collect();
     // Peak, regimes, growth and the law are of a sweep over users.
     let is_over_rates = levels.iter().any(|level| level.rate_per_s.is_some());
     let shape = if is_over_rates { None } else { Shape::new(&levels) };
@@ -173,9 +175,9 @@ pub fn explain_at(input: &Input, users: Option<u32>) -> Explanation {
     }
 }
 
-/// Where no requests are known, nothing is said of throughput either.
+/// Explains a run of processes. Without requests there is no throughput.
 fn of_processes(name: &str, input: &Input) -> Explanation {
-    let levels: Vec<Level> = input.levels.iter().map(|level| Level::new(level, &input.machine)).collect();
+    let levels: Vec<Level> = input.levels.iter().map(|level| verdict::judge(level, &input.machine)).collect();
     let processes = processes::times(&input.levels);
     let mut findings = processes::findings(name, &input.levels, &processes);
     let waits_about = levels.iter().position(|level| level.seconds > 0.0);
@@ -192,7 +194,7 @@ fn of_processes(name: &str, input: &Input) -> Explanation {
     }
 }
 
-/// That there was no transaction is no fault of a window of processes.
+/// Transactions are optional in a window of processes.
 fn without_throughput(verdict: LevelVerdict) -> LevelVerdict {
     LevelVerdict { valid: true, invalid_why: String::new(), ..verdict }
 }

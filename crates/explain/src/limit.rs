@@ -1,7 +1,7 @@
 //! What stopped throughput: the CPU, or something else? And what grows per transaction?
 
 use crate::generator::IDLE_FULL;
-use crate::growth::{Grown, Span, as_ms};
+use crate::growth::{CounterGrowth, Span, as_ms};
 use crate::level::{Level, levels_evidence};
 use crate::meanings::Kind;
 use crate::model::{Evidence, Finding, Machine};
@@ -63,7 +63,7 @@ pub(crate) fn finding(
     levels: &[Level],
     machine: &Machine,
     span: Option<Span>,
-    counters: &[Grown],
+    counters: &[CounterGrowth],
 ) -> Option<Finding> {
     let best = &levels[*shape.best_point().positions.first()?];
     let shares = shares(best, machine);
@@ -124,7 +124,7 @@ pub(crate) fn finding(
 }
 
 /// Response time and throughput from the best level to the last, and the counters that grow.
-pub(crate) fn growth_finding(span: Span, counters: &[Grown]) -> Finding {
+pub(crate) fn growth_finding(span: Span, counters: &[CounterGrowth]) -> Finding {
     let Span { best, last } = span;
     let unit = last.unit();
     let mut text = format!("From {} to {} users ", best.users, last.users);
@@ -175,7 +175,7 @@ pub(crate) fn growth_finding(span: Span, counters: &[Grown]) -> Finding {
 }
 
 /// In a closed loop the response time is the users over the throughput (J. D. C. Little, 1961): said
-/// where more users did nothing but wait.
+/// where more users only waited.
 fn waiting_for_a_turn(span: Span) -> Option<String> {
     let Span { best, last } = span;
     if last.is_unstable() {
@@ -203,7 +203,7 @@ fn mean_per_s(level: &Level) -> f64 {
 }
 
 /// "context switches grew 3.1-fold (4 → 12.4)"
-fn change(counter: &Grown, span: Span) -> String {
+fn change(counter: &CounterGrowth, span: Span) -> String {
     let growth = &counter.growth;
     let name = name(counter);
     let covered = share_covered(counter, span);
@@ -223,7 +223,7 @@ fn change(counter: &Grown, span: Span) -> String {
 }
 
 /// "as much as 85 % of the growth in response time", for a waiting time that covers a good part of it.
-fn share_covered(counter: &Grown, span: Span) -> Option<String> {
+fn share_covered(counter: &CounterGrowth, span: Span) -> Option<String> {
     if counter.meaning.kind != Kind::WaitTime {
         return None;
     }
@@ -240,8 +240,8 @@ fn share_covered(counter: &Grown, span: Span) -> Option<String> {
 const RATIO_AS_FOLD_MAX: f64 = 20.0;
 
 /// The first few that surely grew, one for each thing that they stand for.
-fn named(counters: &[Grown]) -> Vec<&Grown> {
-    let mut named: Vec<&Grown> = Vec::new();
+fn named(counters: &[CounterGrowth]) -> Vec<&CounterGrowth> {
+    let mut named: Vec<&CounterGrowth> = Vec::new();
     for counter in counters {
         let ratio_min = match counter.meaning.kind {
             Kind::Bookkeeping | Kind::Statement | Kind::Network => continue,
@@ -260,7 +260,7 @@ fn named(counters: &[Grown]) -> Vec<&Grown> {
     named
 }
 
-fn name(counter: &Grown) -> String {
+fn name(counter: &CounterGrowth) -> String {
     let series = &counter.growth.series;
     if counter.meaning.name.is_empty() {
         return match series.instance.as_str() {
@@ -277,7 +277,7 @@ fn name(counter: &Grown) -> String {
     counter.meaning.name.replace("this resource", resource)
 }
 
-fn series_evidence(named: &[&Grown], span: Option<Span>) -> Vec<Evidence> {
+fn series_evidence(named: &[&CounterGrowth], span: Option<Span>) -> Vec<Evidence> {
     let Some(span) = span else {
         return Vec::new();
     };

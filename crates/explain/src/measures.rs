@@ -147,14 +147,6 @@ mod tests {
     }
 
     #[test]
-    fn each_has_a_name_of_its_own() {
-        let mut names = names();
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!(names.len(), MEASURES.len());
-    }
-
-    #[test]
     fn numbers_are_by_second_by_transaction_or_a_share() {
         let found = of(
             &level(&[

@@ -5,7 +5,7 @@ use crate::model::{Counter, Machine, SeriesName};
 
 /// Sampler of other programs.
 const SOURCE: &str = "neighbours";
-/// Of the CPUs that the server may use: whoever used less has no word in a sentence.
+/// Of the CPUs that the server may use: a program that used less is not named.
 const NAMED_MIN: f64 = 0.02;
 const NAMED_MAX: usize = 3;
 /// Bytes per second to and from devices that are worth a word.

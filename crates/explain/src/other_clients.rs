@@ -1,10 +1,8 @@
 //! Clients that are neither the load nor whyso itself, at work while a level was measured. The budget holds nothing of their time.
 
-use serde::{Deserialize, Serialize};
-
 use crate::budget::{SOURCE, is_relayed};
 use crate::level::{Level, levels_evidence};
-use crate::model::Finding;
+use crate::model::{Finding, OtherClients};
 
 /// Source of the times of the server's threads by role.
 const THREADS: &str = "threads";
@@ -14,18 +12,7 @@ const CPU_SHARE_MIN: f64 = 0.01;
 const REQUESTS_SHARE_MIN: f64 = 0.01;
 const CONNECTIONS_SHARE_MIN: f64 = 0.25;
 
-/// What other clients did over a level's measured window.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct OtherClients {
-    /// Connections that had a request under way at some time of the window.
-    pub connections: u64,
-    /// Requests that were answered, per second.
-    pub requests_per_s: f64,
-    /// CPU time within their requests, as a share of the server's, 0 to 1.
-    pub cpu_share: f64,
-}
-
-/// `None` where they can't be told from the load: nothing was traced, something else than whyso or its command loaded the server,
+/// `None` where they can't be distinguished from the load: nothing was traced, something else than whyso or its command loaded the server,
 /// or a relay brought the load's requests.
 pub(crate) fn other_clients(level: &Level) -> Option<OtherClients> {
     let grown = |metric: &str| Some(level.counter(SOURCE, metric, "")?.increase);
@@ -119,15 +106,15 @@ mod tests {
         }
     }
 
-    fn told(input: &LevelInput) -> (Option<OtherClients>, Option<String>) {
-        let level = Level::new(input, &Machine::default());
+    fn find_others(input: &LevelInput) -> (Option<OtherClients>, Option<String>) {
+        let level = crate::verdict::judge(input, &Machine::default());
         let others = level.verdict.other_clients;
         (others, finding(&[level], Some(0)).map(|finding| finding.text))
     }
 
     #[test]
     fn other_clients_are_reported_with_their_share_of_the_servers_cpu_time() {
-        let (others, text) = told(&input([200.0, 19.97, 0.4e9], 0.0));
+        let (others, text) = find_others(&input([200.0, 19.97, 0.4e9], 0.0));
         assert_eq!(others, Some(OtherClients { connections: 20, requests_per_s: 20.0, cpu_share: 0.05 }));
         let text = text.unwrap();
         assert!(
@@ -138,15 +125,15 @@ mod tests {
 
     #[test]
     fn a_monitor_that_asks_now_and_then_is_reported_and_no_finding() {
-        let (others, text) = told(&input([10.0, 1.0, 1e6], 0.0));
+        let (others, text) = find_others(&input([10.0, 1.0, 1e6], 0.0));
         assert_eq!(others.map(|others| others.connections), Some(1));
         assert_eq!(text, None);
-        assert_eq!(told(&input([0.0; 3], 0.0)), (Some(OtherClients::default()), None));
+        assert_eq!(find_others(&input([0.0; 3], 0.0)), (Some(OtherClients::default()), None));
     }
 
     #[test]
     fn what_can_not_be_told_from_the_load_is_unknown() {
-        assert_eq!(told(&input([0.0; 3], 10_000.0)), (None, None), "a relay brought all requests");
-        assert_eq!(told(&LevelInput { counters: Vec::new(), ..input([0.0; 3], 0.0) }), (None, None));
+        assert_eq!(find_others(&input([0.0; 3], 10_000.0)), (None, None), "a relay brought all requests");
+        assert_eq!(find_others(&LevelInput { counters: Vec::new(), ..input([0.0; 3], 0.0) }), (None, None));
     }
 }

@@ -9,7 +9,7 @@ use crate::neighbours::Neighbours;
 /// from which a level counts as disturbed. Below lie interrupts and the kernel's own threads.
 const OTHERS_MIN: f64 = 0.15;
 
-/// The kernel counts CPU time by ticks, which misses: less than this many CPUs is never told.
+/// The kernel counts CPU time by ticks, which misses: less than this many CPUs is never reported.
 const OTHERS_MIN_CPUS: f64 = 0.2;
 
 /// Share of the machine's CPU time that the hypervisor gave to other machines, from which a level counts as disturbed:
@@ -81,8 +81,8 @@ pub(crate) fn steal_finding(levels: &[Level]) -> Option<Finding> {
     Some(Finding { id: "steal".to_string(), text, evidence: vec![disturbed.evidence] })
 }
 
-/// Levels that something met, in words.
-struct Disturbed {
+/// Levels that something met, as text.
+struct Disturbance {
     most: f64,
     /// The level that it met most.
     worst: String,
@@ -92,7 +92,7 @@ struct Disturbed {
 }
 
 /// `None` where `took` gives nothing at any level.
-fn disturbed(levels: &[Level], took: impl Fn(&Level) -> Option<f64>) -> Option<Disturbed> {
+fn disturbed(levels: &[Level], took: impl Fn(&Level) -> Option<f64>) -> Option<Disturbance> {
     let mut shown = Vec::new();
     let mut worst: Option<(f64, &Level)> = None;
     for level in levels {
@@ -111,13 +111,13 @@ fn disturbed(levels: &[Level], took: impl Fn(&Level) -> Option<f64>) -> Option<D
         shown.dedup_by(|one, other| one.name() == other.name());
         levels_of(&shown)
     };
-    Some(Disturbed { most, worst: level.name(), index: level.index, which, evidence })
+    Some(Disturbance { most, worst: level.name(), index: level.index, which, evidence })
 }
 
 /// CPUs' worth of other programs, where it is enough to disturb the level.
 pub(crate) fn disturbing_cpus(level: &Level, machine: &Machine) -> Option<f64> {
     // Where the two keep to CPUs of their own, others on the rest of the machine disturb less, and
-    // how much can't be told from totals.
+    // how much can't be distinguished from totals.
     if !machine.shared || machine.server_cpus == 0 {
         return None;
     }

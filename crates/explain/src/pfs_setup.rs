@@ -4,7 +4,7 @@ use crate::level::{Level, levels_evidence};
 use crate::model::{Counter, Evidence, Finding, Input};
 use crate::timer::timing_costs;
 
-/// Where nobody asked for it, it is told from this share of the server's CPU on.
+/// Where nobody asked for it, it is reported from this share of the server's CPU on.
 const TOLD_UNASKED_MIN: f64 = 0.01;
 
 /// What was asked for and in force, and what timing it took at the level that was busiest with it.

@@ -1,16 +1,14 @@
-//! Processes of any kind: there are no requests to account for, so that the time of all their threads is what is told.
+//! Processes of any kind: there are no requests to account for, so that the time of all their threads is reported.
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
-
-use crate::model::{Evidence, FileWait, Finding, LevelInput, SeriesName};
+use crate::model::{Evidence, FileWait, Finding, LevelInput, ProcessTime, SeriesName, StateTime};
 
 /// Sampler of the threads' states; the instance is their role.
 const SOURCE: &str = "threads";
 /// Files that are kept, those that were waited for longest.
 const FILES_MAX: usize = 50;
-/// States that are told in the sentence, each from this share of the time on.
+/// States that the sentence names, each from this share of the time on.
 const STATES_TOLD_MAX: usize = 5;
 const STATE_SHARE_MIN: f64 = 0.005;
 /// Files that have a sentence of their own, each from this share of the time on.
@@ -20,35 +18,6 @@ const FILE_SHARE_MIN: f64 = 0.01;
 /// More makes no sense: 30 years in nanoseconds, and more threads than the kernel has numbers for.
 const NS_MAX: f64 = 1e18;
 const THREADS_MAX: f64 = 1e9;
-
-/// Where the time of all threads of the watched processes went in one window.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct ProcessTime {
-    /// Index of the level in the recording.
-    pub level: u32,
-    /// Length of the window.
-    pub seconds: f64,
-    /// Threads that lived, in the mean; `None` where they were not counted.
-    pub threads: Option<f64>,
-    /// Seconds by state, such as "kernel_lock", the most first. Together they are the threads' time.
-    pub states: Vec<StateTime>,
-    /// Waits by file, over all threads, the longest first; a folder's path ends in a slash.
-    pub files: Vec<FileWait>,
-}
-
-/// Time in one state.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct StateTime {
-    pub state: String,
-    pub s: f64,
-}
-
-impl ProcessTime {
-    /// The time of all threads, in seconds.
-    pub fn thread_s(&self) -> f64 {
-        self.states.iter().map(|state| state.s).sum()
-    }
-}
 
 /// Part of a whole; 0 of nothing.
 fn share(part: f64, whole: f64) -> f64 {

@@ -35,7 +35,7 @@ pub(crate) struct Shape {
     pub(crate) points: Vec<Point>,
     /// Position in `points` of the highest throughput.
     pub(crate) best: usize,
-    /// First and last point that can't be told from the best.
+    /// First and last point that can't be distinguished from the best.
     pub(crate) same: (usize, usize),
     /// First and last point of the plateau.
     plateau: (usize, usize),
@@ -104,7 +104,7 @@ impl Shape {
         (below.map_or(1, |users| users + 1), above.map(|users| users - 1))
     }
 
-    /// Where throughput peaks, without a full stop: what the headline and the finding both say. `interval`: of the throughput, in words.
+    /// Where throughput peaks, without a full stop: what the headline and the finding both say. `interval`: of the throughput, as text.
     pub(crate) fn statement(&self, levels: &[Level], interval: &str) -> String {
         let top = self.best_point();
         let top_level = top.positions.first().and_then(|&position| levels.get(position));
@@ -380,11 +380,12 @@ mod tests {
     }
 
     fn shape_of(inputs: &[LevelInput]) -> Shape {
-        let levels: Vec<Level> = inputs.iter().map(|input| Level::new(input, &Machine::default())).collect();
+        let levels: Vec<Level> =
+            inputs.iter().map(|input| crate::verdict::judge(input, &Machine::default())).collect();
         Shape::new(&levels).unwrap()
     }
 
-    /// With the levels that could not be told apart as its ends, it held the true peak in one of four.
+    /// With the levels that could not be distinguished as its ends, it held the true peak in one of four.
     #[test]
     fn the_peaks_interval_of_users_holds_the_true_peak_between_levels() {
         let mut covered = 0;

@@ -1,22 +1,22 @@
-//! What clients' sessions did, by samples of the server's process list: a server tells it to any user with the right to see it, on its own
+//! What clients' sessions did, by samples of the server's process list: a server shows it to any user with the right to see it, on its own
 //! machine and from afar.
 //!
 //! Sampling sessions at even intervals estimates the time that they spent: of all samples in a statement, the share in a state is the
-//! share of the statements' time in it. Samples of one look are not independent, for sessions wait for each other; the interval of a
-//! share therefore counts looks, and not sessions.
+//! share of the statements' time in it. Samples of one snapshot are not independent, for sessions wait for each other; the interval of a
+//! share therefore counts snapshots, and not sessions.
 
 use crate::model::{Counter, Gauge, SeriesName};
 
 /// Sampler of the process list.
 const SOURCE: &str = "sessions";
-/// Fewer looks say nothing. A share's interval tells how little a few say.
+/// Fewer snapshots show nothing. A share's interval shows how uncertain a few are.
 const LOOKS_MIN: f64 = 3.0;
 /// Fewer samples name no wait.
 pub(crate) const SAMPLES_MIN: f64 = 10.0;
 
-/// What a session in a statement does or waits for, as its state tells.
+/// What a session in a statement does or waits for, by its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Doing {
+pub(crate) enum SessionState {
     RowLock,
     MetadataLock,
     TableLock,
@@ -34,49 +34,55 @@ pub(crate) enum Doing {
     Executing,
 }
 
-impl Doing {
-    fn of(state: &str) -> Doing {
+impl SessionState {
+    fn of(state: &str) -> SessionState {
         let state = state.to_lowercase();
         let is = |names: &[&str]| names.contains(&state.as_str());
         let has = |part: &str| state.contains(part);
         // Servers before MySQL 8.0 and MariaDB 10.4 commit a statement's own transaction in the state "query end".
         if is(&["waiting for row lock"]) {
-            Doing::RowLock
+            SessionState::RowLock
         } else if is(&["user lock"]) {
-            Doing::UserLock
+            SessionState::UserLock
         } else if is(&["user sleep"]) {
-            Doing::Sleep
+            SessionState::Sleep
         } else if is(&["login"]) {
-            Doing::Login
+            SessionState::Login
         } else if has("query cache") {
-            Doing::QueryCacheLock
+            SessionState::QueryCacheLock
         } else if state.starts_with("waiting for") && is_of_definitions(&state) {
-            Doing::MetadataLock
+            SessionState::MetadataLock
         } else if is(&["table lock", "system lock", "waiting for table level lock", "waiting for table"]) {
-            Doing::TableLock
+            SessionState::TableLock
         } else if is(&[
             "commit",
             "query end",
             "waiting for prior transaction to commit",
             "waiting for handler commit",
         ]) {
-            Doing::Commit
+            SessionState::Commit
         } else if has("opening table") || has("closing table") {
-            Doing::OpenTables
+            SessionState::OpenTables
         } else if is(&["writing to net", "sending to client", "reading from net"]) {
-            Doing::SendToClient
+            SessionState::SendToClient
         } else if has("sort") || has("tmp table") || has("temporary table") || has("duplicates") {
-            Doing::SortAndTemporaryTables
+            SessionState::SortAndTemporaryTables
         } else if state.starts_with("waiting") {
-            Doing::OtherWait
+            SessionState::OtherWait
         } else {
-            Doing::Executing
+            SessionState::Executing
         }
     }
 
     /// A session that is held up by others.
     pub(crate) fn is_wait(self) -> bool {
-        !matches!(self, Doing::Executing | Doing::Sleep | Doing::SortAndTemporaryTables | Doing::OpenTables)
+        !matches!(
+            self,
+            SessionState::Executing
+                | SessionState::Sleep
+                | SessionState::SortAndTemporaryTables
+                | SessionState::OpenTables
+        )
     }
 }
 
@@ -91,7 +97,7 @@ fn is_of_definitions(state: &str) -> bool {
 #[derive(Clone, Debug)]
 pub(crate) struct InState {
     pub(crate) name: String,
-    pub(crate) doing: Doing,
+    pub(crate) doing: SessionState,
     /// Sessions found in it, over all looks.
     pub(crate) samples: f64,
     pub(crate) series: SeriesName,
@@ -136,7 +142,7 @@ impl Sessions {
             .filter(|counter| counter.increase > 0.0)
             .map(|counter| InState {
                 name: counter.series.instance.clone(),
-                doing: Doing::of(&counter.series.instance),
+                doing: SessionState::of(&counter.series.instance),
                 samples: counter.increase,
                 series: counter.series.clone(),
             })
@@ -175,7 +181,7 @@ impl Sessions {
         Share { value, low, high, samples, states }
     }
 
-    pub(crate) fn share_of(&self, doing: Doing) -> Share<'_> {
+    pub(crate) fn share_of(&self, doing: SessionState) -> Share<'_> {
         self.share(|state| state.doing == doing)
     }
 }
@@ -222,30 +228,30 @@ mod tests {
     #[test]
     fn states_of_every_server_are_known_by_what_they_wait_for() {
         let cases = [
-            ("Waiting for row lock", Doing::RowLock),
-            ("Waiting for table metadata lock", Doing::MetadataLock),
-            ("Waiting for global read lock", Doing::MetadataLock),
-            ("Waiting for backup lock", Doing::MetadataLock),
-            ("Waiting for table flush", Doing::MetadataLock),
-            ("Waiting for table level lock", Doing::TableLock),
-            ("User lock", Doing::UserLock),
-            ("User sleep", Doing::Sleep),
-            ("Commit", Doing::Commit),
-            ("waiting for handler commit", Doing::Commit),
-            ("query end", Doing::Commit),
-            ("Waiting for query cache lock", Doing::QueryCacheLock),
-            ("Opening tables", Doing::OpenTables),
-            ("Writing to net", Doing::SendToClient),
-            ("Sending to client", Doing::SendToClient),
-            ("Creating sort index", Doing::SortAndTemporaryTables),
-            ("Copying to tmp table on disk", Doing::SortAndTemporaryTables),
-            ("Waiting for semi-sync ACK from slave", Doing::OtherWait),
-            ("Sending data", Doing::Executing),
-            ("executing", Doing::Executing),
-            ("statistics", Doing::Executing),
+            ("Waiting for row lock", SessionState::RowLock),
+            ("Waiting for table metadata lock", SessionState::MetadataLock),
+            ("Waiting for global read lock", SessionState::MetadataLock),
+            ("Waiting for backup lock", SessionState::MetadataLock),
+            ("Waiting for table flush", SessionState::MetadataLock),
+            ("Waiting for table level lock", SessionState::TableLock),
+            ("User lock", SessionState::UserLock),
+            ("User sleep", SessionState::Sleep),
+            ("Commit", SessionState::Commit),
+            ("waiting for handler commit", SessionState::Commit),
+            ("query end", SessionState::Commit),
+            ("Waiting for query cache lock", SessionState::QueryCacheLock),
+            ("Opening tables", SessionState::OpenTables),
+            ("Writing to net", SessionState::SendToClient),
+            ("Sending to client", SessionState::SendToClient),
+            ("Creating sort index", SessionState::SortAndTemporaryTables),
+            ("Copying to tmp table on disk", SessionState::SortAndTemporaryTables),
+            ("Waiting for semi-sync ACK from slave", SessionState::OtherWait),
+            ("Sending data", SessionState::Executing),
+            ("executing", SessionState::Executing),
+            ("statistics", SessionState::Executing),
         ];
         for (state, doing) in cases {
-            assert_eq!(Doing::of(state), doing, "{state}");
+            assert_eq!(SessionState::of(state), doing, "{state}");
         }
     }
 
@@ -268,11 +274,11 @@ mod tests {
         ];
         let sessions = Sessions::of(&counters, &[]).unwrap();
         assert_eq!((sessions.active_mean(), sessions.samples()), (4.0, 80.0));
-        let share = sessions.share_of(Doing::RowLock);
+        let share = sessions.share_of(SessionState::RowLock);
         assert_eq!((share.value, share.samples), (0.8, 64.0));
         // 16 of 20, as published tables of Wilson's interval have it.
         assert!((share.low - 0.584).abs() < 0.001 && (share.high - 0.919).abs() < 0.001);
-        assert_eq!(sessions.share_of(Doing::Executing).names(3), "'Sending data' 20 %");
+        assert_eq!(sessions.share_of(SessionState::Executing).names(3), "'Sending data' 20 %");
         assert!(Sessions::of(&counters[1..], &[]).is_none(), "nobody looked");
     }
 }

@@ -100,10 +100,25 @@ pub fn required_time(ms: f64) -> String {
     }
 }
 
-impl FromStr for Measure {
-    type Err = String;
+/// What is wrong with a text that should be a requirement.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RequirementError {
+    #[error("it has no '=': {SHAPE}")]
+    NoEqualsSign,
+    #[error("the kind before the ':' is missing: {SHAPE}")]
+    NoKind,
+    #[error("'{0}' is no measure of response time: give avg, max, or a percentile such as p99 or p99.9")]
+    Measure(String),
+    #[error("'{0}' is no time: give one such as 20ms, 500us or 1s")]
+    Time(String),
+}
 
-    fn from_str(text: &str) -> Result<Measure, String> {
+const SHAPE: &str = "give MEASURE=TIME, such as p99=20ms, or KIND:MEASURE=TIME, such as new_order:p90=50ms";
+
+impl FromStr for Measure {
+    type Err = RequirementError;
+
+    fn from_str(text: &str) -> Result<Measure, RequirementError> {
         let text = text.trim();
         match text {
             "avg" | "mean" | "average" => return Ok(Measure::Average),
@@ -113,28 +128,24 @@ impl FromStr for Measure {
         let digits = text.strip_prefix('p').unwrap_or("");
         match digits.parse::<f64>() {
             Ok(percentile) if percentile > 0.0 && percentile <= 100.0 => Ok(Measure::Percentile(percentile)),
-            _ => Err(format!(
-                "'{text}' is no measure of response time: give avg, max, or a percentile such as p99 or p99.9"
-            )),
+            _ => Err(RequirementError::Measure(text.to_string())),
         }
     }
 }
 
 impl FromStr for Requirement {
-    type Err = String;
+    type Err = RequirementError;
 
-    fn from_str(text: &str) -> Result<Requirement, String> {
-        let shape =
-            || "give MEASURE=TIME, such as p99=20ms, or KIND:MEASURE=TIME, such as new_order:p90=50ms";
-        let (left, right) = text.split_once('=').ok_or_else(|| format!("it has no '=': {}", shape()))?;
+    fn from_str(text: &str) -> Result<Requirement, RequirementError> {
+        let (left, right) = text.split_once('=').ok_or(RequirementError::NoEqualsSign)?;
         let (kind, measure) = match left.rsplit_once(':') {
             Some((kind, measure)) if !kind.trim().is_empty() => (kind.trim(), measure),
-            Some(_) => return Err(format!("the kind before the ':' is missing: {}", shape())),
+            Some(_) => return Err(RequirementError::NoKind),
             None => (TRANSACTION, left),
         };
         let measure: Measure = measure.parse()?;
-        let required_ms = milliseconds(right)
-            .ok_or_else(|| format!("'{}' is no time: give one such as 20ms, 500us or 1s", right.trim()))?;
+        let required_ms =
+            milliseconds(right).ok_or_else(|| RequirementError::Time(right.trim().to_string()))?;
         Ok(Requirement { kind: kind.to_string(), measure, required_ms })
     }
 }
@@ -160,7 +171,7 @@ mod tests {
     fn read(text: &str) -> String {
         match text.parse::<Requirement>() {
             Ok(required) => format!("{}: {required}", required.kind),
-            Err(error) => error,
+            Err(error) => error.to_string(),
         }
     }
 

@@ -36,7 +36,7 @@ const NAMES: [&str; 9] =
     ["response", "cpu", "runqueue", "lock", "io", "rows_sent", "rows_examined", "rows_affected", "errors"];
 
 impl CommandMetric {
-    /// The name as it is typed and told.
+    /// The name as it is typed and shown.
     pub fn name(self) -> &'static str {
         NAMES[self as usize]
     }
@@ -47,21 +47,25 @@ impl CommandMetric {
     }
 }
 
-impl std::str::FromStr for CommandMetric {
-    type Err = String;
+/// A text that names no [`CommandMetric`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no metric of statements; give some of: {names}", names = NAMES.join(", "))]
+pub struct UnknownCommandMetric(String);
 
-    fn from_str(text: &str) -> Result<CommandMetric, String> {
+impl std::str::FromStr for CommandMetric {
+    type Err = UnknownCommandMetric;
+
+    fn from_str(text: &str) -> Result<CommandMetric, UnknownCommandMetric> {
         // What rows cost is that they are examined.
         let name = if text == "rows" { CommandMetric::RowsExamined.name() } else { text };
         let found = COMMAND_METRICS.into_iter().find(|metric| metric.name() == name);
-        found
-            .ok_or_else(|| format!("{text:?} is no metric of statements; give some of: {}", NAMES.join(", ")))
+        found.ok_or_else(|| UnknownCommandMetric(text.to_string()))
     }
 }
 
 /// A command of a client. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct CommandSeen<'a> {
+pub struct ClientCommand<'a> {
     /// The protocol's name of it.
     pub command: &'a str,
     /// Which statement it is; `None` where it has none, or it is not known.
@@ -83,7 +87,7 @@ pub struct StatementTime {
     pub count: u64,
     /// By [`COMMAND_METRICS`]: times in nanoseconds, counts.
     pub sums: [u64; 9],
-    /// By [`COMMAND_METRICS`]: of so many commands the sums are; of the others that is not known, or they have no such count.
+    /// By [`COMMAND_METRICS`]: the number of commands that the sums are of. Of the others it is not known, or they have no such count.
     pub known: [u64; 9],
     /// Of the response times, in nanoseconds: the least that 95 % of them do not exceed.
     pub p95_ns: u64,
@@ -101,7 +105,7 @@ impl StatementTime {
         (self.known[metric as usize] > 0).then_some(self.sums[metric as usize])
     }
 
-    fn enter(&mut self, one: &CommandSeen<'_>) {
+    fn enter(&mut self, one: &ClientCommand<'_>) {
         self.count += 1;
         let times = one.times_ns.map_or([None; 4], |times_ns| times_ns.map(Some));
         let [sent, examined, affected] = one.rows;
@@ -142,7 +146,7 @@ impl SqlTraceCost {
 }
 
 /// Commands added up by command and statement, those with the most of a metric first.
-pub fn by_statement(commands: &[CommandSeen<'_>], by: CommandMetric) -> Vec<StatementTime> {
+pub fn by_statement(commands: &[ClientCommand<'_>], by: CommandMetric) -> Vec<StatementTime> {
     let mut places: HashMap<(&str, Option<u32>), usize> = HashMap::new();
     let mut found: Vec<(StatementTime, Vec<u64>)> = Vec::new();
     for one in commands {
@@ -171,17 +175,18 @@ pub fn by_statement(commands: &[CommandSeen<'_>], by: CommandMetric) -> Vec<Stat
 mod tests {
     use super::*;
 
-    fn seen(command: &str, statement: Option<u32>, response_ns: u64, lock_ns: u64) -> CommandSeen<'_> {
+    fn command(command: &str, statement: Option<u32>, response_ns: u64, lock_ns: u64) -> ClientCommand<'_> {
         let times_ns = Some([response_ns / 2, 0, lock_ns, 0]);
-        CommandSeen { command, statement, response_ns, times_ns, ..CommandSeen::default() }
+        ClientCommand { command, statement, response_ns, times_ns, ..ClientCommand::default() }
     }
 
     #[test]
     fn commands_that_say_the_same_are_added_up_and_the_largest_sum_comes_first() {
-        let mut commands: Vec<CommandSeen<'_>> = (1..=100).map(|ns| seen("QUERY", Some(0), ns, 0)).collect();
-        commands.push(seen("STMT_EXECUTE", Some(0), 500, 400));
-        commands.push(CommandSeen { times_ns: None, ..seen("QUERY", Some(0), 1000, 0) });
-        commands.push(seen("PING", None, 1, 0));
+        let mut commands: Vec<ClientCommand<'_>> =
+            (1..=100).map(|ns| command("QUERY", Some(0), ns, 0)).collect();
+        commands.push(command("STMT_EXECUTE", Some(0), 500, 400));
+        commands.push(ClientCommand { times_ns: None, ..command("QUERY", Some(0), 1000, 0) });
+        commands.push(command("PING", None, 1, 0));
         let times = by_statement(&commands, CommandMetric::Response);
         let told: Vec<(&str, u64, &[u64])> =
             times.iter().map(|one| (one.command.as_str(), one.count, &one.sums[..5])).collect();
@@ -202,10 +207,10 @@ mod tests {
 
     #[test]
     fn rows_and_errors_are_added_up_where_they_are_known() {
-        let rows = |statement, rows: [Option<u64>; 3], failed| CommandSeen {
+        let rows = |statement, rows: [Option<u64>; 3], failed| ClientCommand {
             rows,
             failed,
-            ..seen("QUERY", Some(statement), 10, 0)
+            ..command("QUERY", Some(statement), 10, 0)
         };
         let commands = [
             rows(0, [Some(1), Some(100), None], Some(false)),
@@ -230,7 +235,7 @@ mod tests {
         }
         assert_eq!("rows".parse(), Ok(CommandMetric::RowsExamined));
         assert_eq!(
-            "reads".parse::<CommandMetric>().unwrap_err(),
+            "reads".parse::<CommandMetric>().unwrap_err().to_string(),
             "\"reads\" is no metric of statements; give some of: response, cpu, runqueue, lock, io, rows_sent, \
              rows_examined, rows_affected, errors"
         );

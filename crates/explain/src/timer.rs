@@ -51,7 +51,7 @@ pub struct Timing {
 pub struct ClassTiming {
     pub class: String,
     pub timer: String,
-    /// The server's table setup_timers says so; otherwise it is the one that is documented for servers without it.
+    /// The server's table setup_timers has it; otherwise it is the one that is documented for servers without it.
     pub timer_read: bool,
     pub events: f64,
     /// Those of instruments that are timed.
@@ -80,7 +80,7 @@ impl Timing {
     }
 }
 
-/// CPU time, in seconds, of timing so many events. `None` where the server does not say what it takes, as where the CPU's
+/// CPU time, in seconds, of timing this many events. `None` where the server does not say what it takes, as where the CPU's
 /// cycles can't be counted.
 pub fn timing_cpu_s(timers: &[Timer], timer: &str, events: f64) -> Option<f64> {
     let named = |name: &str| timers.iter().find(|one| one.name == name);
@@ -89,7 +89,7 @@ pub fn timing_cpu_s(timers: &[Timer], timer: &str, events: f64) -> Option<f64> {
     Some(events.max(0.0) * READINGS * overhead_cycles / hertz)
 }
 
-/// What timing cost over a window of so many seconds.
+/// What timing cost over a window of this many seconds.
 pub fn timing(
     setup: &PfsSetup,
     counters: &[Counter],

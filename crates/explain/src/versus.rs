@@ -21,7 +21,7 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// Whether the interval leaves out 1: the two can be told apart.
+    /// Whether the interval leaves out 1: the two differ.
     pub fn is_significant(&self) -> bool {
         self.ci95.is_some_and(|[low, high]| low > 1.0 || high < 1.0)
     }
@@ -51,7 +51,7 @@ pub fn ratio_of_rounds(rounds: &[(f64, f64)]) -> Option<Ratio> {
 
 /// What one version did in one round.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Measured {
+pub struct RoundResult {
     pub transactions_per_s: f64,
     pub mean_ms: f64,
     pub p95_ms: f64,
@@ -79,11 +79,11 @@ pub struct Quantity {
 }
 
 /// Compares two versions over rounds of (a, b); `None` where there is no round.
-pub fn compare(a: &str, b: &str, rounds: &[(Measured, Measured)]) -> Option<Comparison> {
+pub fn compare(a: &str, b: &str, rounds: &[(RoundResult, RoundResult)]) -> Option<Comparison> {
     if rounds.is_empty() {
         return None;
     }
-    let quantity = |name: &str, of: fn(&Measured) -> f64| {
+    let quantity = |name: &str, of: fn(&RoundResult) -> f64| {
         let pairs: Vec<(f64, f64)> = rounds.iter().map(|(a, b)| (of(a), of(b))).collect();
         let mean = |of: fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>() / pairs.len() as f64;
         let (a, b) = (mean(|pair| pair.0), mean(|pair| pair.1));

@@ -7,7 +7,7 @@ use crate::level::{Level, levels_evidence};
 use crate::model::{Counter, Evidence, Finding, SeriesName};
 use crate::others::is_busy_time;
 
-/// Parts below this share of the CPU time that was used are not told one by one.
+/// Parts below this share of the CPU time that was used are not named one by one.
 const TOLD_MIN: f64 = 0.0005;
 
 /// What watched, by the counters that tell of its CPU time.
@@ -59,8 +59,8 @@ impl Part {
 }
 
 /// The cost at one level.
-pub(crate) struct Watching {
-    /// CPU time that the machine used, whoever did, in nanoseconds.
+pub(crate) struct WatchCost {
+    /// CPU time that all programs on the machine used, in nanoseconds.
     used_ns: f64,
     parts: Vec<(Part, f64)>,
     /// Whether the kernel counted what the tracer's programs took; true also where there were none.
@@ -68,9 +68,9 @@ pub(crate) struct Watching {
     pub(crate) evidence: Vec<SeriesName>,
 }
 
-impl Watching {
+impl WatchCost {
     /// `None` where the machine's CPU time is not known, or nothing watched.
-    pub(crate) fn of(level: &Level) -> Option<Watching> {
+    pub(crate) fn of(level: &Level) -> Option<WatchCost> {
         let used = level.counters.iter().filter(|counter| {
             counter.series.source == "cpu" && matches!(counter.series.instance.as_str(), "" | "all")
         });
@@ -103,7 +103,7 @@ impl Watching {
         let parts: Vec<_> = PARTS.into_iter().map(of_part).filter(|(_, ns)| *ns > 0.0).collect();
         let has = |part| parts.iter().any(|(one, _)| *one == part);
         let programs_counted = has(Part::Programs) || !has(Part::Tracer);
-        (used_ns > 0.0 && !parts.is_empty()).then_some(Watching {
+        (used_ns > 0.0 && !parts.is_empty()).then_some(WatchCost {
             used_ns,
             parts,
             programs_counted,
@@ -118,7 +118,7 @@ impl Watching {
 }
 
 /// Of the level's time, how much the kernel counted what programs took; `None` where it did not. One that counts all
-/// the time tells of no share.
+/// the time shows no share.
 fn share_counted(level: &Level) -> Option<f64> {
     let is_counted =
         |counter: &&Counter| counter.series.source == "trace_cost" && counter.series.metric == "counted_ns";
@@ -136,11 +136,11 @@ fn sane(counter: &Counter) -> f64 {
     if (0.0..1e24).contains(&counter.increase) { counter.increase } else { 0.0 }
 }
 
-/// The level where watching took the largest share of the CPU time that was used, in words.
+/// The level where watching took the largest share of the CPU time that was used, as text.
 pub(crate) fn finding(levels: &[Level]) -> Option<Finding> {
-    let costs = levels.iter().filter_map(|level| Some((level, Watching::of(level)?)));
+    let costs = levels.iter().filter_map(|level| Some((level, WatchCost::of(level)?)));
     let costs: Vec<_> = costs.collect();
-    let by_share = |one: &&(&Level, Watching), other: &&(&Level, Watching)| {
+    let by_share = |one: &&(&Level, WatchCost), other: &&(&Level, WatchCost)| {
         one.1.share().partial_cmp(&other.1.share()).unwrap_or(Ordering::Equal)
     };
     let (level, cost) = costs.iter().max_by(by_share)?;
@@ -183,11 +183,11 @@ mod tests {
         Counter { series, unit: "ns".to_string(), increase }
     }
 
-    fn said(counters: Vec<Counter>) -> Option<String> {
+    fn finding_text(counters: Vec<Counter>) -> Option<String> {
         let level = LevelInput { users: 8, end_ns: 10_000_000_000, counters, ..LevelInput::default() };
         let input = Input { levels: vec![level], ..Input::default() };
         let levels: Vec<Level> =
-            input.levels.iter().map(|level| Level::new(level, &Machine::default())).collect();
+            input.levels.iter().map(|level| crate::verdict::judge(level, &Machine::default())).collect();
         finding(&levels).map(|finding| finding.text)
     }
 
@@ -205,7 +205,7 @@ mod tests {
             counter("recorder", "cpu_ns", "", 0.001e9),
         ];
         assert_eq!(
-            said(counters).unwrap(),
+            finding_text(counters).unwrap(),
             "Watching took 3.7 % of the CPU time that was used, at 8 users: 3 % the programs in the kernel, 0.5 % \
              reading what they count and 0.2 % the samplers."
         );
@@ -221,9 +221,9 @@ mod tests {
                 counter("trace_cost", "tracer_cpu_ns", "", 0.1e9),
             ]
         };
-        let all = said(counters(1e9)).unwrap();
+        let all = finding_text(counters(1e9)).unwrap();
         assert!(all.contains("took 3 % of"), "{all}");
-        let none = said(counters(0.0)).unwrap();
+        let none = finding_text(counters(0.0)).unwrap();
         assert!(none.contains("took 1 % of") && none.contains("was not counted"), "{none}");
     }
 
@@ -242,16 +242,19 @@ mod tests {
         };
         let series = counter("trace_cost", "counting_ns", "", 0.0).series;
         level.gauges = vec![Gauge { series, unit: "ns".to_string(), mean: 30.0, max: 30.0 }];
-        let told = Watching::of(&Level::new(&level, &Machine::default())).unwrap();
+        let told = WatchCost::of(&crate::verdict::judge(&level, &Machine::default())).unwrap();
         assert!((told.share() - 0.02).abs() < 1e-9, "{}", told.share());
     }
 
     #[test]
     fn nothing_is_said_where_nothing_watched_or_the_cpus_are_not_known() {
-        assert_eq!(said(vec![counter("cpu", "user_ns", "all", 10e9)]), None);
-        assert_eq!(said(vec![counter("watch", "cpu_ns", "status", 10e9)]), None);
+        assert_eq!(finding_text(vec![counter("cpu", "user_ns", "all", 10e9)]), None);
+        assert_eq!(finding_text(vec![counter("watch", "cpu_ns", "status", 10e9)]), None);
         assert_eq!(
-            said(vec![counter("cpu", "user_ns", "all", 1e9), counter("watch", "cpu_ns", "", f64::NAN)]),
+            finding_text(vec![
+                counter("cpu", "user_ns", "all", 1e9),
+                counter("watch", "cpu_ns", "", f64::NAN)
+            ]),
             None
         );
     }

@@ -1,4 +1,4 @@
-//! Whatever the numbers, explaining neither panics nor tells a number that is none.
+//! Whatever the numbers, explaining neither panics nor returns a number that is none.
 
 use proptest::collection::vec;
 use proptest::option;

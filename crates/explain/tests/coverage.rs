@@ -23,7 +23,7 @@ fn intervals_hold_the_truth_as_often_as_they_say() {
     let rows = cases::rows(Seeds { first: 9_000_000_000, fewer: 40 });
     let missed: Vec<&Row> = rows.iter().filter(|row| !row.target.holds(&row.tally)).collect();
     assert!(missed.is_empty(), "{missed:#?}");
-    // All cases of an interval together have so many series that little noise is left.
+    // All cases of an interval together have this many series that little noise is left.
     for first in &rows {
         let is_alike = |row: &&Row| row.interval == first.interval && row.target == first.target;
         let mut all = Tally::default();

@@ -1,6 +1,6 @@
 //! Golden findings: recordings as JSON in `tests/data`, and the findings that they must give.
 //!
-//! `UPDATE_EXPECT=1` writes the expected texts anew.
+//! `UPDATE_EXPECT=1` writes the expected texts again.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ fn check(name: &str) -> Explanation {
     let input: Input =
         serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let explanation = explain(&input);
-    let told = told(&explanation);
+    let told = to_text(&explanation);
     let expected_path = data(&format!("{name}.txt"));
     if std::env::var_os("UPDATE_EXPECT").is_some() {
         std::fs::write(&expected_path, &told)
@@ -31,7 +31,7 @@ fn check(name: &str) -> Explanation {
 }
 
 /// Findings, verdicts and the first suspects, as text.
-fn told(explanation: &Explanation) -> String {
+fn to_text(explanation: &Explanation) -> String {
     let mut told = String::new();
     for finding in &explanation.findings {
         writeln!(told, "{}\n    {}", finding.id, finding.text).unwrap();
@@ -127,14 +127,14 @@ fn what_the_hypervisor_took_is_said_with_its_levels() {
     for (level, steal) in input.levels.iter_mut().zip([0.29, 0.49, 0.02]) {
         level.cpu = Some(CpuUse { user: 1.0 - steal, steal, ..CpuUse::default() });
     }
-    let text = told(&input).unwrap();
+    let text = to_text(&input).unwrap();
     assert!(text.contains("up to 49 % of their time, at 2 users"), "{text}");
     assert!(text.contains("That disturbed the levels of 1 and 2 users;"), "{text}");
     // A twentieth and more disturbs; less is noise.
     for level in &mut input.levels {
         level.cpu = Some(CpuUse { user: 0.96, steal: 0.04, ..CpuUse::default() });
     }
-    assert_eq!(told(&input), None);
+    assert_eq!(to_text(&input), None);
 }
 
 #[test]

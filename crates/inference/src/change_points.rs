@@ -15,14 +15,14 @@ use crate::student::two_sided_p;
 
 /// Fewer values make no part: without the one that speaks most for a change, a spread must be left.
 pub const PART_MIN: usize = 3;
-/// The first pass proposes places of up to so many times the probability.
+/// The first pass proposes places of up to this many times the probability.
 const PROPOSED: f64 = 10.0;
 /// A wider window would take memory by the square of it.
 const WINDOW_MAX: usize = 500;
 
 /// What counts as a change.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Wanted {
+pub struct ChangeRule {
     /// Values that are looked at together, from 6 to 500; windows overlap by half.
     pub window: usize,
     /// Highest probability of such a difference by chance. It is that of one place, not of the whole series: there are as many as there are
@@ -32,10 +32,10 @@ pub struct Wanted {
     pub size_min: f64,
 }
 
-impl Default for Wanted {
+impl Default for ChangeRule {
     /// 50 values, 0.001, any size.
-    fn default() -> Wanted {
-        Wanted { window: 50, p_max: 0.001, size_min: 0.0 }
+    fn default() -> ChangeRule {
+        ChangeRule { window: 50, p_max: 0.001, size_min: 0.0 }
     }
 }
 
@@ -56,12 +56,12 @@ pub struct ChangePoint {
 /// The changes in a series, in order. What is no finite number is left out; a change has at least [`PART_MIN`] values on either side.
 ///
 /// ```
-/// use whyso_inference::{Wanted, change_points};
+/// use whyso_inference::{ChangeRule, change_points};
 /// let values: Vec<f64> = (0..40).map(|at| if at < 25 { 100.0 } else { 90.0 } + f64::from(at % 3)).collect();
-/// let found = change_points(&values, &Wanted::default());
+/// let found = change_points(&values, &ChangeRule::default());
 /// assert_eq!((found.len(), found[0].at), (1, 25));
 /// ```
-pub fn change_points(values: &[f64], wanted: &Wanted) -> Vec<ChangePoint> {
+pub fn change_points(values: &[f64], wanted: &ChangeRule) -> Vec<ChangePoint> {
     let places: Vec<usize> = (0..values.len()).filter(|at| values[*at].is_finite()).collect();
     let kept: Vec<f64> = places.iter().map(|at| values[*at]).collect();
     let mut found = confirmed(&kept, proposed(&kept, wanted), wanted);
@@ -72,7 +72,7 @@ pub fn change_points(values: &[f64], wanted: &Wanted) -> Vec<ChangePoint> {
 }
 
 /// Places that the first pass takes, in order.
-fn proposed(values: &[f64], wanted: &Wanted) -> Vec<usize> {
+fn proposed(values: &[f64], wanted: &ChangeRule) -> Vec<usize> {
     let window = wanted.window.clamp(2 * PART_MIN, WINDOW_MAX);
     let mut found: Vec<usize> = Vec::new();
     let mut begin = 0;
@@ -160,7 +160,7 @@ impl Distances {
 }
 
 /// Drops the least sure of the places until all that are left are sure, then the smallest until all are large enough.
-fn confirmed(values: &[f64], mut places: Vec<usize>, wanted: &Wanted) -> Vec<ChangePoint> {
+fn confirmed(values: &[f64], mut places: Vec<usize>, wanted: &ChangeRule) -> Vec<ChangePoint> {
     loop {
         let changes = between(values, &places);
         let size = |change: &ChangePoint| (change.after - change.before).abs();

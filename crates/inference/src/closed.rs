@@ -1,4 +1,4 @@
-//! A closed system: users that wait for nothing but their own transactions, CPUs that they share, and time that no CPU holds.
+//! A closed system: users that wait only for their own transactions, CPUs that they share, and time that no CPU holds.
 //!
 //! Throughput follows from Little's law (J. D. C. Little, 1961): N users ÷ the time of a cycle. The time at a CPU grows with those
 //! that are found there; a user finds what N − 1 users leave (the arrival theorem in the approximation of Y. Bard, 1979, and

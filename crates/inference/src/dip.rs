@@ -4,12 +4,12 @@ use serde::{Deserialize, Serialize};
 
 /// Back is who reaches this share of what it was before, or of what it is at the end where that is less.
 const BACK: f64 = 0.95;
-/// The part of the time after a change that tells what it came to.
+/// The part of the time after a change that shows what it came to.
 const LATER: f64 = 0.25;
 /// Moments that tell what was before.
 const BEFORE: usize = 10;
 
-/// What a change in mid-run did.
+/// What a change during a run did.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Dip {
     /// When it was made, in seconds.

@@ -40,7 +40,7 @@ pub fn half_width_per_s(bins: &[f64]) -> Option<f64> {
         }
         power += projection * projection * 2.0 / count;
     }
-    let seen = Seen::of(count, cosines, phi);
+    let seen = SpectrumShare::of(count, cosines, phi);
     let variance_of_mean = power / cosines as f64 / count * seen.widening;
     let half_width = t_quantile_975(seen.degrees) * variance_of_mean.sqrt() * BINS_PER_S;
 
@@ -57,15 +57,15 @@ pub fn independent_values(bins: &[f64]) -> f64 {
 }
 
 /// What the cosines see of an autoregressive series of order 1, whose spectrum falls off within them.
-struct Seen {
+struct SpectrumShare {
     /// What the variance of the mean is, as a multiple of what the mean power of the cosines says.
     widening: f64,
     /// Degrees of freedom of a sum of squares whose expectations differ (F. E. Satterthwaite, 1946).
     degrees: f64,
 }
 
-impl Seen {
-    fn of(count: f64, cosines: usize, phi: f64) -> Seen {
+impl SpectrumShare {
+    fn of(count: f64, cosines: usize, phi: f64) -> SpectrumShare {
         let (mut sum, mut squares) = (0.0, 0.0);
         for order in 1..=cosines {
             let step = std::f64::consts::PI * order as f64 / count;
@@ -75,7 +75,7 @@ impl Seen {
         }
         // Of few values, the variance of the mean is less than the spectrum at 0 says.
         let of_mean = 1.0 - 2.0 * phi * (1.0 - phi.powf(count)) / (count * (1.0 - phi * phi));
-        Seen { widening: of_mean * cosines as f64 / sum, degrees: sum * sum / squares }
+        SpectrumShare { widening: of_mean * cosines as f64 / sum, degrees: sum * sum / squares }
     }
 }
 

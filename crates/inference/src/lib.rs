@@ -39,7 +39,7 @@ pub mod trend;
 pub mod usl;
 mod verdict;
 
-pub use change_points::{ChangePoint, PART_MIN, Wanted, change_points};
+pub use change_points::{ChangePoint, ChangeRule, PART_MIN, change_points};
 pub use contrast::{Contrast, Method, Sides, blocks_in_time, contrast, judge};
 pub use dip::{Dip, dip};
 pub use effect::{Effect, effect, tested};
@@ -48,4 +48,4 @@ pub use holm::holm;
 pub use power::{power, smallest_seen};
 pub use steady::Steadiness;
 pub use usl::UslFit;
-pub use verdict::{Compared, Spread, Verdict, compare, spread};
+pub use verdict::{Spread, VariantComparison, Verdict, compare, spread};

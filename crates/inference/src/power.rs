@@ -1,17 +1,17 @@
-//! What a study could have seen: the power of the paired t test.
+//! The smallest difference that a study can detect: the power of the paired t test.
 //!
 //! Where the true effect is δ standard deviations of a block's logarithm, the test's t follows the noncentral distribution with n − 1 degrees of freedom and
 //! noncentrality δ√n: the ratio of a normal around that and the root of an independent χ² divided by its degrees.
 
 use crate::student;
 
-/// A study should find in so many of its repetitions what it says that it could see.
+/// Share of repetitions in which a study finds its smallest detectable difference.
 const POWER: f64 = 0.8;
 
 /// Level of a test where nothing else is compared.
 const ALPHA: f64 = 0.05;
 
-/// Probability that a two-sided t test at 5 % over so many blocks finds an effect of `effect_log` (the logarithm of a ratio), where blocks'
+/// Probability that a two-sided t test at 5 % over this many blocks finds an effect of `effect_log` (the logarithm of a ratio), where blocks'
 /// logarithms have the standard deviation `sd_log`.
 pub fn power(blocks: u32, effect_log: f64, sd_log: f64) -> f64 {
     power_at(ALPHA, blocks, effect_log, sd_log)
@@ -27,7 +27,7 @@ fn power_at(alpha: f64, blocks: u32, effect_log: f64, sd_log: f64) -> f64 {
     student::power(f64::from(blocks - 1), effect_log.abs() / sd_log * f64::from(blocks).sqrt(), alpha)
 }
 
-/// The smallest effect, as a ratio above 1, that so many blocks with this spread show in four of five studies, at the level that is left
+/// The smallest effect, as a ratio above 1, that this many blocks with this spread show in four of five studies, at the level that is left
 /// for one of this many comparisons (at least 1); `None` for fewer than two blocks.
 pub fn smallest_seen(blocks: u32, sd_log: f64, comparisons: usize) -> Option<f64> {
     if blocks < 2 || !sd_log.is_finite() {

@@ -35,7 +35,7 @@ fn critical(degrees: f64, alpha: f64) -> f64 {
     StudentsT::new(0.0, 1.0, degrees).map_or(f64::INFINITY, |t| t.inverse_cdf(1.0 - alpha / 2.0))
 }
 
-/// Probability that a two-sided test at level `alpha` finds a difference of so many standard errors.
+/// Probability that a two-sided test at level `alpha` finds a difference of this many standard errors.
 ///
 /// By the noncentral t distribution: the ratio of a normal around `errors` and the root of an independent χ² divided by its degrees.
 pub(crate) fn power(degrees: f64, errors: f64, alpha: f64) -> f64 {

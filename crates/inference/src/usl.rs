@@ -244,7 +244,7 @@ impl Quality {
 
 impl Quality {
     /// 95 % interval of the users at the peak, by E. C. Fieller, "Some problems in interval estimation", Journal of the Royal Statistical
-    /// Society B 16, 1954: those N at which 1 − σ − κN², which is linear in the parameters, can't be told from 0. `None` where every N can't.
+    /// Society B 16, 1954: those N at which 1 − σ − κN², which is linear in the parameters, can't be distinguished from 0. `None` where every N can't.
     fn peak_interval(&self, law: Law, needs_peak: bool) -> Option<(f64, Option<f64>)> {
         let scale = t_quantile_975(self.degrees).powi(2);
         let [alike, unlike] = &self.covariances;

@@ -51,7 +51,7 @@ impl Verdict {
 
 /// A comparison among others.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Compared {
+pub struct VariantComparison {
     pub effect: Effect,
     /// `effect.p`, corrected for all comparisons that were made; `None` with fewer than two blocks.
     pub p_corrected: Option<f64>,
@@ -63,18 +63,18 @@ pub struct Compared {
 
 /// Variants against the baseline, each from (baseline, variant) of its blocks; `None` for one of which nothing was measured. `matters`: the
 /// smallest difference that is worth knowing, as a ratio above 1.
-pub fn compare(comparisons: &[Vec<(f64, f64)>], matters: f64) -> Vec<Option<Compared>> {
+pub fn compare(comparisons: &[Vec<(f64, f64)>], matters: f64) -> Vec<Option<VariantComparison>> {
     let effects: Vec<Option<Effect>> = comparisons.iter().map(|pairs| effect(pairs)).collect();
     let mut compared = judged(&effects, matters);
     let tests = compared.iter().flatten().filter(|one| one.p_corrected.is_some()).count();
-    for Compared { effect, .. } in compared.iter_mut().flatten() {
+    for VariantComparison { effect, .. } in compared.iter_mut().flatten() {
         effect.smallest_seen = effect.sd_log.and_then(|sd_log| smallest_seen(effect.blocks, sd_log, tests));
     }
     compared
 }
 
 /// Effects with their verdicts.
-fn judged(effects: &[Option<Effect>], matters: f64) -> Vec<Option<Compared>> {
+fn judged(effects: &[Option<Effect>], matters: f64) -> Vec<Option<VariantComparison>> {
     let different: Vec<f64> = effects.iter().flatten().filter_map(|effect| effect.p).collect();
     let small: Vec<f64> = effects.iter().flatten().filter_map(|effect| of_effect(effect, matters)).collect();
     let (mut different, mut small) = (holm(&different).into_iter(), holm(&small).into_iter());
@@ -88,7 +88,7 @@ fn judged(effects: &[Option<Effect>], matters: f64) -> Vec<Option<Compared>> {
             _ if is_equivalent => Verdict::NoDifferenceFound,
             _ => Verdict::TooNoisyToSay,
         };
-        Compared { effect, p_corrected, p_equivalence, verdict }
+        VariantComparison { effect, p_corrected, p_equivalence, verdict }
     };
     let mut found = Vec::with_capacity(effects.len());
     for effect in effects {
@@ -218,7 +218,7 @@ mod tests {
         for _ in 0..studies {
             let effects: Vec<_> =
                 (0..comparisons).map(|_| tested(&blocks(6, f64::ln(ratio), sd_log, &mut random))).collect();
-            let is_none = |one: &&Compared| one.verdict == Verdict::NoDifferenceFound;
+            let is_none = |one: &&VariantComparison| one.verdict == Verdict::NoDifferenceFound;
             let found = judged(&effects, 1.03).iter().flatten().filter(is_none).count();
             wrong += found;
             wrong_studies += usize::from(found > 0);
@@ -247,7 +247,7 @@ mod tests {
         let mut random = SplitMix64::new(14);
         let all: Vec<_> = (0..20).map(|_| blocks(6, 0.0, 0.004, &mut random)).collect();
         let found = compare(&all, 1.03);
-        let is_none = |one: &&Compared| one.verdict == Verdict::NoDifferenceFound;
+        let is_none = |one: &&VariantComparison| one.verdict == Verdict::NoDifferenceFound;
         let none = found.iter().flatten().filter(is_none).count();
         assert!(none >= 18, "{none} of 20");
         assert!(found.iter().flatten().all(|one| one.effect.smallest_seen.unwrap() < 1.03));

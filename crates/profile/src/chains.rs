@@ -8,8 +8,8 @@ use crate::wake::Wake;
 
 /// A chain of waits is followed so far: longer ones go round in circles.
 const DEPTH_MAX: usize = 8;
-/// A wait is the one that a thread's past has when they share this much of the longer one. Both are told by the same clock, but one is
-/// cut to the wait that it was told for.
+/// A wait is the one that a thread's past has when they share this much of the longer one. Both have times of the same clock, but one is
+/// cut to the wait that it was recorded for.
 const SHARED_MIN: f64 = 0.8;
 
 /// What the threads that ended waits did while these lasted.
@@ -25,7 +25,7 @@ pub struct Deed {
 
 /// Shares of the waits' time, 0 to 1, the largest first; each list adds up to 1.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Meanwhile {
+pub struct WakerDeeds {
     /// What the threads that ended the waits did themselves.
     pub at_once: Vec<(Deed, f64)>,
     /// The same, but where they waited for a lock, what the threads did that they waited for, and so on.
@@ -51,7 +51,7 @@ impl<'a> Chains<'a> {
     }
 
     /// `None` where nothing is known of what any of these wakers did.
-    pub(crate) fn meanwhile(&self, wakes: &[&Wake]) -> Option<Meanwhile> {
+    pub(crate) fn meanwhile(&self, wakes: &[&Wake]) -> Option<WakerDeeds> {
         let (mut at_once, mut in_the_end) = (Shares::default(), Shares::default());
         for wake in wakes.iter().filter(|wake| !wake.past.is_empty() && wake.end_ns > wake.begin_ns) {
             // Each wait stands for as much as it weighs, however long it was itself.
@@ -61,10 +61,10 @@ impl<'a> Chains<'a> {
                 in_the_end.add(deed, ns * scale);
             });
         }
-        Some(Meanwhile { at_once: at_once.told()?, in_the_end: in_the_end.told()? })
+        Some(WakerDeeds { at_once: at_once.into_sorted()?, in_the_end: in_the_end.into_sorted()? })
     }
 
-    /// Gives what was done within `[from_ns, to_ns]` of a wait, all of it, by whoever ended it and those that it waited for.
+    /// Gives what was done within `[from_ns, to_ns]` of a wait, all of it, by the thread that ended it and those that this thread waited for.
     fn follow(&self, wake: &Wake, from_ns: i64, to_ns: i64, depth: usize, give: &mut impl FnMut(Deed, f64)) {
         let deed = |state: &str, class: Option<String>| Deed {
             role: wake.role.clone(),
@@ -132,7 +132,7 @@ impl Shares {
         *self.ns.entry(deed).or_default() += ns;
     }
 
-    fn told(self) -> Option<Vec<(Deed, f64)>> {
+    fn into_sorted(self) -> Option<Vec<(Deed, f64)>> {
         let all: f64 = self.ns.values().sum();
         if all.is_nan() || all <= 0.0 {
             return None;
@@ -173,7 +173,7 @@ mod tests {
         profile
     }
 
-    fn told(shares: &[(Deed, f64)]) -> Vec<(&str, &str, Option<&str>, f64)> {
+    fn rows(shares: &[(Deed, f64)]) -> Vec<(&str, &str, Option<&str>, f64)> {
         let row = |(deed, share): &(Deed, f64)| {
             (deed.role.clone(), deed.state.clone(), deed.class.clone(), (share * 1000.0).round() / 1000.0)
         };
@@ -192,11 +192,11 @@ mod tests {
         let chains = Chains::new(&profile, &rules);
         let found = chains.meanwhile(&[&first]).unwrap();
         assert_eq!(
-            told(&found.at_once),
+            rows(&found.at_once),
             [("role 2", "lock", Some("redo_flush"), 0.8), ("role 2", "cpu", None, 0.2)]
         );
         assert_eq!(
-            told(&found.in_the_end),
+            rows(&found.in_the_end),
             [
                 ("role 3", "file_sync", None, 0.75),
                 ("role 2", "cpu", None, 0.2),
@@ -213,7 +213,7 @@ mod tests {
         let rules = Rules::built_in();
         let chains = Chains::new(&profile, &rules);
         let found = chains.meanwhile(&[&first, &interrupted]).unwrap();
-        assert_eq!(told(&found.at_once), [("role 2", "", None, 0.6), ("role 2", "cpu", None, 0.4)]);
+        assert_eq!(rows(&found.at_once), [("role 2", "", None, 0.6), ("role 2", "cpu", None, 0.4)]);
         assert_eq!(chains.meanwhile(&[&interrupted]), None);
     }
 

@@ -33,24 +33,15 @@ pub struct Rules {
 }
 
 /// A line of a file of rules that can't be read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "line {line}, '{text}', is no rule: give a class (letters, digits, _), a metric or *, and a function's name"
+)]
 pub struct RuleError {
     /// From 1.
     pub line: usize,
     pub text: String,
 }
-
-impl std::fmt::Display for RuleError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "line {}, '{}', is no rule: give a class (letters, digits, _), a metric or *, and a function's name",
-            self.line, self.text
-        )
-    }
-}
-
-impl std::error::Error for RuleError {}
 
 impl Rules {
     /// The rules for MySQL and MariaDB.
@@ -181,7 +172,7 @@ pub fn classes(profile: &Profile, rules: &Rules) -> Vec<ClassTime> {
     let metrics = profile.metrics.len();
     let mut known: BTreeMap<(u32, usize), Option<&str>> = BTreeMap::new();
     let mut times: BTreeMap<Option<&str>, Vec<f64>> = BTreeMap::new();
-    for (sample, stack) in profile.known() {
+    for (sample, stack) in profile.samples_with_stacks() {
         let class = *known
             .entry((sample.stack, sample.metric))
             .or_insert_with(|| rules.class(stack, &profile.metrics[sample.metric]));

@@ -20,7 +20,7 @@ pub enum ComparedBy {
 pub struct Difference {
     pub here: f64,
     pub there: f64,
-    /// Half of the 95 % interval of the difference, of the samples alone.
+    /// Half of the 95 % interval of the difference, of the samples only.
     pub half: f64,
 }
 

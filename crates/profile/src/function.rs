@@ -1,4 +1,4 @@
-//! Functions as they are told apart.
+//! Functions by name and module.
 
 /// The name of the row that all others add up to.
 pub const TOTAL: &str = "<Total>";

@@ -56,7 +56,7 @@ pub(crate) fn summed(profile: &Profile, value: impl Fn(&ProfileSample) -> f64) -
     let total = FunctionName { name: TOTAL.to_string(), module: String::new() };
     let mut total = FunctionTime::new(total, metrics);
     let mut times: BTreeMap<&FunctionName, FunctionTime> = BTreeMap::new();
-    for (sample, stack) in profile.known() {
+    for (sample, stack) in profile.samples_with_stacks() {
         let value = value(sample);
         total.exclusive_ns[sample.metric] += value;
         total.inclusive_ns[sample.metric] += value;

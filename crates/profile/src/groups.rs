@@ -19,7 +19,7 @@ pub struct StackNow {
     /// The connection that it works for, and what that executes, as the server says.
     pub connection: Option<u64>,
     pub statement: Option<String>,
-    /// Innermost first; empty where it was on a CPU at every look.
+    /// Innermost first; empty where it was on a CPU in every snapshot.
     pub functions: Vec<FunctionNow>,
     /// Whether the stack reaches the function that the thread began with.
     pub is_whole: bool,

@@ -41,7 +41,7 @@ mod tree;
 mod wake;
 mod wakers;
 
-pub use chains::{Deed, Meanwhile};
+pub use chains::{Deed, WakerDeeds};
 pub use classes::{ClassTime, RuleError, Rules, classes};
 pub use difference::{
     ComparedBy, Difference, Differences, FunctionDifference, differences, folded_differences,
@@ -53,8 +53,8 @@ pub use metrics::{METRICS, is_own_metric, metric_of};
 pub use observer::{OBSERVER_ROLE, ObserverStacks};
 pub use over_time::{Bins, OverTime, TimedSample, over_time};
 pub use profile::{Profile, ProfileSample};
-pub use relatives::{Attributed, Relatives, relatives};
-pub use source::{LineTime, SourcePlace, SourceTimes, Within, source_times};
+pub use relatives::{AttributedTime, Relatives, relatives};
+pub use source::{LineTime, SourceFilter, SourcePlace, SourceTimes, source_times};
 pub use tree::{CallNode, CallTree, call_tree, call_tree_with_places};
 pub use wake::Wake;
 pub use wakers::{SingleWait, WakerTime, is_own, place, wakers};

@@ -1,4 +1,4 @@
-//! What sampled time is told by: metrics, and the states of threads whose time they are.
+//! Metrics of sampled time, and the states of threads whose time they are.
 
 /// Metrics that have a name of their own, and the states whose time they are.
 pub const METRICS: [(&str, &[&str]); 4] = [
@@ -10,13 +10,13 @@ pub const METRICS: [(&str, &[&str]); 4] = [
 /// These are in no profile: an idle CPU that wakes up is nobody's function; waits for a client or for work to come are not sampled.
 const UNTOLD: [&str; 3] = ["wakeup", "net_receive", "idle"];
 
-/// The place in [`METRICS`] of the metric that a state's time belongs to; one past the last for other waits, `None` for what is not told.
+/// The place in [`METRICS`] of the metric that a state's time belongs to; one past the last for other waits, `None` for what is in no profile.
 pub fn metric_of(state: &str) -> Option<usize> {
     let of = METRICS.iter().position(|(_, states)| states.contains(&state));
     of.or_else(|| (!UNTOLD.contains(&state)).then_some(METRICS.len()))
 }
 
-/// Whether a state is a metric by its own name beside those of [`METRICS`]: each that is told and is not all of one already.
+/// Whether a state is a metric by its own name, next to those of [`METRICS`]: each that is in profiles and is not all of one already.
 pub fn is_own_metric(state: &str) -> bool {
     metric_of(state).is_some() && !METRICS.iter().any(|(name, _)| *name == state)
 }

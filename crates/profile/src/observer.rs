@@ -58,7 +58,7 @@ fn is_of_a_probe(function: &str, module: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// Whether stack 3 is the observer's, next to a stack of the server's.
+    /// Whether stack 3 is the observer's, next to a stack of the server.
     fn is_observers(functions: &[(&str, &str)]) -> bool {
         let all = functions.iter().map(|(function, module)| (3, *function, *module));
         let stacks = ObserverStacks::new(all.chain([(2, "do_command", "mariadbd")]));

@@ -50,7 +50,7 @@ impl Bins {
 /// Functions over time.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OverTime {
-    /// Those that are told, the one with the most time first, each with its nanoseconds in every bin.
+    /// The functions with the most time, the largest first, each with its nanoseconds in every bin.
     pub functions: Vec<(FunctionName, Vec<f64>)>,
     /// What all others had.
     pub others: Vec<f64>,

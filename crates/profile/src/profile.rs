@@ -44,7 +44,7 @@ pub struct Profile {
 
 impl Profile {
     /// The samples with their stacks, those of a metric or a stack that is not there left out.
-    pub(crate) fn known(&self) -> impl Iterator<Item = (&ProfileSample, &[FunctionName])> {
+    pub(crate) fn samples_with_stacks(&self) -> impl Iterator<Item = (&ProfileSample, &[FunctionName])> {
         let stack = |sample: &ProfileSample| self.stacks.get(&sample.stack).filter(|stack| !stack.is_empty());
         self.samples
             .iter()
@@ -55,7 +55,7 @@ impl Profile {
     /// The time of all samples, metric by metric.
     pub fn total_ns(&self) -> Vec<f64> {
         let mut total_ns = vec![0.0; self.metrics.len()];
-        for (sample, _) in self.known() {
+        for (sample, _) in self.samples_with_stacks() {
             total_ns[sample.metric] += sample.weight_ns;
         }
         total_ns
@@ -65,7 +65,7 @@ impl Profile {
     /// a Poisson process.
     pub fn half_intervals_ns(&self) -> Vec<f64> {
         let mut variances = vec![0.0; self.metrics.len()];
-        for (sample, _) in self.known() {
+        for (sample, _) in self.samples_with_stacks() {
             variances[sample.metric] += sample.variance_ns2();
         }
         variances.into_iter().map(|variance: f64| STANDARD_ERRORS * variance.sqrt()).collect()
@@ -74,7 +74,7 @@ impl Profile {
     /// Each stack, from the outermost function to the innermost, with its time in one metric; those without any are left out.
     pub fn folded(&self, metric: usize) -> Vec<(Vec<&str>, f64)> {
         let mut folded: BTreeMap<Vec<&str>, f64> = BTreeMap::new();
-        for (sample, stack) in self.known().filter(|(sample, _)| sample.metric == metric) {
+        for (sample, stack) in self.samples_with_stacks().filter(|(sample, _)| sample.metric == metric) {
             let path = stack.iter().rev().map(|function| function.name.as_str()).collect();
             *folded.entry(path).or_default() += sample.weight_ns;
         }

@@ -8,10 +8,10 @@ use crate::profile::Profile;
 
 /// A caller or a callee of a function.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Attributed {
+pub struct AttributedTime {
     /// The part of the function's inclusive time that came through this caller, or went to this callee; in nanoseconds, by metric.
     pub attributed_ns: Vec<f64>,
-    /// Its own times, whoever called it.
+    /// Its own times, of calls by any function.
     pub time: FunctionTime,
 }
 
@@ -20,9 +20,9 @@ pub struct Attributed {
 pub struct Relatives {
     pub function: FunctionTime,
     /// Their attributed times add up to the function's inclusive time. Where it was the outermost, `<Total>` is its caller.
-    pub callers: Vec<Attributed>,
+    pub callers: Vec<AttributedTime>,
     /// Their attributed times and the function's exclusive time add up to its inclusive time.
-    pub callees: Vec<Attributed>,
+    pub callees: Vec<AttributedTime>,
 }
 
 /// Who called a function, and what it called. Where it called itself, directly or not, its callers are those of the outermost call, and its
@@ -32,7 +32,7 @@ pub fn relatives(profile: &Profile, function: &FunctionName) -> Option<Relatives
     let metrics = profile.metrics.len();
     let mut callers: BTreeMap<&FunctionName, Vec<f64>> = BTreeMap::new();
     let mut callees: BTreeMap<&FunctionName, Vec<f64>> = BTreeMap::new();
-    for (sample, stack) in profile.known() {
+    for (sample, stack) in profile.samples_with_stacks() {
         let innermost = stack.iter().position(|one| one == function);
         let outermost = stack.iter().rposition(|one| one == function);
         let (Some(innermost), Some(outermost)) = (innermost, outermost) else { continue };
@@ -47,12 +47,12 @@ pub fn relatives(profile: &Profile, function: &FunctionName) -> Option<Relatives
         found.unwrap_or(&all.total).clone()
     };
     let attributed = |of: BTreeMap<&FunctionName, Vec<f64>>| {
-        let mut attributed: Vec<Attributed> = of
+        let mut attributed: Vec<AttributedTime> = of
             .into_iter()
-            .map(|(name, attributed_ns)| Attributed { attributed_ns, time: time(name) })
+            .map(|(name, attributed_ns)| AttributedTime { attributed_ns, time: time(name) })
             .collect();
         attributed.sort_by(|a, b| {
-            let first = |one: &Attributed| one.attributed_ns.first().copied().unwrap_or(0.0);
+            let first = |one: &AttributedTime| one.attributed_ns.first().copied().unwrap_or(0.0);
             first(b).total_cmp(&first(a)).then(a.time.function.cmp(&b.time.function))
         });
         attributed

@@ -32,9 +32,9 @@ impl LineTime {
     }
 }
 
-/// Of what the lines are told.
+/// Which samples count.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Within<'a> {
+pub enum SourceFilter<'a> {
     Function(&'a FunctionName),
     /// Every function that lies in this file.
     File(&'a str),
@@ -56,17 +56,17 @@ pub struct SourceTimes {
 pub fn source_times(
     profile: &Profile,
     places: &BTreeMap<u32, Vec<Option<SourcePlace>>>,
-    within: Within<'_>,
+    within: SourceFilter<'_>,
 ) -> SourceTimes {
     let metrics = profile.metrics.len();
     let new = || LineTime::new(metrics);
     let mut times = SourceTimes { total: new(), lines: BTreeMap::new(), unknown: new() };
-    for (sample, stack) in profile.known() {
+    for (sample, stack) in profile.samples_with_stacks() {
         let places = places.get(&sample.stack).map_or(&[][..], Vec::as_slice);
         let place = |depth: usize| places.get(depth).and_then(Option::as_ref);
         let fits = |depth: &usize| match within {
-            Within::Function(function) => stack[*depth] == *function,
-            Within::File(file) => place(*depth).is_some_and(|place| place.file == file),
+            SourceFilter::Function(function) => stack[*depth] == *function,
+            SourceFilter::File(file) => place(*depth).is_some_and(|place| place.file == file),
         };
         let fitting: Vec<usize> = (0..stack.len()).filter(fits).collect();
         let Some(first) = fitting.first() else { continue };
@@ -98,7 +98,7 @@ mod tests {
     type Frames = Vec<(u8, u32)>;
 
     /// Stacks of functions `f0`, `f1`, … at lines of `f.c`, innermost first; line 0: not known. Whole weights: sums are exact.
-    fn made(stacks: &[(Frames, [u32; 2])]) -> (Profile, BTreeMap<u32, Vec<Option<SourcePlace>>>) {
+    fn profile_of(stacks: &[(Frames, [u32; 2])]) -> (Profile, BTreeMap<u32, Vec<Option<SourcePlace>>>) {
         let mut profile =
             Profile { metrics: vec!["cpu".to_string(), "lock".to_string()], ..Profile::default() };
         let mut places = BTreeMap::new();
@@ -121,7 +121,7 @@ mod tests {
         FunctionName { name: name.to_string(), module: "server".to_string() }
     }
 
-    fn told(times: &SourceTimes) -> Vec<(u32, Vec<f64>, Vec<f64>)> {
+    fn rows(times: &SourceTimes) -> Vec<(u32, Vec<f64>, Vec<f64>)> {
         let row = |(place, time): (&SourcePlace, &LineTime)| {
             (place.line, time.exclusive_ns.clone(), time.inclusive_ns.clone())
         };
@@ -137,10 +137,10 @@ mod tests {
             (vec![(2, 41), (1, 12), (1, 13), (0, 5)], [0, 7]),
             (vec![(1, 0), (0, 5)], [1, 0]),
         ];
-        let (profile, places) = made(&stacks);
-        let times = source_times(&profile, &places, Within::Function(&name("f1")));
+        let (profile, places) = profile_of(&stacks);
+        let times = source_times(&profile, &places, SourceFilter::Function(&name("f1")));
         assert_eq!(
-            told(&times),
+            rows(&times),
             [
                 (12, vec![0.0, 0.0], vec![10.0, 7.0]),
                 (13, vec![0.0, 0.0], vec![0.0, 7.0]),
@@ -149,10 +149,10 @@ mod tests {
         );
         assert_eq!(times.unknown.exclusive_ns, [1.0, 0.0]);
         assert_eq!((times.total.exclusive_ns, times.total.inclusive_ns), (vec![4.0, 0.0], vec![14.0, 7.0]));
-        let file = source_times(&profile, &places, Within::File("f.c"));
+        let file = source_times(&profile, &places, SourceFilter::File("f.c"));
         assert_eq!(file.lines.len(), 6);
         assert_eq!(file.total.exclusive_ns, [13.0, 7.0]);
-        assert!(!source_times(&profile, &places, Within::Function(&name("absent"))).total.is_some());
+        assert!(!source_times(&profile, &places, SourceFilter::Function(&name("absent"))).total.is_some());
     }
 
     proptest! {
@@ -163,9 +163,9 @@ mod tests {
         ) {
             let stacks: Vec<(Frames, [u32; 2])> =
                 stacks.into_iter().map(|(frames, weights)| (frames, weights.map(u32::from))).collect();
-            let (profile, places) = made(&stacks);
+            let (profile, places) = profile_of(&stacks);
             for function in functions(&profile).functions {
-                let times = source_times(&profile, &places, Within::Function(&function.function));
+                let times = source_times(&profile, &places, SourceFilter::Function(&function.function));
                 prop_assert_eq!(&times.total.exclusive_ns, &function.exclusive_ns);
                 prop_assert_eq!(&times.total.inclusive_ns, &function.inclusive_ns);
                 let all = || times.lines.values().chain([&times.unknown]);

@@ -20,7 +20,7 @@ fn profile(stacks: &[(&str, f64, f64)]) -> Profile {
     profile
 }
 
-fn told(times: &[f64]) -> Vec<f64> {
+fn seconds(times: &[f64]) -> Vec<f64> {
     times.iter().map(|ns| ns / 1e9).collect()
 }
 
@@ -34,12 +34,12 @@ fn callers_and_callees_are_those_of_er_print() {
         ("main;trx_commit", 30.0, 0.0),
     ]);
     let all = functions(&profile);
-    assert_eq!(told(&all.total.exclusive_ns), [33.5, 520.0]);
+    assert_eq!(seconds(&all.total.exclusive_ns), [33.5, 520.0]);
     assert_eq!(all.functions[0].function, name("trx_commit"));
     let found = relatives(&profile, &name("os_event_wait_low")).unwrap();
-    assert_eq!(told(&found.function.exclusive_ns), [0.5, 0.0]);
-    assert_eq!(told(&found.function.inclusive_ns), [3.5, 520.0]);
-    let row = |one: &Attributed| (one.time.function.name.clone(), told(&one.attributed_ns));
+    assert_eq!(seconds(&found.function.exclusive_ns), [0.5, 0.0]);
+    assert_eq!(seconds(&found.function.inclusive_ns), [3.5, 520.0]);
+    let row = |one: &AttributedTime| (one.time.function.name.clone(), seconds(&one.attributed_ns));
     let callers: Vec<_> = found.callers.iter().map(row).collect();
     assert_eq!(
         callers,
@@ -58,11 +58,11 @@ fn callers_and_callees_are_those_of_er_print() {
 fn a_function_that_calls_itself_counts_once() {
     let profile = profile(&[("main;walk;walk;walk;compare", 4.0, 0.0), ("main;walk;walk", 1.0, 0.0)]);
     let walk = relatives(&profile, &name("walk")).unwrap();
-    assert_eq!(told(&walk.function.inclusive_ns), [5.0, 0.0]);
-    assert_eq!(told(&walk.function.exclusive_ns), [1.0, 0.0]);
+    assert_eq!(seconds(&walk.function.inclusive_ns), [5.0, 0.0]);
+    assert_eq!(seconds(&walk.function.exclusive_ns), [1.0, 0.0]);
     assert_eq!(walk.callers.len(), 1);
     assert_eq!(walk.callees.len(), 1);
-    assert_eq!(told(&walk.callees[0].attributed_ns), [4.0, 0.0]);
+    assert_eq!(seconds(&walk.callees[0].attributed_ns), [4.0, 0.0]);
 }
 
 #[test]

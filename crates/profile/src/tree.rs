@@ -38,7 +38,7 @@ impl CallTree<'_> {
 }
 
 /// Nodes in the order in which they were found, each after its caller.
-struct Found<'a> {
+struct TreeBuilder<'a> {
     functions: Vec<Option<&'a FunctionName>>,
     callers: Vec<usize>,
     called: HashMap<(usize, &'a FunctionName), usize>,
@@ -46,9 +46,9 @@ struct Found<'a> {
     times: Vec<BTreeMap<usize, f64>>,
 }
 
-impl<'a> Found<'a> {
-    fn new(metrics: usize) -> Found<'a> {
-        Found {
+impl<'a> TreeBuilder<'a> {
+    fn new(metrics: usize) -> TreeBuilder<'a> {
+        TreeBuilder {
             functions: vec![None],
             callers: vec![0],
             called: HashMap::new(),
@@ -72,7 +72,7 @@ impl<'a> Found<'a> {
     }
 
     /// Which nodes hold at least this share of some metric's time, with all that they called.
-    fn kept(&self, least_share: f64) -> Vec<bool> {
+    fn large_nodes(&self, least_share: f64) -> Vec<bool> {
         let mut kept = vec![false; self.functions.len()];
         kept[0] = true;
         for times in &self.times {
@@ -115,13 +115,13 @@ pub fn call_tree(profile: &Profile, least_share: f64) -> CallTree<'_> {
 
 /// The same, and by stack the place of the node that its innermost function's time is in.
 pub fn call_tree_with_places(profile: &Profile, least_share: f64) -> (CallTree<'_>, HashMap<u32, usize>) {
-    let mut found = Found::new(profile.metrics.len());
+    let mut found = TreeBuilder::new(profile.metrics.len());
     let mut node_of: HashMap<u32, usize> = HashMap::new();
-    for (sample, stack) in profile.known() {
+    for (sample, stack) in profile.samples_with_stacks() {
         let node = *node_of.entry(sample.stack).or_insert_with(|| found.node(stack));
         *found.times[sample.metric].entry(node).or_default() += sample.weight_ns;
     }
-    let kept = found.kept(least_share);
+    let kept = found.large_nodes(least_share);
     let order = found.order(&kept);
     let mut place_of = vec![0; kept.len()];
     for (place, (node, _)) in order.iter().enumerate() {
@@ -172,7 +172,7 @@ mod tests {
         profile
     }
 
-    fn told(tree: &CallTree<'_>, metric: usize) -> Vec<String> {
+    fn rows(tree: &CallTree<'_>, metric: usize) -> Vec<String> {
         let row = |(node, ns): (&CallNode<'_>, f64)| {
             format!("{}{} {ns}", " ".repeat(node.depth as usize), node.name)
         };
@@ -186,7 +186,7 @@ mod tests {
         let profile = profile(2, &stacks.map(|(path, weights)| (path.to_string(), weights)));
         let tree = call_tree(&profile, 0.0);
         assert_eq!(
-            told(&tree, 0),
+            rows(&tree, 0),
             ["<Total> 0", " main 0", "  read 0", "   walk 1", "  walk 2", "   walk 3"]
         );
         assert_eq!(tree.exclusive_ns(1), [0.0, 0.0, 0.0, 0.0, 5.0, 0.0]);
@@ -198,14 +198,14 @@ mod tests {
         let stacks = [("main;a;b", vec![1, 0]), ("main;c", vec![1, 50]), ("main", vec![98, 50])];
         let profile = profile(2, &stacks.map(|(path, weights)| (path.to_string(), weights)));
         let tree = call_tree(&profile, 0.02);
-        assert_eq!(told(&tree, 0), ["<Total> 0", " main 99", "  c 1"]);
+        assert_eq!(rows(&tree, 0), ["<Total> 0", " main 99", "  c 1"]);
         assert_eq!(tree.folded, 2);
     }
 
     #[test]
     fn a_profile_without_samples_is_a_tree_of_its_total_alone() {
         let profile = profile(1, &[]);
-        assert_eq!(told(&call_tree(&profile, 0.0001), 0), ["<Total> 0"]);
+        assert_eq!(rows(&call_tree(&profile, 0.0001), 0), ["<Total> 0"]);
     }
 
     fn stacks() -> impl Strategy<Value = Vec<(String, Vec<u32>)>> {

@@ -16,7 +16,7 @@ pub struct Wake {
     pub end_ns: i64,
     /// 0: none, or an interrupt.
     pub waker_tid: u32,
-    /// Role of the thread that woke it; empty: none of the server's, such as an interrupt's.
+    /// Role of the thread that woke it; empty: not a thread of the server, such as an interrupt.
     pub role: String,
     /// What that thread did; `None` where it was not taken.
     pub by: Option<u32>,

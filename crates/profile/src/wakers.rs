@@ -1,8 +1,8 @@
-//! Who ended the waits: the stack that waited beside the one that woke it.
+//! Who ended the waits: the stack that waited, next to the one that woke it.
 
 use std::collections::BTreeMap;
 
-use crate::chains::{Chains, Meanwhile};
+use crate::chains::{Chains, WakerDeeds};
 use crate::classes::Rules;
 use crate::function::FunctionName;
 use crate::profile::Profile;
@@ -15,7 +15,7 @@ pub struct WakerTime {
     pub class: Option<String>,
     /// The function that the class was given for; without a class the innermost one of the program's own.
     pub waited_in: Option<FunctionName>,
-    /// Role of the threads that ended the waits; empty: none of the server's.
+    /// Role of the threads that ended the waits; empty: not threads of the server.
     pub role: String,
     /// Where they did, chosen in the same way.
     pub ended_in: Option<FunctionName>,
@@ -23,7 +23,7 @@ pub struct WakerTime {
     /// By metric.
     pub ns: Vec<f64>,
     /// What the threads that ended them did while they lasted; `None` where that is not known of any.
-    pub meanwhile: Option<Meanwhile>,
+    pub meanwhile: Option<WakerDeeds>,
 }
 
 /// The waits by where they were and who ended them, the one with the most in the first metric first.
@@ -71,12 +71,12 @@ pub struct SingleWait {
     pub waited_in: Option<FunctionName>,
     /// The thread that woke it; 0: none, or not known.
     pub waker_tid: u32,
-    /// That thread's role; empty: not one of the server's.
+    /// That thread's role; empty: not a thread of the server.
     pub waker_role: String,
     pub ended_in: Option<FunctionName>,
 }
 
-/// A stack's class and the function that tells where it is: the one that the class was given for, or without a class the innermost
+/// A stack's class and the function that shows where it is: the one that the class was given for, or without a class the innermost
 /// one of the program's own.
 pub fn place<'a>(
     stack: &'a [FunctionName],

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use whyso_explain::comparison::{
-    self, At, Comparison, FactOf, Facts, History, Measured, Metric, MetricValue, Run, Values,
+    self, At, Comparison, FactOf, Facts, History, LevelValue, Metric, MetricValue, Run, Values,
 };
 use whyso_explain::model::{Counter, Gauge, LevelInput};
 use whyso_record::Recording;
@@ -135,13 +135,13 @@ fn at(level: &Level) -> At {
     At { users: level.users, rate_per_s: level.result.rate_per_s }
 }
 
-fn measured(level: &Level, metric: Metric) -> Measured {
+fn measured(level: &Level, metric: Metric) -> LevelValue {
     let invalid_why = match (judge_alone(level).invalid_why, &level.ended) {
         (invalid_why, Ended::CutShort { why, .. }) if invalid_why.is_empty() => format!("cut short: {why}"),
         (invalid_why, _) => invalid_why,
     };
     let value = if level.result.transactions == 0 { 0.0 } else { value(&level.result, metric) };
-    Measured { at: at(level), value, invalid_why }
+    LevelValue { at: at(level), value, invalid_why }
 }
 
 fn value(result: &LevelResult, metric: Metric) -> f64 {

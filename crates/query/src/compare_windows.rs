@@ -2,7 +2,7 @@
 
 use whyso_clock::Anchor;
 use whyso_explain::comparison::{
-    self, At, Comparison, Measured, Metric, MetricValue, Of, Parts, Run, Values, metrics_that_differ,
+    self, At, Comparison, LevelValue, Metric, MetricValue, Of, Parts, Run, Values, metrics_that_differ,
 };
 use whyso_explain::model::{Counter, Gauge, LevelInput};
 use whyso_record::Recording;
@@ -200,7 +200,7 @@ fn units_of(stretch: &Stretch<'_>, parts: usize, metric: Metric) -> Result<Vec<U
             begin_ns: wall_ns(run, part.begin_ns),
             end_ns: wall_ns(run, part.end_ns),
             facts: facts.clone(),
-            levels: vec![Measured { at: At::default(), value, invalid_why: String::new() }],
+            levels: vec![LevelValue { at: At::default(), value, invalid_why: String::new() }],
         };
         Unit { run, counted, input }
     });

@@ -1,7 +1,7 @@
 //! Two sides of recordings against each other, as tables and as Markdown.
 
 use serde::Serialize;
-use whyso_explain::comparison::{At, Comparison, Differences, Differing, MetricLine, Of, Row};
+use whyso_explain::comparison::{At, Comparison, Differences, FactDifference, MetricLine, Of, Row};
 use whyso_inference::{Method, Spread, Verdict};
 use whyso_words::{amount, number, p_value, percent, ratio, whole};
 
@@ -209,12 +209,12 @@ fn level_notes(comparison: &Comparison) -> Vec<String> {
     notes
 }
 
-fn settings(differing: &[Differing]) -> CompareTable {
-    let row = |fact: &Differing| {
+fn settings(differing: &[FactDifference]) -> CompareTable {
+    let row = |fact: &FactDifference| {
         vec![fact_group(fact.of).to_string(), clean(&fact.name), values(&fact.first), values(&fact.second)]
     };
     let mut notes = Vec::new();
-    if differing.iter().any(Differing::is_within_a_side) {
+    if differing.iter().any(FactDifference::is_within_a_side) {
         notes.push(
             "Where a side has several values, its own runs differ, and are not starts of the same."
                 .to_string(),
@@ -287,7 +287,7 @@ fn differences(metrics: &Differences, comparison: &Comparison) -> CompareTable {
 #[cfg(test)]
 mod tests {
     use whyso_explain::comparison::{
-        FactOf, Measured, Metric, MetricValue, Run, Values, compare as compared, metrics_that_differ,
+        FactOf, LevelValue, Metric, MetricValue, Run, Values, compare as compared, metrics_that_differ,
     };
     use whyso_explain::model::SeriesName;
 
@@ -296,7 +296,7 @@ mod tests {
     fn run(id: &str, minute: i64, value: f64) -> Run {
         let at = At { users: 8, rate_per_s: None };
         let mut run = Run { id: id.to_string(), begin_ns: minute + 1, end_ns: minute + 2, ..Run::default() };
-        run.levels = vec![Measured { at, value, invalid_why: String::new() }];
+        run.levels = vec![LevelValue { at, value, invalid_why: String::new() }];
         run.facts.insert((FactOf::Variable, "sync_binlog".to_string()), id[..1].to_string());
         run
     }

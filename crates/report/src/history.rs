@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use whyso_explain::comparison::{Changed, Group, History, Metric, Step};
+use whyso_explain::comparison::{FactChange, Group, History, Metric, Step};
 use whyso_inference::{PART_MIN, spread};
 use whyso_words::{count, number, p_value, percent, percent_change};
 
@@ -120,7 +120,7 @@ fn sentence(step: &Step, metric: Metric) -> String {
     )
 }
 
-fn changed(changed: &[Changed]) -> String {
+fn changed(changed: &[FactChange]) -> String {
     if changed.is_empty() {
         return "Nothing that was recorded of settings, server and machine changed there.".to_string();
     }
@@ -151,7 +151,7 @@ fn bars(values: &[f64]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use whyso_explain::comparison::{At, FactOf, Measured, Run, history as found};
+    use whyso_explain::comparison::{At, FactOf, LevelValue, Run, history as found};
 
     use super::*;
 
@@ -161,7 +161,7 @@ mod tests {
             let is_late = at >= 12;
             let value = if is_late { 900.0 } else { 1000.0 } + (at % 4) as f64;
             let at_users = At { users: 8, rate_per_s: None };
-            let levels = vec![Measured { at: at_users, value, invalid_why: String::new() }];
+            let levels = vec![LevelValue { at: at_users, value, invalid_why: String::new() }];
             let mut run = Run { id: format!("run-{at}"), begin_ns: at, levels, ..Run::default() };
             run.facts.insert((FactOf::Work, "workload".to_string()), "point".to_string());
             run.facts.insert(

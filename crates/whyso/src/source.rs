@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use whyso_control::Error;
-use whyso_profile::{FunctionName, SourceTimes, Within, functions, source_times};
+use whyso_profile::{FunctionName, SourceFilter, SourceTimes, functions, source_times};
 use whyso_query::SourcePath;
 use whyso_report::{Annotated, SourceText};
 
@@ -17,14 +17,14 @@ pub(crate) fn show_source(args: &SourceArgs) -> Result<ExitCode> {
     let profile = &taken.sampled.profile;
     let function = function_called(&functions(profile), &args.function)?;
     let places = taken.sampled.source_places();
-    let of_function = source_times(profile, &places, Within::Function(&function));
+    let of_function = source_times(profile, &places, SourceFilter::Function(&function));
     let files: BTreeSet<&str> = of_function.lines.keys().map(|place| place.file.as_str()).collect();
     if files.is_empty() {
         bail!(without_lines(&function, taken.about().is_light));
     }
     let texts = texts(&files, &args.source_path)?;
     let told: Vec<(&str, SourceTimes)> = if args.whole {
-        files.iter().map(|file| (*file, source_times(profile, &places, Within::File(file)))).collect()
+        files.iter().map(|file| (*file, source_times(profile, &places, SourceFilter::File(file)))).collect()
     } else {
         vec![(function.name.as_str(), of_function.clone())]
     };

@@ -174,6 +174,8 @@ export interface Growth {
   ratio: number | null;
   by_level: number[];
   meaning: string;
+  /** Place of a counter before this one that says the same: both stand in one row. */
+  same_as?: number;
 }
 
 export type Evidence =

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use whyso_explain::versus::{Measured, compare};
+use whyso_explain::versus::{RoundResult, compare};
 use whyso_record::run::Level;
 
 use super::session::Session;
@@ -39,9 +39,9 @@ impl Session<'_> {
     }
 }
 
-fn measured(level: &Level) -> Measured {
+fn measured(level: &Level) -> RoundResult {
     let result = &level.result;
-    Measured {
+    RoundResult {
         transactions_per_s: result.transactions_per_s,
         mean_ms: result.latency_ms.mean,
         p95_ms: result.latency_ms.p95,

@@ -1,6 +1,6 @@
 //! Fresh starts of a server: comparisons, studies, and a history of recordings.
 
-use whyso_explain::comparison::{At, Measured, Metric, Run, history};
+use whyso_explain::comparison::{At, LevelValue, Metric, Run, history};
 use whyso_explain::versus::ratio_of_rounds;
 use whyso_inference::{Sides, contrast, spread, tested};
 
@@ -87,6 +87,6 @@ fn run(at: usize, noise: &mut Noise, percent: f64) -> Run {
     let factor = if at < 25 { 1.0 } else { 1.0 + percent / 100.0 };
     let begin_ns = at as i64 * 1_000_000_000;
     let value = 1_000.0 * factor * (SPREAD * noise.normal()).exp();
-    let level = Measured { at: At { users: 8, rate_per_s: None }, value, invalid_why: String::new() };
+    let level = LevelValue { at: At { users: 8, rate_per_s: None }, value, invalid_why: String::new() };
     Run { id: at.to_string(), begin_ns, end_ns: begin_ns + 1, levels: vec![level], ..Run::default() }
 }

@@ -7,7 +7,7 @@ use crate::throughput::explained;
 
 const USERS: [u32; 8] = [1, 2, 4, 8, 16, 32, 64, 128];
 
-/// Spread of a level's throughput about the law, besides the noise within it: levels follow no law exactly.
+/// Spread of a level's throughput about the law, in addition to the noise within it: levels follow no law exactly.
 const MISFIT: f64 = 0.02;
 
 const SERIES: u32 = 1_000;

@@ -40,11 +40,19 @@ fn shares(row: &Row) -> String {
     }
 }
 
-/// The page with its generated part replaced.
-pub(crate) fn with_tables(page: &str, before: &[Row], now: &[Row]) -> Result<String, String> {
-    let (head, rest) =
-        page.split_once(BEGIN).ok_or("the page lacks the mark where the generated part begins")?;
-    let (_, tail) = rest.split_once(END).ok_or("the page lacks the mark where the generated part ends")?;
+/// A page without the mark of one end of its generated part.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum MarkError {
+    #[error("the page lacks the mark where the generated part begins")]
+    NoBegin,
+    #[error("the page lacks the mark where the generated part ends")]
+    NoEnd,
+}
+
+/// Returns the page with its generated part replaced.
+pub(crate) fn with_tables(page: &str, before: &[Row], now: &[Row]) -> Result<String, MarkError> {
+    let (head, rest) = page.split_once(BEGIN).ok_or(MarkError::NoBegin)?;
+    let (_, tail) = rest.split_once(END).ok_or(MarkError::NoEnd)?;
     Ok(format!("{head}{BEGIN}{}{END}{tail}", tables(before, now)))
 }
 

@@ -1,4 +1,5 @@
 use super::*;
+use Activity::*;
 
 fn stack(path: &str) -> Vec<FunctionName> {
     let function = |name: &str| FunctionName { name: name.to_string(), module: String::new() };

@@ -48,7 +48,7 @@ mod tests {
         Budget { parts: vec![part(Part::Cpu, 2.0), part(Part::Lock, 8.0)], ..Budget::default() }
     }
 
-    fn told(sampled: &[SampledClass]) -> Vec<(Part, String, f64)> {
+    fn split_classes(sampled: &[SampledClass]) -> Vec<(Part, String, f64)> {
         split(&budget(), sampled).into_iter().map(|one| (one.part, one.class, one.ms)).collect()
     }
 
@@ -62,7 +62,7 @@ mod tests {
             sampled("cpu", "page_latch", 10, 100.0),
         ];
         assert_eq!(
-            told(&sampled),
+            split_classes(&sampled),
             [
                 (Part::Cpu, "page_latch".to_string(), 0.2),
                 (Part::Lock, "redo_flush".to_string(), 6.0),
@@ -74,13 +74,17 @@ mod tests {
 
     #[test]
     fn a_handful_of_samples_splits_nothing() {
-        assert_eq!(told(&[sampled("lock", "row_lock", COUNT_MIN - 1, 1e9)]), []);
+        assert_eq!(split_classes(&[sampled("lock", "row_lock", COUNT_MIN - 1, 1e9)]), []);
         let long = SampledClass { seen_ns: 8e9, ..sampled("lock", "metadata_lock", 3, 1e10) };
         assert_eq!(
-            told(&[long]),
+            split_classes(&[long]),
             [(Part::Lock, "metadata_lock".to_string(), 8.0)],
             "long waits stand for themselves"
         );
-        assert_eq!(told(&[sampled("file_sync", "redo_flush", 1_000, 1e9)]), [], "a part that is not there");
+        assert_eq!(
+            split_classes(&[sampled("file_sync", "redo_flush", 1_000, 1e9)]),
+            [],
+            "a part that is not there"
+        );
     }
 }

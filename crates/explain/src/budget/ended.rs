@@ -1,4 +1,4 @@
-//! What those did that the connections waited for, in words.
+//! What those did that the connections waited for, as text.
 
 use std::collections::BTreeMap;
 
@@ -6,11 +6,11 @@ use super::part::Part;
 use crate::level::Level;
 use crate::model::EndedWaits;
 
-/// A class of waits is told of from this share of all waits for locks on.
+/// A class of waits is reported from this share of all waits for locks on.
 const CLASS_SHARE_MIN: f64 = 0.25;
 /// Fewer waits are chance.
 const WAITS_MIN: u64 = 20;
-/// Deeds with a smaller share, and those beyond so many, are not named.
+/// Deeds with a smaller share, and those beyond this many, are not named.
 const DEED_SHARE_MIN: f64 = 0.1;
 const DEEDS_MAX: usize = 3;
 /// A file is named where this share of such waits of the same threads are for it.
@@ -84,7 +84,7 @@ mod tests {
         DeedShare { role: role.to_string(), state: state.to_string(), share }
     }
 
-    fn told(ended_waits: Vec<EndedWaits>) -> String {
+    fn describe(ended_waits: Vec<EndedWaits>) -> String {
         let file = |path: &str, ns| FileWait {
             path: path.to_string(),
             state: "file_sync".to_string(),
@@ -94,7 +94,7 @@ mod tests {
         };
         let file_waits = vec![file("/data/ib_logfile0", 95.0), file("/data/sbtest1.ibd", 5.0)];
         let input = LevelInput { ended_waits, file_waits, ..LevelInput::default() };
-        sentence(&Level::new(&input, &Machine::default()))
+        sentence(&crate::verdict::judge(&input, &Machine::default()))
     }
 
     #[test]
@@ -117,7 +117,7 @@ mod tests {
             deeds: vec![deed("connection", "cpu", 1.0)],
         };
         assert_eq!(
-            told(vec![rows, flush]),
+            describe(vec![rows, flush]),
             " While connections waited for redo flush, those that they waited for spent 90 % waiting for syncs of files \
              (ib_logfile0) (by 300 waits, chains of waits followed to their ends)."
         );
@@ -131,9 +131,9 @@ mod tests {
             ns,
             deeds: vec![deed("connection", "cpu", 1.0)],
         };
-        assert_eq!(told(vec![one("row_lock", WAITS_MIN - 1, 9e9)]), "");
+        assert_eq!(describe(vec![one("row_lock", WAITS_MIN - 1, 9e9)]), "");
         assert_eq!(
-            told(vec![
+            describe(vec![
                 one("a", 99, 2e9),
                 one("b", 99, 2e9),
                 one("c", 99, 2e9),
@@ -142,7 +142,7 @@ mod tests {
             ]),
             ""
         );
-        assert_eq!(told(Vec::new()), "");
-        assert!(told(vec![one("row_lock", 99, 9e9)]).contains("spent 100 % on a CPU"));
+        assert_eq!(describe(Vec::new()), "");
+        assert!(describe(vec![one("row_lock", 99, 9e9)]).contains("spent 100 % on a CPU"));
     }
 }

@@ -12,7 +12,7 @@ mod objects;
 mod part;
 mod words;
 
-pub use model::{ActivityTime, Budget, ClassTime, CpuSplit, PartTime};
+pub use model::{Budget, ClassTime, CpuSplit, PartTime};
 pub use part::Part;
 
 pub(crate) use background::busiest;
@@ -154,7 +154,7 @@ pub(crate) fn is_relayed(requests: f64, relayed: f64) -> bool {
     requests > 0.0 && relayed >= RELAYED_MIN * requests
 }
 
-/// Where nearly all requests were relayed: what the relay took of each, in both directions, which can't be told apart.
+/// Where nearly all requests were relayed: what the relay took of each, in both directions, which can't be separated.
 fn relayed(sums: &Sums<'_, '_>) -> Option<(f64, Vec<SeriesName>)> {
     let [requests, relayed, wire, request, transit] =
         ["requests", "relayed_requests", "wire_ns", "request_ns", "transit_in_ns"]

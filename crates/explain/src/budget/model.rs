@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::part::Part;
-use crate::activities::Activity;
+use crate::activities::ActivityTime;
 use crate::model::{Estimate, SeriesName};
 
 /// Where the time of a level's mean transaction went. `parts` and `unaccounted_ms` add up to `response_ms`.
@@ -44,7 +44,7 @@ pub struct Budget {
 pub struct PartTime {
     pub part: Part,
     pub ms: f64,
-    /// The series that it rests on; empty where the load generator measured it itself.
+    /// The series that it is based on; empty where the load generator measured it itself.
     pub series: Vec<SeriesName>,
 }
 
@@ -55,19 +55,8 @@ pub struct ClassTime {
     /// Such as "redo_flush"; empty for what no rule names.
     pub class: String,
     pub ms: f64,
-    /// Samples, or waits, that it rests on.
+    /// Samples, or waits, that it is based on.
     pub count: u64,
-}
-
-/// CPU time that the server's threads spent on one activity, per transaction, by sampled stacks. Threads that work in the background count, too: the
-/// activities add up to the server's CPU time, not to the part `cpu`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct ActivityTime {
-    pub activity: Activity,
-    pub ms: f64,
-    /// Share of the server's sampled CPU time, 0 to 1.
-    pub share: f64,
-    pub samples: u64,
 }
 
 impl ClassTime {

@@ -1,4 +1,4 @@
-//! Which objects the connections waited for when they waited for locks, in words.
+//! Which objects the connections waited for when they waited for locks, as text.
 
 use super::{Budget, Part, SOURCE};
 use crate::level::Level;
@@ -7,9 +7,9 @@ use whyso_model::LockKind;
 
 /// An object is named from this share of the samples of its kind on, an instrument from this share of the time that requests waited.
 const SHARE_MIN: f64 = 0.25;
-/// A statement is named where at least so many of the samples had it at the head of the queue.
+/// A statement is named where at least this many of the samples had it at the head of the queue.
 const STATEMENT_SHARE_MIN: f64 = 0.25;
-/// Statements are cut to so many characters.
+/// Statements are cut to this many characters.
 const STATEMENT_MAX: usize = 80;
 
 /// " Of the connections that were found waiting for row locks, 71 % waited for shop.orders (PRIMARY), held by UPDATE orders … (by 412
@@ -105,15 +105,15 @@ mod tests {
         }
     }
 
-    fn told(lock_objects: Vec<LockObject>) -> String {
+    fn describe(lock_objects: Vec<LockObject>) -> String {
         let input = LevelInput { lock_objects, ..LevelInput::default() };
-        sentence(&Level::new(&input, &Machine::default()), &Budget::default())
+        sentence(&crate::verdict::judge(&input, &Machine::default()), &Budget::default())
     }
 
     #[test]
     fn the_table_with_the_most_samples_is_named_with_who_held_it() {
         assert_eq!(
-            told(vec![object("t.accounts", 71, 0.71), object("t.log", 29, 0.29)]),
+            describe(vec![object("t.accounts", 71, 0.71), object("t.log", 29, 0.29)]),
             " Of the connections that were found waiting for row locks, 71 % waited for t.accounts (PRIMARY), held by UPDATE accounts \
              SET v=? WHERE id=? (by 100 samples)."
         );
@@ -121,11 +121,11 @@ mod tests {
 
     #[test]
     fn a_few_samples_a_small_share_and_an_unknown_object_name_nothing() {
-        assert_eq!(told(vec![object("t.accounts", SAMPLES_MIN - 1, 1.0)]), "");
-        assert_eq!(told(vec![object("t.accounts", 100, 0.2)]), "");
-        assert_eq!(told(vec![object("", 100, 1.0)]), "");
-        assert_eq!(told(Vec::new()), "");
+        assert_eq!(describe(vec![object("t.accounts", SAMPLES_MIN - 1, 1.0)]), "");
+        assert_eq!(describe(vec![object("t.accounts", 100, 0.2)]), "");
+        assert_eq!(describe(vec![object("", 100, 1.0)]), "");
+        assert_eq!(describe(Vec::new()), "");
         let unknown = LockObject { blocking_statement: None, ..object("t.accounts", 100, 1.0) };
-        assert!(told(vec![unknown]).ends_with("waited for t.accounts (PRIMARY) (by 100 samples)."));
+        assert!(describe(vec![unknown]).ends_with("waited for t.accounts (PRIMARY) (by 100 samples)."));
     }
 }

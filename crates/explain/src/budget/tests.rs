@@ -1,7 +1,7 @@
 use super::*;
 use crate::model::{Counter, Gauge, LevelInput, Machine};
 
-/// One second of so many transactions of this mean response time, with the tracer's sums in ms a transaction.
+/// One second of this many transactions of this mean response time, with the tracer's sums in ms per transaction.
 pub(super) fn traced(users: u32, transactions: u64, response_ms: f64, sums: &[(&str, f64)]) -> LevelInput {
     let mut input = LevelInput {
         index: users,
@@ -29,7 +29,7 @@ pub(super) fn traced(users: u32, transactions: u64, response_ms: f64, sums: &[(&
 }
 
 fn of(input: &LevelInput) -> Option<Budget> {
-    budget(&Level::new(input, &Machine::default()))
+    budget(&crate::verdict::judge(input, &Machine::default()))
 }
 
 fn near(value: f64, expected: f64) -> bool {
@@ -79,7 +79,7 @@ fn a_level_that_was_not_traced_has_no_budget() {
 
 #[test]
 fn pauses_are_no_part_of_a_transaction() {
-    // Eight users for a second are 8,000 ms, 400 transactions of 2 ms are 800; a pause of 17.9 ms a transaction.
+    // Eight users for a second are 8,000 ms, 400 transactions of 2 ms are 800; a pause of 17.9 ms per transaction.
     let mut input =
         traced(8, 400, 2.0, &[("request_ns", 1.9), ("request_cpu_ns", 1.9), ("client_held_ns", 18.1)]);
     input.pacing = Pacing::ClosedWithPauses;
@@ -137,7 +137,8 @@ fn growth_is_told_with_what_the_background_did() {
     });
     many.gauges.push(Gauge { series: of_log_writer("count"), unit: "1".to_string(), mean: 1.0, max: 1.0 });
     let inputs = [few, many];
-    let levels: Vec<Level> = inputs.iter().map(|input| Level::new(input, &Machine::default())).collect();
+    let levels: Vec<Level> =
+        inputs.iter().map(|input| crate::verdict::judge(input, &Machine::default())).collect();
     let budgets: Vec<Budget> = levels.iter().filter_map(budget).collect();
     let span = crate::growth::Span { best: &levels[0], last: &levels[1] };
     let told = findings(&budgets, &levels, Some(1), Some(span));
@@ -156,7 +157,8 @@ fn growth_is_told_with_what_the_background_did() {
 #[test]
 fn parts_that_do_not_add_up_are_told() {
     let inputs = [traced(2, 400, 2.0, &[("request_ns", 1.0), ("request_cpu_ns", 1.0)])];
-    let levels: Vec<Level> = inputs.iter().map(|input| Level::new(input, &Machine::default())).collect();
+    let levels: Vec<Level> =
+        inputs.iter().map(|input| crate::verdict::judge(input, &Machine::default())).collect();
     let budgets: Vec<Budget> = levels.iter().filter_map(budget).collect();
     let told = findings(&budgets, &levels, Some(0), None);
     assert_eq!(told[1].id, "budget-unaccounted");

@@ -1,4 +1,4 @@
-//! The budget in sentences, each with the series and the windows that it rests on.
+//! The budget in sentences, each with the series and the windows that it is based on.
 
 use super::{Budget, Part, PartTime, busiest, main_object};
 use crate::growth::Span;

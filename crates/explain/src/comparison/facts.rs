@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Run;
 
-/// What a fact is of, in the order in which they are told.
+/// What a fact is of, in the order in which facts are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FactOf {
@@ -25,7 +25,7 @@ pub type Facts = BTreeMap<(FactOf, String), String>;
 
 /// A fact in which recordings differ.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Differing {
+pub struct FactDifference {
     pub of: FactOf,
     pub name: String,
     /// Every value of each side once, in order of time; one that was not recorded is empty.
@@ -33,20 +33,20 @@ pub struct Differing {
     pub second: Vec<String>,
 }
 
-impl Differing {
+impl FactDifference {
     /// Runs of one side differ among themselves.
     pub fn is_within_a_side(&self) -> bool {
         self.first.len() > 1 || self.second.len() > 1
     }
 }
 
-/// By which recordings of different machines are told apart.
+/// The fact that distinguishes recordings of different machines.
 pub(super) fn hostname() -> (FactOf, String) {
     (FactOf::Host, "hostname".to_string())
 }
 
 /// Facts that are not the same in all runs of both sides, each side in order of time.
-pub fn differing(first: &[&Run], second: &[&Run]) -> Vec<Differing> {
+pub fn differing(first: &[&Run], second: &[&Run]) -> Vec<FactDifference> {
     let names: BTreeSet<&(FactOf, String)> =
         first.iter().chain(second).flat_map(|run| run.facts.keys()).collect();
     let values = |side: &[&Run], name: &(FactOf, String)| {
@@ -63,7 +63,7 @@ pub fn differing(first: &[&Run], second: &[&Run]) -> Vec<Differing> {
     for name in names {
         let (first, second) = (values(first, name), values(second, name));
         if first.len() > 1 || second.len() > 1 || first != second {
-            differing.push(Differing { of: name.0, name: name.1.clone(), first, second });
+            differing.push(FactDifference { of: name.0, name: name.1.clone(), first, second });
         }
     }
     differing

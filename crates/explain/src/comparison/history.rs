@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{At, FactOf, Facts, Metric, Run, facts};
-use whyso_inference::{PART_MIN, Sides, Wanted, change_points, contrast};
+use whyso_inference::{ChangeRule, PART_MIN, Sides, change_points, contrast};
 
 /// Recordings that are comparable, at one number of users or at one rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -48,11 +48,11 @@ pub struct Step {
     /// Of such a difference by chance at one place.
     pub p: f64,
     /// What was recorded otherwise in the run after it than in the run before it.
-    pub changed: Vec<Changed>,
+    pub changed: Vec<FactChange>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Changed {
+pub struct FactChange {
     pub of: FactOf,
     pub name: String,
     /// Empty where it was not recorded.
@@ -63,7 +63,7 @@ pub struct Changed {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct History {
     pub metric: Metric,
-    /// Changes that are smaller are not told.
+    /// Smaller changes are not reported.
     pub matters_percent: f64,
     /// Those with the most runs first.
     pub groups: Vec<Group>,
@@ -122,7 +122,7 @@ fn with_steps(mut group: Group, runs: &[&Run], matters_percent: f64) -> Group {
     let values: Vec<f64> = group.points.iter().map(|point| point.value).collect();
     let logs: Vec<f64> = values.iter().map(|value| value.ln()).collect();
     group.too_few = logs.len() < 2 * PART_MIN;
-    let wanted = Wanted { size_min: (1.0 + matters_percent / 100.0).ln(), ..Wanted::default() };
+    let wanted = ChangeRule { size_min: (1.0 + matters_percent / 100.0).ln(), ..ChangeRule::default() };
     let found = change_points(&logs, &wanted);
     for (place, change) in found.iter().enumerate() {
         let begin = if place == 0 { 0 } else { found[place - 1].at };
@@ -151,10 +151,15 @@ fn with_steps(mut group: Group, runs: &[&Run], matters_percent: f64) -> Group {
     group
 }
 
-fn changed(last: &Run, next: &Run) -> Vec<Changed> {
+fn changed(last: &Run, next: &Run) -> Vec<FactChange> {
     let one = |values: &[String]| values.first().cloned().unwrap_or_default();
     let differing = facts::differing(&[last], &[next]).into_iter();
     differing
-        .map(|fact| Changed { of: fact.of, from: one(&fact.first), to: one(&fact.second), name: fact.name })
+        .map(|fact| FactChange {
+            of: fact.of,
+            from: one(&fact.first),
+            to: one(&fact.second),
+            name: fact.name,
+        })
         .collect()
 }

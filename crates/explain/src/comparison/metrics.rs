@@ -8,7 +8,7 @@ use super::At;
 use crate::model::SeriesName;
 use whyso_inference::{Sides, contrast, spread};
 
-/// Metrics that are told.
+/// Most metrics that are shown.
 const SHOWN_MAX: usize = 10;
 /// A counter that moved less on both sides says little: by chance alone such counts differ by a tenth or more.
 const COUNT_MIN: f64 = 100.0;

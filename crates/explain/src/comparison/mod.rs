@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use crate::level;
 use whyso_inference::{Contrast, Method, Sides, Spread, blocks_in_time, contrast, judge, spread};
 
-pub use facts::{Differing, FactOf, Facts, differing, incomparable};
-pub use history::{Changed, Group, History, Point, Step, history};
+pub use facts::{FactDifference, FactOf, Facts, differing, incomparable};
+pub use history::{FactChange, Group, History, Point, Step, history};
 pub use metrics::{Differences, MetricLine, MetricValue, Values, metrics_that_differ};
 pub use windows::{Parts, compare_windows, judge_parts, parts_of_window};
 
@@ -68,13 +68,17 @@ impl Metric {
     }
 }
 
-impl std::str::FromStr for Metric {
-    type Err = String;
+/// A text that names no [`Metric`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no metric {0}: it is one of {names}", names = Metric::ALL.map(Metric::name).join(", "))]
+pub struct UnknownMetric(String);
 
-    fn from_str(text: &str) -> Result<Metric, String> {
-        Metric::ALL.into_iter().find(|metric| metric.name() == text).ok_or_else(|| {
-            format!("there is no metric {text}: it is one of {}", Metric::ALL.map(Metric::name).join(", "))
-        })
+impl std::str::FromStr for Metric {
+    type Err = UnknownMetric;
+
+    fn from_str(text: &str) -> Result<Metric, UnknownMetric> {
+        let found = Metric::ALL.into_iter().find(|metric| metric.name() == text);
+        found.ok_or_else(|| UnknownMetric(text.to_string()))
     }
 }
 
@@ -106,12 +110,12 @@ pub struct Run {
     pub end_ns: i64,
     pub facts: Facts,
     /// In the order in which they ran; without repeats.
-    pub levels: Vec<Measured>,
+    pub levels: Vec<LevelValue>,
 }
 
 /// One level of a recording.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Measured {
+pub struct LevelValue {
     pub at: At,
     /// Of the metric that is asked for; not above 0 where it was not measured.
     pub value: f64,
@@ -123,7 +127,7 @@ pub struct Measured {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct At {
     pub users: u32,
-    /// Transactions due a second, in an open loop.
+    /// Transactions due per second, in an open loop.
     pub rate_per_s: Option<f64>,
 }
 
@@ -172,14 +176,14 @@ pub struct Comparison {
     /// Ids of the runs, in order of time.
     pub first: Vec<String>,
     pub second: Vec<String>,
-    /// Of most rows; a row that lacks a side of a block says so itself.
+    /// Of most rows; a row that lacks a side of a block has its own.
     pub method: Method,
     /// Why this method, in a sentence.
     pub why: String,
     /// By users or rates; those that both sides have. Of windows: one, or none where the metric was not measured.
     pub rows: Vec<Row>,
     /// Settings and surroundings in which the runs differ.
-    pub differing: Vec<Differing>,
+    pub differing: Vec<FactDifference>,
     /// What a reader must know, in sentences.
     pub notes: Vec<String>,
     /// At the level with the highest throughput, or of the windows.

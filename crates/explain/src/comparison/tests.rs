@@ -9,11 +9,14 @@ fn at(users: u32) -> At {
     At { users, rate_per_s: None }
 }
 
-/// A run of a minute that began at so many minutes, with (users, value).
+/// A run of a minute that began at this many minutes, with (users, value).
 fn run(minute: i64, levels: &[(u32, f64)]) -> Run {
     let begin_ns = (1 + minute) * 60 * SECOND_NS;
-    let levels =
-        levels.iter().map(|(users, value)| Measured { at: at(*users), value: *value, ..Measured::default() });
+    let levels = levels.iter().map(|(users, value)| LevelValue {
+        at: at(*users),
+        value: *value,
+        ..LevelValue::default()
+    });
     let mut run = Run {
         id: format!("r{minute}"),
         begin_ns,
@@ -203,5 +206,5 @@ fn metrics_are_named_as_they_are_written_and_an_unknown_one_is_refused_with_all(
         assert_eq!(metric.name().parse(), Ok(metric));
         assert_eq!(serde_json::to_value(metric).unwrap(), metric.name());
     }
-    assert!("tps".parse::<Metric>().unwrap_err().contains("latency_p99_ms"));
+    assert!("tps".parse::<Metric>().unwrap_err().to_string().contains("latency_p99_ms"));
 }

@@ -10,9 +10,9 @@ use whyso_inference::trend;
 
 use super::{Comparison, Metric, Of, Run, compare, compare_widened};
 
-/// A window is cut into so many parts at most: more would follow each other more closely.
+/// A window is cut into at most this many parts: more would follow each other more closely.
 const PARTS_MAX: usize = 8;
-/// A part is no shorter, in seconds, and holds so many readings at least.
+/// A part is no shorter, in seconds, and holds at least this many readings.
 const PART_S_MIN: f64 = 5.0;
 const READINGS_A_PART_MIN: f64 = 2.0;
 
@@ -98,7 +98,7 @@ fn widening(readings: usize, parts: usize, phi: f64) -> f64 {
     of_window * (parts_count - 1.0) / (of_part - of_window)
 }
 
-/// Of the mean of so many values of an autoregressive series of order 1, as a multiple of the variance of one.
+/// Of the mean of this many values of an autoregressive series of order 1, as a multiple of the variance of one.
 fn variance_of_mean(count: f64, phi: f64) -> f64 {
     let rest = 1.0 - phi;
     ((1.0 + phi) / rest - 2.0 * phi * (1.0 - phi.powf(count)) / (count * rest * rest)) / count
@@ -155,7 +155,7 @@ fn why(of: Of, parts: Parts, method: Method, first: usize, second: usize, of_sta
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::comparison::{At, Measured};
+    use crate::comparison::{At, LevelValue};
     use whyso_inference::bins::mean_of;
     use whyso_inference::{Sides, Verdict, contrast};
     use whyso_random::noise::{Noise, ar1};
@@ -166,7 +166,7 @@ mod tests {
             id: id.to_string(),
             begin_ns: begin_s * 1_000_000_000 + place as i64,
             end_ns: begin_s * 1_000_000_000 + place as i64,
-            levels: vec![Measured {
+            levels: vec![LevelValue {
                 at: At::default(),
                 value: part.iter().sum::<f64>() / part.len() as f64,
                 invalid_why: String::new(),

@@ -8,7 +8,7 @@ mod tree;
 pub use instruments::{InstrumentWait, TableWait, instruments, is_lock_source, tables};
 pub use objects::{LockLook, LockObject, objects};
 pub use snapshots::{STALE_S, Snapshots};
-pub use tree::{Waiting, WaitingTree, waiting_trees};
+pub use tree::{WaitingConnection, WaitingTree, waiting_trees};
 
 pub(crate) use objects::SAMPLES_MIN;
 

@@ -26,7 +26,7 @@ pub struct LockObject {
     pub index: String,
     /// The mode that was asked for most.
     pub mode: String,
-    /// Connections found waiting, each counted at each look.
+    /// Connections found waiting, each counted in each snapshot.
     pub samples: u64,
     /// Share of the samples of its kind, 0 to 1.
     pub share: f64,
@@ -35,7 +35,7 @@ pub struct LockObject {
     /// What those that waited executed most.
     pub statement: Option<String>,
     /// What those at the head of the queue, who waited for nobody themselves, executed most; of `None` they were between statements, or
-    /// it is not told.
+    /// it is not known.
     pub blocking_statement: Option<String>,
     /// Share of the samples whose head of the queue executed that, 0 to 1.
     pub blocking_share: f64,
@@ -91,7 +91,7 @@ fn head_of<'a>(wait: &'a LockWait, by_connection: &HashMap<u64, &'a LockWait>) -
     last
 }
 
-/// What was told most often, and how often.
+/// The most frequent text, and how often it occurred.
 fn most<'a>(told: impl Iterator<Item = Option<&'a str>>) -> (Option<&'a str>, u64) {
     let mut counts: BTreeMap<Option<&str>, u64> = BTreeMap::new();
     for one in told {
@@ -106,7 +106,7 @@ mod tests {
 
     use super::*;
 
-    pub(crate) fn seen(waiting: u64, blocking: u64, object: &str, head: Option<&str>) -> LockWait {
+    pub(crate) fn lock_wait(waiting: u64, blocking: u64, object: &str, head: Option<&str>) -> LockWait {
         LockWait {
             kind: LockKind::Row,
             waiting,
@@ -125,12 +125,12 @@ mod tests {
         let first = LockLook {
             t_ns: 1,
             waits: vec![
-                seen(2, 1, "t.accounts", Some("COMMIT")),
-                seen(3, 2, "t.accounts", Some("UPDATE accounts SET v=?")),
-                seen(4, 9, "t.log", None),
+                lock_wait(2, 1, "t.accounts", Some("COMMIT")),
+                lock_wait(3, 2, "t.accounts", Some("UPDATE accounts SET v=?")),
+                lock_wait(4, 9, "t.log", None),
             ],
         };
-        let second = LockLook { t_ns: 2, waits: vec![seen(3, 1, "t.accounts", Some("COMMIT"))] };
+        let second = LockLook { t_ns: 2, waits: vec![lock_wait(3, 1, "t.accounts", Some("COMMIT"))] };
         let waited = BTreeMap::from([(LockKind::Row, 8e9)]);
         let found = objects(&[first, second], &waited);
         let [accounts, log] = &found[..] else { panic!("{found:?}") };
@@ -144,7 +144,7 @@ mod tests {
     proptest! {
         #[test]
         fn any_looks_keep_every_sample_and_no_circle_hangs(pairs in prop::collection::vec((0u64..6, 0u64..6, 0u8..3), 0..30)) {
-            let waits: Vec<LockWait> = pairs.iter().map(|(a, b, o)| seen(*a, *b, &o.to_string(), Some("S"))).collect();
+            let waits: Vec<LockWait> = pairs.iter().map(|(a, b, o)| lock_wait(*a, *b, &o.to_string(), Some("S"))).collect();
             let found = objects(&[LockLook { t_ns: 0, waits: waits.clone() }], &BTreeMap::new());
             prop_assert_eq!(found.iter().map(|one| one.samples).sum::<u64>(), waits.len() as u64);
             prop_assert!(found.iter().all(|one| (0.0..=1.0).contains(&one.share) && one.waited_ns.is_none()));

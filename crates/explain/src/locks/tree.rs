@@ -8,16 +8,16 @@ use whyso_model::{LockKind, LockWait};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WaitingTree {
     pub connection: u64,
-    /// What it executes, without literals; `None` where it is between statements, or that is not told.
+    /// What it executes, without literals; `None` where it is between statements, or that is not known.
     pub statement: Option<String>,
     /// What it waits for itself, where it is not the root.
-    pub waits: Option<Waiting>,
+    pub waits: Option<WaitingConnection>,
     pub waiters: Vec<WaitingTree>,
 }
 
 /// What a connection waits for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Waiting {
+pub struct WaitingConnection {
     pub kind: LockKind,
     pub object: String,
     pub index: String,
@@ -64,7 +64,7 @@ fn of(wait: &LockWait) -> WaitingTree {
     WaitingTree {
         connection: wait.waiting,
         statement: wait.statement.clone(),
-        waits: Some(Waiting {
+        waits: Some(WaitingConnection {
             kind: wait.kind,
             object: wait.object.clone(),
             index: wait.index.clone(),
@@ -95,14 +95,19 @@ mod tests {
 
     use super::*;
 
-    fn seen(waiting: u64, blocking: Option<u64>) -> LockWait {
+    fn lock_wait(waiting: u64, blocking: Option<u64>) -> LockWait {
         let blocking_statement = blocking.map(|id| format!("of {id}"));
         LockWait { waiting, blocking, blocking_statement, kind: LockKind::Row, ..LockWait::default() }
     }
 
     #[test]
     fn the_one_that_waits_for_nobody_is_at_the_root() {
-        let trees = waiting_trees(&[seen(2, Some(1)), seen(3, Some(1)), seen(4, Some(3)), seen(9, None)]);
+        let trees = waiting_trees(&[
+            lock_wait(2, Some(1)),
+            lock_wait(3, Some(1)),
+            lock_wait(4, Some(3)),
+            lock_wait(9, None),
+        ]);
         let [first, unknown] = &trees[..] else { panic!("{trees:?}") };
         assert_eq!((first.connection, first.statement.as_deref(), first.waiting()), (1, Some("of 1"), 3));
         assert!(first.waits.is_none() && first.waiters[1].waiters[0].connection == 4);
@@ -112,7 +117,7 @@ mod tests {
     proptest! {
         #[test]
         fn whoever_waits_stands_in_one_place(pairs in prop::collection::vec((0u64..9, prop::option::of(0u64..9)), 0..40)) {
-            let waits: Vec<LockWait> = pairs.iter().map(|(waiting, blocking)| seen(*waiting, *blocking)).collect();
+            let waits: Vec<LockWait> = pairs.iter().map(|(waiting, blocking)| lock_wait(*waiting, *blocking)).collect();
             let ids: BTreeSet<u64> = waits.iter().map(|wait| wait.waiting).collect();
             let trees = waiting_trees(&waits);
             let count: usize = trees.iter().map(|tree| tree.waiting() + usize::from(tree.waits.is_some())).sum();

@@ -9,13 +9,13 @@ use crate::activities::Activity;
 use crate::locks::LockObject;
 use crate::pauses::Pauses;
 
-/// Everything that the explanation rests on. Made from a recording; holds no clock and no file.
+/// Everything that the explanation is based on. Made from a recording; holds no clock and no file.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Input {
     /// In the order in which they ran.
     pub levels: Vec<LevelInput>,
     pub machine: Machine,
-    /// What was done to the server in mid-run.
+    /// What was done to the server during a run.
     #[serde(default)]
     pub actions: Vec<ActionInput>,
     /// What was not measured, in plain words; repeated in the findings.
@@ -56,7 +56,7 @@ pub struct StatementWork {
 pub struct PfsSetup {
     /// What was asked for and what was in force, in a sentence.
     pub words: String,
-    /// Somebody asked for it, so that it is told whatever it cost.
+    /// Somebody asked for it, so that it is reported whatever it cost.
     #[serde(default)]
     pub asked: bool,
     /// The server's `performance_timers`.
@@ -123,7 +123,7 @@ pub struct FileWait {
     pub ns: f64,
 }
 
-/// Something that was done in mid-run, such as a change of a setting.
+/// Something that was done during a run, such as a change of a setting.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ActionInput {
     pub text: String,
@@ -151,7 +151,7 @@ pub struct LevelInput {
     /// Index of the level in the recording.
     pub index: u32,
     pub users: u32,
-    /// Transactions that were due a second, where the levels of the sweep differ in that and not in their users.
+    /// Transactions that were due per second, where the levels of the sweep differ in that and not in their users.
     #[serde(default)]
     pub rate_per_s: Option<f64>,
     /// Of such a level, whether the rate was kept up with: the backlog did not grow.
@@ -214,7 +214,7 @@ pub struct LevelInput {
     /// Connections' waits for locks by what those did that ended them, where stacks were sampled.
     #[serde(default)]
     pub ended_waits: Vec<EndedWaits>,
-    /// What connections were found waiting for, by table and index, where the server told it.
+    /// What connections were found waiting for, by table and index, where the server reported it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lock_objects: Vec<LockObject>,
     /// Whether the warm-up ended because throughput was steady, or at its bound; `None` where nobody waited long enough.
@@ -232,7 +232,7 @@ pub struct LevelInput {
 pub struct EndedWaits {
     /// Empty: no rule names any function of these stacks.
     pub class: String,
-    /// Waits that it rests on, and the time that they stand for.
+    /// Waits that it is based on, and the time that they stand for.
     pub count: u64,
     pub ns: f64,
     /// While they lasted, chains of waits followed to their ends; shares that add up to 1.
@@ -255,7 +255,7 @@ pub struct SampledClass {
     pub state: String,
     /// Empty: no rule names any function of these stacks, or, on a CPU, they did not spin.
     pub class: String,
-    /// Samples and waits that it rests on.
+    /// Samples and waits that it is based on.
     pub count: u64,
     /// The time that they stand for.
     pub ns: f64,
@@ -319,7 +319,7 @@ pub struct SeriesName {
 }
 
 impl SeriesName {
-    /// Whether it tells of the generator, or of its machine where the server is on another one.
+    /// Whether it is of the generator, or of its machine where the server is on another one.
     pub(crate) fn is_of_generator(&self) -> bool {
         self.host == "client"
     }

@@ -12,13 +12,11 @@ pub use self::input::{
     StatementWork, Timer,
 };
 pub use self::output::{
-    ActionEffect, Doubt, Drift, Evidence, Explanation, Finding, Growth, LevelVerdict, Peak, Regime,
-    UsersInterval, users_words,
+    ActionEffect, Doubt, Drift, Evidence, Explanation, Finding, Growth, LevelVerdict, OtherClients, Peak,
+    ProcessTime, Regime, StateTime, UsersInterval, users_words,
 };
-pub use crate::activities::Activity;
-pub use crate::budget::{ActivityTime, Budget, ClassTime, CpuSplit, Part, PartTime};
+pub use crate::activities::{Activity, ActivityTime};
+pub use crate::budget::{Budget, ClassTime, CpuSplit, Part, PartTime};
 pub use crate::locks::LockObject;
-pub use crate::other_clients::OtherClients;
 pub use crate::pauses::{Kind as PauseKind, Moments, Pauses, Regular};
-pub use crate::processes::{ProcessTime, StateTime};
 pub use crate::suspects::{Cause, Class, Gain, Limit, Possible, Resource, Suspect};

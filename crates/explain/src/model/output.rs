@@ -3,10 +3,8 @@
 use serde::{Deserialize, Serialize};
 use whyso_inference::{Estimate, Steadiness, UslFit};
 
-use super::{CpuUse, SeriesName};
+use super::{CpuUse, FileWait, SeriesName};
 use crate::budget::Budget;
-use crate::other_clients::OtherClients;
-use crate::processes::ProcessTime;
 use crate::suspects::{Limit, Possible, Suspect};
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -81,6 +79,46 @@ pub struct LevelVerdict {
     pub other_clients: Option<OtherClients>,
 }
 
+/// What other clients did over a level's measured window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct OtherClients {
+    /// Connections that had a request under way at some time of the window.
+    pub connections: u64,
+    /// Requests that were answered, per second.
+    pub requests_per_s: f64,
+    /// CPU time within their requests, as a share of the server's CPU time, 0 to 1.
+    pub cpu_share: f64,
+}
+
+/// Where the time of all threads of the watched processes went in one window.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ProcessTime {
+    /// Index of the level in the recording.
+    pub level: u32,
+    /// Length of the window.
+    pub seconds: f64,
+    /// Threads that lived, in the mean; `None` where they were not counted.
+    pub threads: Option<f64>,
+    /// Seconds by state, such as "kernel_lock", the most first. Together they are the threads' time.
+    pub states: Vec<StateTime>,
+    /// Waits by file, over all threads, the longest first; a folder's path ends in a slash.
+    pub files: Vec<FileWait>,
+}
+
+/// Time in one state.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StateTime {
+    pub state: String,
+    pub s: f64,
+}
+
+impl ProcessTime {
+    /// The time of all threads, in seconds.
+    pub fn thread_s(&self) -> f64 {
+        self.states.iter().map(|state| state.s).sum()
+    }
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Regime {
@@ -122,7 +160,7 @@ pub struct Peak {
     /// upper end is `None` where no level with more users is known to do less: the peak may lie beyond all that were tested.
     pub users_interval: UsersInterval,
     pub transactions_per_s: f64,
-    /// Why the interval is what it is, in words.
+    /// Why the interval is what it is, as text.
     pub witnesses: Vec<String>,
 }
 
@@ -139,8 +177,12 @@ pub struct Growth {
     pub ratio: Option<f64>,
     /// Per-transaction value at every level of the sweep, same order as the levels.
     pub by_level: Vec<f64>,
-    /// What the counter stands for in plain words, where known.
+    /// What the counter stands for as text; empty where that is not known.
     pub meaning: String,
+    /// Place in [`Explanation::growth`] of a counter that says the same and stands before this one. A table shows both in one row.
+    /// `None` for the first of them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub same_as: Option<usize>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

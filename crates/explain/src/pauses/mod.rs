@@ -2,7 +2,7 @@
 //!
 //! The tracer counts each thread's waits of 20 ms to a minute by what they were spent in, with the times between them. A
 //! wait that always takes as long is a timer's, not work's: 40 ms are a delayed acknowledgement, 400 ms somebody's sleep.
-//! What is by design is told apart: background threads have timers, and clients that think leave their threads idle.
+//! What is by design is separate: background threads have timers, and clients that think leave their threads idle.
 
 mod model;
 mod pattern;

@@ -6,7 +6,7 @@ use whyso_model::Moments;
 /// Waits shorter than this are not counted; `bpf/pauses.h` of `whyso_trace` has the same number.
 const LENGTH_MIN_NS: f64 = 20e6;
 
-/// So many waits, or times between them, make a pattern.
+/// This many waits, or times between them, make a pattern.
 ///
 /// Of lengths that know no pattern (exponential ones), eight in a row are as close to each other as [`SPREAD_MAX`] asks in
 /// one thread of 100,000; five in one of 900, which a server with 1,000 threads has.
@@ -23,7 +23,7 @@ pub struct Pauses {
     pub name: String,
     /// Such as "connection".
     pub role: String,
-    /// The server's number of the connection that the thread works for, where it works for one and the server tells.
+    /// The server's number of the connection that the thread works for, where it works for one and the server reports it.
     pub connection: Option<u64>,
     /// As the tracer names states, such as "net_receive".
     pub state: String,
@@ -74,7 +74,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// In words, as tables have it.
+    /// As tables show it.
     pub fn name(self) -> &'static str {
         match self {
             Kind::NextCommand => "next command",

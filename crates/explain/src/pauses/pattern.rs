@@ -13,7 +13,7 @@ const ALIKE: f64 = 1.2;
 const SHARE_MIN: f64 = 0.01;
 
 /// A wait within requests that comes back with each transaction is a part of its work, or of a queue, which the time budget
-/// tells of. A stall comes more rarely: so many transactions lie between two, at least.
+/// shows. A stall comes more rarely: at least this many transactions lie between two.
 const TRANSACTIONS_BETWEEN_MIN: f64 = 5.0;
 
 /// Threads of one role whose regular pauses are alike.
@@ -133,7 +133,7 @@ pub(super) fn waits_for_commands_ns(patterns: &[Pattern]) -> f64 {
 }
 
 /// With many users on few CPUs, answers wait for the generator's threads for long, and evenly so: a queue, which the time
-/// budget tells of.
+/// budget shows.
 fn generator_came_late(level: &Level, patterns: &[Pattern]) -> bool {
     let delay = level.counter(crate::budget::SOURCE, "client_delay_ns", "");
     delay.is_some_and(|delay| delay.increase > waits_for_commands_ns(patterns) / 2.0)

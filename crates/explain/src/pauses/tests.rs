@@ -32,7 +32,7 @@ fn waiting(tid: u32) -> Pauses {
     }
 }
 
-/// A thread that stalls within requests for 50 ms, once a second.
+/// A thread that stalls within requests for 50 ms, once per second.
 fn stalling(tid: u32) -> Pauses {
     Pauses {
         state: "file_sync".to_string(),
@@ -51,7 +51,7 @@ fn sum(metric: &str, seconds: f64) -> Counter {
     Counter { series, unit: "ns".to_string(), increase: seconds * 1e9 }
 }
 
-/// Ten seconds of 64 users, 100 transactions a second each.
+/// Ten seconds of 64 users, 100 transactions per second each.
 fn level(pauses: Vec<Pauses>) -> LevelInput {
     let series = SeriesName {
         source: "threads".to_string(),

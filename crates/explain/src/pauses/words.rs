@@ -1,4 +1,4 @@
-//! Pauses in sentences, each with what it rests on.
+//! Pauses in sentences, each with what it is based on.
 
 use super::model::Kind;
 use super::pattern::{Pattern, is_alike, patterns, unmeant, waits_for_commands_ns};
@@ -6,7 +6,7 @@ use crate::budget::{SOURCE, series_evidence};
 use crate::level::{Level, levels_evidence, names};
 use crate::model::{Evidence, Finding, Pacing, SeriesName};
 
-/// No more patterns than this are told.
+/// No more patterns than this are reported.
 const TOLD_MAX: usize = 3;
 
 /// A thread that pauses before this share of its commands does so each time.
@@ -154,7 +154,7 @@ fn how_often(pattern: &Pattern) -> String {
     }
 }
 
-/// Where to look, and what says so.
+/// Where to look, and the evidence.
 fn advice(pattern: &Pattern, beside: &[Pattern], level: &Level) -> (String, Vec<Evidence>) {
     if pattern.kind == Kind::InRequest {
         return (same_period(pattern, level), Vec::new());

@@ -53,14 +53,19 @@ impl Per {
     }
 }
 
-impl std::str::FromStr for Per {
-    type Err = String;
+/// A text that names no [`Per`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is none of second, statement, transaction and window")]
+pub struct UnknownPer(String);
 
-    fn from_str(text: &str) -> Result<Per, String> {
+impl std::str::FromStr for Per {
+    type Err = UnknownPer;
+
+    fn from_str(text: &str) -> Result<Per, UnknownPer> {
         [Per::Second, Per::Statement, Per::Transaction, Per::Window]
             .into_iter()
             .find(|per| per.name() == text)
-            .ok_or_else(|| format!("{text:?} is none of second, statement, transaction and window"))
+            .ok_or_else(|| UnknownPer(text.to_string()))
     }
 }
 
@@ -157,7 +162,7 @@ impl Table {
         share(1).or_else(|| share(0))
     }
 
-    /// What the view is sorted by where nothing is said: time where any was taken, else the count.
+    /// What the view is sorted by unless the user chooses: time where any was taken, else the count.
     pub fn main_column(&self) -> &'static Column {
         let columns = self.view.columns;
         let has =
@@ -178,7 +183,7 @@ impl Table {
         self.observer.sort_by(order);
     }
 
-    /// Lines alone that are wanted.
+    /// Only lines that are wanted.
     pub fn keep(&mut self, is_wanted: impl Fn(&Line) -> bool) {
         self.lines.retain(&is_wanted);
         self.idle.retain(&is_wanted);

@@ -32,7 +32,7 @@ pub struct View {
     pub line: &'static str,
     /// One phrase for the list of views.
     pub about: &'static str,
-    /// The first two are what a view is sorted by where nothing is said: the second where it counted, else the first.
+    /// The first two are what a view is sorted by unless the user chooses: the second where it counted, else the first.
     pub columns: &'static [Column],
 }
 

@@ -83,7 +83,7 @@ fn without_cpu(level: &Level, class: &str) -> Option<(f64, u64)> {
     (waits.count >= FOLLOWED_MIN && (0.0..=1.0).contains(&share)).then_some((share, waits.count))
 }
 
-struct Seen {
+struct ClassWaits {
     what: &'static str,
     ms: f64,
     /// Of `ms`, what lies in sleep on locks.
@@ -96,11 +96,11 @@ struct Seen {
 const PARTS: [Part; 3] = [Part::Lock, Part::Sleep, Part::Other];
 
 /// Gives the claims the sleep that stacks show to be theirs, and makes those that no counter had made. Time that a counter
-/// has measured, such as that of row locks, stays as it is. Where chains of waits show that whoever was waited for had no CPU
+/// has measured, such as that of row locks, stays as it is. Where chains of waits show that the thread that was waited for had no CPU
 /// meanwhile, that time is not the lock's but goes to holders who were put off their CPU.
 pub(super) fn settle(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
     let Some(budget) = case.budget else { return claims };
-    let mut seen: BTreeMap<Cause, Seen> = BTreeMap::new();
+    let mut seen: BTreeMap<Cause, ClassWaits> = BTreeMap::new();
     let measured: Vec<Cause> =
         claims.iter().filter(|claim| claim.lock_ms > 0.0).map(|claim| claim.cause).collect();
     let (mut preempted_ms, mut followed) = (0.0, 0);
@@ -115,7 +115,7 @@ pub(super) fn settle(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
         preempted_ms += one.ms * without_cpu;
         followed += waits;
         let Some((cause, what)) = named else { continue };
-        let sum = seen.entry(cause).or_insert(Seen {
+        let sum = seen.entry(cause).or_insert(ClassWaits {
             what,
             ms: 0.0,
             lock_ms: 0.0,
@@ -141,11 +141,11 @@ pub(super) fn settle(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
             claim.lock_ms = sum.lock_ms;
             claim.certainty = CERTAINTY;
             claim.class = claim.class.max(Class::Sampled);
-            claim.why.push_str(&format!("; {}", told(case, &sum)));
+            claim.why.push_str(&format!("; {}", describe(case, &sum)));
         }
     }
     for (cause, sum) in seen {
-        let why = told(case, &sum);
+        let why = describe(case, &sum);
         claims.push(
             Claim::new(cause, sum.what, why)
                 .holds_lock(sum.lock_ms)
@@ -189,7 +189,7 @@ fn preempted_holder(case: &Case, ms: f64, waits: u64) -> Claim {
         .rests_on(case.parts(&[Part::Lock, Part::Runqueue]))
 }
 
-fn told(case: &Case, sum: &Seen) -> String {
+fn describe(case: &Case, sum: &ClassWaits) -> String {
     format!(
         "{} per {} were waits of the class {}, by the stacks of {} waits",
         whyso_words::milliseconds(sum.ms),
@@ -224,7 +224,7 @@ mod tests {
         Counter, DeedShare, EndedWaits, Explanation, Input, LevelInput, SampledClass, SeriesName,
     };
 
-    /// Sixteen users, 10 ms a transaction: 2 on a CPU and 8 on locks.
+    /// Sixteen users, 10 ms per transaction: 2 on a CPU and 8 on locks.
     fn explained(classes: &[(&str, &str, u64, f64)], status: &[(&str, f64)]) -> Explanation {
         explain(&Input { levels: vec![level(classes, status)], ..Input::default() })
     }

@@ -7,7 +7,7 @@ use super::model::Cause;
 use super::{logs, untraced};
 use crate::locks::SAMPLES_MIN;
 use crate::model::Evidence;
-use crate::sessions::{Doing, InState, Sessions};
+use crate::sessions::{InState, SessionState, Sessions};
 
 /// MariaDB (10.6 and later) ends a statement that commits before its log is on disk, and keeps only the answer back: this is the state of a session
 /// that waits there.
@@ -30,7 +30,7 @@ pub(super) fn settle(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
     let keeps_back = keeps_answers_back(case);
     let is_kept_back = |state: &InState| keeps_back && state.name == KEEPS_ANSWER_BACK;
     // Without a trace, the state of a commit has been judged already.
-    let is_commit = |state: &InState| case.is_traced() && state.doing == Doing::Commit;
+    let is_commit = |state: &InState| case.is_traced() && state.doing == SessionState::Commit;
     let share = sessions.share(|state| is_commit(state) || is_kept_back(state));
     if share.samples < SAMPLES_MIN as f64 {
         return claims;

@@ -5,7 +5,7 @@ use super::claim::{Claim, Class};
 use super::model::Cause;
 use crate::model::Part;
 use crate::neighbours::Neighbours;
-use crate::watching::Watching;
+use crate::watching::WatchCost;
 
 /// Below this share of the response time a queue is not worth a word.
 const SHARE_MIN: f64 = 0.1;
@@ -24,23 +24,6 @@ pub(super) fn claims(case: &Case) -> Vec<Claim> {
         .into_iter()
         .flatten()
         .collect()
-}
-
-/// The pool of time that full CPUs hold: work on them, and every queue in front of them. With the generator on the same
-/// CPUs, its queues are those of the same CPUs.
-pub(super) fn pool_ms(case: &Case) -> f64 {
-    let own = case.cpu_ms() + if case.are_cpus_full() { case.runqueue_ms() } else { 0.0 };
-    if !case.are_cpus_full() {
-        return own;
-    }
-    if !case.is_traced() {
-        // On full CPUs what is neither work nor a queue in the server is mostly the queue of its sockets and the generator's.
-        let is_waiting_elsewhere = case.counts(&["Innodb_row_lock_time"]).0;
-        return (case.response_ms - is_waiting_elsewhere).max(own);
-    }
-    let waits_for_sockets = case.ms(Part::TransitIn) + case.ms(Part::TransitOut);
-    let of_generator = case.ms(Part::ClientCpu) + case.ms(Part::ClientDelay);
-    if case.machine.shared { own + waits_for_sockets + of_generator } else { own + case.ms(Part::TransitIn) }
 }
 
 /// Takes what of the pool no other cause asks for.
@@ -169,7 +152,7 @@ fn cpu_growth(case: &Case) -> Option<f64> {
     ratio.is_finite().then_some(ratio)
 }
 
-/// Whoever holds a lock is put off its CPU, and all others sleep until it is back. With chains of waits
+/// The thread that holds a lock is put off its CPU, and all others sleep until it is back. With chains of waits
 /// ([`super::classes::settle`]) that is known, and not guessed.
 fn preempted_holder(case: &Case) -> Option<Claim> {
     if super::classes::are_chains_followed(case.level) {
@@ -219,7 +202,7 @@ fn noisy_neighbour(case: &Case) -> Option<Claim> {
 
 /// What whyso's own samplers and tracer used.
 fn observer(case: &Case) -> Option<Claim> {
-    let watching = Watching::of(case.level)?;
+    let watching = WatchCost::of(case.level)?;
     let share = watching.share();
     if share < 0.05 {
         return None;

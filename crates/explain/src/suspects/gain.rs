@@ -11,7 +11,7 @@
 
 use super::case::{Case, FULL};
 use super::model::{Cause, Gain, Suspect};
-use super::plans;
+use super::rows_read;
 use crate::level::Level;
 use crate::model::{Pacing, Part};
 use whyso_inference::closed::{Closed, Station};
@@ -30,7 +30,7 @@ const STATEMENT_MS: [f64; 2] = [0.01, 0.2];
 
 /// What a suspect was measured to hold of the mean transaction.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Held {
+pub(super) struct HeldTime {
     pub(super) cause: Cause,
     /// Waits, in ms.
     pub(super) ms: f64,
@@ -42,7 +42,7 @@ pub(super) struct Held {
 }
 
 /// The estimate without this suspect, where others hold so much.
-pub(super) fn predict(case: &Case, one: Held, all: &[Held]) -> Option<Gain> {
+pub(super) fn predict(case: &Case, one: HeldTime, all: &[HeldTime]) -> Option<Gain> {
     let system = System::new(case, all)?;
     let (low, high) = match one.cause {
         Cause::Unknown => return None,
@@ -84,7 +84,7 @@ pub(super) fn predict(case: &Case, one: Held, all: &[Held]) -> Option<Gain> {
 
 /// What bounds the gain of more CPUs, as a part of a sentence: what a transaction would still take with one for each user, or a full generator.
 /// `None` where there is no estimate, and where nothing measured the queues: then the model's waits are no more than a guess.
-pub(super) fn left_with_enough_cpus(case: &Case, all: &[Held]) -> Option<String> {
+pub(super) fn left_with_enough_cpus(case: &Case, all: &[HeldTime]) -> Option<String> {
     let system = System::new(case, all)?;
     let per_ms = system.with_cpus(system.users)?;
     let [server_ms, client_ms] = system.demand_ms;
@@ -135,7 +135,7 @@ struct System {
 }
 
 impl System {
-    fn new(case: &Case, all: &[Held]) -> Option<System> {
+    fn new(case: &Case, all: &[HeldTime]) -> Option<System> {
         let (level, machine) = (case.level, case.machine);
         if matches!(level.pacing, Pacing::Open | Pacing::Recorded) || machine.server_cpus == 0 {
             return None;
@@ -217,7 +217,7 @@ impl System {
         self.closed(demand_ms, self.delay_ms - gone_ms).throughput()
     }
 
-    /// With so many times the server's CPUs.
+    /// With this many times the server's CPUs.
     fn with_cpus(&self, times: f64) -> Option<f64> {
         let more = System { server_cpus: self.server_cpus * times, ..self.clone() };
         more.with_demand(self.demand_ms, 0.0)
@@ -236,8 +236,8 @@ impl System {
     }
 
     /// Without one suspect, with the least work, and with no queue that another suspect was not measured to hold.
-    fn at_best(&self, one: Held, all: &[Held], least_ms: [f64; 2]) -> Option<f64> {
-        let stay = |other: &&Held| {
+    fn at_best(&self, one: HeldTime, all: &[HeldTime], least_ms: [f64; 2]) -> Option<f64> {
+        let stay = |other: &&HeldTime| {
             other.cause != one.cause && is_wait(other.cause) && !is_same_file(other.cause, one.cause)
         };
         let others_ms: f64 = all.iter().filter(stay).map(|other| other.ms).sum();
@@ -247,9 +247,9 @@ impl System {
     /// CPU time of a transaction, at least and at most, if its statements found the rows that they send by an index. At most,
     /// each row that is sent costs what a row costs now, and statements that do not scan cost their share. `None` where nobody
     /// counted the rows that were sent.
-    fn work_by_index(&self, case: &Case, one: Held) -> Option<[[f64; 2]; 2]> {
+    fn work_by_index(&self, case: &Case, one: HeldTime) -> Option<[[f64; 2]; 2]> {
         let statements = case.count(&["Questions"])?.per_transaction;
-        let (sent, read) = plans::rows_sent_and_read(case)?;
+        let (sent, read) = rows_read::rows_sent_and_read(case)?;
         let [server_ms, client_ms] = self.demand_ms;
         let kept_ms = server_ms * (1.0 - one.cpu_share) + server_ms * (sent / read).min(1.0);
         let [least_ms, most_ms] = STATEMENT_MS.map(|statement_ms| statement_ms * statements);
@@ -276,7 +276,7 @@ fn least_demand_ms(case: &Case, shares: impl Fn(&Level) -> [f64; 2]) -> Option<[
     Some(demands.fold(here, |least, one| [least[0].min(one[0]), least[1].min(one[1])]))
 }
 
-/// Share of the server's and of the generator's CPU time that is in user code; 1 where that was not counted.
+/// Share of the CPU time of the server and of the generator that is in user code; 1 where that was not counted.
 fn user_shares(level: &Level) -> [f64; 2] {
     [("server_process", "server"), ("generator_process", "generator")].map(|(source, instance)| {
         let ns = |metric| level.counter(source, metric, instance).map(|counter| counter.increase);
@@ -286,7 +286,7 @@ fn user_shares(level: &Level) -> [f64; 2] {
 }
 
 /// Time of a transaction at the CPUs: work, and the queues in front of them.
-fn at_cpus_ms(case: &Case, all: &[Held]) -> f64 {
+fn at_cpus_ms(case: &Case, all: &[HeldTime]) -> f64 {
     let Some(budget) = case.budget else {
         let waits_ms: f64 = all.iter().filter(|one| is_wait(one.cause)).map(|one| one.ms).sum();
         return match case.are_cpus_full() {
@@ -302,7 +302,7 @@ fn at_cpus_ms(case: &Case, all: &[Held]) -> f64 {
 }
 
 /// Waits outside of locks that no suspect was measured to hold.
-fn unclaimed_ms(case: &Case, all: &[Held]) -> f64 {
+fn unclaimed_ms(case: &Case, all: &[HeldTime]) -> f64 {
     const PARTS: [Part; 8] = [
         Part::KernelLock,
         Part::FileRead,

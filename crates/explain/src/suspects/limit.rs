@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::case::Case;
 use super::model::Cause;
-use super::{Accused, capitalised};
+use super::{BlamedClaim, capitalised};
 use crate::model::Part;
 
 /// What bounds throughput at a level.
@@ -111,7 +111,7 @@ impl Resource {
 }
 
 /// Returns the limit by the time that each suspect holds; `None` where nothing was measured.
-pub(super) fn limit(case: &Case, accused: &[Accused]) -> Option<Limit> {
+pub(super) fn limit(case: &Case, accused: &[BlamedClaim]) -> Option<Limit> {
     let is_full = case.are_cpus_full();
     if let Some(first) = accused.iter().find(|one| one.claim.is_first) {
         let id = Resource::of(first.claim.cause);
@@ -119,7 +119,7 @@ pub(super) fn limit(case: &Case, accused: &[Accused]) -> Option<Limit> {
     }
     let at_cpus = if is_full { Resource::Cpu } else { Resource::None };
     let ms = |resource: Resource| -> f64 {
-        let of_one = |one: &Accused| {
+        let of_one = |one: &BlamedClaim| {
             // What needs no queue to hold a transaction is the others' work.
             let is_counted = one.claim.cause != Cause::Unsaturated;
             let group = match Resource::of(one.claim.cause) {

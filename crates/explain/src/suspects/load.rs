@@ -6,7 +6,7 @@ use super::model::Cause;
 use crate::generator;
 use crate::model::{Pacing, Part};
 
-/// Requests of a recording from which anything can be told.
+/// Requests of a recording from which anything can be concluded.
 const REQUESTS_MIN: u64 = 30;
 
 /// CPUs that are idle this much are not what users wait for.

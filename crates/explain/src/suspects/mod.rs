@@ -3,11 +3,11 @@
 //!
 //! Each cause looks at the level that is asked about and makes a claim, or none. A claim holds time that was measured to be
 //! its own: row locks by the server's own clock, reads by file, waits by the stacks of those that waited, or a share of the CPUs'
-//! time with the queues in front of them. What no claim holds is unknown, and said to be. Suspects are ranked by the share of
+//! time with the queues in front of them. What no claim holds is unknown, and shown as such. Suspects are ranked by the share of
 //! the response time that they hold, weighed by how sure the evidence makes their claim. A claim without measured time (a
 //! setting, a version, a count) is possible: it has no share, and never comes first.
 //!
-//! Shares are never made to fit. Where they add up to more than the response time, a finding says so; where the budget leaves
+//! Shares are never made to fit. Where they add up to more than the response time, a finding reports it; where the budget leaves
 //! more than a fifth unaccounted for, nothing is named but the gap.
 
 mod activities;
@@ -25,8 +25,10 @@ mod logs;
 mod model;
 mod pages;
 mod plans;
+mod pool;
 mod quota;
 mod rows;
+mod rows_read;
 mod sampled_waits;
 mod statement_work;
 mod statements;
@@ -41,7 +43,7 @@ use crate::model::{Budget, Evidence, Finding, Input, Part};
 use crate::regime::Shape;
 use case::Case;
 use claim::Claim;
-use gain::{GAIN_MIN, Held};
+use gain::{GAIN_MIN, HeldTime};
 
 /// Smaller shares are not listed.
 const SHARE_MIN: f64 = 0.05;
@@ -65,12 +67,12 @@ const NAMED_MAX: usize = 3;
 /// A budget that leaves more than this share of the response time unaccounted for, or holds more than this beyond it, names no cause.
 const UNACCOUNTED_MAX: f64 = 0.2;
 
-/// Claims may add up to this much of the response time before a finding says so: what rounding and the window's ends leave.
+/// Claims may add up to this much of the response time before a finding reports it: what rounding and the window's ends leave.
 const CLAIMED_MAX: f64 = 1.01;
 
-/// What is said of the causes at one level.
+/// The causes at one level.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Suspected {
+pub(crate) struct Suspicions {
     /// What bounds throughput; `None` where nothing was measured.
     pub(crate) limit: Option<Limit>,
     /// The first suspect first; empty where nothing was measured.
@@ -87,24 +89,24 @@ pub(crate) fn suspects(
     shape: Option<&Shape>,
     budgets: &[Budget],
     input: &Input,
-) -> Suspected {
+) -> Suspicions {
     let Some(level) = about.and_then(|at| levels.get(at)) else {
-        return Suspected::default();
+        return Suspicions::default();
     };
     let Some(case) = Case::new(level, levels, shape, budgets, input) else {
-        return Suspected::default();
+        return Suspicions::default();
     };
     if let Some(claim) = load::hardly_asked(&case) {
-        let only = Accused { share: 1.0, cpu_ms: 0.0, claim };
+        let only = BlamedClaim { share: 1.0, cpu_ms: 0.0, claim };
         let limit = limit::limit(&case, std::slice::from_ref(&only));
-        return Suspected {
+        return Suspicions {
             limit,
             suspects: vec![only.into_suspect(&case, &[], None)],
-            ..Suspected::default()
+            ..Suspicions::default()
         };
     }
     let Accusation { mut accused, mut possible, claimed_ms } = accuse(&case);
-    let held: Vec<Held> = accused.iter().map(Accused::held).collect();
+    let held: Vec<HeldTime> = accused.iter().map(BlamedClaim::held_time).collect();
     let mut overclaimed = None;
     if let Some(gap) = unaccounted(&case) {
         // How long users were outside of transactions is known without the budget.
@@ -116,11 +118,11 @@ pub(crate) fn suspects(
     let limit = limit::limit(&case, &accused);
     rank(&mut accused, &mut possible);
     if accused.is_empty() {
-        accused.push(Accused { claim: unknown(&case, 0.0, &[]), share: 0.0, cpu_ms: 0.0 });
+        accused.push(BlamedClaim { claim: unknown(&case, 0.0, &[]), share: 0.0, cpu_ms: 0.0 });
     }
     let runner_up = runner_up(&accused);
     let suspects = accused.into_iter().enumerate();
-    Suspected {
+    Suspicions {
         limit,
         suspects: suspects
             .map(|(at, one)| one.into_suspect(&case, &held, runner_up.filter(|_| at == 0)))
@@ -131,8 +133,8 @@ pub(crate) fn suspects(
 }
 
 /// The first suspect first; those whose share is too small to be listed are possible at most.
-fn rank(accused: &mut Vec<Accused>, possible: &mut Vec<Claim>) {
-    let (listed, small): (Vec<Accused>, Vec<Accused>) =
+fn rank(accused: &mut Vec<BlamedClaim>, possible: &mut Vec<Claim>) {
+    let (listed, small): (Vec<BlamedClaim>, Vec<BlamedClaim>) =
         accused.drain(..).partition(|one| one.share >= SHARE_MIN || one.claim.is_first);
     possible.extend(small.into_iter().map(|one| one.claim));
     possible.sort_by_key(|claim| claim.cause);
@@ -146,23 +148,23 @@ fn rank(accused: &mut Vec<Accused>, possible: &mut Vec<Claim>) {
 }
 
 /// Ordinary work is what a server is there for. A cause that holds a good part of the time comes before it, however much that work is.
-fn put_ordinary_work_last(accused: &mut Vec<Accused>) {
+fn put_ordinary_work_last(accused: &mut Vec<BlamedClaim>) {
     // Where the server's CPUs are full, users would only wait there for the time that they spend elsewhere.
-    let is_large = |one: &Accused| {
+    let is_large = |one: &BlamedClaim| {
         let is_removable = !one.claim.cause.is_ordinary()
             && !matches!(one.claim.cause, Cause::Observer | Cause::Generator | Cause::Network);
         is_removable && one.share >= LARGE_SHARE
     };
     let Some(last) = accused.iter().rposition(is_large) else { return };
-    let is_work = |one: &Accused| one.claim.cause.is_ordinary() && one.claim.cause != Cause::Unknown;
-    let (work, mut ranked): (Vec<Accused>, Vec<Accused>) = accused.drain(..=last).partition(is_work);
+    let is_work = |one: &BlamedClaim| one.claim.cause.is_ordinary() && one.claim.cause != Cause::Unknown;
+    let (work, mut ranked): (Vec<BlamedClaim>, Vec<BlamedClaim>) = accused.drain(..=last).partition(is_work);
     ranked.extend(work);
     ranked.append(accused);
     *accused = ranked;
 }
 
 /// The second suspect, where it is close to the first.
-fn runner_up(accused: &[Accused]) -> Option<Cause> {
+fn runner_up(accused: &[BlamedClaim]) -> Option<Cause> {
     let (first, second) = (accused.first()?, accused.get(1)?);
     let is_close = !first.claim.is_first
         && first.claim.cause != Cause::Unknown
@@ -172,7 +174,7 @@ fn runner_up(accused: &[Accused]) -> Option<Cause> {
 }
 
 /// The first suspects as sentences of the report, and what is possible in one.
-pub(crate) fn findings(suspected: &Suspected) -> Vec<Finding> {
+pub(crate) fn findings(suspected: &Suspicions) -> Vec<Finding> {
     let limit = suspected.limit.as_ref().zip(suspected.suspects.first());
     let of_limit = limit.map(|(limit, first)| Finding {
         id: "limit".to_string(),
@@ -211,7 +213,7 @@ pub(crate) fn findings(suspected: &Suspected) -> Vec<Finding> {
 }
 
 /// A claim with all that it got.
-struct Accused {
+struct BlamedClaim {
     claim: Claim,
     share: f64,
     /// Time at the CPUs, on top of the claim's own.
@@ -219,7 +221,7 @@ struct Accused {
 }
 
 struct Accusation {
-    accused: Vec<Accused>,
+    accused: Vec<BlamedClaim>,
     /// Claims that no measured time bears out.
     possible: Vec<Claim>,
     /// What all claims hold together, in ms.
@@ -249,7 +251,7 @@ fn accuse(case: &Case) -> Accusation {
     // The CPUs' pool can't hold what was measured to be someone's own, such as the attempts that a deadlock ended.
     let own_ms: f64 =
         claims.iter().filter(|claim| claim.cause != Cause::Unsaturated).map(|claim| claim.ms).sum();
-    let pool_cpu_ms = cpus::pool_ms(case).min((case.response_ms - own_ms).max(0.0));
+    let pool_cpu_ms = pool::pool_ms(case).min((case.response_ms - own_ms).max(0.0));
     let mut cpu = CpuPool::new(pool_cpu_ms, case.cpu_ms(), &claims);
 
     let (mut accused, mut possible) = (Vec::new(), Vec::new());
@@ -262,7 +264,7 @@ fn accuse(case: &Case) -> Accusation {
             claimed_ms += ms;
         }
         if ms > 0.0 || claim.is_first {
-            accused.push(Accused { share: case.share(ms), cpu_ms, claim });
+            accused.push(BlamedClaim { share: case.share(ms), cpu_ms, claim });
         } else {
             possible.push(claim);
         }
@@ -272,7 +274,7 @@ fn accuse(case: &Case) -> Accusation {
     if case.share(open_ms) >= SHARE_MIN {
         let claim = unknown(case, (case.lock_ms() - own_lock_ms).max(0.0), &instead);
         let cpu_ms = if instead.is_empty() { 0.0 } else { cpu.for_cpu_ms.min(open_ms) };
-        accused.push(Accused { share: case.share(open_ms), cpu_ms, claim });
+        accused.push(BlamedClaim { share: case.share(open_ms), cpu_ms, claim });
     }
     Accusation { accused, possible, claimed_ms }
 }
@@ -335,7 +337,7 @@ fn into_possible(claim: Claim) -> Possible {
 }
 
 /// The only suspect of a budget that does not add up.
-fn unaccounted(case: &Case) -> Option<Accused> {
+fn unaccounted(case: &Case) -> Option<BlamedClaim> {
     let budget = case.budget?;
     // The budget holds the window's whole time, that of transactions in flight at its end as well, which no response time has.
     let share = (budget.unaccounted_ms + case.level.at_ends_ms) / case.response_ms;
@@ -350,7 +352,7 @@ fn unaccounted(case: &Case) -> Option<Accused> {
     let claim = Claim::new(Cause::Unknown, "what the time budget does not account for is", why)
         .certain(CERTAINTY_OF_UNKNOWN)
         .rests_on([case.level_quantity("latency_mean_ms")]);
-    Some(Accused { share: share.abs().min(1.0), cpu_ms: 0.0, claim })
+    Some(BlamedClaim { share: share.abs().min(1.0), cpu_ms: 0.0, claim })
 }
 
 fn overclaimed_finding(case: &Case, claimed_ms: f64) -> Finding {
@@ -417,18 +419,18 @@ fn unknown_work(case: &Case, used: f64, instead: &[Cause]) -> String {
     )
 }
 
-impl Accused {
+impl BlamedClaim {
     fn score(&self) -> f64 {
         self.share * self.claim.certainty
     }
 
-    fn held(&self) -> Held {
+    fn held_time(&self) -> HeldTime {
         let Claim { cause, ms, lock_ms, cpu_share, certainty, .. } = self.claim;
-        Held { cause, ms, lock_ms, cpu_share, certainty }
+        HeldTime { cause, ms, lock_ms, cpu_share, certainty }
     }
 
-    fn into_suspect(self, case: &Case, all: &[Held], runner_up: Option<Cause>) -> Suspect {
-        let mut held = self.held();
+    fn into_suspect(self, case: &Case, all: &[HeldTime], runner_up: Option<Cause>) -> Suspect {
+        let mut held = self.held_time();
         if !case.is_traced() && !self.claim.is_first {
             held.certainty *= CERTAINTY_WITHOUT_TRACE;
         }

@@ -3,12 +3,10 @@
 use super::case::Case;
 use super::claim::{Claim, Class};
 use super::model::Cause;
+use super::rows_read::{RowsRead, scanned_rows};
 use super::statement_work::{self, ReadFor};
 use crate::activities::{Activities, Activity};
-use crate::model::{Part, SeriesName};
-
-/// Rows that SHOW STATUS and the like scan, each time that the counters are read.
-const ROWS_OF_A_READING: f64 = 1_500.0;
+use crate::model::Part;
 
 const ROWS_MIN: f64 = 200.0;
 
@@ -36,50 +34,9 @@ pub(super) fn claims(case: &Case) -> Vec<Claim> {
     [full_scan(case), tmp_table_sort(case)].into_iter().flatten().collect()
 }
 
-/// Rows that are read by scanning tables for one transaction, without those that reading the counters takes.
-fn scanned_rows(case: &Case) -> Option<(f64, SeriesName)> {
-    let read = case.count(&["Handler_read_rnd_next"])?;
-    let readings = case.level.seconds.max(case.counts(&["Com_show_status"]).0 * case.transactions);
-    Some((read.per_transaction - readings * ROWS_OF_A_READING / case.transactions, read.series))
-}
-
-/// Rows that are sent for one transaction, and those that are read by scanning tables or sorted; `None` where that was not counted.
-pub(super) fn rows_sent_and_read(case: &Case) -> Option<(f64, f64)> {
-    let sent = case.count(&["Rows_sent"])?.per_transaction;
-    let readings = case.level.seconds.max(case.counts(&["Com_show_status"]).0 * case.transactions);
-    let sent = (sent - readings * ROWS_OF_A_READING / case.transactions).max(0.0);
-    let scanned = scanned_rows(case).map_or(0.0, |(rows, _)| rows);
-    let read = scanned.max(case.counts(&["Sort_rows"]).0);
-    (read > 0.0).then_some((sent, read))
-}
-
 /// "; 98 % of the statements scan a table"
 fn of_statements(share: Option<f64>, verb: &str) -> String {
     share.map_or(String::new(), |share| format!("; {} of the statements {verb}", whyso_words::percent(share)))
-}
-
-/// Rows that a transaction reads one after the other, and what becomes of them, by the server's counters.
-struct RowsRead {
-    /// By scanning a table, or along an index.
-    read: f64,
-    /// Sent, changed, or entered into another table.
-    used: f64,
-    /// Sorted, or entered into a temporary table.
-    sorted: f64,
-}
-
-impl RowsRead {
-    /// `None` where the server did not count rows that are read.
-    fn of(case: &Case) -> Option<RowsRead> {
-        let (scanned, _) = scanned_rows(case)?;
-        let (along_index, _) = case.counts(&["Handler_read_next", "Handler_read_prev"]);
-        let readings = case.level.seconds.max(case.counts(&["Com_show_status"]).0 * case.transactions);
-        let (sent, _) = case.counts(&["Rows_sent"]);
-        let sent = (sent - readings * ROWS_OF_A_READING / case.transactions).max(0.0);
-        let (temporary, _) = case.counts(&["Handler_tmp_write", "Handler_tmp_update"]);
-        let sorted = case.counts(&["Sort_rows"]).0.max(temporary);
-        Some(RowsRead { read: scanned.max(0.0) + along_index, used: sent + case.writes(), sorted })
-    }
 }
 
 /// Returns the shares of the CPU time that rows read in vain and sorts take, by sampled stacks; of the rows that are read, those that are sorted are
@@ -144,11 +101,6 @@ fn sampled_with_work(activities: &Activities, read_for: ReadFor) -> Vec<(Cause, 
         (Cause::TmpTableSort, "statements that sort or make temporary tables hold", sorts, sort_why),
         (Cause::FullScan, "rows that statements read in vain hold", reads * read_for.nothing, in_vain_why),
     ]
-}
-
-/// Returns the rows that a transaction reads one after the other, by the server's counters.
-pub(super) fn rows_read(case: &Case) -> Option<f64> {
-    RowsRead::of(case).map(|rows| rows.read)
 }
 
 /// The CPUs' time is that of statements that scan where nearly all of them do.

@@ -4,7 +4,7 @@ use super::case::Case;
 use super::claim::{Claim, Class};
 use super::untraced::{self, WAITS};
 use crate::model::{Evidence, Part};
-use crate::sessions::{Doing, SAMPLES_MIN};
+use crate::sessions::{SAMPLES_MIN, SessionState};
 
 /// How sure one is of waits that the server named itself.
 const CERTAINTY: f64 = 0.9;
@@ -13,13 +13,13 @@ const CERTAINTY: f64 = 0.9;
 const SHARE_MIN: f64 = 0.02;
 
 /// Waits that a session sleeps in on a lock. Commits are judged by [`super::commits`].
-const LOCKS: [Doing; 6] = [
-    Doing::MetadataLock,
-    Doing::TableLock,
-    Doing::QueryCacheLock,
-    Doing::RowLock,
-    Doing::UserLock,
-    Doing::Sleep,
+const LOCKS: [SessionState; 6] = [
+    SessionState::MetadataLock,
+    SessionState::TableLock,
+    SessionState::QueryCacheLock,
+    SessionState::RowLock,
+    SessionState::UserLock,
+    SessionState::Sleep,
 ];
 
 /// Gives causes the sleep that sessions were found in, where nothing else measured any of theirs. Time that other claims hold stays theirs.

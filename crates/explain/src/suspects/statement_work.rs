@@ -1,7 +1,7 @@
 //! What fills the CPUs where no stacks were sampled: the statements' time, as the load generator measured it, divided by what one execution of each
 //! kind does with rows, as the server counted it.
 //!
-//! Of a kind's time, what is longer than the shortest statement's is held to be the work on its rows. It is compared with the server's CPU time for a
+//! Of a kind's time, what is longer than the shortest statement's counts as the work on its rows. It is compared with the server's CPU time for a
 //! transaction.
 
 use super::case::Case;
@@ -18,7 +18,7 @@ const SORTED_OF_READ_MIN: f64 = 0.2;
 const BASE_MS_MAX: f64 = 0.2;
 /// Of the rows that a statement reads, the share that is sent from which on they are read for that.
 const SENT_OF_READ_MIN: f64 = 0.1;
-/// Finding a row by an index costs about as much as reading so many rows after it: a descent through the index's levels.
+/// Finding a row by an index costs about as much as reading this many rows after it: a descent through the index's levels.
 const LOOKUP_ROWS: f64 = 10.0;
 /// A smaller share of the statements' time is nobody's trouble.
 const SHARE_MIN: f64 = 0.02;
@@ -131,7 +131,7 @@ impl<'a> Division<'a> {
 
     /// Whether the executed kinds read nearly all rows that the server counted.
     fn covers(&self, case: &Case) -> bool {
-        let counted = super::plans::rows_read(case).unwrap_or(0.0);
+        let counted = super::rows_read::rows_read(case).unwrap_or(0.0);
         self.rows.read + ROWS_MIN >= COVERED_MIN * counted
     }
 

@@ -8,7 +8,7 @@ use super::claim::{Claim, Class};
 use super::model::Cause;
 use crate::model::{Evidence, Part};
 use crate::pfs::{Line, Per, Table, View};
-use crate::sessions::{Doing, SAMPLES_MIN, Sessions, Share};
+use crate::sessions::{SAMPLES_MIN, SessionState, Sessions, Share};
 use whyso_model::LockKind;
 
 /// How sure one is of waits that the server named itself.
@@ -86,35 +86,37 @@ pub(super) fn settle(case: &Case, mut claims: Vec<Claim>) -> Vec<Claim> {
 }
 
 /// Each is a cause, or work that goes with one.
-pub(super) const WAITS: [Doing; 11] = [
-    Doing::UserLock,
-    Doing::Sleep,
-    Doing::RowLock,
-    Doing::MetadataLock,
-    Doing::TableLock,
-    Doing::QueryCacheLock,
-    Doing::Commit,
-    Doing::OpenTables,
-    Doing::SendToClient,
-    Doing::SortAndTemporaryTables,
-    Doing::Login,
+pub(super) const WAITS: [SessionState; 11] = [
+    SessionState::UserLock,
+    SessionState::Sleep,
+    SessionState::RowLock,
+    SessionState::MetadataLock,
+    SessionState::TableLock,
+    SessionState::QueryCacheLock,
+    SessionState::Commit,
+    SessionState::OpenTables,
+    SessionState::SendToClient,
+    SessionState::SortAndTemporaryTables,
+    SessionState::Login,
 ];
 
-pub(super) fn cause_of(case: &Case, doing: Doing) -> Option<(Cause, &'static str)> {
+pub(super) fn cause_of(case: &Case, doing: SessionState) -> Option<(Cause, &'static str)> {
     Some(match doing {
-        Doing::RowLock => (Cause::RowLock, "waits for row locks hold"),
-        Doing::MetadataLock => (Cause::MetadataLock, "metadata locks hold"),
-        Doing::TableLock => (Cause::TableLock, "table locks hold"),
-        Doing::QueryCacheLock => (Cause::QueryCache, "the query cache's lock holds"),
-        Doing::Commit if flushes_binlog_only(case) => (Cause::Binlog, "commits to the binary log hold"),
-        Doing::Commit => (Cause::RedoFlush, "commits, until their log is on disk, hold"),
-        Doing::OpenTables => (Cause::TableCache, "opening tables holds"),
-        Doing::SendToClient => (Cause::SlowReader, "sending answers to clients holds"),
-        Doing::UserLock => (Cause::UserLock, "locks that statements ask for by name hold"),
-        Doing::Sleep => (Cause::Sleep, "statements that sleep on purpose hold"),
-        Doing::SortAndTemporaryTables => (Cause::TmpTableSort, "sorting and temporary tables hold"),
-        Doing::Login => (Cause::ConnectionChurn, "logging in holds"),
-        Doing::OtherWait | Doing::Executing => return None,
+        SessionState::RowLock => (Cause::RowLock, "waits for row locks hold"),
+        SessionState::MetadataLock => (Cause::MetadataLock, "metadata locks hold"),
+        SessionState::TableLock => (Cause::TableLock, "table locks hold"),
+        SessionState::QueryCacheLock => (Cause::QueryCache, "the query cache's lock holds"),
+        SessionState::Commit if flushes_binlog_only(case) => {
+            (Cause::Binlog, "commits to the binary log hold")
+        }
+        SessionState::Commit => (Cause::RedoFlush, "commits, until their log is on disk, hold"),
+        SessionState::OpenTables => (Cause::TableCache, "opening tables holds"),
+        SessionState::SendToClient => (Cause::SlowReader, "sending answers to clients holds"),
+        SessionState::UserLock => (Cause::UserLock, "locks that statements ask for by name hold"),
+        SessionState::Sleep => (Cause::Sleep, "statements that sleep on purpose hold"),
+        SessionState::SortAndTemporaryTables => (Cause::TmpTableSort, "sorting and temporary tables hold"),
+        SessionState::Login => (Cause::ConnectionChurn, "logging in holds"),
+        SessionState::OtherWait | SessionState::Executing => return None,
     })
 }
 
@@ -124,8 +126,14 @@ pub(super) fn has_stacks(case: &Case) -> bool {
 }
 
 /// States that a session has for the whole of such a wait. Short waits for a table or at a commit have none on some servers.
-fn is_always_named(doing: Doing) -> bool {
-    matches!(doing, Doing::RowLock | Doing::MetadataLock | Doing::TableLock | Doing::QueryCacheLock)
+fn is_always_named(doing: SessionState) -> bool {
+    matches!(
+        doing,
+        SessionState::RowLock
+            | SessionState::MetadataLock
+            | SessionState::TableLock
+            | SessionState::QueryCacheLock
+    )
 }
 
 /// Commits wait for the binary log and not for InnoDB's.
@@ -140,9 +148,9 @@ pub(super) fn ms(case: &Case, sessions: &Sessions, samples: f64) -> f64 {
 }
 
 /// "waiting for a row lock in 67 % of the sampled time of statements (…)"
-fn described(doing: Doing, share: &Share) -> String {
+fn described(doing: SessionState, share: &Share) -> String {
     let what = match doing {
-        Doing::RowLock => "waiting for row locks".to_string(),
+        SessionState::RowLock => "waiting for row locks".to_string(),
         _ => format!("in the state {}", names(share)),
     };
     format!("{what} for {}", share.in_words())
@@ -155,11 +163,11 @@ pub(super) fn names(share: &Share) -> String {
 }
 
 /// Which object it was that sessions waited for.
-fn detail(case: &Case, doing: Doing) -> String {
+fn detail(case: &Case, doing: SessionState) -> String {
     match doing {
-        Doing::RowLock => case.lock_object(LockKind::Row),
-        Doing::MetadataLock => case.lock_object(LockKind::Metadata),
-        Doing::TableLock => case.lock_object(LockKind::Table),
+        SessionState::RowLock => case.lock_object(LockKind::Row),
+        SessionState::MetadataLock => case.lock_object(LockKind::Metadata),
+        SessionState::TableLock => case.lock_object(LockKind::Table),
         _ => String::new(),
     }
 }
@@ -172,7 +180,7 @@ fn evidence(case: &Case, share: &Share) -> Vec<Evidence> {
 /// when the window ended: a server counts a wait when it ends.
 fn merge(case: &Case, claim: &mut Claim, sampled_ms: f64, why: &str, evidence: Vec<Evidence>) {
     // A state may be of a part of the work only: some servers fill temporary tables in another one than they sort in.
-    if claim.cpu_share * super::cpus::pool_ms(case) > sampled_ms {
+    if claim.cpu_share * super::pool::pool_ms(case) > sampled_ms {
         claim.evidence.extend(evidence);
         return;
     }
@@ -234,8 +242,8 @@ pub(super) fn main_statement(case: &Case) -> Option<String> {
 /// Why nobody claims the rest, where the process list was read; `None` where it was not.
 pub(super) fn unknown(case: &Case) -> Option<String> {
     let sessions = case.sessions().filter(|_| !case.is_traced())?;
-    let executing = sessions.share_of(Doing::Executing);
-    let named = sessions.share_of(Doing::OtherWait);
+    let executing = sessions.share_of(SessionState::Executing);
+    let named = sessions.share_of(SessionState::OtherWait);
     let mut parts = Vec::new();
     if executing.value >= 0.05 {
         parts.push(format!(

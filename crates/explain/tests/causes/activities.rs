@@ -2,11 +2,11 @@
 
 use whyso_explain::model::{Activity, Cause, Class, Resource, StatementWork};
 
-use crate::made::Made;
+use crate::run_builder::RunBuilder;
 use crate::stopped;
 
 /// Full CPUs whose work is divided so, in percent.
-fn full(activities: &[(Activity, u64)]) -> Made {
+fn full(activities: &[(Activity, u64)]) -> RunBuilder {
     let shares = [("request_cpu_ns", 0.4), ("request_runqueue_ns", 0.5)];
     stopped(16, 10.0, 0.02).traced(&shares).activities(activities)
 }

@@ -2,7 +2,7 @@
 
 use whyso_explain::model::{Cause, DeedShare, EndedWaits, Pacing};
 
-use crate::made::Made;
+use crate::run_builder::RunBuilder;
 use crate::stopped;
 
 #[test]
@@ -38,9 +38,9 @@ fn a_lone_user_on_an_idle_machine() {
         ("client_delay_wakeup_ns", 0.28),
         ("client_held_ns", 0.05),
     ];
-    Made::new().level(1, 0.17, 0.7).traced(&shares).is(Cause::WakeupLatency);
+    RunBuilder::new().level(1, 0.17, 0.7).traced(&shares).is(Cause::WakeupLatency);
     // Without a trace nobody measures it.
-    Made::new().level(1, 0.17, 0.7).is_but_possible(Cause::Unknown, Cause::WakeupLatency);
+    RunBuilder::new().level(1, 0.17, 0.7).is_but_possible(Cause::Unknown, Cause::WakeupLatency);
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn too_few_users() {
         ("request_lock_ns", 0.05),
     ];
     // Of the 40 % of the CPUs that are used, 97 % are the server's and the generator's own.
-    let made = Made::new().level(1, 1.0, 0.9).level(2, 1.0, 0.8).level(4, 1.0, 0.6).traced(&shares);
+    let made = RunBuilder::new().level(1, 1.0, 0.9).level(2, 1.0, 0.8).level(4, 1.0, 0.6).traced(&shares);
     let explanation = made.is(Cause::Unsaturated);
     assert!(
         (explanation.suspects[0].predicted_gain.unwrap().high - 1.0 / (0.97 * 0.4)).abs() < 0.01,
@@ -61,7 +61,7 @@ fn too_few_users() {
     );
     // Users that pause most of the time wake idle CPUs at each statement; what is missing is users all the same.
     let shares = [("request_cpu_ns", 0.4), ("transit_in_ns", 0.5), ("transit_in_wakeup_ns", 0.45)];
-    let paused = Made::new().level(8, 0.5, 0.9).pacing(Pacing::ClosedWithPauses, 7_500).traced(&shares);
+    let paused = RunBuilder::new().level(8, 0.5, 0.9).pacing(Pacing::ClosedWithPauses, 7_500).traced(&shares);
     paused.is(Cause::Unsaturated);
 }
 
@@ -134,7 +134,7 @@ fn the_observer_itself() {
 }
 
 /// The server alone on CPU 0, where it used so much of it, and CPU 1 half idle.
-fn alone_on_one_cpu(server_cpu_s: f64) -> Made {
+fn alone_on_one_cpu(server_cpu_s: f64) -> RunBuilder {
     let shares = [("request_cpu_ns", 0.1), ("request_runqueue_ns", 0.6), ("client_delay_ns", 0.25)];
     let mut made = stopped(16, 10.0, 0.25).traced(&shares);
     let machine = &mut made.0.machine;

@@ -2,10 +2,10 @@
 
 use whyso_explain::model::Cause;
 
-use crate::made::Made;
+use crate::run_builder::RunBuilder;
 
 /// A traced level, 71 to 75 % of whose response time is sleep on locks, with twelve looks at sixteen sessions.
-fn committing(states: &[(&str, f64)], settings: &[(&str, &str)], statements: f64) -> Made {
+fn committing(states: &[(&str, f64)], settings: &[(&str, &str)], statements: f64) -> RunBuilder {
     let shares = [
         ("request_cpu_ns", 0.014),
         ("request_lock_ns", 0.75),
@@ -14,7 +14,7 @@ fn committing(states: &[(&str, f64)], settings: &[(&str, &str)], statements: f64
         ("client_delay_ns", 0.08),
     ];
     let counters = [("Questions", statements), ("Handler_commit", 1.0), ("Handler_update", 1.0)];
-    let made = Made::new().level(2, 0.5, 0.6).level(16, 2.5, 0.6).traced(&shares).status(&counters);
+    let made = RunBuilder::new().level(2, 0.5, 0.6).level(16, 2.5, 0.6).traced(&shares).status(&counters);
     let made = states.iter().fold(made.counter("sessions", "looks", "", 1.2), |made, (state, samples)| {
         made.counter("sessions", "in_statement", state, samples / 10.0)
     });
@@ -54,7 +54,7 @@ fn commits_that_wait_for_whoever_writes_the_binary_log() {
 #[test]
 fn answers_are_no_commits_where_few_statements_commit_or_nobody_waits_for_the_log() {
     let states = [("Updating status", 143.0), ("Updating", 4.0)];
-    let names_redo = |made: Made| {
+    let names_redo = |made: RunBuilder| {
         made.explained().suspects.iter().any(|one| one.id == Cause::RedoFlush && one.share > 0.2)
     };
     assert!(names_redo(committing(&states, &DURABLE, 1.0)));

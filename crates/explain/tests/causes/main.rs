@@ -1,25 +1,25 @@
-//! The cause, named: for each that whyso knows, a small made run in which it is the cause, and the first suspect must be it.
+//! The cause, named: for each that whyso knows, a small made run in which it is the cause, and it must be the first suspect.
 
 mod activities;
 mod cpus;
 mod disks;
 mod group_commit;
-mod made;
 mod more_cpus;
+mod run_builder;
 mod waits;
 mod without_time;
 
-use made::Made;
+use run_builder::RunBuilder;
 use whyso_explain::explain_at;
 use whyso_explain::model::{Cause, Evidence, Pacing};
 
 /// Throughput rose until this level, which stands above the best one.
-fn stopped(users: u32, response_ms: f64, idle: f64) -> Made {
-    Made::new().level(users / 8, response_ms / 8.0, idle).level(users, response_ms, idle)
+fn stopped(users: u32, response_ms: f64, idle: f64) -> RunBuilder {
+    RunBuilder::new().level(users / 8, response_ms / 8.0, idle).level(users, response_ms, idle)
 }
 
 /// The same, with threads that sleep on locks for most of the time on idle CPUs.
-fn locked(users: u32) -> Made {
+fn locked(users: u32) -> RunBuilder {
     stopped(users, 20.0, 0.6).traced(&[
         ("request_cpu_ns", 0.1),
         ("request_lock_ns", 0.75),
@@ -210,7 +210,7 @@ fn what_is_measured_and_the_cpus_hold_no_more_than_the_response_time() {
 fn a_recording_in_which_next_to_nothing_was_asked_names_nothing_else() {
     let recorded = |requests: u64| {
         let shares = [("request_cpu_ns", 0.9)];
-        let made = Made::new().level(1, 1.4, 0.0).traced(&shares).status(&[("Connections", 0.3)]);
+        let made = RunBuilder::new().level(1, 1.4, 0.0).traced(&shares).status(&[("Connections", 0.3)]);
         made.pacing(Pacing::Recorded, requests)
     };
     let explanation = recorded(3).is(Cause::Unsaturated);

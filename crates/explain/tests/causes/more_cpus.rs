@@ -2,12 +2,12 @@
 
 use whyso_explain::model::{Cause, Explanation, Gain};
 
-use crate::made::Made;
+use crate::run_builder::RunBuilder;
 
 /// Eight users on two full CPUs, of which transactions use 88 % and nobody else's programs the rest: the kernel, and what is too small to be
 /// called a neighbour. `waits`: the share of the response time in fsync.
 fn full(waits: f64) -> Explanation {
-    let mut made = Made::new().level(1, 2.0, 0.5).level(8, 10.0, 0.01);
+    let mut made = RunBuilder::new().level(1, 2.0, 0.5).level(8, 10.0, 0.01);
     let level = made.last();
     (level.server_cpu_s, level.client_cpu_s) = (Some(13.2), 4.4);
     let at_cpus = [

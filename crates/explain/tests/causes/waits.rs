@@ -2,11 +2,11 @@
 
 use whyso_explain::model::{Cause, Gauge, Pacing, SeriesName};
 
-use crate::made::Made;
+use crate::run_builder::RunBuilder;
 use crate::stopped;
 
 /// How many connections were found waiting for a kind of lock at the mean, and how often one was.
-fn found_waiting(mut made: Made, kind: &str, mean: f64, samples: u64) -> Made {
+fn found_waiting(mut made: RunBuilder, kind: &str, mean: f64, samples: u64) -> RunBuilder {
     let series = SeriesName {
         host: "server".to_string(),
         source: "lock_waits".to_string(),
@@ -28,7 +28,7 @@ fn found_waiting(mut made: Made, kind: &str, mean: f64, samples: u64) -> Made {
 #[test]
 fn clients_that_read_slowly() {
     let shares = [("request_cpu_ns", 0.02), ("request_net_send_ns", 0.93)];
-    let made = Made::new().level(2, 400.0, 0.9).traced(&shares).status(&[("Bytes_sent", 4e6)]);
+    let made = RunBuilder::new().level(2, 400.0, 0.9).traced(&shares).status(&[("Bytes_sent", 4e6)]);
     let explanation = made.pacing(Pacing::Recorded, 50).is(Cause::SlowReader);
     assert!((explanation.suspects[0].share - 0.93).abs() < 0.01, "{:?}", explanation.suspects[0]);
     assert!(explanation.suspects[0].text.contains("answers of 3.81 MiB"), "{}", explanation.suspects[0].text);
@@ -43,7 +43,7 @@ fn locks_that_statements_ask_for_by_name() {
     let locked = || stopped(8, 4.0, 0.6).traced(&shares);
     let explanation = found_waiting(locked(), "user", 6.0, 60).is(Cause::UserLock);
     assert!((explanation.suspects[0].share - 0.75).abs() < 0.01, "{:?}", explanation.suspects[0]);
-    let of = |made: Made| made.explained().suspects;
+    let of = |made: RunBuilder| made.explained().suspects;
     let few = of(found_waiting(locked(), "user", 6.0, 19));
     assert!(few.iter().all(|one| one.id != Cause::UserLock), "a handful of samples is chance: {few:#?}");
 }
@@ -107,7 +107,7 @@ fn short_waits_for_the_row_of_a_foreign_key() {
     ];
     let counted =
         [("Innodb_row_lock_time", 0.22), ("Innodb_row_lock_waits", 0.3), ("Innodb_deadlocks", 0.02)];
-    let made = Made::new().level(8, 1.0, 0.5).traced(&shares).status(&counted);
+    let made = RunBuilder::new().level(8, 1.0, 0.5).traced(&shares).status(&counted);
     let made = found_waiting(made, "row", 5.0, 100).pacing(Pacing::Recorded, 80_000);
     let explanation = made.is(Cause::RowLock);
     assert!(explanation.possible.iter().any(|one| one.id == Cause::Deadlock), "{:#?}", explanation.possible);

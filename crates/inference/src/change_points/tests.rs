@@ -3,7 +3,7 @@
 use super::*;
 use whyso_random::noise::Noise;
 
-/// Parts of so many values around a mean each, with a noise of one per cent of 100.
+/// Parts of this many values around a mean each, with a noise of one per cent of 100.
 fn series(seed: u64, parts: &[(usize, f64)]) -> Vec<f64> {
     let mut noise = Noise::new(seed);
     let of_part =
@@ -12,7 +12,7 @@ fn series(seed: u64, parts: &[(usize, f64)]) -> Vec<f64> {
 }
 
 fn places(values: &[f64]) -> Vec<usize> {
-    change_points(values, &Wanted::default()).iter().map(|change| change.at).collect()
+    change_points(values, &ChangeRule::default()).iter().map(|change| change.at).collect()
 }
 
 #[test]
@@ -31,7 +31,7 @@ fn planted_changes_are_found_where_they_are_and_as_large_as_they_are() {
             let (mut found, mut near) = (0, 0);
             for seed in 0..200 {
                 let values = series(seed, &[(at, 100.0), (60 - at, 100.0 - percent)]);
-                let changes = change_points(&values, &Wanted::default());
+                let changes = change_points(&values, &ChangeRule::default());
                 let Some(change) = changes.iter().min_by_key(|change| change.at.abs_diff(at)) else {
                     continue;
                 };
@@ -99,7 +99,7 @@ fn an_outlier_does_not_hide_a_change() {
 #[test]
 fn a_change_that_is_too_small_to_matter_is_left_out_and_its_parts_are_one() {
     let values = series(3, &[(30, 100.0), (30, 97.0), (30, 80.0)]);
-    let found = change_points(&values, &Wanted { size_min: 5.0, ..Wanted::default() });
+    let found = change_points(&values, &ChangeRule { size_min: 5.0, ..ChangeRule::default() });
     assert_eq!(found.len(), 1);
     assert!(found[0].at == 60 && (found[0].before - 98.5).abs() < 0.5 && (found[0].after - 80.0).abs() < 0.5);
 }

@@ -141,6 +141,7 @@ pub(crate) fn explanation(made: &Made) -> Explanation {
                     .map(|level| at(level.users))
                     .collect(),
                 meaning: meaning.to_string(),
+                same_as: None,
             }
         })
         .collect();

@@ -1,6 +1,6 @@
 use whyso_explain::capacity::{Answer, Bounds, ProbeResult};
 use whyso_explain::model::LevelVerdict;
-use whyso_explain::versus::{Measured, compare};
+use whyso_explain::versus::{RoundResult, compare};
 use whyso_record::run::{
     ArrivalsResult, EndpointResult, EngineResult, InFlight, Latency, OutageResult, SloResult,
     TransactionResult,
@@ -192,7 +192,7 @@ fn a_search_ends_in_an_interval_and_what_bounds_it() {
 #[test]
 fn two_workloads_are_compared_by_their_ratios() {
     let round = |a: f64, b: f64| {
-        let of = |per_s: f64| Measured {
+        let of = |per_s: f64| RoundResult {
             transactions_per_s: per_s,
             mean_ms: 1000.0 / per_s,
             p95_ms: 2000.0 / per_s,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use whyso_model::LockKind;
 
 use serde_json::{Value, json};
-use whyso_explain::locks::{Waiting, WaitingTree};
+use whyso_explain::locks::{WaitingConnection, WaitingTree};
 use whyso_words::{milliseconds, seconds, whole};
 
 use super::{one_line, place};
@@ -114,7 +114,7 @@ fn lines(out: &mut String, tree: &WaitingTree, depth: usize) {
 }
 
 /// "12 s for row lock X on shop.orders (PRIMARY)"
-fn described(waits: &Waiting) -> String {
+fn described(waits: &WaitingConnection) -> String {
     let mode = clean(&waits.mode);
     let what = match waits.kind {
         LockKind::Row => format!("row lock {mode}"),

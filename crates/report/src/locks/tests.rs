@@ -1,5 +1,5 @@
 use super::*;
-use whyso_explain::locks::{Waiting, WaitingTree};
+use whyso_explain::locks::{WaitingConnection, WaitingTree};
 use whyso_model::LockKind;
 
 fn object(object: &str, samples: u64, share: f64, statement: Option<&str>) -> LockObject {
@@ -89,7 +89,7 @@ fn programs_get_seconds_and_shares() {
 }
 
 fn tree() -> WaitingTree {
-    let waits = Waiting {
+    let waits = WaitingConnection {
         kind: LockKind::Row,
         object: "t.accounts".to_string(),
         index: "PRIMARY".to_string(),

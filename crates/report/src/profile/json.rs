@@ -1,7 +1,7 @@
 //! Functions as JSON objects. The names are fixed: other programs rely on them.
 
 use serde_json::{Map, Value, json};
-use whyso_profile::{Attributed, FunctionTime, Functions, Profile, Relatives};
+use whyso_profile::{AttributedTime, FunctionTime, Functions, Profile, Relatives};
 use whyso_series::KnownBy;
 
 use super::{Relation, SampledIn};
@@ -33,7 +33,7 @@ pub fn relatives_json(profile: &Profile, relatives: &Relatives, relation: Relati
         Relation::Callers => ("callers", &relatives.callers),
         Relation::Callees => ("callees", &relatives.callees),
     };
-    let other = |one: &Attributed| {
+    let other = |one: &AttributedTime| {
         let mut object = function(profile, &one.time);
         for (metric, ns) in profile.metrics.iter().zip(&one.attributed_ns) {
             object[metric]["attributed_ns"] = json!(ns);

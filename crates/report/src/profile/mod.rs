@@ -16,7 +16,7 @@ pub use pprof::{ForPprof, pprof};
 pub use source::{Annotated, ReadSource, SourceText, annotated, annotated_json};
 pub use wakers::{FilesByRole, OfRoles, StatesByRole, wakers, wakers_json};
 
-use whyso_profile::{Attributed, FunctionName, FunctionTime, Functions, Profile, Relatives};
+use whyso_profile::{AttributedTime, FunctionName, FunctionTime, Functions, Profile, Relatives};
 use whyso_series::KnownBy;
 use whyso_words::{count, nanoseconds, number, percent, percent_number, seconds, whole};
 
@@ -94,8 +94,9 @@ pub fn relatives(profile: &Profile, relatives: &Relatives, relation: Relation, l
         Relation::Callers => &relatives.callers,
         Relation::Callees => &relatives.callees,
     };
-    let other =
-        |one: &Attributed| times(&one.attributed_ns, &one.time, format!(" {}", named(&one.time.function)));
+    let other = |one: &AttributedTime| {
+        times(&one.attributed_ns, &one.time, format!(" {}", named(&one.time.function)))
+    };
     let shown = others.iter().take(limit).map(other);
     match relation {
         Relation::Callers => rows.extend(shown.chain([own])),

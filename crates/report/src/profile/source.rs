@@ -190,7 +190,7 @@ fn row(metrics: usize, time: Option<&LineTime>, is_hot: bool, line: String, text
 mod tests {
     use super::super::tests::SAMPLED;
     use super::*;
-    use whyso_profile::{FunctionName, ProfileSample, Within, source_times};
+    use whyso_profile::{FunctionName, ProfileSample, SourceFilter, source_times};
 
     /// `walk` at lines 12 and 14 of `walk.c`, and once where no line is known.
     fn made() -> (Profile, SourceTimes) {
@@ -209,7 +209,7 @@ mod tests {
             |stack, metric, weight_ns| ProfileSample { stack, metric, weight_ns, seen_ns: weight_ns };
         profile.samples =
             vec![sample(0, 0, 2e9), sample(1, 1, 7e9), sample(1, 0, 0.1e9), sample(2, 0, 0.5e9)];
-        let times = source_times(&profile, &places, Within::Function(&name("walk")));
+        let times = source_times(&profile, &places, SourceFilter::Function(&name("walk")));
         (profile, times)
     }
 

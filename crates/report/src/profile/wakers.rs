@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use whyso_profile::{Deed, FunctionName, Meanwhile, Profile, WakerTime};
+use whyso_profile::{Deed, FunctionName, WakerDeeds, Profile, WakerTime};
 use whyso_words::{list, percent};
 
 use super::json::with_head;
@@ -122,7 +122,7 @@ fn meanwhile(wakers: &[WakerTime], limit: usize, files: &FilesByRole) -> String 
     let is_told = |one: &&WakerTime| one.meanwhile.is_some() && ns(one) >= MEANWHILE_SHARE_MIN * all;
     let mut out = String::new();
     for one in wakers.iter().take(limit).filter(is_told).take(MEANWHILE_MAX) {
-        let Some(Meanwhile { at_once, in_the_end }) = &one.meanwhile else { continue };
+        let Some(WakerDeeds { at_once, in_the_end }) = &one.meanwhile else { continue };
         if out.is_empty() {
             out.push_str("\nwhat those that ended the waits did while these lasted\n");
         }
@@ -211,7 +211,7 @@ mod tests {
     fn those_that_ended_waits_are_told_with_what_they_did_meanwhile_and_with_the_file() {
         let function =
             |name: &str| Some(FunctionName { name: name.to_string(), module: "mysqld".to_string() });
-        let meanwhile = Meanwhile {
+        let meanwhile = WakerDeeds {
             at_once: vec![
                 (deed("connection", "lock", Some("redo_flush")), 0.6),
                 (deed("connection", "cpu", None), 0.3),

@@ -1,6 +1,6 @@
 //! A study's answer in a few sentences: the largest differences that were found, and how much was not.
 
-use whyso_inference::{Compared, Verdict};
+use whyso_inference::{VariantComparison, Verdict};
 use whyso_model::measures::{self, Better};
 use whyso_study::{Answer, Curve, Line, Pair};
 use whyso_words::{count, milliseconds, number, percent, seconds, users};
@@ -64,10 +64,10 @@ pub(super) fn against_itself(pair: &Pair, matters_percent: f64) -> String {
 
 fn compared(answer: &Answer, told: &mut Vec<String>) {
     let lines: Vec<&Line> = answer.lines.iter().filter(|line| !line.is_baseline).collect();
-    let all: Vec<(&Line, &Compared)> =
+    let all: Vec<(&Line, &VariantComparison)> =
         lines.iter().filter_map(|line| Some((*line, line.compared.as_ref()?))).collect();
-    let stable: Vec<(&Line, &Compared)> = all.iter().filter(|(line, _)| !line.meaningless).copied().collect();
-    let of = |verdicts: &[Verdict]| -> Vec<(&Line, &Compared)> {
+    let stable: Vec<(&Line, &VariantComparison)> = all.iter().filter(|(line, _)| !line.meaningless).copied().collect();
+    let of = |verdicts: &[Verdict]| -> Vec<(&Line, &VariantComparison)> {
         stable.iter().filter(|(_, one)| verdicts.contains(&one.verdict)).copied().collect()
     };
     let found = of(&[Verdict::Faster, Verdict::Slower]);
@@ -77,7 +77,7 @@ fn compared(answer: &Answer, told: &mut Vec<String>) {
         side.sort_by(|(_, one), (_, other)| size(other.effect.ratio).total_cmp(&size(one.effect.ratio)));
         side.first().copied()
     };
-    let mut sides: Vec<&(&Line, &Compared)> = [true, false].into_iter().filter_map(largest).collect();
+    let mut sides: Vec<&(&Line, &VariantComparison)> = [true, false].into_iter().filter_map(largest).collect();
     sides.sort_by(|(_, one), (_, other)| size(other.effect.ratio).total_cmp(&size(one.effect.ratio)));
     for (line, one) in &sides {
         let place = places(answer, line);
@@ -149,7 +149,7 @@ fn steps(answer: &Answer, told: &mut Vec<String>) {
 }
 
 /// What a comparison found, such as "b is 84 % faster than a (79 to 90 %)".
-fn sentence(metric: &str, own: &str, other: &str, compared: &Compared) -> String {
+fn sentence(metric: &str, own: &str, other: &str, compared: &VariantComparison) -> String {
     let ratio = compared.effect.ratio;
     let is_times = ratio >= 2.0;
     // Ends of an interval that round to the same whole per cent say nothing.
@@ -198,7 +198,7 @@ fn plain(metric: &str) -> String {
 }
 
 /// The smallest differences that these would have shown: the least and the most of them.
-fn smallest_difference(of: &[(&Line, &Compared)], before: &str) -> String {
+fn smallest_difference(of: &[(&Line, &VariantComparison)], before: &str) -> String {
     let ratios = || of.iter().filter_map(|(_, one)| one.effect.smallest_seen);
     let (Some(least), Some(most)) = (ratios().reduce(f64::min), ratios().reduce(f64::max)) else {
         return String::new();

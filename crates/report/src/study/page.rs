@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use serde::Serialize;
-use whyso_inference::{Compared, Verdict};
+use whyso_inference::{VariantComparison, Verdict};
 use whyso_model::measures::{self, Better};
 use whyso_study::{Answer, Course, Curve, Line, StartDone};
 
@@ -188,7 +188,7 @@ fn compared_head(
     users: u32,
     label: &str,
     against: &str,
-    one: &Compared,
+    one: &VariantComparison,
     words: String,
     muted: bool,
 ) -> ComparedHead {

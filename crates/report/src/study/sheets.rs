@@ -6,7 +6,7 @@ mod over_time;
 
 use serde::Serialize;
 use whyso_explain::model::users_words;
-use whyso_inference::{Compared, Spread};
+use whyso_inference::{VariantComparison, Spread};
 use whyso_model::measures;
 use whyso_study::{Answer, Before, Line};
 use whyso_words::{number, p_value, percent, percent_change, whole};
@@ -142,7 +142,7 @@ fn compared(answer: &Answer, place: &(String, String)) -> Sheet {
     let row = |line: &&Line| {
         let spread = |of: fn(&Spread) -> String| line.spread.as_ref().map_or_else(dash, of);
         let compared =
-            |of: fn(&Compared) -> Option<String>| line.compared.as_ref().and_then(of).unwrap_or_else(dash);
+            |of: fn(&VariantComparison) -> Option<String>| line.compared.as_ref().and_then(of).unwrap_or_else(dash);
         let mut cells = vec![whole(u64::from(line.users)), line.variant.clone()];
         if tuned {
             cells.push(line.tuning.clone());
@@ -279,7 +279,7 @@ fn frequent(words: &[String]) -> String {
 fn steps(answer: &Answer) -> Sheet {
     let row = |step: &whyso_study::Step| {
         let compared =
-            |of: fn(&Compared) -> Option<String>| step.compared.as_ref().and_then(of).unwrap_or_else(dash);
+            |of: fn(&VariantComparison) -> Option<String>| step.compared.as_ref().and_then(of).unwrap_or_else(dash);
         Row {
             cells: vec![
                 whole(u64::from(step.users)),

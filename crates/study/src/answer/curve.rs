@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use whyso_inference::{ChangePoint, Effect, Wanted, change_points, effect};
+use whyso_inference::{ChangePoint, ChangeRule, Effect, change_points, effect};
 
 use crate::cells::Cell;
 use crate::journal::{Done, PointDone};
@@ -68,7 +68,7 @@ pub(super) fn curves(spec: &Spec, cells: &[Cell], done: &[Done]) -> Vec<Curve> {
 fn steps(points: &[CurvePoint], matters_percent: f64) -> Vec<CurveStep> {
     let timed: Vec<&CurvePoint> = points.iter().filter(|point| point.ms > 0.0).collect();
     let logs: Vec<f64> = timed.iter().map(|point| point.ms.ln()).collect();
-    let wanted = Wanted { size_min: (1.0 + matters_percent / 100.0).ln(), ..Wanted::default() };
+    let wanted = ChangeRule { size_min: (1.0 + matters_percent / 100.0).ln(), ..ChangeRule::default() };
     let step = |found: &ChangePoint| CurveStep {
         between: [timed[found.at - 1].value, timed[found.at].value],
         before_ms: found.before.exp(),

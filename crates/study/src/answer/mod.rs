@@ -9,7 +9,7 @@ mod starts;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use whyso_inference::{Compared, Spread, compare, spread};
+use whyso_inference::{Spread, VariantComparison, compare, spread};
 use whyso_model::measures::{self, Better};
 
 use crate::cells::{Cell, Start};
@@ -78,7 +78,7 @@ pub struct Line {
     /// Variant that it is compared with.
     pub against: String,
     /// `None` of the baseline itself, and where they share no block.
-    pub compared: Option<Compared>,
+    pub compared: Option<VariantComparison>,
     /// The baseline's own starts differ much.
     pub baseline_unstable: bool,
     /// So much that this comparison means nothing: none was found within the blocks either.
@@ -101,7 +101,7 @@ pub struct Step {
     pub place: String,
     pub from: String,
     pub to: String,
-    pub compared: Option<Compared>,
+    pub compared: Option<VariantComparison>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -205,7 +205,7 @@ pub fn answer(spec: &Spec, done: &[Done], notes: &[String]) -> Answer {
     let found = compare(&pairs, matters).into_iter().map(|one| {
         one.map(|one| {
             let verdict = if is_lower_better { one.verdict.turned() } else { one.verdict };
-            Compared { verdict, ..one }
+            VariantComparison { verdict, ..one }
         })
     });
     let places = lines.iter_mut().map(|line| &mut line.compared);

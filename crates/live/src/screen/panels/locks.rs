@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use whyso_explain::locks::{Snapshots, Waiting, WaitingTree, objects, waiting_trees};
+use whyso_explain::locks::{Snapshots, WaitingConnection, WaitingTree, objects, waiting_trees};
 use whyso_record::run::Window;
 use whyso_words::{milliseconds, number, percent, seconds, whole};
 
@@ -64,7 +64,7 @@ fn add(lines: &mut Vec<Line>, tree: &WaitingTree, depth: usize) {
 }
 
 /// "row lock X on shop.orders (PRIMARY)"
-fn described(waits: &Waiting) -> String {
+fn described(waits: &WaitingConnection) -> String {
     let index = if waits.index.is_empty() { String::new() } else { format!(" ({})", waits.index) };
     let object = if waits.object.is_empty() { String::new() } else { format!(" on {}{index}", waits.object) };
     let kind = if waits.mode.contains(waits.kind.name()) { "" } else { waits.kind.name() };

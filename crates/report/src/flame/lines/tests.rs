@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use whyso_profile::{FunctionName, Within, functions, source_times};
+use whyso_profile::{FunctionName, SourceFilter, functions, source_times};
 use whyso_record::data::StackFrame;
 
 use super::super::tests::{level, sample};
@@ -80,7 +80,7 @@ proptest! {
         for function in functions(&flame.profile).functions {
             let name = (0..tree.nodes.len()).find(|node| tree.nodes[*node].name == function.function.name);
             let name = names[name.unwrap()] as usize;
-            let told = source_times(&flame.profile, &flame.places, Within::Function(&function.function));
+            let told = source_times(&flame.profile, &flame.places, SourceFilter::Function(&function.function));
             let column = flame.profile.samples[0].metric;
             let here = |place: Place| lines.names.iter().position(|one| *one == (name, place)).map_or((0.0, 0.0), |at| times[at]);
             for (place, time) in &told.lines {

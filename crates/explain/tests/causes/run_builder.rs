@@ -9,7 +9,7 @@ use whyso_explain::model::{
 const SECONDS: f64 = 10.0;
 
 /// A run on a machine of two CPUs that server and generator share.
-pub(crate) struct Made(pub(crate) Input);
+pub(crate) struct RunBuilder(pub(crate) Input);
 
 fn name(host: &str, source: &str, metric: &str, instance: &str) -> SeriesName {
     SeriesName {
@@ -20,14 +20,14 @@ fn name(host: &str, source: &str, metric: &str, instance: &str) -> SeriesName {
     }
 }
 
-impl Made {
-    pub(crate) fn new() -> Made {
+impl RunBuilder {
+    pub(crate) fn new() -> RunBuilder {
         let machine = Machine { server_cpus: 2, client_cpus: 2, shared: true, ..Machine::default() };
-        Made(Input { machine, ..Input::default() })
+        RunBuilder(Input { machine, ..Input::default() })
     }
 
-    /// A level of so many users at this response time, in a closed loop, on CPUs that are idle by so much.
-    pub(crate) fn level(mut self, users: u32, response_ms: f64, idle: f64) -> Made {
+    /// A level of this many users at this response time, in a closed loop, on CPUs that are idle by so much.
+    pub(crate) fn level(mut self, users: u32, response_ms: f64, idle: f64) -> RunBuilder {
         let transactions = (f64::from(users) * SECONDS * 1e3 / response_ms) as u64;
         let begin_ns = 100_000_000_000 * (1 + self.0.levels.len() as i64);
         let busy_s = (1.0 - idle) * 2.0 * SECONDS;
@@ -57,7 +57,7 @@ impl Made {
     }
 
     /// What the tracer saw of the last level: shares of the response time.
-    pub(crate) fn traced(mut self, shares: &[(&str, f64)]) -> Made {
+    pub(crate) fn traced(mut self, shares: &[(&str, f64)]) -> RunBuilder {
         let level = self.last();
         let response_ns = level.latency_mean_ms * 1e6 * level.transactions as f64;
         for (metric, share) in [("request_ns", 0.9)].iter().chain(shares) {
@@ -68,7 +68,7 @@ impl Made {
     }
 
     /// Counters of the server, as they grow by a transaction of the last level.
-    pub(crate) fn status(mut self, counters: &[(&str, f64)]) -> Made {
+    pub(crate) fn status(mut self, counters: &[(&str, f64)]) -> RunBuilder {
         let level = self.last();
         for (metric, per_transaction) in counters {
             let increase = per_transaction * level.transactions as f64;
@@ -82,20 +82,20 @@ impl Made {
     }
 
     /// A counter of any source, as it grows a second.
-    pub(crate) fn counter(mut self, source: &str, metric: &str, instance: &str, per_s: f64) -> Made {
+    pub(crate) fn counter(mut self, source: &str, metric: &str, instance: &str, per_s: f64) -> RunBuilder {
         let series = name("server", source, metric, instance);
         self.last().counters.push(Counter { series, unit: "1".to_string(), increase: per_s * SECONDS });
         self
     }
 
-    pub(crate) fn gauge(mut self, metric: &str, mean: f64) -> Made {
+    pub(crate) fn gauge(mut self, metric: &str, mean: f64) -> RunBuilder {
         let series = name("server", "status", metric, "");
         self.last().gauges.push(Gauge { series, unit: "1".to_string(), mean, max: mean });
         self
     }
 
     /// A file that threads of a role were in, this share of the time.
-    pub(crate) fn file(mut self, path: &str, state: &str, role: &str, busy: f64) -> Made {
+    pub(crate) fn file(mut self, path: &str, state: &str, role: &str, busy: f64) -> RunBuilder {
         self.last().file_waits.push(FileWait {
             path: path.to_string(),
             state: state.to_string(),
@@ -106,12 +106,12 @@ impl Made {
         self
     }
 
-    pub(crate) fn set(mut self, variable: &str, value: &str) -> Made {
+    pub(crate) fn set(mut self, variable: &str, value: &str) -> RunBuilder {
         self.0.variables.insert(variable.to_string(), value.to_string());
         self
     }
 
-    pub(crate) fn pacing(mut self, pacing: Pacing, transactions: u64) -> Made {
+    pub(crate) fn pacing(mut self, pacing: Pacing, transactions: u64) -> RunBuilder {
         let level = self.last();
         level.pacing = pacing;
         level.transactions = transactions;
@@ -124,7 +124,7 @@ impl Made {
     }
 
     /// Stacks of connections' threads: how many waits of which class were sampled in sleep on locks.
-    pub(crate) fn stacks(mut self, classes: &[(&str, u64)]) -> Made {
+    pub(crate) fn stacks(mut self, classes: &[(&str, u64)]) -> RunBuilder {
         let sampled = |(class, count): &(&str, u64)| SampledClass {
             state: "lock".to_string(),
             class: class.to_string(),
@@ -137,7 +137,7 @@ impl Made {
     }
 
     /// Stacks of threads on CPUs: how many samples of which activity.
-    pub(crate) fn activities(mut self, activities: &[(Activity, u64)]) -> Made {
+    pub(crate) fn activities(mut self, activities: &[(Activity, u64)]) -> RunBuilder {
         let sampled = |(activity, count): &(Activity, u64)| SampledActivity {
             activity: *activity,
             role: "connection".to_string(),
@@ -149,7 +149,7 @@ impl Made {
     }
 
     /// Kinds of statements, each once per transaction, with what one takes.
-    pub(crate) fn statements(mut self, kinds: &[(&str, f64)]) -> Made {
+    pub(crate) fn statements(mut self, kinds: &[(&str, f64)]) -> RunBuilder {
         let count = self.last().transactions;
         let time = |(kind, mean_ms): &(&str, f64)| StatementTime {
             kind: kind.to_string(),
@@ -160,20 +160,20 @@ impl Made {
         self
     }
 
-    pub(crate) fn work(mut self, work: &[StatementWork]) -> Made {
+    pub(crate) fn work(mut self, work: &[StatementWork]) -> RunBuilder {
         self.0.statement_work = work.to_vec();
         self
     }
 
     /// A new connection for each transaction, which takes so long.
-    pub(crate) fn connects(mut self, mean_ms: f64) -> Made {
+    pub(crate) fn connects(mut self, mean_ms: f64) -> RunBuilder {
         let count = self.last().transactions;
         self.last().statements = vec![StatementTime { kind: "connect".to_string(), count, mean_ms }];
         self
     }
 
-    /// Connections that were found waiting for a kind of lock, so many at a time.
-    pub(crate) fn found_waiting(mut self, kind: &str, mode: &str, connections: f64) -> Made {
+    /// Connections that were found waiting for a kind of lock, this many at a time.
+    pub(crate) fn found_waiting(mut self, kind: &str, mode: &str, connections: f64) -> RunBuilder {
         self.last().lock_objects.push(LockObject {
             kind: whyso_model::LockKind::of_name(kind),
             object: "shop.orders".to_string(),
