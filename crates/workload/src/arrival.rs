@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::error::WorkloadError;
+use crate::error::{RatesProblem, WorkloadError};
 use crate::rng::Rng;
 
 /// The user number of transactions that are due by a schedule: [`Cursor::start`](crate::Cursor::start) with it and the
@@ -137,16 +137,16 @@ impl Segment {
 }
 
 fn segments(points: &[(Duration, f64)]) -> Result<Vec<Segment>, WorkloadError> {
-    let refuse = |reason: String| Err(WorkloadError::BadRates { reason });
+    let refuse = |problem| Err(WorkloadError::BadRates { problem });
     let Some(&(first_time, first_rate)) = points.first() else {
-        return refuse("no point is given".to_string());
+        return refuse(RatesProblem::NoPoint);
     };
     if let Some((time, rate)) = points.iter().find(|(_, rate)| !rate.is_finite() || *rate < 0.0) {
-        return refuse(format!("the rate {rate} at {} s is not 0 or more", time.as_secs_f64()));
+        return refuse(RatesProblem::Rate { rate: *rate, at_s: time.as_secs_f64() });
     }
     if let Some(pair) = points.windows(2).find(|pair| pair[1].0 < pair[0].0) {
-        let (before, after) = (pair[0].0.as_secs_f64(), pair[1].0.as_secs_f64());
-        return refuse(format!("the point at {after} s comes after the one at {before} s"));
+        let (before_s, at_s) = (pair[0].0.as_secs_f64(), pair[1].0.as_secs_f64());
+        return refuse(RatesProblem::Order { at_s, before_s });
     }
     let mut segments = Vec::with_capacity(points.len() + 1);
     let mut before = 0.0;

@@ -1,7 +1,9 @@
 use thiserror::Error;
 
+use crate::sql::SqlFileError;
+
 /// Why a workload could not be built, or does not fit its data.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum WorkloadError {
     /// No built-in workload has this name.
@@ -31,11 +33,26 @@ pub enum WorkloadError {
     #[error("the dictionary {name} has no value: {source_of_values} must give at least one")]
     EmptyDictionary { name: String, source_of_values: String },
     /// Something in a SQL file that is not understood.
-    #[error("{file} line {line}: {message}")]
-    Sql { file: String, line: usize, message: String },
+    #[error("{file} line {line}: {problem}")]
+    Sql { file: String, line: usize, problem: SqlFileError },
     /// Points that are no profile of rates.
-    #[error("the arrival rates can't be followed: {reason}; give points in ascending order of time")]
-    BadRates { reason: String },
+    #[error("the arrival rates can't be followed: {problem}; give points in ascending order of time")]
+    BadRates { problem: RatesProblem },
+}
+
+/// What is wrong with the points of a profile of rates. Times are seconds since its begin, rates are per second.
+#[derive(Clone, Copy, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum RatesProblem {
+    /// An empty list.
+    #[error("no point is given")]
+    NoPoint,
+    /// A rate that is negative or not finite.
+    #[error("the rate {rate} at {at_s} s is not 0 or more")]
+    Rate { rate: f64, at_s: f64 },
+    /// A point that lies before the one that precedes it.
+    #[error("the point at {at_s} s comes after the one at {before_s} s")]
+    Order { at_s: f64, before_s: f64 },
 }
 
 pub(crate) fn did_you_mean(nearest: &Option<String>) -> String {

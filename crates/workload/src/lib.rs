@@ -61,13 +61,13 @@ pub use builtin::builtin_names;
 pub use cursor::{Call, Cursor, Stuck, Turn, Value};
 pub use dictionary::{Dictionary, DictionarySource, DictionaryValues, Order};
 pub use distribution::{Distribution, Sampler};
-pub use error::WorkloadError;
+pub use error::{RatesProblem, WorkloadError};
 pub use examples::Example;
 pub use expr::{EvalError, Expr, Function, Operator, Scalar, ValueType};
 pub use options::{Options, ROWS_MAX, RandType};
 pub use program::Program;
 pub use rng::Rng;
-pub use sql::SqlOptions;
+pub use sql::{ExpressionError, SqlFileError, SqlOptions};
 pub use suggest::nearest_name;
 pub use text::SqlText;
 pub use workload::{

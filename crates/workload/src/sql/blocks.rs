@@ -1,6 +1,7 @@
 //! Branches and loops: directives that stand around steps.
 
 use super::build::{Builder, no_arguments};
+use super::error::SqlFileError;
 use super::expression;
 use crate::expr::Expr;
 use crate::workload::Step;
@@ -40,9 +41,9 @@ impl Builder {
         self.open_steps.pop().unwrap_or_default()
     }
 
-    pub(super) fn otherwise(&mut self, line: usize, name: &str, arguments: &str) -> Result<(), String> {
+    pub(super) fn otherwise(&mut self, line: usize, name: &str, arguments: &str) -> Result<(), SqlFileError> {
         let Some(Block { kind: BlockKind::If { .. }, .. }) = self.blocks.last() else {
-            return Err(format!("\\{name} follows no \\if"));
+            return Err(no_block(name, "if"));
         };
         let nested = name == "elif";
         let next_condition = if nested {
@@ -61,13 +62,13 @@ impl Builder {
         Ok(())
     }
 
-    pub(super) fn end_if(&mut self, arguments: &str) -> Result<(), String> {
+    pub(super) fn end_if(&mut self, arguments: &str) -> Result<(), SqlFileError> {
         no_arguments("endif", arguments)?;
         if !matches!(
             self.blocks.last(),
             Some(Block { kind: BlockKind::If { .. } | BlockKind::Else { .. }, .. })
         ) {
-            return Err("\\endif follows no \\if".to_string());
+            return Err(no_block("endif", "if"));
         }
         loop {
             let steps = self.close();
@@ -86,7 +87,7 @@ impl Builder {
         }
     }
 
-    pub(super) fn end_loop(&mut self, name: &str, arguments: &str) -> Result<(), String> {
+    pub(super) fn end_loop(&mut self, name: &str, arguments: &str) -> Result<(), SqlFileError> {
         no_arguments(name, arguments)?;
         let fits = match self.blocks.last() {
             Some(Block { kind: BlockKind::Repeat { .. }, .. }) => name == "endrepeat",
@@ -94,7 +95,7 @@ impl Builder {
             _ => false,
         };
         if !fits {
-            return Err(format!("\\{name} follows no \\{}", name.trim_start_matches("end")));
+            return Err(no_block(name, name.trim_start_matches("end")));
         }
         let steps = self.close();
         match self.blocks.pop().map(|block| block.kind) {
@@ -104,6 +105,10 @@ impl Builder {
         }
         Ok(())
     }
+}
+
+fn no_block(directive: &str, begin: &str) -> SqlFileError {
+    SqlFileError::NoBlock { directive: directive.to_string(), begin: begin.to_string() }
 }
 
 impl BlockKind {

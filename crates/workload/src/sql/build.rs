@@ -2,9 +2,10 @@
 
 use super::blocks::{Block, BlockKind};
 use super::capture::{Gset, fill_captures};
+use super::error::{LineError, SqlFileError};
 use super::expression::{self, Names};
 use super::lexer::{Item, Text, lex, name_at};
-use super::{SqlOptions, Wrong};
+use super::{DIRECTIVES, LOCAL_ROWS_MAX, SqlOptions, WEIGHT_MAX};
 use crate::distribution::Distribution;
 use crate::expr::{Expr, Operator};
 use crate::suggest::nearest_name;
@@ -12,34 +13,7 @@ use crate::workload::{
     LocalRows, Param, Protocol, Setup, Source, Statement, Step, Transaction, Variable, Workload,
 };
 
-const DIRECTIVES: [&str; 20] = [
-    "set",
-    "transaction",
-    "session",
-    "setup",
-    "if",
-    "elif",
-    "else",
-    "endif",
-    "repeat",
-    "endrepeat",
-    "while",
-    "endwhile",
-    "gset",
-    "sleep",
-    "reconnect",
-    "kind",
-    "text",
-    "prepared",
-    "rows",
-    "dictionary",
-];
-
-/// Most rows that one LOAD DATA LOCAL may be given.
-const LOCAL_ROWS_MAX: u64 = 1_000_000_000;
-const WEIGHT_MAX: u32 = 1_000_000;
-
-pub(super) fn workload(name: &str, text: &str, options: &SqlOptions) -> Result<Workload, Wrong> {
+pub(super) fn workload(name: &str, text: &str, options: &SqlOptions) -> Result<Workload, LineError> {
     let mut builder = Builder::new(name, options)?;
     for item in lex(text)? {
         match item {
@@ -48,7 +22,7 @@ pub(super) fn workload(name: &str, text: &str, options: &SqlOptions) -> Result<W
                 if name != "gset" {
                     builder.begin_item()?;
                 }
-                builder.directive(line, &name, &arguments).map_err(|message| Wrong::at(line, message))?;
+                builder.directive(line, &name, &arguments).map_err(|problem| LineError::at(line, problem))?;
             }
         }
     }
@@ -98,7 +72,7 @@ struct Next {
 }
 
 impl Builder {
-    fn new(name: &str, options: &SqlOptions) -> Result<Builder, Wrong> {
+    fn new(name: &str, options: &SqlOptions) -> Result<Builder, LineError> {
         let stem = name.rsplit('/').next().unwrap_or(name).trim_end_matches(".sql");
         let workload = Workload {
             name: stem.to_string(),
@@ -130,9 +104,7 @@ impl Builder {
         };
         for (name, value) in &options.defines {
             if name.is_empty() || name_at(name) != name {
-                let message =
-                    format!("'{name}' can't be a variable's name: give letters, digits and underscores");
-                return Err(Wrong::at(0, message));
+                return Err(LineError::at(0, SqlFileError::VariableName { name: name.clone() }));
             }
             let value = match (value.parse::<i64>(), value.parse::<f64>()) {
                 (Ok(number), _) => Expr::Int(number),
@@ -144,13 +116,13 @@ impl Builder {
         Ok(builder)
     }
 
-    fn statement(&mut self, text: Text, options: &SqlOptions) -> Result<(), Wrong> {
+    fn statement(&mut self, text: Text, options: &SqlOptions) -> Result<(), LineError> {
         self.begin_item()?;
         let statement = self.read_statement(&text, options)?;
         self.unended = (!text.ended).then_some(text.line);
         if self.section == Section::Setup {
             if !statement.params.is_empty() {
-                return Err(Wrong::at(text.line, "a statement of \\setup is run once, without parameters"));
+                return Err(LineError::at(text.line, SqlFileError::ParameterInSetup));
             }
             if let Some(setup) = &mut self.workload.setup {
                 setup.statements.push(statement.sql);
@@ -159,10 +131,7 @@ impl Builder {
         }
         if self.section == Section::Session {
             if !statement.params.is_empty() {
-                return Err(Wrong::at(
-                    text.line,
-                    "a statement of \\session is run once a connection, without parameters",
-                ));
+                return Err(LineError::at(text.line, SqlFileError::ParameterInSession));
             }
             self.workload.session.push(statement.sql);
             return Ok(());
@@ -172,11 +141,11 @@ impl Builder {
         Ok(())
     }
 
-    fn read_statement(&mut self, text: &Text, options: &SqlOptions) -> Result<Statement, Wrong> {
+    fn read_statement(&mut self, text: &Text, options: &SqlOptions) -> Result<Statement, LineError> {
         let mut params = Vec::new();
         let mut has_inline = false;
         for mark in &text.marks {
-            let place = self.variable(&mark.name).map_err(|message| Wrong::at(mark.line, message))?;
+            let place = self.variable(&mark.name).map_err(|problem| LineError::at(mark.line, problem))?;
             has_inline |= mark.inline;
             params.push(if mark.inline { Param::Inline(place) } else { Param::Variable(place) });
         }
@@ -191,24 +160,13 @@ impl Builder {
             None
         };
         if let (Some(what), Some(Protocol::Prepared)) = (text_only, protocol) {
-            return Err(Wrong::at(text.line, format!("{what} can't be prepared: leave out \\prepared")));
+            return Err(LineError::at(text.line, SqlFileError::CannotPrepare { what }));
         }
         let loads_local = starts_with_words(&text.sql, &["load", "data"])
             && text.sql.to_ascii_lowercase().split_whitespace().any(|word| word == "local");
         match (loads_local, &local_rows) {
-            (true, None) => {
-                return Err(Wrong::at(
-                    text.line,
-                    "LOAD DATA LOCAL loads rows that are made up: say which, such as '-- \\rows 1000 :id, random_string('@@@@')' \
-                     before it",
-                ));
-            }
-            (false, Some(_)) => {
-                return Err(Wrong::at(
-                    text.line,
-                    "\\rows is for a LOAD DATA LOCAL, which this statement is not",
-                ));
-            }
+            (true, None) => return Err(LineError::at(text.line, SqlFileError::NoLocalRows)),
+            (false, Some(_)) => return Err(LineError::at(text.line, SqlFileError::NotLocalLoad)),
             _ => {}
         }
         let by_default = if params.is_empty() { Protocol::Text } else { Protocol::Prepared };
@@ -220,7 +178,7 @@ impl Builder {
         Ok(Statement { kind, sql: text.sql.clone(), protocol, params, capture: None, local_rows })
     }
 
-    fn directive(&mut self, line: usize, name: &str, arguments: &str) -> Result<(), String> {
+    fn directive(&mut self, line: usize, name: &str, arguments: &str) -> Result<(), SqlFileError> {
         if name == "gset" {
             return self.gset(arguments);
         }
@@ -229,11 +187,10 @@ impl Builder {
                 let variable = name_at(arguments);
                 let value = arguments[variable.len()..].trim();
                 if variable.is_empty() || value.is_empty() {
-                    return Err("\\set is written '\\set NAME EXPRESSION', such as \\set id random(1, 1000)"
-                        .to_string());
+                    return Err(SqlFileError::SET);
                 }
                 if variable == "client_id" || variable == "row_count" {
-                    return Err(format!(":{variable} is set by whyso: choose another name"));
+                    return Err(SqlFileError::ReservedVariable { name: variable.to_string() });
                 }
                 let source = expression::source(value, self)?;
                 self.set(variable, source);
@@ -247,10 +204,7 @@ impl Builder {
             "setup" => {
                 let check = arguments.trim().trim_end_matches(';').to_string();
                 if !starts_with_words(&check, &["select"]) || self.workload.setup.is_some() {
-                    return Err(
-                        "\\setup is written once, with a SELECT that gives 1 where the tables are there, such as \\setup SELECT COUNT(*) = 1000 FROM t"
-                            .to_string(),
-                    );
+                    return Err(SqlFileError::SetupForm);
                 }
                 self.end_section()?;
                 self.workload.setup = Some(Setup { statements: Vec::new(), check });
@@ -285,24 +239,18 @@ impl Builder {
             }
             "dictionary" => self.dictionary_of(arguments)?,
             _ => {
-                let nearest = match nearest_name(name, DIRECTIVES) {
-                    Some(nearest) => format!(" (did you mean \\{nearest}?)"),
-                    None => String::new(),
-                };
-                return Err(format!(
-                    "there is no directive '\\{name}'{nearest}: the directives are \\{}",
-                    DIRECTIVES.join(", \\")
-                ));
+                let nearest = nearest_name(name, DIRECTIVES);
+                return Err(SqlFileError::UnknownDirective { name: name.to_string(), nearest });
             }
         }
         Ok(())
     }
 
     /// Every statement and directive but `\gset` goes through here.
-    fn begin_item(&mut self) -> Result<(), Wrong> {
+    fn begin_item(&mut self) -> Result<(), LineError> {
         self.last_statement = false;
         match self.unended.take() {
-            Some(line) => Err(Wrong::at(line, "the statement that begins here has no end: end it with ;")),
+            Some(line) => Err(LineError::at(line, SqlFileError::UnendedStatement)),
             None => Ok(()),
         }
     }
@@ -321,27 +269,23 @@ impl Builder {
         self.push(Step::Set { variable: place, source });
     }
 
-    fn transaction(&mut self, arguments: &str) -> Result<(), String> {
+    fn transaction(&mut self, arguments: &str) -> Result<(), SqlFileError> {
         let (name, weight) = match arguments.split_once('@') {
             Some((name, weight)) => (name.trim(), Some(weight.trim())),
             None => (arguments, None),
         };
         if name.is_empty() || name.contains(char::is_whitespace) {
-            return Err(
-                "\\transaction is written '\\transaction NAME' or '\\transaction NAME@WEIGHT'".to_string()
-            );
+            return Err(SqlFileError::TRANSACTION);
         }
         let weight = match weight.map(str::parse::<u32>) {
             None => 1,
             Some(Ok(weight)) if weight <= WEIGHT_MAX => weight,
-            Some(_) => {
-                return Err(format!("the weight of {name} must be a whole number from 0 to {WEIGHT_MAX}"));
-            }
+            Some(_) => return Err(SqlFileError::Weight { transaction: name.to_string() }),
         };
         self.end_section()?;
         let transactions = &mut self.workload.transactions;
         if transactions.iter().any(|known| known.name == name) {
-            return Err(format!("there is a transaction {name} already: give each its own name"));
+            return Err(SqlFileError::DuplicateTransaction { name: name.to_string() });
         }
         transactions.push(Transaction { name: name.to_string(), weight, steps: Vec::new() });
         self.section = Section::Transaction;
@@ -351,23 +295,19 @@ impl Builder {
     }
 
     /// Puts away what was read since the last `\transaction` or `\session`.
-    fn end_section(&mut self) -> Result<(), String> {
+    fn end_section(&mut self) -> Result<(), SqlFileError> {
         if let Some(Block { line, kind }) = self.blocks.first() {
-            return Err(format!("\\{} of line {line} has no {} before this", kind.begin(), kind.end()));
+            let (begin, end) = (kind.begin(), kind.end());
+            return Err(SqlFileError::BlockAcrossSections { begin, end, line: *line });
         }
         if self.next.is_something() {
-            return Err(format!(
-                "what line {} says of the next statement is followed by none",
-                self.next.line
-            ));
+            return Err(SqlFileError::NoNextStatement { line: self.next.line });
         }
         let steps = std::mem::replace(&mut self.open_steps, vec![Vec::new()]).remove(0);
         match self.section {
             Section::Whole => {
                 if steps.iter().any(|step| !matches!(step, Step::Set { .. })) {
-                    return Err("what stands before this belongs to no transaction: begin it with \\transaction NAME, or \
-                                with \\session if it is to be run once a connection"
-                        .to_string());
+                    return Err(SqlFileError::OutsideTransaction);
                 }
                 self.before = steps;
                 self.defined_before.clone_from(&self.defined);
@@ -383,13 +323,13 @@ impl Builder {
         Ok(())
     }
 
-    fn pause(&mut self, arguments: &str) -> Result<Expr, String> {
+    fn pause(&mut self, arguments: &str) -> Result<Expr, SqlFileError> {
         let (number, unit) = match arguments.rsplit_once(char::is_whitespace) {
             Some((number, unit @ ("us" | "ms" | "s"))) => (number, unit),
             _ => (arguments, "s"),
         };
-        let wrong = |message: String| format!("\\sleep is written '\\sleep TIME [us|ms|s]': {message}");
-        let number = expression::expression(number, self).map_err(wrong)?;
+        let number =
+            expression::expression(number, self).map_err(|problem| SqlFileError::Pause { problem })?;
         let units_per_s = match unit {
             "us" => 1e6,
             "ms" => 1e3,
@@ -399,27 +339,22 @@ impl Builder {
         Ok(Expr::Binary { operator: Operator::Divide, left: Box::new(number), right })
     }
 
-    fn of_next(&mut self, name: &str, arguments: &str) -> Result<(), String> {
+    fn of_next(&mut self, name: &str, arguments: &str) -> Result<(), SqlFileError> {
         match name {
             "kind" => {
                 if arguments.is_empty() || arguments.contains(char::is_whitespace) {
-                    return Err("\\kind is written '\\kind NAME', and the name is one word".to_string());
+                    return Err(SqlFileError::KIND);
                 }
                 if arguments == "transaction" || arguments == "rollback" {
-                    return Err(format!("results have a {arguments} of their own: choose another name"));
+                    return Err(SqlFileError::ReservedKind { kind: arguments.to_string() });
                 }
                 self.next.kind = Some(arguments.to_string());
             }
             "rows" => {
-                let wrong = "\\rows is written '\\rows COUNT FIELD, FIELD, …'";
-                let (count, fields) = arguments.split_once(char::is_whitespace).ok_or(wrong)?;
+                let (count, fields) = arguments.split_once(char::is_whitespace).ok_or(SqlFileError::ROWS)?;
                 let rows = match count.parse::<u64>() {
                     Ok(rows) if (1..=LOCAL_ROWS_MAX).contains(&rows) => rows,
-                    _ => {
-                        return Err(format!(
-                            "{wrong}: the count is a number from 1 to {LOCAL_ROWS_MAX}, not '{count}'"
-                        ));
-                    }
+                    _ => return Err(SqlFileError::RowCount { count: count.to_string() }),
                 };
                 let fields = expression::sources(fields, self)?;
                 self.next.local_rows = Some(LocalRows { rows, fields });
@@ -432,17 +367,18 @@ impl Builder {
         Ok(())
     }
 
-    fn finish(mut self, last_line: usize) -> Result<Workload, Wrong> {
+    fn finish(mut self, last_line: usize) -> Result<Workload, LineError> {
         self.unended = None;
         let whole = self.section == Section::Whole;
         if whole {
             // All of the file is one transaction.
             self.section = Section::Transaction;
         }
-        self.end_section().map_err(|message| {
-            let line = self.blocks.first().map_or(last_line, |block| block.line);
-            Wrong::at(line, message.replace(" before this", ""))
-        })?;
+        if let Some(Block { line, kind }) = self.blocks.first() {
+            let (begin, end) = (kind.begin(), kind.end());
+            return Err(LineError::at(*line, SqlFileError::UnclosedBlock { begin, end, line: *line }));
+        }
+        self.end_section().map_err(|problem| LineError::at(last_line, problem))?;
         let reserved: Vec<String> =
             self.workload.variables.iter().map(|variable| variable.name.clone()).collect();
         let mut captures = self.captures.into_iter();
@@ -451,10 +387,7 @@ impl Builder {
         }
         let sends = |transaction: &Transaction| transaction.weight > 0 && does_something(&transaction.steps);
         if !self.workload.transactions.iter().any(sends) {
-            return Err(Wrong::at(
-                last_line,
-                "there is nothing to do: give at least one statement, with a weight above 0",
-            ));
+            return Err(LineError::at(last_line, SqlFileError::NothingToDo));
         }
         self.workload.settle_types();
         Ok(self.workload)
@@ -467,10 +400,10 @@ impl Next {
     }
 }
 
-pub(super) fn no_arguments(name: &str, arguments: &str) -> Result<(), String> {
+pub(super) fn no_arguments(name: &str, arguments: &str) -> Result<(), SqlFileError> {
     match arguments {
         "" => Ok(()),
-        _ => Err(format!("\\{name} takes nothing after it, and '{arguments}' follows")),
+        _ => Err(SqlFileError::NoArguments { directive: name.to_string(), arguments: arguments.to_string() }),
     }
 }
 

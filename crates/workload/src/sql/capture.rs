@@ -2,6 +2,7 @@
 
 use super::blocks::BlockKind;
 use super::build::Builder;
+use super::error::SqlFileError;
 use super::lexer::name_at;
 use crate::workload::{Capture, Protocol, Statement, Step};
 
@@ -13,19 +14,17 @@ pub(super) struct Gset {
 }
 
 impl Builder {
-    pub(super) fn gset(&mut self, prefix: &str) -> Result<(), String> {
+    pub(super) fn gset(&mut self, prefix: &str) -> Result<(), SqlFileError> {
         self.unended = None;
         let follows = std::mem::take(&mut self.last_statement);
         let last = self.open_steps.last_mut().and_then(|steps| steps.last_mut());
         let Some(Step::Send(statement)) = last.filter(|_| follows) else {
-            return Err("\\gset keeps the answer of a statement: put it right after one".to_string());
+            return Err(SqlFileError::NoStatementBefore);
         };
         if name_at(prefix) != prefix {
-            return Err(format!(
-                "the prefix '{prefix}' can't begin a variable's name: give letters and underscores"
-            ));
+            return Err(SqlFileError::Prefix { prefix: prefix.to_string() });
         }
-        // A prepared statement's column names come with its preparation alone where the server and we agreed so.
+        // A prepared statement's column names may come only with its preparation.
         statement.protocol = Protocol::Text;
         statement.capture = Some(Capture { columns: Vec::new(), reserved: Vec::new() });
         self.captures.push(Gset { prefix: prefix.to_string(), columns: Vec::new() });

@@ -1,5 +1,6 @@
 //! Reads the expressions of directives, as pgbench writes them.
 
+use super::error::ExpressionError;
 use super::lexer::name_at;
 use crate::dictionary::Order;
 use crate::distribution::{Distribution, NORMAL_PARAMETER_MIN};
@@ -7,13 +8,13 @@ use crate::expr::{Expr, Function, Operator};
 use crate::suggest::nearest_name;
 use crate::workload::Source;
 
-/// What names stand for. Errors are one sentence without file and line.
+/// What names stand for.
 pub(super) trait Names {
-    fn variable(&mut self, name: &str) -> Result<u16, String>;
-    fn dictionary(&mut self, name: &str) -> Result<u16, String>;
+    fn variable(&mut self, name: &str) -> Result<u16, ExpressionError>;
+    fn dictionary(&mut self, name: &str) -> Result<u16, ExpressionError>;
 }
 
-const FUNCTIONS: [&str; 14] = [
+pub(super) const FUNCTIONS: [&str; 14] = [
     "random",
     "random_zipfian",
     "random_gaussian",
@@ -31,19 +32,19 @@ const FUNCTIONS: [&str; 14] = [
 ];
 
 /// Deepest nesting of parentheses and signs.
-const DEPTH_MAX: u32 = 100;
+pub(super) const DEPTH_MAX: u32 = 100;
 
 /// The whole text as a value for a variable.
-pub(super) fn source(text: &str, names: &mut impl Names) -> Result<Source, String> {
+pub(super) fn source(text: &str, names: &mut impl Names) -> Result<Source, ExpressionError> {
     let mut sources = sources(text, names)?;
     match sources.len() {
         1 => Ok(sources.remove(0)),
-        _ => Err(format!("'{text}' is more than one value: give one")),
+        _ => Err(ExpressionError::SeveralValues { text: text.to_string() }),
     }
 }
 
 /// Values with commas between them.
-pub(super) fn sources(text: &str, names: &mut impl Names) -> Result<Vec<Source>, String> {
+pub(super) fn sources(text: &str, names: &mut impl Names) -> Result<Vec<Source>, ExpressionError> {
     let mut parser = Parser::new(text, names)?;
     let mut sources = vec![parser.source()?];
     while parser.take(&Token::Sign(",")) {
@@ -54,7 +55,7 @@ pub(super) fn sources(text: &str, names: &mut impl Names) -> Result<Vec<Source>,
 }
 
 /// The whole text as a number or a condition.
-pub(super) fn expression(text: &str, names: &mut impl Names) -> Result<Expr, String> {
+pub(super) fn expression(text: &str, names: &mut impl Names) -> Result<Expr, ExpressionError> {
     let mut parser = Parser::new(text, names)?;
     let expr = parser.expr(0)?;
     parser.end()?;
@@ -76,7 +77,7 @@ enum Token {
 const SIGNS: [&str; 17] =
     ["<>", "!=", "<=", ">=", "==", "(", ")", ",", "+", "-", "*", "/", "%", "=", "<", ">", "!"];
 
-fn tokens(text: &str) -> Result<Vec<Token>, String> {
+fn tokens(text: &str) -> Result<Vec<Token>, ExpressionError> {
     let mut tokens = Vec::new();
     let mut rest = text.trim_start();
     while let Some(first) = rest.chars().next() {
@@ -91,7 +92,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, String> {
         } else if first == ':' {
             let name = name_at(&rest[1..]);
             if name.is_empty() {
-                return Err("':' must be followed by a variable's name, such as :id".to_string());
+                return Err(ExpressionError::NoVariableName);
             }
             tokens.push(Token::Variable(name.to_string()));
             1 + name.len()
@@ -103,7 +104,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, String> {
             tokens.push(Token::Sign(sign));
             sign.len()
         } else {
-            return Err(format!("'{first}' is not understood in '{text}'"));
+            return Err(ExpressionError::UnknownCharacter { character: first, text: text.to_string() });
         };
         rest = rest[taken..].trim_start();
     }
@@ -112,7 +113,7 @@ fn tokens(text: &str) -> Result<Vec<Token>, String> {
 }
 
 /// The text that a literal stands for, in which a doubled quote is one, and the literal's length.
-fn quoted(text: &str) -> Result<(String, usize), String> {
+fn quoted(text: &str) -> Result<(String, usize), ExpressionError> {
     let mut content = String::new();
     let mut length = 1;
     while let Some(end) = text[length..].find('\'') {
@@ -124,10 +125,10 @@ fn quoted(text: &str) -> Result<(String, usize), String> {
         content.push('\'');
         length += 1;
     }
-    Err("a text has no end: close it with another '".to_string())
+    Err(ExpressionError::UnclosedText)
 }
 
-fn number(text: &str) -> Result<(Token, usize), String> {
+fn number(text: &str) -> Result<(Token, usize), ExpressionError> {
     let mut length = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let exponent = &text[length..];
     if exponent.starts_with(['e', 'E']) {
@@ -143,7 +144,7 @@ fn number(text: &str) -> Result<(Token, usize), String> {
         Ok(value) if value.is_finite() && written.contains(['.', 'e', 'E']) => {
             Ok((Token::Double(value), length))
         }
-        _ => Err(format!("'{written}' is no number of 64 bits")),
+        _ => Err(ExpressionError::NumberTooLarge { text: written.to_string() }),
     }
 }
 
@@ -155,7 +156,7 @@ struct Parser<'n, N> {
 }
 
 impl<'n, N: Names> Parser<'n, N> {
-    fn new(text: &str, names: &'n mut N) -> Result<Parser<'n, N>, String> {
+    fn new(text: &str, names: &'n mut N) -> Result<Parser<'n, N>, ExpressionError> {
         Ok(Parser { tokens: tokens(text)?, next: 0, depth: 0, names })
     }
 
@@ -173,22 +174,26 @@ impl<'n, N: Names> Parser<'n, N> {
         self.take(&Token::Word(word.to_string()))
     }
 
-    fn expect(&mut self, sign: &'static str) -> Result<(), String> {
+    fn expect(&mut self, sign: &'static str) -> Result<(), ExpressionError> {
         if self.take(&Token::Sign(sign)) {
             return Ok(());
         }
-        Err(format!("expected '{sign}' and found {}", show(self.peek())))
+        Err(self.unexpected(&format!("'{sign}'")))
     }
 
-    fn end(&self) -> Result<(), String> {
+    fn unexpected(&self, expected: &str) -> ExpressionError {
+        ExpressionError::Unexpected { expected: expected.to_string(), found: show(self.peek()) }
+    }
+
+    fn end(&self) -> Result<(), ExpressionError> {
         match self.peek() {
             Token::End => Ok(()),
-            token => Err(format!("expected the end of the line and found {}", show(token))),
+            _ => Err(self.unexpected("the end of the line")),
         }
     }
 
     /// A text or a dictionary's value, which stand alone, or an expression.
-    fn source(&mut self) -> Result<Source, String> {
+    fn source(&mut self) -> Result<Source, ExpressionError> {
         let Token::Word(word) = self.peek().clone() else { return self.expr(0).map(Source::Expr) };
         let order = match word.as_str() {
             "random_string" => None,
@@ -204,33 +209,29 @@ impl<'n, N: Names> Parser<'n, N> {
         let source = match (order, token) {
             (None, Token::Text(template)) => Source::Template(template),
             (None, _) => {
-                return Err(
-                    "random_string takes a text with a # for each digit and an @ for each letter, such as \
-                            random_string('###-@@@')"
-                        .to_string(),
-                );
+                return Err(ExpressionError::NoTemplate);
             }
             (Some(order), Token::Word(name)) => {
                 Source::Dictionary { dictionary: self.names.dictionary(&name)?, order }
             }
-            (Some(_), _) => return Err(format!("{word} takes a dictionary's name, such as {word}(names)")),
+            (Some(_), _) => return Err(ExpressionError::NoDictionaryName { function: word }),
         };
         self.expect(")")?;
         Ok(source)
     }
 
     /// Operators that bind at least as strongly as `least`: or 1, and 2, comparisons 4, + and - 5, others 6.
-    fn expr(&mut self, least: u8) -> Result<Expr, String> {
+    fn expr(&mut self, least: u8) -> Result<Expr, ExpressionError> {
         self.depth += 1;
         if self.depth > DEPTH_MAX {
-            return Err(format!("more than {DEPTH_MAX} levels of parentheses"));
+            return Err(ExpressionError::TooDeep);
         }
         let mut left = self.operand()?;
         loop {
             if least <= 4 && self.take_word("is") {
                 let negated = self.take_word("not");
                 if !self.take_word("null") {
-                    return Err(format!("expected null after is and found {}", show(self.peek())));
+                    return Err(self.unexpected("null after is"));
                 }
                 left = Expr::IsNull(Box::new(left));
                 if negated {
@@ -250,7 +251,7 @@ impl<'n, N: Names> Parser<'n, N> {
         Ok(left)
     }
 
-    fn operand(&mut self) -> Result<Expr, String> {
+    fn operand(&mut self) -> Result<Expr, ExpressionError> {
         let token = self.peek().clone();
         self.next += 1;
         match token {
@@ -276,21 +277,20 @@ impl<'n, N: Names> Parser<'n, N> {
                 "false" => Ok(Expr::Int(0)),
                 _ => self.call(&word),
             },
-            other => Err(format!("expected a value and found {}", show(&other))),
+            other => {
+                Err(ExpressionError::Unexpected { expected: "a value".to_string(), found: show(&other) })
+            }
         }
     }
 
-    fn call(&mut self, name: &str) -> Result<Expr, String> {
-        let nearest = match nearest_name(name, FUNCTIONS) {
-            Some(nearest) => format!(" (did you mean {nearest}?)"),
-            None => String::new(),
-        };
+    fn call(&mut self, name: &str) -> Result<Expr, ExpressionError> {
         if !FUNCTIONS.contains(&name) {
             let is_call = *self.peek() == Token::Sign("(");
             return Err(if is_call {
-                format!("there is no function '{name}'{nearest}: the functions are {}", FUNCTIONS.join(", "))
+                let nearest = nearest_name(name, FUNCTIONS);
+                ExpressionError::UnknownFunction { name: name.to_string(), nearest }
             } else {
-                format!("'{name}' is no value: a variable is written :{name}, a text '{name}'")
+                ExpressionError::BareWord { word: name.to_string() }
             });
         }
         let mut arguments = Vec::new();
@@ -311,45 +311,59 @@ impl<'n, N: Names> Parser<'n, N> {
             _ => return random(name, arguments),
         };
         if !counts.contains(&arguments.len()) {
-            return Err(format!("{name} takes one value and got {}", arguments.len()));
+            return Err(ExpressionError::ArgumentCount {
+                function: name.to_string(),
+                count: arguments.len(),
+            });
         }
         Ok(Expr::Call { function, arguments })
     }
 }
 
 /// `name(low, high)` or `name(low, high, parameter)`.
-fn random(name: &str, arguments: Vec<Expr>) -> Result<Expr, String> {
+fn random(name: &str, arguments: Vec<Expr>) -> Result<Expr, ExpressionError> {
     let (what, lowest, highest, example) = match name {
         "random" => ("", 0.0, 0.0, "random(1, 1000)"),
         "random_zipfian" => ("exponent", 0.0, 1000.0, "random_zipfian(1, 1000, 0.8)"),
         "random_gaussian" => ("parameter", NORMAL_PARAMETER_MIN, 1000.0, "random_gaussian(1, 1000, 2.5)"),
         "random_exponential" => ("parameter", 0.001, 1000.0, "random_exponential(1, 1000, 5)"),
         "random_pareto" => ("h", 0.001, 0.999, "random_pareto(1, 1000, 0.2)"),
-        _ => return Err(format!("{name} stands alone in a \\set or \\rows, not inside an expression")),
+        _ => return Err(ExpressionError::NotInExpression { function: name.to_string() }),
     };
-    let wrong = || format!("{name} is written {example}");
+    let function = || name.to_string();
+    let wrong_form = || ExpressionError::RandomForm { function: function(), example };
     let mut arguments = arguments.into_iter();
     let (Some(low), Some(high), last, None) =
         (arguments.next(), arguments.next(), arguments.next(), arguments.next())
     else {
-        return Err(wrong());
+        return Err(wrong_form());
     };
     if let (Expr::Int(low), Expr::Int(high)) = (&low, &high)
         && low > high
     {
-        return Err(format!("the range from {low} to {high} is empty: give the lower number first"));
+        return Err(ExpressionError::EmptyRange { low: *low, high: *high });
     }
     let parameter = match (what, last) {
         ("", None) => 0.0,
-        ("", Some(_)) | (_, None) => return Err(wrong()),
+        ("", Some(_)) | (_, None) => return Err(wrong_form()),
         (_, Some(Expr::Int(value))) => value as f64,
         (_, Some(Expr::Double(value))) => value,
         (_, Some(_)) => {
-            return Err(format!("the {what} of {name} must be a number that is written out: {example}"));
+            return Err(ExpressionError::ParameterNotLiteral {
+                parameter: what,
+                function: function(),
+                example,
+            });
         }
     };
     if !what.is_empty() && !(lowest..=highest).contains(&parameter) {
-        return Err(format!("the {what} of {name} must be from {lowest} to {highest}, and is {parameter}"));
+        return Err(ExpressionError::ParameterRange {
+            parameter: what,
+            function: function(),
+            lowest,
+            highest,
+            value: parameter,
+        });
     }
     let distribution = match name {
         "random_zipfian" => Distribution::Zipfian { exponent: parameter },

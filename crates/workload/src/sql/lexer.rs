@@ -1,6 +1,6 @@
 //! Cuts a SQL file into statements and directives.
 
-use super::Wrong;
+use super::error::{LineError, SqlFileError};
 
 /// What stands in a file, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(super) struct Mark {
     pub inline: bool,
 }
 
-pub(super) fn lex(text: &str) -> Result<Vec<Item>, Wrong> {
+pub(super) fn lex(text: &str) -> Result<Vec<Item>, LineError> {
     let mut lexer = Lexer { rest: text, line: 1, previous: ' ', items: Vec::new(), statement: Text::new() };
     while lexer.step()? {}
     lexer.finish_statement(true);
@@ -64,7 +64,7 @@ impl Text {
 
 impl<'t> Lexer<'t> {
     /// Takes what comes next; `false` at the end.
-    fn step(&mut self) -> Result<bool, Wrong> {
+    fn step(&mut self) -> Result<bool, LineError> {
         let Some(first) = self.rest.chars().next() else { return Ok(false) };
         let after = &self.rest[first.len_utf8()..];
         match first {
@@ -85,10 +85,7 @@ impl<'t> Lexer<'t> {
             '/' if self.rest.starts_with("/*") => {
                 let is_code = ["/*!", "/*+", "/*M!"].iter().any(|begin| self.rest.starts_with(begin));
                 let Some(end) = self.rest.find("*/") else {
-                    return Err(Wrong::at(
-                        self.line,
-                        "the comment that begins here has no end: close it with */",
-                    ));
+                    return Err(LineError::at(self.line, SqlFileError::UnclosedComment));
                 };
                 let comment = &self.rest[..end + 2];
                 self.push_text(if is_code { comment } else { " " });
@@ -117,12 +114,7 @@ impl<'t> Lexer<'t> {
                 self.mark(name, true);
                 self.advance(&self.rest[..2 + name.len()]);
             }
-            '?' => {
-                return Err(Wrong::at(
-                    self.line,
-                    "'?' has no value: name the parameter, such as :id, and set it above with '-- \\set id …'",
-                ));
-            }
+            '?' => return Err(LineError::at(self.line, SqlFileError::NamelessParameter)),
             _ => {
                 let end = first.len_utf8();
                 self.push_text(&self.rest[..end]);
@@ -133,7 +125,7 @@ impl<'t> Lexer<'t> {
     }
 
     /// A literal or a quoted name with its quotes.
-    fn quoted(&mut self, quote: char) -> Result<&'t str, Wrong> {
+    fn quoted(&mut self, quote: char) -> Result<&'t str, LineError> {
         let mut escaped = false;
         for (at, c) in self.rest.char_indices().skip(1) {
             if escaped {
@@ -142,16 +134,13 @@ impl<'t> Lexer<'t> {
                 escaped = true;
             } else if c == quote {
                 let quoted = &self.rest[..=at];
-                // A doubled quote goes on as another literal right after, which is the same text.
+                // A doubled quote continues as another literal right after, which is the same text.
                 self.statement.begin_at(self.line);
                 self.advance(quoted);
                 return Ok(quoted);
             }
         }
-        Err(Wrong::at(
-            self.line,
-            format!("the {quote} that begins here has no end: close it with another {quote}"),
-        ))
+        Err(LineError::at(self.line, SqlFileError::UnclosedQuote { quote }))
     }
 
     fn mark(&mut self, name: &str, inline: bool) {
@@ -291,7 +280,8 @@ mod tests {
         ] {
             let wrong = lex(text).unwrap_err();
             assert_eq!(wrong.line, line);
-            assert!(wrong.message.contains(part), "{}", wrong.message);
+            let message = wrong.problem.to_string();
+            assert!(message.contains(part), "{message}");
         }
     }
 }

@@ -3,16 +3,49 @@
 mod blocks;
 mod build;
 mod capture;
+mod error;
 mod expression;
 mod kind;
 mod lexer;
 mod names;
 mod reads;
 
+pub use error::{ExpressionError, SqlFileError};
 pub(crate) use reads::only_reads_rows;
 
 use crate::error::WorkloadError;
+use crate::sql::error::LineError;
 use crate::workload::{Protocol, Statement, Step, Workload};
+
+/// The directives that a SQL file may have, without their backslash.
+const DIRECTIVES: [&str; 20] = [
+    "set",
+    "transaction",
+    "session",
+    "setup",
+    "if",
+    "elif",
+    "else",
+    "endif",
+    "repeat",
+    "endrepeat",
+    "while",
+    "endwhile",
+    "gset",
+    "sleep",
+    "reconnect",
+    "kind",
+    "text",
+    "prepared",
+    "rows",
+    "dictionary",
+];
+
+/// Most rows that one LOAD DATA LOCAL may be given.
+const LOCAL_ROWS_MAX: u64 = 1_000_000_000;
+
+/// Largest weight of a transaction.
+const WEIGHT_MAX: u32 = 1_000_000;
 
 /// What can be said of a SQL file, or a query, from outside.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,19 +61,6 @@ pub struct SqlOptions {
 impl Default for SqlOptions {
     fn default() -> SqlOptions {
         SqlOptions { protocol: None, defines: Vec::new(), retry_errors: vec![1213, 1020, 1205] }
-    }
-}
-
-/// What is wrong, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Wrong {
-    pub line: usize,
-    pub message: String,
-}
-
-impl Wrong {
-    fn at(line: usize, message: impl Into<String>) -> Wrong {
-        Wrong { line, message: message.into() }
     }
 }
 
@@ -84,10 +104,10 @@ impl Workload {
     /// # Ok::<(), whyso_workload::WorkloadError>(())
     /// ```
     pub fn from_sql_file(name: &str, text: &str, options: &SqlOptions) -> Result<Workload, WorkloadError> {
-        build::workload(name, text, options).map_err(|Wrong { line, message }| WorkloadError::Sql {
+        build::workload(name, text, options).map_err(|LineError { line, problem }| WorkloadError::Sql {
             file: name.to_string(),
             line,
-            message,
+            problem,
         })
     }
 

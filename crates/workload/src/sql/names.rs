@@ -1,6 +1,7 @@
 //! What names in expressions and statements stand for.
 
 use super::build::Builder;
+use super::error::{ExpressionError, SqlFileError};
 use super::expression::Names;
 use super::lexer::name_at;
 use crate::dictionary::{Dictionary, DictionarySource, DictionaryValues};
@@ -9,7 +10,7 @@ use crate::suggest::nearest_name;
 use crate::workload::Variable;
 
 impl Names for Builder {
-    fn variable(&mut self, name: &str) -> Result<u16, String> {
+    fn variable(&mut self, name: &str) -> Result<u16, ExpressionError> {
         let known = self.workload.variables.iter().position(|variable| variable.name == name);
         if let Some(place) = known.and_then(|place| u16::try_from(place).ok())
             && self.defined.contains(&place)
@@ -28,23 +29,17 @@ impl Names for Builder {
         }
         let variables = &self.workload.variables;
         let defined = self.defined.iter().filter_map(|place| variables.get(usize::from(*place)));
-        Err(match nearest_name(name, defined.map(|variable| variable.name.as_str())) {
-            Some(nearest) => format!("':{name}' has no value (did you mean :{nearest}?)"),
-            None => {
-                format!("':{name}' has no value: set it above, such as '-- \\set {name} random(1, 1000)'")
-            }
-        })
+        let nearest = nearest_name(name, defined.map(|variable| variable.name.as_str()));
+        Err(ExpressionError::UnknownVariable { name: name.to_string(), nearest: nearest.map(str::to_string) })
     }
 
-    fn dictionary(&mut self, name: &str) -> Result<u16, String> {
+    fn dictionary(&mut self, name: &str) -> Result<u16, ExpressionError> {
         let known = || self.workload.dictionaries.iter().map(|dictionary| dictionary.name.as_str());
         match known().position(|known| known == name) {
             Some(place) => Ok(u16::try_from(place).unwrap_or(u16::MAX)),
-            None => Err(match nearest_name(name, known()) {
-                Some(nearest) => format!("there is no dictionary '{name}' (did you mean {nearest}?)"),
-                None => format!(
-                    "there is no dictionary '{name}': give it above, such as '-- \\dictionary {name} file {name}.txt'"
-                ),
+            None => Err(ExpressionError::UnknownDictionary {
+                name: name.to_string(),
+                nearest: nearest_name(name, known()).map(str::to_string),
             }),
         }
     }
@@ -62,25 +57,22 @@ impl Builder {
     }
 
     /// `\dictionary`.
-    pub(super) fn dictionary_of(&mut self, arguments: &str) -> Result<(), String> {
-        let wrong =
-            "\\dictionary is written '\\dictionary NAME file PATH' or '\\dictionary NAME query SELECT …'";
+    pub(super) fn dictionary_of(&mut self, arguments: &str) -> Result<(), SqlFileError> {
         let name = name_at(arguments);
         let rest = arguments[name.len()..].trim_start();
-        let (how, what) = rest.split_once(char::is_whitespace).ok_or(wrong)?;
+        let (how, what) = rest.split_once(char::is_whitespace).ok_or(SqlFileError::DICTIONARY)?;
         let source = match (how, what.trim()) {
-            (_, "") => return Err(wrong.to_string()),
+            (_, "") => return Err(SqlFileError::DICTIONARY),
             ("file", path) => DictionarySource::File(path.to_string()),
             ("query", sql) => DictionarySource::Query(sql.trim_end_matches(';').to_string()),
-            _ => return Err(wrong.to_string()),
+            _ => return Err(SqlFileError::DICTIONARY),
         };
         let name = name.to_ascii_lowercase();
-        if name.is_empty() || self.workload.dictionaries.iter().any(|known| known.name == name) {
-            return Err(if name.is_empty() {
-                wrong.to_string()
-            } else {
-                format!("there is a dictionary {name} already")
-            });
+        if name.is_empty() {
+            return Err(SqlFileError::DICTIONARY);
+        }
+        if self.workload.dictionaries.iter().any(|known| known.name == name) {
+            return Err(SqlFileError::DuplicateDictionary { name });
         }
         let values = DictionaryValues::Texts(Vec::new());
         self.workload.dictionaries.push(Dictionary { name, source, values });
