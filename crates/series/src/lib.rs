@@ -19,6 +19,8 @@
 mod buckets;
 mod counter;
 mod envelope;
+#[cfg(test)]
+mod fixtures;
 mod gauge;
 mod grid;
 mod rollup;

@@ -1,10 +1,10 @@
-import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import type { Column, SeriesHead } from '../../src/data/model.ts';
 import { Cumulative, growth, inMode, rates, weight } from '../../src/lib/derive.ts';
 import { groupsOf, search } from '../../src/lib/picker.ts';
+import { fixture, numbers } from './fixtures.ts';
 
-const fixtures = JSON.parse(readFileSync(new URL('../../../crates/series/fixtures/growth.json', import.meta.url), 'utf8')) as [number, number, number][];
+const fixtures = fixture<[number, number, number][]>('series/fixtures/growth.json');
 const column = (t: number[], v: number[]): Column => ({ t: Float64Array.from(t), v: Float64Array.from(v) });
 
 describe('rates', () => {
@@ -20,6 +20,14 @@ describe('rates', () => {
   test('grow as the fixtures say, which the crate series reads, too', () => {
     expect(fixtures.length).toBeGreaterThan(7);
     for (const [then, now, grown] of fixtures) expect(growth(then, now)).toBe(grown);
+  });
+
+  test('are those of the crate series', () => {
+    type Case = { about: string; t_s: number[]; value: (number | null)[]; rates: { t_s: number[]; value: (number | null)[] } };
+    for (const one of fixture<Case[]>('series/fixtures/rates.json')) {
+      const found = rates({ t: numbers(one.t_s), v: numbers(one.value) });
+      expect([found.t, found.v], one.about).toEqual([numbers(one.rates.t_s), numbers(one.rates.value)]);
+    }
   });
 
   test('keep a failed reading as a gap, and then are the mean over it', () => {

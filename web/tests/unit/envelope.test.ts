@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import type { Column } from '../../src/data/model.ts';
-import { envelope, extent, gapLength, lowerBound, nearest, quantile } from '../../src/lib/envelope.ts';
+import { type Bucket, envelope, extent, gapLength, lowerBound, nearest, quantile } from '../../src/lib/envelope.ts';
+import { fixture, numbers } from './fixtures.ts';
 
 const column = (v: number[], step = 1): Column => ({
   t: Float64Array.from(v, (_, index) => index * step),
@@ -27,6 +28,14 @@ describe('an envelope', () => {
   test('has quartiles between its extremes, and those of the values', () => {
     const [bucket] = envelope(column([9, 1, 5, 3, 7]), 0, 5, 1);
     expect(bucket).toEqual({ count: 5, min: 1, q1: 3, median: 5, q3: 7, max: 9 });
+  });
+
+  test('is that of the crate series', () => {
+    type Case = { about: string; t: number[]; value: (number | null)[]; from: number; to: number; buckets: (Bucket | null)[] };
+    for (const one of fixture<Case[]>('series/fixtures/envelope.json')) {
+      const found = envelope({ t: numbers(one.t), v: numbers(one.value) }, one.from, one.to, one.buckets.length);
+      expect(found.map((bucket) => (bucket.count > 0 ? bucket : null)), one.about).toEqual(one.buckets);
+    }
   });
 
   test('leaves a gap where there is nothing or nothing was read', () => {

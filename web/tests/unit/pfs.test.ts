@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { PfsColumn, PfsLevel, PfsLines, PfsRow, PfsView } from '../../src/data/pfs.ts';
-import { columnsOf, differencesOf, linesOf, timingRows, wordsOf } from '../../src/lib/pfs.ts';
+import { columnsOf, dividedIn, differencesOf, linesOf, type Per, timingRows, wordsOf } from '../../src/lib/pfs.ts';
+import { fixture } from './fixtures.ts';
 
 const column = (name: string, quantity: PfsColumn['quantity'], is_level = false): PfsColumn => ({ name, metric: name, quantity, is_level });
 const waits: PfsView = { name: 'waits', source: 'pfs_waits', line: 'event', about: '', of_events: true, columns: [column('count', 'count'), column('time', 'time')], main: 1, block: 0 };
@@ -49,6 +50,37 @@ test('what only one side has is a difference too, and nothing is divided by what
   expect(found.map((one) => [one.name, one.here, one.there, one.difference])).toEqual([['c', 0, 25, -25], ['b', 2.5, 0, 2.5], ['a', 5, 5, 0]]);
   expect(differencesOf(waits, lines, levels, [0, 1], 1, 'second').find((one) => one.name === 'a')?.difference).toBe(null);
   expect(differencesOf(waits, lines, [level(10, null, null), level(10, 1, 1)], [0, 1], 0, 'statement')).toEqual([]);
+});
+
+interface Fixtures {
+  here: Side;
+  there: Side;
+  values: { side: 'here' | 'there'; line: string; column: number; per: Per; value: number | null }[];
+  differences: { column: number; per: Per; lines: { name: string; here: number | null; there: number | null }[] }[];
+}
+
+interface Side {
+  seconds: number;
+  statements: number | null;
+  transactions: number | null;
+  lines: Record<string, PfsRow>;
+}
+
+test('values and differences are those of the crate explain', () => {
+  const fixtures = fixture<Fixtures>('explain/fixtures/pfs.json');
+  const sides = [fixtures.here, fixtures.there];
+  const names = [...new Set(sides.flatMap((side) => Object.keys(side.lines)))].sort();
+  const lines = linesWith(names, ...sides.map((side) => names.map((name) => side.lines[name] ?? null)));
+  const levels = sides.map((side) => level(side.seconds, side.statements, side.transactions));
+  for (const one of fixtures.values) {
+    const place = one.side === 'here' ? 0 : 1;
+    const row = sides[place]?.lines[one.line] as PfsRow;
+    expect(dividedIn(waits.columns[one.column] as PfsColumn, row[one.column], levels[place] as PfsLevel, one.per), JSON.stringify(one)).toBe(one.value);
+  }
+  for (const one of fixtures.differences) {
+    const found = differencesOf(waits, lines, levels, [0, 1], one.column, one.per);
+    expect(found.map(({ name, here, there }) => ({ name, here, there }))).toEqual(one.lines);
+  }
 });
 
 test('for any two levels: differences turn their sign with the sides, stand by their size, and add up to that of the totals', () => {

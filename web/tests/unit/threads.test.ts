@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { between, covering, isIdle, overTime, sharesOf, sorted, stateStyle, threadsOf } from '../../src/lib/threads.ts';
+import { fixture, numbers } from './fixtures.ts';
 
 /** Two threads at three snapshots, one second apart; the second begins at the last. */
 const head = {
@@ -39,6 +40,41 @@ test('a window is covered by the looks nearest to its ends', () => {
   expect(covering(t, -9, -8)).toEqual([0, 1]);
   expect(covering(t, 90, 91)).toEqual([2, 3]);
   expect(covering([5], 0, 9)).toBeNull();
+});
+
+interface Fixtures {
+  covering: { about: string; t: number[]; from: number; to: number; looks: [number, number] | null }[];
+  table: {
+    t_ns: number[];
+    states: string[];
+    threads: { tid: number; name: string; role: string }[];
+    running_ns: number[][];
+    running_requests: number[];
+    connection: (number | null)[];
+    statement: (number | null)[];
+    statements: string[];
+  };
+  between: { from: number; to: number; threads: { tid: number; connection: number | null; statement: string | null; requests: number; states_ns: number[] }[] }[];
+  idle: Record<string, boolean>;
+}
+
+test('the time of threads is that of the crate series', () => {
+  const fixtures = fixture<Fixtures>('series/fixtures/threads.json');
+  for (const one of fixtures.covering) expect(covering(one.t, one.from, one.to), one.about).toEqual(one.looks);
+  const { table } = fixtures;
+  const columns = [...table.running_ns, table.running_requests, table.connection, table.statement].map(numbers);
+  const origin = table.t_ns[0] ?? 0;
+  const threads = threadsOf({ states: table.states, t_ns: table.t_ns, unit_ns: 1, list: table.threads, statements: table.statements, block: 0, note: '' }, origin, columns);
+  for (const one of fixtures.between) {
+    const rows = between(threads, one.from, one.to);
+    expect(rows.map((row) => row.tid)).toEqual(one.threads.map((thread) => thread.tid));
+    for (const [place, row] of rows.entries()) {
+      const { connection, statement, requests, states_ns } = one.threads[place] as (typeof one.threads)[number];
+      expect(row).toMatchObject({ connection, statement: statement ?? '', requests });
+      expect(row.shares.map((share) => Math.round(share * row.seconds * 1e9))).toEqual(states_ns);
+    }
+  }
+  for (const [state, expected] of Object.entries(fixtures.idle)) expect(isIdle(state), state).toBe(expected);
 });
 
 test('shares are of the time that a thread had in the window', () => {

@@ -342,6 +342,44 @@ mod tests {
         assert!(differences(&table, &table, &count, Per::Transaction).is_empty());
     }
 
+    /// `fixtures/pfs.json` has lines with their values and differences; the page's tests read it, too.
+    #[test]
+    fn values_and_differences_are_those_of_the_page() {
+        let fixtures: serde_json::Value =
+            serde_json::from_str(include_str!("../../fixtures/pfs.json")).unwrap();
+        let view = View::named(fixtures["view"].as_str().unwrap()).unwrap();
+        let side = |name: &str| {
+            let of = &fixtures[name];
+            let values = of["lines"].as_object().unwrap().iter().flat_map(|(line, values)| {
+                let value = |at: usize| values[at].as_f64();
+                ["count", "time_ns"].into_iter().enumerate().filter_map(move |(at, metric)| Some(counter(metric, line, value(at)?)))
+            });
+            let counters: Vec<Counter> = values.collect();
+            Table::new(view, &counters, &[], of["seconds"].as_f64().unwrap(), of["statements"].as_f64(), of["transactions"].as_f64())
+        };
+        let sides = [("here", side("here")), ("there", side("there"))];
+        let column = |of: &serde_json::Value| view.columns[of["column"].as_u64().unwrap() as usize];
+        let per = |of: &serde_json::Value| of["per"].as_str().unwrap().parse::<Per>().unwrap();
+        for case in fixtures["values"].as_array().unwrap() {
+            let (_, table) = sides.iter().find(|(name, _)| case["side"] == *name).unwrap();
+            let line = table.lines.iter().find(|line| case["line"] == line.name.as_str()).unwrap();
+            assert_eq!(table.value(line, &column(case), per(case)), case["value"].as_f64(), "{case}");
+        }
+        for case in fixtures["differences"].as_array().unwrap() {
+            let place = case["column"].as_u64().unwrap() as usize;
+            let found = differences(&sides[0].1, &sides[1].1, &column(case), per(case));
+            let object = |one: &Difference| serde_json::json!({ "name": one.name, "here": one.here[place], "there": one.there[place] });
+            let lines = case["lines"].as_array().unwrap();
+            assert_eq!(found.len(), lines.len(), "{case}");
+            for (one, expected) in found.iter().zip(lines) {
+                assert_eq!(one.name.as_str(), expected["name"], "{case}");
+                for name in ["here", "there"] {
+                    assert_eq!(object(one)[name].as_f64(), expected[name].as_f64(), "{name} of {}", one.name);
+                }
+            }
+        }
+    }
+
     proptest! {
         #[test]
         fn the_total_is_the_sum_of_its_lines(counts in prop::collection::vec(0.0_f64..1e12, 0..40)) {
