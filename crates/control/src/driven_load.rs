@@ -17,7 +17,7 @@ use crate::recording::{Outcome, Recording, record_event, record_interval, watch_
 use crate::result::LevelRequest;
 use crate::runtime::{GOODBYE_TIME_MAX, runtime};
 use crate::{Error, facts, pacing};
-use whyso_tracing::{ToTrace, Tracing};
+use whyso_tracing::{Tracing, TracingSpec};
 
 /// Between two readings of a source.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -115,7 +115,7 @@ impl LoadRecording {
         let mut recording = Recording::begin(folder, info)?;
         let watcher = Watcher::start(watch, recording.recorder.clone())?;
         let wanted =
-            ToTrace { trace: true, stacks: StackSampling::Light, sql: None, generator: Generator::Own };
+            TracingSpec { trace: true, stacks: StackSampling::Light, sql: None, generator: Generator::Own };
         let tracing = Tracing::begin(&mut recording.info, &recording.recorder, wanted);
         record_event(&recording.recorder, "level_begin", format!("{} users", load.users));
         Ok(LoadRecording { load, recording, watcher, tracing, dsn, runtime })

@@ -19,6 +19,8 @@ pub enum Error {
     #[error(transparent)]
     Query(#[from] whyso_query::Error),
     #[error(transparent)]
+    Tracing(#[from] whyso_tracing::Error),
+    #[error(transparent)]
     Process(#[from] whyso_tracing::ProcessNotFound),
     #[error(transparent)]
     AddOn(#[from] whyso_watch::AddOnError),

@@ -32,8 +32,8 @@ use crate::settle::{SETTLE_TIME_MAX, wait_until_settled};
 use crate::source::WorkloadContext;
 use crate::sweep::{PendingLevel, Sweep, find_best, list_levels};
 use crate::{Error, Plan, statement_work};
-use whyso_tracing::ToFollow;
-use whyso_tracing::{ToTrace, Tracing};
+use whyso_tracing::FollowSpec;
+use whyso_tracing::{Tracing, TracingSpec};
 
 /// Carries out a plan: server, data, levels, recording. What was recorded before a failure is kept.
 ///
@@ -182,10 +182,10 @@ impl PreparedRun<'_> {
         let mut watched = watch_spec(&self.tested.dsn, pid, data_dir, self.plan.interval);
         watched.add_ons.clone_from(&self.plan.add_ons);
         let watcher = Watcher::start(watched, recording.recorder.clone())?;
-        let wanted = ToTrace {
+        let wanted = TracingSpec {
             trace: self.plan.trace,
             stacks: self.plan.stacks,
-            sql: self.plan.sql.map(|literals| ToFollow { literals, opts: self.tested.dsn.opts() }),
+            sql: self.plan.sql.map(|literals| FollowSpec { literals, opts: self.tested.dsn.opts() }),
             generator: Generator::Own,
         };
         let tracing = Tracing::begin(&mut recording.info, &recording.recorder, wanted);

@@ -9,7 +9,7 @@ use whyso_profile::{FunctionNow, StackNow};
 use whyso_series::ThreadTime;
 use whyso_server::Dsn;
 use whyso_stacks::{End, Frame, Names, Registers, Unwinding};
-use whyso_trace::{ThreadLook, ThreadNow};
+use whyso_trace::{ThreadNow, ThreadSnapshot};
 
 use crate::login::AskPassword;
 use crate::record::RecordTarget;
@@ -59,8 +59,8 @@ fn looked_at(
     told: &HashMap<u32, (u64, Option<String>)>,
     filter: &ThreadFilter,
 ) -> Result<Vec<StackNow>, Error> {
-    let mut look =
-        ThreadLook::start().map_err(|error| Error::Failed(format!("stacks can't be read here: {error}")))?;
+    let mut look = ThreadSnapshot::start()
+        .map_err(|error| Error::Failed(format!("stacks can't be read here: {error}")))?;
     let mut found = Vec::new();
     for tid in pids.iter().flat_map(|pid| threads_of(*pid)).take(THREADS_MAX) {
         if let Some(thread) = at_rest(&mut look, tid)? {
@@ -88,7 +88,7 @@ fn described(role: Role, thread: &ThreadNow, told: &HashMap<u32, (u64, Option<St
 }
 
 /// The thread, off its CPU if it can be found so.
-fn at_rest(look: &mut ThreadLook, tid: u32) -> Result<Option<ThreadNow>, Error> {
+fn at_rest(look: &mut ThreadSnapshot, tid: u32) -> Result<Option<ThreadNow>, Error> {
     let mut looked = 0;
     loop {
         let found = look

@@ -41,7 +41,7 @@ pub(crate) struct Time {
 /// `struct served` of `bpf/account.h`.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
-pub(crate) struct Served {
+pub(crate) struct ServedAccount {
     pub(crate) requests: u64,
     pub(crate) request_ns: u64,
     pub(crate) transit_ns: u64,
@@ -90,7 +90,7 @@ pub(crate) struct Account {
     lock_device: u32,
 
     time: [Time; STATES],
-    pub(crate) served: [Served; 2],
+    pub(crate) served: [ServedAccount; 2],
     pub(crate) own: u64,
     pub(crate) connections: u64,
     pub(crate) answers: u64,

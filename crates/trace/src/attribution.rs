@@ -18,16 +18,16 @@ pub enum Generator {
     Command,
 }
 
-/// A relay passes on nearly all that the generator gets: a direct connection among so many answers is none of the load's.
+/// A relay passes on nearly all that the generator gets: a direct connection among this many answers does not belong to the load.
 const DIRECT_SHARE_MIN: u64 = 20;
 /// Readings after which a command that was not seen to load the server is taken to have something else do it.
 const OPEN_READINGS_MAX: u32 = 5;
-/// So many answers without any direct request say that the load has begun to come by a relay.
+/// After this many answers without any direct request, the load comes by a relay.
 const ANSWERS_MAX: u64 = 20;
 
 /// Sums of requests, as the programs in the kernel keep them apart.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Seen {
+pub(crate) struct RequestSums {
     /// That a generator's thread was seen to send.
     pub(crate) direct: ServerSums,
     /// That nobody known was.
@@ -42,12 +42,12 @@ pub(crate) struct Seen {
 #[derive(Debug, Default)]
 pub(crate) struct Attribution {
     generator: Generator,
-    /// Whether strange requests are the load's; `None`: nothing was seen yet that says so.
+    /// Whether strange requests belong to the load; `None`: nothing has shown it yet.
     is_load: Option<bool>,
     answers_since_direct: u64,
-    before: Seen,
-    /// Strange requests while that is open, and for how many readings it was.
-    open: Strange,
+    before: RequestSums,
+    /// StrangeSums requests while that is open, and for how many readings it was.
+    open: StrangeSums,
     open_readings: u32,
     to_load: ServerSums,
     others: OtherSums,
@@ -56,7 +56,7 @@ pub(crate) struct Attribution {
 
 /// What strange requests grew by.
 #[derive(Clone, Copy, Debug, Default)]
-struct Strange {
+struct StrangeSums {
     sums: ServerSums,
     connections: u64,
 }
@@ -86,7 +86,7 @@ impl Attribution {
 
     /// The sums of the load and of other clients up to now. `settle`: what is open is decided now: without any sign of the
     /// generator, something else loads the server for it.
-    pub(crate) fn divide(&mut self, seen: Seen, settle: bool) -> (ServerSums, OtherSums) {
+    pub(crate) fn divide(&mut self, seen: RequestSums, settle: bool) -> (ServerSums, OtherSums) {
         let direct = seen.direct.requests.saturating_sub(self.before.direct.requests);
         let answers = seen.client.answers.saturating_sub(self.before.client.answers);
         self.decide(direct, answers);
@@ -145,11 +145,11 @@ mod tests {
     /// Sums that began at 0 and grew, second by second.
     #[derive(Default)]
     struct Server {
-        seen: Seen,
+        seen: RequestSums,
     }
 
     impl Server {
-        fn second(&mut self, direct: u64, strange: u64, answers: u64) -> Seen {
+        fn second(&mut self, direct: u64, strange: u64, answers: u64) -> RequestSums {
             let seen = &mut self.seen;
             seen.direct.requests += direct;
             seen.direct.request_ns += direct * 100;

@@ -6,7 +6,7 @@ use crate::pauses::Client;
 
 /// Up to where the text begins: `struct command` of `bpf/sql.h`.
 const HEADER_BYTES: usize = 128;
-/// So much of a text is told.
+/// Bytes of a text that are copied, at most.
 pub const TEXT_BYTES_MAX: usize = 1024;
 const REPLY_BYTES: usize = 18;
 const UNKNOWN: u32 = u32::MAX;
@@ -92,7 +92,7 @@ pub struct CommandCounts {
     pub rows_sent: Option<u64>,
     /// That the server read to find them, those of its own temporary tables, too.
     pub rows_examined: Option<u64>,
-    /// As ROW_COUNT() tells them; `None` also of a command that has none.
+    /// As ROW_COUNT() returns them; `None` also of a command that has none.
     pub rows_affected: Option<u64>,
     /// Number of the error that it ended with; 0: it succeeded.
     pub error: Option<u32>,
@@ -100,7 +100,7 @@ pub struct CommandCounts {
     pub connection_id: Option<u32>,
 }
 
-/// Whether the server counts rows anew in such a command: of others it still has those of the one before.
+/// Returns whether the server counts rows again in such a command. In others it keeps those of the one before.
 fn resets_counts(number: u8) -> bool {
     matches!(number, COM_QUERY | COM_STMT_EXECUTE | COM_STMT_BULK_EXECUTE)
 }

@@ -38,6 +38,22 @@ pub struct Dispatcher {
     pub ends: Vec<u64>,
 }
 
+/// Why a build's dispatcher can't be followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DispatcherError {
+    #[error(
+        "this build's dispatcher (dispatch_command) takes parameters that are not known here: take a build of \
+         MariaDB, MySQL or Percona Server"
+    )]
+    UnknownParameters,
+    #[error(
+        "no place was found in this build where its dispatcher (dispatch_command) is called: take one \
+         that was not optimised across its files"
+    )]
+    NoCaller,
+}
+
 /// Whether [`Dispatcher::of`] asks for a function of this name.
 pub fn is_of_dispatcher(name: &str) -> bool {
     name.starts_with(DISPATCHER) || CALLERS.iter().any(|caller| name.starts_with(caller))
@@ -48,23 +64,17 @@ impl Dispatcher {
     ///
     /// # Errors
     /// A sentence on why a command's begin or end can't be found in this build.
-    pub fn of(functions: &[Code<'_>]) -> Result<Dispatcher, &'static str> {
+    pub fn of(functions: &[Code<'_>]) -> Result<Dispatcher, DispatcherError> {
         let signature = |name: &str| match name.strip_prefix(DISPATCHER)? {
             parameters if parameters.starts_with(PACKET) => Some(Signature::Packet),
             COM_DATA => Some(Signature::ComData),
             _ => None,
         };
         let found = functions.iter().find_map(|one| Some((one, signature(one.name)?)));
-        let (dispatcher, signature) = found.ok_or(
-            "this build's dispatcher (dispatch_command) takes parameters that are not known here: take a build of \
-             MariaDB, MySQL or Percona Server",
-        )?;
+        let (dispatcher, signature) = found.ok_or(DispatcherError::UnknownParameters)?;
         let ends = returns_to(dispatcher.address, functions, &CALLERS);
         if ends.is_empty() {
-            return Err(
-                "no place was found in this build where its dispatcher (dispatch_command) is called: take one \
-                        that was not optimised across its files",
-            );
+            return Err(DispatcherError::NoCaller);
         }
         Ok(Dispatcher { signature, begin: dispatcher.offset, ends })
     }
@@ -99,8 +109,8 @@ struct Branch {
     after: u64,
 }
 
-/// Direct calls and jumps. On x86 instructions begin at any byte: bytes that only look like one have some target, but not, save for one
-/// in 10⁹, the one that is looked for.
+/// Direct calls and jumps. On x86 instructions begin at any byte: bytes that only look like one have some target, and only one
+/// in 10⁹ has the target that is searched for.
 #[cfg(not(target_arch = "aarch64"))]
 fn branches(address: u64, code: &[u8]) -> impl Iterator<Item = Branch> {
     const CALL: u8 = 0xe8;
@@ -211,9 +221,9 @@ mod tests {
     fn a_build_that_is_not_known_says_what_is_not() {
         let elsewhere = code(0x1000, DISPATCHER_AT + 4, true);
         let functions = [function("_Z10do_commandP3THD", 0x1000, &elsewhere), function(MARIADB, 0x2000, &[])];
-        assert!(Dispatcher::of(&functions).unwrap_err().contains("is called"));
+        assert!(Dispatcher::of(&functions).unwrap_err().to_string().contains("is called"));
         let other = [function("_Z16dispatch_commandP3THDj", 0x2000, &[])];
-        assert!(Dispatcher::of(&other).unwrap_err().contains("parameters"));
+        assert!(Dispatcher::of(&other).unwrap_err().to_string().contains("parameters"));
         assert!(Dispatcher::of(&[]).is_err());
         assert!(is_of_dispatcher(MARIADB) && !is_of_dispatcher("_Z15dispatch_comman"));
     }

@@ -45,7 +45,8 @@ pub(crate) fn own_path() -> String {
     std::env::current_exe().map_or_else(|_| "PROGRAM".to_string(), |path| path.display().to_string())
 }
 
-/// Whether this process has CAP_BPF and CAP_PERFMON. The verifier's refusal of a program is told as a missing permission too.
+/// Returns whether this process has CAP_BPF and CAP_PERFMON. The kernel reports a program that the verifier refused as a missing
+/// permission, too.
 fn has_rights() -> bool {
     const BPF_AND_PERFMON: u64 = 1 << 39 | 1 << 38;
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -14,7 +14,7 @@ const DESCRIPTORS_MAX: usize = 100_000;
 const PARTS_MAX: usize = 12;
 const PART_BYTES: usize = 64;
 
-/// Paths of files by device and inode, learnt from the descriptors that the watched processes have open.
+/// Paths of files by device and inode, from the descriptors that the watched processes have open.
 #[derive(Default)]
 pub(crate) struct Paths {
     known: HashMap<(u64, u64), PathBuf>,
@@ -69,7 +69,7 @@ pub(crate) fn path_here(mounts: &Mounts, device: u32, within: &Path) -> Option<P
     mounts.path(device >> 20, device & 0xf_ffff, within)
 }
 
-/// A folder's path, told from a file's by the slash at its end.
+/// Returns a folder's path, which differs from a file's by the slash at its end.
 pub(crate) fn as_folder(mut path: PathBuf) -> PathBuf {
     path.push("");
     path

@@ -1,13 +1,13 @@
 //! Where the time goes: the states of a server's threads, and the requests that waited in them.
 //!
-//! BPF programs on the scheduler's and the sockets' tracepoints keep an account a thread: how long it ran, waited
+//! BPF programs on the scheduler's and the sockets' tracepoints keep one account per thread: how long it ran, waited
 //! for a CPU, for a lock, for a file, and how much of that lay within requests. A request lives on the server
-//! from when it was *picked* (received) to when its last reply was in the client's socket; the next receive tells which
+//! from when it was *picked* (received) to when its last reply was in the client's socket; the next receive shows which
 //! reply was the last. [`Tracer::read`] gives the sums up to now, those of what has not ended yet included, so that
 //! the difference of two readings accounts for all the time between them.
 //!
 //! [`Stacks`] copies stacks of threads on CPUs and of waits, [`SqlTrace`] follows the commands of clients by probes,
-//! [`ThreadLook`] reads every thread once, and a [`Sampler`] reads `/proc` where BPF is not allowed.
+//! [`ThreadSnapshot`] reads every thread once, and a [`Sampler`] reads `/proc` where BPF is not allowed.
 //!
 //! Nothing here writes to the server, asks it anything, or attaches to `raw_syscalls`: the system call that a thread is in
 //! is read from its registers when it leaves its CPU.
@@ -80,9 +80,9 @@ pub use command::{
     COM_STMT_PREPARE, Command, CommandCounts, CommandTimes, Prepared, TEXT_BYTES_MAX, command_name,
 };
 pub use cost::{Cost, CountingCost, NOTHING};
-pub use dispatcher::Dispatcher;
+pub use dispatcher::{Dispatcher, DispatcherError};
 pub use error::Error;
-pub use now::{ThreadLook, ThreadNow};
+pub use now::{ThreadNow, ThreadSnapshot};
 pub use pauses::{Client, Moments, Pauses};
 pub use places::Places;
 pub use reading::{ClientSums, FileWait, OtherSums, Reading, ServerSums, ThreadSums};

@@ -26,10 +26,9 @@ pub struct ThreadNow {
     pub pid: u32,
     /// Its own name, cut by the kernel to 15 bytes.
     pub name: String,
-    /// What it is in, as far as its system call tells: a file may be a socket, and a lock inside the kernel is not told apart from the
-    /// call that waits for it.
+    /// What it is in, by its system call: a file may be a socket, and a lock in the kernel looks like the call that waits for it.
     pub state: State,
-    /// It was on a CPU, or moved while it was read: of this look there is no stack.
+    /// It was on a CPU, or moved while it was read: it has no stack in this snapshot.
     pub is_running: bool,
     /// The number of the system call that it is in; `None` where it is in none.
     pub call: Option<i64>,
@@ -45,17 +44,17 @@ pub struct ThreadNow {
 }
 
 /// A program in the kernel that looks at one thread when it is asked to. It attaches to no process and stops none.
-pub struct ThreadLook {
+pub struct ThreadSnapshot {
     skeleton: NowSkel<'static>,
     _object: Box<MaybeUninit<OpenObject>>,
 }
 
-impl ThreadLook {
+impl ThreadSnapshot {
     /// Loads the program.
     ///
     /// # Errors
     /// The kernel is older than 6.1, or the rights are missing.
-    pub fn start() -> Result<ThreadLook, Error> {
+    pub fn start() -> Result<ThreadSnapshot, Error> {
         if !std::path::Path::new("/sys/kernel/btf/vmlinux").exists() {
             return Err(Error::NoBtf);
         }
@@ -66,7 +65,7 @@ impl ThreadLook {
             unsafe { &mut *std::ptr::from_mut(object.as_mut()) };
         let open = NowSkelBuilder::default().open(place).map_err(Error::of)?;
         let skeleton = open.load().map_err(Error::of)?;
-        Ok(ThreadLook { skeleton, _object: object })
+        Ok(ThreadSnapshot { skeleton, _object: object })
     }
 
     /// Looks at a thread; `None` where it is gone.

@@ -121,13 +121,13 @@ impl Moments {
 /// `struct pause_key` and `struct pauses` of `bpf/account.h`, as bytes.
 pub(crate) type Entry = (Vec<u8>, Vec<u8>);
 
-/// What was told of already.
+/// What was handed over already.
 #[derive(Default)]
-pub(crate) struct Told {
+pub(crate) struct PauseBaseline {
     before: HashMap<Vec<u8>, (Moments, Moments)>,
 }
 
-impl Told {
+impl PauseBaseline {
     /// What each entry grew by since the last call, where it grew.
     pub(crate) fn grown(&mut self, entries: Vec<Entry>) -> Vec<Pauses> {
         let mut before = HashMap::with_capacity(entries.len());
@@ -242,16 +242,16 @@ mod tests {
 
     #[test]
     fn what_was_told_is_not_told_again() {
-        let mut told = Told::default();
-        let first = told.grown(vec![entry(1, &moments(&[400_000, 400_000]))]);
+        let mut baseline = PauseBaseline::default();
+        let first = baseline.grown(vec![entry(1, &moments(&[400_000, 400_000]))]);
         assert_eq!((first[0].tid, first[0].length.count, first[0].call), (1, 2, Some(7)));
         assert_eq!((first[0].name.as_str(), first[0].client), ("one_connection", Client::Load));
         let second = vec![entry(1, &moments(&[400_000, 400_000, 100_000])), entry(2, &moments(&[30_000]))];
-        let second = told.grown(second);
+        let second = baseline.grown(second);
         assert_eq!(second[0].length, moments(&[100_000]));
         assert_eq!(second[1].length, moments(&[30_000]));
         let nothing_new = vec![entry(1, &moments(&[400_000, 400_000, 100_000]))];
-        assert!(told.grown(nothing_new).is_empty());
+        assert!(baseline.grown(nothing_new).is_empty());
     }
 
     #[test]
@@ -263,16 +263,16 @@ mod tests {
 
     #[test]
     fn a_thread_that_took_the_number_of_another_is_another() {
-        let mut told = Told::default();
-        told.grown(vec![entry(1, &moments(&[30_000])), entry(2, &moments(&[30_000]))]);
+        let mut baseline = PauseBaseline::default();
+        baseline.grown(vec![entry(1, &moments(&[30_000])), entry(2, &moments(&[30_000]))]);
         let (first, _) = entry(1, &Moments::default());
-        assert_eq!(told.departed(&[thread(1, 6), thread(2, 5)]), [first]);
+        assert_eq!(baseline.departed(&[thread(1, 6), thread(2, 5)]), [first]);
     }
 
     #[test]
     fn bytes_that_are_no_entry_are_left_out() {
         let (key, value) = entry(1, &moments(&[30_000]));
         let short = vec![(key[..9].to_vec(), value.clone()), (key, value[..60].to_vec())];
-        assert!(Told::default().grown(short).is_empty());
+        assert!(PauseBaseline::default().grown(short).is_empty());
     }
 }

@@ -18,20 +18,20 @@ pub struct Places {
 /// What is known of how many rows a command examined. How a server counts those of a temporary table differs from version to version, but each
 /// counts twice as many where there are twice as many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Examined {
+pub enum ExaminedRows {
     /// No row of a table: a DO is one row to MySQL from 8.0 on, what is no statement none.
     AtMost(u64),
-    /// So many, times a factor and with a constant that are the same for all commands of a series.
+    /// This many, times a factor and plus a constant that are the same for all commands of a series.
     Scaled { series: u8, rows: u64 },
 }
 
 /// A command whose counts are known, and the connection's object as it was when the command ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Known {
+pub struct KnownCommand {
     pub object: Vec<u8>,
     pub connection_id: u32,
     pub rows_sent: u64,
-    pub rows_examined: Examined,
+    pub rows_examined: ExaminedRows,
     /// -1 where a command has no such count; `None` where that depends on the version.
     pub rows_affected: Option<i64>,
     pub error: u32,
@@ -44,7 +44,7 @@ const FACTOR_MAX: u64 = 4;
 
 impl Places {
     /// What these commands tell, and a sentence on each place that they do not.
-    pub fn of(known: &[Known]) -> (Places, Vec<String>) {
+    pub fn of(known: &[KnownCommand]) -> (Places, Vec<String>) {
         let mut missing = Vec::new();
         let mut one_of = |what: &str, places: Vec<u32>, behind: Option<u32>| {
             let is_next = |place: &&u32| {
@@ -62,10 +62,10 @@ impl Places {
             }
             place
         };
-        let longs = |fits: &dyn Fn(&Known, u64) -> bool| {
+        let longs = |fits: &dyn Fn(&KnownCommand, u64) -> bool| {
             places(known, |one, place| fits(one, u64_at(&one.object, place)?).then_some(()), 8)
         };
-        let ints = |fits: &dyn Fn(&Known, u32) -> bool| {
+        let ints = |fits: &dyn Fn(&KnownCommand, u32) -> bool| {
             places(known, |one, place| fits(one, u32_at(&one.object, place)?).then_some(()), 4)
         };
         let sent = longs(&|one, value| value == one.rows_sent);
@@ -88,21 +88,25 @@ impl Places {
 }
 
 /// The places that fit every command.
-fn places(known: &[Known], fits: impl Fn(&Known, usize) -> Option<()>, step: usize) -> Vec<u32> {
+fn places(
+    known: &[KnownCommand],
+    fits: impl Fn(&KnownCommand, usize) -> Option<()>,
+    step: usize,
+) -> Vec<u32> {
     let bytes = known.iter().map(|one| one.object.len()).min().unwrap_or(0);
     let fitting =
         (0..bytes).step_by(step).filter(|place| known.iter().all(|one| fits(one, *place).is_some()));
     fitting.map(|place| place as u32).collect()
 }
 
-fn examined(known: &[Known]) -> Vec<u32> {
+fn examined(known: &[KnownCommand]) -> Vec<u32> {
     let fits = |place: &u32| {
-        let at = |one: &Known| u64_at(&one.object, *place as usize);
+        let at = |one: &KnownCommand| u64_at(&one.object, *place as usize);
         let mut series: Vec<(u8, Vec<(u64, u64)>)> = Vec::new();
         for one in known {
             match (one.rows_examined, at(one)) {
-                (Examined::AtMost(rows), Some(value)) if value <= rows => {}
-                (Examined::Scaled { series: number, rows }, Some(value)) if value >= rows => {
+                (ExaminedRows::AtMost(rows), Some(value)) if value <= rows => {}
+                (ExaminedRows::Scaled { series: number, rows }, Some(value)) if value >= rows => {
                     match series.iter_mut().find(|(known, _)| *known == number) {
                         Some((_, told)) => told.push((rows, value)),
                         None => series.push((number, vec![(rows, value)])),
@@ -117,7 +121,7 @@ fn examined(known: &[Known]) -> Vec<u32> {
     (0..bytes as u32).step_by(8).filter(fits).collect()
 }
 
-/// Whether values are so many rows, times a factor, and a constant.
+/// Returns whether values are these rows, times a factor, plus a constant.
 fn is_scaled(told: &[(u64, u64)]) -> bool {
     let Some((rows, value)) = told.first() else { return true };
     (1..=FACTOR_MAX).any(|factor| {
@@ -146,7 +150,13 @@ mod tests {
     const NUMBER: usize = 12;
 
     /// What a server that examines each row twice, and one more, would hold.
-    fn known(rows: Option<u64>, sent: u64, affected: i64, error: u32, connection_id: u32) -> Known {
+    fn known_command(
+        rows: Option<u64>,
+        sent: u64,
+        affected: i64,
+        error: u32,
+        connection_id: u32,
+    ) -> KnownCommand {
         let mut object = vec![0xaa; 100];
         let examined = rows.map_or(0, |rows| 2 * rows + 1);
         object[SENT..SENT + 8].copy_from_slice(&sent.to_ne_bytes());
@@ -154,17 +164,18 @@ mod tests {
         object[AFFECTED..AFFECTED + 8].copy_from_slice(&affected.to_ne_bytes());
         object[ERROR..ERROR + 4].copy_from_slice(&error.to_ne_bytes());
         object[NUMBER..NUMBER + 4].copy_from_slice(&connection_id.to_ne_bytes());
-        let rows_examined = rows.map_or(Examined::AtMost(0), |rows| Examined::Scaled { series: 0, rows });
+        let rows_examined =
+            rows.map_or(ExaminedRows::AtMost(0), |rows| ExaminedRows::Scaled { series: 0, rows });
         let rows_affected = (error == 0).then_some(affected);
-        Known { object, connection_id, rows_sent: sent, rows_examined, rows_affected, error }
+        KnownCommand { object, connection_id, rows_sent: sent, rows_examined, rows_affected, error }
     }
 
-    fn all() -> Vec<Known> {
+    fn all() -> Vec<KnownCommand> {
         vec![
-            known(Some(53), 1, -1, 0, 7),
-            known(None, 0, 0, 1064, 7),
-            known(Some(31), 31, -1, 0, 9),
-            known(None, 0, 0, 0, 9),
+            known_command(Some(53), 1, -1, 0, 7),
+            known_command(None, 0, 0, 1064, 7),
+            known_command(Some(31), 31, -1, 0, 9),
+            known_command(None, 0, 0, 0, 9),
         ]
     }
 

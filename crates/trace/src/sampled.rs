@@ -1,9 +1,9 @@
-//! Where the time goes without BPF: what /proc tells of each thread, several times a second.
+//! Where the time goes without BPF: what /proc shows of each thread, several times per second.
 //!
 //! CPU time and the wait for a CPU are the kernel's own sums, which everybody may read. The rest of a thread's time goes to
 //! the state that it was found in; that takes CAP_SYS_PTRACE, or to be the server's user (see [`Sampler::sees_waits`]).
-//! Requests are not seen: what the threads of connections do besides waiting for their clients stands for them. A thread
-//! that a server keeps for connections to come waits as one that waits for a lock does, but for longer (see [`PARKED_NS`]).
+//! Requests are not seen: what the threads of connections do, apart from waiting for their clients, replaces them. A thread
+//! that a server keeps for connections to come waits like one that waits for a lock, only longer (see [`PARKED_NS`]).
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ use crate::reading::{OtherSums, Reading, Sums, ThreadSums};
 use crate::system_calls::state_of_syscall;
 use whyso_model::{Role, STATES, State};
 
-/// Between two looks, at first.
+/// Between two samples, at first.
 const INTERVAL: Duration = Duration::from_millis(50);
 /// Share of one CPU that looking may take; above it looks become rarer.
 const COST_MAX: f64 = 0.02;
@@ -101,7 +101,7 @@ impl Sampler {
         self.pid = pid;
     }
 
-    /// Enters what the threads did since the last look. A process that is gone has no threads.
+    /// Enters what the threads did since the last sample. A process that is gone has no threads.
     pub fn look(&mut self) {
         let began_ns = monotonic_ns();
         if self.try_look().is_err() {
@@ -112,7 +112,7 @@ impl Sampler {
         self.interval = wanted.clamp(INTERVAL, INTERVAL_MAX);
     }
 
-    /// All sums up to the last look.
+    /// Returns all sums up to the last sample.
     pub fn read(&mut self) -> Reading {
         self.look();
         let mut sums = self.gone.clone();

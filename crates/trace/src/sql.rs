@@ -1,4 +1,4 @@
-//! The programs that follow the commands of clients, beside those that keep the accounts.
+//! The programs that follow the commands of clients, in addition to those that keep the accounts.
 
 use std::cell::RefCell;
 use std::mem::MaybeUninit;
@@ -25,7 +25,7 @@ const MEASURED_CALLS: u32 = 200;
 /// `struct copy` of `bpf/sql.h`, up to the object.
 const COPY_HEADER_BYTES: usize = 16;
 
-/// Commands that could not be told.
+/// Commands that could not be handed over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CommandsLost {
     /// They were not read in time.
@@ -90,8 +90,8 @@ impl SqlTrace {
         Ok(())
     }
 
-    /// Hands over the commands that ended since the last time, in that order, 50,000 at most. To be called some ten times a
-    /// second: more than the buffer holds is lost, and counted.
+    /// Hands over the commands that ended since the last time, in that order, 50,000 at most. To be called about ten times
+    /// per second: more than the buffer holds is lost, and counted.
     ///
     /// # Errors
     /// The buffer can't be read.
@@ -118,7 +118,7 @@ impl SqlTrace {
         Ok(())
     }
 
-    /// From now on each command is told with what the connection's object holds at these places.
+    /// From now on each command has what the connection's object holds at these places.
     pub fn set_places(&mut self, places: &Places) {
         let Some(data) = self.skeleton.maps.data_data.as_deref_mut() else { return };
         let place = |place: Option<u32>| place.unwrap_or(u32::MAX);

@@ -7,7 +7,7 @@ const KERNEL_FRAMES_MAX: usize = 64;
 /// Up to where the user's bytes begin: `struct stack_record` of `bpf/stack.h`.
 const HEADER_BYTES: usize = 88 + 8 * KERNEL_FRAMES_MAX;
 
-/// What a record tells.
+/// The kind of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StackKind {
     /// A thread was found on its CPU.
@@ -16,7 +16,7 @@ pub enum StackKind {
     Wait,
     /// The thread that woke it.
     Waker,
-    /// The thread that waited goes back to user space: its user's stack, which belongs to all its waits that are told before.
+    /// The thread that waited goes back to user space: its user's stack, which belongs to all its earlier waits.
     Back,
     /// What the thread that woke it did last; see [`StackRecord::past`].
     Past,

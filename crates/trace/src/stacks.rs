@@ -1,4 +1,4 @@
-//! The programs that take stacks, beside those that keep the accounts.
+//! The programs that take stacks, in addition to those that keep the accounts.
 
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -15,13 +15,13 @@ use crate::stacks_skeleton::{StacksSkel, StacksSkelBuilder};
 
 /// Records that a CPU can be at work on at a time; `bpf/stacks.bpf.c` has the same number.
 const SCRATCHES_OF_A_CPU: u32 = 3;
-/// Records that are handed over at a time: whoever unwinds them may be slower than those who take them.
+/// Records that are handed over at a time: the unwinder may be slower than the sampling.
 const RECORDS_AT_ONCE: usize = 10_000;
 /// Bounds of the period: a wait that is as long is always chosen. The programs rely on the upper one.
 const PERIOD_NS_MIN: u64 = 1_000_000;
 const PERIOD_NS_MAX: u64 = 1_000_000_000;
 
-/// What could not be told, in records.
+/// Records that were lost.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StacksLost {
     /// They were not read in time.
@@ -53,7 +53,7 @@ struct Inbox {
     ends: Vec<usize>,
 }
 
-/// Memory that the inbox keeps between two looks, in bytes.
+/// Memory that the inbox keeps between two readings, in bytes.
 const INBOX_KEPT_BYTES: usize = 1 << 20;
 
 impl Inbox {
@@ -73,10 +73,10 @@ impl Inbox {
     }
 }
 
-/// So many waits are chosen on each CPU between two looks before the period is doubled.
+/// Waits that are chosen on each CPU between two readings before the period is doubled.
 pub const WAITS_PER_LOOK_AND_CPU: u64 = 50;
 
-/// Bytes of the buffer: a power of two, with room for what is taken between two looks by a reader that is late. With waits that is
+/// Bytes of the buffer: a power of two, with room for what is taken between two readings by a late reader. With waits that is
 /// some 200 per second and CPU, two stacks each, of 32 KiB at most and a quarter of that as a rule; without, 49 stacks per second and CPU.
 fn ring_bytes(sampling: StackSampling, cpus: usize) -> u32 {
     let cpus = u32::try_from(cpus).unwrap_or(64).clamp(4, 64);
@@ -141,8 +141,8 @@ impl Stacks {
         Ok(())
     }
 
-    /// Hands over what was taken since the last time, in the order in which it was, 10,000 records at most. To be called some ten times
-    /// a second: more than the buffer holds is lost, and counted.
+    /// Hands over what was taken since the last time, in the order in which it was, 10,000 records at most. To be called about ten times
+    /// per second: more than the buffer holds is lost, and counted.
     ///
     /// # Errors
     /// The buffer can't be read.
@@ -172,8 +172,8 @@ impl Stacks {
         }
     }
 
-    /// Begins to count waits anew, as is to be done after each [`Stacks::take`]: of more than [`WAITS_PER_LOOK_AND_CPU`] a CPU
-    /// the period is doubled at once, again and again.
+    /// Starts the count of waits again, after each [`Stacks::take`]. At more than [`WAITS_PER_LOOK_AND_CPU`] per CPU the period is
+    /// doubled at once, and again.
     pub fn begin_look(&mut self) {
         if let Some(data) = self.skeleton.maps.bss_data.as_deref_mut() {
             data.bounded_from = data.waits_chosen;

@@ -12,13 +12,13 @@ use libbpf_rs::{Link, MapCore, MapFlags, OpenObject, ProgramInput, ProgramMut};
 use whyso_model::{Role, State};
 
 use crate::account::{ACCOUNTS_MAX, Account, Accounts, LOADS, OTHERS, SIDE_LOAD, SIDE_SERVER};
-use crate::attribution::{Attribution, Generator, Seen};
+use crate::attribution::{Attribution, Generator, RequestSums};
 use crate::cost::{Cost, CountingCost, NOTHING, SAMPLES_PER_S, cost_of, open_sampler};
 use crate::dispatcher::Dispatcher;
 use crate::error::Error;
 use crate::files::{Paths, as_folder, path_here, path_within};
 use crate::mounts::Mounts;
-use crate::pauses::{Pauses, Told};
+use crate::pauses::{PauseBaseline, Pauses};
 use crate::reading::{FileWait, LOST, Reading, ServerSums, Sums, ThreadSums};
 use crate::skeleton::{BudgetSkel, BudgetSkelBuilder};
 use crate::sql::SqlTrace;
@@ -77,7 +77,7 @@ pub struct Tracer {
     strange_is_load: Arc<AtomicBool>,
     roles: Vec<Role>,
     paths: Paths,
-    pauses: Told,
+    pauses: PauseBaseline,
     /// Those that have threads, as of the last reading.
     processes: BTreeSet<u32>,
     is_program: bool,
@@ -131,7 +131,7 @@ impl Tracer {
             strange_is_load: Arc::default(),
             roles: vec![Role::Other; ACCOUNTS_MAX],
             paths: Paths::default(),
-            pauses: Told::default(),
+            pauses: PauseBaseline::default(),
             processes: BTreeSet::new(),
             is_program: spec.program.is_some(),
             stack_sampling: spec.stacks,
@@ -146,7 +146,7 @@ impl Tracer {
         Ok(tracer)
     }
 
-    /// Names the processes anew, after a server was started again. Threads that are known stay so.
+    /// Names the processes again, after a server was restarted. Known threads stay known.
     ///
     /// # Errors
     /// Where there are more than four.
@@ -308,7 +308,7 @@ impl Tracer {
         self.strange_last = sums.strange;
         let connections = sums.connections + self.at_work_before;
         let (direct, client, own) = (sums.server, sums.client, sums.own);
-        let seen = Seen { direct, strange: sums.strange, connections, own, client };
+        let seen = RequestSums { direct, strange: sums.strange, connections, own, client };
         let (server, others) = self.attribution.divide(seen, settle);
         let is_load = self.attribution.strange_is_load();
         self.strange_is_load.store(is_load, Ordering::Relaxed);

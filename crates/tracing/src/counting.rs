@@ -8,10 +8,11 @@ use std::time::Duration;
 
 use whyso_trace::{Cost, FileWait, Generator, Pauses, Reading, Sampler, StackSampling, TraceSpec, Tracer};
 
+use crate::error::Error;
+
 use crate::processes::Processes;
 
 use whyso_explain::hidden::THREADS;
-pub(crate) const NOT_HERE: &str = "its process is not on this machine, or can't be found from here";
 
 /// How much of a server's work is seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,17 +41,17 @@ impl Counting {
     /// `stacks`: what of their stacks will be taken, too. `client_ports`: TCP ports at which the server takes clients.
     ///
     /// # Errors
-    /// Neither the programs nor `/proc` can be read; the text says why.
+    /// Neither the programs nor `/proc` can be read.
     pub fn of(
         pid: u32,
         stacks: StackSampling,
         generator: Generator,
         client_ports: Vec<u16>,
-    ) -> Result<(Counting, Option<String>), String> {
+    ) -> Result<(Counting, Option<String>), Error> {
         let spec = TraceSpec { servers: vec![pid], stacks, generator, client_ports, ..TraceSpec::default() };
         match Tracer::start(&spec) {
             Ok(tracer) => Ok((Counting::Traced(Box::new(tracer)), None)),
-            Err(error) => Counting::sampled(pid, &error),
+            Err(error) => Counting::sampled(pid, error),
         }
     }
 
@@ -58,22 +59,23 @@ impl Counting {
     pub fn of_processes(
         processes: &Processes,
         stacks: StackSampling,
-    ) -> Result<(Counting, Option<String>), String> {
+    ) -> Result<(Counting, Option<String>), Error> {
         let program = Some(processes.program());
         match Tracer::start(&TraceSpec { program, stacks, ..TraceSpec::default() }) {
             Ok(tracer) => Ok((Counting::Traced(Box::new(tracer)), None)),
             Err(error) => match processes.pids.as_slice() {
-                [pid] => Counting::sampled(*pid, &error),
-                _ => Err(format!("several processes can't be watched here: {error}")),
+                [pid] => Counting::sampled(*pid, error),
+                _ => Err(Error::SeveralProcesses(error)),
             },
         }
     }
 
     /// Samples from `/proc`, because the programs are not allowed.
-    fn sampled(pid: u32, error: &whyso_trace::Error) -> Result<(Counting, Option<String>), String> {
-        let sampler = Sampler::start(pid).map_err(|second| {
-            format!("{error}; its threads' states can't be sampled from /proc either: {second}")
-        })?;
+    fn sampled(pid: u32, error: whyso_trace::Error) -> Result<(Counting, Option<String>), Error> {
+        let sampler = match Sampler::start(pid) {
+            Ok(sampler) => sampler,
+            Err(sampling) => return Err(Error::NoSamples { trace: error, sampling }),
+        };
         let lost = if sampler.sees_waits() {
             format!(
                 "where requests begin and end, what lies between client and server, waits by file, and pauses: {error}. The states \
@@ -90,13 +92,12 @@ impl Counting {
     }
 
     /// Only the load's side of the wire, and what that leaves out, for the report.
-    pub fn of_the_wire() -> Result<(Counting, Option<String>), String> {
-        let tracer = Tracer::start(&TraceSpec::default()).map_err(|error| {
-            format!("{NOT_HERE}, and the load's side of the wire can't be traced: {error}")
-        })?;
+    pub fn of_the_wire() -> Result<(Counting, Option<String>), Error> {
+        let tracer = Tracer::start(&TraceSpec::default()).map_err(|trace| Error::NoWire { trace })?;
         let lost = format!(
-            "{THREADS}: {NOT_HERE}. The time budget stops at the wire. Suspects come from the server's process list, its \
-             lock tables and its counters"
+            "{THREADS}: {}. The time budget stops at the wire. Suspects come from the server's process list, its \
+             lock tables and its counters",
+            Error::NotHere
         );
         Ok((Counting::Wire(Box::new(tracer)), Some(lost)))
     }

@@ -11,12 +11,12 @@ use whyso_trace::{ClientSums, FileWait, Generator, OtherSums, Pauses, Reading, S
 
 use crate::cost::{CountedTimes, program_values};
 use crate::counting::{Counting, Sight};
-use crate::session::Asked;
+use crate::request::Request;
 use crate::thread_states::StatesTaking;
 
 /// Between two readings of the sums.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Between two looks at every thread and file, which a window's ends have besides.
+/// Between two readings of every thread and file. The ends of a window have them too.
 const TABLES_INTERVAL: Duration = Duration::from_secs(10);
 
 /// The states of a thread that works on a request; it receives and reaps elsewhere.
@@ -72,27 +72,27 @@ impl Keeper {
         }
     }
 
-    pub(crate) fn run(&mut self, asks: &Receiver<Asked>) {
+    pub(crate) fn run(&mut self, requests: &Receiver<Request>) {
         let mut next = self.begun + INTERVAL;
         self.read(true);
         loop {
             let due = self.cost.as_ref().map_or(next, |cost| cost.due().min(next));
             let rest = due.saturating_duration_since(Instant::now());
             let look = self.counting.look_interval().filter(|look| *look < rest);
-            match asks.recv_timeout(look.unwrap_or(rest)) {
+            match requests.recv_timeout(look.unwrap_or(rest)) {
                 Err(RecvTimeoutError::Timeout) if look.is_some() => self.counting.look(),
-                Ok(Asked::Mark) => {
+                Ok(Request::Mark) => {
                     self.edge();
                 }
-                Ok(Asked::Edge(reply)) => {
-                    // Whoever asked may have given up.
+                Ok(Request::Edge(reply)) => {
+                    // The sender may have given up.
                     let _ = reply.try_send(self.edge());
                 }
-                Ok(Asked::Server(pid)) => {
+                Ok(Request::Server(pid)) => {
                     self.servers = vec![pid];
                     self.watch();
                 }
-                Ok(Asked::Generator(pid, reply)) => {
+                Ok(Request::Generator(pid, reply)) => {
                     self.generators = vec![pid];
                     self.watch();
                     let _ = reply.try_send(());

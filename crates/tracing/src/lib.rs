@@ -4,21 +4,26 @@
 //! write them to a recording. Where the machine does not allow the tracer, states are sampled from `/proc`, and the
 //! recording says what it lacks.
 //!
-//! This crate starts no server and no load, and does not know when a level begins: its caller says so by [`Tracing::mark`].
+//! This crate starts no server and no load, and does not know when a level begins: its caller reports it by [`Tracing::mark`].
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod cost;
 mod counting;
+mod error;
 mod keeper;
+mod literals;
 mod processes;
+mod request;
 mod session;
 mod sql_trace;
 mod stacks;
 mod thread_states;
 
 pub use counting::{Counting, Sight};
+pub use error::Error;
+pub use literals::Literals;
 pub use processes::{ProcessNotFound, Processes};
-pub use session::{ToTrace, Tracing};
-pub use sql_trace::{Literals, ToFollow};
+pub use session::{Tracing, TracingSpec};
+pub use sql_trace::FollowSpec;
 pub use stacks::{BusyFunctions, kernel_frames};

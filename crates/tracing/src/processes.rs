@@ -7,9 +7,9 @@ use whyso_trace::Program;
 
 use thiserror::Error;
 
-/// The kernel keeps so many bytes of a name.
+/// Bytes that the kernel keeps of a name.
 const NAME_BYTES_MAX: usize = 15;
-/// So many names are told where several fit.
+/// Most names that an error lists where several fit.
 const CANDIDATES_MAX: usize = 8;
 
 /// There is no such process, or several names match; the sentence says which.

@@ -10,37 +10,27 @@ use whyso_record::Recorder;
 use whyso_record::run::RunInfo;
 use whyso_trace::{Generator, Reading, StackSampling};
 
-use crate::counting::{Counting, NOT_HERE, Sight};
+use crate::counting::{Counting, Sight};
+use crate::error::Error;
 use crate::keeper::Keeper;
-use crate::sql_trace::{SqlTracing, ToFollow};
+use crate::request::Request;
+use crate::sql_trace::{FollowSpec, SqlTracing};
 use crate::stacks::{BusyFunctions, StackTaking};
 
 /// Bound on the wait for the sums at a window's edge.
 const EDGE_TIME_MAX: Duration = Duration::from_secs(2);
-const NOT_ALLOWED: &str = "the tracer's programs are not allowed here";
 /// Requests to the tracing thread that wait, at most.
-const ASKED_MAX: usize = 16;
-
-pub(crate) enum Asked {
-    /// A window begins or ends now.
-    Mark,
-    /// The same, and somebody waits for the sums.
-    Edge(SyncSender<Reading>),
-    /// A process that loads the server, beside this one.
-    Generator(u32, SyncSender<()>),
-    /// The server was started anew.
-    Server(u32),
-}
+const REQUESTS_MAX: usize = 16;
 
 /// What of a server's threads is to be recorded.
 #[derive(Clone, Debug)]
-pub struct ToTrace {
+pub struct TracingSpec {
     /// The account of their time.
     pub trace: bool,
     /// Their stacks, on top of that.
     pub stacks: StackSampling,
     /// The commands that they work on, on top of that.
-    pub sql: Option<ToFollow>,
+    pub sql: Option<FollowSpec>,
     /// Where the load comes from: this program, a command that it will start, or something else.
     pub generator: Generator,
 }
@@ -50,18 +40,18 @@ pub struct Tracing {
     // Both end before the tracer, whose accounts they look into.
     stacks: Option<StackTaking>,
     sql: Option<SqlTracing>,
-    asked: Option<SyncSender<Asked>>,
+    requests: Option<SyncSender<Request>>,
     thread: Option<JoinHandle<()>>,
     sight: Sight,
 }
 
 impl Tracing {
     /// Begins to trace, unless it is not wanted or this machine does not allow it: then the recording says why.
-    pub fn begin(info: &mut RunInfo, recorder: &Recorder, wanted: ToTrace) -> Option<Tracing> {
+    pub fn begin(info: &mut RunInfo, recorder: &Recorder, wanted: TracingSpec) -> Option<Tracing> {
         let counting = match (wanted.trace, info.server.pid) {
-            (false, _) => Err("--no-trace was given".to_string()),
+            (false, _) => Err(Error::SwitchedOff),
             (true, None) if wanted.generator != Generator::Unknown => Counting::of_the_wire(),
-            (true, None) => Err(NOT_HERE.to_string()),
+            (true, None) => Err(Error::NotHere),
             (true, Some(pid)) => {
                 let ports = client_ports(&info.server.variables);
                 Counting::of(pid, wanted.stacks, wanted.generator, ports)
@@ -93,29 +83,29 @@ impl Tracing {
         counting: Counting,
         info: &mut RunInfo,
         recorder: &Recorder,
-        wanted: ToTrace,
-    ) -> Result<Tracing, String> {
+        wanted: TracingSpec,
+    ) -> Result<Tracing, Error> {
         Tracing::start(counting, Vec::new(), wanted, info, recorder)
     }
 
     fn start(
         counting: Counting,
         servers: Vec<u32>,
-        wanted: ToTrace,
+        wanted: TracingSpec,
         info: &mut RunInfo,
         recorder: &Recorder,
-    ) -> Result<Tracing, String> {
+    ) -> Result<Tracing, Error> {
         let stacks = match (&counting, wanted.stacks) {
             (_, StackSampling::Off) => Ok(None),
             (Counting::Traced(tracer), StackSampling::Light | StackSampling::Full) => {
-                let taken = tracer.stacks().map_err(|error| error.to_string());
+                let taken = tracer.stacks().map_err(Error::from);
                 let strange_is_load = tracer.strange_is_load();
                 taken
                     .and_then(|stacks| StackTaking::start(stacks, strange_is_load, recorder.clone()))
                     .map(Some)
             }
-            (Counting::Wire(_), _) => Err(NOT_HERE.to_string()),
-            (Counting::Sampled(_), _) => Err(NOT_ALLOWED.to_string()),
+            (Counting::Wire(_), _) => Err(Error::NotHere),
+            (Counting::Sampled(_), _) => Err(Error::NotAllowed),
         };
         let stacks = stacks.unwrap_or_else(|why| {
             info.not_measured.push(format!("the stacks of the server's threads: {why}"));
@@ -126,14 +116,15 @@ impl Tracing {
             info.not_measured.push(format!("{COMMANDS}: {why}"));
             None
         });
-        let (asked, asks) = sync_channel(ASKED_MAX);
+        let (sender, requests) = sync_channel(REQUESTS_MAX);
         let taken = if stacks.is_some() { wanted.stacks } else { StackSampling::Off };
         note_sampling(info, taken);
         let sight = counting.sight();
         let mut keeper = Keeper::new(counting, servers, wanted.generator, recorder.clone());
-        let spawned = std::thread::Builder::new().name("trace".to_string()).spawn(move || keeper.run(&asks));
-        let thread = spawned.map_err(|error| format!("no thread could be started: {error}"))?;
-        Ok(Tracing { stacks, sql, asked: Some(asked), thread: Some(thread), sight })
+        let spawned =
+            std::thread::Builder::new().name("trace".to_string()).spawn(move || keeper.run(&requests));
+        let thread = spawned.map_err(Error::Thread)?;
+        Ok(Tracing { stacks, sql, requests: Some(sender), thread: Some(thread), sight })
     }
 
     /// What the readings hold.
@@ -155,20 +146,20 @@ impl Tracing {
 
     /// A measured window begins or ends.
     pub fn mark(&self) {
-        self.ask(Asked::Mark);
+        self.send(Request::Mark);
     }
 
     /// A measured window begins or ends: the sums up to now; `None` where the tracer does not answer.
     pub fn edge(&self) -> Option<Reading> {
         let (reply, answer) = sync_channel(1);
-        self.ask(Asked::Edge(reply));
+        self.send(Request::Edge(reply));
         answer.recv_timeout(EDGE_TIME_MAX).ok()
     }
 
     /// Another process loads the server; returns when it is watched, or the tracer does not answer.
     pub fn generator(&self, pid: u32) {
         let (reply, answer) = sync_channel(1);
-        self.ask(Asked::Generator(pid, reply));
+        self.send(Request::Generator(pid, reply));
         let _ = answer.recv_timeout(EDGE_TIME_MAX);
     }
 
@@ -176,13 +167,13 @@ impl Tracing {
         if let Some(sql) = &self.sql {
             sql.server_pid_changed(pid);
         }
-        self.ask(Asked::Server(pid));
+        self.send(Request::Server(pid));
     }
 
     /// Never waits: a tracer that is that far behind takes its next reading all the sooner.
-    fn ask(&self, what: Asked) {
-        if let Some(asked) = &self.asked {
-            let _ = asked.try_send(what);
+    fn send(&self, request: Request) {
+        if let Some(requests) = &self.requests {
+            let _ = requests.try_send(request);
         }
     }
 }
@@ -191,7 +182,7 @@ impl Drop for Tracing {
     fn drop(&mut self) {
         self.stacks = None;
         self.sql = None;
-        self.asked = None;
+        self.requests = None;
         if let Some(thread) = self.thread.take() {
             // A panic there is no reason to lose the recording.
             let _ = thread.join();
@@ -212,14 +203,14 @@ fn note_sampling(info: &mut RunInfo, taken: StackSampling) {
 
 fn sql_tracing(
     counting: &Counting,
-    follow: ToFollow,
+    follow: FollowSpec,
     info: &mut RunInfo,
     recorder: &Recorder,
-) -> Result<SqlTracing, String> {
+) -> Result<SqlTracing, Error> {
     match (counting, info.server.pid) {
         (Counting::Traced(tracer), Some(pid)) => SqlTracing::start(tracer, pid, follow, info, recorder),
-        (Counting::Sampled(_), _) => Err(NOT_ALLOWED.to_string()),
-        _ => Err(NOT_HERE.to_string()),
+        (Counting::Sampled(_), _) => Err(Error::NotAllowed),
+        _ => Err(Error::NotHere),
     }
 }
 

@@ -1,7 +1,7 @@
-//! Follows the commands of the server's clients in a thread of its own while a run goes on, and records them.
+//! Follows the commands of the server's clients in a thread of its own during a run, and records them.
 
 mod calibration;
-mod said;
+mod statement_texts;
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -22,10 +22,12 @@ use whyso_trace::{Client, Command, Dispatcher, NOTHING, Places, SqlTrace, Tracer
 
 use crate::cost::program_values;
 
-use said::Said;
+use crate::error::Error;
+use crate::literals::Literals;
+use statement_texts::StatementTexts;
 
-/// Between two looks at what the programs took.
-const LOOK: Duration = Duration::from_millis(50);
+/// Between two readings of what the programs took.
+const READ_INTERVAL: Duration = Duration::from_millis(50);
 /// Between two hand-overs to the recorder.
 const INTERVAL: Duration = COMMANDS_INTERVAL;
 /// What began later was sent when the programs looked already.
@@ -33,33 +35,24 @@ const UNSEEN_TIME_MAX: Duration = Duration::from_secs(1);
 /// Who sent what came before is not waited for any longer: the samplers come by every five seconds.
 const SENDERS_TIME_MAX: Duration = Duration::from_secs(6);
 /// Requests to the thread that wait, at most.
-const ASKED_MAX: usize = 4;
-
-/// What of recorded statements is kept.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Literals {
-    /// They are `?`.
-    Replaced,
-    /// Statements are recorded as they were sent, but for those that may hold a password.
-    Kept,
-}
+const REQUESTS_MAX: usize = 4;
 
 /// Whose commands are followed, and what of them is kept.
 #[derive(Clone, Debug)]
-pub struct ToFollow {
+pub struct FollowSpec {
     pub literals: Literals,
     /// To ask the server by commands of our own what it counts where.
     pub opts: Opts,
 }
 
-enum Asked {
-    /// The server was started anew.
+enum Request {
+    /// The server was started again, as this process.
     Server(u32),
 }
 
 /// A thread that follows commands.
 pub(crate) struct SqlTracing {
-    asked: Option<SyncSender<Asked>>,
+    requests: Option<SyncSender<Request>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -69,33 +62,34 @@ impl SqlTracing {
     pub(crate) fn start(
         tracer: &Tracer,
         pid: u32,
-        follow: ToFollow,
+        follow: FollowSpec,
         info: &mut RunInfo,
         recorder: &Recorder,
-    ) -> Result<SqlTracing, String> {
+    ) -> Result<SqlTracing, Error> {
         let (file, dispatcher) = dispatcher_of(pid)?;
-        let trace = tracer.sql(pid, &file.file, &dispatcher).map_err(|error| error.to_string())?;
-        let (asked, asks) = sync_channel(ASKED_MAX);
-        let said = Said::new(follow.literals);
-        let mut follower = Follower::new(trace, said, follow.opts, recorder.clone());
+        let trace = tracer.sql(pid, &file.file, &dispatcher)?;
+        let (sender, requests) = sync_channel(REQUESTS_MAX);
+        let texts = StatementTexts::new(follow.literals);
+        let mut follower = Follower::new(trace, texts, follow.opts, recorder.clone());
         info.not_measured.extend(follower.calibrate());
-        let spawned = std::thread::Builder::new().name("sql".to_string()).spawn(move || follower.run(&asks));
-        let thread = spawned.map_err(|error| format!("no thread could be started: {error}"))?;
-        Ok(SqlTracing { asked: Some(asked), thread: Some(thread) })
+        let spawned =
+            std::thread::Builder::new().name("sql".to_string()).spawn(move || follower.run(&requests));
+        let thread = spawned.map_err(Error::Thread)?;
+        Ok(SqlTracing { requests: Some(sender), thread: Some(thread) })
     }
 
     /// Never waits.
     pub(crate) fn server_pid_changed(&self, pid: u32) {
-        if let Some(asked) = &self.asked {
+        if let Some(requests) = &self.requests {
             // Should it be that far behind, the new server's commands are not followed; the log ends there.
-            let _ = asked.try_send(Asked::Server(pid));
+            let _ = requests.try_send(Request::Server(pid));
         }
     }
 }
 
 impl Drop for SqlTracing {
     fn drop(&mut self) {
-        self.asked = None;
+        self.requests = None;
         if let Some(thread) = self.thread.take() {
             // A panic there is no reason to lose the recording.
             let _ = thread.join();
@@ -104,11 +98,9 @@ impl Drop for SqlTracing {
 }
 
 /// Where a server's process dispatches commands.
-fn dispatcher_of(pid: u32) -> Result<(MappedFunctions, Dispatcher), String> {
-    let found = functions_of_process(pid, is_of_dispatcher).map_err(|error| error.to_string())?;
-    let file = found.ok_or(
-        "the server's build does not name its dispatcher (the symbol dispatch_command is stripped): take a build that does",
-    )?;
+fn dispatcher_of(pid: u32) -> Result<(MappedFunctions, Dispatcher), Error> {
+    let found = functions_of_process(pid, is_of_dispatcher)?;
+    let file = found.ok_or(Error::NoDispatcher)?;
     let code = file.functions.iter().map(|one| Code {
         name: &one.name,
         address: one.address,
@@ -131,26 +123,26 @@ struct Follower {
     opts: Opts,
 }
 
-/// All but the programs, so that it can be worked on while they are read.
+/// Everything except the programs, so that it can be worked on while they are read.
 struct Work {
-    said: Said,
+    texts: StatementTexts,
     commands: Vec<ClientCommand>,
-    /// By connection: what was sent before the programs looked, and came while that is so. Who sent it is told by what comes next there.
+    /// By connection: what was sent before the programs looked, and what came since. The next command there shows who sent it.
     unknown: HashMap<u64, Vec<ClientCommand>>,
     since: Instant,
     followed: u64,
 }
 
 impl Follower {
-    fn new(mut trace: SqlTrace, said: Said, opts: Opts, recorder: Recorder) -> Follower {
+    fn new(mut trace: SqlTrace, texts: StatementTexts, opts: Opts, recorder: Recorder) -> Follower {
         let probes_ns = trace.probes_cost_ns().ok();
         let work =
-            Work { said, commands: Vec::new(), unknown: HashMap::new(), since: Instant::now(), followed: 0 };
+            Work { texts, commands: Vec::new(), unknown: HashMap::new(), since: Instant::now(), followed: 0 };
         let due = Instant::now() + INTERVAL;
         Follower { trace, recorder, work, probes_ns, cpu_before_ns: 0, due, opts }
     }
 
-    /// Finds out where the server keeps its counts. Gives what can't be told of commands, and why.
+    /// Finds out where the server keeps its counts. Returns what is unknown of commands, and why.
     fn calibrate(&mut self) -> Vec<String> {
         let work = &mut self.work;
         let found = calibration::calibrate(&mut self.trace, &self.opts, |command| work.enter(command));
@@ -161,14 +153,14 @@ impl Follower {
         missing.into_iter().map(|line| format!("{COMMANDS}: {line}")).collect()
     }
 
-    fn run(&mut self, asks: &Receiver<Asked>) {
+    fn run(&mut self, requests: &Receiver<Request>) {
         self.cpu_before_ns = thread_cpu_ns();
         loop {
-            let asked = asks.recv_timeout(LOOK);
+            let request = requests.recv_timeout(READ_INTERVAL);
             // A buffer that can't be read once is read the next time; what it lost meanwhile is counted.
             let _ = self.trace.take(|command| self.work.enter(command));
-            match asked {
-                Ok(Asked::Server(pid)) => self.follow(pid),
+            match request {
+                Ok(Request::Server(pid)) => self.follow(pid),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
@@ -182,7 +174,7 @@ impl Follower {
     }
 
     fn follow(&mut self, pid: u32) {
-        self.work.said.forget_connections();
+        self.work.texts.forget_connections();
         // Where the new process can't be followed, the log ends here.
         self.work.since = Instant::now();
         if let Ok((file, dispatcher)) = dispatcher_of(pid) {
@@ -201,7 +193,7 @@ impl Follower {
             work.give_up_unknown();
         }
         work.commands.sort_by_key(|command| command.t_ns);
-        self.recorder.statements(&work.said.take_fresh());
+        self.recorder.statements(&work.texts.take_fresh());
         self.recorder.commands(&std::mem::take(&mut work.commands));
         let lost = self.trace.lost();
         let mut values = vec![
@@ -210,7 +202,7 @@ impl Follower {
             self.value("lost", "no storage", Kind::Counter, "1", to_value(lost.storage)),
             self.value("lost", "no end", Kind::Counter, "1", to_value(lost.ends)),
             self.value("lost", "odd", Kind::Counter, "1", to_value(lost.odd)),
-            self.value("lost", "too many statements", Kind::Counter, "1", to_value(self.work.said.full)),
+            self.value("lost", "too many statements", Kind::Counter, "1", to_value(self.work.texts.full)),
             self.value("cpu_ns", "", Kind::Counter, "ns", Value::Int(thread_cpu_ns() - self.cpu_before_ns)),
         ];
         if let Some(ns) = self.probes_ns {
@@ -239,7 +231,7 @@ impl Follower {
 impl Work {
     fn enter(&mut self, command: &Command<'_>) {
         self.followed += 1;
-        let said = self.said.of(command);
+        let texts = self.texts.of(command);
         let times = command.times.map(|times| CommandTimes {
             cpu_ns: times.cpu_ns,
             runqueue_ns: times.runqueue_ns,
@@ -259,9 +251,9 @@ impl Work {
             error: command.counts.error,
             connection: command.counts.connection_id,
             length: command.length,
-            prepared: said.prepared,
-            statement: said.statement,
-            text: said.text,
+            prepared: texts.prepared,
+            statement: texts.statement,
+            text: texts.text,
         };
         if command.client != Client::Unknown {
             let before = self.unknown.remove(&command.connection).into_iter().flatten();

@@ -1,4 +1,4 @@
-//! Takes stacks in a thread of its own while a run goes on: unwinds them, keeps each once, and records what was sampled.
+//! Takes stacks in a thread of its own during a run: unwinds them, keeps each once, and records what was sampled.
 
 mod busy;
 mod rows;
@@ -19,19 +19,21 @@ use whyso_record::data::{Kind, Reading, SeriesKey, StackSample, Status, Value};
 use whyso_stacks::{End, Frame, Interrupts, ModuleId, Names, Registers, StackId, Table, Unwinding};
 use whyso_trace::{Client, StackKind, StackRecord, StackSampling, Stacks};
 
+use crate::error::Error;
+
 use crate::cost::program_values;
 use busy::Busy;
 pub use busy::BusyFunctions;
-use busy::LastLook;
+use busy::LatestFunctions;
 use waits::Waits;
 
-/// Between two looks at what the programs took.
+/// Between two readings of what the programs took.
 const LOOK: Duration = Duration::from_millis(50);
 /// The same where no waits are taken: there is little to read, and waking up for it costs, too.
 const LIGHT_LOOK: Duration = Duration::from_millis(200);
-/// Between two looks at how often waits are chosen, and readings of what that costs.
+/// Between two adjustments of how often waits are chosen, and two readings of what that costs.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// So many waits a second are told on each CPU at most, in the mean: the period follows.
+/// Most waits per second that are recorded on each CPU, on average. The period follows.
 const WAITS_PER_S_AND_CPU: u64 = 200;
 /// So much of all CPUs' time this thread takes at most, in the mean, as long as choosing fewer waits can help: the
 /// period follows that, too.
@@ -41,17 +43,17 @@ const STACKS_MAX: usize = 100_000;
 /// Stacks whose functions are recorded together.
 const STACKS_AT_ONCE: usize = 1000;
 /// Requests to the thread that wait, at most.
-const ASKED_MAX: usize = 4;
+const REQUESTS_MAX: usize = 4;
 
-enum Asked {
+enum Request {
     /// Now is a good time to name functions: nothing is measured.
     Name,
 }
 
 /// A thread that takes stacks.
 pub(crate) struct StackTaking {
-    asked: Option<SyncSender<Asked>>,
-    look: LastLook,
+    requests: Option<SyncSender<Request>>,
+    look: LatestFunctions,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -62,15 +64,15 @@ impl StackTaking {
         stacks: Stacks,
         strange_is_load: Arc<AtomicBool>,
         recorder: Recorder,
-    ) -> Result<StackTaking, String> {
-        let (asked, asks) = sync_channel(ASKED_MAX);
-        let look = LastLook::default();
+    ) -> Result<StackTaking, Error> {
+        let (sender, requests) = sync_channel(REQUESTS_MAX);
+        let look = LatestFunctions::default();
         // To name functions takes time, which a light sampling has only once the level has ended.
         let busy = (stacks.sampling() == StackSampling::Full).then(|| Busy::new(look.clone()));
-        let run = move || Taker::new(stacks, strange_is_load, recorder, busy).run(&asks);
+        let run = move || StackTaker::new(stacks, strange_is_load, recorder, busy).run(&requests);
         let spawned = std::thread::Builder::new().name("stacks".to_string()).spawn(run);
-        let thread = spawned.map_err(|error| format!("no thread could be started: {error}"))?;
-        Ok(StackTaking { asked: Some(asked), look, thread: Some(thread) })
+        let thread = spawned.map_err(Error::Thread)?;
+        Ok(StackTaking { requests: Some(sender), look, thread: Some(thread) })
     }
 
     /// The functions that were busiest in the last seconds; `None` until there is something new, and in a light sampling.
@@ -80,16 +82,16 @@ impl StackTaking {
 
     /// Has the functions of new stacks named, between two levels. Never waits.
     pub(crate) fn name(&self) {
-        if let Some(asked) = &self.asked {
+        if let Some(requests) = &self.requests {
             // Should it be that far behind, it is asked again after the next level.
-            let _ = asked.try_send(Asked::Name);
+            let _ = requests.try_send(Request::Name);
         }
     }
 }
 
 impl Drop for StackTaking {
     fn drop(&mut self) {
-        self.asked = None;
+        self.requests = None;
         if let Some(thread) = self.thread.take() {
             // A panic there is no reason to lose the recording.
             let _ = thread.join();
@@ -98,7 +100,7 @@ impl Drop for StackTaking {
 }
 
 /// What the thread works with.
-struct Taker {
+struct StackTaker {
     stacks: Stacks,
     recorder: Recorder,
     work: Work,
@@ -109,7 +111,7 @@ struct Taker {
     due: Instant,
 }
 
-/// All but the programs, so that it can be worked on while they are read.
+/// Everything except the programs, so that it can be worked on while they are read.
 struct Work {
     unwinding: Unwinding,
     table: Table,
@@ -126,13 +128,13 @@ struct Work {
     chosen: u64,
 }
 
-impl Taker {
+impl StackTaker {
     fn new(
         stacks: Stacks,
         strange_is_load: Arc<AtomicBool>,
         recorder: Recorder,
         busy: Option<Busy>,
-    ) -> Taker {
+    ) -> StackTaker {
         let names = match stacks.sampling() {
             StackSampling::Full => Names::default(),
             StackSampling::Light | StackSampling::Off => Names::of_symbols_only(),
@@ -149,7 +151,7 @@ impl Taker {
             full: 0,
             chosen: 0,
         };
-        Taker {
+        StackTaker {
             stacks,
             recorder,
             work,
@@ -161,17 +163,17 @@ impl Taker {
         }
     }
 
-    fn run(&mut self, asks: &Receiver<Asked>) {
+    fn run(&mut self, requests: &Receiver<Request>) {
         self.cpu_before_ns = thread_cpu_ns();
         let takes_waits = self.stacks.sampling().takes_waits();
         let look = if takes_waits { LOOK } else { LIGHT_LOOK };
         loop {
-            let asked = asks.recv_timeout(look);
+            let asked = requests.recv_timeout(look);
             // A buffer that can't be read once is read the next time; what it lost meanwhile is counted.
             let _ = self.stacks.take(|record| self.work.enter(record));
             self.stacks.begin_look();
             match asked {
-                Ok(Asked::Name) => self.name(),
+                Ok(Request::Name) => self.name(),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
@@ -182,7 +184,7 @@ impl Taker {
                 }
                 self.record();
                 if let Some(busy) = &mut self.work.busy {
-                    busy.tell_when_due(&mut self.names, &self.work.unwinding);
+                    busy.publish_when_due(&mut self.names, &self.work.unwinding);
                 }
             }
         }
@@ -286,12 +288,12 @@ impl Work {
             StackKind::Past => self.waits.past(record),
             StackKind::Back => {
                 let (frames, end) = self.user(record);
-                self.waits.back(record.tid, record.wait, &frames, end);
+                self.waits.enter_return(record.tid, record.wait, &frames, end);
             }
         }
     }
 
-    /// A connection's thread stands for its client: what it does for others than the load is none of the load's.
+    /// A connection's thread stands for its client: what it does for others than the load does not belong to the load.
     fn role(&self, record: &StackRecord<'_>) -> &'static str {
         let strange_is_load = || self.strange_is_load.load(Ordering::Relaxed);
         match (record.role, record.client) {
@@ -358,7 +360,7 @@ impl Work {
     }
 }
 
-/// Addresses within each function: all but the first are where a call returns to.
+/// Addresses within each function: the first is sampled, the others are where a call returns to.
 pub fn kernel_frames(addresses: &[u64]) -> Vec<Frame> {
     let within = |(place, address): (usize, &u64)| Frame {
         module: ModuleId::KERNEL,

@@ -8,38 +8,39 @@ use whyso_trace::ThreadSums;
 
 const NS_PER_MS: u64 = 1_000_000;
 
-/// Turns sums since the tracing began into what came on top between two looks.
+/// Turns sums since the tracing began into what was added between two readings.
 #[derive(Debug, Default)]
 pub(crate) struct StatesTaking {
-    before: Option<Before>,
+    before: Option<Baseline>,
 }
 
 #[derive(Debug)]
-struct Before {
+struct Baseline {
     t_ns: i64,
-    /// By number and birth of a thread: the milliseconds that were told so far, by state.
-    told_ms: HashMap<(u32, u64), Vec<u64>>,
+    /// By number and birth of a thread: the milliseconds that were recorded up to now, by state.
+    recorded_ms: HashMap<(u32, u64), Vec<u64>>,
 }
 
 impl StatesTaking {
     /// What the threads did since the last call; `None` the first time.
     pub(crate) fn since_the_last(&mut self, t_ns: i64, threads: &[ThreadSums]) -> Option<StatesLook> {
         let before = self.before.take();
-        let mut told_ms = HashMap::with_capacity(threads.len());
+        let mut recorded_ms = HashMap::with_capacity(threads.len());
         let mut rows = Vec::with_capacity(threads.len());
         for thread in threads {
             let key = (thread.tid, thread.born_ns);
             let sums_ms: Vec<u64> = thread.states.iter().map(|ns| ns / NS_PER_MS).collect();
             let Some(before) = &before else {
-                told_ms.insert(key, sums_ms);
+                recorded_ms.insert(key, sums_ms);
                 continue;
             };
-            // Whoever was not there then has all its time since.
-            let mut told = before.told_ms.get(&key).cloned().unwrap_or_else(|| vec![0; sums_ms.len()]);
-            let grown = told.iter_mut().zip(&sums_ms).map(|(told, sum)| {
-                // What does not fit counts in the next look.
-                let grown = u16::try_from(sum.saturating_sub(*told)).unwrap_or(u16::MAX);
-                *told += u64::from(grown);
+            // A thread that is new since then has all its time since.
+            let mut recorded =
+                before.recorded_ms.get(&key).cloned().unwrap_or_else(|| vec![0; sums_ms.len()]);
+            let grown = recorded.iter_mut().zip(&sums_ms).map(|(recorded, sum)| {
+                // What does not fit counts in the next reading.
+                let grown = u16::try_from(sum.saturating_sub(*recorded)).unwrap_or(u16::MAX);
+                *recorded += u64::from(grown);
                 grown
             });
             rows.push(ThreadStates {
@@ -49,10 +50,10 @@ impl StatesTaking {
                 role: thread.role.name().to_string(),
                 states_ms: grown.collect(),
             });
-            told_ms.insert(key, told);
+            recorded_ms.insert(key, recorded);
         }
         let begin_ns = before.map(|before| before.t_ns);
-        self.before = Some(Before { t_ns, told_ms });
+        self.before = Some(Baseline { t_ns, recorded_ms });
         let states = state::ALL.map(|state| state.name().to_string()).to_vec();
         Some(StatesLook { begin_ns: begin_ns?, t_ns, states, threads: rows })
     }

@@ -33,9 +33,9 @@ struct Reading<'t> {
     second_bytes: &'t [usize],
 }
 
-/// What a statement says without its literals, which are somebody's data: each is `?`, several are `?, …`, and rows that look the same are one and
-/// `, …`. Comments are left out, but for those that the server executes; blanks are one. Of statements about accounts only the first
-/// words are kept. Where two ways to read the text disagree, only their common beginning is kept, with `…` after it: it holds no literal in either.
+/// Returns a statement without its literals, which are somebody's data. Each is `?`, several are `?, …`, and rows that look the same are
+/// one and `, …`. Comments are left out, except for those that the server executes; blanks are one. Of statements about accounts only the
+/// first words are kept. Where two ways to read the text disagree, only their common beginning is kept, with `…` after it: it holds no literal in either.
 pub fn digest(statement: &str) -> String {
     let digest = in_common(&readings(statement));
     match words_of_account_statement(&digest) {

@@ -7,7 +7,7 @@
 //! `docs/reference/watched.md` lists the sources.
 //!
 //! Events: `gap` when a source fails, once, with the reason; `gap_end` when it is back; `slowed` and `slowed_end` when it is read less often,
-//! to keep to its budget; `variable` when a global variable changed; `restart`, `ddl` and `server_error` as the server's status tells;
+//! to keep to its budget; `variable` when a global variable changed; `restart`, `ddl` and `server_error` by the server's status;
 //! `replication` when a replica's thread started, stopped or met an error.
 //!
 //! This crate never writes to the server under test: it sends SHOW and SELECT, and SET SESSION for bounds

@@ -1,7 +1,7 @@
 //! whyso's own statements: how often each was sent on the connections of one watching, so that a view of the server's statements can leave them out.
 //!
-//! A server's digests add up executions by schema and text, whoever sent them. Samplers' connections have a default schema that clients rarely have
-//! ([`SCHEMA`]), so their statements mostly have digests of their own. Where a client has sent the same text in the same schema, the counts here tell
+//! A server's digests add up executions by schema and text, of all clients. Samplers' connections have a default schema that clients rarely have
+//! ([`SCHEMA`]), so their statements mostly have digests of their own. Where a client has sent the same text in the same schema, the counts here show
 //! how many executions were whyso's.
 
 use std::collections::HashMap;

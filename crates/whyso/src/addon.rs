@@ -9,7 +9,7 @@ use whyso_control::{Error, RelayWanted};
 use whyso_record::data::{Kind, Value};
 use whyso_watch::AddOn;
 
-/// Sources of the user's own, and where samples go beside the recording.
+/// The user's own sources, and where samples go in addition to the recording.
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Beside the recording")]
 pub(crate) struct OthersArgs {
@@ -17,7 +17,7 @@ pub(crate) struct OthersArgs {
     #[arg(long, value_name = "FILE.toml|NAME")]
     pub(crate) add_on: Vec<String>,
 
-    /// Give the latest value of every series as OpenMetrics at http://ADDRESS/metrics, such as 127.0.0.1:9104
+    /// Serve the latest value of every series as OpenMetrics at http://ADDRESS/metrics, such as 127.0.0.1:9104
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) openmetrics: Option<String>,
 
@@ -25,7 +25,7 @@ pub(crate) struct OthersArgs {
     #[arg(long, value_name = "HOST:PORT")]
     pub(crate) graphite: Option<String>,
 
-    /// What Graphite's paths begin with
+    /// Prefix of Graphite's paths
     #[arg(long, value_name = "PREFIX", default_value = "whyso", requires = "graphite")]
     pub(crate) graphite_prefix: String,
 }
@@ -43,7 +43,7 @@ impl OthersArgs {
         Ok(found)
     }
 
-    /// Says on standard error where others than this machine could read it.
+    /// Returns where samples go. Warns on standard error if other machines can read them.
     pub(crate) fn relay(&self) -> RelayWanted {
         let wanted = RelayWanted {
             openmetrics: self.openmetrics.clone(),
@@ -51,7 +51,7 @@ impl OthersArgs {
             graphite_prefix: self.graphite_prefix.clone(),
         };
         if let Some(warning) = wanted.warning() {
-            say!("whyso: {warning}");
+            print_stderr!("whyso: {warning}");
         }
         wanted
     }
@@ -65,13 +65,13 @@ pub(crate) struct AddOnArgs {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum AddOnCommand {
-    /// List those that ship
+    /// List the add-ons that ship with whyso
     List,
-    /// Read one once, and print what it would record
+    /// Read an add-on once, and print what it would record
     Check {
-        /// Its file, or the name of one that ships
+        /// Its file, or the name of an add-on that ships
         add_on: String,
-        /// Server that it asks, or that its program is told of
+        /// Server that its statement asks, or that its program connects to
         #[arg(long, value_name = "DSN")]
         dsn: Option<String>,
     },

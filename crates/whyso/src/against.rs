@@ -9,14 +9,14 @@ use whyso_record::Recording;
 use whyso_report::Compared;
 
 use crate::choice_args::{WindowArgs, chosen};
-use crate::commands::open;
-use crate::profile::{Taken, sampled_metrics, take_part};
 use crate::profile_args::{AgainstArgs, ProfileArgs};
+use crate::profile_data::{SampledProfile, sample_part, sampled_metrics};
+use crate::recordings::open;
 
 /// Two profiles, and what makes them comparable.
 pub(crate) struct Pair {
-    pub(crate) here: Taken,
-    pub(crate) there: Taken,
+    pub(crate) here: SampledProfile,
+    pub(crate) there: SampledProfile,
     pub(crate) by: ComparedBy,
     unit: &'static str,
 }
@@ -35,7 +35,7 @@ impl AgainstArgs {
 }
 
 /// Both sides; `metrics`: where none are asked for.
-pub(crate) fn take_both(
+pub(crate) fn sample_both(
     run: &Path,
     args: &ProfileArgs,
     against: &AgainstArgs,
@@ -64,8 +64,8 @@ pub(crate) fn take_both(
     let their_recording = other.as_ref().unwrap_or(&recording);
     // What both have.
     let metrics = sampled_metrics(their_recording, sampled_metrics(&recording, metrics));
-    let mut here = take_part(&recording, ours, args, metrics)?;
-    let mut there = take_part(their_recording, chosen(their_recording, &theirs)?, args, metrics)?;
+    let mut here = sample_part(&recording, ours, args, metrics)?;
+    let mut there = sample_part(their_recording, chosen(their_recording, &theirs)?, args, metrics)?;
     if other.is_none() && here.chosen.window == there.chosen.window {
         bail!(Error::Plan("that is the same level: give another with --against-users".to_string()));
     }
@@ -74,7 +74,7 @@ pub(crate) fn take_both(
             side.chosen.words = format!("{} of run {}", side.chosen.words, recording.run().id);
         }
     }
-    let counted = |taken: &Taken| {
+    let counted = |taken: &SampledProfile| {
         let result = taken.chosen.level.as_ref().map(|level| &level.result);
         result
             .filter(|result| result.transactions > 0)

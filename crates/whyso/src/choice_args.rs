@@ -1,4 +1,4 @@
-//! Which part of a run, and which of its threads: typed alike in every view. Syntax only, but for what a window comes to.
+//! Which part of a run, and which of its threads: typed alike in every view. Syntax only, except for the window's times.
 
 use anyhow::{Result, bail};
 use clap::Args;
@@ -7,12 +7,12 @@ use whyso_query::ThreadFilter;
 use whyso_record::Recording;
 use whyso_record::run::{Level, Window};
 
-use crate::args::Length;
+use crate::values::Length;
 
 /// Which part of a run.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct WindowArgs {
-    /// The measured window of the level with so many users [default: of the last level]
+    /// The measured window of the level with N users [default: of the last level]
     #[arg(long, value_name = "N")]
     pub(crate) users: Option<u32>,
 
@@ -28,24 +28,24 @@ pub(crate) struct WindowArgs {
 /// Which threads: all that meet every condition.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct WhoseArgs {
-    /// Threads of this role alone, such as connection or "page cleaner"; all for every thread [default: all; of stacks connection,
-    /// unless threads are named]
+    /// Only threads of this role, such as connection or "page cleaner"; all for every thread [default: all; of stacks
+    /// connection, unless threads are named]
     #[arg(long, value_name = "ROLE")]
     pub(crate) role: Option<String>,
 
-    /// Threads alone whose name contains this text, in any case
+    /// Only threads whose name contains this text, in any case
     #[arg(long, value_name = "TEXT")]
     pub(crate) name: Option<String>,
 
-    /// These threads alone, by the kernel's numbers
+    /// Only these threads, by the kernel's numbers
     #[arg(long, value_name = "TID,TID,…", value_delimiter = ',')]
     pub(crate) thread: Vec<u32>,
 
-    /// Work for these connections alone, by the server's numbers, as far as it is known which those are
+    /// Only work for these connections, by the server's numbers, where the connection is known
     #[arg(long, value_name = "N,N,…", value_delimiter = ',')]
     pub(crate) connection: Vec<u64>,
 
-    /// Work on statements alone that contain this text, in any case, as far as it is known on which; they are told without literals:
+    /// Only work on statements that contain this text, in any case, where the statement is known; literals are replaced:
     /// "WHERE id=?"
     #[arg(long, value_name = "TEXT")]
     pub(crate) statement: Option<String>,
@@ -129,6 +129,11 @@ fn words(level: &Level, levels: &[Level]) -> String {
     words
 }
 
+/// A text that is no stretch of a run.
+#[derive(Debug, thiserror::Error)]
+#[error("{0:?} is no stretch of a run: give two times, such as 10s-25s or 1:10-1:25")]
+pub(crate) struct StretchError(String);
+
 /// A stretch of a run as it is typed, in seconds since the load began.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stretch {
@@ -137,15 +142,13 @@ pub(crate) struct Stretch {
 }
 
 impl std::str::FromStr for Stretch {
-    type Err = String;
+    type Err = StretchError;
 
-    fn from_str(text: &str) -> Result<Stretch, String> {
+    fn from_str(text: &str) -> Result<Stretch, StretchError> {
         let ends = text.split_once("..").or_else(|| text.split_once('-'));
         match ends.and_then(|(begin, end)| Some((time_s(begin)?, time_s(end)?))) {
             Some((begin_s, end_s)) if begin_s < end_s => Ok(Stretch { begin_s, end_s }),
-            _ => {
-                Err(format!("{text:?} is no stretch of a run: give two times, such as 10s-25s or 1:10-1:25"))
-            }
+            _ => Err(StretchError(text.to_string())),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode, Stdio};
 
 use anyhow::{Context, Result, bail};
@@ -13,29 +13,12 @@ use whyso_record::private::create_file;
 use whyso_report::{ForPprof, Source, html};
 use whyso_server::snapshot::Store;
 
-use crate::against::take_both;
-use crate::args::{
-    ExportArgs, ExportFormat, ProfileArgs, ReportArgs, ReportFormat, SnapshotsArgs, SnapshotsCommand,
-    SqlArgs, WhyArgs,
-};
-use crate::profile::{METRICS, take, take_part};
-
-/// A run by its folder, or by its id in the folder of runs. What is wrong with it is a warning.
-pub(crate) fn open(run: &Path, runs: &Path) -> Result<(Recording, PathBuf)> {
-    let path = if run.is_dir() { run.to_path_buf() } else { runs.join(run) };
-    if !path.is_dir() {
-        bail!(Error::Plan(format!(
-            "there is no run {}: `whyso runs` lists those in {}",
-            run.display(),
-            runs.display()
-        )));
-    }
-    let recording = Recording::open(&path)?;
-    for problem in recording.problems() {
-        say!("whyso: warning: {problem}");
-    }
-    Ok((recording, path))
-}
+use crate::against::sample_both;
+use crate::export_args::{ExportArgs, ExportFormat};
+use crate::profile_args::ProfileArgs;
+use crate::profile_data::{METRICS, sample, sample_part};
+use crate::recordings::open;
+use crate::report_args::{ReportArgs, ReportFormat, SnapshotsArgs, SnapshotsCommand, SqlArgs, WhyArgs};
 
 /// The file that was asked for, or standard output.
 fn output(path: Option<&Path>) -> Result<Box<dyn Write>> {
@@ -172,9 +155,9 @@ fn export_stacks(args: &ExportArgs) -> Result<ExitCode> {
     let exported = if args.pprof {
         let (recording, _) = open(&args.run, &args.profile.runs)?;
         let chosen = crate::choice_args::chosen(&recording, &args.profile.part)?;
-        let taken = take_part(&recording, chosen, &args.profile, METRICS)?;
-        taken.say_what_is_known();
-        let (words, window) = (taken.words(), taken.chosen.window);
+        let taken = sample_part(&recording, chosen, &args.profile, METRICS)?;
+        taken.print_known_share();
+        let (words, window) = (taken.title(), taken.chosen.window);
         let Sampled { profile, threads, frames, .. } = &taken.sampled;
         whyso_report::pprof(ForPprof {
             run: recording.run(),
@@ -185,14 +168,14 @@ fn export_stacks(args: &ExportArgs) -> Result<ExitCode> {
             frames,
         })?
     } else if args.against.is_given() {
-        let pair = take_both(&args.run, &args.profile, &args.against, METRICS)?;
-        pair.here.say_what_is_known();
-        pair.there.say_what_is_known();
+        let pair = sample_both(&args.run, &args.profile, &args.against, METRICS)?;
+        pair.here.print_known_share();
+        pair.there.print_known_share();
         let (here, there) = (&pair.here.sampled.profile, &pair.there.sampled.profile);
         whyso_report::folded_against(here, there, 0, pair.by).into_bytes()
     } else {
-        let taken = take(&args.run, &args.profile, METRICS)?;
-        taken.say_what_is_known();
+        let taken = sample(&args.run, &args.profile, METRICS)?;
+        taken.print_known_share();
         whyso_report::folded(&taken.sampled.profile, 0).into_bytes()
     };
     if args.pprof && args.output.is_none() && std::io::stdout().is_terminal() {

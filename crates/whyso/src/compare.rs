@@ -12,7 +12,7 @@ use whyso_query::{CompareBy, Stretch, compare_windows};
 use whyso_record::Recording;
 
 use crate::choice_args::{Stretch as TypedStretch, WindowArgs, chosen};
-use crate::commands::open;
+use crate::recordings::open;
 
 #[derive(Args, Debug)]
 pub(crate) struct CompareArgs {
@@ -35,7 +35,7 @@ pub(crate) struct CompareArgs {
     /// Print one JSON object on standard output, and nothing else there
     #[arg(long)]
     json: bool,
-    /// As Markdown
+    /// Print Markdown
     #[arg(long, conflicts_with = "json")]
     markdown: bool,
     /// Folder that holds the recordings
@@ -48,13 +48,13 @@ pub(crate) struct HistoryArgs {
     /// Runs, by folder or id, or folders that hold runs [default: the folder of --runs]
     #[arg(value_name = "RUN|DIR")]
     run: Vec<PathBuf>,
-    /// The levels of so many users alone [default: all]
+    /// Only the levels of N users [default: all]
     #[arg(long, value_name = "N")]
     users: Option<u32>,
-    /// What is looked at: transactions_per_s, queries_per_s, latency_mean_ms, latency_p95_ms or latency_p99_ms
+    /// What is followed: transactions_per_s, queries_per_s, latency_mean_ms, latency_p95_ms or latency_p99_ms
     #[arg(long, default_value_t = Metric::default())]
     metric: Metric,
-    /// Smallest change that is told, in per cent
+    /// Smallest change that is reported, in per cent
     #[arg(long, value_name = "PERCENT", default_value_t = 1.0)]
     matters: f64,
     /// Print one JSON object on standard output, and nothing else there
@@ -136,7 +136,7 @@ pub(crate) fn history(args: &HistoryArgs) -> Result<ExitCode> {
         }
         for summary in whyso_query::runs_at(&path)? {
             if let Some(problem) = summary.problem {
-                say!("whyso: warning: {}: {problem}", summary.path.display());
+                print_stderr!("whyso: warning: {}: {problem}", summary.path.display());
             }
             runs.push(summary.run);
         }

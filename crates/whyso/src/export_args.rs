@@ -30,14 +30,14 @@ pub(crate) struct ExportArgs {
     /// Only this instance, such as cpu0 or sda
     #[arg(long)]
     pub(crate) instance: Option<String>,
-    /// Where to write [default: standard output, but for Parquet]
+    /// Where to write [default: standard output, except for Parquet]
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Stacks in the first metric of --by instead of samples, as flame graph programs read them: microseconds; with --against two
-    /// numbers, as programs for differential ones do
+    /// Write stacks instead of samples, in the first metric of --by, as flame graph programs read them: in microseconds; with
+    /// --against two numbers, for differential flame graphs
     #[arg(long, conflicts_with_all = ["format", "host", "source", "metric", "instance"])]
     pub(crate) folded: bool,
-    /// Stacks in every metric of --by instead of samples, as a file for pprof
+    /// Write stacks instead of samples, in every metric of --by, as a file for pprof
     #[arg(long, conflicts_with_all = ["folded", "format", "host", "source", "metric", "instance", "against", "against_users"])]
     pub(crate) pprof: bool,
     #[command(flatten)]

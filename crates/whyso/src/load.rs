@@ -9,14 +9,14 @@ use whyso_control::{Error, Quantity, ServerPlan, Source, parse_stages};
 use whyso_load::{Arrivals, Placement};
 use whyso_report::load::LoadResult;
 
-use crate::args::LoadArgs;
-use crate::given::{
-    OPEN_USERS, arrivals, ask_password, knobs, seconds, source, take_ctrl_c, think, throw_away, tuning,
-    workload_options,
-};
+use crate::exit_codes::{FAILED, INTERRUPTED};
+use crate::load_args::LoadArgs;
 use crate::load_args::PlacementArg;
 use crate::load_view::{LoadView, Shown};
-use crate::{FAILED, INTERRUPTED};
+use crate::plan_args::{
+    OPEN_USERS, arrivals, knobs, seconds, source, think, throw_away, tuning, workload_options,
+};
+use crate::user::{ask_password, handle_ctrl_c};
 
 const SECONDS: f64 = 10.0;
 const SECONDS_A_ROUND: f64 = 3.0;
@@ -32,7 +32,7 @@ pub(crate) fn run(args: LoadArgs) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let view = LoadView::new(&args.output, shown(&plan))?;
-    let stop = take_ctrl_c()?;
+    let stop = handle_ctrl_c()?;
     let outcome = load(&plan, &view, stop, &ask_password);
     view.clear();
     let outcome = outcome?;

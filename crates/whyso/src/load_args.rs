@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use crate::args::{DataArgs, DriveArgs, ServerArgs, WorkloadArgs};
+use crate::run_args::{DataArgs, DriveArgs, ServerArgs, WorkloadArgs};
 
 #[derive(Args, Debug)]
 pub(crate) struct LoadArgs {
@@ -22,7 +22,7 @@ pub(crate) struct LoadArgs {
     #[arg(long, value_name = "SQL", requires = "query")]
     pub(crate) versus: Option<String>,
 
-    /// Print what the workload sends, and end
+    /// Print what the workload sends, and exit
     #[arg(long)]
     pub(crate) describe: bool,
 
@@ -56,7 +56,7 @@ pub(crate) struct LoadLevelArgs {
     #[arg(long, value_name = "N,N,…", value_delimiter = ',')]
     pub(crate) users: Vec<u32>,
 
-    /// Open loop: transactions that are due a second, at each level in order
+    /// Open loop: transactions due per second, at each level in order
     ///
     /// Response times count from when a transaction was due, whether or not a user was free to begin it.
     #[arg(long, value_name = "R,R,…", value_delimiter = ',')]
@@ -64,12 +64,12 @@ pub(crate) struct LoadLevelArgs {
 
     /// One level that changes, such as "ramp 0..64 30s, hold 60s, step 128 30s, spike 500 5s"
     ///
-    /// Numbers are users at work; written as 500/s, they are transactions due a second. ramp A..B TIME, ramp B TIME, step B
+    /// Numbers are users at work; written as 500/s, they are transactions due per second. ramp A..B TIME, ramp B TIME, step B
     /// TIME, hold TIME and spike B TIME follow each other; a spike ends where it began.
     #[arg(long, value_name = "STAGES", conflicts_with_all = ["seconds", "warmup"])]
     pub(crate) stages: Option<String>,
 
-    /// Length of each level's measured window, in seconds [default: 10; 3 a round of two workloads]
+    /// Length of each level's measured window, in seconds [default: 10; 3 per round of two workloads]
     #[arg(long, value_name = "S")]
     pub(crate) seconds: Option<f64>,
 
@@ -77,11 +77,11 @@ pub(crate) struct LoadLevelArgs {
     #[arg(long, value_name = "S")]
     pub(crate) warmup: Option<f64>,
 
-    /// End each level after so many transactions; there is no warm-up then, and no bound on time unless --seconds says one
+    /// End each level after N transactions; there is no warm-up then, and only --seconds bounds the time
     #[arg(long, value_name = "N")]
     pub(crate) transactions: Option<u64>,
 
-    /// Search the highest rate that holds the service level of --slo
+    /// Search for the highest rate that meets the service level of --slo
     #[arg(long)]
     pub(crate) find_capacity: bool,
 
@@ -101,19 +101,19 @@ pub(crate) struct ConnectionArgs {
     #[arg(long, value_enum, value_name = "PLACEMENT")]
     pub(crate) placement: Option<PlacementArg>,
 
-    /// Connections that all users share [default: one a user]
+    /// Connections that all users share [default: one per user]
     #[arg(long, value_name = "N")]
     pub(crate) connections: Option<u32>,
 
-    /// Connections that are opened beside those in use, and only held
+    /// Connections that are opened in addition to those in use, and stay idle
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) idle_connections: u32,
 
-    /// Compress what is sent and received, with zlib, as the protocol has it
+    /// Compress what is sent and received, by the protocol's zlib compression
     #[arg(long)]
     pub(crate) compress: bool,
 
-    /// Close each connection and make it anew after so many transactions
+    /// Close each connection after N transactions, and open it again
     #[arg(long, value_name = "N")]
     pub(crate) reconnect_every: Option<u32>,
 }
@@ -122,7 +122,7 @@ pub(crate) struct ConnectionArgs {
 pub(crate) enum PlacementArg {
     /// In turn
     RoundRobin,
-    /// In turn, as often as the weights say
+    /// In turn, in proportion to the weights
     Weighted,
     /// User u stays at endpoint u modulo their number
     Pinned,
@@ -135,15 +135,15 @@ pub(crate) struct OutputArgs {
     #[arg(long, value_name = "P,P,…", value_delimiter = ',', default_value = "95,99")]
     pub(crate) percentiles: Vec<f64>,
 
-    /// Print a line every so many seconds while a level runs
+    /// Print a line every N seconds while a level runs
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(u32).range(1..=3600))]
     pub(crate) interval: Option<u32>,
 
-    /// Write what was done in each second, a line a kind of statement
+    /// Write what was done in each second, one line per kind of statement
     #[arg(long, value_name = "FILE")]
     pub(crate) csv: Option<PathBuf>,
 
-    /// Write the response times of each second in HdrHistogram's log format, a tag a kind of statement
+    /// Write the response times of each second in HdrHistogram's log format, one tag per kind of statement
     #[arg(long, value_name = "FILE")]
     pub(crate) hdr_log: Option<PathBuf>,
 

@@ -1,4 +1,4 @@
-//! A load's news: a table whose last line is drawn anew in place on a terminal, plain lines in a pipe, and files.
+//! The output of a load: a table whose last line is redrawn in place on a terminal, plain lines in a pipe, and files.
 
 use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Write};
@@ -237,7 +237,7 @@ impl LoadView {
                 let level = format!("{name}{users}");
                 let line = interval_line(&gathered, &level, news.backlog, origin_ns, &self.shown.percentiles);
                 if self.json {
-                    say!("{line}");
+                    print_stderr!("{line}");
                 } else {
                     let _ = writeln!(crate::out::stdout(), "{line}");
                 }

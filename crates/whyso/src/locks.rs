@@ -10,17 +10,17 @@ use whyso_control::Error;
 use whyso_query::locks_in;
 use whyso_report::LocksNowOf;
 
-use crate::FAILED;
 use crate::choice_args::{Chosen, WindowArgs, chosen};
-use crate::commands::open;
-use crate::given::ask_password;
+use crate::exit_codes::FAILED;
+use crate::recordings::open;
+use crate::user::ask_password;
 
 #[derive(Args, Debug)]
 pub(crate) struct LocksArgs {
     /// The run: its folder, or its id under --runs
     run: Option<PathBuf>,
 
-    /// A server, to be asked now who waits for whom
+    /// A server, to show who waits for whom now
     #[arg(long, value_name = "DSN", conflicts_with_all = ["run", "users", "level", "window"])]
     dsn: Option<String>,
 

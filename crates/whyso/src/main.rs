@@ -6,7 +6,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 #[macro_use]
-mod say;
+mod stderr;
 
 mod addon;
 mod against;
@@ -14,8 +14,8 @@ mod args;
 mod choice_args;
 mod commands;
 mod compare;
+mod exit_codes;
 mod export_args;
-mod given;
 mod load;
 mod load_args;
 mod load_view;
@@ -24,20 +24,26 @@ mod note;
 mod out;
 mod pfs;
 mod pfs_args;
+mod plan_args;
 mod plot;
 mod profile;
 mod profile_args;
+mod profile_data;
 mod progress;
 mod record;
 mod record_args;
 mod recording_args;
+mod recordings;
+mod report_args;
 mod run;
+mod run_args;
 mod runs;
 mod serve;
 mod server;
 mod server_show;
 mod setup_tracing;
 mod source;
+mod sql_trace_args;
 mod stacks;
 mod statements;
 mod study;
@@ -46,23 +52,19 @@ mod terminal;
 mod threads;
 mod timeline;
 mod trace_args;
+mod user;
+mod values;
 mod watch;
 
 use std::process::ExitCode;
 
 use args::{Cli, Command};
 use clap::Parser;
+use exit_codes::{FAILED, INTERRUPTED, WRONG_USE};
 use whyso_report::Relation;
 
-/// The run failed, or a service level was not held.
-const FAILED: u8 = 1;
-/// The command line asked for something that can't be.
-const WRONG_USE: u8 = 2;
-/// Ended by Ctrl-C, as shells number it: 128 and the signal.
-const INTERRUPTED: u8 = 130;
-
 fn main() -> ExitCode {
-    let cli = match parsed() {
+    let cli = match parse_command_line() {
         Ok(cli) => cli,
         Err(status) => return status,
     };
@@ -103,52 +105,52 @@ fn main() -> ExitCode {
     };
     match done.and_then(|status| Ok(out::finish().map(|()| status)?)) {
         Ok(status) => status,
-        // Whoever read our output has seen enough: no failure.
+        // The reader of the output has seen enough: no failure.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            say!("whyso: {}", in_words(&error));
+            print_stderr!("whyso: {}", describe_error(&error));
             ExitCode::from(status_of(&error))
         }
     }
 }
 
-/// The command line, once process lists do not show its passwords any more.
-fn parsed() -> Result<Cli, ExitCode> {
-    let whyso_server::Arguments { given, passwords } = match whyso_server::take_arguments() {
+/// Parses the command line, after its passwords are hidden from process lists.
+fn parse_command_line() -> Result<Cli, ExitCode> {
+    let whyso_server::Arguments { given: arguments, passwords } = match whyso_server::take_arguments() {
         Ok(arguments) => arguments,
         Err(error) => {
-            say!("whyso: {error}");
+            print_stderr!("whyso: {error}");
             return Err(ExitCode::from(WRONG_USE));
         }
     };
     if !passwords.is_empty() {
-        say!(
+        print_stderr!(
             "whyso: warning: others may have seen the password of this command line for a moment: MYSQL_PWD or ~/.my.cnf keep it from them"
         );
     }
-    given::keep_command_line(&given);
-    Cli::try_parse_from(given).map_err(|error| {
+    user::keep_command_line(&arguments);
+    Cli::try_parse_from(arguments).map_err(|error| {
         if passwords.is_empty() {
             error.exit();
         }
         // What can't be understood is quoted.
         let masked = |text: String, password: &String| text.replace(password, "***");
-        say_part!("{}", passwords.iter().fold(error.render().to_string(), masked));
+        print_stderr_part!("{}", passwords.iter().fold(error.render().to_string(), masked));
         ExitCode::from(if error.use_stderr() { WRONG_USE } else { 0 })
     })
 }
 
-/// An error and its causes; a cause that an error quotes itself is not repeated.
-fn in_words(error: &anyhow::Error) -> String {
-    let mut words = String::new();
+/// Describes an error and its causes. A cause that an error quotes itself is not repeated.
+fn describe_error(error: &anyhow::Error) -> String {
+    let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {
-        if words.is_empty() {
-            words = cause;
-        } else if !words.contains(&cause) {
-            words = format!("{words}: {cause}");
+        if text.is_empty() {
+            text = cause;
+        } else if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
         }
     }
-    words
+    text
 }
 
 fn status_of(error: &anyhow::Error) -> u8 {

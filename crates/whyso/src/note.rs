@@ -9,11 +9,11 @@ use clap::Args;
 use whyso_control::Error;
 
 use crate::choice_args::time_s;
-use crate::commands::open;
+use crate::recordings::open;
 
 #[derive(Args, Debug)]
 pub(crate) struct NoteArgs {
-    /// What happened: "switched the RAID cache off"
+    /// What happened, such as "switched the RAID cache off"
     text: String,
 
     /// The run: its folder, or its id under --runs [default: the one that is being recorded]

@@ -14,7 +14,7 @@ use whyso_report::{PfsOf, PfsTimersOf};
 
 use crate::against::run_and_users;
 use crate::choice_args::{Chosen, WindowArgs, chosen};
-use crate::commands::open;
+use crate::recordings::open;
 
 #[derive(Args, Debug)]
 pub(crate) struct PfsArgs {
@@ -32,16 +32,16 @@ pub(crate) struct PfsArgs {
     #[arg(long, value_name = "COLUMN")]
     by: Option<String>,
 
-    /// What numbers are divided by: second, statement, transaction, or window for not at all; waits and stages show the first three side by
-    /// side [default: second; with --against transaction where it is known]
+    /// What numbers are divided by: second, statement, transaction, or window for not at all; waits and stages show the first
+    /// three side by side [default: second; with --against transaction, if it is known]
     #[arg(long, value_name = "WHAT")]
     per: Option<Per>,
 
-    /// Lines alone whose name contains this text, in any case; of lock-instances every instance, one by one
+    /// Only lines whose name contains this text, in any case; of lock-instances every instance, one by one
     #[arg(long, value_name = "TEXT")]
     like: Option<String>,
 
-    /// Show the statements of whyso's own connections, too, which watch the server
+    /// Show the statements of whyso's own connections, too
     #[arg(long)]
     observer: bool,
 
@@ -74,7 +74,7 @@ pub(crate) struct PfsArgs {
     runs: PathBuf,
 }
 
-/// What is no table of the server's, and shown in the place of a view.
+/// What is shown in the place of a view, although the server has no such table.
 const TIMERS: &str = "timers";
 
 pub(crate) fn pfs(args: &PfsArgs) -> Result<ExitCode> {

@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use whyso_serve::{Mode, PlotPlan};
 
 use crate::choice_args::Stretch;
-use crate::commands::open;
+use crate::recordings::open;
 
 #[derive(Args, Debug)]
 pub(crate) struct PlotArgs {
@@ -25,10 +25,10 @@ pub(crate) struct PlotArgs {
     /// What counters are drawn as
     #[arg(long, value_enum, default_value_t = ModeArg::Rate)]
     mode: ModeArg,
-    /// Of a metric with more instances, so many: the busiest
+    /// Most instances of a metric that are drawn: the busiest
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=100))]
     top: u16,
-    /// One line a metric, of the sum of its instances
+    /// Draw one line per metric: the sum of its instances
     #[arg(long)]
     sum: bool,
     /// Where to write [default: standard output]

@@ -1,141 +1,29 @@
 //! `whyso functions`, `callers`, `callees`, `classes`, `wakers`: where the sampled time of a recorded run went, by function and by wait class.
 
 use std::io::Write;
-use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 use whyso_control::Error;
 use whyso_profile::{FunctionName, Functions, Rules, classes, differences, functions, relatives, wakers};
-use whyso_query::{MainFiles, Sampled, ThreadFilter, main_files, profile_in, states_by_role};
-use whyso_record::Recording;
-use whyso_report::{OfRoles, Relation, SampledIn, StatesByRole};
+use whyso_report::{OfRoles, Relation};
 
-use crate::against::take_both;
-use crate::choice_args::{Chosen, chosen};
-use crate::commands::open;
-use crate::profile_args::{ClassesArgs, FunctionsArgs, ProfileArgs, RelativesArgs, RulesArgs, WakersArgs};
+use crate::against::sample_both;
+use crate::profile_args::{ClassesArgs, FunctionsArgs, RelativesArgs, RulesArgs, WakersArgs};
+use crate::profile_data::{METRICS, sample};
 
-/// So many names are told where several fit.
+/// Most names that an error lists where several fit.
 const CANDIDATES_MAX: usize = 8;
 
-/// What is shown where nothing is asked for.
-pub(crate) const METRICS: &[&str] = &["cpu", "lock", "io"];
-/// The same of recordings without stacks of waits.
-const METRICS_OF_CPUS: &[&str] = &["cpu"];
-/// The same of what threads waited for: nobody ends the time on a CPU.
+/// The metrics of `whyso wakers` by default: nobody ends the time on a CPU.
 const WAKERS_METRICS: &[&str] = &["lock"];
-
-/// Role of the threads that serve connections, and the word for every role.
-const CONNECTION: &str = "connection";
-const ALL: &str = "all";
-
-/// A profile, and the words for what it is of.
-pub(crate) struct Taken {
-    pub(crate) sampled: Sampled,
-    pub(crate) chosen: Chosen,
-    states: StatesByRole,
-    files: MainFiles,
-    role: String,
-    whose: String,
-    is_light: bool,
-}
-
-impl Taken {
-    /// Such as "the level of 16 users, threads of role connection".
-    pub(crate) fn words(&self) -> String {
-        format!("{}, {}", self.chosen.words, self.whose)
-    }
-
-    /// Says what an exported file can't, where a connection or a statement was asked for.
-    pub(crate) fn say_what_is_known(&self) {
-        say_part!("{}", whyso_report::known_words(self.about()));
-    }
-
-    pub(crate) fn about(&self) -> SampledIn<'_> {
-        let Sampled { samples, waits, rootless, known_share, known_by, hidden_share, .. } = self.sampled;
-        let seconds = self.chosen.window.seconds();
-        let (window, role, whose) = (self.chosen.words.as_str(), self.role.as_str(), self.whose.as_str());
-        SampledIn {
-            window,
-            seconds,
-            role,
-            whose,
-            known_share,
-            known_by,
-            hidden_share,
-            samples,
-            waits,
-            rootless,
-            is_light: self.is_light,
-        }
-    }
-}
-
-/// `metrics`: where none are asked for.
-pub(crate) fn take(run: &Path, args: &ProfileArgs, metrics: &[&str]) -> Result<Taken> {
-    let (recording, _) = open(run, &args.runs)?;
-    take_part(&recording, chosen(&recording, &args.part)?, args, metrics)
-}
-
-/// The same of a part of a run that was chosen already.
-pub(crate) fn take_part(
-    recording: &Recording,
-    chosen: Chosen,
-    args: &ProfileArgs,
-    metrics: &[&str],
-) -> Result<Taken> {
-    let by = match args.by.as_slice() {
-        [] => sampled_metrics(recording, metrics).iter().map(ToString::to_string).collect(),
-        given => given.to_vec(),
-    };
-    let mut filter = args.whose.filter();
-    filter.observer = args.observer;
-    let names_threads = filter.name.is_some() || !filter.tids.is_empty();
-    let has_connections = recording.run().process().is_none();
-    let usual = if names_threads || !has_connections { ALL } else { CONNECTION };
-    let role = filter.role.get_or_insert_with(|| usual.to_string()).clone();
-    let sampled = profile_in(recording, chosen.window, &by, &filter)?;
-    let states = states_by_role(recording, chosen.window)?;
-    let files = main_files(recording, chosen.window)?;
-    let is_light = recording.run().has_light_stacks();
-    Ok(Taken { sampled, chosen, states, files, role, whose: whose(&filter), is_light })
-}
-
-/// Of the usual metrics, those that a recording has stacks of; all, where it has none of them.
-pub(crate) fn sampled_metrics<'a>(recording: &Recording, metrics: &'a [&'a str]) -> &'a [&'a str] {
-    let is_light = recording.run().has_light_stacks();
-    if is_light && METRICS_OF_CPUS.iter().all(|one| metrics.contains(one)) {
-        METRICS_OF_CPUS
-    } else {
-        metrics
-    }
-}
-
-fn whose(filter: &ThreadFilter) -> String {
-    let mut words = vec![match filter.role.as_deref() {
-        None | Some(ALL) => "all threads".to_string(),
-        Some(role) => format!("threads of role {role}"),
-    }];
-    let numbers = |numbers: Vec<String>| numbers.join(" and ");
-    words.extend(filter.name.as_ref().map(|name| format!("name {name:?}")));
-    if !filter.tids.is_empty() {
-        words.push(format!("thread {}", numbers(filter.tids.iter().map(u32::to_string).collect())));
-    }
-    if !filter.connections.is_empty() {
-        words
-            .push(format!("connection {}", numbers(filter.connections.iter().map(u64::to_string).collect())));
-    }
-    words.extend(filter.statement.as_ref().map(|text| format!("statement {text:?}")));
-    words.join(", ")
-}
 
 pub(crate) fn show_functions(args: &FunctionsArgs) -> Result<ExitCode> {
     if args.against.is_given() {
         return show_differences(args);
     }
-    let taken = take(&args.run, &args.profile, METRICS)?;
+    let taken = sample(&args.run, &args.profile, METRICS)?;
     let profile = &taken.sampled.profile;
     let mut found = functions(profile);
     if args.inclusive {
@@ -150,7 +38,7 @@ pub(crate) fn show_functions(args: &FunctionsArgs) -> Result<ExitCode> {
 }
 
 fn show_differences(args: &FunctionsArgs) -> Result<ExitCode> {
-    let pair = take_both(&args.run, &args.profile, &args.against, METRICS)?;
+    let pair = sample_both(&args.run, &args.profile, &args.against, METRICS)?;
     let (here, there) = (&pair.here.sampled.profile, &pair.there.sampled.profile);
     let mut found = differences(here, there, pair.by);
     if args.inclusive {
@@ -165,13 +53,13 @@ fn show_differences(args: &FunctionsArgs) -> Result<ExitCode> {
 }
 
 pub(crate) fn show_relatives(args: &RelativesArgs, relation: Relation) -> Result<ExitCode> {
-    let taken = take(&args.run, &args.profile, METRICS)?;
+    let taken = sample(&args.run, &args.profile, METRICS)?;
     let profile = &taken.sampled.profile;
     let name = function_called(&functions(profile), &args.function)?;
     let Some(found) = relatives(profile, &name) else { bail!(none_fits(&args.function)) };
     let known = whyso_report::known_words(taken.about());
     if args.shown.json {
-        say_part!("{known}");
+        print_stderr_part!("{known}");
         print_object(&whyso_report::relatives_json(profile, &found, relation, args.shown.limit))
     } else {
         print_text(&(known + &whyso_report::relatives(profile, &found, relation, args.shown.limit)))
@@ -180,7 +68,7 @@ pub(crate) fn show_relatives(args: &RelativesArgs, relation: Relation) -> Result
 
 pub(crate) fn show_classes(args: &ClassesArgs) -> Result<ExitCode> {
     let rules = rules_of(&args.rules)?;
-    let taken = take(&args.run, &args.profile, METRICS)?;
+    let taken = sample(&args.run, &args.profile, METRICS)?;
     let profile = &taken.sampled.profile;
     let found = classes(profile, &rules);
     let about = taken.about();
@@ -193,7 +81,7 @@ pub(crate) fn show_classes(args: &ClassesArgs) -> Result<ExitCode> {
 
 pub(crate) fn show_wakers(args: &WakersArgs) -> Result<ExitCode> {
     let rules = rules_of(&args.rules)?;
-    let taken = take(&args.run, &args.profile, WAKERS_METRICS)?;
+    let taken = sample(&args.run, &args.profile, WAKERS_METRICS)?;
     let profile = &taken.sampled.profile;
     let found = wakers(profile, &rules);
     let (about, limit) = (taken.about(), args.shown.limit);

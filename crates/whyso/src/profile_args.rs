@@ -21,7 +21,7 @@ pub(crate) struct ProfileArgs {
     #[command(flatten)]
     pub(crate) whose: WhoseArgs,
 
-    /// Show what whyso's own probes and questions took, too: it is hidden otherwise, and its share is said
+    /// Show what whyso's own probes and questions took, too; it is hidden by default, and only its share is shown
     #[arg(long)]
     pub(crate) observer: bool,
 
@@ -64,11 +64,11 @@ pub(crate) struct FunctionsArgs {
 /// What is compared with.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct AgainstArgs {
-    /// Compare with another run, function by function: its level with as many users, or with so many
+    /// Compare with another run, function by function: its level with as many users, or the level that you name
     #[arg(long, value_name = "RUN[:USERS]", group = "compared")]
     pub(crate) against: Option<String>,
 
-    /// Compare with the level of so many users of the same run
+    /// Compare with the level of N users of the same run
     #[arg(long, value_name = "N", group = "compared")]
     pub(crate) against_users: Option<u32>,
 
@@ -88,12 +88,12 @@ pub(crate) struct SourceArgs {
     #[command(flatten)]
     pub(crate) profile: ProfileArgs,
 
-    /// Where the sources are: OLD=NEW for what begins with OLD in the build and with NEW here, or a folder to look in; may be given
-    /// more than once
+    /// Where the sources are: OLD=NEW for what begins with OLD in the build and with NEW here, or a folder to search; may be
+    /// given more than once
     #[arg(long, value_name = "OLD=NEW|DIR")]
     pub(crate) source_path: Vec<SourcePath>,
 
-    /// The whole file, with the time of every function in it
+    /// Show the whole file, with the time of every function in it
     #[arg(long)]
     pub(crate) whole: bool,
 
@@ -132,10 +132,10 @@ pub(crate) struct WakersArgs {
     pub(crate) shown: ShownArgs,
 }
 
-/// What tells wait classes.
+/// The rules of wait classes.
 #[derive(Args, Debug)]
 pub(crate) struct RulesArgs {
-    /// Rules of your own, which come before the built-in ones: a class, a metric or *, and a function on each line
+    /// Your own rules, which come before the built-in ones: a class, a metric or *, and a function on each line
     #[arg(long = "rules", value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
 }

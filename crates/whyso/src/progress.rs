@@ -25,9 +25,9 @@ struct Functions {
     said: Option<Instant>,
 }
 
-/// Where there is no terminal, the busiest functions are said so often.
+/// Between two lines with the busiest functions, where there is no terminal.
 const SAID_EVERY: Duration = Duration::from_secs(60);
-/// Names of functions are cut to so many characters.
+/// Most characters of a function's name.
 const NAME_MAX: usize = 32;
 
 impl Bars {
@@ -54,7 +54,7 @@ impl Bars {
     fn say_once(&self, text: &str) {
         let Ok(mut last) = self.last_said.lock() else { return };
         if *last != text {
-            say!("whyso: {text}");
+            print_stderr!("whyso: {text}");
             *last = text.to_string();
         }
     }
@@ -67,7 +67,7 @@ impl Bars {
             functions.line = format!("\n  {}", text.replace('{', "{{").replace('}', "}}"));
         } else if functions.said.is_none_or(|said| said.elapsed() >= SAID_EVERY) {
             functions.said = Some(Instant::now());
-            say!("whyso: {text}");
+            print_stderr!("whyso: {text}");
         }
     }
 
@@ -98,7 +98,7 @@ impl Listener for Bars {
                     self.bar.set_message(whyso_words::terminal::escape(text));
                     self.bar.enable_steady_tick(Duration::from_millis(120));
                 } else {
-                    say!("whyso: {text}");
+                    print_stderr!("whyso: {text}");
                 }
             }
             News::Loading { phase, rows, rows_total } => {
@@ -134,12 +134,12 @@ impl Listener for Bars {
                     whyso_words::number(level.result.transactions_per_s)
                 );
                 if self.on_terminal {
-                    self.bar.suspend(|| say!("{line}"));
+                    self.bar.suspend(|| print_stderr!("{line}"));
                 } else {
-                    say!("{line}");
+                    print_stderr!("{line}");
                 }
             }
-            News::Warning(text) => self.bar.suspend(|| say!("whyso: warning: {text}")),
+            News::Warning(text) => self.bar.suspend(|| print_stderr!("whyso: warning: {text}")),
         }
     }
 }

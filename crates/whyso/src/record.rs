@@ -7,12 +7,12 @@ use anyhow::{Result, bail};
 use whyso_control::doctor::Verdict;
 use whyso_control::{RecordPlan, ServerPlan};
 
-use crate::args::RecordArgs;
-use crate::given::{ask_password, take_ctrl_c};
+use crate::exit_codes::{FAILED, INTERRUPTED};
 use crate::progress::Bars;
-use crate::run::{Explained, explained, print_cost_of_sql_trace, print_json};
+use crate::record_args::RecordArgs;
+use crate::run::{ExplainedRun, explain_run, print_cost_of_sql_trace, print_json};
 use crate::stacks::named;
-use crate::{FAILED, INTERRUPTED};
+use crate::user::{ask_password, handle_ctrl_c};
 
 pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
     let plan = RecordPlan {
@@ -23,26 +23,26 @@ pub(crate) fn record(args: &RecordArgs) -> Result<ExitCode> {
         interval: args.recording.interval(),
         trace: args.recording.trace.is_wanted(),
         stacks: args.recording.trace.stacks(),
-        sql: args.recording.sql.wanted(),
+        sql: args.recording.sql.literals(),
         bytes_max: args.disk_max.map(|size| size.0),
         add_ons: args.others.add_ons()?,
         relay: args.others.relay(),
         pfs: args.pfs.wanted()?,
         out: args.output.out.clone(),
-        command_line: crate::given::command_line(),
+        command_line: crate::user::command_line(),
     };
     if let (Some(wanted), Some(dsn), true) = (&plan.pfs, &args.dsn, args.pfs.dry_run) {
         let server = ServerPlan::Dsn { dsn: dsn.clone(), set: Vec::new() };
         writeln!(crate::out::stdout(), "{}", whyso_control::pfs_dry_run(wanted, &server, &ask_password)?)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let stop = take_ctrl_c()?;
+    let stop = handle_ctrl_c()?;
     let bars = Bars::new();
     let outcome = whyso_control::record(&plan, &bars, stop, &ask_password);
     bars.clear();
     let outcome = outcome?;
 
-    let Explained { recording, explanation, report, written } = explained(&outcome.path)?;
+    let ExplainedRun { recording, explanation, report, written } = explain_run(&outcome.path)?;
     let mut out = crate::out::stdout();
     if args.output.json {
         print_json(&mut out, &outcome.path, &recording, &explanation)?;

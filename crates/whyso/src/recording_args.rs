@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::statements::SqlTraceArgs;
+use crate::sql_trace_args::SqlTraceArgs;
 use crate::trace_args::TraceArgs;
 
 /// What is recorded of the server.

@@ -10,13 +10,13 @@ use whyso_explain::model::Explanation;
 use whyso_query::ForReport;
 use whyso_record::Recording;
 
-use crate::args::RunArgs;
-use crate::given::{
-    OPEN_USERS, arrivals, ask_password, knobs, seconds, source, take_ctrl_c, think, throw_away, tuning,
-    workload_options,
+use crate::exit_codes::{FAILED, INTERRUPTED};
+use crate::plan_args::{
+    OPEN_USERS, arrivals, knobs, seconds, source, think, throw_away, tuning, workload_options,
 };
 use crate::progress::Bars;
-use crate::{FAILED, INTERRUPTED};
+use crate::run_args::RunArgs;
+use crate::user::{ask_password, handle_ctrl_c};
 
 /// The sweep, where it is not said.
 const SWEEP_USERS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
@@ -35,14 +35,14 @@ pub(crate) fn run(args: RunArgs) -> Result<ExitCode> {
         )?;
         return Ok(ExitCode::SUCCESS);
     }
-    let stop = take_ctrl_c()?;
+    let stop = handle_ctrl_c()?;
 
     let bars = Bars::new();
     let outcome = whyso_control::run(&plan, &bars, stop, &ask_password);
     bars.clear();
     let outcome = outcome?;
 
-    let Explained { recording, explanation, report, written } = explained(&outcome.path)?;
+    let ExplainedRun { recording, explanation, report, written } = explain_run(&outcome.path)?;
     let mut out = crate::out::stdout();
     if args.output.json {
         print_json(&mut out, &outcome.path, &recording, &explanation)?;
@@ -65,7 +65,7 @@ pub(crate) fn run(args: RunArgs) -> Result<ExitCode> {
 }
 
 /// A recording with its findings and its report.
-pub(crate) struct Explained {
+pub(crate) struct ExplainedRun {
     pub(crate) recording: Recording,
     pub(crate) explanation: Explanation,
     pub(crate) report: PathBuf,
@@ -73,13 +73,13 @@ pub(crate) struct Explained {
     pub(crate) written: Result<()>,
 }
 
-/// Explains what was recorded, and writes its report beside it.
-pub(crate) fn explained(path: &Path) -> Result<Explained> {
+/// Explains what was recorded, and writes its report next to it.
+pub(crate) fn explain_run(path: &Path) -> Result<ExplainedRun> {
     let recording = Recording::open(path)?;
     let explanation = whyso_query::explain(&recording)?;
     let report = path.join("report.html");
     let written = write_report(&recording, &explanation, &report);
-    Ok(Explained { recording, explanation, report, written })
+    Ok(ExplainedRun { recording, explanation, report, written })
 }
 
 /// Where the commands of clients were followed.
@@ -146,7 +146,7 @@ fn plan(args: &RunArgs) -> Result<Plan> {
         interval: args.levels.recording.interval(),
         trace: args.levels.recording.trace.is_wanted(),
         stacks: args.levels.recording.trace.stacks(),
-        sql: args.levels.recording.sql.wanted(),
+        sql: args.levels.recording.sql.literals(),
         engine: args.drive.engine,
         loops: args.drive.loops,
         tuning: tuning(&args.drive)?,
@@ -164,7 +164,7 @@ fn plan(args: &RunArgs) -> Result<Plan> {
         add_ons: args.others.add_ons()?,
         relay: args.others.relay(),
         out: args.output.out.clone(),
-        command: crate::given::command_line(),
+        command: crate::user::command_line(),
     };
     plan.check()?;
     Ok(plan)

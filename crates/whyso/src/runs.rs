@@ -24,7 +24,7 @@ pub(crate) struct RunsArgs {
 
 #[derive(Subcommand, Debug)]
 enum RunsCommand {
-    /// List them (what `whyso runs` alone does)
+    /// List the runs, the default
     List,
     /// Remove runs with everything in their folders
     Rm {
@@ -58,7 +58,7 @@ enum RunsCommand {
         #[arg(long, short, value_name = "FILE")]
         output: PathBuf,
     },
-    /// Take the runs of a backup into the folder of recordings; those that are there already are left alone
+    /// Copy the runs of a backup into the folder of recordings; runs that are there already stay as they are
     Import {
         #[arg(value_name = "FILE")]
         file: PathBuf,
@@ -132,9 +132,9 @@ fn remove(args: &RunsArgs, names: &[String], yes: bool) -> Result<ExitCode> {
         }
         let all: u64 = runs.iter().map(|run| run.bytes).sum();
         for run in &runs {
-            say!("{}", whyso_report::run_line(run));
+            print_stderr!("{}", whyso_report::run_line(run));
         }
-        say_part!("Remove {} of {} for good? [y/N] ", count(runs.len() as u64, "run"), bytes(all as f64));
+        print_stderr_part!("Remove {} of {} for good? [y/N] ", count(runs.len() as u64, "run"), bytes(all as f64));
         let mut answer = String::new();
         std::io::stdin().lock().read_line(&mut answer)?;
         if !matches!(answer.trim(), "y" | "Y" | "yes") {
@@ -146,7 +146,7 @@ fn remove(args: &RunsArgs, names: &[String], yes: bool) -> Result<ExitCode> {
         freed += whyso_record::remove_run(&run.path)?;
     }
     let ids: Vec<&str> = runs.iter().map(|run| run.id.as_str()).collect();
-    tell(args, serde_json::json!({ "removed": ids, "freed_bytes": freed }), || {
+    print_outcome(args, serde_json::json!({ "removed": ids, "freed_bytes": freed }), || {
         format!("removed {}, {} freed", count(ids.len() as u64, "run"), bytes(freed as f64))
     })
 }
@@ -164,7 +164,7 @@ fn prune(args: &RunsArgs, size: u64, names: &[String]) -> Result<ExitCode> {
         }
         freed += of_run;
     }
-    tell(args, serde_json::json!({ "pruned": pruned, "freed_bytes": freed }), || {
+    print_outcome(args, serde_json::json!({ "pruned": pruned, "freed_bytes": freed }), || {
         format!(
             "{} lost their oldest detail, {} freed",
             count(pruned.len() as u64, "run"),
@@ -184,7 +184,7 @@ fn check(args: &RunsArgs, names: &[String]) -> Result<ExitCode> {
         files += checked.files;
         problems.extend(checked.problems);
     }
-    tell(args, serde_json::json!({ "runs": runs.len(), "files": files, "problems": problems }), || {
+    print_outcome(args, serde_json::json!({ "runs": runs.len(), "files": files, "problems": problems }), || {
         let all_well = format!(
             "{} of {} are as they were recorded",
             count(files as u64, "file"),
@@ -206,14 +206,14 @@ fn backup(args: &RunsArgs, names: &[String], output: &Path) -> Result<ExitCode> 
     let paths: Vec<PathBuf> = runs.iter().map(|run| run.path.clone()).collect();
     let written = whyso_record::backup_runs(&paths, output)?;
     let ids: Vec<&str> = runs.iter().map(|run| run.id.as_str()).collect();
-    tell(args, serde_json::json!({ "file": output, "runs": ids, "bytes": written }), || {
+    print_outcome(args, serde_json::json!({ "file": output, "runs": ids, "bytes": written }), || {
         format!("{}: {}, {}", output.display(), count(ids.len() as u64, "run"), bytes(written as f64))
     })
 }
 
 fn import(args: &RunsArgs, file: &Path) -> Result<ExitCode> {
     let (imported, there) = whyso_record::import_runs(file, &args.runs)?;
-    tell(args, serde_json::json!({ "imported": imported, "there_already": there }), || {
+    print_outcome(args, serde_json::json!({ "imported": imported, "there_already": there }), || {
         let mut words = format!("took in {}", count(imported.len() as u64, "run"));
         if !there.is_empty() {
             words.push_str(&format!(", already there: {}", count(there.len() as u64, "run")));
@@ -222,7 +222,7 @@ fn import(args: &RunsArgs, file: &Path) -> Result<ExitCode> {
     })
 }
 
-fn tell(args: &RunsArgs, object: serde_json::Value, words: impl FnOnce() -> String) -> Result<ExitCode> {
+fn print_outcome(args: &RunsArgs, object: serde_json::Value, words: impl FnOnce() -> String) -> Result<ExitCode> {
     let mut out = crate::out::stdout();
     match args.json {
         true => writeln!(out, "{}", serde_json::to_string_pretty(&object)?)?,

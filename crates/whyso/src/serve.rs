@@ -22,7 +22,7 @@ pub(crate) struct ServeArgs {
     /// Folder that holds the recordings
     #[arg(long, value_name = "DIR", default_value = "runs")]
     runs: PathBuf,
-    /// Where to listen; port 0 is any free one
+    /// Address to listen on; port 0 is any free one
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7979")]
     listen: SocketAddr,
     /// Further name by which browsers ask for this server, as a proxy passes it on, such as lab.example.org; may be given more than once
@@ -62,7 +62,7 @@ pub(crate) fn serve(args: &ServeArgs) -> Result<ExitCode> {
     runtime.block_on(async {
         let server = Server::bind(plan).await?;
         if !server.address().ip().is_loopback() {
-            say!(
+            print_stderr!(
                 "whyso: warning: {} can be reached from other machines, and nothing is encrypted: anyone who reads the traffic has the token. \
                  Listen on 127.0.0.1 behind a proxy that speaks TLS (see docs/how-to/serve-proxy.md)",
                 server.address()
@@ -122,7 +122,7 @@ impl Listener for Passed<'_> {
     }
 }
 
-/// Ctrl-C, or being asked to end.
+/// Waits for Ctrl-C, or a request to end.
 async fn stopped() {
     let mut term = match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
         Ok(term) => term,

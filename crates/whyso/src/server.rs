@@ -1,4 +1,4 @@
-//! `whyso server`: the builds at hand, and servers that are started to stay.
+//! `whyso server`: the builds that are available, and servers that are started to stay.
 
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -12,9 +12,9 @@ use whyso_server::builds::{self, Listed, Manifest, Progress};
 use whyso_server::throwaway::{self, Kept, Stopped};
 use whyso_server::{StartSpec, ThrowAway};
 
-use crate::given::ask_password;
+use crate::user::ask_password;
 
-/// What a server that was started without a name is called.
+/// Name of a server that was started without one.
 const OWN: &str = "own";
 /// Room for the connections of whatever will use a server that stays.
 const CONNECTIONS: u32 = 2000;
@@ -27,14 +27,13 @@ pub(crate) struct BuildsArgs {
 
 #[derive(Subcommand, Debug)]
 enum BuildsCommand {
-    /// List the builds that can be fetched, those at hand, and the servers that were started (what `whyso server`
-    /// alone does)
+    /// List the builds that can be fetched, those that are available, and the servers that were started; the default
     List {
         /// Print one JSON object on standard output, and nothing else there
         #[arg(long)]
         json: bool,
     },
-    /// Show what a build supports, and which settings it knows with which values where nothing is set
+    /// Show what a build supports, and the default values of its settings
     Show {
         /// Name of a build, or folder of an unpacked one; "" is the server on the PATH
         #[arg(default_value = "")]
@@ -56,18 +55,18 @@ enum BuildsCommand {
     Add { name: String, folder: PathBuf },
     /// Forget a build, and remove what was fetched of it; an added folder itself stays
     Remove { name: String },
-    /// Start a server with an empty data directory of its own, which stays until `whyso server stop`
+    /// Start a server with its own empty data directory, which stays until `whyso server stop`
     Start {
         /// Name of a build, or folder of an unpacked one [default: the server on the PATH]
         build: Option<PathBuf>,
-        /// What to call it [default: the build's name]
+        /// Its name [default: the build's name]
         #[arg(long = "as", value_name = "NAME")]
         name: Option<String>,
         /// Setting of the server; may be given more than once
         #[arg(long = "set", value_name = "KNOB=VALUE")]
         set: Vec<String>,
     },
-    /// Put back the settings of a server that a run has changed and, ended by force, left so
+    /// Put back the settings of a server that a run changed and did not put back, because it was ended by force
     Undo {
         /// The server: mysql://user@host:3306/ or mysql://user@localhost/?socket=/path
         #[arg(long, value_name = "DSN")]
@@ -75,7 +74,7 @@ enum BuildsCommand {
     },
     /// Stop a server that was started to stay, and remove its data
     Stop {
-        /// Its name; needed where there are several
+        /// Its name; required if there are several
         name: Option<String>,
     },
 }
@@ -218,7 +217,7 @@ fn fetch(name: &str) -> Result<()> {
         bar.set_message(format!("{name}: {}", progress.step));
         let said = last_said.take();
         if !on_terminal && said != progress.step {
-            say!("whyso: {name}: {}", progress.step);
+            print_stderr!("whyso: {name}: {}", progress.step);
         }
         last_said.set(progress.step.to_string());
     };

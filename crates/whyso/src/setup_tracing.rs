@@ -13,13 +13,13 @@ pub(crate) struct SetupTracingArgs {
     /// Group whose members may trace, by name or number; a name that does not exist is created
     #[arg(long, value_name = "NAME|GID", default_value = "whyso")]
     group: String,
-    /// Where the copy of this program lies that may trace
+    /// Path of the copy of this program that may trace
     #[arg(long, value_name = "PATH", default_value = DEFAULT_TRACED_PROGRAM)]
     to: PathBuf,
     /// Show each step, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Remove the copy, and the group where it was created for it
+    /// Remove the copy, and the group if it was created for it
     #[arg(long)]
     undo: bool,
 }

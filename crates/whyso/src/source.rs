@@ -9,11 +9,12 @@ use whyso_profile::{FunctionName, SourceFilter, SourceTimes, functions, source_t
 use whyso_query::SourcePath;
 use whyso_report::{Annotated, SourceText};
 
-use crate::profile::{METRICS, function_called, print_object, print_text, take};
+use crate::profile::{function_called, print_object, print_text};
 use crate::profile_args::SourceArgs;
+use crate::profile_data::{METRICS, sample};
 
 pub(crate) fn show_source(args: &SourceArgs) -> Result<ExitCode> {
-    let taken = take(&args.run, &args.profile, METRICS)?;
+    let taken = sample(&args.run, &args.profile, METRICS)?;
     let profile = &taken.sampled.profile;
     let function = function_called(&functions(profile), &args.function)?;
     let places = taken.sampled.source_places();

@@ -8,7 +8,7 @@ use clap::Args;
 use whyso_control::{Error, RecordTarget, stacks_now};
 
 use crate::choice_args::WhoseArgs;
-use crate::given::ask_password;
+use crate::user::ask_password;
 
 #[derive(Args, Debug)]
 pub(crate) struct StacksArgs {
@@ -23,7 +23,7 @@ pub(crate) struct StacksArgs {
     #[command(flatten)]
     pub(crate) whose: WhoseArgs,
 
-    /// Tell threads at the same place together, the most first
+    /// Group threads at the same place, the largest group first
     #[arg(long, conflicts_with = "json")]
     pub(crate) group: bool,
 

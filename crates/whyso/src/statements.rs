@@ -6,13 +6,13 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::Args;
-use whyso_control::{Error, Literals};
+use whyso_control::Error;
 use whyso_explain::statements::{CommandMetric, by_statement};
 use whyso_query::{CommandFilter, commands_in};
 use whyso_report::CommandsOf;
 
 use crate::choice_args::{Chosen, WindowArgs, chosen};
-use crate::commands::open;
+use crate::recordings::open;
 
 /// What is shown where nothing is asked for.
 const METRICS: [CommandMetric; 6] = [
@@ -23,26 +23,6 @@ const METRICS: [CommandMetric; 6] = [
     CommandMetric::RowsSent,
     CommandMetric::Errors,
 ];
-
-/// Whether commands are followed while a run goes on.
-#[derive(Args, Debug)]
-pub(crate) struct SqlTraceArgs {
-    /// Follow every command that the server works on, by probes in its dispatcher (see `whyso statements`)
-    ///
-    /// Two probes a command cost some microseconds, which the table of statements tells.
-    #[arg(long, conflicts_with = "no_trace")]
-    trace_sql: bool,
-
-    /// Record statements as they are sent, with their literals; those that may hold a password never are
-    #[arg(long, requires = "trace_sql")]
-    keep_literals: bool,
-}
-
-impl SqlTraceArgs {
-    pub(crate) fn wanted(&self) -> Option<Literals> {
-        self.trace_sql.then_some(if self.keep_literals { Literals::Kept } else { Literals::Replaced })
-    }
-}
 
 #[derive(Args, Debug)]
 pub(crate) struct StatementsArgs {
@@ -61,15 +41,15 @@ pub(crate) struct StatementsArgs {
     #[command(flatten)]
     part: WindowArgs,
 
-    /// Commands of these threads alone, by the kernel's numbers
+    /// Only commands of these threads, by the kernel's numbers
     #[arg(long, value_name = "TID,TID,…", value_delimiter = ',')]
     thread: Vec<u32>,
 
-    /// Commands of these connections alone, by the server's numbers
+    /// Only commands of these connections, by the server's numbers
     #[arg(long, value_name = "N,N,…", value_delimiter = ',')]
     connection: Vec<u64>,
 
-    /// Commands alone whose statement contains this text, in any case; statements are told without literals: "WHERE id=?"
+    /// Only commands whose statement contains this text, in any case; literals are replaced: "WHERE id=?"
     #[arg(long, value_name = "TEXT")]
     statement: Option<String>,
 

@@ -12,9 +12,9 @@ use whyso_control::Error;
 use whyso_study::{Answer, Journal, Kept, Repeats, Spec};
 use whyso_words::rough_time;
 
-use crate::INTERRUPTED;
-use crate::given::{ask_password, take_ctrl_c};
+use crate::exit_codes::INTERRUPTED;
 use crate::progress::Bars;
+use crate::user::{ask_password, handle_ctrl_c};
 
 #[derive(Args, Debug)]
 pub(crate) struct StudyArgs {
@@ -31,34 +31,34 @@ enum StudyCommand {
         /// Its short form
         #[arg(long)]
         quick: bool,
-        /// Print what would be started, and how long it takes at most, and end
+        /// Print what would be started, and how long it takes at most, and exit
         #[arg(long)]
         dry_run: bool,
-        /// Run the programs that the file names: servers, libraries, plugins and add-ons that are none of whyso's own
+        /// Run the programs that the file names: servers, libraries, plugins and add-ons that are not part of whyso
         #[arg(long)]
         allow_programs: bool,
-        /// Folder of this study; it must not be one yet [default: studies-run/ and the file's name]
+        /// Folder of this study; it must be new [default: studies-run/ and the file's name]
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,
         /// Print the answer as one JSON object on standard output
         #[arg(long)]
         json: bool,
     },
-    /// Go on with a study that was stopped, by Ctrl-C or by a crash
+    /// Continue a study that was stopped, by Ctrl-C or by a crash
     Resume {
         /// Its folder
         dir: PathBuf,
-        /// Run the programs that the study names: servers, libraries, plugins and add-ons that are none of whyso's own
+        /// Run the programs that the study names: servers, libraries, plugins and add-ons that are not part of whyso
         #[arg(long)]
         allow_programs: bool,
         #[arg(long)]
         json: bool,
     },
-    /// Show what a study found so far
+    /// Show what a study has found
     Show {
         /// Its folder
         dir: PathBuf,
-        /// As Markdown
+        /// Print Markdown
         #[arg(long, conflicts_with = "json")]
         markdown: bool,
         #[arg(long)]
@@ -72,7 +72,7 @@ enum StudyCommand {
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
     },
-    /// List the studies, with what of each is done
+    /// List the studies, with the progress of each
     List {
         /// Folder that holds them
         #[arg(default_value = FOLDER)]
@@ -204,9 +204,9 @@ fn print_plan(kept: &Kept) -> Result<ExitCode> {
 }
 
 fn carry_out(mut journal: Journal, form: Form) -> Result<ExitCode> {
-    let stop = take_ctrl_c()?;
+    let stop = handle_ctrl_c()?;
     let bars = Bars::new();
-    let command = crate::given::command_line();
+    let command = crate::user::command_line();
     let done = whyso_control::study(&mut journal, &command, &bars, stop, &ask_password);
     bars.clear();
     print_answer(&journal, form)?;
@@ -214,23 +214,23 @@ fn carry_out(mut journal: Journal, form: Form) -> Result<ExitCode> {
         let page = journal.dir().join(PAGE);
         // The answer is out, and the page can be written at any time: a full disk is no failure of the study.
         match write_page(&whyso_control::study_answer(&journal)?, &page) {
-            Ok(()) => say!("whyso: the page: {}", page.display()),
-            Err(error) => say!("whyso: warning: {error:#}"),
+            Ok(()) => print_stderr!("whyso: the page: {}", page.display()),
+            Err(error) => print_stderr!("whyso: warning: {error:#}"),
         }
     }
     let again = format!("`whyso study resume {}` continues it", journal.dir().display());
     match done {
         Ok(None) => Ok(ExitCode::SUCCESS),
         Ok(Some(why)) => {
-            say!("whyso: ended early: {why}");
+            print_stderr!("whyso: ended early: {why}");
             Ok(ExitCode::SUCCESS)
         }
         Err(Error::Interrupted) => {
-            say!("whyso: stopped; {again}");
+            print_stderr!("whyso: stopped; {again}");
             Ok(ExitCode::from(INTERRUPTED))
         }
         Err(error) if stop.is_asked() => {
-            say!("whyso: stopped ({error}); {again}");
+            print_stderr!("whyso: stopped ({error}); {again}");
             Ok(ExitCode::from(INTERRUPTED))
         }
         Err(error) => bail!("{error}; {again}"),

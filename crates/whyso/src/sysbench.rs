@@ -4,14 +4,21 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use clap::Args;
 use whyso_control::{DrivenLoad, LoadRecording};
 use whyso_load::{Interval, LevelOutcome};
 use whyso_record::run::Ended;
 use whyso_report::load::{LoadResult, load_json};
 use whyso_sysbench::{Recording, Run, Surroundings};
 
-use crate::INTERRUPTED;
-use crate::args::SysbenchArgs;
+use crate::exit_codes::INTERRUPTED;
+
+#[derive(Args, Debug)]
+pub(crate) struct SysbenchArgs {
+    /// Everything that sysbench takes
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENTS")]
+    pub(crate) arguments: Vec<String>,
+}
 
 const PASSWORD: &str = "--mysql-password";
 

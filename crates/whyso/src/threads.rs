@@ -10,21 +10,21 @@ use whyso_control::Error;
 use whyso_query::ThreadsOver;
 use whyso_report::ThreadsWindow;
 
-use crate::args::Length;
 use crate::choice_args::{WhoseArgs, WindowArgs, chosen};
-use crate::commands::open;
-use crate::given::{ask_password, take_ctrl_c};
+use crate::recordings::open;
+use crate::user::{ask_password, handle_ctrl_c};
+use crate::values::Length;
 
 #[derive(Args, Debug)]
 pub(crate) struct ThreadsArgs {
     /// The run: its folder, or its id under --runs
     pub(crate) run: Option<PathBuf>,
 
-    /// A server on this machine, to look at now
+    /// A server on this machine, to show it now
     #[arg(long, value_name = "DSN", conflicts_with_all = ["run", "users", "level", "window"])]
     pub(crate) dsn: Option<String>,
 
-    /// How long to look at the server, such as 5s
+    /// How long to watch the server, such as 5s
     #[arg(long = "for", value_name = "TIME", default_value = "5s", conflicts_with = "run")]
     pub(crate) length: Length,
 
@@ -48,14 +48,14 @@ pub(crate) fn threads(args: &ThreadsArgs) -> Result<ExitCode> {
         (Some(run), None) => {
             let (recording, _) = open(run, &args.runs)?;
             if let Some(words) = whyso_query::thread_disagreement(&recording)? {
-                say!("whyso: warning: not known: {words}");
+                print_stderr!("whyso: warning: not known: {words}");
             }
             let origin_ns = whyso_report::origin_ns(recording.run(), &recording.load(None)?);
             let window = chosen(&recording, &args.part)?.window;
             (whyso_query::threads_in(&recording, window)?, Some(origin_ns))
         }
         (None, Some(dsn)) => {
-            let stop = take_ctrl_c()?;
+            let stop = handle_ctrl_c()?;
             (whyso_control::threads_now(dsn, args.length.0, stop, &ask_password)?, None)
         }
         _ => bail!(Error::Plan("give a recorded run, or a server with --dsn".to_string())),

@@ -11,7 +11,7 @@ use whyso_report::{TimelineRow, TimelineView};
 use whyso_series::KnownBy;
 
 use crate::choice_args::{WhoseArgs, WindowArgs, chosen};
-use crate::commands::open;
+use crate::recordings::open;
 use crate::terminal::width;
 
 /// Of more threads each role is one line, unless --by says otherwise.
@@ -28,11 +28,11 @@ pub(crate) struct TimelineArgs {
     #[command(flatten)]
     pub(crate) whose: WhoseArgs,
 
-    /// What a line is [default: a thread, or a role where there are more than 40 threads]
+    /// What a line is [default: a thread, or a role if there are more than 40 threads]
     #[arg(long, value_name = "WHAT")]
     pub(crate) by: Option<By>,
 
-    /// How many of the longest waits are told, of a run that was recorded with --stacks: those of connections' threads, or of the threads
+    /// Longest waits that are listed, of a run that was recorded with --stacks: those of connections' threads, or of the threads
     /// that are asked for
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) waits: usize,

@@ -14,11 +14,11 @@ use whyso_live::{About, Control, History};
 use whyso_record::Tap;
 
 use crate::addon::OthersArgs;
-use crate::given::{ask_password, take_ctrl_c};
 use crate::pfs_args::PfsSetupArgs;
 use crate::progress::Bars;
-use crate::record_args::Size;
-use crate::run::{Explained, explained};
+use crate::run::{ExplainedRun, explain_run};
+use crate::user::{ask_password, handle_ctrl_c};
+use crate::values::Size;
 
 /// Of what is recorded meanwhile, in case that the user wants to keep it.
 const SIZE_MAX: Size = Size(2 << 30);
@@ -43,11 +43,11 @@ pub(crate) struct WatchArgs {
     #[command(flatten)]
     pfs: PfsSetupArgs,
 
-    /// Size beyond which the oldest detail of what is recorded meanwhile is removed [default: 2GiB]
+    /// Size of the recording, beyond which its oldest detail is removed [default: 2GiB]
     #[arg(long, value_name = "SIZE")]
     disk_max: Option<Size>,
 
-    /// Folder that holds the recordings; one stays there where you asked for it with r
+    /// Folder that holds the recordings; one stays there if you press r
     #[arg(long, value_name = "DIR", default_value = "runs")]
     out: PathBuf,
 }
@@ -78,14 +78,14 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode> {
         relay: args.others.relay(),
         pfs: args.pfs.wanted()?,
         out: args.out.clone(),
-        command_line: crate::given::command_line(),
+        command_line: crate::user::command_line(),
     };
-    let stop = take_ctrl_c()?;
+    let stop = handle_ctrl_c()?;
     let screen = Screen { history: Arc::default(), bars: Bars::new(), is_drawn: AtomicBool::new(false) };
     let outcome = whyso_control::watch(&plan, &screen, &screen, stop, &ask_password);
     screen.bars.clear();
     let Some(outcome) = outcome? else { return Ok(ExitCode::SUCCESS) };
-    let Explained { report, explanation, written, .. } = explained(&outcome.path)?;
+    let ExplainedRun { report, explanation, written, .. } = explain_run(&outcome.path)?;
     let mut out = crate::out::stdout();
     writeln!(out, "{}", whyso_report::why(&explanation))?;
     writeln!(out, "Recorded in {}\nReport: {}", outcome.path.display(), report.display())?;
@@ -98,7 +98,7 @@ pub(crate) fn watch(args: &WatchArgs) -> Result<ExitCode> {
 
 struct Screen {
     history: Arc<History>,
-    /// What is said before there is a screen, and after it.
+    /// Text that is printed before and after the screen is shown.
     bars: Bars,
     is_drawn: AtomicBool,
 }

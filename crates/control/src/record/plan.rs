@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use whyso_server::Dsn;
 use whyso_trace::{Generator, StackSampling};
-use whyso_tracing::{Literals, ToFollow, ToTrace};
+use whyso_tracing::{FollowSpec, Literals, TracingSpec};
 
 use crate::{Error, facts};
 
@@ -90,9 +90,9 @@ impl RecordPlan {
     }
 
     /// `dsn`: the server's; of processes there is none.
-    pub(super) fn to_trace(&self, dsn: Option<&Dsn>) -> ToTrace {
+    pub(super) fn tracing_spec(&self, dsn: Option<&Dsn>) -> TracingSpec {
         let generator = if self.command.is_empty() { Generator::Unknown } else { Generator::Command };
-        let sql = self.sql.zip(dsn).map(|(literals, dsn)| ToFollow { literals, opts: dsn.opts() });
-        ToTrace { trace: self.trace, stacks: self.stacks, sql, generator }
+        let sql = self.sql.zip(dsn).map(|(literals, dsn)| FollowSpec { literals, opts: dsn.opts() });
+        TracingSpec { trace: self.trace, stacks: self.stacks, sql, generator }
     }
 }

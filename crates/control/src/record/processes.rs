@@ -21,7 +21,7 @@ pub(super) fn record_processes(
     stop: &Stop,
 ) -> Result<Outcome, Error> {
     let processes = Processes::find(asked)?;
-    let (counting, lost) = Counting::of_processes(&processes, plan.stacks).map_err(Error::Failed)?;
+    let (counting, lost) = Counting::of_processes(&processes, plan.stacks)?;
     let runtime = runtime()?;
     let pid = processes.pids.first().copied();
     let server = ServerFacts { endpoint: processes.words.clone(), pid, ..ServerFacts::default() };
@@ -49,8 +49,7 @@ pub(super) fn record_processes(
     let mut recording = Recording::begin_within(&plan.out, info, plan.bytes_max)?;
     recording.relay(&plan.relay)?;
     let watcher = Watcher::start(watched, recording.recorder.clone())?;
-    let tracing = Tracing::with(counting, &mut recording.info, &recording.recorder, plan.to_trace(None))
-        .map_err(Error::Failed)?;
+    let tracing = Tracing::with(counting, &mut recording.info, &recording.recorder, plan.tracing_spec(None))?;
     let (tracing, successor) = (Some(tracing), Successor::of(None));
     RecordingSession { plan, listener, stop, dsn: None, runtime, watcher, tracing, successor }.run(recording)
 }

@@ -109,6 +109,6 @@ fn begin(
     let mut watched = watch_spec(dsn, pid, None, plan.interval);
     watched.add_ons.clone_from(&plan.add_ons);
     let watcher = Watcher::start(watched, recording.recorder.clone())?;
-    let tracing = Tracing::begin(&mut recording.info, &recording.recorder, plan.to_trace(Some(dsn)));
+    let tracing = Tracing::begin(&mut recording.info, &recording.recorder, plan.tracing_spec(Some(dsn)));
     Ok((recording, watcher, tracing))
 }

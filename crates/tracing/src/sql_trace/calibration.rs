@@ -8,24 +8,24 @@ use mysql_async::prelude::Queryable;
 use mysql_async::{Error, Opts, OptsBuilder};
 use whyso_clock::monotonic_ns;
 use whyso_server::answers::log_out;
-use whyso_trace::places::{Examined, Known};
+use whyso_trace::places::{ExaminedRows, KnownCommand};
 use whyso_trace::{Command, Places, SqlTrace};
 
 /// A calibration that takes longer is given up.
 const TIME_MAX: Duration = Duration::from_secs(5);
-/// Bound on the wait for one command to be told.
+/// Bound on the wait for one command.
 const COMMAND_TIME_MAX: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_micros(500);
-/// Connections, so that a connection's number is told from what is the same in each.
+/// Connections, so that a connection's number differs from what is the same in each.
 const CONNECTIONS: usize = 2;
-/// Rows of the series that differ in nothing but the value of a literal.
+/// Rows of the series that differ only in the value of a literal.
 const SERIES_ROWS: u64 = 60;
 
 /// A statement, and what it counts.
 struct Round {
     sql: String,
     sent: u64,
-    examined: Examined,
+    examined: ExaminedRows,
     affected: Option<i64>,
     fails: bool,
 }
@@ -41,34 +41,34 @@ fn rounds() -> Vec<Round> {
     let sent = |rows: u64| Round {
         sql: format!("SELECT a FROM ({}) AS t", union(rows)),
         sent: rows,
-        examined: Examined::Scaled { series: 0, rows },
+        examined: ExaminedRows::Scaled { series: 0, rows },
         affected: Some(-1),
         fails: false,
     };
     let summed = |rows: u64| Round {
         sql: format!("SELECT SUM(a) FROM ({}) AS t", union(rows)),
         sent: 1,
-        examined: Examined::Scaled { series: 1, rows },
+        examined: ExaminedRows::Scaled { series: 1, rows },
         affected: Some(-1),
         fails: false,
     };
     let limited = |rows: u64| Round {
         sql: format!("SELECT SUM(a) FROM (SELECT a FROM ({}) AS u LIMIT {rows}) AS t", union(SERIES_ROWS)),
         sent: 1,
-        examined: Examined::Scaled { series: 2, rows },
+        examined: ExaminedRows::Scaled { series: 2, rows },
         affected: Some(-1),
         fails: false,
     };
     let nothing = || Round {
         sql: "DO 0".to_string(),
         sent: 0,
-        examined: Examined::AtMost(1),
+        examined: ExaminedRows::AtMost(1),
         affected: Some(0),
         fails: false,
     };
     let failing = |sql: &str| Round {
         sql: sql.to_string(),
-        examined: Examined::AtMost(0),
+        examined: ExaminedRows::AtMost(0),
         affected: None,
         fails: true,
         ..nothing()
@@ -92,17 +92,38 @@ fn rounds() -> Vec<Round> {
     ]
 }
 
-/// Finds the places; `entered` is given every command that was told meanwhile.
+/// Why the places could not be found.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum CalibrationError {
+    #[error("no connection can be made: {0}")]
+    Runtime(std::io::Error),
+    #[error("the server cannot be understood: {0}")]
+    Answer(whyso_connect::DriverPanic),
+    #[error("the server did not answer within {} s", TIME_MAX.as_secs())]
+    NoAnswer,
+    #[error("the server cannot be asked: {0}")]
+    Question(#[from] Error),
+    #[error("the server answers {code} to: {sql}")]
+    UnexpectedAnswer { code: u32, sql: String },
+    #[error("the object of a connection could not be read")]
+    NoObject,
+    #[error("a command of whyso's own was not seen")]
+    OwnCommandLost,
+    #[error(transparent)]
+    Trace(#[from] whyso_trace::Error),
+}
+
+/// Finds the places. `entered` receives every command that ends meanwhile.
 ///
 /// # Errors
-/// A sentence on why nothing could be found out.
+/// The server could not be asked, or its answers were unexpected.
 pub(super) fn calibrate(
     trace: &mut SqlTrace,
     opts: &Opts,
     mut entered: impl FnMut(&Command<'_>),
-) -> Result<(Places, Vec<String>), String> {
+) -> Result<(Places, Vec<String>), CalibrationError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(|error| format!("no connection can be made: {error}"))?;
+    let runtime = runtime.map_err(CalibrationError::Runtime)?;
     let opts: Opts = OptsBuilder::from_opts(opts.clone()).db_name(None::<String>).into();
     let known = runtime.block_on(async {
         let work = async {
@@ -114,8 +135,8 @@ pub(super) fn calibrate(
         };
         match tokio::time::timeout(TIME_MAX, whyso_connect::caught(work)).await {
             Ok(Ok(known)) => known,
-            Ok(Err(panic)) => Err(format!("the server cannot be understood: {panic}")),
-            Err(_) => Err(format!("the server did not answer within {} s", TIME_MAX.as_secs())),
+            Ok(Err(panic)) => Err(CalibrationError::Answer(panic)),
+            Err(_) => Err(CalibrationError::NoAnswer),
         }
     });
     trace.copy_object(None);
@@ -126,13 +147,12 @@ async fn of_a_connection(
     trace: &mut SqlTrace,
     opts: &Opts,
     entered: &mut impl FnMut(&Command<'_>),
-) -> Result<Vec<Known>, String> {
-    let said = |error: Error| format!("the server cannot be asked: {error}");
-    let mut conn = whyso_connect::connect(opts.clone()).await.map_err(said)?;
+) -> Result<Vec<KnownCommand>, CalibrationError> {
+    let mut conn = whyso_connect::connect(opts.clone()).await?;
     let marker = format!("DO 'whyso {} {}'", conn.id(), monotonic_ns());
-    conn.query_drop(&marker).await.map_err(said)?;
+    conn.query_drop(&marker).await?;
     let mut connection = None;
-    told(trace, &mut |command: &Command<'_>| {
+    wait_for_command(trace, &mut |command: &Command<'_>| {
         entered(command);
         let is_ours = command.text == Some(marker.as_bytes());
         if is_ours {
@@ -147,13 +167,13 @@ async fn of_a_connection(
         let error = match conn.query_drop(&round.sql).await {
             Ok(()) => 0,
             Err(Error::Server(error)) => u32::from(error.code),
-            Err(error) => return Err(said(error)),
+            Err(error) => return Err(error.into()),
         };
         if (error != 0) != round.fails {
-            return Err(format!("the server answers {error} to: {}", round.sql));
+            return Err(CalibrationError::UnexpectedAnswer { code: error, sql: round.sql });
         }
         let mut end_ns = 0;
-        told(trace, &mut |command: &Command<'_>| {
+        wait_for_command(trace, &mut |command: &Command<'_>| {
             entered(command);
             let is_ours =
                 Some(command.connection) == connection && command.text == Some(cut(round.sql.as_bytes()));
@@ -163,11 +183,10 @@ async fn of_a_connection(
             is_ours
         })
         .await?;
-        let copied = trace.copied().map_err(|error| error.to_string())?;
-        let (_, object) = copied
-            .filter(|(copied_ns, _)| *copied_ns == end_ns)
-            .ok_or("the object of a connection could not be read")?;
-        known.push(Known {
+        let copied = trace.copied()?;
+        let (_, object) =
+            copied.filter(|(copied_ns, _)| *copied_ns == end_ns).ok_or(CalibrationError::NoObject)?;
+        known.push(KnownCommand {
             object,
             connection_id: conn.id(),
             rows_sent: round.sent,
@@ -181,20 +200,23 @@ async fn of_a_connection(
     Ok(known)
 }
 
-/// As much of a text as is told.
+/// Returns as much of a text as the tracer copies.
 fn cut(text: &[u8]) -> &[u8] {
     &text[..text.len().min(whyso_trace::TEXT_BYTES_MAX)]
 }
 
-/// Reads what is told until the command is found.
-async fn told(trace: &mut SqlTrace, is_it: &mut impl FnMut(&Command<'_>) -> bool) -> Result<(), String> {
+/// Reads commands until the one is found.
+async fn wait_for_command(
+    trace: &mut SqlTrace,
+    is_it: &mut impl FnMut(&Command<'_>) -> bool,
+) -> Result<(), CalibrationError> {
     let begin = Instant::now();
     let mut found = false;
     while !found {
         if begin.elapsed() > COMMAND_TIME_MAX {
-            return Err("a command of our own was not told".to_string());
+            return Err(CalibrationError::OwnCommandLost);
         }
-        trace.take(|command| found |= is_it(command)).map_err(|error| error.to_string())?;
+        trace.take(|command| found |= is_it(command))?;
         if !found {
             tokio::time::sleep(LOOK).await;
         }

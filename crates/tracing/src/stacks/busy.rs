@@ -1,4 +1,4 @@
-//! Which functions the server's threads were found in on CPUs, while a run goes on: a look every few seconds, named by symbols alone.
+//! The functions in which the server's threads were on CPUs, during a run: a summary every few seconds, named only by symbols.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -8,17 +8,17 @@ use whyso_stacks::{Frame, ModuleId, Names, Unwinding};
 
 /// What one look is of.
 const LOOK: Duration = Duration::from_secs(10);
-/// So many functions are told.
-const TOLD_MAX: usize = 3;
-/// So many are named, those with the most samples: two that begin at different places may have one name.
+/// Most functions of a summary.
+const FUNCTIONS_MAX: usize = 3;
+/// Most places that are named, those with the most samples: two that begin at different places may have one name.
 const NAMED_MAX: usize = 12;
-/// So many places in the kernel are named, of which it is not known where their functions begin.
+/// Most places in the kernel that are named, whose functions begin at unknown addresses.
 const KERNEL_NAMED_MAX: usize = 48;
 
 /// The functions with the most time of their own on CPUs.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BusyFunctions {
-    /// Seconds that it is told of, up to now.
+    /// Length of the time that it covers, in seconds, up to now.
     pub seconds: f64,
     /// How many CPUs all threads kept busy in the mean.
     pub cpus: f64,
@@ -26,11 +26,11 @@ pub struct BusyFunctions {
     pub functions: Vec<(String, f64)>,
 }
 
-/// The last look that nobody has taken yet.
+/// The latest summary that nobody has taken yet.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct LastLook(Arc<Mutex<Option<BusyFunctions>>>);
+pub(crate) struct LatestFunctions(Arc<Mutex<Option<BusyFunctions>>>);
 
-impl LastLook {
+impl LatestFunctions {
     pub(crate) fn take(&self) -> Option<BusyFunctions> {
         self.0.lock().ok()?.take()
     }
@@ -43,14 +43,14 @@ impl LastLook {
 }
 
 pub(super) struct Busy {
-    look: LastLook,
+    look: LatestFunctions,
     began: Instant,
     /// By where a function begins; in the kernel, by the place itself.
     ns: HashMap<Frame, u64>,
 }
 
 impl Busy {
-    pub(super) fn new(look: LastLook) -> Busy {
+    pub(super) fn new(look: LatestFunctions) -> Busy {
         Busy { look, began: Instant::now(), ns: HashMap::new() }
     }
 
@@ -59,8 +59,8 @@ impl Busy {
         *self.ns.entry(unwinding.function_of(innermost)).or_default() += weight_ns;
     }
 
-    /// Tells what was found since the last time, once that is long enough.
-    pub(super) fn tell_when_due(&mut self, names: &mut Names, unwinding: &Unwinding) {
+    /// Publishes what was found since the last time, once that is long enough.
+    pub(super) fn publish_when_due(&mut self, names: &mut Names, unwinding: &Unwinding) {
         let length = self.began.elapsed();
         if length < LOOK {
             return;
@@ -68,12 +68,16 @@ impl Busy {
         self.began = Instant::now();
         let found = std::mem::take(&mut self.ns);
         if !found.is_empty() {
-            self.look.put(told(found, length.as_secs_f64(), |frame| names.symbol_of(frame, unwinding)));
+            self.look.put(summarize(found, length.as_secs_f64(), |frame| names.symbol_of(frame, unwinding)));
         }
     }
 }
 
-fn told(found: HashMap<Frame, u64>, seconds: f64, mut name: impl FnMut(Frame) -> String) -> BusyFunctions {
+fn summarize(
+    found: HashMap<Frame, u64>,
+    seconds: f64,
+    mut name: impl FnMut(Frame) -> String,
+) -> BusyFunctions {
     let all_ns: u64 = found.values().sum();
     let (mut kernel, mut user): (Vec<_>, Vec<_>) =
         found.into_iter().partition(|(frame, _)| frame.module == ModuleId::KERNEL);
@@ -87,7 +91,7 @@ fn told(found: HashMap<Frame, u64>, seconds: f64, mut name: impl FnMut(Frame) ->
     }
     let mut functions: Vec<(String, u64)> = by_name.into_iter().collect();
     functions.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    functions.truncate(TOLD_MAX);
+    functions.truncate(FUNCTIONS_MAX);
     let share = |(name, ns): (String, u64)| (name, ns as f64 / all_ns.max(1) as f64);
     BusyFunctions {
         seconds,
@@ -114,7 +118,7 @@ mod tests {
             (ModuleId::KERNEL, _) => "send".to_string(),
             (_, address) => format!("f{address}"),
         };
-        let told = told(found, 10.0, name);
+        let told = summarize(found, 10.0, name);
         assert_eq!(told.cpus, 0.5);
         let expected = [("send", 0.5), ("f1", 0.4), ("f9", 0.1)];
         assert_eq!(told.functions, expected.map(|(name, share)| (name.to_string(), share)));
@@ -128,13 +132,13 @@ mod tests {
             named += 1;
             frame.address.to_string()
         });
-        assert_eq!((told.functions.len(), named), (TOLD_MAX, NAMED_MAX));
+        assert_eq!((told.functions.len(), named), (FUNCTIONS_MAX, NAMED_MAX));
         assert_eq!(told.functions[0].0, "4999");
     }
 
     #[test]
     fn a_look_is_taken_once() {
-        let look = LastLook::default();
+        let look = LatestFunctions::default();
         look.put(BusyFunctions { seconds: 10.0, ..BusyFunctions::default() });
         assert_eq!(look.take().map(|told| told.seconds), Some(10.0));
         assert_eq!(look.take(), None);

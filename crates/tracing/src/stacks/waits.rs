@@ -17,7 +17,7 @@ struct Pending {
     end: Option<End>,
 }
 
-/// One entry a state between two waits for locks: threads that are put off their CPU change states a thousand times a second, and only
+/// One entry per state between two waits for locks: threads that lose their CPU change states a thousand times per second, and only
 /// at waits for locks does it matter when they were.
 fn merged((mut begin_ns, states): (i64, Vec<(State, i64)>)) -> Vec<PastState> {
     let mut past: Vec<PastState> = Vec::new();
@@ -56,7 +56,7 @@ fn row(record: &StackRecord<'_>, role: &str) -> StackWait {
 pub(super) struct Waits {
     pending: BTreeMap<u64, Pending>,
     by_thread: HashMap<u32, Vec<u64>>,
-    /// Waits that were told without their user's stack.
+    /// Waits that were recorded without their user's stack.
     pub(super) without_user: u64,
 }
 
@@ -90,7 +90,7 @@ impl Waits {
     }
 
     /// A thread is back in user space: all its waits up to `last` were on the way of the same call.
-    pub(super) fn back(&mut self, tid: u32, last: u64, user: &[Frame], end: End) {
+    pub(super) fn enter_return(&mut self, tid: u32, last: u64, user: &[Frame], end: End) {
         let Some(waits) = self.by_thread.get_mut(&tid) else { return };
         waits.retain(|wait| *wait > last || !finish(&mut self.pending, *wait, user, end));
         if waits.is_empty() {
@@ -150,7 +150,7 @@ mod tests {
     use whyso_stacks::ModuleId;
     use whyso_trace::{Registers, StackKind};
 
-    fn ended(wait: u64, tid: u32, t_ns: i64) -> StackRecord<'static> {
+    fn wait_record(wait: u64, tid: u32, t_ns: i64) -> StackRecord<'static> {
         StackRecord {
             kind: StackKind::Wait,
             state: State::Lock,
@@ -177,13 +177,13 @@ mod tests {
     fn a_wait_is_told_when_its_thread_is_back_and_has_the_stack_of_then() {
         let mut waits = Waits::default();
         let (mut table, mut full) = (Table::new(100), 0);
-        waits.begin(&ended(1, 7, 10), "connection", vec![frame(1)]);
+        waits.begin(&wait_record(1, 7, 10), "connection", vec![frame(1)]);
         waits.woken(1, 8, Some(StackId(40)));
-        waits.begin(&ended(2, 9, 11), "connection", vec![frame(1)]);
+        waits.begin(&wait_record(2, 9, 11), "connection", vec![frame(1)]);
         assert!(waits.take_whole(20, &mut table, &mut full).is_empty());
         // Two waits of one call, such as of a sync.
-        waits.begin(&ended(3, 7, 12), "connection", vec![frame(2)]);
-        waits.back(7, 3, &[frame(5)], End::Root);
+        waits.begin(&wait_record(3, 7, 12), "connection", vec![frame(2)]);
+        waits.enter_return(7, 3, &[frame(5)], End::Root);
         let told = waits.take_whole(20, &mut table, &mut full);
         assert_eq!(told.iter().map(|wait| (wait.wait, wait.waker_tid)).collect::<Vec<_>>(), [(1, 8), (3, 0)]);
         assert_eq!(told[0].waker_stack, Some(40));
@@ -209,8 +209,8 @@ mod tests {
     fn a_thread_that_never_comes_back_has_its_wait_told_and_counted() {
         let mut waits = Waits::default();
         let (mut table, mut full) = (Table::new(1), 0);
-        waits.begin(&ended(1, 7, 10), "connection", vec![frame(1)]);
-        waits.begin(&ended(2, 8, BACK_TIME_MAX_NS), "connection", vec![frame(2)]);
+        waits.begin(&wait_record(1, 7, 10), "connection", vec![frame(1)]);
+        waits.begin(&wait_record(2, 8, BACK_TIME_MAX_NS), "connection", vec![frame(2)]);
         let told = waits.take_whole(BACK_TIME_MAX_NS + 100, &mut table, &mut full);
         assert_eq!((told.len(), waits.without_user, full), (1, 1, 0));
         waits.give_up();

@@ -22,7 +22,7 @@ const OTHER_FILES: [(&str, &str); 11] = [
     ("intel_no_turbo", "/sys/devices/system/cpu/intel_pstate/no_turbo"),
 ];
 
-/// What this machine is, as far as it tells: what can't be read stays empty. `data_dir` is the
+/// Returns the facts of this machine; what can't be read stays empty. `data_dir` is the
 /// server's data directory, where that lies on this machine.
 pub fn host_facts(data_dir: Option<&Path>) -> HostFacts {
     let cpuinfo = read("/proc/cpuinfo");

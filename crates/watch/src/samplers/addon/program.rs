@@ -1,4 +1,4 @@
-//! A program of the user's: started in a process group of its own, read within bounds, and ended with all that it started.
+//! The user's program: started in its own process group, read within bounds, and ended with all that it started.
 
 use std::io::{ErrorKind, Read};
 use std::os::fd::{AsFd, OwnedFd};

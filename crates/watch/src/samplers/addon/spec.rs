@@ -1,4 +1,4 @@
-//! The file that describes an add-on: `docs/reference/add-on-file.md` has every key. Whatever is wrong with a file is said in one sentence.
+//! The file that describes an add-on: `docs/reference/add-on-file.md` has every key.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -56,7 +56,7 @@ const QUESTIONS: [&str; 2] = [
 /// What is answered: the kernel's number, the server's, the statement, and for how many milliseconds it has run.
 type Row = (u32, u64, Option<String>, Option<u64>);
 
-/// Every connection with its thread; `None` where the server tells no threads.
+/// Returns every connection with its thread; `None` if the server shows no threads.
 ///
 /// # Errors
 /// The server closed the connection, or the like; that it does not know a table or a column is none.

@@ -1,7 +1,7 @@
 //! Whole disks, from `/proc/diskstats`: one instance a device.
 //!
 //! Partitions, loop and RAM devices are left out, and so are devices that were never used.
-//! Layered devices (`dm-0`, `md0`) are counted beside those below them: do not add them up.
+//! Layered devices (`dm-0`, `md0`) are counted in addition to those below them: do not add them up.
 
 use std::collections::HashMap;
 use std::path::Path;

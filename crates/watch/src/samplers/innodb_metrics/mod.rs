@@ -1,7 +1,7 @@
 //! `information_schema.INNODB_METRICS`: the counters that are enabled, under the server's own names.
 //!
 //! Type `value` is a gauge; `counter`, `status_counter`, `set_owner` and `set_member` are counters
-//! since they were enabled. The column that tells what is enabled is `ENABLED` in some servers and
+//! since they were enabled. The column that shows what is enabled is `ENABLED` in some servers and
 //! `STATUS` in others: the table itself is asked. Needs the privilege PROCESS.
 
 use mysql_async::Error;

@@ -1,4 +1,4 @@
-//! `SHOW ENGINE INNODB STATUS`: what no counter tells in all servers, the purge's backlog, the log's positions, pending reads and writes, spins.
+//! `SHOW ENGINE INNODB STATUS`: what no counter has in all servers, the purge's backlog, the log's positions, pending reads and writes, spins.
 //!
 //! It is a text for people, which differs from server to server and may be cut by the server; what is not found is not recorded. The text itself, in
 //! which statements stand with their literals, never is.

@@ -1,4 +1,4 @@
-//! Whether rows are waited for, as the sampler of the status has read it: a look at the locks costs more than one at a counter.
+//! Whether sessions wait for rows, by the counters of the status: reading the locks costs more than reading a counter.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicI64, Ordering};

@@ -1,5 +1,5 @@
-//! Waits for the SQL layer's locks: who waits is told by the process list of any server. For what, and for whom, is told by the Performance
-//! Schema's table of metadata locks, or by MariaDB's plugin METADATA_LOCK_INFO.
+//! Waits for the SQL layer's locks. The process list of any server shows who waits. The Performance Schema's table of metadata locks, or
+//! MariaDB's plugin METADATA_LOCK_INFO, shows for what and for whom.
 
 use std::collections::BTreeMap;
 

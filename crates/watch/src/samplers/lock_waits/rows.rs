@@ -1,6 +1,6 @@
 //! Waits for InnoDB's locks: from `performance_schema.data_lock_waits` where the server has it, otherwise from
-//! `information_schema.INNODB_LOCK_WAITS` and its two companions, which show one moment: InnoDB fills the three together, and anew only
-//! when they were not asked for 0.1 s.
+//! `information_schema.INNODB_LOCK_WAITS` and its two companions, which show one moment: InnoDB fills the three together, and again only
+//! when nobody asked for them for 0.1 s.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

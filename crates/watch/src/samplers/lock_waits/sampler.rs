@@ -1,4 +1,4 @@
-//! The sampler: what a look costs bounds how often it is taken.
+//! The sampler: the cost of a snapshot bounds how often it is taken.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Which of its tables a server tells of lock waits in: found by asking, and remembered.
+//! The tables in which a server shows lock waits: found by asking, and remembered.
 
 use mysql_async::{Conn, Error};
 

@@ -1,10 +1,11 @@
 //! Neighbours: other programs on the server's machine, with the CPU time, disk traffic and memory that they use, by name.
 //!
 //! A process at the other end of one of the server's sockets is the load. The server and what it started, whyso and what it started, and
-//! the kernel's own threads are no neighbours either; any other process is one. Whoever may not see which sockets a process has, such as
-//! a user without root's rights, can't always tell a client from a neighbour: its time is then of metric `unclear_cpu_ns`.
+//! the kernel's own threads are no neighbours either; any other process is one. A user without root's rights
+//! may not see which sockets a process has, and then can't always distinguish a client from a neighbour: `unclear_cpu_ns` has that time.
 //!
-//! What begins and ends between two looks is not seen. A look at all processes is bounded to 2 % of one core, and names have a bound.
+//! A process that begins and ends between two readings is not seen. Reading all processes is bounded to 2 % of one core, and names have
+//! a bound.
 
 mod diag;
 mod families;

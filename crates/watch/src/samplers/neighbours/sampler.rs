@@ -1,4 +1,4 @@
-//! The sampler: who used the CPUs between two looks at all processes, and what each is to the server.
+//! The sampler: which processes used the CPUs between two readings, and what each is to the server.
 
 use std::collections::{BTreeMap, HashMap};
 

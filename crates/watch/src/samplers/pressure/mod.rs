@@ -1,8 +1,8 @@
-//! Time in which tasks could not go on for want of a CPU, of memory or of a disk: the kernel's
+//! Time in which tasks had to wait for a CPU, for memory or for a disk: the kernel's
 //! pressure stall information, `/proc/pressure/*`, see Documentation/accounting/psi.rst.
 //!
 //! Instances are `cpu`, `io` and `memory`. Only the cumulative totals are kept; the kernel's
-//! averages can be had from them for any window.
+//! averages follow from them for any window.
 
 use crate::metric::{Metric, counter};
 use crate::sampler::{Failure, Sampler};

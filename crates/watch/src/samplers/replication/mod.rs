@@ -1,6 +1,6 @@
 //! Replication, of a replica (one instance per connection to a source) and of a source (how many replicas fetch from it).
 //!
-//! What there is, is found by asking, once a minute while there is nothing: a server that replicates nothing costs no more. Changes of the threads'
+//! What there is, is found by asking, once per minute while there is nothing: a server that replicates nothing costs no more. Changes of the threads'
 //! running states and of their errors are events of the kind `replication`.
 
 mod channel;

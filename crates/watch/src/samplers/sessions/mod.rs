@@ -1,7 +1,7 @@
 //! Sessions: what every client's connection did when the process list was read, added up by state.
 //!
-//! A server tells the state of each session to any user with the privilege PROCESS, on its own machine and from afar. Each look counts the
-//! sessions that were in a statement: `in_statement` ÷ `looks` is how many were at the mean, and a state's part of `in_statement` is the
+//! A server shows the state of each session to any user with the privilege PROCESS, locally and remotely. Each snapshot counts the
+//! sessions that were in a statement: `in_statement` ÷ `looks` is their mean number, and a state's part of `in_statement` is the
 //! share of their time that it held, as a sample. No state says that a session waits for a row; those that InnoDB's lock tables, or its
 //! count of waits, show to wait are put into [`ROW_LOCK`].
 //!

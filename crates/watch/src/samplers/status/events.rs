@@ -1,4 +1,4 @@
-//! What happened on a server, as its status tells: it was started anew, definitions changed, it ran into its own limits.
+//! Events of a server, from its status: it was started again, definitions changed, it ran into its own limits.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! `SHOW GLOBAL STATUS`: every numeric value under the server's own name.
 //!
-//! Counters and gauges are told apart by the table in [`kinds`]; a name that it does not know is
+//! The table in [`kinds`] distinguishes counters from gauges; a name that it does not know is
 //! a counter. `ON` and `OFF`, `YES` and `NO` are gauges of 1 and 0. Other words go to the text
 //! table `status`, all of them at the first reading and later those that changed.
 //!

@@ -1,4 +1,4 @@
-//! What is said on standard error. It may be closed, or a pipe that nobody reads any more: a run goes on all the same.
+//! Output to standard error. It may be closed, or a pipe that nobody reads any more: a run continues all the same.
 
 use std::fmt::Arguments;
 use std::io::Write;
@@ -16,11 +16,11 @@ pub(crate) fn part(text: Arguments) {
 }
 
 /// `eprintln!`, which panics where standard error can't be written.
-macro_rules! say {
-    ($($text:tt)*) => { crate::say::line(format_args!($($text)*)) };
+macro_rules! print_stderr {
+    ($($text:tt)*) => { crate::stderr::line(format_args!($($text)*)) };
 }
 
 /// `eprint!`, likewise.
-macro_rules! say_part {
-    ($($text:tt)*) => { crate::say::part(format_args!($($text)*)) };
+macro_rules! print_stderr_part {
+    ($($text:tt)*) => { crate::stderr::part(format_args!($($text)*)) };
 }

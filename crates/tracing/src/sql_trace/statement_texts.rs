@@ -1,4 +1,4 @@
-//! What commands say: the text of each statement once, and which text a prepared statement's number stands for.
+//! The texts of commands: each statement once, and the text of each prepared statement's number.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,16 +10,16 @@ use whyso_trace::{
 };
 use whyso_watch::{digest, may_be_kept};
 
-use super::Literals;
+use crate::literals::Literals;
 
 /// Different statements of a run, without their literals: what is new after that has no text, and is counted.
 const STATEMENTS_MAX: usize = 20_000;
 /// Prepared statements of all connections together: an execution of others is one of an unknown statement.
 const PREPARED_MAX: usize = 200_000;
 
-/// What a command says.
+/// The text of a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Words {
+pub(super) struct CommandText {
     /// The prepared statement that it is about, within its connection.
     pub(super) prepared: Option<u32>,
     /// Number of its statement.
@@ -28,7 +28,7 @@ pub(super) struct Words {
     pub(super) text: Option<Arc<str>>,
 }
 
-pub(super) struct Said {
+pub(super) struct StatementTexts {
     literals: Literals,
     statements: HashMap<String, u32>,
     fresh: Vec<StatementText>,
@@ -42,13 +42,13 @@ pub(super) struct Said {
 /// The prepared statements of a connection.
 #[derive(Default)]
 struct Connection {
-    by_number: HashMap<u32, Words>,
+    by_number: HashMap<u32, CommandText>,
     last: Option<u32>,
 }
 
-impl Said {
-    pub(super) fn new(literals: Literals) -> Said {
-        Said {
+impl StatementTexts {
+    pub(super) fn new(literals: Literals) -> StatementTexts {
+        StatementTexts {
             literals,
             statements: HashMap::new(),
             fresh: Vec::new(),
@@ -58,25 +58,25 @@ impl Said {
         }
     }
 
-    /// What a command says; to be asked of every command, each connection's in the order in which they ended.
-    pub(super) fn of(&mut self, command: &Command<'_>) -> Words {
+    /// Returns the text of a command. To be called for every command, each connection's in the order in which they ended.
+    pub(super) fn of(&mut self, command: &Command<'_>) -> CommandText {
         match command.number {
             COM_QUIT | COM_CHANGE_USER | COM_RESET_CONNECTION => {
                 self.forget(command.connection);
-                Words::default()
+                CommandText::default()
             }
             COM_STMT_PREPARE => self.prepare(command),
             _ if command.prepared.is_some() => self.about_prepared(command),
-            _ => self.words(command),
+            _ => self.read_text(command),
         }
     }
 
-    /// The statements that are new since the last time.
+    /// Returns the statements that are new since the last call.
     pub(super) fn take_fresh(&mut self) -> Vec<StatementText> {
         std::mem::take(&mut self.fresh)
     }
 
-    /// No connection that is known lives any more.
+    /// Forgets all connections.
     pub(super) fn forget_connections(&mut self) {
         self.connections.clear();
         self.prepared = 0;
@@ -87,10 +87,10 @@ impl Said {
         self.prepared -= gone.by_number.len();
     }
 
-    fn prepare(&mut self, command: &Command<'_>) -> Words {
-        let mut words = self.words(command);
-        let Some(Prepared::Number(number)) = command.prepared else { return words };
-        words.prepared = Some(number);
+    fn prepare(&mut self, command: &Command<'_>) -> CommandText {
+        let mut text_of_command = self.read_text(command);
+        let Some(Prepared::Number(number)) = command.prepared else { return text_of_command };
+        text_of_command.prepared = Some(number);
         // Numbers of one connection only grow: this is another, which the server keeps where that one was.
         let last = self.connections.get(&command.connection).and_then(|known| known.last);
         if last.is_some_and(|last| number <= last) {
@@ -99,19 +99,19 @@ impl Said {
         let connection = self.connections.entry(command.connection).or_default();
         connection.last = Some(number);
         if self.prepared < PREPARED_MAX {
-            connection.by_number.insert(number, words.clone());
+            connection.by_number.insert(number, text_of_command.clone());
             self.prepared += 1;
         }
-        words
+        text_of_command
     }
 
-    fn about_prepared(&mut self, command: &Command<'_>) -> Words {
+    fn about_prepared(&mut self, command: &Command<'_>) -> CommandText {
         let connection = self.connections.get_mut(&command.connection);
         let number = match command.prepared {
             Some(Prepared::Number(number)) => Some(number),
             _ => connection.as_ref().and_then(|known| known.last),
         };
-        let unknown = Words { prepared: number, ..Words::default() };
+        let unknown = CommandText { prepared: number, ..CommandText::default() };
         let (Some(connection), Some(number)) = (connection, number) else { return unknown };
         if command.number != COM_STMT_CLOSE {
             return connection.by_number.get(&number).cloned().unwrap_or(unknown);
@@ -121,18 +121,22 @@ impl Said {
         closed.unwrap_or(unknown)
     }
 
-    fn words(&mut self, command: &Command<'_>) -> Words {
-        let Some(bytes) = command.text else { return Words::default() };
+    fn read_text(&mut self, command: &Command<'_>) -> CommandText {
+        let Some(bytes) = command.text else { return CommandText::default() };
         let text = String::from_utf8_lossy(bytes);
         let is_cut = command.length.is_some_and(|length| length as usize > bytes.len());
         // The name of a schema is no statement.
         let is_name = command.number == COM_INIT_DB;
-        let mut told = if is_name { text.to_string() } else { digest(&text) };
+        let mut digested = if is_name { text.to_string() } else { digest(&text) };
         if is_cut {
-            told.push_str(" …");
+            digested.push_str(" …");
         }
         let keeps = self.literals == Literals::Kept && !is_name && may_be_kept(&text);
-        Words { prepared: None, statement: self.number(told), text: keeps.then(|| Arc::from(text.as_ref())) }
+        CommandText {
+            prepared: None,
+            statement: self.number(digested),
+            text: keeps.then(|| Arc::from(text.as_ref())),
+        }
     }
 
     fn number(&mut self, text: String) -> Option<u32> {
@@ -173,69 +177,70 @@ mod tests {
         }
     }
 
-    fn prepare(said: &mut Said, connection: u64, number: u32, text: &str) -> Words {
-        said.of(&command(connection, COM_STMT_PREPARE, Some(number), Some(text)))
+    fn prepare(texts: &mut StatementTexts, connection: u64, number: u32, text: &str) -> CommandText {
+        texts.of(&command(connection, COM_STMT_PREPARE, Some(number), Some(text)))
     }
 
-    fn execute(said: &mut Said, connection: u64, number: u32) -> Option<u32> {
-        said.of(&command(connection, COM_STMT_EXECUTE, Some(number), None)).statement
+    fn execute(texts: &mut StatementTexts, connection: u64, number: u32) -> Option<u32> {
+        texts.of(&command(connection, COM_STMT_EXECUTE, Some(number), None)).statement
     }
 
     #[test]
     fn an_execution_has_the_statement_that_was_prepared_in_its_connection() {
-        let mut said = Said::new(Literals::Replaced);
-        let one = prepare(&mut said, 1, 1, "SELECT ?").statement;
-        let two = prepare(&mut said, 2, 1, "DELETE FROM t").statement;
+        let mut texts = StatementTexts::new(Literals::Replaced);
+        let one = prepare(&mut texts, 1, 1, "SELECT ?").statement;
+        let two = prepare(&mut texts, 2, 1, "DELETE FROM t").statement;
         assert!(one.is_some() && two.is_some() && one != two);
-        assert_eq!((execute(&mut said, 1, 1), execute(&mut said, 2, 1)), (one, two));
-        assert_eq!(execute(&mut said, 1, 2), None, "prepared before the trace began");
+        assert_eq!((execute(&mut texts, 1, 1), execute(&mut texts, 2, 1)), (one, two));
+        assert_eq!(execute(&mut texts, 1, 2), None, "prepared before the trace began");
         let mut last = command(1, COM_STMT_EXECUTE, None, None);
         last.prepared = Some(Prepared::Last);
-        assert_eq!(said.of(&last), Words { prepared: Some(1), statement: one, text: None });
-        let texts: Vec<String> = said.take_fresh().into_iter().map(|one| one.text).collect();
+        assert_eq!(texts.of(&last), CommandText { prepared: Some(1), statement: one, text: None });
+        let texts: Vec<String> = texts.take_fresh().into_iter().map(|one| one.text).collect();
         assert_eq!(texts, ["SELECT ?", "DELETE FROM t"]);
     }
 
     #[test]
     fn a_statement_is_forgotten_when_it_is_closed_and_when_its_connection_ends() {
-        let mut said = Said::new(Literals::Replaced);
+        let mut texts = StatementTexts::new(Literals::Replaced);
         for number in 1..=3 {
-            prepare(&mut said, 1, number, "SELECT ?");
+            prepare(&mut texts, 1, number, "SELECT ?");
         }
-        let closed = said.of(&command(1, COM_STMT_CLOSE, Some(2), None));
+        let closed = texts.of(&command(1, COM_STMT_CLOSE, Some(2), None));
         assert!(closed.statement.is_some());
-        assert_eq!(execute(&mut said, 1, 2), None);
-        assert!(execute(&mut said, 1, 3).is_some());
-        said.of(&command(1, COM_RESET_CONNECTION, None, None));
-        assert_eq!(execute(&mut said, 1, 3), None);
+        assert_eq!(execute(&mut texts, 1, 2), None);
+        assert!(execute(&mut texts, 1, 3).is_some());
+        texts.of(&command(1, COM_RESET_CONNECTION, None, None));
+        assert_eq!(execute(&mut texts, 1, 3), None);
         // The connection broke without a word, and another is where it was.
-        prepare(&mut said, 1, 5, "SELECT ?");
-        prepare(&mut said, 1, 6, "SELECT ?");
-        prepare(&mut said, 1, 1, "DELETE FROM t");
-        assert_eq!(execute(&mut said, 1, 6), None);
-        assert_eq!(said.prepared, 1);
-        said.of(&command(1, COM_QUIT, None, None));
-        assert_eq!(said.prepared, 0);
+        prepare(&mut texts, 1, 5, "SELECT ?");
+        prepare(&mut texts, 1, 6, "SELECT ?");
+        prepare(&mut texts, 1, 1, "DELETE FROM t");
+        assert_eq!(execute(&mut texts, 1, 6), None);
+        assert_eq!(texts.prepared, 1);
+        texts.of(&command(1, COM_QUIT, None, None));
+        assert_eq!(texts.prepared, 0);
     }
 
     #[test]
     fn literals_are_kept_only_where_that_is_wanted_and_never_those_of_accounts() {
-        let query = |said: &mut Said, text: &str| said.of(&command(1, COM_QUERY, None, Some(text)));
-        let mut said = Said::new(Literals::Replaced);
-        assert_eq!(query(&mut said, "SELECT 'a'").text, None);
-        let mut said = Said::new(Literals::Kept);
-        assert_eq!(query(&mut said, "SELECT 'a'").text.as_deref(), Some("SELECT 'a'"));
-        assert_eq!(query(&mut said, "CREATE USER u IDENTIFIED BY 'a'").text, None);
-        let texts: Vec<String> = said.take_fresh().into_iter().map(|one| one.text).collect();
+        let query =
+            |texts: &mut StatementTexts, text: &str| texts.of(&command(1, COM_QUERY, None, Some(text)));
+        let mut texts = StatementTexts::new(Literals::Replaced);
+        assert_eq!(query(&mut texts, "SELECT 'a'").text, None);
+        let mut texts = StatementTexts::new(Literals::Kept);
+        assert_eq!(query(&mut texts, "SELECT 'a'").text.as_deref(), Some("SELECT 'a'"));
+        assert_eq!(query(&mut texts, "CREATE USER u IDENTIFIED BY 'a'").text, None);
+        let texts: Vec<String> = texts.take_fresh().into_iter().map(|one| one.text).collect();
         assert_eq!(texts, ["SELECT ?", "CREATE USER …"]);
     }
 
     #[test]
     fn a_statement_that_was_cut_says_so() {
-        let mut said = Said::new(Literals::Replaced);
+        let mut texts = StatementTexts::new(Literals::Replaced);
         let mut long = command(1, COM_QUERY, None, Some("SELECT 'a"));
         long.length = Some(5000);
-        said.of(&long);
-        assert_eq!(said.take_fresh()[0].text, "SELECT ? …");
+        texts.of(&long);
+        assert_eq!(texts.take_fresh()[0].text, "SELECT ? …");
     }
 }

@@ -1,0 +1,120 @@
+//! The sampled time of a part of a run, and what it is of.
+
+use std::path::Path;
+
+use anyhow::Result;
+use whyso_query::{MainFiles, Sampled, ThreadFilter, main_files, profile_in, states_by_role};
+use whyso_record::Recording;
+use whyso_report::{SampledIn, StatesByRole};
+
+use crate::choice_args::{Chosen, chosen};
+use crate::profile_args::ProfileArgs;
+use crate::recordings::open;
+
+/// The metrics that are shown by default.
+pub(crate) const METRICS: &[&str] = &["cpu", "lock", "io"];
+/// The same of recordings without stacks of waits.
+const METRICS_OF_CPUS: &[&str] = &["cpu"];
+/// Role of the threads that serve connections, and the word for every role.
+const CONNECTION: &str = "connection";
+pub(crate) const ALL: &str = "all";
+
+/// A profile, and the description of what it is of.
+pub(crate) struct SampledProfile {
+    pub(crate) sampled: Sampled,
+    pub(crate) chosen: Chosen,
+    pub(crate) states: StatesByRole,
+    pub(crate) files: MainFiles,
+    pub(crate) role: String,
+    pub(crate) whose: String,
+    pub(crate) is_light: bool,
+}
+
+impl SampledProfile {
+    /// Such as "the level of 16 users, threads of role connection".
+    pub(crate) fn title(&self) -> String {
+        format!("{}, {}", self.chosen.words, self.whose)
+    }
+
+    /// Prints the share of the time whose connection or statement is known, if one was asked for: an exported file can't have it.
+    pub(crate) fn print_known_share(&self) {
+        print_stderr_part!("{}", whyso_report::known_words(self.about()));
+    }
+
+    pub(crate) fn about(&self) -> SampledIn<'_> {
+        let Sampled { samples, waits, rootless, known_share, known_by, hidden_share, .. } = self.sampled;
+        let seconds = self.chosen.window.seconds();
+        let (window, role, whose) = (self.chosen.words.as_str(), self.role.as_str(), self.whose.as_str());
+        SampledIn {
+            window,
+            seconds,
+            role,
+            whose,
+            known_share,
+            known_by,
+            hidden_share,
+            samples,
+            waits,
+            rootless,
+            is_light: self.is_light,
+        }
+    }
+}
+
+/// Reads the profile of a run. `metrics`: the default.
+pub(crate) fn sample(run: &Path, args: &ProfileArgs, metrics: &[&str]) -> Result<SampledProfile> {
+    let (recording, _) = open(run, &args.runs)?;
+    sample_part(&recording, chosen(&recording, &args.part)?, args, metrics)
+}
+
+/// Reads the profile of a part of a run.
+pub(crate) fn sample_part(
+    recording: &Recording,
+    chosen: Chosen,
+    args: &ProfileArgs,
+    metrics: &[&str],
+) -> Result<SampledProfile> {
+    let by = match args.by.as_slice() {
+        [] => sampled_metrics(recording, metrics).iter().map(ToString::to_string).collect(),
+        metrics => metrics.to_vec(),
+    };
+    let mut filter = args.whose.filter();
+    filter.observer = args.observer;
+    let names_threads = filter.name.is_some() || !filter.tids.is_empty();
+    let has_connections = recording.run().process().is_none();
+    let usual = if names_threads || !has_connections { ALL } else { CONNECTION };
+    let role = filter.role.get_or_insert_with(|| usual.to_string()).clone();
+    let sampled = profile_in(recording, chosen.window, &by, &filter)?;
+    let states = states_by_role(recording, chosen.window)?;
+    let files = main_files(recording, chosen.window)?;
+    let is_light = recording.run().has_light_stacks();
+    Ok(SampledProfile { sampled, chosen, states, files, role, whose: describe_threads(&filter), is_light })
+}
+
+/// Returns those of the usual metrics that a recording has stacks of; all, if it has none of them.
+pub(crate) fn sampled_metrics<'a>(recording: &Recording, metrics: &'a [&'a str]) -> &'a [&'a str] {
+    let is_light = recording.run().has_light_stacks();
+    if is_light && METRICS_OF_CPUS.iter().all(|one| metrics.contains(one)) {
+        METRICS_OF_CPUS
+    } else {
+        metrics
+    }
+}
+
+fn describe_threads(filter: &ThreadFilter) -> String {
+    let mut words = vec![match filter.role.as_deref() {
+        None | Some(ALL) => "all threads".to_string(),
+        Some(role) => format!("threads of role {role}"),
+    }];
+    let numbers = |numbers: Vec<String>| numbers.join(" and ");
+    words.extend(filter.name.as_ref().map(|name| format!("name {name:?}")));
+    if !filter.tids.is_empty() {
+        words.push(format!("thread {}", numbers(filter.tids.iter().map(u32::to_string).collect())));
+    }
+    if !filter.connections.is_empty() {
+        words
+            .push(format!("connection {}", numbers(filter.connections.iter().map(u64::to_string).collect())));
+    }
+    words.extend(filter.statement.as_ref().map(|text| format!("statement {text:?}")));
+    words.join(", ")
+}

@@ -1,0 +1,76 @@
+//! Values of options, as they are typed.
+
+use thiserror::Error;
+
+/// Why a text is no length of time.
+#[derive(Debug, PartialEq, Error)]
+pub(crate) enum LengthError {
+    #[error("{0:?} is no unit of time: give s, m or h, such as 60s")]
+    Unit(String),
+    #[error("{0:?} is no length of time: give a number above 0 with s, m or h, such as 60s")]
+    Number(String),
+}
+
+/// A length of time as it is typed: 90, 90s, 5m, 1h.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Length(pub(crate) std::time::Duration);
+
+impl std::str::FromStr for Length {
+    type Err = LengthError;
+
+    fn from_str(text: &str) -> Result<Length, LengthError> {
+        let digits = text.trim_end_matches(|unit: char| unit.is_ascii_alphabetic());
+        let factor = match &text[digits.len()..] {
+            "" | "s" => 1.0,
+            "m" | "min" => 60.0,
+            "h" => 3_600.0,
+            unit => return Err(LengthError::Unit(unit.to_string())),
+        };
+        match digits.parse::<f64>() {
+            Ok(number) if number > 0.0 && number * factor <= 31_536_000.0 => {
+                Ok(Length(std::time::Duration::from_secs_f64(number * factor)))
+            }
+            _ => Err(LengthError::Number(text.to_string())),
+        }
+    }
+}
+
+/// Why a text is no size of a recording.
+#[derive(Debug, PartialEq, Error)]
+pub(crate) enum SizeError {
+    #[error("{0}")]
+    Syntax(String),
+    #[error("{0} is too little: a recording needs 100MiB for its newest detail")]
+    TooLittle(String),
+}
+
+/// Size of a recording, in bytes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Size(pub(crate) u64);
+
+/// Smallest size: some minutes of detail need room.
+const SIZE_MIN: u64 = 100 << 20;
+
+impl std::str::FromStr for Size {
+    type Err = SizeError;
+
+    fn from_str(text: &str) -> Result<Size, SizeError> {
+        match whyso_model::parse_size(text).map_err(SizeError::Syntax)? {
+            bytes if bytes < SIZE_MIN => Err(SizeError::TooLittle(text.to_string())),
+            bytes => Ok(Size(bytes)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recording_has_room_for_its_newest_detail() {
+        assert_eq!("20GiB".parse(), Ok(Size(20 << 30)));
+        for wrong in ["99MiB", "20kB", "many"] {
+            assert!(wrong.parse::<Size>().is_err(), "{wrong}");
+        }
+    }
+}
