@@ -4,7 +4,7 @@ use mysql_async::Conn;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use whyso_server::answers::{answered, log_out, within};
-use whyso_server::knobs::pfs::{ClassInForce, Found, InForce, SetupChange, State, Wanted};
+use whyso_server::knobs::pfs::{EffectiveClass, EffectiveSetup, PfsRequest, SetupChange, SetupTables, State};
 use whyso_server::knobs::{self, Undo};
 use whyso_server::{Dsn, StartSpec, ThrowAway};
 
@@ -18,15 +18,15 @@ const AS_IT_WAS: &str = "as the server had it";
 const READING: &str = "reading the Performance Schema's setup";
 
 /// Changes the setup tables of a server, and gives what the recording tells of it. Where it fails, everything is put back.
-pub(crate) async fn set_up(wanted: &Wanted, conn: &mut Conn, undo: &mut Undo) -> Result<Value, Error> {
-    let found = Found::read(conn).await?;
+pub(crate) async fn set_up(wanted: &PfsRequest, conn: &mut Conn, undo: &mut Undo) -> Result<Value, Error> {
+    let found = SetupTables::read(conn).await?;
     let changes = wanted.changes(&found)?;
     let sql: Vec<String> = changes.iter().flat_map(SetupChange::sql).collect();
     if let Err(error) = undo.change_setup(conn, changes).await {
         undo.undo_all(conn).await?;
         return Err(error.into());
     }
-    let found = Found::read(conn).await?;
+    let found = SetupTables::read(conn).await?;
     // Some instruments can't be turned off, and some changes take a server's start.
     let remaining: Vec<String> = wanted.changes(&found)?.iter().flat_map(SetupChange::sql).collect();
     let in_force = found.in_force();
@@ -47,7 +47,7 @@ pub(crate) fn as_it_is(dsn: &Dsn, runtime: &Runtime) -> Value {
     let asked = runtime.block_on(async {
         within(GOODBYE_TIME_MAX, dsn, READING, async {
             let mut conn = dsn.connect_without_schema().await?;
-            let found = Found::read(&mut conn).await;
+            let found = SetupTables::read(&mut conn).await;
             log_out(conn).await;
             found
         })
@@ -76,7 +76,7 @@ fn state_name(state: State) -> &'static str {
 }
 
 /// "on, 320 of 900 instruments, statements timed".
-fn state_words(state: State, in_force: &InForce) -> String {
+fn state_words(state: State, in_force: &EffectiveSetup) -> String {
     match state {
         State::CompiledOut => return "the server was built without it".to_string(),
         State::Off => return "off".to_string(),
@@ -97,8 +97,8 @@ fn state_words(state: State, in_force: &InForce) -> String {
 }
 
 /// Which classes of events are timed: "waits and some stages timed".
-fn timed_words(in_force: &InForce) -> String {
-    let told = |class: &ClassInForce| {
+fn timed_words(in_force: &EffectiveSetup) -> String {
+    let told = |class: &EffectiveClass| {
         let plural = match class.class.as_str() {
             "idle" => "idle waits".to_string(),
             name => format!("{name}s"),
@@ -147,7 +147,7 @@ pub fn undo(dsn: &str, ask_password: &AskPassword) -> Result<Vec<String>, Error>
 /// # Errors
 /// The server can't be reached or started, or can't do this.
 pub fn pfs_dry_run(
-    wanted: &Wanted,
+    wanted: &PfsRequest,
     server: &ServerPlan,
     ask_password: &AskPassword,
 ) -> Result<String, Error> {
@@ -157,7 +157,7 @@ pub fn pfs_dry_run(
             ServerPlan::Dsn { dsn, .. } => {
                 let mut dsn = login::neutral(dsn)?;
                 let mut conn = login::log_in(&mut dsn, ask_password).await?;
-                let found = answered(&dsn, READING, Found::read(&mut conn)).await?;
+                let found = answered(&dsn, READING, SetupTables::read(&mut conn)).await?;
                 log_out(conn).await;
                 (Vec::new(), wanted.changes(&found)?)
             }
@@ -185,10 +185,10 @@ pub fn pfs_dry_run(
     })
 }
 
-async fn asked(wanted: &Wanted, server: &ThrowAway) -> Result<Vec<SetupChange>, Error> {
+async fn asked(wanted: &PfsRequest, server: &ThrowAway) -> Result<Vec<SetupChange>, Error> {
     let dsn = server.dsn();
     let mut conn = dsn.connect_without_schema().await?;
-    let found = answered(&dsn, READING, Found::read(&mut conn)).await?;
+    let found = answered(&dsn, READING, SetupTables::read(&mut conn)).await?;
     log_out(conn).await;
     Ok(wanted.changes(&found)?)
 }
@@ -211,19 +211,19 @@ pub(crate) fn check(plan: &Plan) -> Result<(), Error> {
 mod tests {
     use super::*;
 
-    fn in_force(classes: &[(&str, usize, usize)], consumers: &[&str]) -> InForce {
-        let class = |(class, enabled, timed): &(&str, usize, usize)| ClassInForce {
+    fn in_force(classes: &[(&str, usize, usize)], consumers: &[&str]) -> EffectiveSetup {
+        let class = |(class, enabled, timed): &(&str, usize, usize)| EffectiveClass {
             class: class.to_string(),
             instruments: 100,
             enabled: *enabled,
             timed: *timed,
         };
-        InForce {
+        EffectiveSetup {
             instruments: 100 * classes.len(),
             enabled: classes.iter().map(|(_, enabled, _)| enabled).sum(),
             classes: classes.iter().map(class).collect(),
             consumers: consumers.iter().map(|name| name.to_string()).collect(),
-            ..InForce::default()
+            ..EffectiveSetup::default()
         }
     }
 
@@ -248,6 +248,6 @@ mod tests {
             state_words(State::On, &in_force(&[("wait", 3, 3)], &["events_waits_summary_by_event_name"])),
             "on, 3 of 100 instruments, waits timed"
         );
-        assert_eq!(state_words(State::Off, &InForce::default()), "off");
+        assert_eq!(state_words(State::Off, &EffectiveSetup::default()), "off");
     }
 }
