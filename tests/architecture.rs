@@ -108,28 +108,61 @@ fn data_goes_one_way() {
     }
 }
 
-#[test]
-fn pure_crates_use_neither_files_nor_clocks_nor_sockets() {
-    let impure = [
-        "std::fs",
-        "std::net",
-        "std::time::Instant",
-        "SystemTime",
-        "std::process",
-        "std::thread",
-        "std::env",
-    ];
-    for name in ["model", "wire", "series", "inference", "profile", "explain", "words", "random"] {
-        assert_absent(name, &impure);
-    }
-    assert_absent("workload", &["std::net", "std::os::unix::net", "Instant", "SystemTime"]);
+/// Crates with clippy rules of their own, and the file in `clippy/` that has them. Clippy refuses what the file lists, however it is imported.
+const CLIPPY_RULES: [(&str, &str); 11] = [
+    ("model", "pure"),
+    ("words", "pure"),
+    ("random", "pure"),
+    ("wire", "pure"),
+    ("workload", "pure"),
+    ("series", "pure"),
+    ("inference", "pure"),
+    ("profile", "pure"),
+    ("explain", "pure"),
+    ("report", "pure"),
+    ("query", "reader"),
+];
+
+/// Crates by which others do input and output.
+const DOING_IO: [&str; 10] = [
+    "tokio",
+    "tokio-rustls",
+    "hyper",
+    "hyper-util",
+    "axum",
+    "mysql_async",
+    "rustix",
+    "libc",
+    "socket2",
+    "io-uring",
+];
+
+fn text(path: &Path) -> String {
+    fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 #[test]
-fn one_crate_connects_by_the_driver() {
-    for name in ["server", "watch", "tracing", "control", "serve", "whyso"] {
-        assert_absent(name, &["Conn::new(", "Pool::new("]);
+fn crates_without_input_and_output_have_the_rules_for_it() {
+    for (name, rules) in CLIPPY_RULES {
+        let folder = root().join("crates").join(name);
+        let (own, shared) = (folder.join("clippy.toml"), root().join("clippy").join(format!("{rules}.toml")));
+        assert!(text(&own) == text(&shared), "{} must be a link to {}", own.display(), shared.display());
+        // Only its tests may do what the rules forbid.
+        assert_absent(name, &["allow(clippy::disallowed", "expect(clippy::disallowed"]);
+        let manifest = text(&folder.join("Cargo.toml"));
+        let dependencies = manifest.split("[dev-dependencies]").next().unwrap();
+        for excess in DOING_IO {
+            let uses = dependencies.lines().any(|line| line.split([' ', '.', '=']).next() == Some(excess));
+            assert!(!uses, "crate {name} must not depend on {excess}");
+        }
     }
+}
+
+/// Connections for control and samplers use tokio. The load's hot path does not run on it.
+#[test]
+fn the_load_does_not_run_on_tokio() {
+    let manifest = text(&root().join("crates/load/Cargo.toml"));
+    assert!(!manifest.split("[dev-dependencies]").next().unwrap().contains("\ntokio"));
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Finds the built page, so that the crate can embed it.
 
+#![allow(clippy::disallowed_methods, reason = "a build script looks for the page")]
+
 use std::path::PathBuf;
 
 fn main() {

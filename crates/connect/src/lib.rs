@@ -26,7 +26,7 @@ use relay::{Protection, Relay};
 /// Error number of an answer that is no MySQL protocol, as clients number it (CR_MALFORMED_PACKET).
 pub const MALFORMED: u16 = 2027;
 
-/// Connects, with the driver kept from what would harm this process or give the password away.
+/// Connects. The driver can neither harm this process nor send the password over an unprotected connection.
 ///
 /// # Errors
 /// The driver's, and [`Error::Io`] where the server's answers can't be read.
@@ -35,6 +35,7 @@ pub async fn connect(opts: Opts) -> Result<Conn, Error> {
 }
 
 /// A server at the other end of a Unix socket, or one whose certificate was verified, is asked directly.
+#[expect(clippy::disallowed_methods, reason = "only this function connects by the driver")]
 async fn connect_guarded(opts: Opts) -> Result<Conn, Error> {
     let protection = match opts.ssl_opts() {
         None => Protection::None,
@@ -64,7 +65,7 @@ fn without_socket(error: Error, socket: &str, endpoint: &str) -> Error {
     }
 }
 
-/// Says good-bye, and sees to it that the server hears it.
+/// Closes a connection, so that the server notices it.
 pub async fn disconnect(conn: Conn) {
     let _ = caught(conn.disconnect()).await;
     // On a runtime with one thread the relay only gets on while this task waits.
@@ -75,7 +76,7 @@ pub async fn disconnect(conn: Conn) {
 
 const GOODBYE_TURNS: u32 = 8;
 
-/// The server of a connection: its host, or its socket.
+/// Returns the server of a connection: its host, or its socket.
 pub fn server_name(conn: &Conn) -> String {
     let opts = conn.opts();
     match opts.socket().filter(|socket| !Relay::is_socket(socket)) {

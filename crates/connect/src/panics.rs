@@ -15,19 +15,12 @@ const DRIVER: [&str; 2] = ["/mysql_async-", "/mysql_common-"];
 /// How the files of this workspace are named in a panic.
 const OWN: &str = "crates/";
 
-/// The driver could not go on with what a server sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The driver panicked on what a server sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "it sent an answer that is no MySQL protocol, or none to what was asked: check that the address is a MySQL-compatible server's"
+)]
 pub struct DriverPanic;
-
-impl std::fmt::Display for DriverPanic {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(
-            "it sent an answer that is no MySQL protocol, or none to what was asked: check that the address is a MySQL-compatible server's",
-        )
-    }
-}
-
-impl std::error::Error for DriverPanic {}
 
 thread_local! {
     static IS_CAUGHT: Cell<bool> = const { Cell::new(false) };

@@ -6,7 +6,7 @@
 //! in a folder that only we can open, this relay passes everything on to the server, and hangs up instead of passing on a password. Where TLS
 //! is asked for, the relay speaks it, so that it sees the login.
 //!
-//! After the login the relay looks at each frame of the server's: some lengths would end the process; see [`Frames`].
+//! After the login the relay checks each frame that the server sends: some lengths would end the process; see [`Frames`].
 
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
@@ -51,15 +51,30 @@ const LOGIN_START: usize = HEADER_BYTES + REQUEST_BYTES;
 /// In the second byte of the capabilities.
 const CLIENT_SSL: u8 = 0x08;
 
-const NO_TLS: &str = "it offers no TLS: leave tls=insecure away, or configure its certificate";
-const TLS_FAILED: &str = "its TLS can't be spoken: it needs TLS 1.2 or later";
-const REFUSAL_UNVERIFIED: &str = "it asks for the password, and tls=insecure does not check who it is: use tls=verify (with ssl-ca=FILE), or \
-     connect through a Unix socket";
-const REFUSAL: &str = "it asks for the password over an unprotected connection: add tls=verify (with ssl-ca=FILE) \
-     to the DSN, or connect through a Unix socket";
-const NO_PROTOCOL: &str =
-    "it sent an answer that is no MySQL protocol: check that the address is a MySQL-compatible server's";
 const FOLDER_PREFIX: &str = "whyso-relay";
+
+/// Why a relay hung up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum Refusal {
+    #[error("it offers no TLS: leave tls=insecure away, or configure its certificate")]
+    NoTls,
+    #[error("its TLS can't be spoken: it needs TLS 1.2 or later")]
+    TlsFailed,
+    #[error(
+        "it asks for the password, and tls=insecure does not check who it is: use tls=verify (with ssl-ca=FILE), or \
+         connect through a Unix socket"
+    )]
+    UnverifiedServer,
+    #[error(
+        "it asks for the password over an unprotected connection: add tls=verify (with ssl-ca=FILE) \
+         to the DSN, or connect through a Unix socket"
+    )]
+    UnprotectedConnection,
+    #[error(
+        "it sent an answer that is no MySQL protocol: check that the address is a MySQL-compatible server's"
+    )]
+    NoProtocol,
+}
 
 /// What the relay does for the connection to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +86,7 @@ pub(crate) enum Protection {
 
 pub(crate) struct Relay {
     folder: PathBuf,
-    refused: Arc<OnceLock<&'static str>>,
+    refused: Arc<OnceLock<Refusal>>,
 }
 
 impl Relay {
@@ -110,8 +125,8 @@ impl Relay {
         std::env::temp_dir().join(FOLDER_PREFIX).to_str().is_some_and(|begin| path.starts_with(begin))
     }
 
-    /// Why the relay hung up, where it did.
-    pub(crate) fn refused_because(&self) -> Option<&'static str> {
+    /// Returns why the relay hung up, if it did.
+    pub(crate) fn refused_because(&self) -> Option<Refusal> {
         self.refused.get().copied()
     }
 }
@@ -135,14 +150,14 @@ async fn carry(
     mut client: UnixStream,
     mut server: TcpStream,
     protection: Protection,
-    refused: &OnceLock<&'static str>,
+    refused: &OnceLock<Refusal>,
 ) -> std::io::Result<()> {
     let mut greeting = read_login_packet(&mut server, refused).await?;
     let is_error = greeting.get(4) == Some(&ERROR);
     let offers_tls = if is_error { None } else { simplify(&mut greeting) };
     let why = match (offers_tls, protection) {
-        (None, _) if !is_error => Some(NO_PROTOCOL),
-        (Some(false), Protection::Unverified) => Some(NO_TLS),
+        (None, _) if !is_error => Some(Refusal::NoProtocol),
+        (Some(false), Protection::Unverified) => Some(Refusal::NoTls),
         _ => None,
     };
     if let Some(why) = why {
@@ -163,22 +178,22 @@ async fn carry(
             server.write_all(&request).await?;
             server.write_all(&login[HEADER_BYTES..LOGIN_START]).await?;
             let server = tls::agree(server).await.inspect_err(|_| {
-                let _ = refused.set(TLS_FAILED);
+                let _ = refused.set(Refusal::TlsFailed);
             })?;
             talk(client, server, login, 1, refused).await
         }
     }
 }
 
-/// The login from the client's first packet on, and then whatever comes. `shift`: packets that the server got more of.
+/// Passes the login on from the client's first packet, and then everything else. `shift` is how many more packets the server got.
 async fn talk(
     mut client: UnixStream,
     mut server: impl AsyncRead + AsyncWrite + Unpin,
     login: Vec<u8>,
     shift: u8,
-    refused: &OnceLock<&'static str>,
+    refused: &OnceLock<Refusal>,
 ) -> std::io::Result<()> {
-    let refusal = if shift == 0 { REFUSAL } else { REFUSAL_UNVERIFIED };
+    let refusal = if shift == 0 { Refusal::UnprotectedConnection } else { Refusal::UnverifiedServer };
     if log_in(&mut client, &mut server, login, shift, (refused, refusal)).await? {
         let (mut from_client, mut to_client) = client.split();
         let (mut from_server, mut to_server) = tokio::io::split(server);
@@ -198,13 +213,13 @@ async fn pass_commands(
     server.shutdown().await
 }
 
-/// Client and server in turn until the server says OK, which gives true, or an error.
+/// Passes packets of client and server in turn. Returns true when the server accepts the login, and false when it refuses.
 async fn log_in(
     client: &mut UnixStream,
     server: &mut (impl AsyncRead + AsyncWrite + Unpin),
     login: Vec<u8>,
     shift: u8,
-    (refused, refusal): (&OnceLock<&'static str>, &'static str),
+    (refused, refusal): (&OnceLock<Refusal>, Refusal),
 ) -> std::io::Result<bool> {
     let mut from_client = login;
     for _ in 0..MAX_LOGIN_PACKETS {
@@ -255,7 +270,7 @@ fn simplify(greeting: &mut [u8]) -> Option<bool> {
     Some(offers_tls)
 }
 
-/// What the server sends, up to the first frame that must not reach the driver; that one becomes an error of the server's.
+/// Passes on what the server sends, up to the first frame that must not reach the driver. That frame becomes an error packet.
 async fn pass_on(
     server: &mut (impl AsyncRead + Unpin),
     client: &mut (impl AsyncWrite + Unpin),
@@ -287,7 +302,7 @@ fn error_packet(harmful: Harmful) -> Vec<u8> {
     let mut body = vec![ERROR];
     body.extend_from_slice(&MALFORMED.to_le_bytes());
     body.extend_from_slice(b"#HY000");
-    body.extend_from_slice(format!("{NO_PROTOCOL} ({})", harmful.what).as_bytes());
+    body.extend_from_slice(format!("{} ({})", Refusal::NoProtocol, harmful.what).as_bytes());
     let mut packet = (body.len() as u32).to_le_bytes()[..3].to_vec();
     packet.push(harmful.sequence);
     packet.extend(body);
@@ -296,13 +311,13 @@ fn error_packet(harmful: Harmful) -> Vec<u8> {
 
 async fn read_login_packet(
     server: &mut (impl AsyncRead + Unpin),
-    refused: &OnceLock<&'static str>,
+    refused: &OnceLock<Refusal>,
 ) -> std::io::Result<Vec<u8>> {
     match read_packet(server).await? {
         Some(packet) if packet.len() > 4 => Ok(packet),
         _ => {
-            let _ = refused.set(NO_PROTOCOL);
-            Err(std::io::Error::other(NO_PROTOCOL))
+            let _ = refused.set(Refusal::NoProtocol);
+            Err(std::io::Error::other(Refusal::NoProtocol))
         }
     }
 }

@@ -83,7 +83,7 @@ pub use study::{plan_study, study, study_answer, study_programs};
 pub use threads_now::threads_now;
 pub use tuning::{parse_busy_poll, parse_min_complete};
 pub use whyso_model::Stop;
-pub use whyso_relay::Wanted as RelayWanted;
+pub use whyso_relay::RelayTargets;
 pub use whyso_trace::StackSampling;
 pub use whyso_tracing::{BusyFunctions, Literals};
 

@@ -4,7 +4,7 @@ use mysql_async::Conn;
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use whyso_server::answers::{answered, log_out, within};
-use whyso_server::knobs::pfs::{ClassInForce, Found, InForce, SetupChange, State, Wanted};
+use whyso_server::knobs::pfs::{EffectiveClass, EffectiveSetup, PfsRequest, SetupChange, SetupTables, State};
 use whyso_server::knobs::{self, Undo};
 use whyso_server::{Dsn, StartSpec, ThrowAway};
 
@@ -20,15 +20,15 @@ const AS_IT_WAS: &str = "as the server had it";
 const READING: &str = "reading the Performance Schema's setup";
 
 /// Changes the setup tables of a server, and returns what the recording keeps of it. Where it fails, everything is put back.
-pub(crate) async fn set_up(wanted: &Wanted, conn: &mut Conn, undo: &mut Undo) -> Result<Value, Error> {
-    let found = Found::read(conn).await?;
+pub(crate) async fn set_up(wanted: &PfsRequest, conn: &mut Conn, undo: &mut Undo) -> Result<Value, Error> {
+    let found = SetupTables::read(conn).await?;
     let changes = wanted.changes(&found)?;
     let sql: Vec<String> = changes.iter().flat_map(SetupChange::sql).collect();
     if let Err(error) = undo.change_setup(conn, changes).await {
         undo.undo_all(conn).await?;
         return Err(error.into());
     }
-    let found = Found::read(conn).await?;
+    let found = SetupTables::read(conn).await?;
     // Some instruments can't be turned off, and some changes take a server's start.
     let remaining: Vec<String> = wanted.changes(&found)?.iter().flat_map(SetupChange::sql).collect();
     let in_force = found.in_force();
@@ -49,7 +49,7 @@ pub(crate) fn as_it_is(dsn: &Dsn, runtime: &Runtime) -> Value {
     let asked = runtime.block_on(async {
         within(GOODBYE_TIME_MAX, dsn, READING, async {
             let mut conn = dsn.connect_without_schema().await?;
-            let found = Found::read(&mut conn).await;
+            let found = SetupTables::read(&mut conn).await;
             log_out(conn).await;
             found
         })
@@ -78,7 +78,7 @@ fn state_name(state: State) -> &'static str {
 }
 
 /// "on, 320 of 900 instruments, statements timed".
-fn describe_state(state: State, in_force: &InForce) -> String {
+fn describe_state(state: State, in_force: &EffectiveSetup) -> String {
     match state {
         State::CompiledOut => return "the server was built without it".to_string(),
         State::Off => return "off".to_string(),
@@ -99,8 +99,8 @@ fn describe_state(state: State, in_force: &InForce) -> String {
 }
 
 /// Which classes of events are timed: "waits and some stages timed".
-fn describe_timed(in_force: &InForce) -> String {
-    let describe_class = |class: &ClassInForce| {
+fn describe_timed(in_force: &EffectiveSetup) -> String {
+    let describe_class = |class: &EffectiveClass| {
         let plural = match class.class.as_str() {
             "idle" => "idle waits".to_string(),
             name => format!("{name}s"),
@@ -149,7 +149,7 @@ pub fn undo(dsn: &str, ask_password: &AskPassword) -> Result<Vec<String>, Error>
 /// # Errors
 /// The server can't be reached or started, or can't do this.
 pub fn pfs_dry_run(
-    wanted: &Wanted,
+    wanted: &PfsRequest,
     server: &ServerPlan,
     ask_password: &AskPassword,
 ) -> Result<String, Error> {
@@ -159,7 +159,7 @@ pub fn pfs_dry_run(
             ServerPlan::Dsn { dsn, .. } => {
                 let mut dsn = login::neutral(dsn)?;
                 let mut conn = login::log_in(&mut dsn, ask_password).await?;
-                let found = answered(&dsn, READING, Found::read(&mut conn)).await?;
+                let found = answered(&dsn, READING, SetupTables::read(&mut conn)).await?;
                 log_out(conn).await;
                 (Vec::new(), wanted.changes(&found)?)
             }
@@ -187,10 +187,10 @@ pub fn pfs_dry_run(
     })
 }
 
-async fn changes_on(wanted: &Wanted, server: &ThrowAway) -> Result<Vec<SetupChange>, Error> {
+async fn changes_on(wanted: &PfsRequest, server: &ThrowAway) -> Result<Vec<SetupChange>, Error> {
     let dsn = server.dsn();
     let mut conn = dsn.connect_without_schema().await?;
-    let found = answered(&dsn, READING, Found::read(&mut conn)).await?;
+    let found = answered(&dsn, READING, SetupTables::read(&mut conn)).await?;
     log_out(conn).await;
     Ok(wanted.changes(&found)?)
 }
@@ -199,7 +199,7 @@ async fn changes_on(wanted: &Wanted, server: &ThrowAway) -> Result<Vec<SetupChan
 ///
 /// # Errors
 /// The preset is not possible, or a restart among the actions would lose it.
-pub(crate) fn check(preset: Option<&Wanted>, actions: &[Action]) -> Result<(), Error> {
+pub(crate) fn check(preset: Option<&PfsRequest>, actions: &[Action]) -> Result<(), Error> {
     let Some(wanted) = preset else { return Ok(()) };
     wanted.check()?;
     let restarts = actions.iter().any(|action| action.what == ActionKind::Restart);
@@ -216,19 +216,19 @@ pub(crate) fn check(preset: Option<&Wanted>, actions: &[Action]) -> Result<(), E
 mod tests {
     use super::*;
 
-    fn in_force(classes: &[(&str, usize, usize)], consumers: &[&str]) -> InForce {
-        let class = |(class, enabled, timed): &(&str, usize, usize)| ClassInForce {
+    fn in_force(classes: &[(&str, usize, usize)], consumers: &[&str]) -> EffectiveSetup {
+        let class = |(class, enabled, timed): &(&str, usize, usize)| EffectiveClass {
             class: class.to_string(),
             instruments: 100,
             enabled: *enabled,
             timed: *timed,
         };
-        InForce {
+        EffectiveSetup {
             instruments: 100 * classes.len(),
             enabled: classes.iter().map(|(_, enabled, _)| enabled).sum(),
             classes: classes.iter().map(class).collect(),
             consumers: consumers.iter().map(|name| name.to_string()).collect(),
-            ..InForce::default()
+            ..EffectiveSetup::default()
         }
     }
 
@@ -253,6 +253,6 @@ mod tests {
             describe_state(State::On, &in_force(&[("wait", 3, 3)], &["events_waits_summary_by_event_name"])),
             "on, 3 of 100 instruments, waits timed"
         );
-        assert_eq!(describe_state(State::Off, &InForce::default()), "off");
+        assert_eq!(describe_state(State::Off, &EffectiveSetup::default()), "off");
     }
 }

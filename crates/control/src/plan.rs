@@ -61,14 +61,14 @@ pub struct Plan {
     pub actions: Vec<Action>,
     pub server: ServerPlan,
     /// What the Performance Schema is to count; `None`: as the server has it.
-    pub pfs: Option<whyso_server::knobs::pfs::Wanted>,
+    pub pfs: Option<whyso_server::knobs::pfs::PfsRequest>,
     pub client_cpus: Option<String>,
     /// Schema that may be written although whyso did not make it.
     pub allow_writes: Option<String>,
     /// Sources of the user's own.
     pub add_ons: Vec<whyso_watch::AddOn>,
     /// Where samples go in addition to the recording.
-    pub relay: whyso_relay::Wanted,
+    pub relay: whyso_relay::RelayTargets,
     /// Folder that holds the recordings.
     pub out: PathBuf,
     /// The command line, secrets masked, as it goes into the recording.

@@ -9,7 +9,7 @@ use whyso_load::Interval;
 use whyso_record::data::{Event, Kind, Reading, SeriesKey, Status, Value};
 use whyso_record::run::{Ended, Level, RunInfo};
 use whyso_record::{Options, Recorder};
-use whyso_relay::{Relay, Wanted};
+use whyso_relay::{Relay, RelayTargets};
 use whyso_server::Dsn;
 use whyso_watch::{WatchSpec, Watcher};
 
@@ -64,7 +64,7 @@ impl Recording {
     ///
     /// # Errors
     /// There is nowhere to give it to, as the command line names it.
-    pub(crate) fn relay(&mut self, wanted: &Wanted) -> Result<(), Error> {
+    pub(crate) fn relay(&mut self, wanted: &RelayTargets) -> Result<(), Error> {
         if wanted.openmetrics.is_none() && wanted.graphite.is_none() {
             return Ok(());
         }

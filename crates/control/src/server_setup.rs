@@ -29,7 +29,7 @@ pub(crate) struct ServerNeeds<'a> {
     pub(crate) users_max: u32,
     /// Schema that may be written although whyso did not make it.
     pub(crate) allow_writes: Option<&'a str>,
-    pub(crate) pfs: Option<&'a pfs::Wanted>,
+    pub(crate) pfs: Option<&'a pfs::PfsRequest>,
     /// The buffer pool is to be empty at first.
     pub(crate) cold: bool,
 }
@@ -52,7 +52,7 @@ pub(crate) async fn set_up_server(
             spec.preload.clone_from(preload);
             spec.connections = wanted.users_max + CONNECTIONS_OF_OUR_OWN;
             spec.data_bytes = wanted.dataset.bytes_estimate();
-            spec.to_be_watched = wanted.pfs.map(pfs::Wanted::start_options).unwrap_or_default();
+            spec.to_be_watched = wanted.pfs.map(pfs::PfsRequest::start_options).unwrap_or_default();
             spec.cold = wanted.cold;
             throw_away(spec, wanted, listener).await
         }

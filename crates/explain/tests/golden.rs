@@ -2,6 +2,8 @@
 //!
 //! `UPDATE_EXPECT=1` writes the expected texts again.
 
+#![allow(clippy::disallowed_methods, reason = "a test reads and updates its recordings")]
+
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 

@@ -7,12 +7,12 @@
 //! ```no_run
 //! use std::sync::Arc;
 //! use whyso_record::{Options, Recorder};
-//! use whyso_relay::{Relay, Wanted};
+//! use whyso_relay::{Relay, RelayTargets};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let recorder = Recorder::create("runs/example".as_ref(), Options::default())?;
-//! let wanted = Wanted { openmetrics: Some("127.0.0.1:9104".to_string()), ..Wanted::default() };
-//! let relay = Relay::start(&wanted)?;
+//! let targets = RelayTargets { openmetrics: Some("127.0.0.1:9104".to_string()), ..RelayTargets::default() };
+//! let relay = Relay::start(&targets)?;
 //! recorder.tap(relay.tap());
 //! // … the recording goes on …
 //! for line in relay.finish() {
@@ -39,9 +39,9 @@ use graphite::Graphite;
 use http::Endpoint;
 use latest::Latest;
 
-/// Where samples are to go.
+/// Where samples are sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wanted {
+pub struct RelayTargets {
     /// Address to listen at, such as "127.0.0.1:9104".
     pub openmetrics: Option<String>,
     /// Receiver of Graphite's plain protocol, HOST:PORT.
@@ -50,8 +50,8 @@ pub struct Wanted {
     pub graphite_prefix: String,
 }
 
-impl Wanted {
-    /// What the user should know of the address that is listened at; `None` where this machine alone can reach it.
+impl RelayTargets {
+    /// Returns a warning about the address. `None`: only this machine can reach it.
     pub fn warning(&self) -> Option<String> {
         let address = self.openmetrics.as_ref()?;
         let is_here = |mut all: std::vec::IntoIter<SocketAddr>| all.all(|one| one.ip().is_loopback());
@@ -82,36 +82,36 @@ pub enum Error {
     Thread(std::io::Error),
 }
 
-/// Gives samples on, until it is finished.
+/// Passes samples on, until it is finished.
 pub struct Relay {
-    taken: Arc<Taken>,
+    tap: Arc<RelayTap>,
     endpoint: Option<Endpoint>,
 }
 
-/// What the recorder gives its samples to.
-struct Taken {
+/// Receives the recorder's samples.
+struct RelayTap {
     latest: Arc<Latest>,
     graphite: Option<Graphite>,
 }
 
 impl Relay {
     /// # Errors
-    /// The address can't be listened at, or a word of `wanted` can't be what it is to be. A receiver that is away is none.
-    pub fn start(wanted: &Wanted) -> Result<Relay, Error> {
+    /// The address is not available, or a value of `targets` is not valid. A receiver that does not answer is no error.
+    pub fn start(targets: &RelayTargets) -> Result<Relay, Error> {
         let latest = Arc::new(Latest::default());
-        let graphite = match &wanted.graphite {
-            Some(receiver) => Some(Graphite::start(receiver, &wanted.graphite_prefix, latest.clone())?),
+        let graphite = match &targets.graphite {
+            Some(receiver) => Some(Graphite::start(receiver, &targets.graphite_prefix, latest.clone())?),
             None => None,
         };
-        let endpoint = match &wanted.openmetrics {
+        let endpoint = match &targets.openmetrics {
             Some(address) => Some(Endpoint::start(address, latest.clone())?),
             None => None,
         };
-        Ok(Relay { taken: Arc::new(Taken { latest, graphite }), endpoint })
+        Ok(Relay { tap: Arc::new(RelayTap { latest, graphite }), endpoint })
     }
 
     pub fn tap(&self) -> Arc<dyn Tap> {
-        self.taken.clone()
+        self.tap.clone()
     }
 
     /// Where metrics can be fetched; the port is the system's choice where 0 was asked for.
@@ -119,14 +119,14 @@ impl Relay {
         self.endpoint.as_ref().map(|endpoint| endpoint.address)
     }
 
-    /// Ends it within two seconds, and gives what did not arrive, in plain words.
+    /// Ends the relay within two seconds. Returns what did not arrive, as text.
     pub fn finish(self) -> Vec<String> {
         drop(self.endpoint);
-        self.taken.graphite.as_ref().and_then(Graphite::finish).into_iter().collect()
+        self.tap.graphite.as_ref().and_then(Graphite::finish).into_iter().collect()
     }
 }
 
-impl Tap for Taken {
+impl Tap for RelayTap {
     fn series(&self, id: SeriesId, key: &SeriesKey) {
         self.latest.series(id, key);
     }
@@ -152,14 +152,15 @@ mod tests {
 
     #[test]
     fn an_address_that_others_reach_is_warned_of() {
-        let warning =
-            |address: &str| Wanted { openmetrics: Some(address.to_string()), ..Wanted::default() }.warning();
+        let warning = |address: &str| {
+            RelayTargets { openmetrics: Some(address.to_string()), ..RelayTargets::default() }.warning()
+        };
         for here in ["127.0.0.1:9104", "[::1]:9104", "127.9.9.9:1"] {
             assert_eq!(warning(here), None, "{here}");
         }
         for open in ["0.0.0.0:9104", "[::]:9104", "192.0.2.1:9104"] {
             assert!(warning(open).unwrap().contains("127.0.0.1 in its place"), "{open}");
         }
-        assert_eq!(Wanted::default().warning(), None);
+        assert_eq!(RelayTargets::default().warning(), None);
     }
 }

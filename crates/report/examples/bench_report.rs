@@ -2,6 +2,8 @@
 //!
 //! `bench_report RECORDING OUT.html [ROUNDS]`; see bench/report/README.md.
 
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "an example is a program")]
+
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::Path;

@@ -3,6 +3,8 @@
 //! `fixture_report OUT.html [--hostile]`. The run is made by formulas and a fixed seed, so that every call writes the same bytes.
 //! `--hostile` puts markup into every text that a server could have said.
 
+#![allow(clippy::disallowed_methods, clippy::disallowed_types, reason = "an example is a program")]
+
 #[path = "made/mod.rs"]
 mod made;
 

@@ -133,6 +133,8 @@ fn put_varint(out: &mut Vec<u8>, mut value: u64) {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::disallowed_methods, reason = "a test reads and updates its vectors")]
+
     use super::*;
     use proptest::prelude::*;
 

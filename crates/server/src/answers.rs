@@ -30,7 +30,7 @@ pub fn time_max(dsn: &Dsn) -> Duration {
 /// Does what takes a few short questions. `doing`: what the user waits for, such as "looking for the schema".
 ///
 /// # Errors
-/// The work's own, [`Error::NoAnswer`] after [`time_max`], and [`Error::NoProtocol`] where the driver can't go on with an answer.
+/// The work's own, [`Error::NoAnswer`] after [`time_max`], and [`Error::NoProtocol`] if the driver can't continue with an answer.
 pub async fn answered<T, E: From<Error>>(
     dsn: &Dsn,
     doing: &str,

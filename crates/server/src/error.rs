@@ -49,7 +49,7 @@ pub enum Error {
     #[error("{0}")]
     Binary(String),
 
-    /// A server build that can't be had.
+    /// A server build that is not available.
     #[error("{0}")]
     Build(String),
 
@@ -74,7 +74,7 @@ pub enum Error {
     )]
     KnobPrivilege { name: String, server_says: String },
 
-    /// What was asked of the Performance Schema can't be had of this server, or not by this user.
+    /// This server, or this user, can't set up the Performance Schema as requested.
     #[error("{0}")]
     PerformanceSchema(String),
 
@@ -82,7 +82,7 @@ pub enum Error {
     #[error("the server did not start: {why}{}", lines_after(.log))]
     Start { why: String, log: Vec<String> },
 
-    /// A list of CPUs, or words for them, that can't be had here.
+    /// A request for CPUs that are not available here.
     #[error("{0}")]
     Cpus(String),
 

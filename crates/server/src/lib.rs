@@ -4,7 +4,7 @@
 //! This crate alone changes a server's settings and files, and only when asked: a schema that it made and marked
 //! ([`schema`]), settings that it puts back ([`knobs`]), servers of its own ([`throwaway`]). It never
 //! measures, never starts or stops a server that it did not make, and writes into a schema that holds
-//! anything of somebody else's only where the user named it. It answers no server's request for a file but for
+//! anything of somebody else's only where the user named it. It answers no server's request for a file except for
 //! the rows that it loads.
 //!
 //! ```no_run
@@ -40,11 +40,12 @@ pub mod snapshot;
 pub mod throwaway;
 
 pub use argv::{Arguments, take_arguments};
+pub use builds::find;
 pub use cpus::CpuSet;
 pub use dataset::Dataset;
 pub use dsn::Dsn;
 pub use error::{Error, Result};
-pub use find::{Binary, Flavor, Launch, find};
+pub use find::{Binary, Flavor, Launch};
 pub use page_cache::drop_page_cache;
 pub use paths::{FileSystem, cache_dir, file_system, state_dir};
 pub use throwaway::{Death, StartSpec, ThrowAway, sweep};

@@ -23,7 +23,7 @@ pub enum Claim {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MarkedTable {
     pub table: String,
-    /// What it holds, in words of the part that made it.
+    /// Description of its content, by the part that made it.
     pub content: String,
     /// `false` while it is being loaded, and after that was interrupted.
     pub complete: bool,
@@ -136,7 +136,7 @@ pub async fn marked_tables(connection: &mut Conn) -> Result<Vec<MarkedTable>> {
     Ok(rows.into_iter().map(|(table, content, complete)| MarkedTable { table, content, complete }).collect())
 }
 
-/// Lists a table as ours in the default schema, or changes what is said of it. To be called before
+/// Lists a table as ours in the default schema, or changes its description. To be called before
 /// the table is made, so that it can be dropped after an interruption.
 pub async fn mark_table(connection: &mut Conn, table: &MarkedTable) -> Result<()> {
     let values: Params = (&table.table, &table.content, table.complete).into();

@@ -8,7 +8,7 @@ use common::{folder, journals_in, run, spec};
 use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
 use whyso_server::ThrowAway;
-use whyso_server::knobs::pfs::{Found, Preset, Timing, Wanted};
+use whyso_server::knobs::pfs::{PfsRequest, Preset, SetupTables, Timing};
 use whyso_server::knobs::{Undo, Undone, pending_undo_in};
 
 /// Every row of the setup tables, and what is counted of each client's thread.
@@ -30,7 +30,7 @@ async fn setup(connection: &mut Conn) -> BTreeMap<String, Vec<String>> {
 
 async fn started(parent: &std::path::Path) -> ThrowAway {
     let mut spec = spec(parent);
-    spec.to_be_watched = Wanted::new(Preset::Default).start_options();
+    spec.to_be_watched = PfsRequest::new(Preset::Default).start_options();
     ThrowAway::start(spec).await.unwrap()
 }
 
@@ -46,8 +46,8 @@ async fn every_preset_does_what_it_says_and_is_put_back() {
     let always_on = before["setup_instruments"].iter().filter(is_always_on).count();
     for (name, preset) in Preset::ALL {
         for timing in [None, Some(Timing::No), Some(Timing::Yes), Some(Timing::Cycles)] {
-            let wanted = Wanted { timing, ..Wanted::new(preset) };
-            let found = Found::read(&mut connection).await.unwrap();
+            let wanted = PfsRequest { timing, ..PfsRequest::new(preset) };
+            let found = SetupTables::read(&mut connection).await.unwrap();
             let changes = match wanted.changes(&found) {
                 Ok(changes) => changes,
                 Err(error) => {
@@ -66,7 +66,7 @@ async fn every_preset_does_what_it_says_and_is_put_back() {
             assert!(statements <= 12, "{name}: {statements} statements");
             let mut undo = Undo::open_in(&journals, &mut connection).await.unwrap();
             undo.change_setup(&mut connection, changes).await.unwrap();
-            let found = Found::read(&mut connection).await.unwrap();
+            let found = SetupTables::read(&mut connection).await.unwrap();
             // What was done already need not be done again.
             assert_eq!(wanted.changes(&found).unwrap(), [], "{name} {timing:?}");
             let now = found.in_force();
@@ -109,12 +109,12 @@ async fn filters_take_in_threads_that_are_there_and_what_others_set_since_is_lef
     let mut apps = app.connect_without_schema().await.unwrap();
     let mut others = server.dsn().connect_without_schema().await.unwrap();
     let before = setup(&mut connection).await;
-    let wanted = Wanted {
+    let wanted = PfsRequest {
         users: vec!["app".to_string()],
         objects: vec![("shop".to_string(), "%".to_string())],
-        ..Wanted::new(Preset::Thread)
+        ..PfsRequest::new(Preset::Thread)
     };
-    let found = Found::read(&mut connection).await.unwrap();
+    let found = SetupTables::read(&mut connection).await.unwrap();
     let journals = parent.path().join("undo");
     let mut undo = Undo::open_in(&journals, &mut connection).await.unwrap();
     undo.change_setup(&mut connection, wanted.changes(&found).unwrap()).await.unwrap();
@@ -130,8 +130,8 @@ async fn filters_take_in_threads_that_are_there_and_what_others_set_since_is_lef
 
     // a second run may not come between
     let mut second = Undo::open_in(&journals, &mut connection).await.unwrap();
-    let found = Found::read(&mut connection).await.unwrap();
-    let changes = Wanted::new(Preset::None).changes(&found).unwrap();
+    let found = SetupTables::read(&mut connection).await.unwrap();
+    let changes = PfsRequest::new(Preset::None).changes(&found).unwrap();
     let refused = second.change_setup(&mut connection, changes).await.unwrap_err();
     assert!(refused.to_string().contains("another run of whyso"), "{refused}");
 
@@ -171,9 +171,9 @@ async fn a_user_without_the_rights_is_told_which() {
     .await;
     let app = whyso_server::Dsn { user: "app".to_string(), ..server.dsn() };
     let mut connection = app.connect_without_schema().await.unwrap();
-    let found = Found::read(&mut connection).await.unwrap();
+    let found = SetupTables::read(&mut connection).await.unwrap();
     let mut undo = Undo::open_in(&parent.path().join("undo"), &mut connection).await.unwrap();
-    let changes = Wanted::new(Preset::Global).changes(&found).unwrap();
+    let changes = PfsRequest::new(Preset::Global).changes(&found).unwrap();
     let refused = undo.change_setup(&mut connection, changes).await.unwrap_err();
     assert!(refused.to_string().contains("GRANT SELECT, UPDATE ON performance_schema.*"), "{refused}");
     assert!(refused.is_wrong_use());

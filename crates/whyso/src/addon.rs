@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
-use whyso_control::{Error, RelayWanted};
+use whyso_control::{Error, RelayTargets};
 use whyso_record::data::{Kind, Value};
 use whyso_watch::AddOn;
 
@@ -44,8 +44,8 @@ impl OthersArgs {
     }
 
     /// Returns where samples go. Warns on standard error if other machines can read them.
-    pub(crate) fn relay(&self) -> RelayWanted {
-        let wanted = RelayWanted {
+    pub(crate) fn relay(&self) -> RelayTargets {
+        let wanted = RelayTargets {
             openmetrics: self.openmetrics.clone(),
             graphite: self.graphite.clone(),
             graphite_prefix: self.graphite_prefix.clone(),

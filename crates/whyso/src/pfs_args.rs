@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use clap::Args;
 use whyso_control::Error;
-use whyso_server::knobs::pfs::{Preset, Timing, Wanted, parse_object};
+use whyso_server::knobs::pfs::{PfsRequest, Preset, Timing, parse_object};
 
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Performance Schema")]
@@ -39,9 +39,9 @@ pub(crate) struct PfsSetupArgs {
 
 impl PfsSetupArgs {
     /// What was asked for; `None`: nothing.
-    pub(crate) fn wanted(&self) -> Result<Option<Wanted>> {
+    pub(crate) fn wanted(&self) -> Result<Option<PfsRequest>> {
         let Some(preset) = self.pfs else { return Ok(None) };
-        let wanted = Wanted {
+        let wanted = PfsRequest {
             preset,
             timing: self.pfs_timing,
             users: self.pfs_user.clone(),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use whyso_control::{Listener, News, RecordPlan, RecordTarget, RelayWanted, StackSampling};
+use whyso_control::{Listener, News, RecordPlan, RecordTarget, RelayTargets, StackSampling};
 use whyso_model::Stop;
 use whyso_serve::{
     LiveRecorder, LiveServer, RecordProgress, RecordRequest, RecorderError, ServePlan, Server, Token,
@@ -97,7 +97,7 @@ impl LiveRecorder for Records {
             stacks: if request.stacks { StackSampling::Full } else { StackSampling::Off },
             sql: None,
             add_ons: Vec::new(),
-            relay: RelayWanted::default(),
+            relay: RelayTargets::default(),
             pfs: None,
             out: request.runs.clone(),
             bytes_max: Some(request.bytes_max),

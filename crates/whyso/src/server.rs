@@ -8,8 +8,8 @@ use anyhow::Result;
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use whyso_control::{Error, parse_knob};
-use whyso_server::builds::{self, Listed, Manifest, Progress};
-use whyso_server::throwaway::{self, Kept, Stopped};
+use whyso_server::builds::{self, ListedBuild, Manifest, Progress};
+use whyso_server::throwaway::{self, KeptServer, StopOutcome};
 use whyso_server::{StartSpec, ThrowAway};
 
 use crate::user::ask_password;
@@ -118,7 +118,7 @@ pub(crate) fn run(args: BuildsArgs) -> Result<ExitCode> {
 
 fn list(json: bool) -> Result<()> {
     let listed = builds::list().map_err(Error::Server)?;
-    let kept = throwaway::kept().map_err(Error::Server)?;
+    let kept = throwaway::kept_servers().map_err(Error::Server)?;
     let mut out = crate::out::stdout();
     if json {
         let builds: Vec<_> = listed.iter().map(build_object).collect();
@@ -142,14 +142,14 @@ fn list(json: bool) -> Result<()> {
     Ok(())
 }
 
-fn build_line(one: &Listed) -> String {
-    let (version, symbols, from) = match (&one.at_hand, one.known) {
+fn build_line(one: &ListedBuild) -> String {
+    let (version, symbols, from) = match (&one.local, one.source) {
         (Some(Ok(manifest)), _) => (
             format!("{} {}", manifest.flavor, manifest.version),
             manifest.symbols.to_string(),
             manifest.from.clone(),
         ),
-        (Some(Err(why)), _) => ("can't be read".to_string(), String::new(), why.clone()),
+        (Some(Err(why)), _) => ("can't be read".to_string(), String::new(), why.to_string()),
         (None, Some(known)) => (
             known.version.to_string(),
             String::new(),
@@ -165,7 +165,7 @@ fn build_line(one: &Listed) -> String {
     format!("{:16} {version:34} {symbols:8} {from}", one.name)
 }
 
-fn kept_line(one: &Kept) -> String {
+fn kept_line(one: &KeptServer) -> String {
     match one.pid {
         Some(pid) => {
             format!(
@@ -182,14 +182,14 @@ fn kept_line(one: &Kept) -> String {
     }
 }
 
-fn build_object(one: &Listed) -> serde_json::Value {
-    let manifest: Option<&Manifest> = one.at_hand.as_ref().and_then(|read| read.as_ref().ok());
+fn build_object(one: &ListedBuild) -> serde_json::Value {
+    let manifest: Option<&Manifest> = one.local.as_ref().and_then(|read| read.as_ref().ok());
     serde_json::json!({
         "name": one.name,
         "at_hand": manifest.is_some(),
-        "version": manifest.map_or_else(|| one.known.map_or("", |known| known.version).to_string(), |found| found.version.clone()),
+        "version": manifest.map_or_else(|| one.source.map_or("", |known| known.version).to_string(), |found| found.version.clone()),
         "flavor": manifest.map(|found| found.flavor.to_string()),
-        "from": manifest.map_or_else(|| one.known.map(|known| known.source.words()).unwrap_or_default(), |found| found.from.clone()),
+        "from": manifest.map_or_else(|| one.source.map(|known| known.source.words()).unwrap_or_default(), |found| found.from.clone()),
         "symbols": manifest.map(|found| found.symbols),
         "tree": manifest.map(|found| found.tree.clone()),
         "program": manifest.map(|found| found.program.clone()),
@@ -266,7 +266,7 @@ fn stop(name: Option<String>) -> Result<()> {
     let name = match name {
         Some(name) => name,
         None => {
-            let kept = throwaway::kept().map_err(Error::Server)?;
+            let kept = throwaway::kept_servers().map_err(Error::Server)?;
             match &kept[..] {
                 [only] => only.name.clone(),
                 [] => {
@@ -287,8 +287,8 @@ fn stop(name: Option<String>) -> Result<()> {
         crate::out::stdout(),
         "{}",
         match throwaway::stop_kept(&name).map_err(Error::Server)? {
-            Stopped::Now => format!("stopped {name}"),
-            Stopped::Before => format!("{name} had ended by itself; its data are removed"),
+            StopOutcome::Now => format!("stopped {name}"),
+            StopOutcome::Before => format!("{name} had ended by itself; its data are removed"),
         }
     )?;
     Ok(())

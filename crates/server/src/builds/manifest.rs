@@ -1,4 +1,4 @@
-//! What is written down of a build that is at hand.
+//! The description of a build on this machine.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::find::{Binary, Flavor};
 
 const FILE: &str = "build.json";
 
-/// A build at hand.
+/// A build on this machine.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
     /// As the server itself says it.

@@ -9,7 +9,7 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 
 use super::bounded::{self, Bounds};
-use super::fetch::bytes_below;
+use super::folder_size::bytes_below;
 use crate::error::{Error, Result, io};
 
 const BOUNDS: Bounds = Bounds { all: Duration::from_secs(30 * 60), stall: Duration::from_secs(180) };

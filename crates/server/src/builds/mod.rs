@@ -1,19 +1,20 @@
-//! Server builds at hand: those that can be fetched, those that were, and folders that were added.
+//! Server builds: those that can be fetched, those that were fetched, and folders that were added.
 //!
-//! A build lies in `~/.cache/whyso/servers/NAME`: `build.json` says what it is and where it is from,
-//! `tree` is the unpacked server. Wherever a server's folder can be given, the name does too.
+//! A build lies in `~/.cache/whyso/servers/NAME`: `build.json` describes it, and `tree` is the unpacked server. A build's name can replace a
+//! server's folder everywhere.
 //!
 //! Nothing here knows a download server's address: packages are asked for by name, through the
-//! machine's own `mvn` and `apt-get`, at whatever these are set up to use. What comes from Maven is
+//! machine's own `mvn` and `apt-get`, from the servers that these are configured for. What comes from Maven is
 //! checked against a SHA-256 that [`catalogue`] holds; what comes from Debian by apt, against the
 //! archive's signature with the machine's own key ring. Apt works on lists, a state and a cache of
-//! our own: the machine's packages are neither changed nor looked at.
+//! our own: the machine's packages are neither read nor changed.
 
 mod bounded;
 pub mod catalogue;
 mod debian;
 mod elf;
 mod fetch;
+mod folder_size;
 mod manifest;
 mod maven;
 mod unpack;
@@ -21,10 +22,11 @@ mod unpack;
 use std::path::{Component, Path, PathBuf};
 
 use crate::error::{Error, Result, io};
+use crate::find::{Binary, find_in};
 use crate::paths::cache_dir;
 use crate::throwaway::home::FOLDER_PREFIX;
 
-pub use catalogue::{Known, Source};
+pub use catalogue::{CatalogueBuild, Source};
 pub use elf::Symbols;
 pub use fetch::{Progress, fetch};
 pub use manifest::Manifest;
@@ -33,13 +35,13 @@ pub use manifest::Manifest;
 const MAX_NAME: usize = 40;
 
 /// One line of [`list`].
-#[derive(Clone, Debug, PartialEq)]
-pub struct Listed {
+#[derive(Debug)]
+pub struct ListedBuild {
     pub name: String,
-    /// What it is, where it can be fetched.
-    pub known: Option<&'static Known>,
-    /// What is at hand, where it is; or why that can't be read.
-    pub at_hand: Option<std::result::Result<Manifest, String>>,
+    /// The catalogue's entry, if the build can be fetched.
+    pub source: Option<&'static CatalogueBuild>,
+    /// The build on this machine, or why it can't be read. `None`: it is not here.
+    pub local: Option<Result<Manifest>>,
 }
 
 /// The folder of all builds: `~/.cache/whyso/servers`.
@@ -47,16 +49,16 @@ pub fn folder() -> Result<PathBuf> {
     Ok(cache_dir()?.join("servers"))
 }
 
-/// What can be fetched, in the catalogue's order, then what else is at hand, by name.
+/// Lists the builds that can be fetched, in the catalogue's order, then the other builds of this machine, by name.
 ///
 /// # Errors
 ///
-/// [`Error::Io`] where the folder can't be listed.
-pub fn list() -> Result<Vec<Listed>> {
+/// [`Error::Io`] if the folder can't be listed.
+pub fn list() -> Result<Vec<ListedBuild>> {
     let folder = folder()?;
-    let mut listed: Vec<Listed> = catalogue::ALL
+    let mut listed: Vec<ListedBuild> = catalogue::ALL
         .iter()
-        .map(|known| Listed { name: known.name.to_string(), known: Some(known), at_hand: None })
+        .map(|source| ListedBuild { name: source.name.to_string(), source: Some(source), local: None })
         .collect();
     let entries = match std::fs::read_dir(&folder) {
         Ok(entries) => entries,
@@ -69,14 +71,13 @@ pub fn list() -> Result<Vec<Listed>> {
         if check_name(&name).is_err() {
             continue;
         }
-        let at_hand = match Manifest::read(&entry.path()) {
-            Ok(None) => continue,
-            Ok(Some(manifest)) => Some(Ok(manifest)),
-            Err(error) => Some(Err(error.to_string())),
-        };
-        match listed.iter_mut().find(|known| known.name == name) {
-            Some(known) => known.at_hand = at_hand,
-            None => others.push(Listed { name, known: None, at_hand }),
+        let local = Manifest::read(&entry.path()).transpose();
+        if local.is_none() {
+            continue;
+        }
+        match listed.iter_mut().find(|build| build.name == name) {
+            Some(build) => build.local = local,
+            None => others.push(ListedBuild { name, source: None, local }),
         }
     }
     others.sort_by(|a, b| a.name.cmp(&b.name));
@@ -99,7 +100,7 @@ pub fn add(name: &str, tree: &Path) -> Result<Manifest> {
         )));
     }
     let tree = tree.canonicalize().map_err(io("cannot find the server's folder", tree))?;
-    let binary = crate::find(Some(&tree))?;
+    let binary = find_in(Some(&tree))?;
     let manifest = Manifest::of(&binary, tree.display().to_string(), tree, String::new());
     let folder = folder()?.join(name);
     std::fs::create_dir_all(&folder).map_err(io("cannot make the folder", &folder))?;
@@ -107,8 +108,7 @@ pub fn add(name: &str, tree: &Path) -> Result<Manifest> {
     Ok(manifest)
 }
 
-/// Forgets a build, and removes what was fetched of it; an added folder itself is left alone. Returns
-/// whether there was one.
+/// Forgets a build, and removes what was fetched of it. An added folder itself stays. Returns whether there was a build.
 ///
 /// # Errors
 ///
@@ -123,16 +123,27 @@ pub fn remove(name: &str) -> Result<bool> {
     Ok(true)
 }
 
-/// Where a server lies that was given as a folder, a program, or the name of a build at hand. What
-/// exists as a path is one, even where a build has the same name.
-pub(crate) fn tree_of(given: &Path) -> Result<PathBuf> {
-    let mut parts = given.components();
+/// Finds the server in an unpacked tree (`DIR`, `DIR/bin`, `DIR/sbin`, `DIR/libexec`, …) or of a build, by its name. Without either, it looks on
+/// the PATH and in the usual folders. `mariadbd` comes before `mysqld`.
+///
+/// # Errors
+///
+/// [`Error::BuildName`] if there is no such build, [`Error::Binary`] if there is no server, or it does not run.
+pub fn find(tree_or_name: Option<&Path>) -> Result<Binary> {
+    let tree = tree_or_name.map(tree_of).transpose()?;
+    find_in(tree.as_deref())
+}
+
+/// Returns the tree of a server that is named by a folder, a program, or the name of a build. What exists as a path is a path, even if a build has
+/// the same name.
+fn tree_of(tree_or_name: &Path) -> Result<PathBuf> {
+    let mut parts = tree_or_name.components();
     let name = match (parts.next(), parts.next()) {
         (Some(Component::Normal(name)), None) => name.to_str(),
         _ => None,
     };
-    let Some(name) = name.filter(|name| !given.exists() && check_name(name).is_ok()) else {
-        return Ok(given.to_path_buf());
+    let Some(name) = name.filter(|name| !tree_or_name.exists() && check_name(name).is_ok()) else {
+        return Ok(tree_or_name.to_path_buf());
     };
     if let Some(manifest) = Manifest::read(&folder()?.join(name))? {
         return Ok(manifest.tree);
@@ -140,7 +151,7 @@ pub(crate) fn tree_of(given: &Path) -> Result<PathBuf> {
     Err(Error::BuildName(match catalogue::find(name) {
         Some(_) => format!("the build '{name}' is not here yet: fetch it with `whyso server fetch {name}`"),
         None => format!(
-            "there is no folder '{name}', and no build of that name: `whyso server list` prints those that there are"
+            "there is no folder '{name}', and no build of that name: `whyso server list` lists the builds"
         ),
     }))
 }
@@ -149,8 +160,8 @@ pub(crate) fn tree_of(given: &Path) -> Result<PathBuf> {
 pub(crate) fn check_name(name: &str) -> Result<()> {
     let mut characters = name.chars();
     let begins_well = characters.next().is_some_and(|first| first.is_ascii_alphanumeric());
-    let goes_on_well = characters.all(|one| one.is_ascii_alphanumeric() || ".-_".contains(one));
-    if begins_well && goes_on_well && name.len() <= MAX_NAME && !name.starts_with(FOLDER_PREFIX) {
+    let continues_well = characters.all(|one| one.is_ascii_alphanumeric() || ".-_".contains(one));
+    if begins_well && continues_well && name.len() <= MAX_NAME && !name.starts_with(FOLDER_PREFIX) {
         return Ok(());
     }
     Err(Error::BuildName(format!(

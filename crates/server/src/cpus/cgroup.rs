@@ -5,7 +5,24 @@ use std::path::{Path, PathBuf};
 
 use super::CpuSet;
 
-/// Made before the process, joined by it between fork and exec, removed when it is gone.
+/// Why a cgroup can't be made.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CgroupError {
+    #[error("no cgroup file system is mounted")]
+    NotMounted,
+    #[error("the {0} controller is not delegated to us")]
+    NotDelegated(&'static str),
+    #[error("the memory controller is not delegated to us: {0}")]
+    MemoryLimit(std::io::Error),
+    #[error("cannot make a cgroup: {0}")]
+    Create(std::io::Error),
+    #[error("cannot set up a cgroup: {0}")]
+    Configure(std::io::Error),
+    #[error("{0}")]
+    Read(#[from] std::io::Error),
+}
+
+/// A cgroup that is made before its process. The process joins it between fork and exec, and it is removed at the end.
 pub(crate) struct Cgroup {
     pub(crate) version: u8,
     pub(crate) path: PathBuf,
@@ -13,22 +30,24 @@ pub(crate) struct Cgroup {
 }
 
 impl Cgroup {
-    /// Makes the cgroup below the one that this process is in; the error says why it can't be.
-    pub(crate) fn create(name: &str, cpus: &CpuSet) -> Result<Cgroup, String> {
-        let own = std::fs::read_to_string("/proc/self/cgroup").map_err(|error| error.to_string())?;
-        let mounts = std::fs::read_to_string("/proc/self/mountinfo").map_err(|error| error.to_string())?;
+    /// Makes a cgroup of CPUs below the one that this process is in.
+    ///
+    /// # Errors
+    /// Why it can't be made here.
+    pub(crate) fn create(name: &str, cpus: &CpuSet) -> Result<Cgroup, CgroupError> {
+        let own = std::fs::read_to_string("/proc/self/cgroup")?;
+        let mounts = std::fs::read_to_string("/proc/self/mountinfo")?;
         if let Some(parent) = v1_parent("cpuset", &own, &mounts) {
             return Cgroup::create_v1(&parent, name, cpus);
         }
-        let parent = v2_parent(&own, &mounts).ok_or("no cgroup file system is mounted")?;
+        let parent = v2_parent(&own, &mounts).ok_or(CgroupError::NotMounted)?;
         Cgroup::create_v2(&parent, name, cpus)
     }
 
-    fn create_v1(parent: &Path, name: &str, cpus: &CpuSet) -> Result<Cgroup, String> {
+    fn create_v1(parent: &Path, name: &str, cpus: &CpuSet) -> Result<Cgroup, CgroupError> {
         // "mems" must be filled before a process may join
         let memory_nodes = std::fs::read_to_string(parent.join("cpuset.effective_mems"))
-            .or_else(|_| std::fs::read_to_string(parent.join("cpuset.mems")))
-            .map_err(|error| error.to_string())?;
+            .or_else(|_| std::fs::read_to_string(parent.join("cpuset.mems")))?;
         Cgroup::fill(
             1,
             parent.join(name),
@@ -36,36 +55,38 @@ impl Cgroup {
         )
     }
 
-    fn create_v2(parent: &Path, name: &str, cpus: &CpuSet) -> Result<Cgroup, String> {
-        let folder = handing_out("cpuset", parent)?;
+    fn create_v2(parent: &Path, name: &str, cpus: &CpuSet) -> Result<Cgroup, CgroupError> {
+        let folder = delegating_folder("cpuset", parent)?;
         Cgroup::fill(2, folder.join(name), &[("cpuset.cpus", &cpus.list())])
     }
 
-    /// A bound on memory, with the page cache of what is read and written; the error says why it can't be. `beside`: the process's
-    /// cgroup of CPUs, which is the same one in version 2.
+    /// Bounds the memory of a process, with the page cache of its files. `of_cpus` is the process's cgroup of CPUs: in version 2 it is the same one.
+    ///
+    /// # Errors
+    /// Why memory can't be bounded here.
     pub(crate) fn bound_memory(
         name: &str,
         bytes: u64,
-        beside: Option<&Cgroup>,
-    ) -> Result<Option<Cgroup>, String> {
-        let own = std::fs::read_to_string("/proc/self/cgroup").map_err(|error| error.to_string())?;
-        let mounts = std::fs::read_to_string("/proc/self/mountinfo").map_err(|error| error.to_string())?;
+        of_cpus: Option<&Cgroup>,
+    ) -> Result<Option<Cgroup>, CgroupError> {
+        let own = std::fs::read_to_string("/proc/self/cgroup")?;
+        let mounts = std::fs::read_to_string("/proc/self/mountinfo")?;
         let bound = bytes.to_string();
         if let Some(parent) = v1_parent("memory", &own, &mounts) {
             return Cgroup::fill(1, parent.join(name), &[("memory.limit_in_bytes", &bound)]).map(Some);
         }
-        if let Some(beside) = beside.filter(|beside| beside.version == 2) {
-            return std::fs::write(beside.path.join("memory.max"), &bound)
+        if let Some(of_cpus) = of_cpus.filter(|of_cpus| of_cpus.version == 2) {
+            return std::fs::write(of_cpus.path.join("memory.max"), &bound)
                 .map(|()| None)
-                .map_err(|error| format!("the memory controller is not delegated to us: {error}"));
+                .map_err(CgroupError::MemoryLimit);
         }
-        let parent = v2_parent(&own, &mounts).ok_or("no cgroup file system is mounted")?;
-        let folder = handing_out("memory", &parent)?;
+        let parent = v2_parent(&own, &mounts).ok_or(CgroupError::NotMounted)?;
+        let folder = delegating_folder("memory", &parent)?;
         Cgroup::fill(2, folder.join(name), &[("memory.max", &bound)]).map(Some)
     }
 
-    fn fill(version: u8, path: PathBuf, settings: &[(&str, &str)]) -> Result<Cgroup, String> {
-        std::fs::create_dir(&path).map_err(|error| format!("cannot make a cgroup: {error}"))?;
+    fn fill(version: u8, path: PathBuf, settings: &[(&str, &str)]) -> Result<Cgroup, CgroupError> {
+        std::fs::create_dir(&path).map_err(CgroupError::Create)?;
         let filled = settings
             .iter()
             .try_for_each(|(file, value)| std::fs::write(path.join(file), value))
@@ -74,7 +95,7 @@ impl Cgroup {
             Ok(procs) => Ok(Cgroup { version, path, procs }),
             Err(error) => {
                 let _ = std::fs::remove_dir(&path);
-                Err(format!("cannot set up a cgroup: {error}"))
+                Err(CgroupError::Configure(error))
             }
         }
     }
@@ -92,13 +113,13 @@ impl Drop for Cgroup {
 }
 
 /// The folder below which a cgroup can be made in version 2: one that holds processes hands out no controllers, so the one above must do.
-fn handing_out(controller: &str, parent: &Path) -> Result<PathBuf, String> {
+fn delegating_folder(controller: &'static str, parent: &Path) -> Result<PathBuf, CgroupError> {
     let hands_out = |folder: &&Path| {
         let handed_out = std::fs::read_to_string(folder.join("cgroup.subtree_control")).unwrap_or_default();
         handed_out.split_whitespace().any(|one| one == controller)
     };
     let found = parent.ancestors().take(3).find(hands_out);
-    found.map(Path::to_path_buf).ok_or_else(|| format!("the {controller} controller is not delegated to us"))
+    found.map(Path::to_path_buf).ok_or(CgroupError::NotDelegated(controller))
 }
 
 /// Our folder in the v1 hierarchy of a controller.

@@ -1,4 +1,4 @@
-//! Which CPUs a process may run on: asked for as a list or in words, resolved on the machine's topology.
+//! Which CPUs a process may run on: requested as a list or as text, resolved on the machine's topology.
 //!
 //! ```
 //! use whyso_server::cpus::{Cpu, Topology, resolve};
@@ -13,14 +13,14 @@
 //! ```
 
 mod cgroup;
+mod request;
 mod topology;
-mod words;
 
 use std::fmt;
 
 pub(crate) use cgroup::Cgroup;
+pub use request::resolve;
 pub use topology::{Cpu, Topology};
-pub use words::resolve;
 
 /// CPUs that a process is to run on: never empty, ascending, without repetition.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -92,12 +92,12 @@ impl fmt::Display for CpuSet {
     }
 }
 
-/// By what means a process is held to its CPUs.
+/// What keeps a process on its CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Means {
-    /// A cpuset cgroup besides the affinity: the process can't widen it itself.
+    /// A cpuset cgroup in addition to the affinity: the process can't widen it itself.
     Cgroup { version: u8, path: std::path::PathBuf },
-    /// The affinity alone, which threads inherit but may change; with why there is no cgroup.
+    /// Only the affinity, which threads inherit but may change; with why there is no cgroup.
     Affinity { why_no_cgroup: String },
 }
 

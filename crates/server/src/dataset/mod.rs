@@ -49,8 +49,8 @@ impl Dataset {
         u64::from(self.tables).saturating_mul(self.rows)
     }
 
-    /// What the tables come to on disk, roughly: 225 bytes a row with both indexes, by the widths of their columns. A small
-    /// table takes more a row, since InnoDB gives room by the megabyte (545 bytes a row were seen with 25,000 rows).
+    /// Estimates the tables' bytes on disk: 225 per row with both indexes, by the widths of their columns. A small table takes
+    /// more per row, since InnoDB allocates by the megabyte (545 bytes per row were measured with 25,000 rows).
     pub fn bytes_estimate(&self) -> u64 {
         self.rows_total().saturating_mul(225)
     }
@@ -226,7 +226,7 @@ fn loader_lock(schema: &str, number: usize) -> String {
 }
 
 /// A loader that was interrupted may have left statements that the server is still at; they would find the tables that
-/// are made anew under the same names. Its connections' locks say when they have ended.
+/// are made again under the same names. Its connections' locks say when they have ended.
 async fn wait_for_former_loaders(connection: &mut Conn, schema: &str) -> Result<()> {
     let deadline = Instant::now() + Duration::from_secs(LOCK_SECONDS.into());
     for number in 0..load::MAX_CONNECTIONS {

@@ -3,6 +3,7 @@
 mod connect;
 mod option_file;
 mod parse;
+mod parse_error;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -29,7 +30,7 @@ pub enum Tls {
     /// `tls=verify`: the certificate must be signed by `ca` (`ssl-ca=FILE`, PEM), or by one of the
     /// public authorities where there is none, and be made out to the host.
     Verify { ca: Option<PathBuf> },
-    /// `tls=insecure`: encrypted, but with whoever answers. To be said in the report.
+    /// `tls=insecure`: encrypted, but with any server that answers. The report shows it.
     Insecure,
 }
 

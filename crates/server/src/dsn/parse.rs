@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::option_file::Environment;
+use super::parse_error::DsnError;
 use super::{DEFAULT_CONNECT_TIMEOUT, DEFAULT_SCHEMA, Dsn, Tls};
 use crate::error::{Error, Result};
 
@@ -74,11 +75,11 @@ fn mask_parameter(pair: &str) -> String {
 }
 
 pub(super) fn resolve(text: &str, environment: &Environment) -> Result<Dsn> {
-    let wrong = |why: String| Error::Dsn(format!("cannot understand the DSN '{}': {why}", mask(text)));
+    let wrong = |why: DsnError| Error::Dsn(format!("cannot understand the DSN '{}': {why}", mask(text)));
     let rest = text
         .strip_prefix("mysql://")
         .or_else(|| text.strip_prefix("mariadb://"))
-        .ok_or_else(|| wrong(format!("it does not have the form {SHAPE}")))?;
+        .ok_or_else(|| wrong(DsnError::Shape(SHAPE)))?;
 
     let (user_info, after_user) = match rest.rfind('@') {
         Some(at_sign) => (&rest[..at_sign], &rest[at_sign + 1..]),
@@ -92,7 +93,7 @@ pub(super) fn resolve(text: &str, environment: &Environment) -> Result<Dsn> {
         None => (user_info, None),
     };
     if user.contains(['/', '?']) {
-        return Err(wrong("it has an '@' behind its address: write %40 for an '@', and %2F or %3F for a '/' or '?' in a user's name".into()));
+        return Err(wrong(DsnError::LateAt));
     }
     let user = decode(user).map_err(&wrong)?;
     let schema = decode(schema.trim_end_matches('/')).map_err(&wrong)?;
@@ -105,7 +106,7 @@ pub(super) fn resolve(text: &str, environment: &Environment) -> Result<Dsn> {
         .filter(|user| !user.is_empty())
         .or_else(|| client.user.clone())
         .or_else(|| environment.os_user.clone())
-        .ok_or_else(|| wrong("it names no user".to_string()))?;
+        .ok_or_else(|| wrong(DsnError::NoUser))?;
     let password = password.or_else(|| environment.mysql_pwd.clone()).or_else(|| client.password.clone());
     let host_given = !host.is_empty();
     let host = if host_given { host } else { client.host.clone().unwrap_or_else(|| "localhost".to_string()) };
@@ -136,52 +137,47 @@ struct Parameters {
 }
 
 impl Parameters {
-    fn parse(query: &str) -> std::result::Result<Parameters, String> {
+    fn parse(query: &str) -> std::result::Result<Parameters, DsnError> {
         let mut socket = None;
         let mut tls: Option<Tls> = None;
         let mut ca: Option<PathBuf> = None;
         let mut connect_timeout = DEFAULT_CONNECT_TIMEOUT;
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
-            let (name, value) = pair.split_once('=').ok_or("a parameter has no value: write NAME=VALUE")?;
+            let (name, value) = pair.split_once('=').ok_or(DsnError::NoValue)?;
             if value.contains(['?', ';']) {
-                return Err(
-                    "parameters are separated by '&', and a '?' or ';' in a value is written %3F or %3B"
-                        .to_string(),
-                );
+                return Err(DsnError::Separator);
             }
             let value = decode(value)?;
             match name.replace('_', "-").as_str() {
                 "socket" if value.starts_with('/') => socket = Some(PathBuf::from(value)),
-                "socket" => return Err("the socket is no absolute path".to_string()),
+                "socket" => return Err(DsnError::RelativeSocket),
                 "ssl-ca" => ca = Some(PathBuf::from(value)),
                 "tls" => {
                     tls = Some(match value.as_str() {
                         "disabled" | "off" | "false" => Tls::Disabled,
                         "verify" | "required" | "on" | "true" => Tls::Verify { ca: None },
                         "insecure" => Tls::Insecure,
-                        _ => return Err(format!("tls is disabled, verify or insecure, not '{value}'")),
+                        _ => return Err(DsnError::Tls(value)),
                     });
                 }
                 "connect-timeout" => {
                     connect_timeout = match value.parse::<u64>() {
                         Ok(seconds @ 1..=3600) => Duration::from_secs(seconds),
-                        _ => return Err(format!("connect_timeout is 1 to 3600 seconds, not '{value}'")),
+                        _ => return Err(DsnError::ConnectTimeout(value)),
                     };
                 }
                 "password" | "passwd" | "pwd" => {
-                    return Err("a password is no parameter: set MYSQL_PWD, write it in ~/.my.cnf, or wait for the prompt".to_string());
+                    return Err(DsnError::PasswordParameter);
                 }
                 _ => {
-                    return Err(format!(
-                        "it has no parameter '{name}': there are socket, tls, ssl-ca and connect_timeout"
-                    ));
+                    return Err(DsnError::UnknownParameter(name.to_string()));
                 }
             }
         }
         let tls = match (tls, ca) {
             (None, None) => Tls::Disabled,
             (Some(Tls::Disabled | Tls::Insecure), Some(_)) => {
-                return Err("ssl-ca asks for tls=verify, but tls says otherwise".to_string());
+                return Err(DsnError::CaWithoutVerify);
             }
             (Some(tls), None) => tls,
             (_, Some(ca)) => Tls::Verify { ca: Some(ca) },
@@ -190,9 +186,9 @@ impl Parameters {
     }
 }
 
-fn split_host(text: &str) -> std::result::Result<(String, Option<u16>), String> {
+fn split_host(text: &str) -> std::result::Result<(String, Option<u16>), DsnError> {
     let (host, port) = if let Some(bracketed) = text.strip_prefix('[') {
-        let (host, rest) = bracketed.split_once(']').ok_or("the address has no closing bracket")?;
+        let (host, rest) = bracketed.split_once(']').ok_or(DsnError::NoBracket)?;
         (host, rest.strip_prefix(':').unwrap_or(""))
     } else {
         text.split_once(':').unwrap_or((text, ""))
@@ -203,23 +199,22 @@ fn split_host(text: &str) -> std::result::Result<(String, Option<u16>), String> 
     }
     match port.parse::<u16>() {
         Ok(port) if port > 0 => Ok((host, Some(port))),
-        _ => Err("the port is no number from 1 to 65535 (a ':', '/', '?' or '@' in a password is written %3A, %2F, %3F or %40)"
-            .to_string()),
+        _ => Err(DsnError::Port),
     }
 }
 
-fn check_schema(schema: &str) -> std::result::Result<(), String> {
+fn check_schema(schema: &str) -> std::result::Result<(), DsnError> {
     if schema.chars().count() > 64 {
-        return Err("a schema's name has at most 64 characters".to_string());
+        return Err(DsnError::LongSchema);
     }
     if schema.chars().any(|character| character.is_control() || character == '/' || character == '`') {
-        return Err(format!("'{}' is no name for a schema", schema.escape_default()));
+        return Err(DsnError::SchemaName(schema.escape_default().to_string()));
     }
     Ok(())
 }
 
 /// Resolves `%XX`.
-fn decode(text: &str) -> std::result::Result<String, String> {
+fn decode(text: &str) -> std::result::Result<String, DsnError> {
     let bytes = text.as_bytes();
     let mut decoded = Vec::with_capacity(bytes.len());
     let mut at = 0;
@@ -230,10 +225,10 @@ fn decode(text: &str) -> std::result::Result<String, String> {
             continue;
         }
         let digits = text.get(at + 1..at + 3).and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        decoded.push(digits.ok_or("a '%' is not followed by two hexadecimal digits; write % itself as %25")?);
+        decoded.push(digits.ok_or(DsnError::Escape)?);
         at += 3;
     }
-    String::from_utf8(decoded).map_err(|_| "it is not UTF-8 once the %XX are resolved".to_string())
+    String::from_utf8(decoded).map_err(|_| DsnError::Encoding)
 }
 
 #[cfg(test)]
@@ -284,7 +279,7 @@ mod tests {
         assert!(parsed("mysql://u:sec:ret@h:99999").contains("u:***@h:99999': the port is no number"));
         assert!(parsed("mysql://u@h/x?color=red").contains("it has no parameter 'color'"));
         assert!(parsed("mysql://u@h/x?tls=maybe").contains("disabled, verify or insecure, not 'maybe'"));
-        assert!(parsed("mysql://u@h/x?tls=insecure&ssl-ca=/ca").contains("ssl-ca asks for tls=verify"));
+        assert!(parsed("mysql://u@h/x?tls=insecure&ssl-ca=/ca").contains("ssl-ca needs tls=verify"));
         assert!(parsed("mysql://u@h/x?connect_timeout=0").contains("1 to 3600 seconds"));
         assert!(parsed("mysql://u@h/x?socket=here").contains("no absolute path"));
         assert!(parsed("mysql://u@h/a`b").contains("no name for a schema"));

@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn the_machine_s_own_server_knows_its_knobs() {
-        let knobs = super::super::find(None).unwrap().known_knobs().unwrap();
+        let knobs = super::super::find_in(None).unwrap().known_knobs().unwrap();
         for known in
             ["innodb_flush_log_at_trx_commit", "innodb_adaptive_hash_index", "performance_schema", "log_bin"]
         {

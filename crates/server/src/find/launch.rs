@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 const LIBRARIES_OF_A_TARBALL: [&str; 3] = ["libs", "lib/private", "lib64/private"];
 /// Where a tree keeps its error messages.
 const MESSAGES: [&str; 3] = ["share", "share/mysql", "share/mariadb"];
-/// Where a tree keeps its plugins, besides below `lib/ARCHITECTURE-linux-gnu`.
+/// Where a tree keeps its plugins, in addition to `lib/ARCHITECTURE-linux-gnu`.
 const PLUGINS: [&str; 4] = ["lib/plugin", "lib64/plugin", "lib/mysql/plugin", "lib64/mysql/plugin"];
 
 /// What the tree of a server brings along. Everything is empty for a server that the machine itself

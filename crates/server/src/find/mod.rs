@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::builds;
 use crate::error::{Error, Result, io};
 pub use launch::Launch;
 
@@ -69,16 +68,12 @@ impl Binary {
     }
 }
 
-/// The server in an unpacked tree (`DIR`, `DIR/bin`, `DIR/sbin`, `DIR/libexec`, …) or of a build at hand
-/// ([`builds`]), given by its name; or else on the PATH and in the usual folders; `mariadbd` before
-/// `mysqld`.
+/// Finds the server in an unpacked tree, or in the PATH and the usual folders.
 ///
 /// # Errors
 ///
-/// [`Error::Binary`] where there is none, or it does not run.
-pub fn find(tree_or_name: Option<&Path>) -> Result<Binary> {
-    let named = tree_or_name.map(builds::tree_of).transpose()?;
-    let tree = named.as_deref();
+/// [`Error::Binary`] if there is none, or it does not run.
+pub(crate) fn find_in(tree: Option<&Path>) -> Result<Binary> {
     let folders = match tree {
         Some(tree) if tree.is_file() => return probe(tree),
         Some(tree) => FOLDERS_OF_A_TREE.iter().map(|below| tree.join(below)).collect(),
@@ -123,7 +118,7 @@ pub fn probe(path: &Path) -> Result<Binary> {
             let said = [text, String::from_utf8_lossy(&output.stderr).into_owned()].concat();
             let first_line = said.lines().find(|line| !line.trim().is_empty()).unwrap_or("nothing");
             Err(Error::Binary(format!(
-                "'{}' is no MySQL-compatible server: asked for its version it said: {first_line}",
+                "'{}' is no MySQL-compatible server: it answered --version with: {first_line}",
                 path.display()
             )))
         }
@@ -202,7 +197,7 @@ mod tests {
 
     #[test]
     fn the_machine_s_own_server_is_found() {
-        let found = find(None).unwrap();
+        let found = find_in(None).unwrap();
         assert_eq!(found.flavor, Flavor::MariaDB);
         assert!(found.version_numbers() >= (10, 0, 0), "{found:?}");
         assert_eq!(found.basedir, Path::new("/usr"));
@@ -215,7 +210,7 @@ mod tests {
             &tree.path().join("libexec"),
             "#!/bin/sh\necho 'mysqld  Ver 5.5.9 for Linux on x86_64 (MySQL Community Server (GPL))'\n",
         );
-        let found = find(Some(tree.path())).unwrap();
+        let found = find_in(Some(tree.path())).unwrap();
         assert_eq!(
             (found.flavor, found.version.as_str(), found.version_numbers()),
             (Flavor::MySQL, "5.5.9", (5, 5, 9))
@@ -224,15 +219,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_server_is_told_so() {
+    fn what_is_no_server_is_refused() {
         let tree = tempfile::tempdir().unwrap();
         assert!(
-            find(Some(tree.path()))
+            find_in(Some(tree.path()))
                 .unwrap_err()
                 .to_string()
                 .starts_with("there is no mariadbd or mysqld in '")
         );
         script(tree.path(), "#!/bin/sh\necho hello\n");
-        assert!(find(Some(tree.path())).unwrap_err().to_string().ends_with("it said: hello"));
+        assert!(find_in(Some(tree.path())).unwrap_err().to_string().ends_with("with: hello"));
     }
 }

@@ -59,14 +59,14 @@ pub enum Undone {
         change: Change,
         now: String,
     },
-    /// The server was started anew since and has forgotten it.
+    /// The server was restarted since, and has forgotten it.
     Forgotten(Change),
-    /// A setup table of the Performance Schema is as it was, but for so many rows that someone else changed since.
+    /// A setup table of the Performance Schema is as it was, except for this many rows that someone else changed since.
     SetupPutBack {
         table: String,
         left_alone: u64,
     },
-    /// The server was started anew since and has forgotten what this setup table was.
+    /// The server was restarted since, and has forgotten what this setup table was.
     SetupForgotten {
         table: String,
     },
@@ -99,11 +99,11 @@ impl Undo {
         self.journal.is_empty()
     }
 
-    /// Changes the Performance Schema's setup tables, as [`pfs::Wanted::changes`] has worked out.
+    /// Changes the Performance Schema's setup tables, as [`pfs::PfsRequest::changes`] has worked out.
     ///
     /// # Errors
     ///
-    /// [`Error::PerformanceSchema`] where the user may not, or another run that goes on has changed them;
+    /// [`Error::PerformanceSchema`] where the user may not, or another running run has changed them;
     /// [`Error::Refused`]. What was changed until then is undone by [`Undo::undo_all`].
     pub async fn change_setup(&mut self, connection: &mut Conn, changes: Vec<SetupChange>) -> Result<()> {
         if changes.is_empty() {
@@ -235,7 +235,7 @@ impl Undo {
         }
     }
 
-    /// Gives what a setting was to the run that set it next after this one: whoever ends last puts the first value back.
+    /// Passes the first value of a setting to the run that set it next after this one. The last run to end puts it back.
     fn hand_over(&self, change: &Change) -> Result<Next> {
         let mut next: Option<(PathBuf, Journal, usize)> = None;
         for (path, journal) in Journal::all(self.folder())? {

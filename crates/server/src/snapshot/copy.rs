@@ -15,7 +15,7 @@ const MAX_COPIERS: usize = 8;
 
 /// What a copy came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Copied {
+pub(crate) struct CopyResult {
     /// Allocated on disk; holes are left out.
     pub(crate) bytes: u64,
     pub(crate) files: u64,
@@ -23,14 +23,14 @@ pub(crate) struct Copied {
 }
 
 /// Copies the content of `from` into the existing folder `to`, leaving out what `skip` names.
-pub(crate) fn copy_folder(from: &Path, to: &Path, skip: fn(&str) -> bool) -> Result<Copied> {
+pub(crate) fn copy_folder(from: &Path, to: &Path, skip: fn(&str) -> bool) -> Result<CopyResult> {
     let mut files = Vec::new();
     list(from, Path::new(""), to, skip, MAX_DEPTH, &mut files)?;
     // the longest first, so that no copier is left alone with one at the end
     files.sort_by_key(|(_, bytes)| *bytes);
     let copiers = std::thread::available_parallelism().map_or(1, |cpus| cpus.get()).min(MAX_COPIERS);
     let queue = Mutex::new(files);
-    let total = Mutex::new(Ok(Copied::default()));
+    let total = Mutex::new(Ok(CopyResult::default()));
     std::thread::scope(|scope| {
         for _ in 0..copiers {
             scope.spawn(|| copy_files(from, to, &queue, &total));
@@ -39,7 +39,7 @@ pub(crate) fn copy_folder(from: &Path, to: &Path, skip: fn(&str) -> bool) -> Res
     total.into_inner().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-fn copy_files(from: &Path, to: &Path, queue: &Mutex<Vec<(PathBuf, u64)>>, total: &Mutex<Result<Copied>>) {
+fn copy_files(from: &Path, to: &Path, queue: &Mutex<Vec<(PathBuf, u64)>>, total: &Mutex<Result<CopyResult>>) {
     let next = || queue.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).pop();
     while let Some((name, _)) = next() {
         let outcome = copy_file(&from.join(&name), &to.join(&name));
@@ -91,7 +91,7 @@ fn list(
     Ok(())
 }
 
-fn copy_file(from: &Path, to: &Path) -> Result<Copied> {
+fn copy_file(from: &Path, to: &Path) -> Result<CopyResult> {
     use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
     let source = File::open(from).map_err(io("cannot read", from))?;
     let facts = source.metadata().map_err(io("cannot examine", from))?;
@@ -101,7 +101,7 @@ fn copy_file(from: &Path, to: &Path) -> Result<Copied> {
         .mode(facts.permissions().mode() & 0o777)
         .open(to)
         .map_err(io("cannot write", to))?;
-    let mut copied = Copied { bytes: facts.blocks() * 512, files: 1, reflinked_files: 0 };
+    let mut copied = CopyResult { bytes: facts.blocks() * 512, files: 1, reflinked_files: 0 };
     if ioctl_ficlone(&target, &source).is_ok() {
         copied.reflinked_files = 1;
         return Ok(copied);

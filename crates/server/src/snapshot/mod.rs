@@ -29,7 +29,7 @@ const FACTS_FILE: &str = "snapshot.json";
 const DATA_FOLDER: &str = "data";
 /// Snapshots that are being written.
 const UNFINISHED_PREFIX: &str = "unfinished";
-/// Bound on what a store keeps where nothing else is said.
+/// Default bound on the size of a store.
 pub const DEFAULT_MAX_BYTES: u64 = 20 << 30;
 /// An unfinished snapshot that nobody has touched for so long was left by a crash.
 const UNFINISHED_BOUND_SECONDS: u64 = 3600;
@@ -297,7 +297,7 @@ fn left_out(name: &str) -> bool {
         || name.starts_with("server.log")
 }
 
-/// MySQL before 5.6.8 refuses a redo log of another size than it is told, and makes a missing one
+/// MySQL before 5.6.8 refuses a redo log of another size than its option, and makes a missing one
 /// after a clean shutdown.
 fn recreates_redo(binary: &Binary) -> bool {
     binary.flavor == Flavor::MySQL && binary.version_numbers() < (5, 6, 8)
@@ -310,7 +310,7 @@ fn is_redo_of_old(name: &str) -> bool {
 /// How a server came by its data set.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Provision {
-    /// From a snapshot, in so many seconds of copying.
+    /// From a snapshot, with the seconds of copying.
     Restored { seconds: f64 },
     /// Loaded, and kept as a snapshot unless `not_kept` says why not.
     Loaded { loaded: Loaded, snapshot_seconds: f64, not_kept: Option<String> },

@@ -12,19 +12,19 @@ use super::supervise::announce;
 use crate::cpus::CpuSet;
 
 /// Ends its process, and all that this started, when dropped.
-pub(super) struct Watched {
+pub(super) struct ChildProcess {
     child: Child,
     ended: Option<ExitStatus>,
 }
 
-impl Watched {
+impl ChildProcess {
     /// Starts a process in a group of its own, on its CPUs, announced to the supervisor before it
     /// becomes the program that it is to be.
     pub(super) fn spawn(
         mut command: Command,
         home: &Home,
         cpus: Option<&CpuSet>,
-    ) -> std::io::Result<Watched> {
+    ) -> std::io::Result<ChildProcess> {
         let pipe = home.supervisor.pipe();
         let procs: Vec<RawFd> = home.cgroups.iter().map(|cgroup| cgroup.procs().as_raw_fd()).collect();
         let affinity = cpus.map(|cpus| {
@@ -56,7 +56,7 @@ impl Watched {
         };
         // SAFETY: system calls only, on memory that was prepared before.
         let child = unsafe { command.pre_exec(prepare) }.spawn()?;
-        Ok(Watched { child, ended: None })
+        Ok(ChildProcess { child, ended: None })
     }
 
     pub(super) fn pid(&self) -> u32 {
@@ -91,7 +91,7 @@ impl Watched {
         }
     }
 
-    /// Kills it, if it still runs, and whatever it started; tells the supervisor.
+    /// Kills it, if it still runs, and whatever it started, and reports it to the supervisor.
     pub(super) fn bury(mut self, home: &Home) {
         self.kill();
         home.supervisor.forget(self.pid());
@@ -105,7 +105,7 @@ impl Watched {
     }
 }
 
-impl Drop for Watched {
+impl Drop for ChildProcess {
     fn drop(&mut self) {
         self.kill();
     }

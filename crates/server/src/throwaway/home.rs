@@ -30,7 +30,7 @@ pub(super) struct Home {
     _lock: File,
 }
 
-/// Where throw-away servers are put if nothing else is said: below `~/.cache/whyso`, so that snapshots
+/// Returns the default folder of throw-away servers: below `~/.cache/whyso`, so that snapshots
 /// can be reflinked, or else in `/var/tmp`; the first that lies on a disk and can be written.
 ///
 /// # Errors
@@ -120,7 +120,7 @@ impl Home {
                     cgroups.push(made);
                     means
                 }
-                Err(why_no_cgroup) => Means::Affinity { why_no_cgroup },
+                Err(why) => Means::Affinity { why_no_cgroup: why.to_string() },
             });
         }
         if let Some(bytes) = memory_bytes {

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::child::{Watched, how_it_ended};
+use super::child::{ChildProcess, how_it_ended};
 use super::home::Home;
-use super::{log, wrapped};
+use super::{log, wrappers};
 use crate::error::{Error, Result, io};
 use crate::find::{Binary, Flavor, is_program};
 use crate::snapshot::copy::copy_folder;
@@ -36,7 +36,7 @@ pub(super) async fn initialise(
     command.stdin(Stdio::null()).stdout(output).stderr(errors);
     command.current_dir(&home.folder).env("TMPDIR", home.folder.join("tmp")).env_remove("MYSQL_PWD");
     let program = PathBuf::from(command.get_program());
-    let mut child = Watched::spawn(command, home, None).map_err(io("cannot run", &program))?;
+    let mut child = ChildProcess::spawn(command, home, None).map_err(io("cannot run", &program))?;
     let status = child.wait(bound).await;
     child.bury(home);
     let why = match status {
@@ -121,7 +121,7 @@ fn run_script(binary: &Binary, script: &Path, home: &Home, options: &[String]) -
     command.args(rest.into_iter().filter(|option| !option.starts_with("--datadir")));
     if binary.launch.loader.is_some() {
         // of two, the last counts
-        let wrapped = wrapped::tree(binary, &home.folder.join("install"))?;
+        let wrapped = wrappers::tree(binary, &home.folder.join("install"))?;
         command.arg(format!("--basedir={}", wrapped.display()));
     }
     Ok(command)

@@ -1,4 +1,4 @@
-//! Who a throw-away server's folder belongs to, and whether its server runs: whoever does holds a lock on a file in it. A process's number says
+//! Who a throw-away server's folder belongs to, and whether its server runs: the process holds a lock on a file in it. A process's number says
 //! nothing in another container, or on another host that shares the folder; a lock is held there, too, and ends with its holder.
 
 use std::fs::{File, OpenOptions};
@@ -44,7 +44,7 @@ pub(super) fn owner(folder: &Path) -> Owner {
     }
 }
 
-/// A lock for a process of the server's. It is held until the last one that inherits the file has ended.
+/// A lock for one of the server's processes. It is held until the last one that inherits the file has ended.
 pub(super) fn for_server(folder: &Path) -> std::io::Result<File> {
     let file = open(&folder.join(SERVER))?;
     flock(&file, FlockOperation::NonBlockingLockShared)?;

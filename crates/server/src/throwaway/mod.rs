@@ -3,7 +3,7 @@
 mod child;
 pub(crate) mod home;
 mod init;
-mod keep;
+mod kept_server;
 mod lock;
 mod log;
 pub(crate) mod option_file;
@@ -12,7 +12,7 @@ mod spec;
 pub(crate) mod state;
 mod supervise;
 mod sweep;
-mod wrapped;
+mod wrappers;
 
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
@@ -28,11 +28,11 @@ use crate::dsn::{DEFAULT_SCHEMA, Dsn};
 use crate::error::{Error, Result, io, refused};
 use crate::find::Binary;
 use crate::paths::FileSystem;
-use child::{Watched, how_it_ended};
+use child::{ChildProcess, how_it_ended};
 use home::Home;
 
 pub use home::default_parent_dir;
-pub use keep::{Kept, Stopped, kept, stop_kept};
+pub use kept_server::{KeptServer, StopOutcome, kept_servers, stop_kept};
 pub(crate) use spec::normal_name;
 pub use spec::{Origin, Setting, StartSpec};
 pub use sweep::{Swept, sweep};
@@ -40,7 +40,7 @@ pub use sweep::{Swept, sweep};
 /// Lines at the end of the log among which those are chosen that explain a death or a failed start.
 const LAST_LOG_LINES: usize = 200;
 
-/// How a server ended that nobody told to.
+/// How a server ended by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Death {
     /// Such as "it was killed by signal 9".
@@ -54,7 +54,7 @@ pub struct Death {
 /// killed: a supervisor sees to it.
 pub struct ThrowAway {
     // dropped in this order: first the server, then its home
-    server: Option<Watched>,
+    server: Option<ChildProcess>,
     home: Home,
     spec: StartSpec,
     settings: Vec<Setting>,
@@ -147,7 +147,7 @@ impl ThrowAway {
         if let Some(library) = &self.spec.preload {
             command.env("LD_PRELOAD", library);
         }
-        let server = Watched::spawn(command, &self.home, self.spec.cpus.as_ref())
+        let server = ChildProcess::spawn(command, &self.home, self.spec.cpus.as_ref())
             .map_err(io("cannot run", &self.spec.binary.path))?;
         let pid = server.pid();
         self.server = Some(server);
@@ -197,7 +197,7 @@ impl ThrowAway {
         let deadline = Instant::now() + self.spec.start_timeout;
         let dsn = Dsn { connect_timeout: Duration::from_secs(5), ..self.dsn() };
         loop {
-            if let Some(status) = self.server.as_mut().and_then(Watched::ended) {
+            if let Some(status) = self.server.as_mut().and_then(ChildProcess::ended) {
                 return Err(self.failed_start(how_it_ended(status)));
             }
             let mut last_error = None;
@@ -260,7 +260,7 @@ impl ThrowAway {
         self.stop_server().await
     }
 
-    /// How the server ended, where nobody told it to.
+    /// Returns how the server ended by itself.
     pub fn died(&mut self) -> Option<Death> {
         if self.stopped_on_purpose {
             return None;
@@ -279,7 +279,7 @@ impl ThrowAway {
 
     /// The server's process, while it runs.
     pub fn pid(&self) -> Option<u32> {
-        self.server.as_ref().map(Watched::pid)
+        self.server.as_ref().map(ChildProcess::pid)
     }
 
     pub fn binary(&self) -> &Binary {
@@ -313,7 +313,7 @@ impl ThrowAway {
         &self.home.file_system
     }
 
-    /// The CPUs that it may run on, where they were asked for, and by what means it is held to them.
+    /// Returns the CPUs that it may run on, if they were requested, and what keeps it on them.
     pub fn cpus(&self) -> Option<(&CpuSet, &Means)> {
         Some((self.spec.cpus.as_ref()?, self.home.means.as_ref()?))
     }

@@ -31,7 +31,7 @@ pub(super) fn library(named: &Path) -> Result<PathBuf> {
     })
 }
 
-/// Whether the process has loaded it: the loader leaves out what it can't use, and says so only in the server's log.
+/// Whether the process has loaded it: the loader leaves out what it can't use, and reports it only in the server's log.
 pub(super) fn check(pid: u32, library: &Path) -> Result<()> {
     let maps = std::fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
     let name = library.to_string_lossy();

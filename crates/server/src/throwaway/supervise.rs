@@ -1,8 +1,8 @@
 //! A small process that outlives us and ends what we started.
 //!
-//! It is forked, not started anew, so that any program that uses this crate has it, and it is held by
+//! It is forked, not executed, so that any program that uses this crate has it, and it is held by
 //! a pipe: as long as this process lives, the pipe is open; when it ends, however it ends, the kernel
-//! closes it. The supervisor then ends the servers that it was told of, within a bound, and removes
+//! closes it. The supervisor then ends the servers that it knows of, within a bound, and removes
 //! their folder.
 //!
 //! After a fork of a process with threads only async-signal-safe calls are allowed: what runs in the
@@ -72,7 +72,7 @@ impl Supervisor {
         self.pipe.as_raw_fd()
     }
 
-    /// Tells the supervisor that a child and all that it started are gone.
+    /// Reports to the supervisor that a child and all that it started are gone.
     pub(super) fn forget(&self, child: u32) {
         // a supervisor that is gone can't be told, and has nothing to do any more
         let _ = send(self.pipe.as_fd(), FORGET, child as i32);
@@ -86,7 +86,7 @@ impl Supervisor {
     }
 }
 
-/// Tells the supervisor of this process; for a child between fork and exec, which leads a process
+/// Reports this process to the supervisor; for a child between fork and exec, which leads a process
 /// group of its own. So there is no moment in which a server runs that the supervisor does not know.
 pub(super) fn announce(pipe: RawFd) -> std::io::Result<()> {
     // SAFETY: the pipe is open, as the parent holds it and the child has its copy until exec.

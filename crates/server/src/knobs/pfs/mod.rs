@@ -1,14 +1,14 @@
 //! What the Performance Schema is to count: presets of its setup tables, set on request and put back.
 //!
-//! What a server has is found by asking ([`Found`]), what is to be changed is worked out from that alone
-//! ([`Wanted::changes`]), and each change says which rows it takes from which value to which
+//! What a server has is found by asking ([`SetupTables`]), what is to be changed is worked out from that alone
+//! ([`PfsRequest::changes`]), and each change says which rows it takes from which value to which
 //! ([`SetupChange`]), so that it can be undone where nobody else has touched them since. Nothing is
 //! ever emptied.
 
 mod change;
-mod found;
 mod names;
 mod plan;
+mod setup_tables;
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,8 +16,8 @@ use std::str::FromStr;
 use crate::error::{Error, Result};
 
 pub use change::SetupChange;
-pub use found::{ClassInForce, Found, InForce, State, TimerThere};
 pub use names::Names;
+pub use setup_tables::{AvailableTimer, EffectiveClass, EffectiveSetup, SetupTables, State};
 
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,14 +73,25 @@ impl fmt::Display for Preset {
     }
 }
 
-impl FromStr for Preset {
-    type Err = String;
+/// Why an argument of the Performance Schema's setup can't be understood.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PfsArgumentError {
+    #[error("there is no preset {text:?}: give one of {names}")]
+    Preset { text: String, names: String },
+    #[error("{0:?} is no timing: give yes, no or cycles")]
+    Timing(String),
+    #[error("{0:?} names no table: give SCHEMA.TABLE, or SCHEMA for all of its tables")]
+    Object(String),
+}
 
-    fn from_str(text: &str) -> std::result::Result<Preset, String> {
+impl FromStr for Preset {
+    type Err = PfsArgumentError;
+
+    fn from_str(text: &str) -> std::result::Result<Preset, PfsArgumentError> {
         let found = Preset::ALL.iter().find(|(name, _)| *name == text).map(|(_, preset)| *preset);
         found.ok_or_else(|| {
             let names: Vec<&str> = Preset::ALL.iter().map(|(name, _)| *name).collect();
-            format!("there is no preset {text:?}: give one of {}", names.join(", "))
+            PfsArgumentError::Preset { text: text.to_string(), names: names.join(", ") }
         })
     }
 }
@@ -105,35 +116,35 @@ impl fmt::Display for Timing {
 }
 
 impl FromStr for Timing {
-    type Err = String;
+    type Err = PfsArgumentError;
 
-    fn from_str(text: &str) -> std::result::Result<Timing, String> {
+    fn from_str(text: &str) -> std::result::Result<Timing, PfsArgumentError> {
         match text {
             "yes" => Ok(Timing::Yes),
             "no" => Ok(Timing::No),
             "cycles" => Ok(Timing::Cycles),
-            _ => Err(format!("{text:?} says nothing of timing: give yes, no or cycles")),
+            _ => Err(PfsArgumentError::Timing(text.to_string())),
         }
     }
 }
 
-/// What was asked for.
+/// How the Performance Schema should be set up.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct PfsRequest {
     pub preset: Preset,
     /// `None`: as the preset has it, which is timed wherever it turns instruments on.
     pub timing: Option<Timing>,
-    /// Threads of these users alone; empty: of all.
+    /// Only threads of these users; empty: of all.
     pub users: Vec<String>,
-    /// Threads from these hosts alone; empty: from all.
+    /// Only threads from these hosts; empty: from all.
     pub hosts: Vec<String>,
-    /// These tables alone, (schema, table), "%" for any; empty: all that the server has set up.
+    /// Only these tables, as (schema, table) with "%" for any; empty: all that the server has set up.
     pub objects: Vec<(String, String)>,
 }
 
-impl Wanted {
-    pub fn new(preset: Preset) -> Wanted {
-        Wanted { preset, timing: None, users: Vec::new(), hosts: Vec::new(), objects: Vec::new() }
+impl PfsRequest {
+    pub fn new(preset: Preset) -> PfsRequest {
+        PfsRequest { preset, timing: None, users: Vec::new(), hosts: Vec::new(), objects: Vec::new() }
     }
 
     /// Checks what can be checked without a server.
@@ -160,10 +171,10 @@ impl Wanted {
         Ok(())
     }
 
-    /// Whether the server's start matters to what whyso sets once it runs, so that a restart in mid-run would lose it.
+    /// Whether the server's start matters to what whyso sets once it runs, so that a restart during a run would lose it.
     pub fn is_lost_at_restart(&self) -> bool {
         let plain = matches!(self.preset, Preset::CompiledOut | Preset::NotStarted | Preset::Default);
-        !(plain && *self == Wanted::new(self.preset))
+        !(plain && *self == PfsRequest::new(self.preset))
     }
 
     /// Options, (name, value), of a server that is started for this.
@@ -184,7 +195,7 @@ impl Wanted {
         options
     }
 
-    /// In words: "global, timed, of user app".
+    /// Describes it as text: "global, timed, of user app".
     pub fn words(&self) -> String {
         let mut words = self.preset.to_string();
         if let Some(timing) = self.timing {
@@ -204,15 +215,15 @@ impl Wanted {
     }
 }
 
-/// A column of names as a schema and a table: "shop.orders", "shop.%" or "shop" for all of its tables.
+/// Parses a schema and a table: "shop.orders", "shop.%" or "shop" for all of its tables.
 ///
 /// # Errors
 ///
-/// One sentence that says what it could be.
-pub fn parse_object(text: &str) -> std::result::Result<(String, String), String> {
+/// [`PfsArgumentError::Object`] if one of the two is empty.
+pub fn parse_object(text: &str) -> std::result::Result<(String, String), PfsArgumentError> {
     let (schema, table) = text.split_once('.').unwrap_or((text, "%"));
     if schema.is_empty() || table.is_empty() {
-        return Err(format!("{text:?} names no table: give SCHEMA.TABLE, or SCHEMA for all of its tables"));
+        return Err(PfsArgumentError::Object(text.to_string()));
     }
     Ok((schema.to_string(), table.to_string()))
 }

@@ -1,4 +1,4 @@
-//! Many names in few words: the beginnings that stand for chosen names alone.
+//! Many names as a short text: beginnings that only chosen names have.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ impl Names {
         cover
     }
 
-    /// Names alone, for keys that have no parts.
+    /// Only names, for keys without parts.
     pub(super) fn list(names: Vec<String>) -> Names {
         Names { beginnings: Vec::new(), names }
     }

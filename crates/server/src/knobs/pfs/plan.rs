@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::change::{Row, SetupChange};
-use super::found::{Found, State};
 use super::names::Names;
-use super::{Preset, Timing, Wanted};
+use super::setup_tables::{SetupTables, State};
+use super::{PfsRequest, Preset, Timing};
 use crate::error::{Error, Result};
 
 const YES: &str = "YES";
@@ -15,13 +15,13 @@ const ALWAYS_ON: &str = "memory/performance_schema/";
 /// These have amounts and no times.
 const MEMORY: &str = "memory/";
 
-impl Wanted {
+impl PfsRequest {
     /// What has to be changed on a server for this, in the order in which it is done.
     ///
     /// # Errors
     ///
     /// [`Error::PerformanceSchema`] where a running server can't do this; it says what it takes.
-    pub fn changes(&self, found: &Found) -> Result<Vec<SetupChange>> {
+    pub fn changes(&self, found: &SetupTables) -> Result<Vec<SetupChange>> {
         self.check()?;
         self.check_state(found)?;
         if !self.preset.is_on() {
@@ -48,7 +48,7 @@ impl Wanted {
         Ok(changes)
     }
 
-    fn check_state(&self, found: &Found) -> Result<()> {
+    fn check_state(&self, found: &SetupTables) -> Result<()> {
         match (self.preset, found.state) {
             (Preset::CompiledOut, State::CompiledOut) if !found.columns.is_empty() => no(
                 "this server has no variable performance_schema, yet tables of a Performance Schema, so whyso can't say that it is \
@@ -92,7 +92,7 @@ impl Wanted {
         }
     }
 
-    fn instruments(&self, found: &Found) -> Vec<SetupChange> {
+    fn instruments(&self, found: &SetupTables) -> Vec<SetupChange> {
         let all: BTreeSet<&str> = found.instruments.iter().map(|one| one.name.as_str()).collect();
         let mut enabled = Edits::new();
         let mut timed = Edits::new();
@@ -120,7 +120,7 @@ impl Wanted {
         changes
     }
 
-    fn consumers(&self, found: &Found) -> Vec<SetupChange> {
+    fn consumers(&self, found: &SetupTables) -> Vec<SetupChange> {
         // MySQL 5.5 has a consumer for each summary, and none for all.
         let by_summary = !found.consumers.iter().any(|(name, _)| name == "global_instrumentation");
         let mut edits = Edits::new();
@@ -152,7 +152,7 @@ impl Wanted {
         edits.changes("setup_consumers", "NAME", "ENABLED", &all)
     }
 
-    fn timers(&self, found: &Found) -> Result<Vec<SetupChange>> {
+    fn timers(&self, found: &SetupTables) -> Result<Vec<SetupChange>> {
         if self.timing != Some(Timing::Cycles) {
             return Ok(Vec::new());
         }
@@ -175,7 +175,7 @@ impl Wanted {
         Ok(edits.changes("setup_timers", "NAME", "TIMER_NAME", &all))
     }
 
-    fn actors(&self, found: &Found) -> Result<Vec<SetupChange>> {
+    fn actors(&self, found: &SetupTables) -> Result<Vec<SetupChange>> {
         if self.users.is_empty() && self.hosts.is_empty() {
             return Ok(Vec::new());
         }
@@ -213,7 +213,7 @@ impl Wanted {
         Ok(changes)
     }
 
-    fn objects(&self, found: &Found) -> Result<Vec<SetupChange>> {
+    fn objects(&self, found: &SetupTables) -> Result<Vec<SetupChange>> {
         if self.objects.is_empty() {
             return Ok(Vec::new());
         }
@@ -252,7 +252,7 @@ fn yes_or_no(is: bool) -> &'static str {
 }
 
 /// A row with those of the columns that there are.
-fn new_row(found: &Found, table: &str, values: &[(&str, &str)]) -> Row {
+fn new_row(found: &SetupTables, table: &str, values: &[(&str, &str)]) -> Row {
     let there = values.iter().filter(|(column, _)| found.has(&format!("{table}.{column}")));
     there.map(|(column, value)| (column.to_string(), Some(value.to_string()))).collect()
 }
@@ -318,24 +318,24 @@ impl<'n> Edits<'n> {
 mod tests {
     use super::*;
 
-    fn refusal(preset: Preset, found: &Found) -> String {
-        Wanted::new(preset)
+    fn refusal(preset: Preset, found: &SetupTables) -> String {
+        PfsRequest::new(preset)
             .changes(found)
             .map_or_else(|error| error.to_string(), |changes| format!("{changes:?}"))
     }
 
     #[test]
     fn a_server_without_it_is_verified_to_be_one() {
-        let without = Found { state: State::CompiledOut, ..Found::default() };
+        let without = SetupTables { state: State::CompiledOut, ..SetupTables::default() };
         assert_eq!(refusal(Preset::CompiledOut, &without), "[]");
         assert!(refusal(Preset::Synch, &without).contains("built without the Performance Schema"));
         assert!(refusal(Preset::NotStarted, &without).contains("built without the Performance Schema"));
 
         let columns = BTreeSet::from(["setup_instruments.NAME".to_string()]);
-        let half = Found { columns, ..without };
+        let half = SetupTables { columns, ..without };
         assert!(refusal(Preset::CompiledOut, &half).contains("a build that has neither"));
         for state in [State::On, State::Off] {
-            let told = refusal(Preset::CompiledOut, &Found { state, ..Found::default() });
+            let told = refusal(Preset::CompiledOut, &SetupTables { state, ..SetupTables::default() });
             assert!(told.contains("-DPLUGIN_PERFSCHEMA=NO") && told.contains("--server"), "{told}");
         }
     }

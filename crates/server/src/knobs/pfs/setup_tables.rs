@@ -40,7 +40,7 @@ pub(super) struct Thread {
 
 /// The setup tables of one server. What it does not have is empty.
 #[derive(Clone, Debug, Default)]
-pub struct Found {
+pub struct SetupTables {
     pub(super) state: State,
     /// "table.COLUMN".
     pub(super) columns: BTreeSet<String>,
@@ -49,16 +49,16 @@ pub struct Found {
     pub(super) consumers: Vec<(String, String)>,
     /// (what is timed, name of its timer).
     pub(super) timers: Vec<(String, String)>,
-    pub(super) timers_there: Vec<TimerThere>,
+    pub(super) timers_there: Vec<AvailableTimer>,
     pub(super) actors: Vec<Row>,
     pub(super) objects: Vec<Row>,
-    /// Of clients, but for our own.
+    /// Threads of clients, except our own.
     pub(super) threads: Vec<Thread>,
 }
 
 /// How the Performance Schema is set, in numbers, for the recording.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct InForce {
+pub struct EffectiveSetup {
     pub instruments: usize,
     pub enabled: usize,
     pub timed: usize,
@@ -66,16 +66,16 @@ pub struct InForce {
     pub consumers: Vec<String>,
     /// "wait by CYCLE"; empty where the server has no such table.
     pub timers: Vec<String>,
-    pub timers_there: Vec<TimerThere>,
+    pub timers_there: Vec<AvailableTimer>,
     /// By the first part of their names: "wait", "stage", "statement", "transaction", "idle", "memory", "error".
-    pub classes: Vec<ClassInForce>,
+    pub classes: Vec<EffectiveClass>,
     /// Instruments that are timed, enabled or not.
     pub timed_instruments: Names,
 }
 
 /// How the instruments of one class are set.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct ClassInForce {
+pub struct EffectiveClass {
     pub class: String,
     pub instruments: usize,
     pub enabled: usize,
@@ -85,7 +85,7 @@ pub struct ClassInForce {
 
 /// A timer of the server; its numbers are `None` where this machine lacks it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct TimerThere {
+pub struct AvailableTimer {
     pub name: String,
     /// Units in a second.
     pub frequency: Option<i64>,
@@ -95,15 +95,15 @@ pub struct TimerThere {
     pub overhead_cycles: Option<i64>,
 }
 
-impl Found {
+impl SetupTables {
     /// Asks a server; changes nothing.
     ///
     /// # Errors
     ///
     /// [`Error::PerformanceSchema`](crate::Error::PerformanceSchema) where the user may not read, or
     /// [`Error::Refused`](crate::Error::Refused).
-    pub async fn read(connection: &mut Conn) -> Result<Found> {
-        let mut found = Found { state: state(connection).await?, ..Found::default() };
+    pub async fn read(connection: &mut Conn) -> Result<SetupTables> {
+        let mut found = SetupTables { state: state(connection).await?, ..SetupTables::default() };
         if found.state == State::Off {
             return Ok(found);
         }
@@ -134,7 +134,7 @@ impl Found {
         for (name, frequency, resolution, overhead_cycles) in
             found.rows(connection, "performance_timers", columns).await?
         {
-            found.timers_there.push(TimerThere { name, frequency, resolution, overhead_cycles });
+            found.timers_there.push(AvailableTimer { name, frequency, resolution, overhead_cycles });
         }
         found.actors =
             found.whole(connection, "setup_actors", &["HOST", "USER", "ROLE", "ENABLED", "HISTORY"]).await?;
@@ -155,9 +155,9 @@ impl Found {
         self.state
     }
 
-    pub fn in_force(&self) -> InForce {
+    pub fn in_force(&self) -> EffectiveSetup {
         let enabled: Vec<&Instrument> = self.instruments.iter().filter(|one| one.enabled == "YES").collect();
-        InForce {
+        EffectiveSetup {
             instruments: self.instruments.len(),
             enabled: enabled.len(),
             timed: enabled.iter().filter(|one| one.timed == "YES").count(),
@@ -174,13 +174,13 @@ impl Found {
         }
     }
 
-    fn classes(&self) -> Vec<ClassInForce> {
-        let mut classes: BTreeMap<&str, ClassInForce> = BTreeMap::new();
+    fn classes(&self) -> Vec<EffectiveClass> {
+        let mut classes: BTreeMap<&str, EffectiveClass> = BTreeMap::new();
         for one in &self.instruments {
             let name = one.name.split('/').next().unwrap_or_default();
             let class = classes
                 .entry(name)
-                .or_insert_with(|| ClassInForce { class: name.to_string(), ..ClassInForce::default() });
+                .or_insert_with(|| EffectiveClass { class: name.to_string(), ..EffectiveClass::default() });
             class.instruments += 1;
             if one.enabled == "YES" {
                 class.enabled += 1;

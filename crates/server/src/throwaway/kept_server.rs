@@ -16,7 +16,7 @@ const STOP_BOUND: Duration = Duration::from_secs(60);
 
 /// A server that was started to be kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
+pub struct KeptServer {
     pub name: String,
     /// Such as "MySQL 9.7.4".
     pub server: String,
@@ -26,16 +26,16 @@ pub struct Kept {
     process: Option<ProcessId>,
 }
 
-impl Kept {
+impl KeptServer {
     /// How to reach it: user root, no password, schema `whyso`.
     pub fn dsn(&self) -> Dsn {
         Dsn::on_socket(self.folder.join(SOCKET), "root", DEFAULT_SCHEMA)
     }
 }
 
-/// How a kept server came to its end.
+/// How a kept server ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stopped {
+pub enum StopOutcome {
     Now,
     /// It had ended by itself; its folder was removed.
     Before,
@@ -48,9 +48,9 @@ impl ThrowAway {
     ///
     /// [`Error::BuildName`] where one of that name is kept already, or the name is none; else as
     /// [`ThrowAway::start`].
-    pub async fn start_kept(spec: StartSpec, name: &str) -> Result<Kept> {
+    pub async fn start_kept(spec: StartSpec, name: &str) -> Result<KeptServer> {
         crate::builds::check_name(name)?;
-        if kept()?.iter().any(|one| one.name == name) {
+        if kept_servers()?.iter().any(|one| one.name == name) {
             return Err(Error::BuildName(format!(
                 "a server '{name}' was started already: stop it with `whyso server stop {name}`, or choose another name"
             )));
@@ -58,7 +58,7 @@ impl ThrowAway {
         ThrowAway::start(spec).await?.keep(name)
     }
 
-    fn keep(mut self, name: &str) -> Result<Kept> {
+    fn keep(mut self, name: &str) -> Result<KeptServer> {
         let kept_as = KeptAs { name: name.to_string(), server: self.server_name() };
         let Some(server) = self.server.take() else {
             return Err(Error::Build("the server has ended: start it again".to_string()));
@@ -68,7 +68,7 @@ impl ThrowAway {
         // its end would end the process
         std::mem::forget(server);
         let process = ProcessId::of(pid);
-        Ok(Kept { name: kept_as.name, server: kept_as.server, folder, pid: Some(pid), process })
+        Ok(KeptServer { name: kept_as.name, server: kept_as.server, folder, pid: Some(pid), process })
     }
 }
 
@@ -77,11 +77,11 @@ impl ThrowAway {
 /// # Errors
 ///
 /// [`Error::Io`] where the folder of servers can't be listed.
-pub fn kept() -> Result<Vec<Kept>> {
+pub fn kept_servers() -> Result<Vec<KeptServer>> {
     kept_below(&default_parent_dir()?)
 }
 
-fn kept_below(parent: &Path) -> Result<Vec<Kept>> {
+fn kept_below(parent: &Path) -> Result<Vec<KeptServer>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(parent).map_err(io("cannot list", parent))?.flatten() {
         let folder = entry.path();
@@ -93,7 +93,7 @@ fn kept_below(parent: &Path) -> Result<Vec<Kept>> {
         let Ok(Some(State { server, kept: Some(kept), .. })) = State::read(&folder) else { continue };
         let process = server.filter(ProcessId::is_alive);
         let pid = process.as_ref().map(|process| process.pid);
-        found.push(Kept { name: kept.name, server: kept.server, folder, pid, process });
+        found.push(KeptServer { name: kept.name, server: kept.server, folder, pid, process });
     }
     found.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(found)
@@ -105,8 +105,8 @@ fn kept_below(parent: &Path) -> Result<Vec<Kept>> {
 /// # Errors
 ///
 /// [`Error::BuildName`] where none of that name is kept, [`Error::Build`] where it does not end.
-pub fn stop_kept(name: &str) -> Result<Stopped> {
-    let all = kept()?;
+pub fn stop_kept(name: &str) -> Result<StopOutcome> {
+    let all = kept_servers()?;
     let Some(one) = all.iter().find(|one| one.name == name) else {
         let names: Vec<&str> = all.iter().map(|one| one.name.as_str()).collect();
         let those =
@@ -127,5 +127,5 @@ pub fn stop_kept(name: &str) -> Result<Stopped> {
         )));
     }
     std::fs::remove_dir_all(&one.folder).map_err(io("cannot remove", &one.folder))?;
-    Ok(if one.process.is_some() { Stopped::Now } else { Stopped::Before })
+    Ok(if one.process.is_some() { StopOutcome::Now } else { StopOutcome::Before })
 }
