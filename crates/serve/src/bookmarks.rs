@@ -59,7 +59,6 @@ struct Chart {
     title: String,
     #[schema(inline, min_items = 1, max_items = 40)]
     series: Vec<MetricName>,
-    /// What counters are drawn as.
     #[serde(default)]
     #[schema(inline)]
     mode: Mode,
@@ -190,13 +189,28 @@ fn quoted(text: &str) -> String {
 }
 
 /// A set with its key, as the page lists it.
-#[derive(Serialize, ToSchema)]
+#[derive(Serialize)]
 pub(crate) struct ListedSet {
     key: String,
     /// Whether it is the user's own.
     own: bool,
     #[serde(flatten)]
     bookmark: Bookmark,
+}
+
+/// The fields of a listed set: a schema of a [`Bookmark`] allows no others next to its own.
+#[derive(ToSchema)]
+#[serde(deny_unknown_fields)]
+#[schema(as = ListedSet)]
+#[expect(dead_code, reason = "describes ListedSet")]
+pub(crate) struct ListedSetFields {
+    key: String,
+    /// Whether it is the user's own.
+    own: bool,
+    name: String,
+    about: String,
+    #[schema(inline)]
+    chart: Vec<Chart>,
 }
 
 /// The user's own sets, and those that ship.

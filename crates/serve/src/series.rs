@@ -91,7 +91,7 @@ pub(crate) struct Lines {
 #[serde(deny_unknown_fields)]
 pub(crate) struct LineHead {
     /// `None`: a sum.
-    #[schema(required)]
+    #[schema(required, format = "uint32")]
     pub(crate) number: Option<u32>,
     pub(crate) count: usize,
     pub(crate) band: bool,

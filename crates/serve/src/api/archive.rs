@@ -12,12 +12,11 @@ use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use tokio::sync::OwnedSemaphorePermit;
 use utoipa::openapi::schema::{ObjectBuilder, SchemaType};
-use utoipa::openapi::{RefOr, Schema};
-use utoipa::{IntoParams, PartialSchema, ToSchema};
+use utoipa::{IntoParams, ToSchema};
 use whyso_record::list_runs;
 
 use super::openapi::{Checked, Reading, Refuses};
-use super::parameters::run_ids;
+use super::parameters::{parameter_schema, run_ids};
 use crate::archive::{self, IMPORT_BYTES_MAX};
 use crate::error::{Answer, Refusal};
 use crate::site::{Site, reading};
@@ -28,11 +27,13 @@ const TAR: &str = "application/x-tar";
 
 type Shared = State<Arc<Site>>;
 
+parameter_schema!(BackupIds, run_ids(RUNS_MAX));
+
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct BackupQuery {
     /// Ids of runs between commas. Without any: every run that has ended.
-    #[param(style = Form, explode = false, schema_with = run_ids::<RUNS_MAX>)]
+    #[param(value_type = BackupIds, inline, required = false, style = Form, explode = false)]
     ids: Option<String>,
 }
 
@@ -90,17 +91,10 @@ fn named_runs(site: &Site, ids: &str) -> Answer<Vec<PathBuf>> {
     ids.into_iter().map(|id| site.recordings.path(id)).collect()
 }
 
-/// A tar archive, as a body of a request.
-struct Archive;
-
-impl PartialSchema for Archive {
-    fn schema() -> RefOr<Schema> {
-        let size = format!("At most {} GiB.", IMPORT_BYTES_MAX >> 30);
-        ObjectBuilder::new().schema_type(SchemaType::AnyValue).description(Some(size)).into()
-    }
-}
-
-impl ToSchema for Archive {}
+parameter_schema!(Archive, {
+    let size = format!("At most {} GiB.", IMPORT_BYTES_MAX >> 30);
+    ObjectBuilder::new().schema_type(SchemaType::AnyValue).description(Some(size)).into()
+});
 
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]

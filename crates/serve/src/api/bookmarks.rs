@@ -12,7 +12,7 @@ use utoipa::ToSchema;
 
 use super::openapi::{Reading, Refuses};
 use super::parameters::SetKey;
-use crate::bookmarks::{Bookmark, ListedSet};
+use crate::bookmarks::{Bookmark, ListedSet, ListedSetFields};
 use crate::error::{Answer, Refusal};
 use crate::site::{Site, reading};
 
@@ -20,6 +20,7 @@ use crate::site::{Site, reading};
 #[serde(deny_unknown_fields)]
 #[schema(as = Bookmarks)]
 pub(super) struct SetList {
+    #[schema(value_type = Vec<ListedSetFields>)]
     sets: Vec<ListedSet>,
     /// Files that hold no set, each with the reason.
     problems: Vec<String>,

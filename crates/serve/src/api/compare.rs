@@ -7,7 +7,6 @@ use axum::extract::{Query, State};
 use axum::response::Response;
 use serde::{Deserialize, Serialize};
 use utoipa::openapi::schema::{ObjectBuilder, SchemaType, Type};
-use utoipa::openapi::{RefOr, Schema};
 use utoipa::{IntoParams, ToSchema};
 use whyso_explain::comparison::{Comparison, Metric};
 use whyso_query::{CompareBy, Stretch, compare_windows, transactions_in};
@@ -18,7 +17,7 @@ use whyso_report::payload::{self, FlameSide, Served};
 use whyso_report::source::Stacks;
 
 use super::openapi::{Reading, Refuses};
-use super::parameters::run_ids;
+use super::parameters::{parameter_schema, run_ids};
 use super::responses::{Object, blocks_response};
 use crate::error::{Answer, Refusal};
 use crate::recordings::OpenRecording;
@@ -31,18 +30,20 @@ const MATTERS: f64 = 3.0;
 
 const NO_FLAME: &str = "null";
 
+parameter_schema!(SideIds, run_ids(RUNS_MAX));
+
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct CompareQuery {
     /// The first side: runs between commas, each as RUN or as RUN@FROM-TO, a window in seconds of the run.
-    #[param(style = Form, explode = false, schema_with = run_ids::<RUNS_MAX>)]
+    #[param(value_type = SideIds, inline, style = Form, explode = false)]
     first: String,
     /// The second side: runs between commas, each as RUN or as RUN@FROM-TO, a window in seconds of the run.
-    #[param(style = Form, explode = false, schema_with = run_ids::<RUNS_MAX>)]
+    #[param(value_type = SideIds, inline, style = Form, explode = false)]
     second: String,
     /// The result of a level that is compared.
     #[serde(default)]
-    #[param(schema_with = metric)]
+    #[param(value_type = MetricName, inline)]
     metric: Metric,
     /// Also runs of different workloads.
     #[serde(default)]
@@ -50,23 +51,23 @@ pub(super) struct CompareQuery {
     anyway: bool,
 }
 
-fn metric() -> RefOr<Schema> {
+parameter_schema!(MetricName, {
     let name = |metric: Metric| serde_json::to_value(metric).unwrap_or_default();
     ObjectBuilder::new()
         .schema_type(SchemaType::new(Type::String))
         .enum_values(Some(Metric::ALL.map(name)))
         .default(Some(name(Metric::default())))
         .into()
-}
+});
 
 #[derive(Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct FlameQuery {
     /// The first side: runs between commas, each as RUN or as RUN@FROM-TO, a window in seconds of the run.
-    #[param(style = Form, explode = false, schema_with = run_ids::<RUNS_MAX>)]
+    #[param(value_type = SideIds, inline, style = Form, explode = false)]
     first: String,
     /// The second side: runs between commas, each as RUN or as RUN@FROM-TO, a window in seconds of the run.
-    #[param(style = Form, explode = false, schema_with = run_ids::<RUNS_MAX>)]
+    #[param(value_type = SideIds, inline, style = Form, explode = false)]
     second: String,
 }
 

@@ -38,10 +38,27 @@ pub(super) fn integer(minimum: usize, maximum: usize) -> ObjectBuilder {
 }
 
 /// Describes 1 to `most` ids of runs between commas.
-pub(super) fn run_ids<const MOST: usize>() -> RefOr<Schema> {
+pub(super) fn run_ids(most: usize) -> RefOr<Schema> {
     let id = ObjectBuilder::new()
         .schema_type(SchemaType::new(Type::String))
         .min_length(Some(1))
         .pattern(Some("^[^,]+$"));
-    ArrayBuilder::new().items(id).min_items(Some(1)).max_items(Some(MOST)).into()
+    ArrayBuilder::new().items(id).min_items(Some(1)).max_items(Some(most)).into()
 }
+
+/// Declares the type of a parameter whose bounds are constants: an attribute takes only literals.
+macro_rules! parameter_schema {
+    ($name:ident, $schema:expr) => {
+        struct $name;
+
+        impl utoipa::PartialSchema for $name {
+            fn schema() -> utoipa::openapi::RefOr<utoipa::openapi::Schema> {
+                $schema
+            }
+        }
+
+        impl utoipa::ToSchema for $name {}
+    };
+}
+
+pub(super) use parameter_schema;

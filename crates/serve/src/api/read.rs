@@ -9,7 +9,6 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use utoipa::openapi::schema::ArrayBuilder;
-use utoipa::openapi::{RefOr, Schema};
 use utoipa::{IntoParams, ToSchema};
 use whyso_query::ForReport;
 use whyso_record::data::{Event, Kind, SeriesKey};
@@ -17,7 +16,7 @@ use whyso_record::server_log_path;
 use whyso_report::payload;
 
 use super::openapi::{Reading, Refuses};
-use super::parameters::{RunId, integer};
+use super::parameters::{RunId, integer, parameter_schema};
 use super::responses::{Object, blocks_response, json_text};
 use crate::encode;
 use crate::error::{Answer, Refusal};
@@ -54,6 +53,7 @@ struct RunHead {
 struct SeriesHead {
     #[serde(flatten)]
     key: SeriesKey,
+    #[schema(format = "uint32")]
     slot: u32,
 }
 
@@ -108,13 +108,11 @@ pub(super) struct BlockPlace {
     #[param(min_length = 1)]
     id: String,
     /// The number of a block of the explained head.
-    #[param(schema_with = block_number)]
+    #[param(value_type = BlockNumber, inline)]
     number: usize,
 }
 
-fn block_number() -> RefOr<Schema> {
-    integer(0, u32::MAX as usize).into()
-}
+parameter_schema!(BlockNumber, integer(0, u32::MAX as usize).into());
 
 /// Returns a block that the explained head refers to.
 #[utoipa::path(
@@ -151,7 +149,7 @@ pub(super) struct CatalogueQuery {
     find: String,
     /// Series of the answer.
     #[serde(default = "catalogue_max")]
-    #[param(schema_with = catalogue_limit)]
+    #[param(value_type = CatalogueLimit, inline)]
     limit: usize,
 }
 
@@ -159,9 +157,7 @@ fn catalogue_max() -> usize {
     CATALOGUE_MAX
 }
 
-fn catalogue_limit() -> RefOr<Schema> {
-    integer(0, CATALOGUE_MAX).default(Some(CATALOGUE_MAX.into())).into()
-}
+parameter_schema!(CatalogueLimit, integer(0, CATALOGUE_MAX).default(Some(CATALOGUE_MAX.into())).into());
 
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -175,6 +171,7 @@ pub(super) struct Catalogue {
 #[derive(Serialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 struct CatalogueLine {
+    #[schema(format = "uint32")]
     number: u32,
     host: String,
     source: String,
@@ -231,7 +228,7 @@ pub(super) async fn catalogue(
 #[into_params(parameter_in = Query)]
 pub(super) struct SeriesQuery {
     /// Numbers of series between commas: `slot` of a run's head, `number` of its catalogue.
-    #[param(style = Form, explode = false, schema_with = series_numbers)]
+    #[param(value_type = SeriesNumbers, inline, style = Form, explode = false)]
     numbers: String,
     /// Begin of the window, below `to_s`.
     #[param(exclusive_minimum = -1e9, exclusive_maximum = 1e9)]
@@ -240,7 +237,7 @@ pub(super) struct SeriesQuery {
     #[param(exclusive_minimum = -1e9, exclusive_maximum = 1e9)]
     to_s: f64,
     /// Width of the chart in pixels.
-    #[param(schema_with = pixels)]
+    #[param(value_type = Pixels, inline)]
     px: usize,
     /// What counters are drawn as. `per_transaction` needs a run whose load was recorded.
     #[serde(default)]
@@ -248,7 +245,7 @@ pub(super) struct SeriesQuery {
     mode: Mode,
     /// Of more series, the ones with the largest values; 0: all.
     #[serde(default)]
-    #[param(schema_with = top)]
+    #[param(value_type = Top, inline)]
     top: usize,
     /// One line, of the sum of all.
     #[serde(default)]
@@ -260,18 +257,14 @@ pub(super) struct SeriesQuery {
     json: bool,
 }
 
-fn series_numbers() -> RefOr<Schema> {
+parameter_schema!(SeriesNumbers, {
     let number = integer(0, u32::MAX as usize);
     ArrayBuilder::new().items(number).min_items(Some(1)).max_items(Some(SERIES_MAX)).into()
-}
+});
 
-fn pixels() -> RefOr<Schema> {
-    integer(PIXELS_MIN, PIXELS_MAX).into()
-}
+parameter_schema!(Pixels, integer(PIXELS_MIN, PIXELS_MAX).into());
 
-fn top() -> RefOr<Schema> {
-    integer(0, TOP_MAX).default(Some(0.into())).into()
-}
+parameter_schema!(Top, integer(0, TOP_MAX).default(Some(0.into())).into());
 
 /// The lines of a chart, as JSON.
 #[derive(Serialize, ToSchema)]
