@@ -65,7 +65,7 @@ impl std::str::FromStr for CommandMetric {
 
 /// A command of a client. Times are in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct ClientCommand<'a> {
+pub struct CommandRecord<'a> {
     /// The protocol's name of it.
     pub command: &'a str,
     /// Which statement it is; `None` where it has none, or it is not known.
@@ -105,7 +105,7 @@ impl StatementTime {
         (self.known[metric as usize] > 0).then_some(self.sums[metric as usize])
     }
 
-    fn enter(&mut self, one: &ClientCommand<'_>) {
+    fn enter(&mut self, one: &CommandRecord<'_>) {
         self.count += 1;
         let times = one.times_ns.map_or([None; 4], |times_ns| times_ns.map(Some));
         let [sent, examined, affected] = one.rows;
@@ -146,7 +146,7 @@ impl SqlTraceCost {
 }
 
 /// Commands added up by command and statement, those with the most of a metric first.
-pub fn by_statement(commands: &[ClientCommand<'_>], by: CommandMetric) -> Vec<StatementTime> {
+pub fn by_statement(commands: &[CommandRecord<'_>], by: CommandMetric) -> Vec<StatementTime> {
     let mut places: HashMap<(&str, Option<u32>), usize> = HashMap::new();
     let mut found: Vec<(StatementTime, Vec<u64>)> = Vec::new();
     for one in commands {
@@ -175,17 +175,17 @@ pub fn by_statement(commands: &[ClientCommand<'_>], by: CommandMetric) -> Vec<St
 mod tests {
     use super::*;
 
-    fn command(command: &str, statement: Option<u32>, response_ns: u64, lock_ns: u64) -> ClientCommand<'_> {
+    fn command(command: &str, statement: Option<u32>, response_ns: u64, lock_ns: u64) -> CommandRecord<'_> {
         let times_ns = Some([response_ns / 2, 0, lock_ns, 0]);
-        ClientCommand { command, statement, response_ns, times_ns, ..ClientCommand::default() }
+        CommandRecord { command, statement, response_ns, times_ns, ..CommandRecord::default() }
     }
 
     #[test]
     fn commands_that_say_the_same_are_added_up_and_the_largest_sum_comes_first() {
-        let mut commands: Vec<ClientCommand<'_>> =
+        let mut commands: Vec<CommandRecord<'_>> =
             (1..=100).map(|ns| command("QUERY", Some(0), ns, 0)).collect();
         commands.push(command("STMT_EXECUTE", Some(0), 500, 400));
-        commands.push(ClientCommand { times_ns: None, ..command("QUERY", Some(0), 1000, 0) });
+        commands.push(CommandRecord { times_ns: None, ..command("QUERY", Some(0), 1000, 0) });
         commands.push(command("PING", None, 1, 0));
         let times = by_statement(&commands, CommandMetric::Response);
         let told: Vec<(&str, u64, &[u64])> =
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn rows_and_errors_are_added_up_where_they_are_known() {
-        let rows = |statement, rows: [Option<u64>; 3], failed| ClientCommand {
+        let rows = |statement, rows: [Option<u64>; 3], failed| CommandRecord {
             rows,
             failed,
             ..command("QUERY", Some(statement), 10, 0)

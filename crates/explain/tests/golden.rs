@@ -122,21 +122,21 @@ fn a_saturated_generator_makes_levels_invalid() {
 fn what_the_hypervisor_took_is_said_with_its_levels() {
     let text = std::fs::read_to_string(data("idle-wake.json")).unwrap();
     let mut input: Input = serde_json::from_str(&text).unwrap();
-    let told = |input: &Input| {
+    let steal_text = |input: &Input| {
         let findings = explain(input).findings;
         findings.into_iter().find(|finding| finding.id == "steal").map(|finding| finding.text)
     };
     for (level, steal) in input.levels.iter_mut().zip([0.29, 0.49, 0.02]) {
         level.cpu = Some(CpuUse { user: 1.0 - steal, steal, ..CpuUse::default() });
     }
-    let text = to_text(&input).unwrap();
+    let text = steal_text(&input).unwrap();
     assert!(text.contains("up to 49 % of their time, at 2 users"), "{text}");
     assert!(text.contains("That disturbed the levels of 1 and 2 users;"), "{text}");
     // A twentieth and more disturbs; less is noise.
     for level in &mut input.levels {
         level.cpu = Some(CpuUse { user: 0.96, steal: 0.04, ..CpuUse::default() });
     }
-    assert_eq!(to_text(&input), None);
+    assert_eq!(steal_text(&input), None);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use whyso_explain::statements::{ClientCommand, SqlTraceCost};
+use whyso_explain::statements::{CommandRecord, SqlTraceCost};
 use whyso_record::Recording;
 use whyso_record::data::ClientCommand;
 use whyso_record::run::Window;
@@ -71,11 +71,11 @@ pub struct CommandsIn {
 
 impl CommandsIn {
     /// As [`whyso_explain::statements::by_statement`] takes them.
-    pub fn seen(&self) -> Vec<ClientCommand<'_>> {
+    pub fn seen(&self) -> Vec<CommandRecord<'_>> {
         let seen = |one: &'_ ClientCommand| {
             one.times.map(|times| [times.cpu_ns, times.runqueue_ns, times.lock_ns, times.io_ns])
         };
-        let commands = self.commands.iter().map(|one| ClientCommand {
+        let commands = self.commands.iter().map(|one| CommandRecord {
             command: &one.command,
             statement: one.statement,
             response_ns: one.response_ns,

@@ -2,7 +2,6 @@ import { expect, test } from 'vitest';
 import type { Evidence, Growth, Head, Level, SeriesName, Verdict } from '../../src/data/model.ts';
 import { axisOf } from '../../src/lib/axis.ts';
 import { evidenceOf } from '../../src/lib/evidence.ts';
-import { growthRows } from '../../src/lib/growth.ts';
 import { machineKind, verdictOf } from '../../src/lib/summary.ts';
 
 const window = (index: number) => ({ begin_ns: index * 10e9 + 2e9, end_ns: index * 10e9 + 10e9 });
@@ -29,15 +28,6 @@ test('levels are named one by one, the repeated one as such, and many of them to
   expect(linksOf([levels(1, 5)])).toEqual([['transactions/s', 'at 8, 8 users again']]);
   expect(linksOf([levels(0)])).toEqual([['transactions/s', 'at 1 user']]);
   expect(linksOf([levels(0, 1, 2, 3, 4)])).toEqual([['transactions/s', 'at all levels']]);
-});
-
-test('counters that say the same with the same values share a row, others do not', () => {
-  const one = (metric: string, meaning: string, last: number): Growth => ({
-    series: { ...runqueue, metric }, unit: '1', best_users: 8, last_users: 64, best_per_transaction: 1, last_per_transaction: last,
-    ratio: last, by_level: [], meaning,
-  });
-  const rows = growthRows([one('a', 'waits', 5), one('b', 'reads', 5), one('c', 'waits', 5.05), one('d', 'waits', 9), one('e', '', 5), one('f', '', 5)]);
-  expect(rows.map((row) => row.map((growth) => growth.series.metric))).toEqual([['a', 'c'], ['b'], ['d'], ['e'], ['f']]);
 });
 
 test('a guessed machine is called virtual only once', () => {

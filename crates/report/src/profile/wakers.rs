@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use whyso_profile::{Deed, FunctionName, WakerDeeds, Profile, WakerTime};
+use whyso_profile::{Deed, FunctionName, Profile, WakerDeeds, WakerTime};
 use whyso_words::{list, percent};
 
 use super::json::with_head;

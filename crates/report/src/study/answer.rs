@@ -66,7 +66,8 @@ fn compared(answer: &Answer, told: &mut Vec<String>) {
     let lines: Vec<&Line> = answer.lines.iter().filter(|line| !line.is_baseline).collect();
     let all: Vec<(&Line, &VariantComparison)> =
         lines.iter().filter_map(|line| Some((*line, line.compared.as_ref()?))).collect();
-    let stable: Vec<(&Line, &VariantComparison)> = all.iter().filter(|(line, _)| !line.meaningless).copied().collect();
+    let stable: Vec<(&Line, &VariantComparison)> =
+        all.iter().filter(|(line, _)| !line.meaningless).copied().collect();
     let of = |verdicts: &[Verdict]| -> Vec<(&Line, &VariantComparison)> {
         stable.iter().filter(|(_, one)| verdicts.contains(&one.verdict)).copied().collect()
     };
@@ -77,7 +78,8 @@ fn compared(answer: &Answer, told: &mut Vec<String>) {
         side.sort_by(|(_, one), (_, other)| size(other.effect.ratio).total_cmp(&size(one.effect.ratio)));
         side.first().copied()
     };
-    let mut sides: Vec<&(&Line, &VariantComparison)> = [true, false].into_iter().filter_map(largest).collect();
+    let mut sides: Vec<&(&Line, &VariantComparison)> =
+        [true, false].into_iter().filter_map(largest).collect();
     sides.sort_by(|(_, one), (_, other)| size(other.effect.ratio).total_cmp(&size(one.effect.ratio)));
     for (line, one) in &sides {
         let place = places(answer, line);
