@@ -4,8 +4,10 @@
 //! reads no clock and knows no socket; it stays on the loop (or thread) that it was made on. Retries are a
 //! driver's own decision: it alone knows what has to be rolled back and which parameters to send again.
 
+use std::error;
 use std::time::Duration;
 
+use thiserror::Error;
 use whyso_wire::{Captured, ColumnType, RowFormat};
 
 use crate::outcome::{Cause, ErrorCode};
@@ -36,8 +38,8 @@ pub trait Work: Send + Sync {
     /// Makes the drivers of these users, on the loop that will ask them. `loop_number` counts from 0.
     ///
     /// # Errors
-    /// One sentence; the level does not begin.
-    fn drivers(&self, loop_number: u32, users: &[u32]) -> Result<Vec<Box<dyn Driver>>, String>;
+    /// The reason of the work's own; the level does not begin.
+    fn drivers(&self, loop_number: u32, users: &[u32]) -> Result<Vec<Box<dyn Driver>>, WorkError>;
 
     /// The kind of transaction `number` of a user or, without one, of arrival `number`: its place in
     /// [`transactions`](Work::transactions). `None`: there is only one kind, or only the driver knows.
@@ -71,8 +73,19 @@ impl Work for Nothing {
         &[]
     }
 
-    fn drivers(&self, _loop_number: u32, _users: &[u32]) -> Result<Vec<Box<dyn Driver>>, String> {
+    fn drivers(&self, _loop_number: u32, _users: &[u32]) -> Result<Vec<Box<dyn Driver>>, WorkError> {
         Ok(Vec::new())
+    }
+}
+
+/// Why a [`Work`] could not make its drivers. It holds the error of the crate that implements the work.
+#[derive(Debug, Error)]
+#[error(transparent)]
+pub struct WorkError(Box<dyn error::Error + Send + Sync>);
+
+impl WorkError {
+    pub fn new(error: impl Into<Box<dyn error::Error + Send + Sync>>) -> WorkError {
+        WorkError(error.into())
     }
 }
 

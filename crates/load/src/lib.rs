@@ -64,11 +64,13 @@ mod sync;
 mod target;
 mod tuning;
 
-pub use driver::{Command, Driver, Expects, Fine, Handles, Kind, Next, Preparation, Reply, Turn, Work};
+pub use driver::{
+    Command, Driver, Expects, Fine, Handles, Kind, Next, Preparation, Reply, Turn, Work, WorkError,
+};
 pub use engine::Engine;
 pub use engine::alone::Alone;
 pub use engine::level::Running;
-pub use error::LoadError;
+pub use error::{ExecutionError, LoadError, SpecError};
 pub use measure::histogram::Histogram;
 pub use measure::times::{Time, Times};
 pub use native::NativeWork;
@@ -77,6 +79,9 @@ pub use outcome::{
     Interval, IntervalRow, KindOutcome, LevelOutcome, Live, Outage, ROLLBACK, TRANSACTION,
     TransactionOutcome, UserTime,
 };
-pub use spec::{Arrivals, Endpoint, EngineKind, LevelSpec, LoadSpec, Pacing, Placement, Profile, Think};
+pub use spec::{
+    Arrivals, Endpoint, EngineKind, LevelSpec, LoadSpec, Pacing, Placement, Profile, ProfileError, Think,
+    UnknownEngine,
+};
 pub use target::{Address, Limits, Target, Tls};
-pub use tuning::{MinComplete, SchedulingPolicy, Tuning};
+pub use tuning::{MinComplete, SchedulingPolicy, Tuning, TuningError, UnknownSchedulingPolicy};

@@ -13,8 +13,9 @@ use whyso_wire::RowFormat;
 use whyso_workload::Rng;
 
 use crate::errand::Errand;
-use crate::facts::{Job, ScriptFailure};
-use crate::run::was_interrupted;
+use crate::error::{ScriptError, ScriptFailure};
+use crate::facts::Job;
+use crate::interrupt::was_interrupted;
 use crate::say::say_fatal;
 use crate::state::{Body, State, Want};
 use crate::user::{STATUS_FATAL, STATUS_IGNORABLE, STATUS_NONE, User, View};
@@ -112,7 +113,7 @@ impl ScriptDriver {
         watch: Rc<Watch>,
         number: u32,
         body: Body,
-    ) -> Result<ScriptDriver, String> {
+    ) -> Result<ScriptDriver, ScriptError> {
         let rng = Rng::for_transaction(state.facts.seed, u64::from(number), u64::MAX);
         let user = User::new(state.facts.clone(), state.samplers.clone(), rng, number);
         let (user, thread) = state.add_user(user, number, body)?;

@@ -37,7 +37,7 @@ use crate::engine::level::Running;
 use crate::engine::pace::Schedule;
 use crate::engine::shared::{Parts, Shared};
 use crate::engine::uring::Uring;
-use crate::error::LoadError;
+use crate::error::{LoadError, SpecError};
 use crate::measure::collector::Collector;
 use crate::native::NativeWork;
 use crate::spec::{EngineKind, LevelSpec, LoadSpec};
@@ -304,33 +304,27 @@ fn share_out(connections: Vec<Option<Session>>, users: u32, loops: u32) -> Vec<S
 }
 
 fn check(spec: &LoadSpec) -> Result<(), LoadError> {
-    let wrong = |why: String| Err(LoadError::Spec(why));
     if spec.users_max == 0 {
         return Err(LoadError::NoUsers);
     }
     if spec.endpoints.is_empty() {
-        return wrong("a load needs at least one server to go to".to_string());
+        return Err(SpecError::NoServer.into());
     }
     if let Some(endpoint) = spec.endpoints.iter().find(|endpoint| endpoint.weight > WEIGHT_MAX) {
-        let address = &endpoint.target.address;
-        return wrong(format!(
-            "the weight {} of {address} is too large: give 0 to {WEIGHT_MAX}",
-            endpoint.weight
-        ));
+        let (weight, address) = (endpoint.weight, endpoint.target.address.clone());
+        return Err(SpecError::Weight { weight, weight_max: WEIGHT_MAX, address }.into());
     }
     if spec.connections == Some(0) {
-        return wrong("0 connections carry no load: give 1 or more".to_string());
+        return Err(SpecError::NoConnections.into());
     }
     if spec.loops == Some(0) {
-        return wrong("0 event loops drive no load: give 1 or more".to_string());
+        return Err(SpecError::NoLoops.into());
     }
     let shares = spec.connections.is_some_and(|connections| connections < spec.users_max);
     if shares && spec.engine == EngineKind::Threads {
-        return wrong(
-            "users that share connections need event loops: leave --engine threads out".to_string(),
-        );
+        return Err(SpecError::SharedByThreads.into());
     }
-    spec.tuning.check(spec.engine).map_err(LoadError::Spec)?;
+    spec.tuning.check(spec.engine).map_err(SpecError::Tuning)?;
     spec.tuning.scheduling_policy.map_or(Ok(()), try_policy)
 }
 
@@ -350,7 +344,7 @@ impl Drop for Engine {
     }
 }
 
-/// Opens every connection that is missing, several at a time. The first error is told.
+/// Opens every connection that is missing, several at a time. Returns the first error.
 fn open_missing(
     sessions: &mut [Option<Session>],
     endpoints: &Endpoints,
@@ -370,7 +364,7 @@ fn open_missing(
                     let endpoint = endpoints.choose(*number);
                     if work.connects_on_demand() {
                         let nowhere = Session::nowhere(endpoint);
-                        **place = Some(nowhere.map_err(|error| LoadError::Spec(error.to_string()))?);
+                        **place = Some(nowhere.map_err(|source| LoadError::Socket { source })?);
                         continue;
                     }
                     let opened = connect::open(endpoints, endpoint, work, wishes, limits);
