@@ -1,4 +1,4 @@
-//! What a user does: the contract between an engine, which sends and takes times, and whoever decides what is sent.
+//! What a user does: the contract between an engine, which sends and measures times, and a driver, which decides what is sent.
 //!
 //! An engine asks a [`Driver`] what comes next, carries it out, and asks again with the [`Reply`]. A driver never waits,
 //! reads no clock and knows no socket; it stays on the loop (or thread) that it was made on. Retries are a
@@ -139,7 +139,7 @@ pub struct Turn<'a> {
     pub out: &'a mut Vec<u8>,
     /// Statements that are prepared on this connection.
     pub handles: &'a mut Handles,
-    /// Whether a lost connection may be made anew ([`Next::Reconnect`]) as far as the load's limits are concerned.
+    /// Whether a lost connection may be made again ([`Next::Reconnect`]) within the load's limits.
     pub may_reconnect: bool,
 }
 
@@ -185,7 +185,7 @@ pub enum Next {
     Send(Command),
     /// Send nothing for this long; it counts as the transaction's time.
     Pause(Duration),
-    /// The attempt is given up because of this error, and the transaction begins anew: service time counts from here.
+    /// The attempt is given up because of this error, and the transaction begins again: service time counts from here.
     /// Asked again at once.
     Again(ErrorCode),
     /// The transaction has ended: well and counted, or neither. `transaction`: its place in [`Work::transactions`],
@@ -196,7 +196,7 @@ pub enum Next {
     Reconnect,
     /// This user has no more to do.
     Leave,
-    /// The level can't go on: one sentence says why.
+    /// The level can't continue. `message` gives the reason in one sentence.
     Fail { cause: Cause, message: String },
 }
 

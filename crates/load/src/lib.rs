@@ -16,7 +16,7 @@
 //!   time between transactions ([`LevelOutcome::user_time`]).
 //! * Every wait has a bound; see [`Limits`].
 //!
-//! Once a level is warm, a statement costs one write, one read where the answer comes in one piece, and five plain stores.
+//! In a warm level, a statement costs one write, one read if the answer comes in one piece, and five plain stores.
 //! io_uring hands over many writes and reads in one system call. Nothing is allocated, logged or locked for a statement.
 //! Events go through a ring, of 40 KiB for a thread and of 320 KiB for an event loop; its writer or the collector drains
 //! it. A thread has a buffer of 16 KiB to receive into, and an event loop has buffers that its connections share. Histograms

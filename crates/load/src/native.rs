@@ -61,7 +61,7 @@ enum Form {
 
 impl NativeWork {
     /// Works out what sending this workload needs. Transaction k of user u is a function of (`seed`, u, k) and the
-    /// server's answers alone. A workload that takes unique values needs [`for_users`](NativeWork::for_users).
+    /// server's answers only. A workload that takes unique values needs [`for_users`](NativeWork::for_users).
     pub fn new(workload: &Workload, seed: u64) -> NativeWork {
         NativeWork::for_users(workload, seed, 1)
     }

@@ -44,7 +44,7 @@ pub struct LoadSpec {
     pub connections: Option<u32>,
     /// The compressed protocol, where the server has it.
     pub compression: bool,
-    /// Connections that are opened beside the users', and only held.
+    /// Connections that are opened in addition to the users', and only held.
     pub idle_connections: u32,
 }
 
@@ -94,9 +94,9 @@ pub struct LevelSpec {
     /// Users, and so the most transactions that are under way at once.
     pub users: u32,
     pub pacing: Pacing,
-    /// The level ends by itself after so many transactions. It has no warm-up: all of them are measured.
+    /// The level ends by itself after this many transactions. It has no warm-up: all of them are measured.
     pub transactions_max: Option<u64>,
-    /// Each connection is closed and made anew after so many transactions.
+    /// Each connection is closed and made again after this many transactions.
     pub reconnect_every: Option<u32>,
     /// Event loops of this level; `None`: as many as [`Engine::loops`](crate::Engine::loops) says.
     pub loops: Option<u32>,
@@ -121,7 +121,7 @@ pub enum Pacing {
     /// A user begins its next one when the one before has ended, after a pause. `active`: how many of the users are at
     /// work at a time of the level; `None`: all of them.
     Closed { think: Think, active: Option<Profile> },
-    /// They are due by a schedule, whatever the server does; nothing is skipped. `rate`: arrivals a second at a time of
+    /// They are due by a schedule, whatever the server does; nothing is skipped. `rate`: arrivals per second at a time of
     /// the level.
     Open { arrivals: Arrivals, rate: Profile },
 }

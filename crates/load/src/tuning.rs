@@ -32,7 +32,7 @@ pub struct MinComplete {
 /// How the kernel schedules the load's threads: sched(7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SchedulingPolicy {
-    /// SCHED_BATCH: a woken thread does not preempt whoever runs.
+    /// SCHED_BATCH: a woken thread does not preempt the thread that runs.
     Batch,
     /// SCHED_IDLE: what nobody else wants.
     Idle,

@@ -63,7 +63,7 @@ enum Stands {
     Inside,
     /// A ROLLBACK is on its way; then the event is begun again because of this error.
     RollingBack(ErrorCode),
-    /// The ROLLBACK met a lost connection, which is made anew; then as above.
+    /// The ROLLBACK met a lost connection, which is made again; then as above.
     Reconnecting(ErrorCode),
     /// The event is to be begun again.
     ToBeginAgain,

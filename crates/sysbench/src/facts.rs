@@ -1,4 +1,4 @@
-//! What is the same for all users of a run, and what they tell each other and whoever watches them.
+//! What is the same for all users of a run, and what they report to each other and to those that watch them.
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;

@@ -2,7 +2,7 @@
 //!
 //! sysbench lets a script compute or wait for as long as it likes, and so does this: a user on a thread of its own, a
 //! command such as `prepare`, and the loading of a script are never ended for the time that they take. A script is
-//! ended only in three cases, which [`judge`] tells apart: other users of its loop cannot work because of it, the
+//! ended only in three cases, which [`judge`] distinguishes: other users of its loop cannot work because of it, the
 //! run's time is over and the script shows no end, or somebody interrupted the run.
 //!
 //! A thread looks at every loop. To end a turn it sets a hook in the loop's Lua state, which raises an error at the

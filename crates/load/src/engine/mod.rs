@@ -96,7 +96,7 @@ impl Engine {
         Engine::connect_with(target, workload, users_max, seed, cpus, Limits::default())
     }
 
-    /// The same, with bounds of one's own.
+    /// The same, with the caller's bounds.
     ///
     /// # Errors
     /// As [`connect`](Engine::connect).
@@ -150,7 +150,7 @@ impl Engine {
     }
 
     /// Begins a level; connections that it does not need are idle. Connections that a level before has lost are made
-    /// anew first.
+    /// again first.
     ///
     /// # Errors
     /// More users than the load has, a level that still runs, no threads left, or what connecting gives.
@@ -170,7 +170,7 @@ impl Engine {
         self.choice.kind
     }
 
-    /// Event loops, or threads, that a level of so many users would have.
+    /// Event loops, or threads, that a level of this many users would have.
     pub fn loops(&self, users: u32) -> u32 {
         self.choice.loops(users, None)
     }
